@@ -1,0 +1,139 @@
+#include "models/vae.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "core/error.h"
+#include "core/rng.h"
+#include "core/spec.h"
+
+namespace crais {
+namespace {
+
+const std::vector<std::pair<std::string, Activation>> kActivations = {
+    {"tanh", Activation::kTanh},
+    {"elu", Activation::kElu},
+    {"relu", Activation::kRelu},
+    {"softplus", Activation::kSoftplus}};
+
+at::Tensor activate(Activation activation, const at::Tensor& x) {
+  switch (activation) {
+    case Activation::kTanh:
+      return at::tanh(x);
+    case Activation::kElu:
+      return at::elu(x);
+    case Activation::kRelu:
+      return at::relu(x);
+    case Activation::kSoftplus:
+      return at::softplus(x);
+  }
+  throw Error(ExitCode::kInternal, "unknown activation");
+}
+
+Mlp make_mlp(const std::vector<int64_t>& sizes, Activation activation, at::Generator& generator) {
+  Mlp mlp;
+  mlp.activation = activation;
+  for (size_t i = 0; i + 1 < sizes.size(); ++i) {
+    const double bound = std::sqrt(6.0 / static_cast<double>(sizes[i] + sizes[i + 1]));
+    mlp.layers.push_back({at::empty({sizes[i + 1], sizes[i]}).uniform_(-bound, bound, generator),
+                          at::zeros({sizes[i + 1]})});
+  }
+  return mlp;
+}
+
+void name_layers(const std::string& prefix, const Mlp& mlp,
+                 std::vector<std::pair<std::string, at::Tensor>>& named) {
+  for (size_t i = 0; i < mlp.layers.size(); ++i) {
+    // Activations take the odd places of the nn.Sequential.
+    const std::string place = prefix + "." + std::to_string(2 * i);
+    named.emplace_back(place + ".weight", mlp.layers[i].weight);
+    named.emplace_back(place + ".bias", mlp.layers[i].bias);
+  }
+}
+
+Mlp moved(Mlp mlp, at::Device device, at::ScalarType dtype) {
+  for (auto& layer : mlp.layers)
+    layer = {layer.weight.to(device, dtype), layer.bias.to(device, dtype)};
+  return mlp;
+}
+
+}  // namespace
+
+Activation parse_activation(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& [known, activation] : kActivations) {
+    if (known == name) return activation;
+    names.push_back(known);
+  }
+  throw usage_error("unknown activation '" + name + "'; choose from " + join(names));
+}
+
+std::string to_string(Activation activation) {
+  for (const auto& [name, known] : kActivations)
+    if (known == activation) return name;
+  throw Error(ExitCode::kInternal, "unknown activation");
+}
+
+Likelihood parse_likelihood(const std::string& text) {
+  Spec spec(text);
+  Likelihood likelihood;
+  if (spec.name() == "gaussian") {
+    likelihood.family = Likelihood::Family::kGaussian;
+    likelihood.noise_sd = spec.number("sd", 1e-6, 1e6);
+  } else if (spec.name() != "bernoulli") {
+    throw usage_error("unknown likelihood '" + text + "'; choose from bernoulli, gaussian:SD");
+  }
+  spec.finish();
+  return likelihood;
+}
+
+std::string to_string(const Likelihood& likelihood) {
+  if (likelihood.family == Likelihood::Family::kBernoulli) return "bernoulli";
+  std::string sd(32, '\0');
+  sd.resize(static_cast<size_t>(std::snprintf(sd.data(), sd.size(), "%.17g", likelihood.noise_sd)));
+  return "gaussian:" + sd;
+}
+
+at::Tensor Likelihood::log_prob(const at::Tensor& x, const at::Tensor& output) const {
+  if (family == Family::kBernoulli) return (x * output - at::softplus(output)).sum(-1);
+  const double log_scale = std::log(noise_sd) + 0.5 * std::log(2.0 * M_PI);
+  return (-0.5 * ((x - output) / noise_sd).square() - log_scale).sum(-1);
+}
+
+at::Tensor Mlp::forward(at::Tensor x) const {
+  for (size_t i = 0; i < layers.size(); ++i) {
+    x = at::linear(x, layers[i].weight, layers[i].bias);
+    if (i + 1 < layers.size()) x = activate(activation, x);
+  }
+  return x;
+}
+
+Vae::Posterior Vae::encode(const at::Tensor& x) const {
+  TORCH_CHECK(!encoder.empty(), "this checkpoint has no encoder");
+  const auto halves = encoder.forward(x).chunk(2, -1);
+  return {halves[0], halves[1]};
+}
+
+std::vector<std::pair<std::string, at::Tensor>> Vae::named_tensors() const {
+  std::vector<std::pair<std::string, at::Tensor>> named;
+  name_layers("encoder", encoder, named);
+  name_layers("decoder", decoder, named);
+  return named;
+}
+
+Vae Vae::to(at::Device device, at::ScalarType dtype) const {
+  return {architecture, moved(encoder, device, dtype), moved(decoder, device, dtype)};
+}
+
+Vae make_vae(const VaeArchitecture& architecture, uint64_t seed) {
+  at::Generator generator = make_generator(derive_seed(seed, Purpose::kInitialise));
+  std::vector<int64_t> sizes = {architecture.num_pixels()};
+  sizes.insert(sizes.end(), architecture.hidden.begin(), architecture.hidden.end());
+  sizes.push_back(2 * architecture.latent);
+  Vae vae{architecture, make_mlp(sizes, architecture.activation, generator), {}};
+  sizes.back() = architecture.latent;
+  vae.decoder = make_mlp({sizes.rbegin(), sizes.rend()}, architecture.activation, generator);
+  return vae;
+}
+
+}  // namespace crais

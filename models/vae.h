@@ -1,0 +1,84 @@
+// The variational autoencoder: an encoder and a decoder MLP as plain tensors.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace crais {
+
+enum class Activation { kTanh, kElu, kRelu, kSoftplus };
+
+/// "tanh", "elu", "relu", "softplus". Throws Error kUsage on another name, listing these.
+Activation parse_activation(const std::string& name);
+std::string to_string(Activation activation);
+
+struct LinearLayer {
+  at::Tensor weight;  // [out, in]
+  at::Tensor bias;    // [out]
+};
+
+/// Linear layers with an activation between them (none after the last).
+struct Mlp {
+  std::vector<LinearLayer> layers;
+  Activation activation = Activation::kTanh;
+
+  /// [..., in] -> [..., out].
+  at::Tensor forward(at::Tensor x) const;
+  bool empty() const { return layers.empty(); }
+};
+
+/// p(x | z): independent Bernoulli pixels given as logits, or Gaussian pixels with one fixed noise.
+struct Likelihood {
+  enum class Family { kBernoulli, kGaussian };
+  Family family = Family::kBernoulli;
+  double noise_sd = 1.0;  // Gaussian only
+
+  /// log p(x | output) summed over pixels, in nats: [..., pixels] x [..., pixels] -> [...].
+  /// Bernoulli: x may be any number in [0, 1].
+  at::Tensor log_prob(const at::Tensor& x, const at::Tensor& output) const;
+};
+
+/// "bernoulli" or "gaussian:SD".
+Likelihood parse_likelihood(const std::string& text);
+std::string to_string(const Likelihood& likelihood);
+
+struct VaeArchitecture {
+  int64_t image_rows = 28;
+  int64_t image_cols = 28;
+  int64_t latent = 50;
+  std::vector<int64_t> hidden = {200, 200};  // of the encoder; the decoder mirrors it
+  Activation activation = Activation::kTanh;
+  Likelihood likelihood;
+
+  int64_t num_pixels() const { return image_rows * image_cols; }
+};
+
+/// Encoder x -> (mean, log-variance) and decoder z -> output, with the prior N(0, I) on z.
+struct Vae {
+  VaeArchitecture architecture;
+  Mlp encoder;  // num_pixels -> hidden -> 2 * latent; empty in a decoder-only checkpoint
+  Mlp decoder;  // latent -> reversed hidden -> num_pixels
+
+  struct Posterior {
+    at::Tensor mean;     // [N, latent]
+    at::Tensor log_var;  // [N, latent]
+  };
+  /// q(z | x) of binarised images [N, num_pixels]. Requires an encoder.
+  Posterior encode(const at::Tensor& x) const;
+
+  /// Every tensor under the name a PyTorch state_dict would give it: encoder and decoder as
+  /// nn.Sequential(Linear, activation, Linear, ...), so "decoder.0.weight", "decoder.2.weight", ...
+  std::vector<std::pair<std::string, at::Tensor>> named_tensors() const;
+
+  /// A copy with every tensor moved.
+  Vae to(at::Device device, at::ScalarType dtype) const;
+};
+
+/// Fresh weights: Glorot-uniform matrices, zero biases. `seed` decides them.
+Vae make_vae(const VaeArchitecture& architecture, uint64_t seed);
+
+}  // namespace crais

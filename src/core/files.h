@@ -1,0 +1,28 @@
+// Files: whole reads, atomic writes, digests.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+namespace crais {
+
+/// The whole file. Throws Error: kNoInput if it is missing, a folder or unreadable.
+std::string read_file(const std::filesystem::path& path);
+
+/// Writes under a temporary name beside `path`, then renames: readers see the old content or the
+/// new. Throws Error: kCannotCreate if the folder refuses, kIo if the disk is full; leaves nothing
+/// behind.
+void write_file_atomic(const std::filesystem::path& path, std::string_view content);
+
+/// Makes the folder (and its parents) and proves that it takes files.
+/// Throws Error kCannotCreate if it does not.
+void make_output_folder(const std::filesystem::path& folder);
+
+/// Lower-case hexadecimal digests.
+std::string sha256(std::string_view bytes);
+std::string md5(std::string_view bytes);
+
+}  // namespace crais

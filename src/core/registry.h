@@ -1,0 +1,70 @@
+// Names to factories. A .cpp enrols what it defines; nobody keeps a list.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/spec.h"
+
+namespace crais {
+
+/// The registered makers of `Interface`; `Args` are what every one of them is given.
+template <typename Interface, typename... Args>
+class Registry {
+ public:
+  using Factory = std::function<std::unique_ptr<Interface>(Spec&, Args...)>;
+  struct Entry {
+    std::string usage;    // "cess:R"
+    std::string summary;  // one line
+    std::string example;  // a specification that works, for the conformance tests
+    Factory factory;
+  };
+
+  static Registry& instance() {
+    static Registry registry;
+    return registry;
+  }
+
+  const std::map<std::string, Entry>& entries() const { return entries_; }
+
+  std::vector<std::string> usages() const {
+    std::vector<std::string> list;
+    for (const auto& [name, entry] : entries_) list.push_back(entry.usage);
+    return list;
+  }
+
+  bool contains(const std::string& name) const { return entries_.count(name) > 0; }
+
+  /// Throws Error kUsage for an unknown name (listing the choices) or parameter.
+  std::unique_ptr<Interface> make(const std::string& what, const std::string& text,
+                                  Args... args) const {
+    Spec spec(text);
+    const auto found = entries_.find(spec.name());
+    if (found == entries_.end())
+      throw usage_error("unknown " + what + " '" + spec.name() + "'; choose from " +
+                        join(usages()));
+    auto made = found->second.factory(spec, std::forward<Args>(args)...);
+    spec.finish();
+    return made;
+  }
+
+  void add(std::string name, Entry entry) { entries_.emplace(std::move(name), std::move(entry)); }
+
+ private:
+  std::map<std::string, Entry> entries_;
+};
+
+/// Enrols at load time: `const Enrol<ScheduleRegistry> kEnrol("linear", {...});`
+template <typename R>
+struct Enrol {
+  Enrol(std::string name, typename R::Entry entry) {
+    R::instance().add(std::move(name), std::move(entry));
+  }
+};
+
+}  // namespace crais

@@ -1,0 +1,47 @@
+// Image data sets: where they lie, what they hold.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace crais {
+
+enum class Split { kTrain, kValidation, kTest };
+
+/// "train", "validation", "test". Throws Error kUsage otherwise.
+Split parse_split(const std::string& name);
+std::string to_string(Split split);
+
+/// Images as stored, before binarisation.
+struct Images {
+  at::Tensor pixels;                 // [N, rows * cols] uint8, 0..255
+  std::optional<at::Tensor> labels;  // [N] uint8
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t first_index = 0;  // of pixels[0] within its file (validation starts at 50,000 of train)
+  std::string source;       // a file's path, or "synthetic"
+  std::string md5;          // of the uncompressed file (of the pixels where there is no file)
+
+  int64_t size() const { return pixels.size(0); }
+};
+
+/// The folders searched for MNIST's files, in order: D, D/raw, D/MNIST/raw, D/mnist for D in
+/// --data-dir, or, where that is empty, $CRAIS_DATA and ./data.
+std::vector<std::filesystem::path> data_folders(const std::string& data_dir);
+
+/// True if the split's image file is at hand (plain or .gz).
+bool has_images(const std::string& data_dir, Split split);
+
+/// Reads a split. Train and validation are one file: its last sixth is validation (MNIST: 50,000
+/// and 10,000). Throws Error: kNoInput listing every path tried, kData if a file is damaged.
+Images load_images(const std::string& data_dir, Split split);
+
+/// Stroke digits drawn by the program itself, `count` of them, 28 x 28, decided by `seed`.
+Images synthetic_images(int64_t count, uint64_t seed);
+
+}  // namespace crais
