@@ -169,12 +169,12 @@ class Output {
     const c10::NoGradGuard no_grad;
     const Vae vae = trainer.best();
     at::Generator generator = make_generator(derive_seed(seed_, Purpose::kSimulate));
-    write_grid("samples.png", decoded(vae, at::randn({kGridSide * kGridSide,
-                                                      vae.architecture.latent}, generator)));
+    write_grid(
+        "samples.png",
+        decoded(vae, at::randn({kGridSide * kGridSide, vae.architecture.latent}, generator)));
     // Each original beside its reconstruction.
     const int64_t count = std::min(kGridSide * kGridSide / 2, validation_.size());
-    const at::Tensor originals =
-        validation_.pixels.slice(0, 0, count).to(at::kFloat).div(255.0);
+    const at::Tensor originals = validation_.pixels.slice(0, 0, count).to(at::kFloat).div(255.0);
     const at::Tensor reconstructed = decoded(vae, vae.encode(originals).mean);
     write_grid("reconstructions.png", at::stack({originals, reconstructed}, 1).flatten(0, 1));
   }
