@@ -1,0 +1,83 @@
+// How a program declares its flags: each once, with its type, range, default and help.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace crais {
+
+/// One flag. Made by the functions in `option`, narrowed by the members:
+///   option::integer("steps", "T", 64, "temperatures").at_least(1)
+struct Option {
+  enum class Kind { kFlag, kInteger, kNumber, kText };
+
+  std::string name;        // without the dashes
+  std::string value_name;  // as --help shows it
+  std::vector<std::string> fallback;
+  std::string help;
+  Kind kind = Kind::kText;
+  bool many = false;   // may be given several times
+  bool split = false;  // and several values may stand between commas
+  std::vector<std::string> choices;
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool low_excluded = false;
+
+  Option at_least(double least) const;
+  Option above(double bound) const;
+  Option between(double least, double greatest) const;
+  /// Commas belong to the value, which is a specification such as "constant-rate:32,max-step=0.1".
+  Option uncut() const;
+};
+
+/// Without a default ({}) a flag has no value until it is given: see CommandLine::has.
+namespace option {
+
+Option flag(std::string name, std::string help);
+Option integer(std::string name, std::string value_name, std::optional<int64_t> fallback,
+               std::string help);
+Option number(std::string name, std::string value_name, std::optional<double> fallback,
+              std::string help);
+Option text(std::string name, std::string value_name, std::optional<std::string> fallback,
+            std::string help);
+Option choice(std::string name, std::vector<std::string> choices,
+              std::optional<std::string> fallback, std::string help);
+
+// Repeatable: --hidden 200,200 or --hidden 200 --hidden 200.
+Option integers(std::string name, std::string value_name, std::vector<int64_t> fallback,
+                std::string help);
+Option numbers(std::string name, std::string value_name, std::vector<double> fallback,
+               std::string help);
+Option texts(std::string name, std::string value_name, std::vector<std::string> fallback,
+             std::string help);
+Option choices(std::string name, std::vector<std::string> choices,
+               std::vector<std::string> fallback, std::string help);
+
+// The same in every program.
+Option device();   // --device auto|cpu|cuda[:N]; read by parse_device
+Option threads();  // --threads N, 0 for all cores
+Option seed();     // --seed N
+Option quiet();    // --quiet
+
+}  // namespace option
+
+struct OptionGroup {
+  std::string title;  // "Estimator"
+  std::vector<Option> options;
+};
+
+/// What a program is called with.
+struct Synopsis {
+  std::string program;        // "eval-loglik"
+  std::string summary;        // one sentence
+  std::string operands = "";  // "CHECKPOINT", as --help shows them
+  size_t min_operands = 0;
+  size_t max_operands = 0;
+  std::vector<OptionGroup> groups;
+  std::string examples = "";  // ends --help, as it stands
+};
+
+}  // namespace crais

@@ -1,0 +1,28 @@
+// Numbers as people read them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace crais {
+
+/// The fewest digits that read back as the same number; "nan", "inf", "-inf".
+std::string shortest(double value);
+std::string shortest(float value);
+
+/// A fixed number of decimals: "-87.31".
+std::string fixed(double value, int decimals);
+/// About `digits` significant digits without an exponent where one can do without: "3.2", "0.0041".
+std::string significant(double value, int digits = 3);
+
+/// A value with its standard error, both to the error's second digit: "-87.31 +- 0.21".
+/// Without a usable error (nan, inf) the value alone, to two decimals.
+std::string with_error(double value, double error);
+
+/// "0.42 s", "12.3 s", "1 min 23 s", "2 h 05 min", "3 d 04 h".
+std::string duration(double seconds);
+
+/// "1,024".
+std::string count(int64_t number);
+
+}  // namespace crais

@@ -1,0 +1,47 @@
+// JSON files: read with errors that name the place, written in one form.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace crais {
+
+/// Parses JSON; a key given twice in an object is an error.
+/// Throws Error kData: "<source>: line 3, column 7: not valid JSON (...)".
+nlohmann::json parse_json(const std::string& text, const std::string& source);
+
+/// Reads a file. Throws as read_file (core/files.h) and parse_json do.
+nlohmann::json read_json(const std::string& path);
+
+/// The object's value under `key`, of type T.
+/// Throws Error kData naming the source and the key if it is absent or of another type.
+template <typename T>
+T json_field(const nlohmann::json& object, const std::string& key, const std::string& source);
+
+/// A number, or null where it is not finite (JSON has no nan).
+nlohmann::json json_number(double value);
+/// The number, or nan where it is null. Throws Error kData as json_field does.
+double json_number_field(const nlohmann::json& object, const std::string& key,
+                         const std::string& source);
+
+/// Two spaces of indentation, a newline at the end; bytes that are not UTF-8 are replaced.
+std::string to_text(const nlohmann::json& value);
+
+namespace internal {
+[[noreturn]] void bad_json_field(const std::string& key, const std::string& source,
+                                 const std::string& problem);
+}
+
+template <typename T>
+T json_field(const nlohmann::json& object, const std::string& key, const std::string& source) {
+  if (!object.is_object() || !object.contains(key))
+    internal::bad_json_field(key, source, "is missing");
+  try {
+    return object.at(key).get<T>();
+  } catch (const nlohmann::json::exception&) {
+    internal::bad_json_field(key, source,
+                             std::string("has the wrong type, ") + object.at(key).type_name());
+  }
+}
+
+}  // namespace crais

@@ -1,0 +1,62 @@
+// One live line on stderr: how far, how fast, how long still.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace crais {
+
+struct ProgressOptions {
+  std::string label;
+  int64_t total = 0;  // 0: unknown
+  int64_t done = 0;   // before this run, by one that is resumed; not counted in the rate
+  std::string unit = "images";
+  bool enabled = true;  // false with --quiet
+
+  // Where it goes; the defaults are stderr and the clock. For tests.
+  std::function<void(std::string_view)> write;
+  std::function<double()> seconds;
+  int width = -1;     // columns; -1 asks the terminal
+  int terminal = -1;  // 1 redraws one line, 0 writes whole lines; -1 asks
+};
+
+/// On a terminal one redrawn line with a bar; elsewhere a plain line after 2 seconds, then every
+/// 10. Any thread may call any member. Never throws; a failing stderr is ignored.
+class Progress {
+ public:
+  explicit Progress(ProgressOptions options);
+  ~Progress();  // leaves the terminal with a finished line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void advance(int64_t by = 1) noexcept;
+  /// Sets the count and the free text, "log p -87.31 +- 0.21  ESS 0.62".
+  void update(int64_t done, const std::string& status) noexcept;
+  void set_status(const std::string& status) noexcept;
+  /// A whole line of its own (a warning), the progress line below it; written with --quiet too.
+  void note(const std::string& line) noexcept;
+  /// The last line, with the time taken. Later calls do nothing.
+  void finish() noexcept;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+/// What a progress line says; `width` < 0 writes it whole and without a bar.
+struct ProgressLine {
+  std::string label;
+  int64_t done = 0;
+  int64_t total = 0;
+  std::string unit;
+  std::string status;
+  double elapsed = 0.0;  // seconds of this run
+  int64_t done_before = 0;
+  bool finished = false;
+};
+std::string render(const ProgressLine& line, int width);
+
+}  // namespace crais
