@@ -31,8 +31,7 @@ struct MethodTable {
       (*table)[repeat].insert((*table)[repeat].end(), values->begin(), values->end());
     }
     accept_prob.insert(accept_prob.end(), run.accept_prob.begin(), run.accept_prob.end());
-    cost.densities += run.cost.densities;
-    cost.gradients += run.cost.gradients;
+    cost += run.cost;
     num_nonfinite += run.num_nonfinite;
   }
 };
@@ -81,7 +80,7 @@ std::vector<MethodSummary> summarise(const EvalResults& results) {
   std::vector<double> plan_transitions;
   Cost tuning = results.shared_tuning;
   for (const auto& [chunk, result] : results.chunks) {
-    tuning.densities += result.tuning.densities;
+    tuning += result.tuning;
     if (!result.plan) continue;
     const auto more = transitions(*result.plan);
     plan_transitions.insert(plan_transitions.end(), more.begin(), more.end());

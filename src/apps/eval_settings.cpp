@@ -37,8 +37,8 @@ Synopsis eval_loglik_synopsis() {
         option::integer("repeats", "R", 1, "independent repeats under the same plan").at_least(1),
         option::integer("seed", "N", 0, "decides every random number").at_least(0)}},
       {"Annealing",
-       {option::text("schedule", "NAME", "sigmoidal", choices<ScheduleRegistry>("temperatures")),
-        option::integer("steps", "T", 64, "transitions of a heuristic schedule").at_least(1),
+       {option::text("schedule", "NAME", "linear", choices<ScheduleRegistry>("temperatures")),
+        option::integer("steps", "T", 128, "transitions of a heuristic schedule").at_least(1),
         option::text("path", "NAME", "geometric", choices<PathRegistry>("bridge")),
         option::text("kernel", "NAME", "hmc", choices<TransitionRegistry>("transition")),
         option::integer("leapfrog", "L", 1, "leapfrog steps a transition").at_least(1),
@@ -85,7 +85,6 @@ Synopsis eval_loglik_synopsis() {
         option::flag("resume", "go on with what DIR holds"),
         option::flag("overwrite", "replace what DIR holds"), option::quiet()}}};
   s.examples =
-      "Examples:\n"
       "  eval-loglik weights/vae50-mnist.safetensors --limit 1000 --out results/mnist\n"
       "  eval-loglik vae.safetensors --method iwae:5000 --method elbo --base encoder\n"
       "  eval-loglik vae.safetensors --base prior --step-size 0.5 --schedule constant-rate:32\n"

@@ -42,9 +42,12 @@ Evaluator::Evaluator(const Vae& vae, const EstimatorSettings& settings)
                                               settings.schedule_options)),
       transition_(TransitionRegistry::instance().make("kernel", settings.kernel,
                                                       settings.transition_options)) {
-  for (const auto& method : settings_.methods)
+  for (const auto& method : settings_.methods) {
+    if (std::count(settings_.methods.begin(), settings_.methods.end(), method) > 1)
+      throw usage_error("--method " + method + " is given twice; use --repeats");
     methods_.push_back(MethodRegistry::instance().make(
         "method", method, AnnealingParts{*path_, *transition_, settings_.chains}));
+  }
 }
 
 bool Evaluator::anneals() const {
@@ -66,30 +69,47 @@ Plan Evaluator::tune_on(const Problem& problem, uint64_t stream) const {
   return tune(problem, *path_, *rule_, *transition_, settings_.pilot, rng);
 }
 
+Problem Evaluator::centred(const Target& target, const AffineMap& base, uint64_t stream,
+                           Cost& tuning) const {
+  if (!anneals() || path_->order() == 0) return {target, base};
+  constexpr int64_t kSteps = 64;
+  at::Generator rng = make_generator(derive_seed(settings_.seed, Purpose::kCentre, stream),
+                                     base.options().device());
+  const Problem plain(target, base);
+  const at::Tensor log_center =
+      pilot_log_normalizer(plain, *transition_, kSteps, settings_.pilot, rng);
+  tuning += plain.cost();
+  return {target, base, log_center};
+}
+
 Cost Evaluator::tune_shared(const at::Tensor& images) {
   const VaePosterior target(vae_, images);
-  const Problem problem(target, base_of(images));
+  Cost tuning;
+  if (!needs_pilot()) {
+    shared_plan_ = freeze(*rule_, *settings_.pilot.step_size);
+    return tuning;
+  }
+  const Problem problem = centred(target, base_of(images), kSharedPilot, tuning);
   shared_plan_ = tune_on(problem, kSharedPilot);
-  return problem.cost();
+  return tuning += problem.cost();
 }
 
 ChunkResult Evaluator::evaluate(int64_t chunk, const at::Tensor& images) const {
   const auto start = std::chrono::steady_clock::now();
   const VaePosterior target(vae_, images);
-  const AffineMap base = base_of(images);
+  const auto chunk_stream = static_cast<uint64_t>(chunk);
   ChunkResult result;
   result.chunk = chunk;
+  const Problem pilot = centred(target, base_of(images), chunk_stream, result.tuning);
   if (anneals() && !has_shared_plan()) {
-    const Problem pilot(target, base);
-    result.plan = tune_on(pilot, static_cast<uint64_t>(chunk));
-    result.tuning = pilot.cost();
+    result.plan = tune_on(pilot, chunk_stream);
+    result.tuning += pilot.cost();
   }
   const Plan& plan = result.plan ? *result.plan : shared_plan_ ? *shared_plan_ : Plan{};
   for (int64_t repeat = 0; repeat < settings_.repeats; ++repeat) {
     for (size_t m = 0; m < methods_.size(); ++m) {
-      const Problem problem(target, base);
-      const uint64_t stream =
-          derive_seed(settings_.seed, Purpose::kEstimate, static_cast<uint64_t>(chunk));
+      const Problem problem(target, pilot.base(), pilot.log_center());
+      const uint64_t stream = derive_seed(settings_.seed, Purpose::kEstimate, chunk_stream);
       at::Generator rng =
           make_generator(mix64(mix64(stream ^ static_cast<uint64_t>(repeat)) ^ m), images.device());
       const MethodResult found = methods_[m]->estimate(problem, plan, rng);

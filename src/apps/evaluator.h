@@ -61,6 +61,8 @@ class Evaluator {
 
  private:
   AffineMap base_of(const at::Tensor& images) const;
+  /// Centred by a pilot where the path asks for it; the pilot's cost goes to `tuning`.
+  Problem centred(const Target& target, const AffineMap& base, uint64_t stream, Cost& tuning) const;
   Plan tune_on(const Problem& problem, uint64_t stream) const;
 
   const Vae& vae_;

@@ -12,7 +12,7 @@ namespace crais {
 struct Particles {
   at::Tensor e;               // [P,K,D]
   at::Tensor log_q0;          // [P,K] float64
-  at::Tensor log_gamma;       // [P,K] float64, of the density in e: log gamma(m + A e) + log|det A|
+  at::Tensor log_gamma;       // [P,K] float64, of e: log gamma(m + A e) + log|det A| - log_center
   at::Tensor grad_log_gamma;  // [P,K,D], with respect to e
   at::Tensor momentum;        // [P,K,D]; undefined until a kernel that keeps it has run
 };

@@ -28,7 +28,14 @@ void require_finite_start(const Particles& particles) {
 
 }  // namespace
 
-Problem::Problem(const Target& target, AffineMap base) : target_(target), base_(std::move(base)) {
+Problem::Problem(const Target& target, AffineMap base)
+    : Problem(target, base, at::zeros_like(base.log_abs_det())) {}
+
+Problem::Problem(const Target& target, AffineMap base, const at::Tensor& log_center)
+    : target_(target),
+      base_(std::move(base)),
+      log_center_(log_center),
+      log_scale_((base_.log_abs_det() - log_center).unsqueeze(1)) {
   TORCH_CHECK(target.num_problems() == base_.num_problems() && target.dim() == base_.dim(),
               "problem: the target has ", target.num_problems(), " problems of dimension ",
               target.dim(), ", its base ", base_.num_problems(), " of ", base_.dim());
@@ -48,8 +55,7 @@ Particles Problem::evaluate(const at::Tensor& e) const {
   cost_.densities += e.size(0) * e.size(1);
   cost_.gradients += e.size(0) * e.size(1);
   const Evaluation found = target_.evaluate(base_.to_z(e));
-  return {e, standard_normal_log_density(e),
-          found.log_density.to(at::kDouble) + base_.log_abs_det().unsqueeze(1),
+  return {e, standard_normal_log_density(e), found.log_density.to(at::kDouble) + log_scale_,
           base_.pull_back(found.grad), at::Tensor()};
 }
 

@@ -16,19 +16,32 @@ namespace crais {
 struct Cost {
   int64_t densities = 0;
   int64_t gradients = 0;
+
+  Cost& operator+=(const Cost& other) {
+    densities += other.densities;
+    gradients += other.gradients;
+    return *this;
+  }
 };
 
-/// P densities in the coordinates e of their base z = m + A e. Not shared between threads: it
-/// counts.
+/// P densities in the coordinates e of their base z = m + A e. Counts, so threads do not share it.
+///
+/// Each density is divided by exp(log_center), a rough guess of its normaliser. A power path of
+/// order alpha != 0 depends on that scale (beta acts as beta Z^alpha / (beta Z^alpha + 1 - beta)),
+/// and without it all its temperatures crowd at one end; the geometric path does not care.
 class Problem {
  public:
   /// `target` must outlive the problem. Throws c10::Error if target and base differ in shape.
   Problem(const Target& target, AffineMap base);
+  /// The same, centred: log_center [P], nats.
+  Problem(const Target& target, AffineMap base, const at::Tensor& log_center);
 
   int64_t num_problems() const { return base_.num_problems(); }
   int64_t dim() const { return base_.dim(); }
   const Target& target() const { return target_; }
   const AffineMap& base() const { return base_; }
+  /// [P] float64: what every log_gamma lacks, and every estimate of its normaliser gets back.
+  const at::Tensor& log_center() const { return log_center_; }
 
   /// K draws of the base per problem, evaluated. Cost: 1 per particle.
   /// Throws Error kData, naming problem and particle, if a density or gradient is not finite.
@@ -40,8 +53,8 @@ class Problem {
   /// Particles at e [P,K,D]; densities may be anything. Cost: 1 per particle.
   Particles evaluate(const at::Tensor& e) const;
 
-  /// log gamma - log q0 at e [P,K,D], without a gradient: [P,K] float64. Cost: 1 density per
-  /// particle.
+  /// log gamma - log q0 at e [P,K,D], not centred, without a gradient: [P,K] float64.
+  /// Cost: 1 density per particle.
   at::Tensor log_weight(const at::Tensor& e) const;
 
   /// Counted so far, summed over problems and particles.
@@ -50,6 +63,8 @@ class Problem {
  private:
   const Target& target_;
   AffineMap base_;
+  at::Tensor log_center_;
+  at::Tensor log_scale_;  // [P,1]: log|det A| - log_center
   mutable Cost cost_;
 };
 

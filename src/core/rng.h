@@ -18,6 +18,7 @@ enum class Purpose : uint64_t {
   kTrain = 7,
   kValidate = 8,
   kSynthetic = 9,
+  kCentre = 10,
 };
 
 /// One step of SplitMix64: a bijective mix of 64 bits (Steele, Lea & Flood 2014).

@@ -12,7 +12,9 @@ class Ais : public Method {
                         at::Generator& rng) const override {
     const AnnealResult run =
         anneal(problem, parts_.path, plan, parts_.transition, parts_.num_particles, rng);
-    return {log_normalizer(run.log_w), run.accept_prob.mean(0), run.num_nonfinite};
+    Estimate estimate = log_normalizer(run.log_w);
+    estimate.value = estimate.value + problem.log_center();
+    return {estimate, run.accept_prob.mean(0), run.num_nonfinite};
   }
   bool anneals() const override { return true; }
 

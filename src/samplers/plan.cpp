@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/log_math.h"
+#include "paths/power_mean.h"
 #include "schedules/fixed.h"
 
 namespace crais {
@@ -126,6 +128,18 @@ Plan tune(const Problem& problem, const Path& path, const ScheduleRule& rule,
   if (options.shared)
     plan = {plan.betas.slice(1, 0, 1).contiguous(), plan.step_sizes.slice(1, 0, 1).contiguous()};
   return options.interpolate > 0 ? interpolate(plan, options.interpolate) : plan;
+}
+
+at::Tensor pilot_log_normalizer(const Problem& problem, const Transition& transition, int64_t steps,
+                                const PilotOptions& options, at::Generator& rng) {
+  const std::unique_ptr<Path> path = make_geometric_path();
+  const FixedSchedule equal_steps(at::linspace(0, 1, steps + 1, at::kDouble).unsqueeze(1));
+  PilotOptions tuned = options;
+  tuned.step_size.reset();
+  tuned.interpolate = 0;
+  const Plan plan = tune(problem, *path, equal_steps, transition, tuned, rng);
+  const AnnealResult run = anneal(problem, *path, plan, transition, options.num_particles, rng);
+  return log_mean_exp(run.log_w) + problem.log_center();
 }
 
 Plan interpolate(const Plan& plan, int64_t steps) {

@@ -40,6 +40,11 @@ Plan freeze(const ScheduleRule& rule, double step_size);
 Plan tune(const Problem& problem, const Path& path, const ScheduleRule& rule,
           const Transition& transition, const PilotOptions& options, at::Generator& rng);
 
+/// A rough log Z [P] to centre a problem with: geometric AIS under a plan of `steps` equal steps
+/// that it tunes on the way. Cost: 2 (1 + L steps) evaluations per pilot particle.
+at::Tensor pilot_log_normalizer(const Problem& problem, const Transition& transition, int64_t steps,
+                                const PilotOptions& options, at::Generator& rng);
+
 /// Stretches each column of a plan to `steps` steps: betas by linear interpolation in the step's
 /// fraction, step sizes log-linearly in beta (the paper's starred rows).
 Plan interpolate(const Plan& plan, int64_t steps);

@@ -45,7 +45,7 @@ class Hmc : public Transition {
   }
 
   int64_t evaluations_per_step() const override { return num_leapfrog_; }
-  double target_acceptance() const override { return num_leapfrog_ == 1 ? 0.6 : 0.7; }
+  double target_acceptance() const override { return 0.7; }
 
  private:
   struct Annealed {
