@@ -153,7 +153,7 @@ class ProgressBar::State {
     if (!redraws_) return options_.write(render_progress(line_, -1) + "\n");
     // The last column stays free: some terminals wrap as soon as it is filled.
     const int width = std::max(1, (options_.width < 0 ? terminal_width() : options_.width) - 1);
-    options_.write("\r" + render_progress(line_, width) + "\x1b[K");
+    options_.write(std::string("\r").append(render_progress(line_, width)).append("\x1b[K"));
     drawn_ = true;
   }
 
