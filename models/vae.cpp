@@ -16,20 +16,6 @@ const std::vector<std::pair<std::string, Activation>> kActivations = {
     {"relu", Activation::kRelu},
     {"softplus", Activation::kSoftplus}};
 
-at::Tensor activate(Activation activation, const at::Tensor& x) {
-  switch (activation) {
-    case Activation::kTanh:
-      return at::tanh(x);
-    case Activation::kElu:
-      return at::elu(x);
-    case Activation::kRelu:
-      return at::relu(x);
-    case Activation::kSoftplus:
-      return at::softplus(x);
-  }
-  throw Error(ExitCode::kInternal, "unknown activation");
-}
-
 Mlp make_mlp(const std::vector<int64_t>& sizes, Activation activation, at::Generator& generator) {
   Mlp mlp;
   mlp.activation = activation;
@@ -98,6 +84,20 @@ at::Tensor Likelihood::log_prob(const at::Tensor& x, const at::Tensor& output) c
   if (family == Family::kBernoulli) return (x * output - at::softplus(output)).sum(-1);
   const double log_scale = std::log(noise_sd) + 0.5 * std::log(2.0 * M_PI);
   return (-0.5 * ((x - output) / noise_sd).square() - log_scale).sum(-1);
+}
+
+at::Tensor activate(Activation activation, const at::Tensor& x) {
+  switch (activation) {
+    case Activation::kTanh:
+      return at::tanh(x);
+    case Activation::kElu:
+      return at::elu(x);
+    case Activation::kRelu:
+      return at::relu(x);
+    case Activation::kSoftplus:
+      return at::softplus(x);
+  }
+  throw Error(ExitCode::kInternal, "unknown activation");
 }
 
 at::Tensor Mlp::forward(at::Tensor x) const {

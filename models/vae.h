@@ -15,6 +15,7 @@ enum class Activation { kTanh, kElu, kRelu, kSoftplus };
 /// "tanh", "elu", "relu", "softplus". Throws Error kUsage on another name, listing these.
 Activation parse_activation(const std::string& name);
 std::string to_string(Activation activation);
+at::Tensor activate(Activation activation, const at::Tensor& x);
 
 struct LinearLayer {
   at::Tensor weight;  // [out, in]

@@ -24,7 +24,8 @@ struct Binarisation {
 Binarisation parse_binarisation(const std::string& text);
 std::string to_string(const Binarisation& binarisation);
 
-/// True if two data sets made this way have the same per-pixel law (dynamic and static agree).
+/// True if two data sets made this way have the same per-pixel law (dynamic and static agree;
+/// so does amat, since Larochelle's files are one such draw).
 bool same_law(const Binarisation& a, const Binarisation& b);
 
 /// Pixels [N, D] uint8 to float32 [N, D] in [0, 1]. `first_index` is the file index of row 0

@@ -41,6 +41,11 @@ bool has_images(const std::string& data_dir, Split split);
 /// and 10,000). Throws Error: kNoInput listing every path tried, kData if a file is damaged.
 Images load_images(const std::string& data_dir, Split split);
 
+/// Larochelle's fixed binarisation (binarized_mnist_train.amat, _valid, _test; each plain or .gz):
+/// pixels 0 or 255, no labels. Every split is a file of its own, so first_index is 0.
+/// Throws Error: kNoInput listing every path tried, kData naming the file and the line.
+Images load_amat(const std::string& data_dir, Split split);
+
 /// Stroke digits drawn by the program itself, `count` of them, 28 x 28, decided by `seed`.
 Images synthetic_images(int64_t count, uint64_t seed);
 

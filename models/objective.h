@@ -1,0 +1,59 @@
+// What training maximises: a lower bound on log p(x), and how fast it climbs.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <string>
+
+#include "models/vae.h"
+
+namespace crais {
+
+/// The ELBO with its KL divergence in closed form, or the importance-weighted bound of K samples
+/// (Burda, Grosse & Salakhutdinov 2016).
+struct Objective {
+  enum class Kind { kElbo, kIwae };
+  Kind kind = Kind::kElbo;
+  int64_t samples = 1;
+};
+
+/// "elbo" or "iwae:K". Throws Error kUsage on anything else.
+Objective parse_objective(const std::string& text);
+std::string to_string(const Objective& objective);
+
+/// KL(q(z | x) || N(0, I)) in nats: [B].
+at::Tensor kl_divergence(const Vae::Posterior& posterior);
+
+/// Per image, in nats, [B] each.
+struct Bounds {
+  at::Tensor maximised;  // the objective, its KL term weighted; the others are unweighted
+  at::Tensor bound;      // the objective
+  at::Tensor elbo;       // averaged over the samples, KL in closed form
+  at::Tensor kl;
+};
+
+/// The bounds of binarised images `x` [B, pixels] with one posterior sample for each row of
+/// `noise` [samples, B, latent] ~ N(0, I). Cost: samples * B decoder evaluations.
+Bounds evaluate(const Objective& objective, const Vae& vae, const at::Tensor& x,
+                const at::Tensor& noise, double kl_weight = 1.0);
+
+/// How the learning rate falls from its start over the epochs.
+struct Decay {
+  enum class Kind { kNone, kCosine, kExponential, kStep };
+  Kind kind = Kind::kNone;
+  double final_rate = 0.0;  // cosine, exponential: in the last epoch
+  double factor = 1.0;      // step: multiplied in ...
+  int64_t every = 1;        // ... after this many epochs
+
+  /// In `epoch` = 0 .. num_epochs - 1.
+  double rate(double initial, int64_t epoch, int64_t num_epochs) const;
+  /// True if the rate of an epoch depends on how many there will be.
+  bool depends_on_length() const { return kind == Kind::kCosine || kind == Kind::kExponential; }
+};
+
+/// "none", "cosine:FINAL", "exponential:FINAL", "step:FACTOR,every=EPOCHS".
+Decay parse_decay(const std::string& text);
+std::string to_string(const Decay& decay);
+
+}  // namespace crais

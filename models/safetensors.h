@@ -1,0 +1,43 @@
+// The safetensors format: named tensors and string pairs in one file that Python opens too.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace crais {
+
+struct SafeTensors {
+  std::vector<std::pair<std::string, at::Tensor>> tensors;  // on the CPU
+  std::map<std::string, std::string> metadata;
+
+  /// The tensor of that name, or null.
+  const at::Tensor* find(const std::string& name) const;
+};
+
+/// Parses JSON that nobody vouches for: bounded depth, no key twice, text that is valid UTF-8.
+/// Throws Error kData, one line that begins with `where`.
+nlohmann::json parse_untrusted_json(std::string_view text, const std::string& where);
+
+/// An untrusted text made fit for one line of a message: quoted, escaped, cut to 80 bytes.
+std::string quoted(const std::string& text);
+
+/// The tensors (float32, float64, int64, uint8) in `bytes`, each a copy.
+///
+/// Everything in the header is checked before any of it is used: lengths, types, shapes, offsets
+/// (inside the file, in no other tensor, without holes between), names. Throws Error kData, one
+/// line that begins with `where`.
+SafeTensors parse_safetensors(std::string_view bytes, const std::string& where);
+std::string serialise_safetensors(const SafeTensors& content);
+
+/// The same of a file. Reading throws Error kNoInput if it is missing; writing is atomic.
+SafeTensors read_safetensors(const std::filesystem::path& path);
+void write_safetensors(const std::filesystem::path& path, const SafeTensors& content);
+
+}  // namespace crais

@@ -1,0 +1,53 @@
+#include "core/affine_map.h"
+
+#include <utility>
+
+namespace crais {
+
+AffineMap::AffineMap(at::Tensor loc, at::Tensor scale)
+    : loc_(std::move(loc)), scale_(std::move(scale)) {
+  TORCH_CHECK(loc_.dim() == 2, "affine map: loc must be [problems, dim], got ", loc_.sizes());
+  TORCH_CHECK((scale_.dim() == 2 && scale_.sizes() == loc_.sizes()) ||
+                  (scale_.dim() == 3 && scale_.size(0) == loc_.size(0) &&
+                   scale_.size(1) == loc_.size(1) && scale_.size(2) == loc_.size(1)),
+              "affine map: scale ", scale_.sizes(), " does not fit loc ", loc_.sizes());
+  const at::Tensor diagonal = is_triangular() ? scale_.diagonal(0, -2, -1) : scale_;
+  TORCH_CHECK(((diagonal > 0) & diagonal.isfinite()).all().item<bool>() &&
+                  loc_.isfinite().all().item<bool>(),
+              "affine map: loc must be finite and the diagonal of scale positive and finite");
+  log_abs_det_ = diagonal.to(at::kDouble).log().sum(-1);
+}
+
+AffineMap AffineMap::identity(int64_t num_problems, int64_t dim, const at::TensorOptions& options) {
+  AffineMap map(at::zeros({num_problems, dim}, options), at::ones({num_problems, dim}, options));
+  map.is_identity_ = true;
+  return map;
+}
+
+at::Tensor AffineMap::to_z(const at::Tensor& e) const {
+  if (is_identity_) return e;
+  if (is_triangular()) return at::baddbmm(loc_.unsqueeze(1), e, scale_.transpose(1, 2));
+  return at::addcmul(loc_.unsqueeze(1), e, scale_.unsqueeze(1));
+}
+
+at::Tensor AffineMap::to_e(const at::Tensor& z) const {
+  if (is_identity_) return z;
+  const at::Tensor centred = z - loc_.unsqueeze(1);
+  if (!is_triangular()) return centred / scale_.unsqueeze(1);
+  return at::linalg_solve_triangular(scale_, centred.transpose(1, 2), /*upper=*/false)
+      .transpose(1, 2);
+}
+
+at::Tensor AffineMap::pull_back(const at::Tensor& grad_z) const {
+  if (is_identity_) return grad_z;
+  if (is_triangular()) return at::bmm(grad_z, scale_);
+  return grad_z * scale_.unsqueeze(1);
+}
+
+AffineMap AffineMap::slice(int64_t begin, int64_t end) const {
+  AffineMap part(loc_.slice(0, begin, end), scale_.slice(0, begin, end));
+  part.is_identity_ = is_identity_;
+  return part;
+}
+
+}  // namespace crais

@@ -1,0 +1,43 @@
+// z = m + A e: every base distribution is an affine map of a standard normal.
+#pragma once
+
+#include <ATen/ATen.h>
+
+namespace crais {
+
+/// One affine map per problem: loc m [P,D] with a diagonal [P,D] or lower-triangular [P,D,D] A.
+/// The base it stands for is N(m, A A^T). Immutable.
+class AffineMap {
+ public:
+  /// Throws c10::Error if the shapes do not agree, or the diagonal is not positive and finite.
+  AffineMap(at::Tensor loc, at::Tensor scale);
+
+  /// m = 0, A = I.
+  static AffineMap identity(int64_t num_problems, int64_t dim, const at::TensorOptions& options);
+
+  int64_t num_problems() const { return loc_.size(0); }
+  int64_t dim() const { return loc_.size(1); }
+  at::TensorOptions options() const { return loc_.options(); }
+
+  /// e [P,K,D] -> z [P,K,D].
+  at::Tensor to_z(const at::Tensor& e) const;
+  /// z [P,K,D] -> e [P,K,D].
+  at::Tensor to_e(const at::Tensor& z) const;
+  /// The gradient with respect to e of a function whose gradient with respect to z is given: A^T g.
+  at::Tensor pull_back(const at::Tensor& grad_z) const;
+  /// log|det A|, [P] float64.
+  const at::Tensor& log_abs_det() const { return log_abs_det_; }
+
+  /// The maps of problems [begin, end).
+  AffineMap slice(int64_t begin, int64_t end) const;
+
+ private:
+  bool is_triangular() const { return scale_.dim() == 3; }
+
+  at::Tensor loc_;
+  at::Tensor scale_;
+  at::Tensor log_abs_det_;
+  bool is_identity_ = false;  // saves two passes over the particles
+};
+
+}  // namespace crais

@@ -1,0 +1,24 @@
+// Particles and what has been computed of them.
+#pragma once
+
+#include <ATen/ATen.h>
+
+namespace crais {
+
+/// K particles of each of P problems in whitened coordinates, with the cache that makes every
+/// reweighting arithmetic. A value: tensors are never written in place.
+///
+/// The base is N(0, I) in e, so grad log q0 = -e needs no storage.
+struct Particles {
+  at::Tensor e;               // [P,K,D]
+  at::Tensor log_q0;          // [P,K] float64
+  at::Tensor log_gamma;       // [P,K] float64, of the density in e: log gamma(m + A e) + log|det A|
+  at::Tensor grad_log_gamma;  // [P,K,D], with respect to e
+  at::Tensor momentum;        // [P,K,D]; undefined until a kernel that keeps it has run
+};
+
+/// Particle by particle, `yes` where `mask` [P,K] holds and `no` elsewhere. Momenta are left
+/// undefined.
+Particles where(const at::Tensor& mask, const Particles& yes, const Particles& no);
+
+}  // namespace crais

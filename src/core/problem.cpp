@@ -1,0 +1,62 @@
+#include "core/problem.h"
+
+#include <cmath>
+#include <utility>
+
+#include "core/error.h"
+
+namespace crais {
+namespace {
+
+at::Tensor standard_normal_log_density(const at::Tensor& e) {
+  const double log_scale = 0.5 * static_cast<double>(e.size(-1)) * std::log(2.0 * M_PI);
+  return -0.5 * e.square().sum(-1).to(at::kDouble) - log_scale;
+}
+
+void require_finite_start(const Particles& particles) {
+  const at::Tensor bad =
+      ~(particles.log_gamma.isfinite() & particles.grad_log_gamma.isfinite().all(-1));
+  if (!bad.any().item<bool>()) return;
+  const at::Tensor first = bad.nonzero()[0].cpu();
+  const int64_t p = first[0].item<int64_t>(), k = first[1].item<int64_t>();
+  throw data_error("the density of problem " + std::to_string(p) + " at starting particle " +
+                   std::to_string(k) + " (temperature 0) is " +
+                   std::to_string(particles.log_gamma[p][k].item<double>()) +
+                   ", or its gradient is not finite; " + std::to_string(bad.sum().item<int64_t>()) +
+                   " of " + std::to_string(bad.numel()) + " particles start so");
+}
+
+}  // namespace
+
+Problem::Problem(const Target& target, AffineMap base) : target_(target), base_(std::move(base)) {
+  TORCH_CHECK(target.num_problems() == base_.num_problems() && target.dim() == base_.dim(),
+              "problem: the target has ", target.num_problems(), " problems of dimension ",
+              target.dim(), ", its base ", base_.num_problems(), " of ", base_.dim());
+}
+
+at::Tensor Problem::draw(int64_t num_particles, at::Generator& rng) const {
+  return at::empty({num_problems(), num_particles, dim()}, base_.options()).normal_(0, 1, rng);
+}
+
+Particles Problem::start(int64_t num_particles, at::Generator& rng) const {
+  Particles particles = evaluate(draw(num_particles, rng));
+  require_finite_start(particles);
+  return particles;
+}
+
+Particles Problem::evaluate(const at::Tensor& e) const {
+  cost_.densities += e.size(0) * e.size(1);
+  cost_.gradients += e.size(0) * e.size(1);
+  const Evaluation found = target_.evaluate(base_.to_z(e));
+  return {e, standard_normal_log_density(e),
+          found.log_density.to(at::kDouble) + base_.log_abs_det().unsqueeze(1),
+          base_.pull_back(found.grad), at::Tensor()};
+}
+
+at::Tensor Problem::log_weight(const at::Tensor& e) const {
+  cost_.densities += e.size(0) * e.size(1);
+  return target_.log_density(base_.to_z(e)).to(at::kDouble) + base_.log_abs_det().unsqueeze(1) -
+         standard_normal_log_density(e);
+}
+
+}  // namespace crais

@@ -1,0 +1,118 @@
+#include "data/images.h"
+
+#include <cstdlib>
+#include <system_error>
+
+#include "core/error.h"
+#include "core/spec.h"
+#include "data/find_file.h"
+#include "data/idx.h"
+
+namespace crais {
+namespace fs = std::filesystem;
+
+Split parse_split(const std::string& name) {
+  for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest})
+    if (name == to_string(split)) return split;
+  throw usage_error("unknown split '" + name + "'; choose from train, validation, test");
+}
+
+std::string to_string(Split split) {
+  switch (split) {
+    case Split::kTrain:
+      return "train";
+    case Split::kValidation:
+      return "validation";
+    case Split::kTest:
+      return "test";
+  }
+  throw Error(ExitCode::kInternal, "a split without a name");
+}
+
+std::vector<fs::path> data_folders(const std::string& data_dir) {
+  std::vector<fs::path> roots;
+  if (!data_dir.empty()) {
+    roots.emplace_back(data_dir);
+  } else {
+    const char* const from_environment = std::getenv("CRAIS_DATA");
+    if (from_environment && *from_environment) roots.emplace_back(from_environment);
+    roots.emplace_back("data");
+  }
+  std::vector<fs::path> folders;
+  for (const fs::path& root : roots)
+    for (const char* below : {"", "raw", "MNIST/raw", "mnist"})
+      folders.push_back(*below ? root / below : root);
+  return folders;
+}
+
+std::optional<fs::path> find_plain_or_gz(const std::vector<fs::path>& folders,
+                                         const std::string& name) {
+  std::error_code ignored;
+  for (const fs::path& folder : folders)
+    for (const char* ending : {"", ".gz"})
+      if (const fs::path path = folder / (name + ending); fs::is_regular_file(path, ignored))
+        return path;
+  return {};
+}
+
+std::string paths_tried(const std::vector<fs::path>& folders, const std::string& name) {
+  std::vector<std::string> tried;
+  for (const fs::path& folder : folders) tried.push_back((folder / (name + "[.gz]")).string());
+  return join(tried);
+}
+
+namespace {
+
+std::string stem(Split split) { return split == Split::kTest ? "t10k" : "train"; }
+std::string image_name(Split split) { return stem(split) + "-images-idx3-ubyte"; }
+std::string label_name(Split split) { return stem(split) + "-labels-idx1-ubyte"; }
+
+/// The rows [begin, end) of its file that a split is.
+struct Range {
+  int64_t begin, end;
+};
+
+Range rows_of(Split split, int64_t count, const fs::path& path) {
+  const int64_t first_of_validation = count - count / 6;
+  if (split == Split::kTest) return {0, count};
+  if (split == Split::kTrain) return {0, first_of_validation};
+  if (first_of_validation == count)
+    throw data_error(path.string() + ": the validation split is empty: the last sixth of " +
+                     std::to_string(count) + " images; 6 or more are needed");
+  return {first_of_validation, count};
+}
+
+}  // namespace
+
+bool has_images(const std::string& data_dir, Split split) {
+  return find_plain_or_gz(data_folders(data_dir), image_name(split)).has_value();
+}
+
+Images load_images(const std::string& data_dir, Split split) {
+  const auto folders = data_folders(data_dir);
+  const auto path = find_plain_or_gz(folders, image_name(split));
+  if (!path)
+    throw no_input_error("no " + to_string(split) + " images; tried " +
+                         paths_tried(folders, image_name(split)) + "; to fetch MNIST, run: " +
+                         "scripts/fetch-mnist" + (data_dir.empty() ? "" : " " + data_dir));
+  const IdxArray file = read_idx_images(*path);
+  const auto [begin, end] = rows_of(split, file.values.size(0), *path);
+  Images images;
+  images.rows = file.values.size(1);
+  images.cols = file.values.size(2);
+  images.pixels = file.values.flatten(1).slice(0, begin, end);
+  images.first_index = begin;
+  images.source = path->string();
+  images.md5 = file.md5;
+  if (const auto label_path = find_plain_or_gz({path->parent_path()}, label_name(split))) {
+    const at::Tensor labels = read_idx_labels(*label_path).values;
+    if (labels.size(0) != file.values.size(0))
+      throw data_error(label_path->string() + ": " + std::to_string(labels.size(0)) +
+                       " labels for the " + std::to_string(file.values.size(0)) + " images of " +
+                       path->string());
+    images.labels = labels.slice(0, begin, end);
+  }
+  return images;
+}
+
+}  // namespace crais

@@ -1,0 +1,48 @@
+#include "estimates/estimate.h"
+
+#include <cmath>
+
+#include "core/log_math.h"
+
+namespace crais {
+
+std::string to_string(Bound bound) {
+  switch (bound) {
+    case Bound::kLower:
+      return "lower bound";
+    case Bound::kUpper:
+      return "upper bound";
+    case Bound::kEstimate:
+      break;
+  }
+  return "estimate";
+}
+
+Estimate log_normalizer(const at::Tensor& log_w) {
+  const auto k = static_cast<double>(log_w.size(1));
+  const at::Tensor fraction = ess(log_w);
+  return {log_mean_exp(log_w), ((1 / fraction - 1).clamp_min(0) / (k - 1)).sqrt(), fraction};
+}
+
+Estimate evidence_lower_bound(const at::Tensor& log_w) {
+  const auto k = static_cast<double>(log_w.size(1));
+  return {log_w.mean(1), log_w.std(1, /*unbiased=*/true) / std::sqrt(k), ess(log_w)};
+}
+
+MeanEstimate mean_over_images(const at::Tensor& value, const at::Tensor& std_error) {
+  const auto repeats = static_cast<double>(value.size(0));
+  const auto images = static_cast<double>(value.size(1));
+  MeanEstimate result;
+  result.mean = value.mean().item<double>();
+  result.data_std_error = value.mean(0).std(0, true).item<double>() / std::sqrt(images);
+  result.monte_carlo_std_error =
+      value.size(0) > 1 ? value.mean(1).std(0, true).item<double>() / std::sqrt(repeats)
+                        : std_error.square().sum().sqrt().item<double>() / images;
+  return result;
+}
+
+double bits_per_dim(double log_likelihood, int64_t num_dims) {
+  return -log_likelihood / (static_cast<double>(num_dims) * std::log(2.0));
+}
+
+}  // namespace crais

@@ -1,0 +1,28 @@
+// gamma_beta = q0^(1-beta) gamma^beta                                        [Neal 2001]
+#include "core/path.h"
+#include "paths/power_mean.h"
+
+namespace crais {
+namespace {
+
+class Geometric : public Path {
+ public:
+  PathPoint at(const at::Tensor& beta, const at::Tensor& log_q0,
+               const at::Tensor& log_gamma) const override {
+    // xlogy-like products: an end that has no weight must not turn -inf into NaN.
+    const at::Tensor from = at::where(beta == 1, at::zeros_like(log_q0), (1 - beta) * log_q0);
+    const at::Tensor to = at::where(beta == 0, at::zeros_like(log_gamma), beta * log_gamma);
+    return {from + to, (1 - beta).expand_as(log_q0), beta.expand_as(log_gamma)};
+  }
+  double order() const override { return 0.0; }
+};
+
+const Enrol<PathRegistry> kEnrol("geometric",
+                                 {"geometric", "q0^(1-beta) gamma^beta; the power mean of order 0",
+                                  "geometric", [](Spec&) { return make_geometric_path(); }});
+
+}  // namespace
+
+std::unique_ptr<Path> make_geometric_path() { return std::make_unique<Geometric>(); }
+
+}  // namespace crais

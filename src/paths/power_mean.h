@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+
+#include "core/path.h"
+
+namespace crais {
+
+std::unique_ptr<Path> make_geometric_path();
+
+/// gamma_beta = ((1-beta) q0^alpha + beta gamma^alpha)^(1/alpha), any alpha; |alpha| < 1e-6 is
+/// geometric.
+std::unique_ptr<Path> make_power_mean_path(double alpha);
+
+}  // namespace crais

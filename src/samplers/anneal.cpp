@@ -1,0 +1,63 @@
+#include "samplers/anneal.h"
+
+#include <c10/core/GradMode.h>
+
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+
+namespace crais {
+namespace {
+
+at::Tensor annealed_log_density(const Path& path, const at::Tensor& beta, const Particles& at) {
+  return path.at(beta.unsqueeze(1), at.log_q0, at.log_gamma).log_density;
+}
+
+[[noreturn]] void throw_unfinished(const at::Tensor& beta, int64_t steps) {
+  std::ostringstream message;
+  message << "the schedule has reached beta = " << beta.min().item<double>() << " after " << steps
+          << " steps; raise --max-steps, or ask for larger steps";
+  throw usage_error(message.str());
+}
+
+}  // namespace
+
+AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule& rule,
+                    const Transition& transition, StepSizes& step_sizes,
+                    const AnnealOptions& options, at::Generator& rng) {
+  const c10::NoGradGuard no_grad;
+  const at::TensorOptions wide = problem.base().options().dtype(at::kDouble);
+  AnnealResult run;
+  run.particles = problem.start(options.num_particles, rng);
+  run.log_w = at::zeros({problem.num_problems(), options.num_particles}, wide);
+  at::Tensor beta = at::zeros({problem.num_problems()}, wide);
+  std::vector<at::Tensor> betas = {beta}, used_step_sizes, accept_probs;
+
+  for (int64_t index = 0; !(beta == 1).all().item<bool>(); ++index) {
+    if (rule.is_adaptive() && index == options.max_steps) throw_unfinished(beta, index);
+    const at::Tensor next =
+        rule.next({index, beta, run.particles, run.log_w, options.shared}, path);
+    run.log_w = run.log_w + annealed_log_density(path, next, run.particles) -
+                annealed_log_density(path, beta, run.particles);
+    beta = next;
+
+    const at::Tensor step_size = step_sizes.at(index).to(wide.device()).expand_as(beta);
+    Moved moved = transition.step(problem, path, run.particles, beta, step_size, rng);
+    run.particles = std::move(moved.particles);
+    run.num_nonfinite += moved.num_nonfinite;
+    const at::Tensor accept_prob = moved.accept_prob.mean(-1);
+    step_sizes.observe(index, accept_prob);
+
+    betas.push_back(beta);
+    used_step_sizes.push_back(step_size);
+    accept_probs.push_back(accept_prob);
+  }
+  run.betas = at::stack(betas);
+  run.step_sizes = at::stack(used_step_sizes);
+  run.accept_prob = at::stack(accept_probs);
+  return run;
+}
+
+}  // namespace crais

@@ -1,0 +1,51 @@
+// The annealing loop.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+
+#include "core/path.h"
+#include "core/problem.h"
+#include "core/schedule.h"
+#include "core/transition.h"
+
+namespace crais {
+
+/// Where the step size of each move comes from.
+class StepSizes {
+ public:
+  virtual ~StepSizes() = default;
+  /// For move `index`: [P] float64.
+  virtual at::Tensor at(int64_t index) const = 0;
+  /// What that move's acceptance was, [P] means over particles. Frozen step sizes do not listen.
+  virtual void observe(int64_t /*index*/, const at::Tensor& /*accept_prob*/) {}
+};
+
+struct AnnealOptions {
+  int64_t num_particles = 16;
+  int64_t max_steps = 8192;  // of an adaptive schedule
+  bool shared = true;        // one schedule for all problems
+};
+
+struct AnnealResult {
+  Particles particles;        // at beta = 1
+  at::Tensor log_w;           // [P,K] float64, nats: log_mean_exp estimates log Z
+  at::Tensor betas;           // [T+1,P] float64
+  at::Tensor step_sizes;      // [T,P] float64
+  at::Tensor accept_prob;     // [T,P] float64, means over particles
+  int64_t num_nonfinite = 0;  // proposals rejected because their energy was not finite
+};
+
+/// Annealed importance sampling from the base to the target                       [Neal 2001]
+///
+/// log w += log gamma_{beta'}(e) - log gamma_beta(e) at each new temperature, then one move at it.
+/// E[w] = Z exactly where schedule and step sizes are frozen; where they adapt it is a pilot.
+///
+/// Cost: 1 + L T evaluations per particle, L = transition.evaluations_per_step().
+/// Throws Error kUsage if an adaptive schedule has not arrived after max_steps.
+AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule& rule,
+                    const Transition& transition, StepSizes& step_sizes,
+                    const AnnealOptions& options, at::Generator& rng);
+
+}  // namespace crais

@@ -1,0 +1,21 @@
+#include "samplers/importance.h"
+
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace crais {
+
+at::Tensor importance_log_weights(const Problem& problem, int64_t num_particles,
+                                  at::Generator& rng) {
+  const c10::NoGradGuard no_grad;
+  constexpr int64_t kRowsPerBlock = 2048;
+  const int64_t block = std::max<int64_t>(1, kRowsPerBlock / problem.num_problems());
+  std::vector<at::Tensor> log_w;
+  for (int64_t begin = 0; begin < num_particles; begin += block)
+    log_w.push_back(problem.log_weight(problem.draw(std::min(block, num_particles - begin), rng)));
+  return at::cat(log_w, 1);
+}
+
+}  // namespace crais

@@ -1,0 +1,156 @@
+#include "samplers/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "schedules/fixed.h"
+
+namespace crais {
+namespace {
+
+class FrozenStepSizes : public StepSizes {
+ public:
+  explicit FrozenStepSizes(at::Tensor values) : values_(std::move(values)) {}
+  at::Tensor at(int64_t index) const override { return values_[index]; }
+
+ private:
+  at::Tensor values_;  // [T,C]
+};
+
+class ConstantStepSize : public StepSizes {
+ public:
+  explicit ConstantStepSize(double value) : value_(at::full({1}, value, at::kDouble)) {}
+  at::Tensor at(int64_t /*index*/) const override { return value_; }
+
+ private:
+  at::Tensor value_;
+};
+
+/// Follows the acceptance from one temperature to the next, and remembers, for each temperature,
+/// the step size that its own acceptance calls for.
+class TunedStepSizes : public StepSizes {
+ public:
+  TunedStepSizes(double initial, double target_acceptance, bool shared, const at::Tensor& like)
+      : target_(target_acceptance),
+        shared_(shared),
+        log_step_(at::full_like(like, std::log(initial))) {}
+
+  at::Tensor at(int64_t /*index*/) const override { return log_step_.exp(); }
+
+  void observe(int64_t /*index*/, const at::Tensor& accept_prob) override {
+    const at::Tensor pooled = shared_ ? accept_prob.mean().expand_as(accept_prob) : accept_prob;
+    log_step_ = (log_step_ + kGain * (pooled - target_)).clamp(-kWidest, kWidest);
+    tuned_.push_back(log_step_);
+  }
+
+  at::Tensor tuned() const { return at::stack(tuned_).exp(); }
+
+ private:
+  // Near d log(step) / d(acceptance), so that one temperature's error is mended at the next.
+  static constexpr double kGain = 1.0;
+  static constexpr double kWidest = 14.0;  // step sizes from 1e-6 to 1e6
+
+  double target_;
+  bool shared_;
+  at::Tensor log_step_;  // [P]
+  std::vector<at::Tensor> tuned_;
+};
+
+double lerp(double a, double b, double t) { return a + t * (b - a); }
+
+/// Column `c` of a plan as plain numbers, without the rest at beta = 1 that pads short columns.
+struct Column {
+  std::vector<double> betas, step_sizes;
+
+  Column(const Plan& plan, int64_t c) {
+    const at::Tensor beta = plan.betas.select(1, c).contiguous();
+    const at::Tensor step = plan.step_sizes.select(1, c).contiguous();
+    betas.push_back(0.0);
+    while (betas.back() < 1.0) {
+      const auto i = static_cast<int64_t>(betas.size());
+      betas.push_back(beta[i].item<double>());
+      step_sizes.push_back(step[i - 1].item<double>());
+    }
+  }
+
+  double beta_at(double fraction) const {
+    const double place = fraction * static_cast<double>(betas.size() - 1);
+    const auto i = std::min(static_cast<size_t>(place), betas.size() - 2);
+    return lerp(betas[i], betas[i + 1], place - static_cast<double>(i));
+  }
+
+  double step_size_at(double beta) const {
+    // step_sizes[i] belongs to betas[i + 1].
+    const auto above = std::lower_bound(betas.begin() + 1, betas.end() - 1, beta);
+    const auto i = static_cast<size_t>(above - betas.begin()) - 1;
+    if (i == 0 || beta >= *above) return step_sizes[i];
+    const double t = (beta - betas[i]) / (betas[i + 1] - betas[i]);
+    return std::exp(lerp(std::log(step_sizes[i - 1]), std::log(step_sizes[i]), t));
+  }
+};
+
+}  // namespace
+
+bool needs_pilot(const ScheduleRule& rule, const PilotOptions& options) {
+  return rule.is_adaptive() || !options.step_size;
+}
+
+Plan freeze(const ScheduleRule& rule, double step_size) {
+  TORCH_CHECK(!rule.is_adaptive(), "freeze: an adaptive schedule needs a pilot");
+  const at::Tensor betas = rule.betas();
+  return {betas, at::full({betas.size(0) - 1, 1}, step_size, at::kDouble)};
+}
+
+Plan tune(const Problem& problem, const Path& path, const ScheduleRule& rule,
+          const Transition& transition, const PilotOptions& options, at::Generator& rng) {
+  const AnnealOptions anneal_options{options.num_particles, options.max_steps, options.shared};
+  const auto run_with = [&](StepSizes& step_sizes) {
+    return anneal(problem, path, rule, transition, step_sizes, anneal_options, rng);
+  };
+  Plan plan;
+  if (options.step_size) {
+    ConstantStepSize constant(*options.step_size);
+    const AnnealResult run = run_with(constant);
+    plan = {run.betas, run.step_sizes};
+  } else {
+    const double target =
+        options.target_acceptance > 0 ? options.target_acceptance : transition.target_acceptance();
+    TunedStepSizes tuned(options.initial_step_size, target, options.shared,
+                         problem.base().log_abs_det());
+    const AnnealResult run = run_with(tuned);
+    plan = {run.betas, tuned.tuned()};
+  }
+  plan = {plan.betas.cpu(), plan.step_sizes.cpu()};
+  if (options.shared)
+    plan = {plan.betas.slice(1, 0, 1).contiguous(), plan.step_sizes.slice(1, 0, 1).contiguous()};
+  return options.interpolate > 0 ? interpolate(plan, options.interpolate) : plan;
+}
+
+Plan interpolate(const Plan& plan, int64_t steps) {
+  TORCH_CHECK(steps >= 1, "interpolate: at least one step");
+  const int64_t columns = plan.betas.size(1);
+  Plan stretched{at::zeros({steps + 1, columns}, at::kDouble),
+                 at::zeros({steps, columns}, at::kDouble)};
+  auto betas = stretched.betas.accessor<double, 2>();
+  auto step_sizes = stretched.step_sizes.accessor<double, 2>();
+  for (int64_t c = 0; c < columns; ++c) {
+    const Column column(plan, c);
+    for (int64_t i = 1; i <= steps; ++i) {
+      betas[i][c] =
+          i == steps ? 1.0 : column.beta_at(static_cast<double>(i) / static_cast<double>(steps));
+      step_sizes[i - 1][c] = column.step_size_at(betas[i][c]);
+    }
+  }
+  return stretched;
+}
+
+AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
+                    const Transition& transition, int64_t num_particles, at::Generator& rng) {
+  FrozenStepSizes step_sizes(plan.step_sizes);
+  return anneal(problem, path, FixedSchedule(plan.betas), transition, step_sizes,
+                {num_particles, plan.num_steps(), plan.betas.size(1) == 1}, rng);
+}
+
+}  // namespace crais

@@ -1,0 +1,52 @@
+// A plan: temperatures and step sizes, tuned by a pilot and then frozen.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "samplers/anneal.h"
+
+namespace crais {
+
+/// Everything an estimate needs to know beforehand. C is P (a plan per problem) or 1 (shared).
+struct Plan {
+  at::Tensor betas;       // [T+1,C] float64, 0 to 1
+  at::Tensor step_sizes;  // [T,C] float64
+
+  int64_t num_steps() const { return step_sizes.size(0); }
+};
+
+struct PilotOptions {
+  int64_t num_particles = 16;
+  int64_t max_steps = 8192;
+  bool shared = true;
+  std::optional<double> step_size;  // fixed; absent: tuned per temperature
+  double initial_step_size = 0.5;   // where tuning begins
+  double target_acceptance = 0.0;   // 0: the transition's own
+  int64_t interpolate = 0;          // stretch the found schedule to this many steps (0: leave it)
+};
+
+/// True if rule and step size are given beforehand: `freeze` then does without a pilot.
+bool needs_pilot(const ScheduleRule& rule, const PilotOptions& options);
+
+/// The plan of a schedule and a step size that are known beforehand. Cost: none.
+Plan freeze(const ScheduleRule& rule, double step_size);
+
+/// Anneals once with `rule`, adapting the step size from temperature to temperature (Robbins-Monro
+/// on the mean acceptance), and freezes what it used. Its particles are not for estimating.
+/// Cost: 1 + L T evaluations per pilot particle.
+Plan tune(const Problem& problem, const Path& path, const ScheduleRule& rule,
+          const Transition& transition, const PilotOptions& options, at::Generator& rng);
+
+/// Stretches each column of a plan to `steps` steps: betas by linear interpolation in the step's
+/// fraction, step sizes log-linearly in beta (the paper's starred rows).
+Plan interpolate(const Plan& plan, int64_t steps);
+
+/// The estimate: anneals fresh particles under the frozen plan. E[mean w] = Z.
+/// Cost: 1 + L T evaluations per particle.
+AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
+                    const Transition& transition, int64_t num_particles, at::Generator& rng);
+
+}  // namespace crais

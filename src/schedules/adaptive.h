@@ -1,0 +1,37 @@
+// What the rules that watch their particles share.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "core/schedule.h"
+
+namespace crais {
+
+/// Clips a rule's wish to [min_step, max_step] and to 1, and refuses to stand still.
+class AdaptiveSchedule : public ScheduleRule {
+ public:
+  explicit AdaptiveSchedule(const ScheduleOptions& options) : options_(options) {}
+
+  at::Tensor next(const Progress& progress, const Path& path) const final;
+
+ protected:
+  /// Where the rule would go, [P]; anything above 1 means 1.
+  virtual at::Tensor propose(const Progress& progress, const Path& path) const = 0;
+  /// For error messages: "cess:0.7".
+  virtual std::string name() const = 0;
+
+  const ScheduleOptions& options() const { return options_; }
+  /// The weights that statistics use: [P,K] normalised log-weights, uniform unless `weighted`.
+  at::Tensor statistic_weights(const Progress& progress) const;
+
+ private:
+  ScheduleOptions options_;
+};
+
+/// The largest beta' in [beta, beta + max_step] at which `statistic` (falling in beta', [P]) is
+/// still at least `bound` [P]; bisection on cached densities, no target evaluations.
+at::Tensor largest_step(const at::Tensor& beta, double max_step, const at::Tensor& bound,
+                        const std::function<at::Tensor(const at::Tensor&)>& statistic);
+
+}  // namespace crais

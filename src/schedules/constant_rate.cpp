@@ -1,0 +1,88 @@
+// Equal decreases of the divergence D_f(target || particles): the CR-AIS paper's schedule.
+//
+// With 1 - beta as the paper's clock, dD/dlog(1-beta) = V, so each step takes
+// log(1 - beta') = log(1 - beta) - delta / V. For the path of order alpha, kappa = log gamma - log
+// gamma_beta and log r = log E[e^kappa],
+//   V = Var[e^{alpha kappa}] r^{-alpha} / alpha^2,   or Var[kappa] at alpha = 0.
+// Everything stays in logarithms: V neither over- nor underflows, whatever the dimension.
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/log_math.h"
+#include "schedules/adaptive.h"
+
+namespace crais {
+namespace {
+
+class ConstantRate : public AdaptiveSchedule {
+ public:
+  ConstantRate(double delta, const ScheduleOptions& options)
+      : AdaptiveSchedule(options), delta_(delta) {}
+
+ protected:
+  at::Tensor propose(const Progress& progress, const Path& path) const override {
+    const Particles& particles = progress.particles;
+    const at::Tensor& beta = progress.beta;
+    const at::Tensor kappa =
+        particles.log_gamma -
+        path.at(beta.unsqueeze(1), particles.log_q0, particles.log_gamma).log_density;
+    const at::Tensor log_v =
+        pooled_log(progress, log_rate(kappa, statistic_weights(progress), path.order()));
+    const at::Tensor finished = (log_v <= std::log(options().tolerance)) & (beta < 1);
+    require_near(progress, kappa, log_v, finished);
+    const at::Tensor step = (1 - beta) * -at::expm1(-at::exp(std::log(delta_) - log_v));
+    return at::where(finished, at::ones_like(beta), beta + step);
+  }
+  std::string name() const override { return "constant-rate"; }
+
+ private:
+  static at::Tensor log_rate(const at::Tensor& kappa, const at::Tensor& log_weights, double alpha) {
+    if (alpha == 0.0) {
+      const at::Tensor w = log_weights.exp();
+      const at::Tensor mean = (w * kappa).sum(-1, /*keepdim=*/true);
+      return (w * (kappa - mean).square()).sum(-1).log();
+    }
+    const at::Tensor log_r = at::logsumexp(log_weights + kappa, -1);
+    return log_variance_of_exp(alpha * kappa, log_weights) - alpha * log_r -
+           2.0 * std::log(std::abs(alpha));
+  }
+
+  /// The mean over problems of V, not of log V: dJ/dlog(1-beta) adds up over problems.
+  static at::Tensor pooled_log(const Progress& progress, const at::Tensor& log_v) {
+    return progress.shared ? log_mean_exp(log_v).expand_as(log_v) : log_v;
+  }
+
+  /// V below the tolerance means "arrived" only if the particles can also be reweighted to the
+  /// target; where they cannot, they have not seen it, and V is not its variance.
+  void require_near(const Progress& progress, const at::Tensor& kappa, const at::Tensor& log_v,
+                    const at::Tensor& finished) const {
+    constexpr double kLeastOverlap = 0.5;
+    const at::Tensor overlap = progress.pool(ess(kappa));
+    const at::Tensor premature = finished & (overlap < kLeastOverlap);
+    if (!premature.any().item<bool>()) return;
+    const int64_t p = premature.nonzero()[0].item<int64_t>();
+    std::ostringstream message;
+    message << "schedule constant-rate would end at beta = " << progress.beta[p].item<double>()
+            << " (problem " << p << ", step " << progress.index
+            << "): its variance estimate is exp(" << log_v[p].item<double>()
+            << "), below --tolerance " << options().tolerance
+            << ", yet the particles' overlap with the target is " << overlap[p].item<double>()
+            << "; use a path of order nearer 0, more pilot chains, or a smaller --tolerance";
+    throw usage_error(message.str());
+  }
+
+  double delta_;
+};
+
+const Enrol<ScheduleRegistry> kEnrol(
+    "constant-rate", {"constant-rate:DELTA",
+                      "equal decreases DELTA (nats at alpha 0) of the divergence to the target",
+                      "constant-rate:0.25", [](Spec& spec, const ScheduleOptions& options) {
+                        return std::make_unique<ConstantRate>(spec.number("delta", 1e-12, 1e12),
+                                                              options);
+                      }});
+
+}  // namespace
+}  // namespace crais

@@ -1,0 +1,158 @@
+#include "data/images.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "core/files.h"
+#include "data/gzip.h"
+#include "data/scratch.h"
+
+namespace crais {
+namespace {
+
+using testing::expect_error;
+using testing::gzip;
+using testing::idx_images;
+using testing::idx_labels;
+using testing::ScopedVariable;
+using testing::Scratch;
+
+TEST(Splits, NamesAndTheirInverse) {
+  for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest})
+    EXPECT_EQ(parse_split(to_string(split)), split);
+  EXPECT_EQ(to_string(Split::kValidation), "validation");
+  expect_error(ExitCode::kUsage, {"'valid'", "train, validation, test"},
+               [] { parse_split("valid"); });
+}
+
+TEST(DataFolders, AreSearchedInOrder) {
+  using Paths = std::vector<std::filesystem::path>;
+  EXPECT_EQ(data_folders("D"), (Paths{"D", "D/raw", "D/MNIST/raw", "D/mnist"}));
+  const ScopedVariable variable("CRAIS_DATA", "/e");
+  EXPECT_EQ(data_folders("D"), (Paths{"D", "D/raw", "D/MNIST/raw", "D/mnist"}));
+  EXPECT_EQ(data_folders(""), (Paths{"/e", "/e/raw", "/e/MNIST/raw", "/e/mnist", "data", "data/raw",
+                                     "data/MNIST/raw", "data/mnist"}));
+  const ScopedVariable empty("CRAIS_DATA", "");
+  EXPECT_EQ(data_folders(""), (Paths{"data", "data/raw", "data/MNIST/raw", "data/mnist"}));
+}
+
+TEST(LoadImages, FindsEveryFolderAndTheEnvironment) {
+  for (const std::string below : {"", "raw/", "MNIST/raw/", "mnist/"}) {
+    const Scratch folder;
+    EXPECT_FALSE(has_images(folder.string(), Split::kTest));
+    const auto path = folder.write(below + "t10k-images-idx3-ubyte.gz", gzip(idx_images(3, 2, 2)));
+    EXPECT_TRUE(has_images(folder.string(), Split::kTest));
+    EXPECT_FALSE(has_images(folder.string(), Split::kTrain));
+    EXPECT_EQ(load_images(folder.string(), Split::kTest).source, path.string());
+    const ScopedVariable variable("CRAIS_DATA", folder.string());
+    EXPECT_EQ(load_images("", Split::kTest).source, path.string());
+  }
+}
+
+TEST(LoadImages, AnyCountAnySizeLabelsOptional) {
+  const Scratch folder;
+  folder.write("t10k-images-idx3-ubyte", idx_images(1, 3, 5));
+  const Images images = load_images(folder.string(), Split::kTest);
+  EXPECT_EQ(images.size(), 1);
+  EXPECT_EQ(images.rows, 3);
+  EXPECT_EQ(images.cols, 5);
+  EXPECT_EQ(images.pixels.sizes(), (std::vector<int64_t>{1, 15}));
+  EXPECT_FALSE(images.labels);
+  EXPECT_EQ(images.md5, md5(idx_images(1, 3, 5)));
+}
+
+TEST(LoadImages, TheLastSixthOfTrainIsValidation) {
+  const Scratch folder;
+  folder.write("train-images-idx3-ubyte", idx_images(13, 1, 1));
+  folder.write("train-labels-idx1-ubyte.gz", gzip(idx_labels(13)));
+  const Images train = load_images(folder.string(), Split::kTrain);
+  const Images validation = load_images(folder.string(), Split::kValidation);
+  EXPECT_EQ(train.size(), 11);
+  EXPECT_EQ(validation.size(), 2);
+  EXPECT_EQ(train.first_index, 0);
+  EXPECT_EQ(validation.first_index, 11);
+  EXPECT_EQ(train.pixels[10][0].item<int>(), 10);
+  EXPECT_EQ(validation.pixels[0][0].item<int>(), 11);
+  EXPECT_EQ((*train.labels)[10].item<int>(), 0);
+  EXPECT_EQ((*validation.labels)[1].item<int>(), 2);
+  EXPECT_EQ(train.md5, validation.md5);
+}
+
+TEST(LoadImages, AnEmptyValidationSplitIsAnError) {
+  const Scratch folder;
+  folder.write("train-images-idx3-ubyte", idx_images(5, 1, 1));
+  EXPECT_EQ(load_images(folder.string(), Split::kTrain).size(), 5);
+  expect_error(ExitCode::kData, {"validation split is empty", "5 images"},
+               [&] { load_images(folder.string(), Split::kValidation); });
+}
+
+TEST(LoadImages, NothingFoundListsEveryPathAndTheWayOut) {
+  const Scratch folder;
+  const std::string root = folder.string();
+  const std::string name = "/t10k-images-idx3-ubyte[.gz]";
+  expect_error(ExitCode::kNoInput,
+               {"no test images", root + name, root + "/raw" + name, root + "/MNIST/raw" + name,
+                root + "/mnist" + name, "scripts/fetch-mnist " + root},
+               [&] { load_images(root, Split::kTest); });
+  const ScopedVariable variable("CRAIS_DATA", root);
+  expect_error(ExitCode::kNoInput,
+               {root + "/raw/train-images", "data/mnist/train-images", "scripts/fetch-mnist"},
+               [&] { load_images("", Split::kTrain); });
+}
+
+TEST(LoadImages, LabelsMustMatch) {
+  const Scratch folder;
+  folder.write("t10k-images-idx3-ubyte", idx_images(4, 2, 2));
+  folder.write("t10k-labels-idx1-ubyte", idx_labels(3));
+  expect_error(ExitCode::kData, {"t10k-labels", "3 labels", "4 images"},
+               [&] { load_images(folder.string(), Split::kTest); });
+}
+
+TEST(LoadImages, DamagedFileIsADataError) {
+  const Scratch folder;
+  const std::string whole = gzip(idx_images(4, 28, 28));
+  folder.write("t10k-images-idx3-ubyte.gz", whole.substr(0, whole.size() / 2));
+  expect_error(ExitCode::kData, {"t10k-images-idx3-ubyte.gz", "truncated"},
+               [&] { load_images(folder.string(), Split::kTest); });
+}
+
+/// The real files where they are at hand.
+class Mnist : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::getenv("CRAIS_DATA") || !has_images("", Split::kTrain) ||
+        !has_images("", Split::kTest))
+      GTEST_SKIP() << "MNIST is not in $CRAIS_DATA";
+  }
+};
+
+TEST_F(Mnist, HasItsCountsAndDigests) {
+  const Images test = load_images("", Split::kTest);
+  EXPECT_EQ(test.pixels.sizes(), (std::vector<int64_t>{10000, 784}));
+  EXPECT_EQ(test.md5, "2646ac647ad5339dbf082846283269ea");
+  EXPECT_EQ((*test.labels)[0].item<int>(), 7);
+  const Images train = load_images("", Split::kTrain);
+  EXPECT_EQ(train.pixels.sizes(), (std::vector<int64_t>{50000, 784}));
+  EXPECT_EQ(train.md5, "6bbc9ace898e44ae57da46a324031adb");
+  EXPECT_EQ((*train.labels)[0].item<int>(), 5);
+  const Images validation = load_images("", Split::kValidation);
+  EXPECT_EQ(validation.size(), 10000);
+  EXPECT_EQ(validation.first_index, 50000);
+  // Known of the file: the mean grey level of all 60,000 is 33.318.
+  const double sum = train.pixels.sum().item<double>() + validation.pixels.sum().item<double>();
+  EXPECT_NEAR(sum / (60000 * 784), 33.318, 0.001);
+}
+
+TEST_F(Mnist, PlainEqualsCompressed) {
+  const Images compressed = load_images("", Split::kTest);
+  const Scratch folder;
+  const std::string plain = gunzip(read_file(compressed.source), compressed.source);
+  folder.write("t10k-images-idx3-ubyte", plain);
+  const Images images = load_images(folder.string(), Split::kTest);
+  EXPECT_TRUE(at::equal(images.pixels, compressed.pixels));
+  EXPECT_EQ(images.md5, compressed.md5);
+}
+
+}  // namespace
+}  // namespace crais
