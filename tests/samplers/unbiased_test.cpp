@@ -1,0 +1,245 @@
+// E[Zhat] = Z under a frozen plan, for every schedule x path x base x kernel.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/log_math.h"
+#include "core/rng.h"
+#include "samplers/importance.h"
+#include "samplers/plan.h"
+#include "support/reference_hmc.h"
+#include "support/statistics.h"
+#include "support/targets.h"
+#include "support/temporary_folder.h"
+
+namespace crais {
+namespace {
+
+using testing::Counting;
+using testing::DiagonalGaussian;
+using testing::Fault;
+using testing::LogGamma;
+using testing::ReferenceHmc;
+using testing::TemporaryFolder;
+
+constexpr int64_t kProblems = 400, kParticles = 8;
+
+struct Base {
+  std::string name;
+  AffineMap map;
+};
+
+std::vector<Base> bases(int64_t num_problems) {
+  const at::Tensor loc = at::tensor({0.3, 0.2}, at::kDouble).repeat({num_problems, 1});
+  const at::Tensor diagonal = at::tensor({0.9, 1.3}, at::kDouble).repeat({num_problems, 1});
+  const at::Tensor lower =
+      at::tensor({0.9, 0.0, -0.4, 1.2}, at::kDouble).view({2, 2}).repeat({num_problems, 1, 1});
+  return {{"identity", AffineMap::identity(num_problems, 2, at::kDouble)},
+          {"diagonal", {loc, diagonal}},
+          {"triangular", {loc, lower}}};
+}
+
+std::unique_ptr<Target> make_target(const std::string& name, int64_t num_problems) {
+  if (name == "gaussian")
+    return std::make_unique<DiagonalGaussian>(num_problems, std::vector<double>{0.8, -0.4},
+                                              std::vector<double>{0.7, 0.9}, 2.5);
+  return std::make_unique<LogGamma>(num_problems, std::vector<double>{3.0, 4.0});
+}
+
+std::vector<std::string> schedule_specs(const TemporaryFolder& folder) {
+  std::vector<std::string> all;
+  for (const auto& [name, entry] : ScheduleRegistry::instance().entries())
+    all.push_back(name == "file" ? "file:" + folder.file("f", "0\n0.05\n0.2\n0.3\n0.8\n1\n")
+                                 : entry.example);
+  return all;
+}
+
+struct Outcome {
+  at::Tensor ratio;  // [P] of Zhat / Z
+  int64_t num_steps;
+};
+
+/// A pilot on seed 1000 + seed, an estimate on `seed`.
+Outcome estimate(const Target& target, const AffineMap& base, const std::string& schedule,
+                 const std::string& path_spec, const Transition& kernel, uint64_t seed) {
+  const auto path = PathRegistry::instance().make("path", path_spec);
+  ScheduleOptions schedule_options;
+  schedule_options.steps = 6;
+  schedule_options.max_step = 0.3;
+  const auto rule = ScheduleRegistry::instance().make("schedule", schedule, schedule_options);
+  PilotOptions pilot_options;
+  pilot_options.num_particles = 4;
+  const Problem pilot(target, base), problem(target, base);
+  at::Generator pilot_rng = make_generator(1000 + seed), rng = make_generator(seed);
+  const Plan plan = tune(pilot, *path, *rule, kernel, pilot_options, pilot_rng);
+  const AnnealResult run = anneal(problem, *path, plan, kernel, kParticles, rng);
+  EXPECT_EQ(problem.cost().gradients, base.num_problems() * kParticles *
+                                          (1 + kernel.evaluations_per_step() * plan.num_steps()));
+  EXPECT_EQ(problem.cost().densities, problem.cost().gradients);
+  return {(log_mean_exp(run.log_w) - *target.true_log_normalizer()).exp(), plan.num_steps()};
+}
+
+TEST(Unbiased, ForEveryScheduleAndPathAndBase) {
+  const TemporaryFolder folder;
+  uint64_t seed = 0;
+  for (const char* target_name : {"gaussian", "skewed"}) {
+    const auto target = make_target(target_name, kProblems);
+    for (const auto& [base_name, base] : bases(kProblems)) {
+      for (const char* path : {"geometric", "power:0.5", "power:1"}) {
+        for (const auto& schedule : schedule_specs(folder)) {
+          SCOPED_TRACE(::testing::Message() << target_name << ", base " << base_name << ", path "
+                                            << path << ", schedule " << schedule);
+          const bool persistent = ++seed % 2;
+          const auto kernel = TransitionRegistry::instance().make(
+              "kernel", persistent ? "ghmc:0.8" : "hmc", {persistent ? 1 : 2});
+          const Outcome found = estimate(*target, base, schedule, path, *kernel, seed);
+          EXPECT_LT(std::abs(testing::z_score(found.ratio, 1)), 5);
+          EXPECT_LT(testing::std_error(found.ratio), 0.06);
+          EXPECT_GT(found.num_steps, 2);
+        }
+      }
+    }
+  }
+}
+
+TEST(Unbiased, ForOtherOrders) {
+  const DiagonalGaussian target(kProblems, {0.4, -0.3}, {0.8, 0.9}, -1.5);
+  const AffineMap base = AffineMap::identity(kProblems, 2, at::kDouble);
+  const auto kernel = TransitionRegistry::instance().make("kernel", "hmc", {1});
+  for (const char* path : {"power:-0.5", "power:0.25", "power:2"}) {
+    const Outcome found = estimate(target, base, "linear", path, *kernel, 5);
+    EXPECT_LT(std::abs(testing::z_score(found.ratio, 1)), 5) << path;
+    EXPECT_LT(testing::std_error(found.ratio), 0.06) << path;
+  }
+}
+
+TEST(Unbiased, NotWithABrokenKernel) {
+  const auto target = make_target("skewed", kProblems);
+  const AffineMap base = AffineMap::identity(kProblems, 2, at::kDouble);
+  const auto z = [&](Fault fault, double step_size) {
+    const auto path = PathRegistry::instance().make("path", "geometric");
+    const auto rule = ScheduleRegistry::instance().make("schedule", "linear", {30});
+    const Problem problem(*target, base);
+    at::Generator rng = make_generator(9);
+    const AnnealResult run =
+        anneal(problem, *path, freeze(*rule, step_size), ReferenceHmc(fault, 1), 64, rng);
+    return std::abs(
+        testing::z_score((log_mean_exp(run.log_w) - *target->true_log_normalizer()).exp(), 1));
+  };
+  EXPECT_LT(z(Fault::kNone, 0.7), 5);
+  EXPECT_LT(z(Fault::kNone, 1.0), 5);
+  EXPECT_GT(z(Fault::kWrongKinetic, 1.0), 5);  // needs rejections
+  for (const auto fault :
+       {Fault::kNoAccept, Fault::kMissingHalfKick, Fault::kFlippedLastKick, Fault::kWrongBeta})
+    EXPECT_GT(z(fault, 0.7), 5) << "fault " << int(fault);
+}
+
+/// Exact draws of gamma_beta between N(0, 1) and c N(m, s^2): a kernel that forgets at once.
+class Perfect : public Transition {
+ public:
+  Perfect(double mean, double sd) : mean_(mean), sd_(sd) {}
+  Moved step(const Problem& problem, const Path&, const Particles& particles,
+             const at::Tensor& beta, const at::Tensor&, at::Generator& rng) const override {
+    const at::Tensor b = beta.view({-1, 1, 1}), lambda = 1 - b + b / (sd_ * sd_);
+    const at::Tensor e = b * mean_ / (sd_ * sd_) / lambda +
+                         at::empty_like(particles.e).normal_(0, 1, rng) / lambda.sqrt();
+    return {problem.evaluate(e), at::ones_like(particles.log_q0), 0};
+  }
+  int64_t evaluations_per_step() const override { return 1; }
+  double target_acceptance() const override { return 0.5; }
+
+ private:
+  double mean_, sd_;
+};
+
+TEST(PerfectTransitions, LoseTheSumOfDivergences) {
+  constexpr double kMean = 1.2, kSd = 0.5, kLogC = 0.7;
+  const DiagonalGaussian target(kProblems, {kMean}, {kSd}, kLogC);
+  const Problem problem(target, AffineMap::identity(kProblems, 1, at::kDouble));
+  const auto path = PathRegistry::instance().make("path", "geometric");
+  for (const char* spec : {"linear", "sigmoidal", "exponential:0.1"}) {
+    const auto rule = ScheduleRegistry::instance().make("schedule", spec, {7});
+    const at::Tensor beta = rule->betas().flatten();
+    const at::Tensor lambda = 1 - beta + beta / (kSd * kSd);
+    const at::Tensor mu = beta * kMean / (kSd * kSd) / lambda;
+    double divergences = 0;
+    for (int64_t i = 0; i < 7; ++i) {  // KL(gamma_i || gamma_{i+1}) of Gaussians
+      const at::Tensor ratio = lambda[i + 1] / lambda[i];
+      divergences +=
+          (0.5 * (ratio - 1 - ratio.log() + lambda[i + 1] * (mu[i + 1] - mu[i]).square()))
+              .item<double>();
+    }
+    at::Generator rng = make_generator(10);
+    const AnnealResult run =
+        anneal(problem, *path, freeze(*rule, 1.0), Perfect(kMean, kSd), 64, rng);
+    const at::Tensor means = run.log_w.mean(-1);
+    EXPECT_LT(std::abs(testing::z_score(means, kLogC - divergences)), 5) << spec;
+    EXPECT_LT(testing::std_error(means), 0.1 * divergences) << spec;
+    EXPECT_LT(std::abs(testing::z_score(log_mean_exp(run.log_w).exp(), std::exp(kLogC))), 5)
+        << spec;
+  }
+}
+
+TEST(Importance, EstimatesTheNormaliser) {
+  for (const char* name : {"gaussian", "skewed"}) {
+    const auto target = make_target(name, kProblems);
+    for (const auto& [base_name, base] : bases(kProblems)) {
+      const Problem problem(*target, base);
+      at::Generator rng = make_generator(11);
+      const at::Tensor log_w = importance_log_weights(problem, 64, rng);
+      const at::Tensor ratio = (log_mean_exp(log_w) - *target->true_log_normalizer()).exp();
+      EXPECT_LT(std::abs(testing::z_score(ratio, 1)), 5) << name << ", base " << base_name;
+      EXPECT_LT(testing::std_error(ratio), 0.05) << name << ", base " << base_name;
+    }
+  }
+}
+
+TEST(Importance, IsExactFromTheTargetItself) {
+  const at::Tensor mean = at::tensor({0.8, -0.4}, at::kDouble).repeat({3, 1});
+  const at::Tensor sd = at::tensor({0.7, 0.9}, at::kDouble).repeat({3, 1});
+  const DiagonalGaussian target(mean, sd, at::tensor({2.0, 0.0, -3.0}, at::kDouble));
+  const Problem problem(target, AffineMap(mean, sd));
+  at::Generator rng = make_generator(12);
+  const at::Tensor log_w = importance_log_weights(problem, 10, rng);
+  EXPECT_LT(testing::max_abs_diff(log_w, target.true_log_normalizer()->unsqueeze(1)), 1e-12);
+}
+
+TEST(Importance, GoesThroughManyParticlesInBlocks) {
+  const DiagonalGaussian inner(3, {0.8, -0.4}, {0.7, 0.9}, 0);
+  const Counting target(inner);
+  const Problem problem(target, AffineMap::identity(3, 2, at::kDouble));
+  at::Generator rng = make_generator(13), again = make_generator(13);
+  const at::Tensor log_w = importance_log_weights(problem, 5000, rng);
+  EXPECT_EQ(log_w.sizes(), (std::vector<int64_t>{3, 5000}));
+  EXPECT_EQ(target.densities, 15000);
+  EXPECT_EQ(target.gradients, 0);
+  EXPECT_EQ(problem.cost().densities, 15000);
+  EXPECT_EQ(problem.cost().gradients, 0);
+  EXPECT_LE(target.most_rows, 2048);
+  EXPECT_TRUE(at::equal(log_w, importance_log_weights(problem, 5000, again)));
+  EXPECT_EQ(std::get<0>(at::_unique(log_w)).numel(), 15000);  // no block is another's copy
+}
+
+TEST(Anneal, RepeatsItselfByTheByte) {
+  const auto target = make_target("skewed", 20);
+  const auto path = PathRegistry::instance().make("path", "power:0.5");
+  const auto rule = ScheduleRegistry::instance().make("schedule", "constant-rate:0.2", {});
+  for (const char* spec : {"hmc", "ghmc:0.8"}) {
+    const auto kernel = TransitionRegistry::instance().make("kernel", spec, {2});
+    const auto run = [&](uint64_t seed) {
+      const Problem problem(*target, bases(20)[2].map);
+      at::Generator rng = make_generator(seed);
+      const Plan plan = tune(problem, *path, *rule, *kernel, {}, rng);
+      return anneal(problem, *path, plan, *kernel, 8, rng);
+    };
+    const AnnealResult first = run(14), second = run(14), other = run(15);
+    EXPECT_TRUE(at::equal(first.log_w, second.log_w)) << spec;
+    EXPECT_TRUE(at::equal(first.betas, second.betas)) << spec;
+    EXPECT_TRUE(at::equal(first.particles.e, second.particles.e)) << spec;
+    EXPECT_TRUE(at::equal(first.step_sizes, second.step_sizes)) << spec;
+    EXPECT_FALSE(at::equal(first.log_w, other.log_w)) << spec;
+  }
+}
+
+}  // namespace
+}  // namespace crais
