@@ -92,6 +92,7 @@ TrainerState read_training_state(const std::filesystem::path& path, const json& 
                        std::to_string(kFormatVersion));
     check_settings(metadata.at("settings"), settings, file);
     state.steps = metadata.at("steps");
+    if (state.steps < 0) throw data_error(file + ": metadata: \"steps\" is negative");
     state.metrics = metadata.at("metrics");
   } catch (const json::exception& error) {
     throw data_error(file + ": metadata: " + quoted(error.what()));
