@@ -65,7 +65,7 @@ std::string duration(double seconds) {
   return std::to_string(days) + " d " + padded(hours % 24) + " h";
 }
 
-std::string count(int64_t number) {
+std::string with_commas(int64_t number) {
   std::string text = std::to_string(number);
   const size_t first = number < 0 ? 1 : 0;
   for (size_t place = text.size(); place > first + 3;) {

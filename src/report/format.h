@@ -23,6 +23,6 @@ std::string with_error(double value, double error);
 std::string duration(double seconds);
 
 /// "1,024".
-std::string count(int64_t number);
+std::string with_commas(int64_t number);
 
 }  // namespace crais

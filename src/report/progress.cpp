@@ -63,15 +63,15 @@ std::string spaced(const std::vector<std::string>& parts) {
 
 }  // namespace
 
-std::string render(const ProgressLine& line, int width) {
+std::string render_progress(const ProgressLine& line, int width) {
   const bool known = line.total > 0;
   const double fraction =
       known ? static_cast<double>(line.done) / static_cast<double>(line.total) : 0;
   const auto run_done = static_cast<double>(line.done - line.done_before);
   const double rate = line.elapsed > 0.0 ? run_done / line.elapsed : 0.0;
 
-  std::string counted = count(line.done);
-  if (known) counted += "/" + count(line.total);
+  std::string counted = with_commas(line.done);
+  if (known) counted += "/" + with_commas(line.total);
   counted += " " + line.unit;
   std::string speed, time;
   if (rate > 0.0) speed = significant(rate) + " " + line.unit + "/s";
@@ -90,9 +90,9 @@ std::string render(const ProgressLine& line, int width) {
   return text;
 }
 
-class Progress::State {
+class ProgressBar::State {
  public:
-  explicit State(ProgressOptions options) : options_(std::move(options)) {
+  explicit State(ProgressBarOptions options) : options_(std::move(options)) {
     if (!options_.write) options_.write = write_to_stderr;
     if (!options_.seconds) options_.seconds = monotonic_seconds;
     redraws_ = options_.terminal < 0 ? stderr_redraws() : options_.terminal == 1;
@@ -101,7 +101,8 @@ class Progress::State {
     line_.total = options_.total;
     line_.done = line_.done_before = options_.done;
     start_ = options_.seconds();
-    next_ = redraws_ ? start_ : start_ + kFirstLineSeconds;
+    next_ = start_ + (redraws_ ? kRedrawSeconds : kFirstLineSeconds);
+    if (redraws_ && options_.enabled) draw();
   }
 
   void change(int64_t done, const std::string* status) {
@@ -148,14 +149,14 @@ class Progress::State {
 
   void draw() {
     line_.elapsed = options_.seconds() - start_;
-    if (!redraws_) return options_.write(render(line_, -1) + "\n");
+    if (!redraws_) return options_.write(render_progress(line_, -1) + "\n");
     // The last column stays free: some terminals wrap as soon as it is filled.
-    const int width = (options_.width < 0 ? terminal_width() : options_.width) - 1;
-    options_.write("\r" + render(line_, width) + "\x1b[K");
+    const int width = std::max(1, (options_.width < 0 ? terminal_width() : options_.width) - 1);
+    options_.write("\r" + render_progress(line_, width) + "\x1b[K");
     drawn_ = true;
   }
 
-  ProgressOptions options_;
+  ProgressBarOptions options_;
   ProgressLine line_;
   std::mutex mutex_;
   bool redraws_ = false;
@@ -177,22 +178,23 @@ void quietly(const Action& action) noexcept {
 
 }  // namespace
 
-Progress::Progress(ProgressOptions options) : state_(std::make_unique<State>(std::move(options))) {}
-Progress::~Progress() { finish(); }
+ProgressBar::ProgressBar(ProgressBarOptions options)
+    : state_(std::make_unique<State>(std::move(options))) {}
+ProgressBar::~ProgressBar() { finish(); }
 
-void Progress::advance(int64_t by) noexcept {
+void ProgressBar::advance(int64_t by) noexcept {
   quietly([&] { state_->advance(by); });
 }
-void Progress::update(int64_t done, const std::string& status) noexcept {
+void ProgressBar::update(int64_t done, const std::string& status) noexcept {
   quietly([&] { state_->change(done, &status); });
 }
-void Progress::set_status(const std::string& status) noexcept {
+void ProgressBar::set_status(const std::string& status) noexcept {
   quietly([&] { state_->set_status(status); });
 }
-void Progress::note(const std::string& line) noexcept {
+void ProgressBar::note(const std::string& line) noexcept {
   quietly([&] { state_->note(line); });
 }
-void Progress::finish() noexcept {
+void ProgressBar::finish() noexcept {
   quietly([&] { state_->finish(); });
 }
 

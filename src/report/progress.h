@@ -9,7 +9,7 @@
 
 namespace crais {
 
-struct ProgressOptions {
+struct ProgressBarOptions {
   std::string label;
   int64_t total = 0;  // 0: unknown
   int64_t done = 0;   // before this run, by one that is resumed; not counted in the rate
@@ -25,12 +25,12 @@ struct ProgressOptions {
 
 /// On a terminal one redrawn line with a bar; elsewhere a plain line after 2 seconds, then every
 /// 10. Any thread may call any member. Never throws; a failing stderr is ignored.
-class Progress {
+class ProgressBar {
  public:
-  explicit Progress(ProgressOptions options);
-  ~Progress();  // leaves the terminal with a finished line
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  explicit ProgressBar(ProgressBarOptions options);
+  ~ProgressBar();  // leaves the terminal with a finished line
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
 
   void advance(int64_t by = 1) noexcept;
   /// Sets the count and the free text, "log p -87.31 +- 0.21  ESS 0.62".
@@ -57,6 +57,6 @@ struct ProgressLine {
   int64_t done_before = 0;
   bool finished = false;
 };
-std::string render(const ProgressLine& line, int width);
+std::string render_progress(const ProgressLine& line, int width);
 
 }  // namespace crais

@@ -1,0 +1,20 @@
+# cmake --install: programs, library, headers, checkpoints, and the package that gives crais::crais.
+include(CMakePackageConfigHelpers)
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/crais)
+
+install(TARGETS crais EXPORT crais)
+foreach(layer IN ITEMS core data targets paths schedules transitions samplers estimates report apps)
+  if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/src/${layer})
+    install(DIRECTORY src/${layer} DESTINATION include/crais FILES_MATCHING PATTERN "*.h")
+  endif()
+endforeach()
+install(DIRECTORY models DESTINATION include/crais FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY weights DESTINATION share/crais OPTIONAL)
+
+install(EXPORT crais NAMESPACE crais:: DESTINATION ${package} FILE craisTargets.cmake)
+configure_package_config_file(cmake/craisConfig.cmake.in craisConfig.cmake
+  INSTALL_DESTINATION ${package} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(craisConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/craisConfig.cmake
+  ${CMAKE_CURRENT_BINARY_DIR}/craisConfigVersion.cmake cmake/FindLibTorch.cmake
+  DESTINATION ${package})
