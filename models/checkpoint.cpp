@@ -1,13 +1,12 @@
 #include "models/checkpoint.h"
 
-#include <torch/version.h>
-
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/version.h"
 #include "models/safetensors.h"
 
 namespace crais {
@@ -176,8 +175,7 @@ Vae read_vae(const SafeTensors& content, const VaeArchitecture& architecture,
   vae.encoder.activation = architecture.activation;
   if (reader.has("encoder.")) {
     sizes.front() = 2 * architecture.latent;
-    vae.encoder =
-        reader.mlp("encoder", {sizes.rbegin(), sizes.rend()}, architecture.activation);
+    vae.encoder = reader.mlp("encoder", {sizes.rbegin(), sizes.rend()}, architecture.activation);
   }
   reader.finish();
   return vae;
@@ -221,7 +219,7 @@ void write_checkpoint(const std::filesystem::path& path, const Checkpoint& check
       {"epochs", info.epochs},
       {"validation_elbo", info.validation_elbo},
       {"libtorch_version",
-       info.libtorch_version.empty() ? TORCH_VERSION : info.libtorch_version}};
+       info.libtorch_version.empty() ? libtorch_version() : info.libtorch_version}};
   write_safetensors(path, {checkpoint.vae.named_tensors(), {{kKey, metadata.dump()}}});
 }
 

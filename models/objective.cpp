@@ -57,8 +57,7 @@ Bounds evaluate(const Objective& objective, const Vae& vae, const at::Tensor& x,
   bounds.elbo = mean_reconstruction - bounds.kl;
   if (objective.kind == Objective::Kind::kElbo) {
     bounds.bound = bounds.elbo;
-    bounds.maximised =
-        kl_weight == 1.0 ? bounds.elbo : mean_reconstruction - kl_weight * bounds.kl;
+    bounds.maximised = kl_weight == 1.0 ? bounds.elbo : mean_reconstruction - kl_weight * bounds.kl;
     return bounds;
   }
   // log p(z) - log q(z | x); the constants cancel.
@@ -71,9 +70,10 @@ Bounds evaluate(const Objective& objective, const Vae& vae, const at::Tensor& x,
 }
 
 double Decay::rate(double initial, int64_t epoch, int64_t num_epochs) const {
-  const double progress = num_epochs > 1 ? std::min(1.0, static_cast<double>(epoch) /
-                                                             static_cast<double>(num_epochs - 1))
-                                         : 0.0;
+  const double progress =
+      num_epochs > 1
+          ? std::min(1.0, static_cast<double>(epoch) / static_cast<double>(num_epochs - 1))
+          : 0.0;
   switch (kind) {
     case Kind::kNone:
       return initial;

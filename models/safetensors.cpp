@@ -84,7 +84,8 @@ Entry checked_entry(const std::string& name, const json& value, uint64_t data_si
     return dtype.is_string() && dtype.get_ref<const std::string&>() == candidate.first;
   });
   if (known == kDtypes.end())
-    throw data_error(where + ": dtype " + quoted(dtype.is_string() ? dtype.get<std::string>() : "") +
+    throw data_error(where + ": dtype " +
+                     quoted(dtype.is_string() ? dtype.get<std::string>() : "") +
                      " is not one of F64, I64, F32, U8");
 
   const json& offsets = value["data_offsets"];

@@ -200,8 +200,7 @@ const EpochMetrics& Trainer::run_epoch(const std::function<void(const TrainProgr
   const auto start = Clock::now();
   EpochMetrics metrics;
   metrics.epoch = epoch() + 1;
-  metrics.learning_rate =
-      options_.decay.rate(options_.learning_rate, epoch(), options_.epochs);
+  metrics.learning_rate = options_.decay.rate(options_.learning_rate, epoch(), options_.epochs);
   metrics.kl_weight =
       std::min(1.0, static_cast<double>(epoch() + 1) /
                         static_cast<double>(std::max<int64_t>(options_.kl_warmup, 1)));
@@ -245,11 +244,12 @@ Vae Trainer::best() const { return unpacked(best_); }
 
 TrainerState Trainer::state() const {
   const auto copy = [](const at::Tensor& tensor) { return tensor.detach().cpu().clone(); };
-  TrainerState state{copy(flat_), copy(best_), at::zeros_like(copy(flat_)),
-                     at::zeros_like(copy(flat_)), 0, metrics_};
+  TrainerState state{
+      copy(flat_), copy(best_), at::zeros_like(copy(flat_)), at::zeros_like(copy(flat_)),
+      0,           metrics_};
   if (!optimizer_->state().empty()) {
-    const auto& adam = static_cast<const torch::optim::AdamParamState&>(
-        *optimizer_->state().begin()->second);
+    const auto& adam =
+        static_cast<const torch::optim::AdamParamState&>(*optimizer_->state().begin()->second);
     state.exp_avg = copy(adam.exp_avg());
     state.exp_avg_sq = copy(adam.exp_avg_sq());
     state.steps = adam.step();
@@ -266,8 +266,7 @@ void Trainer::restore(const TrainerState& state) {
   // uses; the weights are overwritten after it.
   flat_.mutable_grad().zero_();
   optimizer_->step();
-  auto& adam =
-      static_cast<torch::optim::AdamParamState&>(*optimizer_->state().begin()->second);
+  auto& adam = static_cast<torch::optim::AdamParamState&>(*optimizer_->state().begin()->second);
   const c10::NoGradGuard no_grad;
   adam.exp_avg().copy_(state.exp_avg);
   adam.exp_avg_sq().copy_(state.exp_avg_sq);

@@ -103,8 +103,8 @@ class Trainer {
 
   TrainerOptions options_;
   at::Device device_;
-  Vae vae_;            // leaves that share flat_'s storage, their gradients that of flat_'s
-  at::Tensor flat_;    // one vector, so that a step of Adam is a handful of operations
+  Vae vae_;          // leaves that share flat_'s storage, their gradients that of flat_'s
+  at::Tensor flat_;  // one vector, so that a step of Adam is a handful of operations
   at::Tensor best_;
   std::unique_ptr<torch::optim::Adam> optimizer_;
   std::unique_ptr<Data> data_;

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cxxopts.hpp>
-#include <set>
 #include <utility>
 
+#include "apps/option_values.h"
 #include "core/error.h"
 #include "core/spec.h"
 #include "core/suggest.h"
 #include "core/version.h"
-#include "report/format.h"
 #include "report/json.h"
 
 namespace crais {
@@ -21,98 +20,6 @@ using Kind = Option::Kind;
 Option config_option() { return option::text("config", "FILE", {}, "read flags from a JSON file"); }
 Option help_option() { return option::flag("help", "print this text"); }
 Option version_option() { return option::flag("version", "print versions"); }
-
-std::string range_text(const Option& option) {
-  const bool bounded_above = option.high < std::numeric_limits<double>::infinity();
-  if (bounded_above)
-    return "must lie in [" + significant(option.low, 6) + ", " + significant(option.high, 6) + "]";
-  return std::string("must be ") + (option.low_excluded ? "above " : "at least ") +
-         shortest(option.low);
-}
-
-void check_range(const Option& option, double value, const std::string& text,
-                 const std::string& what) {
-  const bool too_low = option.low_excluded ? value <= option.low : value < option.low;
-  if (too_low || value > option.high)
-    throw usage_error(what + ": " + range_text(option) + ", not " + text);
-}
-
-void check_choice(const Option& option, const std::string& text, const std::string& what) {
-  if (option.choices.empty()) return;
-  if (std::find(option.choices.begin(), option.choices.end(), text) != option.choices.end()) return;
-  throw usage_error(what + ": unknown '" + text + "'; choose from " + join(option.choices));
-}
-
-void check_value(const Option& option, const std::string& text, const std::string& what) {
-  if (text.empty()) throw usage_error(what + ": the value is empty");
-  switch (option.kind) {
-    case Kind::kFlag:
-      if (text != "true" && text != "false")
-        throw usage_error(what + ": is true or false, not '" + text + "'");
-      break;
-    case Kind::kInteger:
-      check_range(option, static_cast<double>(parse_integer(text, what)), text, what);
-      break;
-    case Kind::kNumber:
-      check_range(option, parse_number(text, what), text, what);
-      break;
-    case Kind::kText:
-      check_choice(option, text, what);
-      break;
-  }
-}
-
-/// One occurrence's text as values: cut at commas where the declaration says so.
-std::vector<std::string> cut(const Option& option, const std::string& text) {
-  if (!option.split || text.empty()) return {text};
-  std::vector<std::string> parts = split(text, ',');
-  if (text.back() == ',') parts.emplace_back();
-  return parts;
-}
-
-void check_values(const Option& option, const std::vector<std::string>& values,
-                  const std::string& what) {
-  if (!option.many && values.size() > 1) throw usage_error(what + ": is given twice");
-  for (const auto& value : values) check_value(option, value, what);
-  if (option.choices.empty()) return;
-  std::set<std::string> seen;
-  for (const auto& value : values)
-    if (!seen.insert(value).second) throw usage_error(what + ": '" + value + "' is given twice");
-}
-
-json typed(const Option& option, const std::string& text) {
-  switch (option.kind) {
-    case Kind::kFlag:
-      return text == "true";
-    case Kind::kInteger:
-      return parse_integer(text, option.name);
-    case Kind::kNumber:
-      return parse_number(text, option.name);
-    case Kind::kText:
-      break;
-  }
-  return text;
-}
-
-/// A JSON value as the texts that the command line would have held.
-std::vector<std::string> config_texts(const Option& option, const json& value,
-                                      const std::string& what) {
-  if (value.is_array() && option.many) {
-    std::vector<std::string> texts;
-    for (const json& element : value) {
-      if (element.is_structured() || element.is_null())
-        throw usage_error(what + ": a list of plain values is expected");
-      const auto one = config_texts(option, element, what);
-      texts.insert(texts.end(), one.begin(), one.end());
-    }
-    return texts;
-  }
-  if (value.is_structured())
-    throw usage_error(what + ": is " + (value.is_array() ? "one value, not a list" : "no object"));
-  if (value.is_boolean() && option.kind != Kind::kFlag)
-    throw usage_error(what + ": needs a value, not " + value.dump());
-  return cut(option, value.is_string() ? value.get<std::string>() : value.dump());
-}
 
 std::vector<std::string> names_of(const std::vector<Option>& options) {
   std::vector<std::string> names;
@@ -146,8 +53,11 @@ void check_spelling(const std::vector<Option>& options, const std::vector<std::s
           "unknown flag " + flag +
           (one_dash ? "; did you mean --" + name + "?" : did_you_mean(name, names, "--")));
     }
-    if (equals != std::string::npos) check_value(*known, argument.substr(equals + 1), flag);
-    if (known->kind == Kind::kFlag || equals != std::string::npos) continue;
+    if (equals != std::string::npos) {
+      if (known->kind == Kind::kFlag) check_value(*known, argument.substr(equals + 1), flag);
+      continue;
+    }
+    if (known->kind == Kind::kFlag) continue;
     ++i;
     if (i == arguments.size() || arguments[i].rfind("--", 0) == 0)
       throw usage_error(flag + " needs a value: " + flag + " " + known->value_name);

@@ -1,238 +1,143 @@
 #include "apps/train_vae.h"
 
 #include <ATen/Parallel.h>
-#include <c10/core/GradMode.h>
 
-#include <csignal>
 #include <cstdio>
-#include <cxxopts.hpp>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 
+#include "apps/run.h"
+#include "apps/train_vae_options.h"
+#include "apps/train_vae_output.h"
 #include "core/error.h"
-#include "core/files.h"
-#include "core/rng.h"
-#include "core/spec.h"
+#include "core/interrupt.h"
 #include "data/images.h"
-#include "models/checkpoint.h"
 #include "models/trainer.h"
 #include "models/training_state.h"
-#include "report/image_grid.h"
+#include "report/format.h"
+#include "report/progress.h"
 
 namespace crais {
 namespace {
-namespace fs = std::filesystem;
-
-constexpr int64_t kGridSide = 10;
-
-volatile std::sig_atomic_t interrupted = 0;
-
-void on_interrupt(int) {
-  interrupted = 1;
-  std::signal(SIGINT, SIG_DFL);
-}
-
-struct Settings {
-  std::string data_dir, data;
-  fs::path out;
-  VaeArchitecture architecture;
-  TrainerOptions trainer;
-  int64_t checkpoint_every = 1;
-  int threads = 1;
-  bool resume = false, overwrite = false, quiet = false;
-};
-
-std::vector<int64_t> parse_sizes(const std::string& text) {
-  std::vector<int64_t> sizes;
-  for (const auto& part : split(text, ',')) sizes.push_back(parse_integer(part, "--hidden"));
-  return sizes;
-}
-
-Settings parse(int argc, const char* const* argv, bool& help) {
-  cxxopts::Options options("train-vae", "Trains a VAE on images.");
-  auto add = options.add_options();
-  const auto text = [](const char* fallback) {
-    return cxxopts::value<std::string>()->default_value(fallback);
-  };
-  add("data-dir", "", text(""));
-  add("data", "", text("mnist"));
-  add("out", "", text("results/train"));
-  add("latent", "", text("50"));
-  add("hidden", "", text("200,200"));
-  add("act", "", text("tanh"));
-  add("likelihood", "", text("bernoulli"));
-  add("objective", "elbo | iwae:K", text("elbo"));
-  add("lr", "", text("0.001"));
-  add("betas", "", text("0.9,0.999"));
-  add("decay", "none | cosine:FINAL | exponential:FINAL | step:FACTOR,every=EPOCHS", text("none"));
-  add("batch", "", text("128"));
-  add("epochs", "", text("100"));
-  add("patience", "", text("0"));
-  add("kl-warmup", "", text("0"));
-  add("binarisation", "", text("dynamic"));
-  add("checkpoint-every", "", text("1"));
-  add("seed", "", text("1"));
-  add("threads", "", text("1"));
-  add("resume", "");
-  add("overwrite", "");
-  add("quiet", "");
-  add("help", "");
-  const auto flags = [&] {
-    try {
-      return options.parse(argc, argv);
-    } catch (const std::exception& error) {
-      throw usage_error(error.what());
-    }
-  }();
-  help = flags.count("help") > 0;
-  if (help) std::printf("%s\n", options.help().c_str());
-  const auto get = [&](const char* name) { return flags[name].as<std::string>(); };
-  const auto integer = [&](const char* name) { return parse_integer(get(name), name); };
-
-  Settings settings;
-  settings.data_dir = get("data-dir");
-  settings.data = get("data");
-  settings.out = get("out");
-  settings.architecture.latent = integer("latent");
-  settings.architecture.hidden = parse_sizes(get("hidden"));
-  settings.architecture.activation = parse_activation(get("act"));
-  settings.architecture.likelihood = parse_likelihood(get("likelihood"));
-  TrainerOptions& trainer = settings.trainer;
-  trainer.objective = parse_objective(get("objective"));
-  trainer.learning_rate = parse_number(get("lr"), "--lr");
-  const auto betas = split(get("betas"), ',');
-  if (betas.size() != 2) throw usage_error("--betas: two numbers are needed, as in 0.9,0.999");
-  trainer.beta1 = parse_number(betas[0], "--betas");
-  trainer.beta2 = parse_number(betas[1], "--betas");
-  trainer.decay = parse_decay(get("decay"));
-  trainer.batch = integer("batch");
-  trainer.epochs = integer("epochs");
-  trainer.patience = integer("patience");
-  trainer.kl_warmup = integer("kl-warmup");
-  trainer.seed = static_cast<uint64_t>(integer("seed"));
-  trainer.binarisation = parse_binarisation(get("binarisation"));
-  settings.checkpoint_every = integer("checkpoint-every");
-  settings.threads = static_cast<int>(integer("threads"));
-  settings.resume = flags.count("resume") > 0;
-  settings.overwrite = flags.count("overwrite") > 0;
-  settings.quiet = flags.count("quiet") > 0;
-  return settings;
-}
 
 struct DataSet {
-  Images train, validation;
+  Images train;
+  Images validation;
 };
 
-DataSet load_data(const Settings& settings) {
-  return {load_images(settings.data_dir, Split::kTrain),
-          load_images(settings.data_dir, Split::kValidation)};
+Images rows(const Images& images, int64_t begin, int64_t end) {
+  Images part = images;
+  part.pixels = images.pixels.slice(0, begin, end);
+  if (images.labels) part.labels = images.labels->slice(0, begin, end);
+  part.first_index = images.first_index + begin;
+  return part;
 }
 
-/// The files of a run, written from the trainer's state.
-class Output {
- public:
-  Output(const Settings& settings, const DataSet& data)
-      : folder_(settings.out),
-        validation_(data.validation),
-        seed_(settings.trainer.seed),
-        run_(training_settings(settings.trainer, settings.architecture, settings.data,
-                               data.train.md5)) {
-    info_.binarisation = to_string(settings.trainer.binarisation);
-    info_.objective = to_string(settings.trainer.objective);
-    info_.data = settings.data;
-    info_.data_md5 = data.train.md5;
-    info_.seed = seed_;
+DataSet load_data(const TrainVaeOptions& options) {
+  if (options.synthetic_count > 0) {
+    const Images all = synthetic_images(options.synthetic_count, options.trainer.seed);
+    const int64_t cut = all.size() - all.size() / 6;  // as load_images does
+    return {rows(all, 0, cut), rows(all, cut, all.size())};
   }
+  const auto load = options.data == "amat" ? load_amat : load_images;
+  DataSet data{load(options.data_dir, Split::kTrain), load(options.data_dir, Split::kValidation)};
+  for (const Images* images : {&data.train, &data.validation})
+    if (images->size() == 0)
+      throw data_error(images->source + ": has no images for the " +
+                       (images == &data.train ? "train" : "validation") + " split");
+  if (data.train.rows != data.validation.rows || data.train.cols != data.validation.cols)
+    throw data_error(data.validation.source + ": its images are of another size than those of " +
+                     data.train.source);
+  return data;
+}
 
-  fs::path state_file() const { return folder_ / "training-state.safetensors"; }
+CheckpointInfo checkpoint_info(const TrainVaeOptions& options, const Images& train) {
+  CheckpointInfo info;
+  info.binarisation = to_string(options.trainer.binarisation);
+  info.objective = to_string(options.trainer.objective);
+  info.data = options.data;
+  info.data_md5 = train.md5;
+  info.seed = options.trainer.seed;
+  return info;
+}
 
-  void restore(Trainer& trainer) const { trainer.restore(read_training_state(state_file(), run_)); }
+std::string status(const Trainer& trainer, const TrainerOptions& options, double bound) {
+  std::string text = "epoch " + std::to_string(trainer.epoch() + 1) + "/" +
+                     std::to_string(options.epochs) + "  " + to_string(options.objective) + " " +
+                     fixed(bound, 2);
+  if (const EpochMetrics* best = trainer.best_metrics())
+    text += "  validation " + fixed(trainer.metrics().back().validation.bound, 2) + " (best " +
+            fixed(best->validation.bound, 2) + ")";
+  return text;
+}
 
-  void write_metrics(const Trainer& trainer) const {
-    std::string lines;
-    for (const EpochMetrics& metrics : trainer.metrics())
-      lines += nlohmann::json(metrics).dump() + "\n";
-    write_file_atomic(folder_ / "metrics.jsonl", lines);
+void train(const TrainVaeOptions& options, const DataSet& data, const TrainVaeOutput& output,
+           Trainer& trainer) {
+  ProgressOptions bar;
+  bar.label = "train-vae";
+  bar.total = options.trainer.epochs * data.train.size();
+  bar.done = trainer.epoch() * data.train.size();
+  bar.enabled = !options.quiet;
+  Progress progress(bar);
+  install_interrupt_handler();
+  while (!trainer.finished()) {
+    const int64_t done_before = trainer.epoch() * data.train.size();
+    trainer.run_epoch([&](const TrainProgress& epoch) {
+      progress.update(done_before + epoch.images_done,
+                      status(trainer, options.trainer, epoch.bound));
+    });
+    output.write_metrics(trainer);
+    const bool stop = interrupted();
+    if (trainer.epoch() % options.checkpoint_every == 0 || trainer.finished() || stop)
+      output.write_checkpoint(trainer);
+    if (stop && !trainer.finished()) {
+      progress.finish();
+      throw_if_interrupted("epoch " + std::to_string(trainer.epoch()) +
+                           " is saved; the same command with --resume goes on from there");
+    }
   }
+  progress.finish();
+}
 
-  void write_weights(const Trainer& trainer) const {
-    Checkpoint checkpoint{trainer.best(), info_, ""};
-    checkpoint.info.epochs = trainer.best_metrics()->epoch;
-    checkpoint.info.validation_elbo = trainer.best_metrics()->validation.elbo;
-    write_checkpoint(folder_ / "vae.safetensors", checkpoint);
-    // Last: a run is resumed from a state whose checkpoint is already there.
-    write_training_state(state_file(), trainer.state(), run_);
-  }
+void use_threads(int64_t threads) {
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  at::set_num_threads(threads > 0 ? static_cast<int>(threads) : static_cast<int>(cores));
+}
 
-  void write_images(const Trainer& trainer) const {
-    const c10::NoGradGuard no_grad;
-    const Vae vae = trainer.best();
-    at::Generator generator = make_generator(derive_seed(seed_, Purpose::kSimulate));
-    write_grid("samples.png", decoded(vae, at::randn({kGridSide * kGridSide,
-                                                      vae.architecture.latent}, generator)));
-    // Each original beside its reconstruction.
-    const int64_t count = std::min(kGridSide * kGridSide / 2, validation_.size());
-    const at::Tensor originals =
-        validation_.pixels.slice(0, 0, count).to(at::kFloat).div(255.0);
-    const at::Tensor reconstructed = decoded(vae, vae.encode(originals).mean);
-    write_grid("reconstructions.png", at::stack({originals, reconstructed}, 1).flatten(0, 1));
-  }
+int run(const TrainVaeOptions& options) {
+  const at::Device device = parse_device(options.device);
+  use_threads(options.threads);
+  const DataSet data = load_data(options);
+  VaeArchitecture architecture = options.architecture;
+  architecture.image_rows = data.train.rows;
+  architecture.image_cols = data.train.cols;
 
- private:
-  static at::Tensor decoded(const Vae& vae, const at::Tensor& z) {
-    const at::Tensor output = vae.decoder.forward(z);
-    const bool logits = vae.architecture.likelihood.family == Likelihood::Family::kBernoulli;
-    return logits ? output.sigmoid() : output;
-  }
-  void write_grid(const char* name, const at::Tensor& images) const {
-    write_image_grid(folder_ / name, images, validation_.rows, validation_.cols, kGridSide);
-  }
+  const TrainVaeOutput output(
+      options.out, checkpoint_info(options, data.train),
+      training_settings(options.trainer, architecture, options.data, data.train.md5));
+  output.prepare(options.resume, options.overwrite);
+  Trainer trainer(make_vae(architecture, options.trainer.seed), options.trainer, data.train,
+                  data.validation, device);
+  if (options.resume && !output.restore(trainer))
+    std::fprintf(stderr, "train-vae: %s holds no training state yet; starting from the beginning\n",
+                 options.out.c_str());
+  train(options, data, output, trainer);
+  output.write_grids(trainer, data.validation);
 
-  fs::path folder_;
-  const Images& validation_;
-  uint64_t seed_;
-  nlohmann::json run_;
-  CheckpointInfo info_;
-};
+  const EpochMetrics& best = *trainer.best_metrics();
+  std::printf("validation ELBO %s nats (epoch %lld of %lld)\ncheckpoint      %s\n",
+              fixed(best.validation.elbo, 2).c_str(), static_cast<long long>(best.epoch),
+              static_cast<long long>(trainer.epoch()), output.checkpoint_path().c_str());
+  return 0;
+}
 
 }  // namespace
 
 int train_vae(int argc, const char* const* argv) {
-  bool help = false;
-  Settings settings = parse(argc, argv, help);
-  if (help) return 0;
-  at::set_num_threads(settings.threads);
-  const DataSet data = load_data(settings);
-  settings.architecture.image_rows = data.train.rows;
-  settings.architecture.image_cols = data.train.cols;
-  make_output_folder(settings.out);
-  const Output output(settings, data);
-  if (fs::exists(output.state_file()) && !settings.resume && !settings.overwrite)
-    throw usage_error(settings.out.string() +
-                      " holds results already; continue with --resume or replace with --overwrite");
-
-  Trainer trainer(make_vae(settings.architecture, settings.trainer.seed), settings.trainer,
-                  data.train, data.validation);
-  if (settings.resume && fs::exists(output.state_file())) output.restore(trainer);
-  std::signal(SIGINT, on_interrupt);
-  while (!trainer.finished() && !interrupted) {
-    const EpochMetrics& metrics = trainer.run_epoch();
-    output.write_metrics(trainer);
-    if (trainer.epoch() % settings.checkpoint_every == 0 || trainer.finished() || interrupted)
-      output.write_weights(trainer);
-    if (!settings.quiet)
-      std::fprintf(stderr, "epoch %ld: train %.2f, validation %.2f (ELBO %.2f), %.2f s\n",
-                   static_cast<long>(metrics.epoch), metrics.train.bound, metrics.validation.bound,
-                   metrics.validation.elbo, metrics.seconds);
-  }
-  if (interrupted) {
-    std::fprintf(stderr, "interrupted after epoch %ld; add --resume to continue\n",
-                 static_cast<long>(trainer.epoch()));
-    return static_cast<int>(ExitCode::kInterrupted);
-  }
-  output.write_images(trainer);
-  return 0;
+  return run_main("train-vae", [&] {
+    const CommandLine cli(train_vae_synopsis(), argc, argv);
+    return run(train_vae_options(cli));
+  });
 }
 
 }  // namespace crais

@@ -3,7 +3,7 @@
 
 namespace crais {
 
-/// Parses the command line and trains. Throws Error; returns the exit code otherwise.
+/// The exit code.
 int train_vae(int argc, const char* const* argv);
 
 }  // namespace crais

@@ -101,7 +101,8 @@ class ProgressBar::State {
     line_.total = options_.total;
     line_.done = line_.done_before = options_.done;
     start_ = options_.seconds();
-    next_ = redraws_ ? start_ : start_ + kFirstLineSeconds;
+    next_ = start_ + (redraws_ ? kRedrawSeconds : kFirstLineSeconds);
+    if (redraws_ && options_.enabled) draw();
   }
 
   void change(int64_t done, const std::string* status) {
@@ -150,7 +151,7 @@ class ProgressBar::State {
     line_.elapsed = options_.seconds() - start_;
     if (!redraws_) return options_.write(render_progress(line_, -1) + "\n");
     // The last column stays free: some terminals wrap as soon as it is filled.
-    const int width = (options_.width < 0 ? terminal_width() : options_.width) - 1;
+    const int width = std::max(1, (options_.width < 0 ? terminal_width() : options_.width) - 1);
     options_.write("\r" + render_progress(line_, width) + "\x1b[K");
     drawn_ = true;
   }

@@ -1,0 +1,320 @@
+#include "apps/eval_loglik.h"
+
+#include <c10/core/GradMode.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iostream>
+#include <mutex>
+#include <sstream>
+
+#include "apps/eval_images.h"
+#include "apps/eval_report.h"
+#include "apps/eval_settings.h"
+#include "apps/eval_store.h"
+#include "apps/evaluator.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/interrupt.h"
+#include "core/parallel.h"
+#include "models/checkpoint.h"
+#include "report/format.h"
+#include "report/json.h"
+#include "report/progress.h"
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// What decides the results, to the last bit on one kind of device.
+json run_record(const EvalSettings& settings, const Checkpoint& checkpoint,
+                const EvalImages& images) {
+  return {{"program", "eval-loglik"},
+          {"crais", CRAIS_VERSION},
+          {"libtorch", TORCH_VERSION},
+          {"settings", deciding_settings(settings)},
+          {"checkpoint",
+           {{"sha256", checkpoint.sha256},
+            {"pixels", checkpoint.vae.architecture.num_pixels()},
+            {"latent", checkpoint.vae.architecture.latent},
+            {"binarisation", checkpoint.info.binarisation},
+            {"epochs", checkpoint.info.epochs}}},
+          {"images",
+           {{"count", images.size()},
+            {"source", images.source == "simulated" ? "simulated" : "file"},
+            {"file_md5", images.data_md5},
+            {"binarisation", images.binarisation},
+            {"binarisation_warning", images.warning},
+            {"sha256", images.digest}}}};
+}
+
+/// The running mean that the progress line shows: the first method's.
+class RunningMean {
+ public:
+  std::string add(const ChunkResult& result) {
+    for (const ChunkRun& run : result.runs) {
+      if (run.method != result.runs.front().method) continue;
+      for (size_t i = 0; i < run.log_likelihood.size(); ++i) {
+        ++count_;
+        sum_ += run.log_likelihood[i];
+        sum_of_squares_ += run.log_likelihood[i] * run.log_likelihood[i];
+        ess_ += run.ess[i];
+        if (!run.accept_prob.empty()) accept_ += run.accept_prob[i];
+      }
+    }
+    const double mean = sum_ / count_;
+    const double variance = std::max(0.0, sum_of_squares_ / count_ - mean * mean);
+    return "log p " + with_error(mean, std::sqrt(variance / count_)) + "  ESS " +
+           fixed(ess_ / count_, 2) + (accept_ > 0 ? "  accept " + fixed(accept_ / count_, 2) : "");
+  }
+
+ private:
+  double count_ = 0, sum_ = 0, sum_of_squares_ = 0, ess_ = 0, accept_ = 0;
+};
+
+/// The chunks of a set of images.
+struct Chunks {
+  int64_t images, size;
+
+  int64_t count() const { return (images + size - 1) / size; }
+  int64_t begin(int64_t chunk) const { return chunk * size; }
+  int64_t end(int64_t chunk) const { return std::min(images, (chunk + 1) * size); }
+};
+
+void write_reports(const std::filesystem::path& folder, const EvalResults& results,
+                   const json& summary) {
+  write_file_atomic(folder / "per_image.csv", per_image_csv(results));
+  const std::string schedule = schedule_csv(results);
+  write_file_atomic(folder / "schedule.csv", schedule);
+  write_file_atomic(folder / "summary.json", to_text(summary));
+}
+
+json summary_of(const json& run, const std::vector<MethodSummary>& methods) {
+  json summary = run;
+  summary["results"] = json::array();
+  for (const auto& method : methods) summary["results"].push_back(to_json(method));
+  return summary;
+}
+
+void print_results(const std::vector<MethodSummary>& methods, const std::string& folder) {
+  std::cout
+      << results_table(methods)
+      << "A lower bound is one on average: E[estimate] <= log p(x). MC SE is the error of these "
+         "chains,\ndata SE that of these images.\n";
+  if (!folder.empty())
+    std::cout << "Files: " << folder << "/summary.json, per_image.csv, schedule.csv\n";
+  std::cout.flush();
+}
+
+class Evaluation {
+ public:
+  explicit Evaluation(EvalSettings settings)
+      : settings_(std::move(settings)),
+        checkpoint_(read_checkpoint(settings_.checkpoint)),
+        vae_(checkpoint_.vae.to(settings_.device, settings_.dtype)),
+        evaluator_(vae_, settings_.estimator) {
+    std::string notice;
+    images_ = choose_images(settings_.images, checkpoint_, notice);
+    chunks_ = {images_.size(), settings_.chunk};
+    if (settings_.shard.count > chunks_.count())
+      throw usage_error("--shard: there are only " + std::to_string(chunks_.count()) +
+                        " chunks of --chunk " + std::to_string(settings_.chunk) + " images");
+    if (!notice.empty()) std::cerr << notice << "\n";
+    if (!images_.warning.empty()) std::cerr << "WARNING: " << images_.warning << "\n";
+  }
+
+  int run() {
+    if (settings_.dry_run) return describe();
+    const auto start = Clock::now();
+    install_interrupt_handler();
+    const json record = run_record(settings_, checkpoint_, images_);
+    if (!settings_.out.empty())
+      store_.emplace(settings_.out, record, settings_.resume, settings_.overwrite);
+    if (store_ && settings_.resume) results_.chunks = store_->read_chunks();
+    results_.num_pixels = vae_.architecture.num_pixels();
+    make_shared_plan();
+    evaluate_missing();
+
+    const std::vector<MethodSummary> methods = summarise(results_);
+    if (store_) {
+      json summary = summary_of(record, methods);
+      summary["checkpoint"]["path"] = settings_.checkpoint;
+      summary["images"]["source"] = images_.source;
+      summary["settings"] = settings_.resolved;
+      summary["shard"] = settings_.resolved["shard"];
+      summary["device"] = settings_.device.str();
+      summary["threads"] = resolve_threads(settings_.threads);
+      summary["seconds"] = seconds_since(start);
+      write_reports(store_->folder(), results_, summary);
+    }
+    print_results(methods, settings_.out);
+    return 0;
+  }
+
+ private:
+  at::Tensor pixels(int64_t begin, int64_t end) const {
+    return images_.pixels.slice(0, begin, end).to(settings_.device, settings_.dtype);
+  }
+
+  int describe() const {
+    const EstimatorSettings& e = settings_.estimator;
+    std::cout << "Would evaluate " << count(images_.size()) << " images (" << images_.source << ", "
+              << images_.binarisation << ") in " << count(chunks_.count()) << " chunks of "
+              << settings_.chunk << ", shard " << settings_.shard.index << " of "
+              << settings_.shard.count << ", on " << settings_.device.str() << ".\n";
+    for (const auto& method : e.methods)
+      std::cout << "Method " << method << " from base " << e.base << ".\n";
+    if (evaluator_.anneals()) {
+      std::cout << "Annealing: schedule " << e.schedule << ", path " << e.path << ", kernel "
+                << e.kernel << ", " << e.chains << " chains";
+      if (!evaluator_.is_adaptive())
+        std::cout << ", " << e.schedule_options.steps << " transitions, "
+                  << count(e.chains *
+                           (1 + e.schedule_options.steps * e.transition_options.num_leapfrog))
+                  << " evaluations an image";
+      std::cout << (evaluator_.needs_pilot() ? "; a pilot tunes it first.\n" : "; no pilot.\n");
+    }
+    return 0;
+  }
+
+  void make_shared_plan() {
+    if (!evaluator_.has_shared_plan()) return;
+    if (const auto stored = store_ ? store_->read_plan() : std::nullopt) {
+      evaluator_.set_shared_plan(stored->first);
+      results_.shared_tuning = stored->second;
+    } else {
+      const int64_t pilot_images = std::min(settings_.estimator.pilot_images, images_.size());
+      results_.shared_tuning = evaluator_.tune_shared(pixels(0, pilot_images));
+      if (store_) store_->write_plan(evaluator_.shared_plan(), results_.shared_tuning);
+    }
+    results_.shared_plan = evaluator_.shared_plan();
+  }
+
+  void evaluate_missing() {
+    std::vector<int64_t> missing;
+    int64_t images_before = 0, images_in_shard = 0;
+    RunningMean running;
+    std::string status;
+    for (int64_t c = 0; c < chunks_.count(); ++c) {
+      if (!settings_.shard.holds(c)) continue;
+      const int64_t size = chunks_.end(c) - chunks_.begin(c);
+      images_in_shard += size;
+      if (const auto done = results_.chunks.find(c); done != results_.chunks.end()) {
+        images_before += size;
+        status = running.add(done->second);
+      } else {
+        missing.push_back(c);
+      }
+    }
+
+    ProgressOptions options;
+    options.label = "eval-loglik";
+    options.total = images_in_shard;
+    options.done = images_before;
+    options.enabled = !settings_.quiet;
+    Progress progress(options);
+    int64_t images_done = images_before;
+    std::mutex mutex;
+    const int64_t threads = settings_.device.is_cpu() ? settings_.threads : 1;
+    parallel_for(
+        static_cast<int64_t>(missing.size()), threads,
+        [&](int64_t i) {
+          const c10::NoGradGuard no_grad;
+          const int64_t c = missing[static_cast<size_t>(i)];
+          ChunkResult result = evaluator_.evaluate(c, pixels(chunks_.begin(c), chunks_.end(c)));
+          result.indices.assign(images_.indices.begin() + chunks_.begin(c),
+                                images_.indices.begin() + chunks_.end(c));
+          const std::lock_guard lock(mutex);
+          if (store_) store_->write_chunk(result);
+          images_done += chunks_.end(c) - chunks_.begin(c);
+          progress.update(images_done, running.add(result));
+          results_.chunks.emplace(c, std::move(result));
+        },
+        interrupted);
+    progress.finish();
+    if (images_done < images_in_shard)
+      throw_if_interrupted(count(images_done) + " of " + count(images_in_shard) + " images done" +
+                           (store_ ? "; the same command with --resume goes on from there"
+                                   : ", nothing kept: there is no --out"));
+  }
+
+  EvalSettings settings_;
+  Checkpoint checkpoint_;
+  Vae vae_;
+  Evaluator evaluator_;
+  EvalImages images_;
+  Chunks chunks_{};
+  std::optional<EvalStore> store_;
+  EvalResults results_;
+};
+
+/// Puts the shards of one run together. Throws Error kData for gaps, duplicates and strangers.
+int merge(const CommandLine& cli) {
+  const std::string out = cli.text("out", "");
+  const std::vector<std::string> folders(cli.operands().begin() + 1, cli.operands().end());
+  if (folders.empty() || out.empty())
+    throw usage_error("merge needs folders and --out: eval-loglik merge DIR... --out DIR");
+
+  std::optional<EvalStore> merged;
+  EvalResults results;
+  json run;
+  for (const auto& folder : folders) {
+    const EvalStore part{std::filesystem::path(folder)};
+    if (run.is_null()) {
+      run = part.run();
+    } else if (part.run() != run) {
+      throw data_error(folder + ": holds results of another run than " + folders.front() +
+                       " (compare their run.json); only shards of one run can be merged");
+    }
+    for (auto& [chunk, result] : part.read_chunks())
+      if (!results.chunks.emplace(chunk, std::move(result)).second)
+        throw data_error(folder + ": chunk " + std::to_string(chunk) +
+                         " is in an earlier folder too; give each shard once");
+    if (const auto plan = part.read_plan()) {
+      results.shared_plan = plan->first;
+      results.shared_tuning = plan->second;
+    }
+  }
+  const json images = json_field<json>(run, "images", folders.front());
+  const json settings = json_field<json>(run, "settings", folders.front());
+  const Chunks chunks{json_field<int64_t>(images, "count", folders.front()),
+                      json_field<int64_t>(settings, "chunk", folders.front())};
+  for (int64_t c = 0; c < chunks.count(); ++c)
+    if (results.chunks.count(c) == 0)
+      throw data_error("chunk " + std::to_string(c) + " of " + std::to_string(chunks.count()) +
+                       " is in none of the folders; finish its shard first");
+  results.num_pixels = json_field<int64_t>(json_field<json>(run, "checkpoint", folders.front()),
+                                           "pixels", folders.front());
+
+  merged.emplace(out, run, false, cli.flag("overwrite"));
+  for (const auto& [chunk, result] : results.chunks) merged->write_chunk(result);
+  if (results.shared_plan) merged->write_plan(*results.shared_plan, results.shared_tuning);
+  const std::vector<MethodSummary> methods = summarise(results);
+  json summary = summary_of(run, methods);
+  summary["merged_from"] = folders;
+  double seconds = 0;
+  for (const auto& [chunk, result] : results.chunks) seconds += result.seconds;
+  summary["chunk_seconds"] = seconds;
+  write_reports(out, results, summary);
+  print_results(methods, out);
+  return 0;
+}
+
+}  // namespace
+
+int eval_loglik(const CommandLine& cli) {
+  if (cli.operands().front() == "merge") return merge(cli);
+  use_one_thread_per_operation();
+  const c10::NoGradGuard no_grad;
+  return Evaluation(read_settings(cli)).run();
+}
+
+}  // namespace crais

@@ -1,0 +1,55 @@
+// What eval-loglik says at the end.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/evaluator.h"
+#include "estimates/estimate.h"
+
+namespace crais {
+
+/// One method over all images and repeats.
+struct MethodSummary {
+  std::string method;
+  std::string bound;
+  int64_t images = 0;
+  int64_t repeats = 1;
+  MeanEstimate log_likelihood;
+  double bits_per_dim = 0.0;
+  double ess_mean = 0.0, ess_min = 0.0;  // fractions
+  std::optional<double> accept_prob;
+  std::optional<double> transitions;  // mean over images
+  // An image, all chains together; tuning shared by images is spread over them.
+  double tuning_evaluations = 0.0;
+  double evaluations = 0.0;  // of one repeat
+  double gradients = 0.0;    // those of them that asked for a gradient
+  int64_t num_nonfinite = 0;
+};
+
+/// The finished part of an evaluation, in the order of chunks.
+struct EvalResults {
+  std::map<int64_t, ChunkResult> chunks;
+  std::optional<Plan> shared_plan;
+  Cost shared_tuning;
+  int64_t num_pixels = 0;
+};
+
+std::vector<MethodSummary> summarise(const EvalResults& results);
+nlohmann::json to_json(const MethodSummary& summary);
+
+/// The table on stdout.
+std::string results_table(const std::vector<MethodSummary>& summaries);
+
+/// image,method,repeat,log_likelihood,std_error,ess,accept_prob: a line per image, method and
+/// repeat.
+std::string per_image_csv(const EvalResults& results);
+
+/// image,step,beta,step_size: a line per transition; image is "all" for a shared plan.
+std::string schedule_csv(const EvalResults& results);
+
+}  // namespace crais

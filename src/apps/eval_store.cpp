@@ -1,0 +1,232 @@
+#include "apps/eval_store.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <utility>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "report/json.h"
+
+namespace crais {
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+std::vector<json> jsons(const std::vector<double>& values) {
+  std::vector<json> list;
+  for (const double value : values) list.push_back(json_number(value));
+  return list;
+}
+
+std::vector<double> doubles(const json& object, const std::string& key, const std::string& source) {
+  std::vector<double> values;
+  for (const auto& entry : json_field<std::vector<json>>(object, key, source))
+    values.push_back(json_number_field(json{{key, entry}}, key, source));
+  return values;
+}
+
+json to_json(const Cost& cost) {
+  return {{"densities", cost.densities}, {"gradients", cost.gradients}};
+}
+
+Cost cost_from(const json& object, const std::string& key, const std::string& source) {
+  const json cost = json_field<json>(object, key, source);
+  return {json_field<int64_t>(cost, "densities", source),
+          json_field<int64_t>(cost, "gradients", source)};
+}
+
+json to_json(const at::Tensor& matrix) {
+  json rows = json::array();
+  for (int64_t i = 0; i < matrix.size(0); ++i) {
+    const at::Tensor row = matrix[i].contiguous();
+    rows.push_back(
+        std::vector<double>(row.data_ptr<double>(), row.data_ptr<double>() + row.numel()));
+  }
+  return rows;
+}
+
+at::Tensor matrix_from(const json& object, const std::string& key, const std::string& source) {
+  const auto rows = json_field<std::vector<std::vector<double>>>(object, key, source);
+  std::vector<at::Tensor> tensors;
+  for (const auto& row : rows) {
+    if (row.empty() || row.size() != rows.front().size())
+      throw data_error(source + ": the rows of '" + key + "' differ in length");
+    tensors.push_back(at::tensor(row, at::kDouble));
+  }
+  if (tensors.empty()) throw data_error(source + ": '" + key + "' is empty");
+  return at::stack(tensors);
+}
+
+json to_json(const Plan& plan) {
+  return {{"betas", to_json(plan.betas)}, {"step_sizes", to_json(plan.step_sizes)}};
+}
+
+Plan plan_from(const json& object, const std::string& source) {
+  Plan plan{matrix_from(object, "betas", source), matrix_from(object, "step_sizes", source)};
+  if (plan.betas.size(0) != plan.step_sizes.size(0) + 1 ||
+      plan.betas.size(1) != plan.step_sizes.size(1))
+    throw data_error(source + ": betas and step sizes do not belong together");
+  return plan;
+}
+
+json to_json(const ChunkResult& result) {
+  json object = {{"chunk", result.chunk},
+                 {"indices", result.indices},
+                 {"seconds", result.seconds},
+                 {"tuning", to_json(result.tuning)},
+                 {"runs", json::array()}};
+  if (result.plan) object["plan"] = to_json(*result.plan);
+  for (const auto& run : result.runs)
+    object["runs"].push_back({{"method", run.method},
+                              {"repeat", run.repeat},
+                              {"log_likelihood", jsons(run.log_likelihood)},
+                              {"std_error", jsons(run.std_error)},
+                              {"ess", jsons(run.ess)},
+                              {"accept_prob", jsons(run.accept_prob)},
+                              {"num_nonfinite", run.num_nonfinite},
+                              {"cost", to_json(run.cost)}});
+  return object;
+}
+
+ChunkResult chunk_from(const json& object, const std::string& source) {
+  ChunkResult result;
+  result.chunk = json_field<int64_t>(object, "chunk", source);
+  result.indices = json_field<std::vector<int64_t>>(object, "indices", source);
+  result.seconds = json_field<double>(object, "seconds", source);
+  result.tuning = cost_from(object, "tuning", source);
+  if (object.contains("plan")) result.plan = plan_from(object["plan"], source);
+  for (const auto& entry : json_field<std::vector<json>>(object, "runs", source)) {
+    ChunkRun run{json_field<std::string>(entry, "method", source),
+                 json_field<int64_t>(entry, "repeat", source),
+                 doubles(entry, "log_likelihood", source),
+                 doubles(entry, "std_error", source),
+                 doubles(entry, "ess", source),
+                 doubles(entry, "accept_prob", source),
+                 json_field<int64_t>(entry, "num_nonfinite", source),
+                 cost_from(entry, "cost", source)};
+    const size_t images = result.indices.size();
+    if (run.log_likelihood.size() != images || run.std_error.size() != images ||
+        run.ess.size() != images || (!run.accept_prob.empty() && run.accept_prob.size() != images))
+      throw data_error(source + ": a list is not as long as its images are many");
+    result.runs.push_back(std::move(run));
+  }
+  return result;
+}
+
+/// {"digest": sha256 of the rest, "fingerprint": the run's, "content": ...}: damage does not go
+/// unseen.
+void write_sealed(const fs::path& path, const std::string& fingerprint, const json& content) {
+  const std::string text = content.dump();
+  write_file_atomic(path, "{\"digest\":\"" + sha256(text) + "\",\"fingerprint\":\"" + fingerprint +
+                              "\",\"content\":" + text + "}\n");
+}
+
+json read_sealed(const fs::path& path, const std::string& fingerprint) {
+  const std::string source = path.string();
+  const std::string advice = "; delete it to have it computed again";
+  json sealed;
+  try {
+    sealed = parse_json(read_file(path), source);
+    const json content = json_field<json>(sealed, "content", source);
+    if (json_field<std::string>(sealed, "digest", source) != sha256(content.dump()))
+      throw data_error(source + ": its digest does not match its content: the file is damaged");
+  } catch (const Error& error) {
+    throw data_error(error.what() + advice);
+  }
+  if (json_field<std::string>(sealed, "fingerprint", source) != fingerprint)
+    throw data_error(source + ": belongs to a run with other settings" + advice);
+  return sealed["content"];
+}
+
+/// Names the first setting in which two runs differ.
+std::string first_difference(const json& here, const json& there, const std::string& prefix = "") {
+  for (const auto& [key, value] : here.items()) {
+    const std::string name = prefix.empty() ? key : prefix + " " + key;
+    if (!there.contains(key)) return name + " is new";
+    if (there[key] == value) continue;
+    if (value.is_object() && there[key].is_object())
+      return first_difference(value, there[key], name);
+    return name + " is " + value.dump() + " here and " + there[key].dump() + " there";
+  }
+  return "it lacks a setting";
+}
+
+}  // namespace
+
+EvalStore::EvalStore(fs::path folder, const json& run, bool resume, bool overwrite)
+    : folder_(std::move(folder)), run_(run), fingerprint_(sha256(run.dump())) {
+  make_output_folder(folder_ / "chunks");
+  const fs::path record = folder_ / "run.json";
+  if (overwrite) clear();
+  if (!fs::exists(record)) {
+    write_file_atomic(record, to_text(run_));
+    return;
+  }
+  if (!resume)
+    throw usage_error(folder_.string() +
+                      " already holds results; go on with --resume, replace them with --overwrite, "
+                      "or choose another --out");
+  if (const json there = read_json(record.string()); there != run_)
+    throw usage_error(folder_.string() + " holds results of other settings: " +
+                      first_difference(run_, there) + "; use those, --overwrite, or another --out");
+}
+
+EvalStore::EvalStore(fs::path folder) : folder_(std::move(folder)) {
+  if (!fs::exists(folder_ / "run.json"))
+    throw no_input_error(folder_.string() + ": holds no evaluation (no run.json)");
+  run_ = read_json((folder_ / "run.json").string());
+  fingerprint_ = sha256(run_.dump());
+}
+
+fs::path EvalStore::chunk_path(int64_t chunk) const {
+  char name[32];
+  std::snprintf(name, sizeof name, "%06lld.json", static_cast<long long>(chunk));
+  return folder_ / "chunks" / name;
+}
+
+void EvalStore::write_chunk(const ChunkResult& result) const {
+  write_sealed(chunk_path(result.chunk), fingerprint_, to_json(result));
+}
+
+std::map<int64_t, ChunkResult> EvalStore::read_chunks() const {
+  std::map<int64_t, ChunkResult> chunks;
+  if (!fs::exists(folder_ / "chunks")) return chunks;
+  for (const auto& entry : fs::directory_iterator(folder_ / "chunks")) {
+    if (entry.path().extension() != ".json") continue;
+    ChunkResult result = chunk_from(read_sealed(entry.path(), fingerprint_), entry.path().string());
+    if (entry.path() != chunk_path(result.chunk))
+      throw data_error(entry.path().string() + ": holds chunk " + std::to_string(result.chunk));
+    chunks.emplace(result.chunk, std::move(result));
+  }
+  return chunks;
+}
+
+void EvalStore::write_plan(const Plan& plan, const Cost& tuning) const {
+  write_sealed(folder_ / "plan.json", fingerprint_,
+               {{"plan", to_json(plan)}, {"tuning", to_json(tuning)}});
+}
+
+std::optional<std::pair<Plan, Cost>> EvalStore::read_plan() const {
+  const fs::path path = folder_ / "plan.json";
+  if (!fs::exists(path)) return {};
+  const json content = read_sealed(path, fingerprint_);
+  return std::pair{plan_from(json_field<json>(content, "plan", path.string()), path.string()),
+                   cost_from(content, "tuning", path.string())};
+}
+
+void EvalStore::clear() const {
+  for (const char* name :
+       {"run.json", "plan.json", "summary.json", "per_image.csv", "schedule.csv"})
+    fs::remove(folder_ / name);
+  for (const auto& entry : fs::directory_iterator(folder_ / "chunks")) {
+    const std::string stem = entry.path().stem().string();
+    if (entry.path().extension() == ".json" &&
+        std::all_of(stem.begin(), stem.end(), [](unsigned char c) { return std::isdigit(c); }))
+      fs::remove(entry.path());
+  }
+}
+
+}  // namespace crais
