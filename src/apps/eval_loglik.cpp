@@ -114,9 +114,9 @@ void print_results(const std::vector<MethodSummary>& methods, const std::string&
   std::cout.flush();
 }
 
-class Evaluation {
+class EvalRun {
  public:
-  explicit Evaluation(EvalSettings settings)
+  explicit EvalRun(EvalSettings settings)
       : settings_(std::move(settings)),
         checkpoint_(read_checkpoint(settings_.checkpoint)),
         vae_(checkpoint_.vae.to(settings_.device, settings_.dtype)),
@@ -166,9 +166,9 @@ class Evaluation {
 
   int describe() const {
     const EstimatorSettings& e = settings_.estimator;
-    std::cout << "Would evaluate " << count(images_.size()) << " images (" << images_.source << ", "
-              << images_.binarisation << ") in " << count(chunks_.count()) << " chunks of "
-              << settings_.chunk << ", shard " << settings_.shard.index << " of "
+    std::cout << "Would evaluate " << with_commas(images_.size()) << " images (" << images_.source
+              << ", " << images_.binarisation << ") in " << with_commas(chunks_.count())
+              << " chunks of " << settings_.chunk << ", shard " << settings_.shard.index << " of "
               << settings_.shard.count << ", on " << settings_.device.str() << ".\n";
     for (const auto& method : e.methods)
       std::cout << "Method " << method << " from base " << e.base << ".\n";
@@ -177,8 +177,8 @@ class Evaluation {
                 << e.kernel << ", " << e.chains << " chains";
       if (!evaluator_.is_adaptive())
         std::cout << ", " << e.schedule_options.steps << " transitions, "
-                  << count(e.chains *
-                           (1 + e.schedule_options.steps * e.transition_options.num_leapfrog))
+                  << with_commas(e.chains *
+                                 (1 + e.schedule_options.steps * e.transition_options.num_leapfrog))
                   << " evaluations an image";
       std::cout << (evaluator_.needs_pilot() ? "; a pilot tunes it first.\n" : "; no pilot.\n");
     }
@@ -215,12 +215,12 @@ class Evaluation {
       }
     }
 
-    ProgressOptions options;
+    ProgressBarOptions options;
     options.label = "eval-loglik";
     options.total = images_in_shard;
     options.done = images_before;
     options.enabled = !settings_.quiet;
-    Progress progress(options);
+    ProgressBar progress(options);
     int64_t images_done = images_before;
     std::mutex mutex;
     const int64_t threads = settings_.device.is_cpu() ? settings_.threads : 1;
@@ -241,7 +241,8 @@ class Evaluation {
         interrupted);
     progress.finish();
     if (images_done < images_in_shard)
-      throw_if_interrupted(count(images_done) + " of " + count(images_in_shard) + " images done" +
+      throw_if_interrupted(with_commas(images_done) + " of " + with_commas(images_in_shard) +
+                           " images done" +
                            (store_ ? "; the same command with --resume goes on from there"
                                    : ", nothing kept: there is no --out"));
   }
@@ -314,7 +315,7 @@ int eval_loglik(const CommandLine& cli) {
   if (cli.operands().front() == "merge") return merge(cli);
   use_one_thread_per_operation();
   const c10::NoGradGuard no_grad;
-  return Evaluation(read_settings(cli)).run();
+  return EvalRun(read_settings(cli)).run();
 }
 
 }  // namespace crais

@@ -141,12 +141,13 @@ std::string results_table(const std::vector<MethodSummary>& summaries) {
                "evals/image", "+ tuning", "images", "label"},
               "Mean log-likelihood, nats");
   for (const auto& s : summaries)
-    table.add_row(
-        {s.method, fixed(s.log_likelihood.mean, 3), fixed(s.log_likelihood.data_std_error, 3),
-         significant(s.log_likelihood.monte_carlo_std_error, 2), fixed(s.bits_per_dim, 4),
-         fixed(s.ess_mean, 3), s.accept_prob ? fixed(*s.accept_prob, 3) : "-",
-         s.transitions ? significant(*s.transitions, 4) : "-", count(std::llround(s.evaluations)),
-         significant(s.tuning_evaluations, 3), count(s.images), s.bound});
+    table.add_row({s.method, fixed(s.log_likelihood.mean, 3),
+                   fixed(s.log_likelihood.data_std_error, 3),
+                   significant(s.log_likelihood.monte_carlo_std_error, 2), fixed(s.bits_per_dim, 4),
+                   fixed(s.ess_mean, 3), s.accept_prob ? fixed(*s.accept_prob, 3) : "-",
+                   s.transitions ? significant(*s.transitions, 4) : "-",
+                   with_commas(std::llround(s.evaluations)), significant(s.tuning_evaluations, 3),
+                   with_commas(s.images), s.bound});
   return table.text();
 }
 

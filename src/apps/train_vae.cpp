@@ -73,12 +73,12 @@ std::string status(const Trainer& trainer, const TrainerOptions& options, double
 
 void train(const TrainVaeOptions& options, const DataSet& data, const TrainVaeOutput& output,
            Trainer& trainer) {
-  ProgressOptions bar;
+  ProgressBarOptions bar;
   bar.label = "train-vae";
   bar.total = options.trainer.epochs * data.train.size();
   bar.done = trainer.epoch() * data.train.size();
   bar.enabled = !options.quiet;
-  Progress progress(bar);
+  ProgressBar progress(bar);
   install_interrupt_handler();
   while (!trainer.finished()) {
     const int64_t done_before = trainer.epoch() * data.train.size();

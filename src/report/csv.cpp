@@ -112,7 +112,10 @@ void CsvWriter::add_row(const std::vector<CsvCell>& cells) {
   if (cells.size() != columns_)
     throw Error(ExitCode::kInternal, "a CSV row has " + std::to_string(cells.size()) +
                                          " cells for " + std::to_string(columns_) + " columns");
-  for (size_t c = 0; c < cells.size(); ++c) text_ += (c == 0 ? "" : ",") + quoted(cells[c].text());
+  for (size_t c = 0; c < cells.size(); ++c) {
+    if (c > 0) text_ += ',';
+    text_ += quoted(cells[c].text());
+  }
   text_ += '\n';
 }
 

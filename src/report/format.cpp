@@ -15,7 +15,10 @@ std::string shortest_text(T value) {
   return {buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr};
 }
 
-std::string padded(int64_t number) { return (number < 10 ? "0" : "") + std::to_string(number); }
+std::string padded(int64_t number) {
+  const std::string text = std::to_string(number);
+  return text.size() < 2 ? std::string(2 - text.size(), '0').append(text) : text;
+}
 
 int exponent_of(double value) { return static_cast<int>(std::floor(std::log10(std::abs(value)))); }
 
@@ -70,7 +73,7 @@ std::string with_commas(int64_t number) {
   const size_t first = number < 0 ? 1 : 0;
   for (size_t place = text.size(); place > first + 3;) {
     place -= 3;
-    text.insert(place, ",");
+    text.insert(place, 1, ',');
   }
   return text;
 }

@@ -21,6 +21,7 @@ constexpr double kFirstLineSeconds = 2.0;
 constexpr double kNextLineSeconds = 10.0;
 constexpr int kLeastBar = 10;
 constexpr int kGreatestBar = 30;
+constexpr int kBarStep = 5;  // lest the bar change its length with every digit
 
 void write_to_stderr(std::string_view text) {
   while (!text.empty()) {
@@ -71,8 +72,8 @@ std::string render_progress(const ProgressLine& line, int width) {
   const double rate = line.elapsed > 0.0 ? run_done / line.elapsed : 0.0;
 
   std::string counted = with_commas(line.done);
-  if (known) counted += "/" + with_commas(line.total);
-  counted += " " + line.unit;
+  if (known) counted.append("/").append(with_commas(line.total));
+  counted.append(" ").append(line.unit);
   std::string speed, time;
   if (rate > 0.0) speed = significant(rate) + " " + line.unit + "/s";
   if (line.finished)
@@ -84,8 +85,8 @@ std::string render_progress(const ProgressLine& line, int width) {
   if (width < 0) return text;
   const int room = width - static_cast<int>(text.size()) - 2;
   if (known && room >= kLeastBar)
-    text = spaced({line.label, bar(fraction, std::min(room, kGreatestBar)), counted, speed, time,
-                   line.status});
+    text = spaced({line.label, bar(fraction, std::min(room, kGreatestBar) / kBarStep * kBarStep),
+                   counted, speed, time, line.status});
   if (static_cast<int>(text.size()) > width) text.resize(static_cast<size_t>(width));
   return text;
 }
@@ -152,7 +153,7 @@ class ProgressBar::State {
     if (!redraws_) return options_.write(render_progress(line_, -1) + "\n");
     // The last column stays free: some terminals wrap as soon as it is filled.
     const int width = std::max(1, (options_.width < 0 ? terminal_width() : options_.width) - 1);
-    options_.write("\r" + render_progress(line_, width) + "\x1b[K");
+    options_.write(std::string("\r").append(render_progress(line_, width)).append("\x1b[K"));
     drawn_ = true;
   }
 
