@@ -15,6 +15,9 @@ AffineMap::AffineMap(at::Tensor loc, at::Tensor scale)
   TORCH_CHECK(((diagonal > 0) & diagonal.isfinite()).all().item<bool>() &&
                   loc_.isfinite().all().item<bool>(),
               "affine map: loc must be finite and the diagonal of scale positive and finite");
+  TORCH_CHECK(!is_triangular() ||
+                  (at::equal(scale_.tril(), scale_) && scale_.isfinite().all().item<bool>()),
+              "affine map: scale must be lower-triangular and finite");
   log_abs_det_ = diagonal.to(at::kDouble).log().sum(-1);
 }
 

@@ -9,7 +9,8 @@ namespace crais {
 /// The base it stands for is N(m, A A^T). Immutable.
 class AffineMap {
  public:
-  /// Throws c10::Error if the shapes do not agree, or the diagonal is not positive and finite.
+  /// Throws c10::Error if the shapes do not agree, a number is not finite, the diagonal not
+  /// positive or something lies above it.
   AffineMap(at::Tensor loc, at::Tensor scale);
 
   /// m = 0, A = I.

@@ -23,10 +23,12 @@ std::string read_file(const fs::path& path) {
     throw no_input_error(path.string() + ": is a folder, a file was expected");
   std::ifstream stream(path, std::ios::binary);
   if (!stream) throw no_input_error(path.string() + ": " + std::strerror(errno));
-  std::ostringstream content;
-  content << stream.rdbuf();
+  // Not `<< stream.rdbuf()`: that takes a failed read for the end of the file.
+  std::string content, block(size_t{1} << 16, '\0');
+  while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) || stream.gcount())
+    content.append(block, 0, static_cast<size_t>(stream.gcount()));
   if (stream.bad()) throw no_input_error(path.string() + ": cannot be read");
-  return std::move(content).str();
+  return content;
 }
 
 namespace {

@@ -15,11 +15,13 @@ at::Tensor log_normalise(const at::Tensor& log_w) {
 }
 
 at::Tensor log_variance_of_exp(const at::Tensor& h, const at::Tensor& log_w) {
-  const at::Tensor largest = h.amax(-1, /*keepdim=*/true).clamp_min(-1e300);
-  const at::Tensor y = (h - largest).exp();
-  const at::Tensor w = log_w.exp();
-  const at::Tensor mean = (w * y).sum(-1, /*keepdim=*/true);
-  return 2.0 * largest.squeeze(-1) + (w * (y - mean).square()).sum(-1).log();
+  // The largest h must not set the scale: it may belong to a particle of no weight.
+  const at::Tensor log_mean = at::logsumexp(log_w + h, -1, /*keepdim=*/true);
+  const at::Tensor apart = (h - log_mean).abs();
+  const at::Tensor log_deviation =
+      at::where(h == log_mean, at::full_like(h, -INFINITY),
+                at::maximum(h, log_mean) + at::log(-at::expm1(-apart)));
+  return at::logsumexp(log_w + 2.0 * log_deviation, -1);
 }
 
 at::Tensor ess(const at::Tensor& log_w) {

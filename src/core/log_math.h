@@ -12,7 +12,8 @@ at::Tensor log_mean_exp(const at::Tensor& x);
 at::Tensor log_normalise(const at::Tensor& log_w);
 
 /// log of the variance of exp(h) under normalised weights, without forming exp(h) itself:
-/// log V = 2C + log sum_k W_k (e^{h_k - C} - mean)^2, C = max h.
+/// log V = log sum_k W_k |e^{h_k} - e^m|^2, m = log sum_k W_k e^{h_k}, each difference as
+/// max(h_k, m) + log(1 - e^{-|h_k - m|}). Exact to rounding whatever the scales of h and W.
 ///
 /// @param h      [P,K] float64, finite or -inf.
 /// @param log_w  [P,K] normalised log-weights.

@@ -76,7 +76,8 @@ Spec::Spec(const std::string& text) : text_(text) {
 }
 
 std::optional<std::string> Spec::take(const std::string& key) {
-  if (known_.empty() && unnamed_) values_.emplace(key, *std::exchange(unnamed_, {}));
+  if (known_.empty() && unnamed_ && !values_.emplace(key, *std::exchange(unnamed_, {})).second)
+    throw usage_error("'" + text_ + "': " + key + " is given twice");
   known_.push_back(key);
   const auto found = values_.find(key);
   if (found == values_.end()) return {};

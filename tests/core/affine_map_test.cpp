@@ -1,0 +1,100 @@
+#include "core/affine_map.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/rng.h"
+#include "support/statistics.h"
+
+namespace crais {
+namespace {
+
+using testing::max_abs_diff;
+
+constexpr int64_t kProblems = 3, kParticles = 5, kDim = 4;
+
+struct Case {
+  const char* name;
+  AffineMap map;
+  at::Tensor loc;    // [P,D]
+  at::Tensor dense;  // [P,D,D]
+};
+
+std::vector<Case> cases() {
+  at::Generator rng = make_generator(1);
+  const at::Tensor loc = at::randn({kProblems, kDim}, rng, at::kDouble);
+  const at::Tensor diagonal = at::randn({kProblems, kDim}, rng, at::kDouble).exp();
+  const at::Tensor lower =
+      at::randn({kProblems, kDim, kDim}, rng, at::kDouble).tril(-1) + at::diag_embed(diagonal);
+  const at::Tensor eye = at::eye(kDim, at::kDouble).repeat({kProblems, 1, 1});
+  return {{"identity", AffineMap::identity(kProblems, kDim, at::kDouble), at::zeros_like(loc), eye},
+          {"diagonal", AffineMap(loc, diagonal), loc, at::diag_embed(diagonal)},
+          {"triangular", AffineMap(loc, lower), loc, lower}};
+}
+
+at::Tensor draw(uint64_t seed) {
+  at::Generator rng = make_generator(seed);
+  return at::randn({kProblems, kParticles, kDim}, rng, at::kDouble);
+}
+
+TEST(AffineMap, IsWhatItsMatrixSays) {
+  const at::Tensor e = draw(2);
+  for (const auto& [name, map, loc, dense] : cases()) {
+    SCOPED_TRACE(name);
+    const at::Tensor expected =
+        loc.unsqueeze(1) + at::matmul(dense.unsqueeze(1), e.unsqueeze(-1)).squeeze(-1);
+    EXPECT_LT(max_abs_diff(map.to_z(e), expected), 1e-13);
+    EXPECT_LT(max_abs_diff(map.log_abs_det(), std::get<1>(at::slogdet(dense))), 1e-13);
+    EXPECT_EQ(map.log_abs_det().scalar_type(), at::kDouble);
+  }
+}
+
+TEST(AffineMap, GoesThereAndBack) {
+  const at::Tensor e = draw(3);
+  for (const auto& [name, map, loc, dense] : cases()) {
+    SCOPED_TRACE(name);
+    EXPECT_LT(max_abs_diff(map.to_e(map.to_z(e)), e), 1e-11);
+    EXPECT_LT(max_abs_diff(map.to_z(map.to_e(e)), e), 1e-11);
+  }
+}
+
+TEST(AffineMap, PullsGradientsBackAsAutogradDoes) {
+  const at::Tensor g = draw(4);
+  for (const auto& [name, map, loc, dense] : cases()) {
+    SCOPED_TRACE(name);
+    const at::Tensor e = draw(5).requires_grad_(true);
+    (map.to_z(e) * g).sum().backward();
+    EXPECT_LT(max_abs_diff(map.pull_back(g), e.grad()), 1e-13);
+  }
+}
+
+TEST(AffineMap, SlicesByProblem) {
+  const at::Tensor e = draw(6);
+  for (const auto& [name, map, loc, dense] : cases()) {
+    SCOPED_TRACE(name);
+    const AffineMap part = map.slice(1, 3);
+    EXPECT_EQ(part.num_problems(), 2);
+    EXPECT_TRUE(at::equal(part.to_z(e.slice(0, 1, 3)), map.to_z(e).slice(0, 1, 3)));
+    EXPECT_TRUE(at::equal(part.log_abs_det(), map.log_abs_det().slice(0, 1, 3)));
+  }
+}
+
+TEST(AffineMap, RejectsWhatIsNoMap) {
+  const at::Tensor loc = at::zeros({2, 3}, at::kDouble), ones = at::ones({2, 3}, at::kDouble);
+  EXPECT_THROW(AffineMap(at::zeros({3}, at::kDouble), ones), c10::Error);
+  EXPECT_THROW(AffineMap(loc, at::ones({2, 4}, at::kDouble)), c10::Error);
+  EXPECT_THROW(AffineMap(loc, at::ones({2, 3, 4}, at::kDouble)), c10::Error);
+  EXPECT_THROW(AffineMap(loc, -ones), c10::Error);
+  EXPECT_THROW(AffineMap(loc, 0 * ones), c10::Error);
+  EXPECT_THROW(AffineMap(loc, ones * INFINITY), c10::Error);
+  EXPECT_THROW(AffineMap(loc + NAN, ones), c10::Error);
+  // Above the diagonal there must be nothing: the inverse would not see it.
+  EXPECT_THROW(AffineMap(loc, at::ones({2, 3, 3}, at::kDouble)), c10::Error);
+  at::Tensor scale = at::eye(3, at::kDouble).repeat({2, 1, 1});
+  scale[1][2][0] = NAN;
+  EXPECT_THROW(AffineMap(loc, scale), c10::Error);
+}
+
+}  // namespace
+}  // namespace crais

@@ -1,0 +1,133 @@
+#include "core/spec.h"
+
+#include <gtest/gtest.h>
+
+#include "core/path.h"
+#include "core/registry.h"
+#include "core/schedule.h"
+#include "core/transition.h"
+#include "support/expect_error.h"
+
+namespace crais {
+namespace {
+
+using testing::expect_error;
+
+TEST(Spec, ReadsNamedAndUnnamedValues) {
+  Spec spec("constant-rate:32,max-step=0.1,n=7,word=a=b");
+  EXPECT_EQ(spec.name(), "constant-rate");
+  EXPECT_EQ(spec.number("delta", 0, 100), 32.0);
+  EXPECT_EQ(spec.number("max-step", 0, 1), 0.1);
+  EXPECT_EQ(spec.integer("n", 0, 10), 7);
+  EXPECT_EQ(spec.word("word"), "a=b");
+  spec.finish();
+  Spec named("cess:ratio=-2.5e-1");
+  EXPECT_EQ(named.number("ratio", -1, 1), -0.25);
+  named.finish();
+}
+
+TEST(Spec, FallsBack) {
+  Spec spec("linear");
+  EXPECT_EQ(spec.number("a", 0, 1, 0.5), 0.5);
+  EXPECT_EQ(spec.integer("b", 0, 9, 4), 4);
+  EXPECT_EQ(spec.word("c", "x"), "x");
+  spec.finish();
+}
+
+TEST(Spec, TakesAWholePathAfterFile) {
+  Spec spec("file:/a,b=c:d.csv");
+  EXPECT_EQ(spec.word("path"), "/a,b=c:d.csv");
+  spec.finish();
+}
+
+TEST(Spec, RejectsWhatIsNotOfTheForm) {
+  expect_error(ExitCode::kUsage, {"name"}, [] { Spec spec(""); });
+  expect_error(ExitCode::kUsage, {"name"}, [] { Spec spec(":3"); });
+  expect_error(ExitCode::kUsage, {"'power:'", "nothing follows"}, [] { Spec spec("power:"); });
+  expect_error(ExitCode::kUsage, {"key=value"}, [] { Spec spec("a:1,2"); });
+  expect_error(ExitCode::kUsage, {"key=value"}, [] { Spec spec("a:=2"); });
+  expect_error(ExitCode::kUsage, {"repeats"}, [] { Spec spec("a:x=1,x=2"); });
+}
+
+TEST(Spec, RejectsAValueGivenTwice) {
+  expect_error(ExitCode::kUsage, {"cess:0.5,ratio=0.7", "ratio", "twice"}, [] {
+    Spec spec("cess:0.5,ratio=0.7");
+    spec.number("ratio", 0, 1);
+    spec.finish();
+  });
+}
+
+TEST(Spec, RejectsBadValues) {
+  const auto number = [](const std::string& text) {
+    return [text] { Spec(text).number("x", 0, 1); };
+  };
+  expect_error(ExitCode::kUsage, {"'a:abc'", "x", "'abc' is not a number"}, number("a:abc"));
+  expect_error(ExitCode::kUsage, {"not a number"}, number("a:0.5z"));
+  expect_error(ExitCode::kUsage, {"not a finite number"}, number("a:nan"));
+  expect_error(ExitCode::kUsage, {"not a finite number"}, number("a:inf"));
+  expect_error(ExitCode::kUsage, {"x", "[0, 1]"}, number("a:1.5"));
+  expect_error(ExitCode::kUsage, {"needs x"}, number("a"));
+  expect_error(ExitCode::kUsage, {"not a whole number"}, [] { Spec("a:1.5").integer("n", 0, 9); });
+  expect_error(ExitCode::kUsage, {"[0, 9]"}, [] { Spec("a:10").integer("n", 0, 9); });
+  expect_error(ExitCode::kUsage, {"needs n"}, [] { Spec("a").integer("n", 0, 9); });
+  expect_error(ExitCode::kUsage, {"needs w"}, [] { Spec("a").word("w"); });
+}
+
+TEST(Spec, RejectsWhatNobodyRead) {
+  expect_error(ExitCode::kUsage, {"unknown parameter", "steps", "choose from", "ratio"}, [] {
+    Spec spec("cess:0.5,steps=3");
+    spec.number("ratio", 0, 1);
+    spec.finish();
+  });
+  expect_error(ExitCode::kUsage, {"unknown parameter", "3", "linear takes none"},
+               [] { Spec("linear:3").finish(); });
+}
+
+TEST(Text, SplitsAndJoins) {
+  EXPECT_EQ(split("a,b,c", ','), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(join({"a", "b"}, "; "), "a; b");
+  EXPECT_EQ(join({}), "");
+}
+
+TEST(Registry, MakesEveryExample) {
+  for (const auto& [name, entry] : PathRegistry::instance().entries()) {
+    EXPECT_NE(PathRegistry::instance().make("path", entry.example), nullptr) << name;
+    EXPECT_FALSE(entry.summary.empty()) << name;
+  }
+  for (const auto& [name, entry] : TransitionRegistry::instance().entries())
+    EXPECT_NE(TransitionRegistry::instance().make("kernel", entry.example, {}), nullptr) << name;
+  for (const auto& [name, entry] : ScheduleRegistry::instance().entries())
+    if (!entry.example.empty())
+      EXPECT_NE(ScheduleRegistry::instance().make("schedule", entry.example, {}), nullptr) << name;
+}
+
+TEST(Registry, HoldsWhatTheManualNames) {
+  for (const char* name : {"geometric", "power"})
+    EXPECT_TRUE(PathRegistry::instance().contains(name)) << name;
+  for (const char* name :
+       {"linear", "sigmoidal", "exponential", "geometric", "ess", "cess", "constant-rate", "file"})
+    EXPECT_TRUE(ScheduleRegistry::instance().contains(name)) << name;
+  for (const char* name : {"hmc", "ghmc"})
+    EXPECT_TRUE(TransitionRegistry::instance().contains(name)) << name;
+  EXPECT_FALSE(PathRegistry::instance().contains("Geometric"));
+}
+
+TEST(Registry, ListsTheChoices) {
+  expect_error(ExitCode::kUsage, {"unknown schedule 'liner'", "linear", "cess:R", "file:F"},
+               [] { ScheduleRegistry::instance().make("schedule", "liner", {}); });
+  expect_error(ExitCode::kUsage, {"unknown path", "geometric", "power:ALPHA"},
+               [] { PathRegistry::instance().make("path", "arithmetic"); });
+  expect_error(ExitCode::kUsage, {"'power:abc'", "alpha", "not a number"},
+               [] { PathRegistry::instance().make("path", "power:abc"); });
+  expect_error(ExitCode::kUsage, {"needs alpha"},
+               [] { PathRegistry::instance().make("path", "power"); });
+  expect_error(ExitCode::kUsage, {"geometric takes none"},
+               [] { PathRegistry::instance().make("path", "geometric:1"); });
+  expect_error(ExitCode::kUsage, {"ratio", "[0.001, 0.9999]"},
+               [] { ScheduleRegistry::instance().make("schedule", "cess:1", {}); });
+  expect_error(ExitCode::kUsage, {"rho"},
+               [] { TransitionRegistry::instance().make("kernel", "ghmc:1", {}); });
+}
+
+}  // namespace
+}  // namespace crais

@@ -1,0 +1,97 @@
+#include "estimates/estimate.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/log_math.h"
+#include "core/rng.h"
+#include "support/statistics.h"
+
+namespace crais {
+namespace {
+
+using testing::max_abs_diff;
+
+at::Tensor randn(at::IntArrayRef sizes, uint64_t seed) {
+  at::Generator rng = make_generator(seed);
+  return at::randn(sizes, rng, at::kDouble);
+}
+
+TEST(LogNormalizer, IsTheLogOfTheMeanWeight) {
+  const at::Tensor w = at::tensor({1.0, 2.0, 3.0, 6.0}, at::kDouble).unsqueeze(0);
+  for (double shift : {0.0, -1e4}) {
+    const Estimate found = log_normalizer(w.log() + shift);
+    EXPECT_NEAR(found.value.item<double>(), std::log(3.0) + shift, 1e-9);
+    EXPECT_NEAR(found.ess.item<double>(), 144.0 / (4 * 50), 1e-9);
+    // sd 2.160 (unbiased) / (mean 3 sqrt(4))
+    EXPECT_NEAR(found.std_error.item<double>(), std::sqrt(14.0 / 3) / 6, 1e-9);
+  }
+}
+
+TEST(LogNormalizer, ErrorIsTheSpreadOverReplicates) {
+  const Estimate found = log_normalizer(0.5 * randn({4000, 200}, 1));
+  const double spread = found.value.std(0, true).item<double>();
+  // The spread of 4000 is itself known to 1.1%; the delta method errs by O(1/K).
+  EXPECT_NEAR(found.std_error.mean().item<double>(), spread, 5 * 0.012 * spread);
+}
+
+TEST(LogNormalizer, OneParticleHasNoError) {
+  EXPECT_TRUE(log_normalizer(randn({2, 1}, 2)).std_error.isnan().all().item<bool>());
+}
+
+TEST(EvidenceLowerBound, IsTheMeanLogWeight) {
+  const at::Tensor log_w = randn({4000, 50}, 3);
+  const Estimate found = evidence_lower_bound(log_w);
+  EXPECT_LT(max_abs_diff(found.value, log_w.mean(1)), 1e-14);
+  const double spread = found.value.std(0, true).item<double>();
+  EXPECT_NEAR(found.std_error.mean().item<double>(), spread, 5 * 0.012 * spread);
+  EXPECT_LT(max_abs_diff(found.ess, ess(log_w)), 1e-15);
+}
+
+TEST(Bounds, ElboBelowIwaeBelowTruth) {
+  const at::Tensor log_w = 1.5 * randn({3000, 10}, 4) - 0.5 * 1.5 * 1.5;  // E[w] = 1
+  const at::Tensor elbo = evidence_lower_bound(log_w).value, iwae = log_normalizer(log_w).value;
+  EXPECT_TRUE((elbo <= iwae + 1e-12).all().item<bool>());
+  EXPECT_LT(testing::z_score(iwae, 0), -5);
+  EXPECT_LT(std::abs(testing::z_score(iwae.exp(), 1)), 5);
+  EXPECT_LT(std::abs(testing::z_score(elbo, -0.5 * 1.5 * 1.5)), 5);
+}
+
+TEST(MeanOverImages, KeepsItsTwoErrorsApart) {
+  const at::Tensor value = at::tensor({-80.0, -90.0, -100.0, -110.0}, at::kDouble).view({1, 4});
+  const at::Tensor error = at::tensor({0.3, 0.4, 0.0, 1.2}, at::kDouble).view({1, 4});
+  const MeanEstimate once = mean_over_images(value, error);
+  EXPECT_NEAR(once.mean, -95, 1e-12);
+  EXPECT_NEAR(once.data_std_error, std::sqrt(500.0 / 3) / 2, 1e-12);
+  EXPECT_NEAR(once.monte_carlo_std_error, 1.3 / 4, 1e-12);
+  // Two repeats, means -95 and -94: the spread of the means counts, not the given errors.
+  const at::Tensor twice_value = at::cat({value, value + 1});
+  const MeanEstimate twice = mean_over_images(twice_value, at::cat({error, error}));
+  EXPECT_NEAR(twice.mean, -94.5, 1e-12);
+  EXPECT_NEAR(twice.data_std_error, std::sqrt(500.0 / 3) / 2, 1e-12);
+  EXPECT_NEAR(twice.monte_carlo_std_error, std::sqrt(0.5) / std::sqrt(2.0), 1e-12);
+}
+
+TEST(MeanOverImages, MonteCarloErrorIsHonest) {
+  constexpr int64_t kRepeats = 2000, kImages = 20;
+  const at::Tensor truth = randn({1, kImages}, 5), sd = randn({1, kImages}, 6).exp();
+  const at::Tensor value = truth + sd * randn({kRepeats, kImages}, 7);
+  const double from_spread = mean_over_images(value, sd.expand_as(value)).monte_carlo_std_error *
+                             std::sqrt(double(kRepeats));
+  const double from_errors = mean_over_images(value.slice(0, 0, 1), sd).monte_carlo_std_error;
+  EXPECT_NEAR(from_spread, from_errors, 5 * from_errors / std::sqrt(2.0 * kRepeats));
+}
+
+TEST(BitsPerDim, IsNatsOverDimensionsInBits) {
+  EXPECT_NEAR(bits_per_dim(-784 * std::log(2.0), 784), 1.0, 1e-14);
+}
+
+TEST(Bound, SaysWhatItIs) {
+  EXPECT_EQ(to_string(Bound::kLower), "lower bound");
+  EXPECT_EQ(to_string(Bound::kUpper), "upper bound");
+  EXPECT_EQ(to_string(Bound::kEstimate), "estimate");
+}
+
+}  // namespace
+}  // namespace crais

@@ -1,0 +1,83 @@
+// A plain HMC to compare with, and its broken twins: what a test of a kernel must be able to see.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "core/transition.h"
+
+namespace crais::testing {
+
+enum class Fault {
+  kNone,
+  kNoAccept,         // every proposal is taken
+  kWrongKinetic,     // momentum drawn with mass 1, scored with another
+  kMissingHalfKick,  // no kick after the last drift
+  kFlippedLastKick,  // that kick with the wrong sign
+  kFlippedGradient,  // all kicks with the wrong sign: still invariant, but hardly moves
+  kWrongBeta,        // scored at half the temperature it moves at
+  kKeptDensity,      // an accepted particle keeps the density of where it was
+  kNoFlip,           // persistent momentum that is not turned round by a rejection
+  kWrongRefresh,     // rho p + (1 - rho) xi
+};
+
+class ReferenceHmc : public Transition {
+ public:
+  ReferenceHmc(Fault fault, int64_t num_leapfrog, double persistence = 0)
+      : fault_(fault), num_leapfrog_(num_leapfrog), rho_(persistence) {}
+
+  Moved step(const Problem& problem, const Path& path, const Particles& start,
+             const at::Tensor& beta, const at::Tensor& step_size,
+             at::Generator& rng) const override {
+    const at::Tensor eps = step_size.view({-1, 1, 1});
+    const at::Tensor xi = at::empty_like(start.e).normal_(0, 1, rng);
+    const double fresh = fault_ == Fault::kWrongRefresh ? 1 - rho_ : std::sqrt(1 - rho_ * rho_);
+    const at::Tensor p0 =
+        rho_ > 0 && start.momentum.defined() ? rho_ * start.momentum + fresh * xi : xi;
+    const double sign = fault_ == Fault::kFlippedGradient ? -1 : 1;
+    Particles end = start;
+    at::Tensor p = p0;
+    for (int64_t i = 0; i < num_leapfrog_; ++i) {
+      p = p + sign * 0.5 * eps * grad(path, beta, end);
+      end = problem.evaluate(end.e + eps * p);
+      const bool last = i + 1 == num_leapfrog_;
+      if (last && fault_ == Fault::kMissingHalfKick) continue;
+      const double kick = last && fault_ == Fault::kFlippedLastKick ? -0.5 : 0.5 * sign;
+      p = p + kick * eps * grad(path, beta, end);
+    }
+    const at::Tensor scored_at = fault_ == Fault::kWrongBeta ? 0.5 * beta : beta;
+    const at::Tensor ratio = log_density(path, scored_at, end) - kinetic(p) -
+                             log_density(path, scored_at, start) + kinetic(p0);
+    const at::Tensor accept_prob = ratio.clamp_max(0).exp();
+    at::Tensor accepted = at::empty_like(accept_prob).uniform_(0, 1, rng) < accept_prob;
+    if (fault_ == Fault::kNoAccept) accepted = at::ones_like(accepted);
+    Particles next = where(accepted, end, start);
+    if (fault_ == Fault::kKeptDensity) next.log_gamma = start.log_gamma;
+    if (rho_ > 0)
+      next.momentum = at::where(accepted.unsqueeze(-1), p, fault_ == Fault::kNoFlip ? p0 : -p0);
+    return {next, accept_prob, 0};
+  }
+
+  int64_t evaluations_per_step() const override { return num_leapfrog_; }
+  double target_acceptance() const override { return 0.6; }
+
+ private:
+  static at::Tensor log_density(const Path& path, const at::Tensor& beta, const Particles& at) {
+    return path.at(beta.unsqueeze(1), at.log_q0, at.log_gamma).log_density;
+  }
+  static at::Tensor grad(const Path& path, const at::Tensor& beta, const Particles& at) {
+    const PathPoint point = path.at(beta.unsqueeze(1), at.log_q0, at.log_gamma);
+    return point.d_log_gamma.unsqueeze(-1) * at.grad_log_gamma -
+           point.d_log_q0.unsqueeze(-1) * at.e;
+  }
+  at::Tensor kinetic(const at::Tensor& p) const {
+    return (fault_ == Fault::kWrongKinetic ? 1.0 : 0.5) * p.square().sum(-1);
+  }
+
+  Fault fault_;
+  int64_t num_leapfrog_;
+  double rho_;
+};
+
+}  // namespace crais::testing

@@ -1,0 +1,189 @@
+#include "targets/vae_posterior.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/rng.h"
+#include "support/expect_error.h"
+#include "support/statistics.h"
+
+namespace crais {
+namespace {
+
+using testing::expect_error;
+using testing::max_abs_diff;
+
+struct Case {
+  std::string activation, likelihood;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const char* activation : {"tanh", "elu", "relu", "softplus"})
+    for (const char* likelihood : {"bernoulli", "gaussian:0.3"})
+      all.push_back({activation, likelihood});
+  return all;
+}
+
+Vae make_case(const Case& c, int64_t rows = 4, int64_t cols = 3, int64_t latent = 5,
+              const std::vector<int64_t>& hidden = {9, 7}) {
+  VaeArchitecture architecture;
+  architecture.image_rows = rows;
+  architecture.image_cols = cols;
+  architecture.latent = latent;
+  architecture.hidden = hidden;
+  architecture.activation = parse_activation(c.activation);
+  architecture.likelihood = parse_likelihood(c.likelihood);
+  Vae vae = make_vae(architecture, 1).to(at::kCPU, at::kDouble);
+  at::Generator rng = make_generator(2);  // biases that are not zero
+  for (auto* mlp : {&vae.encoder, &vae.decoder})
+    for (auto& layer : mlp->layers)
+      layer.bias = 0.5 * at::randn(layer.bias.sizes(), rng, at::kDouble);
+  return vae;
+}
+
+class VaePosteriors : public ::testing::TestWithParam<Case> {
+ protected:
+  VaePosteriors() : vae_(make_case(GetParam())) {
+    at::Generator rng = make_generator(3);
+    images_ = (at::rand({3, 12}, rng, at::kDouble) < 0.5).to(at::kDouble);
+    z_ = 1.5 * at::randn({3, 6, 5}, rng, at::kDouble);
+  }
+
+  Vae vae_;
+  at::Tensor images_, z_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, VaePosteriors, ::testing::ValuesIn(cases()), [](const auto& info) {
+  return info.param.activation + "_" + info.param.likelihood.substr(0, 4);
+});
+
+double activated(const std::string& name, double x) {
+  if (name == "tanh") return std::tanh(x);
+  if (name == "elu") return x > 0 ? x : std::exp(x) - 1;
+  if (name == "relu") return x > 0 ? x : 0;
+  return std::log1p(std::exp(x));
+}
+
+TEST_P(VaePosteriors, ValueIsTheDefinition) {
+  const VaePosterior target(vae_, images_);
+  const at::Tensor found = target.evaluate(z_).log_density;
+  EXPECT_LT(max_abs_diff(found, target.log_density(z_)), 1e-12);
+  for (int64_t p = 0; p < 3; ++p) {
+    // Number by number.
+    std::vector<double> h;
+    double expected = 0;
+    for (int64_t d = 0; d < 5; ++d) {
+      h.push_back(z_[p][2][d].item<double>());
+      expected += -0.5 * h.back() * h.back() - 0.5 * std::log(2 * M_PI);
+    }
+    for (size_t layer = 0; layer < vae_.decoder.layers.size(); ++layer) {
+      const auto& [weight, bias] = vae_.decoder.layers[layer];
+      std::vector<double> out;
+      for (int64_t i = 0; i < weight.size(0); ++i) {
+        double sum = bias[i].item<double>();
+        for (int64_t j = 0; j < weight.size(1); ++j)
+          sum += weight[i][j].item<double>() * h[size_t(j)];
+        const bool last = layer + 1 == vae_.decoder.layers.size();
+        out.push_back(last ? sum : activated(GetParam().activation, sum));
+      }
+      h = out;
+    }
+    for (int64_t i = 0; i < 12; ++i) {
+      const double x = images_[p][i].item<double>(), output = h[size_t(i)];
+      if (GetParam().likelihood == "bernoulli") {
+        const double probability = 1 / (1 + std::exp(-output));
+        expected += std::log(x == 1 ? probability : 1 - probability);
+      } else {
+        expected += -0.5 * std::pow((x - output) / 0.3, 2) - std::log(0.3 * std::sqrt(2 * M_PI));
+      }
+    }
+    EXPECT_NEAR(found[p][2].item<double>(), expected, 1e-10);
+  }
+}
+
+TEST_P(VaePosteriors, GradientIsAutograds) {
+  const VaePosterior target(vae_, images_);
+  const Evaluation fast = target.evaluate(z_), slow = target.Target::evaluate(z_);
+  EXPECT_LT(max_abs_diff(fast.log_density, slow.log_density), 1e-11);
+  EXPECT_LT(max_abs_diff(fast.grad, slow.grad), 1e-11);
+}
+
+TEST_P(VaePosteriors, GradientIsFiniteDifferences) {
+  const VaePosterior target(vae_, images_);
+  const at::Tensor grad = target.evaluate(z_).grad;
+  constexpr double kStep = 1e-6;
+  for (int64_t d = 0; d < 5; ++d) {
+    at::Tensor shift = at::zeros_like(z_);
+    shift.select(-1, d).fill_(kStep);
+    const at::Tensor slope =
+        (target.log_density(z_ + shift) - target.log_density(z_ - shift)) / (2 * kStep);
+    EXPECT_LT(max_abs_diff(grad.select(-1, d), slope), 2e-6) << d;
+  }
+}
+
+TEST_P(VaePosteriors, SinglePrecisionIsCloseEnough) {
+  const Vae vae = make_case(GetParam(), 28, 28, 20, {100, 60});
+  at::Generator rng = make_generator(4);
+  const at::Tensor images = (at::rand({3, 784}, rng, at::kDouble) < 0.3).to(at::kDouble);
+  const at::Tensor z = at::randn({3, 8, 20}, rng, at::kDouble);
+  const Evaluation wide = VaePosterior(vae, images).evaluate(z);
+  const Vae narrow_vae = vae.to(at::kCPU, at::kFloat);
+  const Evaluation narrow =
+      VaePosterior(narrow_vae, images.to(at::kFloat)).evaluate(z.to(at::kFloat));
+  // Gaussian sums at this noise are thousands of nats: 1e-3 of one is 2e-7 of them.
+  const double scale = std::max(1.0, wide.log_density.abs().max().item<double>() / 1e3);
+  EXPECT_LT(max_abs_diff(narrow.log_density.to(at::kDouble), wide.log_density), 1e-3 * scale);
+  const double largest = wide.grad.norm(2, {-1}).min().item<double>();
+  EXPECT_LT((narrow.grad.to(at::kDouble) - wide.grad).norm(2, {-1}).max().item<double>(),
+            1e-5 * largest);
+}
+
+TEST(VaePosterior, RejectsImagesOfAnotherSize) {
+  const Vae vae = make_case({"tanh", "bernoulli"});
+  EXPECT_THROW(VaePosterior(vae, at::zeros({3, 13}, at::kDouble)), c10::Error);
+  EXPECT_THROW(VaePosterior(vae, at::zeros({12}, at::kDouble)), c10::Error);
+}
+
+TEST(VaeBases, ArePriorAndEncoder) {
+  const Vae vae = make_case({"tanh", "bernoulli"});
+  const at::Tensor images = at::ones({3, 12}, at::kDouble), e = at::ones({3, 1, 5}, at::kDouble);
+  EXPECT_TRUE(at::equal(prior_base(vae, 3).to_z(e), e));
+  const auto [mean, log_var] = vae.encode(images);
+  const at::Tensor sd = (0.5 * log_var).exp();
+  EXPECT_LT(max_abs_diff(encoder_base(vae, images).to_z(e).squeeze(1), mean + sd), 1e-14);
+  EXPECT_LT(max_abs_diff(encoder_base(vae, images, 1.5).to_z(e).squeeze(1), mean + 1.5 * sd),
+            1e-14);
+  const Vae decoder_only{vae.architecture, {}, vae.decoder};
+  expect_error(ExitCode::kData, {"no encoder", "--base prior"},
+               [&] { encoder_base(decoder_only, images); });
+}
+
+TEST(Simulate, BernoulliPixelsHaveTheirProbabilities) {
+  const Vae vae = make_case({"tanh", "bernoulli"});
+  at::Generator rng = make_generator(5);
+  const auto [images, latents] = simulate(vae, 20000, rng);
+  EXPECT_TRUE(((images == 0) | (images == 1)).all().item<bool>());
+  const at::Tensor residual = images - at::sigmoid(vae.decoder.forward(latents));
+  const at::Tensor none = at::zeros({}, at::kDouble);
+  EXPECT_LT(testing::z_scores(residual, none).abs().max().item<double>(), 5);
+  EXPECT_LT(testing::z_scores(latents, none).abs().max().item<double>(), 5);
+  EXPECT_LT(testing::z_scores(latents.square(), none + 1).abs().max().item<double>(), 5);
+  // Each image goes with its own latent.
+  const at::Tensor dependence = residual.unsqueeze(2) * latents.unsqueeze(1);
+  EXPECT_LT(testing::z_scores(dependence, none).abs().max().item<double>(), 5);
+}
+
+TEST(Simulate, GaussianPixelsHaveTheirNoise) {
+  const Vae vae = make_case({"tanh", "gaussian:0.3"});
+  at::Generator rng = make_generator(6);
+  const auto [images, latents] = simulate(vae, 20000, rng);
+  const at::Tensor residual = (images - vae.decoder.forward(latents)) / 0.3;
+  const at::Tensor none = at::zeros({}, at::kDouble);
+  EXPECT_LT(testing::z_scores(residual, none).abs().max().item<double>(), 5);
+  EXPECT_LT(testing::z_scores(residual.square(), none + 1).abs().max().item<double>(), 5);
+}
+
+}  // namespace
+}  // namespace crais

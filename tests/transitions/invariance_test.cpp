@@ -1,0 +1,171 @@
+// Kernels leave gamma_beta invariant; their broken twins do not, and the same test sees it.
+#include "support/invariance.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/rng.h"
+#include "support/grid_density.h"
+#include "support/reference_hmc.h"
+#include "support/targets.h"
+
+namespace crais {
+namespace {
+
+using testing::DiagonalGaussian;
+using testing::Fault;
+using testing::GridDensity;
+using testing::InvarianceCheck;
+using testing::LogGamma;
+using testing::ReferenceHmc;
+using testing::worst_z;
+
+constexpr int64_t kProblems = 200, kParticles = 60;
+
+/// A problem, a path, a temperature, and exact draws there.
+struct Setting {
+  std::string path;
+  double beta;
+  std::unique_ptr<Target> target;
+  AffineMap base;
+  std::function<at::Tensor(at::Generator&)> draw;
+};
+
+at::Tensor randn(int64_t dim, at::Generator& rng) {
+  return at::randn({kProblems, kParticles, dim}, rng, at::kDouble);
+}
+
+AffineMap triangular() {
+  const at::Tensor scale = at::tensor({1.1, 0.0, 0.4, 0.9}, at::kDouble).view({2, 2});
+  return {at::tensor({0.2, -0.3}, at::kDouble).repeat({kProblems, 1}),
+          scale.repeat({kProblems, 1, 1})};
+}
+
+/// Gaussian target, geometric path, base N(0, I): gamma_beta is Gaussian.
+Setting gaussian_pair() {
+  const std::vector<double> mean = {1.2, -0.7}, sd = {0.6, 1.3};
+  constexpr double kBeta = 0.6;
+  return {"geometric", kBeta, std::make_unique<DiagonalGaussian>(kProblems, mean, sd, 0.9),
+          AffineMap::identity(kProblems, 2, at::kDouble), [=](at::Generator& rng) {
+            const at::Tensor m = at::tensor(mean, at::kDouble),
+                             s2 = at::tensor(sd, at::kDouble).square();
+            const at::Tensor lambda = 1 - kBeta + kBeta / s2;
+            return kBeta * m / s2 / lambda + randn(2, rng) / lambda.sqrt();
+          }};
+}
+
+/// Order 1 is a mixture of base and target, whatever they are.
+Setting mixture_with(std::unique_ptr<Target> target, double beta) {
+  const double z = std::exp(target->true_log_normalizer()->select(0, 0).item<double>());
+  const Target& drawn = *target;
+  const AffineMap base = triangular();
+  return {
+      "power:1", beta, std::move(target), base, [=, &drawn](at::Generator& rng) {
+        const at::Tensor of_target = base.to_e(*drawn.exact_sample(kParticles, rng));
+        const double share = beta * z / (1 - beta + beta * z);
+        const at::Tensor u = at::empty({kProblems, kParticles, 1}, at::kDouble).uniform_(0, 1, rng);
+        return at::where(u < share, of_target, randn(2, rng));
+      }};
+}
+
+/// At beta = 1 the skewed target itself.
+Setting skewed() {
+  auto target = std::make_unique<LogGamma>(kProblems, std::vector<double>{1.5, 3.0});
+  const Target& drawn = *target;
+  const AffineMap base = triangular();
+  return {"geometric", 1.0, std::move(target), base, [=, &drawn](at::Generator& rng) {
+            return base.to_e(*drawn.exact_sample(kParticles, rng));
+          }};
+}
+
+/// A path of order 1/2 on a line, drawn by inversion.
+Setting half_order() {
+  auto target = std::make_unique<LogGamma>(kProblems, std::vector<double>{2.0});
+  const auto path = PathRegistry::instance().make("path", "power:0.5");
+  const at::Tensor beta = at::full({1}, 0.5, at::kDouble);
+  const auto grid = std::make_shared<GridDensity>(
+      [&](const at::Tensor& z) {
+        return path->at(beta, -0.5 * z.square() - 0.5 * std::log(2 * M_PI), 2.0 * z - z.exp())
+            .log_density;
+      },
+      -25, 9);
+  return {"power:0.5", 0.5, std::move(target), AffineMap::identity(kProblems, 1, at::kDouble),
+          [grid](at::Generator& rng) {
+            return grid->sample({kProblems, kParticles, 1}, rng);
+          }};
+}
+
+std::vector<Setting> settings() {
+  std::vector<Setting> all;
+  all.push_back(gaussian_pair());
+  all.push_back(
+      mixture_with(std::make_unique<DiagonalGaussian>(kProblems, std::vector<double>{1.5, -0.5},
+                                                      std::vector<double>{0.6, 1.2}, 0.5),
+                   0.4));
+  all.push_back(
+      mixture_with(std::make_unique<LogGamma>(kProblems, std::vector<double>{1.5, 3.0}), 0.3));
+  all.push_back(skewed());
+  all.push_back(half_order());
+  return all;
+}
+
+double worst(const Transition& kernel, const Setting& setting, double step_size, bool momentum,
+             uint64_t seed) {
+  const Problem problem(*setting.target, setting.base);
+  const auto path = PathRegistry::instance().make("path", setting.path);
+  at::Generator rng = make_generator(seed);
+  const at::Tensor e = setting.draw(rng);
+  return worst_z(kernel, problem, *path, e, {setting.beta, step_size, 12}, rng, momentum);
+}
+
+TEST(Invariance, HoldsForEveryKernelAndSetting) {
+  uint64_t seed = 1;
+  for (const auto& setting : settings()) {
+    for (const auto& [name, entry] : TransitionRegistry::instance().entries()) {
+      for (const auto& [num_leapfrog, step_size] : {std::pair{1, 1.1}, std::pair{5, 0.6}}) {
+        const auto kernel =
+            TransitionRegistry::instance().make("kernel", entry.example, {num_leapfrog});
+        EXPECT_LT(worst(*kernel, setting, step_size, name == "ghmc", ++seed), 5)
+            << name << " L = " << num_leapfrog << " on " << setting.path << " at " << setting.beta;
+      }
+    }
+  }
+}
+
+TEST(Invariance, HoldsForTheReference) {
+  for (const auto& setting : settings()) {
+    EXPECT_LT(worst(ReferenceHmc(Fault::kNone, 1), setting, 1.1, false, 21), 5) << setting.path;
+    EXPECT_LT(worst(ReferenceHmc(Fault::kNone, 2, 0.9), setting, 0.8, true, 22), 5) << setting.path;
+    // Still invariant, which is why the integrator has tests of its own.
+    EXPECT_LT(worst(ReferenceHmc(Fault::kFlippedGradient, 2), setting, 0.5, false, 23), 5)
+        << setting.path;
+  }
+}
+
+TEST(Invariance, FailsForBrokenTwins) {
+  const Setting pair = gaussian_pair();
+  for (const int64_t num_leapfrog : {1, 5}) {
+    const double step_size = num_leapfrog == 1 ? 1.1 : 0.6;
+    for (const auto fault : {Fault::kNoAccept, Fault::kWrongKinetic, Fault::kMissingHalfKick,
+                             Fault::kFlippedLastKick, Fault::kWrongBeta, Fault::kKeptDensity})
+      EXPECT_GT(worst(ReferenceHmc(fault, num_leapfrog), pair, step_size, false, 31), 5)
+          << "fault " << int(fault) << " L = " << num_leapfrog;
+  }
+}
+
+TEST(Invariance, FailsForBrokenTwinsOnTheMixturePath) {
+  const auto all = settings();
+  for (const auto fault : {Fault::kNoAccept, Fault::kWrongKinetic, Fault::kMissingHalfKick,
+                           Fault::kFlippedLastKick, Fault::kWrongBeta})
+    EXPECT_GT(worst(ReferenceHmc(fault, 1), all[2], 1.1, false, 32), 5) << "fault " << int(fault);
+}
+
+TEST(Invariance, FailsForBrokenPersistence) {
+  const Setting pair = gaussian_pair();
+  for (const auto fault : {Fault::kNoFlip, Fault::kWrongRefresh, Fault::kNoAccept})
+    EXPECT_GT(worst(ReferenceHmc(fault, 1, 0.9), pair, 1.1, true, 33), 5) << "fault " << int(fault);
+}
+
+}  // namespace
+}  // namespace crais
