@@ -1,7 +1,6 @@
 #include "models/training_state.h"
 
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "core/error.h"
 #include "models/safetensors.h"
@@ -13,19 +12,26 @@ using nlohmann::json;
 
 constexpr const char* kKey = "crais_training";
 constexpr int64_t kFormatVersion = 1;
+constexpr size_t kMaxShown = 80;
+
+/// A setting that came from a file, fit for one line.
+std::string shown(const json& value) {
+  const std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
+  return text.size() > kMaxShown ? text.substr(0, kMaxShown) + "..." : text;
+}
 
 void check_settings(const json& saved, const json& asked, const std::string& file) {
-  std::set<std::string> names;
-  for (const json* settings : {&saved, &asked})
-    for (const auto& [name, value] : settings->items()) names.insert(name);
-  for (const std::string& name : names) {
+  for (const auto& [name, now] : asked.items()) {
     const json before = saved.value(name, json());
-    const json now = asked.value(name, json());
     if (before != now)
-      throw usage_error(file + ": was trained with " + name + " " + quoted(before.dump()) +
-                        ", this run asks for " + quoted(now.dump()) +
+      throw usage_error(file + ": was trained with " + name + " " + shown(before) +
+                        ", this run asks for " + shown(now) +
                         "; resume with the same settings, or start afresh with --overwrite");
   }
+  for (const auto& [name, before] : saved.items())
+    if (!asked.contains(name))
+      throw usage_error(file + ": was trained with the setting " + quoted(name) + " " +
+                        shown(before) + ", which this run does not have");
 }
 
 at::Tensor take(const SafeTensors& content, const std::string& name, const std::string& file) {
@@ -82,10 +88,11 @@ TrainerState read_training_state(const std::filesystem::path& path, const json& 
     const json metadata = parse_untrusted_json(found->second, file + ": metadata");
     if (metadata.at("format_version") != kFormatVersion)
       throw data_error(file + ": training state format version " +
-                       metadata.at("format_version").dump() + ", this program reads version " +
+                       shown(metadata.at("format_version")) + ", this program reads version " +
                        std::to_string(kFormatVersion));
     check_settings(metadata.at("settings"), settings, file);
     state.steps = metadata.at("steps");
+    if (state.steps < 0) throw data_error(file + ": metadata: \"steps\" is negative");
     state.metrics = metadata.at("metrics");
   } catch (const json::exception& error) {
     throw data_error(file + ": metadata: " + quoted(error.what()));

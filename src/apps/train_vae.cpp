@@ -20,6 +20,8 @@
 namespace crais {
 namespace {
 
+constexpr uint64_t kSyntheticSeed = 0;  // "synthetic:N" names the same images in every run
+
 struct DataSet {
   Images train;
   Images validation;
@@ -35,7 +37,7 @@ Images rows(const Images& images, int64_t begin, int64_t end) {
 
 DataSet load_data(const TrainVaeOptions& options) {
   if (options.synthetic_count > 0) {
-    const Images all = synthetic_images(options.synthetic_count, options.trainer.seed);
+    const Images all = synthetic_images(options.synthetic_count, kSyntheticSeed);
     const int64_t cut = all.size() - all.size() / 6;  // as load_images does
     return {rows(all, 0, cut), rows(all, cut, all.size())};
   }
@@ -61,10 +63,10 @@ CheckpointInfo checkpoint_info(const TrainVaeOptions& options, const Images& tra
   return info;
 }
 
-std::string status(const Trainer& trainer, const TrainerOptions& options, double bound) {
-  std::string text = "epoch " + std::to_string(trainer.epoch() + 1) + "/" +
-                     std::to_string(options.epochs) + "  " + to_string(options.objective) + " " +
-                     fixed(bound, 2);
+std::string status(int64_t epoch, const Trainer& trainer, const TrainerOptions& options,
+                   double bound) {
+  std::string text = "epoch " + std::to_string(epoch) + "/" + std::to_string(options.epochs) +
+                     "  " + to_string(options.objective) + " " + fixed(bound, 2);
   if (const EpochMetrics* best = trainer.best_metrics())
     text += "  validation " + fixed(trainer.metrics().back().validation.bound, 2) + " (best " +
             fixed(best->validation.bound, 2) + ")";
@@ -84,8 +86,11 @@ void train(const TrainVaeOptions& options, const DataSet& data, const TrainVaeOu
     const int64_t done_before = trainer.epoch() * data.train.size();
     trainer.run_epoch([&](const TrainProgress& epoch) {
       progress.update(done_before + epoch.images_done,
-                      status(trainer, options.trainer, epoch.bound));
+                      status(trainer.epoch() + 1, trainer, options.trainer, epoch.bound));
     });
+    progress.update(
+        trainer.epoch() * data.train.size(),
+        status(trainer.epoch(), trainer, options.trainer, trainer.metrics().back().train.bound));
     output.write_metrics(trainer);
     const bool stop = interrupted();
     if (trainer.epoch() % options.checkpoint_every == 0 || trainer.finished() || stop)

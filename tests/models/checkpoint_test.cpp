@@ -1,0 +1,230 @@
+#include "models/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "data/scratch.h"
+#include "models/safetensors.h"
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+using testing::expect_error;
+using testing::Scratch;
+
+VaeArchitecture small_architecture() {
+  VaeArchitecture architecture;
+  architecture.image_rows = 3;
+  architecture.image_cols = 2;
+  architecture.latent = 2;
+  architecture.hidden = {5, 4};
+  architecture.activation = Activation::kElu;
+  architecture.likelihood = {Likelihood::Family::kGaussian, 0.3};
+  return architecture;
+}
+
+Checkpoint small_checkpoint() {
+  CheckpointInfo info;
+  info.binarisation = "static:3";
+  info.objective = "iwae:5";
+  info.data = "synthetic:60";
+  info.data_md5 = "0123";
+  info.seed = 18446744073709551615U;
+  info.epochs = 12;
+  info.validation_elbo = -91.25;
+  return {make_vae(small_architecture(), 1), info, ""};
+}
+
+/// The file of small_checkpoint after `change` to its content.
+std::filesystem::path changed_file(const Scratch& scratch,
+                                   const std::function<void(SafeTensors&, json&)>& change) {
+  const auto path = scratch.path() / "changed.safetensors";
+  write_checkpoint(path, small_checkpoint());
+  SafeTensors content = read_safetensors(path);
+  json metadata = json::parse(content.metadata.at("crais"));
+  change(content, metadata);
+  content.metadata["crais"] = metadata.dump();
+  write_safetensors(path, content);
+  return path;
+}
+
+at::Tensor& named(SafeTensors& content, const std::string& name) {
+  for (auto& [known, tensor] : content.tensors)
+    if (known == name) return tensor;
+  throw std::runtime_error("no " + name);
+}
+
+void expect_rejected(const std::function<void(SafeTensors&, json&)>& change,
+                     std::initializer_list<std::string> words) {
+  const Scratch scratch;
+  const auto path = changed_file(scratch, change);
+  expect_error(ExitCode::kData, {path.string()}, [&] { read_checkpoint(path); });
+  expect_error(ExitCode::kData, words, [&] { read_checkpoint(path); });
+}
+
+TEST(Checkpoint, RoundTripKeepsEverything) {
+  const Scratch scratch;
+  const auto path = scratch.path() / "vae.safetensors";
+  const Checkpoint written = small_checkpoint();
+  write_checkpoint(path, written);
+  const Checkpoint read = read_checkpoint(path);
+  EXPECT_EQ(read.vae.architecture.image_rows, 3);
+  EXPECT_EQ(read.vae.architecture.image_cols, 2);
+  EXPECT_EQ(read.vae.architecture.latent, 2);
+  EXPECT_EQ(read.vae.architecture.hidden, (std::vector<int64_t>{5, 4}));
+  EXPECT_EQ(read.vae.architecture.activation, Activation::kElu);
+  EXPECT_EQ(read.vae.decoder.activation, Activation::kElu);
+  EXPECT_EQ(to_string(read.vae.architecture.likelihood),
+            to_string(Likelihood{Likelihood::Family::kGaussian, 0.3}));
+  EXPECT_EQ(read.info.binarisation, "static:3");
+  EXPECT_EQ(read.info.objective, "iwae:5");
+  EXPECT_EQ(read.info.data, "synthetic:60");
+  EXPECT_EQ(read.info.data_md5, "0123");
+  EXPECT_EQ(read.info.seed, written.info.seed);
+  EXPECT_EQ(read.info.epochs, 12);
+  EXPECT_EQ(read.info.validation_elbo, -91.25);
+  EXPECT_FALSE(read.info.libtorch_version.empty());
+  EXPECT_EQ(read.sha256, sha256(read_file(path)));
+  const auto before = written.vae.named_tensors(), after = read.vae.named_tensors();
+  ASSERT_EQ(after.size(), 12U);
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(after[i].first, before[i].first);
+    EXPECT_TRUE(at::equal(after[i].second, before[i].second)) << before[i].first;
+  }
+  const at::Tensor x = at::rand({4, 6});
+  EXPECT_TRUE(at::equal(read.vae.encode(x).mean, written.vae.encode(x).mean));
+}
+
+TEST(Checkpoint, NamesTensorsAsAStateDictWould) {
+  const auto tensors = small_checkpoint().vae.named_tensors();
+  EXPECT_EQ(tensors.front().first, "encoder.0.weight");
+  EXPECT_EQ(tensors.front().second.sizes(), (std::vector<int64_t>{5, 6}));
+  EXPECT_EQ(tensors.back().first, "decoder.4.bias");
+  EXPECT_EQ(tensors.back().second.sizes(), (std::vector<int64_t>{6}));
+}
+
+TEST(Checkpoint, ADecoderAloneIsEnough) {
+  const Scratch scratch;
+  Checkpoint checkpoint = small_checkpoint();
+  checkpoint.vae.encoder = {};
+  write_checkpoint(scratch.path() / "d.safetensors", checkpoint);
+  const Checkpoint read = read_checkpoint(scratch.path() / "d.safetensors");
+  EXPECT_TRUE(read.vae.encoder.empty());
+  const at::Tensor z = at::rand({4, 2});
+  EXPECT_TRUE(at::equal(read.vae.decoder.forward(z), checkpoint.vae.decoder.forward(z)));
+}
+
+TEST(Checkpoint, ALinearDecoderHasNoHiddenLayer) {
+  const Scratch scratch;
+  VaeArchitecture architecture = small_architecture();
+  architecture.hidden = {};
+  write_checkpoint(scratch.path() / "l.safetensors", {make_vae(architecture, 2), {}, ""});
+  EXPECT_EQ(read_checkpoint(scratch.path() / "l.safetensors").vae.decoder.layers.size(), 1U);
+}
+
+TEST(Checkpoint, RejectsAMissingTensor) {
+  expect_rejected(
+      [](SafeTensors& content, json&) {
+        std::erase_if(content.tensors,
+                      [](const auto& tensor) { return tensor.first == "decoder.2.weight"; });
+      },
+      {"decoder.2.weight", "[5, 4]"});
+  // Part of an encoder is not an absent encoder.
+  expect_rejected(
+      [](SafeTensors& content, json&) {
+        std::erase_if(content.tensors,
+                      [](const auto& tensor) { return tensor.first == "encoder.0.bias"; });
+      },
+      {"encoder.0.bias", "[5]"});
+}
+
+TEST(Checkpoint, RejectsAWrongShape) {
+  expect_rejected(
+      [](SafeTensors& content, json&) {
+        named(content, "decoder.0.weight") = at::zeros({2, 4});
+      },
+      {"decoder.0.weight", "[2, 4]", "expected [4, 2]"});
+  expect_rejected([](SafeTensors&, json& metadata) { metadata["architecture"]["latent"] = 3; },
+                  {"decoder.0.weight", "[4, 2]", "expected [4, 3]"});
+}
+
+TEST(Checkpoint, RejectsAWrongType) {
+  expect_rejected([](SafeTensors& content,
+                     json&) { named(content, "decoder.0.bias") = at::zeros({4}, at::kDouble); },
+                  {"decoder.0.bias", "Double", "Float"});
+}
+
+TEST(Checkpoint, RejectsWeightsThatAreNotFinite) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
+    expect_rejected(
+        [&](SafeTensors& content, json&) { named(content, "encoder.4.weight")[1][2] = bad; },
+        {"encoder.4.weight", "NaN"});
+}
+
+TEST(Checkpoint, RejectsATensorWithoutAPlace) {
+  expect_rejected([](SafeTensors& content,
+                     json&) { content.tensors.emplace_back("decoder.6.weight", at::zeros({1})); },
+                  {"decoder.6.weight", "no place"});
+}
+
+TEST(Checkpoint, RejectsAnotherFormatVersionOrPrior) {
+  expect_rejected([](SafeTensors&, json& metadata) { metadata["format_version"] = 2; },
+                  {"version 2", "version 1"});
+  expect_rejected([](SafeTensors&, json& metadata) { metadata["prior"] = "vamp"; },
+                  {"vamp", "standard-normal"});
+}
+
+TEST(Checkpoint, RejectsEveryMissingOrMistypedField) {
+  for (const char* key :
+       {"format_version", "architecture", "likelihood", "prior", "binarisation", "objective",
+        "data", "data_md5", "seed", "epochs", "validation_elbo", "libtorch_version"}) {
+    expect_rejected([&](SafeTensors&, json& metadata) { metadata.erase(key); }, {key});
+    expect_rejected([&](SafeTensors&, json& metadata) { metadata[key] = json::array(); }, {key});
+  }
+  for (const char* key : {"image_rows", "image_cols", "latent", "hidden", "activation"})
+    expect_rejected([&](SafeTensors&, json& metadata) { metadata["architecture"].erase(key); },
+                    {"architecture", key});
+}
+
+TEST(Checkpoint, RejectsImpossibleArchitectures) {
+  expect_rejected([](SafeTensors&, json& metadata) { metadata["architecture"]["latent"] = 0; },
+                  {"latent", "1048576"});
+  expect_rejected(
+      [](SafeTensors&, json& metadata) { metadata["architecture"]["image_rows"] = 1e18; },
+      {"image_rows"});
+  expect_rejected(
+      [](SafeTensors&, json& metadata) {
+        metadata["architecture"]["hidden"] = std::vector<int>(65, 1);
+      },
+      {"hidden", "64"});
+  expect_rejected(
+      [](SafeTensors&, json& metadata) { metadata["architecture"]["activation"] = "sine"; },
+      {"sine", "tanh"});
+  expect_rejected([](SafeTensors&, json& metadata) { metadata["likelihood"] = "gaussian:-1"; },
+                  {"gaussian:-1"});
+}
+
+TEST(Checkpoint, RejectsAnotherProgramsFile) {
+  const Scratch scratch;
+  const auto path = scratch.path() / "x.safetensors";
+  write_safetensors(path, {{{"a", at::zeros({1})}}, {{"format", "pt"}}});
+  expect_error(ExitCode::kData, {path.string(), "not a crais checkpoint"},
+               [&] { read_checkpoint(path); });
+  write_safetensors(path, {{}, {{"crais", std::string(100, '[')}}});
+  expect_error(ExitCode::kData, {path.string(), "nested deeper"}, [&] { read_checkpoint(path); });
+}
+
+TEST(Checkpoint, AMissingFileIsNoInput) {
+  expect_error(ExitCode::kNoInput, {"/nowhere/vae.safetensors"},
+               [] { read_checkpoint("/nowhere/vae.safetensors"); });
+}
+
+}  // namespace
+}  // namespace crais

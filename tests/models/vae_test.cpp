@@ -1,0 +1,119 @@
+#include "models/vae.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "data/scratch.h"
+
+namespace crais {
+namespace {
+
+using testing::expect_error;
+
+TEST(Likelihood, BernoulliIsTheLogOfItsProbability) {
+  const Likelihood likelihood;
+  const double logits[] = {-1.5, 0.3, 2.0}, pixels[] = {0.0, 1.0, 0.25};
+  double expected = 0;
+  for (int i = 0; i < 3; ++i) {
+    const double p = 1 / (1 + std::exp(-logits[i]));
+    expected += pixels[i] * std::log(p) + (1 - pixels[i]) * std::log(1 - p);
+  }
+  const at::Tensor x = at::tensor({0.0, 1.0, 0.25}, at::kDouble);
+  const at::Tensor output = at::tensor({-1.5, 0.3, 2.0}, at::kDouble);
+  EXPECT_NEAR(likelihood.log_prob(x, output).item<double>(), expected, 1e-12);
+}
+
+TEST(Likelihood, BernoulliIsExactAtHugeLogits) {
+  const Likelihood likelihood;
+  const at::Tensor output = at::tensor({1e4, -1e4}, at::kDouble);
+  EXPECT_EQ(likelihood.log_prob(at::tensor({1.0, 0.0}, at::kDouble), output).item<double>(), 0.0);
+  EXPECT_EQ(likelihood.log_prob(at::tensor({0.0, 1.0}, at::kDouble), output).item<double>(), -2e4);
+}
+
+TEST(Likelihood, GaussianIsTheLogOfItsDensity) {
+  const Likelihood likelihood = parse_likelihood("gaussian:0.5");
+  double expected = 0;
+  for (const double difference : {0.7, -0.2})
+    expected += -0.5 * std::pow(difference / 0.5, 2) - std::log(0.5 * std::sqrt(2 * M_PI));
+  const at::Tensor x = at::tensor({1.0, 0.0}, at::kDouble);
+  const at::Tensor output = at::tensor({0.3, 0.2}, at::kDouble);
+  EXPECT_NEAR(likelihood.log_prob(x, output).item<double>(), expected, 1e-12);
+}
+
+TEST(Likelihood, BroadcastsOverSamples) {
+  const at::Tensor x = at::rand({4, 6}), output = at::randn({3, 4, 6});
+  const at::Tensor log_prob = Likelihood{}.log_prob(x, output);
+  ASSERT_EQ(log_prob.sizes(), (std::vector<int64_t>{3, 4}));
+  EXPECT_TRUE(at::allclose(log_prob[2], Likelihood{}.log_prob(x, output[2])));
+}
+
+TEST(Likelihood, ParsesWhatItPrints) {
+  for (const char* text : {"bernoulli", "gaussian:0.25"})
+    EXPECT_EQ(to_string(parse_likelihood(text)), text);
+  expect_error(ExitCode::kUsage, {"poisson", "bernoulli"}, [] { parse_likelihood("poisson"); });
+  expect_error(ExitCode::kUsage, {"gaussian:0"}, [] { parse_likelihood("gaussian:0"); });
+  expect_error(ExitCode::kUsage, {"sd"}, [] { parse_likelihood("gaussian"); });
+}
+
+double activated(Activation activation, double x) {
+  switch (activation) {
+    case Activation::kTanh:
+      return std::tanh(x);
+    case Activation::kElu:
+      return x > 0 ? x : std::expm1(x);
+    case Activation::kRelu:
+      return std::max(x, 0.0);
+    case Activation::kSoftplus:
+      return std::log1p(std::exp(x));
+  }
+  return NAN;
+}
+
+class Activations : public ::testing::TestWithParam<Activation> {};
+
+TEST_P(Activations, StandBetweenLayersAndNotAfterTheLast) {
+  // One unit a layer, so that the network can be written down.
+  const auto layer = [](double weight, double bias) {
+    return LinearLayer{at::full({1, 1}, weight, at::kDouble), at::full({1}, bias, at::kDouble)};
+  };
+  const Mlp mlp{{layer(1.5, 0.2), layer(-2.0, 0.1), layer(3.0, -0.5)}, GetParam()};
+  for (const double x : {-1.3, 0.4}) {
+    const double hidden = activated(GetParam(), 1.5 * x + 0.2);
+    const double expected = 3.0 * activated(GetParam(), -2.0 * hidden + 0.1) - 0.5;
+    EXPECT_NEAR(mlp.forward(at::full({1, 1}, x, at::kDouble)).item<double>(), expected, 1e-12);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Activations,
+                         ::testing::Values(Activation::kTanh, Activation::kElu, Activation::kRelu,
+                                           Activation::kSoftplus),
+                         [](const auto& info) { return to_string(info.param); });
+
+TEST(Vae, MirrorsItsHiddenLayers) {
+  VaeArchitecture architecture;
+  architecture.hidden = {30, 20};
+  architecture.latent = 7;
+  const Vae vae = make_vae(architecture, 1);
+  const auto posterior = vae.encode(at::rand({3, 784}));
+  EXPECT_EQ(posterior.mean.sizes(), (std::vector<int64_t>{3, 7}));
+  EXPECT_EQ(posterior.log_var.sizes(), (std::vector<int64_t>{3, 7}));
+  EXPECT_EQ(vae.decoder.layers[0].weight.sizes(), (std::vector<int64_t>{20, 7}));
+  EXPECT_EQ(vae.decoder.forward(posterior.mean).sizes(), (std::vector<int64_t>{3, 784}));
+}
+
+TEST(Vae, ItsFirstWeightsDependOnTheSeedAlone) {
+  const VaeArchitecture architecture;
+  const Vae one = make_vae(architecture, 1), again = make_vae(architecture, 1),
+            other = make_vae(architecture, 2);
+  EXPECT_TRUE(at::equal(one.decoder.layers[0].weight, again.decoder.layers[0].weight));
+  EXPECT_FALSE(at::equal(one.decoder.layers[0].weight, other.decoder.layers[0].weight));
+}
+
+TEST(Vae, RejectsUnknownActivations) {
+  expect_error(ExitCode::kUsage, {"sine", "softplus"}, [] { parse_activation("sine"); });
+}
+
+}  // namespace
+}  // namespace crais
