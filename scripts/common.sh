@@ -36,3 +36,12 @@ build() {
   say "building $folder"
   cmake --build "$folder" --target "$@"
 }
+
+# Which tests were skipped, and why, from the log of a ctest run.
+list_skipped() {
+  local reasons
+  reasons=$(grep -A 1 ': Skipped$' "$1" | grep -v -e ': Skipped$' -e '^--$' | sort | uniq -c |
+    sed 's/^ */  /; s/ / x /3' || true)
+  reasons+=$(grep '^SKIPPED: ' "$1" | sort | uniq -c | sed 's/^ */\n  /; s/ SKIPPED:/ x/' || true)
+  [ -z "$reasons" ] || say "skipped cases, and why:"$'\n'"$reasons"
+}
