@@ -44,11 +44,9 @@ if(LibTorch_INCLUDE_DIR)
 endif()
 
 include(FindPackageHandleStandardArgs)
-set(FIND_PACKAGE_MESSAGE_DETAILS_LibTorch CACHE INTERNAL "")  # say it at every configuration
 find_package_handle_standard_args(LibTorch
   REQUIRED_VARS LibTorch_ROOT LibTorch_INCLUDE_DIR LibTorch_torch LibTorch_torch_cpu LibTorch_c10
-  VERSION_VAR LibTorch_VERSION
-  REASON_FAILURE_MESSAGE "Run scripts/setup, or pass -DCMAKE_PREFIX_PATH=<folder of LibTorch>.")
+  VERSION_VAR LibTorch_VERSION)
 
 if(LibTorch_FOUND)
   file(GLOB_RECURSE configs ${LibTorch_ROOT}/share/cmake/Torch/TorchConfig.cmake)
