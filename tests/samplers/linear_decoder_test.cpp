@@ -92,13 +92,13 @@ TEST_F(LinearDecoder, EveryScheduleAndPathAndBaseFindsTheTruth) {
             name == "file" ? "file:" + folder.file("f", "0\n0.01\n0.1\n0.2\n0.4\n0.7\n1\n")
                            : entry.example;
         const auto rule = ScheduleRegistry::instance().make("schedule", spec, {12});
-        const Problem problem(target, base);
+        const Problem problem(target, base, truth_ + 1.0);  // a rough centre, as power paths need
         PilotOptions options;
         options.num_particles = 8;
         at::Generator pilot_rng = make_generator(++seed), rng = make_generator(1000 + seed);
         const Plan plan = tune(problem, *path, *rule, *kernel, options, pilot_rng);
         const AnnealResult run = anneal(problem, *path, plan, *kernel, 16, rng);
-        const at::Tensor estimate = log_normalizer(run.log_w).value;
+        const at::Tensor estimate = log_normalizer(run.log_w).value + problem.log_center();
         const at::Tensor ratio = (estimate - truth_).exp();
         if (base_name == "exact posterior") {
           EXPECT_LT(max_abs_diff(estimate, truth_), 1e-10);
