@@ -17,10 +17,10 @@
 #include "apps/evaluator.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/format.h"
 #include "core/interrupt.h"
 #include "core/parallel.h"
 #include "models/checkpoint.h"
-#include "report/format.h"
 #include "report/json.h"
 #include "report/progress.h"
 

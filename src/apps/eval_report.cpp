@@ -5,8 +5,8 @@
 #include <numeric>
 #include <utility>
 
-#include "report/csv.h"
-#include "report/format.h"
+#include "core/format.h"
+#include "data/csv.h"
 #include "report/json.h"
 #include "report/table.h"
 

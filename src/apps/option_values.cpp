@@ -6,8 +6,8 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/format.h"
 #include "core/spec.h"
-#include "report/format.h"
 
 namespace crais {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "core/format.h"
 #include "core/spec.h"
-#include "report/format.h"
 
 namespace crais {
 

@@ -10,11 +10,11 @@
 #include "apps/train_vae_options.h"
 #include "apps/train_vae_output.h"
 #include "core/error.h"
+#include "core/format.h"
 #include "core/interrupt.h"
 #include "data/images.h"
 #include "models/trainer.h"
 #include "models/training_state.h"
-#include "report/format.h"
 #include "report/progress.h"
 
 namespace crais {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/format.h"
+#include "core/format.h"
 
 namespace crais {
 namespace {

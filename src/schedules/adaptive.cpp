@@ -35,6 +35,18 @@ at::Tensor AdaptiveSchedule::statistic_weights(const Progress& progress) const {
   return log_normalise(options_.weighted ? progress.log_w : at::zeros_like(progress.log_w));
 }
 
+at::Tensor SearchedSchedule::propose(const Progress& progress, const Path& path) const {
+  const auto log_density = [&](const at::Tensor& beta) {
+    const Particles& particles = progress.particles;
+    return path.at(beta.unsqueeze(1), particles.log_q0, particles.log_gamma).log_density;
+  };
+  const at::Tensor here = log_density(progress.beta);
+  const at::Tensor bound = ratio_ * progress.pool(whole(progress));
+  return largest_step(progress.beta, options().max_step, bound, [&](const at::Tensor& beta) {
+    return progress.pool(fraction(progress, log_density(beta) - here));
+  });
+}
+
 at::Tensor largest_step(const at::Tensor& beta, double max_step, const at::Tensor& bound,
                         const std::function<at::Tensor(const at::Tensor&)>& statistic) {
   constexpr int kHalvings = 50;  // to the last bit of a double

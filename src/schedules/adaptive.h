@@ -29,6 +29,26 @@ class AdaptiveSchedule : public ScheduleRule {
   ScheduleOptions options_;
 };
 
+/// Rules that look for the largest step which keeps some effective sample size: bisection on cached
+/// densities, no target evaluations.
+class SearchedSchedule : public AdaptiveSchedule {
+ public:
+  SearchedSchedule(double ratio, const ScheduleOptions& options)
+      : AdaptiveSchedule(options), ratio_(ratio) {}
+
+ protected:
+  /// The fraction [P] that would be left after the weights' increment log v [P,K]; falls with the
+  /// step.
+  virtual at::Tensor fraction(const Progress& progress, const at::Tensor& increment) const = 0;
+  /// The fraction [P] of which `ratio` must be left.
+  virtual at::Tensor whole(const Progress& progress) const = 0;
+
+  at::Tensor propose(const Progress& progress, const Path& path) const final;
+
+ private:
+  double ratio_;
+};
+
 /// The largest beta' in [beta, beta + max_step] at which `statistic` (falling in beta', [P]) is
 /// still at least `bound` [P]; bisection on cached densities, no target evaluations.
 at::Tensor largest_step(const at::Tensor& beta, double max_step, const at::Tensor& bound,

@@ -6,28 +6,16 @@
 namespace crais {
 namespace {
 
-class CessSchedule : public AdaptiveSchedule {
+class CessSchedule : public SearchedSchedule {
  public:
-  CessSchedule(double ratio, const ScheduleOptions& options)
-      : AdaptiveSchedule(options), ratio_(ratio) {}
+  using SearchedSchedule::SearchedSchedule;
 
  protected:
-  at::Tensor propose(const Progress& progress, const Path& path) const override {
-    const auto log_density = [&](const at::Tensor& beta) {
-      const Particles& particles = progress.particles;
-      return path.at(beta.unsqueeze(1), particles.log_q0, particles.log_gamma).log_density;
-    };
-    const at::Tensor weights = statistic_weights(progress);
-    const at::Tensor here = log_density(progress.beta);
-    const at::Tensor bound = at::full_like(progress.beta, ratio_);
-    return largest_step(progress.beta, options().max_step, bound, [&](const at::Tensor& beta) {
-      return progress.pool(cess(weights, log_density(beta) - here));
-    });
+  at::Tensor fraction(const Progress& progress, const at::Tensor& increment) const override {
+    return cess(statistic_weights(progress), increment);
   }
+  at::Tensor whole(const Progress& progress) const override { return at::ones_like(progress.beta); }
   std::string name() const override { return "cess"; }
-
- private:
-  double ratio_;
 };
 
 const Enrol<ScheduleRegistry> kEnrol(

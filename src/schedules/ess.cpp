@@ -6,27 +6,16 @@
 namespace crais {
 namespace {
 
-class EssSchedule : public AdaptiveSchedule {
+class EssSchedule : public SearchedSchedule {
  public:
-  EssSchedule(double ratio, const ScheduleOptions& options)
-      : AdaptiveSchedule(options), ratio_(ratio) {}
+  using SearchedSchedule::SearchedSchedule;
 
  protected:
-  at::Tensor propose(const Progress& progress, const Path& path) const override {
-    const auto log_density = [&](const at::Tensor& beta) {
-      const Particles& particles = progress.particles;
-      return path.at(beta.unsqueeze(1), particles.log_q0, particles.log_gamma).log_density;
-    };
-    const at::Tensor here = progress.log_w - log_density(progress.beta);
-    const at::Tensor bound = ratio_ * progress.pool(ess(progress.log_w));
-    return largest_step(progress.beta, options().max_step, bound, [&](const at::Tensor& beta) {
-      return progress.pool(ess(here + log_density(beta)));
-    });
+  at::Tensor fraction(const Progress& progress, const at::Tensor& increment) const override {
+    return ess(progress.log_w + increment);
   }
+  at::Tensor whole(const Progress& progress) const override { return ess(progress.log_w); }
   std::string name() const override { return "ess"; }
-
- private:
-  double ratio_;
 };
 
 const Enrol<ScheduleRegistry> kEnrol(

@@ -1,51 +1,21 @@
 // A schedule that is known beforehand: a heuristic, a file, or a frozen plan.
 #include "schedules/fixed.h"
 
-#include <algorithm>
-#include <charconv>
-#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "data/csv.h"
 
 namespace crais {
 namespace {
-
-/// One beta a line; where lines have several comma-separated columns, the one headed "beta".
-std::vector<double> read_betas(const std::string& path) {
-  std::istringstream lines(read_file(path));
-  std::vector<double> betas;
-  size_t column = 0;
-  std::string line;
-  for (int64_t number = 1; std::getline(lines, line); ++number) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.empty() || line.front() == '#') continue;
-    const auto cells = split(line, ',');
-    const auto heading = std::find(cells.begin(), cells.end(), "beta");
-    if (betas.empty() && heading != cells.end()) {
-      column = static_cast<size_t>(heading - cells.begin());
-      continue;
-    }
-    double beta = 0;
-    const std::string cell = column < cells.size() ? cells[column] : "";
-    const auto [stop, error] = std::from_chars(cell.data(), cell.data() + cell.size(), beta);
-    if (error != std::errc() || stop != cell.data() + cell.size())
-      throw data_error(path + ", line " + std::to_string(number) + ": '" + cell +
-                       "' is not a number; one beta a line was expected, from 0 to 1");
-    betas.push_back(beta);
-  }
-  if (betas.size() < 2) throw data_error(path + ": holds fewer than two betas");
-  return betas;
-}
 
 const Enrol<ScheduleRegistry> kEnrol(
     "file",
     {"file:F", "betas from a file, one a line (or its column 'beta'), from 0 to 1", "",
      [](Spec& spec, const ScheduleOptions&) {
        const std::string path = spec.word("path");
-       const auto betas = read_betas(path);
+       const std::vector<double> betas = read_csv(path).numbers("beta");
        try {
          return std::make_unique<FixedSchedule>(at::tensor(betas, at::kDouble).unsqueeze(1));
        } catch (const Error& error) {
@@ -56,7 +26,8 @@ const Enrol<ScheduleRegistry> kEnrol(
 }  // namespace
 
 FixedSchedule::FixedSchedule(at::Tensor betas) : betas_(std::move(betas)) {
-  TORCH_CHECK(betas_.dim() == 2 && betas_.size(0) >= 2, "schedule: betas must be [T+1,P]");
+  TORCH_CHECK(betas_.dim() == 2, "schedule: betas must be [T+1,P]");
+  if (betas_.size(0) < 2) throw data_error("fewer than two betas are no schedule");
   const at::Tensor step = betas_.diff(1, 0);
   const at::Tensor previous = betas_.slice(0, 0, -1);
   if (!(betas_[0] == 0).all().item<bool>() || !(betas_[-1] == 1).all().item<bool>())

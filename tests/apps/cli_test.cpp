@@ -8,7 +8,7 @@
 
 #include "core/files.h"
 #include "core/version.h"
-#include "expect_error.h"
+#include "support/expect_error.h"
 
 namespace crais {
 namespace {

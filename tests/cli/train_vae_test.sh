@@ -1,48 +1,14 @@
 #!/usr/bin/env bash
 # train-vae as a user meets it: files, resuming after every kind of end, and bad input.
 set -uo pipefail
-train="${CRAIS_BIN:?}/train-vae"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
+program="${CRAIS_BIN:?}/train-vae"
+. "$(dirname "$0")/support.sh"
 unset CRAIS_DATA
-failures=0
-
-fail() {
-  echo "FAIL: $*"
-  failures=$((failures + 1))
-}
-
-# expect CODE WORDS... -- ARGUMENTS: exit code, one line on stderr, each of the words in it.
-expect() {
-  local code=$1 words=() status
-  shift
-  while [ "$1" != -- ]; do words+=("$1") && shift; done
-  shift
-  "$train" "$@" >out.txt 2>err.txt
-  status=$?
-  [ $status = "$code" ] || fail "train-vae $*: exit $status, not $code: $(cat err.txt)"
-  [ "$(wc -l <err.txt)" = 1 ] || fail "train-vae $*: not one line: $(cat err.txt)"
-  for word in "${words[@]}"; do
-    grep -qF -- "$word" err.txt || fail "train-vae $*: no '$word' in: $(cat err.txt)"
-  done
-}
-
-same() { cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
-
-wait_for() { # FILE, while process $2 lives
-  for _ in $(seq 600); do
-    [ -e "$1" ] && return 0
-    kill -0 "$2" 2>/dev/null || return 1
-    sleep 0.05
-  done
-  return 1
-}
 
 small=(--data synthetic:600 --hidden 20 --latent 5 --quiet)
 
 # What a run leaves behind.
-"$train" "${small[@]}" --epochs 4 --out straight >out.txt 2>err.txt || fail "a run: $(cat err.txt)"
+"$program" "${small[@]}" --epochs 4 --out straight >out.txt 2>err.txt || fail "a run: $(cat err.txt)"
 [ -s err.txt ] && fail "--quiet printed $(cat err.txt)"
 grep -q '^validation ELBO -[0-9.]* nats (epoch [1-4] of 4)$' out.txt || fail "stdout: $(cat out.txt)"
 listed=$(cd straight && find . -type f | sort | tr '\n' ' ')
@@ -77,24 +43,24 @@ PYTHON
 fi
 
 # The same again; on from the middle; a run that is over already.
-"$train" "${small[@]}" --epochs 4 --out again >/dev/null
+"$program" "${small[@]}" --epochs 4 --out again >/dev/null
 same straight/vae.safetensors again/vae.safetensors
-"$train" "${small[@]}" --epochs 2 --out parts >/dev/null
-"$train" "${small[@]}" --epochs 4 --out parts --resume >/dev/null
+"$program" "${small[@]}" --epochs 2 --out parts >/dev/null
+"$program" "${small[@]}" --epochs 4 --out parts --resume >/dev/null
 same straight/vae.safetensors parts/vae.safetensors
 same straight/samples.png parts/samples.png
-"$train" "${small[@]}" --epochs 4 --out parts --resume >/dev/null || fail "resuming a finished run"
+"$program" "${small[@]}" --epochs 4 --out parts --resume >/dev/null || fail "resuming a finished run"
 same straight/vae.safetensors parts/vae.safetensors
 
 # Flags from a file.
 echo '{"data": "synthetic:600", "hidden": [20], "latent": 5, "quiet": true, "epochs": 4}' >c.json
-"$train" --config c.json --out config >/dev/null 2>err.txt || fail "--config: $(cat err.txt)"
+"$program" --config c.json --out config >/dev/null 2>err.txt || fail "--config: $(cat err.txt)"
 same straight/vae.safetensors config/vae.safetensors
 
 # Ctrl-C, then kill -9, each in the middle of an epoch.
 long=(--data synthetic:6000 --hidden 100 --epochs 8 --quiet)
-"$train" "${long[@]}" --out long >/dev/null
-bash -c 'exec "$@"' _ "$train" "${long[@]}" --out stopped >/dev/null 2>err.txt &
+"$program" "${long[@]}" --out long >/dev/null
+bash -c 'exec "$@"' _ "$program" "${long[@]}" --out stopped >/dev/null 2>err.txt &
 process=$!
 wait_for stopped/training-state.safetensors $process || fail "no training state appeared"
 kill -INT $process
@@ -104,19 +70,19 @@ status=$?
 grep -q -- '--resume' err.txt || fail "Ctrl-C does not tell how to go on: $(cat err.txt)"
 [ -s stopped/vae.safetensors ] || fail "Ctrl-C left no checkpoint"
 rm stopped/metrics.jsonl # rewritten from the training state
-"$train" "${long[@]}" --out stopped --resume >/dev/null
+"$program" "${long[@]}" --out stopped --resume >/dev/null
 same long/vae.safetensors stopped/vae.safetensors
 [ "$(wc -l <stopped/metrics.jsonl)" = 8 ] || fail "metrics.jsonl has not 8 lines"
 
 for delay in 0.02 0.3; do
   rm -rf killed
-  "$train" "${long[@]}" --out killed >/dev/null 2>&1 &
+  "$program" "${long[@]}" --out killed >/dev/null 2>&1 &
   process=$!
   wait_for killed/training-state.safetensors $process || fail "no training state appeared"
   sleep $delay
   kill -9 $process
   wait $process 2>/dev/null
-  "$train" "${long[@]}" --out killed --resume >/dev/null 2>err.txt || fail "resume: $(cat err.txt)"
+  "$program" "${long[@]}" --out killed --resume >/dev/null 2>err.txt || fail "resume: $(cat err.txt)"
   same long/vae.safetensors killed/vae.safetensors
 done
 
@@ -132,7 +98,7 @@ expect 64 "lr 0.001" "0.01" -- "${small[@]}" --lr 0.01 --out straight --resume
 expect 64 "seed 1" -- "${small[@]}" --seed 2 --out straight --resume
 expect 64 "exclude" -- "${small[@]}" --out straight --resume --overwrite
 same straight/vae.safetensors kept
-"$train" "${small[@]}" --seed 2 --epochs 1 --out straight --overwrite >/dev/null || fail "--overwrite"
+"$program" "${small[@]}" --seed 2 --epochs 1 --out straight --overwrite >/dev/null || fail "--overwrite"
 cmp -s straight/vae.safetensors kept && fail "--overwrite kept the old checkpoint"
 
 # A damaged training state.
@@ -146,7 +112,7 @@ expect 73 "file/sub" -- "${small[@]}" --out file/sub
 (
   trap '' XFSZ
   ulimit -f 64
-  "$train" "${small[@]}" --hidden 200 --epochs 1 --out full >/dev/null 2>full.txt
+  "$program" "${small[@]}" --hidden 200 --epochs 1 --out full >/dev/null 2>full.txt
 )
 status=$?
 [ $status = 74 ] || fail "a full disk: exit $status: $(cat full.txt)"
@@ -178,8 +144,7 @@ mkdir broken && echo nonsense >broken/train-images-idx3-ubyte
 expect 65 "broken/train-images-idx3-ubyte" -- --data-dir broken --out none
 [ -e none ] && fail "a run without data left a folder"
 
-"$train" --version | grep -q '^train-vae (crais [0-9.]*, LibTorch [0-9.]*' || fail "--version"
-"$train" --help | tail -1 | grep -q 'train-vae ' || fail "--help does not end in examples"
+"$program" --version | grep -q '^train-vae (crais [0-9.]*, LibTorch [0-9.]*' || fail "--version"
+"$program" --help | tail -1 | grep -q 'train-vae ' || fail "--help does not end in examples"
 
-[ $failures = 0 ] || echo "$failures failures"
-exit $((failures > 0))
+finish

@@ -14,7 +14,6 @@ namespace crais {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::expect_error;
 using testing::TemporaryFolder;
 
 /// Stands in for a full disk: no file may grow beyond `bytes`.

@@ -15,7 +15,6 @@ namespace {
 
 using testing::Counting;
 using testing::DiagonalGaussian;
-using testing::expect_error;
 using testing::LogGamma;
 using testing::max_abs_diff;
 

@@ -1,8 +1,7 @@
 #include "core/rng.h"
 
-#include <gtest/gtest.h>
-
 #include <ATen/CPUGeneratorImpl.h>
+#include <gtest/gtest.h>
 
 #include <cmath>
 

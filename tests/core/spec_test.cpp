@@ -11,8 +11,6 @@
 namespace crais {
 namespace {
 
-using testing::expect_error;
-
 TEST(Spec, ReadsNamedAndUnnamedValues) {
   Spec spec("constant-rate:32,max-step=0.1,n=7,word=a=b");
   EXPECT_EQ(spec.name(), "constant-rate");

@@ -7,7 +7,6 @@
 namespace crais {
 namespace {
 
-using testing::expect_error;
 using testing::gzip;
 using testing::Scratch;
 

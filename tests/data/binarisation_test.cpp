@@ -11,8 +11,6 @@
 namespace crais {
 namespace {
 
-using testing::expect_error;
-
 at::Tensor binarised(const std::string& text, const at::Tensor& pixels, int64_t first_index = 0,
                      uint64_t generator_seed = 1) {
   at::Generator generator = make_generator(generator_seed);

@@ -8,7 +8,6 @@
 namespace crais {
 namespace {
 
-using testing::expect_error;
 using testing::gzip;
 using testing::idx_header;
 using testing::idx_images;

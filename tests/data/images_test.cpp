@@ -11,7 +11,6 @@
 namespace crais {
 namespace {
 
-using testing::expect_error;
 using testing::gzip;
 using testing::idx_images;
 using testing::idx_labels;

@@ -9,13 +9,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
 
-#include "core/error.h"
+#include "support/expect_error.h"
 
 namespace crais::testing {
 
@@ -99,21 +98,6 @@ inline std::string gzip(const std::string& bytes) {
   result.resize(stream.total_out);
   deflateEnd(&stream);
   return result;
-}
-
-/// `action` throws a crais::Error of that code, in one line that holds all the `words`.
-template <typename Action>
-void expect_error(ExitCode code, std::initializer_list<std::string> words, Action action) {
-  try {
-    action();
-    FAIL() << "no error was thrown";
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    EXPECT_EQ(error.code(), code) << message;
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-    for (const auto& word : words)
-      EXPECT_NE(message.find(word), std::string::npos) << "'" << word << "' is not in: " << message;
-  }
 }
 
 }  // namespace crais::testing

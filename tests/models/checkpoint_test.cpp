@@ -15,7 +15,6 @@ namespace crais {
 namespace {
 
 using nlohmann::json;
-using testing::expect_error;
 using testing::Scratch;
 
 VaeArchitecture small_architecture() {

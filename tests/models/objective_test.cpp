@@ -11,8 +11,6 @@
 namespace crais {
 namespace {
 
-using testing::expect_error;
-
 struct Problem {
   Vae vae;
   at::Tensor x;

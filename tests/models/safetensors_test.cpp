@@ -13,8 +13,6 @@
 namespace crais {
 namespace {
 
-using testing::expect_error;
-
 std::string with_length(uint64_t length, const std::string& rest) {
   std::string bytes;
   for (int i = 0; i < 8; ++i)

@@ -18,7 +18,6 @@ namespace crais {
 namespace {
 
 using nlohmann::json;
-using testing::expect_error;
 using testing::Scratch;
 
 constexpr int64_t kTrain = 500;

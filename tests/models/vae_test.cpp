@@ -10,8 +10,6 @@
 namespace crais {
 namespace {
 
-using testing::expect_error;
-
 TEST(Likelihood, BernoulliIsTheLogOfItsProbability) {
   const Likelihood likelihood;
   const double logits[] = {-1.5, 0.3, 2.0}, pixels[] = {0.0, 1.0, 0.25};

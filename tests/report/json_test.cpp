@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "expect_error.h"
+#include "support/expect_error.h"
 
 namespace crais {
 namespace {

@@ -15,7 +15,6 @@ namespace crais {
 namespace {
 
 using testing::DiagonalGaussian;
-using testing::expect_error;
 using testing::max_abs_diff;
 
 std::unique_ptr<ScheduleRule> schedule(const std::string& spec, int64_t steps = 64) {

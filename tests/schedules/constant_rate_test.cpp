@@ -13,7 +13,6 @@
 namespace crais {
 namespace {
 
-using testing::expect_error;
 using testing::GridDensity;
 using testing::max_abs_diff;
 using testing::z_scores;

@@ -1,30 +1,28 @@
-// Asserting on errors: the exit code and the words a user needs to see.
+// Expectations on the errors a user sees.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "core/error.h"
 
-namespace crais::testing {
+namespace crais {
 
-/// `action` must throw an Error with `code`, of one line, holding every one of `words`.
-inline void expect_error(ExitCode code, std::initializer_list<std::string> words,
-                         const std::function<void()>& action) {
+/// Expects an Error of that code whose message is one line and holds every one of the words.
+template <typename Action>
+void expect_error(ExitCode code, const std::vector<std::string>& words, const Action& action) {
   try {
     action();
   } catch (const Error& error) {
     const std::string message = error.what();
-    EXPECT_EQ(static_cast<int>(error.code()), static_cast<int>(code)) << message;
+    EXPECT_EQ(error.code(), code) << message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-    for (const auto& word : words)
-      EXPECT_NE(message.find(word), std::string::npos) << "no '" << word << "' in: " << message;
+    for (const auto& word : words) EXPECT_NE(message.find(word), std::string::npos) << message;
     return;
   }
-  ADD_FAILURE() << "no error was thrown";
+  ADD_FAILURE() << "no Error was thrown";
 }
 
-}  // namespace crais::testing
+}  // namespace crais

@@ -11,7 +11,6 @@
 namespace crais {
 namespace {
 
-using testing::expect_error;
 using testing::max_abs_diff;
 
 struct Case {

@@ -1,11 +1,11 @@
-#include "report/csv.h"
+#include "data/csv.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "expect_error.h"
+#include "support/expect_error.h"
 
 namespace crais {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/csv.h"
+#include "data/csv.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "report/format.h"
+#include "core/format.h"
 
 namespace crais {
 namespace {
