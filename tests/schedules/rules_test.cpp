@@ -215,7 +215,7 @@ TEST(FileSchedule, NamesWhatIsWrong) {
   };
   expect_error(ExitCode::kData, {"f.csv", "line 2", "'half' is not a number"},
                read("0\nhalf\n1\n"));
-  expect_error(ExitCode::kData, {"f.csv", "line 3", "not a number"}, read("a,beta\n1,0\n2\n"));
+  expect_error(ExitCode::kData, {"f.csv", "line 3", "1 values"}, read("a,beta\n1,0\n2\n"));
   expect_error(ExitCode::kData, {"f.csv", "holds no values"}, read(""));
   expect_error(ExitCode::kData, {"f.csv", "fewer than two"}, read("1\n"));
   expect_error(ExitCode::kData, {"f.csv", "start at beta = 0"}, read("0.1\n1\n"));
