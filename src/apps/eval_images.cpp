@@ -78,7 +78,6 @@ EvalImages stored_images(const ImageSettings& settings, const Checkpoint& checkp
   EvalImages images;
   images.pixels = binarise(binarisation, stored.pixels.slice(0, range.begin, range.end),
                            stored.first_index + range.begin, rng);
-  if (stored.labels) images.labels = stored.labels->slice(0, range.begin, range.end);
   images.indices.resize(static_cast<size_t>(range.size()));
   std::iota(images.indices.begin(), images.indices.end(), range.begin);
   images.source = stored.source;

@@ -4,7 +4,6 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +16,6 @@ namespace crais {
 struct EvalImages {
   at::Tensor pixels;                 // [N, D] float32 in [0, 1], on the CPU
   std::vector<int64_t> indices;      // each one's place in its split (or among the simulated)
-  std::optional<at::Tensor> labels;  // [N] uint8
   std::string source;                // a path, or "simulated"
   std::string data_md5;              // of the file; empty for simulated ones
   std::string binarisation;          // "static:0"; "none" for simulated ones

@@ -46,8 +46,10 @@ Synopsis eval_loglik_synopsis() {
                      "of the leapfrog; adapt: a pilot tunes one per temperature, then freezes it"),
         option::number("target-acceptance", "A", {}, "of the adaptation (the kernel's own)")
             .between(0.05, 0.99)}},
-      {"Pilot (tunes schedule and step sizes on seeds of its own, then they are frozen)",
-       {option::flag("per-image", "a plan for each image, instead of one for all"),
+      {"Pilot",
+       {option::flag("per-image",
+                     "a plan for each image; else one for all. A pilot tunes plans on seeds of "
+                     "its own, then they are frozen"),
         option::integer("pilot-chains", "K", {}, "chains an image (as --chains)").at_least(2),
         option::integer("pilot-images", "N", 64, "images that a shared plan is tuned on")
             .at_least(1),

@@ -17,7 +17,8 @@ at::Tensor AdaptiveSchedule::next(const Progress& progress, const Path& path) co
   const at::Tensor wish = propose(progress, path);
   const at::Tensor clipped =
       at::minimum(at::maximum(wish, beta + options_.min_step), beta + options_.max_step)
-          .clamp_max(1.0);
+          .clamp_max(1.0)
+          .masked_fill(at::isposinf(wish), 1.0);
   const at::Tensor stuck = ~(clipped > beta) & (beta < 1);
   if (stuck.any().item<bool>()) {
     const int64_t p = stuck.nonzero()[0].item<int64_t>();

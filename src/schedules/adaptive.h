@@ -16,7 +16,8 @@ class AdaptiveSchedule : public ScheduleRule {
   at::Tensor next(const Progress& progress, const Path& path) const final;
 
  protected:
-  /// Where the rule would go, [P]; anything above 1 means 1.
+  /// Where the rule would go, [P]; anything above 1 means 1, and +inf to go there in one step,
+  /// however large.
   virtual at::Tensor propose(const Progress& progress, const Path& path) const = 0;
   /// For error messages: "cess:0.7".
   virtual std::string name() const = 0;

@@ -33,7 +33,7 @@ class ConstantRate : public AdaptiveSchedule {
     const at::Tensor finished = (log_v <= std::log(options().tolerance)) & (beta < 1);
     require_near(progress, kappa, log_v, finished);
     const at::Tensor step = (1 - beta) * -at::expm1(-at::exp(std::log(delta_) - log_v));
-    return at::where(finished, at::ones_like(beta), beta + step);
+    return (beta + step).masked_fill(finished, std::numeric_limits<double>::infinity());
   }
   std::string name() const override { return "constant-rate"; }
 
