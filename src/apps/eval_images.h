@@ -14,13 +14,13 @@ namespace crais {
 
 /// Images ready for a likelihood, in the order of evaluation.
 struct EvalImages {
-  at::Tensor pixels;                 // [N, D] float32 in [0, 1], on the CPU
-  std::vector<int64_t> indices;      // each one's place in its split (or among the simulated)
-  std::string source;                // a path, or "simulated"
-  std::string data_md5;              // of the file; empty for simulated ones
-  std::string binarisation;          // "static:0"; "none" for simulated ones
-  std::string digest;                // sha256 of pixels and indices: what was evaluated
-  std::string warning;               // where the binarisation is not the checkpoint's
+  at::Tensor pixels;             // [N, D] float32 in [0, 1], on the CPU
+  std::vector<int64_t> indices;  // each one's place in its split (or among the simulated)
+  std::string source;            // a path, or "simulated"
+  std::string data_md5;          // of the file; empty for simulated ones
+  std::string binarisation;      // "static:0"; "none" for simulated ones
+  std::string digest;            // sha256 of pixels and indices: what was evaluated
+  std::string warning;           // where the binarisation is not the checkpoint's
 
   int64_t size() const { return pixels.size(0); }
 };
