@@ -1,27 +1,26 @@
 #include "apps/eval_loglik.h"
 
 #include <c10/core/GradMode.h>
-#include <torch/version.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <iostream>
 #include <mutex>
-#include <sstream>
+#include <optional>
 
 #include "apps/eval_images.h"
+#include "apps/eval_merge.h"
 #include "apps/eval_report.h"
 #include "apps/eval_settings.h"
 #include "apps/eval_store.h"
 #include "apps/evaluator.h"
 #include "core/error.h"
-#include "core/files.h"
 #include "core/format.h"
 #include "core/interrupt.h"
 #include "core/parallel.h"
+#include "core/version.h"
 #include "models/checkpoint.h"
-#include "report/json.h"
 #include "report/progress.h"
 
 namespace crais {
@@ -38,8 +37,8 @@ double seconds_since(Clock::time_point start) {
 json run_record(const EvalSettings& settings, const Checkpoint& checkpoint,
                 const EvalImages& images) {
   return {{"program", "eval-loglik"},
-          {"crais", CRAIS_VERSION},
-          {"libtorch", TORCH_VERSION},
+          {"crais", crais_version()},
+          {"libtorch", libtorch_version()},
           {"settings", deciding_settings(settings)},
           {"checkpoint",
            {{"sha256", checkpoint.sha256},
@@ -79,40 +78,6 @@ class RunningMean {
  private:
   double count_ = 0, sum_ = 0, sum_of_squares_ = 0, ess_ = 0, accept_ = 0;
 };
-
-/// The chunks of a set of images.
-struct Chunks {
-  int64_t images, size;
-
-  int64_t count() const { return (images + size - 1) / size; }
-  int64_t begin(int64_t chunk) const { return chunk * size; }
-  int64_t end(int64_t chunk) const { return std::min(images, (chunk + 1) * size); }
-};
-
-void write_reports(const std::filesystem::path& folder, const EvalResults& results,
-                   const json& summary) {
-  write_file_atomic(folder / "per_image.csv", per_image_csv(results));
-  const std::string schedule = schedule_csv(results);
-  write_file_atomic(folder / "schedule.csv", schedule);
-  write_file_atomic(folder / "summary.json", to_text(summary));
-}
-
-json summary_of(const json& run, const std::vector<MethodSummary>& methods) {
-  json summary = run;
-  summary["results"] = json::array();
-  for (const auto& method : methods) summary["results"].push_back(to_json(method));
-  return summary;
-}
-
-void print_results(const std::vector<MethodSummary>& methods, const std::string& folder) {
-  std::cout
-      << results_table(methods)
-      << "A lower bound is one on average: E[estimate] <= log p(x). MC SE is the error of these "
-         "chains,\ndata SE that of these images.\n";
-  if (!folder.empty())
-    std::cout << "Files: " << folder << "/summary.json, per_image.csv, schedule.csv\n";
-  std::cout.flush();
-}
 
 class EvalRun {
  public:
@@ -257,62 +222,10 @@ class EvalRun {
   EvalResults results_;
 };
 
-/// Puts the shards of one run together. Throws Error kData for gaps, duplicates and strangers.
-int merge(const CommandLine& cli) {
-  const std::string out = cli.text("out", "");
-  const std::vector<std::string> folders(cli.operands().begin() + 1, cli.operands().end());
-  if (folders.empty() || out.empty())
-    throw usage_error("merge needs folders and --out: eval-loglik merge DIR... --out DIR");
-
-  std::optional<EvalStore> merged;
-  EvalResults results;
-  json run;
-  for (const auto& folder : folders) {
-    const EvalStore part{std::filesystem::path(folder)};
-    if (run.is_null()) {
-      run = part.run();
-    } else if (part.run() != run) {
-      throw data_error(folder + ": holds results of another run than " + folders.front() +
-                       " (compare their run.json); only shards of one run can be merged");
-    }
-    for (auto& [chunk, result] : part.read_chunks())
-      if (!results.chunks.emplace(chunk, std::move(result)).second)
-        throw data_error(folder + ": chunk " + std::to_string(chunk) +
-                         " is in an earlier folder too; give each shard once");
-    if (const auto plan = part.read_plan()) {
-      results.shared_plan = plan->first;
-      results.shared_tuning = plan->second;
-    }
-  }
-  const json images = json_field<json>(run, "images", folders.front());
-  const json settings = json_field<json>(run, "settings", folders.front());
-  const Chunks chunks{json_field<int64_t>(images, "count", folders.front()),
-                      json_field<int64_t>(settings, "chunk", folders.front())};
-  for (int64_t c = 0; c < chunks.count(); ++c)
-    if (results.chunks.count(c) == 0)
-      throw data_error("chunk " + std::to_string(c) + " of " + std::to_string(chunks.count()) +
-                       " is in none of the folders; finish its shard first");
-  results.num_pixels = json_field<int64_t>(json_field<json>(run, "checkpoint", folders.front()),
-                                           "pixels", folders.front());
-
-  merged.emplace(out, run, false, cli.flag("overwrite"));
-  for (const auto& [chunk, result] : results.chunks) merged->write_chunk(result);
-  if (results.shared_plan) merged->write_plan(*results.shared_plan, results.shared_tuning);
-  const std::vector<MethodSummary> methods = summarise(results);
-  json summary = summary_of(run, methods);
-  summary["merged_from"] = folders;
-  double seconds = 0;
-  for (const auto& [chunk, result] : results.chunks) seconds += result.seconds;
-  summary["chunk_seconds"] = seconds;
-  write_reports(out, results, summary);
-  print_results(methods, out);
-  return 0;
-}
-
 }  // namespace
 
 int eval_loglik(const CommandLine& cli) {
-  if (cli.operands().front() == "merge") return merge(cli);
+  if (cli.operands().front() == "merge") return merge_evaluations(cli);
   use_one_thread_per_operation();
   const c10::NoGradGuard no_grad;
   return EvalRun(read_settings(cli)).run();

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 #include <numeric>
 #include <utility>
 
+#include "core/files.h"
 #include "core/format.h"
 #include "data/csv.h"
 #include "report/json.h"
@@ -74,6 +76,44 @@ void add_schedule(CsvWriter& csv, const std::string& image, const Plan& plan, in
     csv.add_row({image, i + 1, beta[i + 1].item<double>(), step_size[i].item<double>()});
 }
 
+std::string results_table(const std::vector<MethodSummary>& summaries) {
+  Table table({"method", "log p(x)", "data SE", "MC SE", "bits/dim", "ESS", "accept", "transitions",
+               "evals/image", "+ tuning", "images", "label"},
+              "Mean log-likelihood, nats");
+  for (const auto& s : summaries)
+    table.add_row({s.method, fixed(s.log_likelihood.mean, 3),
+                   fixed(s.log_likelihood.data_std_error, 3),
+                   significant(s.log_likelihood.monte_carlo_std_error, 2), fixed(s.bits_per_dim, 4),
+                   fixed(s.ess_mean, 3), s.accept_prob ? fixed(*s.accept_prob, 3) : "-",
+                   s.transitions ? significant(*s.transitions, 4) : "-",
+                   with_commas(std::llround(s.evaluations)), significant(s.tuning_evaluations, 3),
+                   with_commas(s.images), s.bound});
+  return table.text();
+}
+
+/// image,method,repeat,log_likelihood,std_error,ess,accept_prob: a line per image, method, repeat.
+std::string per_image_csv(const EvalResults& results) {
+  CsvWriter csv({"image", "method", "repeat", "log_likelihood", "std_error", "ess", "accept_prob"});
+  for (const auto& [chunk, result] : results.chunks)
+    for (const auto& run : result.runs)
+      for (size_t i = 0; i < result.indices.size(); ++i)
+        csv.add_row({result.indices[i], run.method, run.repeat, run.log_likelihood[i],
+                     run.std_error[i], run.ess[i],
+                     run.accept_prob.empty() ? CsvCell("") : CsvCell(run.accept_prob[i])});
+  return csv.text();
+}
+
+/// image,step,beta,step_size: a line per transition; image is "all" for a shared plan.
+std::string schedule_csv(const EvalResults& results) {
+  CsvWriter csv({"image", "step", "beta", "step_size"});
+  if (results.shared_plan) add_schedule(csv, "all", *results.shared_plan, 0);
+  for (const auto& [chunk, result] : results.chunks)
+    for (size_t i = 0; result.plan && i < result.indices.size(); ++i)
+      add_schedule(csv, std::to_string(result.indices[i]), *result.plan,
+                   result.plan->betas.size(1) == 1 ? 0 : static_cast<int64_t>(i));
+  return csv.text();
+}
+
 }  // namespace
 
 std::vector<MethodSummary> summarise(const EvalResults& results) {
@@ -135,40 +175,28 @@ json to_json(const MethodSummary& s) {
           {"nonfinite_proposals", s.num_nonfinite}};
 }
 
-std::string results_table(const std::vector<MethodSummary>& summaries) {
-  Table table({"method", "log p(x)", "data SE", "MC SE", "bits/dim", "ESS", "accept", "transitions",
-               "evals/image", "+ tuning", "images", "label"},
-              "Mean log-likelihood, nats");
-  for (const auto& s : summaries)
-    table.add_row({s.method, fixed(s.log_likelihood.mean, 3),
-                   fixed(s.log_likelihood.data_std_error, 3),
-                   significant(s.log_likelihood.monte_carlo_std_error, 2), fixed(s.bits_per_dim, 4),
-                   fixed(s.ess_mean, 3), s.accept_prob ? fixed(*s.accept_prob, 3) : "-",
-                   s.transitions ? significant(*s.transitions, 4) : "-",
-                   with_commas(std::llround(s.evaluations)), significant(s.tuning_evaluations, 3),
-                   with_commas(s.images), s.bound});
-  return table.text();
+json summary_of(const json& run, const std::vector<MethodSummary>& methods) {
+  json summary = run;
+  summary["results"] = json::array();
+  for (const auto& method : methods) summary["results"].push_back(to_json(method));
+  return summary;
 }
 
-std::string per_image_csv(const EvalResults& results) {
-  CsvWriter csv({"image", "method", "repeat", "log_likelihood", "std_error", "ess", "accept_prob"});
-  for (const auto& [chunk, result] : results.chunks)
-    for (const auto& run : result.runs)
-      for (size_t i = 0; i < result.indices.size(); ++i)
-        csv.add_row({result.indices[i], run.method, run.repeat, run.log_likelihood[i],
-                     run.std_error[i], run.ess[i],
-                     run.accept_prob.empty() ? CsvCell("") : CsvCell(run.accept_prob[i])});
-  return csv.text();
+void print_results(const std::vector<MethodSummary>& methods, const std::string& folder) {
+  std::cout
+      << results_table(methods)
+      << "A lower bound is one on average: E[estimate] <= log p(x). MC SE is the error of these "
+         "chains,\ndata SE that of these images.\n";
+  if (!folder.empty())
+    std::cout << "Files: " << folder << "/summary.json, per_image.csv, schedule.csv\n";
+  std::cout.flush();
 }
 
-std::string schedule_csv(const EvalResults& results) {
-  CsvWriter csv({"image", "step", "beta", "step_size"});
-  if (results.shared_plan) add_schedule(csv, "all", *results.shared_plan, 0);
-  for (const auto& [chunk, result] : results.chunks)
-    for (size_t i = 0; result.plan && i < result.indices.size(); ++i)
-      add_schedule(csv, std::to_string(result.indices[i]), *result.plan,
-                   result.plan->betas.size(1) == 1 ? 0 : static_cast<int64_t>(i));
-  return csv.text();
+void write_reports(const std::filesystem::path& folder, const EvalResults& results,
+                   const json& summary) {
+  write_file_atomic(folder / "per_image.csv", per_image_csv(results));
+  write_file_atomic(folder / "schedule.csv", schedule_csv(results));
+  write_file_atomic(folder / "summary.json", to_text(summary));
 }
 
 }  // namespace crais

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -42,14 +43,14 @@ struct EvalResults {
 std::vector<MethodSummary> summarise(const EvalResults& results);
 nlohmann::json to_json(const MethodSummary& summary);
 
-/// The table on stdout.
-std::string results_table(const std::vector<MethodSummary>& summaries);
+/// `run` (see EvalStore) with the methods' results: what summary.json holds.
+nlohmann::json summary_of(const nlohmann::json& run, const std::vector<MethodSummary>& methods);
 
-/// image,method,repeat,log_likelihood,std_error,ess,accept_prob: a line per image, method and
-/// repeat.
-std::string per_image_csv(const EvalResults& results);
+/// The table, how to read it, and where the files are ("": there are none), on stdout.
+void print_results(const std::vector<MethodSummary>& methods, const std::string& folder);
 
-/// image,step,beta,step_size: a line per transition; image is "all" for a shared plan.
-std::string schedule_csv(const EvalResults& results);
+/// per_image.csv, schedule.csv and summary.json.
+void write_reports(const std::filesystem::path& folder, const EvalResults& results,
+                   const nlohmann::json& summary);
 
 }  // namespace crais

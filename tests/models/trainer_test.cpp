@@ -216,8 +216,8 @@ TEST_P(Resume, EndsWithTheSameBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, Resume, ::testing::Values("dynamic", "static:7", "none"), [](const auto& info) {
-      return std::string(info.param).substr(0, std::string(info.param).find(':'));
+    All, Resume, ::testing::Values("dynamic", "static:7", "none"), [](const auto& instance) {
+      return std::string(instance.param).substr(0, std::string(instance.param).find(':'));
     });
 
 TEST(TrainingState, AnUntrainedStateCanBeRestored) {

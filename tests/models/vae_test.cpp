@@ -87,7 +87,7 @@ TEST_P(Activations, StandBetweenLayersAndNotAfterTheLast) {
 INSTANTIATE_TEST_SUITE_P(All, Activations,
                          ::testing::Values(Activation::kTanh, Activation::kElu, Activation::kRelu,
                                            Activation::kSoftplus),
-                         [](const auto& info) { return to_string(info.param); });
+                         [](const auto& instance) { return to_string(instance.param); });
 
 TEST(Vae, MirrorsItsHiddenLayers) {
   VaeArchitecture architecture;
