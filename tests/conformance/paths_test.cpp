@@ -23,8 +23,8 @@ class Paths : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<Path> path_ = PathRegistry::instance().make("path", GetParam());
 };
 
-INSTANTIATE_TEST_SUITE_P(Every, Paths, ::testing::ValuesIn(specs()), [](const auto& info) {
-  std::string name = std::to_string(info.index) + "_" + info.param;
+INSTANTIATE_TEST_SUITE_P(Every, Paths, ::testing::ValuesIn(specs()), [](const auto& instance) {
+  std::string name = std::to_string(instance.index) + "_" + instance.param;
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   return name;

@@ -42,8 +42,8 @@ class Schedules : public ::testing::TestWithParam<std::string> {
   TemporaryFolder folder_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Every, Schedules, ::testing::ValuesIn(names()), [](const auto& info) {
-  std::string name = info.param;
+INSTANTIATE_TEST_SUITE_P(Every, Schedules, ::testing::ValuesIn(names()), [](const auto& instance) {
+  std::string name = instance.param;
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   return name;
@@ -80,7 +80,9 @@ TEST_P(Schedules, RiseFromZeroToExactlyOne) {
         EXPECT_LE(step.max().item<double>(), options.max_step + 1e-15);
       else
         EXPECT_EQ(run.betas.size(0), rule->betas().size(0));
-      if (shared) EXPECT_TRUE(at::equal(run.betas, run.betas.slice(1, 0, 1).expand_as(run.betas)));
+      if (shared) {
+        EXPECT_TRUE(at::equal(run.betas, run.betas.slice(1, 0, 1).expand_as(run.betas)));
+      }
       EXPECT_TRUE(run.log_w.isfinite().all().item<bool>());
       // The rule looks at caches alone.
       const int64_t transitions = run.betas.size(0) - 1;

@@ -27,12 +27,13 @@ class Transitions : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<Path> path_ = PathRegistry::instance().make("path", "geometric");
 };
 
-INSTANTIATE_TEST_SUITE_P(Every, Transitions, ::testing::ValuesIn(specs()), [](const auto& info) {
-  std::string name = info.param;
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Every, Transitions, ::testing::ValuesIn(specs()),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           for (char& c : name)
+                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+                           return name;
+                         });
 
 at::Tensor constant(double value) { return at::full({3}, value, at::kDouble); }
 
@@ -70,7 +71,9 @@ TEST_P(Transitions, LeaveTheirArgumentsAlone) {
   EXPECT_TRUE(at::equal(start.e, e));
   EXPECT_TRUE(at::equal(start.log_gamma, log_gamma));
   EXPECT_TRUE(at::equal(start.grad_log_gamma, grad));
-  if (momentum.defined()) EXPECT_TRUE(at::equal(start.momentum, momentum));
+  if (momentum.defined()) {
+    EXPECT_TRUE(at::equal(start.momentum, momentum));
+  }
 }
 
 /// Zero from 0.5 on, with a gradient that is not a number there.
@@ -101,7 +104,9 @@ TEST_P(Transitions, RejectAndCountWhatIsNotFinite) {
     EXPECT_LE(particles.e.max().item<double>(), 0.5);
     EXPECT_TRUE(particles.log_gamma.isfinite().all().item<bool>());
     EXPECT_TRUE(particles.grad_log_gamma.isfinite().all().item<bool>());
-    if (particles.momentum.defined()) EXPECT_TRUE(particles.momentum.isfinite().all().item<bool>());
+    if (particles.momentum.defined()) {
+      EXPECT_TRUE(particles.momentum.isfinite().all().item<bool>());
+    }
   }
   EXPECT_GT(num_nonfinite, 50);
 }

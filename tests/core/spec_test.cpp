@@ -95,8 +95,9 @@ TEST(Registry, MakesEveryExample) {
   for (const auto& [name, entry] : TransitionRegistry::instance().entries())
     EXPECT_NE(TransitionRegistry::instance().make("kernel", entry.example, {}), nullptr) << name;
   for (const auto& [name, entry] : ScheduleRegistry::instance().entries())
-    if (!entry.example.empty())
+    if (!entry.example.empty()) {
       EXPECT_NE(ScheduleRegistry::instance().make("schedule", entry.example, {}), nullptr) << name;
+    }
 }
 
 TEST(Registry, HoldsWhatTheManualNames) {

@@ -158,7 +158,9 @@ TEST(ConstantRateGaussian, ScalingTheTargetChangesNothing) {
 
 class ConstantRateOrders : public ::testing::TestWithParam<double> {};
 INSTANTIATE_TEST_SUITE_P(Alpha, ConstantRateOrders, ::testing::Values(-0.5, 0, 0.25, 0.5, 1, 2),
-                         [](const auto& info) { return "order" + std::to_string(info.index); });
+                         [](const auto& instance) {
+                           return "order" + std::to_string(instance.index);
+                         });
 
 /// V = Var[(gamma / gamma_t)^alpha] r^-alpha / alpha^2 under gamma_t, r = E[gamma / gamma_t].
 TEST_P(ConstantRateOrders, MatchesQuadrature) {

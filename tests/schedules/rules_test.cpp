@@ -59,7 +59,9 @@ ScheduleOptions wide(bool weighted = false) {
 class SearchedRules : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Path, SearchedRules,
                          ::testing::Values("geometric", "power:0.5", "power:1", "power:-0.5"),
-                         [](const auto& info) { return "path" + std::to_string(info.index); });
+                         [](const auto& instance) {
+                           return "path" + std::to_string(instance.index);
+                         });
 
 TEST_P(SearchedRules, CessIsExactlyWhatWasAsked) {
   const auto path = make_path(GetParam());

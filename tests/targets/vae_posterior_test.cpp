@@ -54,9 +54,11 @@ class VaePosteriors : public ::testing::TestWithParam<Case> {
   at::Tensor images_, z_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Every, VaePosteriors, ::testing::ValuesIn(cases()), [](const auto& info) {
-  return info.param.activation + "_" + info.param.likelihood.substr(0, 4);
-});
+INSTANTIATE_TEST_SUITE_P(Every, VaePosteriors, ::testing::ValuesIn(cases()),
+                         [](const auto& instance) {
+                           return instance.param.activation + "_" +
+                                  instance.param.likelihood.substr(0, 4);
+                         });
 
 double activated(const std::string& name, double x) {
   if (name == "tanh") return std::tanh(x);

@@ -36,7 +36,7 @@ at::Tensor constant(int64_t size, double value) { return at::full({size}, value,
 
 class Leapfrog : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Steps, Leapfrog, ::testing::Values(1, 2, 5),
-                         [](const auto& info) { return "L" + std::to_string(info.param); });
+                         [](const auto& instance) { return "L" + std::to_string(instance.param); });
 
 /// Between N(0, 1) and c N(m, s^2) the annealed density is a spring of stiffness lambda about mu.
 TEST_P(Leapfrog, TurnsTheHarmonicOscillator) {
