@@ -56,9 +56,6 @@ int merge_evaluations(const CommandLine& cli) {
   const std::vector<MethodSummary> methods = summarise(results);
   json summary = summary_of(run, methods);
   summary["merged_from"] = folders;
-  double seconds = 0;
-  for (const auto& [chunk, result] : results.chunks) seconds += result.seconds;
-  summary["chunk_seconds"] = seconds;
   write_reports(out, results, summary);
   print_results(methods, out);
   return 0;

@@ -23,6 +23,7 @@ struct MethodTable {
   std::vector<double> accept_prob;
   Cost cost;
   int64_t num_nonfinite = 0;
+  double seconds = 0.0;
 
   void add(const ChunkRun& run) {
     const auto repeat = static_cast<size_t>(run.repeat);
@@ -35,6 +36,7 @@ struct MethodTable {
     accept_prob.insert(accept_prob.end(), run.accept_prob.begin(), run.accept_prob.end());
     cost += run.cost;
     num_nonfinite += run.num_nonfinite;
+    seconds += run.seconds;
   }
 };
 
@@ -143,6 +145,7 @@ std::vector<MethodSummary> summarise(const EvalResults& results) {
     s.evaluations = static_cast<double>(table.cost.densities) / runs;
     s.gradients = static_cast<double>(table.cost.gradients) / runs;
     s.num_nonfinite = table.num_nonfinite;
+    s.seconds = table.seconds;
     if (!table.accept_prob.empty()) {
       s.accept_prob = mean(table.accept_prob);
       s.transitions = mean(plan_transitions);
@@ -172,7 +175,8 @@ json to_json(const MethodSummary& s) {
            {{"tuning", s.tuning_evaluations},
             {"estimating", s.evaluations},
             {"estimating_with_gradient", s.gradients}}},
-          {"nonfinite_proposals", s.num_nonfinite}};
+          {"nonfinite_proposals", s.num_nonfinite},
+          {"thread_seconds", s.seconds}};
 }
 
 json summary_of(const json& run, const std::vector<MethodSummary>& methods) {

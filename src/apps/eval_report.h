@@ -30,6 +30,7 @@ struct MethodSummary {
   double evaluations = 0.0;  // of one repeat
   double gradients = 0.0;    // those of them that asked for a gradient
   int64_t num_nonfinite = 0;
+  double seconds = 0.0;  // of one thread, all images and repeats, without tuning
 };
 
 /// The finished part of an evaluation, in the order of chunks.

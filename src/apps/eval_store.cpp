@@ -75,7 +75,6 @@ Plan plan_from(const json& object, const std::string& source) {
 json to_json(const ChunkResult& result) {
   json object = {{"chunk", result.chunk},
                  {"indices", result.indices},
-                 {"seconds", result.seconds},
                  {"tuning", to_json(result.tuning)},
                  {"runs", json::array()}};
   if (result.plan) object["plan"] = to_json(*result.plan);
@@ -87,7 +86,8 @@ json to_json(const ChunkResult& result) {
                               {"ess", jsons(run.ess)},
                               {"accept_prob", jsons(run.accept_prob)},
                               {"num_nonfinite", run.num_nonfinite},
-                              {"cost", to_json(run.cost)}});
+                              {"cost", to_json(run.cost)},
+                              {"seconds", run.seconds}});
   return object;
 }
 
@@ -95,7 +95,6 @@ ChunkResult chunk_from(const json& object, const std::string& source) {
   ChunkResult result;
   result.chunk = json_field<int64_t>(object, "chunk", source);
   result.indices = json_field<std::vector<int64_t>>(object, "indices", source);
-  result.seconds = json_field<double>(object, "seconds", source);
   result.tuning = cost_from(object, "tuning", source);
   if (object.contains("plan")) result.plan = plan_from(object["plan"], source);
   for (const auto& entry : json_field<std::vector<json>>(object, "runs", source)) {
@@ -106,7 +105,8 @@ ChunkResult chunk_from(const json& object, const std::string& source) {
                  doubles(entry, "ess", source),
                  doubles(entry, "accept_prob", source),
                  json_field<int64_t>(entry, "num_nonfinite", source),
-                 cost_from(entry, "cost", source)};
+                 cost_from(entry, "cost", source),
+                 json_field<double>(entry, "seconds", source)};
     const size_t images = result.indices.size();
     if (run.log_likelihood.size() != images || run.std_error.size() != images ||
         run.ess.size() != images || (!run.accept_prob.empty() && run.accept_prob.size() != images))

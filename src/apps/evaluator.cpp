@@ -95,7 +95,7 @@ Cost Evaluator::tune_shared(const at::Tensor& images) {
 }
 
 ChunkResult Evaluator::evaluate(int64_t chunk, const at::Tensor& images) const {
-  const auto start = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
   const VaePosterior target(vae_, images);
   const auto chunk_stream = static_cast<uint64_t>(chunk);
   ChunkResult result;
@@ -112,13 +112,14 @@ ChunkResult Evaluator::evaluate(int64_t chunk, const at::Tensor& images) const {
       const uint64_t stream = derive_seed(settings_.seed, Purpose::kEstimate, chunk_stream);
       at::Generator rng =
           make_generator(mix64(mix64(stream ^ static_cast<uint64_t>(repeat)) ^ m), images.device());
+      const auto start = Clock::now();
       const MethodResult found = methods_[m]->estimate(problem, plan, rng);
       result.runs.push_back({settings_.methods[m], repeat, to_vector(found.estimate.value),
                              to_vector(found.estimate.std_error), to_vector(found.estimate.ess),
-                             to_vector(found.accept_prob), found.num_nonfinite, problem.cost()});
+                             to_vector(found.accept_prob), found.num_nonfinite, problem.cost(),
+                             std::chrono::duration<double>(Clock::now() - start).count()});
     }
   }
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
 

@@ -26,7 +26,8 @@ struct ChunkRun {
   std::vector<double> ess;             // fraction
   std::vector<double> accept_prob;     // empty for methods without moves
   int64_t num_nonfinite = 0;
-  Cost cost;  // summed over images and particles
+  Cost cost;             // summed over images and particles
+  double seconds = 0.0;  // of one thread
 };
 
 struct ChunkResult {
@@ -35,7 +36,6 @@ struct ChunkResult {
   std::vector<ChunkRun> runs;
   std::optional<Plan> plan;  // with --per-image: this chunk's own
   Cost tuning;               // of that plan
-  double seconds = 0.0;
 };
 
 /// Everything but the images, built once and shared by threads.
