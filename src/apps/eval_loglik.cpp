@@ -167,14 +167,13 @@ class EvalRun {
     std::vector<int64_t> missing;
     int64_t images_before = 0, images_in_shard = 0;
     RunningMean running;
-    std::string status;
     for (int64_t c = 0; c < chunks_.count(); ++c) {
       if (!settings_.shard.holds(c)) continue;
       const int64_t size = chunks_.end(c) - chunks_.begin(c);
       images_in_shard += size;
       if (const auto done = results_.chunks.find(c); done != results_.chunks.end()) {
         images_before += size;
-        status = running.add(done->second);
+        running.add(done->second);
       } else {
         missing.push_back(c);
       }

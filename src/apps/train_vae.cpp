@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <string>
-#include <thread>
 
 #include "apps/run.h"
 #include "apps/train_vae_options.h"
@@ -12,6 +11,7 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "core/interrupt.h"
+#include "core/parallel.h"
 #include "data/images.h"
 #include "models/trainer.h"
 #include "models/training_state.h"
@@ -104,14 +104,9 @@ void train(const TrainVaeOptions& options, const DataSet& data, const TrainVaeOu
   progress.finish();
 }
 
-void use_threads(int64_t threads) {
-  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-  at::set_num_threads(threads > 0 ? static_cast<int>(threads) : static_cast<int>(cores));
-}
-
 int run(const TrainVaeOptions& options) {
   const at::Device device = parse_device(options.device);
-  use_threads(options.threads);
+  at::set_num_threads(static_cast<int>(resolve_threads(options.threads)));
   const DataSet data = load_data(options);
   VaeArchitecture architecture = options.architecture;
   architecture.image_rows = data.train.rows;
