@@ -3,7 +3,7 @@
 #include <cmath>
 #include <memory>
 
-#include "core/transition.h"
+#include "transitions/metropolis.h"
 
 namespace crais {
 namespace {
@@ -48,21 +48,6 @@ class Hmc : public Transition {
   double target_acceptance() const override { return 0.7; }
 
  private:
-  struct Annealed {
-    at::Tensor log_density;  // [P,K] float64
-    at::Tensor grad;         // [P,K,D]
-  };
-
-  static Annealed annealed(const Path& path, const at::Tensor& beta, const Particles& particles) {
-    const PathPoint point = path.at(beta, particles.log_q0, particles.log_gamma);
-    const auto weight = [&](const at::Tensor& w) {
-      return w.to(particles.e.scalar_type()).unsqueeze(-1);
-    };
-    // grad log q0 = -e.
-    return {point.log_density, weight(point.d_log_gamma) * particles.grad_log_gamma -
-                                   weight(point.d_log_q0) * particles.e};
-  }
-
   static at::Tensor kinetic(const at::Tensor& p) {
     return 0.5 * p.square().sum(-1).to(at::kDouble);
   }
