@@ -126,7 +126,10 @@ void print_results(const std::string& target, const LogzResults& results,
   std::cout << table.text()
             << "A lower bound is one on average: E[estimate] <= log Z. MC SE is the error of the "
                "mean over\nthe estimates"
-            << (results.truth ? ", z the error in its units" : "") << ".\n";
+            << (results.truth
+                    ? "; z is the error in its units, far below 0 where the bound is loose"
+                    : "")
+            << ".\n";
   if (!folder.empty())
     std::cout << "Files: " << folder << "/summary.json, per_problem.csv, schedule.csv\n";
   std::cout.flush();
