@@ -48,7 +48,7 @@ json summary_of(const LogzSettings& settings, const LogzResults& results,
 }  // namespace
 
 int estimate_logz(const CommandLine& cli) {
-  if (cli.operands().front() == "list") {
+  if (cli.operands().front() == "list" && cli.operands().size() == 1) {
     std::cout << list_targets();
     return 0;
   }
