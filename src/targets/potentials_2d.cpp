@@ -11,7 +11,7 @@
 namespace crais {
 namespace {
 
-using LogDensity = at::Tensor (*)(const at::Tensor& x, const at::Tensor& y);
+using Formula = at::Tensor (*)(const at::Tensor& x, const at::Tensor& y);
 
 at::Tensor bell(const at::Tensor& x, double sd) { return -0.5 * (x / sd).square(); }
 
@@ -38,16 +38,15 @@ at::Tensor u4(const at::Tensor& x, const at::Tensor& y) {
 /// By autograd: the price of these is the sampler around them.
 class Potential : public Replicated {
  public:
-  Potential(const TargetOptions& options, LogDensity log_density,
-            std::optional<double> log_normalizer)
-      : Replicated(options, 2, log_normalizer), log_density_(log_density) {}
+  Potential(const TargetOptions& options, Formula formula, std::optional<double> log_normalizer)
+      : Replicated(options, 2, log_normalizer), formula_(formula) {}
 
   at::Tensor log_density(const at::Tensor& z) const override {
-    return log_density_(z.select(-1, 0), z.select(-1, 1));
+    return formula_(z.select(-1, 0), z.select(-1, 1));
   }
 
  private:
-  LogDensity log_density_;
+  Formula formula_;
 };
 
 /// Beyond |z1| = width the density falls off like a normal: a wall that a leapfrog step can feel.
@@ -59,36 +58,34 @@ at::Tensor wall(const at::Tensor& x, double width) {
 
 class Walled : public Replicated {
  public:
-  Walled(const TargetOptions& options, LogDensity log_density, double width)
-      : Replicated(options, 2, integral(log_density, width)),
-        log_density_(log_density),
-        width_(width) {}
+  Walled(const TargetOptions& options, Formula formula, double width)
+      : Replicated(options, 2, integral(formula, width)), formula_(formula), width_(width) {}
 
   at::Tensor log_density(const at::Tensor& z) const override {
     const at::Tensor x = z.select(-1, 0);
-    return log_density_(x, z.select(-1, 1)) + wall(x, width_);
+    return formula_(x, z.select(-1, 1)) + wall(x, width_);
   }
 
  private:
   /// log Z by the trapezoid rule, to 1e-6: these densities are smooth, and zero outside the grid.
-  static double integral(LogDensity log_density, double width) {
+  static double integral(Formula formula, double width) {
     constexpr double kStep = 0.02;
     const double reach = width + 10 * kWallSd;
     const at::Tensor x = at::arange(-reach, reach, kStep, at::kDouble).unsqueeze(1);
     const at::Tensor y = at::arange(-9.0, 6.0, kStep, at::kDouble).unsqueeze(0);
-    const at::Tensor values = log_density(x, y) + wall(x, width);
-    return at::logsumexp(values, {0, 1}).item<double>() + 2 * std::log(kStep);
+    const at::Tensor values = formula(x, y) + wall(x, width);
+    return values.flatten().logsumexp(0).item<double>() + 2 * std::log(kStep);
   }
 
-  LogDensity log_density_;
+  Formula formula_;
   double width_;
 };
 
-TargetRegistry::Factory potential(LogDensity log_density) {
+TargetRegistry::Factory potential(Formula formula) {
   return [=](Spec& spec, const TargetOptions& options) -> std::unique_ptr<Target> {
     const double width = spec.number("width", 0.0, 100.0, 0.0);
-    if (width == 0) return std::make_unique<Potential>(options, log_density, std::nullopt);
-    return std::make_unique<Walled>(options, log_density, width);
+    if (width == 0) return std::make_unique<Potential>(options, formula, std::nullopt);
+    return std::make_unique<Walled>(options, formula, width);
   };
 }
 

@@ -74,8 +74,9 @@ TEST_P(Targets, KeepTheirShapes) {
     EXPECT_EQ(truth->scalar_type(), at::kDouble);
   }
   at::Generator rng = make_generator(2);
-  if (const auto draws = target->exact_sample(5, rng))
+  if (const auto draws = target->exact_sample(5, rng)) {
     EXPECT_EQ(draws->sizes(), (std::vector<int64_t>{3, 5, target->dim()}));
+  }
 }
 
 TEST_P(Targets, AreOneDensityInAllProblems) {

@@ -30,8 +30,8 @@ class PlaneQuadrature {
     }
     const at::Tensor log_g = on_grid(target, axes_[0], axes_[1]);
     log_normalizer_ =
-        at::logsumexp(log_g, {0, 1}).item<double>() + std::log(step(0)) + std::log(step(1));
-    mass_ = (log_g - at::logsumexp(log_g, {0, 1})).exp();
+        log_g.flatten().logsumexp(0).item<double>() + std::log(step(0)) + std::log(step(1));
+    mass_ = (log_g - log_g.flatten().logsumexp(0)).exp();
   }
 
   double log_normalizer() const { return log_normalizer_; }
