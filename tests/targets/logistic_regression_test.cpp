@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/parallel.h"
 #include "core/rng.h"
 #include "estimates/estimate.h"
 #include "samplers/importance.h"
@@ -22,6 +23,7 @@ std::unique_ptr<Target> make(const std::string& spec, int64_t num_problems,
 
 /// AIS from N(0, I) with tuned steps: [P] log-evidences.
 at::Tensor anneal(const Target& target, int64_t steps, int64_t chains) {
+  use_one_thread_per_operation();  // several would wait for each other more than they work
   const auto path = PathRegistry::instance().make("path", "geometric");
   const auto rule = ScheduleRegistry::instance().make("schedule", "geometric:1e-4", {steps});
   const auto kernel = TransitionRegistry::instance().make("kernel", "hmc", {2});
