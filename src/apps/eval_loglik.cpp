@@ -156,7 +156,7 @@ class EvalRun {
       evaluator_.set_shared_plan(stored->first);
       results_.shared_tuning = stored->second;
     } else {
-      const int64_t pilot_images = std::min(settings_.estimator.pilot_images, images_.size());
+      const int64_t pilot_images = std::min(settings_.estimator.pilot_problems, images_.size());
       results_.shared_tuning = evaluator_.tune_shared(pixels(0, pilot_images));
       if (store_) store_->write_plan(evaluator_.shared_plan(), results_.shared_tuning);
     }

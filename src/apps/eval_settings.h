@@ -7,30 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "apps/cli.h"
-#include "core/schedule.h"
-#include "core/transition.h"
-#include "samplers/plan.h"
+#include "apps/estimator_settings.h"
 
 namespace crais {
-
-/// How log p(x) is estimated.
-struct EstimatorSettings {
-  std::vector<std::string> methods;  // "ais", "iwae:5000", "elbo"
-  std::string schedule;
-  std::string path;
-  std::string base;
-  std::string kernel;
-  ScheduleOptions schedule_options;
-  TransitionOptions transition_options;
-  PilotOptions pilot;
-  int64_t pilot_images = 0;  // a shared plan is tuned on the first so many
-  int64_t chains = 0;
-  int64_t repeats = 1;
-  uint64_t seed = 0;
-};
 
 /// Which images, and how their pixels become numbers.
 struct ImageSettings {

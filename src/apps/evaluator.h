@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/eval_settings.h"
+#include "apps/estimator_settings.h"
 #include "core/problem.h"
 #include "estimates/method.h"
 #include "models/vae.h"

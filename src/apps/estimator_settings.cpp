@@ -1,0 +1,91 @@
+#include "apps/estimator_settings.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/registry.h"
+#include "estimates/method.h"
+
+namespace crais {
+namespace {
+
+template <typename R>
+std::string choices(const std::string& what) {
+  std::string text = what + ":";
+  for (const auto& [name, entry] : R::instance().entries())
+    text += "\n" + entry.usage + "  " + entry.summary;
+  return text;
+}
+
+}  // namespace
+
+std::vector<OptionGroup> estimator_options(const std::string& problem, const Option& base) {
+  const std::string one = (problem == "image" ? "an " : "a ") + problem;
+  return {
+      {"Method",
+       {option::texts("method", "ais|iwae:K|elbo:K", {"ais"}, choices<MethodRegistry>("repeatable"))
+            .uncut(),
+        base, option::integer("chains", "K", 16, "annealed chains " + one).at_least(1),
+        option::integer("repeats", "R", 1, "independent repeats under the same plan").at_least(1),
+        option::integer("seed", "N", 0, "decides every random number").at_least(0)}},
+      {"Annealing",
+       {option::text("schedule", "NAME", "linear", choices<ScheduleRegistry>("temperatures")),
+        option::integer("steps", "T", 128, "transitions of a heuristic schedule").at_least(1),
+        option::text("path", "NAME", "geometric", choices<PathRegistry>("bridge")),
+        option::text("kernel", "NAME", "hmc", choices<TransitionRegistry>("transition")),
+        option::integer("leapfrog", "L", 1, "leapfrog steps a transition").at_least(1),
+        option::text("step-size", "E|adapt", "adapt",
+                     "of the leapfrog; adapt: a pilot tunes one per temperature, then freezes it"),
+        option::number("target-acceptance", "A", {}, "of the adaptation (the kernel's own)")
+            .between(0.05, 0.99)}},
+      {"Pilot",
+       {option::flag("per-" + problem,
+                     "a plan for each " + problem +
+                         "; else one for all. A pilot tunes plans on seeds of its own, then they "
+                         "are frozen"),
+        option::integer("pilot-chains", "K", {}, "chains " + one + " (as --chains)").at_least(2),
+        option::integer("pilot-" + problem + "s", "N", 64,
+                        problem + "s that a shared plan is tuned on")
+            .at_least(1),
+        option::number("min-step", "B", 0.0, "least step of beta, adaptive schedules")
+            .between(0, 1),
+        option::number("max-step", "B", 0.125, "greatest step of beta, adaptive schedules")
+            .between(1e-9, 1),
+        option::integer("max-steps", "T", 8192, "more transitions than this are an error")
+            .at_least(1),
+        option::number("tolerance", "V", 1e-3, "constant-rate: variance at which it has arrived")
+            .above(0),
+        option::flag("weighted", "cess, constant-rate: statistics under the importance weights"),
+        option::integer("interpolate", "T", {}, "stretch the tuned plan to T transitions")
+            .at_least(1)}}};
+}
+
+EstimatorSettings read_estimator(const CommandLine& cli, const std::string& problem) {
+  EstimatorSettings e;
+  e.methods = cli.texts("method");
+  e.schedule = cli.text("schedule");
+  e.path = cli.text("path");
+  e.base = cli.text("base");
+  e.kernel = cli.text("kernel");
+  e.schedule_options = {cli.integer("steps"), cli.number("min-step"), cli.number("max-step"),
+                        cli.number("tolerance"), cli.flag("weighted")};
+  if (e.schedule_options.min_step > e.schedule_options.max_step)
+    throw usage_error("--min-step must not be larger than --max-step");
+  e.transition_options = {cli.integer("leapfrog")};
+  e.chains = cli.integer("chains");
+  e.repeats = cli.integer("repeats");
+  e.seed = static_cast<uint64_t>(cli.integer("seed"));
+  e.pilot.num_particles = cli.integer("pilot-chains", std::max<int64_t>(2, e.chains));
+  e.pilot.max_steps = cli.integer("max-steps");
+  e.pilot.shared = !cli.flag("per-" + problem);
+  e.pilot.target_acceptance = cli.number("target-acceptance", 0.0);
+  e.pilot.interpolate = cli.integer("interpolate", 0);
+  if (const std::string step_size = cli.text("step-size"); step_size != "adapt") {
+    e.pilot.step_size = parse_number(step_size, "--step-size");
+    if (*e.pilot.step_size <= 0) throw usage_error("--step-size: must be above 0, or 'adapt'");
+  }
+  e.pilot_problems = cli.integer("pilot-" + problem + "s");
+  return e;
+}
+
+}  // namespace crais

@@ -1,0 +1,39 @@
+// How a log normaliser is estimated: the flags that every estimating program shares.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "apps/cli.h"
+#include "core/schedule.h"
+#include "core/transition.h"
+#include "samplers/plan.h"
+
+namespace crais {
+
+struct EstimatorSettings {
+  std::vector<std::string> methods;  // "ais", "iwae:5000", "elbo"
+  std::string schedule;
+  std::string path;
+  std::string base;
+  std::string kernel;
+  ScheduleOptions schedule_options;
+  TransitionOptions transition_options;
+  PilotOptions pilot;
+  int64_t pilot_problems = 0;  // a shared plan is tuned on the first so many
+  int64_t chains = 0;
+  int64_t repeats = 1;
+  uint64_t seed = 0;
+};
+
+/// The groups "Method", "Annealing" and "Pilot". `problem` is what the program calls what it
+/// estimates a normaliser of, in help and in --per-PROBLEM, --pilot-PROBLEMs; `base` declares
+/// --base, whose choices differ from program to program.
+std::vector<OptionGroup> estimator_options(const std::string& problem, const Option& base);
+
+/// Their values. Names of schedules, paths, kernels and methods are checked when they are made.
+/// Throws Error kUsage for values that exclude each other.
+EstimatorSettings read_estimator(const CommandLine& cli, const std::string& problem);
+
+}  // namespace crais
