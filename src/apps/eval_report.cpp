@@ -17,34 +17,34 @@ namespace {
 
 using nlohmann::json;
 
-/// Everything known of one method: rows are repeats, columns images.
+/// Everything known of one method: by column, rows are repeats and columns images.
 struct MethodTable {
-  std::vector<std::vector<double>> log_likelihood, std_error, ess;
-  std::vector<double> accept_prob;
+  std::map<std::string, std::vector<std::vector<double>>> columns;
   Cost cost;
   int64_t num_nonfinite = 0;
   double seconds = 0.0;
 
   void add(const ChunkRun& run) {
     const auto repeat = static_cast<size_t>(run.repeat);
-    for (auto [table, values] :
-         {std::pair{&log_likelihood, &run.log_likelihood}, std::pair{&std_error, &run.std_error},
-          std::pair{&ess, &run.ess}}) {
-      table->resize(std::max(table->size(), repeat + 1));
-      (*table)[repeat].insert((*table)[repeat].end(), values->begin(), values->end());
+    for (const auto& [name, column] : ChunkRun::columns()) {
+      if ((run.*column).empty()) continue;
+      auto& rows = columns[name];
+      rows.resize(std::max(rows.size(), repeat + 1));
+      rows[repeat].insert(rows[repeat].end(), (run.*column).begin(), (run.*column).end());
     }
-    accept_prob.insert(accept_prob.end(), run.accept_prob.begin(), run.accept_prob.end());
     cost += run.cost;
     num_nonfinite += run.num_nonfinite;
     seconds += run.seconds;
   }
-};
 
-at::Tensor matrix(const std::vector<std::vector<double>>& rows) {
-  std::vector<at::Tensor> tensors;
-  for (const auto& row : rows) tensors.push_back(at::tensor(row, at::kDouble));
-  return at::stack(tensors);
-}
+  bool has(const std::string& name) const { return columns.count(name) > 0; }
+  /// [R,N].
+  at::Tensor matrix(const std::string& name) const {
+    std::vector<at::Tensor> rows;
+    for (const auto& row : columns.at(name)) rows.push_back(at::tensor(row, at::kDouble));
+    return at::stack(rows);
+  }
+};
 
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -78,30 +78,75 @@ void add_schedule(CsvWriter& csv, const std::string& image, const Plan& plan, in
     csv.add_row({image, i + 1, beta[i + 1].item<double>(), step_size[i].item<double>()});
 }
 
+Certificate certificate_of(const MethodTable& table) {
+  const at::Tensor upper = table.matrix("upper");
+  const at::Tensor gap = (upper - table.matrix("log_likelihood")).mean(0);
+  const auto images = static_cast<double>(gap.numel());
+  return {mean_over_images(upper, table.matrix("upper_std_error")), gap.mean().item<double>(),
+          gap.std(0, true).item<double>() / std::sqrt(images), gap.max().item<double>()};
+}
+
+std::map<std::string, int64_t> count_flags(const at::Tensor& flags) {
+  std::map<std::string, int64_t> counts;
+  const at::Tensor all = flags.contiguous();
+  for (int64_t i = 0; i < all.numel(); ++i) {
+    const auto bits = static_cast<int>(all.data_ptr<double>()[i]);
+    if (bits != 0) ++counts["any"];
+    for (const int bit : {kFewEffective, kTail, kBaseFailed, kMissedTarget})
+      if (bits & bit) ++counts[flag_words(bit)];
+  }
+  return counts;
+}
+
 std::string results_table(const std::vector<MethodSummary>& summaries) {
-  Table table({"method", "log p(x)", "data SE", "MC SE", "bits/dim", "ESS", "accept", "transitions",
-               "evals/image", "+ tuning", "images", "label"},
+  Table table({"method", "log p(x)", "data SE", "MC SE", "bias", "bits/dim", "ESS", "accept",
+               "transitions", "evals/image", "+ base", "+ tuning", "images", "flagged", "label"},
               "Mean log-likelihood, nats");
-  for (const auto& s : summaries)
+  for (const auto& s : summaries) {
+    const auto flagged = s.flags.find("any");
     table.add_row({s.method, fixed(s.log_likelihood.mean, 3),
                    fixed(s.log_likelihood.data_std_error, 3),
-                   significant(s.log_likelihood.monte_carlo_std_error, 2), fixed(s.bits_per_dim, 4),
-                   fixed(s.ess_mean, 3), s.accept_prob ? fixed(*s.accept_prob, 3) : "-",
+                   significant(s.log_likelihood.monte_carlo_std_error, 2), std::isnan(s.bias) ? "-" : significant(s.bias, 2),
+                   fixed(s.bits_per_dim, 4), fixed(s.ess_mean, 3),
+                   s.accept_prob ? fixed(*s.accept_prob, 3) : "-",
                    s.transitions ? significant(*s.transitions, 4) : "-",
-                   with_commas(std::llround(s.evaluations)), significant(s.tuning_evaluations, 3),
-                   with_commas(s.images), s.bound});
+                   with_commas(std::llround(s.evaluations)), significant(s.base_evaluations, 3),
+                   significant(s.tuning_evaluations, 3), with_commas(s.images),
+                   flagged == s.flags.end() ? "0" : with_commas(flagged->second), s.bound});
+  }
   return table.text();
 }
 
-/// image,method,repeat,log_likelihood,std_error,ess,accept_prob: a line per image, method, repeat.
+std::string certificate_table(const std::vector<MethodSummary>& summaries) {
+  Table table({"method", "lower", "upper", "gap", "SE", "largest gap"},
+              "Bounds on the mean log p(x) of these simulated images, nats");
+  for (const auto& s : summaries)
+    if (s.certificate)
+      table.add_row({s.method, fixed(s.log_likelihood.mean, 3), fixed(s.certificate->upper.mean, 3),
+                     fixed(s.certificate->gap, 4), significant(s.certificate->gap_std_error, 2),
+                     fixed(s.certificate->largest_gap, 3)});
+  return table.text();
+}
+
+/// A line per image, method, repeat: the columns of ChunkRun, flags as words.
 std::string per_image_csv(const EvalResults& results) {
-  CsvWriter csv({"image", "method", "repeat", "log_likelihood", "std_error", "ess", "accept_prob"});
+  std::vector<std::string> names = {"image", "method", "repeat"};
+  for (const auto& [name, column] : ChunkRun::columns()) names.push_back(name);
+  CsvWriter csv(names);
   for (const auto& [chunk, result] : results.chunks)
     for (const auto& run : result.runs)
-      for (size_t i = 0; i < result.indices.size(); ++i)
-        csv.add_row({result.indices[i], run.method, run.repeat, run.log_likelihood[i],
-                     run.std_error[i], run.ess[i],
-                     run.accept_prob.empty() ? CsvCell("") : CsvCell(run.accept_prob[i])});
+      for (size_t i = 0; i < result.indices.size(); ++i) {
+        std::vector<CsvCell> cells = {result.indices[i], run.method, run.repeat};
+        for (const auto& [name, column] : ChunkRun::columns()) {
+          if ((run.*column).empty())
+            cells.emplace_back("");
+          else if (column == &ChunkRun::flags)
+            cells.emplace_back(flag_words(static_cast<int>(run.flags[i])));
+          else
+            cells.emplace_back((run.*column)[i]);
+        }
+        csv.add_row(cells);
+      }
   return csv.text();
 }
 
@@ -120,8 +165,9 @@ std::string schedule_csv(const EvalResults& results) {
 
 std::vector<MethodSummary> summarise(const EvalResults& results) {
   std::vector<double> plan_transitions;
-  Cost tuning = results.shared_tuning;
+  Cost base, tuning = results.shared_tuning;
   for (const auto& [chunk, result] : results.chunks) {
+    base += result.base;
     tuning += result.tuning;
     if (!result.plan) continue;
     const auto more = transitions(*result.plan);
@@ -134,22 +180,29 @@ std::vector<MethodSummary> summarise(const EvalResults& results) {
     MethodSummary s;
     s.method = method;
     s.bound = to_string(Bound::kLower);  // Jensen: of every method there is
-    s.repeats = static_cast<int64_t>(table.log_likelihood.size());
-    s.images = static_cast<int64_t>(table.log_likelihood.front().size());
-    s.log_likelihood = mean_over_images(matrix(table.log_likelihood), matrix(table.std_error));
+    const at::Tensor value = table.matrix("log_likelihood");
+    const at::Tensor std_error = table.matrix("std_error");
+    s.repeats = value.size(0);
+    s.images = value.size(1);
+    s.log_likelihood = mean_over_images(value, std_error);
+    s.bias = table.matrix("bias").mean().item<double>();
     s.bits_per_dim = bits_per_dim(s.log_likelihood.mean, results.num_pixels);
-    const at::Tensor ess = matrix(table.ess);
+    if (table.has("upper")) s.certificate = certificate_of(table);
+    const at::Tensor ess = table.matrix("ess");
     s.ess_mean = ess.mean().item<double>();
     s.ess_min = ess.min().item<double>();
-    const double runs = static_cast<double>(s.images) * static_cast<double>(s.repeats);
+    s.flags = count_flags(table.matrix("flags"));
+    const auto images = static_cast<double>(s.images);
+    const double runs = images * static_cast<double>(s.repeats);
     s.evaluations = static_cast<double>(table.cost.densities) / runs;
     s.gradients = static_cast<double>(table.cost.gradients) / runs;
+    s.base_evaluations = static_cast<double>(base.densities) / images;
     s.num_nonfinite = table.num_nonfinite;
     s.seconds = table.seconds;
-    if (!table.accept_prob.empty()) {
-      s.accept_prob = mean(table.accept_prob);
+    if (table.has("accept_prob")) {
+      s.accept_prob = table.matrix("accept_prob").mean().item<double>();
       s.transitions = mean(plan_transitions);
-      s.tuning_evaluations = static_cast<double>(tuning.densities) / static_cast<double>(s.images);
+      s.tuning_evaluations = static_cast<double>(tuning.densities) / images;
     }
     summaries.push_back(std::move(s));
   }
@@ -160,23 +213,34 @@ json to_json(const MethodSummary& s) {
   const auto optional = [](const std::optional<double>& value) {
     return value ? json_number(*value) : json(nullptr);
   };
-  return {{"method", s.method},
+  json object = {{"method", s.method},
           {"label", s.bound},
           {"images", s.images},
           {"repeats", s.repeats},
           {"log_likelihood", json_number(s.log_likelihood.mean)},
           {"data_std_error", json_number(s.log_likelihood.data_std_error)},
           {"monte_carlo_std_error", json_number(s.log_likelihood.monte_carlo_std_error)},
+          {"estimated_bias", json_number(s.bias)},
           {"bits_per_dim", json_number(s.bits_per_dim)},
+          {"flagged", s.flags},
           {"ess", {{"mean", json_number(s.ess_mean)}, {"min", json_number(s.ess_min)}}},
           {"accept_prob", optional(s.accept_prob)},
           {"transitions", optional(s.transitions)},
           {"evaluations_per_image",
-           {{"tuning", s.tuning_evaluations},
+           {{"base", s.base_evaluations},
+            {"tuning", s.tuning_evaluations},
             {"estimating", s.evaluations},
             {"estimating_with_gradient", s.gradients}}},
           {"nonfinite_proposals", s.num_nonfinite},
           {"thread_seconds", s.seconds}};
+  if (s.certificate)
+    object["certificate"] = {{"upper", json_number(s.certificate->upper.mean)},
+                             {"upper_monte_carlo_std_error",
+                              json_number(s.certificate->upper.monte_carlo_std_error)},
+                             {"gap", json_number(s.certificate->gap)},
+                             {"gap_std_error", json_number(s.certificate->gap_std_error)},
+                             {"largest_gap", json_number(s.certificate->largest_gap)}};
+  return object;
 }
 
 json summary_of(const json& run, const std::vector<MethodSummary>& methods) {
@@ -190,7 +254,12 @@ void print_results(const std::vector<MethodSummary>& methods, const std::string&
   std::cout
       << results_table(methods)
       << "A lower bound is one on average: E[estimate] <= log p(x). MC SE is the error of these "
-         "chains,\ndata SE that of these images.\n";
+         "chains,\ndata SE that of these images; bias is what the chains' errors suggest. Flagged "
+         "images are\nnot to be trusted: see 'flags' in per_image.csv.\n";
+  if (std::any_of(methods.begin(), methods.end(), [](const auto& s) { return s.certificate; }))
+    std::cout << certificate_table(methods)
+              << "The truth lies between the bounds on average. The gap certifies these settings "
+                 "for images like\nthese.\n";
   if (!folder.empty())
     std::cout << "Files: " << folder << "/summary.json, per_image.csv, schedule.csv\n";
   std::cout.flush();

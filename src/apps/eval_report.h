@@ -9,10 +9,18 @@
 #include <string>
 #include <vector>
 
-#include "apps/evaluator.h"
+#include "apps/estimator.h"
 #include "estimates/estimate.h"
 
 namespace crais {
+
+/// What reverse chains add: an upper bound, and how far it is from the lower one.
+struct Certificate {
+  MeanEstimate upper;       // of log p(x)
+  double gap = 0.0;         // upper - lower, mean over images, nats
+  double gap_std_error = 0.0;
+  double largest_gap = 0.0;
+};
 
 /// One method over all images and repeats.
 struct MethodSummary {
@@ -21,11 +29,15 @@ struct MethodSummary {
   int64_t images = 0;
   int64_t repeats = 1;
   MeanEstimate log_likelihood;
+  std::optional<Certificate> certificate;
+  double bias = 0.0;  // to be expected, nats; NaN: unknown
   double bits_per_dim = 0.0;
   double ess_mean = 0.0, ess_min = 0.0;  // fractions
   std::optional<double> accept_prob;
   std::optional<double> transitions;  // mean over images
-  // An image, all chains together; tuning shared by images is spread over them.
+  std::map<std::string, int64_t> flags;  // how many estimates have which; "any" for at least one
+  // An image, all chains together; what images share is spread over them.
+  double base_evaluations = 0.0;
   double tuning_evaluations = 0.0;
   double evaluations = 0.0;  // of one repeat
   double gradients = 0.0;    // those of them that asked for a gradient

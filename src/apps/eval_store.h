@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "apps/evaluator.h"
+#include "apps/estimator.h"
 
 namespace crais {
 

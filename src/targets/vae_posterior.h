@@ -3,6 +3,9 @@
 
 #include <ATen/ATen.h>
 
+#include <memory>
+#include <optional>
+
 #include "core/affine_map.h"
 #include "core/target.h"
 #include "models/vae.h"
@@ -14,25 +17,32 @@ namespace crais {
 class VaePosterior : public Target {
  public:
   /// `images` [P, pixels] in [0, 1], on the decoder's device and of its dtype. The VAE must outlive
-  /// it.
-  VaePosterior(const Vae& vae, at::Tensor images);
+  /// it. `latents` [P,D], where the images were simulated, are what they were simulated from.
+  VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents = {});
 
   int64_t num_problems() const override { return images_.size(0); }
   int64_t dim() const override { return vae_.architecture.latent; }
   at::Tensor log_density(const at::Tensor& z) const override;
   Evaluation evaluate(const at::Tensor& z) const override;
+  at::TensorOptions options() const override { return images_.options(); }
+  std::unique_ptr<Target> select(const at::Tensor& index) const override;
+
+  /// Gauss-Newton: I + J^T W J, with J = d output / dz in closed form (a product per layer) and W
+  /// the likelihood's own curvature, s(1 - s) for Bernoulli pixels. Positive definite.
+  at::Tensor curvature(const at::Tensor& z) const override;
+  /// By multiply-adds: those of J and J^T W J over those of an evaluation.
+  int64_t curvature_cost() const override;
+
+  /// q(z | x), if there is an encoder.
+  std::optional<AffineMap> amortised_base() const override;
+  /// k times the latent that made each image, if it is known: an exact draw of its posterior.
+  std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
 
  private:
   const Vae& vae_;
   at::Tensor images_;
+  at::Tensor latents_;
 };
-
-/// The base N(0, I) for P images.
-AffineMap prior_base(const Vae& vae, int64_t num_images);
-
-/// The base q(z | x), its standard deviations multiplied by `widening`. Throws Error kData if the
-/// checkpoint has no encoder.
-AffineMap encoder_base(const Vae& vae, const at::Tensor& images, double widening = 1.0);
 
 /// N images drawn from the model, with the latents that made them: exact draws of their posteriors.
 struct Simulated {
