@@ -227,7 +227,7 @@ ChunkRun Estimator::run_to_target(size_t method, const Problem& problem, const P
   const double chain = static_cast<double>(evaluations_per_chain(plan) *
                                            methods_[method]->num_anneals());
   const auto most = static_cast<int64_t>(settings_.max_evaluations / chain);
-  const Column std_error = to_column(log_normalizer(seen.log_w, seen.roots).std_error);
+  const Column std_error = to_column(log_normalizer(seen.log_w, seen.genealogy).std_error);
   const Column variance = to_column(seen.log_w.var(1, /*unbiased=*/true));
 
   std::map<int64_t, std::vector<int64_t>> groups;  // by the number of chains

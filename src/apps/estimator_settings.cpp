@@ -57,7 +57,7 @@ std::vector<OptionGroup> estimator_options(const std::string& problem) {
                          "; else one for all. A pilot tunes plans on seeds of its own, then they "
                          "are frozen"),
         option::integer("pilot-chains", "K", {}, "chains " + one + " (as --chains)").at_least(2),
-        option::integer("pilot-" + problem + "s", "N", 64,
+        option::integer("pilot-" + problem + "s", "N", 16,
                         problem + "s that a shared plan is tuned on")
             .at_least(1),
         option::number("min-step", "B", 0.0, "least step of beta, adaptive schedules")

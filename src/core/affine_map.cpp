@@ -53,12 +53,6 @@ at::Tensor AffineMap::matrix() const {
 
 AffineMap AffineMap::widened(double factor) const { return {loc_, factor * scale_}; }
 
-AffineMap AffineMap::slice(int64_t begin, int64_t end) const {
-  AffineMap part(loc_.slice(0, begin, end), scale_.slice(0, begin, end));
-  part.is_identity_ = is_identity_;
-  return part;
-}
-
 AffineMap AffineMap::select(const at::Tensor& index) const {
   AffineMap part(loc_.index_select(0, index), scale_.index_select(0, index));
   part.is_identity_ = is_identity_;

@@ -35,8 +35,6 @@ class AffineMap {
   /// The same base, each standard deviation multiplied by `factor`.
   AffineMap widened(double factor) const;
 
-  /// The maps of problems [begin, end).
-  AffineMap slice(int64_t begin, int64_t end) const;
   /// The maps of the problems at `index` [Q] int64.
   AffineMap select(const at::Tensor& index) const;
 

@@ -12,7 +12,7 @@ class Ais : public Method {
                         at::Generator& rng) const override {
     const AnnealResult run = anneal(problem, parts_.path, plan, parts_.transition,
                                     plan.num_particles, rng, parts_.resampling);
-    Estimate estimate = log_normalizer(run.log_w, run.roots);
+    Estimate estimate = log_normalizer(run.log_w, run.genealogy);
     estimate.value = estimate.value + problem.log_center();
     return {estimate, {}, run.accept_prob.mean(0), run.num_nonfinite};
   }

@@ -26,11 +26,17 @@ at::Tensor suspect_error(const Estimate& estimate) {
 
 at::Tensor suspect_tail(const Estimate& estimate) { return estimate.pareto_k > kHeavyTail; }
 
-Estimate log_normalizer(const at::Tensor& log_w, const at::Tensor& roots) {
+Estimate log_normalizer(const at::Tensor& log_w, const Genealogy& genealogy) {
   const auto k = static_cast<double>(log_w.size(1));
   at::Tensor shares = log_normalise(log_w).exp();
-  if (roots.defined()) shares = at::zeros_like(shares).scatter_add(1, roots, shares);
-  const at::Tensor relative_variance = (k * shares.square().sum(-1) - 1).clamp_min(0) / (k - 1);
+  at::Tensor generations = at::ones_like(log_w.select(1, 0));
+  if (genealogy.roots.defined()) {
+    shares = at::zeros_like(shares).scatter_add(1, genealogy.roots, shares);
+    generations = generations + genealogy.num_resamplings;
+  }
+  const at::Tensor lost = (generations * std::log1p(1 / (k - 1))).exp() *
+                          (1 - shares.square().sum(-1));
+  const at::Tensor relative_variance = (1 - lost).clamp_min(0);
   return {log_mean_exp(log_w), relative_variance.sqrt(), -0.5 * relative_variance, ess(log_w),
           pareto_k(log_w)};
 }

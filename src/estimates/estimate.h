@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "samplers/resampling.h"
+
 namespace crais {
 
 /// What an estimate is on average, relative to the truth.
@@ -31,13 +33,14 @@ at::Tensor suspect_tail(const Estimate& estimate);
 ///
 /// std_error by the delta method, sd(w) / (mean(w) sqrt(K)) = sqrt((1/ess - 1) / (K - 1)), and bias
 /// = -std_error^2 / 2; once the ESS is a few particles both are larger. After resampling
-/// weights depend on each other through common ancestors; the variance is then that of the weight
-/// each starting particle's descendants hold                            [Lee & Whiteley 2018]
-/// which is the same formula where no particle has been replaced.
+/// weights depend on each other through common ancestors; with S_k the share of the weight that
+/// the descendants of starting particle k hold, the relative variance of Zhat after n resamplings is
+/// 1 - (K / (K - 1))^(n + 1) (1 - sum_k S_k^2)                            [Lee & Whiteley 2018]
+/// which is the formula above where nothing was resampled.
 ///
-/// @param log_w  [P,K] float64, K >= 1 (K = 1: std_error is NaN).
-/// @param roots  [P,K] int64, the starting particle of each; absent: its own.
-Estimate log_normalizer(const at::Tensor& log_w, const at::Tensor& roots = {});
+/// @param log_w      [P,K] float64, K >= 1 (K = 1: std_error is NaN).
+/// @param genealogy  of SMC; absent: particles are independent.
+Estimate log_normalizer(const at::Tensor& log_w, const Genealogy& genealogy = {});
 
 /// The same from weights with E[w] = 1/Z: -log_mean_exp(log w), an upper bound on average.
 /// Chains that share their exact draw are not independent: the error is of the chains given it.

@@ -41,10 +41,12 @@ double fitted_shape(const std::vector<double>& x) {
   return (n * shape + kPriorCount * kPriorShape) / (n + kPriorCount);
 }
 
+constexpr size_t kLeastTail = 20;  // with fewer the fit is mostly noise
+
 double shape_of_tail(std::vector<double> log_w) {
   const auto k = static_cast<double>(log_w.size());
   const auto tail = static_cast<size_t>(std::ceil(std::min(0.2 * k, 3 * std::sqrt(k))));
-  if (tail < 5) return std::numeric_limits<double>::quiet_NaN();
+  if (tail < kLeastTail) return std::numeric_limits<double>::quiet_NaN();
   std::partial_sort(log_w.begin(), log_w.begin() + static_cast<int64_t>(tail) + 1, log_w.end(),
                     std::greater<>());
   const double highest = log_w.front();

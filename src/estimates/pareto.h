@@ -13,7 +13,7 @@ namespace crais {
 /// Stephens (2009), drawn towards k = 0.5 with the weight of ten observations.
 ///
 /// @param log_w  [P,K] float64, nats.
-/// @return       [P] float64; NaN where the tail holds fewer than 5 weights (K < 25), -inf where
+/// @return       [P] float64; NaN where the tail holds fewer than 20 weights (K < 96), -inf where
 ///               all its weights are equal.
 /// Cost: O(PK log K), no target evaluations.
 at::Tensor pareto_k(const at::Tensor& log_w);

@@ -27,10 +27,13 @@ at::Tensor annealed_log_density(const Path& path, const at::Tensor& beta, const 
 void resample(const Resampling& resampling, AnnealResult& run, at::Generator& rng) {
   const at::Tensor due = resampling.due(run.log_w).unsqueeze(1);
   if (!due.any().item<bool>()) return;
-  const at::Tensor same = at::arange(run.log_w.size(1), run.roots.options()).expand_as(run.roots);
+  Genealogy& genealogy = run.genealogy;
+  const at::Tensor same =
+      at::arange(run.log_w.size(1), genealogy.roots.options()).expand_as(genealogy.roots);
   const at::Tensor index = at::where(due, resampling.ancestors(run.log_w, rng), same);
   run.particles = gather(run.particles, index);
-  run.roots = run.roots.gather(1, index);
+  genealogy.roots = genealogy.roots.gather(1, index);
+  genealogy.num_resamplings = genealogy.num_resamplings + due.squeeze(1);
   run.log_w = at::where(due, log_mean_exp(run.log_w).unsqueeze(1), run.log_w);
 }
 
@@ -44,8 +47,9 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
   AnnealResult run;
   run.particles = problem.start(options.num_particles, rng);
   run.log_w = at::zeros({problem.num_problems(), options.num_particles}, wide);
-  run.roots = at::arange(options.num_particles, wide.dtype(at::kLong)).expand_as(run.log_w);
   at::Tensor beta = at::zeros({problem.num_problems()}, wide);
+  run.genealogy = {
+      at::arange(options.num_particles, wide.dtype(at::kLong)).expand_as(run.log_w), beta};
   std::vector<at::Tensor> betas = {beta}, used_step_sizes, accept_probs;
 
   for (int64_t index = 0; !(beta == 1).all().item<bool>(); ++index) {

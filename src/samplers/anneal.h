@@ -33,7 +33,7 @@ struct AnnealOptions {
 struct AnnealResult {
   Particles particles;        // at beta = 1
   at::Tensor log_w;           // [P,K] float64, nats: log_mean_exp estimates log Z
-  at::Tensor roots;           // [P,K] int64: which start each particle descends from
+  Genealogy genealogy;
   at::Tensor betas;           // [T+1,P] float64
   at::Tensor step_sizes;      // [T,P] float64
   at::Tensor accept_prob;     // [T,P] float64, means over particles

@@ -26,6 +26,12 @@ class Resampling {
 
 using ResamplingRegistry = Registry<Resampling>;
 
+/// Who descends from whom, which is what makes weights depend on each other.
+struct Genealogy {
+  at::Tensor roots;            // [P,K] int64: the starting particle of each
+  at::Tensor num_resamplings;  // [P] float64
+};
+
 /// Particles by index [P,K], caches and momenta with them.
 Particles gather(const Particles& particles, const at::Tensor& index);
 
