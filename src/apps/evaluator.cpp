@@ -35,6 +35,7 @@ std::optional<double> parse_base(const std::string& text) {
 
 Evaluator::Evaluator(const Vae& vae, const EstimatorSettings& settings)
     : vae_(vae),
+      fused_(make_fused_decoder(vae)),
       settings_(settings),
       encoder_widening_(parse_base(settings.base)),
       path_(PathRegistry::instance().make("path", settings.path)),
@@ -83,7 +84,7 @@ Problem Evaluator::centred(const Target& target, const AffineMap& base, uint64_t
 }
 
 Cost Evaluator::tune_shared(const at::Tensor& images) {
-  const VaePosterior target(vae_, images);
+  const VaePosterior target(vae_, images, fused_);
   Cost tuning;
   if (!needs_pilot()) {
     shared_plan_ = freeze(*rule_, *settings_.pilot.step_size);
@@ -96,7 +97,7 @@ Cost Evaluator::tune_shared(const at::Tensor& images) {
 
 ChunkResult Evaluator::evaluate(int64_t chunk, const at::Tensor& images) const {
   using Clock = std::chrono::steady_clock;
-  const VaePosterior target(vae_, images);
+  const VaePosterior target(vae_, images, fused_);
   const auto chunk_stream = static_cast<uint64_t>(chunk);
   ChunkResult result;
   result.chunk = chunk;

@@ -66,6 +66,7 @@ class Evaluator {
   Plan tune_on(const Problem& problem, uint64_t stream) const;
 
   const Vae& vae_;
+  std::shared_ptr<const FusedDecoder> fused_;  // of vae_; null: ATen
   EstimatorSettings settings_;
   std::optional<double> encoder_widening_;  // absent: the prior is the base
   std::unique_ptr<Path> path_;

@@ -41,18 +41,32 @@ at::Tensor likelihood_grad(const Likelihood& likelihood, const at::Tensor& x,
 }  // namespace
 
 VaePosterior::VaePosterior(const Vae& vae, at::Tensor images)
-    : vae_(vae), images_(std::move(images)) {
+    : VaePosterior(vae, std::move(images), make_fused_decoder(vae)) {}
+
+VaePosterior::VaePosterior(const Vae& vae, at::Tensor images,
+                           std::shared_ptr<const FusedDecoder> fused)
+    : vae_(vae), images_(images.contiguous()), fused_(std::move(fused)) {
   TORCH_CHECK(images_.dim() == 2 && images_.size(1) == vae_.architecture.num_pixels(),
               "VAE posterior: images must be [P, ", vae_.architecture.num_pixels(), "], got ",
               images_.sizes());
 }
 
+bool VaePosterior::is_fused(const at::Tensor& z) const {
+  const auto is_plain = [](const at::Tensor& x) {
+    return x.is_cpu() && x.scalar_type() == at::kFloat &&
+           !(c10::GradMode::is_enabled() && x.requires_grad());
+  };
+  return fused_ && is_plain(z) && is_plain(images_) && z.dim() == 3 && z.size(0) == images_.size(0);
+}
+
 at::Tensor VaePosterior::log_density(const at::Tensor& z) const {
+  if (is_fused(z)) return fused_->log_density(z.contiguous(), images_);
   const at::Tensor output = vae_.decoder.forward(z);
   return prior_log_density(z) + vae_.architecture.likelihood.log_prob(images_.unsqueeze(1), output);
 }
 
 Evaluation VaePosterior::evaluate(const at::Tensor& z) const {
+  if (is_fused(z)) return fused_->evaluate(z.contiguous(), images_);
   const std::vector<LinearLayer>& layers = vae_.decoder.layers;
   const Activation activation = vae_.decoder.activation;
   std::vector<at::Tensor> hidden = {z};
