@@ -1,4 +1,4 @@
-// evaluator_bench [ROUNDS]: what one (value, gradient) of a particle costs with each evaluator, in
+// evaluator_bench [ROUNDS [BATCH...]]: what one (value, gradient) of a particle costs with each evaluator, in
 // units of the six matrix products it cannot do without. One thread; a table, then JSON.
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
@@ -66,7 +66,10 @@ int main(int argc, char** argv) {
   const double peak = bench::peak_flops();
   std::printf("%s; peak %.0f GFLOP/s\n", bench::machine().c_str(), peak / 1e9);
   nlohmann::json report = {{"machine", bench::machine()}, {"peak_gflops", peak / 1e9}};
-  for (const int64_t batch : {256, 2048, 8192})
+  std::vector<int64_t> batches;
+  for (int i = 2; i < argc; ++i) batches.push_back(std::atol(argv[i]));
+  if (batches.empty()) batches = {256, 2048, 8192};
+  for (const int64_t batch : batches)
     report["batches"].push_back(
         bench::measure(vae, batch, std::max<int64_t>(3, rounds * 2048 / (batch + 2048)), peak));
   std::printf("\n%s\n", report.dump(2).c_str());

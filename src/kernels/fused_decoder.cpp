@@ -11,12 +11,13 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-/// W [rows, inputs] as [panels][inputs][panel_rows], zeros filling the last panel.
+/// W [rows, columns] as [panels][columns, filled][panel_rows], zeros filling.
 at::Tensor panels_of(const at::Tensor& w, int64_t panel_rows) {
-  const int64_t rows = w.size(0), inputs = w.size(1);
-  const int64_t panels = (rows + panel_rows - 1) / panel_rows;
-  const at::Tensor filled = at::constant_pad_nd(w, {0, 0, 0, panels * panel_rows - rows});
-  return filled.reshape({panels, panel_rows, inputs}).transpose(1, 2).contiguous();
+  const auto missing = [&](int64_t dim) {
+    return (panel_rows - w.size(dim) % panel_rows) % panel_rows;
+  };
+  const at::Tensor filled = at::constant_pad_nd(w, {0, missing(1), 0, missing(0)});
+  return filled.reshape({-1, panel_rows, filled.size(1)}).transpose(1, 2).contiguous();
 }
 
 bool is_plain(const at::Tensor& x) {
@@ -66,10 +67,9 @@ FusedDecoder::FusedDecoder(const Vae& vae, const FusedKernel& kernel)
     return packed.data_ptr<float>();
   };
   for (const LinearLayer& layer : vae.decoder.layers) {
-    const at::Tensor w = layer.weight.detach(), bias = layer.bias.detach().unsqueeze(1);
+    const at::Tensor w = layer.weight.detach();
     layers_.push_back({w.size(1), w.size(0), keep(panels_of(w, kernel.panel_rows)),
-                       keep(panels_of(w.t(), kernel.panel_rows)),
-                       keep(panels_of(bias, kernel.panel_rows))});
+                       keep(at::constant_pad_nd(layer.bias.detach(), {0, kernel.panel_rows}))});
   }
 }
 

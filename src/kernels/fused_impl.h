@@ -20,41 +20,83 @@ constexpr int64_t kGroupPanels = 120 / kPanelRows;
 inline int64_t panels(int64_t units) { return (units + kPanelRows - 1) / kPanelRows; }
 inline int64_t padded(int64_t units) { return panels(units) * kPanelRows; }
 
-/// Panels of a matrix W, those of row group i at w + i stride: [inputs][kPanelRows].
-struct Panels {
-  const float* w;
-  int64_t stride, count, inputs;
+/// The register tile: kPanelRows sums for each of N vectors of particles.
+template <int N>
+struct Sums {
+  Vec of[kPanelRows][N];
+
+  /// of[i] += w[i stride] x.
+  template <int kStride>
+  [[gnu::always_inline]] void add(const float* w, const Vec* x) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPanelRows; ++i) {
+      const Vec weight = splat(w[i * kStride]);
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) of[i][v] += weight * x[v];
+    }
+  }
+
+  [[gnu::always_inline]] void start(const float* bias) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPanelRows; ++i)
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) of[i][v] = splat(bias[i]);
+  }
+  [[gnu::always_inline]] void load(const Vec* x) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPanelRows; ++i)
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) of[i][v] = x[i * N + v];
+  }
+  [[gnu::always_inline]] void store(Vec* x) const {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPanelRows; ++i)
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) x[i * N + v] = of[i][v];
+  }
 };
 
-/// out [count kPanelRows][N] = W in [inputs][N], plus a bias for each row, or where that is null
-/// plus what `out` holds.
+/// Outputs [first, first + count) of a layer, `first` at the start of a panel, and zeros up to the
+/// end of the last: out [count][N] = W in [inputs][N] + bias.
 template <int N>
-void product(Panels panel, const float* bias, const Vec* in, Vec* out) {
-  for (; panel.count > 0; --panel.count, panel.w += panel.stride, out += kPanelRows * N) {
-    Vec sum[kPanelRows][N];
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) sum[i][v] = bias != nullptr ? splat(bias[i]) : out[i * N + v];
-    const float* w = panel.w;
-    const Vec* x = in;
-    for (int64_t k = panel.inputs; k > 0; --k, w += kPanelRows, x += N)
-#pragma GCC unroll 16
-      for (int i = 0; i < kPanelRows; ++i) {
-        const Vec weight = splat(w[i]);
-#pragma GCC unroll 4
-        for (int v = 0; v < N; ++v) sum[i][v] += weight * x[v];
-      }
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) out[i * N + v] = sum[i][v];
-    if (bias != nullptr) bias += kPanelRows;
+void multiply(const PackedLayer& layer, int64_t first, int64_t count, const Vec* in, Vec* out) {
+  const float* w = layer.weight + first * padded(layer.inputs);
+  const float* bias = layer.bias + first;
+  for (int64_t panel = panels(count); panel > 0; --panel) {
+    Sums<N> sums;
+    sums.start(bias);
+    for (int64_t k = 0; k < layer.inputs; ++k) sums.template add<1>(w + k * kPanelRows, in + k * N);
+    sums.store(out);
+    w += padded(layer.inputs) * kPanelRows;
+    bias += kPanelRows;
+    out += kPanelRows * N;
   }
 }
 
-using Product = void (*)(Panels, const float* bias, const Vec* in, Vec* out);
-constexpr Product kProducts[] = {nullptr, product<1>, product<2>, product<3>};
+/// The other way: out [inputs][N] += W^T in, for in [count][N] of outputs [first, first + count).
+template <int N>
+void multiply_back(const PackedLayer& layer, int64_t first, int64_t count, const Vec* in,
+                   Vec* out) {
+  const int64_t stride = padded(layer.inputs) * kPanelRows;
+  const float* w = layer.weight + first * padded(layer.inputs);
+  for (int64_t panel = panels(layer.inputs); panel > 0; --panel) {
+    Sums<N> sums;
+    sums.load(out);
+    const float* block = w;  // kPanelRows x kPanelRows of W
+    const Vec* x = in;
+    for (int64_t rest = count; rest > 0; rest -= kPanelRows, block += stride) {
+      const int64_t rows = rest < kPanelRows ? rest : kPanelRows;
+      for (int64_t j = 0; j < rows; ++j, x += N) sums.template add<kPanelRows>(block + j, x);
+    }
+    sums.store(out);
+    w += kPanelRows * kPanelRows;
+    out += kPanelRows * N;
+  }
+}
+
+using Product = void (*)(const PackedLayer&, int64_t first, int64_t count, const Vec* in, Vec* out);
+constexpr Product kMultiply[] = {nullptr, multiply<1>, multiply<2>, multiply<3>};
+constexpr Product kMultiplyBack[] = {nullptr, multiply_back<1>, multiply_back<2>, multiply_back<3>};
 static_assert(kTileVectors <= 3);
 
 template <class Function>
@@ -132,8 +174,7 @@ class Tile {
     for (int64_t i = 0; i + 1 < network_.num_layers; ++i) {
       const PackedLayer& layer = network_.layers[i];
       Vec* output = input + padded(layer.inputs) * vectors_;
-      multiply({layer.forward, layer.inputs * kPanelRows, panels(layer.outputs), layer.inputs},
-               layer.bias, input, output);
+      kMultiply[vectors_](layer, 0, layer.outputs, input, output);
       activate(network_.activation, output, layer.outputs * vectors_);
       input = output;
     }
@@ -157,9 +198,6 @@ class Tile {
     return most;
   }
 
-  void multiply(const Panels& weights, const float* bias, const Vec* in, Vec* out) const {
-    kProducts[vectors_](weights, bias, in, out);
-  }
   /// The particle on a lane; those past the last one repeat it.
   int64_t particle(int64_t lane) const {
     const int64_t last = batch_.num_images * batch_.num_particles - 1;
@@ -186,26 +224,19 @@ class Tile {
   /// Adds log p(x | h), and makes grad_ its gradient with respect to h, the last layer's input.
   void score(const PackedLayer& layer, const Vec* h) {
     const int64_t all = panels(layer.outputs), groups = (all + kGroupPanels - 1) / kGroupPanels;
-    const int64_t size = (all + groups - 1) / groups;  // even groups
+    const int64_t size = (all + groups - 1) / groups * kPanelRows;  // even groups
     const bool gradient = batch_.grad != nullptr;
     if (gradient) clear_grad(layer.inputs);
-    for (int64_t first = 0; first < all; first += size) {
-      const int64_t begin = first * kPanelRows, count = first + size < all ? size : all - first;
-      const int64_t rest = layer.outputs - begin, here = count * kPanelRows;
-      const int64_t num_pixels = rest < here ? rest : here;
-      multiply(
-          {layer.forward + begin * layer.inputs, layer.inputs * kPanelRows, count, layer.inputs},
-          layer.bias + begin, h, logits_);
+    for (int64_t first = 0; first < layer.outputs; first += size) {
+      const int64_t rest = layer.outputs - first, count = size < rest ? size : rest;
+      kMultiply[vectors_](layer, first, count, h, logits_);
       for (int64_t v = 0; v < vectors_; ++v) {
-        load_pixels(v, layer.outputs, begin, num_pixels);
+        load_pixels(v, layer.outputs, first, count);
         const auto sweep = gradient ? bernoulli<true> : bernoulli<false>;
-        const Vec value = sweep(pixels_, logits_ + v, vectors_, num_pixels);
+        const Vec value = sweep(pixels_, logits_ + v, vectors_, count);
         for (int i = 0; i < kLanes; ++i) value_[v * kLanes + i] += value[i];
       }
-      if (gradient)
-        multiply({layer.backward + begin * kPanelRows, layer.outputs * kPanelRows,
-                  panels(layer.inputs), num_pixels},
-                 nullptr, logits_, grad_);
+      if (gradient) kMultiplyBack[vectors_](layer, first, count, logits_, grad_);
     }
   }
 
@@ -215,8 +246,7 @@ class Tile {
       const PackedLayer& layer = network_.layers[i];
       back_through(network_.activation, grad_, h, layer.outputs * vectors_);
       clear_grad(layer.inputs);
-      multiply({layer.backward, layer.outputs * kPanelRows, panels(layer.inputs), layer.outputs},
-               nullptr, h, grad_);
+      kMultiplyBack[vectors_](layer, 0, layer.outputs, h, grad_);
       h -= padded(layer.inputs) * vectors_;
     }
   }

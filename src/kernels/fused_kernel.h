@@ -8,14 +8,14 @@
 
 namespace crais {
 
-/// One linear layer, its matrix W [outputs, inputs] stored for either direction in panels: as many
-/// rows of W as a kernel's register tile has, side by side, zeros filling the last panel.
+/// One linear layer. W [outputs, inputs] is stored in panels: as many of its rows as a kernel's
+/// register tile has, side by side; zeros fill the last panel and its columns up to such a
+/// multiple.
 struct PackedLayer {
   int64_t inputs;
   int64_t outputs;
-  const float* forward;   // [panels of outputs][inputs][panel_rows]
-  const float* backward;  // [panels of inputs][outputs][panel_rows]: the transpose
-  const float* bias;      // [panels of outputs][panel_rows]
+  const float* weight;  // [panels of outputs][inputs, filled][panel_rows]
+  const float* bias;    // [panels of outputs][panel_rows]
 };
 
 /// A decoder MLP whose last layer gives the logits of Bernoulli pixels.
