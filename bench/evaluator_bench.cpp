@@ -1,5 +1,6 @@
-// evaluator_bench [ROUNDS [BATCH...]]: what one (value, gradient) of a particle costs with each evaluator, in
-// units of the six matrix products it cannot do without. One thread; a table, then JSON.
+// evaluator_bench [ROUNDS [BATCH...]]: what one (value, gradient) of a particle costs with each
+// evaluator, in units of the six matrix products it cannot do without. One thread; a table, then
+// JSON.
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 
