@@ -86,6 +86,7 @@ class EvalRun {
       : settings_(std::move(settings)),
         checkpoint_(read_checkpoint(settings_.checkpoint)),
         vae_(checkpoint_.vae.to(settings_.device, settings_.dtype)),
+        fused_(make_fused_decoder(vae_)),
         estimator_(settings_.estimator) {
     std::string notice;
     images_ = choose_images(settings_.images, checkpoint_, notice);
@@ -135,7 +136,7 @@ class EvalRun {
     const auto part = [&](const at::Tensor& all) {
       return all.defined() ? all.slice(0, begin, end).to(settings_.device, settings_.dtype) : all;
     };
-    return {vae_, part(images_.pixels), part(images_.latents)};
+    return {vae_, part(images_.pixels), part(images_.latents), fused_};
   }
 
   int describe() const {
@@ -227,6 +228,7 @@ class EvalRun {
   EvalSettings settings_;
   Checkpoint checkpoint_;
   Vae vae_;
+  std::shared_ptr<const FusedDecoder> fused_;  // of vae_; null: ATen
   Estimator estimator_;
   EvalImages images_;
   Chunks chunks_{};

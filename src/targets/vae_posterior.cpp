@@ -41,7 +41,14 @@ at::Tensor likelihood_grad(const Likelihood& likelihood, const at::Tensor& x,
 }  // namespace
 
 VaePosterior::VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents)
-    : vae_(vae), images_(std::move(images)), latents_(std::move(latents)) {
+    : VaePosterior(vae, std::move(images), std::move(latents), make_fused_decoder(vae)) {}
+
+VaePosterior::VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents,
+                           std::shared_ptr<const FusedDecoder> fused)
+    : vae_(vae),
+      images_(images.contiguous()),
+      latents_(std::move(latents)),
+      fused_(std::move(fused)) {
   TORCH_CHECK(images_.dim() == 2 && images_.size(1) == vae_.architecture.num_pixels(),
               "VAE posterior: images must be [P, ", vae_.architecture.num_pixels(), "], got ",
               images_.sizes());
@@ -49,12 +56,22 @@ VaePosterior::VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents
               "VAE posterior: latents must be [P, ", dim(), "], got ", latents_.sizes());
 }
 
+bool VaePosterior::is_fused(const at::Tensor& z) const {
+  const auto is_plain = [](const at::Tensor& x) {
+    return x.is_cpu() && x.scalar_type() == at::kFloat &&
+           !(c10::GradMode::is_enabled() && x.requires_grad());
+  };
+  return fused_ && is_plain(z) && is_plain(images_) && z.dim() == 3 && z.size(0) == images_.size(0);
+}
+
 at::Tensor VaePosterior::log_density(const at::Tensor& z) const {
+  if (is_fused(z)) return fused_->log_density(z.contiguous(), images_);
   const at::Tensor output = vae_.decoder.forward(z);
   return prior_log_density(z) + vae_.architecture.likelihood.log_prob(images_.unsqueeze(1), output);
 }
 
 Evaluation VaePosterior::evaluate(const at::Tensor& z) const {
+  if (is_fused(z)) return fused_->evaluate(z.contiguous(), images_);
   const std::vector<LinearLayer>& layers = vae_.decoder.layers;
   const Activation activation = vae_.decoder.activation;
   std::vector<at::Tensor> hidden = {z};
@@ -74,7 +91,7 @@ Evaluation VaePosterior::evaluate(const at::Tensor& z) const {
 std::unique_ptr<Target> VaePosterior::select(const at::Tensor& index) const {
   return std::make_unique<VaePosterior>(
       vae_, images_.index_select(0, index),
-      latents_.defined() ? latents_.index_select(0, index) : latents_);
+      latents_.defined() ? latents_.index_select(0, index) : latents_, fused_);
 }
 
 at::Tensor VaePosterior::curvature(const at::Tensor& z) const {

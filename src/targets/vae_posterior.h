@@ -5,20 +5,27 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "core/affine_map.h"
 #include "core/target.h"
+#include "kernels/fused_decoder.h"
 #include "models/vae.h"
 
 namespace crais {
 
-/// gamma_p(z) = N(z; 0, I) p(x_p | z) for P images. Value and gradient by hand for MLP decoders:
-/// three matrix products forward and three back, no graph.
+/// gamma_p(z) = N(z; 0, I) p(x_p | z) for P images. Value and gradient by hand: a matrix product a
+/// layer forward and one back, no graph. On the CPU, in float32 and with Bernoulli pixels they come
+/// from a FusedDecoder, elsewhere from ATen.
 class VaePosterior : public Target {
  public:
   /// `images` [P, pixels] in [0, 1], on the decoder's device and of its dtype. The VAE must outlive
-  /// it. `latents` [P,D], where the images were simulated, are what they were simulated from.
-  VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents = {});
+  /// it. `latents` [P,D], where the images were simulated, are what they were simulated from; else
+  /// undefined. `fused` is make_fused_decoder(vae), or null to use ATen always.
+  VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents,
+               std::shared_ptr<const FusedDecoder> fused);
+  /// With a fused decoder of its own; many posteriors of one VAE had better share it.
+  explicit VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents = {});
 
   int64_t num_problems() const override { return images_.size(0); }
   int64_t dim() const override { return vae_.architecture.latent; }
@@ -38,10 +45,17 @@ class VaePosterior : public Target {
   /// k times the latent that made each image, if it is known: an exact draw of its posterior.
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
 
+  /// What computes: "fused-avx512", ..., "aten".
+  std::string evaluator() const { return fused_ ? fused_->name() : "aten"; }
+
  private:
+  /// ATen computes the rest: other shapes and types, and what autograd is to follow.
+  bool is_fused(const at::Tensor& z) const;
+
   const Vae& vae_;
   at::Tensor images_;
   at::Tensor latents_;
+  std::shared_ptr<const FusedDecoder> fused_;  // null: ATen
 };
 
 /// N images drawn from the model, with the latents that made them: exact draws of their posteriors.
