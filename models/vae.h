@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-namespace crais {
+#include "models/activation.h"
 
-enum class Activation { kTanh, kElu, kRelu, kSoftplus };
+namespace crais {
 
 /// "tanh", "elu", "relu", "softplus". Throws Error kUsage on another name, listing these.
 Activation parse_activation(const std::string& name);

@@ -98,6 +98,16 @@ CommandLine::CommandLine(Synopsis synopsis, int argc, const char* const* argv)
 
 CommandLine::CommandLine(Synopsis synopsis, const std::vector<std::string>& arguments)
     : synopsis_(std::move(synopsis)) {
+  if (!synopsis_.presets.empty()) {
+    std::vector<std::string> names;
+    std::string help = "defaults of the flags below:";
+    for (const Preset& preset : synopsis_.presets) {
+      names.push_back(preset.name);
+      help += "\n" + preset.name + "  " + preset.summary;
+    }
+    synopsis_.groups.insert(synopsis_.groups.begin(),
+                            {"Preset", {option::choice("preset", names, names.front(), help)}});
+  }
   for (const auto& group : synopsis_.groups) {
     for (const auto& option : group.options) {
       std::vector<std::string> values = option.fallback;
@@ -139,6 +149,11 @@ void CommandLine::read_arguments(const std::vector<std::string>& arguments) {
       for (auto& part : cut(setting.option, text)) setting.values.push_back(std::move(part));
     check_values(setting.option, setting.values, "--" + name);
     setting.given = true;
+  }
+  for (const Preset& preset : synopsis_.presets) {
+    if (preset.name != text("preset")) continue;
+    for (const auto& [name, value] : preset.defaults)
+      if (Setting& setting = settings_.at(name); !setting.given) setting.values = {value};
   }
   if (operands_.size() < synopsis_.min_operands)
     throw usage_error(synopsis_.operands + " is missing; see " + synopsis_.program + " --help");

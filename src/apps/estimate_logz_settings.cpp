@@ -13,8 +13,9 @@ Synopsis estimate_logz_synopsis() {
   s.operands = "TARGET | list";
   s.min_operands = 1;
   s.max_operands = 4096;
-  const Option base = option::text("base", "normal", "normal", "where chains start: N(0, I)");
-  s.groups = estimator_options("problem", base);
+  s.groups = estimator_options("problem", "prior");
+  s.presets = estimator_presets("constant rate from the prior as in the paper's figure in the plane",
+                                "0.03125", "1024");
   s.groups.insert(
       s.groups.end(),
       {{"Target",
@@ -35,9 +36,8 @@ Synopsis estimate_logz_synopsis() {
   s.examples =
       "  estimate-logz list\n"
       "  estimate-logz mixture:128 --schedule linear --steps 64 --step-size 0.5 --chains 4096\n"
-      "  estimate-logz u1 --schedule constant-rate:0.03125 --chains 1024 --out results/u1\n"
-      "  estimate-logz logistic-regression:pima,variance=5 --schedule geometric:1e-4 --steps "
-      "1000\n";
+      "  estimate-logz u1 --preset paper --out results/u1\n"
+      "  estimate-logz logistic-regression:pima,variance=5 --base laplace --steps 256\n";
   return s;
 }
 
@@ -47,9 +47,6 @@ LogzSettings read_logz_settings(const CommandLine& cli) {
   LogzSettings s;
   s.target = cli.operands().front();
   s.estimator = read_estimator(cli, "problem");
-  if (s.estimator.base != "normal")
-    throw usage_error("--base " + s.estimator.base +
-                      ": choose normal, which is N(0, I); bases made by a VAE are eval-loglik's");
   s.problems = cli.integer("problems");
   s.data_dir = cli.text("data-dir", "");
   s.device = parse_device(cli.text("device"));

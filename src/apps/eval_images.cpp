@@ -36,14 +36,17 @@ std::string digest_of(const EvalImages& images) {
 /// Image i is decided by (seed, i) alone, however many are drawn.
 EvalImages simulated_images(const ImageSettings& settings, int64_t count, const Vae& vae) {
   const IndexRange range = selection(settings, count);
-  std::vector<at::Tensor> rows;
+  std::vector<at::Tensor> rows, latents;
   for (int64_t i = range.begin; i < range.end; ++i) {
     at::Generator rng =
         make_generator(derive_seed(settings.seed, Purpose::kSimulate, static_cast<uint64_t>(i)));
-    rows.push_back(simulate(vae, 1, rng).images);
+    const Simulated one = simulate(vae, 1, rng);
+    rows.push_back(one.images);
+    latents.push_back(one.latents);
   }
   EvalImages images;
   images.pixels = at::cat(rows);
+  images.latents = at::cat(latents);
   images.source = "simulated";
   images.binarisation = "none";
   images.indices.resize(rows.size());

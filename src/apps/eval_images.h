@@ -15,6 +15,7 @@ namespace crais {
 /// Images ready for a likelihood, in the order of evaluation.
 struct EvalImages {
   at::Tensor pixels;             // [N, D] float32 in [0, 1], on the CPU
+  at::Tensor latents;            // [N, latent] of simulated images; else undefined
   std::vector<int64_t> indices;  // each one's place in its split (or among the simulated)
   std::string source;            // a path, or "simulated"
   std::string data_md5;          // of the file; empty for simulated ones

@@ -14,7 +14,7 @@
 #include "apps/eval_report.h"
 #include "apps/eval_settings.h"
 #include "apps/eval_store.h"
-#include "apps/evaluator.h"
+#include "apps/estimator.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/interrupt.h"
@@ -22,6 +22,7 @@
 #include "core/version.h"
 #include "models/checkpoint.h"
 #include "report/progress.h"
+#include "targets/vae_posterior.h"
 
 namespace crais {
 namespace {
@@ -55,43 +56,25 @@ json run_record(const EvalSettings& settings, const Checkpoint& checkpoint,
             {"sha256", images.digest}}}};
 }
 
-/// The running mean that the progress line shows: the first method's.
-class RunningMean {
- public:
-  std::string add(const ChunkResult& result) {
-    for (const ChunkRun& run : result.runs) {
-      if (run.method != result.runs.front().method) continue;
-      for (size_t i = 0; i < run.log_likelihood.size(); ++i) {
-        ++count_;
-        sum_ += run.log_likelihood[i];
-        sum_of_squares_ += run.log_likelihood[i] * run.log_likelihood[i];
-        ess_ += run.ess[i];
-        if (!run.accept_prob.empty()) accept_ += run.accept_prob[i];
-      }
-    }
-    const double mean = sum_ / count_;
-    const double variance = std::max(0.0, sum_of_squares_ / count_ - mean * mean);
-    return "log p " + with_error(mean, std::sqrt(variance / count_)) + "  ESS " +
-           fixed(ess_ / count_, 2) + (accept_ > 0 ? "  accept " + fixed(accept_ / count_, 2) : "");
-  }
-
- private:
-  double count_ = 0, sum_ = 0, sum_of_squares_ = 0, ess_ = 0, accept_ = 0;
-};
-
 class EvalRun {
  public:
   explicit EvalRun(EvalSettings settings)
       : settings_(std::move(settings)),
         checkpoint_(read_checkpoint(settings_.checkpoint)),
         vae_(checkpoint_.vae.to(settings_.device, settings_.dtype)),
-        evaluator_(vae_, settings_.estimator) {
+        fused_(make_fused_decoder(vae_)),
+        estimator_(settings_.estimator) {
     std::string notice;
     images_ = choose_images(settings_.images, checkpoint_, notice);
     chunks_ = {images_.size(), settings_.chunk};
     if (settings_.shard.count > chunks_.count())
       throw usage_error("--shard: there are only " + std::to_string(chunks_.count()) +
                         " chunks of --chunk " + std::to_string(settings_.chunk) + " images");
+    if (estimator_.needs_exact_draws() && images_.source != "simulated")
+      throw usage_error(
+          "--method bidirectional needs --simulate N: its reverse chains start from an exact draw "
+          "of the posterior, which only an image simulated from the model has. The gap on simulated "
+          "images then certifies these settings for real ones");
     if (!notice.empty()) std::cerr << notice << "\n";
     if (!images_.warning.empty()) std::cerr << "WARNING: " << images_.warning << "\n";
   }
@@ -108,7 +91,7 @@ class EvalRun {
     make_shared_plan();
     evaluate_missing();
 
-    const std::vector<MethodSummary> methods = summarise(results_);
+    const std::vector<LikelihoodSummary> methods = summarise(results_);
     if (store_) {
       json summary = summary_of(record, methods);
       summary["checkpoint"]["path"] = settings_.checkpoint;
@@ -125,8 +108,11 @@ class EvalRun {
   }
 
  private:
-  at::Tensor pixels(int64_t begin, int64_t end) const {
-    return images_.pixels.slice(0, begin, end).to(settings_.device, settings_.dtype);
+  VaePosterior posterior_of(int64_t begin, int64_t end) const {
+    const auto part = [&](const at::Tensor& all) {
+      return all.defined() ? all.slice(0, begin, end).to(settings_.device, settings_.dtype) : all;
+    };
+    return {vae_, part(images_.pixels), part(images_.latents), fused_};
   }
 
   int describe() const {
@@ -137,36 +123,39 @@ class EvalRun {
               << settings_.shard.count << ", on " << settings_.device.str() << ".\n";
     for (const auto& method : e.methods)
       std::cout << "Method " << method << " from base " << e.base << ".\n";
-    if (evaluator_.anneals()) {
+    if (estimator_.anneals()) {
       std::cout << "Annealing: schedule " << e.schedule << ", path " << e.path << ", kernel "
                 << e.kernel << ", " << e.chains << " chains";
-      if (!evaluator_.is_adaptive())
+      if (e.budget)
+        std::cout << "; temperatures and chains as a budget of " << with_commas(std::llround(*e.budget))
+                  << " evaluations an image allows";
+      else if (!estimator_.is_adaptive())
         std::cout << ", " << e.schedule_options.steps << " transitions, "
                   << with_commas(e.chains *
                                  (1 + e.schedule_options.steps * e.transition_options.num_leapfrog))
                   << " evaluations an image";
-      std::cout << (evaluator_.needs_pilot() ? "; a pilot tunes it first.\n" : "; no pilot.\n");
+      std::cout << (estimator_.needs_pilot() ? "; a pilot tunes it first.\n" : "; no pilot.\n");
     }
     return 0;
   }
 
   void make_shared_plan() {
-    if (!evaluator_.has_shared_plan()) return;
+    if (!estimator_.has_shared_plan()) return;
     if (const auto stored = store_ ? store_->read_plan() : std::nullopt) {
-      evaluator_.set_shared_plan(stored->first);
+      estimator_.set_shared_plan(stored->first);
       results_.shared_tuning = stored->second;
     } else {
       const int64_t pilot_images = std::min(settings_.estimator.pilot_problems, images_.size());
-      results_.shared_tuning = evaluator_.tune_shared(pixels(0, pilot_images));
-      if (store_) store_->write_plan(evaluator_.shared_plan(), results_.shared_tuning);
+      results_.shared_tuning = estimator_.tune_shared(posterior_of(0, pilot_images), images_.size());
+      if (store_) store_->write_plan(estimator_.shared_plan(), results_.shared_tuning);
     }
-    results_.shared_plan = evaluator_.shared_plan();
+    results_.shared_plan = estimator_.shared_plan();
   }
 
   void evaluate_missing() {
     std::vector<int64_t> missing;
     int64_t images_before = 0, images_in_shard = 0;
-    RunningMean running;
+    RunningMean running("log p");
     for (int64_t c = 0; c < chunks_.count(); ++c) {
       if (!settings_.shard.holds(c)) continue;
       const int64_t size = chunks_.end(c) - chunks_.begin(c);
@@ -193,7 +182,8 @@ class EvalRun {
         [&](int64_t i) {
           const c10::NoGradGuard no_grad;
           const int64_t c = missing[static_cast<size_t>(i)];
-          ChunkResult result = evaluator_.evaluate(c, pixels(chunks_.begin(c), chunks_.end(c)));
+          ChunkResult result =
+              estimator_.estimate(c, posterior_of(chunks_.begin(c), chunks_.end(c)));
           result.indices.assign(images_.indices.begin() + chunks_.begin(c),
                                 images_.indices.begin() + chunks_.end(c));
           const std::lock_guard lock(mutex);
@@ -214,7 +204,8 @@ class EvalRun {
   EvalSettings settings_;
   Checkpoint checkpoint_;
   Vae vae_;
-  Evaluator evaluator_;
+  std::shared_ptr<const FusedDecoder> fused_;  // of vae_; null: ATen
+  Estimator estimator_;
   EvalImages images_;
   Chunks chunks_{};
   std::optional<EvalStore> store_;

@@ -12,10 +12,9 @@ Synopsis eval_loglik_synopsis() {
   s.operands = "CHECKPOINT | merge DIR...";
   s.min_operands = 1;
   s.max_operands = 4096;
-  const Option base = option::text(
-      "base", "prior|encoder[:W]", "encoder",
-      "where chains start: N(0, I), or the encoder's q(z|x), its standard deviations times W");
-  s.groups = estimator_options("image", base);
+  s.groups = estimator_options("image", "laplace");
+  s.presets = estimator_presets(
+      "constant rate from the prior as in the paper's experiments with VAEs", "30", "16");
   s.groups.insert(
       s.groups.end(),
       {{"Images",
@@ -43,7 +42,9 @@ Synopsis eval_loglik_synopsis() {
   s.examples =
       "  eval-loglik weights/vae50-mnist.safetensors --limit 1000 --out results/mnist\n"
       "  eval-loglik vae.safetensors --method iwae:5000 --method elbo --base encoder\n"
-      "  eval-loglik vae.safetensors --base prior --step-size 0.5 --schedule constant-rate:32\n"
+      "  eval-loglik vae.safetensors --method bidirectional --simulate 1000\n"
+      "  eval-loglik vae.safetensors --budget 500\n"
+      "  eval-loglik vae.safetensors --preset paper --schedule linear --steps 512\n"
       "  eval-loglik merge results/part1 results/part2 --out results/whole\n";
   return s;
 }

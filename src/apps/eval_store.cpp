@@ -61,11 +61,14 @@ at::Tensor matrix_from(const json& object, const std::string& key, const std::st
 }
 
 json to_json(const Plan& plan) {
-  return {{"betas", to_json(plan.betas)}, {"step_sizes", to_json(plan.step_sizes)}};
+  return {{"betas", to_json(plan.betas)},
+          {"step_sizes", to_json(plan.step_sizes)},
+          {"num_particles", plan.num_particles}};
 }
 
 Plan plan_from(const json& object, const std::string& source) {
-  Plan plan{matrix_from(object, "betas", source), matrix_from(object, "step_sizes", source)};
+  Plan plan{matrix_from(object, "betas", source), matrix_from(object, "step_sizes", source),
+            json_field<int64_t>(object, "num_particles", source)};
   if (plan.betas.size(0) != plan.step_sizes.size(0) + 1 ||
       plan.betas.size(1) != plan.step_sizes.size(1))
     throw data_error(source + ": betas and step sizes do not belong together");
@@ -75,19 +78,19 @@ Plan plan_from(const json& object, const std::string& source) {
 json to_json(const ChunkResult& result) {
   json object = {{"chunk", result.chunk},
                  {"indices", result.indices},
+                 {"base", to_json(result.base)},
                  {"tuning", to_json(result.tuning)},
                  {"runs", json::array()}};
   if (result.plan) object["plan"] = to_json(*result.plan);
-  for (const auto& run : result.runs)
-    object["runs"].push_back({{"method", run.method},
-                              {"repeat", run.repeat},
-                              {"log_likelihood", jsons(run.log_likelihood)},
-                              {"std_error", jsons(run.std_error)},
-                              {"ess", jsons(run.ess)},
-                              {"accept_prob", jsons(run.accept_prob)},
-                              {"num_nonfinite", run.num_nonfinite},
-                              {"cost", to_json(run.cost)},
-                              {"seconds", run.seconds}});
+  for (const auto& run : result.runs) {
+    json entry = {{"method", run.method},
+                  {"repeat", run.repeat},
+                  {"num_nonfinite", run.num_nonfinite},
+                  {"cost", to_json(run.cost)},
+                  {"seconds", run.seconds}};
+    for (const auto& [name, column] : ChunkRun::columns()) entry[name] = jsons(run.*column);
+    object["runs"].push_back(std::move(entry));
+  }
   return object;
 }
 
@@ -95,22 +98,22 @@ ChunkResult chunk_from(const json& object, const std::string& source) {
   ChunkResult result;
   result.chunk = json_field<int64_t>(object, "chunk", source);
   result.indices = json_field<std::vector<int64_t>>(object, "indices", source);
+  result.base = cost_from(object, "base", source);
   result.tuning = cost_from(object, "tuning", source);
   if (object.contains("plan")) result.plan = plan_from(object["plan"], source);
   for (const auto& entry : json_field<std::vector<json>>(object, "runs", source)) {
-    ChunkRun run{json_field<std::string>(entry, "method", source),
-                 json_field<int64_t>(entry, "repeat", source),
-                 doubles(entry, "log_likelihood", source),
-                 doubles(entry, "std_error", source),
-                 doubles(entry, "ess", source),
-                 doubles(entry, "accept_prob", source),
-                 json_field<int64_t>(entry, "num_nonfinite", source),
-                 cost_from(entry, "cost", source),
-                 json_field<double>(entry, "seconds", source)};
-    const size_t images = result.indices.size();
-    if (run.log_likelihood.size() != images || run.std_error.size() != images ||
-        run.ess.size() != images || (!run.accept_prob.empty() && run.accept_prob.size() != images))
-      throw data_error(source + ": a list is not as long as its images are many");
+    ChunkRun run;
+    run.method = json_field<std::string>(entry, "method", source);
+    run.repeat = json_field<int64_t>(entry, "repeat", source);
+    run.num_nonfinite = json_field<int64_t>(entry, "num_nonfinite", source);
+    run.cost = cost_from(entry, "cost", source);
+    run.seconds = json_field<double>(entry, "seconds", source);
+    for (const auto& [name, column] : ChunkRun::columns()) {
+      run.*column = doubles(entry, name, source);
+      const bool optional = (run.*column).empty() && column != &ChunkRun::log_normalizer;
+      if (!optional && (run.*column).size() != result.indices.size())
+        throw data_error(source + ": a list is not as long as its images are many");
+    }
     result.runs.push_back(std::move(run));
   }
   return result;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace crais {
@@ -69,6 +70,13 @@ struct OptionGroup {
   std::vector<Option> options;
 };
 
+/// A value of --preset: other defaults for some flags.
+struct Preset {
+  std::string name;
+  std::string summary;
+  std::vector<std::pair<std::string, std::string>> defaults;  // flag, value
+};
+
 /// What a program is called with.
 struct Synopsis {
   std::string program;        // "eval-loglik"
@@ -77,6 +85,7 @@ struct Synopsis {
   size_t min_operands = 0;
   size_t max_operands = 0;
   std::vector<OptionGroup> groups;
+  std::vector<Preset> presets = {};  // none: no --preset; else the first is its default
   std::string examples = "";  // ends --help, as it stands
 };
 

@@ -47,8 +47,14 @@ at::Tensor AffineMap::pull_back(const at::Tensor& grad_z) const {
   return grad_z * scale_.unsqueeze(1);
 }
 
-AffineMap AffineMap::slice(int64_t begin, int64_t end) const {
-  AffineMap part(loc_.slice(0, begin, end), scale_.slice(0, begin, end));
+at::Tensor AffineMap::matrix() const {
+  return is_triangular() ? scale_ : at::diag_embed(scale_);
+}
+
+AffineMap AffineMap::widened(double factor) const { return {loc_, factor * scale_}; }
+
+AffineMap AffineMap::select(const at::Tensor& index) const {
+  AffineMap part(loc_.index_select(0, index), scale_.index_select(0, index));
   part.is_identity_ = is_identity_;
   return part;
 }

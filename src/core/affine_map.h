@@ -19,6 +19,9 @@ class AffineMap {
   int64_t num_problems() const { return loc_.size(0); }
   int64_t dim() const { return loc_.size(1); }
   at::TensorOptions options() const { return loc_.options(); }
+  const at::Tensor& loc() const { return loc_; }
+  /// A as a matrix, [P,D,D].
+  at::Tensor matrix() const;
 
   /// e [P,K,D] -> z [P,K,D].
   at::Tensor to_z(const at::Tensor& e) const;
@@ -29,8 +32,11 @@ class AffineMap {
   /// log|det A|, [P] float64.
   const at::Tensor& log_abs_det() const { return log_abs_det_; }
 
-  /// The maps of problems [begin, end).
-  AffineMap slice(int64_t begin, int64_t end) const;
+  /// The same base, each standard deviation multiplied by `factor`.
+  AffineMap widened(double factor) const;
+
+  /// The maps of the problems at `index` [Q] int64.
+  AffineMap select(const at::Tensor& index) const;
 
  private:
   bool is_triangular() const { return scale_.dim() == 3; }

@@ -1,12 +1,41 @@
 #include "core/particles.h"
 
+#include <algorithm>
+
 namespace crais {
+namespace {
+
+/// Whole rows of D floats at a time: at::where of a mask that repeats over D takes three times as
+/// long.
+at::Tensor where_rows(const at::Tensor& mask, const at::Tensor& yes, const at::Tensor& no) {
+  at::Tensor chosen = at::empty_like(yes);
+  const int64_t dim = yes.size(-1);
+  const bool* take = mask.data_ptr<bool>();
+  const float *from_yes = yes.data_ptr<float>(), *from_no = no.data_ptr<float>();
+  float* to = chosen.data_ptr<float>();
+  for (int64_t i = 0; i < mask.numel(); ++i)
+    std::copy_n((take[i] ? from_yes : from_no) + i * dim, dim, to + i * dim);
+  return chosen;
+}
+
+}  // namespace
+
+at::Tensor choose(const at::Tensor& mask, const at::Tensor& yes, const at::Tensor& no) {
+  if (yes.dim() == mask.dim()) return at::where(mask, yes, no);
+  const auto is_plain = [](const at::Tensor& x) {
+    return x.is_cpu() && x.scalar_type() == at::kFloat && x.is_contiguous() && !x.requires_grad();
+  };
+  if (is_plain(yes) && is_plain(no) && mask.is_contiguous() && yes.sizes() == no.sizes())
+    return where_rows(mask, yes, no);
+  return at::where(mask.unsqueeze(-1), yes, no);
+}
 
 Particles where(const at::Tensor& mask, const Particles& yes, const Particles& no) {
-  const at::Tensor wide = mask.unsqueeze(-1);
-  return {at::where(wide, yes.e, no.e), at::where(mask, yes.log_q0, no.log_q0),
-          at::where(mask, yes.log_gamma, no.log_gamma),
-          at::where(wide, yes.grad_log_gamma, no.grad_log_gamma), at::Tensor()};
+  const bool moving = yes.momentum.defined() && no.momentum.defined();
+  return {choose(mask, yes.e, no.e), choose(mask, yes.log_q0, no.log_q0),
+          choose(mask, yes.log_gamma, no.log_gamma),
+          choose(mask, yes.grad_log_gamma, no.grad_log_gamma),
+          moving ? choose(mask, yes.momentum, no.momentum) : at::Tensor()};
 }
 
 }  // namespace crais

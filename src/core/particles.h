@@ -17,8 +17,11 @@ struct Particles {
   at::Tensor momentum;        // [P,K,D]; undefined until a kernel that keeps it has run
 };
 
-/// Particle by particle, `yes` where `mask` [P,K] holds and `no` elsewhere. Momenta are left
-/// undefined.
+/// Particle by particle, `yes` where `mask` [P,K] holds and `no` elsewhere: [P,K] or [P,K,D].
+at::Tensor choose(const at::Tensor& mask, const at::Tensor& yes, const at::Tensor& no);
+
+/// Particle by particle, `yes` where `mask` [P,K] holds and `no` elsewhere; momenta where both
+/// have them.
 Particles where(const at::Tensor& mask, const Particles& yes, const Particles& no);
 
 }  // namespace crais

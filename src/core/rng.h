@@ -19,6 +19,7 @@ enum class Purpose : uint64_t {
   kValidate = 8,
   kSynthetic = 9,
   kCentre = 10,
+  kBase = 11,
 };
 
 /// One step of SplitMix64: a bijective mix of 64 bits (Steele, Lea & Flood 2014).

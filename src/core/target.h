@@ -4,9 +4,11 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "core/affine_map.h"
 #include "core/registry.h"
 
 namespace crais {
@@ -35,10 +37,28 @@ class Target {
   /// Value and gradient together, the cost unit of the library. Default: autograd of log_density.
   virtual Evaluation evaluate(const at::Tensor& z) const;
 
+  /// The problems at `index` [Q] int64, in that order. Default: an internal error; only what
+  /// treats problems unequally (--target-error, --budget) asks.
+  virtual std::unique_ptr<Target> select(const at::Tensor& index) const;
+
+  /// What its particles are: dtype and device. Default: float64 on the CPU.
+  virtual at::TensorOptions options() const { return at::kDouble; }
+
+  /// Minus the Hessian of log gamma at one point of each problem, or a positive definite stand-in
+  /// such as Gauss-Newton's: z [P,D] -> [P,D,D]. Default: autograd, D vector-Jacobian products of
+  /// the gradient. May be indefinite or not finite where log gamma is not concave or not finite.
+  virtual at::Tensor curvature(const at::Tensor& z) const;
+  /// What `curvature` costs at one point, in evaluations of a particle, rounded up.
+  virtual int64_t curvature_cost() const { return dim() + 1; }
+
+  /// A base that was fitted beforehand, such as an encoder's q(z | x).
+  virtual std::optional<AffineMap> amortised_base() const { return {}; }
+
   /// [P] nats, where it is known.
   virtual std::optional<at::Tensor> true_log_normalizer() const { return {}; }
 
-  /// [P,k,D] independent draws of gamma / Z, where there is a way.
+  /// [P,k,D] draws of gamma / Z, where there is a way. Each is exact; they are independent but for
+  /// targets that know one draw only (the latent that made a simulated image) and repeat it.
   virtual std::optional<at::Tensor> exact_sample(int64_t /*k*/, at::Generator& /*rng*/) const {
     return {};
   }

@@ -1,4 +1,4 @@
-// Annealed importance sampling under a frozen plan.
+// Annealed importance sampling, or sequential Monte Carlo, under a frozen plan.
 #include "estimates/method.h"
 
 namespace crais {
@@ -10,22 +10,21 @@ class Ais : public Method {
 
   MethodResult estimate(const Problem& problem, const Plan& plan,
                         at::Generator& rng) const override {
-    const AnnealResult run =
-        anneal(problem, parts_.path, plan, parts_.transition, parts_.num_particles, rng);
-    Estimate estimate = log_normalizer(run.log_w);
+    const AnnealResult run = anneal(problem, parts_.path, plan, parts_.transition,
+                                    plan.num_particles, rng, parts_.resampling);
+    Estimate estimate = log_normalizer(run.log_w, run.genealogy);
     estimate.value = estimate.value + problem.log_center();
-    return {estimate, run.accept_prob.mean(0), run.num_nonfinite};
+    return {estimate, {}, run.accept_prob.mean(0), run.num_nonfinite};
   }
-  bool anneals() const override { return true; }
+  int64_t num_anneals() const override { return 1; }
 
  private:
   AnnealingParts parts_;
 };
 
-const Enrol<MethodRegistry> kEnrol("ais", {"ais", "annealed importance sampling", "ais",
-                                           [](Spec&, const AnnealingParts& parts) {
-                                             return std::make_unique<Ais>(parts);
-                                           }});
+const Enrol<MethodRegistry> kEnrol(
+    "ais", {"ais", "annealed importance sampling (SMC with --resample)", "ais",
+            [](Spec&, const AnnealingParts& parts) { return std::make_unique<Ais>(parts); }});
 
 }  // namespace
 }  // namespace crais

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/log_math.h"
+#include "estimates/pareto.h"
 
 namespace crais {
 
@@ -18,15 +19,39 @@ std::string to_string(Bound bound) {
   return "estimate";
 }
 
-Estimate log_normalizer(const at::Tensor& log_w) {
+at::Tensor suspect_error(const Estimate& estimate) {
+  constexpr double kLargeError = 0.5;  // nats
+  return ~(estimate.std_error <= kLargeError);
+}
+
+at::Tensor suspect_tail(const Estimate& estimate) { return estimate.pareto_k > kHeavyTail; }
+
+Estimate log_normalizer(const at::Tensor& log_w, const Genealogy& genealogy) {
   const auto k = static_cast<double>(log_w.size(1));
-  const at::Tensor fraction = ess(log_w);
-  return {log_mean_exp(log_w), ((1 / fraction - 1).clamp_min(0) / (k - 1)).sqrt(), fraction};
+  at::Tensor shares = log_normalise(log_w).exp();
+  at::Tensor generations = at::ones_like(log_w.select(1, 0));
+  if (genealogy.roots.defined()) {
+    shares = at::zeros_like(shares).scatter_add(1, genealogy.roots, shares);
+    generations = generations + genealogy.num_resamplings;
+  }
+  const at::Tensor lost = (generations * std::log1p(1 / (k - 1))).exp() *
+                          (1 - shares.square().sum(-1));
+  const at::Tensor relative_variance = (1 - lost).clamp_min(0);
+  return {log_mean_exp(log_w), relative_variance.sqrt(), -0.5 * relative_variance, ess(log_w),
+          pareto_k(log_w)};
+}
+
+Estimate reverse_log_normalizer(const at::Tensor& log_w) {
+  Estimate inverse = log_normalizer(log_w);
+  inverse.value = -inverse.value;
+  inverse.bias = -inverse.bias;
+  return inverse;
 }
 
 Estimate evidence_lower_bound(const at::Tensor& log_w) {
   const auto k = static_cast<double>(log_w.size(1));
-  return {log_w.mean(1), log_w.std(1, /*unbiased=*/true) / std::sqrt(k), ess(log_w)};
+  return {log_w.mean(1), log_w.std(1, /*unbiased=*/true) / std::sqrt(k),
+          at::full({log_w.size(0)}, NAN, log_w.options()), ess(log_w), pareto_k(log_w)};
 }
 
 MeanEstimate mean_over_images(const at::Tensor& value, const at::Tensor& std_error) {

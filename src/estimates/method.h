@@ -19,7 +19,8 @@ namespace crais {
 
 /// Per problem, [P] float64 each.
 struct MethodResult {
-  Estimate estimate;
+  Estimate estimate;              // a lower bound on average
+  std::optional<Estimate> upper;  // an upper bound on average, where the method has one
   at::Tensor accept_prob;  // mean over moves and chains; undefined for a method without moves
   int64_t num_nonfinite = 0;
 };
@@ -31,16 +32,17 @@ class Method {
 
   virtual MethodResult estimate(const Problem& problem, const Plan& plan,
                                 at::Generator& rng) const = 0;
-  virtual Bound bound() const { return Bound::kLower; }
-  /// True if `estimate` anneals under a plan; others ignore theirs.
-  virtual bool anneals() const { return false; }
+  /// How often `estimate` anneals under the plan; methods with 0 ignore theirs.
+  virtual int64_t num_anneals() const { return 0; }
+  /// True if the target must have exact draws.
+  virtual bool needs_exact_draws() const { return false; }
 };
 
 /// What annealed methods are made of.
 struct AnnealingParts {
   const Path& path;
   const Transition& transition;
-  int64_t num_particles;
+  const Resampling* resampling;  // may be absent
 };
 
 using MethodRegistry = Registry<Method, const AnnealingParts&>;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/log_math.h"
 
 namespace crais {
 namespace {
@@ -22,6 +23,20 @@ at::Tensor annealed_log_density(const Path& path, const at::Tensor& beta, const 
   throw usage_error(message.str());
 }
 
+/// Resamples the problems that are due: their particles become copies, their weights the mean.
+void resample(const Resampling& resampling, AnnealResult& run, at::Generator& rng) {
+  const at::Tensor due = resampling.due(run.log_w).unsqueeze(1);
+  if (!due.any().item<bool>()) return;
+  Genealogy& genealogy = run.genealogy;
+  const at::Tensor same =
+      at::arange(run.log_w.size(1), genealogy.roots.options()).expand_as(genealogy.roots);
+  const at::Tensor index = at::where(due, resampling.ancestors(run.log_w, rng), same);
+  run.particles = gather(run.particles, index);
+  genealogy.roots = genealogy.roots.gather(1, index);
+  genealogy.num_resamplings = genealogy.num_resamplings + due.squeeze(1);
+  run.log_w = at::where(due, log_mean_exp(run.log_w).unsqueeze(1), run.log_w);
+}
+
 }  // namespace
 
 AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule& rule,
@@ -33,6 +48,8 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
   run.particles = problem.start(options.num_particles, rng);
   run.log_w = at::zeros({problem.num_problems(), options.num_particles}, wide);
   at::Tensor beta = at::zeros({problem.num_problems()}, wide);
+  run.genealogy = {
+      at::arange(options.num_particles, wide.dtype(at::kLong)).expand_as(run.log_w), beta};
   std::vector<at::Tensor> betas = {beta}, used_step_sizes, accept_probs;
 
   for (int64_t index = 0; !(beta == 1).all().item<bool>(); ++index) {
@@ -42,6 +59,7 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
     run.log_w = run.log_w + annealed_log_density(path, next, run.particles) -
                 annealed_log_density(path, beta, run.particles);
     beta = next;
+    if (options.resampling) resample(*options.resampling, run, rng);
 
     const at::Tensor step_size = step_sizes.at(index).to(wide.device()).expand_as(beta);
     Moved moved = transition.step(problem, path, run.particles, beta, step_size, rng);
@@ -56,6 +74,32 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
   }
   run.betas = at::stack(betas);
   run.step_sizes = at::stack(used_step_sizes);
+  run.accept_prob = at::stack(accept_probs);
+  return run;
+}
+
+AnnealResult anneal_back(const Problem& problem, const Path& path, const at::Tensor& betas,
+                         const Transition& transition, const StepSizes& step_sizes,
+                         const at::Tensor& e, at::Generator& rng) {
+  const c10::NoGradGuard no_grad;
+  const at::TensorOptions wide = problem.base().options().dtype(at::kDouble);
+  const auto beta_at = [&](int64_t index) {
+    return betas[index].to(wide.device()).expand({problem.num_problems()});
+  };
+  AnnealResult run;
+  run.particles = problem.evaluate(e);
+  run.log_w = at::zeros({e.size(0), e.size(1)}, wide);
+  std::vector<at::Tensor> accept_probs;
+  for (int64_t index = betas.size(0) - 2; index >= 0; --index) {
+    const at::Tensor beta = beta_at(index + 1);
+    const at::Tensor step_size = step_sizes.at(index).to(wide.device()).expand_as(beta);
+    Moved moved = transition.step(problem, path, run.particles, beta, step_size, rng);
+    run.particles = std::move(moved.particles);
+    run.num_nonfinite += moved.num_nonfinite;
+    accept_probs.push_back(moved.accept_prob.mean(-1));
+    run.log_w = run.log_w + annealed_log_density(path, beta_at(index), run.particles) -
+                annealed_log_density(path, beta, run.particles);
+  }
   run.accept_prob = at::stack(accept_probs);
   return run;
 }

@@ -9,6 +9,7 @@
 #include "core/problem.h"
 #include "core/schedule.h"
 #include "core/transition.h"
+#include "samplers/resampling.h"
 
 namespace crais {
 
@@ -26,11 +27,13 @@ struct AnnealOptions {
   int64_t num_particles = 16;
   int64_t max_steps = 8192;  // of an adaptive schedule
   bool shared = true;        // one schedule for all problems
+  const Resampling* resampling = nullptr;  // absent: AIS, which is SMC that never resamples
 };
 
 struct AnnealResult {
   Particles particles;        // at beta = 1
   at::Tensor log_w;           // [P,K] float64, nats: log_mean_exp estimates log Z
+  Genealogy genealogy;
   at::Tensor betas;           // [T+1,P] float64
   at::Tensor step_sizes;      // [T,P] float64
   at::Tensor accept_prob;     // [T,P] float64, means over particles
@@ -38,14 +41,27 @@ struct AnnealResult {
 };
 
 /// Annealed importance sampling from the base to the target                       [Neal 2001]
+/// and sequential Monte Carlo                              [Del Moral, Doucet & Jasra 2006]
 ///
-/// log w += log gamma_{beta'}(e) - log gamma_beta(e) at each new temperature, then one move at it.
-/// E[w] = Z exactly where schedule and step sizes are frozen; where they adapt it is a pilot.
+/// log w += log gamma_{beta'}(e) - log gamma_beta(e) at each new temperature, then resampling where
+/// it is due (every weight becomes their mean), then one move. E[w] = Z exactly where schedule and
+/// step sizes are frozen; where they adapt it is a pilot.
 ///
 /// Cost: 1 + L T evaluations per particle, L = transition.evaluations_per_step().
 /// Throws Error kUsage if an adaptive schedule has not arrived after max_steps.
 AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule& rule,
                     const Transition& transition, StepSizes& step_sizes,
                     const AnnealOptions& options, at::Generator& rng);
+
+/// The way back: from exact draws `e` [P,K,D] of the target to the base, each move before the change
+/// of temperature. E[w] = 1/Z exactly, for log w += log gamma_beta(e) - log gamma_{beta'}(e), so
+/// -log_mean_exp(log w) is an upper bound of log Z on average.  [Grosse, Ancha & Roy 2016]
+///
+/// Each move leaves its density invariant and, momenta drawn afresh at the start, is its own
+/// reversal: the same kernels in the opposite order undo the way there in distribution.
+/// `betas` [T+1,C] and `step_sizes` as of the way there. Cost: 1 + L T evaluations per particle.
+AnnealResult anneal_back(const Problem& problem, const Path& path, const at::Tensor& betas,
+                         const Transition& transition, const StepSizes& step_sizes,
+                         const at::Tensor& e, at::Generator& rng);
 
 }  // namespace crais

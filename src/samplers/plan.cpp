@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "core/log_math.h"
 #include "paths/power_mean.h"
 #include "schedules/fixed.h"
@@ -102,32 +103,42 @@ bool needs_pilot(const ScheduleRule& rule, const PilotOptions& options) {
 Plan freeze(const ScheduleRule& rule, double step_size) {
   TORCH_CHECK(!rule.is_adaptive(), "freeze: an adaptive schedule needs a pilot");
   const at::Tensor betas = rule.betas();
-  return {betas, at::full({betas.size(0) - 1, 1}, step_size, at::kDouble)};
+  return {betas, at::full({betas.size(0) - 1, 1}, step_size, at::kDouble), 0};
 }
 
-Plan tune(const Problem& problem, const Path& path, const ScheduleRule& rule,
-          const Transition& transition, const PilotOptions& options, at::Generator& rng) {
-  const AnnealOptions anneal_options{options.num_particles, options.max_steps, options.shared};
+PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule& rule,
+                   const Transition& transition, const PilotOptions& options, at::Generator& rng) {
+  const AnnealOptions anneal_options{options.num_particles, options.max_steps, options.shared,
+                                     options.resampling};
   const auto run_with = [&](StepSizes& step_sizes) {
     return anneal(problem, path, rule, transition, step_sizes, anneal_options, rng);
   };
-  Plan plan;
+  PilotRun pilot;
+  at::Tensor step_sizes;
   if (options.step_size) {
     ConstantStepSize constant(*options.step_size);
-    const AnnealResult run = run_with(constant);
-    plan = {run.betas, run.step_sizes};
+    pilot.run = run_with(constant);
+    step_sizes = pilot.run.step_sizes;
   } else {
     const double target =
         options.target_acceptance > 0 ? options.target_acceptance : transition.target_acceptance();
     TunedStepSizes tuned(options.initial_step_size, target, options.shared,
                          problem.base().log_abs_det());
-    const AnnealResult run = run_with(tuned);
-    plan = {run.betas, tuned.tuned()};
+    pilot.run = run_with(tuned);
+    step_sizes = tuned.tuned();
   }
-  plan = {plan.betas.cpu(), plan.step_sizes.cpu()};
-  if (options.shared)
-    plan = {plan.betas.slice(1, 0, 1).contiguous(), plan.step_sizes.slice(1, 0, 1).contiguous()};
-  return options.interpolate > 0 ? interpolate(plan, options.interpolate) : plan;
+  Plan plan{pilot.run.betas.cpu(), step_sizes.cpu(), options.num_particles};
+  if (options.shared) {
+    plan.betas = plan.betas.slice(1, 0, 1).contiguous();
+    plan.step_sizes = plan.step_sizes.slice(1, 0, 1).contiguous();
+  }
+  pilot.plan = options.interpolate > 0 ? interpolate(plan, options.interpolate) : plan;
+  return pilot;
+}
+
+Plan tune(const Problem& problem, const Path& path, const ScheduleRule& rule,
+          const Transition& transition, const PilotOptions& options, at::Generator& rng) {
+  return run_pilot(problem, path, rule, transition, options, rng).plan;
 }
 
 at::Tensor pilot_log_normalizer(const Problem& problem, const Transition& transition, int64_t steps,
@@ -146,7 +157,7 @@ Plan interpolate(const Plan& plan, int64_t steps) {
   TORCH_CHECK(steps >= 1, "interpolate: at least one step");
   const int64_t columns = plan.betas.size(1);
   Plan stretched{at::zeros({steps + 1, columns}, at::kDouble),
-                 at::zeros({steps, columns}, at::kDouble)};
+                 at::zeros({steps, columns}, at::kDouble), plan.num_particles};
   auto betas = stretched.betas.accessor<double, 2>();
   auto step_sizes = stretched.step_sizes.accessor<double, 2>();
   for (int64_t c = 0; c < columns; ++c) {
@@ -161,10 +172,20 @@ Plan interpolate(const Plan& plan, int64_t steps) {
 }
 
 AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
-                    const Transition& transition, int64_t num_particles, at::Generator& rng) {
+                    const Transition& transition, int64_t num_particles, at::Generator& rng,
+                    const Resampling* resampling) {
   FrozenStepSizes step_sizes(plan.step_sizes);
   return anneal(problem, path, FixedSchedule(plan.betas), transition, step_sizes,
-                {num_particles, plan.num_steps(), plan.betas.size(1) == 1}, rng);
+                {num_particles, plan.num_steps(), plan.betas.size(1) == 1, resampling}, rng);
+}
+
+AnnealResult anneal_back(const Problem& problem, const Path& path, const Plan& plan,
+                         const Transition& transition, int64_t num_particles, at::Generator& rng) {
+  const auto z = problem.target().exact_sample(num_particles, rng);
+  if (!z)
+    throw usage_error("reverse chains start from exact draws of the target, and it has none");
+  return anneal_back(problem, path, plan.betas, transition, FrozenStepSizes(plan.step_sizes),
+                     problem.base().to_e(*z), rng);
 }
 
 }  // namespace crais

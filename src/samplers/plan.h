@@ -14,6 +14,7 @@ namespace crais {
 struct Plan {
   at::Tensor betas;       // [T+1,C] float64, 0 to 1
   at::Tensor step_sizes;  // [T,C] float64
+  int64_t num_particles = 0;  // chains of each problem
 
   int64_t num_steps() const { return step_sizes.size(0); }
 };
@@ -26,6 +27,7 @@ struct PilotOptions {
   double initial_step_size = 0.5;   // where tuning begins
   double target_acceptance = 0.0;   // 0: the transition's own
   int64_t interpolate = 0;          // stretch the found schedule to this many steps (0: leave it)
+  const Resampling* resampling = nullptr;
 };
 
 /// True if rule and step size are given beforehand: `freeze` then does without a pilot.
@@ -34,9 +36,19 @@ bool needs_pilot(const ScheduleRule& rule, const PilotOptions& options);
 /// The plan of a schedule and a step size that are known beforehand. Cost: none.
 Plan freeze(const ScheduleRule& rule, double step_size);
 
+/// What a pilot leaves: the plan it settled on, and a run whose weights are not unbiased.
+struct PilotRun {
+  Plan plan;
+  AnnealResult run;
+};
+
 /// Anneals once with `rule`, adapting the step size from temperature to temperature (Robbins-Monro
 /// on the mean acceptance), and freezes what it used. Its particles are not for estimating.
 /// Cost: 1 + L T evaluations per pilot particle.
+PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule& rule,
+                   const Transition& transition, const PilotOptions& options, at::Generator& rng);
+
+/// The plan of `run_pilot`.
 Plan tune(const Problem& problem, const Path& path, const ScheduleRule& rule,
           const Transition& transition, const PilotOptions& options, at::Generator& rng);
 
@@ -52,6 +64,12 @@ Plan interpolate(const Plan& plan, int64_t steps);
 /// The estimate: anneals fresh particles under the frozen plan. E[mean w] = Z.
 /// Cost: 1 + L T evaluations per particle.
 AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
-                    const Transition& transition, int64_t num_particles, at::Generator& rng);
+                    const Transition& transition, int64_t num_particles, at::Generator& rng,
+                    const Resampling* resampling = nullptr);
+
+/// The way back under the frozen plan, from K exact draws of each target. E[mean w] = 1/Z.
+/// Throws Error kUsage if the target has no exact draws. Cost: as the way there.
+AnnealResult anneal_back(const Problem& problem, const Path& path, const Plan& plan,
+                         const Transition& transition, int64_t num_particles, at::Generator& rng);
 
 }  // namespace crais

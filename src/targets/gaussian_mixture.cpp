@@ -37,11 +37,12 @@ Evaluation GaussianMixture::evaluate(const at::Tensor& z) const {
           share.matmul(means_ / variances_) - share.matmul(variances_.reciprocal()) * z};
 }
 
-std::optional<at::Tensor> GaussianMixture::exact_sample(int64_t k, at::Generator& rng) const {
+std::optional<at::Tensor> GaussianMixture::draw(const at::Tensor& like,
+                                                 at::Generator& rng) const {
   const at::Tensor component =
-      at::multinomial(shares_, num_problems() * k, /*replacement=*/true, rng)
-          .view({num_problems(), k});
-  const at::Tensor noise = empty(k).normal_(0, 1, rng);
+      at::multinomial(shares_, like.size(0) * like.size(1), /*replacement=*/true, rng)
+          .view({like.size(0), like.size(1)});
+  const at::Tensor noise = at::empty_like(like).normal_(0, 1, rng);
   return means_.index({component}) + variances_.sqrt().index({component}) * noise;
 }
 

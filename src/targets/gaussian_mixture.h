@@ -17,7 +17,9 @@ class GaussianMixture : public Replicated {
 
   at::Tensor log_density(const at::Tensor& z) const override;
   Evaluation evaluate(const at::Tensor& z) const override;
-  std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
+
+ protected:
+  std::optional<at::Tensor> draw(const at::Tensor& like, at::Generator& rng) const override;
 
  private:
   /// log of each component's term at z [P,K,D]: [P,K,C].

@@ -12,12 +12,12 @@ class Laplace : public Product {
  public:
   Laplace(const TargetOptions& options, int64_t dim) : Product(options, dim, 0.0) {}
 
-  /// The difference of two exponential variables.
-  std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override {
-    return empty(k).exponential_(1, rng) - empty(k).exponential_(1, rng);
-  }
-
  protected:
+  /// The difference of two exponential variables.
+  std::optional<at::Tensor> draw(const at::Tensor& like, at::Generator& rng) const override {
+    const at::Tensor first = at::empty_like(like).exponential_(1, rng);
+    return first - at::empty_like(like).exponential_(1, rng);
+  }
   at::Tensor log_factors(const at::Tensor& z) const override { return -z.abs() - std::log(2.0); }
   at::Tensor slopes(const at::Tensor& z) const override { return -z.sign(); }
 };

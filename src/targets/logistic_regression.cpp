@@ -29,6 +29,16 @@ class LogisticRegression : public Replicated {
     return {log_joint(w, margins), at::sigmoid(-margins).matmul(signed_) - w / variance_};
   }
 
+  /// X^T diag(s (1 - s)) X + I / variance, s = sigmoid(X w): positive definite.
+  at::Tensor curvature(const at::Tensor& w) const override {
+    const at::Tensor s = at::sigmoid(w.matmul(signed_.t()));  // [P,N]
+    const at::Tensor weighted = (s * (1 - s)).unsqueeze(-1) * signed_;
+    return signed_.t().matmul(weighted) + at::eye(dim(), w.options()) / variance_;
+  }
+  /// By multiply-adds: N D for the margins, N D for the weights and N D^2 for the product, over the
+  /// 2 N D of an evaluation.
+  int64_t curvature_cost() const override { return (dim() + 3) / 2; }
+
  private:
   at::Tensor log_joint(const at::Tensor& w, const at::Tensor& margins) const {
     return at::log_sigmoid(margins).sum(-1, /*keepdim=*/false, at::kDouble) -

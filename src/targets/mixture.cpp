@@ -18,14 +18,13 @@ class CornerMixture : public Product {
       : Product(options, dim, 0.5 * static_cast<double>(dim) * std::log(2 * M_PI) + std::log(8.0)) {
   }
 
-  std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override {
-    const at::Tensor signs = empty(k).uniform_(-1, 1, rng).sign();
-    const at::Tensor is_cube = at::arange(dim(), tensors()) < kCubeDims;
-    const at::Tensor centre = at::where(is_cube, kCorner * signs, at::full_like(signs, -kCorner));
-    return centre + empty(k).normal_(0, 1, rng);
-  }
-
  protected:
+  std::optional<at::Tensor> draw(const at::Tensor& like, at::Generator& rng) const override {
+    const at::Tensor signs = at::empty_like(like).uniform_(-1, 1, rng).sign();
+    const at::Tensor is_cube = at::arange(dim(), like.options()) < kCubeDims;
+    const at::Tensor centre = at::where(is_cube, kCorner * signs, at::full_like(signs, -kCorner));
+    return centre + at::empty_like(like).normal_(0, 1, rng);
+  }
   /// Two modes: log(e^{-(z-5)^2/2} + e^{-(z+5)^2/2}) = -(|z|-5)^2/2 + log(1 + e^{-10|z|}).
   at::Tensor log_factors(const at::Tensor& z) const override {
     const at::Tensor cube = z.slice(-1, 0, kCubeDims).abs(), rest = z.slice(-1, kCubeDims);

@@ -18,11 +18,10 @@ class NarrowNormal : public Product {
       : Product(options, dim,
                 static_cast<double>(dim) * (0.5 * std::log(2 * M_PI) + std::log(kSd))) {}
 
-  std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override {
-    return empty(k).normal_(kMean, kSd, rng);
-  }
-
  protected:
+  std::optional<at::Tensor> draw(const at::Tensor& like, at::Generator& rng) const override {
+    return at::empty_like(like).normal_(kMean, kSd, rng);
+  }
   at::Tensor log_factors(const at::Tensor& z) const override {
     return (z - kMean).square() * (-0.5 / (kSd * kSd));
   }

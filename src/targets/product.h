@@ -18,6 +18,10 @@ class Product : public Replicated {
   }
   Evaluation evaluate(const at::Tensor& z) const final { return {log_density(z), slopes(z)}; }
 
+  /// Diagonal, by autograd of the sum of the factors' slopes.
+  at::Tensor curvature(const at::Tensor& z) const final;
+  int64_t curvature_cost() const final { return 2; }
+
  protected:
   /// log f_d(z_d) of z [P,K,D]: [P,K,D], nats.
   virtual at::Tensor log_factors(const at::Tensor& z) const = 0;

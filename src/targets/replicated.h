@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "core/target.h"
@@ -22,20 +23,28 @@ class Replicated : public Target {
 
   int64_t num_problems() const override { return num_problems_; }
   int64_t dim() const override { return dim_; }
+  at::TensorOptions options() const override { return tensors_; }
+
+  /// As many replicates as `index` has entries: a view, which this target must outlive.
+  std::unique_ptr<Target> select(const at::Tensor& index) const override;
 
   std::optional<at::Tensor> true_log_normalizer() const override {
     if (!log_normalizer_) return {};
     return at::full({num_problems_}, *log_normalizer_, tensors_.dtype(at::kDouble));
   }
+  std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override {
+    return draw(at::empty({num_problems_, k, dim_}, tensors_), rng);
+  }
 
  protected:
-  /// Device and dtype of particles.
-  const at::TensorOptions& tensors() const { return tensors_; }
-
-  /// An empty [P,k,D] to draw into.
-  at::Tensor empty(int64_t k) const { return at::empty({num_problems_, k, dim_}, tensors_); }
+  /// Independent exact draws in the shape of `like` [P,k,D], where there is a way.
+  virtual std::optional<at::Tensor> draw(const at::Tensor& /*like*/, at::Generator& /*rng*/) const {
+    return {};
+  }
 
  private:
+  class View;
+
   int64_t num_problems_;
   int64_t dim_;
   at::TensorOptions tensors_;

@@ -16,14 +16,13 @@ class StudentT : public Product {
         log_peak_(std::lgamma(0.5 * (nu + 1)) - std::lgamma(0.5 * nu) - 0.5 * std::log(nu * M_PI)) {
   }
 
-  /// A normal variable over the root of an independent chi-square by its degrees of freedom.
-  std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override {
-    const at::Tensor chi_square =
-        2 * at::_standard_gamma(at::full_like(empty(k), 0.5 * nu_), rng) / nu_;
-    return empty(k).normal_(0, 1, rng) / chi_square.sqrt();
-  }
-
  protected:
+  /// A normal variable over the root of an independent chi-square by its degrees of freedom.
+  std::optional<at::Tensor> draw(const at::Tensor& like, at::Generator& rng) const override {
+    const at::Tensor chi_square =
+        2 * at::_standard_gamma(at::full_like(like, 0.5 * nu_), rng) / nu_;
+    return at::empty_like(like).normal_(0, 1, rng) / chi_square.sqrt();
+  }
   at::Tensor log_factors(const at::Tensor& z) const override {
     return log_peak_ - 0.5 * (nu_ + 1) * (z.square() / nu_).log1p();
   }

@@ -40,19 +40,38 @@ at::Tensor likelihood_grad(const Likelihood& likelihood, const at::Tensor& x,
 
 }  // namespace
 
-VaePosterior::VaePosterior(const Vae& vae, at::Tensor images)
-    : vae_(vae), images_(std::move(images)) {
+VaePosterior::VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents)
+    : VaePosterior(vae, std::move(images), std::move(latents), make_fused_decoder(vae)) {}
+
+VaePosterior::VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents,
+                           std::shared_ptr<const FusedDecoder> fused)
+    : vae_(vae),
+      images_(images.contiguous()),
+      latents_(std::move(latents)),
+      fused_(std::move(fused)) {
   TORCH_CHECK(images_.dim() == 2 && images_.size(1) == vae_.architecture.num_pixels(),
               "VAE posterior: images must be [P, ", vae_.architecture.num_pixels(), "], got ",
               images_.sizes());
+  TORCH_CHECK(!latents_.defined() || latents_.sizes() == at::IntArrayRef({images_.size(0), dim()}),
+              "VAE posterior: latents must be [P, ", dim(), "], got ", latents_.sizes());
+}
+
+bool VaePosterior::is_fused(const at::Tensor& z) const {
+  const auto is_plain = [](const at::Tensor& x) {
+    return x.is_cpu() && x.scalar_type() == at::kFloat &&
+           !(c10::GradMode::is_enabled() && x.requires_grad());
+  };
+  return fused_ && is_plain(z) && is_plain(images_) && z.dim() == 3 && z.size(0) == images_.size(0);
 }
 
 at::Tensor VaePosterior::log_density(const at::Tensor& z) const {
+  if (is_fused(z)) return fused_->log_density(z.contiguous(), images_);
   const at::Tensor output = vae_.decoder.forward(z);
   return prior_log_density(z) + vae_.architecture.likelihood.log_prob(images_.unsqueeze(1), output);
 }
 
 Evaluation VaePosterior::evaluate(const at::Tensor& z) const {
+  if (is_fused(z)) return fused_->evaluate(z.contiguous(), images_);
   const std::vector<LinearLayer>& layers = vae_.decoder.layers;
   const Activation activation = vae_.decoder.activation;
   std::vector<at::Tensor> hidden = {z};
@@ -69,15 +88,59 @@ Evaluation VaePosterior::evaluate(const at::Tensor& z) const {
   return {prior_log_density(z) + likelihood.log_prob(x, output), grad - z};
 }
 
-AffineMap prior_base(const Vae& vae, int64_t num_images) {
-  return AffineMap::identity(num_images, vae.architecture.latent,
-                             vae.decoder.layers.front().weight.options());
+std::unique_ptr<Target> VaePosterior::select(const at::Tensor& index) const {
+  return std::make_unique<VaePosterior>(
+      vae_, images_.index_select(0, index),
+      latents_.defined() ? latents_.index_select(0, index) : latents_, fused_);
 }
 
-AffineMap encoder_base(const Vae& vae, const at::Tensor& images, double widening) {
-  if (vae.encoder.empty()) throw data_error("this checkpoint has no encoder; use --base prior");
-  const Vae::Posterior q = vae.encode(images);
-  return {q.mean, (0.5 * q.log_var).exp() * widening};
+at::Tensor VaePosterior::curvature(const at::Tensor& z) const {
+  const std::vector<LinearLayer>& layers = vae_.decoder.layers;
+  const Activation activation = vae_.decoder.activation;
+  const int64_t num = z.size(0), dim = z.size(1);
+  // Rows are (problem, latent) pairs, so that every product is one large one.
+  at::Tensor hidden = z, jacobian;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const at::Tensor across = layers[i].weight.t();
+    jacobian = i == 0 ? across.expand({num, dim, across.size(1)})
+                      : at::mm(jacobian.reshape({num * dim, across.size(0)}), across)
+                            .view({num, dim, across.size(1)});
+    hidden = at::linear(hidden, layers[i].weight, layers[i].bias);
+    if (i + 1 == layers.size()) break;
+    hidden = activate(activation, hidden);
+    jacobian = jacobian * slope(activation, hidden).unsqueeze(1);
+  }
+  const Likelihood& likelihood = vae_.architecture.likelihood;
+  at::Tensor root;  // of W
+  if (likelihood.family == Likelihood::Family::kBernoulli) {
+    const at::Tensor s = at::sigmoid(hidden);
+    root = (s * (1 - s)).sqrt().unsqueeze(1);
+  } else {
+    root = at::full_like(hidden, 1 / likelihood.noise_sd).unsqueeze(1);
+  }
+  const at::Tensor scaled = jacobian * root;
+  return at::baddbmm(at::eye(dim, z.options()), scaled, scaled.transpose(1, 2));
+}
+
+int64_t VaePosterior::curvature_cost() const {
+  int64_t jacobian = 0, evaluation = 0;
+  for (const LinearLayer& layer : vae_.decoder.layers) {
+    evaluation += 2 * layer.weight.numel();
+    if (evaluation > 2 * layer.weight.numel()) jacobian += dim() * layer.weight.numel();
+  }
+  const int64_t product = dim() * dim() * vae_.architecture.num_pixels();
+  return (jacobian + product + evaluation - 1) / evaluation;
+}
+
+std::optional<AffineMap> VaePosterior::amortised_base() const {
+  if (vae_.encoder.empty()) return {};
+  const Vae::Posterior q = vae_.encode(images_);
+  return AffineMap(q.mean, (0.5 * q.log_var).exp());
+}
+
+std::optional<at::Tensor> VaePosterior::exact_sample(int64_t k, at::Generator& /*rng*/) const {
+  if (!latents_.defined()) return {};
+  return latents_.unsqueeze(1).repeat({1, k, 1});
 }
 
 Simulated simulate(const Vae& vae, int64_t count, at::Generator& rng) {

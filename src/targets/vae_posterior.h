@@ -3,36 +3,60 @@
 
 #include <ATen/ATen.h>
 
+#include <memory>
+#include <optional>
+#include <string>
+
 #include "core/affine_map.h"
 #include "core/target.h"
+#include "kernels/fused_decoder.h"
 #include "models/vae.h"
 
 namespace crais {
 
-/// gamma_p(z) = N(z; 0, I) p(x_p | z) for P images. Value and gradient by hand for MLP decoders:
-/// three matrix products forward and three back, no graph.
+/// gamma_p(z) = N(z; 0, I) p(x_p | z) for P images. Value and gradient by hand: a matrix product a
+/// layer forward and one back, no graph. On the CPU, in float32 and with Bernoulli pixels they come
+/// from a FusedDecoder, elsewhere from ATen.
 class VaePosterior : public Target {
  public:
   /// `images` [P, pixels] in [0, 1], on the decoder's device and of its dtype. The VAE must outlive
-  /// it.
-  VaePosterior(const Vae& vae, at::Tensor images);
+  /// it. `latents` [P,D], where the images were simulated, are what they were simulated from; else
+  /// undefined. `fused` is make_fused_decoder(vae), or null to use ATen always.
+  VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents,
+               std::shared_ptr<const FusedDecoder> fused);
+  /// With a fused decoder of its own; many posteriors of one VAE had better share it.
+  explicit VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents = {});
 
   int64_t num_problems() const override { return images_.size(0); }
   int64_t dim() const override { return vae_.architecture.latent; }
   at::Tensor log_density(const at::Tensor& z) const override;
   Evaluation evaluate(const at::Tensor& z) const override;
+  at::TensorOptions options() const override { return images_.options(); }
+  std::unique_ptr<Target> select(const at::Tensor& index) const override;
+
+  /// Gauss-Newton: I + J^T W J, with J = d output / dz in closed form (a product per layer) and W
+  /// the likelihood's own curvature, s(1 - s) for Bernoulli pixels. Positive definite.
+  at::Tensor curvature(const at::Tensor& z) const override;
+  /// By multiply-adds: those of J and J^T W J over those of an evaluation.
+  int64_t curvature_cost() const override;
+
+  /// q(z | x), if there is an encoder.
+  std::optional<AffineMap> amortised_base() const override;
+  /// k times the latent that made each image, if it is known: an exact draw of its posterior.
+  std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
+
+  /// What computes: "fused-avx512", ..., "aten".
+  std::string evaluator() const { return fused_ ? fused_->name() : "aten"; }
 
  private:
+  /// ATen computes the rest: other shapes and types, and what autograd is to follow.
+  bool is_fused(const at::Tensor& z) const;
+
   const Vae& vae_;
   at::Tensor images_;
+  at::Tensor latents_;
+  std::shared_ptr<const FusedDecoder> fused_;  // null: ATen
 };
-
-/// The base N(0, I) for P images.
-AffineMap prior_base(const Vae& vae, int64_t num_images);
-
-/// The base q(z | x), its standard deviations multiplied by `widening`. Throws Error kData if the
-/// checkpoint has no encoder.
-AffineMap encoder_base(const Vae& vae, const at::Tensor& images, double widening = 1.0);
 
 /// N images drawn from the model, with the latents that made them: exact draws of their posteriors.
 struct Simulated {

@@ -21,27 +21,25 @@ class Hmc : public Transition {
     const at::Tensor b = beta.unsqueeze(1);
     const at::Tensor half_kick = (0.5 * step_size).to(particles.e.scalar_type()).view({-1, 1, 1});
     const at::Tensor drift = 2 * half_kick;
-    const at::Tensor p = refreshed(particles, rng);
+    const at::Tensor start = refreshed(particles, rng);
 
     Annealed now = annealed(path, b, particles);
-    const at::Tensor energy = kinetic(p) - now.log_density;
-    at::Tensor moving = p;
+    const at::Tensor energy = kinetic(start) - now.log_density;
+    at::Tensor p = start;
     Particles proposal = particles;
     for (int64_t i = 0; i < num_leapfrog_; ++i) {
-      moving = at::addcmul(moving, half_kick, now.grad);
-      proposal = problem.evaluate(at::addcmul(proposal.e, drift, moving));
+      p = at::addcmul(p, half_kick, now.grad);
+      proposal = problem.evaluate(at::addcmul(proposal.e, drift, p));
       now = annealed(path, b, proposal);
-      moving = at::addcmul(moving, half_kick, now.grad);
+      p.addcmul_(half_kick, now.grad);
     }
 
-    const at::Tensor log_ratio = energy - (kinetic(moving) - now.log_density);
-    const at::Tensor finite = log_ratio.isfinite() & proposal.grad_log_gamma.isfinite().all(-1);
-    const at::Tensor accept_prob =
-        at::where(finite, log_ratio.clamp_max(0.0).exp(), at::zeros_like(log_ratio));
-    const at::Tensor accepted = at::empty_like(accept_prob).uniform_(0, 1, rng) < accept_prob;
-    Particles next = where(accepted, proposal, particles);
-    if (persistence_ > 0) next.momentum = at::where(accepted.unsqueeze(-1), moving, -p);
-    return {next, accept_prob, (~finite).sum().item<int64_t>()};
+    const at::Tensor log_ratio = energy - (kinetic(p) - now.log_density);
+    if (persistence_ == 0) return metropolis(particles, proposal, log_ratio, rng);
+    Particles turned = particles;
+    turned.momentum = -start;
+    proposal.momentum = p;
+    return metropolis(turned, proposal, log_ratio, rng);
   }
 
   int64_t evaluations_per_step() const override { return num_leapfrog_; }

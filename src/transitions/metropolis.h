@@ -18,7 +18,8 @@ struct Annealed {
 Annealed annealed(const Path& path, const at::Tensor& beta, const Particles& particles);
 
 /// Takes each proposal with probability min(1, exp(log_ratio)), log_ratio [P,K] float64; where that
-/// or the proposal's gradient is not finite it is rejected and counted.   [Metropolis et al. 1953]
+/// is not finite it is rejected and counted. Momenta go with their particles.
+///                                                                        [Metropolis et al. 1953]
 Moved metropolis(const Particles& particles, const Particles& proposal, const at::Tensor& log_ratio,
                  at::Generator& rng);
 

@@ -28,8 +28,11 @@ assert [r["method"] for r in summary["results"]] == ["ais", "iwae:20", "elbo:20"
 ais, iwae, elbo = summary["results"]
 assert ais["images"] == 50 and ais["repeats"] == 2 and ais["transitions"] == 8
 assert ais["evaluations_per_image"]["estimating"] == 4 * (1 + 8)
-assert ais["evaluations_per_image"]["tuning"] == 4 * (1 + 8)
-assert iwae["evaluations_per_image"] == {"estimating": 20, "estimating_with_gradient": 0, "tuning": 0}
+base = ais["evaluations_per_image"]["base"]
+assert abs(ais["evaluations_per_image"]["tuning"] - 16 * (base + 4 * (1 + 8)) / 50) < 1e-9
+assert iwae["evaluations_per_image"]["estimating"] == 20 and iwae["evaluations_per_image"]["tuning"] == 0
+assert iwae["evaluations_per_image"]["estimating_with_gradient"] == 0
+assert iwae["evaluations_per_image"]["base"] == ais["evaluations_per_image"]["base"] > 9
 assert elbo["log_likelihood"] < iwae["log_likelihood"] < 0
 rows = list(csv.DictReader(open("straight/per_image.csv")))
 values = [float(r["log_likelihood"]) for r in rows if r["method"] == "ais"]
@@ -103,14 +106,16 @@ expect 65 "other settings" -- "${again[@]}" --out damaged --resume
 
 # --- Every schedule, path, base and kernel says a number.
 for flags in "--schedule linear" "--schedule sigmoidal:1" "--schedule exponential" "--schedule geometric:0.01" \
-  "--schedule ess:0.8" "--schedule cess:0.8" "--schedule constant-rate:0.5" "--schedule cess:0.8 --weighted" \
-  "--path power:0.5" "--path power:-0.5 --schedule constant-rate:0.5" "--base prior" "--base encoder:1.2" \
+  "--schedule ess:0.8" "--schedule constant-length:0.3" "--schedule cess:0.8" "--schedule constant-rate:0.5" "--schedule cess:0.8 --weighted" \
+  "--path power:0.5" "--path power:-0.5 --schedule constant-rate:0.5" "--base prior" "--base encoder:1.2" "--base encoder" \
+  "--base laplace:1.1,rounds=3" "--base pilot:32,steps=8" "--resample systematic" "--resample multinomial:0.9" \
+  "--kernel hmc" "--budget 200" "--preset paper" "--target-error 0.05" "--method bidirectional" \
   "--kernel ghmc:0.9" "--leapfrog 3" "--step-size 0.3" "--per-image --schedule cess:0.8" "--dtype float64" \
   "--schedule constant-rate:0.5 --interpolate 6" "--target-acceptance 0.9" "--schedule file:betas.txt"; do
   printf '0\n0.1\n0.5\n1\n' >betas.txt
   # shellcheck disable=SC2086
   succeed "${small[@]}" $flags
-  grep -Eq '^ais +-[0-9]+\.[0-9]+ ' out.txt || fail "$flags: $(cat out.txt)"
+  grep -Eq '^(ais|bidirectional) +-[0-9]+\.[0-9]+ ' out.txt || fail "$flags: $(cat out.txt)"
 done
 succeed "${small[@]}" --per-image --schedule constant-rate:0.5 --out per-image
 [ "$(cut -d, -f1 per-image/schedule.csv | sort -un | wc -l)" -gt 40 ] || fail "--per-image: not a schedule for each"
@@ -118,6 +123,45 @@ succeed "${small[@]}" --schedule file:straight/schedule.csv --out replayed
 cut -d, -f1-3 straight/schedule.csv >expected.csv
 cut -d, -f1-3 replayed/schedule.csv >found.csv
 same expected.csv found.csv
+
+# --- Bounds on both sides, budgets, targets, presets: what the files say of them.
+few=("$model" --simulate 50 --chunk 8 --quiet --chains 8)
+succeed "${few[@]}" --method bidirectional --steps 64 --out both
+grep -q 'Bounds on the mean log p(x)' out.txt || fail "no certificate: $(cat out.txt)"
+succeed "${small[@]}" --budget 300 --out budget
+succeed "${small[@]}" --target-error 0.02 --out target
+succeed "${small[@]}" --target-error 0.0001 --max-evals 500 --out missed
+succeed "${small[@]}" --target-error 0.02 --threads 1 --out target1
+same target/per_image.csv target1/per_image.csv
+succeed "${few[@]}" --preset paper --out paper
+if command -v python3 >/dev/null; then
+  python3 - <<'PYTHON' || fail "summaries of bounds, budgets, targets, presets"
+import csv, json
+def read(folder):
+    summary = json.load(open(folder + "/summary.json"))
+    return summary, summary["results"][0], list(csv.DictReader(open(folder + "/per_image.csv")))
+_, both, rows = read("both")
+certificate = both["certificate"]
+gaps = [float(r["upper"]) - float(r["log_likelihood"]) for r in rows]
+assert abs(sum(gaps) / 50 - certificate["gap"]) < 1e-9 and abs(max(gaps) - certificate["largest_gap"]) < 1e-9
+assert -5 * certificate["gap_std_error"] < certificate["gap"] < 0.5, certificate
+assert both["evaluations_per_image"]["estimating"] == 2 * 8 * 65
+_, budget, _ = read("budget")
+spent = budget["evaluations_per_image"]
+total = spent["base"] + spent["tuning"] + spent["estimating"]
+assert total <= 300 and total > 300 - spent["estimating"], spent
+_, reached, rows = read("target")
+assert all(float(r["std_error"]) <= 0.02 or "target" in r["flags"] for r in rows)
+assert sum("target" in r["flags"] for r in rows) == reached["flagged"].get("target", 0) < 25
+assert len({r["evaluations"] for r in rows}) > 1  # as many as each needs
+_, missed, rows = read("missed")
+assert missed["flagged"]["target"] == 50 and all(float(r["evaluations"]) <= 500 for r in rows)
+summary, paper, _ = read("paper")
+settings = summary["settings"]
+assert settings["base"] == "prior" and settings["kernel"] == "hmc" and settings["step-size"] == "0.5"
+assert settings["chains"] == 8  # what is given wins
+PYTHON
+fi
 
 # --- Without data it simulates and says so; --dry-run computes nothing; --config is the flags.
 "$program" "$model" --steps 4 --chains 2 --limit 5 >out.txt 2>err.txt || fail "without data: $(cat err.txt)"
@@ -129,7 +173,7 @@ printf '{"steps": 8, "chains": 4, "simulate": 50, "chunk": 8, "quiet": true, "me
 succeed "$model" --config config.json --out configured
 same straight/per_image.csv configured/per_image.csv
 "$program" --help >out.txt 2>&1 || fail "--help: exit $?"
-[ "$(grep -A 9 '^Examples' out.txt | grep -c '^ *eval-loglik ')" = 4 ] || fail "--help does not end in four examples"
+[ "$(grep -A 12 '^Examples' out.txt | grep -c '^ *eval-loglik ')" = 6 ] || fail "--help does not end in six examples"
 "$program" --version | grep -q LibTorch || fail "--version"
 
 # --- Bad input: one clear line and its code.
@@ -149,6 +193,13 @@ expect 64 "unknown parameter" -- "$model" --schedule cess:0.5,speed=3
 expect 64 "must lie in" -- "$model" --schedule cess:1.5
 expect 64 "unknown kernel" "hmc" -- "$model" --kernel gibbs
 expect 64 "unknown base" "encoder" -- "$model" --base laplace2
+expect 64 "unknown resampling" "systematic" -- "$model" --resample often
+expect 64 "--preset" "paper" -- "$model" --preset papers
+expect 64 "--budget 40 is too small" "at least" -- "$model" --simulate 50 --budget 40
+expect 64 "exclude each other" -- "$model" --budget 500 --target-error 0.1
+expect 64 "one annealed --method" -- "$model" --budget 500 --method iwae:20
+expect 64 "--budget chooses one plan" -- "$model" --budget 500 --per-image
+expect 64 "leave out --resample" -- "$model" --simulate 5 --method bidirectional --resample systematic
 expect 64 "unknown method" "iwae[:K]" -- "$model" --method magic
 expect 64 "given twice" -- "$model" --method ais --method ais
 expect 64 "--steps" -- "$model" --steps 0
@@ -180,6 +231,7 @@ mkdir cut-data
 expect 65 "t10k-images-idx3-ubyte.gz" "truncated" -- "$model" --data-dir cut-data
 mkdir grey-data
 { printf '\0\0\010\003\0\0\0\002\0\0\0\034\0\0\0\034'; head -c 1568 /dev/urandom; } >grey-data/t10k-images-idx3-ubyte
+expect 64 "needs --simulate" "exact draw" "certifies" -- "$model" --data-dir grey-data --binarisation static:0 --method bidirectional
 "$program" "$model" --data-dir grey-data --binarisation threshold:127 --steps 2 --chains 2 --out mismatch >out.txt 2>err.txt ||
   fail "a mismatched binarisation: $(cat err.txt)"
 grep -q 'WARNING.*threshold:127' err.txt || fail "no warning of another binarisation: $(cat err.txt)"

@@ -78,7 +78,7 @@ TEST_F(LinearDecoder, EveryScheduleAndPathAndBaseFindsTheTruth) {
   const TemporaryFolder folder;
   const VaePosterior target(vae_, images_);
   const std::vector<std::pair<std::string, AffineMap>> bases = {
-      {"prior", prior_base(vae_, kImages)},
+      {"prior", AffineMap::identity(kImages, kLatent, at::kDouble)},
       {"approximate posterior", approximate_posterior()},
       {"exact posterior", exact_posterior()}};
   const auto kernel = TransitionRegistry::instance().make("kernel", "hmc", {1});

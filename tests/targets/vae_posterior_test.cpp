@@ -147,18 +147,57 @@ TEST(VaePosterior, RejectsImagesOfAnotherSize) {
   EXPECT_THROW(VaePosterior(vae, at::zeros({12}, at::kDouble)), c10::Error);
 }
 
-TEST(VaeBases, ArePriorAndEncoder) {
+TEST(VaePosterior, KnowsItsEncoder) {
   const Vae vae = make_case({"tanh", "bernoulli"});
   const at::Tensor images = at::ones({3, 12}, at::kDouble), e = at::ones({3, 1, 5}, at::kDouble);
-  EXPECT_TRUE(at::equal(prior_base(vae, 3).to_z(e), e));
   const auto [mean, log_var] = vae.encode(images);
-  const at::Tensor sd = (0.5 * log_var).exp();
-  EXPECT_LT(max_abs_diff(encoder_base(vae, images).to_z(e).squeeze(1), mean + sd), 1e-14);
-  EXPECT_LT(max_abs_diff(encoder_base(vae, images, 1.5).to_z(e).squeeze(1), mean + 1.5 * sd),
-            1e-14);
+  const AffineMap base = *VaePosterior(vae, images).amortised_base();
+  EXPECT_LT(max_abs_diff(base.to_z(e).squeeze(1), mean + (0.5 * log_var).exp()), 1e-14);
   const Vae decoder_only{vae.architecture, {}, vae.decoder};
-  expect_error(ExitCode::kData, {"no encoder", "--base prior"},
-               [&] { encoder_base(decoder_only, images); });
+  EXPECT_FALSE(VaePosterior(decoder_only, images).amortised_base().has_value());
+}
+
+TEST_P(VaePosteriors, CurvatureIsGaussNewton) {
+  const VaePosterior target(vae_, images_);
+  const at::Tensor z = z_.select(1, 0);
+  const at::Tensor found = target.curvature(z);
+  constexpr double kStep = 1e-5;
+  at::Tensor jacobian = at::zeros({3, 12, 5}, at::kDouble);
+  for (int64_t d = 0; d < 5; ++d) {
+    const at::Tensor shift = kStep * at::one_hot(at::tensor({d}), 5).to(at::kDouble);
+    jacobian.select(2, d).copy_(
+        (vae_.decoder.forward(z + shift) - vae_.decoder.forward(z - shift)) / (2 * kStep));
+  }
+  const at::Tensor s = at::sigmoid(vae_.decoder.forward(z));
+  const double noise = vae_.architecture.likelihood.noise_sd;
+  const bool bernoulli = vae_.architecture.likelihood.family == Likelihood::Family::kBernoulli;
+  const at::Tensor weight = bernoulli ? s * (1 - s) : at::full_like(s, 1 / (noise * noise));
+  const at::Tensor expected =
+      at::eye(5, at::kDouble) +
+      at::matmul((jacobian * weight.unsqueeze(2)).transpose(1, 2), jacobian);
+  EXPECT_LT(max_abs_diff(found, expected), 1e-5 * expected.abs().max().item<double>());
+}
+
+TEST(VaePosterior, CountsMultiplyAddsOfACurvature) {
+  // Jacobian: 5 * (9 * 7 + 12 * 7), product 5 * 5 * 12, evaluation 2 * (5 * 9 + 9 * 7 + 7 * 12).
+  const Vae vae = make_case({"tanh", "bernoulli"});
+  EXPECT_EQ(VaePosterior(vae, at::zeros({1, 12}, at::kDouble)).curvature_cost(), 3);
+}
+
+TEST(VaePosterior, SelectsProblemsWithTheirLatents) {
+  const Vae vae = make_case({"tanh", "bernoulli"});
+  at::Generator rng = make_generator(9);
+  const auto [images, latents] = simulate(vae, 4, rng);
+  const VaePosterior all(vae, images, latents);
+  const auto part = all.select(at::tensor({3, 1}));
+  const at::Tensor z = at::randn({4, 2, 5}, rng, at::kDouble);
+  const at::Tensor index = at::tensor({3, 1});
+  EXPECT_TRUE(at::equal(part->log_density(z.index_select(0, index)),
+                        all.log_density(z).index_select(0, index)));
+  const at::Tensor draws = *part->exact_sample(3, rng);
+  EXPECT_TRUE(at::equal(draws.select(1, 2), latents.index_select(0, index)));
+  EXPECT_FALSE(VaePosterior(vae, images).exact_sample(1, rng).has_value());
+  EXPECT_THROW(VaePosterior(vae, images, latents.slice(0, 0, 3)), c10::Error);
 }
 
 TEST(Simulate, BernoulliPixelsHaveTheirProbabilities) {

@@ -16,9 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // As in docs/ARCHITECTURE.md. `models` stands beside src/, the others in it.
-const std::vector<std::string> kLayers = {"core",      "data",      "models",      "targets",
-                                          "paths",     "schedules", "transitions", "samplers",
-                                          "estimates", "report",    "apps"};
+const std::vector<std::string> kLayers = {
+    "core",        "data",     "models", "kernels",   "targets", "paths", "schedules",
+    "transitions", "samplers", "bases",  "estimates", "report",  "apps"};
 
 struct Include {
   std::string file;  // as written: "core/error.h"

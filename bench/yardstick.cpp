@@ -1,0 +1,126 @@
+#include "yardstick.h"
+
+#include <ATen/Version.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <utility>
+
+namespace crais::bench {
+namespace {
+
+double seconds(const std::function<void()>& run) {
+  const auto start = std::chrono::steady_clock::now();
+  run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+#if defined(__x86_64__)
+#define CRAIS_TARGET(x) __attribute__((target(x)))
+#else
+#define CRAIS_TARGET(x)
+#endif
+
+/// 12 independent sums, enough to hide the latency of two units; returns operations done.
+#define CRAIS_PEAK(name, bytes, isa)                              \
+  CRAIS_TARGET(isa) double name(int64_t rounds) {                 \
+    using Vec = float __attribute__((vector_size(bytes)));        \
+    volatile float start = 0.5F; /* unknown to the compiler */    \
+    Vec sum[12], a = Vec{} + start, b = Vec{} + start;            \
+    for (auto& s : sum) s = Vec{} + start;                        \
+    for (int64_t i = 0; i < rounds; ++i) {                        \
+      _Pragma("GCC unroll 12") for (auto& s : sum) s = s * a + b; \
+    }                                                             \
+    Vec total = {};                                               \
+    for (const auto& s : sum) total += s;                         \
+    start = total[0];                                             \
+    return 2.0 * 12.0 * double(bytes) / 4.0 * double(rounds);     \
+  }
+CRAIS_PEAK(peak_portable, 16, "arch=x86-64")
+#if defined(__x86_64__)
+CRAIS_PEAK(peak_avx2, 32, "avx2,fma")
+CRAIS_PEAK(peak_avx512, 64, "avx512f,fma,prefer-vector-width=512")
+#endif
+
+}  // namespace
+
+std::map<std::string, double> medians(const std::vector<Contender>& contenders, int64_t rounds) {
+  std::map<std::string, std::vector<double>> times;
+  for (int64_t round = -1; round < rounds; ++round)  // the first warms up
+    for (const auto& contender : contenders) {
+      const double time = seconds(contender.run);
+      if (round >= 0) times[contender.name].push_back(time);
+    }
+  std::map<std::string, double> result;
+  for (auto& [name, all] : times) {
+    std::nth_element(all.begin(), all.begin() + int64_t(all.size() / 2), all.end());
+    result[name] = all[all.size() / 2];
+  }
+  return result;
+}
+
+GemmFloor::GemmFloor(const Mlp& decoder, int64_t rows) {
+  activations_.push_back(at::randn({rows, decoder.layers.front().weight.size(1)}));
+  for (const LinearLayer& layer : decoder.layers) {
+    weights_.push_back(layer.weight);
+    activations_.push_back(at::randn({rows, layer.weight.size(0)}));
+    gradients_.push_back(at::randn({rows, layer.weight.size(1)}));
+    flops_ += 4.0 * double(rows) * double(layer.weight.numel());
+  }
+}
+
+void GemmFloor::run() {
+  for (size_t i = 0; i < weights_.size(); ++i)
+    at::mm_out(activations_[i + 1], activations_[i], weights_[i].t());
+  for (size_t i = weights_.size(); i > 0; --i)
+    at::mm_out(gradients_[i - 1], i == weights_.size() ? activations_[i] : gradients_[i],
+               weights_[i - 1]);
+}
+
+double peak_flops() {
+  double (*burn)(int64_t) = peak_portable;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) burn = peak_avx2;
+  if (__builtin_cpu_supports("avx512f")) burn = peak_avx512;
+#endif
+  double best = 0;
+  for (int i = 0; i < 20; ++i) {
+    double flops = 0;
+    const double time = seconds([&] { flops = burn(2000000); });
+    best = std::max(best, flops / time);
+  }
+  return best;
+}
+
+ScriptPosterior::ScriptPosterior(const Vae& vae, at::Tensor images)
+    : vae_(vae.to(at::kCPU, at::kFloat)), images_(std::move(images)) {
+  for (LinearLayer& layer : vae_.decoder.layers) {
+    layer.weight = layer.weight.clone().requires_grad_(true);
+    layer.bias = layer.bias.clone().requires_grad_(true);
+  }
+}
+
+at::Tensor ScriptPosterior::log_density(const at::Tensor& z) const {
+  const at::Tensor x = images_.unsqueeze(1).repeat({1, z.size(1), 1});
+  const at::Tensor logits = vae_.decoder.forward(z);
+  const at::Tensor log_likelihood =
+      -at::binary_cross_entropy_with_logits(logits, x, {}, {}, at::Reduction::None).sum(-1);
+  return log_likelihood - 0.5 * (z.square() + std::log(2 * M_PI)).sum(-1);
+}
+
+std::string machine() {
+  std::string line, processor = "unknown processor";
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  while (std::getline(cpuinfo, line))
+    if (line.rfind("model name", 0) == 0) processor = line.substr(line.find(':') + 2);
+  const std::string config = at::show_config();
+  std::string blas = "its own BLAS";
+  if (const auto at_blas = config.find("BLAS_INFO="); at_blas != std::string::npos)
+    blas = config.substr(at_blas + 10, config.find(',', at_blas) - at_blas - 10);
+  return processor + ", LibTorch " + TORCH_VERSION + " with " + blas;
+}
+
+}  // namespace crais::bench

@@ -1,0 +1,50 @@
+// Experiments of `reproduce`: each a file that enrols itself.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/registry.h"
+#include "report/page.h"
+
+namespace crais {
+
+struct ExperimentOptions {
+  bool full = false;   // the sizes that were published, rather than minutes
+  int64_t seeds = 0;   // 0: the experiment's own number
+  std::string checkpoint, data_dir;
+  std::filesystem::path out;
+  c10::Device device = c10::kCPU;
+  int64_t threads = 0;
+  bool quiet = false;
+};
+
+/// One computation of an experiment: what decides it, and how to make it.
+struct Task {
+  nlohmann::json key;                       // everything that the result depends on
+  std::function<nlohmann::json()> compute;  // on one thread
+};
+
+/// Runs tasks side by side with progress. Each result is kept under OUT/cells by a digest of its
+/// key (and the versions of crais and LibTorch), so that what is done is never done again: resuming is
+/// the same command. Throws Error kInterrupted once those begun are finished, if a signal has come.
+/// @return  the results, in the order of tasks.
+std::vector<nlohmann::json> run_tasks(const ExperimentOptions& options, const std::string& label,
+                                      const std::vector<Task>& tasks);
+
+class Experiment {
+ public:
+  virtual ~Experiment() = default;
+  virtual std::string title() const = 0;
+  virtual void run(const ExperimentOptions& options, Page& page) const = 0;
+};
+
+using ExperimentRegistry = Registry<Experiment>;
+
+}  // namespace crais

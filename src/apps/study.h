@@ -1,0 +1,61 @@
+// What experiments with VAEs are made of: a checkpoint, its images, and arms to compare.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/eval_images.h"
+#include "apps/experiment.h"
+#include "kernels/fused_decoder.h"
+#include "models/checkpoint.h"
+
+namespace crais {
+
+/// A way to estimate, written as flags of eval-loglik, so that each number can be had again there.
+struct Arm {
+  std::string name;
+  std::string flags;
+};
+
+/// One arm over all seeds: rows are seeds, columns images.
+struct ArmResult {
+  at::Tensor value, std_error;  // [S,N] nats
+  at::Tensor upper;             // [S,N]; undefined without an upper bound
+  at::Tensor flags;             // [S,N], see Flag
+  double base = 0, tuning = 0, estimating = 0;  // evaluations an image
+
+  double evaluations() const { return base + tuning + estimating; }
+};
+
+class Study {
+ public:
+  /// The first `count` test images, or as many simulated ones.
+  Study(const ExperimentOptions& options, int64_t count, bool simulated);
+  /// Simulated images of a VAE at hand. `identity` tells it from others.
+  Study(const ExperimentOptions& options, Vae vae, const std::string& identity, int64_t count);
+
+  /// One task per arm and seed; seeds count from `first_seed`.
+  std::vector<ArmResult> run(const std::string& label, const std::vector<Arm>& arms, int64_t seeds,
+                             uint64_t first_seed = 0) const;
+
+  /// Evaluations that --base laplace takes for one image.
+  int64_t laplace_cost() const;
+  const EvalImages& images() const { return images_; }
+  const Vae& vae() const { return vae_; }
+
+ private:
+  nlohmann::json compute(const std::string& flags, uint64_t seed) const;
+
+  ExperimentOptions options_;
+  nlohmann::json identity_;
+  Vae vae_;
+  std::shared_ptr<const FusedDecoder> fused_;
+  EvalImages images_;
+};
+
+}  // namespace crais

@@ -1,0 +1,35 @@
+#include "bases/base.h"
+
+namespace crais {
+namespace {
+
+/// Positive definite by taking eigenvalues by their size: the saddle-free Newton matrix.
+at::Tensor made_definite(const at::Tensor& precision) {
+  constexpr double kFloor = 1e-6;
+  const auto [values, vectors] = at::linalg_eigh(precision);
+  const at::Tensor size = values.abs();
+  const at::Tensor floored = at::maximum(size, kFloor * std::get<0>(size.max(-1, true)) + 1e-300);
+  return at::matmul(vectors * floored.unsqueeze(1), vectors.transpose(1, 2));
+}
+
+}  // namespace
+
+AffineMap first_guess(const Target& target) {
+  if (const auto amortised = target.amortised_base()) return *amortised;
+  return AffineMap::identity(target.num_problems(), target.dim(), target.options());
+}
+
+Factored factor_precision(const at::Tensor& precision) {
+  const at::Tensor failed = ~precision.isfinite().flatten(1).all(-1);
+  const at::Tensor unit = at::eye(precision.size(-1), precision.options());
+  at::Tensor h = at::where(failed.view({-1, 1, 1}), unit, precision);
+  auto [lower, info] = at::linalg_cholesky_ex(h);
+  const at::Tensor indefinite = (info > 0).nonzero().squeeze(1);
+  if (indefinite.numel() > 0) {
+    h = h.index_put({indefinite}, made_definite(h.index({indefinite})));
+    lower = at::linalg_cholesky(h);
+  }
+  return {at::linalg_cholesky(at::cholesky_inverse(lower)), failed};
+}
+
+}  // namespace crais

@@ -1,0 +1,48 @@
+// Where chains start: a Gaussian fitted to each problem.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "core/affine_map.h"
+#include "core/problem.h"
+#include "core/registry.h"
+#include "core/target.h"
+
+namespace crais {
+
+struct Base {
+  AffineMap map;
+  at::Tensor fell_back;  // [P] bool: the fit failed, and the problem has the base it began from
+  Cost cost;             // of fitting, summed over problems
+
+  /// A base that needs no fit.
+  explicit Base(AffineMap ready)
+      : map(std::move(ready)),
+        fell_back(at::zeros({map.num_problems()}, map.options().dtype(at::kBool))) {}
+  Base(AffineMap fitted, at::Tensor failed, Cost spent)
+      : map(std::move(fitted)), fell_back(std::move(failed)), cost(spent) {}
+};
+
+/// A way to choose bases. Immutable: threads share it.
+class BaseRule {
+ public:
+  virtual ~BaseRule() = default;
+  /// One base for each problem of `target`. A base must not depend on draws that estimate.
+  virtual Base build(const Target& target, at::Generator& rng) const = 0;
+};
+
+using BaseRegistry = Registry<BaseRule>;
+
+/// Where a fit begins: the target's amortised base, else N(0, I).
+AffineMap first_guess(const Target& target);
+
+/// N(loc, (A A^T)^-1) problem by problem, from precisions H = A A^T [P,D,D] in float64.
+/// Where H is indefinite its eigenvalues count by their size, floored at 1e-6 of the largest; where
+/// it is not finite the problem is marked in `failed`.
+struct Factored {
+  at::Tensor covariance_root;  // [P,D,D] lower-triangular, root root^T = H^-1
+  at::Tensor failed;           // [P] bool
+};
+Factored factor_precision(const at::Tensor& precision);
+
+}  // namespace crais

@@ -1,0 +1,29 @@
+// What the target brings: an encoder's q(z | x), its standard deviations widened at will.
+#include "bases/base.h"
+#include "core/error.h"
+
+namespace crais {
+namespace {
+
+class Encoder : public BaseRule {
+ public:
+  explicit Encoder(double widening) : widening_(widening) {}
+
+  Base build(const Target& target, at::Generator& /*rng*/) const override {
+    const auto amortised = target.amortised_base();
+    if (!amortised) throw usage_error("--base encoder: there is no encoder; use prior or laplace");
+    return Base(amortised->widened(widening_));
+  }
+
+ private:
+  double widening_;
+};
+
+const Enrol<BaseRegistry> kEnrol(
+    "encoder", {"encoder[:W]", "the encoder's q(z|x), its standard deviations times W", "encoder",
+                [](Spec& spec) {
+                  return std::make_unique<Encoder>(spec.number("widening", 0.1, 10.0, 1.0));
+                }});
+
+}  // namespace
+}  // namespace crais

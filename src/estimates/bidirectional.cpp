@@ -1,0 +1,43 @@
+// Forward chains bound log Z from below, reverse chains from exact draws bound it from above.
+//                                                       [Grosse, Ghahramani & Adams 2015]
+#include "core/error.h"
+#include "estimates/method.h"
+
+namespace crais {
+namespace {
+
+class Bidirectional : public Method {
+ public:
+  explicit Bidirectional(const AnnealingParts& parts) : parts_(parts) {
+    if (parts.resampling)
+      throw usage_error("--method bidirectional runs AIS both ways; leave out --resample");
+  }
+
+  MethodResult estimate(const Problem& problem, const Plan& plan,
+                        at::Generator& rng) const override {
+    const AnnealResult forward =
+        anneal(problem, parts_.path, plan, parts_.transition, plan.num_particles, rng);
+    const AnnealResult reverse =
+        anneal_back(problem, parts_.path, plan, parts_.transition, plan.num_particles, rng);
+    MethodResult result{log_normalizer(forward.log_w), reverse_log_normalizer(reverse.log_w),
+                        0.5 * (forward.accept_prob.mean(0) + reverse.accept_prob.mean(0)),
+                        forward.num_nonfinite + reverse.num_nonfinite};
+    result.estimate.value = result.estimate.value + problem.log_center();
+    result.upper->value = result.upper->value + problem.log_center();
+    return result;
+  }
+  int64_t num_anneals() const override { return 2; }
+  bool needs_exact_draws() const override { return true; }
+
+ private:
+  AnnealingParts parts_;
+};
+
+const Enrol<MethodRegistry> kEnrol(
+    "bidirectional",
+    {"bidirectional", "AIS both ways from simulated data: a lower and an upper bound",
+     "bidirectional",
+     [](Spec&, const AnnealingParts& parts) { return std::make_unique<Bidirectional>(parts); }});
+
+}  // namespace
+}  // namespace crais

@@ -1,0 +1,10 @@
+// 16 registers of 8 floats: 4 x 3 sums, 3 activations, a weight.
+namespace crais {
+constexpr int kPanelRows = 4, kTileVectors = 3;
+}
+#include "kernels/fused_impl.h"
+
+namespace crais {
+constinit const FusedKernel kAvx2Kernel = {"fused-avx2", kPanelRows, Tile::workspace_size,
+                                           evaluate};
+}  // namespace crais

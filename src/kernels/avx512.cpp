@@ -1,0 +1,10 @@
+// 32 registers of 16 floats: 8 x 3 sums, 3 activations, the rest for weights.
+namespace crais {
+constexpr int kPanelRows = 8, kTileVectors = 3;
+}
+#include "kernels/fused_impl.h"
+
+namespace crais {
+constinit const FusedKernel kAvx512Kernel = {"fused-avx512", kPanelRows, Tile::workspace_size,
+                                             evaluate};
+}  // namespace crais

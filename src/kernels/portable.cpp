@@ -1,0 +1,10 @@
+// What every processor has: registers of 4 floats, 16 of them at least.
+namespace crais {
+constexpr int kPanelRows = 4, kTileVectors = 2;
+}
+#include "kernels/fused_impl.h"
+
+namespace crais {
+constinit const FusedKernel kPortableKernel = {"fused-portable", kPanelRows, Tile::workspace_size,
+                                               evaluate};
+}  // namespace crais

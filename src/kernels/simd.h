@@ -1,0 +1,91 @@
+// Vectors of floats as wide as the instruction set being compiled for, and the few functions of
+// them a decoder takes. Everything has internal linkage: code compiled for one instruction set must
+// never be what the linker picks for another. For the same reason, no standard headers here.
+#pragma once
+
+#if defined(__AVX512F__)
+#define CRAIS_VECTOR_BYTES 64
+#elif defined(__AVX2__)
+#define CRAIS_VECTOR_BYTES 32
+#else
+#define CRAIS_VECTOR_BYTES 16
+#endif
+
+namespace crais {
+namespace {
+
+using Vec = float __attribute__((vector_size(CRAIS_VECTOR_BYTES), may_alias));
+using IntVec = int __attribute__((vector_size(CRAIS_VECTOR_BYTES), may_alias));
+constexpr int kLanes = CRAIS_VECTOR_BYTES / 4;
+
+inline Vec splat(float x) { return x - Vec{}; }
+inline IntVec bits(Vec x) { return reinterpret_cast<IntVec>(x); }
+inline Vec from_bits(IntVec x) { return reinterpret_cast<Vec>(x); }
+
+constexpr int kSignBit = -0x7fffffff - 1;
+constexpr int kOneBits = 0x3f800000;
+constexpr int kMantissa = 0x007fffff;
+
+inline Vec minus_abs(Vec x) { return from_bits(bits(x) | kSignBit); }
+
+/// c[0] + c[1] x + c[2] x^2 + ...
+template <int N>
+inline Vec polynomial(Vec x, const float (&c)[N]) {
+  Vec sum = splat(c[N - 1]);
+#pragma GCC unroll 8
+  for (int i = N - 2; i >= 0; --i) sum = sum * x + c[i];
+  return sum;
+}
+
+/// exp(y) = scale (1 + tail) with scale a power of two and |tail| < 0.42.
+struct ScaledExp {
+  Vec scale, tail;
+
+  Vec exp() const { return scale * tail + scale; }
+  Vec expm1() const { return scale * tail + (scale - 1); }  // no cancellation: scale is 1 near 0
+};
+
+/// Of y <= 0, to 1e-7; at least exp(-87). NaN stays NaN.
+inline ScaledExp scaled_exp(Vec y) {
+  constexpr float kLeast = -87.0F, kLog2E = 1.44269504F;
+  constexpr float kRound = 0x1.8p23F;  // adding it leaves no bits for a fraction
+  // (2^r - 1) / r on [-1/2, 1/2] by interpolation in Chebyshev nodes, to 1.3e-8.
+  constexpr float kExp2[] = {0.693147188F,   0.240226508F,   0.0555035711F,
+                             0.00961808256F, 0.00133908634F, 0.000154531629F};
+  y = y < kLeast ? splat(kLeast) : y;
+  const Vec t = y * kLog2E;
+  const Vec shifted = t + kRound;
+  const Vec r = t - (shifted - kRound);
+  return {from_bits((bits(shifted) << 23) + kOneBits), r * polynomial(r, kExp2)};
+}
+
+/// log((1 + s) / (1 - s)) for |s| <= 1/3, to 1e-8: the series of 2 atanh(s).
+inline Vec twice_atanh(Vec s) {
+  constexpr float kSeries[] = {2.0F, 2.0F / 3, 2.0F / 5, 2.0F / 7, 2.0F / 9, 2.0F / 11, 2.0F / 13};
+  return s * polynomial(s * s, kSeries);
+}
+
+/// Of a normal number, NaN stays NaN.
+inline Vec log(Vec x) {
+  constexpr float kLn2 = 0.693147181F;
+  const Vec mantissa = from_bits((bits(x) & kMantissa) | kOneBits);  // [1, 2)
+  const Vec exponent = __builtin_convertvector((bits(x) >> 23) - 127, Vec);
+  return exponent * kLn2 + twice_atanh((mantissa - 1) / (mantissa + 1)) + (x - x);
+}
+
+inline Vec tanh(Vec x) {
+  const Vec m = scaled_exp(2 * minus_abs(x)).expm1();
+  return from_bits(bits(-m / (m + 2)) | (bits(x) & kSignBit));
+}
+
+inline Vec elu(Vec x) { return x > 0 ? x : scaled_exp(x > 0 ? Vec{} : x).expm1(); }
+
+inline Vec relu(Vec x) { return x < 0 ? Vec{} : x; }  // so that NaN stays NaN
+
+inline Vec softplus(Vec x) {
+  const Vec e = scaled_exp(minus_abs(x)).exp();
+  return (x > 0 ? x : Vec{}) + twice_atanh(e / (e + 2));
+}
+
+}  // namespace
+}  // namespace crais

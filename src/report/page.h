@@ -1,0 +1,46 @@
+// What an experiment leaves: tables and pictures, as files and on one page.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "report/plot.h"
+
+namespace crais {
+
+/// A table's entry: as people read it, and as programs do.
+struct Cell {
+  std::string text;
+  nlohmann::json value;
+
+  Cell(std::string words);
+  Cell(const char* words);
+  Cell(int64_t number);
+  /// To `decimals` places in text, whole in files.
+  static Cell number(double value, int decimals);
+};
+
+/// Collects an experiment's findings in a folder. Tables go to stdout as they come, and as
+/// STEM.csv and STEM.json; plots as STEM.svg and STEM.png; `finish` writes index.html, which shows
+/// everything and refers to no other file.
+class Page {
+ public:
+  Page(std::filesystem::path folder, std::string title);
+
+  void paragraph(const std::string& text);
+  void table(const std::string& stem, const std::string& title,
+             const std::vector<std::string>& headers, const std::vector<std::vector<Cell>>& rows);
+  /// Says so once on stderr if there is no gnuplot.
+  void plot(const std::string& stem, const Plot& plot);
+  void finish() const;
+
+ private:
+  std::filesystem::path folder_;
+  std::string title_;
+  std::string body_;  // HTML
+  bool missed_gnuplot_ = false;
+};
+
+}  // namespace crais

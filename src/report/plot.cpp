@@ -1,0 +1,96 @@
+#include "report/plot.h"
+
+#include <sys/wait.h>
+
+#include <cmath>
+#include <cstdio>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/format.h"
+
+namespace crais {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Text in gnuplot's single quotes.
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
+  return out + "'";
+}
+
+bool is_drawn(const Plot& plot, double x, double y) {
+  return std::isfinite(x) && std::isfinite(y) && (!plot.log_x || x > 0) && (!plot.log_y || y > 0);
+}
+
+/// Gnuplot's own format of a data block: x, y, lower and upper end of the bar.
+std::string data_block(const Plot& plot, const Series& series) {
+  std::ostringstream block;
+  for (size_t i = 0; i < series.x.size(); ++i) {
+    const double x = series.x[i], y = series.y[i];
+    if (!is_drawn(plot, x, y)) continue;
+    const double error = i < series.error.size() && std::isfinite(series.error[i])
+                             ? series.error[i]
+                             : 0.0;
+    const double low = plot.log_y ? std::max(y - error, 0.02 * y) : y - error;
+    block << x << ' ' << y << ' ' << low << ' ' << y + error << '\n';
+  }
+  return block.str();
+}
+
+std::string script(const fs::path& svg, const fs::path& png, const Plot& plot) {
+  std::ostringstream text;
+  text.precision(12);
+  text << "set encoding utf8\nset key outside right top noenhanced\nset grid lc rgb '#dddddd'\n"
+       << "set border 3\nset tics nomirror\nset title " << quoted(plot.title) << " noenhanced\n"
+       << "set xlabel " << quoted(plot.x_label) << " noenhanced\nset ylabel "
+       << quoted(plot.y_label) << " noenhanced\n";
+  if (plot.log_x) text << "set logscale x\n";
+  if (plot.log_y) text << "set logscale y\nset format y '%g'\n";
+  std::string curves;
+  int number = 0;
+  for (const Series& series : plot.series) {
+    const std::string block = data_block(plot, series);
+    if (block.empty()) continue;
+    const std::string name = "$series" + std::to_string(++number);
+    text << name << " << EOD\n" << block << "EOD\n";
+    const std::string style = " lt " + std::to_string(number) + " pt " +
+                              std::to_string(4 + number % 10) + " lw 1.5";
+    curves += (curves.empty() ? "plot " : ", ") + name + " using 1:2 with linespoints" + style +
+              " title " + quoted(series.name);
+    if (!series.error.empty())
+      curves += ", " + name + " using 1:2:3:4 with yerrorbars lt " + std::to_string(number) + " lw 1 ps 0 notitle";
+  }
+  if (curves.empty()) throw Error(ExitCode::kInternal, "plot '" + plot.title + "' has no points");
+  text << "set terminal svg size 960,540 dynamic font 'sans-serif,13' background 'white'\nset output "
+       << quoted(svg.string()) << "\n" << curves << "\n"
+       << "set terminal pngcairo size 1280,720 font 'sans-serif,13'\nset output "
+       << quoted(png.string()) << "\nreplot\nunset output\n";
+  return text.str();
+}
+
+}  // namespace
+
+bool write_plot(const fs::path& stem, const Plot& plot) {
+  const fs::path svg = stem.string() + ".svg", png = stem.string() + ".png";
+  const fs::path new_svg = svg.string() + ".tmp", new_png = png.string() + ".tmp";
+  const std::string commands = script(new_svg, new_png, plot);
+  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return false;
+  FILE* gnuplot = popen("gnuplot 2>/dev/null", "w");
+  if (!gnuplot) throw Error(ExitCode::kIo, "gnuplot could not be started");
+  std::fwrite(commands.data(), 1, commands.size(), gnuplot);
+  const int status = pclose(gnuplot);
+  std::error_code ignored;
+  if (status != 0 || !fs::exists(new_svg, ignored) || !fs::exists(new_png, ignored)) {
+    fs::remove(new_svg, ignored);
+    fs::remove(new_png, ignored);
+    throw Error(ExitCode::kIo, "gnuplot failed to draw " + svg.string());
+  }
+  fs::rename(new_svg, svg);
+  fs::rename(new_png, png);
+  return true;
+}
+
+}  // namespace crais

@@ -1,0 +1,59 @@
+// How to spend a given number of evaluations: temperatures against chains.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/problem.h"
+#include "samplers/plan.h"
+
+namespace crais {
+
+struct Budget {
+  double evaluations = 0;    // of each problem, all told: its base, its share of pilots, estimating
+  int64_t num_problems = 0;  // that share the pilots
+  int64_t num_anneals = 1;   // of one estimate
+};
+
+/// What an estimate of `num_particles` chains with `steps` temperatures would be like.
+struct Candidate {
+  int64_t steps = 0;
+  int64_t num_particles = 0;
+  double predicted_bias = 0;  // nats, mean over the pilot problems
+};
+
+/// What pilots may cost, and which lengths they try.
+struct PilotSize {
+  int64_t num_problems = 0;
+  int64_t num_particles = 0;
+  std::vector<int64_t> steps;  // ascending
+};
+
+/// As much of a pilot as a tenth of the budget allows, and at most `most_problems` problems.
+/// `base_cost` is that of fitting one problem's base, `move_cost` that of one transition.
+/// Throws Error kUsage, saying what the least budget is, if there is room for none.
+PilotSize pilot_size(const Budget& budget, int64_t base_cost, int64_t move_cost,
+                     int64_t most_problems);
+
+/// E[log mean of K weights] - log Z, its size in nats, where log w has variance s2: for lognormal
+/// weights expm1(s2) / (2 K), and never more than the gap s2 / 2 of a single chain.
+at::Tensor predicted_bias(const at::Tensor& log_w_variance, int64_t num_particles);
+
+/// Tunes one plan, stretches it to each length, measures the log-weights' variance on fresh pilot
+/// chains, and freezes the length for which as many chains as the rest of the budget buys have the
+/// smallest predicted bias.
+/// @param spent      before, in all: the pilot problems' bases and centres.
+/// @param base_cost  of fitting one problem's base.
+/// @param problem    `size.num_problems` pilot problems.
+/// Cost: what problem.cost() says; the budget has room for it.
+Plan plan_within(const Budget& budget, const PilotSize& size, const Cost& spent, int64_t base_cost,
+                 const Problem& problem, const Path& path,
+                 const std::function<std::unique_ptr<ScheduleRule>(int64_t steps)>& make_rule,
+                 const Transition& transition, const PilotOptions& options, at::Generator& rng,
+                 std::vector<Candidate>* candidates = nullptr);
+
+}  // namespace crais

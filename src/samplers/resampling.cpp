@@ -1,0 +1,63 @@
+#include "samplers/resampling.h"
+
+#include "core/log_math.h"
+
+namespace crais {
+namespace {
+
+/// Inverts the distribution function of the weights at sorted points in [0, 1) [P,K].
+at::Tensor inverted(const at::Tensor& log_w, const at::Tensor& points) {
+  const at::Tensor cumulative = log_normalise(log_w).exp().cumsum(-1);
+  const at::Tensor scaled = points * cumulative.slice(-1, -1);  // rounding: the last sum is near 1
+  return at::searchsorted(cumulative, scaled.contiguous(), /*out_int32=*/false, /*right=*/true)
+      .clamp_max(log_w.size(-1) - 1);
+}
+
+/// One uniform number for all: points (k + u) / K. The least noise of the unbiased schemes that
+/// keep order                                                       [Carpenter, Clifford & Fearnhead 1999]
+class Systematic : public Resampling {
+ public:
+  using Resampling::Resampling;
+  at::Tensor ancestors(const at::Tensor& log_w, at::Generator& rng) const override {
+    const at::Tensor u = at::empty({log_w.size(0), 1}, log_w.options()).uniform_(0, 1, rng);
+    return inverted(log_w, (at::arange(log_w.size(1), log_w.options()) + u) /
+                               static_cast<double>(log_w.size(1)));
+  }
+};
+
+/// K independent draws.                                               [Gordon, Salmond & Smith 1993]
+class Multinomial : public Resampling {
+ public:
+  using Resampling::Resampling;
+  at::Tensor ancestors(const at::Tensor& log_w, at::Generator& rng) const override {
+    return inverted(log_w, at::empty_like(log_w).uniform_(0, 1, rng));
+  }
+};
+
+template <typename Scheme>
+ResamplingRegistry::Entry entry(const std::string& name, const std::string& summary) {
+  return {name + "[:TAU]", summary + " once the ESS fraction is below TAU = 0.5", name,
+          [](Spec& spec) {
+            return std::make_unique<Scheme>(spec.number("threshold", 0.0, 1.0, 0.5));
+          }};
+}
+
+const Enrol<ResamplingRegistry> kSystematic("systematic",
+                                            entry<Systematic>("systematic", "evenly spaced draws"));
+const Enrol<ResamplingRegistry> kMultinomial("multinomial", entry<Multinomial>("multinomial",
+                                                                              "independent draws"));
+
+}  // namespace
+
+at::Tensor Resampling::due(const at::Tensor& log_w) const { return ess(log_w) < threshold_; }
+
+Particles gather(const Particles& particles, const at::Tensor& index) {
+  const auto rows = [&](const at::Tensor& x) { return x.gather(1, index); };
+  const auto vectors = [&](const at::Tensor& x) {
+    return x.defined() ? x.gather(1, index.unsqueeze(-1).expand_as(x)) : x;
+  };
+  return {vectors(particles.e), rows(particles.log_q0), rows(particles.log_gamma),
+          vectors(particles.grad_log_gamma), vectors(particles.momentum)};
+}
+
+}  // namespace crais

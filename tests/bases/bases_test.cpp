@@ -1,0 +1,210 @@
+// Bases: exact where the target is Gaussian, honest about their cost, safe where fits fail.
+#include "bases/base.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/log_math.h"
+#include "core/rng.h"
+#include "samplers/importance.h"
+#include "support/expect_error.h"
+#include "support/statistics.h"
+#include "support/targets.h"
+
+namespace crais {
+namespace {
+
+using testing::Counting;
+using testing::DiagonalGaussian;
+using testing::LogGamma;
+using testing::max_abs_diff;
+
+/// N(mean, L L^T) times exp(log_c), correlated.
+class CorrelatedGaussian : public Target {
+ public:
+  CorrelatedGaussian(int64_t num_problems, double scale)
+      : root_(scale * at::tensor({1.0, 0.0, 0.0, -0.7, 0.5, 0.0, 0.4, 0.9, 2.0}, at::kDouble)
+                          .view({3, 3})),
+        mean_(at::tensor({1.5, -2.0, 0.3}, at::kDouble)),
+        num_problems_(num_problems) {}
+
+  int64_t num_problems() const override { return num_problems_; }
+  int64_t dim() const override { return 3; }
+  at::Tensor log_density(const at::Tensor& z) const override {
+    const at::Tensor e = at::matmul(z - mean_, at::inverse(root_).t());
+    return kLogC - 0.5 * e.square().sum(-1) - 1.5 * std::log(2 * M_PI) -
+           root_.diagonal().log().sum();
+  }
+  at::Tensor covariance() const { return at::matmul(root_, root_.t()); }
+  const at::Tensor& mean() const { return mean_; }
+
+  static constexpr double kLogC = -3.25;
+
+ private:
+  at::Tensor root_, mean_;
+  int64_t num_problems_;
+};
+
+/// Bimodal in its first coordinate, so that the Hessian at 0 is indefinite; -inf beyond 50.
+class Double : public Target {
+ public:
+  int64_t num_problems() const override { return 4; }
+  int64_t dim() const override { return 2; }
+  at::Tensor log_density(const at::Tensor& z) const override {
+    const at::Tensor x = z.select(-1, 0), y = z.select(-1, 1);
+    return at::logaddexp(-2 * (x - 2).square(), -2 * (x + 1.5).square()) - (y - x).square();
+  }
+};
+
+/// Not a number for its second problem.
+class Broken : public DiagonalGaussian {
+ public:
+  Broken() : DiagonalGaussian(3, {0.5, 1.0}, {0.7, 2.0}, 0.0) {}
+  at::Tensor log_density(const at::Tensor& z) const override {
+    const at::Tensor spoilt = at::tensor({1.0, NAN, 1.0}, at::kDouble).unsqueeze(1);
+    return DiagonalGaussian::log_density(z) * spoilt;
+  }
+};
+
+Base build(const std::string& spec, const Target& target, uint64_t seed = 1) {
+  at::Generator rng = make_generator(seed);
+  return BaseRegistry::instance().make("base", spec)->build(target, rng);
+}
+
+TEST(Curvature, OfAutogradIsMinusTheHessian) {
+  const CorrelatedGaussian gaussian(2, 0.7);
+  const at::Tensor z = at::tensor({0.1, 0.2, 0.3, -1.0, 2.0, 5.0}, at::kDouble).view({2, 3});
+  EXPECT_LT(max_abs_diff(gaussian.curvature(z)[1], at::inverse(gaussian.covariance())), 1e-12);
+  const LogGamma skewed(2, {3.0, 0.5, 7.0});
+  EXPECT_LT(max_abs_diff(skewed.curvature(z), at::diag_embed(z.exp())), 1e-12);
+}
+
+TEST(Laplace, IsExactForGaussians) {
+  const CorrelatedGaussian target(2, 0.3);
+  const Base base = build("laplace", target);
+  EXPECT_FALSE(base.fell_back.any().item<bool>());
+  EXPECT_LT(max_abs_diff(base.map.loc(), target.mean().expand({2, 3})), 1e-12);
+  const at::Tensor root = base.map.matrix()[1];
+  EXPECT_LT(max_abs_diff(at::matmul(root, root.t()), target.covariance()), 1e-12);
+  const Problem problem(target, base.map);
+  at::Generator rng = make_generator(2);
+  const at::Tensor log_w = importance_log_weights(problem, 1, rng);
+  EXPECT_LT((log_w - CorrelatedGaussian::kLogC).abs().max().item<double>(), 1e-12);
+}
+
+TEST(Laplace, FindsModeAndCurvatureOfASkewedDensity) {
+  const LogGamma target(1, {3.0, 0.5});
+  const Base base = build("laplace", target);
+  const at::Tensor shape = at::tensor({3.0, 0.5}, at::kDouble);
+  EXPECT_LT(max_abs_diff(base.map.loc()[0], shape.log()), 1e-6);
+  EXPECT_LT(max_abs_diff(base.map.matrix()[0].diagonal(), shape.rsqrt()), 1e-6);
+  const Base wide = build("laplace:1.5", target);
+  EXPECT_LT(max_abs_diff(wide.map.matrix(), 1.5 * base.map.matrix()), 1e-14);
+}
+
+TEST(Laplace, CountsWhatItSpends) {
+  const LogGamma inner(3, {2.0, 5.0, 4.0});
+  const Counting target(inner);
+  const Base base = build("laplace:1,rounds=3", target);
+  // One evaluation at the start, and in each round four and a curvature, here autograd's.
+  const int64_t evaluated = 3 * (1 + 3 * 4);
+  EXPECT_EQ(target.gradients, evaluated);
+  EXPECT_EQ(base.cost.gradients, evaluated + 3 * 3 * target.curvature_cost());
+  EXPECT_EQ(base.cost.densities, base.cost.gradients);
+}
+
+TEST(Laplace, ClimbsOutOfASaddle) {
+  const Double target;
+  const Base base = build("laplace", target);
+  EXPECT_FALSE(base.fell_back.any().item<bool>());
+  const Evaluation at_mode = target.evaluate(base.map.loc().unsqueeze(1));
+  EXPECT_LT(at_mode.grad.abs().max().item<double>(), 1e-3);
+  EXPECT_GT(base.map.loc().abs().min().item<double>(), 1.0);
+}
+
+TEST(Laplace, FallsBackProblemByProblem) {
+  const Base base = build("laplace", Broken());
+  const at::Tensor expected = at::tensor({0, 1, 0}).to(at::kBool);
+  EXPECT_TRUE(at::equal(base.fell_back, expected));
+  EXPECT_TRUE(at::equal(base.map.loc()[1], at::zeros({2}, at::kDouble)));
+  EXPECT_TRUE(at::equal(base.map.matrix()[1], at::eye(2, at::kDouble)));
+  EXPECT_NEAR(base.map.loc()[2][1].item<double>(), 1.0, 1e-12);
+}
+
+TEST(Pilot, FindsANarrowCorrelatedGaussian) {
+  const CorrelatedGaussian target(3, 0.05);
+  const Base base = build("pilot:512,steps=48,rounds=3", target);
+  const at::Tensor sd = target.covariance().diagonal().sqrt();
+  EXPECT_LT(((base.map.loc() - target.mean()) / sd).abs().max().item<double>(), 0.3);
+  for (int64_t p = 0; p < 3; ++p) {
+    const at::Tensor root = base.map.matrix()[p];
+    const at::Tensor error = (at::matmul(root, root.t()) - target.covariance()) / sd / sd.view({3, 1});
+    EXPECT_LT(error.abs().max().item<double>(), 0.25);
+  }
+  const Problem problem(target, base.map);
+  at::Generator rng = make_generator(2);
+  EXPECT_GT(ess(importance_log_weights(problem, 2000, rng)).min().item<double>(), 0.6);
+}
+
+TEST(Pilot, ShrinksWhatFewChainsCannotTell) {
+  // Eight chains in three dimensions: their covariance alone would be nearly singular.
+  const DiagonalGaussian target(50, {0.0, 0.0, 0.0}, {1.0, 1.0, 1.0}, 0.0);
+  const Base base = build("pilot:8,steps=8,rounds=1", target);
+  const at::Tensor root = base.map.matrix();
+  const at::Tensor covariance = at::matmul(root, root.transpose(1, 2));
+  const at::Tensor sd = covariance.diagonal(0, 1, 2).sqrt();
+  const at::Tensor correlation = covariance / sd.unsqueeze(1) / sd.unsqueeze(2);
+  const at::Tensor off = correlation - at::eye(3, at::kDouble);
+  EXPECT_LT(off.square().mean().sqrt().item<double>(), 0.2);  // 0.31 without shrinking
+}
+
+TEST(Encoder, NeedsOne) {
+  const LogGamma target(1, {2.0});
+  expect_error(ExitCode::kUsage, {"no encoder", "laplace"}, [&] { build("encoder", target); });
+}
+
+TEST(FactorPrecision, InvertsAndMendsAndMarks) {
+  at::Tensor h = at::tensor({4.0, 1.0, 1.0, 2.0, 1.0, 0.0, 0.0, -4.0, NAN, 0.0, 0.0, 1.0}, at::kDouble)
+                     .view({3, 2, 2});
+  const Factored found = factor_precision(h);
+  EXPECT_TRUE(at::equal(found.failed, at::tensor({0, 0, 1}).to(at::kBool)));
+  const auto covariance = [&](int64_t p) {
+    return at::matmul(found.covariance_root[p], found.covariance_root[p].t());
+  };
+  EXPECT_LT(max_abs_diff(covariance(0), at::inverse(h[0])), 1e-14);
+  EXPECT_LT(max_abs_diff(covariance(1), at::diag(at::tensor({1.0, 0.25}, at::kDouble))), 1e-12);
+  EXPECT_TRUE(at::equal(found.covariance_root, found.covariance_root.tril()));
+}
+
+class EveryBase : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Registered, EveryBase, ::testing::ValuesIn([] {
+                           std::vector<std::string> names;
+                           for (const auto& [name, entry] : BaseRegistry::instance().entries())
+                             if (name != "encoder") names.push_back(entry.example);
+                           return names;
+                         }()),
+                         [](const auto& instance) {
+                           return instance.param.substr(0, instance.param.find(':'));
+                         });
+
+TEST_P(EveryBase, LeavesImportanceSamplingUnbiased) {
+  const LogGamma target(400, {6.0, 4.0});
+  const Base base = build(GetParam(), target);
+  const Problem problem(target, base.map);
+  at::Generator rng = make_generator(7);
+  const at::Tensor ratio = (log_mean_exp(importance_log_weights(problem, 64, rng)) -
+                            *target.true_log_normalizer())
+                               .exp();
+  EXPECT_LT(std::abs(testing::z_score(ratio, 1)), 5);
+  EXPECT_LT(testing::std_error(ratio), 0.1);
+}
+
+TEST_P(EveryBase, RepeatsItself) {
+  const LogGamma target(2, {6.0, 4.0});
+  EXPECT_TRUE(at::equal(build(GetParam(), target, 3).map.matrix(),
+                        build(GetParam(), target, 3).map.matrix()));
+}
+
+}  // namespace
+}  // namespace crais

@@ -1,0 +1,256 @@
+#include "kernels/fused_decoder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <tuple>
+
+#include "core/rng.h"
+#include "models/checkpoint.h"
+#include "support/expect_error.h"
+#include "targets/vae_posterior.h"
+
+namespace crais {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+Vae make_case(const std::string& activation, std::vector<int64_t> hidden, int64_t latent = 5,
+              int64_t rows = 28, int64_t cols = 28) {
+  VaeArchitecture architecture;
+  architecture.image_rows = rows;
+  architecture.image_cols = cols;
+  architecture.latent = latent;
+  architecture.hidden = std::move(hidden);
+  architecture.activation = parse_activation(activation);
+  Vae vae = make_vae(architecture, 1);
+  at::Generator rng = make_generator(2);  // weights and biases as uneven as a trained network's
+  for (auto& layer : vae.decoder.layers) {
+    layer.weight = 1.7 * layer.weight;
+    layer.bias = 0.5 * at::randn(layer.bias.sizes(), rng) - 0.2;
+  }
+  return vae;
+}
+
+/// Value and gradient by autograd in float64.
+Evaluation reference(const Vae& vae, const at::Tensor& images, const at::Tensor& z) {
+  const Vae wide = vae.to(at::kCPU, at::kDouble);
+  const VaePosterior target(wide, images.to(at::kDouble), {}, nullptr);
+  return target.Target::evaluate(z.to(at::kDouble));
+}
+
+double value_error(const Evaluation& found, const Evaluation& truth) {
+  return (found.log_density - truth.log_density).abs().max().item<double>();
+}
+
+double grad_error(const Evaluation& found, const Evaluation& truth) {
+  const at::Tensor error = (found.grad.to(at::kDouble) - truth.grad).norm(2, {-1});
+  return (error / truth.grad.norm(2, {-1})).max().item<double>();
+}
+
+/// Grey images: any number in [0, 1], ends included.
+at::Tensor make_images(int64_t count, const Vae& vae, at::Generator& rng) {
+  const at::Tensor u = at::rand({count, vae.architecture.num_pixels()}, rng);
+  return (1.6 * u - 0.3).clamp(0, 1);
+}
+
+class EveryKernel : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
+ protected:
+  FusedDecoder pack(const Vae& vae) const {
+    for (const FusedKernel* kernel : available_kernels())
+      if (kernel->name == std::get<0>(GetParam())) return {vae, *kernel};
+    throw std::logic_error("no such kernel");
+  }
+  Vae make(std::vector<int64_t> hidden, int64_t latent = 5, int64_t rows = 28,
+           int64_t cols = 28) const {
+    return make_case(std::get<1>(GetParam()), std::move(hidden), latent, rows, cols);
+  }
+
+  at::Generator rng_ = make_generator(3);
+};
+
+std::vector<std::string> kernel_names() {
+  std::vector<std::string> names;
+  for (const FusedKernel* kernel : available_kernels()) names.push_back(kernel->name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Here, EveryKernel,
+                         ::testing::Combine(::testing::ValuesIn(kernel_names()),
+                                            ::testing::Values("tanh", "elu", "relu", "softplus")),
+                         [](const auto& instance) {
+                           std::string name =
+                               std::get<0>(instance.param) + "_" + std::get<1>(instance.param);
+                           name[name.find('-')] = '_';
+                           return name;
+                         });
+
+TEST_P(EveryKernel, AgreesWithAutogradInDoublePrecision) {
+  const Vae vae = make({60, 100}, 20);
+  const at::Tensor images = make_images(5, vae, rng_), z = at::randn({5, 23, 20}, rng_);
+  const FusedDecoder decoder = pack(vae);
+  const Evaluation found = decoder.evaluate(z, images), truth = reference(vae, images, z);
+  EXPECT_GT(truth.log_density.abs().min().item<double>(), 400);  // where 1e-3 is asked for
+  EXPECT_LT(value_error(found, truth), 1e-3);
+  EXPECT_LT(grad_error(found, truth), 1e-5);
+}
+
+TEST_P(EveryKernel, AgreesAtOddSizes) {
+  struct Size {
+    std::vector<int64_t> hidden;
+    int64_t latent, rows, cols, images, particles;
+  };
+  const std::vector<Size> sizes = {{{13, 9}, 3, 7, 5, 3, 7},        {{}, 4, 5, 3, 2, 5},
+                                   {{17}, 1, 1, 1, 1, 1},           {{1, 2, 3, 4}, 2, 11, 11, 7, 1},
+                                   {{8, 16}, 8, 4, 4, 1, 16},       {{31}, 50, 1, 119, 5, 11},
+                                   {{40, 3, 25}, 9, 1, 121, 1, 49}, {{5}, 6, 13, 19, 3, 64}};
+  for (const Size& size : sizes) {
+    const Vae vae = make(size.hidden, size.latent, size.rows, size.cols);
+    const at::Tensor images = make_images(size.images, vae, rng_);
+    const at::Tensor z = 1.5 * at::randn({size.images, size.particles, size.latent}, rng_);
+    const Evaluation found = pack(vae).evaluate(z, images), truth = reference(vae, images, z);
+    EXPECT_LT(value_error(found, truth), 1e-4) << size.rows << " x " << size.cols;
+    EXPECT_LT(grad_error(found, truth), 1e-5) << size.rows << " x " << size.cols;
+  }
+}
+
+TEST_P(EveryKernel, AParticlesResultDoesNotDependOnItsPlace) {
+  const Vae vae = make({21, 30}, 6, 9, 8);
+  const FusedDecoder decoder = pack(vae);
+  const at::Tensor images = make_images(4, vae, rng_), z = at::randn({4, 29, 6}, rng_);
+  const Evaluation all = decoder.evaluate(z, images);
+  EXPECT_TRUE(at::equal(decoder.log_density(z, images), all.log_density));
+  for (int64_t p = 0; p < 4; ++p)
+    for (const int64_t k : {0, 1, 15, 16, 28}) {
+      const at::Tensor image = images.slice(0, p, p + 1).contiguous();
+      const auto alone = [&](int64_t end) {
+        const at::Tensor some = z.slice(0, p, p + 1).slice(1, k, end).contiguous();
+        return decoder.evaluate(some, image);
+      };
+      for (const int64_t end : {k + 1, int64_t{29}}) {
+        const Evaluation found = alone(end);
+        EXPECT_EQ(found.log_density[0][0].item<double>(), all.log_density[p][k].item<double>());
+        EXPECT_TRUE(at::equal(found.grad[0][0], all.grad[p][k])) << p << " " << k << " " << end;
+      }
+    }
+}
+
+TEST_P(EveryKernel, SaturatedLogits) {
+  Vae vae = make({20}, 4, 6, 6);
+  auto& last = vae.decoder.layers.back();
+  last.bias = at::where(at::rand({36}, rng_) < 0.5, at::full({36}, 1e4F), at::full({36}, -1e4F));
+  const at::Tensor certain = (last.bias > 0).to(at::kFloat).unsqueeze(0);
+  const at::Tensor images = at::cat({certain, 1 - certain, 0.3 * certain});
+  const at::Tensor z = at::randn({3, 9, 4}, rng_);
+  const Evaluation found = pack(vae).evaluate(z, images), truth = reference(vae, images, z);
+  const at::Tensor scale = truth.log_density.abs().clamp_min(1);
+  EXPECT_LT(((found.log_density - truth.log_density).abs() / scale).max().item<double>(), 1e-6);
+  EXPECT_LT(value_error({found.log_density[0], {}}, {truth.log_density[0], {}}), 1e-5);
+  EXPECT_LT(grad_error(found, truth), 1e-5);
+}
+
+TEST_P(EveryKernel, NonFiniteParticlesShowAndHarmNoOther) {
+  const Vae vae = make({20, 11}, 4, 6, 7);
+  const FusedDecoder decoder = pack(vae);
+  const at::Tensor images = make_images(2, vae, rng_), z = at::randn({2, 20, 4}, rng_);
+  at::Tensor broken = z.clone();
+  broken[0][0][1] = kNan;
+  broken[0][7][3] = kInf;
+  broken[0][8][0] = -kInf;
+  broken[1][19][2] = 3e38F;
+  broken[1][3][2] = -3e38F;
+  const Evaluation clean = decoder.evaluate(z, images), found = decoder.evaluate(broken, images);
+  const at::Tensor changed = (broken != z).any(-1);
+  EXPECT_EQ(changed.sum().item<int64_t>(), 5);
+  EXPECT_FALSE(found.log_density.isfinite().logical_and(changed).any().item<bool>());
+  EXPECT_TRUE(
+      at::equal(at::where(changed, clean.log_density, found.log_density), clean.log_density));
+  EXPECT_TRUE(at::equal(at::where(changed.unsqueeze(-1), clean.grad, found.grad), clean.grad));
+  // NaN where autograd has NaN; what autograd has finite is right or not finite.
+  const Evaluation truth = reference(vae, images, broken);
+  EXPECT_TRUE(found.log_density.isfinite()
+                  .logical_not()
+                  .logical_or((found.log_density - truth.log_density).abs() < 1e-3)
+                  .all()
+                  .item<bool>());
+  EXPECT_TRUE(found.grad[0][0].isnan().all().item<bool>());
+  const at::Tensor lost = truth.grad.isnan() & found.grad.isfinite();
+  EXPECT_FALSE(lost.any().item<bool>());
+}
+
+TEST_P(EveryKernel, NonFiniteLogitsShow) {
+  for (const float bad : {kNan, kInf, -kInf}) {
+    Vae vae = make({6}, 3, 5, 5);
+    vae.decoder.layers.back().bias[17] = bad;
+    const at::Tensor images = make_images(2, vae, rng_).clamp(0.1, 0.9);
+    const at::Tensor z = at::randn({2, 3, 3}, rng_);
+    const Evaluation found = pack(vae).evaluate(z, images), truth = reference(vae, images, z);
+    EXPECT_FALSE(found.log_density.isfinite().any().item<bool>()) << bad;
+    EXPECT_FALSE(truth.log_density.isfinite().any().item<bool>()) << bad;
+    EXPECT_TRUE(at::equal(found.grad.isfinite(), truth.grad.isfinite())) << bad;
+  }
+}
+
+TEST_P(EveryKernel, NoParticles) {
+  const Vae vae = make({6}, 3, 5, 5);
+  const Evaluation found = pack(vae).evaluate(at::empty({2, 0, 3}), at::zeros({2, 25}));
+  EXPECT_EQ(found.log_density.numel(), 0);
+}
+
+TEST(FusedDecoder, AgreesOnATrainedNetwork) {
+  const Vae vae =
+      read_checkpoint(std::string(CRAIS_SOURCE) + "/weights/vae50-mnist.safetensors").vae;
+  at::Generator rng = make_generator(4);
+  const Simulated model = simulate(vae, 40, rng);
+  const at::Tensor near = model.latents.unsqueeze(1) + 0.1 * at::randn({40, 8, 50}, rng);
+  const at::Tensor z = at::cat({near, at::randn({40, 8, 50}, rng)}, 1);
+  const Evaluation truth = reference(vae, model.images, z);
+  EXPECT_GT(truth.log_density.abs().max().item<double>(), 600);
+  for (const FusedKernel* kernel : available_kernels()) {
+    const Evaluation found = FusedDecoder(vae, *kernel).evaluate(z, model.images);
+    EXPECT_LT(value_error(found, truth), 1e-3) << kernel->name;
+    EXPECT_LT(grad_error(found, truth), 1e-5) << kernel->name;
+  }
+}
+
+TEST(FusedDecoder, SupportsBernoulliInSinglePrecision) {
+  Vae vae = make_case("tanh", {6}, 3, 5, 5);
+  EXPECT_TRUE(FusedDecoder::supports(vae));
+  EXPECT_EQ(make_fused_decoder(vae.to(at::kCPU, at::kDouble)), nullptr);
+  vae.architecture.likelihood = parse_likelihood("gaussian:0.3");
+  EXPECT_EQ(make_fused_decoder(vae), nullptr);
+  EXPECT_THROW(FusedDecoder(vae, kPortableKernel), c10::Error);
+}
+
+TEST(FusedDecoder, RejectsWhatDoesNotFit) {
+  const FusedDecoder decoder(make_case("tanh", {6}, 3, 5, 5), kPortableKernel);
+  const at::Tensor z = at::zeros({2, 4, 3}), images = at::zeros({2, 25});
+  EXPECT_NO_THROW(decoder.evaluate(z, images));
+  EXPECT_THROW(decoder.evaluate(z, at::zeros({3, 25})), c10::Error);
+  EXPECT_THROW(decoder.evaluate(z, at::zeros({2, 24})), c10::Error);
+  EXPECT_THROW(decoder.evaluate(at::zeros({2, 4, 2}), images), c10::Error);
+  EXPECT_THROW(decoder.evaluate(z.to(at::kDouble), images), c10::Error);
+  EXPECT_THROW(decoder.evaluate(at::zeros({2, 3, 4}).transpose(1, 2), images), c10::Error);
+}
+
+TEST(FusedDecoder, EnvironmentChoosesTheKernel) {
+  const Vae vae = make_case("tanh", {6}, 3, 5, 5);
+  const char* before = std::getenv("CRAIS_EVALUATOR");
+  const std::string kept = before == nullptr ? "" : before;
+  for (const std::string& name : kernel_names()) {
+    setenv("CRAIS_EVALUATOR", name.c_str(), 1);
+    EXPECT_EQ(VaePosterior(vae, at::zeros({1, 25})).evaluator(), name);
+  }
+  setenv("CRAIS_EVALUATOR", "aten", 1);
+  EXPECT_EQ(VaePosterior(vae, at::zeros({1, 25})).evaluator(), "aten");
+  setenv("CRAIS_EVALUATOR", "fused-abacus", 1);
+  expect_error(ExitCode::kUsage, {"fused-abacus", "fused-portable", "aten"},
+               [&] { make_fused_decoder(vae); });
+  before == nullptr ? unsetenv("CRAIS_EVALUATOR") : setenv("CRAIS_EVALUATOR", kept.c_str(), 1);
+}
+
+}  // namespace
+}  // namespace crais

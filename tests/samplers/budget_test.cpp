@@ -1,0 +1,97 @@
+// A budget is kept to, and spent where it helps.
+#include "samplers/budget.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/log_math.h"
+#include "core/rng.h"
+#include "support/expect_error.h"
+#include "support/targets.h"
+
+namespace crais {
+namespace {
+
+using testing::DiagonalGaussian;
+
+TEST(PredictedBias, IsThatOfLognormalWeights) {
+  at::Generator rng = make_generator(1);
+  for (const double variance : {0.1, 0.5}) {
+    const at::Tensor log_w = std::sqrt(variance) * at::randn({40000, 16}, rng, at::kDouble);
+    const double truth = variance / 2 - log_mean_exp(log_w).mean().item<double>();
+    const at::Tensor s2 = at::full({1}, variance, at::kDouble);
+    EXPECT_NEAR(predicted_bias(s2, 16).item<double>() / truth, 1.0, 0.15) << variance;
+  }
+  // However few the chains, they are no worse than one.
+  EXPECT_EQ(predicted_bias(at::full({1}, 30.0, at::kDouble), 4).item<double>(), 15.0);
+}
+
+struct Spent {
+  Plan plan;
+  std::vector<Candidate> candidates;
+  double evaluations;  // of each problem, all told
+};
+
+Spent spend(double evaluations, int64_t num_problems, double sd, int64_t num_anneals = 1) {
+  const Budget budget{evaluations, num_problems, num_anneals};
+  constexpr int64_t kBaseCost = 7;
+  const PilotSize size = pilot_size(budget, kBaseCost, 1, 16);
+  const DiagonalGaussian target(size.num_problems, std::vector<double>(5, 0.4),
+                                std::vector<double>(5, sd), 0.0);
+  const Problem problem(target, AffineMap::identity(size.num_problems, 5, at::kDouble));
+  const auto path = PathRegistry::instance().make("path", "geometric");
+  const auto kernel = TransitionRegistry::instance().make("kernel", "hmc", {1});
+  const Cost before{size.num_problems * kBaseCost, 0};
+  at::Generator rng = make_generator(2);
+  Spent spent;
+  spent.plan = plan_within(
+      budget, size, before, kBaseCost, problem, *path,
+      [](int64_t steps) {
+        ScheduleOptions options;
+        options.steps = steps;
+        return ScheduleRegistry::instance().make("schedule", "linear", options);
+      },
+      *kernel, {}, rng, &spent.candidates);
+  const auto pilots = static_cast<double>(before.densities + problem.cost().densities);
+  spent.evaluations = kBaseCost + pilots / static_cast<double>(num_problems) +
+                      static_cast<double>(num_anneals * spent.plan.num_particles *
+                                          (1 + spent.plan.num_steps()));
+  return spent;
+}
+
+TEST(Budget, IsNeverExceededAndNearlyUsed) {
+  for (const double evaluations : {200.0, 500.0, 4000.0}) {
+    for (const int64_t num_problems : {1, 20, 1000}) {
+      for (const int64_t num_anneals : {1, 2}) {
+        SCOPED_TRACE(::testing::Message() << evaluations << " " << num_problems);
+        const Spent spent = spend(evaluations, num_problems, 0.4, num_anneals);
+        EXPECT_LE(spent.evaluations, evaluations);
+        const auto chain = static_cast<double>(num_anneals * (1 + spent.plan.num_steps()));
+        EXPECT_GT(spent.evaluations, evaluations - chain);
+      }
+    }
+  }
+}
+
+TEST(Budget, BuysTemperaturesWhereTheBaseIsFar) {
+  const Spent near = spend(1000, 1000, 0.95), far = spend(1000, 1000, 0.1);
+  EXPECT_LT(near.plan.num_steps(), far.plan.num_steps());
+  double least = INFINITY;
+  int64_t best = 0;
+  for (const Candidate& c : far.candidates)
+    if (c.predicted_bias < least) {
+      least = c.predicted_bias;
+      best = c.steps;
+    }
+  EXPECT_EQ(best, far.plan.num_steps());
+  EXPECT_GT(far.candidates.size(), 3u);
+}
+
+TEST(Budget, SaysHowMuchIsNeeded) {
+  expect_error(ExitCode::kUsage, {"--budget 60 is too small", "base takes 50"},
+               [] { pilot_size({60, 100, 1}, 50, 1, 16); });
+}
+
+}  // namespace
+}  // namespace crais
