@@ -25,7 +25,9 @@ std::vector<OptionGroup> estimator_options(const std::string& problem) {
   return {
       {"Method",
        {option::texts("method", "NAME", {"ais"}, choices<MethodRegistry>("repeatable")).uncut(),
-        option::text("base", "NAME", "laplace", choices<BaseRegistry>("where chains start")),
+        option::text("base", "NAME", "auto",
+                     choices<BaseRegistry>("where chains start") +
+                         "\nauto  laplace, unless pilots find clearly more from encoder or prior"),
         option::integer("chains", "K", 16, "annealed chains " + one).at_least(1),
         option::number("budget", "EVALS", {},
                        "evaluations " + one + ", base and pilots and all: a pilot divides them "

@@ -112,7 +112,7 @@ class EvalRun {
       store_.emplace(settings_.out, record, settings_.resume, settings_.overwrite);
     if (store_ && settings_.resume) results_.chunks = store_->read_chunks();
     results_.num_pixels = vae_.architecture.num_pixels();
-    make_shared_plan();
+    make_shared();
     evaluate_missing();
 
     const std::vector<MethodSummary> methods = summarise(results_);
@@ -163,17 +163,15 @@ class EvalRun {
     return 0;
   }
 
-  void make_shared_plan() {
-    if (!estimator_.has_shared_plan()) return;
-    if (const auto stored = store_ ? store_->read_plan() : std::nullopt) {
-      estimator_.set_shared_plan(stored->first);
-      results_.shared_tuning = stored->second;
+  void make_shared() {
+    if (const auto stored = store_ ? store_->read_shared() : std::nullopt) {
+      estimator_.set_shared(*stored);
+      results_.shared = *stored;
     } else {
-      const int64_t pilot_images = std::min(settings_.estimator.pilot_problems, images_.size());
-      results_.shared_tuning = estimator_.tune_shared(posterior_of(0, pilot_images), images_.size());
-      if (store_) store_->write_plan(estimator_.shared_plan(), results_.shared_tuning);
+      const int64_t pilots = std::min(settings_.estimator.pilot_problems, images_.size());
+      results_.shared = estimator_.tune_shared(posterior_of(0, pilots), images_.size());
+      if (store_) store_->write_shared(results_.shared);
     }
-    results_.shared_plan = estimator_.shared_plan();
   }
 
   void evaluate_missing() {

@@ -92,19 +92,19 @@ std::map<std::string, int64_t> count_flags(const at::Tensor& flags) {
   for (int64_t i = 0; i < all.numel(); ++i) {
     const auto bits = static_cast<int>(all.data_ptr<double>()[i]);
     if (bits != 0) ++counts["any"];
-    for (const int bit : {kFewEffective, kTail, kBaseFailed, kMissedTarget})
+    for (const int bit : {kFewEffective, kTail, kBaseFailed, kMissedTarget, kModes})
       if (bits & bit) ++counts[flag_words(bit)];
   }
   return counts;
 }
 
 std::string results_table(const std::vector<MethodSummary>& summaries) {
-  Table table({"method", "log p(x)", "data SE", "MC SE", "bias", "bits/dim", "ESS", "accept",
+  Table table({"method", "base", "log p(x)", "data SE", "MC SE", "bias", "bits/dim", "ESS", "accept",
                "transitions", "evals/image", "+ base", "+ tuning", "images", "flagged", "label"},
               "Mean log-likelihood, nats");
   for (const auto& s : summaries) {
     const auto flagged = s.flags.find("any");
-    table.add_row({s.method, fixed(s.log_likelihood.mean, 3),
+    table.add_row({s.method, s.base, fixed(s.log_likelihood.mean, 3),
                    fixed(s.log_likelihood.data_std_error, 3),
                    significant(s.log_likelihood.monte_carlo_std_error, 2), std::isnan(s.bias) ? "-" : significant(s.bias, 2),
                    fixed(s.bits_per_dim, 4), fixed(s.ess_mean, 3),
@@ -153,7 +153,7 @@ std::string per_image_csv(const EvalResults& results) {
 /// image,step,beta,step_size: a line per transition; image is "all" for a shared plan.
 std::string schedule_csv(const EvalResults& results) {
   CsvWriter csv({"image", "step", "beta", "step_size"});
-  if (results.shared_plan) add_schedule(csv, "all", *results.shared_plan, 0);
+  if (results.shared.plan) add_schedule(csv, "all", *results.shared.plan, 0);
   for (const auto& [chunk, result] : results.chunks)
     for (size_t i = 0; result.plan && i < result.indices.size(); ++i)
       add_schedule(csv, std::to_string(result.indices[i]), *result.plan,
@@ -165,7 +165,7 @@ std::string schedule_csv(const EvalResults& results) {
 
 std::vector<MethodSummary> summarise(const EvalResults& results) {
   std::vector<double> plan_transitions;
-  Cost base, tuning = results.shared_tuning;
+  Cost base, tuning = results.shared.tuning;
   for (const auto& [chunk, result] : results.chunks) {
     base += result.base;
     tuning += result.tuning;
@@ -173,12 +173,13 @@ std::vector<MethodSummary> summarise(const EvalResults& results) {
     const auto more = transitions(*result.plan);
     plan_transitions.insert(plan_transitions.end(), more.begin(), more.end());
   }
-  if (results.shared_plan) plan_transitions = transitions(*results.shared_plan);
+  if (results.shared.plan) plan_transitions = transitions(*results.shared.plan);
 
   std::vector<MethodSummary> summaries;
   for (const auto& [method, table] : tables(results)) {
     MethodSummary s;
     s.method = method;
+    s.base = results.shared.base;
     s.bound = to_string(Bound::kLower);  // Jensen: of every method there is
     const at::Tensor value = table.matrix("log_likelihood");
     const at::Tensor std_error = table.matrix("std_error");
@@ -214,6 +215,7 @@ json to_json(const MethodSummary& s) {
     return value ? json_number(*value) : json(nullptr);
   };
   json object = {{"method", s.method},
+          {"base", s.base},
           {"label", s.bound},
           {"images", s.images},
           {"repeats", s.repeats},

@@ -25,6 +25,7 @@ struct Certificate {
 /// One method over all images and repeats.
 struct MethodSummary {
   std::string method;
+  std::string base;
   std::string bound;
   int64_t images = 0;
   int64_t repeats = 1;
@@ -48,8 +49,7 @@ struct MethodSummary {
 /// The finished part of an evaluation, in the order of chunks.
 struct EvalResults {
   std::map<int64_t, ChunkResult> chunks;
-  std::optional<Plan> shared_plan;
-  Cost shared_tuning;
+  Shared shared;
   int64_t num_pixels = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include "apps/estimator.h"
 #include "apps/eval_settings.h"
+#include "core/files.h"
 #include "core/rng.h"
 #include "report/json.h"
 #include "targets/vae_posterior.h"
@@ -22,6 +23,11 @@ EvalSettings settings_of(const std::string& flags, uint64_t seed) {
     if (!word.empty()) arguments.push_back(word);
   arguments.insert(arguments.end(), {"--seed", std::to_string(seed)});
   return read_settings(CommandLine(eval_loglik_synopsis(), arguments));
+}
+
+std::string bytes_of(const at::Tensor& tensor) {
+  const at::Tensor plain = tensor.cpu().contiguous();
+  return {static_cast<const char*>(plain.data_ptr()), plain.nbytes()};
 }
 
 at::Tensor matrix_of(const std::vector<json>& cells, const std::string& column) {
@@ -55,7 +61,7 @@ Study::Study(const ExperimentOptions& options, int64_t count, bool simulated) : 
   identity_ = {{"checkpoint", checkpoint.sha256}, {"images", images_.digest}};
 }
 
-Study::Study(const ExperimentOptions& options, Vae vae, const std::string& identity, int64_t count)
+Study::Study(const ExperimentOptions& options, const Vae& vae, int64_t count)
     : options_(options), vae_(vae.to(options.device, at::kFloat)) {
   fused_ = make_fused_decoder(vae_);
   at::Generator rng = make_generator(derive_seed(0, Purpose::kSimulate));
@@ -63,7 +69,9 @@ Study::Study(const ExperimentOptions& options, Vae vae, const std::string& ident
   images_.pixels = drawn.images;
   images_.latents = drawn.latents;
   images_.source = "simulated";
-  identity_ = {{"vae", identity}, {"count", count}};
+  std::string weights;
+  for (const auto& [name, tensor] : vae.named_tensors()) weights += bytes_of(tensor);
+  identity_ = {{"weights", sha256(weights)}, {"images", sha256(bytes_of(drawn.images))}};
 }
 
 int64_t Study::laplace_cost() const {
@@ -83,8 +91,7 @@ json Study::compute(const std::string& flags, uint64_t seed) const {
     return VaePosterior(vae_, part(images_.pixels), part(images_.latents), fused_);
   };
   Cost base, tuning, estimating;
-  if (estimator.has_shared_plan())
-    tuning = estimator.tune_shared(posterior(0, std::min(settings.pilot_problems, count)), count);
+  tuning += estimator.tune_shared(posterior(0, std::min(settings.pilot_problems, count)), count).tuning;
   std::map<std::string, std::vector<json>> columns;
   for (int64_t begin = 0; begin < count; begin += kChunk) {
     const ChunkResult chunk = estimator.estimate(

@@ -36,8 +36,8 @@ class Study {
  public:
   /// The first `count` test images, or as many simulated ones.
   Study(const ExperimentOptions& options, int64_t count, bool simulated);
-  /// Simulated images of a VAE at hand. `identity` tells it from others.
-  Study(const ExperimentOptions& options, Vae vae, const std::string& identity, int64_t count);
+  /// Simulated images of a VAE at hand.
+  Study(const ExperimentOptions& options, const Vae& vae, int64_t count);
 
   /// One task per arm and seed; seeds count from `first_seed`.
   std::vector<ArmResult> run(const std::string& label, const std::vector<Arm>& arms, int64_t seeds,

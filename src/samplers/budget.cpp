@@ -87,6 +87,8 @@ Plan plan_within(const Budget& budget, const PilotSize& size, const Cost& spent,
     tried.emplace_back(plan, run.log_w.var(1, /*unbiased=*/true));
   }
   const auto pilot_cost = static_cast<double>(spent.densities + problem.cost().densities);
+  // Shortest first. Between predictions as close as their noise, longer annealing has lighter tails.
+  constexpr double kNoise = 1.25;
   Plan best;
   double least = INFINITY;
   for (auto& [plan, variance] : tried) {
@@ -95,8 +97,8 @@ Plan plan_within(const Budget& budget, const PilotSize& size, const Cost& spent,
     if (chains < 2) continue;
     const double bias = predicted_bias(variance, chains).mean().item<double>();
     if (candidates) candidates->push_back({plan.num_steps(), chains, bias});
-    if (bias >= least) continue;
-    least = bias;
+    if (bias > kNoise * least) continue;
+    least = std::min(least, bias);
     best = plan;
     best.num_particles = chains;
   }

@@ -123,6 +123,16 @@ TEST(Laplace, ClimbsOutOfASaddle) {
   EXPECT_GT(base.map.loc().abs().min().item<double>(), 1.0);
 }
 
+TEST(Laplace, TellsOfRivalModes) {
+  const Double target;  // equal peaks, the same curvature: two modes of one mass
+  const Base several = build("laplace:1,starts=12", target);
+  EXPECT_TRUE(several.ambiguous.all().item<bool>());
+  EXPECT_FALSE(build("laplace", target).ambiguous.any().item<bool>());
+  EXPECT_EQ(several.cost.gradients, 12 * build("laplace", target).cost.gradients);
+  const LogGamma single(4, {3.0, 0.5});
+  EXPECT_FALSE(build("laplace:1,starts=12", single).ambiguous.any().item<bool>());
+}
+
 TEST(Laplace, FallsBackProblemByProblem) {
   const Base base = build("laplace", Broken());
   const at::Tensor expected = at::tensor({0, 1, 0}).to(at::kBool);
