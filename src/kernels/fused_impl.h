@@ -146,7 +146,7 @@ Vec bernoulli(const Vec* x, Vec* logits, int64_t stride, int64_t count) {
     sum += x[j] * l - (l > 0 ? l : Vec{});
     if (kGradient) *logits = x[j] - (l > 0 ? splat(1.0F) : e) / (1 + e);
   }
-  return sum - log(product);
+  return sum - log(product);  // a NaN among the logits is in the sum
 }
 
 /// Some consecutive particles of a batch on their way through the network.

@@ -18,8 +18,8 @@ TEST(Choose, TakesWholeParticles) {
   const at::Tensor expected = at::where(mask.unsqueeze(-1), yes, no);
   EXPECT_FALSE(at::equal(expected, no));
   EXPECT_TRUE(at::equal(choose(mask, yes, no), expected));
-  EXPECT_TRUE(at::equal(choose(mask, yes.to(at::kDouble), no.to(at::kDouble)),
-                        expected.to(at::kDouble)));
+  EXPECT_TRUE(
+      at::equal(choose(mask, yes.to(at::kDouble), no.to(at::kDouble)), expected.to(at::kDouble)));
   // In whatever order it lies in memory.
   const at::Tensor turned = yes.transpose(0, 2).contiguous().transpose(0, 2);
   EXPECT_TRUE(at::equal(choose(mask, turned, no), expected));
