@@ -144,7 +144,7 @@ TEST_P(VaePosteriors, SinglePrecisionIsCloseEnough) {
 TEST_P(VaePosteriors, WhateverEvaluatesItAgrees) {
   const Vae vae = vae_.to(at::kCPU, at::kFloat);
   const VaePosterior chosen(vae, images_.to(at::kFloat)),
-      aten(vae, images_.to(at::kFloat), nullptr);
+      aten(vae, images_.to(at::kFloat), {}, nullptr);
   EXPECT_EQ(aten.evaluator(), "aten");
   if (GetParam().likelihood != "bernoulli") EXPECT_EQ(chosen.evaluator(), "aten");
   const at::Tensor z = z_.to(at::kFloat), turned = z.transpose(0, 2).contiguous().transpose(0, 2);
