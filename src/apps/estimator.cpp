@@ -39,8 +39,8 @@ ChunkRun to_run(const MethodResult& found, const Problem& problem) {
     run.upper = to_column(found.upper->value);
     run.upper_std_error = to_column(found.upper->std_error);
   }
-  run.evaluations = Column(problems, static_cast<double>(problem.cost().densities) /
-                                         static_cast<double>(problems));
+  run.evaluations = Column(
+      problems, static_cast<double>(problem.cost().densities) / static_cast<double>(problems));
   run.flags = to_column(suspect_error(lower) * static_cast<int>(kFewEffective) +
                         suspect_tail(lower) * static_cast<int>(kTail));
   run.num_nonfinite = found.num_nonfinite;
@@ -65,8 +65,7 @@ void scatter(const ChunkRun& part, const std::vector<int64_t>& index, ChunkRun& 
     if ((part.*column).empty()) continue;
     Column& to = whole.*column;
     to.resize(std::max(to.size(), total));
-    for (size_t i = 0; i < index.size(); ++i)
-      to[static_cast<size_t>(index[i])] = (part.*column)[i];
+    for (size_t i = 0; i < index.size(); ++i) to[static_cast<size_t>(index[i])] = (part.*column)[i];
   }
   whole.num_nonfinite += part.num_nonfinite;
   whole.cost += part.cost;
@@ -76,8 +75,9 @@ void scatter(const ChunkRun& part, const std::vector<int64_t>& index, ChunkRun& 
 
 std::string flag_words(int flags) {
   std::string words;
-  for (const auto& [bit, word] : {std::pair{kFewEffective, "ess"}, std::pair{kTail, "tail"},
-                                  std::pair{kBaseFailed, "base"}, std::pair{kMissedTarget, "target"}, std::pair{kModes, "modes"}})
+  for (const auto& [bit, word] :
+       {std::pair{kFewEffective, "ess"}, std::pair{kTail, "tail"}, std::pair{kBaseFailed, "base"},
+        std::pair{kMissedTarget, "target"}, std::pair{kModes, "modes"}})
     if (flags & bit) words += (words.empty() ? "" : "+") + std::string(word);
   return words;
 }
@@ -157,6 +157,10 @@ void Estimator::set_shared(Shared shared) {
 }
 
 void Estimator::choose_base(const Target& target, int64_t num_problems) {
+  if (!anneals()) {  // IWAE and the ELBO are known by the encoder they start from
+    use_base(target.amortised_base() ? "encoder" : "laplace");
+    return;
+  }
   // In the order of trust: a later one has to be clearly better.
   std::vector<std::string> candidates = {"laplace", "prior"};
   if (target.amortised_base()) candidates.insert(candidates.begin() + 1, "encoder");
@@ -164,15 +168,16 @@ void Estimator::choose_base(const Target& target, int64_t num_problems) {
   int64_t num_pilots = std::min(settings_.pilot_problems, target.num_problems());
   if (settings_.budget) {
     const int64_t steps = settings_.schedule_options.steps;
-    const auto trial = static_cast<double>(2 * settings_.chains * static_cast<int64_t>(candidates.size()) *
-                                           (1 + steps * transition_->evaluations_per_step()));
-    num_pilots = std::min(num_pilots, static_cast<int64_t>(0.1 * *settings_.budget *
-                                                           static_cast<double>(num_problems) / trial));
+    const auto trial =
+        static_cast<double>(2 * settings_.chains * static_cast<int64_t>(candidates.size()) *
+                            (1 + steps * transition_->evaluations_per_step()));
+    num_pilots = std::min(
+        num_pilots,
+        static_cast<int64_t>(0.1 * *settings_.budget * static_cast<double>(num_problems) / trial));
   }
   use_base(candidates.front());
   if (num_pilots == 0) return;
-  const auto pilots =
-      target.select(at::arange(num_pilots, target.options().dtype(at::kLong)));
+  const auto pilots = target.select(at::arange(num_pilots, target.options().dtype(at::kLong)));
   Shared best;
   at::Tensor highest;  // [num_pilots] estimates of the best so far
   Cost cost;
@@ -189,13 +194,12 @@ void Estimator::choose_base(const Target& target, int64_t num_problems) {
       if (name == candidates.back() && best.base.empty()) throw;
       continue;
     }
-    at::Generator rng = make_generator(derive_seed(settings_.seed, Purpose::kPilot, kSharedPilot - 1),
-                                       target.options().device());
-    const AnnealResult run = anneal(problem, *path_, plan, *transition_, settings_.chains, rng,
-                                    resampling_.get());
+    at::Generator rng = make_generator(
+        derive_seed(settings_.seed, Purpose::kPilot, kSharedPilot - 1), target.options().device());
+    const AnnealResult run =
+        anneal(problem, *path_, plan, *transition_, settings_.chains, rng, resampling_.get());
     cost += problem.cost();
-    const at::Tensor value =
-        log_normalizer(run.log_w, run.genealogy).value + problem.log_center();
+    const at::Tensor value = log_normalizer(run.log_w, run.genealogy).value + problem.log_center();
     if (highest.defined() && !clearly_above(value, highest)) continue;
     highest = value;
     best = {name, plan, {}};
@@ -247,7 +251,8 @@ Plan Estimator::budgeted(const Target& target, int64_t num_problems, Cost& tunin
   const Budget budget{*settings_.budget, num_problems, num_anneals};
   const int64_t move_cost = transition_->evaluations_per_step();
   const PilotSize size = pilot_size(budget, base_cost, move_cost, target.num_problems());
-  const auto pilots = target.select(at::arange(size.num_problems, target.options().dtype(at::kLong)));
+  const auto pilots =
+      target.select(at::arange(size.num_problems, target.options().dtype(at::kLong)));
   const Base base = base_of(*pilots, kSharedPilot);
   tuning += first.cost;
   tuning += base.cost;
@@ -291,12 +296,13 @@ ChunkRun Estimator::run_to_target(size_t method, const Problem& problem, const P
   // Pilot chains decide how many, fresh ones estimate: the weights that are reported have not
   // decided anything.
   const Problem pilot(problem.target(), problem.base(), problem.log_center());
-  const AnnealResult seen = anneal(pilot, *path_, plan, *transition_,
-                                   std::max<int64_t>(plan.num_particles, 8), rng, resampling_.get());
+  const AnnealResult seen =
+      anneal(pilot, *path_, plan, *transition_, std::max<int64_t>(plan.num_particles, 8), rng,
+             resampling_.get());
   tuning += pilot.cost();
   const double error = *settings_.target_error;
-  const double chain = static_cast<double>(evaluations_per_chain(plan) *
-                                           methods_[method]->num_anneals());
+  const double chain =
+      static_cast<double>(evaluations_per_chain(plan) * methods_[method]->num_anneals());
   const auto most = static_cast<int64_t>(settings_.max_evaluations / chain);
   const Column std_error = to_column(log_normalizer(seen.log_w, seen.genealogy).std_error);
   const Column variance = to_column(seen.log_w.var(1, /*unbiased=*/true));

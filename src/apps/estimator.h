@@ -40,10 +40,10 @@ struct ChunkRun {
   Column bias;            // expected, nats
   Column ess;             // fraction
   Column pareto_k;
-  Column accept_prob;                // of methods with moves
-  Column upper, upper_std_error;     // of methods with an upper bound, nats
-  Column evaluations;                // without tuning
-  Column flags;                      // see Flag
+  Column accept_prob;             // of methods with moves
+  Column upper, upper_std_error;  // of methods with an upper bound, nats
+  Column evaluations;             // without tuning
+  Column flags;                   // see Flag
   int64_t num_nonfinite = 0;
   Cost cost;             // summed over problems and particles
   double seconds = 0.0;  // of one thread
@@ -79,9 +79,10 @@ class Estimator {
   bool needs_pilot() const;
   bool is_adaptive() const { return rule_->is_adaptive(); }
 
-  /// Chooses the base (--base auto: Laplace, unless another's estimates, lower bounds all, are
-  /// clearly higher on pilots) and makes the shared plan, on these problems or fewer; `num_problems` are to be
-  /// estimated in all. To be called, or `set_shared` with what it returned, before `estimate`.
+  /// Chooses the base and makes the shared plan, on these problems or fewer; `num_problems` are to
+  /// be estimated in all. --base auto is Laplace, unless another's estimates, lower bounds all, are
+  /// clearly higher on pilots; the encoder where nothing is annealed. To be called, or `set_shared`
+  /// with what it returned, before `estimate`.
   const Shared& tune_shared(const Target& target, int64_t num_problems);
   void set_shared(Shared shared);
 
@@ -103,8 +104,8 @@ class Estimator {
   ChunkRun run_method(size_t method, const Problem& problem, const Plan& plan,
                       at::Generator& rng) const;
   /// As many chains for each problem as --target-error takes, decided by pilot chains of their own.
-  ChunkRun run_to_target(size_t method, const Problem& problem, const Plan& plan, at::Generator& rng,
-                         Cost& tuning) const;
+  ChunkRun run_to_target(size_t method, const Problem& problem, const Plan& plan,
+                         at::Generator& rng, Cost& tuning) const;
 
   EstimatorSettings settings_;
   std::unique_ptr<BaseRule> base_;

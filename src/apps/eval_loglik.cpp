@@ -9,12 +9,12 @@
 #include <mutex>
 #include <optional>
 
+#include "apps/estimator.h"
 #include "apps/eval_images.h"
 #include "apps/eval_merge.h"
 #include "apps/eval_report.h"
 #include "apps/eval_settings.h"
 #include "apps/eval_store.h"
-#include "apps/estimator.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/interrupt.h"
@@ -97,7 +97,8 @@ class EvalRun {
     if (estimator_.needs_exact_draws() && images_.source != "simulated")
       throw usage_error(
           "--method bidirectional needs --simulate N: its reverse chains start from an exact draw "
-          "of the posterior, which only an image simulated from the model has. The gap on simulated "
+          "of the posterior, which only an image simulated from the model has. The gap on "
+          "simulated "
           "images then certifies these settings for real ones");
     if (!notice.empty()) std::cerr << notice << "\n";
     if (!images_.warning.empty()) std::cerr << "WARNING: " << images_.warning << "\n";
@@ -151,8 +152,8 @@ class EvalRun {
       std::cout << "Annealing: schedule " << e.schedule << ", path " << e.path << ", kernel "
                 << e.kernel << ", " << e.chains << " chains";
       if (e.budget)
-        std::cout << "; temperatures and chains as a budget of " << with_commas(std::llround(*e.budget))
-                  << " evaluations an image allows";
+        std::cout << "; temperatures and chains as a budget of "
+                  << with_commas(std::llround(*e.budget)) << " evaluations an image allows";
       else if (!estimator_.is_adaptive())
         std::cout << ", " << e.schedule_options.steps << " transitions, "
                   << with_commas(e.chains *

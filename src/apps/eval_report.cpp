@@ -99,16 +99,17 @@ std::map<std::string, int64_t> count_flags(const at::Tensor& flags) {
 }
 
 std::string results_table(const std::vector<MethodSummary>& summaries) {
-  Table table({"method", "base", "log p(x)", "data SE", "MC SE", "bias", "bits/dim", "ESS", "accept",
-               "transitions", "evals/image", "+ base", "+ tuning", "images", "flagged", "label"},
-              "Mean log-likelihood, nats");
+  Table table(
+      {"method", "base", "log p(x)", "data SE", "MC SE", "bias", "bits/dim", "ESS", "accept",
+       "transitions", "evals/image", "+ base", "+ tuning", "images", "flagged", "label"},
+      "Mean log-likelihood, nats");
   for (const auto& s : summaries) {
     const auto flagged = s.flags.find("any");
     table.add_row({s.method, s.base, fixed(s.log_likelihood.mean, 3),
                    fixed(s.log_likelihood.data_std_error, 3),
-                   significant(s.log_likelihood.monte_carlo_std_error, 2), std::isnan(s.bias) ? "-" : significant(s.bias, 2),
-                   fixed(s.bits_per_dim, 4), fixed(s.ess_mean, 3),
-                   s.accept_prob ? fixed(*s.accept_prob, 3) : "-",
+                   significant(s.log_likelihood.monte_carlo_std_error, 2),
+                   std::isnan(s.bias) ? "-" : significant(s.bias, 2), fixed(s.bits_per_dim, 4),
+                   fixed(s.ess_mean, 3), s.accept_prob ? fixed(*s.accept_prob, 3) : "-",
                    s.transitions ? significant(*s.transitions, 4) : "-",
                    with_commas(std::llround(s.evaluations)), significant(s.base_evaluations, 3),
                    significant(s.tuning_evaluations, 3), with_commas(s.images),
@@ -215,33 +216,33 @@ json to_json(const MethodSummary& s) {
     return value ? json_number(*value) : json(nullptr);
   };
   json object = {{"method", s.method},
-          {"base", s.base},
-          {"label", s.bound},
-          {"images", s.images},
-          {"repeats", s.repeats},
-          {"log_likelihood", json_number(s.log_likelihood.mean)},
-          {"data_std_error", json_number(s.log_likelihood.data_std_error)},
-          {"monte_carlo_std_error", json_number(s.log_likelihood.monte_carlo_std_error)},
-          {"estimated_bias", json_number(s.bias)},
-          {"bits_per_dim", json_number(s.bits_per_dim)},
-          {"flagged", s.flags},
-          {"ess", {{"mean", json_number(s.ess_mean)}, {"min", json_number(s.ess_min)}}},
-          {"accept_prob", optional(s.accept_prob)},
-          {"transitions", optional(s.transitions)},
-          {"evaluations_per_image",
-           {{"base", s.base_evaluations},
-            {"tuning", s.tuning_evaluations},
-            {"estimating", s.evaluations},
-            {"estimating_with_gradient", s.gradients}}},
-          {"nonfinite_proposals", s.num_nonfinite},
-          {"thread_seconds", s.seconds}};
+                 {"base", s.base},
+                 {"label", s.bound},
+                 {"images", s.images},
+                 {"repeats", s.repeats},
+                 {"log_likelihood", json_number(s.log_likelihood.mean)},
+                 {"data_std_error", json_number(s.log_likelihood.data_std_error)},
+                 {"monte_carlo_std_error", json_number(s.log_likelihood.monte_carlo_std_error)},
+                 {"estimated_bias", json_number(s.bias)},
+                 {"bits_per_dim", json_number(s.bits_per_dim)},
+                 {"flagged", s.flags},
+                 {"ess", {{"mean", json_number(s.ess_mean)}, {"min", json_number(s.ess_min)}}},
+                 {"accept_prob", optional(s.accept_prob)},
+                 {"transitions", optional(s.transitions)},
+                 {"evaluations_per_image",
+                  {{"base", s.base_evaluations},
+                   {"tuning", s.tuning_evaluations},
+                   {"estimating", s.evaluations},
+                   {"estimating_with_gradient", s.gradients}}},
+                 {"nonfinite_proposals", s.num_nonfinite},
+                 {"thread_seconds", s.seconds}};
   if (s.certificate)
-    object["certificate"] = {{"upper", json_number(s.certificate->upper.mean)},
-                             {"upper_monte_carlo_std_error",
-                              json_number(s.certificate->upper.monte_carlo_std_error)},
-                             {"gap", json_number(s.certificate->gap)},
-                             {"gap_std_error", json_number(s.certificate->gap_std_error)},
-                             {"largest_gap", json_number(s.certificate->largest_gap)}};
+    object["certificate"] = {
+        {"upper", json_number(s.certificate->upper.mean)},
+        {"upper_monte_carlo_std_error", json_number(s.certificate->upper.monte_carlo_std_error)},
+        {"gap", json_number(s.certificate->gap)},
+        {"gap_std_error", json_number(s.certificate->gap_std_error)},
+        {"largest_gap", json_number(s.certificate->largest_gap)}};
   return object;
 }
 

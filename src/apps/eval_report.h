@@ -16,8 +16,8 @@ namespace crais {
 
 /// What reverse chains add: an upper bound, and how far it is from the lower one.
 struct Certificate {
-  MeanEstimate upper;       // of log p(x)
-  double gap = 0.0;         // upper - lower, mean over images, nats
+  MeanEstimate upper;  // of log p(x)
+  double gap = 0.0;    // upper - lower, mean over images, nats
   double gap_std_error = 0.0;
   double largest_gap = 0.0;
 };
@@ -35,7 +35,7 @@ struct MethodSummary {
   double bits_per_dim = 0.0;
   double ess_mean = 0.0, ess_min = 0.0;  // fractions
   std::optional<double> accept_prob;
-  std::optional<double> transitions;  // mean over images
+  std::optional<double> transitions;     // mean over images
   std::map<std::string, int64_t> flags;  // how many estimates have which; "any" for at least one
   // An image, all chains together; what images share is spread over them.
   double base_evaluations = 0.0;

@@ -217,7 +217,8 @@ std::optional<Shared> EvalStore::read_shared() const {
   const fs::path path = folder_ / "plan.json";
   if (!fs::exists(path)) return {};
   const json content = read_sealed(path, fingerprint_);
-  Shared shared{json_field<std::string>(content, "base", path.string()), {},
+  Shared shared{json_field<std::string>(content, "base", path.string()),
+                {},
                 cost_from(content, "tuning", path.string())};
   if (content.contains("plan")) shared.plan = plan_from(content["plan"], path.string());
   return shared;

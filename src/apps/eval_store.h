@@ -24,8 +24,9 @@ struct Chunks {
 };
 
 /// `DIR/run.json` says what decides the results (its sha256 is the run's fingerprint);
-/// `DIR/plan.json` is what chunks share: base and plan; `DIR/chunks/000012.json` the results of chunk 12, with the
-/// fingerprint and a digest of its own. Every file is written whole or not at all.
+/// `DIR/plan.json` is what chunks share: base and plan; `DIR/chunks/000012.json` the results of
+/// chunk 12, with the fingerprint and a digest of its own. Every file is written whole or not at
+/// all.
 class EvalStore {
  public:
   /// Opens a folder for a run decided by `run`; makes it, or resumes or overwrites what it holds.

@@ -92,8 +92,8 @@ class Robustness : public Experiment {
     const int64_t images = options.full ? 200 : 40;
     const int64_t seeds = options.seeds > 0 ? options.seeds : options.full ? 5 : 2;
     page.paragraph(
-        "Decoders without an encoder (14 x 14 pixels, 64-64 tanh units), " + std::to_string(images) +
-        " images simulated from each, " + std::to_string(seeds) +
+        "Decoders without an encoder (14 x 14 pixels, 64-64 tanh units), " +
+        std::to_string(images) + " images simulated from each, " + std::to_string(seeds) +
         " seeds. The truth is bracketed by long forward and reverse runs from the prior and from "
         "Laplace bases, of which the tighter counts. An estimate is wrong if it is farther from "
         "their middle than 5 standard errors and the bracket allow; a certificate speaks up if its "
@@ -124,15 +124,15 @@ class Robustness : public Experiment {
   };
 
   static Bracket bracket(const Study& study, const std::string& name) {
-    const std::vector<ArmResult> runs = study.run(
-        name + ", reference",
-        {{"prior", "--method bidirectional --base prior --chains 64 --steps 2048"},
-         {"laplace", "--method bidirectional --base laplace --chains 64 --steps 1024"}},
-        1, 1000);
+    const std::vector<ArmResult> runs =
+        study.run(name + ", reference",
+                  {{"prior", "--method bidirectional --base prior --chains 64 --steps 2048"},
+                   {"laplace", "--method bidirectional --base laplace --chains 64 --steps 1024"}},
+                  1, 1000);
     const auto width = [](const ArmResult& run) { return (run.upper - run.value)[0].abs(); };
-    const ArmResult& best = width(runs[0]).mean().item<double>() <= width(runs[1]).mean().item<double>()
-                                ? runs[0]
-                                : runs[1];
+    const ArmResult& best =
+        width(runs[0]).mean().item<double>() <= width(runs[1]).mean().item<double>() ? runs[0]
+                                                                                     : runs[1];
     return {0.5 * (best.value + best.upper)[0], 0.5 * width(best) + best.std_error[0]};
   }
 

@@ -34,7 +34,8 @@ at::Tensor matrix_of(const std::vector<json>& cells, const std::string& column) 
   std::vector<at::Tensor> rows;
   for (const auto& cell : cells) {
     std::vector<double> row;
-    for (const auto& value : cell.at(column)) row.push_back(value.is_null() ? NAN : value.get<double>());
+    for (const auto& value : cell.at(column))
+      row.push_back(value.is_null() ? NAN : value.get<double>());
     rows.push_back(at::tensor(row, at::kDouble));
   }
   return at::stack(rows);
@@ -91,11 +92,12 @@ json Study::compute(const std::string& flags, uint64_t seed) const {
     return VaePosterior(vae_, part(images_.pixels), part(images_.latents), fused_);
   };
   Cost base, tuning, estimating;
-  tuning += estimator.tune_shared(posterior(0, std::min(settings.pilot_problems, count)), count).tuning;
+  tuning +=
+      estimator.tune_shared(posterior(0, std::min(settings.pilot_problems, count)), count).tuning;
   std::map<std::string, std::vector<json>> columns;
   for (int64_t begin = 0; begin < count; begin += kChunk) {
-    const ChunkResult chunk = estimator.estimate(
-        begin / kChunk, posterior(begin, std::min(begin + kChunk, count)));
+    const ChunkResult chunk =
+        estimator.estimate(begin / kChunk, posterior(begin, std::min(begin + kChunk, count)));
     base += chunk.base;
     tuning += chunk.tuning;
     const ChunkRun& run = chunk.runs.front();

@@ -24,9 +24,9 @@ struct Arm {
 
 /// One arm over all seeds: rows are seeds, columns images.
 struct ArmResult {
-  at::Tensor value, std_error;  // [S,N] nats
-  at::Tensor upper;             // [S,N]; undefined without an upper bound
-  at::Tensor flags;             // [S,N], see Flag
+  at::Tensor value, std_error;                  // [S,N] nats
+  at::Tensor upper;                             // [S,N]; undefined without an upper bound
+  at::Tensor flags;                             // [S,N], see Flag
   double base = 0, tuning = 0, estimating = 0;  // evaluations an image
 
   double evaluations() const { return base + tuning + estimating; }

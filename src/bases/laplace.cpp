@@ -31,8 +31,8 @@ class Laplace : public BaseRule {
     const AffineMap fitted(
         at::where(failed.unsqueeze(1), guess.loc(), best.z),
         at::where(failed.view({-1, 1, 1}), guess.matrix(), widening_ * best.root));
-    const int64_t spent = target.num_problems() * starts_ *
-                          (1 + rounds * (target.curvature_cost() + kStepsARound));
+    const int64_t spent =
+        target.num_problems() * starts_ * (1 + rounds * (target.curvature_cost() + kStepsARound));
     Base base(fitted, failed, Cost{spent, spent});
     base.ambiguous = ambiguous & ~failed;
     return base;
@@ -129,7 +129,8 @@ class Laplace : public BaseRule {
 const Enrol<BaseRegistry> kEnrol(
     "laplace",
     {"laplace[:W]",
-     "a Gaussian at the mode with the curvature there, its standard deviations times W (rounds=N of "
+     "a Gaussian at the mode with the curvature there, its standard deviations times W (rounds=N "
+     "of "
      "Newton's method: 2 from an encoder, else 8; starts=N, all but one random: flags rival modes)",
      "laplace", [](Spec& spec) {
        const double widening = spec.number("widening", 0.1, 10.0, 1.0);

@@ -194,6 +194,8 @@ expect 64 "unknown parameter" -- "$model" --schedule cess:0.5,speed=3
 expect 64 "must lie in" -- "$model" --schedule cess:1.5
 expect 64 "unknown kernel" "hmc" -- "$model" --kernel gibbs
 expect 64 "unknown base" "encoder" -- "$model" --base laplace2
+succeed "${small[@]}" --method elbo:20
+grep -Eq '^elbo:20 +encoder ' out.txt || fail "the ELBO is not the encoder's: $(cat out.txt)"
 expect 64 "unknown resampling" "systematic" -- "$model" --resample often
 expect 64 "--preset" "paper" -- "$model" --preset papers
 expect 64 "--budget 40 is too small" "at least" -- "$model" --simulate 50 --budget 40

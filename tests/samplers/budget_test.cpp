@@ -54,9 +54,9 @@ Spent spend(double evaluations, int64_t num_problems, double sd, int64_t num_ann
       },
       *kernel, {}, rng, &spent.candidates);
   const auto pilots = static_cast<double>(before.densities + problem.cost().densities);
-  spent.evaluations = kBaseCost + pilots / static_cast<double>(num_problems) +
-                      static_cast<double>(num_anneals * spent.plan.num_particles *
-                                          (1 + spent.plan.num_steps()));
+  spent.evaluations =
+      kBaseCost + pilots / static_cast<double>(num_problems) +
+      static_cast<double>(num_anneals * spent.plan.num_particles * (1 + spent.plan.num_steps()));
   return spent;
 }
 
@@ -88,8 +88,9 @@ TEST(Budget, BuysTemperaturesWhereTheBaseIsFar) {
 }
 
 TEST(Budget, SaysHowMuchIsNeeded) {
-  expect_error(ExitCode::kUsage, {"--budget 60 is too small", "base takes 50"},
-               [] { pilot_size({60, 100, 1}, 50, 1, 16); });
+  expect_error(ExitCode::kUsage, {"--budget 60 is too small", "base takes 50"}, [] {
+    pilot_size({60, 100, 1}, 50, 1, 16);
+  });
 }
 
 }  // namespace
