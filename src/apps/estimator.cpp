@@ -84,7 +84,7 @@ std::string flag_words(int flags) {
 
 const std::vector<std::pair<std::string, Column ChunkRun::*>>& ChunkRun::columns() {
   static const std::vector<std::pair<std::string, Column ChunkRun::*>> all = {
-      {"log_likelihood", &ChunkRun::log_normalizer},
+      {"log_normalizer", &ChunkRun::log_normalizer},
       {"std_error", &ChunkRun::std_error},
       {"bias", &ChunkRun::bias},
       {"ess", &ChunkRun::ess},

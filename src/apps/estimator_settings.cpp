@@ -20,12 +20,13 @@ std::string choices(const std::string& what) {
 
 }  // namespace
 
-std::vector<OptionGroup> estimator_options(const std::string& problem) {
+std::vector<OptionGroup> estimator_options(const std::string& problem,
+                                           const std::string& default_base) {
   const std::string one = (problem == "image" ? "an " : "a ") + problem;
   return {
       {"Method",
        {option::texts("method", "NAME", {"ais"}, choices<MethodRegistry>("repeatable")).uncut(),
-        option::text("base", "NAME", "auto",
+        option::text("base", "NAME", default_base,
                      choices<BaseRegistry>("where chains start") +
                          "\nauto  laplace, unless pilots find clearly more from encoder or prior; "
                          "encoder if nothing is annealed"),
@@ -78,15 +79,16 @@ std::vector<OptionGroup> estimator_options(const std::string& problem) {
             .at_least(1)}}};
 }
 
-std::vector<Preset> estimator_presets() {
+std::vector<Preset> estimator_presets(const std::string& paper_summary, const std::string& rate,
+                                      const std::string& chains) {
   return {{"recommended", "what the other defaults say", {}},
           {"paper",
-           "constant rate from the prior as in the paper's experiments with VAEs",
+           paper_summary,
            {{"base", "prior"},
             {"kernel", "hmc"},
             {"step-size", "0.5"},
-            {"schedule", "constant-rate:30"},
-            {"chains", "16"}}}};
+            {"schedule", "constant-rate:" + rate},
+            {"chains", chains}}}};
 }
 
 EstimatorSettings read_estimator(const CommandLine& cli, const std::string& problem) {

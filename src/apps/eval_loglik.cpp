@@ -56,30 +56,6 @@ json run_record(const EvalSettings& settings, const Checkpoint& checkpoint,
             {"sha256", images.digest}}}};
 }
 
-/// The running mean that the progress line shows: the first method's.
-class RunningMean {
- public:
-  std::string add(const ChunkResult& result) {
-    for (const ChunkRun& run : result.runs) {
-      if (run.method != result.runs.front().method) continue;
-      for (size_t i = 0; i < run.log_normalizer.size(); ++i) {
-        ++count_;
-        sum_ += run.log_normalizer[i];
-        sum_of_squares_ += run.log_normalizer[i] * run.log_normalizer[i];
-        ess_ += run.ess[i];
-        if (!run.accept_prob.empty()) accept_ += run.accept_prob[i];
-      }
-    }
-    const double mean = sum_ / count_;
-    const double variance = std::max(0.0, sum_of_squares_ / count_ - mean * mean);
-    return "log p " + with_error(mean, std::sqrt(variance / count_)) + "  ESS " +
-           fixed(ess_ / count_, 2) + (accept_ > 0 ? "  accept " + fixed(accept_ / count_, 2) : "");
-  }
-
- private:
-  double count_ = 0, sum_ = 0, sum_of_squares_ = 0, ess_ = 0, accept_ = 0;
-};
-
 class EvalRun {
  public:
   explicit EvalRun(EvalSettings settings)
@@ -116,7 +92,7 @@ class EvalRun {
     make_shared();
     evaluate_missing();
 
-    const std::vector<MethodSummary> methods = summarise(results_);
+    const std::vector<LikelihoodSummary> methods = summarise(results_);
     if (store_) {
       json summary = summary_of(record, methods);
       summary["checkpoint"]["path"] = settings_.checkpoint;
@@ -178,7 +154,7 @@ class EvalRun {
   void evaluate_missing() {
     std::vector<int64_t> missing;
     int64_t images_before = 0, images_in_shard = 0;
-    RunningMean running;
+    RunningMean running("log p");
     for (int64_t c = 0; c < chunks_.count(); ++c) {
       if (!settings_.shard.holds(c)) continue;
       const int64_t size = chunks_.end(c) - chunks_.begin(c);

@@ -50,7 +50,7 @@ int merge_evaluations(const CommandLine& cli) {
   const EvalStore merged(out, run, /*resume=*/false, cli.flag("overwrite"));
   for (const auto& [chunk, result] : results.chunks) merged.write_chunk(result);
   merged.write_shared(results.shared);
-  const std::vector<MethodSummary> methods = summarise(results);
+  const std::vector<LikelihoodSummary> methods = summarise(results);
   json summary = summary_of(run, methods);
   summary["merged_from"] = folders;
   write_reports(out, results, summary);

@@ -1,7 +1,6 @@
 // The folder of an evaluation: what was asked, and the chunks done so far.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -9,19 +8,10 @@
 #include <optional>
 #include <string>
 
+#include "apps/chunks.h"
 #include "apps/estimator.h"
 
 namespace crais {
-
-/// How images are cut into units of work.
-struct Chunks {
-  int64_t images = 0;
-  int64_t size = 1;
-
-  int64_t count() const { return (images + size - 1) / size; }
-  int64_t begin(int64_t chunk) const { return chunk * size; }
-  int64_t end(int64_t chunk) const { return std::min(images, (chunk + 1) * size); }
-};
 
 /// `DIR/run.json` says what decides the results (its sha256 is the run's fingerprint);
 /// `DIR/plan.json` is what chunks share: base and plan; `DIR/chunks/000012.json` the results of

@@ -131,7 +131,7 @@ std::vector<ArmResult> Study::run(const std::string& label, const std::vector<Ar
   for (size_t a = 0; a < arms.size(); ++a) {
     const auto first = cells.begin() + static_cast<int64_t>(a) * seeds;
     const std::vector<json> mine(first, first + seeds);
-    results.push_back({matrix_of(mine, "log_likelihood"), matrix_of(mine, "std_error"),
+    results.push_back({matrix_of(mine, "log_normalizer"), matrix_of(mine, "std_error"),
                        mine.front().contains("upper") ? matrix_of(mine, "upper") : at::Tensor(),
                        matrix_of(mine, "flags"), mean_of(mine, "base"), mean_of(mine, "tuning"),
                        mean_of(mine, "estimating")});

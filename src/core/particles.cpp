@@ -31,9 +31,11 @@ at::Tensor choose(const at::Tensor& mask, const at::Tensor& yes, const at::Tenso
 }
 
 Particles where(const at::Tensor& mask, const Particles& yes, const Particles& no) {
+  const bool moving = yes.momentum.defined() && no.momentum.defined();
   return {choose(mask, yes.e, no.e), choose(mask, yes.log_q0, no.log_q0),
           choose(mask, yes.log_gamma, no.log_gamma),
-          choose(mask, yes.grad_log_gamma, no.grad_log_gamma), at::Tensor()};
+          choose(mask, yes.grad_log_gamma, no.grad_log_gamma),
+          moving ? choose(mask, yes.momentum, no.momentum) : at::Tensor()};
 }
 
 }  // namespace crais

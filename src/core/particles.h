@@ -20,8 +20,8 @@ struct Particles {
 /// Particle by particle, `yes` where `mask` [P,K] holds and `no` elsewhere: [P,K] or [P,K,D].
 at::Tensor choose(const at::Tensor& mask, const at::Tensor& yes, const at::Tensor& no);
 
-/// Particle by particle, `yes` where `mask` [P,K] holds and `no` elsewhere. Momenta are left
-/// undefined.
+/// Particle by particle, `yes` where `mask` [P,K] holds and `no` elsewhere; momenta where both
+/// have them.
 Particles where(const at::Tensor& mask, const Particles& yes, const Particles& no);
 
 }  // namespace crais

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "core/affine_map.h"
+#include "core/registry.h"
 
 namespace crais {
 
@@ -61,5 +63,16 @@ class Target {
     return {};
   }
 };
+
+/// What every registered target is told.
+struct TargetOptions {
+  int64_t num_problems = 1;  // replicates of the same density
+  at::TensorOptions tensors =
+      at::kDouble;       // device and dtype of its constants, as of its particles
+  std::string data_dir;  // where its files may lie; else $CRAIS_DATA, ./data
+};
+
+/// Densities with a name: "normal:128", "logistic-regression:pima,variance=5".
+using TargetRegistry = Registry<Target, const TargetOptions&>;
 
 }  // namespace crais

@@ -119,7 +119,7 @@ void CsvWriter::add_row(const std::vector<CsvCell>& cells) {
   text_ += '\n';
 }
 
-CsvTable parse_csv(const std::string& text, const std::string& source) {
+CsvTable parse_csv(const std::string& text, const std::string& source, CsvNames names) {
   CsvTable table;
   table.source_ = source;
   Scanner scanner(text, source);
@@ -134,6 +134,7 @@ CsvTable parse_csv(const std::string& text, const std::string& source) {
            std::to_string(found) + " values where the first line has " + std::to_string(expected));
   }
   if (table.rows_.empty()) throw data_error(source + ": holds no values");
+  if (names == CsvNames::kNone) return table;
   const auto& first = table.rows_.front().cells;
   double ignored = 0.0;
   if (std::all_of(first.begin(), first.end(),
@@ -148,7 +149,9 @@ CsvTable parse_csv(const std::string& text, const std::string& source) {
   return table;
 }
 
-CsvTable read_csv(const std::string& path) { return parse_csv(read_file(path), path); }
+CsvTable read_csv(const std::string& path, CsvNames names) {
+  return parse_csv(read_file(path), path, names);
+}
 
 bool CsvTable::has(const std::string& column) const {
   return std::find(columns_.begin(), columns_.end(), column) != columns_.end();
@@ -163,29 +166,36 @@ size_t CsvTable::index_of(const std::string& column) const {
   throw data_error(source_ + ": has no column '" + column + "'" + there);
 }
 
-std::vector<std::string> CsvTable::texts(const std::string& column) const {
-  const size_t index = index_of(column);
+std::vector<std::string> CsvTable::texts(size_t column) const {
   std::vector<std::string> values;
-  for (const Row& row : rows_) values.push_back(row.cells[index]);
+  for (const Row& row : rows_) values.push_back(row.cells[column]);
   return values;
 }
 
 template <typename T>
-std::vector<T> CsvTable::parsed(const std::string& column, const std::string& kind) const {
-  const size_t index = index_of(column);
+std::vector<T> CsvTable::parsed(size_t index, const std::string& name,
+                                const std::string& kind) const {
   std::vector<T> values(rows_.size());
   for (size_t r = 0; r < rows_.size(); ++r)
     if (!read_number(rows_[r].cells[index], values[r]))
-      fail(source_, rows_[r].line, column + ": '" + rows_[r].cells[index] + "' is not " + kind);
+      fail(source_, rows_[r].line, name + ": '" + rows_[r].cells[index] + "' is not " + kind);
   return values;
 }
 
+std::vector<double> CsvTable::numbers(size_t column) const {
+  return parsed<double>(column, "column " + std::to_string(column + 1), "a number");
+}
+
+std::vector<std::string> CsvTable::texts(const std::string& column) const {
+  return texts(index_of(column));
+}
+
 std::vector<double> CsvTable::numbers(const std::string& column) const {
-  return parsed<double>(column, "a number");
+  return parsed<double>(index_of(column), column, "a number");
 }
 
 std::vector<int64_t> CsvTable::integers(const std::string& column) const {
-  return parsed<int64_t>(column, "a whole number");
+  return parsed<int64_t>(index_of(column), column, "a whole number");
 }
 
 }  // namespace crais

@@ -37,10 +37,17 @@ class CsvWriter {
   std::string text_;
 };
 
+/// Whether a first line that is not of numbers alone names the columns, or is data like any other.
+enum class CsvNames { kDetect, kNone };
+
 /// A file as read. A first line of numbers alone is data, and the columns have no names then.
 class CsvTable {
  public:
   size_t rows() const { return rows_.size(); }
+  size_t num_columns() const {
+    return rows_.empty() ? columns_.size() : rows_.front().cells.size();
+  }
+  size_t line_of(size_t row) const { return rows_[row].line; }
   const std::vector<std::string>& columns() const { return columns_; }  // empty without names
   bool has(const std::string& column) const;
 
@@ -51,15 +58,19 @@ class CsvTable {
   std::vector<double> numbers(const std::string& column) const;
   std::vector<int64_t> integers(const std::string& column) const;
 
+  /// The same by position; messages count columns from 1.
+  std::vector<std::string> texts(size_t column) const;
+  std::vector<double> numbers(size_t column) const;
+
  private:
-  friend CsvTable parse_csv(const std::string& text, const std::string& source);
+  friend CsvTable parse_csv(const std::string& text, const std::string& source, CsvNames names);
   struct Row {
     size_t line;
     std::vector<std::string> cells;
   };
   size_t index_of(const std::string& column) const;
   template <typename T>
-  std::vector<T> parsed(const std::string& column, const std::string& kind) const;
+  std::vector<T> parsed(size_t index, const std::string& name, const std::string& kind) const;
 
   std::string source_;
   std::vector<std::string> columns_;
@@ -69,9 +80,10 @@ class CsvTable {
 /// Parses CSV (RFC 4180; either line ending). Empty lines and lines that begin with # are skipped.
 /// Throws Error kData naming the source and the line: a row of another length, an open quote, a
 /// quote within a bare value, a column named twice, no rows at all.
-CsvTable parse_csv(const std::string& text, const std::string& source);
+CsvTable parse_csv(const std::string& text, const std::string& source,
+                   CsvNames names = CsvNames::kDetect);
 
 /// Reads a file. Throws as read_file (core/files.h) and parse_csv do.
-CsvTable read_csv(const std::string& path);
+CsvTable read_csv(const std::string& path, CsvNames names = CsvNames::kDetect);
 
 }  // namespace crais

@@ -8,6 +8,9 @@
 
 namespace crais {
 
+/// The folders that hold data: --data-dir, or, where that is empty, $CRAIS_DATA and ./data.
+std::vector<std::filesystem::path> data_roots(const std::string& data_dir);
+
 /// The first of folder/name and folder/name.gz that is a file.
 std::optional<std::filesystem::path> find_plain_or_gz(
     const std::vector<std::filesystem::path>& folders, const std::string& name);

@@ -29,17 +29,18 @@ std::string to_string(Split split) {
   throw Error(ExitCode::kInternal, "a split without a name");
 }
 
-std::vector<fs::path> data_folders(const std::string& data_dir) {
+std::vector<fs::path> data_roots(const std::string& data_dir) {
+  if (!data_dir.empty()) return {data_dir};
   std::vector<fs::path> roots;
-  if (!data_dir.empty()) {
-    roots.emplace_back(data_dir);
-  } else {
-    const char* const from_environment = std::getenv("CRAIS_DATA");
-    if (from_environment && *from_environment) roots.emplace_back(from_environment);
-    roots.emplace_back("data");
-  }
+  const char* const from_environment = std::getenv("CRAIS_DATA");
+  if (from_environment && *from_environment) roots.emplace_back(from_environment);
+  roots.emplace_back("data");
+  return roots;
+}
+
+std::vector<fs::path> data_folders(const std::string& data_dir) {
   std::vector<fs::path> folders;
-  for (const fs::path& root : roots)
+  for (const fs::path& root : data_roots(data_dir))
     for (const char* below : {"", "raw", "MNIST/raw", "mnist"})
       folders.push_back(*below ? root / below : root);
   return folders;

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <memory>
 
-#include "core/transition.h"
+#include "transitions/metropolis.h"
 
 namespace crais {
 namespace {
@@ -34,36 +34,18 @@ class Hmc : public Transition {
       p.addcmul_(half_kick, now.grad);
     }
 
-    // What is not finite in density or gradient has reached the energy, through p.
     const at::Tensor log_ratio = energy - (kinetic(p) - now.log_density);
-    const at::Tensor finite = log_ratio.isfinite();
-    const at::Tensor accept_prob =
-        at::where(finite, log_ratio.clamp_max(0.0).exp(), at::zeros_like(log_ratio));
-    const at::Tensor accepted = at::empty_like(accept_prob).uniform_(0, 1, rng) < accept_prob;
-    Particles next = where(accepted, proposal, particles);
-    if (persistence_ > 0) next.momentum = choose(accepted, p, -start);
-    return {next, accept_prob, (~finite).sum().item<int64_t>()};
+    if (persistence_ == 0) return metropolis(particles, proposal, log_ratio, rng);
+    Particles turned = particles;
+    turned.momentum = -start;
+    proposal.momentum = p;
+    return metropolis(turned, proposal, log_ratio, rng);
   }
 
   int64_t evaluations_per_step() const override { return num_leapfrog_; }
   double target_acceptance() const override { return 0.7; }
 
  private:
-  struct Annealed {
-    at::Tensor log_density;  // [P,K] float64
-    at::Tensor grad;         // [P,K,D]
-  };
-
-  static Annealed annealed(const Path& path, const at::Tensor& beta, const Particles& particles) {
-    const PathPoint point = path.at(beta, particles.log_q0, particles.log_gamma);
-    const auto weight = [&](const at::Tensor& w) {
-      return w.to(particles.e.scalar_type()).unsqueeze(-1);
-    };
-    at::Tensor grad = weight(point.d_log_gamma) * particles.grad_log_gamma;
-    grad.addcmul_(weight(point.d_log_q0), particles.e, -1);  // grad log q0 = -e
-    return {point.log_density, grad};
-  }
-
   static at::Tensor kinetic(const at::Tensor& p) {
     return 0.5 * p.square().sum(-1).to(at::kDouble);
   }

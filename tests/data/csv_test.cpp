@@ -88,6 +88,19 @@ TEST(CsvReader, RejectsEmptyFiles) {
   expect_data_error("# nothing\n\n", {"b.csv", "no values"});
 }
 
+TEST(CsvReader, TakesEveryLineForDataWhereItIsTold) {
+  const std::string text = "1,R\n2,M\n";
+  EXPECT_EQ(parse_csv(text, "s.csv").rows(), 1u);
+  const CsvTable table = parse_csv(text, "s.csv", CsvNames::kNone);
+  EXPECT_EQ(table.rows(), 2u);
+  EXPECT_EQ(table.num_columns(), 2u);
+  EXPECT_EQ(table.numbers(0), (std::vector<double>{1, 2}));
+  EXPECT_EQ(table.texts(1), (std::vector<std::string>{"R", "M"}));
+  EXPECT_EQ(table.line_of(1), 2u);
+  expect_error(ExitCode::kData, {"s.csv", "line 1", "column 2", "'R' is not a number"},
+               [&] { table.numbers(1); });
+}
+
 TEST(CsvReader, WholeNumbersAreWhole) {
   expect_error(ExitCode::kData, {"line 2", "'1.5' is not a whole number"},
                [] { parse_csv("n\n1.5\n", "b.csv").integers("n"); });

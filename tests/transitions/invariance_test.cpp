@@ -8,6 +8,7 @@
 #include "core/rng.h"
 #include "support/grid_density.h"
 #include "support/reference_hmc.h"
+#include "support/reference_langevin.h"
 #include "support/targets.h"
 
 namespace crais {
@@ -17,8 +18,10 @@ using testing::DiagonalGaussian;
 using testing::Fault;
 using testing::GridDensity;
 using testing::InvarianceCheck;
+using testing::LangevinFault;
 using testing::LogGamma;
 using testing::ReferenceHmc;
+using testing::ReferenceLangevin;
 using testing::worst_z;
 
 constexpr int64_t kProblems = 200, kParticles = 60;
@@ -165,6 +168,26 @@ TEST(Invariance, FailsForBrokenPersistence) {
   const Setting pair = gaussian_pair();
   for (const auto fault : {Fault::kNoFlip, Fault::kWrongRefresh, Fault::kNoAccept})
     EXPECT_GT(worst(ReferenceHmc(fault, 1, 0.9), pair, 1.1, true, 33), 5) << "fault " << int(fault);
+}
+
+TEST(Invariance, HoldsForTheLangevinReference) {
+  for (const auto& setting : settings())
+    for (const bool drift : {true, false})
+      EXPECT_LT(worst(ReferenceLangevin(LangevinFault::kNone, drift), setting, 1.1, false, 24), 5)
+          << setting.path << ", drift " << drift;
+}
+
+TEST(Invariance, FailsForBrokenLangevinTwins) {
+  const Setting pair = gaussian_pair();
+  for (const auto fault :
+       {LangevinFault::kNoAccept, LangevinFault::kOneWay, LangevinFault::kWrongScale,
+        LangevinFault::kStaleGradient, LangevinFault::kWrongBeta})
+    EXPECT_GT(worst(ReferenceLangevin(fault, true), pair, 1.1, false, 34), 5)
+        << "fault " << int(fault);
+  for (const auto fault :
+       {LangevinFault::kNoAccept, LangevinFault::kWrongBeta, LangevinFault::kAlwaysUp})
+    EXPECT_GT(worst(ReferenceLangevin(fault, false), pair, 1.1, false, 35), 5)
+        << "fault " << int(fault);
 }
 
 }  // namespace

@@ -1,0 +1,19 @@
+// Units of work.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace crais {
+
+/// How problems are cut into units of work.
+struct Chunks {
+  int64_t problems = 0;
+  int64_t size = 1;
+
+  int64_t count() const { return (problems + size - 1) / size; }
+  int64_t begin(int64_t chunk) const { return chunk * size; }
+  int64_t end(int64_t chunk) const { return std::min(problems, (chunk + 1) * size); }
+};
+
+}  // namespace crais

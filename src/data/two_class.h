@@ -1,0 +1,25 @@
+// Tables of two classes, as the UCI repository has them: features, then the class, one line a case.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <string>
+
+namespace crais {
+
+struct TwoClassData {
+  at::Tensor features;  // [N,D] float64, each column standardised to mean 0 and sd 1 (over N)
+  at::Tensor labels;    // [N] float64: 1 for the class of the first line, -1 for the other
+  std::string source;   // the file's path
+};
+
+/// Reads a file without a header line whose last column is the class (any two texts). `name` is a
+/// path, or a file's name within $DATA or $DATA/uci, $DATA as in --data-dir; "pima" and "sonar"
+/// stand for pima-indians-diabetes.csv and sonar.all-data.csv.
+///
+/// Throws Error: kNoInput listing every path tried; kData naming the file and the line or column: a
+/// value that is not a finite number, a line of another length, one class or more than two, a
+/// feature that never changes.
+TwoClassData read_two_class(const std::string& name, const std::string& data_dir);
+
+}  // namespace crais

@@ -1,0 +1,66 @@
+// The posterior of a Bayesian logistic regression; its normaliser is the model's evidence.
+#include <cmath>
+#include <memory>
+
+#include "data/two_class.h"
+#include "targets/replicated.h"
+
+namespace crais {
+namespace {
+
+/// log gamma(w) = sum_n log sigmoid(y_n x_n . w) + log N(w; 0, variance I), y_n in {-1, 1}, without
+/// an intercept. The prior is normalised, so Z = p(y | X).
+class LogisticRegression : public Replicated {
+ public:
+  LogisticRegression(const TargetOptions& options, const TwoClassData& data, double variance)
+      : Replicated(options, data.features.size(1), std::nullopt),
+        signed_(data.labels.unsqueeze(1) * data.features),
+        variance_(variance) {
+    signed_ = signed_.to(options.tensors);
+    log_peak_ = -0.5 * static_cast<double>(dim()) * std::log(2 * M_PI * variance);
+  }
+
+  at::Tensor log_density(const at::Tensor& w) const override {
+    return log_joint(w, w.matmul(signed_.t()));
+  }
+
+  Evaluation evaluate(const at::Tensor& w) const override {
+    const at::Tensor margins = w.matmul(signed_.t());
+    return {log_joint(w, margins), at::sigmoid(-margins).matmul(signed_) - w / variance_};
+  }
+
+  /// X^T diag(s (1 - s)) X + I / variance, s = sigmoid(X w): positive definite.
+  at::Tensor curvature(const at::Tensor& w) const override {
+    const at::Tensor s = at::sigmoid(w.matmul(signed_.t()));  // [P,N]
+    const at::Tensor weighted = (s * (1 - s)).unsqueeze(-1) * signed_;
+    return signed_.t().matmul(weighted) + at::eye(dim(), w.options()) / variance_;
+  }
+  /// By multiply-adds: N D for the margins, N D for the weights and N D^2 for the product, over the
+  /// 2 N D of an evaluation.
+  int64_t curvature_cost() const override { return (dim() + 3) / 2; }
+
+ private:
+  at::Tensor log_joint(const at::Tensor& w, const at::Tensor& margins) const {
+    return at::log_sigmoid(margins).sum(-1, /*keepdim=*/false, at::kDouble) -
+           0.5 / variance_ * w.square().sum(-1, /*keepdim=*/false, at::kDouble) + log_peak_;
+  }
+
+  at::Tensor signed_;  // [N,D]: y_n x_n
+  double variance_;
+  double log_peak_;
+};
+
+const Enrol<TargetRegistry> kEnrol(
+    "logistic-regression",
+    {"logistic-regression:FILE[,variance=V]",
+     "evidence of a regression on FILE (pima, sonar, a .csv whose last column is the class), prior "
+     "N(0, V (25) I)",
+     "logistic-regression:FILE", [](Spec& spec, const TargetOptions& options) {
+       const std::string file = spec.word("file");
+       const double variance = spec.number("variance", 1e-6, 1e6, 25);
+       return std::make_unique<LogisticRegression>(options, read_two_class(file, options.data_dir),
+                                                   variance);
+     }});
+
+}  // namespace
+}  // namespace crais

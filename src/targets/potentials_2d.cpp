@@ -1,0 +1,111 @@
+// Curved densities in the plane                                     [Rezende & Mohamed 2015, table
+// 1]
+//
+// Constants: the experiments of "Adaptive Annealed Importance Sampling with Constant Rate Progress"
+// (ICML 2023). U2 to U4 do not fall off in z1: they have a normaliser only between walls.
+#include <cmath>
+#include <memory>
+
+#include "targets/replicated.h"
+
+namespace crais {
+namespace {
+
+using Formula = at::Tensor (*)(const at::Tensor& x, const at::Tensor& y);
+
+at::Tensor bell(const at::Tensor& x, double sd) { return -0.5 * (x / sd).square(); }
+
+/// Two bananas around a circle of radius 2.
+at::Tensor u1(const at::Tensor& x, const at::Tensor& y) {
+  const at::Tensor radius = at::stack({x, y}, -1).norm(2, -1);  // its gradient at 0 is 0
+  return bell(radius - 2, 0.4) + at::logaddexp(bell(x - 2, 0.6), bell(x + 2, 0.6));
+}
+
+at::Tensor wave(const at::Tensor& x) { return at::sin(0.5 * M_PI * x); }
+
+at::Tensor u2(const at::Tensor& x, const at::Tensor& y) { return bell(y - wave(x), 0.4); }
+
+at::Tensor u3(const at::Tensor& x, const at::Tensor& y) {
+  const at::Tensor dip = 3 * bell(x - 1, 0.6).exp();
+  return at::logaddexp(bell(y - wave(x), 0.35), bell(y - wave(x) + dip, 0.35));
+}
+
+at::Tensor u4(const at::Tensor& x, const at::Tensor& y) {
+  const at::Tensor drop = 3 * at::sigmoid((x - 1) / 0.3);
+  return at::logaddexp(bell(y - wave(x), 0.4), bell(y - wave(x) + drop, 0.35));
+}
+
+/// By autograd: the price of these is the sampler around them.
+class Potential : public Replicated {
+ public:
+  Potential(const TargetOptions& options, Formula formula, std::optional<double> log_normalizer)
+      : Replicated(options, 2, log_normalizer), formula_(formula) {}
+
+  at::Tensor log_density(const at::Tensor& z) const override {
+    return formula_(z.select(-1, 0), z.select(-1, 1));
+  }
+
+ private:
+  Formula formula_;
+};
+
+/// Beyond |z1| = width the density falls off like a normal: a wall that a leapfrog step can feel.
+constexpr double kWallSd = 0.1;
+
+at::Tensor wall(const at::Tensor& x, double width) {
+  return bell((x.abs() - width).clamp_min(0), kWallSd);
+}
+
+class Walled : public Replicated {
+ public:
+  Walled(const TargetOptions& options, Formula formula, double width)
+      : Replicated(options, 2, integral(formula, width)), formula_(formula), width_(width) {}
+
+  at::Tensor log_density(const at::Tensor& z) const override {
+    const at::Tensor x = z.select(-1, 0);
+    return formula_(x, z.select(-1, 1)) + wall(x, width_);
+  }
+
+ private:
+  /// log Z by the trapezoid rule, to 1e-6: these densities are smooth, and zero outside the grid.
+  static double integral(Formula formula, double width) {
+    constexpr double kStep = 0.02;
+    const double reach = width + 10 * kWallSd;
+    const at::Tensor x = at::arange(-reach, reach, kStep, at::kDouble).unsqueeze(1);
+    const at::Tensor y = at::arange(-9.0, 6.0, kStep, at::kDouble).unsqueeze(0);
+    const at::Tensor values = formula(x, y) + wall(x, width);
+    return values.flatten().logsumexp(0).item<double>() + 2 * std::log(kStep);
+  }
+
+  Formula formula_;
+  double width_;
+};
+
+TargetRegistry::Factory potential(Formula formula) {
+  return [=](Spec& spec, const TargetOptions& options) -> std::unique_ptr<Target> {
+    const double width = spec.number("width", 0.0, 100.0, 0.0);
+    if (width == 0) return std::make_unique<Potential>(options, formula, std::nullopt);
+    return std::make_unique<Walled>(options, formula, width);
+  };
+}
+
+const Enrol<TargetRegistry> kEnrolU1("u1", {"u1", "two bananas in the plane", "u1",
+                                            [](Spec&, const TargetOptions& options) {
+                                              constexpr double kLogNormalizer = 1.8775016261;
+                                              return std::make_unique<Potential>(options, u1,
+                                                                                 kLogNormalizer);
+                                            }});
+const Enrol<TargetRegistry> kEnrolU2("u2",
+                                     {"u2[:WIDTH]",
+                                      "a wave in the plane; improper without walls at |z1| = WIDTH",
+                                      "u2:width=4", potential(u2)});
+const Enrol<TargetRegistry> kEnrolU3(
+    "u3", {"u3[:WIDTH]", "a wave that splits and joins; improper without walls at |z1| = WIDTH",
+           "u3:width=4", potential(u3)});
+const Enrol<TargetRegistry> kEnrolU4("u4",
+                                     {"u4[:WIDTH]",
+                                      "a wave that splits; improper without walls at |z1| = WIDTH",
+                                      "u4:width=4", potential(u4)});
+
+}  // namespace
+}  // namespace crais

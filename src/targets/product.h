@@ -1,0 +1,37 @@
+// Densities whose coordinates are independent.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "targets/replicated.h"
+
+namespace crais {
+
+/// gamma(z) = prod_d f_d(z_d). A derived class gives log f and its derivative, coordinate by
+/// coordinate; sums over coordinates are in float64 whatever the particles' dtype.
+class Product : public Replicated {
+ public:
+  using Replicated::Replicated;
+
+  at::Tensor log_density(const at::Tensor& z) const final {
+    return log_factors(z).sum(-1, /*keepdim=*/false, at::kDouble);
+  }
+  Evaluation evaluate(const at::Tensor& z) const final { return {log_density(z), slopes(z)}; }
+
+  /// Diagonal, by autograd of the sum of the factors' slopes.
+  at::Tensor curvature(const at::Tensor& z) const final;
+  int64_t curvature_cost() const final { return 2; }
+
+ protected:
+  /// log f_d(z_d) of z [P,K,D]: [P,K,D], nats.
+  virtual at::Tensor log_factors(const at::Tensor& z) const = 0;
+  /// d log f_d / d z_d: [P,K,D].
+  virtual at::Tensor slopes(const at::Tensor& z) const = 0;
+};
+
+/// The dimension of a specification such as "normal:128".
+inline int64_t read_dim(Spec& spec, int64_t least = 1) {
+  return spec.integer("dim", least, 1'000'000, 128);
+}
+
+}  // namespace crais

@@ -1,0 +1,54 @@
+// P replicates of one density: what most named targets are.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "core/target.h"
+
+namespace crais {
+
+/// Every problem is the same density on R^D, so `log_density` broadcasts over problems.
+class Replicated : public Target {
+ public:
+  /// log_normalizer: nats, where it is known.
+  Replicated(const TargetOptions& options, int64_t dim, std::optional<double> log_normalizer)
+      : num_problems_(options.num_problems),
+        dim_(dim),
+        tensors_(options.tensors),
+        log_normalizer_(log_normalizer) {}
+
+  int64_t num_problems() const override { return num_problems_; }
+  int64_t dim() const override { return dim_; }
+  at::TensorOptions options() const override { return tensors_; }
+
+  /// As many replicates as `index` has entries: a view, which this target must outlive.
+  std::unique_ptr<Target> select(const at::Tensor& index) const override;
+
+  std::optional<at::Tensor> true_log_normalizer() const override {
+    if (!log_normalizer_) return {};
+    return at::full({num_problems_}, *log_normalizer_, tensors_.dtype(at::kDouble));
+  }
+  std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override {
+    return draw(at::empty({num_problems_, k, dim_}, tensors_), rng);
+  }
+
+ protected:
+  /// Independent exact draws in the shape of `like` [P,k,D], where there is a way.
+  virtual std::optional<at::Tensor> draw(const at::Tensor& /*like*/, at::Generator& /*rng*/) const {
+    return {};
+  }
+
+ private:
+  class View;
+
+  int64_t num_problems_;
+  int64_t dim_;
+  at::TensorOptions tensors_;
+  std::optional<double> log_normalizer_;
+};
+
+}  // namespace crais

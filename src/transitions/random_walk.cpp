@@ -1,0 +1,36 @@
+// Random-walk Metropolis: the kernel that asks for no gradient.                [Metropolis et al.
+// 1953]
+#include <memory>
+
+#include "transitions/metropolis.h"
+
+namespace crais {
+namespace {
+
+/// Proposes e' ~ N(e, eps^2 I). Cost: 1 evaluation, with a gradient that only the cache wants.
+class RandomWalk : public Transition {
+ public:
+  Moved step(const Problem& problem, const Path& path, const Particles& particles,
+             const at::Tensor& beta, const at::Tensor& step_size,
+             at::Generator& rng) const override {
+    const at::Tensor b = beta.unsqueeze(1);
+    const at::Tensor eps = step_size.to(particles.e.scalar_type()).view({-1, 1, 1});
+    const at::Tensor noise = at::empty_like(particles.e).normal_(0, 1, rng);
+    const Particles proposal = problem.evaluate(particles.e + eps * noise);
+    const at::Tensor log_ratio = path.at(b, proposal.log_q0, proposal.log_gamma).log_density -
+                                 path.at(b, particles.log_q0, particles.log_gamma).log_density;
+    return metropolis(particles, proposal, log_ratio, rng);
+  }
+
+  int64_t evaluations_per_step() const override { return 1; }
+  double target_acceptance() const override { return 0.234; }  // optimal in high dimensions
+};
+
+const Enrol<TransitionRegistry> kEnrol(
+    "random-walk",
+    {"random-walk", "normal proposal and Metropolis test; one step, whatever --leapfrog",
+     "random-walk",
+     [](Spec&, const TransitionOptions&) { return std::make_unique<RandomWalk>(); }});
+
+}  // namespace
+}  // namespace crais

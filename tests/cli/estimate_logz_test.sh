@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# estimate-logz as a user meets it: tables, files, repetition to the byte, and bad input.
+set -uo pipefail
+program="${CRAIS_BIN:?}/estimate-logz"
+. "$(dirname "$0")/support.sh"
+unset CRAIS_DATA
+
+# --- What there is.
+succeed list
+for target in u1 u2 u5 u6 u10 u11 normal mixture laplace student-t smc-mixture logistic-regression; do
+  grep -q "^$target" out.txt || fail "list does not name $target"
+done
+"$program" --help >out.txt 2>&1 || fail "--help: exit $?"
+[ "$(grep -A 9 '^Examples' out.txt | grep -c '^ *estimate-logz ')" = 4 ] || fail "--help does not end in four examples"
+"$program" --version | grep -q LibTorch || fail "--version"
+
+# --- What a run says and leaves behind.
+small=(u1 --steps 12 --chains 8 --problems 7 --chunk 3 --quiet)
+succeed "${small[@]}" --method ais --method iwae:50 --method elbo:20 --repeats 2 --threads 1 --out straight
+[ -s err.txt ] && fail "--quiet printed $(cat err.txt)"
+grep -Eq '^ais +[0-9.]+ .* 1\.8775 .* lower bound$' out.txt || fail "stdout: $(cat out.txt)"
+[ "$(ls -A straight | sort | tr '\n' ' ')" = "per_problem.csv schedule.csv summary.json " ] || fail "files: $(ls -A straight)"
+[ "$(wc -l <straight/per_problem.csv)" = $((1 + 7 * 3 * 2)) ] || fail "per_problem.csv: $(wc -l <straight/per_problem.csv) lines"
+[ "$(wc -l <straight/schedule.csv)" = 14 ] || fail "schedule.csv: $(wc -l <straight/schedule.csv) lines"
+if command -v python3 >/dev/null; then
+  python3 - <<'PYTHON' || fail "the files as Python reads them"
+import csv, json, math, statistics
+summary = json.load(open("straight/summary.json"))
+assert summary["target"] == "u1" and summary["dim"] == 2 and summary["settings"]["seed"] == 0
+for key in ("crais", "libtorch", "device", "threads", "seconds"):
+    assert key in summary, key
+assert [r["method"] for r in summary["results"]] == ["ais", "iwae:50", "elbo:20"]
+ais, iwae, elbo = summary["results"]
+assert ais["transitions"] == 12 and ais["estimates"] == 14 and ais["label"] == "lower bound"
+assert ais["evaluations_per_estimate"]["estimating"] == 8 * (1 + 12)
+assert abs(ais["evaluations_per_estimate"]["tuning"] - 3 * 8 * (1 + 12) / 14) < 1e-9
+assert iwae["accept_prob"] is None and iwae["evaluations_per_estimate"]["estimating"] == 50
+assert elbo["log_normalizer"] < iwae["log_normalizer"]
+rows = list(csv.DictReader(open("straight/per_problem.csv")))
+values = [float(r["log_normalizer"]) for r in rows if r["method"] == "ais"]
+truth = summary["true_log_normalizer"]
+assert len(set(values)) == 14
+assert abs(statistics.mean(values) - ais["log_normalizer"]) < 1e-12
+assert abs(statistics.stdev(values) / math.sqrt(14) - ais["monte_carlo_std_error"]) < 1e-12
+assert abs(ais["error"] - (ais["log_normalizer"] - truth)) < 1e-12
+assert abs(ais["z_score"] * ais["monte_carlo_std_error"] - ais["error"]) < 1e-12
+assert abs(ais["root_mean_square_error"] ** 2 - statistics.mean((v - truth) ** 2 for v in values)) < 1e-12
+assert all(abs(float(r["error"]) - (float(r["log_normalizer"]) - truth)) < 1e-12 for r in rows)
+assert sorted({(int(r["problem"]), int(r["repeat"])) for r in rows}) == [(p, r) for p in range(7) for r in range(2)]
+PYTHON
+fi
+
+# --- The same bytes again, and with other threads; others with another seed.
+again=("${small[@]}" --method ais --method iwae:50 --method elbo:20 --repeats 2)
+cp out.txt first.txt
+succeed "${again[@]}" --threads 2 --out threads
+for file in per_problem.csv schedule.csv; do same straight/$file threads/$file; done
+sed -i 's/straight/threads/' first.txt
+same first.txt out.txt
+succeed "${again[@]}" --seed 1 --out seed
+differ straight/per_problem.csv seed/per_problem.csv
+expect 64 "straight" "--overwrite" -- "${again[@]}" --out straight
+expect 64 "needs --out" -- "${again[@]}" --overwrite
+succeed "${again[@]}" --out seed --overwrite
+same straight/per_problem.csv seed/per_problem.csv
+printf '{"steps": 12, "chains": 8, "problems": 7, "chunk": 3, "quiet": true, "method": ["ais", "iwae:50", "elbo:20"], "repeats": 2}' >config.json
+succeed u1 --config config.json --out configured
+same straight/per_problem.csv configured/per_problem.csv
+
+# --- Every target, schedule, path, kernel says a number near the truth.
+for target in u2:4 u3:4 u4:4 u5 u5:s=std u6 u10 u11 laplace:3 student-t:3 student-t:2,nu=2 normal:2 mixture:3 smc-mixture:48; do
+  succeed "$target" --steps 30 --chains 16 --problems 3 --quiet
+  grep -Eq '^ais +-?[0-9]+\.[0-9]+ ' out.txt || fail "$target: $(cat out.txt)"
+done
+for flags in "--schedule sigmoidal" "--schedule geometric" "--schedule cess:0.8" "--schedule constant-rate:0.2" \
+  "--schedule cess:0.8 --per-problem" "--path power:0.5" "--path power:1 --per-problem" "--kernel ghmc:0.9" "--kernel mala" \
+  "--kernel random-walk" "--leapfrog 3" "--step-size 0.3" "--dtype float32" "--pilot-problems 1" "--schedule cess:0.8 --interpolate 9" \
+  "--method iwae:3000 --per-problem"; do
+  # shellcheck disable=SC2086
+  succeed laplace:2 --steps 24 --chains 64 --problems 4 --quiet --out any --overwrite $flags
+  z=$(awk 'NR > 3 && NF > 9 {print $6; exit}' out.txt)
+  awk -v z="$z" 'BEGIN {exit !(z < 5 && z > -8)}' || fail "$flags: z = '$z': $(cat out.txt)"
+done
+succeed u1 --steps 8 --chains 4 --problems 1 --quiet
+grep -Eq '^ais .* 1  lower bound$' out.txt || fail "one problem: $(cat out.txt)"
+succeed u2 --steps 8 --chains 4 --problems 2 --quiet --out unknown
+head -n 2 out.txt | grep -q truth && fail "a truth for u2"
+grep -q '"true_log_normalizer": null' unknown/summary.json || fail "no null for an unknown truth"
+
+# --- Ctrl-C keeps nothing and says so.
+"$program" mixture:64 --steps 2000 --chains 32 --problems 400 --step-size 0.5 --out stopped --threads 1 >out.txt 2>err.txt &
+pid=$!
+for _ in $(seq 600); do [ -d stopped ] && break; sleep 0.05; done
+sleep 0.3
+kill -INT $pid
+wait $pid
+status=$?
+[ $status = 75 ] || fail "exit $status after Ctrl-C: $(cat err.txt)"
+grep -q 'interrupted' err.txt || fail "Ctrl-C says: $(cat err.txt)"
+[ -e stopped/summary.json ] && fail "an interrupted run left results"
+
+# --- Regressions, and every bad table.
+mkdir -p data/uci
+printf '1,3.5,R\n2,0.5,M\n4,1.5,R\n3,-1,M\n0,0,R\n' | tee cases.csv >data/uci/pima-indians-diabetes.csv
+succeed logistic-regression:cases.csv,variance=5 --steps 20 --chains 8 --problems 3 --quiet --out cases
+succeed logistic-regression:file=pima,variance=5 --steps 20 --chains 8 --problems 3 --quiet --out pima
+same cases/per_problem.csv pima/per_problem.csv
+succeed logistic-regression:pima,variance=5 --data-dir data --steps 20 --chains 8 --problems 3 --quiet
+
+bad() { # CSV WORDS...
+  printf "$1" >bad.csv
+  shift
+  expect 65 "bad.csv" "$@" -- logistic-regression:bad.csv
+}
+bad 'age,bmi,class\n1,2,a\n2,1,b\n' "line 1" "column 1" "'age'"
+bad '1,2,a\n2,,b\n' "line 2" "column 2"
+bad '1,2,a\n2,?,b\n' "line 2" "'?'"
+bad '1,2,a\n2,nan,b\n' "line 2" "missing"
+bad '1,2,a\n2,1,\n' "line 2" "class is missing"
+bad '1,2,a\n2,1,b\n3,a\n' "line 3" "2 values"
+bad '1,2,a\n2,1,a\n' "lines 1 to 2" "only one class"
+bad '1,2,a\n2,1,b\n3,3,c\n' "line 3" "third class"
+bad '1,2,a\n1,1,b\n' "column 1" "same in every line"
+bad 'a\nb\n' "line 1" "one column"
+bad '' "no values"
+head -c 300 /dev/urandom | tr -d ',\n' >bad.csv
+expect 65 "bad.csv" -- logistic-regression:bad.csv
+expect 66 "none.csv" "tried" -- logistic-regression:none.csv
+expect 66 "sonar" "uci/sonar.all-data.csv" -- logistic-regression:sonar
+expect 64 "needs file" -- logistic-regression
+expect 64 "variance" -- logistic-regression:cases.csv,variance=-1
+expect 64 "unknown parameter prior" -- logistic-regression:cases.csv,prior=1
+
+# --- Bad input: one clear line and its code.
+expect 64 "unknown target 'banana'" "u1" "normal[:DIM]" "logistic-regression:FILE" -- banana
+expect 64 "dim" -- normal:0
+expect 64 "dim" "whole number" -- normal:2.5
+expect 64 "variance or std" -- u11:s=sigma
+expect 64 "16, 24, 32 or 48" -- smc-mixture:3
+expect 64 "unexpected 'u2'" -- u1 u2
+expect 64 "--base encoder" "N(0, I)" -- u1 --base encoder
+expect 64 "unknown schedule 'fast'" "linear" -- u1 --schedule fast
+expect 64 "unknown kernel 'gibbs'" "mala" "random-walk" -- u1 --kernel gibbs
+expect 64 "unknown path" -- u1 --path straight
+expect 64 "unknown method" -- u1 --method magic
+expect 64 "given twice" -- u1 --method ais --method ais
+expect 64 "--problems" -- u1 --problems 0
+expect 64 "--step-size" -- u1 --step-size 0
+expect 64 "--bogus" -- u1 --bogus
+expect 64 "--max-steps" -- u1 --schedule constant-rate:0.00001 --max-steps 20 --quiet
+expect 69 "CUDA" -- u1 --device cuda:63
+touch file
+expect 73 "file" -- u1 --out file
+"$program" >out.txt 2>err.txt && fail "no target: exit 0"
+[ "$(wc -l <err.txt)" = 1 ] || fail "no target: $(cat err.txt)"
+finish
