@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/crais)
 
 install(TARGETS crais EXPORT crais)
-foreach(layer IN ITEMS core data targets paths schedules transitions samplers estimates report apps)
+foreach(layer IN ITEMS core data kernels targets paths schedules transitions samplers estimates report apps)
   if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/src/${layer})
     install(DIRECTORY src/${layer} DESTINATION include/crais FILES_MATCHING PATTERN "*.h")
   endif()

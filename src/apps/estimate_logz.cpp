@@ -55,11 +55,8 @@ class LogzRun {
 
   LogzResults run() {
     const c10::NoGradGuard no_grad;
-    if (estimator_.has_shared_plan()) {
-      const auto pilots = part(0, std::min(settings_.estimator.pilot_problems, settings_.problems));
-      results_.shared_tuning = estimator_.tune_shared(*pilots, settings_.problems);
-      results_.shared_plan = estimator_.shared_plan();
-    }
+    const auto pilots = part(0, std::min(settings_.estimator.pilot_problems, settings_.problems));
+    results_.shared = estimator_.tune_shared(*pilots, settings_.problems);
     ProgressBarOptions options;
     options.label = "estimate-logz";
     options.unit = "problems";

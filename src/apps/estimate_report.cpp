@@ -13,7 +13,7 @@ using nlohmann::json;
 
 std::vector<std::string> all_headers(const std::vector<std::string>& own,
                                      const std::string& problem) {
-  std::vector<std::string> headers = {"method"};
+  std::vector<std::string> headers = {"method", "base"};
   headers.insert(headers.end(), own.begin(), own.end());
   headers.insert(headers.end(), {"bias", "ESS", "accept", "transitions", "evals/" + problem,
                                  "+ base", "+ tuning", problem + "s", "flagged", "label"});
@@ -35,6 +35,7 @@ json to_json(const MethodSummary& s, const std::string& problem) {
     return value ? json_number(*value) : json(nullptr);
   };
   json object = {{"method", s.method},
+                 {"base", s.base},
                  {"label", s.bound},
                  {problem + "s", s.problems},
                  {"repeats", s.repeats},
@@ -66,7 +67,7 @@ MethodsTable::MethodsTable(const std::vector<std::string>& headers, const std::s
 
 void MethodsTable::add(const MethodSummary& s, const std::vector<std::string>& cells) {
   const auto flagged = s.flags.find("any");
-  std::vector<std::string> row = {s.method};
+  std::vector<std::string> row = {s.method, s.base};
   row.insert(row.end(), cells.begin(), cells.end());
   row.insert(row.end(), {std::isnan(s.bias) ? "-" : significant(s.bias, 2), fixed(s.ess_mean, 3),
                          s.accept_prob ? fixed(*s.accept_prob, 3) : "-",
@@ -120,7 +121,7 @@ std::string estimates_csv(const EstimateResults& results, const std::string& pro
 
 std::string schedule_csv(const EstimateResults& results, const std::string& problem) {
   CsvWriter csv({problem, "step", "beta", "step_size"});
-  if (results.shared_plan) add_schedule(csv, "all", *results.shared_plan, 0);
+  if (results.shared.plan) add_schedule(csv, "all", *results.shared.plan, 0);
   for (const auto& [chunk, result] : results.chunks)
     for (size_t i = 0; result.plan && i < result.indices.size(); ++i)
       add_schedule(csv, std::to_string(result.indices[i]), *result.plan,

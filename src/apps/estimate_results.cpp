@@ -30,8 +30,8 @@ void add_transitions(const Plan& plan, std::vector<double>& counts) {
 
 double mean_transitions(const EstimateResults& results) {
   std::vector<double> counts;
-  if (results.shared_plan) {
-    add_transitions(*results.shared_plan, counts);
+  if (results.shared.plan) {
+    add_transitions(*results.shared.plan, counts);
   } else {
     for (const auto& [chunk, result] : results.chunks)
       if (result.plan) add_transitions(*result.plan, counts);
@@ -53,7 +53,7 @@ std::map<std::string, int64_t> count_flags(const at::Tensor& flags) {
   for (int64_t i = 0; i < all.numel(); ++i) {
     const auto bits = static_cast<int>(all.data_ptr<double>()[i]);
     if (bits != 0) ++counts["any"];
-    for (const int bit : {kFewEffective, kTail, kBaseFailed, kMissedTarget})
+    for (const int bit : {kFewEffective, kTail, kBaseFailed, kMissedTarget, kModes})
       if (bits & bit) ++counts[flag_words(bit)];
   }
   return counts;
@@ -84,13 +84,14 @@ std::vector<MethodTable> tables(const EstimateResults& results) {
 }
 
 MethodSummary summarise_method(const MethodTable& table, const EstimateResults& results) {
-  Cost base, tuning = results.shared_tuning;
+  Cost base, tuning = results.shared.tuning;
   for (const auto& [chunk, result] : results.chunks) {
     base += result.base;
     tuning += result.tuning;
   }
   MethodSummary s;
   s.method = table.method;
+  s.base = results.shared.base;
   s.bound = to_string(Bound::kLower);  // Jensen: of every method there is
   const at::Tensor ess = table.matrix("ess");
   s.repeats = ess.size(0);

@@ -18,8 +18,7 @@ namespace crais {
 /// The finished part of a run, in the order of chunks.
 struct EstimateResults {
   std::map<int64_t, ChunkResult> chunks;
-  std::optional<Plan> shared_plan;
-  Cost shared_tuning;
+  Shared shared;
 };
 
 /// Everything known of one method: by column (see ChunkRun::columns), rows are repeats and columns
@@ -49,6 +48,7 @@ struct Certificate {
 /// One method over all problems and repeats, whatever its values mean.
 struct MethodSummary {
   std::string method;
+  std::string base;
   std::string bound;
   int64_t problems = 0;
   int64_t repeats = 1;

@@ -16,6 +16,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Column = ChunkRun::Column;
 
+constexpr const char* kAuto = "auto";
 constexpr uint64_t kSharedPilot = std::numeric_limits<uint64_t>::max();  // no chunk has this number
 
 Column to_column(const at::Tensor& values) {
@@ -38,13 +39,22 @@ ChunkRun to_run(const MethodResult& found, const Problem& problem) {
     run.upper = to_column(found.upper->value);
     run.upper_std_error = to_column(found.upper->std_error);
   }
-  run.evaluations = Column(problems, static_cast<double>(problem.cost().densities) /
-                                         static_cast<double>(problems));
+  run.evaluations = Column(
+      problems, static_cast<double>(problem.cost().densities) / static_cast<double>(problems));
   run.flags = to_column(suspect_error(lower) * static_cast<int>(kFewEffective) +
                         suspect_tail(lower) * static_cast<int>(kTail));
   run.num_nonfinite = found.num_nonfinite;
   run.cost = problem.cost();
   return run;
+}
+
+/// By more than two standard errors of the mean difference.
+bool clearly_above(const at::Tensor& value, const at::Tensor& other) {
+  const at::Tensor apart = value - other;
+  if (apart.numel() < 2) return false;
+  const double error = apart.std(0, /*unbiased=*/true).item<double>() /
+                       std::sqrt(static_cast<double>(apart.numel()));
+  return apart.mean().item<double>() > 2 * error;
 }
 
 /// Puts the entries of `part` at places `index` of `whole`.
@@ -55,8 +65,7 @@ void scatter(const ChunkRun& part, const std::vector<int64_t>& index, ChunkRun& 
     if ((part.*column).empty()) continue;
     Column& to = whole.*column;
     to.resize(std::max(to.size(), total));
-    for (size_t i = 0; i < index.size(); ++i)
-      to[static_cast<size_t>(index[i])] = (part.*column)[i];
+    for (size_t i = 0; i < index.size(); ++i) to[static_cast<size_t>(index[i])] = (part.*column)[i];
   }
   whole.num_nonfinite += part.num_nonfinite;
   whole.cost += part.cost;
@@ -66,8 +75,9 @@ void scatter(const ChunkRun& part, const std::vector<int64_t>& index, ChunkRun& 
 
 std::string flag_words(int flags) {
   std::string words;
-  for (const auto& [bit, word] : {std::pair{kFewEffective, "ess"}, std::pair{kTail, "tail"},
-                                  std::pair{kBaseFailed, "base"}, std::pair{kMissedTarget, "target"}})
+  for (const auto& [bit, word] :
+       {std::pair{kFewEffective, "ess"}, std::pair{kTail, "tail"}, std::pair{kBaseFailed, "base"},
+        std::pair{kMissedTarget, "target"}, std::pair{kModes, "modes"}})
     if (flags & bit) words += (words.empty() ? "" : "+") + std::string(word);
   return words;
 }
@@ -89,11 +99,11 @@ const std::vector<std::pair<std::string, Column ChunkRun::*>>& ChunkRun::columns
 
 Estimator::Estimator(const EstimatorSettings& settings)
     : settings_(settings),
-      base_(BaseRegistry::instance().make("base", settings.base)),
       path_(PathRegistry::instance().make("path", settings.path)),
       rule_(make_rule(settings.schedule_options.steps)),
       transition_(TransitionRegistry::instance().make("kernel", settings.kernel,
                                                       settings.transition_options)) {
+  if (settings.base != kAuto) use_base(settings.base);
   if (!settings.resample.empty())
     resampling_ = ResamplingRegistry::instance().make("resampling", settings.resample);
   settings_.pilot.resampling = resampling_.get();
@@ -134,6 +144,68 @@ std::unique_ptr<ScheduleRule> Estimator::make_rule(int64_t steps) const {
 
 int64_t Estimator::evaluations_per_chain(const Plan& plan) const {
   return 1 + transition_->evaluations_per_step() * plan.num_steps();
+}
+
+void Estimator::use_base(const std::string& name) {
+  base_ = BaseRegistry::instance().make("base", name);
+  shared_.base = name;
+}
+
+void Estimator::set_shared(Shared shared) {
+  use_base(shared.base);
+  shared_ = std::move(shared);
+}
+
+void Estimator::choose_base(const Target& target, int64_t num_problems) {
+  if (!anneals()) {  // IWAE and the ELBO are known by the encoder they start from
+    use_base(target.amortised_base() ? "encoder" : "laplace");
+    return;
+  }
+  // In the order of trust: a later one has to be clearly better.
+  std::vector<std::string> candidates = {"laplace", "prior"};
+  if (target.amortised_base()) candidates.insert(candidates.begin() + 1, "encoder");
+  // A budget leaves a tenth for choosing; where that is too little the first is taken on trust.
+  int64_t num_pilots = std::min(settings_.pilot_problems, target.num_problems());
+  if (settings_.budget) {
+    const int64_t steps = settings_.schedule_options.steps;
+    const auto trial =
+        static_cast<double>(2 * settings_.chains * static_cast<int64_t>(candidates.size()) *
+                            (1 + steps * transition_->evaluations_per_step()));
+    num_pilots = std::min(
+        num_pilots,
+        static_cast<int64_t>(0.1 * *settings_.budget * static_cast<double>(num_problems) / trial));
+  }
+  use_base(candidates.front());
+  if (num_pilots == 0) return;
+  const auto pilots = target.select(at::arange(num_pilots, target.options().dtype(at::kLong)));
+  Shared best;
+  at::Tensor highest;  // [num_pilots] estimates of the best so far
+  Cost cost;
+  for (const std::string& name : candidates) {
+    use_base(name);
+    const Base base = base_of(*pilots, kSharedPilot);
+    cost += base.cost;
+    const Problem problem = centred(*pilots, base.map, kSharedPilot, cost);
+    Plan plan;
+    try {
+      plan = tune_on(problem, kSharedPilot);
+    } catch (const Error& error) {  // a schedule that cannot bridge the way from this base
+      cost += problem.cost();
+      if (name == candidates.back() && best.base.empty()) throw;
+      continue;
+    }
+    at::Generator rng = make_generator(
+        derive_seed(settings_.seed, Purpose::kPilot, kSharedPilot - 1), target.options().device());
+    const AnnealResult run =
+        anneal(problem, *path_, plan, *transition_, settings_.chains, rng, resampling_.get());
+    cost += problem.cost();
+    const at::Tensor value = log_normalizer(run.log_w, run.genealogy).value + problem.log_center();
+    if (highest.defined() && !clearly_above(value, highest)) continue;
+    highest = value;
+    best = {name, plan, {}};
+  }
+  set_shared(best);
+  shared_.tuning = cost;
 }
 
 Base Estimator::base_of(const Target& target, uint64_t stream) const {
@@ -179,7 +251,8 @@ Plan Estimator::budgeted(const Target& target, int64_t num_problems, Cost& tunin
   const Budget budget{*settings_.budget, num_problems, num_anneals};
   const int64_t move_cost = transition_->evaluations_per_step();
   const PilotSize size = pilot_size(budget, base_cost, move_cost, target.num_problems());
-  const auto pilots = target.select(at::arange(size.num_problems, target.options().dtype(at::kLong)));
+  const auto pilots =
+      target.select(at::arange(size.num_problems, target.options().dtype(at::kLong)));
   const Base base = base_of(*pilots, kSharedPilot);
   tuning += first.cost;
   tuning += base.cost;
@@ -193,21 +266,24 @@ Plan Estimator::budgeted(const Target& target, int64_t num_problems, Cost& tunin
   return plan;
 }
 
-Cost Estimator::tune_shared(const Target& target, int64_t num_problems) {
-  Cost tuning;
-  if (!needs_pilot()) {
-    shared_plan_ = freeze(*rule_, *settings_.pilot.step_size);
-    shared_plan_->num_particles = settings_.chains;
+const Shared& Estimator::tune_shared(const Target& target, int64_t num_problems) {
+  if (settings_.base == kAuto) choose_base(target, num_problems);
+  Cost& tuning = shared_.tuning;
+  if (!shares_plan()) {
+    shared_.plan.reset();
   } else if (settings_.budget) {
-    shared_plan_ = budgeted(target, num_problems, tuning);
-  } else {
+    shared_.plan = budgeted(target, num_problems, tuning);
+  } else if (!needs_pilot()) {
+    shared_.plan = freeze(*rule_, *settings_.pilot.step_size);
+    shared_.plan->num_particles = settings_.chains;
+  } else if (!shared_.plan) {
     const Base base = base_of(target, kSharedPilot);
     tuning += base.cost;
     const Problem problem = centred(target, base.map, kSharedPilot, tuning);
-    shared_plan_ = tune_on(problem, kSharedPilot);
+    shared_.plan = tune_on(problem, kSharedPilot);
     tuning += problem.cost();
   }
-  return tuning;
+  return shared_;
 }
 
 ChunkRun Estimator::run_method(size_t method, const Problem& problem, const Plan& plan,
@@ -220,12 +296,13 @@ ChunkRun Estimator::run_to_target(size_t method, const Problem& problem, const P
   // Pilot chains decide how many, fresh ones estimate: the weights that are reported have not
   // decided anything.
   const Problem pilot(problem.target(), problem.base(), problem.log_center());
-  const AnnealResult seen = anneal(pilot, *path_, plan, *transition_,
-                                   std::max<int64_t>(plan.num_particles, 8), rng, resampling_.get());
+  const AnnealResult seen =
+      anneal(pilot, *path_, plan, *transition_, std::max<int64_t>(plan.num_particles, 8), rng,
+             resampling_.get());
   tuning += pilot.cost();
   const double error = *settings_.target_error;
-  const double chain = static_cast<double>(evaluations_per_chain(plan) *
-                                           methods_[method]->num_anneals());
+  const double chain =
+      static_cast<double>(evaluations_per_chain(plan) * methods_[method]->num_anneals());
   const auto most = static_cast<int64_t>(settings_.max_evaluations / chain);
   const Column std_error = to_column(log_normalizer(seen.log_w, seen.genealogy).std_error);
   const Column variance = to_column(seen.log_w.var(1, /*unbiased=*/true));
@@ -269,12 +346,13 @@ ChunkResult Estimator::estimate(int64_t chunk, const Target& target) const {
   const Base base = base_of(target, chunk_stream);
   result.base = base.cost;
   const Problem pilot = centred(target, base.map, chunk_stream, result.tuning);
-  if (anneals() && !has_shared_plan()) {
+  if (anneals() && !shared_.plan) {
     result.plan = tune_on(pilot, chunk_stream);
     result.tuning += pilot.cost();
   }
-  const Plan& plan = result.plan ? *result.plan : shared_plan_ ? *shared_plan_ : Plan{};
-  const Column fell_back = to_column(base.fell_back);
+  const Plan plan = result.plan ? *result.plan : shared_.plan ? *shared_.plan : Plan{};
+  const Column base_flags = to_column(base.fell_back * static_cast<int>(kBaseFailed) +
+                                      base.ambiguous * static_cast<int>(kModes));
   for (int64_t repeat = 0; repeat < settings_.repeats; ++repeat) {
     for (size_t m = 0; m < methods_.size(); ++m) {
       const Problem problem(target, pilot.base(), pilot.log_center());
@@ -288,8 +366,7 @@ ChunkResult Estimator::estimate(int64_t chunk, const Target& target) const {
       run.method = settings_.methods[m];
       run.repeat = repeat;
       run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      for (size_t i = 0; i < fell_back.size(); ++i)
-        if (fell_back[i] != 0) run.flags[i] += static_cast<int>(kBaseFailed);
+      for (size_t i = 0; i < base_flags.size(); ++i) run.flags[i] += base_flags[i];
       result.runs.push_back(std::move(run));
     }
   }

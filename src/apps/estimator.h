@@ -24,6 +24,7 @@ enum Flag : int {
   kTail = 2,          // Pareto k above 0.7
   kBaseFailed = 4,    // the base is not the one asked for
   kMissedTarget = 8,  // --target-error was not reached
+  kModes = 16,        // the base covers one of several modes
 };
 /// "ess+tail", or "" for none.
 std::string flag_words(int flags);
@@ -39,10 +40,10 @@ struct ChunkRun {
   Column bias;            // expected, nats
   Column ess;             // fraction
   Column pareto_k;
-  Column accept_prob;                // of methods with moves
-  Column upper, upper_std_error;     // of methods with an upper bound, nats
-  Column evaluations;                // without tuning
-  Column flags;                      // see Flag
+  Column accept_prob;             // of methods with moves
+  Column upper, upper_std_error;  // of methods with an upper bound, nats
+  Column evaluations;             // without tuning
+  Column flags;                   // see Flag
   int64_t num_nonfinite = 0;
   Cost cost;             // summed over problems and particles
   double seconds = 0.0;  // of one thread
@@ -60,6 +61,13 @@ struct ChunkResult {
   Cost tuning;               // of centres, that plan, and the chains that choose how many
 };
 
+/// What all chunks have in common.
+struct Shared {
+  std::string base;          // a name of BaseRegistry
+  std::optional<Plan> plan;  // absent where nothing is annealed, and with --per-PROBLEM
+  Cost tuning;
+};
+
 /// Built once and shared by threads.
 class Estimator {
  public:
@@ -68,21 +76,23 @@ class Estimator {
 
   bool anneals() const;
   bool needs_exact_draws() const;
-  /// True if every chunk uses one plan, which `tune_shared` has to make first.
-  bool has_shared_plan() const { return anneals() && settings_.pilot.shared; }
   bool needs_pilot() const;
   bool is_adaptive() const { return rule_->is_adaptive(); }
 
-  /// Makes the shared plan, on these problems (or fewer) if it takes a pilot; `num_problems` are to
-  /// be estimated in all. Returns the pilot's cost, which --budget spreads over them.
-  Cost tune_shared(const Target& target, int64_t num_problems);
-  void set_shared_plan(Plan plan) { shared_plan_ = std::move(plan); }
-  const Plan& shared_plan() const { return *shared_plan_; }
+  /// Chooses the base and makes the shared plan, on these problems or fewer; `num_problems` are to
+  /// be estimated in all. --base auto is Laplace, unless another's estimates, lower bounds all, are
+  /// clearly higher on pilots; the encoder where nothing is annealed. To be called, or `set_shared`
+  /// with what it returned, before `estimate`.
+  const Shared& tune_shared(const Target& target, int64_t num_problems);
+  void set_shared(Shared shared);
 
   /// Seeded by (seed, chunk, purpose) alone.
   ChunkResult estimate(int64_t chunk, const Target& target) const;
 
  private:
+  bool shares_plan() const { return anneals() && settings_.pilot.shared; }
+  void choose_base(const Target& target, int64_t num_problems);
+  void use_base(const std::string& name);
   Base base_of(const Target& target, uint64_t stream) const;
   /// Centred by a pilot where the path asks for it; the pilot's cost goes to `tuning`.
   Problem centred(const Target& target, const AffineMap& base, uint64_t stream, Cost& tuning) const;
@@ -94,8 +104,8 @@ class Estimator {
   ChunkRun run_method(size_t method, const Problem& problem, const Plan& plan,
                       at::Generator& rng) const;
   /// As many chains for each problem as --target-error takes, decided by pilot chains of their own.
-  ChunkRun run_to_target(size_t method, const Problem& problem, const Plan& plan, at::Generator& rng,
-                         Cost& tuning) const;
+  ChunkRun run_to_target(size_t method, const Problem& problem, const Plan& plan,
+                         at::Generator& rng, Cost& tuning) const;
 
   EstimatorSettings settings_;
   std::unique_ptr<BaseRule> base_;
@@ -104,7 +114,7 @@ class Estimator {
   std::unique_ptr<Transition> transition_;
   std::unique_ptr<Resampling> resampling_;  // absent: AIS
   std::vector<std::unique_ptr<Method>> methods_;
-  std::optional<Plan> shared_plan_;
+  Shared shared_;
 };
 
 }  // namespace crais

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "bases/base.h"
 #include "core/error.h"
 #include "core/registry.h"
-#include "bases/base.h"
 #include "estimates/method.h"
 
 namespace crais {
@@ -26,15 +26,20 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
   return {
       {"Method",
        {option::texts("method", "NAME", {"ais"}, choices<MethodRegistry>("repeatable")).uncut(),
-        option::text("base", "NAME", default_base, choices<BaseRegistry>("where chains start")),
+        option::text("base", "NAME", default_base,
+                     choices<BaseRegistry>("where chains start") +
+                         "\nauto  laplace, unless pilots find clearly more from encoder or prior; "
+                         "encoder if nothing is annealed"),
         option::integer("chains", "K", 16, "annealed chains " + one).at_least(1),
         option::number("budget", "EVALS", {},
-                       "evaluations " + one + ", base and pilots and all: a pilot divides them "
-                       "between chains and temperatures, in place of --chains and --steps")
+                       "evaluations " + one +
+                           ", base and pilots and all: a pilot divides them "
+                           "between chains and temperatures, in place of --chains and --steps")
             .above(0),
         option::number("target-error", "NATS", {},
-                       "as many chains for each " + problem + " as bring its standard error and "
-                       "bias below; pilot chains decide, fresh ones estimate")
+                       "as many chains for each " + problem +
+                           " as bring its standard error and "
+                           "bias below; pilot chains decide, fresh ones estimate")
             .above(0),
         option::number("max-evals", "EVALS", 1e5,
                        "--target-error stops here; what has not got there is flagged")

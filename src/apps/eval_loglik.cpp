@@ -9,12 +9,12 @@
 #include <mutex>
 #include <optional>
 
+#include "apps/estimator.h"
 #include "apps/eval_images.h"
 #include "apps/eval_merge.h"
 #include "apps/eval_report.h"
 #include "apps/eval_settings.h"
 #include "apps/eval_store.h"
-#include "apps/estimator.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/interrupt.h"
@@ -73,7 +73,8 @@ class EvalRun {
     if (estimator_.needs_exact_draws() && images_.source != "simulated")
       throw usage_error(
           "--method bidirectional needs --simulate N: its reverse chains start from an exact draw "
-          "of the posterior, which only an image simulated from the model has. The gap on simulated "
+          "of the posterior, which only an image simulated from the model has. The gap on "
+          "simulated "
           "images then certifies these settings for real ones");
     if (!notice.empty()) std::cerr << notice << "\n";
     if (!images_.warning.empty()) std::cerr << "WARNING: " << images_.warning << "\n";
@@ -88,7 +89,7 @@ class EvalRun {
       store_.emplace(settings_.out, record, settings_.resume, settings_.overwrite);
     if (store_ && settings_.resume) results_.chunks = store_->read_chunks();
     results_.num_pixels = vae_.architecture.num_pixels();
-    make_shared_plan();
+    make_shared();
     evaluate_missing();
 
     const std::vector<LikelihoodSummary> methods = summarise(results_);
@@ -127,8 +128,8 @@ class EvalRun {
       std::cout << "Annealing: schedule " << e.schedule << ", path " << e.path << ", kernel "
                 << e.kernel << ", " << e.chains << " chains";
       if (e.budget)
-        std::cout << "; temperatures and chains as a budget of " << with_commas(std::llround(*e.budget))
-                  << " evaluations an image allows";
+        std::cout << "; temperatures and chains as a budget of "
+                  << with_commas(std::llround(*e.budget)) << " evaluations an image allows";
       else if (!estimator_.is_adaptive())
         std::cout << ", " << e.schedule_options.steps << " transitions, "
                   << with_commas(e.chains *
@@ -139,17 +140,15 @@ class EvalRun {
     return 0;
   }
 
-  void make_shared_plan() {
-    if (!estimator_.has_shared_plan()) return;
-    if (const auto stored = store_ ? store_->read_plan() : std::nullopt) {
-      estimator_.set_shared_plan(stored->first);
-      results_.shared_tuning = stored->second;
+  void make_shared() {
+    if (const auto stored = store_ ? store_->read_shared() : std::nullopt) {
+      estimator_.set_shared(*stored);
+      results_.shared = *stored;
     } else {
-      const int64_t pilot_images = std::min(settings_.estimator.pilot_problems, images_.size());
-      results_.shared_tuning = estimator_.tune_shared(posterior_of(0, pilot_images), images_.size());
-      if (store_) store_->write_plan(estimator_.shared_plan(), results_.shared_tuning);
+      const int64_t pilots = std::min(settings_.estimator.pilot_problems, images_.size());
+      results_.shared = estimator_.tune_shared(posterior_of(0, pilots), images_.size());
+      if (store_) store_->write_shared(results_.shared);
     }
-    results_.shared_plan = estimator_.shared_plan();
   }
 
   void evaluate_missing() {

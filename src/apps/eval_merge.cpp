@@ -34,10 +34,7 @@ int merge_evaluations(const CommandLine& cli) {
       if (!results.chunks.emplace(chunk, std::move(result)).second)
         throw data_error(folder + ": chunk " + std::to_string(chunk) +
                          " is in an earlier folder too; give each shard once");
-    if (const auto plan = part.read_plan()) {
-      results.shared_plan = plan->first;
-      results.shared_tuning = plan->second;
-    }
+    if (const auto shared = part.read_shared()) results.shared = *shared;
   }
   const json images = json_field<json>(run, "images", folders.front());
   const json settings = json_field<json>(run, "settings", folders.front());
@@ -52,7 +49,7 @@ int merge_evaluations(const CommandLine& cli) {
 
   const EvalStore merged(out, run, /*resume=*/false, cli.flag("overwrite"));
   for (const auto& [chunk, result] : results.chunks) merged.write_chunk(result);
-  if (results.shared_plan) merged.write_plan(*results.shared_plan, results.shared_tuning);
+  merged.write_shared(results.shared);
   const std::vector<LikelihoodSummary> methods = summarise(results);
   json summary = summary_of(run, methods);
   summary["merged_from"] = folders;

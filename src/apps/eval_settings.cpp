@@ -12,7 +12,7 @@ Synopsis eval_loglik_synopsis() {
   s.operands = "CHECKPOINT | merge DIR...";
   s.min_operands = 1;
   s.max_operands = 4096;
-  s.groups = estimator_options("image", "laplace");
+  s.groups = estimator_options("image", "auto");
   s.presets = estimator_presets(
       "constant rate from the prior as in the paper's experiments with VAEs", "30", "16");
   s.groups.insert(

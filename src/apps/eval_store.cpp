@@ -207,17 +207,21 @@ std::map<int64_t, ChunkResult> EvalStore::read_chunks() const {
   return chunks;
 }
 
-void EvalStore::write_plan(const Plan& plan, const Cost& tuning) const {
-  write_sealed(folder_ / "plan.json", fingerprint_,
-               {{"plan", to_json(plan)}, {"tuning", to_json(tuning)}});
+void EvalStore::write_shared(const Shared& shared) const {
+  json content = {{"base", shared.base}, {"tuning", to_json(shared.tuning)}};
+  if (shared.plan) content["plan"] = to_json(*shared.plan);
+  write_sealed(folder_ / "plan.json", fingerprint_, content);
 }
 
-std::optional<std::pair<Plan, Cost>> EvalStore::read_plan() const {
+std::optional<Shared> EvalStore::read_shared() const {
   const fs::path path = folder_ / "plan.json";
   if (!fs::exists(path)) return {};
   const json content = read_sealed(path, fingerprint_);
-  return std::pair{plan_from(json_field<json>(content, "plan", path.string()), path.string()),
-                   cost_from(content, "tuning", path.string())};
+  Shared shared{json_field<std::string>(content, "base", path.string()),
+                {},
+                cost_from(content, "tuning", path.string())};
+  if (content.contains("plan")) shared.plan = plan_from(content["plan"], path.string());
+  return shared;
 }
 
 void EvalStore::clear() const {

@@ -14,8 +14,9 @@
 namespace crais {
 
 /// `DIR/run.json` says what decides the results (its sha256 is the run's fingerprint);
-/// `DIR/plan.json` is the shared plan; `DIR/chunks/000012.json` the results of chunk 12, with the
-/// fingerprint and a digest of its own. Every file is written whole or not at all.
+/// `DIR/plan.json` is what chunks share: base and plan; `DIR/chunks/000012.json` the results of
+/// chunk 12, with the fingerprint and a digest of its own. Every file is written whole or not at
+/// all.
 class EvalStore {
  public:
   /// Opens a folder for a run decided by `run`; makes it, or resumes or overwrites what it holds.
@@ -33,8 +34,8 @@ class EvalStore {
   /// Every chunk in the folder. Throws Error kData naming a file that is damaged or of another run.
   std::map<int64_t, ChunkResult> read_chunks() const;
 
-  void write_plan(const Plan& plan, const Cost& tuning) const;
-  std::optional<std::pair<Plan, Cost>> read_plan() const;
+  void write_shared(const Shared& shared) const;
+  std::optional<Shared> read_shared() const;
 
   /// Removes the reports and chunks, and nothing that is not ours.
   void clear() const;

@@ -16,8 +16,8 @@
 namespace crais {
 
 struct ExperimentOptions {
-  bool full = false;   // the sizes that were published, rather than minutes
-  int64_t seeds = 0;   // 0: the experiment's own number
+  bool full = false;  // the sizes that were published, rather than minutes
+  int64_t seeds = 0;  // 0: the experiment's own number
   std::string checkpoint, data_dir;
   std::filesystem::path out;
   c10::Device device = c10::kCPU;
@@ -32,8 +32,9 @@ struct Task {
 };
 
 /// Runs tasks side by side with progress. Each result is kept under OUT/cells by a digest of its
-/// key (and the versions of crais and LibTorch), so that what is done is never done again: resuming is
-/// the same command. Throws Error kInterrupted once those begun are finished, if a signal has come.
+/// key (and the versions of crais and LibTorch), so that what is done is never done again: resuming
+/// is the same command. Throws Error kInterrupted once those begun are finished, if a signal has
+/// come.
 /// @return  the results, in the order of tasks.
 std::vector<nlohmann::json> run_tasks(const ExperimentOptions& options, const std::string& label,
                                       const std::vector<Task>& tasks);

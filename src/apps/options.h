@@ -86,7 +86,7 @@ struct Synopsis {
   size_t max_operands = 0;
   std::vector<OptionGroup> groups;
   std::vector<Preset> presets = {};  // none: no --preset; else the first is its default
-  std::string examples = "";  // ends --help, as it stands
+  std::string examples = "";         // ends --help, as it stands
 };
 
 }  // namespace crais

@@ -24,10 +24,10 @@ struct Spread {
 
 /// Errors of an arm against the reference [N].
 struct Errors {
-  Spread bias;           // of the mean over images, across seeds
-  double rms, worst;     // of single images
-  double flagged;        // fraction of images
-  int64_t missed;        // farther than a nat off and not flagged
+  Spread bias;        // of the mean over images, across seeds
+  double rms, worst;  // of single images
+  double flagged;     // fraction of images
+  int64_t missed;     // farther than a nat off and not flagged
 
   Errors(const ArmResult& arm, const at::Tensor& reference)
       : bias((arm.value - reference).mean(1)) {
@@ -58,8 +58,8 @@ class Accuracy : public Experiment {
     const int64_t seeds = options.seeds > 0 ? options.seeds : options.full ? 5 : 3;
     const Study study(options, options.full ? 500 : 64, /*simulated=*/false);
     page.paragraph(number(study.images().size()) + " images (" + study.images().source + ", " +
-                   study.images().binarisation + "), " + number(seeds) +
-                   " seeds, checkpoint " + options.checkpoint +
+                   study.images().binarisation + "), " + number(seeds) + " seeds, checkpoint " +
+                   options.checkpoint +
                    ". Evaluations are of the decoder, an image: base (Jacobians at their multiply-"
                    "adds), pilots and estimate, all told.");
     const at::Tensor truth = reference(study, page);
@@ -78,20 +78,20 @@ class Accuracy : public Experiment {
     const at::Tensor a = runs[0].value[0], b = runs[1].value[0];
     const at::Tensor error = (runs[0].std_error.square() + runs[1].std_error.square())[0].sqrt();
     const Spread difference(a - b);
-    const double expected = error.square().sum().sqrt().item<double>() /
-                            static_cast<double>(error.numel());
-    page.table("reference", "Reference: two runs that know nothing of each other",
-               {"flags", "evaluations", "log p(x)", "MC SE"}, [&] {
-                 std::vector<std::vector<Cell>> rows;
-                 for (size_t i = 0; i < 2; ++i)
-                   rows.push_back(
-                       {arms[i].flags, Cell::number(runs[i].evaluations(), 0),
-                        Cell::number(runs[i].value.mean().item<double>(), 4),
-                        Cell::number(runs[i].std_error.square().sum().sqrt().item<double>() /
-                                         static_cast<double>(error.numel()),
-                                     4)});
-                 return rows;
-               }());
+    const double expected =
+        error.square().sum().sqrt().item<double>() / static_cast<double>(error.numel());
+    page.table(
+        "reference", "Reference: two runs that know nothing of each other",
+        {"flags", "evaluations", "log p(x)", "MC SE"}, [&] {
+          std::vector<std::vector<Cell>> rows;
+          for (size_t i = 0; i < 2; ++i)
+            rows.push_back({arms[i].flags, Cell::number(runs[i].evaluations(), 0),
+                            Cell::number(runs[i].value.mean().item<double>(), 4),
+                            Cell::number(runs[i].std_error.square().sum().sqrt().item<double>() /
+                                             static_cast<double>(error.numel()),
+                                         4)});
+          return rows;
+        }());
     page.paragraph("They differ by " + fixed(difference.mean, 4) + " nats in the mean (expected " +
                    fixed(expected, 4) + "), by at most " +
                    fixed((a - b).abs().max().item<double>(), 3) +
@@ -114,30 +114,28 @@ class Accuracy : public Experiment {
     const auto prior = [&](const std::string& name, const std::string& flags) {
       return annealed("AIS, prior, " + name, "--base prior --kernel hmc " + flags, 0);
     };
-    return {
-        {"IWAE, encoder",
-         [](int64_t budget) {
-           return "--base encoder --method iwae:" + number(budget);
-         }},
-        {"IS, Laplace",
-         [=](int64_t budget) -> std::string {
-           // One round of Newton's method where two cost too much.
-           const std::string rounds = budget > 2 * laplace_cost ? "2" : "1";
-           const int64_t base = rounds == "2" ? laplace_cost : (laplace_cost + 1) / 2;
-           return "--base laplace:1,rounds=" + rounds + " --method iwae:" + number(budget - base);
-         }},
-        prior("linear, step 0.5", "--step-size 0.5"),
-        prior("linear", ""),
-        prior("sigmoidal", "--schedule sigmoidal"),
-        prior("geometric", "--schedule geometric"),
-        prior("constant rate", "--schedule constant-rate:8"),
-        annealed("AIS, encoder", "--base encoder --kernel hmc", 0),
-        annealed("AIS, encoder, persistent", "--base encoder --kernel ghmc:0.8", 0),
-        annealed("AIS, Laplace", "--base laplace --kernel hmc", laplace_cost),
-        annealed("AIS, Laplace, persistent", "--base laplace --kernel ghmc:0.8", laplace_cost),
-        {"recommended, --budget", [=](int64_t budget) -> std::string {
-           return budget > 2 * laplace_cost ? "--budget " + number(budget) : "";
-         }}};
+    return {{"IWAE, encoder",
+             [](int64_t budget) { return "--base encoder --method iwae:" + number(budget); }},
+            {"IS, Laplace",
+             [=](int64_t budget) -> std::string {
+               // One round of Newton's method where two cost too much.
+               const std::string rounds = budget > 2 * laplace_cost ? "2" : "1";
+               const int64_t base = rounds == "2" ? laplace_cost : (laplace_cost + 1) / 2;
+               return "--base laplace:1,rounds=" + rounds +
+                      " --method iwae:" + number(budget - base);
+             }},
+            prior("linear, step 0.5", "--step-size 0.5"),
+            prior("linear", ""),
+            prior("sigmoidal", "--schedule sigmoidal"),
+            prior("geometric", "--schedule geometric"),
+            prior("constant rate", "--schedule constant-rate:8"),
+            annealed("AIS, encoder", "--base encoder --kernel hmc", 0),
+            annealed("AIS, encoder, persistent", "--base encoder --kernel ghmc:0.8", 0),
+            annealed("AIS, Laplace", "--base laplace --kernel hmc", laplace_cost),
+            annealed("AIS, Laplace, persistent", "--base laplace --kernel ghmc:0.8", laplace_cost),
+            {"recommended, --budget", [=](int64_t budget) -> std::string {
+               return budget > 2 * laplace_cost ? "--budget " + number(budget) : "";
+             }}};
   }
 
   static void errors_against_evaluations(const Study& study, const at::Tensor& truth, int64_t seeds,
@@ -153,8 +151,12 @@ class Accuracy : public Experiment {
     const std::vector<ArmResult> results = study.run("accuracy", arms, seeds);
 
     std::vector<std::vector<Cell>> rows;
-    Plot plot{"Error of the mean log p(x)", "decoder evaluations an image", "error, nats", true,
-              true, {}};
+    Plot plot{"Error of the mean log p(x)",
+              "decoder evaluations an image",
+              "error, nats",
+              true,
+              true,
+              {}};
     for (size_t i = 0; i < arms.size(); ++i) {
       const Errors e(results[i], truth);
       rows.push_back({arms[i].name, arms[i].flags, Cell::number(results[i].evaluations(), 0),
@@ -194,8 +196,8 @@ class Accuracy : public Experiment {
            {std::string("linear"), std::string("sigmoidal"), std::string("geometric"),
             "constant-rate:" + s.rate, "constant-length:" + s.length, "cess:" + s.cess}) {
         schedules.push_back(schedule);
-        arms.push_back({s.name, s.flags + " --schedule " + schedule + " --steps " + number(s.steps) +
-                                    " --interpolate " + number(s.steps)});
+        arms.push_back({s.name, s.flags + " --schedule " + schedule + " --steps " +
+                                    number(s.steps) + " --interpolate " + number(s.steps)});
       }
     const std::vector<ArmResult> results = study.run("schedules", arms, seeds);
     std::vector<std::vector<Cell>> rows;
@@ -222,7 +224,8 @@ class Accuracy : public Experiment {
     for (const int64_t budget : {int64_t{512}, int64_t{1024}, int64_t{2048}, int64_t{4096}}) {
       const auto both = [&](const std::string& name, const std::string& flags, int64_t fixed) {
         const int64_t steps = steps_within(budget, fixed, 32);
-        arms.push_back({name, flags + " --method bidirectional --chains 16 --steps " + number(steps)});
+        arms.push_back(
+            {name, flags + " --method bidirectional --chains 16 --steps " + number(steps)});
       };
       both("prior", "--base prior --kernel hmc", 0);
       both("encoder", "--base encoder --kernel hmc", 0);
@@ -231,8 +234,12 @@ class Accuracy : public Experiment {
     }
     const std::vector<ArmResult> results = study.run("certificates", arms, seeds);
     std::vector<std::vector<Cell>> rows;
-    Plot plot{"Gap between upper and lower bound, simulated images", "decoder evaluations an image",
-              "gap, nats", true, true, {}};
+    Plot plot{"Gap between upper and lower bound, simulated images",
+              "decoder evaluations an image",
+              "gap, nats",
+              true,
+              true,
+              {}};
     for (const char* name : {"prior", "encoder", "encoder, persistent", "Laplace, persistent"}) {
       Series series{name, {}, {}, {}};
       for (size_t i = 0; i < arms.size(); ++i) {
@@ -253,7 +260,8 @@ class Accuracy : public Experiment {
     page.table("certificates",
                "Bounds on the mean log p(x) of " + number(study.images().size()) +
                    " simulated images, nats",
-               {"base", "flags", "evaluations", "lower", "upper", "gap", "SE", "largest gap"}, rows);
+               {"base", "flags", "evaluations", "lower", "upper", "gap", "SE", "largest gap"},
+               rows);
     page.plot("certificates", plot);
   }
 };
@@ -262,9 +270,8 @@ const Enrol<ExperimentRegistry> kEnrol("accuracy",
                                        {"accuracy",
                                         "error against evaluations from every base, schedules "
                                         "compared, certificates (real MNIST)",
-                                        "accuracy", [](Spec&) {
-                                          return std::make_unique<Accuracy>();
-                                        }});
+                                        "accuracy",
+                                        [](Spec&) { return std::make_unique<Accuracy>(); }});
 
 }  // namespace
 }  // namespace crais

@@ -5,6 +5,7 @@
 
 #include "apps/estimator.h"
 #include "apps/eval_settings.h"
+#include "core/files.h"
 #include "core/rng.h"
 #include "report/json.h"
 #include "targets/vae_posterior.h"
@@ -24,11 +25,17 @@ EvalSettings settings_of(const std::string& flags, uint64_t seed) {
   return read_settings(CommandLine(eval_loglik_synopsis(), arguments));
 }
 
+std::string bytes_of(const at::Tensor& tensor) {
+  const at::Tensor plain = tensor.cpu().contiguous();
+  return {static_cast<const char*>(plain.data_ptr()), plain.nbytes()};
+}
+
 at::Tensor matrix_of(const std::vector<json>& cells, const std::string& column) {
   std::vector<at::Tensor> rows;
   for (const auto& cell : cells) {
     std::vector<double> row;
-    for (const auto& value : cell.at(column)) row.push_back(value.is_null() ? NAN : value.get<double>());
+    for (const auto& value : cell.at(column))
+      row.push_back(value.is_null() ? NAN : value.get<double>());
     rows.push_back(at::tensor(row, at::kDouble));
   }
   return at::stack(rows);
@@ -55,7 +62,7 @@ Study::Study(const ExperimentOptions& options, int64_t count, bool simulated) : 
   identity_ = {{"checkpoint", checkpoint.sha256}, {"images", images_.digest}};
 }
 
-Study::Study(const ExperimentOptions& options, Vae vae, const std::string& identity, int64_t count)
+Study::Study(const ExperimentOptions& options, const Vae& vae, int64_t count)
     : options_(options), vae_(vae.to(options.device, at::kFloat)) {
   fused_ = make_fused_decoder(vae_);
   at::Generator rng = make_generator(derive_seed(0, Purpose::kSimulate));
@@ -63,7 +70,9 @@ Study::Study(const ExperimentOptions& options, Vae vae, const std::string& ident
   images_.pixels = drawn.images;
   images_.latents = drawn.latents;
   images_.source = "simulated";
-  identity_ = {{"vae", identity}, {"count", count}};
+  std::string weights;
+  for (const auto& [name, tensor] : vae.named_tensors()) weights += bytes_of(tensor);
+  identity_ = {{"weights", sha256(weights)}, {"images", sha256(bytes_of(drawn.images))}};
 }
 
 int64_t Study::laplace_cost() const {
@@ -83,12 +92,12 @@ json Study::compute(const std::string& flags, uint64_t seed) const {
     return VaePosterior(vae_, part(images_.pixels), part(images_.latents), fused_);
   };
   Cost base, tuning, estimating;
-  if (estimator.has_shared_plan())
-    tuning = estimator.tune_shared(posterior(0, std::min(settings.pilot_problems, count)), count);
+  tuning +=
+      estimator.tune_shared(posterior(0, std::min(settings.pilot_problems, count)), count).tuning;
   std::map<std::string, std::vector<json>> columns;
   for (int64_t begin = 0; begin < count; begin += kChunk) {
-    const ChunkResult chunk = estimator.estimate(
-        begin / kChunk, posterior(begin, std::min(begin + kChunk, count)));
+    const ChunkResult chunk =
+        estimator.estimate(begin / kChunk, posterior(begin, std::min(begin + kChunk, count)));
     base += chunk.base;
     tuning += chunk.tuning;
     const ChunkRun& run = chunk.runs.front();

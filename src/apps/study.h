@@ -24,9 +24,9 @@ struct Arm {
 
 /// One arm over all seeds: rows are seeds, columns images.
 struct ArmResult {
-  at::Tensor value, std_error;  // [S,N] nats
-  at::Tensor upper;             // [S,N]; undefined without an upper bound
-  at::Tensor flags;             // [S,N], see Flag
+  at::Tensor value, std_error;                  // [S,N] nats
+  at::Tensor upper;                             // [S,N]; undefined without an upper bound
+  at::Tensor flags;                             // [S,N], see Flag
   double base = 0, tuning = 0, estimating = 0;  // evaluations an image
 
   double evaluations() const { return base + tuning + estimating; }
@@ -36,8 +36,8 @@ class Study {
  public:
   /// The first `count` test images, or as many simulated ones.
   Study(const ExperimentOptions& options, int64_t count, bool simulated);
-  /// Simulated images of a VAE at hand. `identity` tells it from others.
-  Study(const ExperimentOptions& options, Vae vae, const std::string& identity, int64_t count);
+  /// Simulated images of a VAE at hand.
+  Study(const ExperimentOptions& options, const Vae& vae, int64_t count);
 
   /// One task per arm and seed; seeds count from `first_seed`.
   std::vector<ArmResult> run(const std::string& label, const std::vector<Arm>& arms, int64_t seeds,

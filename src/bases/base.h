@@ -13,14 +13,19 @@ namespace crais {
 struct Base {
   AffineMap map;
   at::Tensor fell_back;  // [P] bool: the fit failed, and the problem has the base it began from
+  at::Tensor ambiguous;  // [P] bool: another fit would be as good, elsewhere
   Cost cost;             // of fitting, summed over problems
 
   /// A base that needs no fit.
   explicit Base(AffineMap ready)
       : map(std::move(ready)),
-        fell_back(at::zeros({map.num_problems()}, map.options().dtype(at::kBool))) {}
+        fell_back(at::zeros({map.num_problems()}, map.options().dtype(at::kBool))),
+        ambiguous(fell_back) {}
   Base(AffineMap fitted, at::Tensor failed, Cost spent)
-      : map(std::move(fitted)), fell_back(std::move(failed)), cost(spent) {}
+      : map(std::move(fitted)),
+        fell_back(std::move(failed)),
+        ambiguous(at::zeros_like(fell_back)),
+        cost(spent) {}
 };
 
 /// A way to choose bases. Immutable: threads share it.

@@ -13,12 +13,42 @@ namespace {
 
 class Laplace : public BaseRule {
  public:
-  Laplace(double widening, int64_t rounds) : widening_(widening), rounds_(rounds) {}
+  Laplace(double widening, int64_t rounds, int64_t starts)
+      : widening_(widening), rounds_(rounds), starts_(starts) {}
 
-  Base build(const Target& target, at::Generator& /*rng*/) const override {
-    const AffineMap start = first_guess(target);
+  Base build(const Target& target, at::Generator& rng) const override {
+    const AffineMap guess = first_guess(target);
     const int64_t rounds = rounds_ > 0 ? rounds_ : target.amortised_base() ? 2 : 8;
-    Climb climb(target, start.loc());
+    Mode best = climb(target, guess.loc(), rounds);
+    at::Tensor ambiguous = at::zeros_like(best.failed);
+    for (int64_t i = 1; i < starts_; ++i) {
+      const at::Tensor start = at::empty_like(guess.loc()).normal_(0, 1, rng);
+      const Mode other = climb(target, start, rounds);
+      ambiguous = ambiguous | rivals(best, other);
+      best = better(best, other);
+    }
+    const at::Tensor failed = best.failed;
+    const AffineMap fitted(
+        at::where(failed.unsqueeze(1), guess.loc(), best.z),
+        at::where(failed.view({-1, 1, 1}), guess.matrix(), widening_ * best.root));
+    const int64_t spent =
+        target.num_problems() * starts_ * (1 + rounds * (target.curvature_cost() + kStepsARound));
+    Base base(fitted, failed, Cost{spent, spent});
+    base.ambiguous = ambiguous & ~failed;
+    return base;
+  }
+
+ private:
+  /// Where a climb ended.
+  struct Mode {
+    at::Tensor z;         // [P,D]
+    at::Tensor root;      // [P,D,D], of the covariance
+    at::Tensor log_mass;  // [P] float64: log gamma + log det root, the integral but for a constant
+    at::Tensor failed;    // [P] bool
+  };
+
+  static Mode climb(const Target& target, const at::Tensor& start, int64_t rounds) {
+    Climb climb(target, start);
     at::Tensor failed = climb.not_finite();
     Factored factored;
     for (int64_t round = 0; round < rounds; ++round) {
@@ -28,14 +58,31 @@ class Laplace : public BaseRule {
     }
     const at::Tensor root = factored.covariance_root.to(start.options());
     failed = failed | ~root.isfinite().flatten(1).all(-1);
-    const AffineMap fitted(at::where(failed.unsqueeze(1), start.loc(), climb.z()),
-                           at::where(failed.view({-1, 1, 1}), start.matrix(), widening_ * root));
-    const int64_t spent = target.num_problems() *
-                          (1 + rounds * (target.curvature_cost() + kStepsARound));
-    return {fitted, failed, Cost{spent, spent}};
+    const at::Tensor log_det = root.diagonal(0, 1, 2).to(at::kDouble).log().sum(-1);
+    return {climb.z(), root, climb.log_density() + log_det, failed};
   }
 
- private:
+  /// Modes far apart in units of either's width, of comparable mass.
+  static at::Tensor rivals(const Mode& a, const Mode& b) {
+    constexpr double kComparable = 3.0;  // nats: the lesser holds a twentieth
+    const auto distance = [&](const Mode& from) {
+      const at::Tensor step = (b.z - a.z).to(at::kDouble).unsqueeze(2);
+      return at::linalg_solve_triangular(from.root.to(at::kDouble), step, /*upper=*/false)
+          .square()
+          .sum({1, 2});
+    };
+    const double far = 9.0 + static_cast<double>(a.z.size(1));  // squared
+    return ((a.log_mass - b.log_mass).abs() < kComparable) & (distance(a) > far) &
+           (distance(b) > far) & ~a.failed & ~b.failed;
+  }
+
+  static Mode better(const Mode& a, const Mode& b) {
+    const at::Tensor take = ~b.failed & (a.failed | (b.log_mass > a.log_mass));
+    return {at::where(take.unsqueeze(1), b.z, a.z),
+            at::where(take.view({-1, 1, 1}), b.root, a.root),
+            at::where(take, b.log_mass, a.log_mass), a.failed & b.failed};
+  }
+
   static constexpr int64_t kStepsARound = 4;
 
   /// One point of each problem on its way up.
@@ -47,6 +94,7 @@ class Laplace : public BaseRule {
     }
 
     const at::Tensor& z() const { return z_; }
+    at::Tensor log_density() const { return now_.log_density.squeeze(1).to(at::kDouble); }
     at::Tensor not_finite() const {
       return ~(now_.log_density.isfinite().squeeze(1) & now_.grad.isfinite().flatten(1).all(-1));
     }
@@ -75,17 +123,19 @@ class Laplace : public BaseRule {
   };
 
   double widening_;
-  int64_t rounds_;
+  int64_t rounds_, starts_;
 };
 
 const Enrol<BaseRegistry> kEnrol(
     "laplace",
     {"laplace[:W]",
-     "a Gaussian at the mode with the curvature there (rounds=N of Newton's method: 2 from an "
-     "encoder, else 8), its standard deviations times W",
+     "a Gaussian at the mode with the curvature there, its standard deviations times W (rounds=N "
+     "of "
+     "Newton's method: 2 from an encoder, else 8; starts=N, all but one random: flags rival modes)",
      "laplace", [](Spec& spec) {
        const double widening = spec.number("widening", 0.1, 10.0, 1.0);
-       return std::make_unique<Laplace>(widening, spec.integer("rounds", 1, 1000, 0));
+       const int64_t rounds = spec.integer("rounds", 1, 1000, 0);
+       return std::make_unique<Laplace>(widening, rounds, spec.integer("starts", 1, 1000, 1));
      }});
 
 }  // namespace

@@ -21,8 +21,8 @@ at::Tensor shrunk_covariance(const at::Tensor& x) {
   // Var[r_ij] = K / (K-1)^3 sum_k (u_ki u_kj - mean)^2, whose sum over k is that of squares less
   // K times the square of the mean.
   const at::Tensor squares = at::matmul(u.square().transpose(1, 2), u.square());
-  const at::Tensor variance = k / std::pow(k - 1, 3) *
-                              (squares - correlation.square() * (k - 1) * (k - 1) / k);
+  const at::Tensor variance =
+      k / std::pow(k - 1, 3) * (squares - correlation.square() * (k - 1) * (k - 1) / k);
   const at::Tensor off = 1 - at::eye(x.size(2), x.options());
   const at::Tensor intensity =
       ((variance * off).sum({1, 2}) / (correlation.square() * off).sum({1, 2}).clamp_min(1e-30))
@@ -77,16 +77,15 @@ class Pilot : public BaseRule {
 };
 
 const Enrol<BaseRegistry> kEnrol(
-    "pilot",
-    {"pilot[:K]",
-     "mean and shrunk covariance of K = 256 pilot chains (steps=64, rounds=2, widening=1)",
-     "pilot:64,steps=16", [](Spec& spec) {
-       const int64_t particles = spec.integer("particles", 4, 1'000'000, 256);
-       const int64_t steps = spec.integer("steps", 1, 100'000, 64);
-       const int64_t rounds = spec.integer("rounds", 1, 100, 2);
-       return std::make_unique<Pilot>(particles, steps, rounds,
-                                      spec.number("widening", 0.1, 10.0, 1.0));
-     }});
+    "pilot", {"pilot[:K]",
+              "mean and shrunk covariance of K = 256 pilot chains (steps=64, rounds=2, widening=1)",
+              "pilot:64,steps=16", [](Spec& spec) {
+                const int64_t particles = spec.integer("particles", 4, 1'000'000, 256);
+                const int64_t steps = spec.integer("steps", 1, 100'000, 64);
+                const int64_t rounds = spec.integer("rounds", 1, 100, 2);
+                return std::make_unique<Pilot>(particles, steps, rounds,
+                                               spec.number("widening", 0.1, 10.0, 1.0));
+              }});
 
 }  // namespace
 }  // namespace crais

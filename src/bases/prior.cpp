@@ -7,14 +7,12 @@ namespace {
 class Prior : public BaseRule {
  public:
   Base build(const Target& target, at::Generator& /*rng*/) const override {
-    return Base(
-        AffineMap::identity(target.num_problems(), target.dim(), target.options()));
+    return Base(AffineMap::identity(target.num_problems(), target.dim(), target.options()));
   }
 };
 
-const Enrol<BaseRegistry> kEnrol("prior", {"prior", "N(0, I)", "prior", [](Spec&) {
-                                             return std::make_unique<Prior>();
-                                           }});
+const Enrol<BaseRegistry> kEnrol("prior", {"prior", "N(0, I)", "prior",
+                                           [](Spec&) { return std::make_unique<Prior>(); }});
 
 }  // namespace
 }  // namespace crais

@@ -47,9 +47,7 @@ at::Tensor AffineMap::pull_back(const at::Tensor& grad_z) const {
   return grad_z * scale_.unsqueeze(1);
 }
 
-at::Tensor AffineMap::matrix() const {
-  return is_triangular() ? scale_ : at::diag_embed(scale_);
-}
+at::Tensor AffineMap::matrix() const { return is_triangular() ? scale_ : at::diag_embed(scale_); }
 
 AffineMap AffineMap::widened(double factor) const { return {loc_, factor * scale_}; }
 

@@ -22,9 +22,11 @@ class Ais : public Method {
   AnnealingParts parts_;
 };
 
-const Enrol<MethodRegistry> kEnrol(
-    "ais", {"ais", "annealed importance sampling (SMC with --resample)", "ais",
-            [](Spec&, const AnnealingParts& parts) { return std::make_unique<Ais>(parts); }});
+const Enrol<MethodRegistry> kEnrol("ais",
+                                   {"ais", "annealed importance sampling (SMC with --resample)",
+                                    "ais", [](Spec&, const AnnealingParts& parts) {
+                                      return std::make_unique<Ais>(parts);
+                                    }});
 
 }  // namespace
 }  // namespace crais

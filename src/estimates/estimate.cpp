@@ -34,8 +34,8 @@ Estimate log_normalizer(const at::Tensor& log_w, const Genealogy& genealogy) {
     shares = at::zeros_like(shares).scatter_add(1, genealogy.roots, shares);
     generations = generations + genealogy.num_resamplings;
   }
-  const at::Tensor lost = (generations * std::log1p(1 / (k - 1))).exp() *
-                          (1 - shares.square().sum(-1));
+  const at::Tensor lost =
+      (generations * std::log1p(1 / (k - 1))).exp() * (1 - shares.square().sum(-1));
   const at::Tensor relative_variance = (1 - lost).clamp_min(0);
   return {log_mean_exp(log_w), relative_variance.sqrt(), -0.5 * relative_variance, ess(log_w),
           pareto_k(log_w)};

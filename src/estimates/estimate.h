@@ -18,9 +18,9 @@ std::string to_string(Bound bound);
 struct Estimate {
   at::Tensor value;      // nats
   at::Tensor std_error;  // Monte Carlo, nats
-  at::Tensor bias;       // to be expected of it, nats: second order of the delta method; NaN: unknown
-  at::Tensor ess;        // fraction, in [1/K, 1]
-  at::Tensor pareto_k;   // of the tail of the weights; NaN where they are too few
+  at::Tensor bias;  // to be expected of it, nats: second order of the delta method; NaN: unknown
+  at::Tensor ess;   // fraction, in [1/K, 1]
+  at::Tensor pareto_k;  // of the tail of the weights; NaN where they are too few
 };
 
 /// Estimates not to be trusted, [P] bool each: those whose standard error is above 0.5 nats (a
@@ -34,8 +34,8 @@ at::Tensor suspect_tail(const Estimate& estimate);
 /// std_error by the delta method, sd(w) / (mean(w) sqrt(K)) = sqrt((1/ess - 1) / (K - 1)), and bias
 /// = -std_error^2 / 2; once the ESS is a few particles both are larger. After resampling
 /// weights depend on each other through common ancestors; with S_k the share of the weight that
-/// the descendants of starting particle k hold, the relative variance of Zhat after n resamplings is
-/// 1 - (K / (K - 1))^(n + 1) (1 - sum_k S_k^2)                            [Lee & Whiteley 2018]
+/// the descendants of starting particle k hold, the relative variance of Zhat after n resamplings
+/// is 1 - (K / (K - 1))^(n + 1) (1 - sum_k S_k^2)                            [Lee & Whiteley 2018]
 /// which is the formula above where nothing was resampled.
 ///
 /// @param log_w      [P,K] float64, K >= 1 (K = 1: std_error is NaN).

@@ -9,6 +9,8 @@
 #pragma once
 
 #include "kernels/fused_kernel.h"
+#include "kernels/pointwise.h"
+#include "kernels/products.h"
 #include "kernels/simd.h"
 
 namespace crais {
@@ -16,138 +18,6 @@ namespace {
 
 // At most 120 factors 1 + exp(-|l|) <= 2 multiply to less than the largest float.
 constexpr int64_t kGroupPanels = 120 / kPanelRows;
-
-inline int64_t panels(int64_t units) { return (units + kPanelRows - 1) / kPanelRows; }
-inline int64_t padded(int64_t units) { return panels(units) * kPanelRows; }
-
-/// The register tile: kPanelRows sums for each of N vectors of particles.
-template <int N>
-struct Sums {
-  Vec of[kPanelRows][N];
-
-  /// of[i] += w[i stride] x.
-  template <int kStride>
-  [[gnu::always_inline]] void add(const float* w, const Vec* x) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i) {
-      const Vec weight = splat(w[i * kStride]);
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) of[i][v] += weight * x[v];
-    }
-  }
-
-  [[gnu::always_inline]] void start(const float* bias) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) of[i][v] = splat(bias[i]);
-  }
-  [[gnu::always_inline]] void load(const Vec* x) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) of[i][v] = x[i * N + v];
-  }
-  [[gnu::always_inline]] void store(Vec* x) const {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) x[i * N + v] = of[i][v];
-  }
-};
-
-/// Outputs [first, first + count) of a layer, `first` at the start of a panel, and zeros up to the
-/// end of the last: out [count][N] = W in [inputs][N] + bias.
-template <int N>
-void multiply(const PackedLayer& layer, int64_t first, int64_t count, const Vec* in, Vec* out) {
-  const float* w = layer.weight + first * padded(layer.inputs);
-  const float* bias = layer.bias + first;
-  for (int64_t panel = panels(count); panel > 0; --panel) {
-    Sums<N> sums;
-    sums.start(bias);
-    for (int64_t k = 0; k < layer.inputs; ++k) sums.template add<1>(w + k * kPanelRows, in + k * N);
-    sums.store(out);
-    w += padded(layer.inputs) * kPanelRows;
-    bias += kPanelRows;
-    out += kPanelRows * N;
-  }
-}
-
-/// The other way: out [inputs][N] += W^T in, for in [count][N] of outputs [first, first + count).
-template <int N>
-void multiply_back(const PackedLayer& layer, int64_t first, int64_t count, const Vec* in,
-                   Vec* out) {
-  const int64_t stride = padded(layer.inputs) * kPanelRows;
-  const float* w = layer.weight + first * padded(layer.inputs);
-  for (int64_t panel = panels(layer.inputs); panel > 0; --panel) {
-    Sums<N> sums;
-    sums.load(out);
-    const float* block = w;  // kPanelRows x kPanelRows of W
-    const Vec* x = in;
-    for (int64_t rest = count; rest > 0; rest -= kPanelRows, block += stride) {
-      const int64_t rows = rest < kPanelRows ? rest : kPanelRows;
-      for (int64_t j = 0; j < rows; ++j, x += N) sums.template add<kPanelRows>(block + j, x);
-    }
-    sums.store(out);
-    w += kPanelRows * kPanelRows;
-    out += kPanelRows * N;
-  }
-}
-
-using Product = void (*)(const PackedLayer&, int64_t first, int64_t count, const Vec* in, Vec* out);
-constexpr Product kMultiply[] = {nullptr, multiply<1>, multiply<2>, multiply<3>};
-constexpr Product kMultiplyBack[] = {nullptr, multiply_back<1>, multiply_back<2>, multiply_back<3>};
-static_assert(kTileVectors <= 3);
-
-template <class Function>
-inline void for_each(Vec* h, int64_t count, Function function) {
-  for (int64_t i = 0; i < count; ++i) h[i] = function(i, h[i]);
-}
-
-void activate(Activation activation, Vec* x, int64_t count) {
-  switch (activation) {
-    case Activation::kTanh:
-      return for_each(x, count, [](int64_t, Vec a) { return tanh(a); });
-    case Activation::kElu:
-      return for_each(x, count, [](int64_t, Vec a) { return elu(a); });
-    case Activation::kRelu:
-      return for_each(x, count, [](int64_t, Vec a) { return relu(a); });
-    case Activation::kSoftplus:
-      return for_each(x, count, [](int64_t, Vec a) { return softplus(a); });
-  }
-}
-
-/// The activation's output h becomes g times its slope there.
-void back_through(Activation activation, const Vec* g, Vec* h, int64_t count) {
-  const Vec one = splat(1.0F), zero = {};
-  switch (activation) {
-    case Activation::kTanh:
-      return for_each(h, count, [=](int64_t i, Vec a) { return g[i] * (1 - a * a); });
-    case Activation::kElu:
-      return for_each(h, count, [=](int64_t i, Vec a) { return g[i] * (a > 0 ? one : a + 1); });
-    case Activation::kRelu:
-      return for_each(h, count, [=](int64_t i, Vec a) { return g[i] * (a > 0 ? one : zero); });
-    case Activation::kSoftplus:
-      return for_each(h, count, [=](int64_t i, Vec a) { return -g[i] * scaled_exp(-a).expm1(); });
-  }
-}
-
-/// One column of lanes of a group's logits l. Returns sum_j log p(x_j | l_j); for a gradient,
-/// x_j - sigmoid(l_j) replaces l_j.
-///
-/// log p = x l - max(l, 0) - log(1 + exp(-|l|)), whose terms do not cancel each other; the
-/// logarithms are taken as one of a product.
-template <bool kGradient>
-Vec bernoulli(const Vec* x, Vec* logits, int64_t stride, int64_t count) {
-  Vec product = splat(1.0F), sum = {};
-  for (int64_t j = 0; j < count; ++j, logits += stride) {
-    const Vec l = *logits, e = scaled_exp(minus_abs(l)).exp();
-    product *= 1 + e;
-    sum += x[j] * l - (l > 0 ? l : Vec{});
-    if (kGradient) *logits = x[j] - (l > 0 ? splat(1.0F) : e) / (1 + e);
-  }
-  return sum - log(product);
-}
 
 /// Some consecutive particles of a batch on their way through the network.
 class Tile {

@@ -65,12 +65,12 @@ inline Vec twice_atanh(Vec s) {
   return s * polynomial(s * s, kSeries);
 }
 
-/// Of a normal number, NaN stays NaN.
+/// Of a normal number; of NaN it is nonsense.
 inline Vec log(Vec x) {
   constexpr float kLn2 = 0.693147181F;
   const Vec mantissa = from_bits((bits(x) & kMantissa) | kOneBits);  // [1, 2)
   const Vec exponent = __builtin_convertvector((bits(x) >> 23) - 127, Vec);
-  return exponent * kLn2 + twice_atanh((mantissa - 1) / (mantissa + 1)) + (x - x);
+  return exponent * kLn2 + twice_atanh((mantissa - 1) / (mantissa + 1));
 }
 
 inline Vec tanh(Vec x) {

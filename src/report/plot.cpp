@@ -31,9 +31,8 @@ std::string data_block(const Plot& plot, const Series& series) {
   for (size_t i = 0; i < series.x.size(); ++i) {
     const double x = series.x[i], y = series.y[i];
     if (!is_drawn(plot, x, y)) continue;
-    const double error = i < series.error.size() && std::isfinite(series.error[i])
-                             ? series.error[i]
-                             : 0.0;
+    const double error =
+        i < series.error.size() && std::isfinite(series.error[i]) ? series.error[i] : 0.0;
     const double low = plot.log_y ? std::max(y - error, 0.02 * y) : y - error;
     block << x << ' ' << y << ' ' << low << ' ' << y + error << '\n';
   }
@@ -56,16 +55,19 @@ std::string script(const fs::path& svg, const fs::path& png, const Plot& plot) {
     if (block.empty()) continue;
     const std::string name = "$series" + std::to_string(++number);
     text << name << " << EOD\n" << block << "EOD\n";
-    const std::string style = " lt " + std::to_string(number) + " pt " +
-                              std::to_string(4 + number % 10) + " lw 1.5";
+    const std::string style =
+        " lt " + std::to_string(number) + " pt " + std::to_string(4 + number % 10) + " lw 1.5";
     curves += (curves.empty() ? "plot " : ", ") + name + " using 1:2 with linespoints" + style +
               " title " + quoted(series.name);
     if (!series.error.empty())
-      curves += ", " + name + " using 1:2:3:4 with yerrorbars lt " + std::to_string(number) + " lw 1 ps 0 notitle";
+      curves += ", " + name + " using 1:2:3:4 with yerrorbars lt " + std::to_string(number) +
+                " lw 1 ps 0 notitle";
   }
   if (curves.empty()) throw Error(ExitCode::kInternal, "plot '" + plot.title + "' has no points");
-  text << "set terminal svg size 960,540 dynamic font 'sans-serif,13' background 'white'\nset output "
-       << quoted(svg.string()) << "\n" << curves << "\n"
+  text << "set terminal svg size 960,540 dynamic font 'sans-serif,13' background 'white'\nset "
+          "output "
+       << quoted(svg.string()) << "\n"
+       << curves << "\n"
        << "set terminal pngcairo size 1280,720 font 'sans-serif,13'\nset output "
        << quoted(png.string()) << "\nreplot\nunset output\n";
   return text.str();

@@ -48,8 +48,8 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
   run.particles = problem.start(options.num_particles, rng);
   run.log_w = at::zeros({problem.num_problems(), options.num_particles}, wide);
   at::Tensor beta = at::zeros({problem.num_problems()}, wide);
-  run.genealogy = {
-      at::arange(options.num_particles, wide.dtype(at::kLong)).expand_as(run.log_w), beta};
+  run.genealogy = {at::arange(options.num_particles, wide.dtype(at::kLong)).expand_as(run.log_w),
+                   beta};
   std::vector<at::Tensor> betas = {beta}, used_step_sizes, accept_probs;
 
   for (int64_t index = 0; !(beta == 1).all().item<bool>(); ++index) {

@@ -25,14 +25,14 @@ class StepSizes {
 
 struct AnnealOptions {
   int64_t num_particles = 16;
-  int64_t max_steps = 8192;  // of an adaptive schedule
-  bool shared = true;        // one schedule for all problems
+  int64_t max_steps = 8192;                // of an adaptive schedule
+  bool shared = true;                      // one schedule for all problems
   const Resampling* resampling = nullptr;  // absent: AIS, which is SMC that never resamples
 };
 
 struct AnnealResult {
-  Particles particles;        // at beta = 1
-  at::Tensor log_w;           // [P,K] float64, nats: log_mean_exp estimates log Z
+  Particles particles;  // at beta = 1
+  at::Tensor log_w;     // [P,K] float64, nats: log_mean_exp estimates log Z
   Genealogy genealogy;
   at::Tensor betas;           // [T+1,P] float64
   at::Tensor step_sizes;      // [T,P] float64
@@ -53,9 +53,10 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
                     const Transition& transition, StepSizes& step_sizes,
                     const AnnealOptions& options, at::Generator& rng);
 
-/// The way back: from exact draws `e` [P,K,D] of the target to the base, each move before the change
-/// of temperature. E[w] = 1/Z exactly, for log w += log gamma_beta(e) - log gamma_{beta'}(e), so
-/// -log_mean_exp(log w) is an upper bound of log Z on average.  [Grosse, Ancha & Roy 2016]
+/// The way back: from exact draws `e` [P,K,D] of the target to the base, each move before the
+/// change of temperature. E[w] = 1/Z exactly, for log w += log gamma_beta(e) - log
+/// gamma_{beta'}(e), so -log_mean_exp(log w) is an upper bound of log Z on average.  [Grosse, Ancha
+/// & Roy 2016]
 ///
 /// Each move leaves its density invariant and, momenta drawn afresh at the start, is its own
 /// reversal: the same kernels in the opposite order undo the way there in distribution.

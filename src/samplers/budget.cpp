@@ -28,8 +28,8 @@ int64_t affordable(const Budget& budget, double pilot_cost, int64_t base_cost, i
                    int64_t steps) {
   const double rest = budget.evaluations - static_cast<double>(base_cost) -
                       pilot_cost / static_cast<double>(budget.num_problems);
-  return static_cast<int64_t>(
-      rest / static_cast<double>(budget.num_anneals * (1 + steps * move_cost)));
+  return static_cast<int64_t>(rest /
+                              static_cast<double>(budget.num_anneals * (1 + steps * move_cost)));
 }
 
 }  // namespace
@@ -57,9 +57,10 @@ PilotSize pilot_size(const Budget& budget, int64_t base_cost, int64_t move_cost,
     const double least =
         static_cast<double>(base_cost) + cost() / static_cast<double>(budget.num_problems) +
         static_cast<double>(kLeastChains * budget.num_anneals * (1 + kLeastSteps * move_cost));
-    throw usage_error("--budget " + shortest(budget.evaluations) + " is too small: the base takes " +
-                      std::to_string(base_cost) + " evaluations, and at least " +
-                      shortest(std::ceil(least)) + " are needed in all");
+    throw usage_error("--budget " + shortest(budget.evaluations) +
+                      " is too small: the base takes " + std::to_string(base_cost) +
+                      " evaluations, and at least " + shortest(std::ceil(least)) +
+                      " are needed in all");
   }
   return size;
 }
@@ -77,8 +78,8 @@ Plan plan_within(const Budget& budget, const PilotSize& size, const Cost& spent,
   PilotOptions pilot_options = options;
   pilot_options.num_particles = size.num_particles;
   pilot_options.interpolate = 0;
-  const Plan tuned = tune(problem, path, *make_rule(tuning_steps(size)), transition, pilot_options,
-                          rng);
+  const Plan tuned =
+      tune(problem, path, *make_rule(tuning_steps(size)), transition, pilot_options, rng);
   std::vector<std::pair<Plan, at::Tensor>> tried;
   for (const int64_t steps : size.steps) {
     const Plan plan = interpolate(tuned, steps);
@@ -87,16 +88,19 @@ Plan plan_within(const Budget& budget, const PilotSize& size, const Cost& spent,
     tried.emplace_back(plan, run.log_w.var(1, /*unbiased=*/true));
   }
   const auto pilot_cost = static_cast<double>(spent.densities + problem.cost().densities);
+  // Shortest first. Between predictions as close as their noise, longer annealing has lighter
+  // tails.
+  constexpr double kNoise = 1.25;
   Plan best;
   double least = INFINITY;
   for (auto& [plan, variance] : tried) {
-    const int64_t chains = affordable(budget, pilot_cost, base_cost, transition.evaluations_per_step(),
-                                      plan.num_steps());
+    const int64_t chains = affordable(budget, pilot_cost, base_cost,
+                                      transition.evaluations_per_step(), plan.num_steps());
     if (chains < 2) continue;
     const double bias = predicted_bias(variance, chains).mean().item<double>();
     if (candidates) candidates->push_back({plan.num_steps(), chains, bias});
-    if (bias >= least) continue;
-    least = bias;
+    if (bias > kNoise * least) continue;
+    least = std::min(least, bias);
     best = plan;
     best.num_particles = chains;
   }

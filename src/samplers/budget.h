@@ -45,7 +45,7 @@ at::Tensor predicted_bias(const at::Tensor& log_w_variance, int64_t num_particle
 
 /// Tunes one plan, stretches it to each length, measures the log-weights' variance on fresh pilot
 /// chains, and freezes the length for which as many chains as the rest of the budget buys have the
-/// smallest predicted bias.
+/// smallest predicted bias (the longest of those within a quarter of it).
 /// @param spent      before, in all: the pilot problems' bases and centres.
 /// @param base_cost  of fitting one problem's base.
 /// @param problem    `size.num_problems` pilot problems.

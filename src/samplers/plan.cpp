@@ -182,8 +182,7 @@ AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
 AnnealResult anneal_back(const Problem& problem, const Path& path, const Plan& plan,
                          const Transition& transition, int64_t num_particles, at::Generator& rng) {
   const auto z = problem.target().exact_sample(num_particles, rng);
-  if (!z)
-    throw usage_error("reverse chains start from exact draws of the target, and it has none");
+  if (!z) throw usage_error("reverse chains start from exact draws of the target, and it has none");
   return anneal_back(problem, path, plan.betas, transition, FrozenStepSizes(plan.step_sizes),
                      problem.base().to_e(*z), rng);
 }

@@ -12,8 +12,8 @@ namespace crais {
 
 /// Everything an estimate needs to know beforehand. C is P (a plan per problem) or 1 (shared).
 struct Plan {
-  at::Tensor betas;       // [T+1,C] float64, 0 to 1
-  at::Tensor step_sizes;  // [T,C] float64
+  at::Tensor betas;           // [T+1,C] float64, 0 to 1
+  at::Tensor step_sizes;      // [T,C] float64
   int64_t num_particles = 0;  // chains of each problem
 
   int64_t num_steps() const { return step_sizes.size(0); }

@@ -14,7 +14,8 @@ at::Tensor inverted(const at::Tensor& log_w, const at::Tensor& points) {
 }
 
 /// One uniform number for all: points (k + u) / K. The least noise of the unbiased schemes that
-/// keep order                                                       [Carpenter, Clifford & Fearnhead 1999]
+/// keep order                                                       [Carpenter, Clifford &
+/// Fearnhead 1999]
 class Systematic : public Resampling {
  public:
   using Resampling::Resampling;
@@ -25,7 +26,8 @@ class Systematic : public Resampling {
   }
 };
 
-/// K independent draws.                                               [Gordon, Salmond & Smith 1993]
+/// K independent draws.                                               [Gordon, Salmond & Smith
+/// 1993]
 class Multinomial : public Resampling {
  public:
   using Resampling::Resampling;
@@ -36,16 +38,16 @@ class Multinomial : public Resampling {
 
 template <typename Scheme>
 ResamplingRegistry::Entry entry(const std::string& name, const std::string& summary) {
-  return {name + "[:TAU]", summary + " once the ESS fraction is below TAU = 0.5", name,
-          [](Spec& spec) {
-            return std::make_unique<Scheme>(spec.number("threshold", 0.0, 1.0, 0.5));
-          }};
+  return {
+      name + "[:TAU]", summary + " once the ESS fraction is below TAU = 0.5", name,
+      [](Spec& spec) { return std::make_unique<Scheme>(spec.number("threshold", 0.0, 1.0, 0.5)); }};
 }
 
 const Enrol<ResamplingRegistry> kSystematic("systematic",
                                             entry<Systematic>("systematic", "evenly spaced draws"));
-const Enrol<ResamplingRegistry> kMultinomial("multinomial", entry<Multinomial>("multinomial",
-                                                                              "independent draws"));
+const Enrol<ResamplingRegistry> kMultinomial("multinomial",
+                                             entry<Multinomial>("multinomial",
+                                                                "independent draws"));
 
 }  // namespace
 

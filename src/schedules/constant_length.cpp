@@ -1,4 +1,5 @@
-// Equal steps of thermodynamic length: each step's log-weight increment has standard deviation DELTA.
+// Equal steps of thermodynamic length: each step's log-weight increment has standard deviation
+// DELTA.
 //                                              [Gelman & Meng 1998; Kiwaki 2015; Syed et al. 2024]
 //
 // On the geometric path the increment is (beta' - beta) (log gamma - log q0), so the steps go like

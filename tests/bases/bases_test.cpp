@@ -1,10 +1,9 @@
 // Bases: exact where the target is Gaussian, honest about their cost, safe where fits fail.
-#include "bases/base.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "bases/base.h"
 #include "core/log_math.h"
 #include "core/rng.h"
 #include "samplers/importance.h"
@@ -24,8 +23,8 @@ using testing::max_abs_diff;
 class CorrelatedGaussian : public Target {
  public:
   CorrelatedGaussian(int64_t num_problems, double scale)
-      : root_(scale * at::tensor({1.0, 0.0, 0.0, -0.7, 0.5, 0.0, 0.4, 0.9, 2.0}, at::kDouble)
-                          .view({3, 3})),
+      : root_(scale *
+              at::tensor({1.0, 0.0, 0.0, -0.7, 0.5, 0.0, 0.4, 0.9, 2.0}, at::kDouble).view({3, 3})),
         mean_(at::tensor({1.5, -2.0, 0.3}, at::kDouble)),
         num_problems_(num_problems) {}
 
@@ -123,6 +122,16 @@ TEST(Laplace, ClimbsOutOfASaddle) {
   EXPECT_GT(base.map.loc().abs().min().item<double>(), 1.0);
 }
 
+TEST(Laplace, TellsOfRivalModes) {
+  const Double target;  // equal peaks, the same curvature: two modes of one mass
+  const Base several = build("laplace:1,starts=12", target);
+  EXPECT_TRUE(several.ambiguous.all().item<bool>());
+  EXPECT_FALSE(build("laplace", target).ambiguous.any().item<bool>());
+  EXPECT_EQ(several.cost.gradients, 12 * build("laplace", target).cost.gradients);
+  const LogGamma single(4, {3.0, 0.5});
+  EXPECT_FALSE(build("laplace:1,starts=12", single).ambiguous.any().item<bool>());
+}
+
 TEST(Laplace, FallsBackProblemByProblem) {
   const Base base = build("laplace", Broken());
   const at::Tensor expected = at::tensor({0, 1, 0}).to(at::kBool);
@@ -139,7 +148,8 @@ TEST(Pilot, FindsANarrowCorrelatedGaussian) {
   EXPECT_LT(((base.map.loc() - target.mean()) / sd).abs().max().item<double>(), 0.3);
   for (int64_t p = 0; p < 3; ++p) {
     const at::Tensor root = base.map.matrix()[p];
-    const at::Tensor error = (at::matmul(root, root.t()) - target.covariance()) / sd / sd.view({3, 1});
+    const at::Tensor error =
+        (at::matmul(root, root.t()) - target.covariance()) / sd / sd.view({3, 1});
     EXPECT_LT(error.abs().max().item<double>(), 0.25);
   }
   const Problem problem(target, base.map);
@@ -165,8 +175,9 @@ TEST(Encoder, NeedsOne) {
 }
 
 TEST(FactorPrecision, InvertsAndMendsAndMarks) {
-  at::Tensor h = at::tensor({4.0, 1.0, 1.0, 2.0, 1.0, 0.0, 0.0, -4.0, NAN, 0.0, 0.0, 1.0}, at::kDouble)
-                     .view({3, 2, 2});
+  at::Tensor h =
+      at::tensor({4.0, 1.0, 1.0, 2.0, 1.0, 0.0, 0.0, -4.0, NAN, 0.0, 0.0, 1.0}, at::kDouble)
+          .view({3, 2, 2});
   const Factored found = factor_precision(h);
   EXPECT_TRUE(at::equal(found.failed, at::tensor({0, 0, 1}).to(at::kBool)));
   const auto covariance = [&](int64_t p) {
@@ -193,9 +204,9 @@ TEST_P(EveryBase, LeavesImportanceSamplingUnbiased) {
   const Base base = build(GetParam(), target);
   const Problem problem(target, base.map);
   at::Generator rng = make_generator(7);
-  const at::Tensor ratio = (log_mean_exp(importance_log_weights(problem, 64, rng)) -
-                            *target.true_log_normalizer())
-                               .exp();
+  const at::Tensor ratio =
+      (log_mean_exp(importance_log_weights(problem, 64, rng)) - *target.true_log_normalizer())
+          .exp();
   EXPECT_LT(std::abs(testing::z_score(ratio, 1)), 5);
   EXPECT_LT(testing::std_error(ratio), 0.1);
 }

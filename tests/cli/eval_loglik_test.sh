@@ -29,7 +29,8 @@ ais, iwae, elbo = summary["results"]
 assert ais["images"] == 50 and ais["repeats"] == 2 and ais["transitions"] == 8
 assert ais["evaluations_per_image"]["estimating"] == 4 * (1 + 8)
 base = ais["evaluations_per_image"]["base"]
-assert abs(ais["evaluations_per_image"]["tuning"] - 16 * (base + 4 * (1 + 8)) / 50) < 1e-9
+assert ais["base"] == "laplace"  # chosen: from each of three, a run that tunes and one that is judged
+assert abs(ais["evaluations_per_image"]["tuning"] - 16 * (base + 3 * 2 * 4 * (1 + 8)) / 50) < 1e-9
 assert iwae["evaluations_per_image"]["estimating"] == 20 and iwae["evaluations_per_image"]["tuning"] == 0
 assert iwae["evaluations_per_image"]["estimating_with_gradient"] == 0
 assert iwae["evaluations_per_image"]["base"] == ais["evaluations_per_image"]["base"] > 9
@@ -115,7 +116,7 @@ for flags in "--schedule linear" "--schedule sigmoidal:1" "--schedule exponentia
   printf '0\n0.1\n0.5\n1\n' >betas.txt
   # shellcheck disable=SC2086
   succeed "${small[@]}" $flags
-  grep -Eq '^(ais|bidirectional) +-[0-9]+\.[0-9]+ ' out.txt || fail "$flags: $(cat out.txt)"
+  grep -Eq '^(ais|bidirectional) +[a-z0-9.:=,]+ +-[0-9]+\.[0-9]+ ' out.txt || fail "$flags: $(cat out.txt)"
 done
 succeed "${small[@]}" --per-image --schedule constant-rate:0.5 --out per-image
 [ "$(cut -d, -f1 per-image/schedule.csv | sort -un | wc -l)" -gt 40 ] || fail "--per-image: not a schedule for each"
@@ -193,6 +194,8 @@ expect 64 "unknown parameter" -- "$model" --schedule cess:0.5,speed=3
 expect 64 "must lie in" -- "$model" --schedule cess:1.5
 expect 64 "unknown kernel" "hmc" -- "$model" --kernel gibbs
 expect 64 "unknown base" "encoder" -- "$model" --base laplace2
+succeed "${small[@]}" --method elbo:20
+grep -Eq '^elbo:20 +encoder ' out.txt || fail "the ELBO is not the encoder's: $(cat out.txt)"
 expect 64 "unknown resampling" "systematic" -- "$model" --resample often
 expect 64 "--preset" "paper" -- "$model" --preset papers
 expect 64 "--budget 40 is too small" "at least" -- "$model" --simulate 50 --budget 40

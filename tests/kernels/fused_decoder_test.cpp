@@ -152,6 +152,17 @@ TEST_P(EveryKernel, SaturatedLogits) {
   EXPECT_LT(grad_error(found, truth), 1e-5);
 }
 
+// exp(-|0|) = 1: the largest factors that the kernels multiply before they take a logarithm.
+TEST_P(EveryKernel, UndecidedPixels) {
+  Vae vae = make({6}, 3, 1, 500);
+  for (auto* part : {&vae.decoder.layers.back().weight, &vae.decoder.layers.back().bias})
+    *part = at::zeros_like(*part);
+  const at::Tensor images = make_images(2, vae, rng_), z = at::randn({2, 10, 3}, rng_);
+  const Evaluation found = pack(vae).evaluate(z, images), truth = reference(vae, images, z);
+  EXPECT_LT(value_error(found, truth), 1e-4);
+  EXPECT_TRUE(at::equal(found.grad, -z));
+}
+
 TEST_P(EveryKernel, NonFiniteParticlesShowAndHarmNoOther) {
   const Vae vae = make({20, 11}, 4, 6, 7);
   const FusedDecoder decoder = pack(vae);

@@ -67,8 +67,7 @@ TEST(AnnealBack, IsUnbiasedForOneOverZ) {
       for (const auto& [kernel_spec, leapfrog] :
            {std::pair{"hmc", 1}, {"hmc", 3}, {"ghmc:0.9", 1}, {"ghmc:0.5", 2}}) {
         SCOPED_TRACE(::testing::Message() << path << " " << kernel_spec << " " << seed);
-        const auto kernel =
-            TransitionRegistry::instance().make("kernel", kernel_spec, {leapfrog});
+        const auto kernel = TransitionRegistry::instance().make("kernel", kernel_spec, {leapfrog});
         const at::Tensor ratio = reverse_ratio(setting, path, *kernel, plan_of(6, 0.9), ++seed);
         EXPECT_LT(std::abs(testing::z_score(ratio, 1)), 5);
         EXPECT_LT(testing::std_error(ratio), 0.03);

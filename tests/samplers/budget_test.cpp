@@ -54,9 +54,9 @@ Spent spend(double evaluations, int64_t num_problems, double sd, int64_t num_ann
       },
       *kernel, {}, rng, &spent.candidates);
   const auto pilots = static_cast<double>(before.densities + problem.cost().densities);
-  spent.evaluations = kBaseCost + pilots / static_cast<double>(num_problems) +
-                      static_cast<double>(num_anneals * spent.plan.num_particles *
-                                          (1 + spent.plan.num_steps()));
+  spent.evaluations =
+      kBaseCost + pilots / static_cast<double>(num_problems) +
+      static_cast<double>(num_anneals * spent.plan.num_particles * (1 + spent.plan.num_steps()));
   return spent;
 }
 
@@ -75,22 +75,22 @@ TEST(Budget, IsNeverExceededAndNearlyUsed) {
 }
 
 TEST(Budget, BuysTemperaturesWhereTheBaseIsFar) {
-  const Spent near = spend(1000, 1000, 0.95), far = spend(1000, 1000, 0.1);
-  EXPECT_LT(near.plan.num_steps(), far.plan.num_steps());
-  double least = INFINITY;
-  int64_t best = 0;
-  for (const Candidate& c : far.candidates)
-    if (c.predicted_bias < least) {
-      least = c.predicted_bias;
-      best = c.steps;
-    }
-  EXPECT_EQ(best, far.plan.num_steps());
+  const Spent far = spend(1000, 1000, 0.1);
+  EXPECT_GT(far.plan.num_steps(), 8);
+  double least = INFINITY, chosen = 0;
+  for (const Candidate& c : far.candidates) {
+    least = std::min(least, c.predicted_bias);
+    if (c.steps == far.plan.num_steps()) chosen = c.predicted_bias;
+  }
+  EXPECT_GT(chosen, 0);
+  EXPECT_LE(chosen, 1.25 * least);
   EXPECT_GT(far.candidates.size(), 3u);
 }
 
 TEST(Budget, SaysHowMuchIsNeeded) {
-  expect_error(ExitCode::kUsage, {"--budget 60 is too small", "base takes 50"},
-               [] { pilot_size({60, 100, 1}, 50, 1, 16); });
+  expect_error(ExitCode::kUsage, {"--budget 60 is too small", "base takes 50"}, [] {
+    pilot_size({60, 100, 1}, 50, 1, 16);
+  });
 }
 
 }  // namespace

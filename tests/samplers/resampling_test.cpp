@@ -98,8 +98,8 @@ TEST_P(EveryScheme, CarriesCachesWithItsParticles) {
 TEST(Smc, WithoutResamplingIsAis) {
   const LogGamma target(5, {3.0, 4.0});
   const auto never = ResamplingRegistry::instance().make("resampling", "systematic:0");
-  EXPECT_TRUE(at::equal(run_smc(target, never.get(), 16, 5).log_w,
-                        run_smc(target, nullptr, 16, 5).log_w));
+  EXPECT_TRUE(
+      at::equal(run_smc(target, never.get(), 16, 5).log_w, run_smc(target, nullptr, 16, 5).log_w));
 }
 
 TEST(Smc, ErrorsKnowOfCommonAncestors) {

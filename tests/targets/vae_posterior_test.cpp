@@ -141,6 +141,22 @@ TEST_P(VaePosteriors, SinglePrecisionIsCloseEnough) {
             1e-5 * largest);
 }
 
+TEST_P(VaePosteriors, WhateverEvaluatesItAgrees) {
+  const Vae vae = vae_.to(at::kCPU, at::kFloat);
+  const VaePosterior chosen(vae, images_.to(at::kFloat)),
+      aten(vae, images_.to(at::kFloat), {}, nullptr);
+  EXPECT_EQ(aten.evaluator(), "aten");
+  if (GetParam().likelihood != "bernoulli") EXPECT_EQ(chosen.evaluator(), "aten");
+  const at::Tensor z = z_.to(at::kFloat), turned = z.transpose(0, 2).contiguous().transpose(0, 2);
+  const at::Tensor truth = aten.log_density(z);
+  EXPECT_LT(max_abs_diff(chosen.log_density(z), truth), 1e-4);
+  EXPECT_LT(max_abs_diff(chosen.log_density(turned), truth), 1e-4);
+  // Autograd still finds its way through, and one image may serve several rows of particles.
+  EXPECT_LT(max_abs_diff(chosen.Target::evaluate(z).grad, chosen.evaluate(z).grad), 1e-4);
+  const VaePosterior one(vae, images_.to(at::kFloat).slice(0, 1, 2));
+  EXPECT_LT(max_abs_diff(one.log_density(z)[1], truth[1]), 1e-4);
+}
+
 TEST(VaePosterior, RejectsImagesOfAnotherSize) {
   const Vae vae = make_case({"tanh", "bernoulli"});
   EXPECT_THROW(VaePosterior(vae, at::zeros({3, 13}, at::kDouble)), c10::Error);

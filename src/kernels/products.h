@@ -1,0 +1,94 @@
+// A layer's two matrix products for a tile of particles, [unit][lane]. kPanelRows and kTileVectors,
+// which fit the registers, come from the source file.
+#pragma once
+
+#include "kernels/fused_kernel.h"
+#include "kernels/simd.h"
+
+namespace crais {
+namespace {
+
+inline int64_t panels(int64_t units) { return (units + kPanelRows - 1) / kPanelRows; }
+inline int64_t padded(int64_t units) { return panels(units) * kPanelRows; }
+
+/// The register tile: kPanelRows sums for each of N vectors of particles.
+template <int N>
+struct Sums {
+  Vec of[kPanelRows][N];
+
+  /// of[i] += w[i stride] x.
+  template <int kStride>
+  [[gnu::always_inline]] void add(const float* w, const Vec* x) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPanelRows; ++i) {
+      const Vec weight = splat(w[i * kStride]);
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) of[i][v] += weight * x[v];
+    }
+  }
+
+  [[gnu::always_inline]] void start(const float* bias) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPanelRows; ++i)
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) of[i][v] = splat(bias[i]);
+  }
+  [[gnu::always_inline]] void load(const Vec* x) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPanelRows; ++i)
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) of[i][v] = x[i * N + v];
+  }
+  [[gnu::always_inline]] void store(Vec* x) const {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPanelRows; ++i)
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) x[i * N + v] = of[i][v];
+  }
+};
+
+/// Outputs [first, first + count) of a layer, `first` at the start of a panel, and zeros up to the
+/// end of the last: out [count][N] = W in [inputs][N] + bias.
+template <int N>
+void multiply(const PackedLayer& layer, int64_t first, int64_t count, const Vec* in, Vec* out) {
+  const float* w = layer.weight + first * padded(layer.inputs);
+  const float* bias = layer.bias + first;
+  for (int64_t panel = panels(count); panel > 0; --panel) {
+    Sums<N> sums;
+    sums.start(bias);
+    for (int64_t k = 0; k < layer.inputs; ++k) sums.template add<1>(w + k * kPanelRows, in + k * N);
+    sums.store(out);
+    w += padded(layer.inputs) * kPanelRows;
+    bias += kPanelRows;
+    out += kPanelRows * N;
+  }
+}
+
+/// The other way: out [inputs][N] += W^T in, for in [count][N] of outputs [first, first + count).
+template <int N>
+void multiply_back(const PackedLayer& layer, int64_t first, int64_t count, const Vec* in,
+                   Vec* out) {
+  const int64_t stride = padded(layer.inputs) * kPanelRows;
+  const float* w = layer.weight + first * padded(layer.inputs);
+  for (int64_t panel = panels(layer.inputs); panel > 0; --panel) {
+    Sums<N> sums;
+    sums.load(out);
+    const float* block = w;  // kPanelRows x kPanelRows of W
+    const Vec* x = in;
+    for (int64_t rest = count; rest > 0; rest -= kPanelRows, block += stride) {
+      const int64_t rows = rest < kPanelRows ? rest : kPanelRows;
+      for (int64_t j = 0; j < rows; ++j, x += N) sums.template add<kPanelRows>(block + j, x);
+    }
+    sums.store(out);
+    w += kPanelRows * kPanelRows;
+    out += kPanelRows * N;
+  }
+}
+
+using Product = void (*)(const PackedLayer&, int64_t first, int64_t count, const Vec* in, Vec* out);
+constexpr Product kMultiply[] = {nullptr, multiply<1>, multiply<2>, multiply<3>};
+constexpr Product kMultiplyBack[] = {nullptr, multiply_back<1>, multiply_back<2>, multiply_back<3>};
+static_assert(kTileVectors <= 3);
+
+}  // namespace
+}  // namespace crais
