@@ -31,10 +31,11 @@ for key in ("crais", "libtorch", "device", "threads", "seconds"):
     assert key in summary, key
 assert [r["method"] for r in summary["results"]] == ["ais", "iwae:50", "elbo:20"]
 ais, iwae, elbo = summary["results"]
-assert ais["transitions"] == 12 and ais["estimates"] == 14 and ais["label"] == "lower bound"
-assert ais["evaluations_per_estimate"]["estimating"] == 8 * (1 + 12)
-assert abs(ais["evaluations_per_estimate"]["tuning"] - 3 * 8 * (1 + 12) / 14) < 1e-9
-assert iwae["accept_prob"] is None and iwae["evaluations_per_estimate"]["estimating"] == 50
+assert ais["transitions"] == 12 and ais["problems"] == 7 and ais["repeats"] == 2 and ais["label"] == "lower bound"
+assert ais["evaluations_per_problem"]["estimating"] == 8 * (1 + 12)
+assert abs(ais["evaluations_per_problem"]["tuning"] - 8 * (1 + 12)) < 1e-9
+assert ais["evaluations_per_problem"]["base"] == 0
+assert iwae["accept_prob"] is None and iwae["evaluations_per_problem"]["estimating"] == 50
 assert elbo["log_normalizer"] < iwae["log_normalizer"]
 rows = list(csv.DictReader(open("straight/per_problem.csv")))
 values = [float(r["log_normalizer"]) for r in rows if r["method"] == "ais"]
@@ -75,17 +76,33 @@ done
 for flags in "--schedule sigmoidal" "--schedule geometric" "--schedule cess:0.8" "--schedule constant-rate:0.2" \
   "--schedule cess:0.8 --per-problem" "--path power:0.5" "--path power:1 --per-problem" "--kernel ghmc:0.9" "--kernel mala" \
   "--kernel random-walk" "--leapfrog 3" "--step-size 0.3" "--dtype float32" "--pilot-problems 1" "--schedule cess:0.8 --interpolate 9" \
-  "--method iwae:3000 --per-problem"; do
+  "--method iwae:3000 --per-problem" "--base laplace:1.2" "--base pilot:64" "--resample systematic" "--budget 2000" \
+  "--target-error 0.2"; do
   # shellcheck disable=SC2086
   succeed laplace:2 --steps 24 --chains 64 --problems 4 --quiet --out any --overwrite $flags
   z=$(awk 'NR > 3 && NF > 9 {print $6; exit}' out.txt)
   awk -v z="$z" 'BEGIN {exit !(z < 5 && z > -8)}' || fail "$flags: z = '$z': $(cat out.txt)"
 done
 succeed u1 --steps 8 --chains 4 --problems 1 --quiet
-grep -Eq '^ais .* 1  lower bound$' out.txt || fail "one problem: $(cat out.txt)"
+grep -Eq '^ais .* 1 +[01]  lower bound$' out.txt || fail "one problem: $(cat out.txt)"
 succeed u2 --steps 8 --chains 4 --problems 2 --quiet --out unknown
 head -n 2 out.txt | grep -q truth && fail "a truth for u2"
 grep -q '"true_log_normalizer": null' unknown/summary.json || fail "no null for an unknown truth"
+
+# --- Bases that are fitted, and say what that cost.
+succeed normal:16 --base laplace --steps 8 --problems 3 --quiet --out fitted
+grep -q '"base": 73' fitted/summary.json || fail "cost of the Laplace base: $(grep base fitted/summary.json)"
+z=$(awk '/^ais/ {print $6}' out.txt)
+awk -v z="$z" 'BEGIN {exit !(z < 5 && z > -5)}' || fail "a normal from its own Laplace base: $(cat out.txt)"
+succeed mixture:3 --preset paper --chains 64 --problems 2 --quiet
+grep -Eq '^ais .* [0-9]+\.00 ' out.txt || fail "--preset paper: $(cat out.txt)"
+
+# --- Bounds from both sides, where there are exact draws.
+succeed u10 --method bidirectional --steps 12 --problems 4 --quiet --out bounds
+[ "$(grep -c '^bidirectional' out.txt)" = 2 ] || fail "no table of bounds: $(cat out.txt)"
+grep -q '"largest_gap"' bounds/summary.json || fail "no certificate"
+head -n 1 bounds/per_problem.csv | grep -q ',upper,upper_std_error,.*,error$' || fail "columns: $(head -n 1 bounds/per_problem.csv)"
+expect 64 "bidirectional" "exact draws" "u1" -- u1 --method bidirectional
 
 # --- Ctrl-C keeps nothing and says so.
 "$program" mixture:64 --steps 2000 --chains 32 --problems 400 --step-size 0.5 --out stopped --threads 1 >out.txt 2>err.txt &
@@ -138,7 +155,7 @@ expect 64 "dim" "whole number" -- normal:2.5
 expect 64 "variance or std" -- u11:s=sigma
 expect 64 "16, 24, 32 or 48" -- smc-mixture:3
 expect 64 "unexpected 'u2'" -- u1 u2
-expect 64 "--base encoder" "N(0, I)" -- u1 --base encoder
+expect 64 "unknown base 'middle'" "prior" "laplace" "pilot" -- u1 --base middle
 expect 64 "unknown schedule 'fast'" "linear" -- u1 --schedule fast
 expect 64 "unknown kernel 'gibbs'" "mala" "random-walk" -- u1 --kernel gibbs
 expect 64 "unknown path" -- u1 --path straight

@@ -104,6 +104,45 @@ TEST_P(Targets, GradientIsTheDifferenceQuotient) {
   }
 }
 
+TEST_P(Targets, CurvatureIsTheDifferenceQuotientOfTheGradient) {
+  const auto target = make(20);
+  const at::Tensor z = points(*target, 1, 10).squeeze(1);
+  const at::Tensor curvature = target->curvature(z);
+  EXPECT_EQ(curvature.sizes(), (std::vector<int64_t>{20, target->dim(), target->dim()}));
+  EXPECT_GE(target->curvature_cost(), 2);
+  constexpr double kStep = 1e-5;
+  const auto grad = [&](const at::Tensor& at) {
+    return target->evaluate(at.unsqueeze(1)).grad.squeeze(1);
+  };
+  for (int64_t d = 0; d < target->dim(); ++d) {
+    at::Tensor step = at::zeros_like(z);
+    step.select(-1, d).fill_(kStep);
+    const at::Tensor quotient = (grad(z - step) - grad(z + step)) / (2 * kStep);
+    const at::Tensor size = 1 + curvature.select(2, d).abs();
+    EXPECT_LT(max_abs_diff(quotient / size, curvature.select(2, d) / size), 1e-5)
+        << "coordinate " << d;
+  }
+}
+
+TEST_P(Targets, AnyNumberOfReplicatesCanBeSelected) {
+  const auto target = make(3);
+  const auto part = target->select(at::tensor({2, 0}, at::kLong));
+  EXPECT_EQ(part->num_problems(), 2);
+  EXPECT_EQ(part->dim(), target->dim());
+  EXPECT_EQ(part->options().dtype(), target->options().dtype());
+  EXPECT_EQ(part->curvature_cost(), target->curvature_cost());
+  const at::Tensor z = points(*part, 4, 11);
+  const Evaluation alone = make(2)->evaluate(z), found = part->evaluate(z);
+  EXPECT_TRUE(found.log_density.equal(alone.log_density));
+  EXPECT_TRUE(found.grad.equal(alone.grad));
+  EXPECT_TRUE(part->log_density(z).equal(make(2)->log_density(z)));
+  EXPECT_EQ(part->true_log_normalizer().has_value(), target->true_log_normalizer().has_value());
+  at::Generator rng = make_generator(12), same = make_generator(12);
+  if (const auto draws = part->exact_sample(5, rng)) {
+    EXPECT_TRUE(draws->equal(*make(2)->exact_sample(5, same)));
+  }
+}
+
 TEST_P(Targets, AgreeInSinglePrecision) {
   const auto wide = make(2), narrow = make(2, at::kFloat);
   const at::Tensor z = points(*wide, 20, 5).to(at::kFloat);
