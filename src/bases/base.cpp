@@ -8,7 +8,7 @@ at::Tensor made_definite(const at::Tensor& precision) {
   constexpr double kFloor = 1e-6;
   const auto [values, vectors] = at::linalg_eigh(precision);
   const at::Tensor size = values.abs();
-  const at::Tensor floored = at::maximum(size, kFloor * std::get<0>(size.max(-1, true)) + 1e-300);
+  const at::Tensor floored = at::maximum(size, kFloor * std::get<0>(size.max(-1, true)));
   return at::matmul(vectors * floored.unsqueeze(1), vectors.transpose(1, 2));
 }
 
@@ -20,7 +20,9 @@ AffineMap first_guess(const Target& target) {
 }
 
 Factored factor_precision(const at::Tensor& precision) {
-  const at::Tensor failed = ~precision.isfinite().flatten(1).all(-1);
+  constexpr double kFlat = 1e-12;  // as of densities that are linear in pieces
+  const at::Tensor size = precision.abs().flatten(1).amax(-1);
+  const at::Tensor failed = ~size.isfinite() | (size < kFlat);
   const at::Tensor unit = at::eye(precision.size(-1), precision.options());
   at::Tensor h = at::where(failed.view({-1, 1, 1}), unit, precision);
   auto [lower, info] = at::linalg_cholesky_ex(h);

@@ -43,7 +43,7 @@ AffineMap first_guess(const Target& target);
 
 /// N(loc, (A A^T)^-1) problem by problem, from precisions H = A A^T [P,D,D] in float64.
 /// Where H is indefinite its eigenvalues count by their size, floored at 1e-6 of the largest; where
-/// it is not finite the problem is marked in `failed`.
+/// it is not finite, or zero, the problem is marked in `failed`.
 struct Factored {
   at::Tensor covariance_root;  // [P,D,D] lower-triangular, root root^T = H^-1
   at::Tensor failed;           // [P] bool

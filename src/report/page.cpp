@@ -74,6 +74,8 @@ void Page::table(const std::string& stem, const std::string& title,
       const auto& value = row[i].value;
       if (value.is_number_float())
         cells.emplace_back(value.get<double>());
+      else if (value.is_number_integer())
+        cells.emplace_back(value.get<int64_t>());
       else
         cells.emplace_back(value.is_string() ? value.get<std::string>() : row[i].text);
       record[headers[i]] = value;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <sstream>
 
 #include "core/error.h"
@@ -13,6 +14,11 @@ namespace crais {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Apart for most eyes; as many as an experiment compares.
+constexpr const char* kColours[] = {"#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", "#9467bd",
+                                    "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf",
+                                    "#000000", "#003f5c", "#ffa600"};
 
 /// Text in gnuplot's single quotes.
 std::string quoted(const std::string& text) {
@@ -33,7 +39,7 @@ std::string data_block(const Plot& plot, const Series& series) {
     if (!is_drawn(plot, x, y)) continue;
     const double error =
         i < series.error.size() && std::isfinite(series.error[i]) ? series.error[i] : 0.0;
-    const double low = plot.log_y ? std::max(y - error, 0.02 * y) : y - error;
+    const double low = plot.log_y ? std::max(y - error, 0.3 * y) : y - error;
     block << x << ' ' << y << ' ' << low << ' ' << y + error << '\n';
   }
   return block.str();
@@ -42,26 +48,26 @@ std::string data_block(const Plot& plot, const Series& series) {
 std::string script(const fs::path& svg, const fs::path& png, const Plot& plot) {
   std::ostringstream text;
   text.precision(12);
-  text << "set encoding utf8\nset key outside right top noenhanced\nset grid lc rgb '#dddddd'\n"
+  text << "set encoding utf8\nset key outside right top noenhanced\nset grid lc rgb '#dddddd'\nset "
+          "pointsize 0.8\n"
        << "set border 3\nset tics nomirror\nset title " << quoted(plot.title) << " noenhanced\n"
        << "set xlabel " << quoted(plot.x_label) << " noenhanced\nset ylabel "
        << quoted(plot.y_label) << " noenhanced\n";
   if (plot.log_x) text << "set logscale x\n";
   if (plot.log_y) text << "set logscale y\nset format y '%g'\n";
   std::string curves;
-  int number = 0;
+  size_t number = 0;
   for (const Series& series : plot.series) {
     const std::string block = data_block(plot, series);
     if (block.empty()) continue;
     const std::string name = "$series" + std::to_string(++number);
     text << name << " << EOD\n" << block << "EOD\n";
-    const std::string style =
-        " lt " + std::to_string(number) + " pt " + std::to_string(4 + number % 10) + " lw 1.5";
-    curves += (curves.empty() ? "plot " : ", ") + name + " using 1:2 with linespoints" + style +
-              " title " + quoted(series.name);
+    const std::string colour =
+        std::string(" lc rgb '") + kColours[(number - 1) % std::size(kColours)] + "'";
+    curves += (curves.empty() ? "plot " : ", ") + name + " using 1:2 with linespoints" + colour +
+              " pt " + std::to_string(4 + number % 10) + " lw 1.5 title " + quoted(series.name);
     if (!series.error.empty())
-      curves += ", " + name + " using 1:2:3:4 with yerrorbars lt " + std::to_string(number) +
-                " lw 1 ps 0 notitle";
+      curves += ", " + name + " using 1:2:3:4 with yerrorbars" + colour + " lw 1 ps 0 notitle";
   }
   if (curves.empty()) throw Error(ExitCode::kInternal, "plot '" + plot.title + "' has no points");
   text << "set terminal svg size 960,540 dynamic font 'sans-serif,13' background 'white'\nset "

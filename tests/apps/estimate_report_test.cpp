@@ -50,9 +50,9 @@ LogzResults results() {
   all.chunks[0].base = {90, 90};
   all.chunks[1].indices = {2};
   all.chunks[1].runs = {annealed(0, {4.0}, 0.9), annealed(1, {3.0}, 0.7)};
-  all.shared_plan = Plan{at::tensor({0.0, 0.25, 1.0, 1.0}, at::kDouble).unsqueeze(1),
+  all.shared.plan = Plan{at::tensor({0.0, 0.25, 1.0, 1.0}, at::kDouble).unsqueeze(1),
                          at::tensor({0.5, 0.125, 0.5}, at::kDouble).unsqueeze(1), 16};
-  all.shared_tuning = {120, 120};
+  all.shared.tuning = {120, 120};
   return all;
 }
 
@@ -141,7 +141,7 @@ TEST(EstimateReport, WritesALineForEachEstimate) {
 
 TEST(EstimateReport, NumbersTheProblemsOfEveryChunk) {
   LogzResults all = results();
-  all.shared_plan.reset();
+  all.shared.plan.reset();
   all.chunks[0].plan = plan_of({0.25, 0.5});
   all.chunks[1].plan = plan_of({1.0});
   EXPECT_NEAR(*summarise(all).front().transitions, 5.0 / 3.0, 1e-14);

@@ -186,6 +186,7 @@ TEST(FactorPrecision, InvertsAndMendsAndMarks) {
   EXPECT_LT(max_abs_diff(covariance(0), at::inverse(h[0])), 1e-14);
   EXPECT_LT(max_abs_diff(covariance(1), at::diag(at::tensor({1.0, 0.25}, at::kDouble))), 1e-12);
   EXPECT_TRUE(at::equal(found.covariance_root, found.covariance_root.tril()));
+  EXPECT_TRUE(factor_precision(at::zeros({1, 2, 2}, at::kDouble)).failed.all().item<bool>());
 }
 
 class EveryBase : public ::testing::TestWithParam<std::string> {};

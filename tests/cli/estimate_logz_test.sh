@@ -18,7 +18,7 @@ done
 small=(u1 --steps 12 --chains 8 --problems 7 --chunk 3 --quiet)
 succeed "${small[@]}" --method ais --method iwae:50 --method elbo:20 --repeats 2 --threads 1 --out straight
 [ -s err.txt ] && fail "--quiet printed $(cat err.txt)"
-grep -Eq '^ais +[0-9.]+ .* 1\.8775 .* lower bound$' out.txt || fail "stdout: $(cat out.txt)"
+grep -Eq '^ais +prior +[0-9.]+ .* 1\.8775 .* lower bound$' out.txt || fail "stdout: $(cat out.txt)"
 [ "$(ls -A straight | sort | tr '\n' ' ')" = "per_problem.csv schedule.csv summary.json " ] || fail "files: $(ls -A straight)"
 [ "$(wc -l <straight/per_problem.csv)" = $((1 + 7 * 3 * 2)) ] || fail "per_problem.csv: $(wc -l <straight/per_problem.csv) lines"
 [ "$(wc -l <straight/schedule.csv)" = 14 ] || fail "schedule.csv: $(wc -l <straight/schedule.csv) lines"
@@ -71,7 +71,7 @@ same straight/per_problem.csv configured/per_problem.csv
 # --- Every target, schedule, path, kernel says a number near the truth.
 for target in u2:4 u3:4 u4:4 u5 u5:s=std u6 u10 u11 laplace:3 student-t:3 student-t:2,nu=2 normal:2 mixture:3 smc-mixture:48; do
   succeed "$target" --steps 30 --chains 16 --problems 3 --quiet
-  grep -Eq '^ais +-?[0-9]+\.[0-9]+ ' out.txt || fail "$target: $(cat out.txt)"
+  grep -Eq '^ais +prior +-?[0-9]+\.[0-9]+ ' out.txt || fail "$target: $(cat out.txt)"
 done
 for flags in "--schedule sigmoidal" "--schedule geometric" "--schedule cess:0.8" "--schedule constant-rate:0.2" \
   "--schedule cess:0.8 --per-problem" "--path power:0.5" "--path power:1 --per-problem" "--kernel ghmc:0.9" "--kernel mala" \
@@ -91,11 +91,11 @@ grep -q '"true_log_normalizer": null' unknown/summary.json || fail "no null for 
 
 # --- Bases that are fitted, and say what that cost.
 succeed normal:16 --base laplace --steps 8 --problems 3 --quiet --out fitted
-grep -q '"base": 73' fitted/summary.json || fail "cost of the Laplace base: $(grep base fitted/summary.json)"
-z=$(awk '/^ais/ {print $6}' out.txt)
+grep -q '"base": 49' fitted/summary.json || fail "cost of the Laplace base: $(grep base fitted/summary.json)"
+z=$(awk '/^ais/ {print $7}' out.txt)
 awk -v z="$z" 'BEGIN {exit !(z < 5 && z > -5)}' || fail "a normal from its own Laplace base: $(cat out.txt)"
 succeed mixture:3 --preset paper --chains 64 --problems 2 --quiet
-grep -Eq '^ais .* [0-9]+\.00 ' out.txt || fail "--preset paper: $(cat out.txt)"
+grep -Eq '^ais +prior .* [0-9]+\.0+ ' out.txt || fail "--preset paper: $(cat out.txt)"
 
 # --- Bounds from both sides, where there are exact draws.
 succeed u10 --method bidirectional --steps 12 --problems 4 --quiet --out bounds
