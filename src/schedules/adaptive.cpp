@@ -13,14 +13,15 @@ at::Tensor Progress::pool(const at::Tensor& statistic) const {
 }
 
 at::Tensor AdaptiveSchedule::next(const Progress& progress, const Path& path) const {
-  // Steps may shrink for ever towards 1, as those of constant-length on a power path do.
-  constexpr double kResolution = 1e-14;
+  // Steps may shrink for ever towards 1, as those of constant-length on a power path do; and what is
+  // left of the way must be enough for the steps that a plan is stretched to.
+  constexpr double kResolution = 1e-12;
   const at::Tensor& beta = progress.beta;
   const at::Tensor wish = propose(progress, path);
+  const at::Tensor allowed =
+      at::minimum(at::maximum(wish, beta + options_.min_step), beta + options_.max_step);
   const at::Tensor clipped =
-      at::minimum(at::maximum(wish, beta + options_.min_step), beta + options_.max_step)
-          .clamp_max(1.0)
-          .masked_fill(at::isposinf(wish) | (beta > 1 - kResolution), 1.0);
+      allowed.masked_fill(at::isposinf(wish) | (allowed > 1 - kResolution), 1.0);
   const at::Tensor stuck = ~(clipped > beta) & (beta < 1);
   if (stuck.any().item<bool>()) {
     const int64_t p = stuck.nonzero()[0].item<int64_t>();

@@ -295,6 +295,22 @@ TEST(ConstantRate, ArrivesWhereLittleVarianceRemains) {
   EXPECT_TRUE((next == 1).all().item<bool>());
 }
 
+TEST(ConstantRate, LeavesNoStepTooSmallToDivide) {
+  // 1 - beta falls by exp(-delta / V), V = 0.0025 here: what remains of 0.1 would be a rounding error.
+  const at::Tensor log_q0 = at::zeros({1, 2}, at::kDouble);
+  const Particles particles =
+      particles_of(log_q0, at::tensor({0.5, -0.5}, at::kDouble).unsqueeze(0));
+  const at::Tensor beta = betas(1, 0.9);
+  EXPECT_EQ(next_beta(*constant_rate(0.085, 1), *power(0), particles, beta).item<double>(), 1.0);
+  const double before =
+      next_beta(*constant_rate(0.05, 1), *power(0), particles, beta).item<double>();
+  EXPECT_NEAR(1 - before, 0.1 * std::exp(-20), 1e-14);
+  EXPECT_LT(before, 1.0);
+  // The largest step still holds.
+  EXPECT_NEAR(next_beta(*constant_rate(0.085, 0.03), *power(0), particles, beta).item<double>(),
+              0.93, 1e-12);
+}
+
 TEST(ConstantRate, RefusesToArriveEarly) {
   // One particle sees the target, the others do not: V underflows, and the overlap is 1 / 32.
   const at::Tensor log_q0 = at::zeros({1, 32}, at::kDouble);
