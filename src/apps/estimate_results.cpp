@@ -22,12 +22,6 @@ void add(const ChunkRun& run, MethodTable& table) {
   table.seconds += run.seconds;
 }
 
-/// Transitions of each column of a plan, those that start below beta = 1, after those in `counts`.
-void add_transitions(const Plan& plan, std::vector<double>& counts) {
-  const at::Tensor more = (plan.betas.slice(0, 0, -1) < 1).sum(0).to(at::kDouble);
-  counts.insert(counts.end(), more.data_ptr<double>(), more.data_ptr<double>() + more.numel());
-}
-
 double mean_transitions(const EstimateResults& results) {
   std::vector<double> counts;
   if (results.shared.plan) {
@@ -60,6 +54,11 @@ std::map<std::string, int64_t> count_flags(const at::Tensor& flags) {
 }
 
 }  // namespace
+
+void add_transitions(const Plan& plan, std::vector<double>& counts) {
+  const at::Tensor more = (plan.betas.slice(0, 0, -1) < 1).sum(0).to(at::kDouble);
+  counts.insert(counts.end(), more.data_ptr<double>(), more.data_ptr<double>() + more.numel());
+}
 
 at::Tensor MethodTable::matrix(const std::string& name) const {
   std::vector<at::Tensor> rows;

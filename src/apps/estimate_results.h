@@ -21,6 +21,9 @@ struct EstimateResults {
   Shared shared;
 };
 
+/// Transitions of each column of a plan, those that start below beta = 1, after those in `counts`.
+void add_transitions(const Plan& plan, std::vector<double>& counts);
+
 /// Everything known of one method: by column (see ChunkRun::columns), rows are repeats and columns
 /// problems.
 struct MethodTable {

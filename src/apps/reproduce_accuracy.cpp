@@ -13,15 +13,6 @@ namespace {
 
 std::string number(int64_t value) { return std::to_string(value); }
 
-/// The mean over the first dimension, and its standard error.
-struct Spread {
-  double mean, std_error;
-  explicit Spread(const at::Tensor& values)
-      : mean(values.mean().item<double>()),
-        std_error(values.std(0, true).item<double>() /
-                  std::sqrt(static_cast<double>(values.size(0)))) {}
-};
-
 /// Errors of an arm against the reference [N].
 struct Errors {
   Spread bias;        // of the mean over images, across seeds

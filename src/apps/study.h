@@ -9,28 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "apps/arm.h"
 #include "apps/eval_images.h"
 #include "apps/experiment.h"
 #include "kernels/fused_decoder.h"
 #include "models/checkpoint.h"
 
 namespace crais {
-
-/// A way to estimate, written as flags of eval-loglik, so that each number can be had again there.
-struct Arm {
-  std::string name;
-  std::string flags;
-};
-
-/// One arm over all seeds: rows are seeds, columns images.
-struct ArmResult {
-  at::Tensor value, std_error;                  // [S,N] nats
-  at::Tensor upper;                             // [S,N]; undefined without an upper bound
-  at::Tensor flags;                             // [S,N], see Flag
-  double base = 0, tuning = 0, estimating = 0;  // evaluations an image
-
-  double evaluations() const { return base + tuning + estimating; }
-};
 
 class Study {
  public:
@@ -49,7 +34,7 @@ class Study {
   const Vae& vae() const { return vae_; }
 
  private:
-  nlohmann::json compute(const std::string& flags, uint64_t seed) const;
+  Task task(const std::string& flags, uint64_t seed) const;
 
   ExperimentOptions options_;
   nlohmann::json identity_;

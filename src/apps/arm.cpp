@@ -1,0 +1,142 @@
+#include "apps/arm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "apps/estimate_results.h"
+#include "apps/estimator.h"
+#include "core/error.h"
+#include "core/spec.h"
+#include "report/json.h"
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+
+at::Tensor matrix_of(const std::vector<json>& cells, const std::string& column) {
+  std::vector<at::Tensor> rows;
+  for (const auto& cell : cells) {
+    std::vector<double> row;
+    for (const auto& value : cell.at(column))
+      row.push_back(value.is_null() ? NAN : value.get<double>());
+    rows.push_back(at::tensor(row, at::kDouble));
+  }
+  return at::stack(rows);
+}
+
+double mean_of(const std::vector<json>& cells, const std::string& key) {
+  double sum = 0;
+  for (const auto& cell : cells) sum += cell.at(key).get<double>();
+  return sum / static_cast<double>(cells.size());
+}
+
+/// What seeds of one arm have found.
+ArmResult result_of(const std::vector<json>& cells) {
+  ArmResult result;
+  for (const json& cell : cells)
+    if (cell.contains("failed")) result.failed = cell.at("failed").get<std::string>();
+  if (!result.failed.empty()) return result;
+  result.value = matrix_of(cells, "log_normalizer");
+  result.std_error = matrix_of(cells, "std_error");
+  if (cells.front().contains("upper")) result.upper = matrix_of(cells, "upper");
+  result.flags = matrix_of(cells, "flags");
+  result.ess = matrix_of(cells, "ess");
+  result.base = mean_of(cells, "base");
+  result.tuning = mean_of(cells, "tuning");
+  result.estimating = mean_of(cells, "estimating");
+  result.transitions = mean_of(cells, "transitions");
+  result.betas = cells.front().at("betas").get<std::vector<double>>();
+  return result;
+}
+
+/// How many transitions the plans have, on average, and the temperatures of the first.
+void add_plans(const std::vector<Plan>& plans, json& cell) {
+  std::vector<double> counts;
+  for (const Plan& plan : plans) add_transitions(plan, counts);
+  double sum = 0;
+  for (const double count : counts) sum += count;
+  cell["transitions"] = counts.empty() ? 0.0 : sum / static_cast<double>(counts.size());
+  cell["betas"] = json::array();
+  if (plans.empty()) return;
+  const at::Tensor betas = plans.front().betas.select(1, 0).contiguous();
+  for (int64_t i = 0; i <= static_cast<int64_t>(counts.front()); ++i)
+    cell["betas"].push_back(betas[i].item<double>());
+}
+
+json computed(const EstimatorSettings& settings, int64_t count, int64_t chunk,
+              const std::function<std::unique_ptr<Target>(int64_t, int64_t)>& part) {
+  Estimator estimator(settings);
+  const Shared& shared =
+      estimator.tune_shared(*part(0, std::min(settings.pilot_problems, count)), count);
+  Cost base, tuning = shared.tuning, estimating;
+  std::map<std::string, std::vector<json>> columns;
+  std::vector<Plan> plans;
+  if (shared.plan) plans.push_back(*shared.plan);
+  for (int64_t begin = 0; begin < count; begin += chunk) {
+    const ChunkResult result =
+        estimator.estimate(begin / chunk, *part(begin, std::min(begin + chunk, count)));
+    base += result.base;
+    tuning += result.tuning;
+    if (result.plan) plans.push_back(*result.plan);
+    const ChunkRun& run = result.runs.front();
+    estimating += run.cost;
+    for (const auto& [name, column] : ChunkRun::columns())
+      for (const double value : run.*column) columns[name].push_back(json_number(value));
+  }
+  json cell = columns;
+  const auto each = [&](const Cost& cost) {
+    return static_cast<double>(cost.densities) / static_cast<double>(count);
+  };
+  cell["base"] = each(base);
+  cell["tuning"] = each(tuning);
+  cell["estimating"] = each(estimating);
+  add_plans(plans, cell);
+  return cell;
+}
+
+}  // namespace
+
+std::vector<std::string> arguments_of(const std::string& operand, const std::string& flags,
+                                      uint64_t seed) {
+  std::vector<std::string> arguments = {operand};
+  for (const auto& word : split(flags, ' '))
+    if (!word.empty()) arguments.push_back(word);
+  arguments.insert(arguments.end(), {"--seed", std::to_string(seed)});
+  return arguments;
+}
+
+json estimate_cell(const EstimatorSettings& settings, int64_t count, int64_t chunk,
+                   const std::function<std::unique_ptr<Target>(int64_t, int64_t)>& part) {
+  try {
+    return computed(settings, count, chunk, part);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUsage) throw;
+    return {{"failed", error.what()}};
+  }
+}
+
+std::vector<ArmResult> run_arms(
+    const ExperimentOptions& options, const std::string& label, const std::vector<Arm>& arms,
+    int64_t seeds, uint64_t first_seed,
+    const std::function<Task(const std::string& flags, uint64_t seed)>& make_task) {
+  std::vector<Task> tasks;
+  for (const Arm& arm : arms)
+    for (int64_t s = 0; s < seeds; ++s)
+      tasks.push_back(make_task(arm.flags, first_seed + static_cast<uint64_t>(s)));
+  const std::vector<json> cells = run_tasks(options, label, tasks);
+  std::vector<ArmResult> results;
+  for (size_t a = 0; a < arms.size(); ++a) {
+    const auto first = cells.begin() + static_cast<int64_t>(a) * seeds;
+    results.push_back(result_of({first, first + seeds}));
+  }
+  return results;
+}
+
+Spread::Spread(const at::Tensor& values)
+    : mean(values.mean().item<double>()),
+      std_error(values.std(0, true).item<double>() /
+                std::sqrt(static_cast<double>(values.size(0)))) {}
+
+}  // namespace crais

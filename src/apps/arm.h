@@ -1,0 +1,62 @@
+// Ways to estimate, side by side: what experiments compare.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/estimator_settings.h"
+#include "apps/experiment.h"
+#include "core/target.h"
+
+namespace crais {
+
+/// A way to estimate, written as flags of eval-loglik or estimate-logz, so that each number can be
+/// had again there.
+struct Arm {
+  std::string name;
+  std::string flags;
+};
+
+/// One arm over all seeds: rows are seeds, columns problems.
+struct ArmResult {
+  at::Tensor value, std_error;                  // [S,N] nats
+  at::Tensor upper;                             // [S,N]; undefined without an upper bound
+  at::Tensor flags;                             // [S,N], see Flag
+  at::Tensor ess;                               // [S,N] fractions
+  double base = 0, tuning = 0, estimating = 0;  // evaluations a problem
+  double transitions = 0;                       // mean over plans
+  std::vector<double> betas;                    // of the first plan
+  std::string failed;                           // why there are no numbers; else ""
+
+  double evaluations() const { return base + tuning + estimating; }
+};
+
+/// The command line of an arm: `operand`, the flags and --seed.
+std::vector<std::string> arguments_of(const std::string& operand, const std::string& flags,
+                                      uint64_t seed);
+
+/// What the first method finds for `count` problems in chunks; `part` makes problems begin to end.
+/// A plan that cannot be made (Error kUsage) is a result too: {"failed": why}.
+nlohmann::json estimate_cell(
+    const EstimatorSettings& settings, int64_t count, int64_t chunk,
+    const std::function<std::unique_ptr<Target>(int64_t begin, int64_t end)>& part);
+
+/// One task per arm and seed, each of which ends in `estimate_cell`; seeds count from `first_seed`.
+std::vector<ArmResult> run_arms(
+    const ExperimentOptions& options, const std::string& label, const std::vector<Arm>& arms,
+    int64_t seeds, uint64_t first_seed,
+    const std::function<Task(const std::string& flags, uint64_t seed)>& make_task);
+
+/// The mean over the first dimension, and its standard error.
+struct Spread {
+  double mean, std_error;
+  explicit Spread(const at::Tensor& values);
+};
+
+}  // namespace crais

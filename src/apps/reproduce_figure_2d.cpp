@@ -1,0 +1,119 @@
+// Constant rate in the plane: how many transitions it takes, where it puts them, and what is left.
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/target_study.h"
+
+namespace crais {
+namespace {
+
+constexpr double kDelta = 1.0 / 32;
+
+/// From the paper's figure of particles (alpha = 0, delta = 1/32, N = 1024) and from the notebook
+/// released with it (0: not there), one seed each.
+struct Plane {
+  std::string target;
+  int64_t transitions, notebook_transitions;
+  double ess;
+  std::string remark;
+};
+const std::vector<Plane> kPlanes = {
+    {"u1", 139, 154, 0.837, ""},
+    {"u2", 90, 0, 0.026, "improper"},
+    {"u3", 82, 0, 0.002, "improper"},
+    {"u4", 65, 0, 0.002, "improper"},
+    {"u2:4", 90, 0, 0.026, "walls at |z1| = 4"},
+    {"u3:4", 82, 0, 0.002, "walls at |z1| = 4"},
+    {"u4:4", 65, 0, 0.002, "walls at |z1| = 4"},
+    {"u5", 487, 558, 0.827, "variance 0.1"},
+    {"u6", 5307, 6317, 0.455, ""},
+    {"u10", 38, 0, 0.259, "widths as variances"},
+    {"u11", 17, 19, 0.096, "widths as variances"}};
+
+class Figure2d : public Experiment {
+ public:
+  std::string title() const override { return "Constant rate in the plane"; }
+
+  void run(const ExperimentOptions& options, Page& page) const override {
+    const int64_t seeds = options.seeds > 0 ? options.seeds : options.full ? 20 : 4;
+    page.paragraph(
+        "The geometric path from N(0, I) at delta = 1/32: 1024 chains, one leapfrog step of 0.5 a "
+        "transition, " +
+        std::to_string(seeds) +
+        " seeds, each with a plan of its own. Constant rate lowers KL(q || target) by delta a "
+        "step, so it takes about KL(N(0, I) || target) / delta transitions, which 100,000 draws of "
+        "N(0, I) tell beforehand. U2 to U4 are improper: with walls they have a normaliser, without "
+        "them the chains keep spreading and the ESS means little. The published numbers are one "
+        "seed.");
+    std::vector<std::vector<Cell>> rows;
+    Plot plot{"Temperatures", "transition / M", "beta", false, false, {}};
+    Plot tail{"The way to 1", "transition / M", "1 - beta", false, true, {}};
+    for (const Plane& plane : kPlanes) {
+      const TargetStudy study(options, plane.target, seeds);
+      const std::vector<ArmResult> results = study.run(plane.target, arms());
+      rows.push_back(row_of(plane, study.truth(), results[0], results[1]));
+      if (!results[0].failed.empty()) continue;
+      const Series series = schedule_of(plane.target, results[0].betas);
+      plot.series.push_back(series);
+      tail.series.push_back(series);
+      for (double& beta : tail.series.back().y) beta = 1 - beta;
+    }
+    page.table("figure-2d", "Transitions M and effective sample size of the estimate",
+               {"target", "M", "KL / delta", "M, paper", "M, its notebook", "ESS", "ESS, paper", "log Z", "SE",
+                "truth", "remark"},
+               rows);
+    page.plot("schedules", plot);
+    page.plot("schedules-tail", tail);
+  }
+
+ private:
+  static std::vector<Arm> arms() {
+    return {{"constant rate",
+             "--schedule constant-rate:" + std::to_string(kDelta) +
+                 " --chains 1024 --kernel hmc --step-size 0.5 --per-problem"},
+            {"KL", "--method elbo:100000 --base prior"}};
+  }
+
+  static std::vector<Cell> row_of(const Plane& plane, std::optional<double> truth,
+                                  const ArmResult& annealed, const ArmResult& base) {
+    const Cell notebook =
+        plane.notebook_transitions > 0 ? Cell(plane.notebook_transitions) : Cell("-");
+    if (!annealed.failed.empty())
+      return {plane.target, annealed.failed, "-", plane.transitions, notebook, "-",
+              Cell::number(plane.ess, 3), "-", "-", "-", plane.remark};
+    const Spread log_normalizer(annealed.value[0]);
+    // KL(q0 || target) = log Z - E[log gamma - log q0].
+    const double elbo = base.value.mean().item<double>();
+    return {plane.target,
+            Cell::number(annealed.transitions, 0),
+            truth ? Cell::number((*truth - elbo) / kDelta, 0) : Cell("-"),
+            plane.transitions,
+            notebook,
+            Cell::number(annealed.ess.mean().item<double>(), 3),
+            Cell::number(plane.ess, 3),
+            Cell::number(log_normalizer.mean, 3),
+            Cell::number(log_normalizer.std_error, 3),
+            truth ? Cell::number(*truth, 3) : Cell("-"),
+            plane.remark};
+  }
+
+  static Series schedule_of(const std::string& name, const std::vector<double>& betas) {
+    Series series{name, {}, {}, {}};
+    const auto last = static_cast<double>(betas.size() - 1);
+    const size_t stride = betas.size() / 400 + 1;  // no picture shows more points
+    for (size_t i = 0; i < betas.size(); i += stride) {
+      series.x.push_back(static_cast<double>(i) / last);
+      series.y.push_back(betas[i]);
+    }
+    return series;
+  }
+};
+
+const Enrol<ExperimentRegistry> kEnrol(
+    "figure-2d", {"figure-2d", "constant rate in the plane: transitions, schedules, ESS",
+                  "figure-2d", [](Spec&) { return std::make_unique<Figure2d>(); }});
+
+}  // namespace
+}  // namespace crais

@@ -1,0 +1,59 @@
+#include "apps/target_study.h"
+
+#include <utility>
+
+#include "apps/estimate_logz_settings.h"
+#include "report/json.h"
+
+namespace crais {
+
+using nlohmann::json;
+
+TargetStudy::TargetStudy(const ExperimentOptions& options, std::string target, int64_t replicates)
+    : options_(options),
+      name_(std::move(target)),
+      target_(TargetRegistry::instance().make(
+          "target", name_,
+          {replicates, at::TensorOptions().device(options.device).dtype(at::kDouble),
+           options.data_dir})) {}
+
+std::optional<double> TargetStudy::truth() const {
+  const auto truth = target_->true_log_normalizer();
+  if (!truth) return {};
+  return (*truth)[0].item<double>();
+}
+
+Task TargetStudy::task(const std::string& flags, uint64_t seed) const {
+  const std::string all = flags + " --problems " + std::to_string(target_->num_problems());
+  const LogzSettings settings =
+      read_logz_settings(CommandLine(estimate_logz_synopsis(), arguments_of(name_, all, seed)));
+  const auto part = [this](int64_t begin, int64_t end) {
+    return target_->select(at::arange(begin, end, at::kLong));
+  };
+  // A value of the density stands for what the target has read from files.
+  const at::Tensor somewhere = at::linspace(-1.0, 1.5, dim(), target_->options());
+  const at::Tensor value = target_->log_density(somewhere.expand({1, 1, dim()}));
+  const json key = {{"target", name_},
+                    {"log_density", json_number(value.item<double>())},
+                    {"settings", settings.resolved}};
+  return {key, [=] {
+            return estimate_cell(settings.estimator, settings.problems, settings.chunk, part);
+          }};
+}
+
+std::vector<ArmResult> TargetStudy::run(const std::string& label, const std::vector<Arm>& arms,
+                                        int64_t seeds, uint64_t first_seed) const {
+  return run_arms(options_, label, arms, seeds, first_seed,
+                  [this](const std::string& flags, uint64_t seed) { return task(flags, seed); });
+}
+
+TargetErrors::TargetErrors(const at::Tensor& estimates, double truth) {
+  const at::Tensor errors = estimates.flatten() - truth;
+  const Spread spread(errors);
+  bias = spread.mean;
+  std_error = spread.std_error;
+  absolute = errors.abs().mean().item<double>();
+  root_mean_square = errors.square().mean().sqrt().item<double>();
+}
+
+}  // namespace crais

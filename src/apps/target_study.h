@@ -1,0 +1,45 @@
+// What experiments with named targets are made of.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/arm.h"
+#include "apps/experiment.h"
+#include "core/target.h"
+
+namespace crais {
+
+/// Replicates of a named target, and arms that are flags of estimate-logz: what a row says can be
+/// had again by `estimate-logz TARGET FLAGS --problems REPLICATES --seed SEED`.
+class TargetStudy {
+ public:
+  TargetStudy(const ExperimentOptions& options, std::string target, int64_t replicates);
+
+  /// One task per arm and seed; seeds count from `first_seed`.
+  std::vector<ArmResult> run(const std::string& label, const std::vector<Arm>& arms,
+                             int64_t seeds = 1, uint64_t first_seed = 0) const;
+
+  int64_t dim() const { return target_->dim(); }
+  /// nats, where it is known.
+  std::optional<double> truth() const;
+
+ private:
+  Task task(const std::string& flags, uint64_t seed) const;
+
+  ExperimentOptions options_;
+  std::string name_;
+  std::unique_ptr<Target> target_;
+};
+
+/// Estimates [N] against the truth.
+struct TargetErrors {
+  double bias, std_error;  // of the mean estimate
+  double absolute, root_mean_square;
+  TargetErrors(const at::Tensor& estimates, double truth);
+};
+
+}  // namespace crais
