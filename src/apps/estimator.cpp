@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/rng.h"
+#include "samplers/blocks.h"
 
 namespace crais {
 namespace {
@@ -196,8 +197,8 @@ void Estimator::choose_base(const Target& target, int64_t num_problems) {
     }
     at::Generator rng = make_generator(
         derive_seed(settings_.seed, Purpose::kPilot, kSharedPilot - 1), target.options().device());
-    const AnnealResult run =
-        anneal(problem, *path_, plan, *transition_, settings_.chains, rng, resampling_.get());
+    const AnnealResult run = anneal_in_blocks(problem, *path_, plan, *transition_, settings_.chains,
+                                              rng, resampling_.get());
     cost += problem.cost();
     const at::Tensor value = log_normalizer(run.log_w, run.genealogy).value + problem.log_center();
     if (highest.defined() && !clearly_above(value, highest)) continue;
@@ -286,6 +287,20 @@ const Shared& Estimator::tune_shared(const Target& target, int64_t num_problems)
   return shared_;
 }
 
+int64_t Estimator::most_particles(int64_t num_problems, int64_t dim) const {
+  const int64_t block = num_problems * chains_per_block(num_problems, dim);
+  int64_t most = num_problems;
+  if (anneals()) {
+    const int64_t wanted = num_problems * settings_.chains;
+    const bool is_known = !settings_.budget && !settings_.target_error;
+    most = std::max(most, resampling_ ? wanted : is_known ? std::min(wanted, block) : block);
+    if (settings_.base == kAuto || needs_pilot())
+      most = std::max(most, (settings_.pilot.shared ? settings_.pilot_problems : num_problems) *
+                                settings_.pilot.num_particles);
+  }
+  return most;
+}
+
 ChunkRun Estimator::run_method(size_t method, const Problem& problem, const Plan& plan,
                                at::Generator& rng) const {
   return to_run(methods_[method]->estimate(problem, plan, rng), problem);
@@ -297,8 +312,8 @@ ChunkRun Estimator::run_to_target(size_t method, const Problem& problem, const P
   // decided anything.
   const Problem pilot(problem.target(), problem.base(), problem.log_center());
   const AnnealResult seen =
-      anneal(pilot, *path_, plan, *transition_, std::max<int64_t>(plan.num_particles, 8), rng,
-             resampling_.get());
+      anneal_in_blocks(pilot, *path_, plan, *transition_, std::max<int64_t>(plan.num_particles, 8),
+                       rng, resampling_.get());
   tuning += pilot.cost();
   const double error = *settings_.target_error;
   const double chain =

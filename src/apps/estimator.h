@@ -86,6 +86,9 @@ class Estimator {
   const Shared& tune_shared(const Target& target, int64_t num_problems);
   void set_shared(Shared shared);
 
+  /// How many particles are annealed together, at most, for a chunk of so many problems.
+  int64_t most_particles(int64_t num_problems, int64_t dim) const;
+
   /// Seeded by (seed, chunk, purpose) alone.
   ChunkResult estimate(int64_t chunk, const Target& target) const;
 

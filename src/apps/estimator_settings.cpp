@@ -10,6 +10,8 @@
 namespace crais {
 namespace {
 
+constexpr int64_t kMostPilotChains = 256;  // by default: more find no better plan
+
 template <typename R>
 std::string choices(const std::string& what) {
   std::string text = what + ":";
@@ -62,7 +64,9 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
                      "a plan for each " + problem +
                          "; else one for all. A pilot tunes plans on seeds of its own, then they "
                          "are frozen"),
-        option::integer("pilot-chains", "K", {}, "chains " + one + " (as --chains)").at_least(2),
+        option::integer("pilot-chains", "K", {},
+                        "chains " + one + " (as --chains, up to " +
+                            std::to_string(kMostPilotChains) + ")").at_least(2),
         option::integer("pilot-" + problem + "s", "N", 16,
                         problem + "s that a shared plan is tuned on")
             .at_least(1),
@@ -112,7 +116,8 @@ EstimatorSettings read_estimator(const CommandLine& cli, const std::string& prob
   e.max_evaluations = cli.number("max-evals");
   e.repeats = cli.integer("repeats");
   e.seed = static_cast<uint64_t>(cli.integer("seed"));
-  e.pilot.num_particles = cli.integer("pilot-chains", std::max<int64_t>(2, e.chains));
+  e.pilot.num_particles =
+      cli.integer("pilot-chains", std::clamp<int64_t>(e.chains, 2, kMostPilotChains));
   e.pilot.max_steps = cli.integer("max-steps");
   e.pilot.shared = !cli.flag("per-" + problem);
   e.pilot.target_acceptance = cli.number("target-acceptance", 0.0);

@@ -9,12 +9,14 @@
 #include <mutex>
 #include <optional>
 
+#include "apps/blas_check.h"
 #include "apps/estimator.h"
 #include "apps/eval_images.h"
 #include "apps/eval_merge.h"
 #include "apps/eval_report.h"
 #include "apps/eval_settings.h"
 #include "apps/eval_store.h"
+#include "apps/memory.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/interrupt.h"
@@ -89,6 +91,8 @@ class EvalRun {
       store_.emplace(settings_.out, record, settings_.resume, settings_.overwrite);
     if (store_ && settings_.resume) results_.chunks = store_->read_chunks();
     results_.num_pixels = vae_.architecture.num_pixels();
+    if (!fused_ && settings_.device.is_cpu() && !settings_.quiet) warn_of_slow_blas("eval-loglik");
+    limit_threads();
     make_shared();
     evaluate_missing();
 
@@ -100,11 +104,14 @@ class EvalRun {
       summary["settings"] = settings_.resolved;
       summary["shard"] = settings_.resolved["shard"];
       summary["device"] = settings_.device.str();
-      summary["threads"] = resolve_threads(settings_.threads);
+      summary["threads"] = threads_;
+      summary["evaluator"] = evaluator();
+      summary["peak_memory_bytes"] = peak_memory();
       summary["seconds"] = seconds_since(start);
       write_reports(store_->folder(), results_, summary);
     }
     print_results(methods, settings_.out);
+    std::cout << "Evaluator " << evaluator() << " on " << settings_.device.str() << ".\n";
     return 0;
   }
 
@@ -116,12 +123,27 @@ class EvalRun {
     return {vae_, part(images_.pixels), part(images_.latents), fused_};
   }
 
+  std::string evaluator() const { return fused_ ? fused_->name() : "aten"; }
+
+  void limit_threads() {
+    threads_ = settings_.device.is_cpu() ? resolve_threads(settings_.threads) : 1;
+    if (!settings_.memory_limit || !settings_.device.is_cpu()) return;
+    const int64_t problems = std::min(settings_.chunk, images_.size());
+    const VaePosterior largest = posterior_of(0, problems);
+    const ChunkShape shape{problems, estimator_.most_particles(problems, largest.dim()),
+                           largest.dim(), settings_.dtype == at::kDouble ? 8 : 4,
+                           largest.working_memory()};
+    threads_ =
+        threads_within(*settings_.memory_limit, peak_memory(), chunk_memory(shape), threads_);
+  }
+
   int describe() const {
     const EstimatorSettings& e = settings_.estimator;
     std::cout << "Would evaluate " << with_commas(images_.size()) << " images (" << images_.source
               << ", " << images_.binarisation << ") in " << with_commas(chunks_.count())
               << " chunks of " << settings_.chunk << ", shard " << settings_.shard.index << " of "
-              << settings_.shard.count << ", on " << settings_.device.str() << ".\n";
+              << settings_.shard.count << ", on " << settings_.device.str() << " with evaluator "
+              << evaluator() << ".\n";
     for (const auto& method : e.methods)
       std::cout << "Method " << method << " from base " << e.base << ".\n";
     if (estimator_.anneals()) {
@@ -175,9 +197,8 @@ class EvalRun {
     ProgressBar progress(options);
     int64_t images_done = images_before;
     std::mutex mutex;
-    const int64_t threads = settings_.device.is_cpu() ? settings_.threads : 1;
     parallel_for(
-        static_cast<int64_t>(missing.size()), threads,
+        static_cast<int64_t>(missing.size()), threads_,
         [&](int64_t i) {
           const c10::NoGradGuard no_grad;
           const int64_t c = missing[static_cast<size_t>(i)];
@@ -207,6 +228,7 @@ class EvalRun {
   Estimator estimator_;
   EvalImages images_;
   Chunks chunks_{};
+  int64_t threads_ = 1;
   std::optional<EvalStore> store_;
   EvalResults results_;
 };

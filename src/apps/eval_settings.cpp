@@ -1,5 +1,6 @@
 #include "apps/eval_settings.h"
 
+#include "apps/memory.h"
 #include "core/error.h"
 
 namespace crais {
@@ -33,6 +34,8 @@ Synopsis eval_loglik_synopsis() {
          option::choice("dtype", {"float32", "float64"}, "float32", "of particles and decoder"),
          option::integer("chunk", "N", 64, "images a unit of work; part of what results depend on")
              .at_least(1),
+         option::text("memory-limit", "SIZE", {},
+                      "as 1G: fewer threads where all would take more; results do not change"),
          option::text("shard", "i/N", "1/1", "only every N-th chunk, from the i-th"),
          option::flag("dry-run", "say what would be done, and its cost")}},
        {"Output",
@@ -70,6 +73,8 @@ EvalSettings read_settings(const CommandLine& cli) {
   s.dtype = parse_dtype(cli.text("dtype"));
   s.threads = cli.integer("threads");
   s.chunk = cli.integer("chunk");
+  if (cli.has("memory-limit"))
+    s.memory_limit = parse_size(cli.text("memory-limit"), "--memory-limit");
   s.shard = parse_shard(cli.text("shard"), "--shard");
   s.out = cli.text("out", "");
   s.resume = cli.flag("resume");
@@ -87,7 +92,7 @@ nlohmann::json deciding_settings(const EvalSettings& settings) {
   nlohmann::json deciding = settings.resolved;
   // Images and checkpoint enter by their digests, the device by its kind.
   for (const char* operational :
-       {"data-dir", "device", "threads", "shard", "out", "resume", "overwrite", "dry-run", "quiet"})
+       {"data-dir", "device", "threads", "memory-limit", "shard", "out", "resume", "overwrite", "dry-run", "quiet"})
     deciding.erase(operational);
   deciding["device"] = settings.device.is_cpu() ? "cpu" : "cuda";
   return deciding;

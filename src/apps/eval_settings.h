@@ -32,6 +32,7 @@ struct EvalSettings {
   at::ScalarType dtype = at::kFloat;
   int64_t threads = 0;
   int64_t chunk = 0;
+  std::optional<int64_t> memory_limit;  // bytes
   Shard shard;
   std::string out;  // empty: no files
   bool resume = false;

@@ -48,7 +48,8 @@ class Accuracy : public Experiment {
   void run(const ExperimentOptions& options, Page& page) const override {
     const int64_t seeds = options.seeds > 0 ? options.seeds : options.full ? 5 : 3;
     const Study study(options, options.full ? 500 : 64, /*simulated=*/false);
-    page.paragraph(number(study.images().size()) + " images (" + study.images().source + ", " +
+    page.paragraph("The first " + number(study.images().size()) + " images of " +
+                   std::filesystem::path(study.images().source).filename().string() + " (" +
                    study.images().binarisation + "), " + number(seeds) + " seeds, checkpoint " +
                    options.checkpoint +
                    ". Evaluations are of the decoder, an image: base (Jacobians at their multiply-"

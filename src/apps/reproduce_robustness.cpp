@@ -102,7 +102,7 @@ class Robustness : public Experiment {
         {"recommended", "--method bidirectional"},
         {"Laplace", "--method bidirectional --base laplace"},
         {"Laplace, 4 starts", "--method bidirectional --base laplace:1,starts=4"},
-        {"pilot", "--method bidirectional --base pilot"},
+        {"pilot", "--method bidirectional --base pilot:256,rounds=2"},
         {"prior", "--method bidirectional --base prior --steps 512"}};
     std::vector<std::vector<Cell>> rows;
     for (const HardCase& hard : hard_cases()) {

@@ -2,6 +2,9 @@
 
 #include <c10/util/Exception.h>
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -27,6 +30,15 @@ void occupy_standard_streams() {
   }
 }
 
+/// Leaves freed memory with the process: tensors of every move come and go, and each page that is
+/// given back has to be asked for and cleared again.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most it takes
+  ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
+#endif
+}
+
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 int complain(const std::string& program, const std::string& message, ExitCode code) {
@@ -46,7 +58,7 @@ int run_caught(const std::string& program, const std::function<int()>& body) {
     return complain(program, std::string("LibTorch: ") + error.what_without_backtrace(),
                     ExitCode::kInternal);
   } catch (const std::bad_alloc&) {
-    return complain(program, "out of memory; lower --chunk, --chains or the batch size",
+    return complain(program, "out of memory; lower --chunk, --threads or the batch size",
                     ExitCode::kInternal);
   } catch (const std::exception& error) {
     return complain(program, std::string("internal error: ") + error.what(), ExitCode::kInternal);
@@ -64,6 +76,7 @@ bool reader_went_away() {
 
 int run_main(const std::string& program, const std::function<int()>& body) {
   occupy_standard_streams();
+  keep_freed_memory();
   ::signal(SIGPIPE, SIG_IGN);  // `| head` must not end a run before its files are written
   const int code = run_caught(program, body);
   errno = 0;

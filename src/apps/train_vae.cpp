@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "apps/blas_check.h"
 #include "apps/run.h"
 #include "apps/train_vae_options.h"
 #include "apps/train_vae_output.h"
@@ -108,6 +109,7 @@ int run(const TrainVaeOptions& options) {
   const at::Device device = parse_device(options.device);
   at::set_num_threads(static_cast<int>(resolve_threads(options.threads)));
   const DataSet data = load_data(options);
+  if (device.is_cpu() && !options.quiet) warn_of_slow_blas("train-vae");
   VaeArchitecture architecture = options.architecture;
   architecture.image_rows = data.train.rows;
   architecture.image_cols = data.train.cols;

@@ -78,11 +78,11 @@ class Pilot : public BaseRule {
 
 const Enrol<BaseRegistry> kEnrol(
     "pilot", {"pilot[:K]",
-              "mean and shrunk covariance of K = 256 pilot chains (steps=64, rounds=2, widening=1)",
+              "mean and shrunk covariance of K = 256 pilot chains (steps=64, rounds=4, widening=1)",
               "pilot:64,steps=16", [](Spec& spec) {
                 const int64_t particles = spec.integer("particles", 4, 1'000'000, 256);
                 const int64_t steps = spec.integer("steps", 1, 100'000, 64);
-                const int64_t rounds = spec.integer("rounds", 1, 100, 2);
+                const int64_t rounds = spec.integer("rounds", 1, 100, 4);
                 return std::make_unique<Pilot>(particles, steps, rounds,
                                                spec.number("widening", 0.1, 10.0, 1.0));
               }});

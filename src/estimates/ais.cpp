@@ -1,5 +1,6 @@
 // Annealed importance sampling, or sequential Monte Carlo, under a frozen plan.
 #include "estimates/method.h"
+#include "samplers/blocks.h"
 
 namespace crais {
 namespace {
@@ -10,8 +11,8 @@ class Ais : public Method {
 
   MethodResult estimate(const Problem& problem, const Plan& plan,
                         at::Generator& rng) const override {
-    const AnnealResult run = anneal(problem, parts_.path, plan, parts_.transition,
-                                    plan.num_particles, rng, parts_.resampling);
+    const AnnealResult run = anneal_in_blocks(problem, parts_.path, plan, parts_.transition,
+                                              plan.num_particles, rng, parts_.resampling);
     Estimate estimate = log_normalizer(run.log_w, run.genealogy);
     estimate.value = estimate.value + problem.log_center();
     return {estimate, {}, run.accept_prob.mean(0), run.num_nonfinite};

@@ -2,6 +2,7 @@
 //                                                       [Grosse, Ghahramani & Adams 2015]
 #include "core/error.h"
 #include "estimates/method.h"
+#include "samplers/blocks.h"
 
 namespace crais {
 namespace {
@@ -16,9 +17,9 @@ class Bidirectional : public Method {
   MethodResult estimate(const Problem& problem, const Plan& plan,
                         at::Generator& rng) const override {
     const AnnealResult forward =
-        anneal(problem, parts_.path, plan, parts_.transition, plan.num_particles, rng);
-    const AnnealResult reverse =
-        anneal_back(problem, parts_.path, plan, parts_.transition, plan.num_particles, rng);
+        anneal_in_blocks(problem, parts_.path, plan, parts_.transition, plan.num_particles, rng);
+    const AnnealResult reverse = anneal_back_in_blocks(problem, parts_.path, plan,
+                                                       parts_.transition, plan.num_particles, rng);
     MethodResult result{log_normalizer(forward.log_w), reverse_log_normalizer(reverse.log_w),
                         0.5 * (forward.accept_prob.mean(0) + reverse.accept_prob.mean(0)),
                         forward.num_nonfinite + reverse.num_nonfinite};

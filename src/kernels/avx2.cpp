@@ -3,8 +3,9 @@ namespace crais {
 constexpr int kPanelRows = 4, kTileVectors = 3;
 }
 #include "kernels/fused_impl.h"
+#include "kernels/multiply_adds.h"
 
 namespace crais {
-constinit const FusedKernel kAvx2Kernel = {"fused-avx2", kPanelRows, Tile::workspace_size,
-                                           evaluate};
+constinit const FusedKernel kAvx2Kernel = {"fused-avx2", kPanelRows, Tile::workspace_size, evaluate,
+                                           multiply_adds};
 }  // namespace crais

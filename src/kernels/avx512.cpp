@@ -3,8 +3,9 @@ namespace crais {
 constexpr int kPanelRows = 8, kTileVectors = 3;
 }
 #include "kernels/fused_impl.h"
+#include "kernels/multiply_adds.h"
 
 namespace crais {
 constinit const FusedKernel kAvx512Kernel = {"fused-avx512", kPanelRows, Tile::workspace_size,
-                                             evaluate};
+                                             evaluate, multiply_adds};
 }  // namespace crais

@@ -1,5 +1,7 @@
 #include "kernels/fused_decoder.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <utility>
@@ -46,6 +48,19 @@ std::vector<const FusedKernel*> available_kernels() {
 #endif
   kernels.push_back(&kPortableKernel);
   return kernels;
+}
+
+double peak_flops(int64_t samples) {
+  using Clock = std::chrono::steady_clock;
+  const FusedKernel& kernel = *available_kernels().front();
+  double best = 0.0;
+  for (int64_t i = 0; i < samples; ++i) {
+    constexpr int64_t kRounds = 200'000;
+    const auto start = Clock::now();
+    const double operations = kernel.multiply_adds(kRounds);
+    best = std::max(best, operations / std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return best;
 }
 
 bool FusedDecoder::supports(const Vae& vae) {

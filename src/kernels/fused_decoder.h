@@ -16,6 +16,10 @@ namespace crais {
 /// The kernels this processor runs, the fastest first.
 std::vector<const FusedKernel*> available_kernels();
 
+/// Float32 operations a second that one core does at most: the fastest of `samples` runs of
+/// multiply-adds in registers, about 1 ms each.
+double peak_flops(int64_t samples);
+
 /// A decoder MLP with Bernoulli pixels, its weights packed once for a kernel. Immutable, so that
 /// threads share it.
 class FusedDecoder {

@@ -43,6 +43,8 @@ struct FusedKernel {
   int64_t (*workspace_size)(const PackedNetwork&);  // floats
   /// `workspace` and all of the network are aligned to 64 bytes.
   void (*evaluate)(const PackedNetwork&, const FusedBatch&, float* workspace);
+  /// Keeps the multiply-add units busy, about 2 ns a round, and returns the operations done.
+  double (*multiply_adds)(int64_t rounds);
 };
 
 // Each is defined in the source file of its name, compiled for that instruction set.

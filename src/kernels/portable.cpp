@@ -3,8 +3,9 @@ namespace crais {
 constexpr int kPanelRows = 4, kTileVectors = 2;
 }
 #include "kernels/fused_impl.h"
+#include "kernels/multiply_adds.h"
 
 namespace crais {
 constinit const FusedKernel kPortableKernel = {"fused-portable", kPanelRows, Tile::workspace_size,
-                                               evaluate};
+                                               evaluate, multiply_adds};
 }  // namespace crais

@@ -2,7 +2,9 @@
 
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -38,6 +40,46 @@ at::Tensor likelihood_grad(const Likelihood& likelihood, const at::Tensor& x,
   return (x - output) / (likelihood.noise_sd * likelihood.noise_sd);
 }
 
+constexpr int64_t kRowsPerBlock = 4096;                    // of an evaluation by ATen on the CPU
+constexpr int64_t kNumbersPerJacobian = int64_t{1} << 22;  // [P,D,pixels]
+
+Evaluation aten_evaluate(const Vae& vae, const at::Tensor& x, const at::Tensor& z) {
+  const std::vector<LinearLayer>& layers = vae.decoder.layers;
+  const Activation activation = vae.decoder.activation;
+  std::vector<at::Tensor> hidden = {z};
+  for (size_t i = 0; i + 1 < layers.size(); ++i)
+    hidden.push_back(
+        activate(activation, at::linear(hidden.back(), layers[i].weight, layers[i].bias)));
+  const at::Tensor output = at::linear(hidden.back(), layers.back().weight, layers.back().bias);
+  const Likelihood& likelihood = vae.architecture.likelihood;
+
+  at::Tensor grad = at::matmul(likelihood_grad(likelihood, x, output), layers.back().weight);
+  for (size_t i = layers.size() - 1; i > 0; --i)
+    grad = at::matmul(grad * slope(activation, hidden[i]), layers[i - 1].weight);
+  return {prior_log_density(z) + likelihood.log_prob(x, output), grad - z};
+}
+
+/// Runs `evaluate` on blocks of whole images, or of the particles of one, and joins the results.
+/// Logits of all particles at once would fill the memory and no cache.
+Evaluation in_blocks(
+    const at::Tensor& x, const at::Tensor& z,
+    const std::function<Evaluation(const at::Tensor&, const at::Tensor&)>& evaluate) {
+  const int64_t problems = z.size(0), particles = z.size(1);
+  if (!z.is_cpu() || problems * particles <= kRowsPerBlock) return evaluate(x, z);
+  const int64_t dim = problems > 1 ? 0 : 1;
+  const int64_t step =
+      problems > 1 ? std::max<int64_t>(1, kRowsPerBlock / particles) : kRowsPerBlock;
+  std::vector<at::Tensor> log_density, grad;
+  for (int64_t begin = 0; begin < z.size(dim); begin += step) {
+    const int64_t end = std::min(begin + step, z.size(dim));
+    const Evaluation part =
+        in_blocks(dim == 0 ? x.slice(0, begin, end) : x, z.slice(dim, begin, end), evaluate);
+    log_density.push_back(part.log_density);
+    if (part.grad.defined()) grad.push_back(part.grad);
+  }
+  return {at::cat(log_density, dim), grad.empty() ? at::Tensor() : at::cat(grad, dim)};
+}
+
 }  // namespace
 
 VaePosterior::VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents)
@@ -66,26 +108,21 @@ bool VaePosterior::is_fused(const at::Tensor& z) const {
 
 at::Tensor VaePosterior::log_density(const at::Tensor& z) const {
   if (is_fused(z)) return fused_->log_density(z.contiguous(), images_);
-  const at::Tensor output = vae_.decoder.forward(z);
-  return prior_log_density(z) + vae_.architecture.likelihood.log_prob(images_.unsqueeze(1), output);
+  return in_blocks(images_.unsqueeze(1), z,
+                   [this](const at::Tensor& x, const at::Tensor& part) {
+                     return Evaluation{
+                         prior_log_density(part) +
+                             vae_.architecture.likelihood.log_prob(x, vae_.decoder.forward(part)),
+                         {}};
+                   })
+      .log_density;
 }
 
 Evaluation VaePosterior::evaluate(const at::Tensor& z) const {
   if (is_fused(z)) return fused_->evaluate(z.contiguous(), images_);
-  const std::vector<LinearLayer>& layers = vae_.decoder.layers;
-  const Activation activation = vae_.decoder.activation;
-  std::vector<at::Tensor> hidden = {z};
-  for (size_t i = 0; i + 1 < layers.size(); ++i)
-    hidden.push_back(
-        activate(activation, at::linear(hidden.back(), layers[i].weight, layers[i].bias)));
-  const at::Tensor output = at::linear(hidden.back(), layers.back().weight, layers.back().bias);
-  const at::Tensor x = images_.unsqueeze(1);
-  const Likelihood& likelihood = vae_.architecture.likelihood;
-
-  at::Tensor grad = at::matmul(likelihood_grad(likelihood, x, output), layers.back().weight);
-  for (size_t i = layers.size() - 1; i > 0; --i)
-    grad = at::matmul(grad * slope(activation, hidden[i]), layers[i - 1].weight);
-  return {prior_log_density(z) + likelihood.log_prob(x, output), grad - z};
+  return in_blocks(images_.unsqueeze(1), z, [this](const at::Tensor& x, const at::Tensor& part) {
+    return aten_evaluate(vae_, x, part);
+  });
 }
 
 std::unique_ptr<Target> VaePosterior::select(const at::Tensor& index) const {
@@ -95,6 +132,25 @@ std::unique_ptr<Target> VaePosterior::select(const at::Tensor& index) const {
 }
 
 at::Tensor VaePosterior::curvature(const at::Tensor& z) const {
+  const int64_t block =
+      std::max<int64_t>(1, kNumbersPerJacobian / (z.size(1) * vae_.architecture.num_pixels()));
+  if (z.size(0) <= block) return curvature_block(z);
+  std::vector<at::Tensor> parts;
+  for (const at::Tensor& part : z.split(block)) parts.push_back(curvature_block(part));
+  return at::cat(parts);
+}
+
+int64_t VaePosterior::working_memory() const {
+  int64_t widths = 0;
+  for (const LinearLayer& layer : vae_.decoder.layers) widths += layer.weight.size(0);
+  const int64_t pixels = vae_.architecture.num_pixels();
+  const int64_t jacobians =
+      4 * std::min(num_problems() * dim() * pixels, std::max(kNumbersPerJacobian, dim() * pixels));
+  const int64_t evaluation = fused_ ? 0 : kRowsPerBlock * (widths + 6 * pixels);
+  return static_cast<int64_t>(images_.element_size()) * std::max(jacobians, evaluation);
+}
+
+at::Tensor VaePosterior::curvature_block(const at::Tensor& z) const {
   const std::vector<LinearLayer>& layers = vae_.decoder.layers;
   const Activation activation = vae_.decoder.activation;
   const int64_t num = z.size(0), dim = z.size(1);

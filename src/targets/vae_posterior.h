@@ -45,12 +45,17 @@ class VaePosterior : public Target {
   /// k times the latent that made each image, if it is known: an exact draw of its posterior.
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
 
+  /// Bytes that a call takes at most beside its arguments and results: work is cut into blocks of a
+  /// fixed size.
+  int64_t working_memory() const;
+
   /// What computes: "fused-avx512", ..., "aten".
   std::string evaluator() const { return fused_ ? fused_->name() : "aten"; }
 
  private:
   /// ATen computes the rest: other shapes and types, and what autograd is to follow.
   bool is_fused(const at::Tensor& z) const;
+  at::Tensor curvature_block(const at::Tensor& z) const;
 
   const Vae& vae_;
   at::Tensor images_;

@@ -132,6 +132,24 @@ TEST(Laplace, TellsOfRivalModes) {
   EXPECT_FALSE(build("laplace:1,starts=12", single).ambiguous.any().item<bool>());
 }
 
+/// 0.15 N(1.5, 0.1^2) + 0.85 N(-2, 1): the lesser mode has the higher peak.
+class Peak : public Target {
+ public:
+  int64_t num_problems() const override { return 6; }
+  int64_t dim() const override { return 1; }
+  at::Tensor log_density(const at::Tensor& z) const override {
+    const at::Tensor x = z.select(-1, 0);
+    return at::logaddexp(std::log(0.15 / 0.1) - 0.5 * ((x - 1.5) / 0.1).square(),
+                         std::log(0.85) - 0.5 * (x + 2).square());
+  }
+};
+
+TEST(Laplace, PrefersMassToHeight) {
+  const Base base = build("laplace:1,starts=80", Peak());
+  EXPECT_LT((base.map.loc() + 2).abs().max().item<double>(), 0.01);
+  EXPECT_TRUE(base.ambiguous.all().item<bool>());
+}
+
 TEST(Laplace, FallsBackProblemByProblem) {
   const Base base = build("laplace", Broken());
   const at::Tensor expected = at::tensor({0, 1, 0}).to(at::kBool);

@@ -82,6 +82,7 @@ class Counting : public Target {
   }
   Evaluation evaluate(const at::Tensor& z) const override {
     gradients += z.size(0) * z.size(1);
+    most_rows = std::max(most_rows, z.size(0) * z.size(1));
     return inner_.evaluate(z);
   }
 

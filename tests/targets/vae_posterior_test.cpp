@@ -146,7 +146,9 @@ TEST_P(VaePosteriors, WhateverEvaluatesItAgrees) {
   const VaePosterior chosen(vae, images_.to(at::kFloat)),
       aten(vae, images_.to(at::kFloat), {}, nullptr);
   EXPECT_EQ(aten.evaluator(), "aten");
-  if (GetParam().likelihood != "bernoulli") EXPECT_EQ(chosen.evaluator(), "aten");
+  if (GetParam().likelihood != "bernoulli") {
+    EXPECT_EQ(chosen.evaluator(), "aten");
+  }
   const at::Tensor z = z_.to(at::kFloat), turned = z.transpose(0, 2).contiguous().transpose(0, 2);
   const at::Tensor truth = aten.log_density(z);
   EXPECT_LT(max_abs_diff(chosen.log_density(z), truth), 1e-4);
@@ -192,6 +194,38 @@ TEST_P(VaePosteriors, CurvatureIsGaussNewton) {
       at::eye(5, at::kDouble) +
       at::matmul((jacobian * weight.unsqueeze(2)).transpose(1, 2), jacobian);
   EXPECT_LT(max_abs_diff(found, expected), 1e-5 * expected.abs().max().item<double>());
+}
+
+TEST(VaePosterior, BlocksOfALargeBatchAreTheSameFunction) {
+  const Vae vae = make_case({"tanh", "bernoulli"});
+  at::Generator rng = make_generator(5);
+  // By images (5 x 1500 particles), and by the particles of one (3 x 4200); 4096 is a block.
+  for (const auto& [problems, particles] : {std::pair{5, 1500}, std::pair{3, 4200}}) {
+    const at::Tensor images = (at::rand({problems, 12}, rng, at::kDouble) < 0.5).to(at::kDouble);
+    const at::Tensor z = at::randn({problems, particles, 5}, rng, at::kDouble);
+    const VaePosterior target(vae, images);
+    const Evaluation all = target.evaluate(z);
+    EXPECT_EQ(all.grad.sizes(), z.sizes());
+    EXPECT_LT(max_abs_diff(all.log_density, target.log_density(z)), 1e-12);
+    for (const int64_t begin : {0, 1490, particles - 9}) {  // within a block, at ends, the last
+      const Evaluation part = target.evaluate(z.slice(1, begin, begin + 9));
+      EXPECT_LT(max_abs_diff(part.log_density, all.log_density.slice(1, begin, begin + 9)), 1e-12);
+      EXPECT_LT(max_abs_diff(part.grad, all.grad.slice(1, begin, begin + 9)), 1e-12);
+    }
+  }
+}
+
+TEST(VaePosterior, CurvatureOfManyImagesIsTheSameFunction) {
+  const Vae vae = make_case({"elu", "bernoulli"}, 40, 40, 30);  // 48 000 numbers an image
+  at::Generator rng = make_generator(6);
+  const at::Tensor z = at::randn({90, 30}, rng, at::kDouble);  // 87 make a block
+  const VaePosterior target(vae, at::zeros({90, 1600}, at::kDouble));
+  const at::Tensor all = target.curvature(z);
+  const VaePosterior last(vae, at::zeros({4, 1600}, at::kDouble));
+  EXPECT_LT(max_abs_diff(last.curvature(z.slice(0, 85, 89)), all.slice(0, 85, 89)), 1e-10);
+  // It does not grow with the number of images once they make more than a block.
+  const VaePosterior more(vae, at::zeros({900, 1600}, at::kDouble));
+  EXPECT_EQ(more.working_memory(), target.working_memory());
 }
 
 TEST(VaePosterior, CountsMultiplyAddsOfACurvature) {

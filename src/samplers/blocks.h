@@ -1,0 +1,25 @@
+// Many chains, a block of them at a time: memory that does not grow with their number.
+#pragma once
+
+#include <cstdint>
+
+#include "samplers/plan.h"
+
+namespace crais {
+
+/// Chains of each problem that are annealed at once, so that a tensor [P,K,D] holds about a million
+/// numbers. A function of the shape alone: results depend on it, and on nothing that is measured.
+int64_t chains_per_block(int64_t num_problems, int64_t dim);
+
+/// As `anneal` under a frozen plan, block after block. The chains of AIS know nothing of each
+/// other; those of SMC do, and are one block. `particles` is undefined where there were several.
+AnnealResult anneal_in_blocks(const Problem& problem, const Path& path, const Plan& plan,
+                              const Transition& transition, int64_t num_particles,
+                              at::Generator& rng, const Resampling* resampling = nullptr);
+
+/// As `anneal_back` under a frozen plan.
+AnnealResult anneal_back_in_blocks(const Problem& problem, const Path& path, const Plan& plan,
+                                   const Transition& transition, int64_t num_particles,
+                                   at::Generator& rng);
+
+}  // namespace crais

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# What eval-loglik says of evaluator and memory, how it keeps a limit, and its check of the BLAS.
+set -uo pipefail
+program="${CRAIS_BIN:?}/eval-loglik"
+. "$(dirname "$0")/support.sh"
+unset CRAIS_DATA CRAIS_EVALUATOR
+export XDG_CACHE_HOME=$PWD/cache
+
+"$CRAIS_BIN/train-vae" --data synthetic:300 --hidden 20 --latent 5 --epochs 1 --quiet --out vae >out.txt 2>err.txt ||
+  fail "no checkpoint: $(cat err.txt)"
+[ -e cache ] && fail "--quiet checked the BLAS"
+small=(vae/vae.safetensors --simulate 40 --steps 4 --chains 3 --chunk 8 --base laplace)
+
+# --- The evaluator.
+succeed "${small[@]}" --quiet --out fused
+grep -q '^Evaluator fused-[a-z0-9]* on cpu\.$' out.txt || fail "no evaluator: $(cat out.txt)"
+grep -q '"evaluator": "fused-' fused/summary.json || fail "no evaluator in summary.json"
+grep -q 'evaluator' fused/run.json && fail "the evaluator decides what a run is"
+CRAIS_EVALUATOR=aten succeed "${small[@]}" --quiet --dry-run
+grep -q 'with evaluator aten' out.txt || fail "--dry-run: $(cat out.txt)"
+CRAIS_EVALUATOR=fused-abacus expect 64 "fused-abacus" "aten" -- "${small[@]}" --quiet
+
+# --- The BLAS is looked at where it is used, and only once if it is fast.
+succeed "${small[@]}"
+[ -e cache ] && fail "the BLAS was checked for a run that does without"
+CRAIS_EVALUATOR=aten succeed "${small[@]}"
+slow=$(grep -c 'GFLOP/s' err.txt)
+[ "$((slow + $(ls cache/crais 2>/dev/null | wc -l)))" = 1 ] ||
+  fail "neither a warning nor a figure, or both: $(cat err.txt; ls cache)"
+chmod 500 cache/crais 2>/dev/null
+CRAIS_EVALUATOR=aten XDG_CACHE_HOME=/proc/none succeed "${small[@]}"
+
+# --- Memory: a limit changes threads, never results.
+peak=$(grep -o '"peak_memory_bytes": [0-9]*' fused/summary.json | grep -o '[0-9]*$')
+[ "${peak:-0}" -gt 10000000 ] || fail "peak memory: '$peak' bytes"
+succeed "${small[@]}" --quiet --threads 8 --memory-limit 100G --out free
+grep -q '"threads": 8' free/summary.json || fail "a generous limit took threads away"
+present=$(grep -o '"peak_memory_bytes": [0-9]*' free/summary.json | grep -o '[0-9]*$')
+many=(vae/vae.safetensors --simulate 40 --steps 4 --chains 20000 --chunk 8 --base laplace --pilot-chains 8
+  --quiet --threads 8)
+succeed "${many[@]}" --memory-limit $((present + 120000000)) --out tight
+succeed "${many[@]}" --out loose
+grep -q '"threads": [1-7],\?$' tight/summary.json || fail "a tight limit: $(grep threads tight/summary.json)"
+same tight/per_image.csv loose/per_image.csv
+tight=$(grep -o '"peak_memory_bytes": [0-9]*' tight/summary.json | grep -o '[0-9]*$')
+[ "$tight" -le $((present + 120000000)) ] || fail "$tight bytes, beyond the limit"
+expect 64 "--memory-limit 1 MiB" "MiB more" "--chunk" -- "${small[@]}" --quiet --memory-limit 1M
+expect 64 "--memory-limit" "'lots'" -- "${small[@]}" --quiet --memory-limit lots
+
+finish
