@@ -32,8 +32,8 @@ nlohmann::json measure(const Vae& vae, int64_t batch, int64_t rounds, double pea
                                        {"aten value", [&] { aten.log_density(z); }}};
   std::vector<std::unique_ptr<VaePosterior>> fused;
   for (const FusedKernel* kernel : available_kernels()) {
-    fused.push_back(
-        std::make_unique<VaePosterior>(vae, images, std::make_shared<FusedDecoder>(vae, *kernel)));
+    fused.push_back(std::make_unique<VaePosterior>(vae, images, at::Tensor(),
+                                                   std::make_shared<FusedDecoder>(vae, *kernel)));
     const VaePosterior& target = *fused.back();
     contenders.push_back({kernel->name, [&target, z] { target.evaluate(z); }});
     contenders.push_back(
@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
   at::set_num_threads(1);
   const c10::NoGradGuard no_grad;
   const Vae vae = make_vae({}, 1);
-  const double peak = bench::peak_flops();
+  const double peak = peak_flops(20);
   std::printf("%s; peak %.0f GFLOP/s\n", bench::machine().c_str(), peak / 1e9);
   nlohmann::json report = {{"machine", bench::machine()}, {"peak_gflops", peak / 1e9}};
   std::vector<int64_t> batches;

@@ -1,10 +1,10 @@
 #include "yardstick.h"
 
 #include <ATen/Version.h>
+#include <time.h>
 #include <torch/version.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <utility>
@@ -12,38 +12,17 @@
 namespace crais::bench {
 namespace {
 
+/// Of the processor, in this process: other programs do not count.
 double seconds(const std::function<void()>& run) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto now = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+  };
+  const double start = now();
   run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return now() - start;
 }
-
-#if defined(__x86_64__)
-#define CRAIS_TARGET(x) __attribute__((target(x)))
-#else
-#define CRAIS_TARGET(x)
-#endif
-
-/// 12 independent sums, enough to hide the latency of two units; returns operations done.
-#define CRAIS_PEAK(name, bytes, isa)                              \
-  CRAIS_TARGET(isa) double name(int64_t rounds) {                 \
-    using Vec = float __attribute__((vector_size(bytes)));        \
-    volatile float start = 0.5F; /* unknown to the compiler */    \
-    Vec sum[12], a = Vec{} + start, b = Vec{} + start;            \
-    for (auto& s : sum) s = Vec{} + start;                        \
-    for (int64_t i = 0; i < rounds; ++i) {                        \
-      _Pragma("GCC unroll 12") for (auto& s : sum) s = s * a + b; \
-    }                                                             \
-    Vec total = {};                                               \
-    for (const auto& s : sum) total += s;                         \
-    start = total[0];                                             \
-    return 2.0 * 12.0 * double(bytes) / 4.0 * double(rounds);     \
-  }
-CRAIS_PEAK(peak_portable, 16, "arch=x86-64")
-#if defined(__x86_64__)
-CRAIS_PEAK(peak_avx2, 32, "avx2,fma")
-CRAIS_PEAK(peak_avx512, 64, "avx512f,fma,prefer-vector-width=512")
-#endif
 
 }  // namespace
 
@@ -78,21 +57,6 @@ void GemmFloor::run() {
   for (size_t i = weights_.size(); i > 0; --i)
     at::mm_out(gradients_[i - 1], i == weights_.size() ? activations_[i] : gradients_[i],
                weights_[i - 1]);
-}
-
-double peak_flops() {
-  double (*burn)(int64_t) = peak_portable;
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) burn = peak_avx2;
-  if (__builtin_cpu_supports("avx512f")) burn = peak_avx512;
-#endif
-  double best = 0;
-  for (int i = 0; i < 20; ++i) {
-    double flops = 0;
-    const double time = seconds([&] { flops = burn(2000000); });
-    best = std::max(best, flops / time);
-  }
-  return best;
 }
 
 ScriptPosterior::ScriptPosterior(const Vae& vae, at::Tensor images)

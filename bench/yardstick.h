@@ -14,8 +14,8 @@
 
 namespace crais::bench {
 
-/// Seconds of each contender: the median over rounds in which they take turns, so that a slow
-/// moment of the machine falls on all.
+/// Seconds of the processor for each contender, on one thread: the median over rounds in which they
+/// they take turns, so that a slow moment of the machine falls on all.
 struct Contender {
   std::string name;
   std::function<void()> run;
@@ -34,9 +34,6 @@ class GemmFloor {
   std::vector<at::Tensor> weights_, activations_, gradients_;
   double flops_ = 0.0;
 };
-
-/// Multiply-adds in registers, the most this core does: float32 operations a second.
-double peak_flops();
 
 /// log p(x, z) and its gradient as a typical script has it: the image repeated for each particle,
 /// weights that ask for gradients, autograd.

@@ -30,7 +30,7 @@ class AdaptiveSchedule : public ScheduleRule {
   ScheduleOptions options_;
 };
 
-/// Rules that look for the largest step which keeps some effective sample size: bisection on cached
+/// Rules that look for the largest step which keeps some effective sample size: a search on cached
 /// densities, no target evaluations.
 class SearchedSchedule : public AdaptiveSchedule {
  public:
@@ -51,7 +51,8 @@ class SearchedSchedule : public AdaptiveSchedule {
 };
 
 /// The largest beta' in [beta, beta + max_step] at which `statistic` (falling in beta', [P]) is
-/// still at least `bound` [P]; bisection on cached densities, no target evaluations.
+/// still at least `bound` [P], to 1e-11 of the step; a search on cached densities, no target
+/// evaluations.
 at::Tensor largest_step(const at::Tensor& beta, double max_step, const at::Tensor& bound,
                         const std::function<at::Tensor(const at::Tensor&)>& statistic);
 

@@ -41,7 +41,7 @@ at::Tensor likelihood_grad(const Likelihood& likelihood, const at::Tensor& x,
 }
 
 constexpr int64_t kRowsPerBlock = 4096;                    // of an evaluation by ATen on the CPU
-constexpr int64_t kNumbersPerJacobian = int64_t{1} << 22;  // [P,D,pixels]
+constexpr int64_t kNumbersPerJacobian = int64_t{1} << 18;  // [P,D,pixels], to stay in a cache
 
 Evaluation aten_evaluate(const Vae& vae, const at::Tensor& x, const at::Tensor& z) {
   const std::vector<LinearLayer>& layers = vae.decoder.layers;
@@ -134,7 +134,7 @@ std::unique_ptr<Target> VaePosterior::select(const at::Tensor& index) const {
 at::Tensor VaePosterior::curvature(const at::Tensor& z) const {
   const int64_t block =
       std::max<int64_t>(1, kNumbersPerJacobian / (z.size(1) * vae_.architecture.num_pixels()));
-  if (z.size(0) <= block) return curvature_block(z);
+  if (z.size(0) <= block || !z.is_cpu()) return curvature_block(z);
   std::vector<at::Tensor> parts;
   for (const at::Tensor& part : z.split(block)) parts.push_back(curvature_block(part));
   return at::cat(parts);
@@ -158,13 +158,13 @@ at::Tensor VaePosterior::curvature_block(const at::Tensor& z) const {
   at::Tensor hidden = z, jacobian;
   for (size_t i = 0; i < layers.size(); ++i) {
     const at::Tensor across = layers[i].weight.t();
-    jacobian = i == 0 ? across.expand({num, dim, across.size(1)})
+    jacobian = i == 0 ? across.repeat({num, 1, 1})
                       : at::mm(jacobian.reshape({num * dim, across.size(0)}), across)
                             .view({num, dim, across.size(1)});
     hidden = at::linear(hidden, layers[i].weight, layers[i].bias);
     if (i + 1 == layers.size()) break;
     hidden = activate(activation, hidden);
-    jacobian = jacobian * slope(activation, hidden).unsqueeze(1);
+    jacobian.mul_(slope(activation, hidden).unsqueeze(1));
   }
   const Likelihood& likelihood = vae_.architecture.likelihood;
   at::Tensor root;  // of W
@@ -174,8 +174,8 @@ at::Tensor VaePosterior::curvature_block(const at::Tensor& z) const {
   } else {
     root = at::full_like(hidden, 1 / likelihood.noise_sd).unsqueeze(1);
   }
-  const at::Tensor scaled = jacobian * root;
-  return at::baddbmm(at::eye(dim, z.options()), scaled, scaled.transpose(1, 2));
+  jacobian.mul_(root);
+  return at::baddbmm(at::eye(dim, z.options()), jacobian, jacobian.transpose(1, 2));
 }
 
 int64_t VaePosterior::curvature_cost() const {

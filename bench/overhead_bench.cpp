@@ -1,0 +1,79 @@
+// overhead_bench [ROUNDS]: what is done around evaluations, in units of one evaluation of the same
+// particles: 64 images with 16 chains. One thread; a table, then JSON.
+#include <ATen/Parallel.h>
+#include <c10/core/GradMode.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "bases/base.h"
+#include "core/rng.h"
+#include "samplers/plan.h"
+#include "targets/vae_posterior.h"
+#include "yardstick.h"
+
+int main(int argc, char** argv) {
+  using namespace crais;
+  using namespace crais::bench;
+  constexpr int64_t kImages = 64, kChains = 16;
+  const int64_t rounds = argc > 1 ? std::atol(argv[1]) : 31;
+  at::set_num_threads(1);
+  const c10::NoGradGuard no_grad;
+  const Vae vae = make_vae({}, 1);
+  at::Generator rng = make_generator(1);
+  const at::Tensor images = simulate(vae, kImages, rng).images;
+  const VaePosterior target(vae, images);
+  const AffineMap base = *target.amortised_base();
+  const Problem problem(target, base);
+  const Particles particles = problem.start(kChains, rng);
+  const at::Tensor z = base.to_z(particles.e), mode = base.loc();
+  const at::Tensor log_w = particles.log_gamma - particles.log_q0;
+  const at::Tensor beta = at::full({kImages}, 0.3, at::kDouble), next = beta + 0.02;
+  const auto path = PathRegistry::instance().make("path", "geometric");
+  const auto laplace = BaseRegistry::instance().make("base", "laplace");
+
+  std::vector<Contender> contenders = {
+      {"evaluation", [&] { target.evaluate(z); }},
+      {"one reweighting", [&] {
+         const auto at = [&](const at::Tensor& b) {
+           return path->at(b.unsqueeze(1), particles.log_q0, particles.log_gamma).log_density;
+         };
+         (void)(log_w + at(next) - at(beta));
+       }}};
+  std::vector<std::unique_ptr<ScheduleRule>> rules;
+  for (const char* spec : {"cess:0.9", "ess:0.9", "constant-rate:1", "constant-length:0.5"}) {
+    rules.push_back(ScheduleRegistry::instance().make("schedule", spec, ScheduleOptions{}));
+    const ScheduleRule* rule = rules.back().get();
+    contenders.push_back({std::string("next temperature, ") + spec, [&, rule] {
+                            rule->next({0, at::zeros_like(beta), particles, at::zeros_like(log_w),
+                                        /*shared=*/true},
+                                       *path);
+                          }});
+  }
+  std::vector<std::unique_ptr<Resampling>> resamplings;
+  for (const char* spec : {"systematic", "multinomial"}) {
+    resamplings.push_back(ResamplingRegistry::instance().make("resampling", spec));
+    const Resampling* resampling = resamplings.back().get();
+    contenders.push_back({std::string("resampling, ") + spec, [&, resampling] {
+                            gather(particles, resampling->ancestors(log_w, rng));
+                          }});
+  }
+  contenders.push_back({"curvature (Laplace's)", [&] { target.curvature(mode); }});
+  contenders.push_back({"evaluation, an image each", [&] { target.evaluate(z.slice(1, 0, 1)); }});
+  contenders.push_back({"Laplace base", [&] { laplace->build(target, rng); }});
+  const auto times = medians(contenders, rounds);
+  const double unit = times.at("evaluation");
+  nlohmann::json report = {{"machine", machine()}, {"evaluator", target.evaluator()}};
+  std::printf("%s; evaluator %s, %ld images x %ld chains\n", machine().c_str(),
+              target.evaluator().c_str(), long(kImages), long(kChains));
+  for (const Contender& contender : contenders) {
+    const double time = times.at(contender.name);
+    std::printf("  %-38s %9.3f ms  %8.4f evaluations of all  %8.1f of one particle an image\n",
+                contender.name.c_str(), 1e3 * time, time / unit, kChains * time / unit);
+    report["milliseconds"][contender.name] = 1e3 * time;
+  }
+  std::printf("counted for a Laplace base: %.1f evaluations an image\n",
+              double(laplace->build(target, rng).cost.densities) / kImages);
+  std::printf("\n%s\n", report.dump(2).c_str());
+}
