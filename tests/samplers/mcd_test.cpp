@@ -24,7 +24,7 @@ constexpr int64_t kDim = 2;
 enum class Fault {
   kNone,
   kPlainAis,       // the network is left out
-  kWrongVariance,  // F drawn with variance 2 eps, scored with eps
+  kWrongVariance,  // F drawn with variance 2 eps, scored with 4 eps
   kStaleLogDet,    // B of variance eps with the log determinant of 2 eps
   kNoBaseScale,    // log det of the learned base forgotten
   kForwardAtEnd,   // F scored with the drift of where it went
@@ -60,7 +60,7 @@ at::Tensor reference(const Problem& problem, const McdParameters& p, int64_t num
     log_w = log_w + log_normal(e, back, fault == Fault::kStaleLogDet ? 0.5 * variance : variance);
     if (fault == Fault::kStaleLogDet) log_w = log_w - 0.5 * kDim * std::log(2.0);
     log_w = log_w - log_normal(to, fault == Fault::kForwardAtEnd ? e + eps * grad(beta, to) : mean,
-                               fault == Fault::kWrongVariance ? 0.5 * variance : variance);
+                               fault == Fault::kWrongVariance ? 2 * variance : variance);
     e = to;
   }
   return log_w + problem.evaluate(e).log_gamma;
