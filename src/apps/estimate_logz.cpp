@@ -15,6 +15,7 @@
 #include "apps/estimate_logz_settings.h"
 #include "apps/estimate_report.h"
 #include "apps/estimator.h"
+#include "apps/training_bar.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/interrupt.h"
@@ -56,7 +57,9 @@ class LogzRun {
   LogzResults run() {
     const c10::NoGradGuard no_grad;
     const auto pilots = part(0, std::min(settings_.estimator.pilot_problems, settings_.problems));
-    results_.shared = estimator_.tune_shared(*pilots, settings_.problems);
+    estimator_.tune_shared(*pilots, settings_.problems);
+    estimator_.prepare(*pilots, training_bar("training", "nothing is kept", !settings_.quiet));
+    results_.shared = estimator_.shared();
     ProgressBarOptions options;
     options.label = "estimate-logz";
     options.unit = "problems";

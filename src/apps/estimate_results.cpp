@@ -112,6 +112,9 @@ MethodSummary summarise_method(const MethodTable& table, const EstimateResults& 
     s.transitions = mean_transitions(results);
     s.tuning_evaluations = static_cast<double>(tuning.densities) / problems;
   }
+  if (const auto learned = results.shared.prepared.find(table.method);
+      learned != results.shared.prepared.end())
+    s.tuning_evaluations += static_cast<double>(learned->second.densities) / problems;
   return s;
 }
 

@@ -203,7 +203,7 @@ void Estimator::choose_base(const Target& target, int64_t num_problems) {
     const at::Tensor value = log_normalizer(run.log_w, run.genealogy).value + problem.log_center();
     if (highest.defined() && !clearly_above(value, highest)) continue;
     highest = value;
-    best = {name, plan, {}};
+    best = {name, plan, {}, {}};
   }
   set_shared(best);
   shared_.tuning = cost;
@@ -301,6 +301,18 @@ int64_t Estimator::most_particles(int64_t num_problems, int64_t dim) const {
   return most;
 }
 
+void Estimator::prepare(const Target& target, const PrepareReport& report) {
+  for (size_t m = 0; m < methods_.size(); ++m) {
+    if (!methods_[m]->needs_preparation()) continue;
+    const Base base = base_of(target, kSharedPilot);
+    Cost cost = base.cost;
+    const Problem problem = centred(target, base.map, kSharedPilot, cost);
+    methods_[m]->prepare(problem, derive_seed(settings_.seed, Purpose::kTrain, m), report);
+    cost += problem.cost();
+    shared_.prepared[settings_.methods[m]] = cost;
+  }
+}
+
 ChunkRun Estimator::run_method(size_t method, const Problem& problem, const Plan& plan,
                                at::Generator& rng) const {
   return to_run(methods_[method]->estimate(problem, plan, rng), problem);
@@ -365,7 +377,9 @@ ChunkResult Estimator::estimate(int64_t chunk, const Target& target) const {
     result.plan = tune_on(pilot, chunk_stream);
     result.tuning += pilot.cost();
   }
-  const Plan plan = result.plan ? *result.plan : shared_.plan ? *shared_.plan : Plan{};
+  const Plan plan = result.plan    ? *result.plan
+                    : shared_.plan ? *shared_.plan
+                                   : Plan{{}, {}, settings_.chains};
   const Column base_flags = to_column(base.fell_back * static_cast<int>(kBaseFailed) +
                                       base.ambiguous * static_cast<int>(kModes));
   for (int64_t repeat = 0; repeat < settings_.repeats; ++repeat) {

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -66,6 +67,7 @@ struct Shared {
   std::string base;          // a name of BaseRegistry
   std::optional<Plan> plan;  // absent where nothing is annealed, and with --per-PROBLEM
   Cost tuning;
+  std::map<std::string, Cost> prepared;  // of methods that learn, by their names
 };
 
 /// Built once and shared by threads.
@@ -88,6 +90,12 @@ class Estimator {
 
   /// How many particles are annealed together, at most, for a chunk of so many problems.
   int64_t most_particles(int64_t num_problems, int64_t dim) const;
+
+  /// Lets methods that learn do so, on these problems; costs go to `shared().prepared`. To be
+  /// called after either of the above. A function of settings and problems, so that a resumed run
+  /// learns the same again. Nothing happens, at no cost, where no method learns.
+  void prepare(const Target& target, const PrepareReport& report = {});
+  const Shared& shared() const { return shared_; }
 
   /// Seeded by (seed, chunk, purpose) alone.
   ChunkResult estimate(int64_t chunk, const Target& target) const;

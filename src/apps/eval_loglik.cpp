@@ -17,6 +17,7 @@
 #include "apps/eval_settings.h"
 #include "apps/eval_store.h"
 #include "apps/memory.h"
+#include "apps/training_bar.h"
 #include "core/error.h"
 #include "core/format.h"
 #include "core/interrupt.h"
@@ -163,14 +164,19 @@ class EvalRun {
   }
 
   void make_shared() {
-    if (const auto stored = store_ ? store_->read_shared() : std::nullopt) {
+    const auto stored = store_ ? store_->read_shared() : std::nullopt;
+    const VaePosterior pilots =
+        posterior_of(0, std::min(settings_.estimator.pilot_problems, images_.size()));
+    if (stored)
       estimator_.set_shared(*stored);
-      results_.shared = *stored;
-    } else {
-      const int64_t pilots = std::min(settings_.estimator.pilot_problems, images_.size());
-      results_.shared = estimator_.tune_shared(posterior_of(0, pilots), images_.size());
-      if (store_) store_->write_shared(results_.shared);
-    }
+    else
+      estimator_.tune_shared(pilots, images_.size());
+    // What methods have learned is not stored: they learn the same again, if there is a need.
+    if (!stored || static_cast<int64_t>(results_.chunks.size()) < chunks_.count())
+      estimator_.prepare(pilots,
+                         training_bar("training", "no image is done yet", !settings_.quiet));
+    results_.shared = estimator_.shared();
+    if (store_ && !stored) store_->write_shared(results_.shared);
   }
 
   void evaluate_missing() {

@@ -210,6 +210,7 @@ std::map<int64_t, ChunkResult> EvalStore::read_chunks() const {
 void EvalStore::write_shared(const Shared& shared) const {
   json content = {{"base", shared.base}, {"tuning", to_json(shared.tuning)}};
   if (shared.plan) content["plan"] = to_json(*shared.plan);
+  for (const auto& [method, cost] : shared.prepared) content["prepared"][method] = to_json(cost);
   write_sealed(folder_ / "plan.json", fingerprint_, content);
 }
 
@@ -219,8 +220,12 @@ std::optional<Shared> EvalStore::read_shared() const {
   const json content = read_sealed(path, fingerprint_);
   Shared shared{json_field<std::string>(content, "base", path.string()),
                 {},
-                cost_from(content, "tuning", path.string())};
+                cost_from(content, "tuning", path.string()),
+                {}};
   if (content.contains("plan")) shared.plan = plan_from(content["plan"], path.string());
+  if (content.contains("prepared"))
+    for (const auto& [method, cost] : content["prepared"].items())
+      shared.prepared[method] = cost_from(content["prepared"], method.c_str(), path.string());
   return shared;
 }
 

@@ -1,5 +1,7 @@
 #include "core/problem.h"
 
+#include <torch/csrc/autograd/autograd.h>
+
 #include <cmath>
 #include <utility>
 
@@ -57,6 +59,16 @@ Particles Problem::evaluate(const at::Tensor& e) const {
   const Evaluation found = target_.evaluate(base_.to_z(e));
   return {e, standard_normal_log_density(e), found.log_density.to(at::kDouble) + log_scale_,
           base_.pull_back(found.grad), at::Tensor()};
+}
+
+Particles Problem::evaluate_with_graph(const at::Tensor& e) const {
+  cost_.densities += 2 * e.size(0) * e.size(1);
+  cost_.gradients += 2 * e.size(0) * e.size(1);
+  const at::Tensor log_density = target_.log_density(base_.to_z(e));
+  const at::Tensor grad = torch::autograd::grad({log_density.sum()}, {e}, /*grad_outputs=*/{},
+                                                /*retain_graph=*/true, /*create_graph=*/true)[0];
+  return {e, standard_normal_log_density(e), log_density.to(at::kDouble) + log_scale_, grad,
+          at::Tensor()};
 }
 
 at::Tensor Problem::log_weight(const at::Tensor& e) const {

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -25,14 +26,25 @@ struct MethodResult {
   int64_t num_nonfinite = 0;
 };
 
+/// Hears of each iteration of a preparation: how many are done, of how many, and the objective in
+/// nats when it was last known. May throw to stop it.
+using PrepareReport = std::function<void(int64_t done, int64_t total, double objective)>;
+
 /// Immutable while it estimates: threads share it.
 class Method {
  public:
   virtual ~Method() = default;
 
+  /// True if `prepare` must come before `estimate`.
+  virtual bool needs_preparation() const { return false; }
+  /// Learns from pilot problems what all problems share; `pilots` counts the cost. Every random
+  /// number is of streams of `seed`, so that the same call leaves the same method.
+  virtual void prepare(const Problem& /*pilots*/, uint64_t /*seed*/,
+                       const PrepareReport& /*report*/) {}
+  /// `plan.num_particles` chains, for methods that are not told their own number.
   virtual MethodResult estimate(const Problem& problem, const Plan& plan,
                                 at::Generator& rng) const = 0;
-  /// How often `estimate` anneals under the plan; methods with 0 ignore theirs.
+  /// How often `estimate` anneals under the plan; methods with 0 ignore its temperatures.
   virtual int64_t num_anneals() const { return 0; }
   /// True if the target must have exact draws.
   virtual bool needs_exact_draws() const { return false; }

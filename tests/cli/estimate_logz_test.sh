@@ -104,6 +104,21 @@ grep -q '"largest_gap"' bounds/summary.json || fail "no certificate"
 head -n 1 bounds/per_problem.csv | grep -q ',upper,upper_std_error,.*,error$' || fail "columns: $(head -n 1 bounds/per_problem.csv)"
 expect 64 "bidirectional" "exact draws" "u1" -- u1 --method bidirectional
 
+# --- Methods that learn first.
+learned=(u1 --chains 8 --problems 6 --chunk 4 --quiet --method mcd:5,iterations=20,hidden=6,batch=12,patience=0)
+succeed "${learned[@]}" --out learned --threads 1
+succeed "${learned[@]}" --out relearned --threads 2
+same learned/per_problem.csv relearned/per_problem.csv
+grep -Eq '^mcd:5,.* lower bound$' out.txt || fail "mcd: $(cat out.txt)"
+# 20 iterations of 2 chains on 6 pilots at 2 (1 + 5), and two validations of 42 chains each at 1 + 5.
+grep -q '"tuning": 984.0' learned/summary.json || fail "mcd: $(grep tuning learned/summary.json)"
+grep -q '"estimating": 48.0' learned/summary.json || fail "mcd: $(grep estimating learned/summary.json)"
+expect 64 "mcd" "geometric path" -- u1 --method mcd --path power:0.5
+expect 64 "mcd" "--resample" -- u1 --method mcd --resample systematic
+expect 64 "rate" -- u1 --method mcd:8,rate=0
+expect 64 "unknown parameter depth" -- u1 --method mcd:8,depth=3
+expect 64 "diverge" "step=" -- u6 --method mcd:64,step=30,iterations=9 --quiet
+
 # --- Ctrl-C keeps nothing and says so.
 "$program" mixture:64 --steps 2000 --chains 32 --problems 400 --step-size 0.5 --out stopped --threads 1 >out.txt 2>err.txt &
 pid=$!

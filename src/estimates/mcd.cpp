@@ -1,0 +1,82 @@
+// Monte Carlo Diffusion: learned on pilot problems, frozen, then estimated on fresh noise.
+#include "samplers/mcd.h"
+
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/error.h"
+#include "estimates/method.h"
+#include "samplers/mcd_training.h"
+
+namespace crais {
+namespace {
+
+/// The same parameters for every problem, in the coordinates of its base: shared by replicates of
+/// one target (the paper's), amortised over images.
+class Mcd : public Method {
+ public:
+  Mcd(Spec& spec, const AnnealingParts& parts) {
+    if (parts.path.order() != 0)
+      throw usage_error("--method mcd anneals along the geometric path; leave out --path");
+    if (parts.resampling) throw usage_error("--method mcd does not resample; leave out --resample");
+    shape_.num_steps = spec.integer("steps", 1, 100'000, 64);
+    shape_.hidden = spec.integer("hidden", 1, 65'536, shape_.hidden);
+    shape_.embedding = spec.integer("embedding", 1, 65'536, shape_.embedding);
+    training_.iterations = spec.integer("iterations", 0, 100'000'000, training_.iterations);
+    training_.batch = spec.integer("batch", 1, 1'000'000, training_.batch);
+    training_.learning_rate = spec.number("rate", 1e-8, 1, training_.learning_rate);
+    training_.step_size = spec.number("step", 1e-8, 1e3, training_.step_size);
+    training_.patience = spec.integer("patience", 0, 1'000'000, 20);
+  }
+
+  bool needs_preparation() const override { return true; }
+
+  void prepare(const Problem& pilots, uint64_t seed, const PrepareReport& report) override {
+    shape_.dim = pilots.dim();
+    flat_ = train_mcd(pilots, shape_, training_, seed, [&](int64_t iteration, double elbo) {
+              if (report) report(iteration, training_.iterations, elbo);
+            }).flat;
+  }
+
+  MethodResult estimate(const Problem& problem, const Plan& plan,
+                        at::Generator& rng) const override {
+    if (!flat_.defined())
+      throw Error(ExitCode::kInternal, "--method mcd estimates before it was prepared");
+    const c10::NoGradGuard no_grad;
+    const McdParameters parameters(shape_, flat_);
+    const int64_t block = std::max<int64_t>(1, kRowsPerBlock / problem.num_problems());
+    std::vector<at::Tensor> blocks;
+    for (int64_t begin = 0; begin < plan.num_particles; begin += block)
+      blocks.push_back(
+          mcd_log_weights(problem, parameters, std::min(block, plan.num_particles - begin), rng));
+    const at::Tensor log_w = at::cat(blocks, 1);
+    // A chain that diverged weighs nothing, and is counted.
+    const at::Tensor finite = log_w.isfinite();
+    MethodResult result{log_normalizer(at::where(finite, log_w, at::full_like(log_w, -INFINITY))),
+                        {},
+                        {},
+                        log_w.numel() - finite.sum().item<int64_t>()};
+    result.estimate.value = result.estimate.value + problem.log_center();
+    return result;
+  }
+
+ private:
+  static constexpr int64_t kRowsPerBlock = 256;  // times M in the network at once
+
+  ScoreNetworkShape shape_;
+  McdTrainingOptions training_;
+  at::Tensor flat_;
+};
+
+const Enrol<MethodRegistry> kEnrol(
+    "mcd",
+    {"mcd[:M,iterations=I,hidden=H,embedding=E,batch=B,rate=R,step=S,patience=N]",
+     "Monte Carlo Diffusion: M (64) Langevin moves, reversals learned in I (2000) iterations",
+     "mcd:4,iterations=3,hidden=8",
+     [](Spec& spec, const AnnealingParts& parts) { return std::make_unique<Mcd>(spec, parts); }});
+
+}  // namespace
+}  // namespace crais

@@ -1,0 +1,103 @@
+#include "samplers/mcd.h"
+
+#include <c10/core/GradMode.h>
+
+#include <cmath>
+
+namespace crais {
+namespace {
+
+std::vector<std::vector<int64_t>> part_sizes(const ScoreNetworkShape& shape) {
+  std::vector<std::vector<int64_t>> sizes = {
+      {shape.dim}, {shape.dim}, {shape.num_steps}, {shape.num_steps}};
+  const auto network = shape.tensor_sizes();
+  sizes.insert(sizes.end(), network.begin(), network.end());
+  return sizes;
+}
+
+int64_t product(const std::vector<int64_t>& sizes) {
+  int64_t all = 1;
+  for (const int64_t size : sizes) all *= size;
+  return all;
+}
+
+/// loc, log_sd, increments of beta, log step sizes, then the network's.
+std::vector<at::Tensor> split(const ScoreNetworkShape& shape, const at::Tensor& flat) {
+  const auto sizes = part_sizes(shape);
+  std::vector<int64_t> lengths;
+  for (const auto& size : sizes) lengths.push_back(product(size));
+  std::vector<at::Tensor> parts = flat.split_with_sizes(lengths);
+  for (size_t i = 0; i < parts.size(); ++i) parts[i] = parts[i].view(sizes[i]);
+  return parts;
+}
+
+/// The last is exactly 1: a number by itself.
+at::Tensor to_betas(const at::Tensor& increments) {
+  const at::Tensor sums = increments.softmax(0).cumsum(0);
+  return at::cat({at::zeros({1}, sums.options()), sums / sums[-1]});
+}
+
+}  // namespace
+
+McdParameters::McdParameters(const ScoreNetworkShape& shape, const at::Tensor& flat)
+    : McdParameters(split(shape, flat)) {}
+
+McdParameters::McdParameters(const std::vector<at::Tensor>& parts)
+    : loc(parts[0]),
+      log_sd(parts[1]),
+      betas(to_betas(parts[2])),
+      step_sizes(parts[3].exp()),
+      network({parts.begin() + 4, parts.end()}) {}
+
+int64_t McdParameters::count(const ScoreNetworkShape& shape) {
+  int64_t all = 0;
+  for (const auto& size : part_sizes(shape)) all += product(size);
+  return all;
+}
+
+at::Tensor McdParameters::initial(const ScoreNetworkShape& shape, double step_size,
+                                  const at::TensorOptions& options, at::Generator& rng) {
+  const at::Tensor flat = at::zeros({count(shape)}, options);
+  const std::vector<at::Tensor> parts = split(shape, flat);
+  at::Tensor(parts[3]).fill_(std::log(step_size));
+  ScoreNetwork::initialise({parts.begin() + 4, parts.end()}, rng);
+  return flat;
+}
+
+at::Tensor mcd_log_weights(const Problem& problem, const McdParameters& parameters,
+                           int64_t num_particles, at::Generator& rng) {
+  const bool with_graph = c10::GradMode::is_enabled() && parameters.loc.requires_grad();
+  const auto evaluate = [&](const at::Tensor& e) {
+    return with_graph ? problem.evaluate_with_graph(e) : problem.evaluate(e);
+  };
+  const at::Tensor& loc = parameters.loc;
+  const at::Tensor precision = (-2 * parameters.log_sd).exp();
+  const at::Tensor drift_scales = (0.5 * parameters.step_sizes).sqrt();
+  const auto score = [&](const at::Tensor& beta, const Particles& at) {
+    return (1 - beta) * (loc - at.e) * precision + beta * at.grad_log_gamma;
+  };
+
+  const at::Tensor start = problem.draw(num_particles, rng);
+  Particles now = evaluate(loc + parameters.log_sd.exp() * start);
+  const at::Tensor log_q0 = -0.5 * start.square().sum(-1).to(at::kDouble) -
+                            parameters.log_sd.sum().to(at::kDouble) -
+                            0.5 * static_cast<double>(problem.dim()) * std::log(2 * M_PI);
+
+  // The network has no part in the moves: one call of it does for all of them.
+  std::vector<at::Tensor> ends, noises, residuals;  // [P,K,D] each
+  for (int64_t k = 1; k < parameters.betas.size(0); ++k) {
+    const at::Tensor beta = parameters.betas[k], step = parameters.step_sizes[k - 1];
+    const at::Tensor noise = problem.draw(num_particles, rng);
+    const at::Tensor before = score(beta, now);
+    now = evaluate(now.e + step * before + (2 * step).sqrt() * noise);
+    ends.push_back(now.e);
+    noises.push_back(noise);
+    residuals.push_back(drift_scales[k - 1] * (before + score(beta, now)));
+  }
+  const at::Tensor learned = parameters.network.forward(at::stack(ends));
+  const at::Tensor r = at::stack(residuals) + 2 * drift_scales.view({-1, 1, 1, 1}) * learned;
+  const at::Tensor ratios = -(r * (at::stack(noises) + 0.5 * r)).sum(-1).to(at::kDouble);
+  return now.log_gamma - log_q0 + ratios.sum(0);
+}
+
+}  // namespace crais

@@ -1,0 +1,94 @@
+#include "samplers/mcd_training.h"
+
+#include <c10/core/GradMode.h>
+#include <torch/optim/adam.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/error.h"
+#include "core/rng.h"
+#include "samplers/mcd.h"
+
+namespace crais {
+namespace {
+
+int64_t chains_each(int64_t chains, const Problem& problem) {
+  return std::max<int64_t>(1, chains / problem.num_problems());
+}
+
+/// Shortens `grad` to at most kLongest times the usual length, which it takes part in afterwards.
+class Clip {
+ public:
+  void operator()(const at::Tensor& grad) {
+    constexpr double kLongest = 3, kMemory = 0.95;
+    const double norm = grad.norm().item<double>();
+    const double longest = usual_ > 0 ? kLongest * usual_ : norm;
+    if (norm > longest) grad.mul_(longest / norm);
+    usual_ = usual_ > 0 ? kMemory * usual_ + (1 - kMemory) * std::min(norm, longest) : norm;
+  }
+
+ private:
+  double usual_ = 0;
+};
+
+}  // namespace
+
+TrainedMcd train_mcd(const Problem& problem, const ScoreNetworkShape& shape,
+                     const McdTrainingOptions& options, uint64_t seed, const McdReport& report) {
+  const at::Device device = problem.base().options().device();
+  const auto stream = [&](Purpose purpose) {
+    return make_generator(derive_seed(seed, purpose), device);
+  };
+  at::Generator initial = stream(Purpose::kInitialise), noise = stream(Purpose::kTrain);
+  const at::Tensor flat =
+      McdParameters::initial(shape, options.step_size, problem.base().options(), initial);
+  const auto validate = [&] {
+    const c10::NoGradGuard no_grad;
+    at::Generator same = stream(Purpose::kValidate);
+    return mcd_log_weights(problem, {shape, flat}, chains_each(options.validation_chains, problem),
+                           same)
+        .mean()
+        .item<double>();
+  };
+  TrainedMcd best{flat.clone(), validate(), 0, 0};
+  best.elbo = best.initial_elbo;
+  if (!std::isfinite(best.elbo))
+    throw usage_error("mcd: chains diverge before any training; try a smaller step=");
+
+  const c10::AutoGradMode with_grad(true);
+  flat.requires_grad_(true);
+  torch::optim::Adam optimizer(std::vector<at::Tensor>{flat},
+                               torch::optim::AdamOptions(options.learning_rate));
+  Clip clip;
+  double elbo = best.elbo;
+  int64_t since_best = 0;
+  for (int64_t i = 1; i <= options.iterations; ++i) {
+    const at::Tensor objective =
+        mcd_log_weights(problem, {shape, flat}, chains_each(options.batch, problem), noise).mean();
+    flat.mutable_grad() = at::Tensor();
+    objective.neg().backward();
+    if (!std::isfinite(objective.item<double>()) || !flat.grad().isfinite().all().item<bool>())
+      throw usage_error("mcd: training diverged in iteration " + std::to_string(i) +
+                        ": the bound or its gradient is not finite; try a smaller rate= or step=");
+    clip(flat.grad());
+    optimizer.step();
+    best.iterations = i;
+    if (i % options.validate_every == 0 || i == options.iterations) {
+      elbo = validate();
+      if (elbo > best.elbo) {
+        best.elbo = elbo;
+        best.flat = flat.detach().clone();
+        since_best = 0;
+      } else if (++since_best == options.patience) {
+        if (report) report(i, elbo);
+        break;
+      }
+    }
+    if (report) report(i, elbo);
+  }
+  return best;
+}
+
+}  // namespace crais

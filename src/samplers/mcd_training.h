@@ -1,0 +1,45 @@
+// Learning the parameters of Monte Carlo Diffusion.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <functional>
+
+#include "core/problem.h"
+#include "samplers/score_network.h"
+
+namespace crais {
+
+struct McdTrainingOptions {
+  double step_size = 0.01;    // epsilon of every move, to begin with
+  int64_t iterations = 2000;  // at most
+  int64_t batch = 128;        // chains an iteration, spread over the problems
+  double learning_rate = 0.01;
+  int64_t validate_every = 50;      // iterations
+  int64_t validation_chains = 256;  // spread over the problems, the same noise each time
+  int64_t patience = 0;             // validations without a better one before stopping; 0: never
+};
+
+/// An iteration has ended. Throwing stops the training.
+using McdReport = std::function<void(int64_t iteration, double validation_elbo)>;
+
+struct TrainedMcd {
+  at::Tensor flat;                    // see McdParameters
+  double initial_elbo = 0, elbo = 0;  // nats, mean over problems, on the validation noise
+  int64_t iterations = 0;
+};
+
+/// Maximises E[log w] <= log Z over everything in McdParameters by reparameterised gradients and
+/// Adam, and keeps the parameters that validate best, those at the start among them. The gradient's
+/// norm is clipped to a multiple of its own running mean: one wild chain must not spoil Adam's
+/// moments.
+///
+/// Streams of `seed` alone decide it. Cost: 2 (1 + M) evaluations per chain of an iteration, 1 + M
+/// per chain of a validation, counted by `problem`.
+/// Throws Error kUsage if the bound at the start is not finite or an iteration's no longer is.
+TrainedMcd train_mcd(const Problem& problem, const ScoreNetworkShape& shape,
+                     const McdTrainingOptions& options, uint64_t seed,
+                     const McdReport& report = {});
+
+}  // namespace crais

@@ -1,0 +1,275 @@
+// Monte Carlo Diffusion: its weights against the densities they stand for, and what training does.
+#include "samplers/mcd.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/log_math.h"
+#include "core/rng.h"
+#include "samplers/mcd_training.h"
+#include "support/expect_error.h"
+#include "support/statistics.h"
+#include "support/targets.h"
+
+namespace crais {
+namespace {
+
+using testing::Counting;
+using testing::DiagonalGaussian;
+using testing::LogGamma;
+
+constexpr int64_t kDim = 2;
+
+enum class Fault {
+  kNone,
+  kPlainAis,       // the network is left out
+  kWrongVariance,  // F drawn with variance 2 eps, scored with 4 eps
+  kStaleLogDet,    // B of variance eps with the log determinant of 2 eps
+  kNoBaseScale,    // log det of the learned base forgotten
+  kForwardAtEnd,   // F scored with the drift of where it went
+  kWrongBaseMean,  // chains start elsewhere than q0 says
+  kFlippedScore,   // B drifts away from where it came from: valid, and bad
+};
+
+at::Tensor log_normal(const at::Tensor& x, const at::Tensor& mean, const at::Tensor& variance) {
+  return (-0.5 * (x - mean).square() / variance - 0.5 * (2 * M_PI * variance).log()).sum(-1);
+}
+
+/// Each density written out, with the draws in the order in which the library makes them.
+at::Tensor reference(const Problem& problem, const McdParameters& p, int64_t num_particles,
+                     at::Generator& rng, Fault fault = Fault::kNone) {
+  const at::Tensor sd = p.log_sd.exp().expand({kDim}), ones = at::ones_like(sd);
+  const auto grad = [&](const at::Tensor& beta, const at::Tensor& e) {
+    return (1 - beta) * (p.loc - e) / sd.square() + beta * problem.evaluate(e).grad_log_gamma;
+  };
+  at::Tensor e = p.loc + sd * problem.draw(num_particles, rng);
+  if (fault == Fault::kWrongBaseMean) e = e + 0.2;
+  at::Tensor log_w = fault == Fault::kNoBaseScale ? -log_normal((e - p.loc) / sd, 0 * ones, ones)
+                                                  : -log_normal(e, p.loc, sd.square());
+  const int64_t num_steps = p.step_sizes.size(0);
+  for (int64_t k = 1; k <= num_steps; ++k) {
+    const at::Tensor beta = p.betas[k], eps = p.step_sizes[k - 1], variance = 2 * eps * ones;
+    const at::Tensor mean = e + eps * grad(beta, e);
+    const at::Tensor to = mean + variance.sqrt() * problem.draw(num_particles, rng);
+    at::Tensor score = grad(beta, to);
+    if (fault != Fault::kPlainAis)  // the network wants all steps at once
+      score = score + p.network.forward(to.expand({num_steps, -1, -1, -1}))[k - 1];
+    if (fault == Fault::kFlippedScore) score = -score;
+    const at::Tensor back = to - eps * grad(beta, to) + 2 * eps * score;
+    log_w = log_w + log_normal(e, back, fault == Fault::kStaleLogDet ? 0.5 * variance : variance);
+    if (fault == Fault::kStaleLogDet) log_w = log_w - 0.5 * kDim * std::log(2.0);
+    log_w = log_w - log_normal(to, fault == Fault::kForwardAtEnd ? e + eps * grad(beta, to) : mean,
+                               fault == Fault::kWrongVariance ? 2 * variance : variance);
+    e = to;
+  }
+  return log_w + problem.evaluate(e).log_gamma;
+}
+
+ScoreNetworkShape small(int64_t num_steps) { return {kDim, num_steps, 5, 3}; }
+
+/// Starting values, or with nothing at its default and the network at work.
+at::Tensor make_flat(const ScoreNetworkShape& shape, bool perturbed, double step_size = 0.05) {
+  at::Generator rng = make_generator(3);
+  at::Tensor flat = McdParameters::initial(shape, step_size, at::kDouble, rng);
+  return perturbed ? flat + 0.2 * at::empty_like(flat).normal_(0, 1, rng) : flat;
+}
+
+AffineMap base_of(int64_t num_problems) {
+  return {at::tensor({0.3, 0.9}, at::kDouble).repeat({num_problems, 1}),
+          at::tensor({0.9, 0.0, -0.4, 0.7}, at::kDouble).view({2, 2}).repeat({num_problems, 1, 1})};
+}
+
+double z_of(const Target& target, const at::Tensor& log_w) {
+  return testing::z_score((log_mean_exp(log_w) - *target.true_log_normalizer()).exp(), 1);
+}
+
+TEST(Mcd, WeighsByTheDensitiesItStandsFor) {
+  const LogGamma target(3, {3.0, 4.0});
+  for (const bool triangular : {false, true}) {
+    const Problem problem(target,
+                          triangular ? base_of(3) : AffineMap::identity(3, kDim, at::kDouble));
+    const McdParameters parameters(small(6), make_flat(small(6), true));
+    at::Generator rng = make_generator(1), same = make_generator(1);
+    const at::Tensor log_w = mcd_log_weights(problem, parameters, 7, rng);
+    EXPECT_EQ(log_w.scalar_type(), at::kDouble);
+    EXPECT_LT(testing::max_abs_diff(log_w, reference(problem, parameters, 7, same)), 1e-10);
+  }
+}
+
+TEST(Mcd, IsUnadjustedLangevinAisBeforeTraining) {
+  const LogGamma target(3, {3.0, 4.0});
+  const Problem problem(target, base_of(3));
+  const McdParameters parameters(small(9), make_flat(small(9), false));
+  EXPECT_LT(testing::max_abs_diff(parameters.betas, at::linspace(0, 1, 10, at::kDouble)), 1e-15);
+  at::Generator rng = make_generator(2), same = make_generator(2), again = make_generator(2);
+  const at::Tensor log_w = mcd_log_weights(problem, parameters, 5, rng);
+  EXPECT_LT(testing::max_abs_diff(log_w, reference(problem, parameters, 5, same, Fault::kPlainAis)),
+            1e-10);
+  EXPECT_GT(
+      testing::max_abs_diff(log_w, reference(problem, parameters, 5, again, Fault::kFlippedScore)),
+      0.1);
+}
+
+TEST(Mcd, EndsItsScheduleAtExactlyOne) {
+  for (const int64_t num_steps : {1, 2, 7, 64, 1000}) {
+    const at::Tensor betas =
+        McdParameters(small(num_steps), make_flat(small(num_steps), true)).betas;
+    EXPECT_EQ(betas.size(0), num_steps + 1);
+    EXPECT_EQ(betas[0].item<double>(), 0.0);
+    EXPECT_EQ(betas[-1].item<double>(), 1.0);
+    EXPECT_TRUE((betas.diff() > 0).all().item<bool>());
+  }
+}
+
+TEST(Mcd, IsUnbiasedWhateverItsParameters) {
+  constexpr int64_t kProblems = 4000;
+  const LogGamma target(kProblems, {3.0, 4.0});
+  const Problem problem(target, base_of(kProblems));
+  for (const bool perturbed : {false, true}) {
+    const McdParameters parameters(small(6), make_flat(small(6), perturbed));
+    at::Generator rng = make_generator(4);
+    const at::Tensor log_w = mcd_log_weights(problem, parameters, 8, rng);
+    EXPECT_LT(std::abs(z_of(target, log_w)), 5) << "perturbed " << perturbed;
+    EXPECT_LT(testing::std_error((log_mean_exp(log_w) - *target.true_log_normalizer()).exp()),
+              0.05);
+  }
+}
+
+TEST(Mcd, IsBiasedWithAnyDensityWrong) {
+  constexpr int64_t kProblems = 4000;
+  const LogGamma target(kProblems, {3.0, 4.0});
+  const Problem problem(target, base_of(kProblems));
+  const McdParameters parameters(small(6), make_flat(small(6), true));
+  const auto z = [&](Fault fault) {
+    at::Generator rng = make_generator(5);
+    return std::abs(z_of(target, reference(problem, parameters, 8, rng, fault)));
+  };
+  EXPECT_LT(z(Fault::kNone), 5);
+  for (const auto fault : {Fault::kWrongVariance, Fault::kStaleLogDet, Fault::kNoBaseScale,
+                           Fault::kForwardAtEnd, Fault::kWrongBaseMean})
+    EXPECT_GT(z(fault), 5) << "fault " << int(fault);
+}
+
+// E[w] = Z for any reversal, so that a wrong sign of the score is no bias but a loose bound.
+TEST(Mcd, BoundsLooselyWithTheScoreFlipped) {
+  const LogGamma target(500, {3.0, 4.0});
+  const Problem problem(target, base_of(500));
+  const McdParameters parameters(small(6), make_flat(small(6), false));
+  at::Generator rng = make_generator(6), same = make_generator(6);
+  const double right = mcd_log_weights(problem, parameters, 8, rng).mean().item<double>();
+  const double flipped =
+      reference(problem, parameters, 8, same, Fault::kFlippedScore).mean().item<double>();
+  EXPECT_GT(right, flipped + 1);
+}
+
+TEST(Mcd, CountsItsEvaluations) {
+  const LogGamma inner(3, {3.0, 4.0});
+  const Counting target(inner);
+  const Problem problem(target, AffineMap::identity(3, kDim, at::kDouble));
+  const at::Tensor flat = make_flat(small(6), true);
+  at::Generator rng = make_generator(7);
+  mcd_log_weights(problem, {small(6), flat}, 5, rng);
+  EXPECT_EQ(problem.cost().densities, 3 * 5 * 7);
+  EXPECT_EQ(problem.cost().gradients, 3 * 5 * 7);
+  EXPECT_EQ(target.gradients, 3 * 5 * 7);
+  flat.requires_grad_(true);
+  mcd_log_weights(problem, {small(6), flat}, 5, rng);
+  EXPECT_EQ(problem.cost().gradients, 3 * 5 * 7 * 3);  // a Hessian-vector product each
+}
+
+TEST(Mcd, DifferentiatesTheBound) {
+  const LogGamma target(2, {3.0, 4.0});
+  const Problem problem(target, base_of(2));
+  const ScoreNetworkShape shape = small(4);
+  const at::Tensor flat = make_flat(shape, true);
+  const auto objective = [&](const at::Tensor& at) {
+    at::Generator rng = make_generator(8);
+    return mcd_log_weights(problem, {shape, at}, 6, rng).mean();
+  };
+  const at::Tensor leaf = flat.clone().requires_grad_(true);
+  objective(leaf).backward();
+  constexpr double kStep = 1e-5;
+  for (int64_t i = 0; i < flat.numel(); ++i) {
+    const at::Tensor up = flat.clone(), down = flat.clone();
+    up[i] += kStep;
+    down[i] -= kStep;
+    const double slope = (objective(up) - objective(down)).item<double>() / (2 * kStep);
+    EXPECT_NEAR(leaf.grad()[i].item<double>(), slope, 1e-6 * (1 + std::abs(slope))) << i;
+  }
+  EXPECT_GT(leaf.grad().abs().min().item<double>(), 0);  // nothing is left out
+}
+
+McdTrainingOptions short_training() {
+  McdTrainingOptions options;
+  options.iterations = 150;
+  options.batch = 32;
+  options.step_size = 0.05;
+  options.validate_every = 25;
+  return options;
+}
+
+TEST(McdTraining, RaisesTheBoundAndStaysUnbiased) {
+  const LogGamma pilots(4, {3.0, 4.0});
+  const double truth = (*pilots.true_log_normalizer())[0].item<double>();
+  const Problem problem(pilots, AffineMap::identity(4, kDim, at::kDouble));
+  int64_t heard = 0;
+  const TrainedMcd trained = train_mcd(problem, small(6), short_training(), 1,
+                                       [&](int64_t i, double) { EXPECT_EQ(i, ++heard); });
+  EXPECT_EQ(heard, 150);
+  EXPECT_GT(trained.elbo, trained.initial_elbo + 0.8 * (truth - trained.initial_elbo));
+  EXPECT_EQ(problem.cost().gradients, 7 * (2 * 150 * 32 + 7 * 256));
+
+  constexpr int64_t kProblems = 4000;
+  const LogGamma target(kProblems, {3.0, 4.0});
+  const Problem fresh(target, AffineMap::identity(kProblems, kDim, at::kDouble));
+  at::Generator rng = make_generator(9);
+  const McdParameters parameters(small(6), trained.flat);
+  EXPECT_FALSE(parameters.loc.requires_grad());
+  EXPECT_EQ(parameters.betas[-1].item<double>(), 1.0);
+  EXPECT_GT(parameters.loc.abs().min().item<double>(), 0.05);
+  const at::Tensor log_w = mcd_log_weights(fresh, parameters, 8, rng);
+  EXPECT_LT(std::abs(z_of(target, log_w)), 5);
+  EXPECT_NEAR(log_w.mean().item<double>(), trained.elbo, 0.1);
+}
+
+TEST(McdTraining, RepeatsItselfByTheByte) {
+  const DiagonalGaussian target(2, {0.8, -0.4}, {0.7, 0.4}, 0.5);
+  const auto train = [&](uint64_t seed) {
+    const Problem problem(target, base_of(2));
+    McdTrainingOptions options = short_training();
+    options.iterations = 30;
+    return train_mcd(problem, small(4), options, seed);
+  };
+  const TrainedMcd first = train(1), second = train(1), other = train(2);
+  EXPECT_TRUE(at::equal(first.flat, second.flat));
+  EXPECT_EQ(first.elbo, second.elbo);
+  EXPECT_FALSE(at::equal(first.flat, other.flat));
+}
+
+TEST(McdTraining, KeepsTheBestAndStopsWhereNothingIsGained) {
+  // The base is the target: whatever is learned is worse, or noise.
+  const at::Tensor mean = testing::row({0.8, -0.4}), sd = testing::row({0.7, 0.4});
+  const DiagonalGaussian target(mean, sd, at::zeros({1}, at::kDouble));
+  const Problem problem(target, AffineMap(mean, sd));
+  McdTrainingOptions options = short_training();
+  options.iterations = 10000;
+  options.learning_rate = 0.3;
+  options.validate_every = 5;
+  options.patience = 3;
+  const TrainedMcd trained = train_mcd(problem, small(4), options, 1);
+  EXPECT_LT(trained.iterations, 10000);
+  EXPECT_GE(trained.elbo, trained.initial_elbo);
+}
+
+TEST(McdTraining, SaysWhereItDiverges) {
+  const LogGamma target(2, {3.0, 4.0});
+  const Problem problem(target, AffineMap::identity(2, kDim, at::kDouble));
+  McdTrainingOptions options = short_training();
+  options.step_size = 500;
+  expect_error(ExitCode::kUsage, {"mcd", "step="},
+               [&] { train_mcd(problem, small(6), options, 1); });
+}
+
+}  // namespace
+}  // namespace crais
