@@ -48,9 +48,10 @@ class LogzRun {
       results_.truth = (*truth)[0].item<double>();
     at::Generator rng = make_generator(0, settings_.device);
     if (estimator_.needs_exact_draws() && !target_->exact_sample(1, rng))
-      throw usage_error("--method bidirectional: its reverse chains start from exact draws of the "
-                        "target, and there is no way to draw from " +
-                        settings_.target);
+      throw usage_error(
+          "--method bidirectional: its reverse chains start from exact draws of the "
+          "target, and there is no way to draw from " +
+          settings_.target);
   }
 
   LogzResults run() {

@@ -24,8 +24,7 @@ LogzSummary summarise_one(const MethodTable& table, const LogzResults& results) 
   if (results.truth) {
     s.error = s.mean - *results.truth;
     s.z_score = *s.error / s.std_error;
-    s.root_mean_square_error =
-        std::sqrt((values - *results.truth).square().mean().item<double>());
+    s.root_mean_square_error = std::sqrt((values - *results.truth).square().mean().item<double>());
   }
   return s;
 }

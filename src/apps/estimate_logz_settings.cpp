@@ -14,8 +14,8 @@ Synopsis estimate_logz_synopsis() {
   s.min_operands = 1;
   s.max_operands = 4096;
   s.groups = estimator_options("problem", "prior");
-  s.presets = estimator_presets("constant rate from the prior as in the paper's figure in the plane",
-                                "0.03125", "1024");
+  s.presets = estimator_presets(
+      "constant rate from the prior as in the paper's figure in the plane", "0.03125", "1024");
   s.groups.insert(
       s.groups.end(),
       {{"Target",

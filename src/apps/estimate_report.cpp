@@ -69,13 +69,13 @@ void MethodsTable::add(const MethodSummary& s, const std::vector<std::string>& c
   const auto flagged = s.flags.find("any");
   std::vector<std::string> row = {s.method, s.base};
   row.insert(row.end(), cells.begin(), cells.end());
-  row.insert(row.end(), {std::isnan(s.bias) ? "-" : significant(s.bias, 2), fixed(s.ess_mean, 3),
-                         s.accept_prob ? fixed(*s.accept_prob, 3) : "-",
-                         s.transitions ? significant(*s.transitions, 4) : "-",
-                         with_commas(std::llround(s.evaluations)),
-                         significant(s.base_evaluations, 3), significant(s.tuning_evaluations, 3),
-                         with_commas(s.problems),
-                         flagged == s.flags.end() ? "0" : with_commas(flagged->second), s.bound});
+  row.insert(row.end(),
+             {std::isnan(s.bias) ? "-" : significant(s.bias, 2), fixed(s.ess_mean, 3),
+              s.accept_prob ? fixed(*s.accept_prob, 3) : "-",
+              s.transitions ? significant(*s.transitions, 4) : "-",
+              with_commas(std::llround(s.evaluations)), significant(s.base_evaluations, 3),
+              significant(s.tuning_evaluations, 3), with_commas(s.problems),
+              flagged == s.flags.end() ? "0" : with_commas(flagged->second), s.bound});
   table_.add_row(row);
 }
 

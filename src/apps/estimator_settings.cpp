@@ -64,9 +64,10 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
                      "a plan for each " + problem +
                          "; else one for all. A pilot tunes plans on seeds of its own, then they "
                          "are frozen"),
-        option::integer("pilot-chains", "K", {},
-                        "chains " + one + " (as --chains, up to " +
-                            std::to_string(kMostPilotChains) + ")").at_least(2),
+        option::integer(
+            "pilot-chains", "K", {},
+            "chains " + one + " (as --chains, up to " + std::to_string(kMostPilotChains) + ")")
+            .at_least(2),
         option::integer("pilot-" + problem + "s", "N", 16,
                         problem + "s that a shared plan is tuned on")
             .at_least(1),

@@ -47,9 +47,9 @@ void print_results(const std::vector<LikelihoodSummary>& methods, const std::str
   std::vector<double> lower;
   for (const auto& s : methods) {
     lower.push_back(s.log_likelihood.mean);
-    table.add(s, {fixed(s.log_likelihood.mean, 3), fixed(s.log_likelihood.data_std_error, 3),
-                  significant(s.log_likelihood.monte_carlo_std_error, 2),
-                  fixed(s.bits_per_dim, 4)});
+    table.add(s,
+              {fixed(s.log_likelihood.mean, 3), fixed(s.log_likelihood.data_std_error, 3),
+               significant(s.log_likelihood.monte_carlo_std_error, 2), fixed(s.bits_per_dim, 4)});
   }
   std::cout
       << table.text()

@@ -91,8 +91,8 @@ EvalSettings read_settings(const CommandLine& cli) {
 nlohmann::json deciding_settings(const EvalSettings& settings) {
   nlohmann::json deciding = settings.resolved;
   // Images and checkpoint enter by their digests, the device by its kind.
-  for (const char* operational :
-       {"data-dir", "device", "threads", "memory-limit", "shard", "out", "resume", "overwrite", "dry-run", "quiet"})
+  for (const char* operational : {"data-dir", "device", "threads", "memory-limit", "shard", "out",
+                                  "resume", "overwrite", "dry-run", "quiet"})
     deciding.erase(operational);
   deciding["device"] = settings.device.is_cpu() ? "cpu" : "cuda";
   return deciding;

@@ -19,18 +19,17 @@ struct Plane {
   double ess;
   std::string remark;
 };
-const std::vector<Plane> kPlanes = {
-    {"u1", 139, 154, 0.837, ""},
-    {"u2", 90, 0, 0.026, "improper"},
-    {"u3", 82, 0, 0.002, "improper"},
-    {"u4", 65, 0, 0.002, "improper"},
-    {"u2:4", 90, 0, 0.026, "walls at |z1| = 4"},
-    {"u3:4", 82, 0, 0.002, "walls at |z1| = 4"},
-    {"u4:4", 65, 0, 0.002, "walls at |z1| = 4"},
-    {"u5", 487, 558, 0.827, "variance 0.1"},
-    {"u6", 5307, 6317, 0.455, ""},
-    {"u10", 38, 0, 0.259, "widths as variances"},
-    {"u11", 17, 19, 0.096, "widths as variances"}};
+const std::vector<Plane> kPlanes = {{"u1", 139, 154, 0.837, ""},
+                                    {"u2", 90, 0, 0.026, "improper"},
+                                    {"u3", 82, 0, 0.002, "improper"},
+                                    {"u4", 65, 0, 0.002, "improper"},
+                                    {"u2:4", 90, 0, 0.026, "walls at |z1| = 4"},
+                                    {"u3:4", 82, 0, 0.002, "walls at |z1| = 4"},
+                                    {"u4:4", 65, 0, 0.002, "walls at |z1| = 4"},
+                                    {"u5", 487, 558, 0.827, "variance 0.1"},
+                                    {"u6", 5307, 6317, 0.455, ""},
+                                    {"u10", 38, 0, 0.259, "widths as variances"},
+                                    {"u11", 17, 19, 0.096, "widths as variances"}};
 
 class Figure2d : public Experiment {
  public:
@@ -44,7 +43,8 @@ class Figure2d : public Experiment {
         std::to_string(seeds) +
         " seeds, each with a plan of its own. Constant rate lowers KL(q || target) by delta a "
         "step, so it takes about KL(N(0, I) || target) / delta transitions, which 100,000 draws of "
-        "N(0, I) tell beforehand. U2 to U4 are improper: with walls they have a normaliser, without "
+        "N(0, I) tell beforehand. U2 to U4 are improper: with walls they have a normaliser, "
+        "without "
         "them the chains keep spreading and the ESS means little. The published numbers are one "
         "seed.");
     std::vector<std::vector<Cell>> rows;
@@ -61,8 +61,8 @@ class Figure2d : public Experiment {
       for (double& beta : tail.series.back().y) beta = 1 - beta;
     }
     page.table("figure-2d", "Transitions M and effective sample size of the estimate",
-               {"target", "M", "KL / delta", "M, paper", "M, its notebook", "ESS", "ESS, paper", "log Z", "SE",
-                "truth", "remark"},
+               {"target", "M", "KL / delta", "M, paper", "M, its notebook", "ESS", "ESS, paper",
+                "log Z", "SE", "truth", "remark"},
                rows);
     page.plot("schedules", plot);
     page.plot("schedules-tail", tail);
@@ -70,9 +70,8 @@ class Figure2d : public Experiment {
 
  private:
   static std::vector<Arm> arms() {
-    return {{"constant rate",
-             "--schedule constant-rate:" + std::to_string(kDelta) +
-                 " --chains 1024 --kernel hmc --step-size 0.5 --per-problem"},
+    return {{"constant rate", "--schedule constant-rate:" + std::to_string(kDelta) +
+                                  " --chains 1024 --kernel hmc --step-size 0.5 --per-problem"},
             {"KL", "--method elbo:100000 --base prior"}};
   }
 
@@ -81,8 +80,17 @@ class Figure2d : public Experiment {
     const Cell notebook =
         plane.notebook_transitions > 0 ? Cell(plane.notebook_transitions) : Cell("-");
     if (!annealed.failed.empty())
-      return {plane.target, annealed.failed, "-", plane.transitions, notebook, "-",
-              Cell::number(plane.ess, 3), "-", "-", "-", plane.remark};
+      return {plane.target,
+              annealed.failed,
+              "-",
+              plane.transitions,
+              notebook,
+              "-",
+              Cell::number(plane.ess, 3),
+              "-",
+              "-",
+              "-",
+              plane.remark};
     const Spread log_normalizer(annealed.value[0]);
     // KL(q0 || target) = log Z - E[log gamma - log q0].
     const double elbo = base.value.mean().item<double>();

@@ -29,8 +29,7 @@ const std::map<int64_t, std::map<std::string, PublishedRow>> kPublished = {
       {"constant rate*",
        {{807.77, 4.36, 88.2}, {228.54, 0.00, 72.0}, {0.01, 0.00, 72.0}, {1.53, 0.00, 73.0}}}}},
     {512,
-     {{"linear",
-       {{5279.55, 79.56, 64}, {1087.38, 22.68, 64}, {9.03, 0.77, 64}, {8.16, 0.45, 64}}},
+     {{"linear", {{5279.55, 79.56, 64}, {1087.38, 22.68, 64}, {9.03, 0.77, 64}, {8.16, 0.45, 64}}},
       {"sigmoidal",
        {{4757.13, 59.34, 64}, {1022.60, 23.55, 64}, {6.95, 2.48, 64}, {8.71, 1.24, 64}}},
       {"geometric",
@@ -42,8 +41,8 @@ const std::map<int64_t, std::map<std::string, PublishedRow>> kPublished = {
       {"constant rate*",
        {{4546.65, 57.80, 128.8}, {1069.32, 1.96, 75.0}, {7.93, 0.74, 78.6}, {8.98, 0.00, 73.0}}}}}};
 
-/// What fixes the scale of the rules' parameters: KL(N(0, I) || target) and the thermodynamic length
-/// of the geometric path, in nats.
+/// What fixes the scale of the rules' parameters: KL(N(0, I) || target) and the thermodynamic
+/// length of the geometric path, in nats.
 struct HighTarget {
   std::string name;
   double kl, length;
@@ -80,8 +79,8 @@ std::vector<Family> families(const HighTarget& target, bool full) {
         "--schedule constant-rate:" + significant(target.kl / std::exp2(k), 3);
     rate.flags.push_back(flags);
     rate_stretched.flags.push_back(flags + stretch);
-    length.flags.push_back("--schedule constant-length:" +
-                           significant(target.length / std::exp2(k), 3) + stretch);
+    length.flags.push_back(
+        "--schedule constant-length:" + significant(target.length / std::exp2(k), 3) + stretch);
   }
   return {{"linear", {"--schedule linear" + steps}, true},
           {"sigmoidal", {"--schedule sigmoidal" + steps}, true},
@@ -102,14 +101,17 @@ class TableHighDim : public Experiment {
     page.paragraph(
         std::to_string(chains) + " chains, at most 70 transitions of the geometric path, " +
         std::to_string(seeds) +
-        " seeds, each with a plan of its own. A star: the tuned plan stretched to 64 transitions. A "
-        "rule's parameter is chosen on the first half of the seeds by the highest mean log Z (every "
+        " seeds, each with a plan of its own. A star: the tuned plan stretched to 64 transitions. "
+        "A "
+        "rule's parameter is chosen on the first half of the seeds by the highest mean log Z "
+        "(every "
         "estimate is a lower bound on average, so no truth is needed), errors are those of the "
         "second half; the oracle's parameter has the least error there, which is how the published "
         "numbers were chosen. Costs are evaluations a chain, tuning included: of the chosen "
         "parameter alone, and of all that were tried.");
     const std::string own = " --chains " + std::to_string(chains) + " --per-problem";
-    for (const int64_t dim : options.full ? std::vector<int64_t>{128, 512} : std::vector<int64_t>{128}) {
+    for (const int64_t dim :
+         options.full ? std::vector<int64_t>{128, 512} : std::vector<int64_t>{128}) {
       block(dim, "fixed", "step size 0.5, as in the paper", " --kernel hmc --step-size 0.5" + own,
             chains, seeds, options, page);
       block(dim, "tuned", "step sizes tuned, persistent momentum", " --kernel ghmc:0.8" + own,
@@ -146,9 +148,9 @@ class TableHighDim : public Experiment {
   static std::vector<Cell> row_of(const std::string& target, const Family& family,
                                   const std::vector<ArmResult>& results, double truth,
                                   int64_t chains, const Published* published) {
-    const Cell theirs = published ? Cell(fixed(published->error, 2) + " +- " +
-                                         fixed(published->spread, 2))
-                                  : Cell("-");
+    const Cell theirs =
+        published ? Cell(fixed(published->error, 2) + " +- " + fixed(published->spread, 2))
+                  : Cell("-");
     const Cell their_cost = published ? Cell::number(published->cost, 1) : Cell("-");
     const auto per_chain = [&](double evaluations) {
       return evaluations / static_cast<double>(chains);
@@ -169,7 +171,8 @@ class TableHighDim : public Experiment {
         chosen = &result;
         const auto colon = family.flags[i].find(':');
         if (colon != std::string::npos)
-          parameter = family.flags[i].substr(colon + 1, family.flags[i].find(' ', colon) - colon - 1);
+          parameter =
+              family.flags[i].substr(colon + 1, family.flags[i].find(' ', colon) - colon - 1);
       }
       if (std::abs(bias) < least_error) {
         least_error = std::abs(bias);
@@ -177,7 +180,8 @@ class TableHighDim : public Experiment {
       }
     }
     if (!chosen)
-      return {target, family.name, "none", "-", "-", "-", "-", "-", "-", "-", "-", theirs, their_cost};
+      return {target, family.name, "none", "-", "-",    "-",       "-",
+              "-",    "-",         "-",    "-", theirs, their_cost};
     const TargetErrors e(reported(*chosen), truth);
     return {target,
             family.name,

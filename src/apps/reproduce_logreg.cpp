@@ -17,19 +17,16 @@ struct Regression {
     return "logistic-regression:" + data + ",variance=" + std::to_string(std::lround(variance));
   }
 };
-const std::vector<Regression> kRegressions = {{"pima", 25, -438.98},
-                                              {"pima", 5, -432.70},
-                                              {"sonar", 25, -144.53},
-                                              {"sonar", 5, -125.92}};
+const std::vector<Regression> kRegressions = {
+    {"pima", 25, -438.98}, {"pima", 5, -432.70}, {"sonar", 25, -144.53}, {"sonar", 5, -125.92}};
 
 /// A base with the rates at which its pilot takes a few dozen steps.
 struct Start {
   std::string name, flags, rate, length, cess;
 };
-const std::vector<Start> kStarts = {
-    {"prior", "--base prior", "8", "1", "0.6"},
-    {"Laplace", "--base laplace", "0.02", "0.05", "0.98"},
-    {"pilot", "--base pilot:64,steps=32", "0.05", "0.1", "0.95"}};
+const std::vector<Start> kStarts = {{"prior", "--base prior", "8", "1", "0.6"},
+                                    {"Laplace", "--base laplace", "0.02", "0.05", "0.98"},
+                                    {"pilot", "--base pilot:64,steps=32", "0.05", "0.1", "0.95"}};
 
 /// An arm at any length.
 struct Line {
@@ -65,8 +62,8 @@ class FigureLogreg : public Experiment {
     const int64_t chains = options.full ? 256 : 64;
     page.paragraph(
         "Pima (768 cases, 8 features) and Sonar (208 cases, 60 features), standardised, no "
-        "intercept, prior N(0, variance I). " + std::to_string(chains) + " chains, " +
-        std::to_string(seeds) +
+        "intercept, prior N(0, variance I). " +
+        std::to_string(chains) + " chains, " + std::to_string(seeds) +
         " seeds, each with a base and a plan of its own; persistent momentum, tuned step sizes. "
         "Evaluations are all there are: base (curvatures at their multiply-adds), pilot and "
         "estimate. A plan that a rule found is stretched to the length that is asked for.");
@@ -86,10 +83,9 @@ class FigureLogreg : public Experiment {
   static double reference(const TargetStudy& study, const Regression& regression,
                           std::vector<std::vector<Cell>>& rows) {
     const std::string own = " --kernel ghmc:0.8 --chains 64 --steps 1024";
-    const std::vector<ArmResult> runs =
-        study.run(regression.target() + ", reference",
-                  {{"laplace", "--base laplace:1.1" + own}, {"pilot", "--base pilot" + own}}, 1,
-                  1000);
+    const std::vector<ArmResult> runs = study.run(
+        regression.target() + ", reference",
+        {{"laplace", "--base laplace:1.1" + own}, {"pilot", "--base pilot" + own}}, 1, 1000);
     const Spread laplace(runs[0].value[0]), pilot(runs[1].value[0]);
     rows.push_back({regression.target(), Cell::number(laplace.mean, 4),
                     Cell::number(laplace.std_error, 4), Cell::number(pilot.mean, 4),
@@ -128,18 +124,20 @@ class FigureLogreg : public Experiment {
       plot.series.back().x.push_back(result.evaluations());
       plot.series.back().y.push_back(e.root_mean_square);
     }
-    const std::string stem = regression.data + "-" + std::to_string(std::lround(regression.variance));
-    page.table(stem, regression.target() + ": errors of log Z, nats",
-               {"arm", "transitions", "evaluations", "of them base", "tuning", "bias", "SE", "RMSE"},
-               rows);
+    const std::string stem =
+        regression.data + "-" + std::to_string(std::lround(regression.variance));
+    page.table(
+        stem, regression.target() + ": errors of log Z, nats",
+        {"arm", "transitions", "evaluations", "of them base", "tuning", "bias", "SE", "RMSE"},
+        rows);
     page.plot(stem, plot);
   }
 };
 
 const Enrol<ExperimentRegistry> kEnrol(
-    "figure-logreg", {"figure-logreg",
-                      "evidence of logistic regressions (Pima, Sonar): error against evaluations",
-                      "figure-logreg", [](Spec&) { return std::make_unique<FigureLogreg>(); }});
+    "figure-logreg",
+    {"figure-logreg", "evidence of logistic regressions (Pima, Sonar): error against evaluations",
+     "figure-logreg", [](Spec&) { return std::make_unique<FigureLogreg>(); }});
 
 }  // namespace
 }  // namespace crais

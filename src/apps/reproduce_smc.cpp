@@ -10,8 +10,8 @@
 namespace crais {
 namespace {
 
-/// One seed each, from the paper: its table, and the notebook released with it, which is another run
-/// of the same experiment.
+/// One seed each, from the paper: its table, and the notebook released with it, which is another
+/// run of the same experiment.
 struct Published {
   double adaptive, constant_rate;
   double notebook_adaptive, notebook_constant_rate;
@@ -41,7 +41,8 @@ class TableSmc : public Experiment {
         "Mixtures of 16 to 48 normals (sd 2) scattered over [-15, 15]^2, " +
         std::to_string(chains) + " chains, " + std::to_string(seeds) +
         " seeds, each with a plan that a pilot of its own tuned and froze. Every plan is stretched "
-        "to " + std::to_string(steps) +
+        "to " +
+        std::to_string(steps) +
         " transitions, so that all estimates cost the same; the cost of tuning is beside it. "
         "Resampling once the ESS is below one half.");
     const std::string own = " --chains " + std::to_string(chains) + " --per-problem";
@@ -82,8 +83,8 @@ class TableSmc : public Experiment {
       const double truth = *study.truth();
       for (size_t i = 0; i < all.size(); ++i) {
         if (!results[i].failed.empty()) {
-          rows.push_back({components, all[i].name, results[i].failed, "-", "-", "-", "-", "-", "-",
-                          "-"});
+          rows.push_back(
+              {components, all[i].name, results[i].failed, "-", "-", "-", "-", "-", "-", "-"});
           continue;
         }
         const TargetErrors e(results[i].value, truth);
@@ -134,14 +135,13 @@ class TableSmc : public Experiment {
           continue;
         }
         const at::Tensor values = results[i].value[0];
-        rows.push_back({components, both[i].name, Cell::number(*study.truth(), 3),
-                        Cell::number(results[i].transitions, 0),
-                        Cell::number(values.mean().item<double>(), 3),
-                        Cell::number(values.std(0, true).item<double>(), 3),
-                        Cell::number(i == 0 ? published.constant_rate : published.adaptive, 3),
-                        Cell::number(i == 0 ? published.notebook_constant_rate
-                                            : published.notebook_adaptive,
-                                     3)});
+        rows.push_back(
+            {components, both[i].name, Cell::number(*study.truth(), 3),
+             Cell::number(results[i].transitions, 0), Cell::number(values.mean().item<double>(), 3),
+             Cell::number(values.std(0, true).item<double>(), 3),
+             Cell::number(i == 0 ? published.constant_rate : published.adaptive, 3),
+             Cell::number(i == 0 ? published.notebook_constant_rate : published.notebook_adaptive,
+                          3)});
       }
     }
     page.table("published", "The paper's settings: log Z, nats",

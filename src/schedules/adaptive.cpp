@@ -13,8 +13,8 @@ at::Tensor Progress::pool(const at::Tensor& statistic) const {
 }
 
 at::Tensor AdaptiveSchedule::next(const Progress& progress, const Path& path) const {
-  // Steps may shrink for ever towards 1, as those of constant-length on a power path do; and what is
-  // left of the way must be enough for the steps that a plan is stretched to.
+  // Steps may shrink for ever towards 1, as those of constant-length on a power path do; and what
+  // is left of the way must be enough for the steps that a plan is stretched to.
   constexpr double kResolution = 1e-12;
   const at::Tensor& beta = progress.beta;
   const at::Tensor wish = propose(progress, path);

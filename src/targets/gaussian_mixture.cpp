@@ -37,8 +37,7 @@ Evaluation GaussianMixture::evaluate(const at::Tensor& z) const {
           share.matmul(means_ / variances_) - share.matmul(variances_.reciprocal()) * z};
 }
 
-std::optional<at::Tensor> GaussianMixture::draw(const at::Tensor& like,
-                                                 at::Generator& rng) const {
+std::optional<at::Tensor> GaussianMixture::draw(const at::Tensor& like, at::Generator& rng) const {
   const at::Tensor component =
       at::multinomial(shares_, like.size(0) * like.size(1), /*replacement=*/true, rng)
           .view({like.size(0), like.size(1)});

@@ -10,9 +10,8 @@ at::Tensor Product::curvature(const at::Tensor& z) const {
   const at::Tensor leaf = z.detach().requires_grad_(true);
   const at::Tensor slope =
       torch::autograd::grad({log_factors(leaf).sum()}, {leaf}, {}, true, /*create_graph=*/true)[0];
-  const at::Tensor second = slope.requires_grad()
-                                ? torch::autograd::grad({slope.sum()}, {leaf})[0]
-                                : at::zeros_like(z);
+  const at::Tensor second =
+      slope.requires_grad() ? torch::autograd::grad({slope.sum()}, {leaf})[0] : at::zeros_like(z);
   return at::diag_embed(-second);
 }
 

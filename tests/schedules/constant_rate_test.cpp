@@ -296,7 +296,8 @@ TEST(ConstantRate, ArrivesWhereLittleVarianceRemains) {
 }
 
 TEST(ConstantRate, LeavesNoStepTooSmallToDivide) {
-  // 1 - beta falls by exp(-delta / V), V = 0.0025 here: what remains of 0.1 would be a rounding error.
+  // 1 - beta falls by exp(-delta / V), V = 0.0025 here: what remains of 0.1 would be a rounding
+  // error.
   const at::Tensor log_q0 = at::zeros({1, 2}, at::kDouble);
   const Particles particles =
       particles_of(log_q0, at::tensor({0.5, -0.5}, at::kDouble).unsqueeze(0));
