@@ -159,7 +159,9 @@ void Estimator::set_shared(Shared shared) {
 
 void Estimator::choose_base(const Target& target, int64_t num_problems) {
   if (!anneals()) {  // IWAE and the ELBO are known by the encoder they start from
-    use_base(target.amortised_base() ? "encoder" : "laplace");
+    const bool learns = std::any_of(methods_.begin(), methods_.end(),
+                                    [](const auto& method) { return method->needs_preparation(); });
+    use_base(target.amortised_base() && !learns ? "encoder" : "laplace");
     return;
   }
   // In the order of trust: a later one has to be clearly better.

@@ -65,6 +65,11 @@ TrainedMcd train_mcd(const Problem& problem, const ScoreNetworkShape& shape,
   double elbo = best.elbo;
   int64_t since_best = 0;
   for (int64_t i = 1; i <= options.iterations; ++i) {
+    // Constant for the first half, then down in a line: noise in the parameters costs nats.
+    const double left =
+        static_cast<double>(options.iterations - i + 1) / static_cast<double>(options.iterations);
+    static_cast<torch::optim::AdamOptions&>(optimizer.param_groups()[0].options())
+        .lr(options.learning_rate * std::min(1.0, 2 * left));
     const at::Tensor objective =
         mcd_log_weights(problem, {shape, flat}, chains_each(options.batch, problem), noise).mean();
     flat.mutable_grad() = at::Tensor();

@@ -12,10 +12,10 @@
 namespace crais {
 
 struct McdTrainingOptions {
-  double step_size = 0.01;    // epsilon of every move, to begin with
-  int64_t iterations = 2000;  // at most
-  int64_t batch = 128;        // chains an iteration, spread over the problems
-  double learning_rate = 0.01;
+  double step_size = 0.01;          // epsilon of every move, to begin with
+  int64_t iterations = 2000;        // at most
+  int64_t batch = 128;              // chains an iteration, spread over the problems
+  double learning_rate = 0.01;      // Adam's; falls to 0 over the second half
   int64_t validate_every = 50;      // iterations
   int64_t validation_chains = 256;  // spread over the problems, the same noise each time
   int64_t patience = 0;             // validations without a better one before stopping; 0: never
