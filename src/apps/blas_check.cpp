@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <chrono>
@@ -37,14 +38,20 @@ std::string line_with(const std::string& text, const std::string& word) {
   return text.substr(begin, text.find('\n', at) - begin);
 }
 
+/// The file that matrix products come from; "" where it cannot be told.
+std::string blas_library() {
+  Dl_info info{};
+  const void* product = ::dlsym(RTLD_DEFAULT, "sgemm_");
+  if (product == nullptr || ::dladdr(product, &info) == 0 || info.dli_fname == nullptr) return "";
+  std::error_code failed;  // Debian's libblas.so.3 is a link to one of several
+  const auto path = std::filesystem::canonical(info.dli_fname, failed);
+  return failed ? info.dli_fname : path.string();
+}
+
 /// Everything the speed depends on.
 std::string circumstances() {
-  std::string text = line_with(whole("/proc/cpuinfo"), "model name") + "\n" + libtorch_version();
-  const std::string maps = whole("/proc/self/maps");
-  for (const char* library : {"libtorch_cpu", "blas", "libmkl"}) {
-    const std::string line = line_with(maps, library);
-    text += "\n" + line.substr(std::min(line.find('/'), line.size()));
-  }
+  std::string text = line_with(whole("/proc/cpuinfo"), "model name") + "\n" + libtorch_version() +
+                     "\n" + blas_library();
   for (const char* name : {"OPENBLAS_CORETYPE", "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR"})
     if (const char* value = std::getenv(name)) text += std::string("\n") + name + "=" + value;
   return text;
@@ -113,15 +120,15 @@ BlasSpeed blas_speed(const std::optional<std::filesystem::path>& folder) {
   return speed;
 }
 
-std::string blas_remedy(const std::string& libraries, const std::string& evaluator) {
-  if (libraries.find("openblas") != std::string::npos) {
+std::string blas_remedy(const std::string& library, const std::string& evaluator) {
+  if (library.find("openblas") != std::string::npos) {
     const std::string core = evaluator == "fused-avx512" ? "SkylakeX"
                              : evaluator == "fused-avx2" ? "Haswell"
                                                          : "(the processor's name)";
     return "OpenBLAS may have mistaken the processor: set OPENBLAS_CORETYPE=" + core +
            " in the environment";
   }
-  if (libraries.find("libblas.so") != std::string::npos)
+  if (library.find("libblas") != std::string::npos)
     return "this is the reference BLAS: install an optimised one (Debian: libopenblas0-openmp)";
   return "another build of LibTorch may have a better one";
 }
@@ -131,7 +138,7 @@ void warn_of_slow_blas(const std::string& program) {
   if (!speed.is_slow()) return;
   std::cerr << program << ": LibTorch multiplies matrices at " << fixed(speed.sgemm_gflops, 0)
             << " GFLOP/s of the " << fixed(speed.peak_gflops, 0) << " that a core here can do; "
-            << blas_remedy(whole("/proc/self/maps"), available_kernels().front()->name) << "\n";
+            << blas_remedy(blas_library(), available_kernels().front()->name) << "\n";
 }
 
 }  // namespace crais

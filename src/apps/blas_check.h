@@ -27,9 +27,9 @@ BlasSpeed blas_speed(const std::optional<std::filesystem::path>& folder);
 /// $XDG_CACHE_HOME/crais, else $HOME/.cache/crais; none without either.
 std::optional<std::filesystem::path> cache_folder();
 
-/// What mends a slow BLAS, given the process's libraries (as in /proc/self/maps) and the fastest
-/// evaluator here, "fused-avx512", ...
-std::string blas_remedy(const std::string& libraries, const std::string& evaluator);
+/// What mends a slow BLAS, given the file it is in (its links followed) and the fastest evaluator
+/// here, "fused-avx512", ...
+std::string blas_remedy(const std::string& library, const std::string& evaluator);
 
 /// One line on stderr if the BLAS is slow. For programs about to spend their time in it.
 void warn_of_slow_blas(const std::string& program);
