@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "apps/run.h"
 #include "core/rng.h"
 #include "kernels/fused_decoder.h"
 #include "paths/power_mean.h"
@@ -65,6 +66,7 @@ int main(int argc, char** argv) {
   using namespace crais::bench;
   const int64_t rounds = argc > 1 ? std::atol(argv[1]) : 7;
   at::set_num_threads(1);
+  if (std::getenv("CRAIS_DEFAULT_MALLOC") == nullptr) keep_freed_memory();
   const Vae vae = make_vae({}, 1);
   at::Generator rng = make_generator(1);
   const at::Tensor images = simulate(vae, kImages, rng).images;

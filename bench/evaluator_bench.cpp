@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "apps/run.h"
 #include "core/rng.h"
 #include "kernels/fused_decoder.h"
 #include "targets/vae_posterior.h"
@@ -62,6 +63,7 @@ int main(int argc, char** argv) {
   using namespace crais;
   const int64_t rounds = argc > 1 ? std::atol(argv[1]) : 31;
   at::set_num_threads(1);
+  if (std::getenv("CRAIS_DEFAULT_MALLOC") == nullptr) keep_freed_memory();
   const c10::NoGradGuard no_grad;
   const Vae vae = make_vae({}, 1);
   const double peak = peak_flops(20);

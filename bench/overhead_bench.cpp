@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "apps/run.h"
 #include "bases/base.h"
 #include "core/rng.h"
 #include "samplers/plan.h"
@@ -19,6 +20,7 @@ int main(int argc, char** argv) {
   constexpr int64_t kImages = 64, kChains = 16;
   const int64_t rounds = argc > 1 ? std::atol(argv[1]) : 31;
   at::set_num_threads(1);
+  if (std::getenv("CRAIS_DEFAULT_MALLOC") == nullptr) keep_freed_memory();
   const c10::NoGradGuard no_grad;
   const Vae vae = make_vae({}, 1);
   at::Generator rng = make_generator(1);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "apps/run.h"
 #include "core/rng.h"
 #include "kernels/fused_decoder.h"
 #include "samplers/blocks.h"
@@ -117,6 +118,7 @@ int main(int argc, char** argv) {
   using namespace crais::bench;
   const int64_t rounds = argc > 1 ? std::atol(argv[1]) : 7;
   at::set_num_threads(1);
+  if (std::getenv("CRAIS_DEFAULT_MALLOC") == nullptr) keep_freed_memory();
   const c10::NoGradGuard no_grad;
   std::printf("%s; evaluator %s\n", machine().c_str(), Run({}).evaluator().c_str());
   nlohmann::json report = {{"machine", machine()}};

@@ -30,15 +30,6 @@ void occupy_standard_streams() {
   }
 }
 
-/// Leaves freed memory with the process: tensors of every move come and go, and each page that is
-/// given back has to be asked for and cleared again.
-void keep_freed_memory() {
-#ifdef __GLIBC__
-  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most it takes
-  ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
-#endif
-}
-
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 int complain(const std::string& program, const std::string& message, ExitCode code) {
@@ -73,6 +64,13 @@ bool reader_went_away() {
 }
 
 }  // namespace
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most it takes
+  ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
+#endif
+}
 
 int run_main(const std::string& program, const std::function<int()>& body) {
   occupy_standard_streams();

@@ -18,4 +18,8 @@ struct Answer {
 /// is 74; if its reader went away (`| head`) the work goes on and the code is the body's.
 int run_main(const std::string& program, const std::function<int()>& body);
 
+/// Leaves freed memory with the process: the tensors of every move come and go, and each page that
+/// is given back has to be asked for and cleared again. glibc only; run_main does it.
+void keep_freed_memory();
+
 }  // namespace crais

@@ -99,7 +99,8 @@ TEST(BlasCheck, RemedyFitsWhatIsLoaded) {
             std::string::npos);
   EXPECT_NE(blas_remedy(openblas, "fused-avx2").find("OPENBLAS_CORETYPE=Haswell"),
             std::string::npos);
-  EXPECT_NE(blas_remedy("/usr/lib/x86_64-linux-gnu/blas/libblas.so.3.11.0", "fused-avx2").find("reference BLAS"),
+  EXPECT_NE(blas_remedy("/usr/lib/x86_64-linux-gnu/blas/libblas.so.3.11.0", "fused-avx2")
+                .find("reference BLAS"),
             std::string::npos);
   EXPECT_NE(blas_remedy("/x/libtorch_cpu.so", "fused-avx2").find("another build"),
             std::string::npos);
