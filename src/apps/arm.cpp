@@ -1,6 +1,7 @@
 #include "apps/arm.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 
@@ -46,8 +47,12 @@ ArmResult result_of(const std::vector<json>& cells) {
   result.base = mean_of(cells, "base");
   result.tuning = mean_of(cells, "tuning");
   result.estimating = mean_of(cells, "estimating");
+  if (cells.front().contains("training_seconds"))
+    result.training_seconds = mean_of(cells, "training_seconds");
   result.transitions = mean_of(cells, "transitions");
   result.betas = cells.front().at("betas").get<std::vector<double>>();
+  for (const json& value : cells.front().at("divergence"))
+    result.divergence.push_back(value.is_null() ? NAN : value.get<double>());
   return result;
 }
 
@@ -58,19 +63,26 @@ void add_plans(const std::vector<Plan>& plans, json& cell) {
   double sum = 0;
   for (const double count : counts) sum += count;
   cell["transitions"] = counts.empty() ? 0.0 : sum / static_cast<double>(counts.size());
-  cell["betas"] = json::array();
+  cell["betas"] = cell["divergence"] = json::array();
   if (plans.empty()) return;
   const at::Tensor betas = plans.front().betas.select(1, 0).contiguous();
-  for (int64_t i = 0; i <= static_cast<int64_t>(counts.front()); ++i)
+  for (int64_t i = 0; i <= static_cast<int64_t>(counts.front()); ++i) {
     cell["betas"].push_back(betas[i].item<double>());
+    if (plans.front().divergence.defined())
+      cell["divergence"].push_back(json_number(plans.front().divergence[i][0].item<double>()));
+  }
 }
 
 json computed(const EstimatorSettings& settings, int64_t count, int64_t chunk,
               const std::function<std::unique_ptr<Target>(int64_t, int64_t)>& part) {
   Estimator estimator(settings);
-  const Shared& shared =
-      estimator.tune_shared(*part(0, std::min(settings.pilot_problems, count)), count);
+  const auto pilots = part(0, std::min(settings.pilot_problems, count));
+  const Shared& shared = estimator.tune_shared(*pilots, count);
+  const auto start = std::chrono::steady_clock::now();
+  estimator.prepare(*pilots);
+  const std::chrono::duration<double> training = std::chrono::steady_clock::now() - start;
   Cost base, tuning = shared.tuning, estimating;
+  for (const auto& [method, cost] : shared.prepared) tuning += cost;
   std::map<std::string, std::vector<json>> columns;
   std::vector<Plan> plans;
   if (shared.plan) plans.push_back(*shared.plan);
@@ -92,6 +104,7 @@ json computed(const EstimatorSettings& settings, int64_t count, int64_t chunk,
   cell["base"] = each(base);
   cell["tuning"] = each(tuning);
   cell["estimating"] = each(estimating);
+  if (!shared.prepared.empty()) cell["training_seconds"] = training.count();
   add_plans(plans, cell);
   return cell;
 }

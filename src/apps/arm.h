@@ -30,8 +30,10 @@ struct ArmResult {
   at::Tensor flags;                             // [S,N], see Flag
   at::Tensor ess;                               // [S,N] fractions
   double base = 0, tuning = 0, estimating = 0;  // evaluations a problem
+  double training_seconds = 0;                  // of a method that learns, on one thread
   double transitions = 0;                       // mean over plans
   std::vector<double> betas;                    // of the first plan
+  std::vector<double> divergence;               // its pilot's estimates, if it had a pilot
   std::string failed;                           // why there are no numbers; else ""
 
   double evaluations() const { return base + tuning + estimating; }

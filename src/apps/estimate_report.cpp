@@ -23,9 +23,14 @@ std::vector<std::string> all_headers(const std::vector<std::string>& own,
 void add_schedule(CsvWriter& csv, const std::string& problem, const Plan& plan, int64_t column) {
   const at::Tensor beta = plan.betas.select(1, column).contiguous();
   const at::Tensor step_size = plan.step_sizes.select(1, column).contiguous();
-  csv.add_row({problem, int64_t{0}, 0.0, ""});
+  const auto divergence = [&](int64_t i) {
+    return plan.divergence.defined() ? CsvCell(plan.divergence[i][column].item<double>())
+                                     : CsvCell("");
+  };
+  csv.add_row({problem, int64_t{0}, 0.0, "", divergence(0)});
   for (int64_t i = 0; i < plan.num_steps() && beta[i].item<double>() < 1; ++i)
-    csv.add_row({problem, i + 1, beta[i + 1].item<double>(), step_size[i].item<double>()});
+    csv.add_row({problem, i + 1, beta[i + 1].item<double>(), step_size[i].item<double>(),
+                 divergence(i + 1)});
 }
 
 }  // namespace
@@ -120,7 +125,7 @@ std::string estimates_csv(const EstimateResults& results, const std::string& pro
 }
 
 std::string schedule_csv(const EstimateResults& results, const std::string& problem) {
-  CsvWriter csv({problem, "step", "beta", "step_size"});
+  CsvWriter csv({problem, "step", "beta", "step_size", "divergence"});
   if (results.shared.plan) add_schedule(csv, "all", *results.shared.plan, 0);
   for (const auto& [chunk, result] : results.chunks)
     for (size_t i = 0; result.plan && i < result.indices.size(); ++i)

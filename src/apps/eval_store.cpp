@@ -42,28 +42,28 @@ json to_json(const at::Tensor& matrix) {
   json rows = json::array();
   for (int64_t i = 0; i < matrix.size(0); ++i) {
     const at::Tensor row = matrix[i].contiguous();
-    rows.push_back(
-        std::vector<double>(row.data_ptr<double>(), row.data_ptr<double>() + row.numel()));
+    rows.push_back(jsons({row.data_ptr<double>(), row.data_ptr<double>() + row.numel()}));
   }
   return rows;
 }
 
 at::Tensor matrix_from(const json& object, const std::string& key, const std::string& source) {
-  const auto rows = json_field<std::vector<std::vector<double>>>(object, key, source);
-  std::vector<at::Tensor> tensors;
-  for (const auto& row : rows) {
-    if (row.empty() || row.size() != rows.front().size())
+  std::vector<at::Tensor> rows;
+  for (const auto& entry : json_field<std::vector<json>>(object, key, source)) {
+    rows.push_back(at::tensor(doubles(json{{key, entry}}, key, source), at::kDouble));
+    if (rows.back().numel() == 0 || rows.back().numel() != rows.front().numel())
       throw data_error(source + ": the rows of '" + key + "' differ in length");
-    tensors.push_back(at::tensor(row, at::kDouble));
   }
-  if (tensors.empty()) throw data_error(source + ": '" + key + "' is empty");
-  return at::stack(tensors);
+  if (rows.empty()) throw data_error(source + ": '" + key + "' is empty");
+  return at::stack(rows);
 }
 
 json to_json(const Plan& plan) {
-  return {{"betas", to_json(plan.betas)},
-          {"step_sizes", to_json(plan.step_sizes)},
-          {"num_particles", plan.num_particles}};
+  json object = {{"betas", to_json(plan.betas)},
+                 {"step_sizes", to_json(plan.step_sizes)},
+                 {"num_particles", plan.num_particles}};
+  if (plan.divergence.defined()) object["divergence"] = to_json(plan.divergence);
+  return object;
 }
 
 Plan plan_from(const json& object, const std::string& source) {
@@ -72,6 +72,11 @@ Plan plan_from(const json& object, const std::string& source) {
   if (plan.betas.size(0) != plan.step_sizes.size(0) + 1 ||
       plan.betas.size(1) != plan.step_sizes.size(1))
     throw data_error(source + ": betas and step sizes do not belong together");
+  if (object.contains("divergence")) {
+    plan.divergence = matrix_from(object, "divergence", source);
+    if (plan.divergence.sizes() != plan.betas.sizes())
+      throw data_error(source + ": betas and divergences do not belong together");
+  }
   return plan;
 }
 

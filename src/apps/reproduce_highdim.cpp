@@ -27,7 +27,12 @@ const std::map<int64_t, std::map<std::string, PublishedRow>> kPublished = {
       {"constant rate",
        {{788.67, 36.25, 78.0}, {308.82, 6.81, 112.0}, {0.68, 0.31, 117.2}, {0.69, 0.27, 98.4}}},
       {"constant rate*",
-       {{807.77, 4.36, 88.2}, {228.54, 0.00, 72.0}, {0.01, 0.00, 72.0}, {1.53, 0.00, 73.0}}}}},
+       {{807.77, 4.36, 88.2}, {228.54, 0.00, 72.0}, {0.01, 0.00, 72.0}, {1.53, 0.00, 73.0}}},
+      {"MCD",
+       {{114.18, 15.83, 12800},
+        {680.60, 13.68, 12800},
+        {1.01, 1.33, 12800},
+        {1.99, 1.26, 12800}}}}},
     {512,
      {{"linear", {{5279.55, 79.56, 64}, {1087.38, 22.68, 64}, {9.03, 0.77, 64}, {8.16, 0.45, 64}}},
       {"sigmoidal",
@@ -39,7 +44,12 @@ const std::map<int64_t, std::map<std::string, PublishedRow>> kPublished = {
       {"constant rate",
        {{4413.95, 95.75, 129.6}, {1200.12, 27.12, 140.0}, {8.75, 1.84, 110.8}, {8.40, 1.28, 98.4}}},
       {"constant rate*",
-       {{4546.65, 57.80, 128.8}, {1069.32, 1.96, 75.0}, {7.93, 0.74, 78.6}, {8.98, 0.00, 73.0}}}}}};
+       {{4546.65, 57.80, 128.8}, {1069.32, 1.96, 75.0}, {7.93, 0.74, 78.6}, {8.98, 0.00, 73.0}}},
+      {"MCD",
+       {{707.85, 110.02, 12800},
+        {2173.25, 43.78, 12800},
+        {16.94, 2.51, 12800},
+        {20.95, 0.93, 12800}}}}}};
 
 /// What fixes the scale of the rules' parameters: KL(N(0, I) || target) and the thermodynamic
 /// length of the geometric path, in nats.
@@ -59,6 +69,14 @@ std::vector<HighTarget> high_targets(int64_t dim) {
 
 constexpr int64_t kSteps = 64;
 constexpr double kMostSteps = 70;  // of a schedule that is not stretched to 64
+
+/// Estimates of one trained MCD.
+constexpr int64_t kReplicates = 10;
+
+struct Training {
+  std::string name, flags;
+  int64_t seeds;  // each learns anew
+};
 
 /// A schedule with the values its parameter is chosen from.
 struct Family {
@@ -116,10 +134,52 @@ class TableHighDim : public Experiment {
             chains, seeds, options, page);
       block(dim, "tuned", "step sizes tuned, persistent momentum", " --kernel ghmc:0.8" + own,
             chains, seeds, options, page);
+      diffusion(dim, options, page);
     }
   }
 
  private:
+  /// Monte Carlo Diffusion, trained for as little as in the paper and properly.
+  static void diffusion(int64_t dim, const ExperimentOptions& options, Page& page) {
+    const std::string own =
+        " --dtype float32 --chains " + std::to_string(options.full ? 4096 : 512);
+    const std::string shape = "--method mcd:64,patience=0,";
+    std::vector<Training> trainings = {{"100 iterations, as in the paper",
+                                        shape + "iterations=100,hidden=512" + own,
+                                        options.full ? 3 : 2}};
+    if (!options.full) trainings = {{"100 iterations", shape + "iterations=100" + own, 2}};
+    if (options.full && dim == 128)
+      trainings.push_back({"10,000 iterations", shape + "iterations=10000,batch=64" + own, 1});
+    std::vector<std::vector<Cell>> rows;
+    const std::vector<HighTarget> targets = high_targets(dim);
+    for (size_t t = 0; t < targets.size(); ++t) {
+      const TargetStudy study(options, targets[t].name + ":" + std::to_string(dim), kReplicates);
+      for (const Training& training : trainings) {
+        const ArmResult result = study.run("mcd, " + targets[t].name + ", " + training.name,
+                                           {{training.name, training.flags}}, training.seeds)[0];
+        const Published& published = kPublished.at(dim).at("MCD")[t];
+        const std::string theirs = fixed(published.error, 2) + " +- " + fixed(published.spread, 2);
+        if (!result.failed.empty()) {
+          rows.push_back({targets[t].name, training.name, training.seeds, result.failed, "-", "-",
+                          "-", "-", "-", "-", theirs});
+          continue;
+        }
+        const TargetErrors e(result.value, *study.truth());
+        rows.push_back({targets[t].name, training.name, training.seeds,
+                        Cell::number(result.training_seconds, 0),
+                        Cell::number(result.tuning * kReplicates, 0),
+                        Cell::number(result.estimating, 0), Cell::number(e.bias, 2),
+                        Cell::number(e.std_error, 2), Cell::number(e.absolute, 2),
+                        Cell::number(e.root_mean_square, 2), theirs});
+      }
+    }
+    page.table("highdim-" + std::to_string(dim) + "-mcd",
+               std::to_string(dim) + " dimensions, Monte Carlo Diffusion of 64 moves: errors, nats",
+               {"target", "training", "trainings", "seconds each", "evaluations of one training",
+                "evaluations of one estimate", "bias", "SE", "mean |error|", "RMSE", "paper"},
+               rows);
+  }
+
   static void block(int64_t dim, const std::string& stem, const std::string& title,
                     const std::string& kernel, int64_t chains, int64_t seeds,
                     const ExperimentOptions& options, Page& page) {

@@ -12,10 +12,14 @@ using nlohmann::json;
 TargetStudy::TargetStudy(const ExperimentOptions& options, std::string target, int64_t replicates)
     : options_(options),
       name_(std::move(target)),
-      target_(TargetRegistry::instance().make(
-          "target", name_,
-          {replicates, at::TensorOptions().device(options.device).dtype(at::kDouble),
-           options.data_dir})) {}
+      replicates_(replicates),
+      target_(make(at::kDouble)) {}
+
+std::shared_ptr<const Target> TargetStudy::make(at::ScalarType dtype) const {
+  return TargetRegistry::instance().make(
+      "target", name_,
+      {replicates_, at::TensorOptions().device(options_.device).dtype(dtype), options_.data_dir});
+}
 
 std::optional<double> TargetStudy::truth() const {
   const auto truth = target_->true_log_normalizer();
@@ -24,11 +28,12 @@ std::optional<double> TargetStudy::truth() const {
 }
 
 Task TargetStudy::task(const std::string& flags, uint64_t seed) const {
-  const std::string all = flags + " --problems " + std::to_string(target_->num_problems());
+  const std::string all = flags + " --problems " + std::to_string(replicates_);
   const LogzSettings settings =
       read_logz_settings(CommandLine(estimate_logz_synopsis(), arguments_of(name_, all, seed)));
-  const auto part = [this](int64_t begin, int64_t end) {
-    return target_->select(at::arange(begin, end, at::kLong));
+  const auto target = settings.dtype == at::kDouble ? target_ : make(settings.dtype);
+  const auto part = [target](int64_t begin, int64_t end) {
+    return target->select(at::arange(begin, end, at::kLong));
   };
   // A value of the density stands for what the target has read from files.
   const at::Tensor somewhere = at::linspace(-1.0, 1.5, dim(), target_->options());

@@ -28,11 +28,13 @@ class TargetStudy {
   std::optional<double> truth() const;
 
  private:
+  std::shared_ptr<const Target> make(at::ScalarType dtype) const;
   Task task(const std::string& flags, uint64_t seed) const;
 
   ExperimentOptions options_;
   std::string name_;
-  std::unique_ptr<Target> target_;
+  int64_t replicates_;
+  std::shared_ptr<const Target> target_;
 };
 
 /// Estimates [N] against the truth.

@@ -28,6 +28,7 @@ struct AnnealOptions {
   int64_t max_steps = 8192;                // of an adaptive schedule
   bool shared = true;                      // one schedule for all problems
   const Resampling* resampling = nullptr;  // absent: AIS, which is SMC that never resamples
+  bool record_divergence = false;
 };
 
 struct AnnealResult {
@@ -37,6 +38,7 @@ struct AnnealResult {
   at::Tensor betas;           // [T+1,P] float64
   at::Tensor step_sizes;      // [T,P] float64
   at::Tensor accept_prob;     // [T,P] float64, means over particles
+  at::Tensor divergence;      // [T+1,P] float64, see DivergenceRecord; undefined if not asked for
   int64_t num_nonfinite = 0;  // proposals rejected because their energy was not finite
 };
 

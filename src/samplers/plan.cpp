@@ -65,7 +65,7 @@ double lerp(double a, double b, double t) { return a + t * (b - a); }
 
 /// Column `c` of a plan as plain numbers, without the rest at beta = 1 that pads short columns.
 struct Column {
-  std::vector<double> betas, step_sizes;
+  std::vector<double> betas, step_sizes, divergence;
 
   Column(const Plan& plan, int64_t c) {
     const at::Tensor beta = plan.betas.select(1, c).contiguous();
@@ -76,12 +76,17 @@ struct Column {
       betas.push_back(beta[i].item<double>());
       step_sizes.push_back(step[i - 1].item<double>());
     }
+    if (!plan.divergence.defined()) return;
+    const at::Tensor distance = plan.divergence.select(1, c).contiguous();
+    for (size_t i = 0; i < betas.size(); ++i)
+      divergence.push_back(distance[static_cast<int64_t>(i)].item<double>());
   }
 
-  double beta_at(double fraction) const {
-    const double place = fraction * static_cast<double>(betas.size() - 1);
-    const auto i = std::min(static_cast<size_t>(place), betas.size() - 2);
-    return lerp(betas[i], betas[i + 1], place - static_cast<double>(i));
+  /// Between the `values` at the ends of steps, a fraction of all steps from the start.
+  static double at_fraction(const std::vector<double>& values, double fraction) {
+    const double place = fraction * static_cast<double>(values.size() - 1);
+    const auto i = std::min(static_cast<size_t>(place), values.size() - 2);
+    return lerp(values[i], values[i + 1], place - static_cast<double>(i));
   }
 
   double step_size_at(double beta) const {
@@ -109,7 +114,7 @@ Plan freeze(const ScheduleRule& rule, double step_size) {
 PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule& rule,
                    const Transition& transition, const PilotOptions& options, at::Generator& rng) {
   const AnnealOptions anneal_options{options.num_particles, options.max_steps, options.shared,
-                                     options.resampling};
+                                     options.resampling, /*record_divergence=*/true};
   const auto run_with = [&](StepSizes& step_sizes) {
     return anneal(problem, path, rule, transition, step_sizes, anneal_options, rng);
   };
@@ -127,8 +132,10 @@ PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule&
     pilot.run = run_with(tuned);
     step_sizes = tuned.tuned();
   }
-  Plan plan{pilot.run.betas.cpu(), step_sizes.cpu(), options.num_particles};
+  Plan plan{pilot.run.betas.cpu(), step_sizes.cpu(), options.num_particles,
+            pilot.run.divergence.cpu()};
   if (options.shared) {
+    plan.divergence = plan.divergence.mean(1, /*keepdim=*/true);
     plan.betas = plan.betas.slice(1, 0, 1).contiguous();
     plan.step_sizes = plan.step_sizes.slice(1, 0, 1).contiguous();
   }
@@ -158,13 +165,17 @@ Plan interpolate(const Plan& plan, int64_t steps) {
   const int64_t columns = plan.betas.size(1);
   Plan stretched{at::zeros({steps + 1, columns}, at::kDouble),
                  at::zeros({steps, columns}, at::kDouble), plan.num_particles};
+  if (plan.divergence.defined()) stretched.divergence = at::zeros_like(stretched.betas);
   auto betas = stretched.betas.accessor<double, 2>();
   auto step_sizes = stretched.step_sizes.accessor<double, 2>();
   for (int64_t c = 0; c < columns; ++c) {
     const Column column(plan, c);
-    for (int64_t i = 1; i <= steps; ++i) {
-      betas[i][c] =
-          i == steps ? 1.0 : column.beta_at(static_cast<double>(i) / static_cast<double>(steps));
+    for (int64_t i = 0; i <= steps; ++i) {
+      const double fraction = static_cast<double>(i) / static_cast<double>(steps);
+      if (!column.divergence.empty())
+        stretched.divergence[i][c] = Column::at_fraction(column.divergence, fraction);
+      if (i == 0) continue;
+      betas[i][c] = i == steps ? 1.0 : Column::at_fraction(column.betas, fraction);
       step_sizes[i - 1][c] = column.step_size_at(betas[i][c]);
     }
   }

@@ -12,9 +12,10 @@ namespace crais {
 
 /// Everything an estimate needs to know beforehand. C is P (a plan per problem) or 1 (shared).
 struct Plan {
-  at::Tensor betas;           // [T+1,C] float64, 0 to 1
-  at::Tensor step_sizes;      // [T,C] float64
-  int64_t num_particles = 0;  // chains of each problem
+  at::Tensor betas;            // [T+1,C] float64, 0 to 1
+  at::Tensor step_sizes;       // [T,C] float64
+  int64_t num_particles = 0;   // chains of each problem
+  at::Tensor divergence = {};  // [T+1,C] float64, the pilot's estimate; undefined without a pilot
 
   int64_t num_steps() const { return step_sizes.size(0); }
 };
@@ -57,8 +58,8 @@ Plan tune(const Problem& problem, const Path& path, const ScheduleRule& rule,
 at::Tensor pilot_log_normalizer(const Problem& problem, const Transition& transition, int64_t steps,
                                 const PilotOptions& options, at::Generator& rng);
 
-/// Stretches each column of a plan to `steps` steps: betas by linear interpolation in the step's
-/// fraction, step sizes log-linearly in beta (the paper's starred rows).
+/// Stretches each column of a plan to `steps` steps: betas and divergences by linear interpolation
+/// in the step's fraction, step sizes log-linearly in beta (the paper's starred rows).
 Plan interpolate(const Plan& plan, int64_t steps);
 
 /// The estimate: anneals fresh particles under the frozen plan. E[mean w] = Z.

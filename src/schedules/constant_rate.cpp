@@ -2,9 +2,13 @@
 //
 // With 1 - beta as the paper's clock, dD/dlog(1-beta) = V, so each step takes
 // log(1 - beta') = log(1 - beta) - delta / V. For the path of order alpha, kappa = log gamma - log
-// gamma_beta and log r = log E[e^kappa],
-//   V = Var[e^{alpha kappa}] r^{-alpha} / alpha^2,   or Var[kappa] at alpha = 0.
+// gamma_beta, r = E[e^kappa] and u = e^kappa / r,
+//   V = Var[u^alpha] r^alpha / alpha^2,   or Var[kappa] at alpha = 0.
 // Everything stays in logarithms: V neither over- nor underflows, whatever the dimension.
+//
+// Particles far from the target overlap with none of its mass, and find an r of exp(-thousands),
+// which would make V vanish and the schedule end at once. But r is the target's mass over that of a
+// power mean of two normalised densities (problems are centred), which is bounded from below.
 #include <cmath>
 #include <limits>
 #include <sstream>
@@ -45,8 +49,14 @@ class ConstantRate : public AdaptiveSchedule {
       return (w * (kappa - mean).square()).sum(-1).log();
     }
     const at::Tensor log_r = at::logsumexp(log_weights + kappa, -1);
-    return log_variance_of_exp(alpha * kappa, log_weights) - alpha * log_r -
-           2.0 * std::log(std::abs(alpha));
+    return log_variance_of_exp(alpha * kappa, log_weights) - 2 * alpha * log_r +
+           alpha * log_r.clamp_min(least_log_ratio(alpha)) - 2.0 * std::log(std::abs(alpha));
+  }
+
+  /// log of 1 / max Z_q, where Z_q = int ((1-t) q0^alpha + t pi^alpha)^(1/alpha): at most 1 up to
+  /// alpha = 1; beyond, largest without overlap, max_t (1-t)^(1/alpha) + t^(1/alpha).
+  static double least_log_ratio(double alpha) {
+    return alpha <= 1 ? 0.0 : (1 / alpha - 1) * std::log(2.0);
   }
 
   /// The mean over problems of V, not of log V: dJ/dlog(1-beta) adds up over problems.

@@ -133,10 +133,16 @@ TEST(EstimateReport, WritesALineForEachEstimate) {
             "0,ais,0,1,0.25,-0.125,0.1,,0.6,,,,,-1\n"
             "1,ais,0,2.5,0.25,-0.125,0.5,,0.6,,,,,0.5\n");
   EXPECT_EQ(schedule_csv(all, "problem"),
-            "problem,step,beta,step_size\n"
-            "all,0,0,\n"
-            "all,1,0.25,0.5\n"
-            "all,2,1,0.125\n");
+            "problem,step,beta,step_size,divergence\n"
+            "all,0,0,,\n"
+            "all,1,0.25,0.5,\n"
+            "all,2,1,0.125,\n");
+  all.shared.plan->divergence = at::tensor({3.0, 1.5, 0.25}, at::kDouble).unsqueeze(1);
+  EXPECT_EQ(schedule_csv(all, "problem"),
+            "problem,step,beta,step_size,divergence\n"
+            "all,0,0,,3\n"
+            "all,1,0.25,0.5,1.5\n"
+            "all,2,1,0.125,0.25\n");
 }
 
 TEST(EstimateReport, NumbersTheProblemsOfEveryChunk) {
@@ -147,8 +153,8 @@ TEST(EstimateReport, NumbersTheProblemsOfEveryChunk) {
   EXPECT_NEAR(*summarise(all).front().transitions, 5.0 / 3.0, 1e-14);
   const std::string csv = schedule_csv(all, "image");
   EXPECT_EQ(csv.find("image,step"), 0u) << csv;
-  EXPECT_NE(csv.find("\n1,1,0.5,0.5\n"), std::string::npos) << csv;
-  EXPECT_NE(csv.find("\n2,1,1,0.5\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\n1,1,0.5,0.5,\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\n2,1,1,0.5,\n"), std::string::npos) << csv;
   EXPECT_EQ(csv.find("\n2,2,"), std::string::npos) << csv;
 }
 

@@ -234,8 +234,11 @@ TEST_P(ConstantRateOrders, SurvivesTheScalesOfHighDimensions) {
                  [&] { next_beta(*constant_rate(0.25), *path, particles, beta); });
     return;
   }
-  // Var[kappa] = 2500^2; else Var[e^(alpha kappa)] = 1/4 and r = 1/2.
-  const double rate = alpha == 0 ? 2500.0 * 2500.0 : 0.25 * std::pow(2.0, alpha) / (alpha * alpha);
+  // Var[kappa] = 2500^2; else u is 2 or 0, and r = 1/2 is below what it can be.
+  const double r = alpha <= 1 ? 1 : std::pow(2.0, 1 / alpha - 1);
+  const double rate = alpha == 0
+                          ? 2500.0 * 2500.0
+                          : 0.25 * std::pow(2.0, 2 * alpha) * std::pow(r, alpha) / (alpha * alpha);
   const at::Tensor next = next_beta(*constant_rate(0.25), *path, particles, beta);
   EXPECT_NEAR(next.item<double>(), -std::expm1(-0.25 / rate), 1e-12);
 }
@@ -313,14 +316,52 @@ TEST(ConstantRate, LeavesNoStepTooSmallToDivide) {
 }
 
 TEST(ConstantRate, RefusesToArriveEarly) {
-  // One particle sees the target, the others do not: V underflows, and the overlap is 1 / 32.
+  // Much more mass than the problem was centred for, and few particles in it: at a negative order V
+  // underflows, and the overlap is 1 / 32.
+  const at::Tensor log_q0 = at::zeros({1, 32}, at::kDouble);
+  at::Tensor log_gamma = at::full({1, 32}, 5000.0, at::kDouble);
+  log_gamma[0][7] = 5030;
+  expect_error(
+      ExitCode::kUsage, {"constant-rate", "beta = 0 ", "--tolerance 0.001", "0.03125"}, [&] {
+        next_beta(*constant_rate(0.25), *power(-0.5), particles_of(log_q0, log_gamma), betas(1, 0));
+      });
+}
+
+/// One particle overlaps with the target, or so it seems, and the true mass ratio is at least 1:
+/// u = e^kappa / r is 32 for one particle, 0 for the others, and V = Var[u^alpha] / alpha^2.
+TEST(ConstantRate, KeepsGoingWhereItDoesNotSeeTheTarget) {
   const at::Tensor log_q0 = at::zeros({1, 32}, at::kDouble);
   at::Tensor log_gamma = at::full({1, 32}, -30000.0, at::kDouble);
   log_gamma[0][7] = -29000;
-  expect_error(
-      ExitCode::kUsage, {"constant-rate", "beta = 0 ", "--tolerance 0.001", "0.03125"}, [&] {
-        next_beta(*constant_rate(0.25), *power(0.5), particles_of(log_q0, log_gamma), betas(1, 0));
-      });
+  const at::Tensor beta = betas(1, 0);
+  for (const double alpha : {0.25, 0.5, 0.75, 1.0, 2.0}) {
+    const double power_mean = std::pow(32, alpha) / 32, square = std::pow(32, 2 * alpha) / 32;
+    const double least_r = alpha <= 1 ? 1 : std::pow(2.0, 1 / alpha - 1);
+    const double rate =
+        (square - power_mean * power_mean) * std::pow(least_r, alpha) / (alpha * alpha);
+    const at::Tensor next =
+        next_beta(*constant_rate(0.01, 1), *power(alpha), particles_of(log_q0, log_gamma), beta);
+    EXPECT_NEAR(implied_rate(beta, next, 0.01).item<double>(), rate, 1e-6 * rate) << alpha;
+  }
+}
+
+/// The least mass ratio: that of densities which do not overlap, where it is least.
+TEST(ConstantRate, KnowsHowMuchMassAPowerMeanHas) {
+  for (const double alpha : {0.25, 0.5, 1.0, 2.0, 4.0}) {
+    double most = 0;
+    const auto path = power(alpha);
+    for (const double t : {0.0, 0.1, 0.5, 0.9, 1.0}) {
+      const at::Tensor at_t = at::full({1}, t, at::kDouble);
+      const GridDensity annealed(
+          [&](const at::Tensor& z) {
+            return path->at(at_t, normal_log_density(z, -8, 1), normal_log_density(z, 8, 1))
+                .log_density;
+          },
+          -20, 20);
+      most = std::max(most, annealed.log_normalizer());
+    }
+    EXPECT_NEAR(most, alpha <= 1 ? 0 : (1 - 1 / alpha) * std::log(2), 1e-6) << alpha;
+  }
 }
 
 }  // namespace
