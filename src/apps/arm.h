@@ -61,4 +61,12 @@ struct Spread {
   explicit Spread(const at::Tensor& values);
 };
 
+/// The paired difference of two samples [S], and its t statistic.
+struct Paired {
+  Spread difference;
+  double t;
+  Paired(const at::Tensor& a, const at::Tensor& b)
+      : difference(a - b), t(difference.mean / difference.std_error) {}
+};
+
 }  // namespace crais

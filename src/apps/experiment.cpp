@@ -1,6 +1,6 @@
 #include "apps/experiment.h"
 
-#include <mutex>
+#include <algorithm>
 
 #include "core/files.h"
 #include "core/interrupt.h"
@@ -12,6 +12,11 @@
 namespace crais {
 
 using nlohmann::json;
+
+bool ExperimentOptions::has(const std::string& fault) const {
+  return std::any_of(faults.begin(), faults.end(),
+                     [&](const auto& name) { return name == fault || name == "all"; });
+}
 
 std::vector<json> run_tasks(const ExperimentOptions& options, const std::string& label,
                             const std::vector<Task>& tasks) {

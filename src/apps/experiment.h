@@ -15,6 +15,14 @@
 
 namespace crais {
 
+/// Where the code released with a publication does otherwise than its text, or than is right, and a
+/// number depends on it. An experiment can repeat such numbers, with the fault switched on by name;
+/// the library has none of them.
+struct Fault {
+  std::string name;  // "" where there is nothing to switch on
+  std::string did, right, changes;
+};
+
 struct ExperimentOptions {
   bool full = false;  // the sizes that were published, rather than minutes
   int64_t seeds = 0;  // 0: the experiment's own number
@@ -23,6 +31,9 @@ struct ExperimentOptions {
   c10::Device device = c10::kCPU;
   int64_t threads = 0;
   bool quiet = false;
+  std::vector<std::string> faults;  // that are switched on; "all" stands for every one
+
+  bool has(const std::string& fault) const;
 };
 
 /// One computation of an experiment: what decides it, and how to make it.
@@ -43,6 +54,7 @@ class Experiment {
  public:
   virtual ~Experiment() = default;
   virtual std::string title() const = 0;
+  virtual std::vector<Fault> faults() const { return {}; }
   virtual void run(const ExperimentOptions& options, Page& page) const = 0;
 };
 

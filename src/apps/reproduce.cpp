@@ -2,6 +2,7 @@
 
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/error.h"
 #include "core/interrupt.h"
 #include "core/parallel.h"
+#include "core/spec.h"
 
 namespace crais {
 namespace {
@@ -21,11 +23,39 @@ std::string list_experiments() {
   return text;
 }
 
+/// Every name must be a fault of one of the experiments.
+void check_faults(const std::vector<std::string>& names, const std::vector<std::string>& wanted) {
+  std::vector<std::string> known;
+  for (const auto& name : names)
+    for (const Fault& fault : ExperimentRegistry::instance().make("experiment", name)->faults())
+      if (!fault.name.empty()) known.push_back(fault.name);
+  for (const auto& fault : wanted)
+    if (fault != "all" && std::find(known.begin(), known.end(), fault) == known.end())
+      throw usage_error(
+          "--fault " + fault + ": " +
+          (known.empty() ? "there is none in " + join(names) : "choose from all, " + join(known)));
+}
+
+void report_faults(const std::vector<Fault>& faults, const ExperimentOptions& options, Page& page) {
+  if (faults.empty()) return;
+  std::vector<std::vector<Cell>> rows;
+  for (const Fault& fault : faults)
+    rows.push_back({fault.did, fault.right, fault.changes,
+                    fault.name.empty()        ? "no"
+                    : options.has(fault.name) ? "yes, above"
+                                              : "--fault " + fault.name});
+  page.table("faults", "Where the released code did otherwise",
+             {"it did", "right is", "what changes", "repeated here"}, rows);
+}
+
 void run_one(const std::string& name, ExperimentOptions options) {
   const auto experiment = ExperimentRegistry::instance().make("experiment", name);
-  options.out /= name;
+  std::string folder = name;
+  std::replace(folder.begin(), folder.end(), ':', '-');
+  options.out /= folder;
   Page page(options.out, experiment->title());
   experiment->run(options, page);
+  report_faults(experiment->faults(), options, page);
   page.finish();
   std::cout << "Files: " << (options.out / "index.html").string() << " shows all of it\n";
 }
@@ -44,7 +74,11 @@ Synopsis reproduce_synopsis() {
        {option::flag("quick", "minutes on two cores (the default)"),
         option::flag("full", "the published sizes: hours"),
         option::integer("seeds", "N", {}, "independent repetitions (the experiment's own number)")
-            .at_least(2)}},
+            .at_least(2),
+        option::texts(
+            "fault", "NAME", {},
+            "repeat numbers with this fault of the published code, beside the right ones; "
+            "all, or names that the experiment's page lists (repeatable)")}},
       {"Data",
        {option::text("checkpoint", "FILE", "weights/vae50-mnist.safetensors", "the VAE"),
         option::text("data-dir", "DIR", {}, "MNIST's files (else $CRAIS_DATA, ./data)")}},
@@ -75,6 +109,7 @@ int reproduce(const CommandLine& cli) {
   options.device = parse_device(cli.text("device"));
   options.threads = cli.integer("threads");
   options.quiet = cli.flag("quiet");
+  options.faults = cli.texts("fault");
 
   std::vector<std::string> names = cli.operands();
   if (names == std::vector<std::string>{"all"}) {
@@ -84,6 +119,7 @@ int reproduce(const CommandLine& cli) {
   }
   // Every name is checked before the first, which may take hours.
   for (const auto& name : names) ExperimentRegistry::instance().make("experiment", name);
+  check_faults(names, options.faults);
   use_one_thread_per_operation();
   install_interrupt_handler();
   const c10::NoGradGuard no_grad;

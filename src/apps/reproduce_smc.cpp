@@ -21,14 +21,6 @@ const std::map<int64_t, Published> kPublished = {{16, {5.387, 5.967, 5.698, 5.97
                                                  {32, {5.891, 6.634, 6.731, 6.437}},
                                                  {48, {6.808, 6.974, 5.682, 6.314}}};
 
-/// The paired difference of two samples, with what a t test says of it.
-struct Paired {
-  Spread difference;
-  double t;
-  Paired(const at::Tensor& a, const at::Tensor& b)
-      : difference(a - b), t(difference.mean / difference.std_error) {}
-};
-
 class TableSmc : public Experiment {
  public:
   std::string title() const override { return "SMC and AIS on wide mixtures"; }
@@ -120,7 +112,7 @@ class TableSmc : public Experiment {
                                Page& page) {
     const std::string own = " --chains " + std::to_string(chains) +
                             " --per-problem --kernel hmc --step-size 0.5 --resample "
-                            "multinomial:0.9 --weighted";
+                            "multinomial:0.9,of=last --weighted";
     const std::vector<Arm> both = {
         {"CR-SMC", "--schedule constant-rate:0.0078125" + own},
         {"Adaptive SMC", "--schedule cess:0.9 --max-step 0.001953125" + own}};

@@ -26,9 +26,10 @@ at::Tensor annealed_log_density(const Path& path, const at::Tensor& beta, const 
 
 /// Resamples the problems that are due: their particles become copies, their weights the mean.
 void resample(const Resampling& resampling, AnnealResult& run, at::Generator& rng) {
-  const at::Tensor due = resampling.due(run.log_w).unsqueeze(1);
-  if (!due.any().item<bool>()) return;
   Genealogy& genealogy = run.genealogy;
+  const at::Tensor due = resampling.due(run.log_w, genealogy.last_ess).unsqueeze(1);
+  if (!due.any().item<bool>()) return;
+  genealogy.last_ess = at::where(due.squeeze(1), ess(run.log_w), genealogy.last_ess);
   const at::Tensor same =
       at::arange(run.log_w.size(1), genealogy.roots.options()).expand_as(genealogy.roots);
   const at::Tensor index = at::where(due, resampling.ancestors(run.log_w, rng), same);
@@ -50,7 +51,7 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
   run.log_w = at::zeros({problem.num_problems(), options.num_particles}, wide);
   at::Tensor beta = at::zeros({problem.num_problems()}, wide);
   run.genealogy = {at::arange(options.num_particles, wide.dtype(at::kLong)).expand_as(run.log_w),
-                   beta};
+                   beta, at::ones_like(beta)};
   std::vector<at::Tensor> betas = {beta}, used_step_sizes, accept_probs;
   DivergenceRecord divergence;
   if (options.record_divergence) divergence.add(path, beta, run.particles, run.log_w);

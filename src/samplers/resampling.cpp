@@ -1,5 +1,6 @@
 #include "samplers/resampling.h"
 
+#include "core/error.h"
 #include "core/log_math.h"
 
 namespace crais {
@@ -38,9 +39,17 @@ class Multinomial : public Resampling {
 
 template <typename Scheme>
 ResamplingRegistry::Entry entry(const std::string& name, const std::string& summary) {
-  return {
-      name + "[:TAU]", summary + " once the ESS fraction is below TAU = 0.5", name,
-      [](Spec& spec) { return std::make_unique<Scheme>(spec.number("threshold", 0.0, 1.0, 0.5)); }};
+  return {name + "[:TAU,of=last]",
+          summary +
+              " once the ESS is below TAU = 0.5 of all (of=last: of what it was at the last "
+              "resampling)",
+          name, [](Spec& spec) {
+            const double threshold = spec.number("threshold", 0.0, 1.0, 0.5);
+            const std::string of = spec.word("of", "all");
+            if (of != "all" && of != "last")
+              throw usage_error("'" + spec.text() + "': of must be all or last");
+            return std::make_unique<Scheme>(threshold, of == "last");
+          }};
 }
 
 const Enrol<ResamplingRegistry> kSystematic("systematic",
@@ -51,7 +60,9 @@ const Enrol<ResamplingRegistry> kMultinomial("multinomial",
 
 }  // namespace
 
-at::Tensor Resampling::due(const at::Tensor& log_w) const { return ess(log_w) < threshold_; }
+at::Tensor Resampling::due(const at::Tensor& log_w, const at::Tensor& last_ess) const {
+  return ess(log_w) < (ratchet_ ? threshold_ * last_ess : at::full_like(last_ess, threshold_));
+}
 
 Particles gather(const Particles& particles, const at::Tensor& index) {
   const auto rows = [&](const at::Tensor& x) { return x.gather(1, index); };

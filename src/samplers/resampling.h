@@ -11,17 +11,21 @@ namespace crais {
 /// Chooses ancestors. Unbiased: particle k is copied K W_k times on average.
 class Resampling {
  public:
-  explicit Resampling(double threshold) : threshold_(threshold) {}
+  /// Due once the ESS fraction is below `threshold`; with `ratchet`, below that share of what it
+  /// was when the problem was last resampled (1 before), as in the CR-AIS paper.
+  explicit Resampling(double threshold, bool ratchet = false)
+      : threshold_(threshold), ratchet_(ratchet) {}
   virtual ~Resampling() = default;
 
-  /// Problems [P] bool whose ESS fraction lies below the threshold.
-  at::Tensor due(const at::Tensor& log_w) const;
+  /// Problems [P] bool that are due; `last_ess` [P] is their ESS at the last resampling.
+  at::Tensor due(const at::Tensor& log_w, const at::Tensor& last_ess) const;
 
   /// log_w [P,K] -> indices [P,K] int64 into each problem's particles.
   virtual at::Tensor ancestors(const at::Tensor& log_w, at::Generator& rng) const = 0;
 
  private:
   double threshold_;
+  bool ratchet_;
 };
 
 using ResamplingRegistry = Registry<Resampling>;
@@ -30,6 +34,7 @@ using ResamplingRegistry = Registry<Resampling>;
 struct Genealogy {
   at::Tensor roots;            // [P,K] int64: the starting particle of each
   at::Tensor num_resamplings;  // [P] float64
+  at::Tensor last_ess;         // [P] float64: just before the last resampling, 1 without one
 };
 
 /// Particles by index [P,K], caches and momenta with them.

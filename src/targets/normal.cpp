@@ -1,4 +1,4 @@
-// A narrow normal, away from the base: means 1, sd 0.1.
+// A narrow normal, away from the base.
 #include <cmath>
 #include <memory>
 
@@ -7,37 +7,43 @@
 namespace crais {
 namespace {
 
-constexpr double kMean = 1.0, kSd = 0.1;
-
-/// log gamma = -|z - 1|^2 / (2 0.01); log Z = D (log(2 pi) / 2 + log 0.1).
+/// log gamma = -|z - mean|^2 / (2 sd^2); log Z = D (log(2 pi) / 2 + log sd).
 ///
 /// Differs from the paper: its text has mean 0, its experiments have mean 1.
 class NarrowNormal : public Product {
  public:
-  NarrowNormal(const TargetOptions& options, int64_t dim)
-      : Product(options, dim,
-                static_cast<double>(dim) * (0.5 * std::log(2 * M_PI) + std::log(kSd))) {}
+  NarrowNormal(const TargetOptions& options, int64_t dim, double mean, double sd)
+      : Product(options, dim, static_cast<double>(dim) * (0.5 * std::log(2 * M_PI) + std::log(sd))),
+        mean_(mean),
+        sd_(sd) {}
 
  protected:
   std::optional<at::Tensor> draw(const at::Tensor& like, at::Generator& rng) const override {
-    return at::empty_like(like).normal_(kMean, kSd, rng);
+    return at::empty_like(like).normal_(mean_, sd_, rng);
   }
   at::Tensor log_factors(const at::Tensor& z) const override {
-    return (z - kMean).square() * (-0.5 / (kSd * kSd));
+    return (z - mean_).square() * (-0.5 / (sd_ * sd_));
   }
-  at::Tensor slopes(const at::Tensor& z) const override { return (kMean - z) / (kSd * kSd); }
+  at::Tensor slopes(const at::Tensor& z) const override { return (mean_ - z) / (sd_ * sd_); }
+
+ private:
+  double mean_, sd_;
 };
 
 const Enrol<TargetRegistry> kEnrol("normal",
-                                   {"normal[:DIM]", "N(1, 0.01 I) in DIM (128) dimensions",
-                                    "normal:5", [](Spec& spec, const TargetOptions& options) {
-                                      return std::make_unique<NarrowNormal>(options,
-                                                                            read_dim(spec));
+                                   {"normal[:DIM,mean=1,sd=0.1]",
+                                    "N(mean, sd^2 I) in DIM (128) dimensions", "normal:5",
+                                    [](Spec& spec, const TargetOptions& options) {
+                                      const int64_t dim = read_dim(spec);
+                                      const double mean = spec.number("mean", -1e6, 1e6, 1);
+                                      return std::make_unique<NarrowNormal>(
+                                          options, dim, mean, spec.number("sd", 1e-6, 1e6, 0.1));
                                     }});
 
 const Enrol<TargetRegistry> kEnrolPlane("u6", {"u6", "N((1, 1), 0.01 I) in the plane", "u6",
                                                [](Spec&, const TargetOptions& options) {
-                                                 return std::make_unique<NarrowNormal>(options, 2);
+                                                 return std::make_unique<NarrowNormal>(options, 2,
+                                                                                       1, 0.1);
                                                }});
 
 }  // namespace

@@ -57,8 +57,13 @@ TEST(Systematic, StaysWithinOneOfTheExpectedNumber) {
 
 TEST_P(EveryScheme, LeavesEqualWeightsAloneAndIsDueBelowItsThreshold) {
   const at::Tensor log_w = at::tensor({0.0, 0.0, 0.0, -50.0, -50.0, 0.0}, at::kDouble).view({2, 3});
-  EXPECT_TRUE(at::equal(make(":0.5")->due(log_w), at::tensor({0, 1}).to(at::kBool)));
-  EXPECT_FALSE(make(":0")->due(log_w).any().item<bool>());
+  const at::Tensor all = at::ones({2}, at::kDouble);
+  EXPECT_TRUE(at::equal(make(":0.5")->due(log_w, all), at::tensor({0, 1}).to(at::kBool)));
+  EXPECT_FALSE(make(":0")->due(log_w, all).any().item<bool>());
+  // Relative to the last time: the second problem has no more to lose.
+  EXPECT_TRUE(at::equal(make(":0.5,of=last")->due(log_w, all), at::tensor({0, 1}).to(at::kBool)));
+  EXPECT_FALSE(make(":0.5,of=last")->due(log_w, ess(log_w)).any().item<bool>());
+  EXPECT_TRUE(at::equal(make(":0.5")->due(log_w, ess(log_w)), at::tensor({0, 1}).to(at::kBool)));
 }
 
 AnnealResult run_smc(const Target& target, const Resampling* resampling, int64_t particles,
