@@ -16,14 +16,15 @@ namespace {
 
 using nlohmann::json;
 
+std::vector<double> doubles(const json& list) {
+  std::vector<double> values;
+  for (const json& value : list) values.push_back(value.is_null() ? NAN : value.get<double>());
+  return values;
+}
+
 at::Tensor matrix_of(const std::vector<json>& cells, const std::string& column) {
   std::vector<at::Tensor> rows;
-  for (const auto& cell : cells) {
-    std::vector<double> row;
-    for (const auto& value : cell.at(column))
-      row.push_back(value.is_null() ? NAN : value.get<double>());
-    rows.push_back(at::tensor(row, at::kDouble));
-  }
+  for (const auto& cell : cells) rows.push_back(at::tensor(doubles(cell.at(column)), at::kDouble));
   return at::stack(rows);
 }
 
@@ -50,9 +51,8 @@ ArmResult result_of(const std::vector<json>& cells) {
   if (cells.front().contains("training_seconds"))
     result.training_seconds = mean_of(cells, "training_seconds");
   result.transitions = mean_of(cells, "transitions");
-  result.betas = cells.front().at("betas").get<std::vector<double>>();
-  for (const json& value : cells.front().at("divergence"))
-    result.divergence.push_back(value.is_null() ? NAN : value.get<double>());
+  for (const json& cell : cells)
+    result.traces.push_back({doubles(cell.at("betas")), doubles(cell.at("divergence"))});
   return result;
 }
 
@@ -145,6 +145,17 @@ std::vector<ArmResult> run_arms(
     results.push_back(result_of({first, first + seeds}));
   }
   return results;
+}
+
+Series along_plan(const std::string& name, const std::vector<double>& values) {
+  constexpr size_t kPoints = 400;
+  Series series{name, {}, {}, {}};
+  const size_t stride = values.size() / kPoints + 1;
+  for (size_t i = 0; i < values.size(); i += stride) {
+    series.x.push_back(static_cast<double>(i) / static_cast<double>(values.size() - 1));
+    series.y.push_back(values[i]);
+  }
+  return series;
 }
 
 Spread::Spread(const at::Tensor& values)

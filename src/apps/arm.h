@@ -13,6 +13,7 @@
 #include "apps/estimator_settings.h"
 #include "apps/experiment.h"
 #include "core/target.h"
+#include "report/plot.h"
 
 namespace crais {
 
@@ -21,6 +22,11 @@ namespace crais {
 struct Arm {
   std::string name;
   std::string flags;
+};
+
+/// A plan from beta = 0 to 1, and its pilot's estimates of the divergence (empty without a pilot).
+struct Trace {
+  std::vector<double> betas, divergence;
 };
 
 /// One arm over all seeds: rows are seeds, columns problems.
@@ -32,10 +38,11 @@ struct ArmResult {
   double base = 0, tuning = 0, estimating = 0;  // evaluations a problem
   double training_seconds = 0;                  // of a method that learns, on one thread
   double transitions = 0;                       // mean over plans
-  std::vector<double> betas;                    // of the first plan
-  std::vector<double> divergence;               // its pilot's estimates, if it had a pilot
+  std::vector<Trace> traces;                    // of each seed's first plan
   std::string failed;                           // why there are no numbers; else ""
 
+  /// The first words of `failed`, for a table.
+  std::string reason() const { return failed.substr(0, failed.find_first_of("(;:")); }
   double evaluations() const { return base + tuning + estimating; }
 };
 
@@ -54,6 +61,10 @@ std::vector<ArmResult> run_arms(
     const ExperimentOptions& options, const std::string& label, const std::vector<Arm>& arms,
     int64_t seeds, uint64_t first_seed,
     const std::function<Task(const std::string& flags, uint64_t seed)>& make_task);
+
+/// Values along a plan against the fraction of its transitions, in no more points than a picture
+/// shows.
+Series along_plan(const std::string& name, const std::vector<double>& values);
 
 /// The mean over the first dimension, and its standard error.
 struct Spread {

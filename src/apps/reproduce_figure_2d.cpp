@@ -75,7 +75,7 @@ class Figure2d : public Experiment {
         rows.push_back(row_of(few, study.truth(), results[2], results[1]));
       }
       if (!results[0].failed.empty()) continue;
-      const Series series = schedule_of(plane.target, results[0].betas);
+      const Series series = along_plan(plane.target, results[0].traces[0].betas);
       plot.series.push_back(series);
       tail.series.push_back(series);
       for (double& beta : tail.series.back().y) beta = 1 - beta;
@@ -105,7 +105,7 @@ class Figure2d : public Experiment {
     const Cell notebook = known(plane.notebook_transitions);
     const Cell their_ess = plane.ess > 0 ? Cell::number(plane.ess, 3) : Cell("-");
     if (!annealed.failed.empty())
-      return {plane.target, annealed.failed,
+      return {plane.target, annealed.reason(),
               "-",          known(plane.transitions),
               notebook,     "-",
               their_ess,    "-",
@@ -125,17 +125,6 @@ class Figure2d : public Experiment {
             Cell::number(log_normalizer.std_error, 3),
             truth ? Cell::number(*truth, 3) : Cell("-"),
             plane.remark};
-  }
-
-  static Series schedule_of(const std::string& name, const std::vector<double>& betas) {
-    Series series{name, {}, {}, {}};
-    const auto last = static_cast<double>(betas.size() - 1);
-    const size_t stride = betas.size() / 400 + 1;  // no picture shows more points
-    for (size_t i = 0; i < betas.size(); i += stride) {
-      series.x.push_back(static_cast<double>(i) / last);
-      series.y.push_back(betas[i]);
-    }
-    return series;
   }
 };
 

@@ -224,7 +224,7 @@ class TableHighDim : public Experiment {
         const Published& published = kPublished.at(dim).at("MCD")[t];
         const std::string theirs = fixed(published.error, 2) + " +- " + fixed(published.spread, 2);
         if (!result.failed.empty()) {
-          rows.push_back({targets[t].name, training.name, training.seeds, result.failed, "-", "-",
+          rows.push_back({targets[t].name, training.name, training.seeds, result.reason(), "-", "-",
                           "-", "-", "-", "-", theirs});
           continue;
         }

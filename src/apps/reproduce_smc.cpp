@@ -76,7 +76,7 @@ class TableSmc : public Experiment {
       for (size_t i = 0; i < all.size(); ++i) {
         if (!results[i].failed.empty()) {
           rows.push_back(
-              {components, all[i].name, results[i].failed, "-", "-", "-", "-", "-", "-", "-"});
+              {components, all[i].name, results[i].reason(), "-", "-", "-", "-", "-", "-", "-"});
           continue;
         }
         const TargetErrors e(results[i].value, truth);
@@ -123,7 +123,7 @@ class TableSmc : public Experiment {
           study.run("as published, " + std::to_string(components), both);
       for (size_t i = 0; i < both.size(); ++i) {
         if (!results[i].failed.empty()) {
-          rows.push_back({components, both[i].name, results[i].failed, "-", "-", "-", "-", "-"});
+          rows.push_back({components, both[i].name, results[i].reason(), "-", "-", "-", "-", "-"});
           continue;
         }
         const at::Tensor values = results[i].value[0];

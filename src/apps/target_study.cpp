@@ -10,14 +10,20 @@ namespace crais {
 using nlohmann::json;
 
 TargetStudy::TargetStudy(const ExperimentOptions& options, std::string target, int64_t replicates)
+    : TargetStudy(options, target, replicates, [target](const TargetOptions& target_options) {
+        return TargetRegistry::instance().make("target", target, target_options);
+      }) {}
+
+TargetStudy::TargetStudy(const ExperimentOptions& options, std::string target, int64_t replicates,
+                         std::function<std::unique_ptr<Target>(const TargetOptions&)> factory)
     : options_(options),
       name_(std::move(target)),
       replicates_(replicates),
+      factory_(std::move(factory)),
       target_(make(at::kDouble)) {}
 
 std::shared_ptr<const Target> TargetStudy::make(at::ScalarType dtype) const {
-  return TargetRegistry::instance().make(
-      "target", name_,
+  return factory_(
       {replicates_, at::TensorOptions().device(options_.device).dtype(dtype), options_.data_dir});
 }
 

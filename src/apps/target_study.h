@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,9 @@ namespace crais {
 class TargetStudy {
  public:
   TargetStudy(const ExperimentOptions& options, std::string target, int64_t replicates);
+  /// Of a target without a name in the library, made by `factory`; `target` stands for it.
+  TargetStudy(const ExperimentOptions& options, std::string target, int64_t replicates,
+              std::function<std::unique_ptr<Target>(const TargetOptions&)> factory);
 
   /// One task per arm and seed; seeds count from `first_seed`.
   std::vector<ArmResult> run(const std::string& label, const std::vector<Arm>& arms,
@@ -34,6 +38,7 @@ class TargetStudy {
   ExperimentOptions options_;
   std::string name_;
   int64_t replicates_;
+  std::function<std::unique_ptr<Target>(const TargetOptions&)> factory_;
   std::shared_ptr<const Target> target_;
 };
 

@@ -43,8 +43,8 @@ TEST_F(TargetStudies, SetArmsSideBySide) {
   EXPECT_EQ(results[0].estimating, 8 * 7);
   EXPECT_EQ(results[0].tuning, 0);
   EXPECT_EQ(results[0].transitions, 6);
-  ASSERT_EQ(results[0].betas.size(), 7u);
-  EXPECT_NEAR(results[0].betas[2], 2.0 / 6, 1e-15);
+  ASSERT_EQ(results[0].traces[0].betas.size(), 7u);
+  EXPECT_NEAR(results[0].traces[0].betas[2], 2.0 / 6, 1e-15);
   EXPECT_NE(results[1].failed.find("--max-steps"), std::string::npos) << results[1].failed;
   EXPECT_EQ(results[2].failed, "");
   EXPECT_EQ(results[2].transitions, 9);
