@@ -151,9 +151,11 @@ Series along_plan(const std::string& name, const std::vector<double>& values) {
   constexpr size_t kPoints = 400;
   Series series{name, {}, {}, {}};
   const size_t stride = values.size() / kPoints + 1;
-  for (size_t i = 0; i < values.size(); i += stride) {
-    series.x.push_back(static_cast<double>(i) / static_cast<double>(values.size() - 1));
-    series.y.push_back(values[i]);
+  const size_t last = values.size() - 1;
+  for (size_t i = 0; i < last + stride; i += stride) {
+    const size_t place = std::min(i, last);
+    series.x.push_back(static_cast<double>(place) / static_cast<double>(last));
+    series.y.push_back(values[place]);
   }
   return series;
 }

@@ -69,6 +69,7 @@ Series along_plan(const std::string& name, const std::vector<double>& values);
 /// The mean over the first dimension, and its standard error.
 struct Spread {
   double mean, std_error;
+  Spread(double mean_value, double error) : mean(mean_value), std_error(error) {}
   explicit Spread(const at::Tensor& values);
 };
 

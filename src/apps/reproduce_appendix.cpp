@@ -86,6 +86,12 @@ class TableAppendix : public Experiment {
     std::vector<std::vector<Cell>> rows;
     for (size_t t = 0; t < kTargets.size(); ++t) {
       const TargetStudy study(options, kTargets[t] + ":" + std::to_string(dim_), seeds);
+      Plot plot{kTargets[t] + " in " + std::to_string(dim_) + " dimensions",
+                "transitions",
+                "mean |error|, nats",
+                true,
+                true,
+                {}};
       for (const auto& [rule, published] : kPublished.at(dim_)) {
         std::vector<Arm> arms;
         for (const char* step : {"0.25", "0.0625", "0.015625", "0.00390625"})
@@ -94,10 +100,18 @@ class TableAppendix : public Experiment {
                                     "--chains " +
                                     std::to_string(chains)});
         const std::vector<ArmResult> results = study.run(kTargets[t] + ", " + rule, arms);
-        for (size_t i = 0; i < arms.size(); ++i)
+        plot.series.push_back({rule, {}, {}, {}});
+        for (size_t i = 0; i < arms.size(); ++i) {
           rows.push_back(row_of(kTargets[t], rule, arms[i].name, results[i], *study.truth(),
                                 static_cast<double>(chains), published[t]));
+          if (!results[i].failed.empty()) continue;
+          const Spread error((results[i].value[0] - *study.truth()).abs());
+          plot.series.back().x.push_back(results[i].transitions);
+          plot.series.back().y.push_back(error.mean);
+          plot.series.back().error.push_back(error.std_error);
+        }
       }
+      page.plot("appendix-" + std::to_string(dim_) + "-" + kTargets[t], plot);
     }
     page.table("appendix-" + std::to_string(dim_),
                std::to_string(dim_) + " dimensions: errors of log Z, nats",

@@ -1,5 +1,6 @@
 // The paper's table of a VAE's log-likelihoods, by its settings and by ours.
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -87,20 +88,30 @@ class TableVae : public Experiment {
         ". The paper's VAE is another of the same shape, so levels differ by the model too. SE is "
         "of the chains, between seeds; the error of having these images is in the data SE. Cost is "
         "transitions a chain, tuning included: the paper's unit.");
+    std::map<std::string, Series> curves;
     for (const int64_t steps :
          options.full ? std::vector<int64_t>{64, 512} : std::vector<int64_t>{64}) {
       const std::string size = std::to_string(steps);
       block(study, "paper-" + size,
             "The paper's settings (prior, full refreshment, step 0.5), M near " + size,
-            published_rows(steps), seeds, page);
+            published_rows(steps), seeds, page, curves);
       block(study, "recommended-" + size, "Persistent momentum, step sizes tuned, M = " + size,
-            recommended_rows(steps), seeds, page);
+            recommended_rows(steps), seeds, page, curves);
     }
+    Plot plot{"Log-likelihood (lower bounds)",
+              "transitions a chain, tuning included",
+              "nats",
+              true,
+              false,
+              {}};
+    for (const auto& [name, series] : curves) plot.series.push_back(series);
+    page.plot("vae", plot);
   }
 
  private:
   static void block(const Study& study, const std::string& stem, const std::string& title,
-                    const std::vector<Row>& list, int64_t seeds, Page& page) {
+                    const std::vector<Row>& list, int64_t seeds, Page& page,
+                    std::map<std::string, Series>& curves) {
     std::vector<Arm> arms;
     for (const Row& row : list) arms.push_back(row.arm);
     const std::vector<ArmResult> results = study.run(stem, arms, seeds);
@@ -118,6 +129,10 @@ class TableVae : public Experiment {
         continue;
       }
       const Spread chains(result.value.mean(1)), data(result.value.mean(0));
+      const std::string rule = arms[i].name.substr(0, arms[i].name.find(':'));
+      add_point(rule + (known ? ", paper's settings" : ""),
+                (result.estimating + result.tuning) / kChains, chains, curves);
+      if (known) add_point(rule + ", published", p.cost, {p.log_p, p.spread}, curves);
       rows.push_back({arms[i].name, Cell::number(chains.mean, 2), Cell::number(chains.std_error, 3),
                       Cell::number(data.std_error, 2),
                       Cell::number(result.ess.mean().item<double>(), 3),
@@ -130,6 +145,15 @@ class TableVae : public Experiment {
                {"arm", "log p(x)", "SE", "data SE", "ESS", "flagged", "M", "cost",
                 "evaluations an image", "paper", "its M", "its cost"},
                rows);
+  }
+
+  static void add_point(const std::string& name, double cost, const Spread& value,
+                        std::map<std::string, Series>& curves) {
+    Series& series = curves[name];
+    series.name = name;
+    series.x.push_back(cost);
+    series.y.push_back(value.mean);
+    series.error.push_back(value.std_error);
   }
 
   static constexpr double kChains = 16;

@@ -20,6 +20,8 @@ constexpr const char* kColours[] = {"#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", 
                                     "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf",
                                     "#000000", "#003f5c", "#ffa600"};
 
+constexpr size_t kMostMarkers = 60;  // a curve of more points is drawn as a line alone
+
 /// Text in gnuplot's single quotes.
 std::string quoted(const std::string& text) {
   std::string out = "'";
@@ -64,8 +66,9 @@ std::string script(const fs::path& svg, const fs::path& png, const Plot& plot) {
     text << name << " << EOD\n" << block << "EOD\n";
     const std::string colour =
         std::string(" lc rgb '") + kColours[(number - 1) % std::size(kColours)] + "'";
-    curves += (curves.empty() ? "plot " : ", ") + name + " using 1:2 with linespoints" + colour +
-              " pt " + std::to_string(4 + number % 10) + " lw 1.5 title " + quoted(series.name);
+    curves += (curves.empty() ? "plot " : ", ") + name + " using 1:2 with " +
+              (series.x.size() > kMostMarkers ? "lines" : "linespoints") + colour + " pt " +
+              std::to_string(4 + number % 10) + " lw 1.5 title " + quoted(series.name);
     if (!series.error.empty())
       curves += ", " + name + " using 1:2:3:4 with yerrorbars" + colour + " lw 1 ps 0 notitle";
   }

@@ -6,7 +6,8 @@ program="${CRAIS_BIN:?}/reproduce"
 unset CRAIS_DATA
 
 succeed list
-for experiment in accuracy figure-2d figure-logreg table-highdim table-smc; do
+for experiment in accuracy figure-2d figure-logreg figure-logreg-schedules figure-objective \
+  figure-schedules robustness table-appendix table-highdim table-smc table-vae; do
   grep -q "^$experiment " out.txt || fail "list does not name $experiment"
 done
 expect 64 "unknown experiment 'table-9'" "figure-2d" "table-smc" -- table-9
@@ -14,6 +15,10 @@ expect 64 "unknown experiment 'table-9'" -- figure-2d table-9 --out checked
 [ -e checked ] && fail "an unknown name was found only after the work had begun"
 expect 64 "--quick" "--full" -- figure-2d --quick --full
 expect 64 "--seeds" -- figure-2d --seeds 1
+expect 64 "--fault ring" "widths" "tuning-particles" -- figure-2d --fault ring --out checked
+expect 64 "--fault ring" "none in accuracy" -- accuracy --fault ring --out checked
+expect 64 "table-highdim:64" -- table-highdim:64 --out checked
+expect 64 "table-appendix:300" "128 and 512" -- table-appendix:300 --out checked
 expect 66 "pima" -- figure-logreg --out nodata --data-dir "$work"
 
 # --- Twice: the same files, and nothing computed the second time.
