@@ -73,6 +73,58 @@ TEST_F(TargetStudies, TellTablesApartByWhatTheyHold) {
   EXPECT_EQ(num_cells(), 2);
 }
 
+TEST_F(TargetStudies, LetMethodsLearnAndCountIt) {
+  const TargetStudy study(options_, "laplace:2", 2);
+  const ArmResult result =
+      study.run("mcd", {{"mcd", "--method mcd:3,iterations=2,hidden=4,batch=4 --chains 8"}})[0];
+  ASSERT_EQ(result.failed, "");
+  EXPECT_EQ(result.estimating, 8 * 4);
+  EXPECT_GT(result.tuning, 2 * 4 * 4);
+  EXPECT_GT(result.training_seconds, 0);
+}
+
+TEST_F(TargetStudies, KeepTheDtypeThatTheFlagsSay) {
+  const TargetStudy study(options_, "laplace:40", 1);
+  const std::string flags = "--steps 4 --chains 4 --step-size 0.1 --dtype ";
+  const auto results = study.run("dtypes", {{"32", flags + "float32"}, {"64", flags + "float64"}});
+  EXPECT_NE(results[0].value.item<double>(), results[1].value.item<double>());
+  EXPECT_EQ(num_cells(), 2);
+}
+
+TEST_F(TargetStudies, TakeTargetsWithoutAName) {
+  int64_t made = 0;
+  const TargetStudy study(options_, "mine", 3, [&](const TargetOptions& options) {
+    ++made;
+    return TargetRegistry::instance().make("target", "normal:1,mean=0,sd=1", options);
+  });
+  const ArmResult result = study.run("mine", {{"a", "--steps 2 --chains 4 --step-size 1"}})[0];
+  EXPECT_EQ(made, 1);
+  // The base itself: its mass is known without error.
+  EXPECT_LT((result.value - 0.5 * std::log(2 * M_PI)).abs().max().item<double>(), 1e-12);
+}
+
+TEST_F(TargetStudies, TellOfThePilotsDivergence) {
+  const ArmResult result = TargetStudy(options_, "normal:2,mean=1,sd=0.5", 2)
+                               .run("pilot", {{"a", "--steps 20 --chains 200 --per-problem"}})[0];
+  const std::vector<double>& divergence = result.traces[0].divergence;
+  ASSERT_EQ(divergence.size(), 21u);
+  EXPECT_NEAR(divergence[0], 2 * (std::log(0.5) + 0.5 * 2 / 0.25 - 0.5), 1.5);
+  EXPECT_NEAR(divergence[20], 0, 1e-12);
+}
+
+TEST(AlongPlan, KeepsBothEnds) {
+  for (const size_t count : {2u, 5u, 399u, 401u, 6001u}) {
+    std::vector<double> values(count);
+    for (size_t i = 0; i < count; ++i) values[i] = double(i);
+    const Series series = along_plan("name", values);
+    EXPECT_LE(series.x.size(), 402u);
+    EXPECT_EQ(series.x.front(), 0);
+    EXPECT_EQ(series.x.back(), 1);
+    EXPECT_EQ(series.y.back(), double(count - 1));
+    for (size_t i = 1; i < series.x.size(); ++i) EXPECT_GT(series.x[i], series.x[i - 1]);
+  }
+}
+
 TEST(TargetErrors, AreOfTheSpread) {
   const TargetErrors e(at::tensor({1.0, 2.5, 4.0}, at::kDouble), 2.0);
   EXPECT_NEAR(e.bias, 0.5, 1e-15);
