@@ -38,7 +38,7 @@ class FigureSchedules : public Experiment {
     for (const std::string& target : targets) {
       const TargetStudy study(options, target, 1);
       Plot plot{"Temperatures, " + target, "transition / M", "beta", false, false, {}};
-      for (const std::string& alpha : {"-0.5", "0", "0.5", "1", "2"}) {
+      for (const std::string alpha : {"-0.5", "0", "0.5", "1", "2"}) {
         std::vector<Arm> arms;
         for (const double delta : kDeltas)
           arms.push_back({"alpha " + alpha, "--path power:" + alpha + " --schedule constant-rate:" +
