@@ -50,9 +50,9 @@ std::vector<Row> recommended_rows(int64_t steps) {
     rows.push_back(
         {{base + ", " + schedule, "--base " + base + " --schedule " + schedule + flags}, {}});
   };
-  add("encoder", "linear", length);
   add("laplace", "linear", length);
   if (steps > 64) return rows;  // the others say no more there
+  add("encoder", "linear", length);
   add("prior", "linear", length);
   add("prior", "geometric", length);
   add("prior", "constant-length:0.25", stretch);
