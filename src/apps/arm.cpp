@@ -111,6 +111,11 @@ json computed(const EstimatorSettings& settings, int64_t count, int64_t chunk,
 
 }  // namespace
 
+std::string ArmResult::reason() const {
+  const std::string words = failed.substr(0, failed.find_first_of("(;:"));
+  return words.substr(0, words.find_last_not_of(' ') + 1);
+}
+
 std::vector<std::string> arguments_of(const std::string& operand, const std::string& flags,
                                       uint64_t seed) {
   std::vector<std::string> arguments = {operand};

@@ -42,7 +42,7 @@ struct ArmResult {
   std::string failed;                           // why there are no numbers; else ""
 
   /// The first words of `failed`, for a table.
-  std::string reason() const { return failed.substr(0, failed.find_first_of("(;:")); }
+  std::string reason() const;
   double evaluations() const { return base + tuning + estimating; }
 };
 

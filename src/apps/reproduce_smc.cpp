@@ -42,7 +42,7 @@ class TableSmc : public Experiment {
             seeds, options, page);
     compare("tuned", "Step sizes tuned, persistent momentum", own + " --kernel ghmc:0.8", steps,
             seeds, options, page);
-    beside_the_paper(options, seeds, chains, page);
+    beside_the_paper(options, seeds, page);
   }
 
  private:
@@ -108,11 +108,10 @@ class TableSmc : public Experiment {
   }
 
   /// The paper's settings: N = 2048, delta = 1/128, CESS 0.9 with steps of at most 1/512.
-  static void beside_the_paper(const ExperimentOptions& options, int64_t seeds, int64_t chains,
-                               Page& page) {
-    const std::string own = " --chains " + std::to_string(chains) +
-                            " --per-problem --kernel hmc --step-size 0.5 --resample "
-                            "multinomial:0.9,of=last --weighted";
+  static void beside_the_paper(const ExperimentOptions& options, int64_t seeds, Page& page) {
+    const std::string own =
+        " --chains 2048 --per-problem --kernel hmc --step-size 0.5 --resample "
+        "multinomial:0.9,of=last --weighted";
     const std::vector<Arm> both = {
         {"CR-SMC", "--schedule constant-rate:0.0078125" + own},
         {"Adaptive SMC", "--schedule cess:0.9 --max-step 0.001953125" + own}};

@@ -46,6 +46,9 @@ TEST_F(TargetStudies, SetArmsSideBySide) {
   ASSERT_EQ(results[0].traces[0].betas.size(), 7u);
   EXPECT_NEAR(results[0].traces[0].betas[2], 2.0 / 6, 1e-15);
   EXPECT_NE(results[1].failed.find("--max-steps"), std::string::npos) << results[1].failed;
+  EXPECT_EQ(results[1].reason().find("--max-steps"), std::string::npos) << results[1].reason();
+  EXPECT_EQ(results[1].reason().find("the schedule has reached beta = "), 0u);
+  EXPECT_EQ(results[1].failed.find(results[1].reason() + ";"), 0u);
   EXPECT_EQ(results[2].failed, "");
   EXPECT_EQ(results[2].transitions, 9);
   EXPECT_GT(results[2].tuning, 0);
