@@ -66,11 +66,14 @@ std::string script(const fs::path& svg, const fs::path& png, const Plot& plot) {
     text << name << " << EOD\n" << block << "EOD\n";
     const std::string colour =
         std::string(" lc rgb '") + kColours[(number - 1) % std::size(kColours)] + "'";
-    curves += (curves.empty() ? "plot " : ", ") + name + " using 1:2 with " +
-              (series.x.size() > kMostMarkers ? "lines" : "linespoints") + colour + " pt " +
-              std::to_string(4 + number % 10) + " lw 1.5 title " + quoted(series.name);
-    if (!series.error.empty())
-      curves += ", " + name + " using 1:2:3:4 with yerrorbars" + colour + " lw 1 ps 0 notitle";
+    const auto draw = [&](const std::string& what) {
+      curves += (curves.empty() ? "plot " : ", ") + name + what;
+    };
+    if (!series.error.empty())  // bars first: they blank what is under their middle
+      draw(" using 1:2:3:4 with yerrorbars" + colour + " lw 1 ps 0 notitle");
+    draw(std::string(" using 1:2 with ") +
+         (series.x.size() > kMostMarkers ? "lines" : "linespoints") + colour + " pt " +
+         std::to_string(4 + number % 10) + " lw 1.5 title " + quoted(series.name));
   }
   if (curves.empty()) throw Error(ExitCode::kInternal, "plot '" + plot.title + "' has no points");
   text << "set terminal svg size 960,540 dynamic font 'sans-serif,13' background 'white'\nset "
