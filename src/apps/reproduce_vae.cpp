@@ -37,7 +37,7 @@ std::vector<Row> published_rows(int64_t steps) {
           heuristic("geometric", -102.70, 0.06),
           {{"cess:0.7, steps of 1/512", paper + "--schedule cess:0.7 --max-step 0.001953125"},
            {-103.26, 0.20, 609.7, 2560}},
-          {{"constant-rate:3.5", paper + "--schedule constant-rate:3.5"},
+          {{"constant-rate:1.5", paper + "--schedule constant-rate:1.5"},
            {-104.24, 0.11, 428.6, 857.2}}};
 }
 
