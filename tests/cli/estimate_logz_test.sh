@@ -164,7 +164,7 @@ expect 64 "variance" -- logistic-regression:cases.csv,variance=-1
 expect 64 "unknown parameter prior" -- logistic-regression:cases.csv,prior=1
 
 # --- Bad input: one clear line and its code.
-expect 64 "unknown target 'banana'" "u1" "normal[:DIM]" "logistic-regression:FILE" -- banana
+expect 64 "unknown target 'banana'" "u1" "laplace[:DIM]" "logistic-regression:FILE" -- banana
 expect 64 "dim" -- normal:0
 expect 64 "dim" "whole number" -- normal:2.5
 expect 64 "variance or std" -- u11:s=sigma

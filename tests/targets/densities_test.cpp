@@ -160,10 +160,11 @@ TEST(TargetSpecifications, SayWhatIsWrong) {
   const auto fails = [](const std::string& spec, const std::vector<std::string>& words) {
     expect_error(ExitCode::kUsage, words, [&] { make(spec); });
   };
-  fails("banana", {"unknown target 'banana'", "u1", "normal[:DIM]"});
+  fails("banana", {"unknown target 'banana'", "u1", "laplace[:DIM]"});
   fails("normal:0", {"dim", "[1, "});
   fails("mixture:2", {"dim", "[3, "});
-  fails("normal:2,sd=3", {"unknown parameter sd"});
+  fails("laplace:2,sd=3", {"unknown parameter sd"});
+  fails("normal:2,sd=0", {"sd", "[1e-06, "});
   fails("u5:s=sd", {"u5:s=sd", "variance or std"});
   fails("u1:3", {"takes none"});
   fails("smc-mixture:17", {"16, 24, 32 or 48"});
