@@ -160,10 +160,7 @@ class Accuracy : public Experiment {
                       Cell::number(100 * e.flagged, 1), e.missed});
       if (plot.series.empty() || plot.series.back().name != arms[i].name)
         plot.series.push_back({arms[i].name, {}, {}, {}});
-      Series& series = plot.series.back();
-      series.x.push_back(results[i].evaluations());
-      series.y.push_back(std::abs(e.bias.mean));
-      series.error.push_back(e.bias.std_error);
+      plot.series.back().add(results[i].evaluations(), std::abs(e.bias.mean), e.bias.std_error);
     }
     page.table("accuracy", "Error of the mean log p(x) over images, in nats",
                {"arm", "flags", "evaluations", "bias", "SE", "rms an image", "worst image",
@@ -246,9 +243,7 @@ class Accuracy : public Experiment {
                         Cell::number(results[i].upper.mean().item<double>(), 3),
                         Cell::number(over_images.mean, 4), Cell::number(over_images.std_error, 4),
                         Cell::number(gap.max().item<double>(), 2)});
-        series.x.push_back(results[i].evaluations());
-        series.y.push_back(over_images.mean);
-        series.error.push_back(over_images.std_error);
+        series.add(results[i].evaluations(), over_images.mean, over_images.std_error);
       }
       plot.series.push_back(std::move(series));
     }

@@ -5,8 +5,6 @@
 #include <vector>
 
 #include "apps/target_study.h"
-#include "core/error.h"
-#include "core/format.h"
 
 namespace crais {
 namespace {
@@ -112,9 +110,7 @@ class TableAppendix : public Experiment {
                                 static_cast<double>(chains), published[t]));
           if (!results[i].failed.empty()) continue;
           const Spread error((results[i].value[0] - *study.truth()).abs());
-          plot.series.back().x.push_back(results[i].transitions);
-          plot.series.back().y.push_back(error.mean);
-          plot.series.back().error.push_back(error.std_error);
+          plot.series.back().add(results[i].transitions, error.mean, error.std_error);
         }
       }
       page.plot("appendix-" + std::to_string(dim_) + "-" + kTargets[t], plot);
@@ -130,7 +126,7 @@ class TableAppendix : public Experiment {
   static std::vector<Cell> row_of(const std::string& target, const std::string& rule,
                                   const std::string& step, const ArmResult& result, double truth,
                                   double chains, const Published& published) {
-    const std::string theirs = fixed(published.error, 2) + " +- " + fixed(published.spread, 2);
+    const Cell theirs = Cell::with_spread(published.error, published.spread, 2);
     const Cell their_m = Cell::number(published.transitions, 1);
     if (!result.failed.empty())
       return {target, rule, step, result.reason(), "-", "-", "-", "-", "-", theirs, their_m};
@@ -154,12 +150,8 @@ class TableAppendix : public Experiment {
 const Enrol<ExperimentRegistry> kEnrol(
     "table-appendix",
     {"table-appendix[:DIM]", "ESS and CESS at every ratio in 128 and 512 dimensions (or DIM alone)",
-     "table-appendix", [](Spec& spec) {
-       const int64_t dim = spec.integer("dim", 0, 512, 0);
-       if (dim != 0 && !kPublished.count(dim))
-         throw usage_error("'" + spec.text() + "': the published dimensions are 128 and 512");
-       return std::make_unique<TableAppendix>(dim);
-     }});
+     "table-appendix",
+     [](Spec& spec) { return std::make_unique<TableAppendix>(read_published_dim(spec)); }});
 
 }  // namespace
 }  // namespace crais

@@ -109,7 +109,7 @@ class FigureLogreg : public Experiment {
     return {{"likelihood-sign", "the loss is added to the log prior", "subtracted",
              "the target is another density: its log Z is positive"},
             {"header", "the first case is read as a header", "every line is a case",
-             "Sonar has 207 cases (0.4 nats), Pima 767"},
+             "Sonar has 207 cases (up to 0.5 nats), Pima 767"},
             {"", "the prior's variance is 25 where the text says 5", "either, said",
              "6 nats for Pima, 19 for Sonar"}};
   }

@@ -89,10 +89,8 @@ class TableSmc : public Experiment {
                         Cell::number(e.root_mean_square, 3),
                         i == 0 ? Cell("-") : Cell::number(worse.difference.mean, 3),
                         i == 0 ? Cell("-") : Cell::number(worse.t, 1)});
-        Series& series = errors[all[i].name];
-        series.x.push_back(static_cast<double>(components));
-        series.y.push_back(e.absolute);
-        series.error.push_back(Spread((results[i].value[0] - truth).abs()).std_error);
+        const Spread absolute((results[i].value[0] - truth).abs());
+        errors[all[i].name].add(static_cast<double>(components), absolute.mean, absolute.std_error);
       }
     }
     page.table(stem, title + ": errors of log Z, nats",

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "apps/study.h"
-#include "core/format.h"
 
 namespace crais {
 namespace {
@@ -119,7 +118,7 @@ class TableVae : public Experiment {
     for (size_t i = 0; i < list.size(); ++i) {
       const Published& p = list[i].published;
       const bool known = p.log_p != 0;
-      const Cell theirs = known ? Cell(fixed(p.log_p, 2) + " +- " + fixed(p.spread, 2)) : Cell("-");
+      const Cell theirs = known ? Cell::with_spread(p.log_p, p.spread, 2) : Cell("-");
       const Cell their_m = known ? Cell::number(p.transitions, 1) : Cell("-");
       const Cell their_cost = known ? Cell::number(p.cost, 1) : Cell("-");
       const ArmResult& result = results[i];
@@ -151,9 +150,7 @@ class TableVae : public Experiment {
                         std::map<std::string, Series>& curves) {
     Series& series = curves[name];
     series.name = name;
-    series.x.push_back(cost);
-    series.y.push_back(value.mean);
-    series.error.push_back(value.std_error);
+    series.add(cost, value.mean, value.std_error);
   }
 
   static constexpr double kChains = 16;

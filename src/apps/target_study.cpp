@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "apps/estimate_logz_settings.h"
+#include "core/error.h"
 #include "report/json.h"
 
 namespace crais {
@@ -56,6 +57,13 @@ std::vector<ArmResult> TargetStudy::run(const std::string& label, const std::vec
                                         int64_t seeds, uint64_t first_seed) const {
   return run_arms(options_, label, arms, seeds, first_seed,
                   [this](const std::string& flags, uint64_t seed) { return task(flags, seed); });
+}
+
+int64_t read_published_dim(Spec& spec) {
+  const int64_t dim = spec.integer("dim", 0, 512, 0);
+  if (dim != 0 && dim != 128 && dim != 512)
+    throw usage_error("'" + spec.text() + "': the published dimensions are 128 and 512");
+  return dim;
 }
 
 TargetErrors::TargetErrors(const at::Tensor& estimates, double truth) {

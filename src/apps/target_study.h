@@ -42,6 +42,10 @@ class TargetStudy {
   std::shared_ptr<const Target> target_;
 };
 
+/// The dimension of a table that the paper has for 128 and 512, such as "table-highdim:512"; 0
+/// where it is left out. Throws Error kUsage for any other.
+int64_t read_published_dim(Spec& spec);
+
 /// Estimates [N] against the truth.
 struct TargetErrors {
   double bias, std_error;  // of the mean estimate

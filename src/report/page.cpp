@@ -45,6 +45,10 @@ Cell Cell::number(double value, int decimals) {
   return cell;
 }
 
+Cell Cell::with_spread(double value, double spread, int decimals) {
+  return fixed(value, decimals) + " +- " + fixed(spread, decimals);
+}
+
 Page::Page(std::filesystem::path folder, std::string title)
     : folder_(std::move(folder)), title_(std::move(title)) {
   make_output_folder(folder_);

@@ -20,6 +20,8 @@ struct Cell {
   Cell(int64_t number);
   /// To `decimals` places in text, whole in files.
   static Cell number(double value, int decimals);
+  /// Text alone: "991.90 +- 69.87".
+  static Cell with_spread(double value, double spread, int decimals);
 };
 
 /// Collects an experiment's findings in a folder. Tables go to stdout as they come, and as

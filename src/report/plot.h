@@ -11,6 +11,12 @@ struct Series {
   std::string name;
   std::vector<double> x, y;
   std::vector<double> error;  // of y, drawn as bars; may be empty
+
+  void add(double at_x, double at_y, double y_error) {
+    x.push_back(at_x);
+    y.push_back(at_y);
+    error.push_back(y_error);
+  }
 };
 
 struct Plot {

@@ -53,8 +53,8 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
   run.genealogy = {at::arange(options.num_particles, wide.dtype(at::kLong)).expand_as(run.log_w),
                    beta, at::ones_like(beta)};
   std::vector<at::Tensor> betas = {beta}, used_step_sizes, accept_probs;
-  DivergenceRecord divergence;
-  if (options.record_divergence) divergence.add(path, beta, run.particles, run.log_w);
+  DivergenceRecord divergence(path);
+  if (options.record_divergence) divergence.add(beta, run.particles, run.log_w);
 
   for (int64_t index = 0; !(beta == 1).all().item<bool>(); ++index) {
     if (rule.is_adaptive() && index == options.max_steps) throw_unfinished(beta, index);
@@ -71,7 +71,7 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
     run.num_nonfinite += moved.num_nonfinite;
     const at::Tensor accept_prob = moved.accept_prob.mean(-1);
     step_sizes.observe(index, accept_prob);
-    if (options.record_divergence) divergence.add(path, beta, run.particles, run.log_w);
+    if (options.record_divergence) divergence.add(beta, run.particles, run.log_w);
 
     betas.push_back(beta);
     used_step_sizes.push_back(step_size);

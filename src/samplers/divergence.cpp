@@ -4,33 +4,34 @@
 
 namespace crais {
 
-void DivergenceRecord::add(const Path& path, const at::Tensor& beta, const Particles& particles,
+void DivergenceRecord::add(const at::Tensor& beta, const Particles& particles,
                            const at::Tensor& log_w) {
-  order_ = path.order();
+  const double order = path_.order();
   const at::Tensor kappa =
       particles.log_gamma -
-      path.at(beta.unsqueeze(1), particles.log_q0, particles.log_gamma).log_density;
+      path_.at(beta.unsqueeze(1), particles.log_q0, particles.log_gamma).log_density;
   const at::Tensor weights = log_normalise(log_w);
   const auto mean = [&](const at::Tensor& log_weights) {
     return (log_weights.exp() * kappa).sum(-1);
   };
   log_mass_.push_back(log_mean_exp(log_w));
-  if (order_ == 0) {
+  if (order == 0) {
     moment_.push_back(mean(weights));
-  } else if (order_ == 1) {
+  } else if (order == 1) {
     // E_q[u log u] = E_pi[kappa] - log r, both by the same reweighting to the target.
     moment_.push_back(mean(log_normalise(weights + kappa)) - at::logsumexp(weights + kappa, -1));
   } else {
-    moment_.push_back(at::logsumexp(weights + order_ * kappa, -1));
+    moment_.push_back(at::logsumexp(weights + order * kappa, -1));
   }
 }
 
 at::Tensor DivergenceRecord::finish() const {
+  const double order = path_.order();
   const at::Tensor moment = at::stack(moment_), log_mass = at::stack(log_mass_);
   const at::Tensor log_ratio = log_mass[-1] - log_mass;  // of the target's mass to gamma_beta's
-  if (order_ == 0) return log_ratio - moment;
-  if (order_ == 1) return moment;
-  return at::expm1(moment - order_ * log_ratio) / (order_ * (order_ - 1));
+  if (order == 0) return log_ratio - moment;
+  if (order == 1) return moment;
+  return at::expm1(moment - order * log_ratio) / (order * (order - 1));
 }
 
 }  // namespace crais

@@ -22,15 +22,17 @@ namespace crais {
 /// Cost: O(PK) a temperature, no target evaluations.
 class DivergenceRecord {
  public:
+  /// `path` must outlive the record.
+  explicit DivergenceRecord(const Path& path) : path_(path) {}
+
   /// The particles at `beta` [P] and their log-weights [P,K] there.
-  void add(const Path& path, const at::Tensor& beta, const Particles& particles,
-           const at::Tensor& log_w);
+  void add(const at::Tensor& beta, const Particles& particles, const at::Tensor& log_w);
 
   /// One value [P] for each call of add, [T+1,P] float64; the last call must be at beta = 1.
   at::Tensor finish() const;
 
  private:
-  double order_ = 0;
+  const Path& path_;
   std::vector<at::Tensor> log_mass_;  // of gamma_beta, [P]
   std::vector<at::Tensor> moment_;    // what the particles say apart from the masses, [P]
 };

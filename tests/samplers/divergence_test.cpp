@@ -70,11 +70,11 @@ double divergence_by_definition(const Path& path, const Grid& grid, double t) {
 TEST_P(EveryOrder, IsTheDivergence) {
   const Grid grid;
   const auto path = power(GetParam());
-  DivergenceRecord record;
+  DivergenceRecord record(*path);
   const std::vector<double> stops = {0.0, 0.1, 0.4, 0.8, 1.0};
   for (const double t : stops) {
     const at::Tensor beta = at::full({1}, t, at::kDouble);
-    record.add(*path, beta, grid.particles(), grid.log_w(*path, beta));
+    record.add(beta, grid.particles(), grid.log_w(*path, beta));
   }
   const at::Tensor found = record.finish();
   for (size_t i = 0; i < stops.size(); ++i)
