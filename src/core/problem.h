@@ -22,6 +22,9 @@ struct Cost {
     gradients += other.gradients;
     return *this;
   }
+  friend Cost operator-(const Cost& a, const Cost& b) {
+    return {a.densities - b.densities, a.gradients - b.gradients};
+  }
 };
 
 /// P densities in the coordinates e of their base z = m + A e. Counts, so threads do not share it.
@@ -63,6 +66,11 @@ class Problem {
 
   /// Counted so far, summed over problems and particles.
   const Cost& cost() const { return cost_; }
+  /// Makes the count `before` and `more`: for evaluations that a device repeats by itself.
+  void count_as(const Cost& before, const Cost& more) const {
+    cost_ = before;
+    cost_ += more;
+  }
 
  private:
   const Target& target_;

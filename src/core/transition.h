@@ -14,8 +14,8 @@ namespace crais {
 /// Particles after a move.
 struct Moved {
   Particles particles;
-  at::Tensor accept_prob;  // [P,K] float64, min(1, ratio); 0 for a non-finite proposal
-  int64_t num_nonfinite;   // proposals whose energy was not finite: rejected
+  at::Tensor accept_prob;    // [P,K] float64, min(1, ratio); 0 for a non-finite proposal
+  at::Tensor num_nonfinite;  // [] int64: proposals whose energy was not finite, hence rejected
 };
 
 /// A Markov kernel with gamma_beta as its invariant density, in whitened coordinates (unit mass).

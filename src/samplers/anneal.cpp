@@ -3,12 +3,12 @@
 #include <c10/core/GradMode.h>
 
 #include <sstream>
-#include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "core/log_math.h"
 #include "samplers/divergence.h"
+#include "samplers/mover.h"
 
 namespace crais {
 namespace {
@@ -53,10 +53,17 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
   run.genealogy = {at::arange(options.num_particles, wide.dtype(at::kLong)).expand_as(run.log_w),
                    beta, at::ones_like(beta)};
   std::vector<at::Tensor> betas = {beta}, used_step_sizes, accept_probs;
+  at::Tensor num_nonfinite = at::zeros({}, wide.dtype(at::kLong));
   DivergenceRecord divergence(path);
+  Mover move(problem, path, transition, rng);
   if (options.record_divergence) divergence.add(beta, run.particles, run.log_w);
 
-  for (int64_t index = 0; !(beta == 1).all().item<bool>(); ++index) {
+  // Asking a device whether the particles have arrived is waiting for it.
+  const at::Tensor known = rule.betas();
+  const auto arrived = [&](int64_t steps) {
+    return known.defined() ? steps == known.size(0) - 1 : (beta == 1).all().item<bool>();
+  };
+  for (int64_t index = 0; !arrived(index); ++index) {
     if (rule.is_adaptive() && index == options.max_steps) throw_unfinished(beta, index);
     const at::Tensor next =
         rule.next({index, beta, run.particles, run.log_w, options.shared}, path);
@@ -66,9 +73,9 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
     if (options.resampling) resample(*options.resampling, run, rng);
 
     const at::Tensor step_size = step_sizes.at(index).to(wide.device()).expand_as(beta);
-    Moved moved = transition.step(problem, path, run.particles, beta, step_size, rng);
-    run.particles = std::move(moved.particles);
-    run.num_nonfinite += moved.num_nonfinite;
+    const Moved moved = move(run.particles, beta, step_size);
+    run.particles = moved.particles;
+    num_nonfinite = num_nonfinite + moved.num_nonfinite;
     const at::Tensor accept_prob = moved.accept_prob.mean(-1);
     step_sizes.observe(index, accept_prob);
     if (options.record_divergence) divergence.add(beta, run.particles, run.log_w);
@@ -80,6 +87,7 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
   run.betas = at::stack(betas);
   run.step_sizes = at::stack(used_step_sizes);
   run.accept_prob = at::stack(accept_probs);
+  run.num_nonfinite = num_nonfinite.item<int64_t>();
   if (options.record_divergence) run.divergence = divergence.finish();
   return run;
 }
@@ -96,17 +104,20 @@ AnnealResult anneal_back(const Problem& problem, const Path& path, const at::Ten
   run.particles = problem.evaluate(e);
   run.log_w = at::zeros({e.size(0), e.size(1)}, wide);
   std::vector<at::Tensor> accept_probs;
+  at::Tensor num_nonfinite = at::zeros({}, wide.dtype(at::kLong));
+  Mover move(problem, path, transition, rng);
   for (int64_t index = betas.size(0) - 2; index >= 0; --index) {
     const at::Tensor beta = beta_at(index + 1);
     const at::Tensor step_size = step_sizes.at(index).to(wide.device()).expand_as(beta);
-    Moved moved = transition.step(problem, path, run.particles, beta, step_size, rng);
-    run.particles = std::move(moved.particles);
-    run.num_nonfinite += moved.num_nonfinite;
+    const Moved moved = move(run.particles, beta, step_size);
+    run.particles = moved.particles;
+    num_nonfinite = num_nonfinite + moved.num_nonfinite;
     accept_probs.push_back(moved.accept_prob.mean(-1));
     run.log_w = run.log_w + annealed_log_density(path, beta_at(index), run.particles) -
                 annealed_log_density(path, beta, run.particles);
   }
   run.accept_prob = at::stack(accept_probs);
+  run.num_nonfinite = num_nonfinite.item<int64_t>();
   return run;
 }
 

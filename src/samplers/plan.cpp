@@ -185,8 +185,9 @@ Plan interpolate(const Plan& plan, int64_t steps) {
 AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
                     const Transition& transition, int64_t num_particles, at::Generator& rng,
                     const Resampling* resampling) {
-  FrozenStepSizes step_sizes(plan.step_sizes);
-  return anneal(problem, path, FixedSchedule(plan.betas), transition, step_sizes,
+  const at::Device device = problem.base().options().device();
+  FrozenStepSizes step_sizes(plan.step_sizes.to(device));
+  return anneal(problem, path, FixedSchedule(plan.betas.to(device)), transition, step_sizes,
                 {num_particles, plan.num_steps(), plan.betas.size(1) == 1, resampling}, rng);
 }
 
@@ -194,8 +195,9 @@ AnnealResult anneal_back(const Problem& problem, const Path& path, const Plan& p
                          const Transition& transition, int64_t num_particles, at::Generator& rng) {
   const auto z = problem.target().exact_sample(num_particles, rng);
   if (!z) throw usage_error("reverse chains start from exact draws of the target, and it has none");
-  return anneal_back(problem, path, plan.betas, transition, FrozenStepSizes(plan.step_sizes),
-                     problem.base().to_e(*z), rng);
+  const at::Device device = problem.base().options().device();
+  return anneal_back(problem, path, plan.betas.to(device), transition,
+                     FrozenStepSizes(plan.step_sizes.to(device)), problem.base().to_e(*z), rng);
 }
 
 }  // namespace crais

@@ -18,7 +18,7 @@ Moved metropolis(const Particles& particles, const Particles& proposal, const at
   const at::Tensor accept_prob =
       at::where(finite, log_ratio.clamp_max(0.0).exp(), at::zeros_like(log_ratio));
   const at::Tensor accepted = at::empty_like(accept_prob).uniform_(0, 1, rng) < accept_prob;
-  return {where(accepted, proposal, particles), accept_prob, (~finite).sum().item<int64_t>()};
+  return {where(accepted, proposal, particles), accept_prob, (~finite).sum()};
 }
 
 }  // namespace crais

@@ -143,7 +143,7 @@ class Perfect : public Transition {
     const at::Tensor b = beta.view({-1, 1, 1}), lambda = 1 - b + b / (sd_ * sd_);
     const at::Tensor e = b * mean_ / (sd_ * sd_) / lambda +
                          at::empty_like(particles.e).normal_(0, 1, rng) / lambda.sqrt();
-    return {problem.evaluate(e), at::ones_like(particles.log_q0), 0};
+    return {problem.evaluate(e), at::ones_like(particles.log_q0), at::zeros({}, at::kLong)};
   }
   int64_t evaluations_per_step() const override { return 1; }
   double target_acceptance() const override { return 0.5; }

@@ -56,7 +56,7 @@ class ReferenceHmc : public Transition {
     if (fault_ == Fault::kKeptDensity) next.log_gamma = start.log_gamma;
     if (rho_ > 0)
       next.momentum = at::where(accepted.unsqueeze(-1), p, fault_ == Fault::kNoFlip ? p0 : -p0);
-    return {next, accept_prob, 0};
+    return {next, accept_prob, at::zeros({}, at::kLong)};
   }
 
   int64_t evaluations_per_step() const override { return num_leapfrog_; }

@@ -43,7 +43,7 @@ class ReferenceLangevin : public Transition {
     const at::Tensor accept_prob = ratio.clamp_max(0).exp();
     at::Tensor accepted = at::empty_like(accept_prob).uniform_(0, 1, rng) < accept_prob;
     if (fault_ == LangevinFault::kNoAccept) accepted = at::ones_like(accepted);
-    return {where(accepted, end, start), accept_prob, 0};
+    return {where(accepted, end, start), accept_prob, at::zeros({}, at::kLong)};
   }
 
   int64_t evaluations_per_step() const override { return 1; }

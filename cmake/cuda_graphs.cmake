@@ -1,0 +1,35 @@
+# Moves recorded as CUDA graphs need the header of CUDA's runtime and a LibTorch (2.4 or later) whose
+# graphs take generators of their own. Without, --device cuda works and the host launches each operation.
+if(LibTorch_torch_cuda)
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_LIBRARIES LibTorch::LibTorch)
+  find_path(CRAIS_CUDA_INCLUDE cuda_runtime_api.h
+    HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda ${LibTorch_ROOT}/../nvidia
+    PATH_SUFFIXES include cu13/include cuda_runtime/include)
+  if(CRAIS_CUDA_INCLUDE)
+    set(CMAKE_REQUIRED_INCLUDES ${CRAIS_CUDA_INCLUDE})
+    set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+    check_cxx_source_compiles("#include <ATen/cuda/CUDAContext.h>
+      #include <ATen/cuda/CUDAGraph.h>
+      void f(at::cuda::CUDAGraph& graph, const at::Generator& rng) { graph.register_generator_state(rng); }"
+      CRAIS_CUDA_GRAPHS_COMPILE)
+    unset(CMAKE_TRY_COMPILE_TARGET_TYPE)
+    unset(CMAKE_REQUIRED_INCLUDES)
+  endif()
+  unset(CMAKE_REQUIRED_LIBRARIES)
+  if(CRAIS_CUDA_GRAPHS_COMPILE)
+    target_sources(crais PRIVATE src/core/cuda_recorder.cpp)
+    target_compile_definitions(crais PRIVATE CRAIS_CUDA_GRAPHS)
+    target_include_directories(crais SYSTEM PRIVATE ${CRAIS_CUDA_INCLUDE})
+    # It calls CUDA's runtime through LibTorch's libraries, inline functions of its headers directly.
+    find_library(CRAIS_CUDART NAMES cudart libcudart.so.13 libcudart.so.12
+      HINTS ${CRAIS_CUDA_INCLUDE}/../lib64 ${CRAIS_CUDA_INCLUDE}/../lib
+            ${CRAIS_CUDA_INCLUDE}/../targets/x86_64-linux/lib)
+    if(CRAIS_CUDART)
+      target_link_libraries(crais PRIVATE ${CRAIS_CUDART})
+    endif()
+    message(STATUS "CUDA graphs: with ${CRAIS_CUDA_INCLUDE}")
+  else()
+    message(STATUS "CUDA graphs: no (no cuda_runtime_api.h, or LibTorch before 2.4)")
+  endif()
+endif()

@@ -1,0 +1,72 @@
+#include "samplers/mover.h"
+
+#include <utility>
+#include <vector>
+
+namespace crais {
+namespace {
+
+std::vector<at::Tensor> tensors(const Particles& particles) {
+  return {particles.e, particles.log_q0, particles.log_gamma, particles.grad_log_gamma,
+          particles.momentum};
+}
+
+Particles clone(const Particles& particles) {
+  const auto copy = [](const at::Tensor& x) { return x.defined() ? x.clone() : x; };
+  return {copy(particles.e), copy(particles.log_q0), copy(particles.log_gamma),
+          copy(particles.grad_log_gamma), copy(particles.momentum)};
+}
+
+void copy(const Particles& from, const Particles& to) {
+  const std::vector<at::Tensor> sources = tensors(from), places = tensors(to);
+  for (size_t i = 0; i < places.size(); ++i)
+    if (places[i].defined()) at::Tensor(places[i]).copy_(sources[i]);
+}
+
+}  // namespace
+
+Mover::Mover(const Problem& problem, const Path& path, const Transition& transition,
+             at::Generator& rng, std::unique_ptr<Recorder> recorder)
+    : problem_(problem),
+      path_(path),
+      transition_(transition),
+      rng_(rng),
+      recorder_(std::move(recorder)) {}
+
+Mover::Mover(const Problem& problem, const Path& path, const Transition& transition,
+             at::Generator& rng)
+    : Mover(problem, path, transition, rng, make_recorder(rng)) {}
+
+Moved Mover::operator()(const Particles& particles, const at::Tensor& beta,
+                        const at::Tensor& step_size) {
+  const Arguments arguments{particles, beta, step_size};
+  const Cost before = problem_.cost();
+  if (recorder_ && cost_) {
+    Moved moved = replayed(arguments);
+    problem_.count_as(before, *cost_);
+    return moved;
+  }
+  Moved moved = step(arguments);
+  cost_ = problem_.cost() - before;
+  return moved;
+}
+
+Moved Mover::step(const Arguments& arguments) const {
+  return transition_.step(problem_, path_, arguments.particles, arguments.beta,
+                          arguments.step_size, rng_);
+}
+
+Moved Mover::replayed(const Arguments& arguments) {
+  if (recorded_) {
+    copy(arguments.particles, recorded_->particles);
+    recorded_->beta.copy_(arguments.beta);
+    recorded_->step_size.copy_(arguments.step_size);
+  } else {
+    recorded_ = {clone(arguments.particles), arguments.beta.clone(), arguments.step_size.clone()};
+    recorder_->record([this] { moved_ = step(*recorded_); });
+  }
+  recorder_->replay();
+  return moved_;
+}
+
+}  // namespace crais
