@@ -9,8 +9,7 @@ if(LibTorch_torch_cuda)
   if(CRAIS_CUDA_INCLUDE)
     set(CMAKE_REQUIRED_INCLUDES ${CRAIS_CUDA_INCLUDE})
     set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
-    check_cxx_source_compiles("#include <ATen/cuda/CUDAContext.h>
-      #include <ATen/cuda/CUDAGraph.h>
+    check_cxx_source_compiles("#include <ATen/cuda/CUDAGraph.h>
       void f(at::cuda::CUDAGraph& graph, const at::Generator& rng) { graph.register_generator_state(rng); }"
       CRAIS_CUDA_GRAPHS_COMPILE)
     unset(CMAKE_TRY_COMPILE_TARGET_TYPE)
@@ -18,10 +17,12 @@ if(LibTorch_torch_cuda)
   endif()
   unset(CMAKE_REQUIRED_LIBRARIES)
   if(CRAIS_CUDA_GRAPHS_COMPILE)
-    target_sources(crais PRIVATE src/core/cuda_recorder.cpp)
-    target_compile_definitions(crais PRIVATE CRAIS_CUDA_GRAPHS)
-    target_include_directories(crais SYSTEM PRIVATE ${CRAIS_CUDA_INCLUDE})
-    # It calls CUDA's runtime through LibTorch's libraries, inline functions of its headers directly.
+    set(recorder ${PROJECT_SOURCE_DIR}/src/core/cuda_recorder.cpp)
+    target_sources(crais PRIVATE ${recorder})
+    set_property(SOURCE ${recorder} APPEND PROPERTY COMPILE_OPTIONS -isystem ${CRAIS_CUDA_INCLUDE})
+    set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/core/recorder.cpp APPEND PROPERTY
+      COMPILE_DEFINITIONS CRAIS_CUDA_GRAPHS)
+    # LibTorch's libraries call CUDA's runtime, and so do inline functions of its headers.
     find_library(CRAIS_CUDART NAMES cudart libcudart.so.13 libcudart.so.12
       HINTS ${CRAIS_CUDA_INCLUDE}/../lib64 ${CRAIS_CUDA_INCLUDE}/../lib
             ${CRAIS_CUDA_INCLUDE}/../targets/x86_64-linux/lib)

@@ -249,13 +249,13 @@ Plan Estimator::budgeted(const Target& target, int64_t num_problems, Cost& tunin
         return a->num_anneals() < b->num_anneals();
       }))->num_anneals();
   // What one base costs is known from the first problem's.
-  const Base first = base_of(*target.select(at::zeros({1}, at::kLong)), kSharedPilot);
+  const at::TensorOptions index = target.options().dtype(at::kLong);
+  const Base first = base_of(*target.select(at::zeros({1}, index)), kSharedPilot);
   const int64_t base_cost = first.cost.densities;
   const Budget budget{*settings_.budget, num_problems, num_anneals};
   const int64_t move_cost = transition_->evaluations_per_step();
   const PilotSize size = pilot_size(budget, base_cost, move_cost, target.num_problems());
-  const auto pilots =
-      target.select(at::arange(size.num_problems, target.options().dtype(at::kLong)));
+  const auto pilots = target.select(at::arange(size.num_problems, index));
   const Base base = base_of(*pilots, kSharedPilot);
   tuning += first.cost;
   tuning += base.cost;
@@ -295,7 +295,8 @@ int64_t Estimator::most_particles(int64_t num_problems, int64_t dim) const {
   if (anneals()) {
     const int64_t wanted = num_problems * settings_.chains;
     const bool is_known = !settings_.budget && !settings_.target_error;
-    most = std::max(most, resampling_ ? wanted : is_known ? std::min(wanted, block) : block);
+    const int64_t fewest = resampling_ ? settings_.chains : num_problems;
+    most = std::max({most, fewest, is_known ? std::min(wanted, block) : block});
     if (settings_.base == kAuto || needs_pilot())
       most = std::max(most, (settings_.pilot.shared ? settings_.pilot_problems : num_problems) *
                                 settings_.pilot.num_particles);
@@ -352,16 +353,10 @@ ChunkRun Estimator::run_to_target(size_t method, const Problem& problem, const P
   ChunkRun run;
   for (const auto& [chains, members] : groups) {
     const at::Tensor index = at::tensor(members, at::kLong).to(problem.base().options().device());
-    const auto target = problem.target().select(index);
-    const Problem part(*target, problem.base().select(index),
-                       problem.log_center().index_select(0, index));
-    Plan longer = plan;
+    const ProblemPart part(problem, index);
+    Plan longer = select(plan, index);
     longer.num_particles = chains;
-    if (plan.betas.size(1) > 1) {
-      longer.betas = plan.betas.index_select(1, index.cpu());
-      longer.step_sizes = plan.step_sizes.index_select(1, index.cpu());
-    }
-    scatter(run_method(method, part, longer, rng), members, run);
+    scatter(run_method(method, part.problem, longer, rng), members, run);
   }
   for (size_t i = 0; i < run.flags.size(); ++i)
     if (!(run.std_error[i] <= error)) run.flags[i] += static_cast<int>(kMissedTarget);

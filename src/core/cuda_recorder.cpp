@@ -1,9 +1,8 @@
 #include "core/cuda_recorder.h"
 
-#include <ATen/cuda/CUDAContext.h>
-#include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
 
 namespace crais {
 namespace {
@@ -15,28 +14,18 @@ class CudaRecorder : public Recorder {
   }
 
   void record(const std::function<void()>& work) override {
-    // The default stream cannot be recorded.
-    const auto home = at::cuda::getCurrentCUDAStream(device_.index());
-    const auto aside = at::cuda::getStreamFromPool(/*isHighPriority=*/false, device_.index());
-    wait(aside, home);
-    {
-      const c10::cuda::CUDAStreamGuard guard(aside);
-      graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
-      work();
-      graph_.capture_end();
-    }
-    wait(home, aside);
+    // The default stream cannot be recorded; another must find the work's tensors complete.
+    c10::cuda::getCurrentCUDAStream(device_.index()).synchronize();
+    const c10::cuda::CUDAStreamGuard aside(
+        c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device_.index()));
+    graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    work();
+    graph_.capture_end();
   }
 
   void replay() override { graph_.replay(); }
 
  private:
-  static void wait(const at::cuda::CUDAStream& later, const at::cuda::CUDAStream& earlier) {
-    at::cuda::CUDAEvent event;
-    event.record(earlier);
-    event.block(later);
-  }
-
   at::Device device_;
   at::cuda::CUDAGraph graph_;
 };

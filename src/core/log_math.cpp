@@ -34,11 +34,13 @@ at::Tensor ess(const at::Tensor& log_w) {
 }
 
 at::Tensor cess(const at::Tensor& log_w, const at::Tensor& increment) {
-  const at::Tensor log_normalised = log_normalise(log_w);
-  const at::Tensor fraction = (2.0 * at::logsumexp(log_normalised + increment, -1) -
-                               at::logsumexp(log_normalised + 2.0 * increment, -1))
-                                  .exp()
-                                  .clamp_max(1.0);
+  return cess_normalised(log_normalise(log_w), increment);
+}
+
+at::Tensor cess_normalised(const at::Tensor& log_w, const at::Tensor& increment) {
+  const at::Tensor once = log_w + increment;
+  const at::Tensor fraction =
+      (2.0 * at::logsumexp(once, -1) - at::logsumexp(once + increment, -1)).exp().clamp_max(1.0);
   return at::nan_to_num(fraction, /*nan=*/0.0);
 }
 

@@ -38,5 +38,7 @@ at::Tensor ess(const at::Tensor& log_w);
 /// @param increment  [P,K] float64 log v.
 /// @return           [P] float64 in [0, 1]; equals ess(increment) for uniform weights.
 at::Tensor cess(const at::Tensor& log_w, const at::Tensor& increment);
+/// The same of log_w that `log_normalise` has seen: a search asks often.
+at::Tensor cess_normalised(const at::Tensor& log_w, const at::Tensor& increment);
 
 }  // namespace crais

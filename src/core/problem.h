@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <memory>
 
 #include "core/affine_map.h"
 #include "core/particles.h"
@@ -78,6 +79,17 @@ class Problem {
   at::Tensor log_center_;
   at::Tensor log_scale_;  // [P,1]: log|det A| - log_center
   mutable Cost cost_;
+};
+
+/// Some problems of another, Q of its P, counted by themselves.
+struct ProblemPart {
+  /// `index` [Q] int64, on the device of the problem's tensors; `whole` must outlive it.
+  ProblemPart(const Problem& whole, const at::Tensor& index)
+      : target(whole.target().select(index)),
+        problem(*target, whole.base().select(index), whole.log_center().index_select(0, index)) {}
+
+  std::unique_ptr<Target> target;
+  Problem problem;
 };
 
 }  // namespace crais

@@ -38,7 +38,8 @@ class Target {
   virtual Evaluation evaluate(const at::Tensor& z) const;
 
   /// The problems at `index` [Q] int64, in that order. Default: an internal error; only what
-  /// treats problems unequally (--target-error, --budget) asks.
+  /// treats problems unequally (--target-error, --budget), and SMC of more than a million numbers,
+  /// asks.
   virtual std::unique_ptr<Target> select(const at::Tensor& index) const;
 
   /// What its particles are: dtype and device. Default: float64 on the CPU.

@@ -10,9 +10,10 @@ class Geometric : public Path {
   PathPoint at(const at::Tensor& beta, const at::Tensor& log_q0,
                const at::Tensor& log_gamma) const override {
     // xlogy-like products: an end that has no weight must not turn -inf into NaN.
-    const at::Tensor from = at::where(beta == 1, at::zeros_like(log_q0), (1 - beta) * log_q0);
-    const at::Tensor to = at::where(beta == 0, at::zeros_like(log_gamma), beta * log_gamma);
-    return {from + to, (1 - beta).expand_as(log_q0), beta.expand_as(log_gamma)};
+    const at::Tensor back = 1 - beta;
+    const at::Tensor from = at::where(beta == 1, 0.0, back * log_q0);
+    const at::Tensor to = at::where(beta == 0, 0.0, beta * log_gamma);
+    return {from + to, back.expand_as(log_q0), beta.expand_as(log_gamma)};
   }
   double order() const override { return 0.0; }
 };

@@ -8,6 +8,9 @@
 namespace crais {
 namespace {
 
+constexpr int64_t kNumbers = int64_t{1} << 20;  // of a tensor [P,K,D]
+
+/// Blocks of chains, one after another, as one run.
 AnnealResult in_blocks(int64_t num_particles, int64_t block,
                        const std::function<AnnealResult(int64_t)>& run) {
   if (num_particles <= block) return run(num_particles);
@@ -31,20 +34,57 @@ AnnealResult in_blocks(int64_t num_particles, int64_t block,
   return all;
 }
 
+/// Blocks of problems, one after another, as one run: chains of a problem stay together.
+AnnealResult by_problems(const Problem& problem, const Plan& plan, int64_t block,
+                         const std::function<AnnealResult(const Problem&, const Plan&)>& run) {
+  const int64_t num_problems = problem.num_problems();
+  if (num_problems <= block) return run(problem, plan);
+  AnnealResult all;
+  std::vector<at::Tensor> log_w, roots, num_resamplings, betas, step_sizes, accept_prob;
+  const Cost before = problem.cost();
+  Cost spent;
+  for (int64_t begin = 0; begin < num_problems; begin += block) {
+    const at::Tensor index = at::arange(begin, std::min(begin + block, num_problems),
+                                        problem.base().options().dtype(at::kLong));
+    const ProblemPart part(problem, index);
+    const AnnealResult found = run(part.problem, select(plan, index));
+    spent += part.problem.cost();
+    log_w.push_back(found.log_w);
+    roots.push_back(found.genealogy.roots);
+    num_resamplings.push_back(found.genealogy.num_resamplings);
+    betas.push_back(found.betas);
+    step_sizes.push_back(found.step_sizes);
+    accept_prob.push_back(found.accept_prob);
+    all.num_nonfinite += found.num_nonfinite;
+  }
+  problem.count_as(before, spent);
+  all.log_w = at::cat(log_w);
+  all.genealogy.roots = at::cat(roots);
+  all.genealogy.num_resamplings = at::cat(num_resamplings);
+  all.betas = at::cat(betas, 1);
+  all.step_sizes = at::cat(step_sizes, 1);
+  all.accept_prob = at::cat(accept_prob, 1);
+  return all;
+}
+
 }  // namespace
 
 int64_t chains_per_block(int64_t num_problems, int64_t dim) {
-  constexpr int64_t kNumbers = int64_t{1} << 20;
   return std::max<int64_t>(1, kNumbers / (num_problems * dim));
 }
 
 AnnealResult anneal_in_blocks(const Problem& problem, const Path& path, const Plan& plan,
                               const Transition& transition, int64_t num_particles,
                               at::Generator& rng, const Resampling* resampling) {
-  const int64_t block =
-      resampling ? num_particles : chains_per_block(problem.num_problems(), problem.dim());
+  if (resampling) {
+    const int64_t block = std::max<int64_t>(1, kNumbers / (num_particles * problem.dim()));
+    return by_problems(problem, plan, block, [&](const Problem& part, const Plan& its_plan) {
+      return anneal(part, path, its_plan, transition, num_particles, rng, resampling);
+    });
+  }
+  const int64_t block = chains_per_block(problem.num_problems(), problem.dim());
   return in_blocks(num_particles, block, [&](int64_t size) {
-    return anneal(problem, path, plan, transition, size, rng, resampling);
+    return anneal(problem, path, plan, transition, size, rng);
   });
 }
 

@@ -52,8 +52,8 @@ Moved Mover::operator()(const Particles& particles, const at::Tensor& beta,
 }
 
 Moved Mover::step(const Arguments& arguments) const {
-  return transition_.step(problem_, path_, arguments.particles, arguments.beta,
-                          arguments.step_size, rng_);
+  return transition_.step(problem_, path_, arguments.particles, arguments.beta, arguments.step_size,
+                          rng_);
 }
 
 Moved Mover::replayed(const Arguments& arguments) {

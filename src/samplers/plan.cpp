@@ -182,6 +182,15 @@ Plan interpolate(const Plan& plan, int64_t steps) {
   return stretched;
 }
 
+Plan select(const Plan& plan, const at::Tensor& index) {
+  if (plan.betas.size(1) == 1) return plan;  // shared
+  const auto columns = [&](const at::Tensor& x) {
+    return x.defined() ? x.index_select(1, index.to(x.device())) : x;
+  };
+  return {columns(plan.betas), columns(plan.step_sizes), plan.num_particles,
+          columns(plan.divergence)};
+}
+
 AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
                     const Transition& transition, int64_t num_particles, at::Generator& rng,
                     const Resampling* resampling) {

@@ -62,6 +62,9 @@ at::Tensor pilot_log_normalizer(const Problem& problem, const Transition& transi
 /// in the step's fraction, step sizes log-linearly in beta (the paper's starred rows).
 Plan interpolate(const Plan& plan, int64_t steps);
 
+/// The plan of the problems at `index` [Q] alone.
+Plan select(const Plan& plan, const at::Tensor& index);
+
 /// The estimate: anneals fresh particles under the frozen plan. E[mean w] = Z.
 /// Cost: 1 + L T evaluations per particle.
 AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,

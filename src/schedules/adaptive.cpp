@@ -45,39 +45,47 @@ at::Tensor SearchedSchedule::propose(const Progress& progress, const Path& path)
     return path.at(beta.unsqueeze(1), particles.log_q0, particles.log_gamma).log_density;
   };
   const at::Tensor here = log_density(progress.beta);
-  const at::Tensor bound = ratio_ * progress.pool(whole(progress));
+  const at::Tensor log_w = weights(progress);
+  const at::Tensor bound = ratio_ * progress.pool(fraction(log_w, at::zeros_like(here)));
   return largest_step(progress.beta, options().max_step, bound, [&](const at::Tensor& beta) {
-    return progress.pool(fraction(progress, log_density(beta) - here));
+    return progress.pool(fraction(log_w, log_density(beta) - here));
   });
 }
 
 at::Tensor largest_step(const at::Tensor& beta, double max_step, const at::Tensor& bound,
                         const std::function<at::Tensor(const at::Tensor&)>& statistic) {
-  // False position with Illinois' rule, every third time halving: half of the evaluations that
-  // halving alone takes, which cost as much as the density's.
   constexpr int kMostEvaluations = 150;
   constexpr double kTolerance = 1e-11;  // of the step
-  at::Tensor low = beta, high = (beta + max_step).clamp_max(1.0);
-  at::Tensor above = statistic(low) - bound, below = statistic(high) - bound;
-  const at::Tensor whole_step = below >= 0;
-  at::Tensor was_good = at::zeros_like(whole_step);
+  const at::Tensor farthest = (beta + max_step).clamp_max(1.0);
+  // The root lies between `a`, the latest point, and `b`; `c` was there before.
+  at::Tensor a = farthest, b = beta, c = b;
+  at::Tensor fa = statistic(a) - bound, fb = statistic(b) - bound, fc = fb;
+  const at::Tensor whole_step = fa >= 0;
+  // While only the start is good, an eighth of the way: steps may be orders of magnitude shorter.
+  at::Tensor t = at::full_like(a, 0.875);
   for (int i = 0; i < kMostEvaluations; ++i) {
-    const at::Tensor width = high - low;
-    if ((whole_step | (width <= kTolerance * (high - beta))).all().item<bool>()) break;
-    const at::Tensor share = above / (above - below);
-    const at::Tensor usable = (share > 0) & (share < 1);  // not NaN
-    const at::Tensor middle =
-        low + width * (i % 3 == 2 ? at::full_like(share, 0.5) : share.masked_fill(~usable, 0.5));
-    const at::Tensor value = statistic(middle) - bound;
-    const at::Tensor good = value >= 0, twice = good == was_good;
-    // The end that stays a second time counts half, so that the next point falls beyond the root.
-    above = at::where(good, value, at::where(twice, 0.5 * above, above));
-    below = at::where(good, at::where(twice, 0.5 * below, below), value);
-    low = at::where(good, middle, low);
-    high = at::where(good, high, middle);
-    was_good = good;
+    const at::Tensor x = a + t * (b - a);
+    const at::Tensor fx = statistic(x) - bound;
+    const at::Tensor same_side = (fx >= 0) == (fa >= 0);
+    c = at::where(same_side, a, b);
+    fc = at::where(same_side, fa, fb);
+    b = at::where(same_side, b, a);
+    fb = at::where(same_side, fb, fa);
+    a = x;
+    fa = fx;
+    const at::Tensor width = (b - a).abs(), least = kTolerance * (at::maximum(a, b) - beta);
+    if ((whole_step | (width <= 2 * least)).all().item<bool>()) break;
+    // Inverse quadratic interpolation where the three points allow.
+    const at::Tensor xi = (a - b) / (c - b), phi = (fa - fb) / (fc - fb);
+    const at::Tensor interpolated =
+        fa / (fb - fa) * (fc / (fb - fc)) + (c - a) / (b - a) * (fa / (fc - fa)) * (fb / (fc - fb));
+    const at::Tensor usable = (phi.square() < xi) & ((1 - phi).square() < 1 - xi);
+    const at::Tensor halving = at::where((b == beta) | (a == beta), 0.875, 0.5);
+    const at::Tensor margin = least / width;
+    t = at::where(usable & interpolated.isfinite(), interpolated, halving);
+    t = at::minimum(at::maximum(t, margin), 1 - margin).nan_to_num(0.0);  // arrived: no width
   }
-  return at::where(whole_step, (beta + max_step).clamp_max(1.0), low);
+  return at::where(whole_step, farthest, at::where(fa >= 0, a, b));
 }
 
 }  // namespace crais

@@ -38,11 +38,11 @@ class SearchedSchedule : public AdaptiveSchedule {
       : AdaptiveSchedule(options), ratio_(ratio) {}
 
  protected:
-  /// The fraction [P] that would be left after the weights' increment log v [P,K]; falls with the
-  /// step.
-  virtual at::Tensor fraction(const Progress& progress, const at::Tensor& increment) const = 0;
-  /// The fraction [P] of which `ratio` must be left.
-  virtual at::Tensor whole(const Progress& progress) const = 0;
+  /// The log-weights [P,K] before the step, as `fraction` wants them.
+  virtual at::Tensor weights(const Progress& progress) const = 0;
+  /// The effective fraction [P] after the weights' increment log v [P,K], which falls with the
+  /// step; `ratio` of what it is before must be left.
+  virtual at::Tensor fraction(const at::Tensor& log_w, const at::Tensor& increment) const = 0;
 
   at::Tensor propose(const Progress& progress, const Path& path) const final;
 

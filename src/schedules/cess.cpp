@@ -11,10 +11,12 @@ class CessSchedule : public SearchedSchedule {
   using SearchedSchedule::SearchedSchedule;
 
  protected:
-  at::Tensor fraction(const Progress& progress, const at::Tensor& increment) const override {
-    return cess(statistic_weights(progress), increment);
+  at::Tensor weights(const Progress& progress) const override {
+    return statistic_weights(progress);
   }
-  at::Tensor whole(const Progress& progress) const override { return at::ones_like(progress.beta); }
+  at::Tensor fraction(const at::Tensor& log_w, const at::Tensor& increment) const override {
+    return cess_normalised(log_w, increment);
+  }
   std::string name() const override { return "cess"; }
 };
 

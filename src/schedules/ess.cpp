@@ -11,10 +11,10 @@ class EssSchedule : public SearchedSchedule {
   using SearchedSchedule::SearchedSchedule;
 
  protected:
-  at::Tensor fraction(const Progress& progress, const at::Tensor& increment) const override {
-    return ess(progress.log_w + increment);
+  at::Tensor weights(const Progress& progress) const override { return progress.log_w; }
+  at::Tensor fraction(const at::Tensor& log_w, const at::Tensor& increment) const override {
+    return ess(log_w + increment);
   }
-  at::Tensor whole(const Progress& progress) const override { return ess(progress.log_w); }
   std::string name() const override { return "ess"; }
 };
 

@@ -75,12 +75,47 @@ TEST(Blocks, TheWayBackToo) {
   EXPECT_TRUE((error < 5 * spread).all().item<bool>()) << error << spread;
 }
 
+/// Problems that differ, each with a plan of its own: what a block takes must be its own.
 TEST(Blocks, ResampledChainsStayTogether) {
   const Setting s;
   const auto resampling = ResamplingRegistry::instance().make("resampling", "systematic:1");
-  at::Generator rng = make_generator(6);
-  anneal_in_blocks(s.problem, *s.path, s.plan, *s.kernel, 1500, rng, resampling.get());
-  EXPECT_EQ(s.target.most_rows, 2 * 1500);
+  const at::Tensor index = at::arange(3, at::kLong);
+  const DiagonalGaussian target(0.02 * (1 + index.unsqueeze(1)).to(at::kDouble).expand({3, kDim}),
+                                at::full({3, kDim}, 0.99, at::kDouble), index.to(at::kDouble));
+  const Problem problem(target,
+                        AffineMap(at::zeros({3, kDim}, at::kDouble),
+                                  0.95 + 0.01 * index.unsqueeze(1).to(at::kDouble) *
+                                             at::ones({3, kDim}, at::kDouble)),
+                        0.3 * index.to(at::kDouble));
+  Plan plan = s.plan;
+  plan.betas = at::pow(s.plan.betas, (1 + index).to(at::kDouble));
+  plan.step_sizes = s.plan.step_sizes * (1 + index).to(at::kDouble);
+  constexpr int64_t kChains = 900;  // two problems make a block, the third another
+  at::Generator one = make_generator(6), other = make_generator(6);
+  const AnnealResult run =
+      anneal_in_blocks(problem, *s.path, plan, *s.kernel, kChains, one, resampling.get());
+  EXPECT_EQ(problem.cost().gradients, 3 * kChains * (1 + kSteps));
+  int64_t done = 0;
+  for (const at::Tensor& part : {index.slice(0, 0, 2), index.slice(0, 2, 3)}) {
+    const ProblemPart alone(problem, part);
+    const AnnealResult expected = anneal(alone.problem, *s.path, select(plan, part), *s.kernel,
+                                         kChains, other, resampling.get());
+    const auto rows = [&](const at::Tensor& x, int64_t dim) {
+      return x.slice(dim, done, done + part.size(0));
+    };
+    EXPECT_TRUE(at::equal(rows(run.log_w, 0), expected.log_w));
+    EXPECT_TRUE(at::equal(rows(run.genealogy.roots, 0), expected.genealogy.roots));
+    EXPECT_TRUE(
+        at::equal(rows(run.genealogy.num_resamplings, 0), expected.genealogy.num_resamplings));
+    EXPECT_TRUE(at::equal(rows(run.accept_prob, 1), expected.accept_prob));
+    EXPECT_TRUE(at::equal(rows(run.betas, 1), expected.betas));
+    EXPECT_TRUE(at::equal(rows(run.step_sizes, 1), expected.step_sizes));
+    done += part.size(0);
+  }
+  EXPECT_GT(run.genealogy.num_resamplings.min().item<double>(), 0);
+  EXPECT_FALSE(at::equal(run.genealogy.roots, at::arange(kChains).expand({3, kChains})));
+  const at::Tensor error = log_mean_exp(run.log_w) + problem.log_center() - index;
+  EXPECT_LT(error.abs().max().item<double>(), 0.6) << error;
 }
 
 }  // namespace

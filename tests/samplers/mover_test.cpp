@@ -68,8 +68,8 @@ TEST_P(Movers, ReplayWhatTheyWouldHaveDone) {
     if (i == 4) {  // as resampling does: other particles, in other memory
       const auto turned = [&](const at::Tensor& x) { return x.flip(1); };
       for (Particles* particles : {&plain.particles, &replayed.particles})
-        *particles = {turned(particles->e), turned(particles->log_q0),
-                      turned(particles->log_gamma), turned(particles->grad_log_gamma),
+        *particles = {turned(particles->e), turned(particles->log_q0), turned(particles->log_gamma),
+                      turned(particles->grad_log_gamma),
                       particles->momentum.defined() ? turned(particles->momentum) : at::Tensor()};
     }
     const Moved one = move(plain.particles, beta, step_size);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,10 @@ class DiagonalGaussian : public Target {
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override {
     const at::Tensor x = at::empty({num_problems(), k, dim()}, mean_.options()).normal_(0, 1, rng);
     return mean_.unsqueeze(1) + sd_.unsqueeze(1) * x;
+  }
+  std::unique_ptr<Target> select(const at::Tensor& index) const override {
+    const auto rows = [&](const at::Tensor& x) { return x.index_select(0, index); };
+    return std::make_unique<DiagonalGaussian>(rows(mean_), rows(sd_), rows(log_c_));
   }
 
  private:

@@ -1,0 +1,303 @@
+// Everything that runs with --device cuda, on a device that is none: no tensor is left on the CPU,
+// the host does not read the device's memory, and numbers are the CPU's.
+#include <c10/core/GradMode.h>
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <string>
+
+#include "apps/estimator.h"
+#include "core/rng.h"
+#include "core/target.h"
+#include "data/images.h"
+#include "device/mock_device.h"
+#include "models/trainer.h"
+#include "models/vae.h"
+#include "samplers/mover.h"
+#include "samplers/plan.h"
+#include "support/temporary_folder.h"
+#include "targets/vae_posterior.h"
+
+namespace crais {
+namespace {
+
+using testing::have_mock_device;
+using testing::mock_device;
+
+class Device : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!have_mock_device()) GTEST_SKIP() << "this LibTorch is older than 2.5";
+  }
+};
+
+TEST_F(Device, IsNotTheCpu) {
+  const at::Tensor there = at::arange(6, at::kDouble).view({2, 3}).to(mock_device());
+  EXPECT_FALSE(there.is_cpu());
+  EXPECT_TRUE(
+      at::equal((2 * there.t() + 1).cpu(), (2 * at::arange(6, at::kDouble).view({2, 3}).t() + 1)));
+  EXPECT_DOUBLE_EQ(there.sum().item<double>(), 15);
+  EXPECT_THROW(there + at::ones({2, 3}, at::kDouble), c10::Error);
+  EXPECT_THROW(there.index_select(0, at::zeros({1}, at::kLong)), c10::Error);
+  EXPECT_DOUBLE_EQ((there + at::ones({}, at::kDouble)).sum().item<double>(), 21);
+}
+
+TEST_F(Device, HasTheCpusRandomNumbers) {
+  at::Generator there = make_generator(5, mock_device()), here = make_generator(5);
+  EXPECT_TRUE(at::equal(at::empty({7}, mock_device()).normal_(0, 1, there).cpu(),
+                        at::empty({7}).normal_(0, 1, here)));
+  EXPECT_THROW(at::empty({7}, mock_device()).normal_(0, 1, here), c10::Error);
+}
+
+std::string plain(const ::testing::TestParamInfo<std::string>& instance) {
+  std::string name = instance.param;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
+template <typename Registry>
+std::vector<std::string> examples() {
+  std::vector<std::string> all;
+  for (const auto& [name, entry] : Registry::instance().entries())
+    if (!entry.example.empty()) all.push_back(entry.example);
+  return all;
+}
+
+void expect_same(const at::Tensor& there, const at::Tensor& here) {
+  ASSERT_EQ(there.defined(), here.defined());
+  if (!here.defined()) return;
+  EXPECT_EQ(there.device(), mock_device());
+  EXPECT_TRUE(at::equal(there.cpu(), here)) << (there.cpu() - here).abs().max();
+}
+
+// --- targets ------------------------------------------------------------------------------------
+
+class DeviceTargets : public Device, public ::testing::WithParamInterface<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Every, DeviceTargets, ::testing::ValuesIn(examples<TargetRegistry>()),
+                         plain);
+
+TEST_P(DeviceTargets, AreThere) {
+  const testing::TemporaryFolder folder;
+  std::string spec = GetParam();
+  if (const auto file = spec.find("FILE"); file != std::string::npos)
+    spec.replace(file, 4, folder.file("cases.csv", "1,3.5,a\n2,0.5,b\n4,1.5,a\n3,-1,b\n"));
+  const auto make = [&](at::Device device) {
+    return TargetRegistry::instance().make("target", spec,
+                                           {3, at::TensorOptions(at::kDouble).device(device), ""});
+  };
+  const auto here = make(at::kCPU), there = make(mock_device());
+  at::Generator rng = make_generator(3);
+  const at::Tensor z = at::empty({3, 5, here->dim()}, at::kDouble).normal_(0, 1, rng);
+  const at::Tensor moved = z.to(mock_device());
+  expect_same(there->log_density(moved), here->log_density(z));
+  expect_same(there->evaluate(moved).grad, here->evaluate(z).grad);
+  const at::Tensor point = z.select(1, 0).contiguous();
+  if (here->dim() < 70)
+    expect_same(there->curvature(point.to(mock_device())), here->curvature(point));
+  at::Generator one = make_generator(4, mock_device()), other = make_generator(4);
+  const auto drawn = there->exact_sample(2, one), expected = here->exact_sample(2, other);
+  ASSERT_EQ(drawn.has_value(), expected.has_value());
+  if (drawn) expect_same(*drawn, *expected);
+  if (const auto truth = there->true_log_normalizer()) {
+    EXPECT_TRUE(at::equal(truth->cpu(), *here->true_log_normalizer()));
+  }
+  const auto part = there->select(at::tensor({2, 0}, at::kLong).to(mock_device()));
+  expect_same(part->log_density(moved.slice(0, 0, 2)), here->log_density(z.slice(0, 0, 2)));
+}
+
+// --- images of a small decoder, by every way to estimate ----------------------------------------
+
+constexpr int64_t kImages = 6;
+const VaeArchitecture kSmall{5, 7, /*latent=*/3, {16, 16}, Activation::kTanh, {}};
+
+struct Posteriors {
+  explicit Posteriors(at::Device device) {
+    at::Generator rng = make_generator(2);
+    const Vae here = make_vae(kSmall, 1).to(at::kCPU, at::kDouble);
+    const Simulated drawn = simulate(here, kImages, rng);
+    vae = here.to(device, at::kDouble);
+    target = std::make_unique<VaePosterior>(vae, drawn.images.to(device), drawn.latents.to(device),
+                                            nullptr);
+  }
+  Vae vae;
+  std::unique_ptr<VaePosterior> target;
+};
+
+EstimatorSettings settings_of(const std::string& method) {
+  EstimatorSettings settings;
+  settings.methods = {method};
+  settings.schedule = "linear";
+  settings.path = "geometric";
+  settings.base = "laplace";
+  settings.kernel = "ghmc:0.8";
+  settings.schedule_options.steps = 6;
+  settings.pilot.num_particles = 8;
+  settings.pilot_problems = 4;
+  settings.chains = 8;
+  settings.max_evaluations = 2000;
+  settings.seed = 11;
+  return settings;
+}
+
+/// The same estimates on both, tuning and all, but for rounding.
+void expect_same_estimates(const EstimatorSettings& settings) {
+  const auto run = [&](at::Device device) {
+    const c10::NoGradGuard no_grad;
+    const Posteriors images(device);
+    Estimator estimator(settings);
+    estimator.tune_shared(*images.target, kImages);
+    {
+      const c10::AutoGradMode learning(true);
+      estimator.prepare(*images.target);
+    }
+    return estimator.estimate(0, *images.target);
+  };
+  const ChunkResult there = run(mock_device()), here = run(at::kCPU);
+  ASSERT_EQ(there.runs.size(), here.runs.size());
+  for (size_t i = 0; i < here.runs.size(); ++i)
+    for (const auto& [name, column] : ChunkRun::columns()) {
+      const ChunkRun::Column &a = there.runs[i].*column, &b = here.runs[i].*column;
+      EXPECT_TRUE(at::allclose(at::tensor(a, at::kDouble), at::tensor(b, at::kDouble),
+                               /*rtol=*/1e-12, /*atol=*/1e-12, /*equal_nan=*/true))
+          << name;
+    }
+}
+
+class DeviceMethods : public Device, public ::testing::WithParamInterface<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Every, DeviceMethods, ::testing::ValuesIn(examples<MethodRegistry>()),
+                         plain);
+TEST_P(DeviceMethods, Estimate) { expect_same_estimates(settings_of(GetParam())); }
+
+class DeviceBases : public Device, public ::testing::WithParamInterface<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Every, DeviceBases, ::testing::ValuesIn(examples<BaseRegistry>()), plain);
+TEST_P(DeviceBases, AreBuilt) {
+  EstimatorSettings settings = settings_of("ais");
+  settings.base = GetParam();
+  expect_same_estimates(settings);
+}
+
+class DeviceKernels : public Device, public ::testing::WithParamInterface<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Every, DeviceKernels, ::testing::ValuesIn(examples<TransitionRegistry>()),
+                         plain);
+TEST_P(DeviceKernels, Move) {
+  EstimatorSettings settings = settings_of("ais");
+  settings.kernel = GetParam();
+  expect_same_estimates(settings);
+}
+
+class DeviceSchedules : public Device, public ::testing::WithParamInterface<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Every, DeviceSchedules, ::testing::ValuesIn(examples<ScheduleRegistry>()),
+                         plain);
+TEST_P(DeviceSchedules, Tune) {
+  EstimatorSettings settings = settings_of("ais");
+  settings.schedule = GetParam();
+  for (const bool shared : {true, false}) {
+    settings.pilot.shared = shared;
+    expect_same_estimates(settings);
+  }
+}
+
+TEST_F(Device, AnnealsAlongPowerPaths) {
+  EstimatorSettings settings = settings_of("ais");
+  settings.path = "power:0.5";
+  expect_same_estimates(settings);
+}
+
+TEST_F(Device, Resamples) {
+  EstimatorSettings settings = settings_of("ais");
+  for (const char* resampling : {"systematic:0.9", "multinomial:0.99,of=last"}) {
+    settings.resample = resampling;
+    expect_same_estimates(settings);
+  }
+}
+
+TEST_F(Device, ChoosesBasesBudgetsAndChains) {
+  EstimatorSettings settings = settings_of("ais");
+  settings.base = "auto";
+  expect_same_estimates(settings);
+  settings.base = "laplace";
+  settings.budget = 600;
+  expect_same_estimates(settings);
+  settings.budget.reset();
+  settings.target_error = 0.05;
+  expect_same_estimates(settings);
+}
+
+TEST_F(Device, Trains) {
+  const Images all = synthetic_images(300, 1);
+  const auto part = [&](int64_t begin, int64_t end) {
+    Images chosen = all;
+    chosen.pixels = all.pixels.slice(0, begin, end);
+    return chosen;
+  };
+  VaeArchitecture small;
+  small.latent = 3;
+  small.hidden = {10};
+  TrainerOptions options;
+  options.batch = 64;
+  Trainer trainer(make_vae(small, 1), options, part(0, 200), part(200, 300), mock_device());
+  const double first = trainer.run_epoch().validation.bound;
+  EXPECT_GT(trainer.run_epoch().validation.bound, first);
+  EXPECT_TRUE(trainer.current().decoder.layers[0].weight.is_cpu());
+}
+
+// --- how often the host waits ------------------------------------------------------------------
+
+int64_t waits_of(int64_t steps, const std::string& kernel) {
+  const c10::NoGradGuard no_grad;
+  const Posteriors images(mock_device());
+  const Problem problem(*images.target, *images.target->amortised_base());
+  const auto path = PathRegistry::instance().make("path", "geometric");
+  const auto rule = ScheduleRegistry::instance().make("schedule", "linear", ScheduleOptions{steps});
+  const auto transition = TransitionRegistry::instance().make("kernel", kernel, {});
+  at::Generator rng = make_generator(1, mock_device());
+  const int64_t before = testing::num_waits();
+  anneal(problem, *path, freeze(*rule, 0.2), *transition, 8, rng);
+  return testing::num_waits() - before;
+}
+
+TEST_F(Device, IsNotWaitedForWhileAnnealing) {
+  for (const std::string& kernel : examples<TransitionRegistry>())
+    EXPECT_EQ(waits_of(40, kernel), waits_of(5, kernel)) << kernel;
+}
+
+// --- moves that the device repeats by itself ----------------------------------------------------
+
+class DeviceMovers : public Device, public ::testing::WithParamInterface<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Every, DeviceMovers, ::testing::ValuesIn(examples<TransitionRegistry>()),
+                         plain);
+
+/// With the decoder's gradient by hand, and with one by autograd.
+TEST_P(DeviceMovers, ReplayTheSameNumbers) {
+  const c10::NoGradGuard no_grad;
+  const Posteriors images(mock_device());
+  const auto u2 = TargetRegistry::instance().make(
+      "target", "u2:width=4", {kImages, at::TensorOptions(at::kDouble).device(mock_device()), ""});
+  const auto path = PathRegistry::instance().make("path", "power:0.5");
+  const auto kernel = TransitionRegistry::instance().make("kernel", GetParam(), {2});
+  const auto run = [&](const Target& target, bool recorded) {
+    const Problem problem(target, AffineMap::identity(kImages, target.dim(), target.options()));
+    at::Generator rng = make_generator(7, mock_device());
+    Particles particles = problem.start(10, rng);
+    Mover move(problem, *path, *kernel, rng, recorded ? testing::make_mock_recorder(rng) : nullptr);
+    std::vector<at::Tensor> seen;
+    for (int i = 0; i < 6; ++i) {
+      const at::Tensor beta = at::full({kImages}, 0.15 * (i + 1), at::kDouble).to(mock_device());
+      const Moved moved = move(particles, beta, 0.5 - 0.05 * beta);
+      particles = moved.particles;
+      seen.insert(seen.end(), {particles.e.cpu(), particles.log_gamma.cpu(),
+                               particles.grad_log_gamma.cpu(), moved.accept_prob.cpu()});
+      seen.push_back(at::scalar_tensor(double(problem.cost().gradients), at::kDouble));
+    }
+    return seen;
+  };
+  for (const Target* target : std::vector<const Target*>{images.target.get(), u2.get()}) {
+    const auto plain = run(*target, false), replayed = run(*target, true);
+    for (size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(at::equal(plain[i], replayed[i])) << i;
+  }
+}
+
+}  // namespace
+}  // namespace crais

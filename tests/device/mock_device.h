@@ -1,0 +1,31 @@
+// A device that is not the CPU, on the CPU: what --device cuda asks of the code, tested without a
+// GPU.
+//
+// Its tensors are LibTorch's private use. Their addresses are not the host's: whoever reads
+// device memory from the host crashes, as with a GPU. An operation on tensors of both is an error,
+// as with a GPU. Operations themselves are the CPU's.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "core/recorder.h"
+
+namespace crais::testing {
+
+/// Makes the device known to LibTorch. Once a process; false if this LibTorch (before 2.5) has no
+/// way to.
+bool have_mock_device();
+
+at::Device mock_device();
+
+/// How often the host has waited for the device: numbers and tensors it has read.
+int64_t num_waits();
+
+/// What a CUDA graph is to CUDA: recording computes nothing that stays, a replay runs the same
+/// operations on the same memory. An operation that waits for the device is an error in between.
+std::unique_ptr<Recorder> make_mock_recorder(at::Generator& rng);
+
+}  // namespace crais::testing
