@@ -2,6 +2,7 @@
 
 #include <ATen/Version.h>
 #include <time.h>
+#include <torch/cuda.h>
 #include <torch/version.h>
 
 #include <algorithm>
@@ -12,11 +13,13 @@
 namespace crais::bench {
 namespace {
 
-/// Of the processor, in this process: other programs do not count.
-double seconds(const std::function<void()>& run) {
-  const auto now = [] {
+/// Of the processor, in this process: other programs do not count. Or until a GPU has done its
+/// work.
+double seconds(const std::function<void()>& run, at::Device device) {
+  const auto now = [&] {
+    if (device.is_cuda()) torch::cuda::synchronize(device.index());
     timespec time{};
-    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    ::clock_gettime(device.is_cpu() ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &time);
     return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
   };
   const double start = now();
@@ -26,11 +29,12 @@ double seconds(const std::function<void()>& run) {
 
 }  // namespace
 
-std::map<std::string, double> medians(const std::vector<Contender>& contenders, int64_t rounds) {
+std::map<std::string, double> medians(const std::vector<Contender>& contenders, int64_t rounds,
+                                      at::Device device) {
   std::map<std::string, std::vector<double>> times;
   for (int64_t round = -1; round < rounds; ++round)  // the first warms up
     for (const auto& contender : contenders) {
-      const double time = seconds(contender.run);
+      const double time = seconds(contender.run, device);
       if (round >= 0) times[contender.name].push_back(time);
     }
   std::map<std::string, double> result;
@@ -42,11 +46,12 @@ std::map<std::string, double> medians(const std::vector<Contender>& contenders, 
 }
 
 GemmFloor::GemmFloor(const Mlp& decoder, int64_t rows) {
-  activations_.push_back(at::randn({rows, decoder.layers.front().weight.size(1)}));
+  const auto options = decoder.layers.front().weight.options();
+  activations_.push_back(at::randn({rows, decoder.layers.front().weight.size(1)}, options));
   for (const LinearLayer& layer : decoder.layers) {
     weights_.push_back(layer.weight);
-    activations_.push_back(at::randn({rows, layer.weight.size(0)}));
-    gradients_.push_back(at::randn({rows, layer.weight.size(1)}));
+    activations_.push_back(at::randn({rows, layer.weight.size(0)}, options));
+    gradients_.push_back(at::randn({rows, layer.weight.size(1)}, options));
     flops_ += 4.0 * double(rows) * double(layer.weight.numel());
   }
 }

@@ -14,13 +14,15 @@
 
 namespace crais::bench {
 
-/// Seconds of the processor for each contender, on one thread: the median over rounds in which they
-/// they take turns, so that a slow moment of the machine falls on all.
+/// Seconds for each contender, of the processor on one thread or of the wall clock on another
+/// device: the median over rounds in which they take turns, so that a slow moment of the machine
+/// falls on all.
 struct Contender {
   std::string name;
   std::function<void()> run;
 };
-std::map<std::string, double> medians(const std::vector<Contender>& contenders, int64_t rounds);
+std::map<std::string, double> medians(const std::vector<Contender>& contenders, int64_t rounds,
+                                      at::Device device = at::kCPU);
 
 /// The floor F: three products forward and three back to z (a product a layer and direction), by
 /// LibTorch's BLAS into preallocated outputs. Nothing else.

@@ -199,7 +199,7 @@ TEST_P(VaePosteriors, CurvatureIsGaussNewton) {
 TEST(VaePosterior, BlocksOfALargeBatchAreTheSameFunction) {
   const Vae vae = make_case({"tanh", "bernoulli"});
   at::Generator rng = make_generator(5);
-  // By images (5 x 1500 particles), and by the particles of one (3 x 4200); 4096 is a block.
+  // By images (5 x 1500 particles), and by the particles of one (3 x 4200); 512 is a block.
   for (const auto& [problems, particles] : {std::pair{5, 1500}, std::pair{3, 4200}}) {
     const at::Tensor images = (at::rand({problems, 12}, rng, at::kDouble) < 0.5).to(at::kDouble);
     const at::Tensor z = at::randn({problems, particles, 5}, rng, at::kDouble);
