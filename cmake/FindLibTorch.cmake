@@ -63,6 +63,12 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
   add_library(LibTorch::LibTorch INTERFACE IMPORTED)
   target_include_directories(LibTorch::LibTorch INTERFACE
     ${LibTorch_INCLUDE_DIR} ${LibTorch_INCLUDE_DIR}/torch/csrc/api/include)
+  # Some of PyTorch's wheels export pieces of a C++ library of their own, with holes (its issue 133437):
+  # the loader must come to the system's first, or std::filesystem jumps to nowhere.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_link_libraries(LibTorch::LibTorch INTERFACE
+      "-Wl,--push-state,--no-as-needed,-lstdc++,--pop-state")
+  endif()
   target_link_libraries(LibTorch::LibTorch INTERFACE
     ${LibTorch_torch} ${LibTorch_torch_cpu} ${LibTorch_c10})
   if(LibTorch_torch_cuda)
