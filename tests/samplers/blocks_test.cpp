@@ -86,7 +86,7 @@ TEST(Blocks, ResampledChainsStayTogether) {
                         AffineMap(at::zeros({3, kDim}, at::kDouble),
                                   0.95 + 0.01 * index.unsqueeze(1).to(at::kDouble) *
                                              at::ones({3, kDim}, at::kDouble)),
-                        0.3 * index.to(at::kDouble));
+                        1.5 * index.to(at::kDouble));
   Plan plan = s.plan;
   plan.betas = at::pow(s.plan.betas, (1 + index).to(at::kDouble));
   plan.step_sizes = s.plan.step_sizes * (1 + index).to(at::kDouble);
