@@ -1,5 +1,7 @@
 #include "core/particles.h"
 
+#include <c10/core/GradMode.h>
+
 #include <algorithm>
 
 namespace crais {
@@ -19,6 +21,11 @@ at::Tensor where_rows(const at::Tensor& mask, const at::Tensor& yes, const at::T
 }
 
 }  // namespace
+
+at::Tensor squared_norm(const at::Tensor& x) {
+  if (c10::GradMode::is_enabled() && x.requires_grad()) return x.square().sum(-1).to(at::kDouble);
+  return at::linalg_vector_norm(x, 2, at::IntArrayRef{-1}).to(at::kDouble).square_();
+}
 
 at::Tensor choose(const at::Tensor& mask, const at::Tensor& yes, const at::Tensor& no) {
   if (yes.dim() == mask.dim()) return at::where(mask, yes, no);

@@ -17,6 +17,9 @@ struct Particles {
   at::Tensor momentum;        // [P,K,D]; undefined until a kernel that keeps it has run
 };
 
+/// |x|^2 of each particle: [P,K,D] -> [P,K] float64. One pass, where no graph is made.
+at::Tensor squared_norm(const at::Tensor& x);
+
 /// Particle by particle, `yes` where `mask` [P,K] holds and `no` elsewhere: [P,K] or [P,K,D].
 at::Tensor choose(const at::Tensor& mask, const at::Tensor& yes, const at::Tensor& no);
 

@@ -12,7 +12,7 @@ namespace {
 
 at::Tensor standard_normal_log_density(const at::Tensor& e) {
   const double log_scale = 0.5 * static_cast<double>(e.size(-1)) * std::log(2.0 * M_PI);
-  return -0.5 * e.square().sum(-1).to(at::kDouble) - log_scale;
+  return -0.5 * squared_norm(e) - log_scale;
 }
 
 void require_finite_start(const Particles& particles) {

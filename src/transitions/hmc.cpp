@@ -29,15 +29,15 @@ class Hmc : public Transition {
           at::empty_like(particles.e.narrow(-1, 0, 1)).uniform_(1 - jitter_, 1 + jitter_, rng);
     const at::Tensor drift = 2 * half_kick;
 
-    Annealed now = annealed(path, b, particles);
+    PathPoint now = path.at(b, particles.log_q0, particles.log_gamma);
     const at::Tensor energy = kinetic(start) - now.log_density;
     at::Tensor p = start;
     Particles proposal = particles;
     for (int64_t i = 0; i < num_leapfrog_; ++i) {
-      p = at::addcmul(p, half_kick, now.grad);
+      p = kicked(p, half_kick, now, proposal);
       proposal = problem.evaluate(at::addcmul(proposal.e, drift, p));
-      now = annealed(path, b, proposal);
-      p.addcmul_(half_kick, now.grad);
+      now = path.at(b, proposal.log_q0, proposal.log_gamma);
+      p = kicked(p, half_kick, now, proposal);
     }
 
     const at::Tensor log_ratio = energy - (kinetic(p) - now.log_density);
@@ -52,9 +52,7 @@ class Hmc : public Transition {
   double target_acceptance() const override { return 0.7; }
 
  private:
-  static at::Tensor kinetic(const at::Tensor& p) {
-    return 0.5 * p.square().sum(-1).to(at::kDouble);
-  }
+  static at::Tensor kinetic(const at::Tensor& p) { return 0.5 * squared_norm(p); }
 
   at::Tensor refreshed(const Particles& particles, at::Generator& rng) const {
     at::Tensor fresh = at::empty_like(particles.e).normal_(0, 1, rng);

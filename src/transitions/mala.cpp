@@ -25,17 +25,12 @@ class Mala : public Transition {
     // The noise that would lead back, eps xi' = e - e' - eps^2/2 grad(e').
     const at::Tensor back = -(noise + 0.5 * eps * (here.grad + there.grad));
     const at::Tensor log_ratio =
-        there.log_density - here.log_density + half_square(noise) - half_square(back);
+        there.log_density - here.log_density + 0.5 * (squared_norm(noise) - squared_norm(back));
     return metropolis(particles, proposal, log_ratio, rng);
   }
 
   int64_t evaluations_per_step() const override { return 1; }
   double target_acceptance() const override { return 0.574; }  // optimal in high dimensions
-
- private:
-  static at::Tensor half_square(const at::Tensor& x) {
-    return 0.5 * x.square().sum(-1).to(at::kDouble);
-  }
 };
 
 const Enrol<TransitionRegistry> kEnrol(

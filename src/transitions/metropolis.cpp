@@ -2,14 +2,28 @@
 
 namespace crais {
 
+namespace {
+
+/// A weight of the path [P,K] as [P,K,1], or [P,1,1] where particles share it: elementwise passes
+/// then run over K and D as one.
+at::Tensor per_vector(const at::Tensor& weight, const Particles& particles) {
+  const bool is_shared = weight.size(1) > 1 && weight.stride(1) == 0;
+  return (is_shared ? weight.narrow(1, 0, 1) : weight).to(particles.e.scalar_type()).unsqueeze(-1);
+}
+
+}  // namespace
+
 Annealed annealed(const Path& path, const at::Tensor& beta, const Particles& particles) {
   const PathPoint point = path.at(beta, particles.log_q0, particles.log_gamma);
-  const auto weight = [&](const at::Tensor& w) {
-    return w.to(particles.e.scalar_type()).unsqueeze(-1);
-  };
-  at::Tensor grad = weight(point.d_log_gamma) * particles.grad_log_gamma;
-  grad.addcmul_(weight(point.d_log_q0), particles.e, -1);  // grad log q0 = -e
+  at::Tensor grad = per_vector(point.d_log_gamma, particles) * particles.grad_log_gamma;
+  grad.addcmul_(per_vector(point.d_log_q0, particles), particles.e, -1);  // grad log q0 = -e
   return {point.log_density, grad};
+}
+
+at::Tensor kicked(const at::Tensor& p, const at::Tensor& step, const PathPoint& point,
+                  const Particles& particles) {
+  return at::addcmul(p, step * per_vector(point.d_log_gamma, particles), particles.grad_log_gamma)
+      .addcmul_(step * per_vector(point.d_log_q0, particles), particles.e, -1);
 }
 
 Moved metropolis(const Particles& particles, const Particles& proposal, const at::Tensor& log_ratio,

@@ -17,6 +17,11 @@ struct Annealed {
 /// beta [P,1].
 Annealed annealed(const Path& path, const at::Tensor& beta, const Particles& particles);
 
+/// p + step grad log gamma_beta at cached particles: `point` is the path's there. step [P,K or
+/// 1,1].
+at::Tensor kicked(const at::Tensor& p, const at::Tensor& step, const PathPoint& point,
+                  const Particles& particles);
+
 /// Takes each proposal with probability min(1, exp(log_ratio)), log_ratio [P,K] float64; where that
 /// is not finite it is rejected and counted. Momenta go with their particles.
 ///                                                                        [Metropolis et al. 1953]
