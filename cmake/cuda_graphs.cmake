@@ -2,6 +2,7 @@
 # graphs take generators of their own. Without, --device cuda works and the host launches each operation.
 if(LibTorch_torch_cuda)
   include(CheckCXXSourceCompiles)
+  string(MAKE_C_IDENTIFIER "CRAIS_CUDA_GRAPHS_${LibTorch_VERSION}" has_graphs)  # asked of each anew
   set(CMAKE_REQUIRED_LIBRARIES LibTorch::LibTorch)
   find_path(CRAIS_CUDA_INCLUDE cuda_runtime_api.h
     HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda ${LibTorch_ROOT}/../nvidia
@@ -11,12 +12,12 @@ if(LibTorch_torch_cuda)
     set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
     check_cxx_source_compiles("#include <ATen/cuda/CUDAGraph.h>
       void f(at::cuda::CUDAGraph& graph, const at::Generator& rng) { graph.register_generator_state(rng); }"
-      CRAIS_CUDA_GRAPHS_COMPILE)
+      ${has_graphs})
     unset(CMAKE_TRY_COMPILE_TARGET_TYPE)
     unset(CMAKE_REQUIRED_INCLUDES)
   endif()
   unset(CMAKE_REQUIRED_LIBRARIES)
-  if(CRAIS_CUDA_GRAPHS_COMPILE)
+  if(${has_graphs})
     set(recorder ${PROJECT_SOURCE_DIR}/src/core/cuda_recorder.cpp)
     target_sources(crais PRIVATE ${recorder})
     set_property(SOURCE ${recorder} APPEND PROPERTY COMPILE_OPTIONS -isystem ${CRAIS_CUDA_INCLUDE})

@@ -295,6 +295,7 @@ int64_t Estimator::most_particles(int64_t num_problems, int64_t dim) const {
   if (anneals()) {
     const int64_t wanted = num_problems * settings_.chains;
     const bool is_known = !settings_.budget && !settings_.target_error;
+    // Chains of SMC stay together; of AIS, a block has one of each problem at least.
     const int64_t fewest = resampling_ ? settings_.chains : num_problems;
     most = std::max({most, fewest, is_known ? std::min(wanted, block) : block});
     if (settings_.base == kAuto || needs_pilot())
