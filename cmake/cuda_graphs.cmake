@@ -18,11 +18,8 @@ if(LibTorch_torch_cuda)
   endif()
   unset(CMAKE_REQUIRED_LIBRARIES)
   if(${has_graphs})
-    set(recorder ${PROJECT_SOURCE_DIR}/src/core/cuda_recorder.cpp)
-    target_sources(crais PRIVATE ${recorder})
-    set_property(SOURCE ${recorder} APPEND PROPERTY COMPILE_OPTIONS -isystem ${CRAIS_CUDA_INCLUDE})
     set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/core/recorder.cpp APPEND PROPERTY
-      COMPILE_DEFINITIONS CRAIS_CUDA_GRAPHS)
+      COMPILE_OPTIONS -DCRAIS_CUDA_GRAPHS -isystem ${CRAIS_CUDA_INCLUDE})
     # LibTorch's libraries call CUDA's runtime, and so do inline functions of its headers.
     find_library(CRAIS_CUDART NAMES cudart libcudart.so.13 libcudart.so.12
       HINTS ${CRAIS_CUDA_INCLUDE}/../lib64 ${CRAIS_CUDA_INCLUDE}/../lib

@@ -90,7 +90,7 @@ class LogzRun {
 
  private:
   std::unique_ptr<Target> part(int64_t begin, int64_t end) const {
-    return target_->select(at::arange(begin, end, at::kLong));
+    return target_->slice(begin, end);
   }
 
   LogzSettings settings_;

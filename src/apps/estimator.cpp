@@ -180,7 +180,7 @@ void Estimator::choose_base(const Target& target, int64_t num_problems) {
   }
   use_base(candidates.front());
   if (num_pilots == 0) return;
-  const auto pilots = target.select(at::arange(num_pilots, target.options().dtype(at::kLong)));
+  const auto pilots = target.slice(0, num_pilots);
   Shared best;
   at::Tensor highest;  // [num_pilots] estimates of the best so far
   Cost cost;
@@ -249,13 +249,12 @@ Plan Estimator::budgeted(const Target& target, int64_t num_problems, Cost& tunin
         return a->num_anneals() < b->num_anneals();
       }))->num_anneals();
   // What one base costs is known from the first problem's.
-  const at::TensorOptions index = target.options().dtype(at::kLong);
-  const Base first = base_of(*target.select(at::zeros({1}, index)), kSharedPilot);
+  const Base first = base_of(*target.slice(0, 1), kSharedPilot);
   const int64_t base_cost = first.cost.densities;
   const Budget budget{*settings_.budget, num_problems, num_anneals};
   const int64_t move_cost = transition_->evaluations_per_step();
   const PilotSize size = pilot_size(budget, base_cost, move_cost, target.num_problems());
-  const auto pilots = target.select(at::arange(size.num_problems, index));
+  const auto pilots = target.slice(0, size.num_problems);
   const Base base = base_of(*pilots, kSharedPilot);
   tuning += first.cost;
   tuning += base.cost;

@@ -39,9 +39,7 @@ Task TargetStudy::task(const std::string& flags, uint64_t seed) const {
   const LogzSettings settings =
       read_logz_settings(CommandLine(estimate_logz_synopsis(), arguments_of(name_, all, seed)));
   const auto target = settings.dtype == at::kDouble ? target_ : make(settings.dtype);
-  const auto part = [target](int64_t begin, int64_t end) {
-    return target->select(at::arange(begin, end, at::kLong));
-  };
+  const auto part = [target](int64_t begin, int64_t end) { return target->slice(begin, end); };
   // A value of the density stands for what the target has read from files.
   const at::Tensor somewhere = at::linspace(-1.0, 1.5, dim(), target_->options());
   const at::Tensor value = target_->log_density(somewhere.expand({1, 1, dim()}));

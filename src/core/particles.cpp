@@ -22,6 +22,10 @@ at::Tensor where_rows(const at::Tensor& mask, const at::Tensor& yes, const at::T
 
 }  // namespace
 
+PathPoint annealed(const Path& path, const at::Tensor& beta, const Particles& particles) {
+  return path.at(beta.unsqueeze(1), particles.log_q0, particles.log_gamma);
+}
+
 at::Tensor squared_norm(const at::Tensor& x) {
   if (c10::GradMode::is_enabled() && x.requires_grad()) return x.square().sum(-1).to(at::kDouble);
   return at::linalg_vector_norm(x, 2, at::IntArrayRef{-1}).to(at::kDouble).square_();

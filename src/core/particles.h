@@ -3,6 +3,8 @@
 
 #include <ATen/ATen.h>
 
+#include "core/path.h"
+
 namespace crais {
 
 /// K particles of each of P problems in whitened coordinates, with the cache that makes every
@@ -16,6 +18,9 @@ struct Particles {
   at::Tensor grad_log_gamma;  // [P,K,D], with respect to e
   at::Tensor momentum;        // [P,K,D]; undefined until a kernel that keeps it has run
 };
+
+/// The annealed density at cached particles, beta [P]. Cost: no target evaluations.
+PathPoint annealed(const Path& path, const at::Tensor& beta, const Particles& particles);
 
 /// |x|^2 of each particle: [P,K,D] -> [P,K] float64. One pass, where no graph is made.
 at::Tensor squared_norm(const at::Tensor& x);

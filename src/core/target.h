@@ -42,6 +42,11 @@ class Target {
   /// asks.
   virtual std::unique_ptr<Target> select(const at::Tensor& index) const;
 
+  /// The problems from `begin` to `end` - 1.
+  std::unique_ptr<Target> slice(int64_t begin, int64_t end) const {
+    return select(at::arange(begin, end, options().dtype(at::kLong)));
+  }
+
   /// What its particles are: dtype and device. Default: float64 on the CPU.
   virtual at::TensorOptions options() const { return at::kDouble; }
 

@@ -13,8 +13,10 @@
 namespace crais {
 namespace {
 
-at::Tensor annealed_log_density(const Path& path, const at::Tensor& beta, const Particles& at) {
-  return path.at(beta.unsqueeze(1), at.log_q0, at.log_gamma).log_density;
+/// What a change of temperature adds to log-weights.
+at::Tensor increment(const Path& path, const at::Tensor& from, const at::Tensor& to,
+                     const Particles& particles) {
+  return annealed(path, to, particles).log_density - annealed(path, from, particles).log_density;
 }
 
 [[noreturn]] void throw_unfinished(const at::Tensor& beta, int64_t steps) {
@@ -67,8 +69,7 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
     if (rule.is_adaptive() && index == options.max_steps) throw_unfinished(beta, index);
     const at::Tensor next =
         rule.next({index, beta, run.particles, run.log_w, options.shared}, path);
-    run.log_w = run.log_w + annealed_log_density(path, next, run.particles) -
-                annealed_log_density(path, beta, run.particles);
+    run.log_w = run.log_w + increment(path, beta, next, run.particles);
     beta = next;
     if (options.resampling) resample(*options.resampling, run, rng);
 
@@ -113,8 +114,7 @@ AnnealResult anneal_back(const Problem& problem, const Path& path, const at::Ten
     run.particles = moved.particles;
     num_nonfinite = num_nonfinite + moved.num_nonfinite;
     accept_probs.push_back(moved.accept_prob.mean(-1));
-    run.log_w = run.log_w + annealed_log_density(path, beta_at(index), run.particles) -
-                annealed_log_density(path, beta, run.particles);
+    run.log_w = run.log_w + increment(path, beta, beta_at(index), run.particles);
   }
   run.accept_prob = at::stack(accept_probs);
   run.num_nonfinite = num_nonfinite.item<int64_t>();

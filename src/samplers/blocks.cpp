@@ -8,7 +8,11 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kNumbers = int64_t{1} << 20;  // of a tensor [P,K,D]
+/// How many times `rows` vectors of `dim` make a tensor [P,K,D] of about a million numbers.
+int64_t per_block(int64_t rows, int64_t dim) {
+  constexpr int64_t kNumbers = int64_t{1} << 20;
+  return std::max<int64_t>(1, kNumbers / (rows * dim));
+}
 
 /// Blocks of chains, one after another, as one run.
 AnnealResult in_blocks(int64_t num_particles, int64_t block,
@@ -69,15 +73,13 @@ AnnealResult by_problems(const Problem& problem, const Plan& plan, int64_t block
 
 }  // namespace
 
-int64_t chains_per_block(int64_t num_problems, int64_t dim) {
-  return std::max<int64_t>(1, kNumbers / (num_problems * dim));
-}
+int64_t chains_per_block(int64_t num_problems, int64_t dim) { return per_block(num_problems, dim); }
 
 AnnealResult anneal_in_blocks(const Problem& problem, const Path& path, const Plan& plan,
                               const Transition& transition, int64_t num_particles,
                               at::Generator& rng, const Resampling* resampling) {
   if (resampling) {
-    const int64_t block = std::max<int64_t>(1, kNumbers / (num_particles * problem.dim()));
+    const int64_t block = per_block(num_particles, problem.dim());
     return by_problems(problem, plan, block, [&](const Problem& part, const Plan& its_plan) {
       return anneal(part, path, its_plan, transition, num_particles, rng, resampling);
     });

@@ -7,9 +7,7 @@ namespace crais {
 void DivergenceRecord::add(const at::Tensor& beta, const Particles& particles,
                            const at::Tensor& log_w) {
   const double order = path_.order();
-  const at::Tensor kappa =
-      particles.log_gamma -
-      path_.at(beta.unsqueeze(1), particles.log_q0, particles.log_gamma).log_density;
+  const at::Tensor kappa = particles.log_gamma - annealed(path_, beta, particles).log_density;
   const at::Tensor weights = log_normalise(log_w);
   const auto mean = [&](const at::Tensor& log_weights) {
     return (log_weights.exp() * kappa).sum(-1);

@@ -41,8 +41,7 @@ at::Tensor AdaptiveSchedule::statistic_weights(const Progress& progress) const {
 
 at::Tensor SearchedSchedule::propose(const Progress& progress, const Path& path) const {
   const auto log_density = [&](const at::Tensor& beta) {
-    const Particles& particles = progress.particles;
-    return path.at(beta.unsqueeze(1), particles.log_q0, particles.log_gamma).log_density;
+    return annealed(path, beta, progress.particles).log_density;
   };
   const at::Tensor here = log_density(progress.beta);
   const at::Tensor log_w = weights(progress);

@@ -18,9 +18,8 @@ class ConstantLength : public AdaptiveSchedule {
 
  protected:
   at::Tensor propose(const Progress& progress, const Path& path) const override {
-    const Particles& particles = progress.particles;
     const auto log_density = [&](const at::Tensor& beta) {
-      return path.at(beta.unsqueeze(1), particles.log_q0, particles.log_gamma).log_density;
+      return annealed(path, beta, progress.particles).log_density;
     };
     const at::Tensor here = log_density(progress.beta);
     const at::Tensor weights = statistic_weights(progress).exp();

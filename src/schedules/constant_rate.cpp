@@ -29,9 +29,7 @@ class ConstantRate : public AdaptiveSchedule {
   at::Tensor propose(const Progress& progress, const Path& path) const override {
     const Particles& particles = progress.particles;
     const at::Tensor& beta = progress.beta;
-    const at::Tensor kappa =
-        particles.log_gamma -
-        path.at(beta.unsqueeze(1), particles.log_q0, particles.log_gamma).log_density;
+    const at::Tensor kappa = particles.log_gamma - annealed(path, beta, particles).log_density;
     const at::Tensor log_v =
         pooled_log(progress, log_rate(kappa, statistic_weights(progress), path.order()));
     const at::Tensor finished = (log_v <= std::log(options().tolerance)) & (beta < 1);

@@ -20,7 +20,6 @@ class Hmc : public Transition {
   Moved step(const Problem& problem, const Path& path, const Particles& particles,
              const at::Tensor& beta, const at::Tensor& step_size,
              at::Generator& rng) const override {
-    const at::Tensor b = beta.unsqueeze(1);
     const at::Tensor start = refreshed(particles, rng);
     at::Tensor half_kick = (0.5 * step_size).to(particles.e.scalar_type()).view({-1, 1, 1});
     if (jitter_ > 0)
@@ -29,14 +28,14 @@ class Hmc : public Transition {
           at::empty_like(particles.e.narrow(-1, 0, 1)).uniform_(1 - jitter_, 1 + jitter_, rng);
     const at::Tensor drift = 2 * half_kick;
 
-    PathPoint now = path.at(b, particles.log_q0, particles.log_gamma);
+    PathPoint now = annealed(path, beta, particles);
     const at::Tensor energy = kinetic(start) - now.log_density;
     at::Tensor p = start;
     Particles proposal = particles;
     for (int64_t i = 0; i < num_leapfrog_; ++i) {
       p = kicked(p, half_kick, now, proposal);
       proposal = problem.evaluate(at::addcmul(proposal.e, drift, p));
-      now = path.at(b, proposal.log_q0, proposal.log_gamma);
+      now = annealed(path, beta, proposal);
       p = kicked(p, half_kick, now, proposal);
     }
 

@@ -15,15 +15,14 @@ class Mala : public Transition {
   Moved step(const Problem& problem, const Path& path, const Particles& particles,
              const at::Tensor& beta, const at::Tensor& step_size,
              at::Generator& rng) const override {
-    const at::Tensor b = beta.unsqueeze(1);
     const at::Tensor eps = step_size.to(particles.e.scalar_type()).view({-1, 1, 1});
     const at::Tensor noise = at::empty_like(particles.e).normal_(0, 1, rng);
-    const Annealed here = annealed(path, b, particles);
-    const Particles proposal =
-        problem.evaluate(particles.e + eps * (0.5 * eps * here.grad + noise));
-    const Annealed there = annealed(path, b, proposal);
-    // The noise that would lead back, eps xi' = e - e' - eps^2/2 grad(e').
-    const at::Tensor back = -(noise + 0.5 * eps * (here.grad + there.grad));
+    const PathPoint here = annealed(path, beta, particles);
+    const at::Tensor drifted = kicked(noise, 0.5 * eps, here, particles);
+    const Particles proposal = problem.evaluate(particles.e + eps * drifted);
+    const PathPoint there = annealed(path, beta, proposal);
+    // Minus the noise that would lead back, eps xi' = e - e' - eps^2/2 grad(e').
+    const at::Tensor back = kicked(drifted, 0.5 * eps, there, proposal);
     const at::Tensor log_ratio =
         there.log_density - here.log_density + 0.5 * (squared_norm(noise) - squared_norm(back));
     return metropolis(particles, proposal, log_ratio, rng);

@@ -1,7 +1,6 @@
 #include "transitions/metropolis.h"
 
 namespace crais {
-
 namespace {
 
 /// A weight of the path [P,K] as [P,K,1], or [P,1,1] where particles share it: elementwise passes
@@ -13,17 +12,10 @@ at::Tensor per_vector(const at::Tensor& weight, const Particles& particles) {
 
 }  // namespace
 
-Annealed annealed(const Path& path, const at::Tensor& beta, const Particles& particles) {
-  const PathPoint point = path.at(beta, particles.log_q0, particles.log_gamma);
-  at::Tensor grad = per_vector(point.d_log_gamma, particles) * particles.grad_log_gamma;
-  grad.addcmul_(per_vector(point.d_log_q0, particles), particles.e, -1);  // grad log q0 = -e
-  return {point.log_density, grad};
-}
-
 at::Tensor kicked(const at::Tensor& p, const at::Tensor& step, const PathPoint& point,
                   const Particles& particles) {
   return at::addcmul(p, step * per_vector(point.d_log_gamma, particles), particles.grad_log_gamma)
-      .addcmul_(step * per_vector(point.d_log_q0, particles), particles.e, -1);
+      .addcmul_(step * per_vector(point.d_log_q0, particles), particles.e, -1);  // grad log q0 = -e
 }
 
 Moved metropolis(const Particles& particles, const Particles& proposal, const at::Tensor& log_ratio,

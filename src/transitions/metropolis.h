@@ -1,4 +1,4 @@
-// What proposals have in common: the annealed density at a particle, and accepting or rejecting.
+// What proposals have in common: a step along the annealed gradient, and accepting or rejecting.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -8,17 +8,8 @@
 
 namespace crais {
 
-/// log gamma_beta and its gradient at cached particles. Cost: no target evaluations.
-struct Annealed {
-  at::Tensor log_density;  // [P,K] float64
-  at::Tensor grad;         // [P,K,D]
-};
-
-/// beta [P,1].
-Annealed annealed(const Path& path, const at::Tensor& beta, const Particles& particles);
-
-/// p + step grad log gamma_beta at cached particles: `point` is the path's there. step [P,K or
-/// 1,1].
+/// p + step grad log gamma_beta at cached particles, where the path is at `point`; step [P,1,1] or
+/// [P,K,1].
 at::Tensor kicked(const at::Tensor& p, const at::Tensor& step, const PathPoint& point,
                   const Particles& particles);
 

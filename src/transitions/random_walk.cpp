@@ -13,12 +13,11 @@ class RandomWalk : public Transition {
   Moved step(const Problem& problem, const Path& path, const Particles& particles,
              const at::Tensor& beta, const at::Tensor& step_size,
              at::Generator& rng) const override {
-    const at::Tensor b = beta.unsqueeze(1);
     const at::Tensor eps = step_size.to(particles.e.scalar_type()).view({-1, 1, 1});
     const at::Tensor noise = at::empty_like(particles.e).normal_(0, 1, rng);
     const Particles proposal = problem.evaluate(particles.e + eps * noise);
-    const at::Tensor log_ratio = path.at(b, proposal.log_q0, proposal.log_gamma).log_density -
-                                 path.at(b, particles.log_q0, particles.log_gamma).log_density;
+    const at::Tensor log_ratio =
+        annealed(path, beta, proposal).log_density - annealed(path, beta, particles).log_density;
     return metropolis(particles, proposal, log_ratio, rng);
   }
 

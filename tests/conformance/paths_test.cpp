@@ -5,6 +5,7 @@
 
 #include "core/path.h"
 #include "core/rng.h"
+#include "support/registered.h"
 #include "support/statistics.h"
 
 namespace crais {
@@ -23,12 +24,8 @@ class Paths : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<Path> path_ = PathRegistry::instance().make("path", GetParam());
 };
 
-INSTANTIATE_TEST_SUITE_P(Every, Paths, ::testing::ValuesIn(specs()), [](const auto& instance) {
-  std::string name = std::to_string(instance.index) + "_" + instance.param;
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Every, Paths, ::testing::ValuesIn(specs()),
+                         testing::named_by_index_and_spec);
 
 at::Tensor column(std::initializer_list<double> values) {
   return at::tensor(std::vector<double>(values), at::kDouble).unsqueeze(1);

@@ -6,6 +6,7 @@
 #include "core/schedule.h"
 #include "samplers/anneal.h"
 #include "samplers/plan.h"
+#include "support/registered.h"
 #include "support/statistics.h"
 #include "support/targets.h"
 #include "support/temporary_folder.h"
@@ -42,12 +43,7 @@ class Schedules : public ::testing::TestWithParam<std::string> {
   TemporaryFolder folder_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Every, Schedules, ::testing::ValuesIn(names()), [](const auto& instance) {
-  std::string name = instance.param;
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Every, Schedules, ::testing::ValuesIn(names()), testing::named_by_spec);
 
 TEST_P(Schedules, RiseFromZeroToExactlyOne) {
   // Problems of very different difficulty.

@@ -6,6 +6,7 @@
 #include "core/problem.h"
 #include "core/rng.h"
 #include "support/quadrature.h"
+#include "support/registered.h"
 #include "support/statistics.h"
 #include "support/temporary_folder.h"
 
@@ -48,12 +49,8 @@ class Targets : public ::testing::TestWithParam<std::string> {
   std::string file_ = folder_.file("cases.csv", "1,3.5,a\n2,0.5,b\n4,1.5,a\n3,-1,b\n0,0,a\n");
 };
 
-INSTANTIATE_TEST_SUITE_P(Every, Targets, ::testing::ValuesIn(specs()), [](const auto& instance) {
-  std::string name = std::to_string(instance.index) + "_" + instance.param;
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Every, Targets, ::testing::ValuesIn(specs()),
+                         testing::named_by_index_and_spec);
 
 TEST_P(Targets, KeepTheirShapes) {
   const auto target = make(3);

@@ -3,6 +3,7 @@
 
 #include "core/rng.h"
 #include "core/transition.h"
+#include "support/registered.h"
 #include "support/targets.h"
 
 namespace crais {
@@ -10,13 +11,6 @@ namespace {
 
 using testing::Counting;
 using testing::LogGamma;
-
-std::vector<std::string> specs() {
-  std::vector<std::string> all;
-  for (const auto& [name, entry] : TransitionRegistry::instance().entries())
-    all.push_back(entry.example);
-  return all;
-}
 
 class Transitions : public ::testing::TestWithParam<std::string> {
  protected:
@@ -27,13 +21,9 @@ class Transitions : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<Path> path_ = PathRegistry::instance().make("path", "geometric");
 };
 
-INSTANTIATE_TEST_SUITE_P(Every, Transitions, ::testing::ValuesIn(specs()),
-                         [](const auto& instance) {
-                           std::string name = instance.param;
-                           for (char& c : name)
-                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Every, Transitions,
+                         ::testing::ValuesIn(testing::examples<TransitionRegistry>()),
+                         testing::named_by_spec);
 
 at::Tensor constant(double value) { return at::full({3}, value, at::kDouble); }
 

@@ -3,7 +3,6 @@
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
-#include <cctype>
 #include <string>
 
 #include "apps/estimator.h"
@@ -15,14 +14,17 @@
 #include "models/vae.h"
 #include "samplers/mover.h"
 #include "samplers/plan.h"
+#include "support/registered.h"
 #include "support/temporary_folder.h"
 #include "targets/vae_posterior.h"
 
 namespace crais {
 namespace {
 
+using testing::examples;
 using testing::have_mock_device;
 using testing::mock_device;
+using testing::named_by_spec;
 
 class Device : public ::testing::Test {
  protected:
@@ -49,21 +51,6 @@ TEST_F(Device, HasTheCpusRandomNumbers) {
   EXPECT_THROW(at::empty({7}, mock_device()).normal_(0, 1, here), c10::Error);
 }
 
-std::string plain(const ::testing::TestParamInfo<std::string>& instance) {
-  std::string name = instance.param;
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
-}
-
-template <typename Registry>
-std::vector<std::string> examples() {
-  std::vector<std::string> all;
-  for (const auto& [name, entry] : Registry::instance().entries())
-    if (!entry.example.empty()) all.push_back(entry.example);
-  return all;
-}
-
 void expect_same(const at::Tensor& there, const at::Tensor& here) {
   ASSERT_EQ(there.defined(), here.defined());
   if (!here.defined()) return;
@@ -76,7 +63,7 @@ void expect_same(const at::Tensor& there, const at::Tensor& here) {
 class DeviceTargets : public Device, public ::testing::WithParamInterface<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(Every, DeviceTargets, ::testing::ValuesIn(examples<TargetRegistry>()),
-                         plain);
+                         named_by_spec);
 
 TEST_P(DeviceTargets, AreThere) {
   const testing::TemporaryFolder folder;
@@ -167,11 +154,12 @@ void expect_same_estimates(const EstimatorSettings& settings) {
 
 class DeviceMethods : public Device, public ::testing::WithParamInterface<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Every, DeviceMethods, ::testing::ValuesIn(examples<MethodRegistry>()),
-                         plain);
+                         named_by_spec);
 TEST_P(DeviceMethods, Estimate) { expect_same_estimates(settings_of(GetParam())); }
 
 class DeviceBases : public Device, public ::testing::WithParamInterface<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Every, DeviceBases, ::testing::ValuesIn(examples<BaseRegistry>()), plain);
+INSTANTIATE_TEST_SUITE_P(Every, DeviceBases, ::testing::ValuesIn(examples<BaseRegistry>()),
+                         named_by_spec);
 TEST_P(DeviceBases, AreBuilt) {
   EstimatorSettings settings = settings_of("ais");
   settings.base = GetParam();
@@ -180,7 +168,7 @@ TEST_P(DeviceBases, AreBuilt) {
 
 class DeviceKernels : public Device, public ::testing::WithParamInterface<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Every, DeviceKernels, ::testing::ValuesIn(examples<TransitionRegistry>()),
-                         plain);
+                         named_by_spec);
 TEST_P(DeviceKernels, Move) {
   EstimatorSettings settings = settings_of("ais");
   settings.kernel = GetParam();
@@ -189,7 +177,7 @@ TEST_P(DeviceKernels, Move) {
 
 class DeviceSchedules : public Device, public ::testing::WithParamInterface<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Every, DeviceSchedules, ::testing::ValuesIn(examples<ScheduleRegistry>()),
-                         plain);
+                         named_by_spec);
 TEST_P(DeviceSchedules, Tune) {
   EstimatorSettings settings = settings_of("ais");
   settings.schedule = GetParam();
@@ -267,7 +255,7 @@ TEST_F(Device, IsNotWaitedForWhileAnnealing) {
 
 class DeviceMovers : public Device, public ::testing::WithParamInterface<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Every, DeviceMovers, ::testing::ValuesIn(examples<TransitionRegistry>()),
-                         plain);
+                         named_by_spec);
 
 /// With the decoder's gradient by hand, and with one by autograd.
 TEST_P(DeviceMovers, ReplayTheSameNumbers) {

@@ -129,7 +129,7 @@ class Call {
   }
 
   /// A result that is one of the arguments, written to.
-  c10::optional<c10::IValue> written(size_t result) const {
+  std::optional<c10::IValue> written(size_t result) const {
     const auto* alias = op_.schema().returns()[result].alias_info();
     if (!alias) return {};
     TORCH_CHECK(alias->isWrite(), "mock device: ", op_.schema().name(), " makes a view");
@@ -148,19 +148,16 @@ class Call {
                   " of tensors on the device and on the CPU");
       return on_host(x);
     }
-    if (value.isTensorList() || value.isOptionalTensorList() || value.isList()) {
-      if (value.isTensorList()) {
-        c10::List<at::Tensor> list;
-        for (const at::Tensor& x : value.toTensorVector()) list.push_back(host_value(x).toTensor());
-        return list;
-      }
-      if (value.isOptionalTensorList()) {
-        c10::List<std::optional<at::Tensor>> list;
-        for (const c10::IValue x : value.toListRef())
-          list.push_back(x.isNone() ? std::optional<at::Tensor>() : host_value(x).toTensor());
-        return list;
-      }
-      return value;
+    if (value.isTensorList()) {
+      c10::List<at::Tensor> list;
+      for (const at::Tensor& x : value.toTensorVector()) list.push_back(host_value(x).toTensor());
+      return list;
+    }
+    if (value.isOptionalTensorList()) {
+      c10::List<std::optional<at::Tensor>> list;
+      for (const c10::IValue x : value.toListRef())
+        list.push_back(x.isNone() ? std::optional<at::Tensor>() : host_value(x).toTensor());
+      return list;
     }
     if (value.isDevice()) return c10::IValue(at::Device(at::kCPU));
     if (value.isGenerator()) {

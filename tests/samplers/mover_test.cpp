@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/rng.h"
+#include "support/registered.h"
 #include "support/targets.h"
 
 namespace crais {
@@ -40,12 +41,7 @@ class Movers : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Kernels, Movers,
                          ::testing::Values("hmc", "hmc:jitter=0.3", "ghmc:0.8", "mala",
                                            "random-walk"),
-                         [](const auto& instance) {
-                           std::string name = instance.param;
-                           for (char& c : name)
-                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-                           return name;
-                         });
+                         testing::named_by_spec);
 
 TEST_P(Movers, ReplayWhatTheyWouldHaveDone) {
   const LogGamma target(3, {1.5, 3.0});
