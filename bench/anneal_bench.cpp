@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "apps/run.h"
+#include "cli/program.h"
 #include "core/rng.h"
 #include "kernels/fused_decoder.h"
 #include "paths/power_mean.h"

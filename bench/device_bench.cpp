@@ -11,15 +11,15 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "apps/run.h"
-#include "apps/values.h"
-#include "core/error.h"
+#include "cli/parse.h"
+#include "cli/program.h"
 #include "core/log_math.h"
-#include "core/recorder.h"
 #include "core/rng.h"
 #include "paths/power_mean.h"
 #include "samplers/plan.h"
+#include "samplers/recorder.h"
 #include "targets/vae_posterior.h"
+#include "util/error.h"
 #include "yardstick.h"
 
 namespace crais::bench {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "apps/run.h"
+#include "cli/program.h"
 #include "core/rng.h"
 #include "kernels/fused_decoder.h"
 #include "targets/vae_posterior.h"

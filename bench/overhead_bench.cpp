@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "apps/run.h"
 #include "bases/base.h"
+#include "cli/program.h"
 #include "core/rng.h"
 #include "samplers/plan.h"
 #include "targets/vae_posterior.h"

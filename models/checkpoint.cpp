@@ -4,10 +4,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
-#include "core/files.h"
-#include "core/version.h"
-#include "models/safetensors.h"
+#include "io/safetensors.h"
+#include "util/error.h"
+#include "util/files.h"
+#include "util/version.h"
 
 namespace crais {
 namespace {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <sstream>
 
-#include "core/error.h"
 #include "core/spec.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

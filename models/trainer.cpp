@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/error.h"
 #include "core/rng.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
-#include "models/safetensors.h"
+#include "io/safetensors.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

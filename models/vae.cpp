@@ -3,9 +3,9 @@
 #include <cmath>
 #include <cstdio>
 
-#include "core/error.h"
 #include "core/rng.h"
 #include "core/spec.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

@@ -1,6 +1,6 @@
 // What the target brings: an encoder's q(z | x), its standard deviations widened at will.
 #include "bases/base.h"
-#include "core/error.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

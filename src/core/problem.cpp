@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/error.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

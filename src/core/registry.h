@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.h"
 #include "core/spec.h"
+#include "util/error.h"
 
 namespace crais {
 

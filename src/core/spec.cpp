@@ -6,7 +6,7 @@
 #include <sstream>
 #include <utility>
 
-#include "core/error.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "core/error.h"
+#include "util/error.h"
 
 namespace crais {
 

@@ -3,11 +3,11 @@
 #include <string>
 #include <string_view>
 
-#include "core/error.h"
-#include "core/files.h"
 #include "data/find_file.h"
-#include "data/gzip.h"
 #include "data/images.h"
+#include "io/gzip.h"
+#include "util/error.h"
+#include "util/files.h"
 
 namespace crais {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <limits>
 
-#include "core/error.h"
 #include "core/rng.h"
 #include "core/spec.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

@@ -3,10 +3,10 @@
 #include <cstdlib>
 #include <system_error>
 
-#include "core/error.h"
 #include "core/spec.h"
 #include "data/find_file.h"
-#include "data/idx.h"
+#include "io/idx.h"
+#include "util/error.h"
 
 namespace crais {
 namespace fs = std::filesystem;

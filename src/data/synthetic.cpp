@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.h"
-#include "core/files.h"
 #include "core/rng.h"
 #include "data/images.h"
+#include "util/error.h"
+#include "util/files.h"
 
 namespace crais {
 namespace {

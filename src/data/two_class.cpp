@@ -6,10 +6,10 @@
 #include <system_error>
 #include <vector>
 
-#include "core/error.h"
 #include "core/spec.h"
-#include "data/csv.h"
 #include "data/find_file.h"
+#include "io/csv.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

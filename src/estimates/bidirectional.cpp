@@ -1,8 +1,8 @@
 // Forward chains bound log Z from below, reverse chains from exact draws bound it from above.
 //                                                       [Grosse, Ghahramani & Adams 2015]
-#include "core/error.h"
 #include "estimates/method.h"
 #include "samplers/blocks.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

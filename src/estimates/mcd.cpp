@@ -7,9 +7,9 @@
 #include <cmath>
 #include <vector>
 
-#include "core/error.h"
 #include "estimates/method.h"
 #include "samplers/mcd_training.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

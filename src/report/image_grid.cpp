@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "core/error.h"
-#include "core/files.h"
+#include "util/error.h"
+#include "util/files.h"
 
 // Only the PNG writer, private to this file; its style is not ours to mend.
 #pragma GCC diagnostic push

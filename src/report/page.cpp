@@ -3,11 +3,11 @@
 #include <iostream>
 #include <utility>
 
-#include "core/files.h"
-#include "core/format.h"
-#include "data/csv.h"
-#include "report/json.h"
+#include "io/csv.h"
+#include "io/json.h"
 #include "report/table.h"
+#include "util/files.h"
+#include "util/format.h"
 
 namespace crais {
 namespace {

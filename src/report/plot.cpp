@@ -7,8 +7,8 @@
 #include <iterator>
 #include <sstream>
 
-#include "core/error.h"
-#include "core/format.h"
+#include "util/error.h"
+#include "util/format.h"
 
 namespace crais {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/format.h"
+#include "util/format.h"
 
 namespace crais {
 namespace {

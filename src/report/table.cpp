@@ -4,7 +4,7 @@
 #include <cctype>
 #include <utility>
 
-#include "core/error.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

@@ -5,10 +5,10 @@
 #include <sstream>
 #include <vector>
 
-#include "core/error.h"
 #include "core/log_math.h"
 #include "samplers/divergence.h"
 #include "samplers/mover.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.h"
-#include "core/format.h"
+#include "util/error.h"
+#include "util/format.h"
 
 namespace crais {
 namespace {

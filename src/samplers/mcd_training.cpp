@@ -7,9 +7,9 @@
 #include <cmath>
 #include <vector>
 
-#include "core/error.h"
 #include "core/rng.h"
 #include "samplers/mcd.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "core/path.h"
 #include "core/problem.h"
-#include "core/recorder.h"
 #include "core/transition.h"
+#include "samplers/recorder.h"
 
 namespace crais {
 

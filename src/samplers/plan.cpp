@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.h"
 #include "core/log_math.h"
 #include "paths/power_mean.h"
 #include "schedules/fixed.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

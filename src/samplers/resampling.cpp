@@ -1,7 +1,7 @@
 #include "samplers/resampling.h"
 
-#include "core/error.h"
 #include "core/log_math.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <sstream>
 
-#include "core/error.h"
 #include "core/log_math.h"
+#include "util/error.h"
 
 namespace crais {
 

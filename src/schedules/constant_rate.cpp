@@ -13,9 +13,9 @@
 #include <limits>
 #include <sstream>
 
-#include "core/error.h"
 #include "core/log_math.h"
 #include "schedules/adaptive.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

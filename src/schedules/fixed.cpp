@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.h"
-#include "data/csv.h"
+#include "io/csv.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/error.h"
 #include "targets/gaussian_mixture.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

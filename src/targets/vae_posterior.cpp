@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/rng.h"
-#include "data/scratch.h"
+#include "support/scratch.h"
 
 namespace crais {
 namespace {

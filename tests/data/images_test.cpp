@@ -4,9 +4,9 @@
 
 #include <cstdlib>
 
-#include "core/files.h"
-#include "data/gzip.h"
-#include "data/scratch.h"
+#include "io/gzip.h"
+#include "support/scratch.h"
+#include "util/files.h"
 
 namespace crais {
 namespace {

@@ -3,9 +3,9 @@
 #include <chrono>
 #include <cmath>
 
-#include "core/files.h"
 #include "data/images.h"
-#include "data/scratch.h"
+#include "support/scratch.h"
+#include "util/files.h"
 
 namespace crais {
 namespace {

@@ -5,11 +5,11 @@
 
 #include <string>
 
-#include "apps/estimator.h"
 #include "core/rng.h"
 #include "core/target.h"
 #include "data/images.h"
 #include "device/mock_device.h"
+#include "evaluation/estimator.h"
 #include "models/trainer.h"
 #include "models/vae.h"
 #include "samplers/mover.h"

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/recorder.h"
+#include "samplers/recorder.h"
 
 namespace crais::testing {
 

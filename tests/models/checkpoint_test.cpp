@@ -6,10 +6,10 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
-#include "core/files.h"
-#include "data/scratch.h"
-#include "models/safetensors.h"
+#include "io/safetensors.h"
+#include "support/scratch.h"
+#include "util/error.h"
+#include "util/files.h"
 
 namespace crais {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "core/error.h"
 #include "core/rng.h"
-#include "data/scratch.h"
+#include "support/scratch.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

@@ -7,12 +7,12 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
 #include "core/rng.h"
-#include "data/scratch.h"
+#include "io/safetensors.h"
 #include "models/checkpoint.h"
-#include "models/safetensors.h"
 #include "models/training_state.h"
+#include "support/scratch.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

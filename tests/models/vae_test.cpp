@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "core/error.h"
-#include "data/scratch.h"
+#include "support/scratch.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {

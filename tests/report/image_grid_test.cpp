@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string>
 
-#include "core/error.h"
-#include "core/files.h"
-#include "data/scratch.h"
+#include "support/scratch.h"
+#include "util/error.h"
+#include "util/files.h"
 
 namespace crais {
 namespace {

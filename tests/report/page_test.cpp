@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "core/files.h"
-#include "report/json.h"
+#include "io/json.h"
 #include "support/temporary_folder.h"
+#include "util/files.h"
 
 namespace crais {
 namespace {

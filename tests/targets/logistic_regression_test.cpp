@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/parallel.h"
 #include "core/rng.h"
 #include "estimates/estimate.h"
 #include "samplers/importance.h"
@@ -12,6 +11,7 @@
 #include "support/quadrature.h"
 #include "support/statistics.h"
 #include "support/temporary_folder.h"
+#include "util/parallel.h"
 
 namespace crais {
 namespace {

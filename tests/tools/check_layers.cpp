@@ -17,8 +17,9 @@ namespace fs = std::filesystem;
 
 // As in docs/ARCHITECTURE.md. `models` stands beside src/, the others in it.
 const std::vector<std::string> kLayers = {
-    "core",        "data",     "models", "kernels",   "targets", "paths", "schedules",
-    "transitions", "samplers", "bases",  "estimates", "report",  "apps"};
+    "util",      "core",       "io",        "data",        "models",   "kernels",
+    "targets",   "paths",      "schedules", "transitions", "samplers", "bases",
+    "estimates", "evaluation", "report",    "cli",         "programs"};
 
 struct Include {
   std::string file;  // as written: "core/error.h"

@@ -9,7 +9,7 @@ trap 'rm -rf "$tree"' EXIT
 
 fresh_tree() {
   rm -rf "${tree:?}"/*
-  mkdir -p "$tree"/src/{core,paths,apps} "$tree/models"
+  mkdir -p "$tree"/src/{core,paths,cli} "$tree/models"
   echo '#pragma once' >"$tree/src/core/a.h"
   echo '#include "core/a.h"' >"$tree/models/m.h"
   printf '#include <vector>\n#include "core/a.h"\n#include "models/m.h"\n' >"$tree/src/paths/p.cpp"

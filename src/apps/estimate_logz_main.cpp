@@ -1,8 +1,0 @@
-#include "apps/estimate_logz.h"
-#include "apps/estimate_logz_settings.h"
-
-int main(int argc, char** argv) {
-  return crais::run_main("estimate-logz", [&] {
-    return crais::estimate_logz(crais::CommandLine(crais::estimate_logz_synopsis(), argc, argv));
-  });
-}

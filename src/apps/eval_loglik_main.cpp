@@ -1,8 +1,0 @@
-#include "apps/eval_loglik.h"
-#include "apps/eval_settings.h"
-
-int main(int argc, char** argv) {
-  return crais::run_main("eval-loglik", [&] {
-    return crais::eval_loglik(crais::CommandLine(crais::eval_loglik_synopsis(), argc, argv));
-  });
-}

@@ -1,3 +1,0 @@
-#include "apps/train_vae.h"
-
-int main(int argc, char** argv) { return crais::train_vae(argc, argv); }

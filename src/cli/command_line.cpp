@@ -1,0 +1,269 @@
+#include "cli/command_line.h"
+
+#include <algorithm>
+#include <cxxopts.hpp>
+#include <utility>
+
+#include "cli/validate.h"
+#include "core/spec.h"
+#include "io/json.h"
+#include "util/error.h"
+#include "util/suggest.h"
+#include "util/version.h"
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+using Kind = Option::Kind;
+
+Option config_option() { return option::text("config", "FILE", {}, "read flags from a JSON file"); }
+Option help_option() { return option::flag("help", "print this text"); }
+Option version_option() { return option::flag("version", "print versions"); }
+
+std::vector<std::string> names_of(const std::vector<Option>& options) {
+  std::vector<std::string> names;
+  for (const auto& option : options) names.push_back(option.name);
+  return names;
+}
+
+std::vector<Option> all_options(const Synopsis& synopsis) {
+  std::vector<Option> options{config_option(), help_option(), version_option()};
+  for (const auto& group : synopsis.groups)
+    options.insert(options.end(), group.options.begin(), group.options.end());
+  return options;
+}
+
+/// Finds what cxxopts would report without naming the flag, or take for a value: unknown flags,
+/// and flags whose value is missing.
+void check_spelling(const std::vector<Option>& options, const std::vector<std::string>& arguments) {
+  for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    const std::string& argument = arguments[i];
+    if (argument.size() < 2 || argument[0] != '-' || argument == "-h") continue;
+    const auto equals = argument.find('=');
+    const std::string flag = argument.substr(0, equals);
+    const auto known = std::find_if(options.begin(), options.end(), [&](const Option& option) {
+      return "--" + option.name == flag;
+    });
+    if (known == options.end()) {
+      const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+      const auto names = names_of(options);
+      const bool one_dash = std::find(names.begin(), names.end(), name) != names.end();
+      throw usage_error(
+          "unknown flag " + flag +
+          (one_dash ? "; did you mean --" + name + "?" : did_you_mean(name, names, "--")));
+    }
+    if (equals != std::string::npos) {
+      if (known->kind == Kind::kFlag) check_value(*known, argument.substr(equals + 1), flag);
+      continue;
+    }
+    if (known->kind == Kind::kFlag) continue;
+    ++i;
+    if (i == arguments.size() || arguments[i].rfind("--", 0) == 0)
+      throw usage_error(flag + " needs a value: " + flag + " " + known->value_name);
+  }
+}
+
+void declare(cxxopts::Options& parser, const std::string& group, const Option& option) {
+  std::shared_ptr<cxxopts::Value> value;
+  if (option.kind == Kind::kFlag) {
+    value = cxxopts::value<bool>();
+  } else {
+    value = cxxopts::value<std::string>();
+    if (!option.fallback.empty()) value->default_value(join(option.fallback, ","));
+  }
+  const std::string name = option.name == "help" ? "h,help" : option.name;
+  parser.add_options(group)(name, option.help, value, option.value_name);
+}
+
+cxxopts::Options make_parser(const Synopsis& synopsis) {
+  cxxopts::Options parser(synopsis.program, synopsis.summary);
+  parser.custom_help("[FLAGS] " + synopsis.operands).set_width(100);
+  for (const auto& group : synopsis.groups)
+    for (const auto& option : group.options) declare(parser, group.title, option);
+  for (const auto& option : {config_option(), help_option(), version_option()})
+    declare(parser, "Other", option);
+  return parser;
+}
+
+std::string version_text(const std::string& program) {
+  return program + " (crais " + crais_version() + ", LibTorch " + libtorch_version() + ")\n";
+}
+
+}  // namespace
+
+CommandLine::CommandLine(Synopsis synopsis, int argc, const char* const* argv)
+    : CommandLine(std::move(synopsis), argc > 1 ? std::vector<std::string>(argv + 1, argv + argc)
+                                                : std::vector<std::string>()) {}
+
+CommandLine::CommandLine(Synopsis synopsis, const std::vector<std::string>& arguments)
+    : synopsis_(std::move(synopsis)) {
+  if (!synopsis_.presets.empty()) {
+    std::vector<std::string> names;
+    std::string help = "defaults of the flags below:";
+    for (const Preset& preset : synopsis_.presets) {
+      names.push_back(preset.name);
+      help += "\n" + preset.name + "  " + preset.summary;
+    }
+    synopsis_.groups.insert(synopsis_.groups.begin(),
+                            {"Preset", {option::choice("preset", names, names.front(), help)}});
+  }
+  for (const auto& group : synopsis_.groups) {
+    for (const auto& option : group.options) {
+      std::vector<std::string> values = option.fallback;
+      if (option.kind == Kind::kFlag) values = {"false"};
+      if (!settings_.emplace(option.name, Setting{option, values}).second)
+        throw Error(ExitCode::kInternal, "--" + option.name + " is declared twice");
+    }
+  }
+  read_arguments(arguments);
+}
+
+void CommandLine::read_arguments(const std::vector<std::string>& arguments) {
+  check_spelling(all_options(synopsis_), arguments);
+  std::vector<const char*> argv{synopsis_.program.c_str()};
+  for (const auto& argument : arguments) argv.push_back(argument.c_str());
+  cxxopts::Options parser = make_parser(synopsis_);
+  std::map<std::string, std::vector<std::string>> given;
+  try {
+    const auto parsed = parser.parse(static_cast<int>(argv.size()), argv.data());
+    for (const auto& occurrence : parsed.arguments())
+      given[occurrence.key()].push_back(occurrence.value());
+    operands_ = parsed.unmatched();
+  } catch (const std::exception& error) {
+    throw usage_error(error.what());
+  }
+  if (given.count("help") > 0) throw Answer{help(synopsis_)};
+  if (given.count("version") > 0) throw Answer{version_text(synopsis_.program)};
+  if (const auto found = given.find("config"); found != given.end()) {
+    check_values(config_option(), found->second, "--config");
+    read_config(found->second.front());
+    given.erase(found);
+  }
+  for (const auto& [name, texts] : given) {
+    Setting& setting = settings_.at(name);
+    if (!setting.option.many && texts.size() > 1)
+      throw usage_error("--" + name + " is given twice");
+    setting.values.clear();
+    for (const auto& text : texts)
+      for (auto& part : cut(setting.option, text)) setting.values.push_back(std::move(part));
+    check_values(setting.option, setting.values, "--" + name);
+    setting.given = true;
+  }
+  for (const Preset& preset : synopsis_.presets) {
+    if (preset.name != text("preset")) continue;
+    for (const auto& [name, value] : preset.defaults)
+      if (Setting& setting = settings_.at(name); !setting.given) setting.values = {value};
+  }
+  if (operands_.size() < synopsis_.min_operands)
+    throw usage_error(synopsis_.operands + " is missing; see " + synopsis_.program + " --help");
+  if (operands_.size() > synopsis_.max_operands)
+    throw usage_error("unexpected argument '" + operands_[synopsis_.max_operands] + "'; see " +
+                      synopsis_.program + " --help");
+}
+
+void CommandLine::read_config(const std::string& path) {
+  const json config = read_json(path);
+  if (!config.is_object())
+    throw data_error(path + ": a JSON object of flag names and values is expected");
+  std::vector<std::string> names;
+  for (const auto& [name, setting] : settings_) names.push_back(name);
+  for (const auto& [key, value] : config.items()) {
+    const auto found = settings_.find(key);
+    if (found == settings_.end())
+      throw data_error(path + ": unknown flag '" + key + "'" + did_you_mean(key, names));
+    if (value.is_null()) continue;
+    Setting& setting = found->second;
+    try {
+      setting.values = config_texts(setting.option, value, path + ": " + key);
+      check_values(setting.option, setting.values, path + ": " + key);
+    } catch (const Error& error) {
+      throw data_error(error.what());  // the file's fault, not the command line's
+    }
+    setting.given = true;
+  }
+}
+
+const CommandLine::Setting& CommandLine::setting(const std::string& name) const {
+  const auto found = settings_.find(name);
+  if (found == settings_.end())
+    throw Error(ExitCode::kInternal, "--" + name + " was never declared");
+  return found->second;
+}
+
+const CommandLine::Setting& CommandLine::setting(const std::string& name, Kind kind,
+                                                 bool many) const {
+  const Setting& found = setting(name);
+  if (found.option.kind != kind || found.option.many != many)
+    throw Error(ExitCode::kInternal, "--" + name + " is declared with another type");
+  if (!many && found.values.empty())
+    throw Error(ExitCode::kInternal, "--" + name + " has no value");
+  return found;
+}
+
+bool CommandLine::has(const std::string& name) const { return !setting(name).values.empty(); }
+bool CommandLine::given(const std::string& name) const { return setting(name).given; }
+
+bool CommandLine::flag(const std::string& name) const {
+  return setting(name, Kind::kFlag, false).values.front() == "true";
+}
+int64_t CommandLine::integer(const std::string& name) const {
+  return parse_integer(setting(name, Kind::kInteger, false).values.front(), "--" + name);
+}
+double CommandLine::number(const std::string& name) const {
+  return parse_number(setting(name, Kind::kNumber, false).values.front(), "--" + name);
+}
+std::string CommandLine::text(const std::string& name) const {
+  return setting(name, Kind::kText, false).values.front();
+}
+
+int64_t CommandLine::integer(const std::string& name, int64_t otherwise) const {
+  return has(name) ? integer(name) : otherwise;
+}
+double CommandLine::number(const std::string& name, double otherwise) const {
+  return has(name) ? number(name) : otherwise;
+}
+std::string CommandLine::text(const std::string& name, const std::string& otherwise) const {
+  return has(name) ? text(name) : otherwise;
+}
+
+std::vector<int64_t> CommandLine::integers(const std::string& name) const {
+  std::vector<int64_t> values;
+  for (const auto& text : setting(name, Kind::kInteger, true).values)
+    values.push_back(parse_integer(text, "--" + name));
+  return values;
+}
+std::vector<double> CommandLine::numbers(const std::string& name) const {
+  std::vector<double> values;
+  for (const auto& text : setting(name, Kind::kNumber, true).values)
+    values.push_back(parse_number(text, "--" + name));
+  return values;
+}
+std::vector<std::string> CommandLine::texts(const std::string& name) const {
+  return setting(name, Kind::kText, true).values;
+}
+
+json CommandLine::settings() const {
+  json object = json::object();
+  for (const auto& [name, setting] : settings_) {
+    json& value = object[name];
+    if (setting.option.many) value = json::array();
+    for (const auto& text : setting.values) {
+      if (setting.option.many)
+        value.push_back(typed(setting.option, text));
+      else
+        value = typed(setting.option, text);
+    }
+  }
+  return object;
+}
+
+std::string CommandLine::help(const Synopsis& synopsis) {
+  std::vector<std::string> titles;
+  for (const auto& group : synopsis.groups) titles.push_back(group.title);
+  titles.push_back("Other");
+  const std::string text = make_parser(synopsis).help(titles);
+  return synopsis.examples.empty() ? text : text + "\nExamples:\n" + synopsis.examples + "\n";
+}
+
+}  // namespace crais

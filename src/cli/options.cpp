@@ -1,0 +1,135 @@
+#include "cli/options.h"
+
+#include <utility>
+
+#include "core/spec.h"
+#include "util/format.h"
+
+namespace crais {
+
+Option Option::at_least(double least) const {
+  Option option = *this;
+  option.low = least;
+  return option;
+}
+
+Option Option::above(double bound) const {
+  Option option = at_least(bound);
+  option.low_excluded = true;
+  return option;
+}
+
+Option Option::between(double least, double greatest) const {
+  Option option = at_least(least);
+  option.high = greatest;
+  return option;
+}
+
+Option Option::uncut() const {
+  Option option = *this;
+  option.split = false;
+  return option;
+}
+
+namespace option {
+namespace {
+
+Option make(Option::Kind kind, std::string name, std::string value_name,
+            std::vector<std::string> fallback, std::string help) {
+  Option option;
+  option.kind = kind;
+  option.name = std::move(name);
+  option.value_name = std::move(value_name);
+  option.fallback = std::move(fallback);
+  option.help = std::move(help);
+  return option;
+}
+
+Option repeatable(Option option) {
+  option.many = option.split = true;
+  return option;
+}
+
+template <typename Values, typename Shown>
+std::vector<std::string> shown(const Values& values, Shown show) {
+  std::vector<std::string> texts;
+  for (const auto& value : values) texts.push_back(show(value));
+  return texts;
+}
+
+template <typename T>
+std::vector<T> listed(const std::optional<T>& value) {
+  return value ? std::vector<T>{*value} : std::vector<T>{};
+}
+
+const auto kWhole = [](int64_t value) { return std::to_string(value); };
+
+}  // namespace
+
+Option flag(std::string name, std::string help) {
+  return make(Option::Kind::kFlag, std::move(name), "", {}, std::move(help));
+}
+
+Option integers(std::string name, std::string value_name, std::vector<int64_t> fallback,
+                std::string help) {
+  return repeatable(make(Option::Kind::kInteger, std::move(name), std::move(value_name),
+                         shown(fallback, kWhole), std::move(help)));
+}
+
+Option numbers(std::string name, std::string value_name, std::vector<double> fallback,
+               std::string help) {
+  return repeatable(make(Option::Kind::kNumber, std::move(name), std::move(value_name),
+                         shown(fallback, [](double value) { return shortest(value); }),
+                         std::move(help)));
+}
+
+Option texts(std::string name, std::string value_name, std::vector<std::string> fallback,
+             std::string help) {
+  return repeatable(make(Option::Kind::kText, std::move(name), std::move(value_name),
+                         std::move(fallback), std::move(help)));
+}
+
+Option choices(std::string name, std::vector<std::string> choices,
+               std::vector<std::string> fallback, std::string help) {
+  Option option = texts(std::move(name), join(choices, "|"), std::move(fallback), std::move(help));
+  option.choices = std::move(choices);
+  return option;
+}
+
+Option integer(std::string name, std::string value_name, std::optional<int64_t> fallback,
+               std::string help) {
+  return make(Option::Kind::kInteger, std::move(name), std::move(value_name),
+              shown(listed(fallback), kWhole), std::move(help));
+}
+
+Option number(std::string name, std::string value_name, std::optional<double> fallback,
+              std::string help) {
+  return make(Option::Kind::kNumber, std::move(name), std::move(value_name),
+              shown(listed(fallback), [](double value) { return shortest(value); }),
+              std::move(help));
+}
+
+Option text(std::string name, std::string value_name, std::optional<std::string> fallback,
+            std::string help) {
+  return make(Option::Kind::kText, std::move(name), std::move(value_name), listed(fallback),
+              std::move(help));
+}
+
+Option choice(std::string name, std::vector<std::string> choices,
+              std::optional<std::string> fallback, std::string help) {
+  Option option = text(std::move(name), join(choices, "|"), std::move(fallback), std::move(help));
+  option.choices = std::move(choices);
+  return option;
+}
+
+Option device() {
+  return text("device", "D", "auto", "auto, cpu, cuda or cuda:N; auto takes a GPU if there is one");
+}
+Option threads() {
+  return integer("threads", "N", 0, "CPU threads; 0 is one per core").at_least(0);
+}
+Option seed() { return integer("seed", "N", 1, "seed of every random number").at_least(0); }
+Option quiet() { return flag("quiet", "no progress line on stderr"); }
+
+}  // namespace option
+}  // namespace crais

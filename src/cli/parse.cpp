@@ -1,0 +1,104 @@
+#include "cli/parse.h"
+
+#include <torch/cuda.h>
+
+#include <cmath>
+#include <string>
+
+#include "core/spec.h"
+#include "util/error.h"
+
+namespace crais {
+namespace {
+
+std::string devices_at_hand(int64_t gpus) {
+  if (gpus == 0) return "there is no CUDA device that this LibTorch can use; use cpu or auto";
+  return gpus == 1 ? "there is only cuda:0"
+                   : "there are only cuda:0 to cuda:" + std::to_string(gpus - 1);
+}
+
+int64_t bounded(const std::string& text, const std::string& what, int64_t least) {
+  const int64_t value = parse_integer(text, what);
+  if (value < least)
+    throw usage_error(what + ": must be at least " + std::to_string(least) + ", not " + text);
+  return value;
+}
+
+}  // namespace
+
+c10::Device parse_device(const std::string& text) {
+  const std::string what = "--device " + text;
+  if (text == "cpu") return c10::Device(c10::kCPU);
+  const auto gpus = static_cast<int64_t>(torch::cuda::device_count());
+  if (text == "auto") return gpus > 0 ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU);
+  if (text != "cuda" && text.rfind("cuda:", 0) != 0)
+    throw usage_error(what + ": unknown device; choose from auto, cpu, cuda, cuda:N");
+  const int64_t index = text == "cuda" ? 0 : bounded(text.substr(5), what, 0);
+  if (index >= gpus) throw Error(ExitCode::kNoDevice, what + ": " + devices_at_hand(gpus));
+  return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index));
+}
+
+c10::ScalarType parse_dtype(const std::string& text) {
+  if (text == "float32") return c10::ScalarType::Float;
+  if (text == "float64") return c10::ScalarType::Double;
+  throw usage_error("--dtype " + text + ": choose from float32, float64");
+}
+
+IndexRange parse_range(const std::string& text, const std::string& what) {
+  const auto colon = text.find(':');
+  if (colon == std::string::npos || text.size() == 1)
+    throw usage_error(what + ": '" + text + "' is not a range; write A:B, A: or :B, as in 0:100");
+  const std::string first = text.substr(0, colon), last = text.substr(colon + 1);
+  IndexRange range;
+  if (!first.empty()) range.begin = bounded(first, what, 0);
+  if (!last.empty()) range.end = bounded(last, what, 0);
+  if (range.begin >= range.end)
+    throw usage_error(what + ": '" + text + "' is empty; B of A:B is not included");
+  return range;
+}
+
+IndexRange IndexRange::within(int64_t size, const std::string& what,
+                              const std::string& things) const {
+  const IndexRange closed{begin, end == kOpenEnd ? size : end};
+  if (closed.end > size || closed.begin >= closed.end)
+    throw usage_error(what + ": reaches beyond the " + std::to_string(size) + " " + things);
+  return closed;
+}
+
+Shard parse_shard(const std::string& text, const std::string& what) {
+  const auto slash = text.find('/');
+  if (slash == std::string::npos)
+    throw usage_error(what + ": '" + text + "' is not a shard; write i/N, as in 1/4");
+  Shard shard;
+  shard.index = bounded(text.substr(0, slash), what, 1);
+  shard.count = bounded(text.substr(slash + 1), what, 1);
+  if (shard.index > shard.count)
+    throw usage_error(what + ": '" + text + "': i of i/N runs from 1 to N");
+  return shard;
+}
+
+int64_t parse_size(const std::string& text, const std::string& what) {
+  const std::string units = "KMGT";
+  size_t end = 0;
+  double number = 0;
+  try {
+    number = std::stod(text, &end);
+  } catch (const std::exception&) {
+    end = 0;
+  }
+  double scale = 1;
+  std::string rest = text.substr(end);
+  if (const size_t unit = rest.empty() ? std::string::npos : units.find(rest[0]);
+      unit != std::string::npos) {
+    scale = std::pow(1024.0, static_cast<double>(unit + 1));
+    rest = rest.substr(1);
+    if (!rest.empty() && rest[0] == 'i') rest = rest.substr(1);
+  }
+  if (rest == "B") rest.clear();
+  const double bytes = number * scale;
+  if (end == 0 || !rest.empty() || !(bytes >= 1 && bytes < 1e18))
+    throw usage_error(what + ": '" + text + "' is not a size; write 512M, 1.5G or bytes");
+  return static_cast<int64_t>(bytes);
+}
+
+}  // namespace crais

@@ -1,0 +1,88 @@
+#include "cli/program.h"
+
+#include <c10/util/Exception.h>
+#include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <new>
+
+#include "util/error.h"
+
+namespace crais {
+namespace {
+
+/// Takes the place of standard streams that were closed, lest an output file get their number and
+/// receive what is printed. Writing to a closed stdout stays an error: it is opened for reading.
+void occupy_standard_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) != -1 || errno != EBADF) continue;
+    if (::open("/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY) != descriptor)
+      return;
+  }
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+int complain(const std::string& program, const std::string& message, ExitCode code) {
+  std::fprintf(stderr, "%s: %s\n", program.c_str(), first_line(message).c_str());
+  return static_cast<int>(code);
+}
+
+int run_caught(const std::string& program, const std::function<int()>& body) {
+  try {
+    return body();
+  } catch (const Answer& answer) {
+    std::cout << answer.text;
+    return 0;
+  } catch (const Error& error) {
+    return complain(program, error.what(), error.code());
+  } catch (const c10::Error& error) {
+    return complain(program, std::string("LibTorch: ") + error.what_without_backtrace(),
+                    ExitCode::kInternal);
+  } catch (const std::bad_alloc&) {
+    return complain(program, "out of memory; lower --chunk, --threads or the batch size",
+                    ExitCode::kInternal);
+  } catch (const std::exception& error) {
+    return complain(program, std::string("internal error: ") + error.what(), ExitCode::kInternal);
+  } catch (...) {
+    return complain(program, "internal error", ExitCode::kInternal);
+  }
+}
+
+bool reader_went_away() {
+  pollfd output{STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0;
+}
+
+}  // namespace
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most it takes
+  ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
+#endif
+}
+
+int run_main(const std::string& program, const std::function<int()>& body) {
+  occupy_standard_streams();
+  keep_freed_memory();
+  ::signal(SIGPIPE, SIG_IGN);  // `| head` must not end a run before its files are written
+  const int code = run_caught(program, body);
+  errno = 0;
+  std::cout.flush();
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
+  if (written || code != 0 || reader_went_away()) return code;
+  const std::string reason = errno != 0 ? std::string(": ") + std::strerror(errno) : "";
+  return complain(program, "cannot write to standard output" + reason, ExitCode::kIo);
+}
+
+}  // namespace crais

@@ -1,0 +1,51 @@
+// The folder of an evaluation: what was asked, and the chunks done so far.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "evaluation/chunks.h"
+#include "evaluation/estimator.h"
+
+namespace crais {
+
+/// `DIR/run.json` says what decides the results (its sha256 is the run's fingerprint);
+/// `DIR/plan.json` is what chunks share: base and plan; `DIR/chunks/000012.json` the results of
+/// chunk 12, with the fingerprint and a digest of its own. Every file is written whole or not at
+/// all.
+class EvalStore {
+ public:
+  /// Opens a folder for a run decided by `run`; makes it, or resumes or overwrites what it holds.
+  /// Throws Error: kCannotCreate; kUsage if it holds results and neither flag is given, or, naming
+  /// the first difference, results of another run.
+  EvalStore(std::filesystem::path folder, const nlohmann::json& run, bool resume, bool overwrite);
+
+  /// Opens an existing folder for reading. Throws Error kNoInput or kData.
+  explicit EvalStore(std::filesystem::path folder);
+
+  const std::filesystem::path& folder() const { return folder_; }
+  const nlohmann::json& run() const { return run_; }
+
+  void write_chunk(const ChunkResult& result) const;
+  /// Every chunk in the folder. Throws Error kData naming a file that is damaged or of another run.
+  std::map<int64_t, ChunkResult> read_chunks() const;
+
+  void write_shared(const Shared& shared) const;
+  std::optional<Shared> read_shared() const;
+
+  /// Removes the reports and chunks, and nothing that is not ours.
+  void clear() const;
+
+ private:
+  std::filesystem::path chunk_path(int64_t chunk) const;
+
+  std::filesystem::path folder_;
+  nlohmann::json run_;
+  std::string fingerprint_;
+};
+
+}  // namespace crais

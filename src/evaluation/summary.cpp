@@ -1,0 +1,138 @@
+#include "evaluation/summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "util/format.h"
+
+namespace crais {
+namespace {
+
+void add(const ChunkRun& run, MethodTable& table) {
+  const auto repeat = static_cast<size_t>(run.repeat);
+  for (const auto& [name, column] : ChunkRun::columns()) {
+    if ((run.*column).empty()) continue;
+    auto& rows = table.columns[name];
+    rows.resize(std::max(rows.size(), repeat + 1));
+    rows[repeat].insert(rows[repeat].end(), (run.*column).begin(), (run.*column).end());
+  }
+  table.cost += run.cost;
+  table.num_nonfinite += run.num_nonfinite;
+  table.seconds += run.seconds;
+}
+
+double mean_transitions(const EstimateResults& results) {
+  std::vector<double> counts;
+  if (results.shared.plan) {
+    add_transitions(*results.shared.plan, counts);
+  } else {
+    for (const auto& [chunk, result] : results.chunks)
+      if (result.plan) add_transitions(*result.plan, counts);
+  }
+  return std::accumulate(counts.begin(), counts.end(), 0.0) / static_cast<double>(counts.size());
+}
+
+Certificate certificate_of(const MethodTable& table) {
+  const at::Tensor upper = table.matrix("upper");
+  const at::Tensor gap = (upper - table.matrix("log_normalizer")).mean(0);
+  const auto problems = static_cast<double>(gap.numel());
+  return {mean_over_images(upper, table.matrix("upper_std_error")), gap.mean().item<double>(),
+          gap.std(0, true).item<double>() / std::sqrt(problems), gap.max().item<double>()};
+}
+
+std::map<std::string, int64_t> count_flags(const at::Tensor& flags) {
+  std::map<std::string, int64_t> counts;
+  const at::Tensor all = flags.contiguous();
+  for (int64_t i = 0; i < all.numel(); ++i) {
+    const auto bits = static_cast<int>(all.data_ptr<double>()[i]);
+    if (bits != 0) ++counts["any"];
+    for (const int bit : {kFewEffective, kTail, kBaseFailed, kMissedTarget, kModes})
+      if (bits & bit) ++counts[flag_words(bit)];
+  }
+  return counts;
+}
+
+}  // namespace
+
+void add_transitions(const Plan& plan, std::vector<double>& counts) {
+  const at::Tensor more = (plan.betas.slice(0, 0, -1) < 1).sum(0).to(at::kDouble);
+  counts.insert(counts.end(), more.data_ptr<double>(), more.data_ptr<double>() + more.numel());
+}
+
+at::Tensor MethodTable::matrix(const std::string& name) const {
+  std::vector<at::Tensor> rows;
+  for (const auto& row : columns.at(name)) rows.push_back(at::tensor(row, at::kDouble));
+  return at::stack(rows);
+}
+
+std::vector<MethodTable> tables(const EstimateResults& results) {
+  std::vector<MethodTable> list;
+  for (const auto& [chunk, result] : results.chunks) {
+    for (const auto& run : result.runs) {
+      auto found = std::find_if(list.begin(), list.end(),
+                                [&](const auto& table) { return table.method == run.method; });
+      if (found == list.end()) {
+        found = list.emplace(list.end());
+        found->method = run.method;
+      }
+      add(run, *found);
+    }
+  }
+  return list;
+}
+
+MethodSummary summarise_method(const MethodTable& table, const EstimateResults& results) {
+  Cost base, tuning = results.shared.tuning;
+  for (const auto& [chunk, result] : results.chunks) {
+    base += result.base;
+    tuning += result.tuning;
+  }
+  MethodSummary s;
+  s.method = table.method;
+  s.base = results.shared.base;
+  s.bound = to_string(Bound::kLower);  // Jensen: of every method there is
+  const at::Tensor ess = table.matrix("ess");
+  s.repeats = ess.size(0);
+  s.problems = ess.size(1);
+  s.ess_mean = ess.mean().item<double>();
+  s.ess_min = ess.min().item<double>();
+  s.bias = table.matrix("bias").mean().item<double>();
+  if (table.has("upper")) s.certificate = certificate_of(table);
+  s.flags = count_flags(table.matrix("flags"));
+  const auto problems = static_cast<double>(s.problems);
+  const double runs = problems * static_cast<double>(s.repeats);
+  s.evaluations = static_cast<double>(table.cost.densities) / runs;
+  s.gradients = static_cast<double>(table.cost.gradients) / runs;
+  s.base_evaluations = static_cast<double>(base.densities) / problems;
+  s.num_nonfinite = table.num_nonfinite;
+  s.seconds = table.seconds;
+  if (table.has("accept_prob")) {
+    s.accept_prob = table.matrix("accept_prob").mean().item<double>();
+    s.transitions = mean_transitions(results);
+    s.tuning_evaluations = static_cast<double>(tuning.densities) / problems;
+  }
+  if (const auto learned = results.shared.prepared.find(table.method);
+      learned != results.shared.prepared.end())
+    s.tuning_evaluations += static_cast<double>(learned->second.densities) / problems;
+  return s;
+}
+
+std::string RunningMean::add(const ChunkResult& result) {
+  for (const ChunkRun& run : result.runs) {
+    if (run.method != result.runs.front().method) continue;
+    for (size_t i = 0; i < run.log_normalizer.size(); ++i) {
+      ++count_;
+      sum_ += run.log_normalizer[i];
+      sum_of_squares_ += run.log_normalizer[i] * run.log_normalizer[i];
+      ess_ += run.ess[i];
+      if (!run.accept_prob.empty()) accept_ += run.accept_prob[i];
+    }
+  }
+  const double mean = sum_ / count_;
+  const double variance = std::max(0.0, sum_of_squares_ / count_ - mean * mean);
+  return label_ + " " + with_error(mean, std::sqrt(variance / count_)) + "  ESS " +
+         fixed(ess_ / count_, 2) + (accept_ > 0 ? "  accept " + fixed(accept_ / count_, 2) : "");
+}
+
+}  // namespace crais

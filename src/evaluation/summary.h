@@ -1,0 +1,85 @@
+// What a run of any estimating program has found, method by method.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "estimates/estimate.h"
+#include "evaluation/estimator.h"
+
+namespace crais {
+
+/// The finished part of a run, in the order of chunks.
+struct EstimateResults {
+  std::map<int64_t, ChunkResult> chunks;
+  Shared shared;
+};
+
+/// Transitions of each column of a plan, those that start below beta = 1, after those in `counts`.
+void add_transitions(const Plan& plan, std::vector<double>& counts);
+
+/// Everything known of one method: by column (see ChunkRun::columns), rows are repeats and columns
+/// problems.
+struct MethodTable {
+  std::string method;
+  std::map<std::string, std::vector<std::vector<double>>> columns;
+  Cost cost;
+  int64_t num_nonfinite = 0;
+  double seconds = 0.0;
+
+  bool has(const std::string& name) const { return columns.count(name) > 0; }
+  at::Tensor matrix(const std::string& name) const;  // [R,N]
+};
+
+/// Methods in the order in which they were asked for.
+std::vector<MethodTable> tables(const EstimateResults& results);
+
+/// What reverse chains add: an upper bound, and how far it is from the lower one.
+struct Certificate {
+  MeanEstimate upper;  // of log Z
+  double gap = 0.0;    // upper - lower, mean over problems, nats
+  double gap_std_error = 0.0;
+  double largest_gap = 0.0;
+};
+
+/// One method over all problems and repeats, whatever its values mean.
+struct MethodSummary {
+  std::string method;
+  std::string base;
+  std::string bound;
+  int64_t problems = 0;
+  int64_t repeats = 1;
+  std::optional<Certificate> certificate;
+  double bias = 0.0;                     // to be expected, nats; NaN: unknown
+  double ess_mean = 0.0, ess_min = 0.0;  // fractions
+  std::optional<double> accept_prob;
+  std::optional<double> transitions;     // mean over problems
+  std::map<std::string, int64_t> flags;  // how many estimates have which; "any" for at least one
+  // A problem, all chains together; what problems share is spread over them.
+  double base_evaluations = 0.0;
+  double tuning_evaluations = 0.0;
+  double evaluations = 0.0;  // of one repeat
+  double gradients = 0.0;    // those of them that asked for a gradient
+  int64_t num_nonfinite = 0;
+  double seconds = 0.0;  // of one thread, all problems and repeats, without tuning
+};
+MethodSummary summarise_method(const MethodTable& table, const EstimateResults& results);
+
+/// What a progress line says: the running mean of the first method, "log p -87.31 +- 0.21".
+class RunningMean {
+ public:
+  explicit RunningMean(std::string label) : label_(std::move(label)) {}
+  std::string add(const ChunkResult& result);
+
+ private:
+  std::string label_;
+  double count_ = 0, sum_ = 0, sum_of_squares_ = 0, ess_ = 0, accept_ = 0;
+};
+
+}  // namespace crais

@@ -1,0 +1,33 @@
+// What estimate-logz is asked to do.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/command_line.h"
+#include "programs/estimator_flags.h"
+
+namespace crais {
+
+struct LogzSettings {
+  std::string target;  // "normal:128"
+  EstimatorSettings estimator;
+  int64_t problems = 0;  // replicates
+  std::string data_dir;
+  at::Device device = at::kCPU;
+  at::ScalarType dtype = at::kDouble;
+  int64_t threads = 0;
+  int64_t chunk = 0;
+  std::string out;  // empty: no files
+  bool overwrite = false;
+  bool quiet = false;
+  nlohmann::json resolved;  // every flag, for the record
+};
+
+Synopsis estimate_logz_synopsis();
+LogzSettings read_logz_settings(const CommandLine& cli);
+
+}  // namespace crais

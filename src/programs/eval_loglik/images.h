@@ -1,0 +1,36 @@
+// The images that eval-loglik evaluates.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/checkpoint.h"
+#include "programs/eval_loglik/settings.h"
+
+namespace crais {
+
+/// Images ready for a likelihood, in the order of evaluation.
+struct EvalImages {
+  at::Tensor pixels;             // [N, D] float32 in [0, 1], on the CPU
+  at::Tensor latents;            // [N, latent] of simulated images; else undefined
+  std::vector<int64_t> indices;  // each one's place in its split (or among the simulated)
+  std::string source;            // a path, or "simulated"
+  std::string data_md5;          // of the file; empty for simulated ones
+  std::string binarisation;      // "static:0"; "none" for simulated ones
+  std::string digest;            // sha256 of pixels and indices: what was evaluated
+  std::string warning;           // where the binarisation is not the checkpoint's
+
+  int64_t size() const { return pixels.size(0); }
+};
+
+/// The images asked for. Without --simulate, --data-dir and any data at hand it falls back to 100
+/// simulated ones; `notice` then says so and how to fetch MNIST.
+/// Throws Error: kNoInput listing every path tried; kData if the images do not fit the checkpoint;
+/// kUsage for an empty or impossible selection.
+EvalImages choose_images(const ImageSettings& settings, const Checkpoint& checkpoint,
+                         std::string& notice);
+
+}  // namespace crais

@@ -1,0 +1,61 @@
+#include "programs/eval_loglik/merge.h"
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "evaluation/result_store.h"
+#include "io/json.h"
+#include "programs/eval_loglik/report.h"
+#include "util/error.h"
+
+namespace crais {
+
+using nlohmann::json;
+
+int merge_evaluations(const CommandLine& cli) {
+  const std::string out = cli.text("out", "");
+  const std::vector<std::string> folders(cli.operands().begin() + 1, cli.operands().end());
+  if (folders.empty() || out.empty())
+    throw usage_error("merge needs folders and --out: eval-loglik merge DIR... --out DIR");
+
+  EvalResults results;
+  json run;
+  for (const auto& folder : folders) {
+    const EvalStore part{std::filesystem::path(folder)};
+    if (run.is_null()) {
+      run = part.run();
+    } else if (part.run() != run) {
+      throw data_error(folder + ": holds results of another run than " + folders.front() +
+                       " (compare their run.json); only shards of one run can be merged");
+    }
+    for (auto& [chunk, result] : part.read_chunks())
+      if (!results.chunks.emplace(chunk, std::move(result)).second)
+        throw data_error(folder + ": chunk " + std::to_string(chunk) +
+                         " is in an earlier folder too; give each shard once");
+    if (const auto shared = part.read_shared()) results.shared = *shared;
+  }
+  const json images = json_field<json>(run, "images", folders.front());
+  const json settings = json_field<json>(run, "settings", folders.front());
+  const Chunks chunks{json_field<int64_t>(images, "count", folders.front()),
+                      json_field<int64_t>(settings, "chunk", folders.front())};
+  for (int64_t c = 0; c < chunks.count(); ++c)
+    if (results.chunks.count(c) == 0)
+      throw data_error("chunk " + std::to_string(c) + " of " + std::to_string(chunks.count()) +
+                       " is in none of the folders; finish its shard first");
+  results.num_pixels = json_field<int64_t>(json_field<json>(run, "checkpoint", folders.front()),
+                                           "pixels", folders.front());
+
+  const EvalStore merged(out, run, /*resume=*/false, cli.flag("overwrite"));
+  for (const auto& [chunk, result] : results.chunks) merged.write_chunk(result);
+  merged.write_shared(results.shared);
+  const std::vector<LikelihoodSummary> methods = summarise(results);
+  json summary = summary_of(run, methods);
+  summary["merged_from"] = folders;
+  write_reports(out, results, summary);
+  print_results(methods, out);
+  return 0;
+}
+
+}  // namespace crais

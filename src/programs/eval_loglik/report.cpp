@@ -1,0 +1,78 @@
+#include "programs/eval_loglik/report.h"
+
+#include <iostream>
+
+#include "io/json.h"
+#include "report/estimates.h"
+#include "util/files.h"
+#include "util/format.h"
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+
+json to_json(const LikelihoodSummary& s) {
+  json object = to_json(s, "image");
+  object["log_likelihood"] = json_number(s.log_likelihood.mean);
+  object["data_std_error"] = json_number(s.log_likelihood.data_std_error);
+  object["monte_carlo_std_error"] = json_number(s.log_likelihood.monte_carlo_std_error);
+  object["bits_per_dim"] = json_number(s.bits_per_dim);
+  return object;
+}
+
+}  // namespace
+
+std::vector<LikelihoodSummary> summarise(const EvalResults& results) {
+  std::vector<LikelihoodSummary> summaries;
+  for (const MethodTable& table : tables(results)) {
+    LikelihoodSummary s{summarise_method(table, results), {}, 0.0};
+    s.log_likelihood = mean_over_images(table.matrix("log_normalizer"), table.matrix("std_error"));
+    s.bits_per_dim = bits_per_dim(s.log_likelihood.mean, results.num_pixels);
+    summaries.push_back(std::move(s));
+  }
+  return summaries;
+}
+
+json summary_of(const json& run, const std::vector<LikelihoodSummary>& methods) {
+  json summary = run;
+  summary["results"] = json::array();
+  for (const auto& method : methods) summary["results"].push_back(to_json(method));
+  return summary;
+}
+
+void print_results(const std::vector<LikelihoodSummary>& methods, const std::string& folder) {
+  MethodsTable table({"log p(x)", "data SE", "MC SE", "bits/dim"}, "image",
+                     "Mean log-likelihood, nats");
+  std::vector<double> lower;
+  for (const auto& s : methods) {
+    lower.push_back(s.log_likelihood.mean);
+    table.add(s,
+              {fixed(s.log_likelihood.mean, 3), fixed(s.log_likelihood.data_std_error, 3),
+               significant(s.log_likelihood.monte_carlo_std_error, 2), fixed(s.bits_per_dim, 4)});
+  }
+  std::cout
+      << table.text()
+      << "A lower bound is one on average: E[estimate] <= log p(x). MC SE is the error of these "
+         "chains,\ndata SE that of these images; bias is what the chains' errors suggest. Flagged "
+         "images are\nnot to be trusted: see 'flags' in per_image.csv.\n";
+  const std::string certificates =
+      certificate_table({methods.begin(), methods.end()}, lower,
+                        "Bounds on the mean log p(x) of these simulated images, nats");
+  if (!certificates.empty())
+    std::cout << certificates
+              << "The truth lies between the bounds on average. The gap certifies these settings "
+                 "for images like\nthese.\n";
+  if (!folder.empty())
+    std::cout << "Files: " << folder << "/summary.json, per_image.csv, schedule.csv\n";
+  std::cout.flush();
+}
+
+void write_reports(const std::filesystem::path& folder, const EvalResults& results,
+                   const json& summary) {
+  write_file_atomic(folder / "per_image.csv", estimates_csv(results, "image", "log_likelihood"));
+  write_file_atomic(folder / "schedule.csv", schedule_csv(results, "image"));
+  write_file_atomic(folder / "summary.json", to_text(summary));
+}
+
+}  // namespace crais

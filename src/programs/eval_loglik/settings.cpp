@@ -1,0 +1,101 @@
+#include "programs/eval_loglik/settings.h"
+
+#include "cli/parse.h"
+#include "util/error.h"
+
+namespace crais {
+
+Synopsis eval_loglik_synopsis() {
+  Synopsis s;
+  s.program = "eval-loglik";
+  s.summary =
+      "Estimates log p(x) in nats, with error bars, for images under a checkpoint's decoder.";
+  s.operands = "CHECKPOINT | merge DIR...";
+  s.min_operands = 1;
+  s.max_operands = 4096;
+  s.groups = estimator_options("image", "auto");
+  s.presets = estimator_presets(
+      "constant rate from the prior as in the paper's experiments with VAEs", "30", "16");
+  s.groups.insert(
+      s.groups.end(),
+      {{"Images",
+        {option::text("data-dir", "DIR", {}, "MNIST's files (else $CRAIS_DATA, ./data)"),
+         option::choice("split", {"train", "validation", "test"}, "test", "part of the data"),
+         option::text(
+             "binarisation", "NAME", {},
+             "dynamic, static:SEED, threshold:T, none, amat (as the checkpoint was trained; "
+             "static:0 for dynamic)"),
+         option::integer("limit", "N", {}, "only the first N images").at_least(1),
+         option::text("indices", "A:B", {}, "only images A to B-1"),
+         option::integer("simulate", "N", {}, "evaluate N images drawn from the model instead")
+             .at_least(1)}},
+       {"Running",
+        {option::device(), option::threads(),
+         option::choice("dtype", {"float32", "float64"}, "float32", "of particles and decoder"),
+         option::integer("chunk", "N", 64, "images a unit of work; part of what results depend on")
+             .at_least(1),
+         option::text("memory-limit", "SIZE", {},
+                      "as 1G: fewer threads where all would take more; results do not change"),
+         option::text("shard", "i/N", "1/1", "only every N-th chunk, from the i-th"),
+         option::flag("dry-run", "say what would be done, and its cost")}},
+       {"Output",
+        {option::text("out", "DIR", {}, "summary.json, per_image.csv, schedule.csv and chunks"),
+         option::flag("resume", "go on with what DIR holds"),
+         option::flag("overwrite", "replace what DIR holds"), option::quiet()}}});
+  s.examples =
+      "  eval-loglik weights/vae50-mnist.safetensors --limit 1000 --out results/mnist\n"
+      "  eval-loglik vae.safetensors --method iwae:5000 --method elbo --base encoder\n"
+      "  eval-loglik vae.safetensors --method bidirectional --simulate 1000\n"
+      "  eval-loglik vae.safetensors --budget 500\n"
+      "  eval-loglik vae.safetensors --preset paper --schedule linear --steps 512\n"
+      "  eval-loglik merge results/part1 results/part2 --out results/whole\n";
+  return s;
+}
+
+EvalSettings read_settings(const CommandLine& cli) {
+  EvalSettings s;
+  s.checkpoint = cli.operands().front();
+  if (cli.operands().size() > 1)
+    throw usage_error("unexpected '" + cli.operands()[1] +
+                      "': one checkpoint is evaluated at a time");
+
+  s.estimator = read_estimator(cli, "image");
+
+  s.images.data_dir = cli.text("data-dir", "");
+  s.images.split = cli.text("split");
+  s.images.binarisation = cli.text("binarisation", "");
+  s.images.indices = cli.text("indices", "");
+  if (cli.has("limit")) s.images.limit = cli.integer("limit");
+  if (cli.has("simulate")) s.images.simulate = cli.integer("simulate");
+  s.images.seed = s.estimator.seed;
+
+  s.device = parse_device(cli.text("device"));
+  s.dtype = parse_dtype(cli.text("dtype"));
+  s.threads = cli.integer("threads");
+  s.chunk = cli.integer("chunk");
+  if (cli.has("memory-limit"))
+    s.memory_limit = parse_size(cli.text("memory-limit"), "--memory-limit");
+  s.shard = parse_shard(cli.text("shard"), "--shard");
+  s.out = cli.text("out", "");
+  s.resume = cli.flag("resume");
+  s.overwrite = cli.flag("overwrite");
+  s.dry_run = cli.flag("dry-run");
+  s.quiet = cli.flag("quiet");
+  if (s.resume && s.overwrite) throw usage_error("--resume and --overwrite exclude each other");
+  if ((s.resume || s.overwrite) && s.out.empty())
+    throw usage_error(std::string(s.resume ? "--resume" : "--overwrite") + " needs --out DIR");
+  s.resolved = cli.settings();
+  return s;
+}
+
+nlohmann::json deciding_settings(const EvalSettings& settings) {
+  nlohmann::json deciding = settings.resolved;
+  // Images and checkpoint enter by their digests, the device by its kind.
+  for (const char* operational : {"data-dir", "device", "threads", "memory-limit", "shard", "out",
+                                  "resume", "overwrite", "dry-run", "quiet"})
+    deciding.erase(operational);
+  deciding["device"] = settings.device.is_cpu() ? "cpu" : "cuda";
+  return deciding;
+}
+
+}  // namespace crais

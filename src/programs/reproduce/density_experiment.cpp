@@ -1,0 +1,76 @@
+#include "programs/reproduce/density_experiment.h"
+
+#include <utility>
+
+#include "io/json.h"
+#include "programs/estimate_logz/settings.h"
+#include "util/error.h"
+
+namespace crais {
+
+using nlohmann::json;
+
+TargetStudy::TargetStudy(const ExperimentOptions& options, std::string target, int64_t replicates)
+    : TargetStudy(options, target, replicates, [target](const TargetOptions& target_options) {
+        return TargetRegistry::instance().make("target", target, target_options);
+      }) {}
+
+TargetStudy::TargetStudy(const ExperimentOptions& options, std::string target, int64_t replicates,
+                         std::function<std::unique_ptr<Target>(const TargetOptions&)> factory)
+    : options_(options),
+      name_(std::move(target)),
+      replicates_(replicates),
+      factory_(std::move(factory)),
+      target_(make(at::kDouble)) {}
+
+std::shared_ptr<const Target> TargetStudy::make(at::ScalarType dtype) const {
+  return factory_(
+      {replicates_, at::TensorOptions().device(options_.device).dtype(dtype), options_.data_dir});
+}
+
+std::optional<double> TargetStudy::truth() const {
+  const auto truth = target_->true_log_normalizer();
+  if (!truth) return {};
+  return (*truth)[0].item<double>();
+}
+
+Task TargetStudy::task(const std::string& flags, uint64_t seed) const {
+  const std::string all = flags + " --problems " + std::to_string(replicates_);
+  const LogzSettings settings =
+      read_logz_settings(CommandLine(estimate_logz_synopsis(), arguments_of(name_, all, seed)));
+  const auto target = settings.dtype == at::kDouble ? target_ : make(settings.dtype);
+  const auto part = [target](int64_t begin, int64_t end) { return target->slice(begin, end); };
+  // A value of the density stands for what the target has read from files.
+  const at::Tensor somewhere = at::linspace(-1.0, 1.5, dim(), target_->options());
+  const at::Tensor value = target_->log_density(somewhere.expand({1, 1, dim()}));
+  const json key = {{"target", name_},
+                    {"log_density", json_number(value.item<double>())},
+                    {"settings", settings.resolved}};
+  return {key, [=] {
+            return estimate_cell(settings.estimator, settings.problems, settings.chunk, part);
+          }};
+}
+
+std::vector<ArmResult> TargetStudy::run(const std::string& label, const std::vector<Arm>& arms,
+                                        int64_t seeds, uint64_t first_seed) const {
+  return run_arms(options_, label, arms, seeds, first_seed,
+                  [this](const std::string& flags, uint64_t seed) { return task(flags, seed); });
+}
+
+int64_t read_published_dim(Spec& spec) {
+  const int64_t dim = spec.integer("dim", 0, 512, 0);
+  if (dim != 0 && dim != 128 && dim != 512)
+    throw usage_error("'" + spec.text() + "': the published dimensions are 128 and 512");
+  return dim;
+}
+
+TargetErrors::TargetErrors(const at::Tensor& estimates, double truth) {
+  const at::Tensor errors = estimates.flatten() - truth;
+  const Spread spread(errors);
+  bias = spread.mean;
+  std_error = spread.std_error;
+  absolute = errors.abs().mean().item<double>();
+  root_mean_square = errors.square().mean().sqrt().item<double>();
+}
+
+}  // namespace crais

@@ -1,0 +1,60 @@
+#include "programs/reproduce/experiment.h"
+
+#include <algorithm>
+
+#include "io/json.h"
+#include "report/progress.h"
+#include "util/files.h"
+#include "util/interrupt.h"
+#include "util/parallel.h"
+#include "util/version.h"
+
+namespace crais {
+
+using nlohmann::json;
+
+bool ExperimentOptions::has(const std::string& fault) const {
+  return std::any_of(faults.begin(), faults.end(),
+                     [&](const auto& name) { return name == fault || name == "all"; });
+}
+
+std::vector<json> run_tasks(const ExperimentOptions& options, const std::string& label,
+                            const std::vector<Task>& tasks) {
+  const std::filesystem::path folder = options.out / "cells";
+  make_output_folder(folder);
+  std::vector<json> results(tasks.size());
+  std::vector<std::filesystem::path> paths;
+  std::vector<size_t> missing;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const json identity = {{"key", tasks[i].key},
+                           {"crais", crais_version()},
+                           {"libtorch", libtorch_version()},
+                           {"device", options.device.is_cpu() ? "cpu" : "cuda"}};
+    paths.push_back(folder / (sha256(identity.dump()).substr(0, 24) + ".json"));
+    if (std::filesystem::exists(paths[i]))
+      results[i] = json_field<json>(read_json(paths[i]), "result", paths[i]);
+    else
+      missing.push_back(i);
+  }
+  ProgressBarOptions bar;
+  bar.label = label;
+  bar.unit = "cells";
+  bar.total = static_cast<int64_t>(tasks.size());
+  bar.done = bar.total - static_cast<int64_t>(missing.size());
+  bar.enabled = !options.quiet && !missing.empty();
+  ProgressBar progress(bar);
+  parallel_for(
+      static_cast<int64_t>(missing.size()), options.device.is_cpu() ? options.threads : 1,
+      [&](int64_t m) {
+        const size_t i = missing[static_cast<size_t>(m)];
+        results[i] = tasks[i].compute();
+        write_file_atomic(paths[i], json{{"key", tasks[i].key}, {"result", results[i]}}.dump());
+        progress.advance();
+      },
+      interrupted);
+  progress.finish();
+  throw_if_interrupted("the same command goes on with what is done");
+  return results;
+}
+
+}  // namespace crais

@@ -1,0 +1,267 @@
+// How far from the truth, for how many evaluations: bases, kernels and schedules on real images.
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "programs/reproduce/vae_experiment.h"
+#include "util/error.h"
+#include "util/format.h"
+
+namespace crais {
+namespace {
+
+std::string number(int64_t value) { return std::to_string(value); }
+
+/// Errors of an arm against the reference [N].
+struct Errors {
+  Spread bias;        // of the mean over images, across seeds
+  double rms, worst;  // of single images
+  double flagged;     // fraction of images
+  int64_t missed;     // farther than a nat off and not flagged
+
+  Errors(const ArmResult& arm, const at::Tensor& reference)
+      : bias((arm.value - reference).mean(1)) {
+    const at::Tensor error = arm.value - reference;
+    rms = error.square().mean().sqrt().item<double>();
+    worst = error.abs().max().item<double>();
+    flagged = (arm.flags != 0).to(at::kDouble).mean().item<double>();
+    missed = ((error.abs() > 1) & (arm.flags == 0)).sum().item<int64_t>();
+  }
+};
+
+/// The largest T with chains (1 + T) + fixed <= budget, or 0.
+int64_t steps_within(int64_t budget, int64_t fixed, int64_t chains) {
+  return std::max<int64_t>(0, (budget - fixed) / chains - 1);
+}
+
+/// An arm that spends a number of evaluations an image; no flags where it cannot.
+struct Spender {
+  std::string name;
+  std::function<std::string(int64_t budget)> flags;
+};
+
+class Accuracy : public Experiment {
+ public:
+  std::string title() const override { return "Error against evaluations, base by base"; }
+
+  void run(const ExperimentOptions& options, Page& page) const override {
+    const int64_t seeds = options.seeds > 0 ? options.seeds : options.full ? 5 : 3;
+    const Study study(options, options.full ? 500 : 64, /*simulated=*/false);
+    page.paragraph("The first " + number(study.images().size()) + " images of " +
+                   std::filesystem::path(study.images().source).filename().string() + " (" +
+                   study.images().binarisation + "), " + number(seeds) + " seeds, checkpoint " +
+                   options.checkpoint +
+                   ". Evaluations are of the decoder, an image: base (Jacobians at their multiply-"
+                   "adds), pilots and estimate, all told.");
+    const at::Tensor truth = reference(study, page);
+    errors_against_evaluations(study, truth, seeds, options, page);
+    compare_schedules(study, truth, seeds, page);
+    certificates(options, seeds, page);
+  }
+
+ private:
+  /// Two long runs from different bases that must agree; the truth is their mean, [N].
+  static at::Tensor reference(const Study& study, Page& page) {
+    const std::vector<Arm> arms = {
+        {"laplace", "--base laplace --kernel ghmc:0.8 --chains 32 --steps 1024"},
+        {"encoder", "--base encoder:1.2 --kernel ghmc:0.8 --chains 32 --steps 2048"}};
+    const std::vector<ArmResult> runs = study.run("reference", arms, 1, 1000);
+    const at::Tensor a = runs[0].value[0], b = runs[1].value[0];
+    const at::Tensor error = (runs[0].std_error.square() + runs[1].std_error.square())[0].sqrt();
+    const Spread difference(a - b);
+    const double expected =
+        error.square().sum().sqrt().item<double>() / static_cast<double>(error.numel());
+    page.table(
+        "reference", "Reference: two runs that know nothing of each other",
+        {"flags", "evaluations", "log p(x)", "MC SE"}, [&] {
+          std::vector<std::vector<Cell>> rows;
+          for (size_t i = 0; i < 2; ++i)
+            rows.push_back({arms[i].flags, Cell::number(runs[i].evaluations(), 0),
+                            Cell::number(runs[i].value.mean().item<double>(), 4),
+                            Cell::number(runs[i].std_error.square().sum().sqrt().item<double>() /
+                                             static_cast<double>(error.numel()),
+                                         4)});
+          return rows;
+        }());
+    page.paragraph("They differ by " + fixed(difference.mean, 4) + " nats in the mean (expected " +
+                   fixed(expected, 4) + "), by at most " +
+                   fixed((a - b).abs().max().item<double>(), 3) +
+                   " for an image. The reference below is their average, weighted by precision.");
+    const at::Tensor wa = runs[0].std_error[0].square().reciprocal();
+    const at::Tensor wb = runs[1].std_error[0].square().reciprocal();
+    return (wa * a + wb * b) / (wa + wb);
+  }
+
+  static std::vector<Spender> spenders(int64_t laplace_cost) {
+    const auto annealed = [](const std::string& name, const std::string& flags, int64_t fixed) {
+      return Spender{name, [=](int64_t budget) -> std::string {
+                       const int64_t chains = budget - fixed >= 128 ? 16 : 4;
+                       const int64_t steps = steps_within(budget, fixed, chains);
+                       if (steps < 2) return "";
+                       return flags + " --chains " + number(chains) + " --steps " + number(steps) +
+                              " --interpolate " + number(steps);
+                     }};
+    };
+    const auto prior = [&](const std::string& name, const std::string& flags) {
+      return annealed("AIS, prior, " + name, "--base prior --kernel hmc " + flags, 0);
+    };
+    return {{"IWAE, encoder",
+             [](int64_t budget) { return "--base encoder --method iwae:" + number(budget); }},
+            {"IS, Laplace",
+             [=](int64_t budget) -> std::string {
+               // One round of Newton's method where two cost too much.
+               const std::string rounds = budget > 2 * laplace_cost ? "2" : "1";
+               const int64_t base = rounds == "2" ? laplace_cost : (laplace_cost + 1) / 2;
+               return "--base laplace:1,rounds=" + rounds +
+                      " --method iwae:" + number(budget - base);
+             }},
+            prior("linear, step 0.5", "--step-size 0.5"),
+            prior("linear", ""),
+            prior("sigmoidal", "--schedule sigmoidal"),
+            prior("geometric", "--schedule geometric"),
+            prior("constant rate", "--schedule constant-rate:8"),
+            annealed("AIS, encoder", "--base encoder --kernel hmc", 0),
+            annealed("AIS, encoder, persistent", "--base encoder --kernel ghmc:0.8", 0),
+            annealed("AIS, Laplace", "--base laplace --kernel hmc", laplace_cost),
+            annealed("AIS, Laplace, persistent", "--base laplace --kernel ghmc:0.8", laplace_cost),
+            {"recommended, --budget", [=](int64_t budget) -> std::string {
+               return budget > 2 * laplace_cost ? "--budget " + number(budget) : "";
+             }}};
+  }
+
+  static void errors_against_evaluations(const Study& study, const at::Tensor& truth, int64_t seeds,
+                                         const ExperimentOptions& options, Page& page) {
+    std::vector<int64_t> budgets = {64, 100, 256, 1024};
+    if (options.full) budgets.push_back(4096);
+    std::vector<Arm> arms;
+    for (const Spender& spender : spenders(study.laplace_cost())) {
+      for (const int64_t budget : budgets)
+        if (const std::string flags = spender.flags(budget); !flags.empty())
+          arms.push_back({spender.name, flags});
+      // What most papers report.
+      if (spender.name == "IWAE, encoder")
+        arms.push_back({spender.name, "--base encoder --method iwae:5000"});
+    }
+    const std::vector<ArmResult> results = study.run("accuracy", arms, seeds);
+
+    std::vector<std::vector<Cell>> rows;
+    Plot plot{"Error of the mean log p(x)",
+              "decoder evaluations an image",
+              "error, nats",
+              true,
+              true,
+              {}};
+    for (size_t i = 0; i < arms.size(); ++i) {
+      const Errors e(results[i], truth);
+      rows.push_back({arms[i].name, arms[i].flags, Cell::number(results[i].evaluations(), 0),
+                      Cell::number(e.bias.mean, 4), Cell::number(e.bias.std_error, 4),
+                      Cell::number(e.rms, 3), Cell::number(e.worst, 2),
+                      Cell::number(100 * e.flagged, 1), e.missed});
+      if (plot.series.empty() || plot.series.back().name != arms[i].name)
+        plot.series.push_back({arms[i].name, {}, {}, {}});
+      plot.series.back().add(results[i].evaluations(), std::abs(e.bias.mean), e.bias.std_error);
+    }
+    page.table("accuracy", "Error of the mean log p(x) over images, in nats",
+               {"arm", "flags", "evaluations", "bias", "SE", "rms an image", "worst image",
+                "flagged %", "off by > 1, unflagged"},
+               rows);
+    page.plot("accuracy", plot);
+  }
+
+  static void compare_schedules(const Study& study, const at::Tensor& truth, int64_t seeds,
+                                Page& page) {
+    struct Setting {
+      std::string name, flags;
+      std::string rate, length, cess;  // fine enough that the pilot has a few dozen steps
+      int64_t steps;
+    };
+    const std::vector<Setting> settings = {
+        {"prior", "--base prior --kernel hmc", "8", "2", "0.5", 64},
+        {"encoder", "--base encoder", "0.25", "0.3", "0.95", 64},
+        {"Laplace", "--base laplace", "0.05", "0.15", "0.98", 16},
+        {"Laplace", "--base laplace", "0.05", "0.15", "0.98", 64}};
+    std::vector<Arm> arms;
+    std::vector<std::string> schedules;
+    for (const Setting& s : settings)
+      for (const std::string& schedule :
+           {std::string("linear"), std::string("sigmoidal"), std::string("geometric"),
+            "constant-rate:" + s.rate, "constant-length:" + s.length, "cess:" + s.cess}) {
+        schedules.push_back(schedule);
+        arms.push_back({s.name, s.flags + " --schedule " + schedule + " --steps " +
+                                    number(s.steps) + " --interpolate " + number(s.steps)});
+      }
+    const std::vector<ArmResult> results = study.run("schedules", arms, seeds);
+    std::vector<std::vector<Cell>> rows;
+    const size_t group = schedules.size() / settings.size();
+    for (size_t i = 0; i < arms.size(); ++i) {
+      const Errors e(results[i], truth);
+      // Seeds are shared by the arms, images too: the difference has an error of its own.
+      const Spread apart((results[i].value - results[i / group * group].value).mean(1));
+      rows.push_back({arms[i].name, schedules[i], settings[i / group].steps,
+                      Cell::number(results[i].evaluations(), 0), Cell::number(e.bias.mean, 4),
+                      Cell::number(e.bias.std_error, 4), Cell::number(apart.mean, 4),
+                      Cell::number(apart.std_error, 4), Cell::number(e.rms, 3)});
+    }
+    page.table("schedules", "Schedules at as many transitions, 16 chains, step sizes tuned",
+               {"base", "schedule", "transitions", "evaluations", "bias", "SE", "above linear",
+                "SE of that", "rms an image"},
+               rows);
+  }
+
+  static void certificates(const ExperimentOptions& options, int64_t seeds, Page& page) {
+    const Study study(options, options.full ? 1000 : 100, /*simulated=*/true);
+    const int64_t laplace_cost = study.laplace_cost();
+    std::vector<Arm> arms;
+    for (const int64_t budget : {int64_t{512}, int64_t{1024}, int64_t{2048}, int64_t{4096}}) {
+      const auto both = [&](const std::string& name, const std::string& flags, int64_t fixed) {
+        const int64_t steps = steps_within(budget, fixed, 32);
+        arms.push_back(
+            {name, flags + " --method bidirectional --chains 16 --steps " + number(steps)});
+      };
+      both("prior", "--base prior --kernel hmc", 0);
+      both("encoder", "--base encoder --kernel hmc", 0);
+      both("encoder, persistent", "--base encoder --kernel ghmc:0.8", 0);
+      both("Laplace, persistent", "--base laplace --kernel ghmc:0.8", laplace_cost);
+    }
+    const std::vector<ArmResult> results = study.run("certificates", arms, seeds);
+    std::vector<std::vector<Cell>> rows;
+    Plot plot{"Gap between upper and lower bound, simulated images",
+              "decoder evaluations an image",
+              "gap, nats",
+              true,
+              true,
+              {}};
+    for (const char* name : {"prior", "encoder", "encoder, persistent", "Laplace, persistent"}) {
+      Series series{name, {}, {}, {}};
+      for (size_t i = 0; i < arms.size(); ++i) {
+        if (arms[i].name != name) continue;
+        const at::Tensor gap = results[i].upper - results[i].value;
+        const Spread over_images(gap.mean(0));
+        rows.push_back({name, arms[i].flags, Cell::number(results[i].evaluations(), 0),
+                        Cell::number(results[i].value.mean().item<double>(), 3),
+                        Cell::number(results[i].upper.mean().item<double>(), 3),
+                        Cell::number(over_images.mean, 4), Cell::number(over_images.std_error, 4),
+                        Cell::number(gap.max().item<double>(), 2)});
+        series.add(results[i].evaluations(), over_images.mean, over_images.std_error);
+      }
+      plot.series.push_back(std::move(series));
+    }
+    page.table("certificates",
+               "Bounds on the mean log p(x) of " + number(study.images().size()) +
+                   " simulated images, nats",
+               {"base", "flags", "evaluations", "lower", "upper", "gap", "SE", "largest gap"},
+               rows);
+    page.plot("certificates", plot);
+  }
+};
+
+const Enrol<ExperimentRegistry> kEnrol("accuracy",
+                                       {"accuracy",
+                                        "error against evaluations from every base, schedules "
+                                        "compared, certificates (real MNIST)",
+                                        "accuracy",
+                                        [](Spec&) { return std::make_unique<Accuracy>(); }});
+
+}  // namespace
+}  // namespace crais

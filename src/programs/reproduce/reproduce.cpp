@@ -1,0 +1,130 @@
+#include "programs/reproduce/reproduce.h"
+
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "core/spec.h"
+#include "programs/reproduce/experiment.h"
+#include "util/error.h"
+#include "util/interrupt.h"
+#include "util/parallel.h"
+
+namespace crais {
+namespace {
+
+std::string list_experiments() {
+  std::string text;
+  for (const auto& [name, entry] : ExperimentRegistry::instance().entries())
+    text += name + std::string(name.size() < 24 ? 24 - name.size() : 1, ' ') + entry.summary + "\n";
+  return text;
+}
+
+/// Every name must be a fault of one of the experiments.
+void check_faults(const std::vector<std::string>& names, const std::vector<std::string>& wanted) {
+  std::vector<std::string> known;
+  for (const auto& name : names)
+    for (const Fault& fault : ExperimentRegistry::instance().make("experiment", name)->faults())
+      if (!fault.name.empty()) known.push_back(fault.name);
+  for (const auto& fault : wanted)
+    if (fault != "all" && std::find(known.begin(), known.end(), fault) == known.end())
+      throw usage_error(
+          "--fault " + fault + ": " +
+          (known.empty() ? "there is none in " + join(names) : "choose from all, " + join(known)));
+}
+
+void report_faults(const std::vector<Fault>& faults, const ExperimentOptions& options, Page& page) {
+  if (faults.empty()) return;
+  std::vector<std::vector<Cell>> rows;
+  for (const Fault& fault : faults)
+    rows.push_back({fault.did, fault.right, fault.changes,
+                    fault.name.empty()        ? "no"
+                    : options.has(fault.name) ? "yes, above"
+                                              : "--fault " + fault.name});
+  page.table("faults", "Where the released code did otherwise",
+             {"it did", "right is", "what changes", "repeated here"}, rows);
+}
+
+void run_one(const std::string& name, ExperimentOptions options) {
+  const auto experiment = ExperimentRegistry::instance().make("experiment", name);
+  std::string folder = name;
+  std::replace(folder.begin(), folder.end(), ':', '-');
+  options.out /= folder;
+  Page page(options.out, experiment->title());
+  experiment->run(options, page);
+  report_faults(experiment->faults(), options, page);
+  page.finish();
+  std::cout << "Files: " << (options.out / "index.html").string() << " shows all of it\n";
+}
+
+}  // namespace
+
+Synopsis reproduce_synopsis() {
+  Synopsis s;
+  s.program = "reproduce";
+  s.summary = "Repeats published experiments: tables, pictures, and a page that shows them.";
+  s.operands = "list | all | EXPERIMENT...";
+  s.min_operands = 1;
+  s.max_operands = 64;
+  s.groups = {
+      {"Size",
+       {option::flag("quick", "minutes on two cores (the default)"),
+        option::flag("full", "the published sizes: hours"),
+        option::integer("seeds", "N", {}, "independent repetitions (the experiment's own number)")
+            .at_least(2),
+        option::texts(
+            "fault", "NAME", {},
+            "repeat numbers with this fault of the published code, beside the right ones; "
+            "all, or names that the experiment's page lists (repeatable)")}},
+      {"Data",
+       {option::text("checkpoint", "FILE", "weights/vae50-mnist.safetensors", "the VAE"),
+        option::text("data-dir", "DIR", {}, "MNIST's files (else $CRAIS_DATA, ./data)")}},
+      {"Running", {option::device(), option::threads(), option::quiet()}},
+      {"Output",
+       {option::text("out", "DIR", "results",
+                     "a folder DIR/EXPERIMENT each; what it holds is not computed again")}}};
+  s.examples =
+      "  reproduce list\n"
+      "  reproduce accuracy --quick\n"
+      "  reproduce all --full --out results/full\n";
+  return s;
+}
+
+int reproduce(const CommandLine& cli) {
+  if (cli.operands() == std::vector<std::string>{"list"}) {
+    std::cout << list_experiments();
+    return 0;
+  }
+  if (cli.flag("quick") && cli.flag("full"))
+    throw usage_error("--quick and --full exclude each other");
+  ExperimentOptions options;
+  options.full = cli.flag("full");
+  options.seeds = cli.integer("seeds", 0);
+  options.checkpoint = cli.text("checkpoint");
+  options.data_dir = cli.text("data-dir", "");
+  options.out = cli.text("out");
+  options.device = parse_device(cli.text("device"));
+  options.threads = cli.integer("threads");
+  options.quiet = cli.flag("quiet");
+  options.faults = cli.texts("fault");
+
+  std::vector<std::string> names = cli.operands();
+  if (names == std::vector<std::string>{"all"}) {
+    names.clear();
+    for (const auto& [name, entry] : ExperimentRegistry::instance().entries())
+      names.push_back(name);
+  }
+  // Every name is checked before the first, which may take hours.
+  for (const auto& name : names) ExperimentRegistry::instance().make("experiment", name);
+  check_faults(names, options.faults);
+  use_one_thread_per_operation();
+  install_interrupt_handler();
+  const c10::NoGradGuard no_grad;
+  for (const auto& name : names) run_one(name, options);
+  return 0;
+}
+
+}  // namespace crais

@@ -1,0 +1,46 @@
+// What experiments with VAEs are made of: a checkpoint, its images, and arms to compare.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "kernels/fused_decoder.h"
+#include "models/checkpoint.h"
+#include "programs/eval_loglik/images.h"
+#include "programs/reproduce/experiment.h"
+#include "programs/reproduce/variant.h"
+
+namespace crais {
+
+class Study {
+ public:
+  /// The first `count` test images, or as many simulated ones.
+  Study(const ExperimentOptions& options, int64_t count, bool simulated);
+  /// Simulated images of a VAE at hand.
+  Study(const ExperimentOptions& options, const Vae& vae, int64_t count);
+
+  /// One task per arm and seed; seeds count from `first_seed`.
+  std::vector<ArmResult> run(const std::string& label, const std::vector<Arm>& arms, int64_t seeds,
+                             uint64_t first_seed = 0) const;
+
+  /// Evaluations that --base laplace takes for one image.
+  int64_t laplace_cost() const;
+  const EvalImages& images() const { return images_; }
+  const Vae& vae() const { return vae_; }
+
+ private:
+  Task task(const std::string& flags, uint64_t seed) const;
+
+  ExperimentOptions options_;
+  nlohmann::json identity_;
+  Vae vae_;
+  std::shared_ptr<const FusedDecoder> fused_;
+  EvalImages images_;
+};
+
+}  // namespace crais

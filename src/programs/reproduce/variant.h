@@ -1,0 +1,84 @@
+// Ways to estimate, side by side: what experiments compare.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/target.h"
+#include "programs/estimator_flags.h"
+#include "programs/reproduce/experiment.h"
+#include "report/plot.h"
+
+namespace crais {
+
+/// A way to estimate, written as flags of eval-loglik or estimate-logz, so that each number can be
+/// had again there.
+struct Arm {
+  std::string name;
+  std::string flags;
+};
+
+/// A plan from beta = 0 to 1, and its pilot's estimates of the divergence (empty without a pilot).
+struct Trace {
+  std::vector<double> betas, divergence;
+};
+
+/// One arm over all seeds: rows are seeds, columns problems.
+struct ArmResult {
+  at::Tensor value, std_error;                  // [S,N] nats
+  at::Tensor upper;                             // [S,N]; undefined without an upper bound
+  at::Tensor flags;                             // [S,N], see Flag
+  at::Tensor ess;                               // [S,N] fractions
+  double base = 0, tuning = 0, estimating = 0;  // evaluations a problem
+  double training_seconds = 0;                  // of a method that learns, on one thread
+  double transitions = 0;                       // mean over plans
+  std::vector<Trace> traces;                    // of each seed's first plan
+  std::string failed;                           // why there are no numbers; else ""
+
+  /// The first words of `failed`, for a table.
+  std::string reason() const;
+  double evaluations() const { return base + tuning + estimating; }
+};
+
+/// The command line of an arm: `operand`, the flags and --seed.
+std::vector<std::string> arguments_of(const std::string& operand, const std::string& flags,
+                                      uint64_t seed);
+
+/// What the first method finds for `count` problems in chunks; `part` makes problems begin to end.
+/// A plan that cannot be made (Error kUsage) is a result too: {"failed": why}.
+nlohmann::json estimate_cell(
+    const EstimatorSettings& settings, int64_t count, int64_t chunk,
+    const std::function<std::unique_ptr<Target>(int64_t begin, int64_t end)>& part);
+
+/// One task per arm and seed, each of which ends in `estimate_cell`; seeds count from `first_seed`.
+std::vector<ArmResult> run_arms(
+    const ExperimentOptions& options, const std::string& label, const std::vector<Arm>& arms,
+    int64_t seeds, uint64_t first_seed,
+    const std::function<Task(const std::string& flags, uint64_t seed)>& make_task);
+
+/// Values along a plan against the fraction of its transitions, in no more points than a picture
+/// shows.
+Series along_plan(const std::string& name, const std::vector<double>& values);
+
+/// The mean over the first dimension, and its standard error.
+struct Spread {
+  double mean, std_error;
+  Spread(double mean_value, double error) : mean(mean_value), std_error(error) {}
+  explicit Spread(const at::Tensor& values);
+};
+
+/// The paired difference of two samples [S], and its t statistic.
+struct Paired {
+  Spread difference;
+  double t;
+  Paired(const at::Tensor& a, const at::Tensor& b)
+      : difference(a - b), t(difference.mean / difference.std_error) {}
+};
+
+}  // namespace crais

@@ -1,0 +1,145 @@
+#include "programs/train_vae/train_vae.h"
+
+#include <ATen/Parallel.h>
+
+#include <cstdio>
+#include <string>
+
+#include "cli/blas_check.h"
+#include "cli/program.h"
+#include "data/images.h"
+#include "models/trainer.h"
+#include "models/training_state.h"
+#include "programs/train_vae/output.h"
+#include "programs/train_vae/settings.h"
+#include "report/progress.h"
+#include "util/error.h"
+#include "util/format.h"
+#include "util/interrupt.h"
+#include "util/parallel.h"
+
+namespace crais {
+namespace {
+
+constexpr uint64_t kSyntheticSeed = 0;  // "synthetic:N" names the same images in every run
+
+struct DataSet {
+  Images train;
+  Images validation;
+};
+
+Images rows(const Images& images, int64_t begin, int64_t end) {
+  Images part = images;
+  part.pixels = images.pixels.slice(0, begin, end);
+  if (images.labels) part.labels = images.labels->slice(0, begin, end);
+  part.first_index = images.first_index + begin;
+  return part;
+}
+
+DataSet load_data(const TrainVaeOptions& options) {
+  if (options.synthetic_count > 0) {
+    const Images all = synthetic_images(options.synthetic_count, kSyntheticSeed);
+    const int64_t cut = all.size() - all.size() / 6;  // as load_images does
+    return {rows(all, 0, cut), rows(all, cut, all.size())};
+  }
+  const auto load = options.data == "amat" ? load_amat : load_images;
+  DataSet data{load(options.data_dir, Split::kTrain), load(options.data_dir, Split::kValidation)};
+  for (const Images* images : {&data.train, &data.validation})
+    if (images->size() == 0)
+      throw data_error(images->source + ": has no images for the " +
+                       (images == &data.train ? "train" : "validation") + " split");
+  if (data.train.rows != data.validation.rows || data.train.cols != data.validation.cols)
+    throw data_error(data.validation.source + ": its images are of another size than those of " +
+                     data.train.source);
+  return data;
+}
+
+CheckpointInfo checkpoint_info(const TrainVaeOptions& options, const Images& train) {
+  CheckpointInfo info;
+  info.binarisation = to_string(options.trainer.binarisation);
+  info.objective = to_string(options.trainer.objective);
+  info.data = options.data;
+  info.data_md5 = train.md5;
+  info.seed = options.trainer.seed;
+  return info;
+}
+
+std::string status(int64_t epoch, const Trainer& trainer, const TrainerOptions& options,
+                   double bound) {
+  std::string text = "epoch " + std::to_string(epoch) + "/" + std::to_string(options.epochs) +
+                     "  " + to_string(options.objective) + " " + fixed(bound, 2);
+  if (const EpochMetrics* best = trainer.best_metrics())
+    text += "  validation " + fixed(trainer.metrics().back().validation.bound, 2) + " (best " +
+            fixed(best->validation.bound, 2) + ")";
+  return text;
+}
+
+void train(const TrainVaeOptions& options, const DataSet& data, const TrainVaeOutput& output,
+           Trainer& trainer) {
+  ProgressBarOptions bar;
+  bar.label = "train-vae";
+  bar.total = options.trainer.epochs * data.train.size();
+  bar.done = trainer.epoch() * data.train.size();
+  bar.enabled = !options.quiet;
+  ProgressBar progress(bar);
+  install_interrupt_handler();
+  while (!trainer.finished()) {
+    const int64_t done_before = trainer.epoch() * data.train.size();
+    trainer.run_epoch([&](const TrainProgress& epoch) {
+      progress.update(done_before + epoch.images_done,
+                      status(trainer.epoch() + 1, trainer, options.trainer, epoch.bound));
+    });
+    progress.update(
+        trainer.epoch() * data.train.size(),
+        status(trainer.epoch(), trainer, options.trainer, trainer.metrics().back().train.bound));
+    output.write_metrics(trainer);
+    const bool stop = interrupted();
+    if (trainer.epoch() % options.checkpoint_every == 0 || trainer.finished() || stop)
+      output.write_checkpoint(trainer);
+    if (stop && !trainer.finished()) {
+      progress.finish();
+      throw_if_interrupted("epoch " + std::to_string(trainer.epoch()) +
+                           " is saved; the same command with --resume goes on from there");
+    }
+  }
+  progress.finish();
+}
+
+int run(const TrainVaeOptions& options) {
+  const at::Device device = parse_device(options.device);
+  at::set_num_threads(static_cast<int>(resolve_threads(options.threads)));
+  const DataSet data = load_data(options);
+  if (device.is_cpu() && !options.quiet) warn_of_slow_blas("train-vae");
+  VaeArchitecture architecture = options.architecture;
+  architecture.image_rows = data.train.rows;
+  architecture.image_cols = data.train.cols;
+
+  const TrainVaeOutput output(
+      options.out, checkpoint_info(options, data.train),
+      training_settings(options.trainer, architecture, options.data, data.train.md5));
+  output.prepare(options.resume, options.overwrite);
+  Trainer trainer(make_vae(architecture, options.trainer.seed), options.trainer, data.train,
+                  data.validation, device);
+  if (options.resume && !output.restore(trainer))
+    std::fprintf(stderr, "train-vae: %s holds no training state yet; starting from the beginning\n",
+                 options.out.c_str());
+  train(options, data, output, trainer);
+  output.write_grids(trainer, data.validation);
+
+  const EpochMetrics& best = *trainer.best_metrics();
+  std::printf("validation ELBO %s nats (epoch %lld of %lld)\ncheckpoint      %s\n",
+              fixed(best.validation.elbo, 2).c_str(), static_cast<long long>(best.epoch),
+              static_cast<long long>(trainer.epoch()), output.checkpoint_path().c_str());
+  return 0;
+}
+
+}  // namespace
+
+int train_vae(int argc, const char* const* argv) {
+  return run_main("train-vae", [&] {
+    const CommandLine cli(train_vae_synopsis(), argc, argv);
+    return run(train_vae_options(cli));
+  });
+}
+
+}  // namespace crais

@@ -1,0 +1,137 @@
+#include "report/estimates.h"
+
+#include <cmath>
+
+#include "io/csv.h"
+#include "io/json.h"
+#include "util/format.h"
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+
+std::vector<std::string> all_headers(const std::vector<std::string>& own,
+                                     const std::string& problem) {
+  std::vector<std::string> headers = {"method", "base"};
+  headers.insert(headers.end(), own.begin(), own.end());
+  headers.insert(headers.end(), {"bias", "ESS", "accept", "transitions", "evals/" + problem,
+                                 "+ base", "+ tuning", problem + "s", "flagged", "label"});
+  return headers;
+}
+
+void add_schedule(CsvWriter& csv, const std::string& problem, const Plan& plan, int64_t column) {
+  const at::Tensor beta = plan.betas.select(1, column).contiguous();
+  const at::Tensor step_size = plan.step_sizes.select(1, column).contiguous();
+  const auto divergence = [&](int64_t i) {
+    return plan.divergence.defined() ? CsvCell(plan.divergence[i][column].item<double>())
+                                     : CsvCell("");
+  };
+  csv.add_row({problem, int64_t{0}, 0.0, "", divergence(0)});
+  for (int64_t i = 0; i < plan.num_steps() && beta[i].item<double>() < 1; ++i)
+    csv.add_row({problem, i + 1, beta[i + 1].item<double>(), step_size[i].item<double>(),
+                 divergence(i + 1)});
+}
+
+}  // namespace
+
+json to_json(const MethodSummary& s, const std::string& problem) {
+  const auto optional = [](const std::optional<double>& value) {
+    return value ? json_number(*value) : json(nullptr);
+  };
+  json object = {{"method", s.method},
+                 {"base", s.base},
+                 {"label", s.bound},
+                 {problem + "s", s.problems},
+                 {"repeats", s.repeats},
+                 {"estimated_bias", json_number(s.bias)},
+                 {"flagged", s.flags},
+                 {"ess", {{"mean", json_number(s.ess_mean)}, {"min", json_number(s.ess_min)}}},
+                 {"accept_prob", optional(s.accept_prob)},
+                 {"transitions", optional(s.transitions)},
+                 {"evaluations_per_" + problem,
+                  {{"base", s.base_evaluations},
+                   {"tuning", s.tuning_evaluations},
+                   {"estimating", s.evaluations},
+                   {"estimating_with_gradient", s.gradients}}},
+                 {"nonfinite_proposals", s.num_nonfinite},
+                 {"thread_seconds", s.seconds}};
+  if (s.certificate)
+    object["certificate"] = {
+        {"upper", json_number(s.certificate->upper.mean)},
+        {"upper_monte_carlo_std_error", json_number(s.certificate->upper.monte_carlo_std_error)},
+        {"gap", json_number(s.certificate->gap)},
+        {"gap_std_error", json_number(s.certificate->gap_std_error)},
+        {"largest_gap", json_number(s.certificate->largest_gap)}};
+  return object;
+}
+
+MethodsTable::MethodsTable(const std::vector<std::string>& headers, const std::string& problem,
+                           const std::string& title)
+    : table_(all_headers(headers, problem), title) {}
+
+void MethodsTable::add(const MethodSummary& s, const std::vector<std::string>& cells) {
+  const auto flagged = s.flags.find("any");
+  std::vector<std::string> row = {s.method, s.base};
+  row.insert(row.end(), cells.begin(), cells.end());
+  row.insert(row.end(),
+             {std::isnan(s.bias) ? "-" : significant(s.bias, 2), fixed(s.ess_mean, 3),
+              s.accept_prob ? fixed(*s.accept_prob, 3) : "-",
+              s.transitions ? significant(*s.transitions, 4) : "-",
+              with_commas(std::llround(s.evaluations)), significant(s.base_evaluations, 3),
+              significant(s.tuning_evaluations, 3), with_commas(s.problems),
+              flagged == s.flags.end() ? "0" : with_commas(flagged->second), s.bound});
+  table_.add_row(row);
+}
+
+std::string certificate_table(const std::vector<MethodSummary>& summaries,
+                              const std::vector<double>& lower, const std::string& title) {
+  Table table({"method", "lower", "upper", "gap", "SE", "largest gap"}, title);
+  bool any = false;
+  for (size_t i = 0; i < summaries.size(); ++i) {
+    const auto& certificate = summaries[i].certificate;
+    if (!certificate) continue;
+    any = true;
+    table.add_row({summaries[i].method, fixed(lower[i], 3), fixed(certificate->upper.mean, 3),
+                   fixed(certificate->gap, 4), significant(certificate->gap_std_error, 2),
+                   fixed(certificate->largest_gap, 3)});
+  }
+  return any ? table.text() : "";
+}
+
+std::string estimates_csv(const EstimateResults& results, const std::string& problem,
+                          const std::string& value, std::optional<double> truth) {
+  std::vector<std::string> names = {problem, "method", "repeat"};
+  for (const auto& [name, column] : ChunkRun::columns())
+    names.push_back(column == &ChunkRun::log_normalizer ? value : name);
+  if (truth) names.emplace_back("error");
+  CsvWriter csv(names);
+  for (const auto& [chunk, result] : results.chunks)
+    for (const auto& run : result.runs)
+      for (size_t i = 0; i < result.indices.size(); ++i) {
+        std::vector<CsvCell> cells = {result.indices[i], run.method, run.repeat};
+        for (const auto& [name, column] : ChunkRun::columns()) {
+          if ((run.*column).empty())
+            cells.emplace_back("");
+          else if (column == &ChunkRun::flags)
+            cells.emplace_back(flag_words(static_cast<int>(run.flags[i])));
+          else
+            cells.emplace_back((run.*column)[i]);
+        }
+        if (truth) cells.emplace_back(run.log_normalizer[i] - *truth);
+        csv.add_row(cells);
+      }
+  return csv.text();
+}
+
+std::string schedule_csv(const EstimateResults& results, const std::string& problem) {
+  CsvWriter csv({problem, "step", "beta", "step_size", "divergence"});
+  if (results.shared.plan) add_schedule(csv, "all", *results.shared.plan, 0);
+  for (const auto& [chunk, result] : results.chunks)
+    for (size_t i = 0; result.plan && i < result.indices.size(); ++i)
+      add_schedule(csv, std::to_string(result.indices[i]), *result.plan,
+                   result.plan->betas.size(1) == 1 ? 0 : static_cast<int64_t>(i));
+  return csv.text();
+}
+
+}  // namespace crais

@@ -1,0 +1,81 @@
+#include "util/format.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace crais {
+namespace {
+
+template <typename T>
+std::string shortest_text(T value) {
+  if (std::isnan(value)) return "nan";  // never "-nan"
+  char buffer[64];
+  return {buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr};
+}
+
+std::string padded(int64_t number) {
+  const std::string text = std::to_string(number);
+  return text.size() < 2 ? std::string(2 - text.size(), '0').append(text) : text;
+}
+
+int exponent_of(double value) { return static_cast<int>(std::floor(std::log10(std::abs(value)))); }
+
+}  // namespace
+
+std::string shortest(double value) { return shortest_text(value); }
+std::string shortest(float value) { return shortest_text(value); }
+
+std::string fixed(double value, int decimals) {
+  if (!std::isfinite(value)) return shortest(value);
+  char buffer[512];
+  std::snprintf(buffer, sizeof(buffer), "%.*f", std::clamp(decimals, 0, 20), value);
+  const std::string text = buffer;
+  const bool negative_zero = text[0] == '-' && text.find_first_not_of("-0.") == std::string::npos;
+  return negative_zero ? text.substr(1) : text;
+}
+
+std::string significant(double value, int digits) {
+  if (value == 0.0 || !std::isfinite(value)) return shortest(value + 0.0);
+  const int exponent = exponent_of(value);
+  if (exponent >= -5 && exponent < 9) return fixed(value, std::max(0, digits - 1 - exponent));
+  char buffer[64];
+  std::snprintf(buffer, sizeof(buffer), "%.*e", digits - 1, value);
+  return buffer;
+}
+
+std::string with_error(double value, double error) {
+  if (!std::isfinite(value) || !std::isfinite(error) || error < 0.0) return fixed(value, 2);
+  int decimals = 2;
+  if (error > 0.0) {
+    decimals = std::clamp(1 - exponent_of(error), 0, 10);
+    // 0.0996 becomes 0.10, one digit fewer than its exponent says.
+    const double rounded = std::round(error * std::pow(10.0, decimals));
+    if (rounded >= 100.0 && decimals > 0) --decimals;
+  }
+  return fixed(value, decimals) + " +- " + fixed(error, decimals);
+}
+
+std::string duration(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0.0 || seconds > 1e12) return "?";
+  if (seconds < 9.95) return fixed(seconds, seconds < 0.995 ? 2 : 1) + " s";
+  if (seconds < 59.5) return fixed(seconds, seconds < 20.0 ? 1 : 0) + " s";
+  const auto whole = static_cast<int64_t>(std::llround(seconds));
+  const int64_t minutes = whole / 60, hours = minutes / 60, days = hours / 24;
+  if (hours == 0) return std::to_string(minutes) + " min " + padded(whole % 60) + " s";
+  if (days == 0) return std::to_string(hours) + " h " + padded(minutes % 60) + " min";
+  return std::to_string(days) + " d " + padded(hours % 24) + " h";
+}
+
+std::string with_commas(int64_t number) {
+  std::string text = std::to_string(number);
+  const size_t first = number < 0 ? 1 : 0;
+  for (size_t place = text.size(); place > first + 3;) {
+    place -= 3;
+    text.insert(place, 1, ',');
+  }
+  return text;
+}
+
+}  // namespace crais

@@ -1,0 +1,67 @@
+#include "util/interrupt.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <ctime>
+
+#include "util/error.h"
+
+namespace crais {
+namespace {
+
+// Only these, clock_gettime, write and _exit are touched by the handler: all are safe there.
+std::atomic<bool> flag{false};
+std::atomic<int64_t> first_time{0};
+std::atomic<bool> notices{false};
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
+
+constexpr int64_t kSameKeystroke = 100'000'000;  // nanoseconds
+
+int64_t now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+void handle(int signal) {
+  const int saved = errno;
+  if (!flag.exchange(true)) {
+    first_time = now();
+    static constexpr char kNotice[] =
+        "\ninterrupted: finishing this step; Ctrl-C again stops now\n";
+    if (signal == SIGINT && notices && ::write(STDERR_FILENO, kNotice, sizeof(kNotice) - 1) < 0)
+      notices = false;
+  } else if (signal == SIGINT && now() - first_time > kSameKeystroke) {
+    ::_exit(static_cast<int>(ExitCode::kInterrupted));
+  }
+  errno = saved;
+}
+
+}  // namespace
+
+void install_interrupt_handler() {
+  notices = ::isatty(STDERR_FILENO) == 1;
+  struct sigaction action {};
+  action.sa_handler = handle;
+  action.sa_flags = SA_RESTART;  // reads and writes under way go on
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+bool interrupted() { return flag; }
+
+void throw_if_interrupted(const std::string& advice) {
+  if (flag) throw Error(ExitCode::kInterrupted, "interrupted; " + advice);
+}
+
+void set_interrupted(bool value) {
+  first_time = value ? now() : 0;
+  flag = value;
+}
+
+}  // namespace crais

@@ -1,0 +1,282 @@
+#include "cli/command_line.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "support/expect_error.h"
+#include "util/files.h"
+#include "util/version.h"
+
+namespace crais {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using Words = std::vector<std::string>;
+
+Synopsis synopsis() {
+  return {
+      .program = "measure",
+      .summary = "Measures a thing.",
+      .operands = "CHECKPOINT",
+      .min_operands = 1,
+      .max_operands = 1,
+      .groups = {{"Estimator",
+                  {option::choices("method", {"ais", "iwae", "elbo"}, {"ais"}, "estimators"),
+                   option::text("schedule", "SPEC", "linear", "the temperatures"),
+                   option::texts("extra", "SPEC", {}, "more schedules").uncut(),
+                   option::integer("steps", "T", 64, "how many").between(1, 1000000),
+                   option::integer("limit", "N", {}, "images").at_least(1),
+                   option::number("step-size", "E", 0.5, "of a leapfrog").above(0),
+                   option::number("offset", "X", -1.5, "of nothing"),
+                   option::choice("base", {"prior", "encoder"}, "prior", "where to start"),
+                   option::flag("per-image", "one schedule an image")}},
+                 {"Network",
+                  {option::integers("hidden", "N,N", {200, 200}, "layers").at_least(1),
+                   option::numbers("adam", "B,B", {0.9, 0.999}, "betas").between(0, 1)}},
+                 {"Run", {option::device(), option::threads(), option::seed(), option::quiet()}}},
+      .examples = "  measure vae.safetensors --steps 64"};
+}
+
+CommandLine read(const Words& arguments) {
+  Words all{"vae.safetensors"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return CommandLine(synopsis(), all);
+}
+
+void expect_usage_error(const Words& arguments, const Words& words) {
+  expect_error(ExitCode::kUsage, words, [&] { read(arguments); });
+}
+
+std::string answer_to(const Words& arguments) {
+  try {
+    CommandLine(synopsis(), arguments);
+  } catch (const Answer& answer) {
+    return answer.text;
+  }
+  return "nothing was answered";
+}
+
+TEST(CommandLine, DefaultsHold) {
+  const CommandLine cli = read({});
+  EXPECT_EQ(cli.operands(), Words{"vae.safetensors"});
+  EXPECT_EQ(cli.texts("method"), Words{"ais"});
+  EXPECT_EQ(cli.text("schedule"), "linear");
+  EXPECT_EQ(cli.integer("steps"), 64);
+  EXPECT_EQ(cli.number("step-size"), 0.5);
+  EXPECT_EQ(cli.integers("hidden"), (std::vector<int64_t>{200, 200}));
+  EXPECT_EQ(cli.numbers("adam"), (std::vector<double>{0.9, 0.999}));
+  EXPECT_FALSE(cli.flag("per-image"));
+  EXPECT_TRUE(cli.has("steps"));
+  EXPECT_FALSE(cli.given("steps"));
+  EXPECT_FALSE(cli.has("limit"));
+  EXPECT_EQ(cli.integer("limit", 100), 100);
+}
+
+TEST(CommandLine, ReadsValuesInBothForms) {
+  const CommandLine cli = read({"--steps", "8", "--step-size=0.25", "--offset", "-3", "--per-image",
+                                "--schedule", "cess:0.7,max-step=0.1", "--limit=7"});
+  EXPECT_EQ(cli.integer("steps"), 8);
+  EXPECT_EQ(cli.number("step-size"), 0.25);
+  EXPECT_EQ(cli.number("offset"), -3.0);
+  EXPECT_TRUE(cli.flag("per-image"));
+  EXPECT_EQ(cli.text("schedule"), "cess:0.7,max-step=0.1");
+  EXPECT_EQ(cli.integer("limit", 100), 7);
+  EXPECT_TRUE(cli.given("steps"));
+}
+
+TEST(CommandLine, AFlagMayBeUnset) {
+  EXPECT_FALSE(read({"--per-image=false"}).flag("per-image"));
+  EXPECT_TRUE(read({"--per-image=true"}).flag("per-image"));
+}
+
+TEST(CommandLine, RepeatsAndCommasMakeLists) {
+  const CommandLine cli = read({"--method", "iwae", "--method=elbo,ais", "--hidden", "10,20",
+                                "--extra", "cess:0.7,max-step=0.1", "--extra", "linear"});
+  EXPECT_EQ(cli.texts("method"), (Words{"iwae", "elbo", "ais"}));
+  EXPECT_EQ(cli.integers("hidden"), (std::vector<int64_t>{10, 20}));
+  EXPECT_EQ(cli.texts("extra"), (Words{"cess:0.7,max-step=0.1", "linear"}));
+}
+
+TEST(CommandLine, TwoDashesEndTheFlags) {
+  EXPECT_EQ(CommandLine(synopsis(), Words{"--steps", "2", "--", "--steps"}).operands(),
+            Words{"--steps"});
+}
+
+TEST(CommandLine, ReadsArgv) {
+  const char* const argv[] = {"measure", "x", "--steps", "3"};
+  EXPECT_EQ(CommandLine(synopsis(), 4, argv).integer("steps"), 3);
+}
+
+TEST(CommandLineErrors, UnknownFlagsAreNamedWithTheNearest) {
+  expect_usage_error({"--scheduel", "linear"}, {"--scheduel", "did you mean --schedule?"});
+  expect_usage_error({"--scheduel=linear"}, {"--scheduel;", "did you mean --schedule?"});
+  expect_usage_error({"-steps", "3"}, {"-steps", "did you mean --steps?"});
+  expect_usage_error({"--per_image"}, {"did you mean --per-image?"});
+  expect_usage_error({"--zzzzzz"}, {"unknown flag --zzzzzz"});
+  expect_usage_error({"--vers"}, {"did you mean --version?"});
+}
+
+TEST(CommandLineErrors, MissingValues) {
+  expect_usage_error({"--steps"}, {"--steps needs a value", "--steps T"});
+  expect_usage_error({"--schedule", "--per-image"}, {"--schedule needs a value"});
+  expect_usage_error({"--schedule="}, {"--schedule", "empty"});
+  expect_usage_error({"--schedule", ""}, {"--schedule", "empty"});
+  expect_usage_error({"--hidden", "200,,200"}, {"--hidden", "empty"});
+  expect_usage_error({"--hidden", "200,"}, {"--hidden", "empty"});
+}
+
+TEST(CommandLineErrors, RepeatedSingleFlags) {
+  expect_usage_error({"--steps", "1", "--steps", "2"}, {"--steps is given twice"});
+  expect_usage_error({"--method", "ais", "--method", "ais"}, {"--method", "'ais' is given twice"});
+}
+
+TEST(CommandLineErrors, ValuesOfTheWrongKind) {
+  expect_usage_error({"--steps", "abc"}, {"--steps", "'abc' is not a whole number"});
+  expect_usage_error({"--steps", "1.5"}, {"--steps", "'1.5' is not a whole number"});
+  expect_usage_error({"--offset", "1x"}, {"--offset", "'1x' is not a number"});
+  expect_usage_error({"--offset", "nan"}, {"--offset", "not a finite number"});
+  expect_usage_error({"--per-image=maybe"}, {"--per-image", "true or false", "'maybe'"});
+  expect_usage_error({"--hidden", "200,x"}, {"--hidden", "'x' is not a whole number"});
+}
+
+TEST(CommandLineErrors, ValuesOutOfRange) {
+  expect_usage_error({"--steps", "0"}, {"--steps", "[1, 1000000]", "not 0"});
+  expect_usage_error({"--steps", "1000001"}, {"--steps", "[1, 1000000]"});
+  expect_usage_error({"--limit", "0"}, {"--limit", "at least 1", "not 0"});
+  expect_usage_error({"--step-size", "0"}, {"--step-size", "above 0"});
+  expect_usage_error({"--hidden", "200,0"}, {"--hidden", "at least 1"});
+  expect_usage_error({"--base", "posterior"}, {"--base", "'posterior'", "prior, encoder"});
+  expect_usage_error({"--method", "ais,foo"}, {"--method", "'foo'", "ais, iwae, elbo"});
+}
+
+TEST(CommandLineErrors, Operands) {
+  expect_error(ExitCode::kUsage, {"CHECKPOINT is missing", "measure --help"},
+               [] { CommandLine(synopsis(), Words{}); });
+  expect_usage_error({"more"}, {"unexpected argument 'more'", "measure --help"});
+}
+
+TEST(CommandLineErrors, AskingForAnotherTypeIsABug) {
+  const CommandLine cli = read({});
+  expect_error(ExitCode::kInternal, {"--steps", "another type"}, [&] { cli.text("steps"); });
+  expect_error(ExitCode::kInternal, {"--method", "another type"}, [&] { cli.text("method"); });
+  expect_error(ExitCode::kInternal, {"--stepz", "never declared"}, [&] { cli.integer("stepz"); });
+  expect_error(ExitCode::kInternal, {"--limit", "no value"}, [&] { cli.integer("limit"); });
+}
+
+TEST(CommandLineErrors, DeclaringAFlagTwiceIsABug) {
+  Synopsis twice = synopsis();
+  twice.groups.push_back({"More", {option::quiet()}});
+  expect_error(ExitCode::kInternal, {"--quiet", "twice"}, [&] { CommandLine(twice, Words{"x"}); });
+}
+
+TEST(CommandLineAnswers, HelpHoldsGroupsDefaultsAndExamples) {
+  const std::string help = answer_to({"--help"});
+  for (const char* part :
+       {"Measures a thing.", "measure [FLAGS] CHECKPOINT", "Estimator", "--method ais|iwae|elbo",
+        "--steps T", "(default: 64)", "Network", "(default: 200,200)", "--config FILE", "--version",
+        "Examples:\n  measure vae.safetensors --steps 64\n"})
+    EXPECT_NE(help.find(part), std::string::npos) << part << "\n" << help;
+  EXPECT_EQ(answer_to({"-h"}), help);
+  EXPECT_EQ(answer_to({"x", "--steps", "3", "--help"}), help);
+}
+
+TEST(CommandLineAnswers, VersionNamesBothVersions) {
+  EXPECT_EQ(answer_to({"--version"}),
+            "measure (crais " + crais_version() + ", LibTorch " + libtorch_version() + ")\n");
+  EXPECT_NE(crais_version(), "");
+}
+
+TEST(Settings, AreTyped) {
+  const json settings = read({"--steps", "8", "--per-image", "--method", "iwae,elbo"}).settings();
+  EXPECT_EQ(settings["steps"], json(8));
+  EXPECT_TRUE(settings["steps"].is_number_integer());
+  EXPECT_EQ(settings["step-size"], json(0.5));
+  EXPECT_EQ(settings["per-image"], json(true));
+  EXPECT_EQ(settings["quiet"], json(false));
+  EXPECT_EQ(settings["method"], json({"iwae", "elbo"}));
+  EXPECT_EQ(settings["hidden"], json({200, 200}));
+  EXPECT_EQ(settings["extra"], json::array());
+  EXPECT_EQ(settings["schedule"], json("linear"));
+  EXPECT_TRUE(settings["limit"].is_null());
+  EXPECT_FALSE(settings.contains("help"));
+  EXPECT_EQ(settings.size(), 15u);
+}
+
+class Config : public testing::Test {
+ protected:
+  Config()
+      : path_(fs::temp_directory_path() / ("crais_cli_" + std::to_string(::getpid()) + ".json")) {}
+  ~Config() override { fs::remove(path_); }
+
+  CommandLine read_with(const std::string& text, Words arguments = {}) const {
+    write_file_atomic(path_, text);
+    arguments.insert(arguments.end(), {"--config", path_.string()});
+    return read(arguments);
+  }
+
+  void expect_data_error(const std::string& text, Words words) const {
+    words.push_back(path_.string());
+    expect_error(ExitCode::kData, words, [&] { read_with(text); });
+  }
+
+  fs::path path_;
+};
+
+TEST_F(Config, GivesValuesOfEveryType) {
+  const CommandLine cli = read_with(
+      R"({"steps": 8, "step-size": 0.25, "offset": -2, "per-image": true, "method": ["iwae", "ais"],
+          "hidden": [10, 20], "adam": "0.5,0.6", "schedule": "cess:0.7", "limit": null})");
+  EXPECT_EQ(cli.integer("steps"), 8);
+  EXPECT_EQ(cli.number("step-size"), 0.25);
+  EXPECT_EQ(cli.number("offset"), -2.0);
+  EXPECT_TRUE(cli.flag("per-image"));
+  EXPECT_EQ(cli.texts("method"), (Words{"iwae", "ais"}));
+  EXPECT_EQ(cli.integers("hidden"), (std::vector<int64_t>{10, 20}));
+  EXPECT_EQ(cli.numbers("adam"), (std::vector<double>{0.5, 0.6}));
+  EXPECT_EQ(cli.text("schedule"), "cess:0.7");
+  EXPECT_TRUE(cli.given("steps"));
+  EXPECT_FALSE(cli.given("limit"));
+  EXPECT_FALSE(cli.given("base"));
+}
+
+TEST_F(Config, TheCommandLineOverrides) {
+  const std::string text = R"({"steps": 8, "method": ["iwae", "elbo"], "per-image": true})";
+  const CommandLine cli = read_with(text, {"--steps", "9", "--method", "ais", "--per-image=false"});
+  EXPECT_EQ(cli.integer("steps"), 9);
+  EXPECT_EQ(cli.texts("method"), Words{"ais"});
+  EXPECT_FALSE(cli.flag("per-image"));
+}
+
+TEST_F(Config, SettingsAreAConfigThatGivesThemAgain) {
+  const json settings = read({"--steps", "8", "--per-image", "--method", "iwae,elbo", "--extra",
+                              "cess:0.7,max-step=0.1", "--step-size", "0.1"})
+                            .settings();
+  EXPECT_EQ(read_with(settings.dump()).settings(), settings);
+}
+
+TEST_F(Config, ErrorsNameFileAndFlag) {
+  expect_data_error(R"({"stepz": 8})", {"unknown flag 'stepz'", "did you mean steps?"});
+  expect_data_error(R"({"config": "x"})", {"unknown flag 'config'"});
+  expect_data_error("{\n \"steps\": 8,,\n}", {"line 2, column 13"});
+  expect_data_error("[1, 2]", {"object"});
+  expect_data_error(R"({"steps": "many"})", {"steps", "'many' is not a whole number"});
+  expect_data_error(R"({"steps": 0})", {"steps", "[1, 1000000]"});
+  expect_data_error(R"({"steps": [1, 2]})", {"steps", "not a list"});
+  expect_data_error(R"({"steps": true})", {"steps", "needs a value"});
+  expect_data_error(R"({"steps": {"a": 1}})", {"steps", "object"});
+  expect_data_error(R"({"per-image": 1})", {"per-image", "true or false"});
+  expect_data_error(R"({"method": ["ais", "foo"]})", {"method", "'foo'", "choose from"});
+  expect_data_error(R"({"method": [["ais"]]})", {"method", "list of plain values"});
+  expect_data_error(R"({"steps": 1, "steps": 2})", {"'steps' is given twice"});
+}
+
+TEST_F(Config, AMissingFileIsReported) {
+  expect_error(ExitCode::kNoInput, {"no/such.json"}, [] { read({"--config", "no/such.json"}); });
+}
+
+}  // namespace
+}  // namespace crais

@@ -1,0 +1,98 @@
+#include "cli/parse.h"
+
+#include <gtest/gtest.h>
+#include <torch/cuda.h>
+
+#include "support/expect_error.h"
+
+namespace crais {
+namespace {
+
+TEST(ParseDevice, TheCpuIsAlwaysThere) { EXPECT_EQ(parse_device("cpu"), c10::Device(c10::kCPU)); }
+
+TEST(ParseDevice, AutoTakesWhatThereIs) {
+  EXPECT_EQ(parse_device("auto").is_cuda(), torch::cuda::device_count() > 0);
+}
+
+TEST(ParseDevice, AMissingGpuIsAnErrorNeverAFallback) {
+  if (torch::cuda::device_count() > 0) GTEST_SKIP() << "this machine has a GPU";
+  for (const char* text : {"cuda", "cuda:0", "cuda:7"})
+    expect_error(ExitCode::kNoDevice, {"--device " + std::string(text), "no CUDA device"},
+                 [&] { parse_device(text); });
+}
+
+TEST(ParseDevice, AGpuBeyondTheLastIsAnError) {
+  const auto gpus = static_cast<int>(torch::cuda::device_count());
+  if (gpus == 0) GTEST_SKIP() << "this machine has no GPU";
+  EXPECT_EQ(parse_device("cuda"), c10::Device(c10::kCUDA, 0));
+  expect_error(ExitCode::kNoDevice, {"cuda:0"},
+               [&] { parse_device("cuda:" + std::to_string(gpus)); });
+  expect_error(ExitCode::kNoDevice, {"cuda:0"}, [&] { parse_device("cuda:1000"); });
+}
+
+TEST(ParseDevice, OtherNamesListTheChoices) {
+  for (const char* text : {"", "tpu", "cuda:x", "cuda:-1", "cuda:", "cudax", "CPU"})
+    expect_error(ExitCode::kUsage, {"--device"}, [&] { parse_device(text); });
+  expect_error(ExitCode::kUsage, {"auto, cpu, cuda, cuda:N"}, [] { parse_device("tpu"); });
+}
+
+TEST(ParseDtype, FloatsOnly) {
+  EXPECT_EQ(parse_dtype("float32"), c10::ScalarType::Float);
+  EXPECT_EQ(parse_dtype("float64"), c10::ScalarType::Double);
+  expect_error(ExitCode::kUsage, {"--dtype int8", "float32, float64"}, [] { parse_dtype("int8"); });
+}
+
+TEST(ParseRange, HalfOpenRanges) {
+  const IndexRange range = parse_range("3:10", "--indices");
+  EXPECT_EQ(range.begin, 3);
+  EXPECT_EQ(range.end, 10);
+  EXPECT_EQ(range.size(), 7);
+  EXPECT_EQ(parse_range(":5", "--indices").begin, 0);
+  EXPECT_EQ(parse_range(":5", "--indices").end, 5);
+}
+
+TEST(ParseRange, AnOpenEndIsClosedByTheSize) {
+  const IndexRange range = parse_range("7:", "--indices").within(10, "--indices", "images");
+  EXPECT_EQ(range.begin, 7);
+  EXPECT_EQ(range.end, 10);
+  EXPECT_EQ(parse_range("0:10", "--indices").within(10, "--indices", "images").size(), 10);
+}
+
+TEST(ParseRange, BadRangesAreNamed) {
+  for (const char* text : {"", ":", "5", "a:b", "1:2:3", "-1:3", "5:5", "6:5", "1.5:3", ":0"})
+    expect_error(ExitCode::kUsage, {"--indices"}, [&] { parse_range(text, "--indices"); });
+  expect_error(ExitCode::kUsage, {"--indices", "10 images"},
+               [] { parse_range("0:11", "--indices").within(10, "--indices", "images"); });
+  expect_error(ExitCode::kUsage, {"--indices", "10 images"},
+               [] { parse_range("10:", "--indices").within(10, "--indices", "images"); });
+}
+
+TEST(ParseShard, ShardsShareThePiecesOut) {
+  for (int64_t piece = 0; piece < 12; ++piece) {
+    int holders = 0;
+    for (const char* text : {"1/5", "2/5", "3/5", "4/5", "5/5"})
+      holders += parse_shard(text, "--shard").holds(piece) ? 1 : 0;
+    EXPECT_EQ(holders, 1);
+  }
+  EXPECT_TRUE(parse_shard("1/5", "--shard").holds(0));
+  EXPECT_TRUE(parse_shard("1/5", "--shard").holds(5));
+  EXPECT_TRUE(parse_shard("1/1", "--shard").holds(3));
+}
+
+TEST(ParseShard, BadShardsAreNamed) {
+  for (const char* text : {"", "1", "/", "1/", "/4", "0/4", "5/4", "-1/4", "1/0", "a/4", "1/4/4"})
+    expect_error(ExitCode::kUsage, {"--shard"}, [&] { parse_shard(text, "--shard"); });
+}
+
+TEST(ParseSize, ReadsSizes) {
+  EXPECT_EQ(parse_size("1024", "--m"), 1024);
+  EXPECT_EQ(parse_size("3K", "--m"), 3 * 1024);
+  EXPECT_EQ(parse_size("1.5G", "--m"), int64_t{3} << 29);
+  EXPECT_EQ(parse_size("512MiB", "--m"), int64_t{512} << 20);
+  EXPECT_EQ(parse_size("2GB", "--m"), int64_t{2} << 30);
+  for (const char* bad : {"", "G", "1X", "-1G", "0", "1GG", "nan", "1e300", "1 G", "inf"})
+    expect_error(ExitCode::kUsage, {"--m", "512M"}, [&] { parse_size(bad, "--m"); });
+}
+
+}  // namespace
+}  // namespace crais

@@ -1,0 +1,117 @@
+#include "cli/program.h"
+
+#include <c10/util/Exception.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <new>
+#include <stdexcept>
+
+#include "util/error.h"
+
+namespace crais {
+namespace {
+
+// run_main changes what the process does with signals and streams, so each runs in a child.
+[[noreturn]] void run_and_leave(const std::function<int()>& body) {
+  ::_exit(run_main("measure", body));
+}
+
+auto exits(int code) { return testing::ExitedWithCode(code); }
+
+TEST(RunMainDeathTest, PassesTheBodysCodeOn) {
+  EXPECT_EXIT(run_and_leave([] { return 0; }), exits(0), "^$");
+  EXPECT_EXIT(run_and_leave([] { return 3; }), exits(3), "^$");
+}
+
+TEST(RunMainDeathTest, AnErrorIsOneLineAndItsCode) {
+  EXPECT_EXIT(run_and_leave([]() -> int { throw usage_error("--steps: must be at least 1"); }),
+              exits(64), "^measure: --steps: must be at least 1\n$");
+  EXPECT_EXIT(run_and_leave([]() -> int { throw Error(ExitCode::kInterrupted, "interrupted"); }),
+              exits(75), "^measure: interrupted\n$");
+  EXPECT_EXIT(run_and_leave([]() -> int { throw data_error("two\nlines"); }), exits(65),
+              "^measure: two\n$");
+}
+
+TEST(RunMainDeathTest, LibTorchsErrorsLoseTheirStackTrace) {
+  EXPECT_EXIT(run_and_leave([]() -> int { TORCH_CHECK(false, "sizes differ\nand more"); }),
+              exits(70), "^measure: LibTorch: sizes differ\n$");
+}
+
+TEST(RunMainDeathTest, EverythingElseIsInternal) {
+  EXPECT_EXIT(run_and_leave([]() -> int { throw std::bad_alloc(); }), exits(70),
+              "^measure: out of memory; lower --chunk[^\n]*\n$");
+  EXPECT_EXIT(run_and_leave([]() -> int { throw std::runtime_error("odd"); }), exits(70),
+              "^measure: internal error: odd\n$");
+  EXPECT_EXIT(run_and_leave([]() -> int { throw 5; }), exits(70), "^measure: internal error\n$");
+}
+
+TEST(RunMainDeathTest, AnswersGoToStdout) {
+  EXPECT_EXIT(
+      {
+        ::dup2(STDERR_FILENO, STDOUT_FILENO);  // where the test can see it
+        run_and_leave([]() -> int { throw Answer{"the help\n"}; });
+      },
+      exits(0), "^the help\n$");
+}
+
+int print_something() {
+  std::cout << "a table\n";
+  return 0;
+}
+
+void run_with_stdout(const char* path) {
+  ::dup2(::open(path, O_WRONLY), STDOUT_FILENO);
+  run_and_leave(print_something);
+}
+
+TEST(RunMainDeathTest, AFullDiskUnderStdoutIsReported) {
+  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full";
+  EXPECT_EXIT(run_with_stdout("/dev/full"), exits(74),
+              "^measure: cannot write to standard output: No space left on device\n$");
+  EXPECT_EXIT(run_with_stdout("/dev/null"), exits(0), "^$");
+}
+
+TEST(RunMainDeathTest, AClosedStdoutIsReportedAndNeverReused) {
+  const auto run = [] {
+    ::close(STDOUT_FILENO);
+    run_and_leave([] {
+      if (::open("/dev/null", O_WRONLY) == STDOUT_FILENO) return 99;
+      return print_something();
+    });
+  };
+  EXPECT_EXIT(run(), exits(74), "^measure: cannot write to standard output: Bad file");
+}
+
+TEST(RunMainDeathTest, AReaderThatWentAwayEndsNothing) {
+  const auto run = [] {
+    int ends[2];
+    if (::pipe(ends) != 0) ::_exit(98);
+    ::dup2(ends[1], STDOUT_FILENO);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    run_and_leave([] {
+      std::cout << "a table" << std::endl;  // would be SIGPIPE
+      std::cerr << "still here\n";
+      return 0;
+    });
+  };
+  EXPECT_EXIT(run(), exits(0), "^still here\n$");
+}
+
+TEST(RunMainDeathTest, AFailureKeepsItsCodeThoughStdoutFailsToo) {
+  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full";
+  const auto run = [] {
+    ::dup2(::open("/dev/full", O_WRONLY), STDOUT_FILENO);
+    run_and_leave([]() -> int {
+      std::cout << "half a table\n";
+      throw data_error("image 7 is damaged");
+    });
+  };
+  EXPECT_EXIT(run(), exits(65), "^measure: image 7 is damaged\n$");
+}
+
+}  // namespace
+}  // namespace crais

@@ -1,0 +1,32 @@
+#include "evaluation/chunk_memory.h"
+
+#include <gtest/gtest.h>
+
+#include "support/expect_error.h"
+
+namespace crais {
+namespace {
+
+TEST(ChunkMemory, ThreadsFitIntoTheLimit) {
+  constexpr int64_t kMega = int64_t{1} << 20;
+  EXPECT_EQ(threads_within(1000 * kMega, 200 * kMega, 300 * kMega, 8), 2);
+  EXPECT_EQ(threads_within(1000 * kMega, 200 * kMega, 10 * kMega, 8), 8);
+  expect_error(ExitCode::kUsage, {"400 MiB", "201 MiB", "300 MiB", "502 MiB", "--chunk"},
+               [] { threads_within(400 * kMega, 201 * kMega, 300 * kMega, 8); });
+  expect_error(ExitCode::kUsage, {"ask for"},
+               [] { threads_within(100 * kMega, 201 * kMega, 300 * kMega, 8); });
+}
+
+TEST(ChunkMemory, AChunkGrowsWithWhatItHolds) {
+  const ChunkShape small{8, 12800, 50, 4, 1000};
+  ChunkShape many = small, wide = small, few = small;
+  many.particles *= 10;
+  wide.bytes_per_number = 8;
+  few.problems = 8000;
+  EXPECT_GT(chunk_memory(many), 9 * (chunk_memory(small) - 1000));
+  EXPECT_GT(chunk_memory(wide), chunk_memory(small));
+  EXPECT_GE(chunk_memory(few), int64_t{8} * 8000 * 50 * 50);
+}
+
+}  // namespace
+}  // namespace crais

@@ -1,0 +1,62 @@
+#include "io/json.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "support/expect_error.h"
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+
+void expect_data_error(const std::string& text, const std::vector<std::string>& words) {
+  expect_error(ExitCode::kData, words, [&] { parse_json(text, "run.json"); });
+}
+
+TEST(Json, NamesThePlaceOfWhatIsWrong) {
+  expect_data_error("{\n  \"a\": 1,\n  \"b\": x\n}", {"run.json", "line 3, column 8"});
+  expect_data_error("[1,", {"run.json", "line 1, column 4"});
+  expect_data_error("", {"run.json", "line 1, column 1", "empty"});
+  expect_data_error("{} {}", {"run.json", "line 1, column 4"});
+  expect_data_error("[1e999]", {"run.json", "out of range"});
+}
+
+TEST(Json, RejectsARepeatedKey) {
+  expect_data_error(R"({"a": 1, "b": {"c": 1}, "a": 2})", {"'a' is given twice"});
+  expect_data_error(R"([{"a": {"c": 1, "c": 1}}])", {"'c' is given twice"});
+  EXPECT_NO_THROW(parse_json(R"([{"a": 1}, {"a": {"a": 2}}])", "run.json"));
+}
+
+TEST(Json, FieldsAreThereAndOfTheirType) {
+  const json object = parse_json(R"({"n": 3, "s": "x", "none": null})", "run.json");
+  EXPECT_EQ(json_field<int64_t>(object, "n", "run.json"), 3);
+  EXPECT_EQ(json_field<std::string>(object, "s", "run.json"), "x");
+  expect_error(ExitCode::kData, {"run.json", "'m' is missing"},
+               [&] { json_field<int64_t>(object, "m", "run.json"); });
+  expect_error(ExitCode::kData, {"run.json", "'s'", "wrong type", "string"},
+               [&] { json_field<int64_t>(object, "s", "run.json"); });
+  expect_error(ExitCode::kData, {"'n' is missing"},
+               [&] { json_field<int64_t>(json::array(), "n", "run.json"); });
+}
+
+TEST(Json, NumbersThatAreNotFiniteAreNull) {
+  EXPECT_EQ(json_number(0.5), json(0.5));
+  EXPECT_TRUE(json_number(std::nan("")).is_null());
+  EXPECT_TRUE(json_number(std::numeric_limits<double>::infinity()).is_null());
+  const json object{{"x", 0.5}, {"none", nullptr}, {"s", "x"}};
+  EXPECT_EQ(json_number_field(object, "x", "f"), 0.5);
+  EXPECT_TRUE(std::isnan(json_number_field(object, "none", "f")));
+  expect_error(ExitCode::kData, {"'s'", "not a number"},
+               [&] { json_number_field(object, "s", "f"); });
+}
+
+TEST(Json, TextSurvivesBytesThatAreNotUtf8) {
+  EXPECT_EQ(to_text(json{{"a", 1}}), "{\n  \"a\": 1\n}\n");
+  EXPECT_NO_THROW(to_text(json("\xff")));
+}
+
+}  // namespace
+}  // namespace crais

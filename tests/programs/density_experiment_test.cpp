@@ -1,0 +1,140 @@
+#include "programs/reproduce/density_experiment.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "support/temporary_folder.h"
+
+namespace crais {
+namespace {
+
+class TargetStudies : public ::testing::Test {
+ protected:
+  TargetStudies() {
+    options_.out = folder_.path();
+    options_.quiet = true;
+    options_.threads = 1;
+  }
+
+  int64_t num_cells() const {
+    int64_t count = 0;
+    for ([[maybe_unused]] const auto& entry :
+         std::filesystem::directory_iterator(options_.out / "cells"))
+      ++count;
+    return count;
+  }
+
+  testing::TemporaryFolder folder_;
+  ExperimentOptions options_;
+};
+
+TEST_F(TargetStudies, SetArmsSideBySide) {
+  const TargetStudy study(options_, "u11", 3);
+  const std::vector<Arm> arms = {
+      {"linear", "--schedule linear --steps 6 --chains 8 --step-size 0.5"},
+      {"never", "--schedule constant-rate:1e-6 --max-steps 5 --chains 8 --per-problem"},
+      {"rate", "--schedule constant-rate:0.5 --chains 8 --per-problem --interpolate 9"}};
+  const std::vector<ArmResult> results = study.run("arms", arms, /*seeds=*/2);
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(results[0].value.sizes(), (std::vector<int64_t>{2, 3}));
+  EXPECT_FALSE(at::equal(results[0].value[0], results[0].value[1]));
+  EXPECT_EQ(results[0].estimating, 8 * 7);
+  EXPECT_EQ(results[0].tuning, 0);
+  EXPECT_EQ(results[0].transitions, 6);
+  ASSERT_EQ(results[0].traces[0].betas.size(), 7u);
+  EXPECT_NEAR(results[0].traces[0].betas[2], 2.0 / 6, 1e-15);
+  EXPECT_NE(results[1].failed.find("--max-steps"), std::string::npos) << results[1].failed;
+  EXPECT_EQ(results[1].reason().find("--max-steps"), std::string::npos) << results[1].reason();
+  EXPECT_EQ(results[1].reason().find("the schedule has reached beta = "), 0u);
+  EXPECT_EQ(results[1].failed.find(results[1].reason() + ";"), 0u);
+  EXPECT_EQ(results[2].failed, "");
+  EXPECT_EQ(results[2].transitions, 9);
+  EXPECT_GT(results[2].tuning, 0);
+  EXPECT_EQ(num_cells(), 6);
+}
+
+TEST_F(TargetStudies, ComputeNothingTwice) {
+  const std::vector<Arm> arms = {{"linear", "--steps 4 --chains 4 --step-size 0.5"}};
+  const at::Tensor first = TargetStudy(options_, "u10", 2).run("first", arms)[0].value;
+  const at::Tensor again = TargetStudy(options_, "u10", 2).run("again", arms)[0].value;
+  EXPECT_TRUE(at::equal(first, again));
+  EXPECT_EQ(num_cells(), 1);
+  TargetStudy(options_, "u10", 3).run("more replicates", arms);
+  TargetStudy(options_, "u10:s=std", 2).run("another target", arms);
+  TargetStudy(options_, "u10", 2).run("another seed", arms, 1, 1);
+  EXPECT_EQ(num_cells(), 4);
+}
+
+TEST_F(TargetStudies, TellTablesApartByWhatTheyHold) {
+  const std::vector<Arm> arms = {{"linear", "--steps 4 --chains 4 --step-size 0.1"}};
+  const std::string path = folder_.file("cases.csv", "1,3.5,a\n2,0.5,b\n4,1.5,a\n3,-1,b\n");
+  TargetStudy(options_, "logistic-regression:" + path, 2).run("before", arms);
+  folder_.file("cases.csv", "1,3.5,a\n2,0.5,b\n4,1.5,b\n3,-1,b\n");
+  TargetStudy(options_, "logistic-regression:" + path, 2).run("after", arms);
+  EXPECT_EQ(num_cells(), 2);
+}
+
+TEST_F(TargetStudies, LetMethodsLearnAndCountIt) {
+  const TargetStudy study(options_, "laplace:2", 2);
+  const ArmResult result =
+      study.run("mcd", {{"mcd", "--method mcd:3,iterations=2,hidden=4,batch=4 --chains 8"}})[0];
+  ASSERT_EQ(result.failed, "");
+  EXPECT_EQ(result.estimating, 8 * 4);
+  EXPECT_GT(result.tuning, 2 * 4 * 4);
+  EXPECT_GT(result.training_seconds, 0);
+}
+
+TEST_F(TargetStudies, KeepTheDtypeThatTheFlagsSay) {
+  const TargetStudy study(options_, "laplace:40", 1);
+  const std::string flags = "--steps 4 --chains 4 --step-size 0.1 --dtype ";
+  const auto results = study.run("dtypes", {{"32", flags + "float32"}, {"64", flags + "float64"}});
+  EXPECT_NE(results[0].value.item<double>(), results[1].value.item<double>());
+  EXPECT_EQ(num_cells(), 2);
+}
+
+TEST_F(TargetStudies, TakeTargetsWithoutAName) {
+  int64_t made = 0;
+  const TargetStudy study(options_, "mine", 3, [&](const TargetOptions& options) {
+    ++made;
+    return TargetRegistry::instance().make("target", "normal:1,mean=0,sd=1", options);
+  });
+  const ArmResult result = study.run("mine", {{"a", "--steps 2 --chains 4 --step-size 1"}})[0];
+  EXPECT_EQ(made, 1);
+  // The base itself: its mass is known without error.
+  EXPECT_LT((result.value - 0.5 * std::log(2 * M_PI)).abs().max().item<double>(), 1e-12);
+}
+
+TEST_F(TargetStudies, TellOfThePilotsDivergence) {
+  const ArmResult result = TargetStudy(options_, "normal:2,mean=1,sd=0.5", 2)
+                               .run("pilot", {{"a", "--steps 20 --chains 200 --per-problem"}})[0];
+  const std::vector<double>& divergence = result.traces[0].divergence;
+  ASSERT_EQ(divergence.size(), 21u);
+  EXPECT_NEAR(divergence[0], 2 * (std::log(0.5) + 0.5 * 2 / 0.25 - 0.5), 1.5);
+  EXPECT_NEAR(divergence[20], 0, 1e-12);
+}
+
+TEST(AlongPlan, KeepsBothEnds) {
+  for (const size_t count : {2u, 5u, 399u, 401u, 6001u}) {
+    std::vector<double> values(count);
+    for (size_t i = 0; i < count; ++i) values[i] = double(i);
+    const Series series = along_plan("name", values);
+    EXPECT_LE(series.x.size(), 402u);
+    EXPECT_EQ(series.x.front(), 0);
+    EXPECT_EQ(series.x.back(), 1);
+    EXPECT_EQ(series.y.back(), double(count - 1));
+    for (size_t i = 1; i < series.x.size(); ++i) EXPECT_GT(series.x[i], series.x[i - 1]);
+  }
+}
+
+TEST(TargetErrors, AreOfTheSpread) {
+  const TargetErrors e(at::tensor({1.0, 2.5, 4.0}, at::kDouble), 2.0);
+  EXPECT_NEAR(e.bias, 0.5, 1e-15);
+  EXPECT_NEAR(e.std_error, std::sqrt(2.25 / 3), 1e-14);
+  EXPECT_NEAR(e.absolute, 3.5 / 3, 1e-15);
+  EXPECT_NEAR(e.root_mean_square, std::sqrt(5.25 / 3), 1e-15);
+}
+
+}  // namespace
+}  // namespace crais

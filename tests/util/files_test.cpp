@@ -1,0 +1,119 @@
+#include "util/files.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
+
+namespace crais {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::TemporaryFolder;
+
+/// Stands in for a full disk: no file may grow beyond `bytes`.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+TEST(Files, ReadsBackWhatItWrote) {
+  const TemporaryFolder folder;
+  const std::string content("a\0b\r\n\xff", 6);
+  write_file_atomic(folder.path() / "x", content);
+  EXPECT_EQ(read_file(folder.path() / "x"), content);
+  write_file_atomic(folder.path() / "x", "");
+  EXPECT_EQ(read_file(folder.path() / "x"), "");
+  EXPECT_EQ(folder.num_entries(), 1U);
+}
+
+TEST(Files, NamesWhatCannotBeRead) {
+  const TemporaryFolder folder;
+  const std::string missing = (folder.path() / "missing").string();
+  expect_error(ExitCode::kNoInput, {missing, "no such file"}, [&] { read_file(missing); });
+  expect_error(ExitCode::kNoInput, {folder.path().string(), "folder"},
+               [&] { read_file(folder.path()); });
+  // Opens, but every read fails.
+  if (fs::exists("/proc/self/mem"))
+    expect_error(ExitCode::kNoInput, {"/proc/self/mem"}, [] { read_file("/proc/self/mem"); });
+}
+
+TEST(Files, AFullDiskLosesNothing) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "x";
+  write_file_atomic(path, "old");
+  {
+    const FileSizeLimit limit(1000);
+    expect_error(ExitCode::kIo, {"x", "cannot write"},
+                 [&] { write_file_atomic(path, std::string(5000, 'n')); });
+  }
+  EXPECT_EQ(read_file(path), "old");
+  EXPECT_EQ(folder.num_entries(), 1U);
+}
+
+TEST(Files, AFailedRenameLeavesNothingBehind) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() / "taken" / "inside");
+  expect_error(ExitCode::kIo, {"taken"},
+               [&] { write_file_atomic(folder.path() / "taken", "content"); });
+  EXPECT_EQ(folder.num_entries(), 1U);
+}
+
+TEST(Files, RefusesFoldersThatRefuse) {
+  const TemporaryFolder folder;
+  const fs::path missing = folder.path() / "missing" / "x";
+  expect_error(ExitCode::kCannotCreate, {(folder.path() / "missing").string()},
+               [&] { write_file_atomic(missing, "content"); });
+  expect_error(ExitCode::kCannotCreate, {"/proc"}, [] { write_file_atomic("/proc/crais", "x"); });
+  expect_error(ExitCode::kCannotCreate, {"/proc/crais"}, [] { make_output_folder("/proc/crais"); });
+  const std::string file = folder.file("file", "");
+  expect_error(ExitCode::kCannotCreate, {file}, [&] { make_output_folder(file); });
+  expect_error(ExitCode::kCannotCreate, {file}, [&] { make_output_folder(file + "/below"); });
+}
+
+TEST(Files, RefusesReadOnlyFolders) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write to a read-only folder";
+  const TemporaryFolder folder;
+  ::chmod(folder.path().c_str(), 0500);
+  expect_error(ExitCode::kCannotCreate, {folder.path().string()},
+               [&] { write_file_atomic(folder.path() / "x", "content"); });
+  expect_error(ExitCode::kCannotCreate, {folder.path().string()},
+               [&] { make_output_folder(folder.path()); });
+  ::chmod(folder.path().c_str(), 0700);
+}
+
+TEST(Files, MakesFoldersAndLeavesThemEmpty) {
+  const TemporaryFolder folder;
+  const fs::path deep = folder.path() / "a" / "b";
+  make_output_folder(deep);
+  make_output_folder(deep);
+  EXPECT_TRUE(fs::is_directory(deep));
+  EXPECT_TRUE(fs::is_empty(deep));
+}
+
+TEST(Digests, KnownValues) {
+  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(md5(""), "d41d8cd98f00b204e9800998ecf8427e");
+}
+
+}  // namespace
+}  // namespace crais

@@ -1,0 +1,72 @@
+#include "util/interrupt.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "util/error.h"
+
+namespace crais {
+namespace {
+
+TEST(Interrupt, TheFlagIsWhatTheHookSaid) {
+  set_interrupted(true);
+  EXPECT_TRUE(interrupted());
+  set_interrupted(false);
+  EXPECT_FALSE(interrupted());
+}
+
+TEST(Interrupt, ThrowsOnlyWhenInterrupted) {
+  EXPECT_NO_THROW(throw_if_interrupted("continue with --resume"));
+  set_interrupted(true);
+  try {
+    throw_if_interrupted("continue with --resume");
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kInterrupted);
+    EXPECT_STREQ(error.what(), "interrupted; continue with --resume");
+  }
+  set_interrupted(false);
+}
+
+// The rest raises signals, each in a child of its own; 0 is the child's word that all was right.
+void expect_flag_after(int signal) {
+  install_interrupt_handler();
+  const bool before = interrupted();
+  ::raise(signal);
+  ::_exit(!before && interrupted() ? 0 : 1);
+}
+
+TEST(InterruptDeathTest, SigintSetsTheFlag) {
+  EXPECT_EXIT(expect_flag_after(SIGINT), testing::ExitedWithCode(0), "");
+}
+
+TEST(InterruptDeathTest, SigtermSetsTheFlag) {
+  EXPECT_EXIT(expect_flag_after(SIGTERM), testing::ExitedWithCode(0), "");
+}
+
+void raise_twice(int first, int second, unsigned microseconds_between) {
+  install_interrupt_handler();
+  ::raise(first);
+  ::usleep(microseconds_between);
+  ::raise(second);
+  ::_exit(interrupted() ? 0 : 1);
+}
+
+TEST(InterruptDeathTest, TheSecondSigintLeavesAtOnce) {
+  EXPECT_EXIT(raise_twice(SIGINT, SIGINT, 150'000), testing::ExitedWithCode(75), "");
+  EXPECT_EXIT(raise_twice(SIGTERM, SIGINT, 150'000), testing::ExitedWithCode(75), "");
+}
+
+TEST(InterruptDeathTest, OneKeystrokeDeliveredTwiceIsOne) {
+  EXPECT_EXIT(raise_twice(SIGINT, SIGINT, 0), testing::ExitedWithCode(0), "");
+}
+
+TEST(InterruptDeathTest, ASecondSigtermWaitsToo) {
+  EXPECT_EXIT(raise_twice(SIGTERM, SIGTERM, 150'000), testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace crais
