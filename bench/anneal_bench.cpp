@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
   const ScriptPosterior script(vae, images);
   const VaePosterior aten(vae, images, {}, nullptr), fused(vae, images);
   const auto run = [&](const VaePosterior& target) {
-    anneal(Problem(target, base), *path, plan, *transition, kChains, rng);
+    anneal(Problem(borrow(target), base), *path, plan, *transition, kChains, rng);
   };
   GemmFloor floor(vae.decoder, kImages * kChains);
   const at::Tensor z = base.to_z(at::empty({kImages, kChains, fused.dim()}).normal_(0, 1, rng));

@@ -83,7 +83,7 @@ void annealing(const Vae& vae, int64_t num_images, int64_t rounds, Report& repor
   const Plan plan = freeze(*rule, kStepSize);
   at::Generator rng = make_generator(2, report.device);
   const auto run = [&](const Target& on, const AffineMap& from, at::Generator& stream) {
-    return anneal(Problem(on, from), *path, plan, *transition, kParticles, stream);
+    return anneal(Problem(borrow(on), from), *path, plan, *transition, kParticles, stream);
   };
   const auto with_graphs = [&](const char* wish) {
     ::setenv("CRAIS_CUDA_GRAPHS", wish, 1);
@@ -138,6 +138,6 @@ int main(int argc, char** argv) {
     return 0;
   } catch (const Error& error) {
     std::cerr << "device_bench: " << error.what() << "\n";
-    return static_cast<int>(error.code());
+    return static_cast<int>(error.kind());
   }
 }

@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   const at::Tensor images = simulate(vae, kImages, rng).images;
   const VaePosterior target(vae, images);
   const AffineMap base = *target.amortised_base();
-  const Problem problem(target, base);
+  const Problem problem(borrow(target), base);
   const Particles particles = problem.start(kChains, rng);
   const at::Tensor z = base.to_z(particles.e), mode = base.loc();
   const at::Tensor log_w = particles.log_gamma - particles.log_q0;

@@ -28,7 +28,7 @@ class Run {
   explicit Run(const Shape& shape) : shape_(shape), vae_(make_vae(architecture(shape), 1)) {
     images_ = simulate(vae_, shape.images, rng_).images;
     target_ = std::make_unique<VaePosterior>(vae_, images_);
-    problem_ = std::make_unique<Problem>(*target_, *target_->amortised_base());
+    problem_ = std::make_unique<Problem>(borrow(*target_), *target_->amortised_base());
     floor_ = std::make_unique<GemmFloor>(vae_.decoder, shape.images * shape.chains);
     const auto rule =
         ScheduleRegistry::instance().make("schedule", "linear", ScheduleOptions{shape.steps});

@@ -1,14 +1,8 @@
-# cmake --install: programs, library, headers, checkpoints, and the package that gives crais::crais.
+# cmake --install: programs, library, public headers (cmake/public_headers.cmake), checkpoints, and the package that gives crais::crais.
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/crais)
 
 install(TARGETS crais EXPORT crais)
-foreach(layer IN ITEMS core data kernels targets paths schedules transitions samplers estimates report apps)
-  if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/src/${layer})
-    install(DIRECTORY src/${layer} DESTINATION include/crais FILES_MATCHING PATTERN "*.h")
-  endif()
-endforeach()
-install(DIRECTORY models DESTINATION include/crais FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY weights DESTINATION share/crais OPTIONAL)
 
 install(EXPORT crais NAMESPACE crais:: DESTINATION ${package} FILE craisTargets.cmake)

@@ -1,4 +1,5 @@
-// Which nonlinearity stands between a network's layers. Free of ATen, for src/kernels.
+/// @file
+/// Which nonlinearity stands between a network's layers. Free of ATen, for src/kernels.
 #pragma once
 
 namespace crais {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "io/json.h"
 #include "io/safetensors.h"
 #include "util/error.h"
 #include "util/files.h"
@@ -191,7 +192,7 @@ Checkpoint read_checkpoint(const std::filesystem::path& path) {
   if (found == content.metadata.end())
     throw data_error(file + ": not a crais checkpoint (no \"crais\" in its metadata)");
   const std::string where = file + ": metadata";
-  const json object = parse_untrusted_json(found->second, where);
+  const json object = parse_json(found->second, where);
   const Fields fields(object, where);
   if (fields.natural("format_version") != kFormatVersion)
     throw data_error(file + ": checkpoint format version " + fields.at("format_version").dump() +

@@ -1,4 +1,5 @@
-// A checkpoint: a VAE in one safetensors file, with how it was made in its metadata.
+/// @file
+/// A checkpoint: a VAE in one safetensors file, with how it was made in its metadata.
 #pragma once
 
 #include <filesystem>

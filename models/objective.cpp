@@ -28,7 +28,7 @@ Objective parse_objective(const std::string& text) {
   if (spec.name() == "iwae")
     objective = {Objective::Kind::kIwae, spec.integer("samples", 1, 100000)};
   else if (spec.name() != "elbo")
-    throw usage_error("unknown objective '" + text + "'; choose from elbo, iwae:K");
+    throw argument_error("unknown objective '" + text + "'; choose from elbo, iwae:K");
   spec.finish();
   return objective;
 }
@@ -84,7 +84,7 @@ double Decay::rate(double initial, int64_t epoch, int64_t num_epochs) const {
     case Kind::kStep:
       return initial * std::pow(factor, static_cast<double>(epoch / every));
   }
-  throw Error(ExitCode::kInternal, "unknown decay");
+  throw Error(ErrorKind::kInternal, "unknown decay");
 }
 
 Decay parse_decay(const std::string& text) {
@@ -101,9 +101,9 @@ Decay parse_decay(const std::string& text) {
     decay.factor = spec.number("factor", 1e-6, 1.0);
     decay.every = spec.integer("every", 1, 1000000);
   } else if (spec.name() != "none") {
-    throw usage_error("unknown decay '" + text +
-                      "'; choose from none, cosine:FINAL, exponential:FINAL, "
-                      "step:FACTOR,every=EPOCHS");
+    throw argument_error("unknown decay '" + text +
+                         "'; choose from none, cosine:FINAL, exponential:FINAL, "
+                         "step:FACTOR,every=EPOCHS");
   }
   spec.finish();
   return decay;
@@ -120,7 +120,7 @@ std::string to_string(const Decay& decay) {
     case Decay::Kind::kStep:
       return "step:" + shown(decay.factor) + ",every=" + std::to_string(decay.every);
   }
-  throw Error(ExitCode::kInternal, "unknown decay");
+  throw Error(ErrorKind::kInternal, "unknown decay");
 }
 
 }  // namespace crais

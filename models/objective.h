@@ -18,7 +18,7 @@ struct Objective {
   int64_t samples = 1;
 };
 
-/// "elbo" or "iwae:K". Throws Error kUsage on anything else.
+/// "elbo" or "iwae:K". Throws Error kArgument on anything else.
 Objective parse_objective(const std::string& text);
 std::string to_string(const Objective& objective);
 

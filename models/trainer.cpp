@@ -208,8 +208,8 @@ const EpochMetrics& Trainer::run_epoch(const std::function<void(const TrainProgr
   metrics.train = train(metrics.kl_weight, report);
   metrics.validation = validate();
   if (!std::isfinite(metrics.train.bound) || !std::isfinite(metrics.validation.bound))
-    throw usage_error("training diverged in epoch " + std::to_string(metrics.epoch) +
-                      ": the objective is not finite; try a smaller learning rate");
+    throw argument_error("training diverged in epoch " + std::to_string(metrics.epoch) +
+                         ": the objective is not finite; try a smaller learning rate");
   metrics.seconds = seconds_since(start);
   const EpochMetrics* best = best_metrics();
   if (!best || metrics.validation.bound > best->validation.bound) best_.copy_(flat_);

@@ -76,7 +76,7 @@ class Trainer {
           const Images& validation, at::Device device = at::kCPU);
   ~Trainer();
 
-  /// Throws Error kUsage if the objective is no longer finite.
+  /// Throws Error kArgument if the objective is no longer finite.
   const EpochMetrics& run_epoch(const std::function<void(const TrainProgress&)>& report = {});
 
   int64_t epoch() const { return static_cast<int64_t>(metrics_.size()); }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "io/json.h"
 #include "io/safetensors.h"
 #include "util/error.h"
 
@@ -24,14 +25,14 @@ void check_settings(const json& saved, const json& asked, const std::string& fil
   for (const auto& [name, now] : asked.items()) {
     const json before = saved.value(name, json());
     if (before != now)
-      throw usage_error(file + ": was trained with " + name + " " + shown(before) +
-                        ", this run asks for " + shown(now) +
-                        "; resume with the same settings, or start afresh with --overwrite");
+      throw argument_error(file + ": was trained with " + name + " " + shown(before) +
+                           ", this run asks for " + shown(now) +
+                           "; resume with the same settings, or start afresh with `overwrite`");
   }
   for (const auto& [name, before] : saved.items())
     if (!asked.contains(name))
-      throw usage_error(file + ": was trained with the setting " + quoted(name) + " " +
-                        shown(before) + ", which this run does not have");
+      throw argument_error(file + ": was trained with the setting " + quoted(name) + " " +
+                           shown(before) + ", which this run does not have");
 }
 
 at::Tensor take(const SafeTensors& content, const std::string& name, const std::string& file) {
@@ -85,7 +86,7 @@ TrainerState read_training_state(const std::filesystem::path& path, const json& 
     throw data_error(file + ": not a training state (no \"" + kKey + "\" in its metadata)");
   TrainerState state;
   try {
-    const json metadata = parse_untrusted_json(found->second, file + ": metadata");
+    const json metadata = parse_json(found->second, file + ": metadata");
     if (metadata.at("format_version") != kFormatVersion)
       throw data_error(file + ": training state format version " +
                        shown(metadata.at("format_version")) + ", this program reads version " +

@@ -17,8 +17,8 @@ nlohmann::json training_settings(const TrainerOptions& options, const VaeArchite
 void write_training_state(const std::filesystem::path& path, const TrainerState& state,
                           const nlohmann::json& settings);
 
-/// Throws Error: kNoInput if the file is missing, kData if it is damaged, kUsage naming the first
-/// setting that differs from `settings`.
+/// Throws Error: kNoInput if the file is missing, kData if it is damaged, kArgument naming the
+/// first setting that differs from `settings`.
 TrainerState read_training_state(const std::filesystem::path& path, const nlohmann::json& settings);
 
 }  // namespace crais

@@ -51,13 +51,13 @@ Activation parse_activation(const std::string& name) {
     if (known == name) return activation;
     names.push_back(known);
   }
-  throw usage_error("unknown activation '" + name + "'; choose from " + join(names));
+  throw argument_error("unknown activation '" + name + "'; choose from " + join(names));
 }
 
 std::string to_string(Activation activation) {
   for (const auto& [name, known] : kActivations)
     if (known == activation) return name;
-  throw Error(ExitCode::kInternal, "unknown activation");
+  throw Error(ErrorKind::kInternal, "unknown activation");
 }
 
 Likelihood parse_likelihood(const std::string& text) {
@@ -67,7 +67,7 @@ Likelihood parse_likelihood(const std::string& text) {
     likelihood.family = Likelihood::Family::kGaussian;
     likelihood.noise_sd = spec.number("sd", 1e-6, 1e6);
   } else if (spec.name() != "bernoulli") {
-    throw usage_error("unknown likelihood '" + text + "'; choose from bernoulli, gaussian:SD");
+    throw argument_error("unknown likelihood '" + text + "'; choose from bernoulli, gaussian:SD");
   }
   spec.finish();
   return likelihood;
@@ -97,7 +97,7 @@ at::Tensor activate(Activation activation, const at::Tensor& x) {
     case Activation::kSoftplus:
       return at::softplus(x);
   }
-  throw Error(ExitCode::kInternal, "unknown activation");
+  throw Error(ErrorKind::kInternal, "unknown activation");
 }
 
 at::Tensor Mlp::forward(at::Tensor x) const {

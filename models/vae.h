@@ -1,4 +1,5 @@
-// The variational autoencoder: an encoder and a decoder MLP as plain tensors.
+/// @file
+/// The variational autoencoder: an encoder and a decoder MLP as plain tensors.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -12,7 +13,7 @@
 
 namespace crais {
 
-/// "tanh", "elu", "relu", "softplus". Throws Error kUsage on another name, listing these.
+/// "tanh", "elu", "relu", "softplus". Throws Error kArgument on another name, listing these.
 Activation parse_activation(const std::string& name);
 std::string to_string(Activation activation);
 at::Tensor activate(Activation activation, const at::Tensor& x);

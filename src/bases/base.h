@@ -1,10 +1,11 @@
-// Where chains start: a Gaussian fitted to each problem.
+/// @file
+/// Where chains start: a Gaussian fitted to each problem.
 #pragma once
 
 #include <ATen/ATen.h>
 
 #include "core/affine_map.h"
-#include "core/problem.h"
+#include "core/cost.h"
 #include "core/registry.h"
 #include "core/target.h"
 

@@ -11,7 +11,8 @@ class Encoder : public BaseRule {
 
   Base build(const Target& target, at::Generator& /*rng*/) const override {
     const auto amortised = target.amortised_base();
-    if (!amortised) throw usage_error("--base encoder: there is no encoder; use prior or laplace");
+    if (!amortised)
+      throw argument_error("the `base` encoder: there is no encoder; use prior or laplace");
     return Base(amortised->widened(widening_));
   }
 

@@ -49,9 +49,9 @@ class Pilot : public BaseRule {
 
     Base base(first_guess(target));
     for (int64_t round = 0; round < rounds_; ++round) {
-      const Problem problem(target, base.map);
+      const Problem problem(target.shared(), base.map);
       const PilotRun pilot = run_pilot(problem, *path, *rule, *transition, options, rng);
-      base = refit(base, pilot.run.particles.e, problem.cost());
+      base = refit(base, pilot.run.particles.e, pilot.run.cost);
     }
     base.map = base.map.widened(widening_);
     return base;
@@ -65,11 +65,9 @@ class Pilot : public BaseRule {
     const at::Tensor matrix = base.map.matrix();
     const at::Tensor loc = base.map.to_z(wide.mean(1, true).to(e.scalar_type())).squeeze(1);
     const at::Tensor fitted = at::matmul(matrix, root.to(e.scalar_type())).tril();
-    Cost total = base.cost;
-    total += cost;
     return {AffineMap(at::where(failed.unsqueeze(1), base.map.loc(), loc),
                       at::where(failed.view({-1, 1, 1}), matrix, fitted)),
-            base.fell_back | failed, total};
+            base.fell_back | failed, base.cost + cost};
   }
 
   int64_t num_particles_, steps_, rounds_;

@@ -49,7 +49,7 @@ void check_spelling(const std::vector<Option>& options, const std::vector<std::s
       const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
       const auto names = names_of(options);
       const bool one_dash = std::find(names.begin(), names.end(), name) != names.end();
-      throw usage_error(
+      throw argument_error(
           "unknown flag " + flag +
           (one_dash ? "; did you mean --" + name + "?" : did_you_mean(name, names, "--")));
     }
@@ -60,7 +60,7 @@ void check_spelling(const std::vector<Option>& options, const std::vector<std::s
     if (known->kind == Kind::kFlag) continue;
     ++i;
     if (i == arguments.size() || arguments[i].rfind("--", 0) == 0)
-      throw usage_error(flag + " needs a value: " + flag + " " + known->value_name);
+      throw argument_error(flag + " needs a value: " + flag + " " + known->value_name);
   }
 }
 
@@ -113,7 +113,7 @@ CommandLine::CommandLine(Synopsis synopsis, const std::vector<std::string>& argu
       std::vector<std::string> values = option.fallback;
       if (option.kind == Kind::kFlag) values = {"false"};
       if (!settings_.emplace(option.name, Setting{option, values}).second)
-        throw Error(ExitCode::kInternal, "--" + option.name + " is declared twice");
+        throw Error(ErrorKind::kInternal, "--" + option.name + " is declared twice");
     }
   }
   read_arguments(arguments);
@@ -131,7 +131,7 @@ void CommandLine::read_arguments(const std::vector<std::string>& arguments) {
       given[occurrence.key()].push_back(occurrence.value());
     operands_ = parsed.unmatched();
   } catch (const std::exception& error) {
-    throw usage_error(error.what());
+    throw argument_error(error.what());
   }
   if (given.count("help") > 0) throw Answer{help(synopsis_)};
   if (given.count("version") > 0) throw Answer{version_text(synopsis_.program)};
@@ -143,7 +143,7 @@ void CommandLine::read_arguments(const std::vector<std::string>& arguments) {
   for (const auto& [name, texts] : given) {
     Setting& setting = settings_.at(name);
     if (!setting.option.many && texts.size() > 1)
-      throw usage_error("--" + name + " is given twice");
+      throw argument_error("--" + name + " is given twice");
     setting.values.clear();
     for (const auto& text : texts)
       for (auto& part : cut(setting.option, text)) setting.values.push_back(std::move(part));
@@ -156,10 +156,10 @@ void CommandLine::read_arguments(const std::vector<std::string>& arguments) {
       if (Setting& setting = settings_.at(name); !setting.given) setting.values = {value};
   }
   if (operands_.size() < synopsis_.min_operands)
-    throw usage_error(synopsis_.operands + " is missing; see " + synopsis_.program + " --help");
+    throw argument_error(synopsis_.operands + " is missing; see " + synopsis_.program + " --help");
   if (operands_.size() > synopsis_.max_operands)
-    throw usage_error("unexpected argument '" + operands_[synopsis_.max_operands] + "'; see " +
-                      synopsis_.program + " --help");
+    throw argument_error("unexpected argument '" + operands_[synopsis_.max_operands] + "'; see " +
+                         synopsis_.program + " --help");
 }
 
 void CommandLine::read_config(const std::string& path) {
@@ -187,7 +187,7 @@ void CommandLine::read_config(const std::string& path) {
 const CommandLine::Setting& CommandLine::setting(const std::string& name) const {
   const auto found = settings_.find(name);
   if (found == settings_.end())
-    throw Error(ExitCode::kInternal, "--" + name + " was never declared");
+    throw Error(ErrorKind::kInternal, "--" + name + " was never declared");
   return found->second;
 }
 
@@ -195,9 +195,9 @@ const CommandLine::Setting& CommandLine::setting(const std::string& name, Kind k
                                                  bool many) const {
   const Setting& found = setting(name);
   if (found.option.kind != kind || found.option.many != many)
-    throw Error(ExitCode::kInternal, "--" + name + " is declared with another type");
+    throw Error(ErrorKind::kInternal, "--" + name + " is declared with another type");
   if (!many && found.values.empty())
-    throw Error(ExitCode::kInternal, "--" + name + " has no value");
+    throw Error(ErrorKind::kInternal, "--" + name + " has no value");
   return found;
 }
 

@@ -27,7 +27,7 @@ namespace crais {
 /// names and values, overridden by the command line), --help and --version.
 class CommandLine {
  public:
-  /// Throws Error: kUsage naming the flag and what would be right; kNoInput or kData for the
+  /// Throws Error: kArgument naming the flag and what would be right; kNoInput or kData for the
   /// --config file. Throws Answer for --help and --version; run_main prints it.
   CommandLine(Synopsis synopsis, const std::vector<std::string>& arguments);
   CommandLine(Synopsis synopsis, int argc, const char* const* argv);

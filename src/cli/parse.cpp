@@ -20,7 +20,7 @@ std::string devices_at_hand(int64_t gpus) {
 int64_t bounded(const std::string& text, const std::string& what, int64_t least) {
   const int64_t value = parse_integer(text, what);
   if (value < least)
-    throw usage_error(what + ": must be at least " + std::to_string(least) + ", not " + text);
+    throw argument_error(what + ": must be at least " + std::to_string(least) + ", not " + text);
   return value;
 }
 
@@ -32,28 +32,29 @@ c10::Device parse_device(const std::string& text) {
   const auto gpus = static_cast<int64_t>(torch::cuda::device_count());
   if (text == "auto") return gpus > 0 ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU);
   if (text != "cuda" && text.rfind("cuda:", 0) != 0)
-    throw usage_error(what + ": unknown device; choose from auto, cpu, cuda, cuda:N");
+    throw argument_error(what + ": unknown device; choose from auto, cpu, cuda, cuda:N");
   const int64_t index = text == "cuda" ? 0 : bounded(text.substr(5), what, 0);
-  if (index >= gpus) throw Error(ExitCode::kNoDevice, what + ": " + devices_at_hand(gpus));
+  if (index >= gpus) throw Error(ErrorKind::kNoDevice, what + ": " + devices_at_hand(gpus));
   return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index));
 }
 
 c10::ScalarType parse_dtype(const std::string& text) {
   if (text == "float32") return c10::ScalarType::Float;
   if (text == "float64") return c10::ScalarType::Double;
-  throw usage_error("--dtype " + text + ": choose from float32, float64");
+  throw argument_error("--dtype " + text + ": choose from float32, float64");
 }
 
 IndexRange parse_range(const std::string& text, const std::string& what) {
   const auto colon = text.find(':');
   if (colon == std::string::npos || text.size() == 1)
-    throw usage_error(what + ": '" + text + "' is not a range; write A:B, A: or :B, as in 0:100");
+    throw argument_error(what + ": '" + text +
+                         "' is not a range; write A:B, A: or :B, as in 0:100");
   const std::string first = text.substr(0, colon), last = text.substr(colon + 1);
   IndexRange range;
   if (!first.empty()) range.begin = bounded(first, what, 0);
   if (!last.empty()) range.end = bounded(last, what, 0);
   if (range.begin >= range.end)
-    throw usage_error(what + ": '" + text + "' is empty; B of A:B is not included");
+    throw argument_error(what + ": '" + text + "' is empty; B of A:B is not included");
   return range;
 }
 
@@ -61,19 +62,19 @@ IndexRange IndexRange::within(int64_t size, const std::string& what,
                               const std::string& things) const {
   const IndexRange closed{begin, end == kOpenEnd ? size : end};
   if (closed.end > size || closed.begin >= closed.end)
-    throw usage_error(what + ": reaches beyond the " + std::to_string(size) + " " + things);
+    throw argument_error(what + ": reaches beyond the " + std::to_string(size) + " " + things);
   return closed;
 }
 
 Shard parse_shard(const std::string& text, const std::string& what) {
   const auto slash = text.find('/');
   if (slash == std::string::npos)
-    throw usage_error(what + ": '" + text + "' is not a shard; write i/N, as in 1/4");
+    throw argument_error(what + ": '" + text + "' is not a shard; write i/N, as in 1/4");
   Shard shard;
   shard.index = bounded(text.substr(0, slash), what, 1);
   shard.count = bounded(text.substr(slash + 1), what, 1);
   if (shard.index > shard.count)
-    throw usage_error(what + ": '" + text + "': i of i/N runs from 1 to N");
+    throw argument_error(what + ": '" + text + "': i of i/N runs from 1 to N");
   return shard;
 }
 
@@ -97,7 +98,7 @@ int64_t parse_size(const std::string& text, const std::string& what) {
   if (rest == "B") rest.clear();
   const double bytes = number * scale;
   if (end == 0 || !rest.empty() || !(bytes >= 1 && bytes < 1e18))
-    throw usage_error(what + ": '" + text + "' is not a size; write 512M, 1.5G or bytes");
+    throw argument_error(what + ": '" + text + "' is not a size; write 512M, 1.5G or bytes");
   return static_cast<int64_t>(bytes);
 }
 

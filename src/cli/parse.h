@@ -8,17 +8,19 @@
 #include <limits>
 #include <string>
 
+#include "evaluation/chunks.h"
+
 namespace crais {
 
 /// "auto" (CUDA where there is one, else the CPU), "cpu", "cuda" or "cuda:N".
-/// Throws Error: kUsage for anything else; kNoDevice, saying what there is, for a missing GPU.
+/// Throws Error: kArgument for anything else; kNoDevice, saying what there is, for a missing GPU.
 c10::Device parse_device(const std::string& text);
 
-/// "float32" or "float64". Throws Error kUsage for anything else.
+/// "float32" or "float64". Throws Error kArgument for anything else.
 c10::ScalarType parse_dtype(const std::string& text);
 
 /// "512M", "1.5G", "100000000": bytes, with K, M, G, T for powers of 1024.
-/// Throws Error kUsage, naming `what`, otherwise.
+/// Throws Error kArgument, naming `what`, otherwise.
 int64_t parse_size(const std::string& text, const std::string& what);
 
 /// Indices begin, begin + 1, ..., end - 1.
@@ -28,22 +30,16 @@ struct IndexRange {
   int64_t end = kOpenEnd;
 
   /// The same with the open end closed.
-  /// Throws Error kUsage if it reaches beyond `size`; `what` names the flag, `things` the images.
+  /// Throws Error kArgument if it reaches beyond `size`; `what` names the flag, `things` the
+  /// images.
   IndexRange within(int64_t size, const std::string& what, const std::string& things) const;
   int64_t size() const { return end - begin; }
 };
 
-/// "A:B" (A included, B not), "A:" or ":B". Throws Error kUsage, naming `what`, otherwise.
+/// "A:B" (A included, B not), "A:" or ":B". Throws Error kArgument, naming `what`, otherwise.
 IndexRange parse_range(const std::string& text, const std::string& what);
 
-/// Part `index` of `count`; index counts from 1. Part i holds the pieces i-1, i-1+count, ...
-struct Shard {
-  int64_t index = 1;
-  int64_t count = 1;
-  bool holds(int64_t piece) const { return piece % count == index - 1; }
-};
-
-/// "i/N" with 1 <= i <= N. Throws Error kUsage, naming `what`, otherwise.
+/// "i/N" with 1 <= i <= N. Throws Error kArgument, naming `what`, otherwise.
 Shard parse_shard(const std::string& text, const std::string& what);
 
 }  // namespace crais

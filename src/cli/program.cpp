@@ -9,11 +9,14 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
+#include <map>
 #include <new>
+#include <regex>
 
 #include "util/error.h"
 
@@ -32,9 +35,24 @@ void occupy_standard_streams() {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-int complain(const std::string& program, const std::string& message, ExitCode code) {
-  std::fprintf(stderr, "%s: %s\n", program.c_str(), first_line(message).c_str());
-  return static_cast<int>(code);
+int complain(const std::string& program, const std::string& message, ErrorKind kind) {
+  std::fprintf(stderr, "%s: %s\n", program.c_str(),
+               with_flags(program, first_line(message)).c_str());
+  return exit_code(kind);
+}
+
+/// Options whose flags are not their names with dashes. `per` is what the program calls a problem.
+std::string flag_of(const std::string& option, const std::string& per) {
+  static const std::map<std::string, std::string> kOthers = {{"methods", "method"},
+                                                             {"num_leapfrog", "leapfrog"},
+                                                             {"resampling", "resample"},
+                                                             {"max_evaluations", "max-evals"}};
+  if (option == "plan_per_problem") return "--per-" + per;
+  if (option == "pilot_problems") return "--pilot-" + per + "s";
+  const auto other = kOthers.find(option);
+  std::string flag = other == kOthers.end() ? option : other->second;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return "--" + flag;
 }
 
 int run_caught(const std::string& program, const std::function<int()>& body) {
@@ -44,17 +62,17 @@ int run_caught(const std::string& program, const std::function<int()>& body) {
     std::cout << answer.text;
     return 0;
   } catch (const Error& error) {
-    return complain(program, error.what(), error.code());
+    return complain(program, error.what(), error.kind());
   } catch (const c10::Error& error) {
     return complain(program, std::string("LibTorch: ") + error.what_without_backtrace(),
-                    ExitCode::kInternal);
+                    ErrorKind::kInternal);
   } catch (const std::bad_alloc&) {
     return complain(program, "out of memory; lower --chunk, --threads or the batch size",
-                    ExitCode::kInternal);
+                    ErrorKind::kInternal);
   } catch (const std::exception& error) {
-    return complain(program, std::string("internal error: ") + error.what(), ExitCode::kInternal);
+    return complain(program, std::string("internal error: ") + error.what(), ErrorKind::kInternal);
   } catch (...) {
-    return complain(program, "internal error", ExitCode::kInternal);
+    return complain(program, "internal error", ErrorKind::kInternal);
   }
 }
 
@@ -64,6 +82,40 @@ bool reader_went_away() {
 }
 
 }  // namespace
+
+int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kArgument:
+      return 64;
+    case ErrorKind::kData:
+      return 65;
+    case ErrorKind::kNoInput:
+      return 66;
+    case ErrorKind::kNoDevice:
+      return 69;
+    case ErrorKind::kInternal:
+      return 70;
+    case ErrorKind::kCannotCreate:
+      return 73;
+    case ErrorKind::kIo:
+      return 74;
+    case ErrorKind::kInterrupted:
+      return 75;
+  }
+  return 70;
+}
+
+std::string with_flags(const std::string& program, const std::string& message) {
+  static const std::regex kOption("`([a-z_]+)`");
+  const std::string per = program == "eval-loglik" ? "image" : "problem";
+  std::string text;
+  auto from = message.cbegin();
+  for (std::sregex_iterator it(message.begin(), message.end(), kOption), end; it != end; ++it) {
+    text.append(from, (*it)[0].first).append(flag_of((*it)[1], per));
+    from = (*it)[0].second;
+  }
+  return text.append(from, message.cend());
+}
 
 void keep_freed_memory() {
 #ifdef __GLIBC__
@@ -82,7 +134,7 @@ int run_main(const std::string& program, const std::function<int()>& body) {
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
   if (written || code != 0 || reader_went_away()) return code;
   const std::string reason = errno != 0 ? std::string(": ") + std::strerror(errno) : "";
-  return complain(program, "cannot write to standard output" + reason, ExitCode::kIo);
+  return complain(program, "cannot write to standard output" + reason, ErrorKind::kIo);
 }
 
 }  // namespace crais

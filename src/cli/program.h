@@ -4,7 +4,16 @@
 #include <functional>
 #include <string>
 
+#include "util/error.h"
+
 namespace crais {
+
+/// sysexits.h
+int exit_code(ErrorKind kind);
+
+/// The library's message for a user of `program`: options named as fields (`max_steps`) become
+/// flags (--max-steps).
+std::string with_flags(const std::string& program, const std::string& message);
 
 /// Thrown to end a program well with a text on stdout (--help, --version).
 struct Answer {

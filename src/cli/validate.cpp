@@ -31,23 +31,23 @@ void check_range(const Option& option, double value, const std::string& text,
                  const std::string& what) {
   const bool too_low = option.low_excluded ? value <= option.low : value < option.low;
   if (too_low || value > option.high)
-    throw usage_error(what + ": " + range_text(option) + ", not " + text);
+    throw argument_error(what + ": " + range_text(option) + ", not " + text);
 }
 
 void check_choice(const Option& option, const std::string& text, const std::string& what) {
   if (option.choices.empty()) return;
   if (std::find(option.choices.begin(), option.choices.end(), text) != option.choices.end()) return;
-  throw usage_error(what + ": unknown '" + text + "'; choose from " + join(option.choices));
+  throw argument_error(what + ": unknown '" + text + "'; choose from " + join(option.choices));
 }
 
 }  // namespace
 
 void check_value(const Option& option, const std::string& text, const std::string& what) {
-  if (text.empty()) throw usage_error(what + ": the value is empty");
+  if (text.empty()) throw argument_error(what + ": the value is empty");
   switch (option.kind) {
     case Kind::kFlag:
       if (text != "true" && text != "false")
-        throw usage_error(what + ": is true or false, not '" + text + "'");
+        throw argument_error(what + ": is true or false, not '" + text + "'");
       break;
     case Kind::kInteger:
       check_range(option, static_cast<double>(parse_integer(text, what)), text, what);
@@ -70,12 +70,12 @@ std::vector<std::string> cut(const Option& option, const std::string& text) {
 
 void check_values(const Option& option, const std::vector<std::string>& values,
                   const std::string& what) {
-  if (!option.many && values.size() > 1) throw usage_error(what + ": is given twice");
+  if (!option.many && values.size() > 1) throw argument_error(what + ": is given twice");
   for (const auto& value : values) check_value(option, value, what);
   if (option.choices.empty()) return;
   std::set<std::string> seen;
   for (const auto& value : values)
-    if (!seen.insert(value).second) throw usage_error(what + ": '" + value + "' is given twice");
+    if (!seen.insert(value).second) throw argument_error(what + ": '" + value + "' is given twice");
 }
 
 json typed(const Option& option, const std::string& text) {
@@ -98,16 +98,17 @@ std::vector<std::string> config_texts(const Option& option, const json& value,
     std::vector<std::string> texts;
     for (const json& element : value) {
       if (element.is_structured() || element.is_null())
-        throw usage_error(what + ": a list of plain values is expected");
+        throw argument_error(what + ": a list of plain values is expected");
       const auto one = config_texts(option, element, what);
       texts.insert(texts.end(), one.begin(), one.end());
     }
     return texts;
   }
   if (value.is_structured())
-    throw usage_error(what + ": is " + (value.is_array() ? "one value, not a list" : "no object"));
+    throw argument_error(what + ": is " +
+                         (value.is_array() ? "one value, not a list" : "no object"));
   if (value.is_boolean() && option.kind != Kind::kFlag)
-    throw usage_error(what + ": needs a value, not " + value.dump());
+    throw argument_error(what + ": needs a value, not " + value.dump());
   return cut(option, value.is_string() ? value.get<std::string>() : value.dump());
 }
 

@@ -9,7 +9,7 @@
 
 namespace crais {
 
-/// Throws Error kUsage unless the text is of the flag's type, in its range, among its choices.
+/// Throws Error kArgument unless the text is of the flag's type, in its range, among its choices.
 void check_value(const Option& option, const std::string& text, const std::string& what);
 /// The same of all its values; only a repeatable flag may have several.
 void check_values(const Option& option, const std::vector<std::string>& values,
@@ -18,7 +18,7 @@ void check_values(const Option& option, const std::vector<std::string>& values,
 /// One occurrence's text as values: cut at commas where the declaration says so.
 std::vector<std::string> cut(const Option& option, const std::string& text);
 
-/// A JSON value as the texts that the command line would have held. Throws Error kUsage.
+/// A JSON value as the texts that the command line would have held. Throws Error kArgument.
 std::vector<std::string> config_texts(const Option& option, const nlohmann::json& value,
                                       const std::string& what);
 /// The inverse, for one text.

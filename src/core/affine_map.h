@@ -1,4 +1,5 @@
-// z = m + A e: every base distribution is an affine map of a standard normal.
+/// @file
+/// z = m + A e: every base distribution is an affine map of a standard normal.
 #pragma once
 
 #include <ATen/ATen.h>

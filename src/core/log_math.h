@@ -1,4 +1,5 @@
-// Sums of weights that live as logarithms.
+/// @file
+/// Sums of weights that live as logarithms.
 #pragma once
 
 #include <ATen/ATen.h>

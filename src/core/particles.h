@@ -1,4 +1,5 @@
-// Particles and what has been computed of them.
+/// @file
+/// Particles and what has been computed of them.
 #pragma once
 
 #include <ATen/ATen.h>

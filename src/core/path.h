@@ -1,4 +1,5 @@
-// The bridge between base and target, as a function of two scalars.
+/// @file
+/// The bridge between base and target, as a function of two scalars.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -30,17 +30,17 @@ void require_finite_start(const Particles& particles) {
 
 }  // namespace
 
-Problem::Problem(const Target& target, AffineMap base)
-    : Problem(target, base, at::zeros_like(base.log_abs_det())) {}
+Problem::Problem(std::shared_ptr<const Target> target, AffineMap base)
+    : Problem(std::move(target), base, at::zeros_like(base.log_abs_det())) {}
 
-Problem::Problem(const Target& target, AffineMap base, const at::Tensor& log_center)
-    : target_(target),
+Problem::Problem(std::shared_ptr<const Target> target, AffineMap base, const at::Tensor& log_center)
+    : target_(std::move(target)),
       base_(std::move(base)),
       log_center_(log_center),
       log_scale_((base_.log_abs_det() - log_center).unsqueeze(1)) {
-  TORCH_CHECK(target.num_problems() == base_.num_problems() && target.dim() == base_.dim(),
-              "problem: the target has ", target.num_problems(), " problems of dimension ",
-              target.dim(), ", its base ", base_.num_problems(), " of ", base_.dim());
+  TORCH_CHECK(target_->num_problems() == base_.num_problems() && target_->dim() == base_.dim(),
+              "problem: the target has ", target_->num_problems(), " problems of dimension ",
+              target_->dim(), ", its base ", base_.num_problems(), " of ", base_.dim());
 }
 
 at::Tensor Problem::draw(int64_t num_particles, at::Generator& rng) const {
@@ -54,17 +54,13 @@ Particles Problem::start(int64_t num_particles, at::Generator& rng) const {
 }
 
 Particles Problem::evaluate(const at::Tensor& e) const {
-  cost_.densities += e.size(0) * e.size(1);
-  cost_.gradients += e.size(0) * e.size(1);
-  const Evaluation found = target_.evaluate(base_.to_z(e));
+  const Evaluation found = target_->evaluate(base_.to_z(e));
   return {e, standard_normal_log_density(e), found.log_density.to(at::kDouble) + log_scale_,
           base_.pull_back(found.grad), at::Tensor()};
 }
 
 Particles Problem::evaluate_with_graph(const at::Tensor& e) const {
-  cost_.densities += 2 * e.size(0) * e.size(1);
-  cost_.gradients += 2 * e.size(0) * e.size(1);
-  const at::Tensor log_density = target_.log_density(base_.to_z(e));
+  const at::Tensor log_density = target_->log_density(base_.to_z(e));
   const at::Tensor grad = torch::autograd::grad({log_density.sum()}, {e}, /*grad_outputs=*/{},
                                                 /*retain_graph=*/true, /*create_graph=*/true)[0];
   return {e, standard_normal_log_density(e), log_density.to(at::kDouble) + log_scale_, grad,
@@ -72,9 +68,12 @@ Particles Problem::evaluate_with_graph(const at::Tensor& e) const {
 }
 
 at::Tensor Problem::log_weight(const at::Tensor& e) const {
-  cost_.densities += e.size(0) * e.size(1);
-  return target_.log_density(base_.to_z(e)).to(at::kDouble) + base_.log_abs_det().unsqueeze(1) -
+  return target_->log_density(base_.to_z(e)).to(at::kDouble) + base_.log_abs_det().unsqueeze(1) -
          standard_normal_log_density(e);
+}
+
+Problem Problem::select(const at::Tensor& index) const {
+  return {target_->select(index), base_.select(index), log_center_.index_select(0, index)};
 }
 
 }  // namespace crais

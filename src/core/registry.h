@@ -1,4 +1,5 @@
-// Names to factories. A .cpp enrols what it defines; nobody keeps a list.
+/// @file
+/// Names to factories. A .cpp enrols what it defines; nobody keeps a list.
 #pragma once
 
 #include <functional>
@@ -30,40 +31,49 @@ class Registry {
     return registry;
   }
 
-  const std::map<std::string, Entry>& entries() const { return entries_; }
+  /// Throws Error kInternal if a name was enrolled twice (that happens at load time, where nobody
+  /// could catch it), as `make` does.
+  const std::map<std::string, Entry>& entries() const {
+    if (!taken_twice_.empty())
+      throw internal_error("the name '" + taken_twice_ + "' is registered twice");
+    return entries_;
+  }
 
   std::vector<std::string> usages() const {
     std::vector<std::string> list;
-    for (const auto& [name, entry] : entries_) list.push_back(entry.usage);
+    for (const auto& [name, entry] : entries()) list.push_back(entry.usage);
     return list;
   }
 
   bool contains(const std::string& name) const { return entries_.count(name) > 0; }
 
-  /// Throws Error kUsage for an unknown name (listing the choices) or parameter.
+  /// Throws Error kArgument for an unknown name (listing the choices) or parameter.
   std::unique_ptr<Interface> make(const std::string& what, const std::string& text,
                                   Args... args) const {
     Spec spec(text);
-    const auto found = entries_.find(spec.name());
-    if (found == entries_.end())
-      throw usage_error("unknown " + what + " '" + spec.name() + "'; choose from " +
-                        join(usages()));
+    const auto found = entries().find(spec.name());
+    if (found == entries().end())
+      throw argument_error("unknown " + what + " '" + spec.name() + "'; choose from " +
+                           join(usages()));
     auto made = found->second.factory(spec, std::forward<Args>(args)...);
     spec.finish();
     return made;
   }
 
-  void add(std::string name, Entry entry) { entries_.emplace(std::move(name), std::move(entry)); }
+  void add(const std::string& name, Entry entry) {
+    if (!entries_.emplace(name, std::move(entry)).second) taken_twice_ = name;
+  }
 
  private:
   std::map<std::string, Entry> entries_;
+  std::string taken_twice_;
 };
 
 /// Enrols at load time: `const Enrol<ScheduleRegistry> kEnrol("linear", {...});`
 template <typename R>
 struct Enrol {
-  Enrol(std::string name, typename R::Entry entry) {
-    R::instance().add(std::move(name), std::move(entry));
+  Enrol(const std::string& name, typename R::Entry entry) {
+    R::instance().add(name, std::move(entry));
   }
 };
 

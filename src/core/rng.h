@@ -1,4 +1,5 @@
-// Random numbers: explicit generators, each seeded from what it is for. No global state.
+/// @file
+/// Random numbers: explicit generators, each seeded from what it is for. No global state.
 #pragma once
 
 #include <ATen/ATen.h>

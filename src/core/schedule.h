@@ -1,4 +1,5 @@
-// Where to put the temperatures.
+/// @file
+/// Where to put the temperatures.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -6,11 +7,41 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/cost.h"
 #include "core/particles.h"
 #include "core/path.h"
 #include "core/registry.h"
+#include "util/error.h"
 
 namespace crais {
+
+/// No plan can be made, or learned, that gets from the base to the target.
+class PlanError : public Error {
+ public:
+  explicit PlanError(const std::string& message) : Error(ErrorKind::kArgument, message) {}
+};
+
+/// A schedule cannot bridge the way from this base.
+class ScheduleError : public PlanError {
+ public:
+  enum class Reason {
+    kStalled,     // it asks for a step that is none
+    kNoOverlap,   // it would end before the particles have seen the target
+    kUnfinished,  // it has not arrived after as many steps as are allowed
+  };
+  ScheduleError(Reason reason, double beta, int64_t step, const std::string& message)
+      : PlanError(message), reason_(reason), beta_(beta), step_(step) {}
+  Reason reason() const { return reason_; }
+  double beta() const { return beta_; }   ///< how far it has come
+  int64_t step() const { return step_; }  ///< in how many transitions
+
+  Cost spent;  ///< by the run that had asked for the schedule
+
+ private:
+  Reason reason_;
+  double beta_;
+  int64_t step_;
+};
 
 /// Where an annealing run stands when it asks for its next temperature.
 struct Progress {
@@ -30,7 +61,8 @@ class ScheduleRule {
   virtual ~ScheduleRule() = default;
 
   /// The next beta of every problem, [P] in (beta, 1], or 1 where it is 1 already.
-  /// Throws Error kUsage, with the numbers that led to it, where the rule stalls or gives up early.
+  /// Throws ScheduleError, with the numbers that led to it, where the rule stalls or gives up
+  /// early.
   virtual at::Tensor next(const Progress& progress, const Path& path) const = 0;
 
   /// [T+1,P] or [T+1,1] (shared), where the schedule is known before the run; undefined where the

@@ -23,7 +23,7 @@ T parse(const std::string& text, const std::string& what, const char* kind) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end)
-    throw usage_error(what + ": '" + text + "' is not " + kind);
+    throw argument_error(what + ": '" + text + "' is not " + kind);
   return value;
 }
 
@@ -44,7 +44,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
 
 double parse_number(const std::string& text, const std::string& what) {
   const double value = parse<double>(text, what, "a number");
-  if (!std::isfinite(value)) throw usage_error(what + ": '" + text + "' is not a finite number");
+  if (!std::isfinite(value)) throw argument_error(what + ": '" + text + "' is not a finite number");
   return value;
 }
 
@@ -55,10 +55,10 @@ int64_t parse_integer(const std::string& text, const std::string& what) {
 Spec::Spec(const std::string& text) : text_(text) {
   const auto colon = text.find(':');
   name_ = text.substr(0, colon);
-  if (name_.empty()) throw usage_error("'" + text + "': a name is missing");
+  if (name_.empty()) throw argument_error("'" + text + "': a name is missing");
   if (colon == std::string::npos) return;
   const std::string rest = text.substr(colon + 1);
-  if (rest.empty()) throw usage_error("'" + text + "': nothing follows the colon");
+  if (rest.empty()) throw argument_error("'" + text + "': nothing follows the colon");
   if (name_ == "file") {
     unnamed_ = rest;
     return;
@@ -69,15 +69,15 @@ Spec::Spec(const std::string& text) : text_(text) {
       unnamed_ = part;
     } else if (equals == std::string::npos || equals == 0 ||
                !values_.emplace(part.substr(0, equals), part.substr(equals + 1)).second) {
-      throw usage_error("'" + text + "': '" + part +
-                        "' is not of the form key=value, or repeats one");
+      throw argument_error("'" + text + "': '" + part +
+                           "' is not of the form key=value, or repeats one");
     }
   }
 }
 
 std::optional<std::string> Spec::take(const std::string& key) {
   if (known_.empty() && unnamed_ && !values_.emplace(key, *std::exchange(unnamed_, {})).second)
-    throw usage_error("'" + text_ + "': " + key + " is given twice");
+    throw argument_error("'" + text_ + "': " + key + " is given twice");
   known_.push_back(key);
   const auto found = values_.find(key);
   if (found == values_.end()) return {};
@@ -89,11 +89,11 @@ double Spec::number(const std::string& key, double low, double high,
   const auto text = take(key);
   if (!text && fallback) return *fallback;
   if (!text)
-    throw usage_error("'" + text_ + "': needs " + key + ", as in " + name_ + ":" + shown(low));
+    throw argument_error("'" + text_ + "': needs " + key + ", as in " + name_ + ":" + shown(low));
   const double value = parse_number(*text, "'" + text_ + "': " + key);
   if (value < low || value > high)
-    throw usage_error("'" + text_ + "': " + key + " must lie in [" + shown(low) + ", " +
-                      shown(high) + "]");
+    throw argument_error("'" + text_ + "': " + key + " must lie in [" + shown(low) + ", " +
+                         shown(high) + "]");
   return value;
 }
 
@@ -101,18 +101,18 @@ int64_t Spec::integer(const std::string& key, int64_t low, int64_t high,
                       std::optional<int64_t> fallback) {
   const auto text = take(key);
   if (!text && fallback) return *fallback;
-  if (!text) throw usage_error("'" + text_ + "': needs " + key);
+  if (!text) throw argument_error("'" + text_ + "': needs " + key);
   const int64_t value = parse_integer(*text, "'" + text_ + "': " + key);
   if (value < low || value > high)
-    throw usage_error("'" + text_ + "': " + key + " must lie in [" + std::to_string(low) + ", " +
-                      std::to_string(high) + "]");
+    throw argument_error("'" + text_ + "': " + key + " must lie in [" + std::to_string(low) + ", " +
+                         std::to_string(high) + "]");
   return value;
 }
 
 std::string Spec::word(const std::string& key, std::optional<std::string> fallback) {
   const auto text = take(key);
   if (text) return *text;
-  if (!fallback) throw usage_error("'" + text_ + "': needs " + key);
+  if (!fallback) throw argument_error("'" + text_ + "': needs " + key);
   return *fallback;
 }
 
@@ -122,7 +122,7 @@ void Spec::finish() const {
   for (const auto& [key, value] : values_)
     if (std::find(known_.begin(), known_.end(), key) == known_.end()) unread.push_back(key);
   if (unread.empty()) return;
-  throw usage_error(
+  throw argument_error(
       "'" + text_ + "': unknown parameter " + join(unread) +
       (known_.empty() ? "; " + name_ + " takes none" : "; choose from " + join(known_)));
 }

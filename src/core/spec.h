@@ -1,4 +1,5 @@
-// "name:value,key=value": how flags name a schedule, a path, a target and their parameters.
+/// @file
+/// "name:value,key=value": how flags name a schedule, a path, a target and their parameters.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +17,13 @@ namespace crais {
 /// whole rest is one value.
 class Spec {
  public:
-  /// Throws Error kUsage if the text is not of that form.
+  /// Throws Error kArgument if the text is not of that form.
   explicit Spec(const std::string& text);
 
   const std::string& text() const { return text_; }
   const std::string& name() const { return name_; }
 
-  /// The number under `key`, in [low, high]. Throws Error kUsage if it is absent and there is no
+  /// The number under `key`, in [low, high]. Throws Error kArgument if it is absent and there is no
   /// default, is not a number, or lies outside.
   double number(const std::string& key, double low, double high,
                 std::optional<double> fallback = {});
@@ -30,7 +31,7 @@ class Spec {
                   std::optional<int64_t> fallback = {});
   std::string word(const std::string& key, std::optional<std::string> fallback = {});
 
-  /// Throws Error kUsage naming every parameter that was given and not read.
+  /// Throws Error kArgument naming every parameter that was given and not read.
   void finish() const;
 
  private:
@@ -43,7 +44,7 @@ class Spec {
   std::vector<std::string> known_;
 };
 
-/// The whole text as a number. Throws Error kUsage, naming `what`, if it is not one.
+/// The whole text as a number. Throws Error kArgument, naming `what`, if it is not one.
 double parse_number(const std::string& text, const std::string& what);
 int64_t parse_integer(const std::string& text, const std::string& what);
 

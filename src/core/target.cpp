@@ -17,8 +17,27 @@ Evaluation Target::evaluate(const at::Tensor& z) const {
   return {value.detach(), grad};
 }
 
-std::unique_ptr<Target> Target::select(const at::Tensor& /*index*/) const {
-  throw Error(ExitCode::kInternal, "this target cannot be divided into its problems");
+std::shared_ptr<const Target> Target::select(const at::Tensor& /*index*/) const {
+  throw argument_error("this target cannot be divided into its problems (it has no `select`)");
+}
+
+std::shared_ptr<const Target> Target::slice(int64_t begin, int64_t end) const {
+  if (begin == 0 && end == num_problems()) return shared();
+  return select(at::arange(begin, end, options().dtype(at::kLong)));
+}
+
+std::shared_ptr<const Target> Target::shared() const {
+  if (auto owned = weak_from_this().lock()) return owned;
+  return borrow(*this);
+}
+
+double probe(const Target& target) {
+  const c10::NoGradGuard no_grad;
+  const at::Tensor somewhere = at::linspace(-1.0, 1.5, target.dim(), target.options());
+  return target.log_density(somewhere.expand({target.num_problems(), 1, target.dim()}))
+      .to(at::kDouble)
+      .sum()
+      .item<double>();
 }
 
 at::Tensor Target::curvature(const at::Tensor& z) const {

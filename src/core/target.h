@@ -1,4 +1,5 @@
-// What is integrated: an unnormalised density per problem.
+/// @file
+/// What is integrated: an unnormalised density per problem.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -24,7 +25,7 @@ struct Evaluation {
 ///
 /// A physicist's target needs `num_problems`, `dim` and `log_density`, written with ATen
 /// operations; the gradient then comes from autograd.
-class Target {
+class Target : public std::enable_shared_from_this<Target> {
  public:
   virtual ~Target() = default;
 
@@ -37,15 +38,15 @@ class Target {
   /// Value and gradient together, the cost unit of the library. Default: autograd of log_density.
   virtual Evaluation evaluate(const at::Tensor& z) const;
 
-  /// The problems at `index` [Q] int64, in that order. Default: an internal error; only what
-  /// treats problems unequally (--target-error, --budget), and SMC of more than a million numbers,
-  /// asks.
-  virtual std::unique_ptr<Target> select(const at::Tensor& index) const;
+  /// True if `select` is there: the target can be divided into its problems. One that cannot is
+  /// estimated as a whole, without `target_error` and `budget`.
+  virtual bool can_select() const { return false; }
 
-  /// The problems from `begin` to `end` - 1.
-  std::unique_ptr<Target> slice(int64_t begin, int64_t end) const {
-    return select(at::arange(begin, end, options().dtype(at::kLong)));
-  }
+  /// The problems at `index` [Q] int64, in that order. Throws Error kArgument unless can_select().
+  virtual std::shared_ptr<const Target> select(const at::Tensor& index) const;
+
+  /// The problems from `begin` to `end` - 1; this target itself where those are all.
+  std::shared_ptr<const Target> slice(int64_t begin, int64_t end) const;
 
   /// What its particles are: dtype and device. Default: float64 on the CPU.
   virtual at::TensorOptions options() const { return at::kDouble; }
@@ -68,7 +69,19 @@ class Target {
   virtual std::optional<at::Tensor> exact_sample(int64_t /*k*/, at::Generator& /*rng*/) const {
     return {};
   }
+
+  /// Itself, owned where a shared_ptr owns it, borrowed otherwise.
+  std::shared_ptr<const Target> shared() const;
 };
+
+/// A pointer to a target that somebody else owns, and keeps for as long as the pointer is used.
+inline std::shared_ptr<const Target> borrow(const Target& target) {
+  return {std::shared_ptr<const Target>(), &target};
+}
+
+/// The sum over problems of log gamma at one fixed point, nats: tells targets of one name apart.
+/// Cost: 1 density per problem.
+double probe(const Target& target);
 
 /// What every registered target is told.
 struct TargetOptions {

@@ -1,4 +1,5 @@
-// Moves that leave the annealed density invariant.
+/// @file
+/// Moves that leave the annealed density invariant.
 #pragma once
 
 #include <ATen/ATen.h>

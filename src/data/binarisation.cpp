@@ -68,8 +68,8 @@ Binarisation parse_binarisation(const std::string& text) {
   } else if (spec.name() == "amat") {
     result.kind = Kind::kAmat;
   } else {
-    throw usage_error("unknown binarisation '" + spec.name() +
-                      "'; choose from dynamic, static:SEED, threshold:T, none, amat");
+    throw argument_error("unknown binarisation '" + spec.name() +
+                         "'; choose from dynamic, static:SEED, threshold:T, none, amat");
   }
   spec.finish();
   return result;
@@ -88,7 +88,7 @@ std::string to_string(const Binarisation& binarisation) {
     case Kind::kAmat:
       return "amat";
   }
-  throw Error(ExitCode::kInternal, "a binarisation without a name");
+  throw Error(ErrorKind::kInternal, "a binarisation without a name");
 }
 
 bool same_law(const Binarisation& a, const Binarisation& b) {
@@ -117,7 +117,7 @@ at::Tensor binarise(const Binarisation& binarisation, const at::Tensor& pixels, 
     case Kind::kAmat:
       return from_binary_file(pixels.cpu().contiguous()).to(pixels.device());
   }
-  throw Error(ExitCode::kInternal, "a binarisation without a law");
+  throw Error(ErrorKind::kInternal, "a binarisation without a law");
 }
 
 }  // namespace crais

@@ -20,7 +20,7 @@ struct Binarisation {
   int64_t threshold = 0;  // threshold
 };
 
-/// Throws Error kUsage on anything else, listing the choices.
+/// Throws Error kArgument on anything else, listing the choices.
 Binarisation parse_binarisation(const std::string& text);
 std::string to_string(const Binarisation& binarisation);
 

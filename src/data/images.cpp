@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 Split parse_split(const std::string& name) {
   for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest})
     if (name == to_string(split)) return split;
-  throw usage_error("unknown split '" + name + "'; choose from train, validation, test");
+  throw argument_error("unknown split '" + name + "'; choose from train, validation, test");
 }
 
 std::string to_string(Split split) {
@@ -26,7 +26,7 @@ std::string to_string(Split split) {
     case Split::kTest:
       return "test";
   }
-  throw Error(ExitCode::kInternal, "a split without a name");
+  throw Error(ErrorKind::kInternal, "a split without a name");
 }
 
 std::vector<fs::path> data_roots(const std::string& data_dir) {

@@ -13,7 +13,7 @@ namespace crais {
 
 enum class Split { kTrain, kValidation, kTest };
 
-/// "train", "validation", "test". Throws Error kUsage otherwise.
+/// "train", "validation", "test". Throws Error kArgument otherwise.
 Split parse_split(const std::string& name);
 std::string to_string(Split split);
 

@@ -164,8 +164,8 @@ uint8_t draw(uint64_t seed, int64_t index, uint8_t* out) {
 
 Images synthetic_images(int64_t count, uint64_t seed) {
   if (count < 1)
-    throw usage_error("synthetic images: " + std::to_string(count) +
-                      " asked for, 1 or more needed");
+    throw argument_error("synthetic images: " + std::to_string(count) +
+                         " asked for, 1 or more needed");
   Images images;
   images.rows = images.cols = kSide;
   images.pixels = at::empty({count, kSide * kSide}, at::kByte);

@@ -11,11 +11,13 @@ class Ais : public Method {
 
   MethodResult estimate(const Problem& problem, const Plan& plan,
                         at::Generator& rng) const override {
-    const AnnealResult run = anneal_in_blocks(problem, parts_.path, plan, parts_.transition,
-                                              plan.num_particles, rng, parts_.resampling);
-    Estimate estimate = log_normalizer(run.log_w, run.genealogy);
-    estimate.value = estimate.value + problem.log_center();
-    return {estimate, {}, run.accept_prob.mean(0), run.num_nonfinite};
+    const AnnealResult run = anneal_in_blocks(problem, *parts_.path, plan, *parts_.transition,
+                                              plan.num_particles, rng, parts_.resampling.get());
+    return {log_normalizer(run.log_w, run.genealogy),
+            {},
+            run.accept_prob.mean(0),
+            run.num_nonfinite,
+            run.cost};
   }
   int64_t num_anneals() const override { return 1; }
 
@@ -24,7 +26,7 @@ class Ais : public Method {
 };
 
 const Enrol<MethodRegistry> kEnrol("ais",
-                                   {"ais", "annealed importance sampling (SMC with --resample)",
+                                   {"ais", "annealed importance sampling (SMC with `resampling`)",
                                     "ais", [](Spec&, const AnnealingParts& parts) {
                                       return std::make_unique<Ais>(parts);
                                     }});

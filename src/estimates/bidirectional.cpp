@@ -11,21 +11,18 @@ class Bidirectional : public Method {
  public:
   explicit Bidirectional(const AnnealingParts& parts) : parts_(parts) {
     if (parts.resampling)
-      throw usage_error("--method bidirectional runs AIS both ways; leave out --resample");
+      throw argument_error("the method bidirectional runs AIS both ways; leave out `resampling`");
   }
 
   MethodResult estimate(const Problem& problem, const Plan& plan,
                         at::Generator& rng) const override {
     const AnnealResult forward =
-        anneal_in_blocks(problem, parts_.path, plan, parts_.transition, plan.num_particles, rng);
-    const AnnealResult reverse = anneal_back_in_blocks(problem, parts_.path, plan,
-                                                       parts_.transition, plan.num_particles, rng);
-    MethodResult result{log_normalizer(forward.log_w), reverse_log_normalizer(reverse.log_w),
-                        0.5 * (forward.accept_prob.mean(0) + reverse.accept_prob.mean(0)),
-                        forward.num_nonfinite + reverse.num_nonfinite};
-    result.estimate.value = result.estimate.value + problem.log_center();
-    result.upper->value = result.upper->value + problem.log_center();
-    return result;
+        anneal_in_blocks(problem, *parts_.path, plan, *parts_.transition, plan.num_particles, rng);
+    const AnnealResult reverse = anneal_reverse_in_blocks(
+        problem, *parts_.path, plan, *parts_.transition, plan.num_particles, rng);
+    return {log_normalizer(forward.log_w), reverse_log_normalizer(reverse.log_w),
+            0.5 * (forward.accept_prob.mean(0) + reverse.accept_prob.mean(0)),
+            forward.num_nonfinite + reverse.num_nonfinite, forward.cost + reverse.cost};
   }
   int64_t num_anneals() const override { return 2; }
   bool needs_exact_draws() const override { return true; }

@@ -1,4 +1,5 @@
-// From log-weights to numbers with error bars.
+/// @file
+/// From log-weights to numbers with error bars.
 #pragma once
 
 #include <ATen/ATen.h>

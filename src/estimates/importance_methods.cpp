@@ -14,7 +14,8 @@ class ImportanceMethod : public Method {
 
   MethodResult estimate(const Problem& problem, const Plan& /*plan*/,
                         at::Generator& rng) const override {
-    return {average_(importance_log_weights(problem, num_samples_, rng)), {}, {}, 0};
+    const LogWeights found = importance_log_weights(problem, num_samples_, rng);
+    return {average_(found.log_w), {}, {}, 0, found.cost};
   }
 
  private:

@@ -19,9 +19,10 @@ namespace {
 class Mcd : public Method {
  public:
   Mcd(Spec& spec, const AnnealingParts& parts) {
-    if (parts.path.order() != 0)
-      throw usage_error("--method mcd anneals along the geometric path; leave out --path");
-    if (parts.resampling) throw usage_error("--method mcd does not resample; leave out --resample");
+    if (parts.path->order() != 0)
+      throw argument_error("the method mcd anneals along the geometric path; leave out `path`");
+    if (parts.resampling)
+      throw argument_error("the method mcd does not resample; leave out `resampling`");
     shape_.num_steps = spec.integer("steps", 1, 100'000, 64);
     shape_.hidden = spec.integer("hidden", 1, 65'536, shape_.hidden);
     shape_.embedding = spec.integer("embedding", 1, 65'536, shape_.embedding);
@@ -34,33 +35,40 @@ class Mcd : public Method {
 
   bool needs_preparation() const override { return true; }
 
-  void prepare(const Problem& pilots, uint64_t seed, const PrepareReport& report) override {
-    shape_.dim = pilots.dim();
-    flat_ = train_mcd(pilots, shape_, training_, seed, [&](int64_t iteration, double elbo) {
-              if (report) report(iteration, training_.iterations, elbo);
-            }).flat;
+  PreparedMethod prepare(const Problem& pilots, uint64_t seed,
+                         const PrepareReport& report) const override {
+    auto learned = std::make_shared<Mcd>(*this);
+    learned->shape_.dim = pilots.dim();
+    const TrainedMcd trained =
+        train_mcd(pilots, learned->shape_, training_, seed, [&](int64_t iteration, double elbo) {
+          if (report) report(iteration, training_.iterations, elbo);
+        });
+    learned->flat_ = trained.flat;
+    return {learned, trained.cost};
   }
 
   MethodResult estimate(const Problem& problem, const Plan& plan,
                         at::Generator& rng) const override {
-    if (!flat_.defined())
-      throw Error(ExitCode::kInternal, "--method mcd estimates before it was prepared");
+    if (!flat_.defined()) throw internal_error("the method mcd estimates before it was prepared");
     const c10::NoGradGuard no_grad;
     const McdParameters parameters(shape_, flat_);
     const int64_t block = std::max<int64_t>(1, kRowsPerBlock / problem.num_problems());
     std::vector<at::Tensor> blocks;
-    for (int64_t begin = 0; begin < plan.num_particles; begin += block)
-      blocks.push_back(
-          mcd_log_weights(problem, parameters, std::min(block, plan.num_particles - begin), rng));
+    Cost cost;
+    for (int64_t begin = 0; begin < plan.num_particles; begin += block) {
+      const LogWeights found =
+          mcd_log_weights(problem, parameters, std::min(block, plan.num_particles - begin), rng);
+      blocks.push_back(found.log_w);
+      cost += found.cost;
+    }
     const at::Tensor log_w = at::cat(blocks, 1);
     // A chain that diverged weighs nothing, and is counted.
     const at::Tensor finite = log_w.isfinite();
-    MethodResult result{log_normalizer(at::where(finite, log_w, at::full_like(log_w, -INFINITY))),
-                        {},
-                        {},
-                        log_w.numel() - finite.sum().item<int64_t>()};
-    result.estimate.value = result.estimate.value + problem.log_center();
-    return result;
+    return {log_normalizer(at::where(finite, log_w, at::full_like(log_w, -INFINITY))),
+            {},
+            {},
+            log_w.numel() - finite.sum().item<int64_t>(),
+            cost};
   }
 
  private:

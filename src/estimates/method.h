@@ -1,4 +1,5 @@
-// A way to estimate log normalisers: a sampler with everything it needs, ready for any problem.
+/// @file
+/// A way to estimate log normalisers: a sampler with everything it needs, ready for any problem.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -24,23 +25,32 @@ struct MethodResult {
   std::optional<Estimate> upper;  // an upper bound on average, where the method has one
   at::Tensor accept_prob;  // mean over moves and chains; undefined for a method without moves
   int64_t num_nonfinite = 0;
+  Cost cost;  // summed over problems and particles
 };
 
 /// Hears of each iteration of a preparation: how many are done, of how many, and the objective in
 /// nats when it was last known. May throw to stop it.
 using PrepareReport = std::function<void(int64_t done, int64_t total, double objective)>;
 
-/// Immutable while it estimates: threads share it.
+class Method;
+
+/// A method that has learned, and what that took.
+struct PreparedMethod {
+  std::shared_ptr<const Method> method;
+  Cost cost;
+};
+
+/// Immutable: threads share it.
 class Method {
  public:
   virtual ~Method() = default;
 
-  /// True if `prepare` must come before `estimate`.
+  /// True if only what `prepare` returns can estimate.
   virtual bool needs_preparation() const { return false; }
-  /// Learns from pilot problems what all problems share; `pilots` counts the cost. Every random
-  /// number is of streams of `seed`, so that the same call leaves the same method.
-  virtual void prepare(const Problem& /*pilots*/, uint64_t /*seed*/,
-                       const PrepareReport& /*report*/) {}
+  /// This method, having learned from pilot problems what all problems share. Every random number
+  /// is of streams of `seed`, so that the same call returns the same method.
+  virtual PreparedMethod prepare(const Problem& pilots, uint64_t seed,
+                                 const PrepareReport& report) const;
   /// `plan.num_particles` chains, for methods that are not told their own number.
   virtual MethodResult estimate(const Problem& problem, const Plan& plan,
                                 at::Generator& rng) const = 0;
@@ -52,9 +62,9 @@ class Method {
 
 /// What annealed methods are made of.
 struct AnnealingParts {
-  const Path& path;
-  const Transition& transition;
-  const Resampling* resampling;  // may be absent
+  std::shared_ptr<const Path> path;
+  std::shared_ptr<const Transition> transition;
+  std::shared_ptr<const Resampling> resampling;  // null: none
 };
 
 using MethodRegistry = Registry<Method, const AnnealingParts&>;

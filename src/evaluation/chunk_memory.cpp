@@ -21,10 +21,10 @@ int64_t chunk_memory(const ChunkShape& shape) {
 int64_t threads_within(int64_t limit, int64_t present, int64_t chunk, int64_t threads) {
   const int64_t fitting = (limit - present) / chunk;
   if (limit <= present || fitting < 1)
-    throw usage_error("--memory-limit " + size_text(limit) + ": the program takes " +
-                      size_text(present) + " and a thread up to " + size_text(chunk) +
-                      " more; ask for " + size_text(present + chunk + (int64_t{1} << 20)) +
-                      ", or for a smaller --chunk");
+    throw argument_error("`memory_limit` " + size_text(limit) + ": the program takes " +
+                         size_text(present) + " and a thread up to " + size_text(chunk) +
+                         " more; ask for " + size_text(present + chunk + (int64_t{1} << 20)) +
+                         ", or for a smaller `chunk`");
   return std::min(threads, fitting);
 }
 

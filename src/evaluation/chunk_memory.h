@@ -18,7 +18,7 @@ struct ChunkShape {
 int64_t chunk_memory(const ChunkShape& shape);
 
 /// As many of `threads` as fit into `limit` bytes beside what the process has already.
-/// Throws Error kUsage, saying what would be enough, if not even one does.
+/// Throws Error kArgument, saying what would be enough, if not even one does.
 int64_t threads_within(int64_t limit, int64_t present, int64_t chunk, int64_t threads);
 
 }  // namespace crais

@@ -1,4 +1,5 @@
-// Units of work.
+/// @file
+/// Units of work.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +15,13 @@ struct Chunks {
   int64_t count() const { return (problems + size - 1) / size; }
   int64_t begin(int64_t chunk) const { return chunk * size; }
   int64_t end(int64_t chunk) const { return std::min(problems, (chunk + 1) * size); }
+};
+
+/// Part `index` of `count`; index counts from 1. Part i holds the pieces i-1, i-1+count, ...
+struct Shard {
+  int64_t index = 1;
+  int64_t count = 1;
+  bool holds(int64_t piece) const { return piece % count == index - 1; }
 };
 
 }  // namespace crais

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "evaluation/identity.h"
 #include "io/json.h"
 #include "util/error.h"
 #include "util/files.h"
@@ -94,6 +95,7 @@ json to_json(const ChunkResult& result) {
                   {"cost", to_json(run.cost)},
                   {"seconds", run.seconds}};
     for (const auto& [name, column] : ChunkRun::columns()) entry[name] = jsons(run.*column);
+    entry["flags"] = run.flags;
     object["runs"].push_back(std::move(entry));
   }
   return object;
@@ -113,12 +115,17 @@ ChunkResult chunk_from(const json& object, const std::string& source) {
     run.num_nonfinite = json_field<int64_t>(entry, "num_nonfinite", source);
     run.cost = cost_from(entry, "cost", source);
     run.seconds = json_field<double>(entry, "seconds", source);
+    const auto check_length = [&](size_t length) {
+      if (length != result.indices.size())
+        throw data_error(source + ": a list is not as long as its problems are many");
+    };
     for (const auto& [name, column] : ChunkRun::columns()) {
       run.*column = doubles(entry, name, source);
       const bool optional = (run.*column).empty() && column != &ChunkRun::log_normalizer;
-      if (!optional && (run.*column).size() != result.indices.size())
-        throw data_error(source + ": a list is not as long as its images are many");
+      if (!optional) check_length((run.*column).size());
     }
+    run.flags = json_field<std::vector<int64_t>>(entry, "flags", source);
+    check_length(run.flags.size());
     result.runs.push_back(std::move(run));
   }
   return result;
@@ -164,42 +171,56 @@ std::string first_difference(const json& here, const json& there, const std::str
 
 }  // namespace
 
-EvalStore::EvalStore(fs::path folder, const json& run, bool resume, bool overwrite)
-    : folder_(std::move(folder)), run_(run), fingerprint_(sha256(run.dump())) {
+ResultStore::ResultStore(fs::path folder, const json& run, const StoreOptions& options)
+    : folder_(std::move(folder)), run_(run) {
+  if (!run_.contains("computed_by")) run_["computed_by"] = computed_by();
   make_output_folder(folder_ / "chunks");
   const fs::path record = folder_ / "run.json";
-  if (overwrite) clear();
-  if (!fs::exists(record)) {
+  if (options.overwrite) clear();
+  if (fs::exists(record))
+    continue_with(read_json(record.string()), run, options);
+  else
     write_file_atomic(record, to_text(run_));
-    return;
-  }
-  if (!resume)
-    throw usage_error(folder_.string() +
-                      " already holds results; go on with --resume, replace them with --overwrite, "
-                      "or choose another --out");
-  if (const json there = read_json(record.string()); there != run_)
-    throw usage_error(folder_.string() + " holds results of other settings: " +
-                      first_difference(run_, there) + "; use those, --overwrite, or another --out");
+  fingerprint_ = sha256(run_.dump());
 }
 
-EvalStore::EvalStore(fs::path folder) : folder_(std::move(folder)) {
+void ResultStore::continue_with(const json& there, const json& run, const StoreOptions& options) {
+  const std::string name = folder_.string();
+  if (!options.resume)
+    throw argument_error(name +
+                         " already holds results; go on with `resume`, replace them with "
+                         "`overwrite`, or choose another folder");
+  json asked = there;
+  asked.erase("computed_by");
+  if (asked != run)
+    throw argument_error(name +
+                         " holds results of other settings: " + first_difference(run, asked) +
+                         "; use those, `overwrite`, or another folder");
+  const std::string difference = difference_of_builds(there.value("computed_by", json()));
+  if (!difference.empty() && !options.accept_other_version)
+    throw argument_error(name + " holds results that another build has computed (" + difference +
+                         "); `accept_other_version` goes on with them, `overwrite` starts afresh");
+  run_ = there;
+}
+
+ResultStore::ResultStore(fs::path folder) : folder_(std::move(folder)) {
   if (!fs::exists(folder_ / "run.json"))
     throw no_input_error(folder_.string() + ": holds no evaluation (no run.json)");
   run_ = read_json((folder_ / "run.json").string());
   fingerprint_ = sha256(run_.dump());
 }
 
-fs::path EvalStore::chunk_path(int64_t chunk) const {
+fs::path ResultStore::chunk_path(int64_t chunk) const {
   char name[32];
   std::snprintf(name, sizeof name, "%06lld.json", static_cast<long long>(chunk));
   return folder_ / "chunks" / name;
 }
 
-void EvalStore::write_chunk(const ChunkResult& result) const {
+void ResultStore::write_chunk(const ChunkResult& result) const {
   write_sealed(chunk_path(result.chunk), fingerprint_, to_json(result));
 }
 
-std::map<int64_t, ChunkResult> EvalStore::read_chunks() const {
+std::map<int64_t, ChunkResult> ResultStore::read_chunks() const {
   std::map<int64_t, ChunkResult> chunks;
   if (!fs::exists(folder_ / "chunks")) return chunks;
   for (const auto& entry : fs::directory_iterator(folder_ / "chunks")) {
@@ -212,31 +233,33 @@ std::map<int64_t, ChunkResult> EvalStore::read_chunks() const {
   return chunks;
 }
 
-void EvalStore::write_shared(const Shared& shared) const {
-  json content = {{"base", shared.base}, {"tuning", to_json(shared.tuning)}};
-  if (shared.plan) content["plan"] = to_json(*shared.plan);
-  for (const auto& [method, cost] : shared.prepared) content["prepared"][method] = to_json(cost);
+void ResultStore::write_state(const TunedState& state) const {
+  json content = {{"base", state.base}, {"tuning", to_json(state.tuning)}};
+  if (state.plan) content["plan"] = to_json(*state.plan);
+  for (const auto& [method, learning] : state.learned)
+    content["learned"][method] = {{"cost", to_json(learning.cost)}, {"seconds", learning.seconds}};
   write_sealed(folder_ / "plan.json", fingerprint_, content);
 }
 
-std::optional<Shared> EvalStore::read_shared() const {
+std::optional<TunedState> ResultStore::read_state() const {
   const fs::path path = folder_ / "plan.json";
   if (!fs::exists(path)) return {};
+  const std::string source = path.string();
   const json content = read_sealed(path, fingerprint_);
-  Shared shared{json_field<std::string>(content, "base", path.string()),
-                {},
-                cost_from(content, "tuning", path.string()),
-                {}};
-  if (content.contains("plan")) shared.plan = plan_from(content["plan"], path.string());
-  if (content.contains("prepared"))
-    for (const auto& [method, cost] : content["prepared"].items())
-      shared.prepared[method] = cost_from(content["prepared"], method.c_str(), path.string());
-  return shared;
+  TunedState state;
+  state.base = json_field<std::string>(content, "base", source);
+  state.tuning = cost_from(content, "tuning", source);
+  if (content.contains("plan")) state.plan = plan_from(content["plan"], source);
+  if (content.contains("learned"))
+    for (const auto& [method, learning] : content["learned"].items())
+      state.learned[method] = {cost_from(learning, "cost", source),
+                               json_field<double>(learning, "seconds", source)};
+  return state;
 }
 
-void EvalStore::clear() const {
-  for (const char* name :
-       {"run.json", "plan.json", "summary.json", "per_image.csv", "schedule.csv"})
+void ResultStore::clear() const {
+  for (const char* name : {"run.json", "plan.json", "summary.json", "per_image.csv",
+                           "per_problem.csv", "schedule.csv"})
     fs::remove(folder_ / name);
   for (const auto& entry : fs::directory_iterator(folder_ / "chunks")) {
     const std::string stem = entry.path().stem().string();

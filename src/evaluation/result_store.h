@@ -1,4 +1,4 @@
-// The folder of an evaluation: what was asked, and the chunks done so far.
+// The folder of a run: what was asked, and the chunks done so far.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "evaluation/chunks.h"
-#include "evaluation/estimator.h"
+#include "evaluation/store_options.h"
+#include "evaluation/tuned_estimator.h"
 
 namespace crais {
 
@@ -17,15 +17,16 @@ namespace crais {
 /// `DIR/plan.json` is what chunks share: base and plan; `DIR/chunks/000012.json` the results of
 /// chunk 12, with the fingerprint and a digest of its own. Every file is written whole or not at
 /// all.
-class EvalStore {
+class ResultStore {
  public:
-  /// Opens a folder for a run decided by `run`; makes it, or resumes or overwrites what it holds.
-  /// Throws Error: kCannotCreate; kUsage if it holds results and neither flag is given, or, naming
-  /// the first difference, results of another run.
-  EvalStore(std::filesystem::path folder, const nlohmann::json& run, bool resume, bool overwrite);
+  /// Opens a folder for a run decided by `run` and by what computes it (see identity.h; this build,
+  /// unless `run` says "computed_by" itself); makes it, or resumes or overwrites what it holds.
+  /// Throws Error: kCannotCreate; kArgument if it holds results and neither option is given, or,
+  /// naming the first difference, results of another run or another build.
+  ResultStore(std::filesystem::path folder, const nlohmann::json& run, const StoreOptions& options);
 
   /// Opens an existing folder for reading. Throws Error kNoInput or kData.
-  explicit EvalStore(std::filesystem::path folder);
+  explicit ResultStore(std::filesystem::path folder);
 
   const std::filesystem::path& folder() const { return folder_; }
   const nlohmann::json& run() const { return run_; }
@@ -34,13 +35,15 @@ class EvalStore {
   /// Every chunk in the folder. Throws Error kData naming a file that is damaged or of another run.
   std::map<int64_t, ChunkResult> read_chunks() const;
 
-  void write_shared(const Shared& shared) const;
-  std::optional<Shared> read_shared() const;
+  void write_state(const TunedState& state) const;
+  std::optional<TunedState> read_state() const;
 
   /// Removes the reports and chunks, and nothing that is not ours.
   void clear() const;
 
  private:
+  void continue_with(const nlohmann::json& there, const nlohmann::json& run,
+                     const StoreOptions& options);
   std::filesystem::path chunk_path(int64_t chunk) const;
 
   std::filesystem::path folder_;

@@ -11,21 +11,22 @@ namespace {
 
 void add(const ChunkRun& run, MethodTable& table) {
   const auto repeat = static_cast<size_t>(run.repeat);
-  for (const auto& [name, column] : ChunkRun::columns()) {
-    if ((run.*column).empty()) continue;
-    auto& rows = table.columns[name];
+  const auto append = [repeat](const auto& column, auto& rows) {
     rows.resize(std::max(rows.size(), repeat + 1));
-    rows[repeat].insert(rows[repeat].end(), (run.*column).begin(), (run.*column).end());
-  }
+    rows[repeat].insert(rows[repeat].end(), column.begin(), column.end());
+  };
+  for (const auto& [name, column] : ChunkRun::columns())
+    if (!(run.*column).empty()) append(run.*column, table.columns[name]);
+  append(run.flags, table.flags);
   table.cost += run.cost;
   table.num_nonfinite += run.num_nonfinite;
   table.seconds += run.seconds;
 }
 
-double mean_transitions(const EstimateResults& results) {
+double mean_transitions(const RunResults& results) {
   std::vector<double> counts;
-  if (results.shared.plan) {
-    add_transitions(*results.shared.plan, counts);
+  if (results.state.plan) {
+    add_transitions(*results.state.plan, counts);
   } else {
     for (const auto& [chunk, result] : results.chunks)
       if (result.plan) add_transitions(*result.plan, counts);
@@ -41,15 +42,14 @@ Certificate certificate_of(const MethodTable& table) {
           gap.std(0, true).item<double>() / std::sqrt(problems), gap.max().item<double>()};
 }
 
-std::map<std::string, int64_t> count_flags(const at::Tensor& flags) {
+std::map<std::string, int64_t> count_flags(const std::vector<std::vector<int64_t>>& repeats) {
   std::map<std::string, int64_t> counts;
-  const at::Tensor all = flags.contiguous();
-  for (int64_t i = 0; i < all.numel(); ++i) {
-    const auto bits = static_cast<int>(all.data_ptr<double>()[i]);
-    if (bits != 0) ++counts["any"];
-    for (const int bit : {kFewEffective, kTail, kBaseFailed, kMissedTarget, kModes})
-      if (bits & bit) ++counts[flag_words(bit)];
-  }
+  for (const auto& repeat : repeats)
+    for (const int64_t flags : repeat) {
+      if (flags != 0) ++counts["any"];
+      for (const auto& [flag, word] : all_flags())
+        if (flags & flag) ++counts[word];
+    }
   return counts;
 }
 
@@ -66,7 +66,7 @@ at::Tensor MethodTable::matrix(const std::string& name) const {
   return at::stack(rows);
 }
 
-std::vector<MethodTable> tables(const EstimateResults& results) {
+std::vector<MethodTable> tables(const RunResults& results) {
   std::vector<MethodTable> list;
   for (const auto& [chunk, result] : results.chunks) {
     for (const auto& run : result.runs) {
@@ -82,15 +82,15 @@ std::vector<MethodTable> tables(const EstimateResults& results) {
   return list;
 }
 
-MethodSummary summarise_method(const MethodTable& table, const EstimateResults& results) {
-  Cost base, tuning = results.shared.tuning;
+MethodSummary summarise_method(const MethodTable& table, const RunResults& results) {
+  Cost base, tuning = results.state.tuning;
   for (const auto& [chunk, result] : results.chunks) {
     base += result.base;
     tuning += result.tuning;
   }
   MethodSummary s;
   s.method = table.method;
-  s.base = results.shared.base;
+  s.base = results.state.base;
   s.bound = to_string(Bound::kLower);  // Jensen: of every method there is
   const at::Tensor ess = table.matrix("ess");
   s.repeats = ess.size(0);
@@ -99,7 +99,7 @@ MethodSummary summarise_method(const MethodTable& table, const EstimateResults& 
   s.ess_min = ess.min().item<double>();
   s.bias = table.matrix("bias").mean().item<double>();
   if (table.has("upper")) s.certificate = certificate_of(table);
-  s.flags = count_flags(table.matrix("flags"));
+  s.flags = count_flags(table.flags);
   const auto problems = static_cast<double>(s.problems);
   const double runs = problems * static_cast<double>(s.repeats);
   s.evaluations = static_cast<double>(table.cost.densities) / runs;
@@ -112,9 +112,9 @@ MethodSummary summarise_method(const MethodTable& table, const EstimateResults& 
     s.transitions = mean_transitions(results);
     s.tuning_evaluations = static_cast<double>(tuning.densities) / problems;
   }
-  if (const auto learned = results.shared.prepared.find(table.method);
-      learned != results.shared.prepared.end())
-    s.tuning_evaluations += static_cast<double>(learned->second.densities) / problems;
+  if (const auto learned = results.state.learned.find(table.method);
+      learned != results.state.learned.end())
+    s.tuning_evaluations += static_cast<double>(learned->second.cost.densities) / problems;
   return s;
 }
 

@@ -1,4 +1,5 @@
-// What a run of any estimating program has found, method by method.
+/// @file
+/// What a run of any estimating program has found, method by method.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -11,14 +12,14 @@
 #include <vector>
 
 #include "estimates/estimate.h"
-#include "evaluation/estimator.h"
+#include "evaluation/tuned_estimator.h"
 
 namespace crais {
 
 /// The finished part of a run, in the order of chunks.
-struct EstimateResults {
+struct RunResults {
   std::map<int64_t, ChunkResult> chunks;
-  Shared shared;
+  TunedState state;
 };
 
 /// Transitions of each column of a plan, those that start below beta = 1, after those in `counts`.
@@ -29,6 +30,7 @@ void add_transitions(const Plan& plan, std::vector<double>& counts);
 struct MethodTable {
   std::string method;
   std::map<std::string, std::vector<std::vector<double>>> columns;
+  std::vector<std::vector<int64_t>> flags;  // sets of Flag
   Cost cost;
   int64_t num_nonfinite = 0;
   double seconds = 0.0;
@@ -38,7 +40,7 @@ struct MethodTable {
 };
 
 /// Methods in the order in which they were asked for.
-std::vector<MethodTable> tables(const EstimateResults& results);
+std::vector<MethodTable> tables(const RunResults& results);
 
 /// What reverse chains add: an upper bound, and how far it is from the lower one.
 struct Certificate {
@@ -69,7 +71,7 @@ struct MethodSummary {
   int64_t num_nonfinite = 0;
   double seconds = 0.0;  // of one thread, all problems and repeats, without tuning
 };
-MethodSummary summarise_method(const MethodTable& table, const EstimateResults& results);
+MethodSummary summarise_method(const MethodTable& table, const RunResults& results);
 
 /// What a progress line says: the running mean of the first method, "log p -87.31 +- 0.21".
 class RunningMean {

@@ -77,7 +77,8 @@ class Scanner {
     const size_t end = std::min(text_.find_first_of(",\"\r\n", place_), text_.size());
     if (end < text_.size() && text_[end] == '"')
       fail(source_, line_, "a quote stands within a value; quote the whole value");
-    return text_.substr(std::exchange(place_, end), end - place_);
+    const size_t begin = std::exchange(place_, end);
+    return text_.substr(begin, end - begin);
   }
 
   std::string quoted_cell() {
@@ -110,8 +111,8 @@ CsvWriter::CsvWriter(const std::vector<std::string>& columns) : columns_(columns
 
 void CsvWriter::add_row(const std::vector<CsvCell>& cells) {
   if (cells.size() != columns_)
-    throw Error(ExitCode::kInternal, "a CSV row has " + std::to_string(cells.size()) +
-                                         " cells for " + std::to_string(columns_) + " columns");
+    throw Error(ErrorKind::kInternal, "a CSV row has " + std::to_string(cells.size()) +
+                                          " cells for " + std::to_string(columns_) + " columns");
   for (size_t c = 0; c < cells.size(); ++c) {
     if (c > 0) text_ += ',';
     text_ += quoted(cells[c].text());

@@ -15,7 +15,7 @@ class Inflater {
   Inflater() {
     constexpr int kGzipFormat = 16 + MAX_WBITS;
     if (inflateInit2(&stream_, kGzipFormat) != Z_OK)
-      throw Error(ExitCode::kInternal, "zlib cannot start");
+      throw Error(ErrorKind::kInternal, "zlib cannot start");
   }
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;

@@ -14,9 +14,9 @@ namespace {
 
 using nlohmann::json;
 
-std::string place(const std::string& text, size_t byte) {
+std::string place(std::string_view text, size_t byte) {
   const size_t end = std::min(byte > 0 ? byte - 1 : 0, text.size());
-  const auto stop = text.begin() + static_cast<std::ptrdiff_t>(end);
+  const auto* const stop = text.begin() + static_cast<std::ptrdiff_t>(end);
   const auto line = 1 + std::count(text.begin(), stop, '\n');
   const size_t newline = end == 0 ? std::string::npos : text.rfind('\n', end - 1);
   const size_t column = newline == std::string::npos ? end + 1 : end - newline;
@@ -40,14 +40,43 @@ class KeyWatch {
   std::string repeated_;
 };
 
+/// The parser recurses.
+void check_depth(std::string_view text, const std::string& source) {
+  constexpr size_t kMaxDepth = 32;
+  size_t depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > kMaxDepth)
+        throw data_error(source + ": JSON nested deeper than " + std::to_string(kMaxDepth));
+    } else if (c == '}' || c == ']') {
+      if (depth > 0) --depth;
+    }
+  }
+}
+
 }  // namespace
 
-json parse_json(const std::string& text, const std::string& source) {
+std::string quoted(const std::string& text) {
+  constexpr size_t kMaxShown = 80;
+  const std::string shown = text.size() > kMaxShown ? text.substr(0, kMaxShown) + "..." : text;
+  // ASCII output with invalid UTF-8 replaced, so that no terminal is upset.
+  return json(shown).dump(-1, ' ', true, json::error_handler_t::replace);
+}
+
+json parse_json(std::string_view text, const std::string& source) {
+  check_depth(text, source);
   try {
     KeyWatch watch;
     json value = json::parse(text, std::ref(watch));
     if (!watch.repeated().empty())
-      throw data_error(source + ": '" + watch.repeated() + "' is given twice");
+      throw data_error(source + ": " + quoted(watch.repeated()) + " is given twice");
     return value;
   } catch (const json::parse_error& error) {
     throw data_error(source + ": " + place(text, error.byte) + ": not valid JSON" +

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 
+#include "io/json.h"
 #include "util/error.h"
 #include "util/files.h"
 
@@ -16,9 +16,7 @@ using nlohmann::json;
 
 constexpr uint64_t kMaxHeader = 100'000'000;
 constexpr size_t kPrefix = 8;  // bytes of the header's length
-constexpr size_t kMaxDepth = 32;
 constexpr size_t kMaxDims = 16;
-constexpr size_t kMaxShown = 80;
 
 const std::vector<std::pair<std::string, at::ScalarType>> kDtypes = {
     {"F64", at::kDouble}, {"I64", at::kLong}, {"F32", at::kFloat}, {"U8", at::kByte}};
@@ -26,7 +24,7 @@ const std::vector<std::pair<std::string, at::ScalarType>> kDtypes = {
 const std::string& dtype_name(at::ScalarType dtype) {
   for (const auto& [name, known] : kDtypes)
     if (known == dtype) return name;
-  throw Error(ExitCode::kInternal,
+  throw Error(ErrorKind::kInternal,
               std::string("safetensors: cannot store a tensor of type ") + at::toString(dtype));
 }
 
@@ -152,25 +150,6 @@ uint64_t header_length(std::string_view bytes, const std::string& where) {
   return length;
 }
 
-void check_depth(std::string_view text, const std::string& where) {
-  size_t depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > kMaxDepth)
-        throw data_error(where + ": JSON nested deeper than " + std::to_string(kMaxDepth));
-    } else if (c == '}' || c == ']') {
-      if (depth > 0) --depth;
-    }
-  }
-}
-
 }  // namespace
 
 const at::Tensor* SafeTensors::find(const std::string& name) const {
@@ -179,33 +158,9 @@ const at::Tensor* SafeTensors::find(const std::string& name) const {
   return nullptr;
 }
 
-std::string quoted(const std::string& text) {
-  const std::string shown = text.size() > kMaxShown ? text.substr(0, kMaxShown) + "..." : text;
-  // ASCII output with invalid UTF-8 replaced, so that no terminal is upset.
-  return json(shown).dump(-1, ' ', true, json::error_handler_t::replace);
-}
-
-json parse_untrusted_json(std::string_view text, const std::string& where) {
-  check_depth(text, where);
-  std::vector<std::set<std::string>> keys;
-  const auto reject_duplicates = [&](int, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::object_start) keys.emplace_back();
-    if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event == json::parse_event_t::key &&
-        !keys.back().insert(parsed.get_ref<const std::string&>()).second)
-      throw data_error(where + ": the name " + quoted(parsed.get<std::string>()) + " occurs twice");
-    return true;
-  };
-  try {
-    return json::parse(text, reject_duplicates);
-  } catch (const json::exception& error) {
-    throw data_error(where + ": invalid JSON: " + quoted(error.what()));
-  }
-}
-
 SafeTensors parse_safetensors(std::string_view bytes, const std::string& where) {
   const uint64_t length = header_length(bytes, where);
-  const json header = parse_untrusted_json(bytes.substr(kPrefix, length), where + ": header");
+  const json header = parse_json(bytes.substr(kPrefix, length), where + ": header");
   if (!header.is_object()) throw data_error(where + ": the header is not a JSON object");
   const std::string_view data = bytes.substr(kPrefix + length);
 
@@ -239,7 +194,7 @@ std::string serialise_safetensors(const SafeTensors& content) {
   uint64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
     if (name == "__metadata__" || header.contains(name))
-      throw Error(ExitCode::kInternal, "safetensors: the name " + quoted(name) + " is taken");
+      throw Error(ErrorKind::kInternal, "safetensors: the name " + quoted(name) + " is taken");
     const uint64_t end = offset + tensor.nbytes();
     header[name] = {{"dtype", dtype_name(tensor.scalar_type())},
                     {"shape", tensor.sizes().vec()},

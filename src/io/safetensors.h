@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,13 +19,6 @@ struct SafeTensors {
   /// The tensor of that name, or null.
   const at::Tensor* find(const std::string& name) const;
 };
-
-/// Parses JSON that nobody vouches for: bounded depth, no key twice, text that is valid UTF-8.
-/// Throws Error kData, one line that begins with `where`.
-nlohmann::json parse_untrusted_json(std::string_view text, const std::string& where);
-
-/// An untrusted text made fit for one line of a message: quoted, escaped, cut to 80 bytes.
-std::string quoted(const std::string& text);
 
 /// The tensors (float32, float64, int64, uint8) in `bytes`, each a copy.
 ///

@@ -125,8 +125,8 @@ std::shared_ptr<const FusedDecoder> make_fused_decoder(const Vae& vae) {
     choices += std::string(kernel->name) + ", ";
   }
   if (wanted == std::string("aten")) return nullptr;
-  throw usage_error("CRAIS_EVALUATOR is '" + std::string(wanted) + "'; this processor offers " +
-                    choices + "aten");
+  throw argument_error("CRAIS_EVALUATOR is '" + std::string(wanted) + "'; this processor offers " +
+                       choices + "aten");
 }
 
 }  // namespace crais

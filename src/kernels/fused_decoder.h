@@ -53,8 +53,8 @@ class FusedDecoder {
 };
 
 /// For the fastest kernel here, or the one that the environment variable CRAIS_EVALUATOR names;
-/// null where that is "aten" or the decoder is not supported. Throws Error kUsage if this processor
-/// cannot run what it names.
+/// null where that is "aten" or the decoder is not supported. Throws Error kArgument if this
+/// processor cannot run what it names.
 std::shared_ptr<const FusedDecoder> make_fused_decoder(const Vae& vae);
 
 }  // namespace crais

@@ -1,3 +1,5 @@
+/// @file
+/// The bridge whose order is a number: geometric at 0, a mixture at 1.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,7 @@
 #include "programs/estimator_flags.h"
 
-#include <algorithm>
-
 #include "bases/base.h"
+#include "cli/program.h"
 #include "core/registry.h"
 #include "estimates/method.h"
 #include "util/error.h"
@@ -10,29 +9,29 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kMostPilotChains = 256;  // by default: more find no better plan
-
 template <typename R>
 std::string choices(const std::string& what) {
   std::string text = what + ":";
   for (const auto& [name, entry] : R::instance().entries())
     text += "\n" + entry.usage + "  " + entry.summary;
-  return text;
+  return with_flags("", text);
 }
 
 }  // namespace
 
 std::vector<OptionGroup> estimator_options(const std::string& problem,
                                            const std::string& default_base) {
+  const EstimateOptions defaults;
   const std::string one = (problem == "image" ? "an " : "a ") + problem;
   return {
       {"Method",
-       {option::texts("method", "NAME", {"ais"}, choices<MethodRegistry>("repeatable")).uncut(),
+       {option::texts("method", "NAME", defaults.methods, choices<MethodRegistry>("repeatable"))
+            .uncut(),
         option::text("base", "NAME", default_base,
                      choices<BaseRegistry>("where chains start") +
                          "\nauto  laplace, unless pilots find clearly more from encoder or prior; "
                          "encoder if nothing is annealed"),
-        option::integer("chains", "K", 16, "annealed chains " + one).at_least(1),
+        option::integer("chains", "K", defaults.chains, "annealed chains " + one).at_least(1),
         option::number("budget", "EVALS", {},
                        "evaluations " + one +
                            ", base and pilots and all: a pilot divides them "
@@ -43,17 +42,23 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
                            " as bring its standard error and "
                            "bias below; pilot chains decide, fresh ones estimate")
             .above(0),
-        option::number("max-evals", "EVALS", 1e5,
+        option::number("max-evals", "EVALS", defaults.max_evaluations,
                        "--target-error stops here; what has not got there is flagged")
             .above(0),
-        option::integer("repeats", "R", 1, "independent repeats under the same plan").at_least(1),
-        option::integer("seed", "N", 0, "decides every random number").at_least(0)}},
+        option::integer("repeats", "R", defaults.repeats, "independent repeats under the same plan")
+            .at_least(1),
+        option::integer("seed", "N", static_cast<int64_t>(defaults.seed),
+                        "decides every random number")
+            .at_least(0)}},
       {"Annealing",
-       {option::text("schedule", "NAME", "linear", choices<ScheduleRegistry>("temperatures")),
-        option::integer("steps", "T", 48, "transitions of a heuristic schedule").at_least(1),
-        option::text("path", "NAME", "geometric", choices<PathRegistry>("bridge")),
-        option::text("kernel", "NAME", "ghmc:0.8", choices<TransitionRegistry>("transition")),
-        option::integer("leapfrog", "L", 1, "leapfrog steps a transition").at_least(1),
+       {option::text("schedule", "NAME", defaults.schedule,
+                     choices<ScheduleRegistry>("temperatures")),
+        option::integer("steps", "T", defaults.steps, "transitions of a heuristic schedule")
+            .at_least(1),
+        option::text("path", "NAME", defaults.path, choices<PathRegistry>("bridge")),
+        option::text("kernel", "NAME", defaults.kernel, choices<TransitionRegistry>("transition")),
+        option::integer("leapfrog", "L", defaults.num_leapfrog, "leapfrog steps a transition")
+            .at_least(1),
         option::text("step-size", "E|adapt", "adapt",
                      "of the leapfrog; adapt: a pilot tunes one per temperature, then freezes it"),
         option::text("resample", "NAME", {}, choices<ResamplingRegistry>("SMC in place of AIS")),
@@ -64,20 +69,21 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
                      "a plan for each " + problem +
                          "; else one for all. A pilot tunes plans on seeds of its own, then they "
                          "are frozen"),
-        option::integer(
-            "pilot-chains", "K", {},
-            "chains " + one + " (as --chains, up to " + std::to_string(kMostPilotChains) + ")")
+        option::integer("pilot-chains", "K", {}, "chains " + one + " (as --chains, up to 256)")
             .at_least(2),
-        option::integer("pilot-" + problem + "s", "N", 16,
+        option::integer("pilot-" + problem + "s", "N", defaults.pilot_problems,
                         problem + "s that a shared plan is tuned on")
             .at_least(1),
-        option::number("min-step", "B", 0.0, "least step of beta, adaptive schedules")
+        option::number("min-step", "B", defaults.min_step, "least step of beta, adaptive schedules")
             .between(0, 1),
-        option::number("max-step", "B", 0.125, "greatest step of beta, adaptive schedules")
+        option::number("max-step", "B", defaults.max_step,
+                       "greatest step of beta, adaptive schedules")
             .between(1e-9, 1),
-        option::integer("max-steps", "T", 8192, "more transitions than this are an error")
+        option::integer("max-steps", "T", defaults.max_steps,
+                        "more transitions than this are an error")
             .at_least(1),
-        option::number("tolerance", "V", 1e-3, "constant-rate: variance at which it has arrived")
+        option::number("tolerance", "V", defaults.tolerance,
+                       "constant-rate: variance at which it has arrived")
             .above(0),
         option::flag("weighted", "adaptive schedules: statistics under the importance weights"),
         option::integer("interpolate", "T", {}, "stretch the tuned plan to T transitions")
@@ -96,39 +102,68 @@ std::vector<Preset> estimator_presets(const std::string& paper_summary, const st
             {"chains", chains}}}};
 }
 
-EstimatorSettings read_estimator(const CommandLine& cli, const std::string& problem) {
-  EstimatorSettings e;
-  e.methods = cli.texts("method");
-  e.schedule = cli.text("schedule");
-  e.path = cli.text("path");
-  e.base = cli.text("base");
-  e.kernel = cli.text("kernel");
-  e.resample = cli.text("resample", "");
-  e.schedule_options = {cli.integer("steps"), cli.number("min-step"), cli.number("max-step"),
-                        cli.number("tolerance"), cli.flag("weighted")};
-  if (e.schedule_options.min_step > e.schedule_options.max_step)
-    throw usage_error("--min-step must not be larger than --max-step");
-  e.transition_options = {cli.integer("leapfrog")};
-  e.chains = cli.integer("chains");
-  if (cli.has("budget")) e.budget = cli.number("budget");
-  if (cli.has("target-error")) e.target_error = cli.number("target-error");
-  if (e.budget && e.target_error)
-    throw usage_error("--budget and --target-error exclude each other");
-  e.max_evaluations = cli.number("max-evals");
-  e.repeats = cli.integer("repeats");
-  e.seed = static_cast<uint64_t>(cli.integer("seed"));
-  e.pilot.num_particles =
-      cli.integer("pilot-chains", std::clamp<int64_t>(e.chains, 2, kMostPilotChains));
-  e.pilot.max_steps = cli.integer("max-steps");
-  e.pilot.shared = !cli.flag("per-" + problem);
-  e.pilot.target_acceptance = cli.number("target-acceptance", 0.0);
-  e.pilot.interpolate = cli.integer("interpolate", 0);
-  if (const std::string step_size = cli.text("step-size"); step_size != "adapt") {
-    e.pilot.step_size = parse_number(step_size, "--step-size");
-    if (*e.pilot.step_size <= 0) throw usage_error("--step-size: must be above 0, or 'adapt'");
-  }
-  e.pilot_problems = cli.integer("pilot-" + problem + "s");
-  return e;
+namespace store {
+
+Option resume() { return option::flag("resume", "go on with what DIR holds"); }
+Option overwrite() { return option::flag("overwrite", "replace what DIR holds"); }
+Option accept_other_version() {
+  return option::flag("accept-other-version", "go on with results of another build of crais");
+}
+
+}  // namespace store
+
+StoreOptions read_store(const CommandLine& cli) {
+  const StoreOptions options{cli.flag("resume"), cli.flag("overwrite"),
+                             cli.flag("accept-other-version")};
+  if (options.resume && options.overwrite)
+    throw argument_error("--resume and --overwrite exclude each other");
+  for (const char* flag : {"resume", "overwrite"})
+    if (cli.flag(flag) && !cli.has("out"))
+      throw argument_error("--" + std::string(flag) + " needs --out DIR");
+  return options;
+}
+
+EstimateOptions read_estimator(const CommandLine& cli, const std::string& problem) {
+  EstimateOptions o;
+  o.methods = cli.texts("method");
+  o.base = cli.text("base");
+  o.chains = cli.integer("chains");
+  if (cli.has("budget")) o.budget = cli.number("budget");
+  if (cli.has("target-error")) o.target_error = cli.number("target-error");
+  o.max_evaluations = cli.number("max-evals");
+  o.repeats = cli.integer("repeats");
+  o.seed = static_cast<uint64_t>(cli.integer("seed"));
+  o.schedule = cli.text("schedule");
+  o.steps = cli.integer("steps");
+  o.path = cli.text("path");
+  o.kernel = cli.text("kernel");
+  o.num_leapfrog = cli.integer("leapfrog");
+  if (const std::string step_size = cli.text("step-size"); step_size != "adapt")
+    o.step_size = parse_number(step_size, "--step-size");
+  if (o.step_size && *o.step_size <= 0)
+    throw argument_error("--step-size: must be above 0, or 'adapt'");
+  o.resampling = cli.text("resample", "");
+  if (cli.has("target-acceptance")) o.target_acceptance = cli.number("target-acceptance");
+  o.plan_per_problem = cli.flag("per-" + problem);
+  if (cli.has("pilot-chains")) o.pilot_chains = cli.integer("pilot-chains");
+  o.pilot_problems = cli.integer("pilot-" + problem + "s");
+  o.min_step = cli.number("min-step");
+  o.max_step = cli.number("max-step");
+  o.max_steps = cli.integer("max-steps");
+  o.tolerance = cli.number("tolerance");
+  o.weighted = cli.flag("weighted");
+  if (cli.has("interpolate")) o.interpolate = cli.integer("interpolate");
+  o.chunk = cli.integer("chunk");
+  check(o);
+  return o;
+}
+
+nlohmann::json deciding(nlohmann::json resolved, c10::Device device) {
+  for (const char* operational : {"data-dir", "threads", "memory-limit", "shard", "out", "resume",
+                                  "overwrite", "accept-other-version", "dry-run", "quiet"})
+    resolved.erase(operational);
+  resolved["device"] = device.is_cpu() ? "cpu" : "cuda";
+  return resolved;
 }
 
 }  // namespace crais

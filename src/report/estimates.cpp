@@ -99,11 +99,12 @@ std::string certificate_table(const std::vector<MethodSummary>& summaries,
   return any ? table.text() : "";
 }
 
-std::string estimates_csv(const EstimateResults& results, const std::string& problem,
+std::string estimates_csv(const RunResults& results, const std::string& problem,
                           const std::string& value, std::optional<double> truth) {
   std::vector<std::string> names = {problem, "method", "repeat"};
   for (const auto& [name, column] : ChunkRun::columns())
     names.push_back(column == &ChunkRun::log_normalizer ? value : name);
+  names.emplace_back("flags");
   if (truth) names.emplace_back("error");
   CsvWriter csv(names);
   for (const auto& [chunk, result] : results.chunks)
@@ -113,20 +114,19 @@ std::string estimates_csv(const EstimateResults& results, const std::string& pro
         for (const auto& [name, column] : ChunkRun::columns()) {
           if ((run.*column).empty())
             cells.emplace_back("");
-          else if (column == &ChunkRun::flags)
-            cells.emplace_back(flag_words(static_cast<int>(run.flags[i])));
           else
             cells.emplace_back((run.*column)[i]);
         }
+        cells.emplace_back(flag_words(run.flags[i]));
         if (truth) cells.emplace_back(run.log_normalizer[i] - *truth);
         csv.add_row(cells);
       }
   return csv.text();
 }
 
-std::string schedule_csv(const EstimateResults& results, const std::string& problem) {
+std::string schedule_csv(const RunResults& results, const std::string& problem) {
   CsvWriter csv({problem, "step", "beta", "step_size", "divergence"});
-  if (results.shared.plan) add_schedule(csv, "all", *results.shared.plan, 0);
+  if (results.state.plan) add_schedule(csv, "all", *results.state.plan, 0);
   for (const auto& [chunk, result] : results.chunks)
     for (size_t i = 0; result.plan && i < result.indices.size(); ++i)
       add_schedule(csv, std::to_string(result.indices[i]), *result.plan,

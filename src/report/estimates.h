@@ -32,11 +32,11 @@ std::string certificate_table(const std::vector<MethodSummary>& summaries,
 
 /// PROBLEM,method,repeat,VALUE,...: a line per estimate with the columns of ChunkRun, flags as
 /// words; `truth` adds a column "error".
-std::string estimates_csv(const EstimateResults& results, const std::string& problem,
+std::string estimates_csv(const RunResults& results, const std::string& problem,
                           const std::string& value, std::optional<double> truth = {});
 
 /// PROBLEM,step,beta,step_size,divergence: a line per transition; PROBLEM is "all" for a shared
 /// plan, the divergence (nats at alpha 0) is the pilot's estimate of what is left.
-std::string schedule_csv(const EstimateResults& results, const std::string& problem);
+std::string schedule_csv(const RunResults& results, const std::string& problem);
 
 }  // namespace crais

@@ -55,7 +55,7 @@ void write_image_grid(const std::filesystem::path& path, const at::Tensor& image
   std::string png;
   if (!stbi_write_png_to_func(append, &png, width, static_cast<int>(grey.size(0)), 1,
                               grey.data_ptr(), width))
-    throw Error(ExitCode::kInternal, path.string() + ": the PNG encoder failed");
+    throw Error(ErrorKind::kInternal, path.string() + ": the PNG encoder failed");
   write_file_atomic(path, png);
 }
 

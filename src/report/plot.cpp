@@ -23,7 +23,7 @@ constexpr const char* kColours[] = {"#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", 
 constexpr size_t kMostMarkers = 60;  // a curve of more points is drawn as a line alone
 
 /// Text in gnuplot's single quotes.
-std::string quoted(const std::string& text) {
+std::string gnuplot_text(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
   return out + "'";
@@ -52,9 +52,9 @@ std::string script(const fs::path& svg, const fs::path& png, const Plot& plot) {
   text.precision(12);
   text << "set encoding utf8\nset key outside right top noenhanced\nset grid lc rgb '#dddddd'\nset "
           "pointsize 0.8\n"
-       << "set border 3\nset tics nomirror\nset title " << quoted(plot.title) << " noenhanced\n"
-       << "set xlabel " << quoted(plot.x_label) << " noenhanced\nset ylabel "
-       << quoted(plot.y_label) << " noenhanced\n";
+       << "set border 3\nset tics nomirror\nset title " << gnuplot_text(plot.title) << " noenhanced\n"
+       << "set xlabel " << gnuplot_text(plot.x_label) << " noenhanced\nset ylabel "
+       << gnuplot_text(plot.y_label) << " noenhanced\n";
   if (plot.log_x) text << "set logscale x\n";
   if (plot.log_y) text << "set logscale y\nset format y '%g'\n";
   std::string curves;
@@ -73,15 +73,15 @@ std::string script(const fs::path& svg, const fs::path& png, const Plot& plot) {
       draw(" using 1:2:3:4 with yerrorbars" + colour + " lw 1 ps 0 notitle");
     draw(std::string(" using 1:2 with ") +
          (series.x.size() > kMostMarkers ? "lines" : "linespoints") + colour + " pt " +
-         std::to_string(4 + number % 10) + " lw 1.5 title " + quoted(series.name));
+         std::to_string(4 + number % 10) + " lw 1.5 title " + gnuplot_text(series.name));
   }
-  if (curves.empty()) throw Error(ExitCode::kInternal, "plot '" + plot.title + "' has no points");
+  if (curves.empty()) throw Error(ErrorKind::kInternal, "plot '" + plot.title + "' has no points");
   text << "set terminal svg size 960,540 dynamic font 'sans-serif,13' background 'white'\nset "
           "output "
-       << quoted(svg.string()) << "\n"
+       << gnuplot_text(svg.string()) << "\n"
        << curves << "\n"
        << "set terminal pngcairo size 1280,720 font 'sans-serif,13'\nset output "
-       << quoted(png.string()) << "\nreplot\nunset output\n";
+       << gnuplot_text(png.string()) << "\nreplot\nunset output\n";
   return text.str();
 }
 
@@ -93,14 +93,14 @@ bool write_plot(const fs::path& stem, const Plot& plot) {
   const std::string commands = script(new_svg, new_png, plot);
   if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return false;
   FILE* gnuplot = popen("gnuplot 2>/dev/null", "w");
-  if (!gnuplot) throw Error(ExitCode::kIo, "gnuplot could not be started");
+  if (!gnuplot) throw Error(ErrorKind::kIo, "gnuplot could not be started");
   std::fwrite(commands.data(), 1, commands.size(), gnuplot);
   const int status = pclose(gnuplot);
   std::error_code ignored;
   if (status != 0 || !fs::exists(new_svg, ignored) || !fs::exists(new_png, ignored)) {
     fs::remove(new_svg, ignored);
     fs::remove(new_png, ignored);
-    throw Error(ExitCode::kIo, "gnuplot failed to draw " + svg.string());
+    throw Error(ErrorKind::kIo, "gnuplot failed to draw " + svg.string());
   }
   fs::rename(new_svg, svg);
   fs::rename(new_png, png);

@@ -1,4 +1,5 @@
-// One live line on stderr: how far, how fast, how long still.
+/// @file
+/// One live line on stderr: how far, how fast, how long still.
 #pragma once
 
 #include <cstdint>

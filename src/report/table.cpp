@@ -33,9 +33,9 @@ Table::Table(std::vector<std::string> headers, std::string title)
 
 void Table::add_row(std::vector<std::string> cells) {
   if (cells.size() != headers_.size())
-    throw Error(ExitCode::kInternal, "a table row has " + std::to_string(cells.size()) +
-                                         " cells for " + std::to_string(headers_.size()) +
-                                         " columns");
+    throw Error(ErrorKind::kInternal, "a table row has " + std::to_string(cells.size()) +
+                                          " cells for " + std::to_string(headers_.size()) +
+                                          " columns");
   rows_.push_back(std::move(cells));
 }
 

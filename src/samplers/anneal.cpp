@@ -22,8 +22,15 @@ at::Tensor increment(const Path& path, const at::Tensor& from, const at::Tensor&
 [[noreturn]] void throw_unfinished(const at::Tensor& beta, int64_t steps) {
   std::ostringstream message;
   message << "the schedule has reached beta = " << beta.min().item<double>() << " after " << steps
-          << " steps; raise --max-steps, or ask for larger steps";
-  throw usage_error(message.str());
+          << " steps; raise `max_steps`, or ask for larger steps";
+  throw ScheduleError(ScheduleError::Reason::kUnfinished, beta.min().item<double>(), steps,
+                      message.str());
+}
+
+/// Of evaluating the particles once and moving them so many times.
+Cost cost_of_moves(const Problem& problem, const Transition& transition, int64_t num_particles,
+                   int64_t steps) {
+  return (1 + steps * transition.evaluations_per_step()) * problem.cost_of(num_particles);
 }
 
 /// Resamples the problems that are due: their particles become copies, their weights the mean.
@@ -66,9 +73,15 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
     return known.defined() ? steps == known.size(0) - 1 : (beta == 1).all().item<bool>();
   };
   for (int64_t index = 0; !arrived(index); ++index) {
-    if (rule.is_adaptive() && index == options.max_steps) throw_unfinished(beta, index);
-    const at::Tensor next =
-        rule.next({index, beta, run.particles, run.log_w, options.shared}, path);
+    const at::Tensor next = [&] {
+      try {
+        if (rule.is_adaptive() && index == options.max_steps) throw_unfinished(beta, index);
+        return rule.next({index, beta, run.particles, run.log_w, options.shared}, path);
+      } catch (ScheduleError& error) {
+        error.spent += cost_of_moves(problem, transition, options.num_particles, index);
+        throw;
+      }
+    }();
     run.log_w = run.log_w + increment(path, beta, next, run.particles);
     beta = next;
     if (options.resampling) resample(*options.resampling, run, rng);
@@ -89,13 +102,15 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
   run.step_sizes = at::stack(used_step_sizes);
   run.accept_prob = at::stack(accept_probs);
   run.num_nonfinite = num_nonfinite.item<int64_t>();
+  run.log_w = run.log_w + problem.log_center().unsqueeze(1);
+  run.cost = cost_of_moves(problem, transition, options.num_particles, run.step_sizes.size(0));
   if (options.record_divergence) run.divergence = divergence.finish();
   return run;
 }
 
-AnnealResult anneal_back(const Problem& problem, const Path& path, const at::Tensor& betas,
-                         const Transition& transition, const StepSizes& step_sizes,
-                         const at::Tensor& e, at::Generator& rng) {
+AnnealResult anneal_reverse(const Problem& problem, const Path& path, const at::Tensor& betas,
+                            const Transition& transition, const StepSizes& step_sizes,
+                            const at::Tensor& e, at::Generator& rng) {
   const c10::NoGradGuard no_grad;
   const at::TensorOptions wide = problem.base().options().dtype(at::kDouble);
   const auto beta_at = [&](int64_t index) {
@@ -118,6 +133,8 @@ AnnealResult anneal_back(const Problem& problem, const Path& path, const at::Ten
   }
   run.accept_prob = at::stack(accept_probs);
   run.num_nonfinite = num_nonfinite.item<int64_t>();
+  run.log_w = run.log_w - problem.log_center().unsqueeze(1);
+  run.cost = cost_of_moves(problem, transition, e.size(1), betas.size(0) - 1);
   return run;
 }
 

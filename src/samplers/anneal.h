@@ -1,4 +1,5 @@
-// The annealing loop.
+/// @file
+/// The annealing loop.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -40,6 +41,7 @@ struct AnnealResult {
   at::Tensor accept_prob;     // [T,P] float64, means over particles
   at::Tensor divergence;      // [T+1,P] float64, see DivergenceRecord; undefined if not asked for
   int64_t num_nonfinite = 0;  // proposals rejected because their energy was not finite
+  Cost cost;                  // summed over problems and particles
 };
 
 /// Annealed importance sampling from the base to the target                       [Neal 2001]
@@ -50,7 +52,7 @@ struct AnnealResult {
 /// step sizes are frozen; where they adapt it is a pilot.
 ///
 /// Cost: 1 + L T evaluations per particle, L = transition.evaluations_per_step().
-/// Throws Error kUsage if an adaptive schedule has not arrived after max_steps.
+/// Throws ScheduleError if an adaptive schedule has not arrived after max_steps.
 AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule& rule,
                     const Transition& transition, StepSizes& step_sizes,
                     const AnnealOptions& options, at::Generator& rng);
@@ -63,8 +65,8 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
 /// Each move leaves its density invariant and, momenta drawn afresh at the start, is its own
 /// reversal: the same kernels in the opposite order undo the way there in distribution.
 /// `betas` [T+1,C] and `step_sizes` as of the way there. Cost: 1 + L T evaluations per particle.
-AnnealResult anneal_back(const Problem& problem, const Path& path, const at::Tensor& betas,
-                         const Transition& transition, const StepSizes& step_sizes,
-                         const at::Tensor& e, at::Generator& rng);
+AnnealResult anneal_reverse(const Problem& problem, const Path& path, const at::Tensor& betas,
+                            const Transition& transition, const StepSizes& step_sizes,
+                            const at::Tensor& e, at::Generator& rng);
 
 }  // namespace crais

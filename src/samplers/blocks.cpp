@@ -28,6 +28,7 @@ AnnealResult in_blocks(int64_t num_particles, int64_t block,
     const at::Tensor accepted = part.accept_prob * static_cast<double>(size);
     all.accept_prob = begin == 0 ? accepted : all.accept_prob + accepted;
     all.num_nonfinite += part.num_nonfinite;
+    all.cost += part.cost;
     all.betas = part.betas;
     all.step_sizes = part.step_sizes;
     all.genealogy.num_resamplings = part.genealogy.num_resamplings;  // none
@@ -45,14 +46,10 @@ AnnealResult by_problems(const Problem& problem, const Plan& plan, int64_t block
   if (num_problems <= block) return run(problem, plan);
   AnnealResult all;
   std::vector<at::Tensor> log_w, roots, num_resamplings, betas, step_sizes, accept_prob;
-  const Cost before = problem.cost();
-  Cost spent;
   for (int64_t begin = 0; begin < num_problems; begin += block) {
     const at::Tensor index = at::arange(begin, std::min(begin + block, num_problems),
                                         problem.base().options().dtype(at::kLong));
-    const ProblemPart part(problem, index);
-    const AnnealResult found = run(part.problem, select(plan, index));
-    spent += part.problem.cost();
+    const AnnealResult found = run(problem.select(index), select(plan, index));
     log_w.push_back(found.log_w);
     roots.push_back(found.genealogy.roots);
     num_resamplings.push_back(found.genealogy.num_resamplings);
@@ -60,8 +57,8 @@ AnnealResult by_problems(const Problem& problem, const Plan& plan, int64_t block
     step_sizes.push_back(found.step_sizes);
     accept_prob.push_back(found.accept_prob);
     all.num_nonfinite += found.num_nonfinite;
+    all.cost += found.cost;
   }
-  problem.count_as(before, spent);
   all.log_w = at::cat(log_w);
   all.genealogy.roots = at::cat(roots);
   all.genealogy.num_resamplings = at::cat(num_resamplings);
@@ -90,12 +87,12 @@ AnnealResult anneal_in_blocks(const Problem& problem, const Path& path, const Pl
   });
 }
 
-AnnealResult anneal_back_in_blocks(const Problem& problem, const Path& path, const Plan& plan,
-                                   const Transition& transition, int64_t num_particles,
-                                   at::Generator& rng) {
+AnnealResult anneal_reverse_in_blocks(const Problem& problem, const Path& path, const Plan& plan,
+                                      const Transition& transition, int64_t num_particles,
+                                      at::Generator& rng) {
   const int64_t block = chains_per_block(problem.num_problems(), problem.dim());
   return in_blocks(num_particles, block, [&](int64_t size) {
-    return anneal_back(problem, path, plan, transition, size, rng);
+    return anneal_reverse(problem, path, plan, transition, size, rng);
   });
 }
 

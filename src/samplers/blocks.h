@@ -18,9 +18,9 @@ AnnealResult anneal_in_blocks(const Problem& problem, const Path& path, const Pl
                               const Transition& transition, int64_t num_particles,
                               at::Generator& rng, const Resampling* resampling = nullptr);
 
-/// As `anneal_back` under a frozen plan.
-AnnealResult anneal_back_in_blocks(const Problem& problem, const Path& path, const Plan& plan,
-                                   const Transition& transition, int64_t num_particles,
-                                   at::Generator& rng);
+/// As `anneal_reverse` under a frozen plan.
+AnnealResult anneal_reverse_in_blocks(const Problem& problem, const Path& path, const Plan& plan,
+                                      const Transition& transition, int64_t num_particles,
+                                      at::Generator& rng);
 
 }  // namespace crais

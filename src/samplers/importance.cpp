@@ -7,7 +7,7 @@
 
 namespace crais {
 
-at::Tensor importance_log_weights(const Problem& problem, int64_t num_particles,
+LogWeights importance_log_weights(const Problem& problem, int64_t num_particles,
                                   at::Generator& rng) {
   const c10::NoGradGuard no_grad;
   constexpr int64_t kRowsPerBlock = 2048;
@@ -15,7 +15,7 @@ at::Tensor importance_log_weights(const Problem& problem, int64_t num_particles,
   std::vector<at::Tensor> log_w;
   for (int64_t begin = 0; begin < num_particles; begin += block)
     log_w.push_back(problem.log_weight(problem.draw(std::min(block, num_particles - begin), rng)));
-  return at::cat(log_w, 1);
+  return {at::cat(log_w, 1), {problem.num_problems() * num_particles, 0}};
 }
 
 }  // namespace crais

@@ -9,10 +9,16 @@
 
 namespace crais {
 
-/// log gamma - log q0 of K draws of the base, [P,K] float64. log_mean_exp of a row estimates log Z
+/// Log-weights of independent particles, and what they cost.
+struct LogWeights {
+  at::Tensor log_w;  // [P,K] float64, nats, of gamma (no centre is left in them)
+  Cost cost;
+};
+
+/// log gamma - log q0 of K draws of the base. log_mean_exp of a row estimates log Z
 /// (IWAE, Burda et al. 2016), its mean is the ELBO. Drawn in blocks, so that memory does not grow
 /// with K. Cost: K densities per problem.
-at::Tensor importance_log_weights(const Problem& problem, int64_t num_particles,
+LogWeights importance_log_weights(const Problem& problem, int64_t num_particles,
                                   at::Generator& rng);
 
 }  // namespace crais

@@ -64,7 +64,7 @@ at::Tensor McdParameters::initial(const ScoreNetworkShape& shape, double step_si
   return flat;
 }
 
-at::Tensor mcd_log_weights(const Problem& problem, const McdParameters& parameters,
+LogWeights mcd_log_weights(const Problem& problem, const McdParameters& parameters,
                            int64_t num_particles, at::Generator& rng) {
   const bool with_graph = c10::GradMode::is_enabled() && parameters.loc.requires_grad();
   const auto evaluate = [&](const at::Tensor& e) {
@@ -97,7 +97,9 @@ at::Tensor mcd_log_weights(const Problem& problem, const McdParameters& paramete
   const at::Tensor learned = parameters.network.forward(at::stack(ends));
   const at::Tensor r = at::stack(residuals) + 2 * drift_scales.view({-1, 1, 1, 1}) * learned;
   const at::Tensor ratios = -(r * (at::stack(noises) + 0.5 * r)).sum(-1).to(at::kDouble);
-  return now.log_gamma - log_q0 + ratios.sum(0);
+  const int64_t evaluations = (with_graph ? 2 : 1) * parameters.betas.size(0);
+  return {now.log_gamma - log_q0 + ratios.sum(0) + problem.log_center().unsqueeze(1),
+          evaluations * problem.cost_of(num_particles)};
 }
 
 }  // namespace crais

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/problem.h"
+#include "samplers/importance.h"
 #include "samplers/score_network.h"
 
 namespace crais {
@@ -49,7 +50,7 @@ struct McdParameters {
 /// noise, moves and grad log gamma. Not finite where a chain has diverged.
 /// Cost: 1 + M evaluations per particle; twice that with a gradient (see
 /// Problem::evaluate_with_graph).
-at::Tensor mcd_log_weights(const Problem& problem, const McdParameters& parameters,
+LogWeights mcd_log_weights(const Problem& problem, const McdParameters& parameters,
                            int64_t num_particles, at::Generator& rng);
 
 }  // namespace crais

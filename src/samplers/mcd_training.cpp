@@ -44,18 +44,19 @@ TrainedMcd train_mcd(const Problem& problem, const ScoreNetworkShape& shape,
   at::Generator initial = stream(Purpose::kInitialise), noise = stream(Purpose::kTrain);
   const at::Tensor flat =
       McdParameters::initial(shape, options.step_size, problem.base().options(), initial);
+  Cost cost;
   const auto validate = [&] {
     const c10::NoGradGuard no_grad;
     at::Generator same = stream(Purpose::kValidate);
-    return mcd_log_weights(problem, {shape, flat}, chains_each(options.validation_chains, problem),
-                           same)
-        .mean()
-        .item<double>();
+    const LogWeights found = mcd_log_weights(problem, {shape, flat},
+                                             chains_each(options.validation_chains, problem), same);
+    cost += found.cost;
+    return found.log_w.mean().item<double>();
   };
-  TrainedMcd best{flat.clone(), validate(), 0, 0};
+  TrainedMcd best{flat.clone(), validate(), 0, 0, {}};
   best.elbo = best.initial_elbo;
   if (!std::isfinite(best.elbo))
-    throw usage_error("mcd: chains diverge before any training; try a smaller step=");
+    throw DivergedError("mcd: chains diverge before any training; try a smaller step=");
 
   const c10::AutoGradMode with_grad(true);
   flat.requires_grad_(true);
@@ -70,13 +71,16 @@ TrainedMcd train_mcd(const Problem& problem, const ScoreNetworkShape& shape,
         static_cast<double>(options.iterations - i + 1) / static_cast<double>(options.iterations);
     static_cast<torch::optim::AdamOptions&>(optimizer.param_groups()[0].options())
         .lr(options.learning_rate * std::min(1.0, 2 * left));
-    const at::Tensor objective =
-        mcd_log_weights(problem, {shape, flat}, chains_each(options.batch, problem), noise).mean();
+    const LogWeights found =
+        mcd_log_weights(problem, {shape, flat}, chains_each(options.batch, problem), noise);
+    cost += found.cost;
+    const at::Tensor objective = found.log_w.mean();
     flat.mutable_grad() = at::Tensor();
     objective.neg().backward();
     if (!std::isfinite(objective.item<double>()) || !flat.grad().isfinite().all().item<bool>())
-      throw usage_error("mcd: training diverged in iteration " + std::to_string(i) +
-                        ": the bound or its gradient is not finite; try a smaller rate= or step=");
+      throw DivergedError(
+          "mcd: training diverged in iteration " + std::to_string(i) +
+          ": the bound or its gradient is not finite; try a smaller rate= or step=");
     clip(flat.grad());
     optimizer.step();
     best.iterations = i;
@@ -93,6 +97,7 @@ TrainedMcd train_mcd(const Problem& problem, const ScoreNetworkShape& shape,
     }
     if (report) report(i, elbo);
   }
+  best.cost = cost;
   return best;
 }
 

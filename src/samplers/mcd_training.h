@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "core/problem.h"
+#include "core/schedule.h"
 #include "samplers/score_network.h"
 
 namespace crais {
@@ -28,6 +29,13 @@ struct TrainedMcd {
   at::Tensor flat;                    // see McdParameters
   double initial_elbo = 0, elbo = 0;  // nats, mean over problems, on the validation noise
   int64_t iterations = 0;
+  Cost cost;
+};
+
+/// The chains, or what is learned from them, are no longer finite.
+class DivergedError : public PlanError {
+ public:
+  using PlanError::PlanError;
 };
 
 /// Maximises E[log w] <= log Z over everything in McdParameters by reparameterised gradients and
@@ -36,8 +44,8 @@ struct TrainedMcd {
 /// moments.
 ///
 /// Streams of `seed` alone decide it. Cost: 2 (1 + M) evaluations per chain of an iteration, 1 + M
-/// per chain of a validation, counted by `problem`.
-/// Throws Error kUsage if the bound at the start is not finite or an iteration's no longer is.
+/// per chain of a validation.
+/// Throws DivergedError if the bound at the start is not finite or an iteration's no longer is.
 TrainedMcd train_mcd(const Problem& problem, const ScoreNetworkShape& shape,
                      const McdTrainingOptions& options, uint64_t seed,
                      const McdReport& report = {});

@@ -40,15 +40,9 @@ Mover::Mover(const Problem& problem, const Path& path, const Transition& transit
 Moved Mover::operator()(const Particles& particles, const at::Tensor& beta,
                         const at::Tensor& step_size) {
   const Arguments arguments{particles, beta, step_size};
-  const Cost before = problem_.cost();
-  if (recorder_ && cost_) {
-    Moved moved = replayed(arguments);
-    problem_.count_as(before, *cost_);
-    return moved;
-  }
-  Moved moved = step(arguments);
-  cost_ = problem_.cost() - before;
-  return moved;
+  if (recorder_ && has_moved_) return replayed(arguments);
+  has_moved_ = true;
+  return step(arguments);
 }
 
 Moved Mover::step(const Arguments& arguments) const {

@@ -20,7 +20,7 @@ class Mover {
         std::unique_ptr<Recorder> recorder);
   Mover(const Problem& problem, const Path& path, const Transition& transition, at::Generator& rng);
 
-  /// As Transition::step, and counted as it. The result's tensors are good until the next move.
+  /// As Transition::step. The result's tensors are good until the next move.
   Moved operator()(const Particles& particles, const at::Tensor& beta, const at::Tensor& step_size);
 
  private:
@@ -38,7 +38,7 @@ class Mover {
   const Transition& transition_;
   at::Generator& rng_;
   std::unique_ptr<Recorder> recorder_;
-  std::optional<Cost> cost_;  // of one move, once there was one
+  bool has_moved_ = false;
   std::optional<Arguments> recorded_;
   Moved moved_;
 };

@@ -143,21 +143,18 @@ PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule&
   return pilot;
 }
 
-Plan tune(const Problem& problem, const Path& path, const ScheduleRule& rule,
-          const Transition& transition, const PilotOptions& options, at::Generator& rng) {
-  return run_pilot(problem, path, rule, transition, options, rng).plan;
-}
-
-at::Tensor pilot_log_normalizer(const Problem& problem, const Transition& transition, int64_t steps,
-                                const PilotOptions& options, at::Generator& rng) {
+RoughNormalizer rough_log_normalizer(const Problem& problem, const Transition& transition,
+                                     int64_t steps, const PilotOptions& options,
+                                     at::Generator& rng) {
   const std::unique_ptr<Path> path = make_geometric_path();
   const FixedSchedule equal_steps(at::linspace(0, 1, steps + 1, at::kDouble).unsqueeze(1));
   PilotOptions tuned = options;
   tuned.step_size.reset();
   tuned.interpolate = 0;
-  const Plan plan = tune(problem, *path, equal_steps, transition, tuned, rng);
-  const AnnealResult run = anneal(problem, *path, plan, transition, options.num_particles, rng);
-  return log_mean_exp(run.log_w) + problem.log_center();
+  const PilotRun pilot = run_pilot(problem, *path, equal_steps, transition, tuned, rng);
+  const AnnealResult run =
+      anneal(problem, *path, pilot.plan, transition, options.num_particles, rng);
+  return {log_mean_exp(run.log_w), pilot.run.cost + run.cost};
 }
 
 Plan interpolate(const Plan& plan, int64_t steps) {
@@ -200,13 +197,15 @@ AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
                 {num_particles, plan.num_steps(), plan.betas.size(1) == 1, resampling}, rng);
 }
 
-AnnealResult anneal_back(const Problem& problem, const Path& path, const Plan& plan,
-                         const Transition& transition, int64_t num_particles, at::Generator& rng) {
+AnnealResult anneal_reverse(const Problem& problem, const Path& path, const Plan& plan,
+                            const Transition& transition, int64_t num_particles,
+                            at::Generator& rng) {
   const auto z = problem.target().exact_sample(num_particles, rng);
-  if (!z) throw usage_error("reverse chains start from exact draws of the target, and it has none");
+  if (!z)
+    throw argument_error("reverse chains start from exact draws of the target, and it has none");
   const at::Device device = problem.base().options().device();
-  return anneal_back(problem, path, plan.betas.to(device), transition,
-                     FrozenStepSizes(plan.step_sizes.to(device)), problem.base().to_e(*z), rng);
+  return anneal_reverse(problem, path, plan.betas.to(device), transition,
+                        FrozenStepSizes(plan.step_sizes.to(device)), problem.base().to_e(*z), rng);
 }
 
 }  // namespace crais

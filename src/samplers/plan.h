@@ -1,4 +1,5 @@
-// A plan: temperatures and step sizes, tuned by a pilot and then frozen.
+/// @file
+/// A plan: temperatures and step sizes, tuned by a pilot and then frozen.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -49,14 +50,15 @@ struct PilotRun {
 PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule& rule,
                    const Transition& transition, const PilotOptions& options, at::Generator& rng);
 
-/// The plan of `run_pilot`.
-Plan tune(const Problem& problem, const Path& path, const ScheduleRule& rule,
-          const Transition& transition, const PilotOptions& options, at::Generator& rng);
-
 /// A rough log Z [P] to centre a problem with: geometric AIS under a plan of `steps` equal steps
 /// that it tunes on the way. Cost: 2 (1 + L steps) evaluations per pilot particle.
-at::Tensor pilot_log_normalizer(const Problem& problem, const Transition& transition, int64_t steps,
-                                const PilotOptions& options, at::Generator& rng);
+struct RoughNormalizer {
+  at::Tensor value;  // [P] float64, nats
+  Cost cost;
+};
+RoughNormalizer rough_log_normalizer(const Problem& problem, const Transition& transition,
+                                     int64_t steps, const PilotOptions& options,
+                                     at::Generator& rng);
 
 /// Stretches each column of a plan to `steps` steps: betas and divergences by linear interpolation
 /// in the step's fraction, step sizes log-linearly in beta (the paper's starred rows).
@@ -72,8 +74,9 @@ AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
                     const Resampling* resampling = nullptr);
 
 /// The way back under the frozen plan, from K exact draws of each target. E[mean w] = 1/Z.
-/// Throws Error kUsage if the target has no exact draws. Cost: as the way there.
-AnnealResult anneal_back(const Problem& problem, const Path& path, const Plan& plan,
-                         const Transition& transition, int64_t num_particles, at::Generator& rng);
+/// Throws Error kArgument if the target has no exact draws. Cost: as the way there.
+AnnealResult anneal_reverse(const Problem& problem, const Path& path, const Plan& plan,
+                            const Transition& transition, int64_t num_particles,
+                            at::Generator& rng);
 
 }  // namespace crais

@@ -1,4 +1,5 @@
-// Replacing particles of little weight by copies of others: what makes AIS an SMC sampler.
+/// @file
+/// Replacing particles of little weight by copies of others: what makes AIS an SMC sampler.
 #pragma once
 
 #include <ATen/ATen.h>

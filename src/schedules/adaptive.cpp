@@ -29,8 +29,9 @@ at::Tensor AdaptiveSchedule::next(const Progress& progress, const Path& path) co
     message << "schedule " << name() << " stalled at beta = " << beta[p].item<double>()
             << " (problem " << p << ", step " << progress.index << "): it asks for "
             << wish[p].item<double>()
-            << "; allow larger steps, set --min-step, or use more pilot chains";
-    throw usage_error(message.str());
+            << "; allow larger steps, set `min_step`, or use more `pilot_chains`";
+    throw ScheduleError(ScheduleError::Reason::kStalled, beta[p].item<double>(), progress.index,
+                        message.str());
   }
   return clipped;
 }

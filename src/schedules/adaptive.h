@@ -1,4 +1,5 @@
-// What the rules that watch their particles share.
+/// @file
+/// What the rules that watch their particles share.
 #pragma once
 
 #include <functional>

@@ -75,10 +75,11 @@ class ConstantRate : public AdaptiveSchedule {
     message << "schedule constant-rate would end at beta = " << progress.beta[p].item<double>()
             << " (problem " << p << ", step " << progress.index
             << "): its variance estimate is exp(" << log_v[p].item<double>()
-            << "), below --tolerance " << options().tolerance
+            << "), below `tolerance` " << options().tolerance
             << ", yet the particles' overlap with the target is " << overlap[p].item<double>()
-            << "; use a path of order nearer 0, more pilot chains, or a smaller --tolerance";
-    throw usage_error(message.str());
+            << "; use a `path` of order nearer 0, more `pilot_chains`, or a smaller `tolerance`";
+    throw ScheduleError(ScheduleError::Reason::kNoOverlap, progress.beta[p].item<double>(),
+                        progress.index, message.str());
   }
 
   double delta_;

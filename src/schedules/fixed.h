@@ -1,3 +1,5 @@
+/// @file
+/// Schedules that are known before the run.
 #pragma once
 
 #include <functional>

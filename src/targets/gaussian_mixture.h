@@ -1,4 +1,5 @@
-// Mixtures of normals with diagonal covariances.
+/// @file
+/// Mixtures of normals with diagonal covariances.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -41,7 +41,7 @@ std::vector<Component> ring() {
 bool widths_are_variances(Spec& spec) {
   const std::string reading = spec.word("s", "variance");
   if (reading != "variance" && reading != "std")
-    throw usage_error("'" + spec.text() + "': s must be variance or std");
+    throw argument_error("'" + spec.text() + "': s must be variance or std");
   return reading == "variance";
 }
 

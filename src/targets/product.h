@@ -1,4 +1,5 @@
-// Densities whose coordinates are independent.
+/// @file
+/// Densities whose coordinates are independent.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -7,24 +7,24 @@ class Replicated::View : public Replicated {
  public:
   View(const Replicated& whole, int64_t num_problems)
       : Replicated({num_problems, whole.tensors_, ""}, whole.dim_, whole.log_normalizer_),
-        whole_(whole) {}
+        whole_(std::static_pointer_cast<const Replicated>(whole.shared())) {}
 
-  at::Tensor log_density(const at::Tensor& z) const override { return whole_.log_density(z); }
-  Evaluation evaluate(const at::Tensor& z) const override { return whole_.evaluate(z); }
-  at::Tensor curvature(const at::Tensor& z) const override { return whole_.curvature(z); }
-  int64_t curvature_cost() const override { return whole_.curvature_cost(); }
+  at::Tensor log_density(const at::Tensor& z) const override { return whole_->log_density(z); }
+  Evaluation evaluate(const at::Tensor& z) const override { return whole_->evaluate(z); }
+  at::Tensor curvature(const at::Tensor& z) const override { return whole_->curvature(z); }
+  int64_t curvature_cost() const override { return whole_->curvature_cost(); }
 
  protected:
   std::optional<at::Tensor> draw(const at::Tensor& like, at::Generator& rng) const override {
-    return whole_.draw(like, rng);
+    return whole_->draw(like, rng);
   }
 
  private:
-  const Replicated& whole_;
+  std::shared_ptr<const Replicated> whole_;
 };
 
-std::unique_ptr<Target> Replicated::select(const at::Tensor& index) const {
-  return std::make_unique<View>(*this, index.numel());
+std::shared_ptr<const Target> Replicated::select(const at::Tensor& index) const {
+  return std::make_shared<View>(*this, index.numel());
 }
 
 }  // namespace crais

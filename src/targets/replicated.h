@@ -1,4 +1,5 @@
-// P replicates of one density: what most named targets are.
+/// @file
+/// P replicates of one density: what most named targets are.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -25,8 +26,9 @@ class Replicated : public Target {
   int64_t dim() const override { return dim_; }
   at::TensorOptions options() const override { return tensors_; }
 
-  /// As many replicates as `index` has entries: a view, which this target must outlive.
-  std::unique_ptr<Target> select(const at::Tensor& index) const override;
+  /// As many replicates as `index` has entries: a view, which shares this target.
+  bool can_select() const override { return true; }
+  std::shared_ptr<const Target> select(const at::Tensor& index) const override;
 
   std::optional<at::Tensor> true_log_normalizer() const override {
     if (!log_normalizer_) return {};

@@ -58,7 +58,7 @@ std::unique_ptr<Target> wide_mixture(Spec& spec, const TargetOptions& options) {
   const int64_t count = spec.integer("components", 1, 1000);
   const auto found = known.find(count);
   if (found == known.end())
-    throw usage_error("'" + spec.text() + "': components must be 16, 24, 32 or 48");
+    throw argument_error("'" + spec.text() + "': components must be 16, 24, 32 or 48");
   const at::Tensor means = kUnit * at::tensor(*found->second, at::kDouble).view({count, 2});
   return std::make_unique<GaussianMixture>(options, means, at::full_like(means, kSd * kSd),
                                            at::zeros({count}, at::kDouble));

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/fused_decoder.h"
 #include "util/error.h"
 
 namespace crais {
@@ -30,7 +31,7 @@ at::Tensor slope(Activation activation, const at::Tensor& output) {
     case Activation::kSoftplus:
       return -at::expm1(-output);
   }
-  throw Error(ExitCode::kInternal, "unknown activation");
+  throw Error(ErrorKind::kInternal, "unknown activation");
 }
 
 /// d log p(x | output) / d output, in the memory of `output`.
@@ -88,9 +89,9 @@ Evaluation in_blocks(
 VaePosterior::VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents)
     : VaePosterior(vae, std::move(images), std::move(latents), make_fused_decoder(vae)) {}
 
-VaePosterior::VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents,
+VaePosterior::VaePosterior(Vae vae, at::Tensor images, at::Tensor latents,
                            std::shared_ptr<const FusedDecoder> fused)
-    : vae_(vae),
+    : vae_(std::move(vae)),
       images_(images.contiguous()),
       latents_(std::move(latents)),
       fused_(std::move(fused)) {
@@ -100,6 +101,8 @@ VaePosterior::VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents
   TORCH_CHECK(!latents_.defined() || latents_.sizes() == at::IntArrayRef({images_.size(0), dim()}),
               "VAE posterior: latents must be [P, ", dim(), "], got ", latents_.sizes());
 }
+
+std::string VaePosterior::evaluator() const { return fused_ ? fused_->name() : "aten"; }
 
 bool VaePosterior::is_fused(const at::Tensor& z) const {
   const auto is_plain = [](const at::Tensor& x) {
@@ -128,8 +131,8 @@ Evaluation VaePosterior::evaluate(const at::Tensor& z) const {
   });
 }
 
-std::unique_ptr<Target> VaePosterior::select(const at::Tensor& index) const {
-  return std::make_unique<VaePosterior>(
+std::shared_ptr<const Target> VaePosterior::select(const at::Tensor& index) const {
+  return std::make_shared<VaePosterior>(
       vae_, images_.index_select(0, index),
       latents_.defined() ? latents_.index_select(0, index) : latents_, fused_);
 }

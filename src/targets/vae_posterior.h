@@ -1,4 +1,5 @@
-// The posterior of a VAE's latent, unnormalised: its normaliser is p(x).
+/// @file
+/// The posterior of a VAE's latent, unnormalised: its normaliser is p(x).
 #pragma once
 
 #include <ATen/ATen.h>
@@ -9,20 +10,21 @@
 
 #include "core/affine_map.h"
 #include "core/target.h"
-#include "kernels/fused_decoder.h"
 #include "models/vae.h"
 
 namespace crais {
+
+class FusedDecoder;
 
 /// gamma_p(z) = N(z; 0, I) p(x_p | z) for P images. Value and gradient by hand: a matrix product a
 /// layer forward and one back, no graph. On the CPU, in float32 and with Bernoulli pixels they come
 /// from a FusedDecoder, elsewhere from ATen.
 class VaePosterior : public Target {
  public:
-  /// `images` [P, pixels] in [0, 1], on the decoder's device and of its dtype. The VAE must outlive
-  /// it. `latents` [P,D], where the images were simulated, are what they were simulated from; else
-  /// undefined. `fused` is make_fused_decoder(vae), or null to use ATen always.
-  VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents,
+  /// `images` [P, pixels] in [0, 1], on the decoder's device and of its dtype. `latents` [P,D],
+  /// where the images were simulated, are what they were simulated from; else undefined. `fused` is
+  /// make_fused_decoder(vae), or null to use ATen always.
+  VaePosterior(Vae vae, at::Tensor images, at::Tensor latents,
                std::shared_ptr<const FusedDecoder> fused);
   /// With a fused decoder of its own; many posteriors of one VAE had better share it.
   explicit VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents = {});
@@ -32,7 +34,8 @@ class VaePosterior : public Target {
   at::Tensor log_density(const at::Tensor& z) const override;
   Evaluation evaluate(const at::Tensor& z) const override;
   at::TensorOptions options() const override { return images_.options(); }
-  std::unique_ptr<Target> select(const at::Tensor& index) const override;
+  bool can_select() const override { return true; }
+  std::shared_ptr<const Target> select(const at::Tensor& index) const override;
 
   /// Gauss-Newton: I + J^T W J, with J = d output / dz in closed form (a product per layer) and W
   /// the likelihood's own curvature, s(1 - s) for Bernoulli pixels. Positive definite.
@@ -50,14 +53,14 @@ class VaePosterior : public Target {
   int64_t working_memory() const;
 
   /// What computes: "fused-avx512", ..., "aten".
-  std::string evaluator() const { return fused_ ? fused_->name() : "aten"; }
+  std::string evaluator() const;
 
  private:
   /// ATen computes the rest: other shapes and types, and what autograd is to follow.
   bool is_fused(const at::Tensor& z) const;
   at::Tensor curvature_block(const at::Tensor& z) const;
 
-  const Vae& vae_;
+  Vae vae_;
   at::Tensor images_;
   at::Tensor latents_;
   std::shared_ptr<const FusedDecoder> fused_;  // null: ATen

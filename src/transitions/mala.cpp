@@ -33,8 +33,8 @@ class Mala : public Transition {
 };
 
 const Enrol<TransitionRegistry> kEnrol(
-    "mala", {"mala", "Langevin proposal and Metropolis test; one step, whatever --leapfrog", "mala",
-             [](Spec&, const TransitionOptions&) { return std::make_unique<Mala>(); }});
+    "mala", {"mala", "Langevin proposal and Metropolis test; one step, whatever `num_leapfrog`",
+             "mala", [](Spec&, const TransitionOptions&) { return std::make_unique<Mala>(); }});
 
 }  // namespace
 }  // namespace crais

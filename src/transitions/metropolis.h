@@ -1,4 +1,5 @@
-// What proposals have in common: a step along the annealed gradient, and accepting or rejecting.
+/// @file
+/// What proposals have in common: a step along the annealed gradient, and accepting or rejecting.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -27,7 +27,7 @@ class RandomWalk : public Transition {
 
 const Enrol<TransitionRegistry> kEnrol(
     "random-walk",
-    {"random-walk", "normal proposal and Metropolis test; one step, whatever --leapfrog",
+    {"random-walk", "normal proposal and Metropolis test; one step, whatever `num_leapfrog`",
      "random-walk",
      [](Spec&, const TransitionOptions&) { return std::make_unique<RandomWalk>(); }});
 

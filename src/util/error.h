@@ -1,4 +1,6 @@
-// Errors a user can act on: one line of text and a sysexits code.
+/// @file
+/// What went wrong, where, and what would be right: one line of text, of a kind that programs turn
+/// into an exit code.
 #pragma once
 
 #include <stdexcept>
@@ -6,30 +8,31 @@
 
 namespace crais {
 
-/// The exit codes of every program (sysexits.h).
-enum class ExitCode : int {
-  kUsage = 64,         // a flag or a value on the command line
-  kData = 65,          // a file's content
-  kNoInput = 66,       // a file that is missing or cannot be read
-  kNoDevice = 69,      // a device that is not there
-  kInternal = 70,      // a fault of ours
-  kCannotCreate = 73,  // an output that cannot be made
-  kIo = 74,            // a write that failed (a full disk)
-  kInterrupted = 75,   // Ctrl-C; can be resumed
+enum class ErrorKind {
+  kArgument,      // a value that the caller gave: an option, a name, a shape
+  kData,          // a file's content, or a density that is not finite where it must be
+  kNoInput,       // a file that is missing or cannot be read
+  kNoDevice,      // a device that is not there
+  kInternal,      // a fault of ours
+  kCannotCreate,  // an output that cannot be made
+  kIo,            // a write that failed (a full disk)
+  kInterrupted,   // a signal; can be resumed
 };
 
-/// What went wrong, where, and what would be right, in one line.
+/// A message names options as fields in backquotes, `max_steps`; whoever has other names for them
+/// (flags of a program, keywords of a language) replaces those.
 class Error : public std::runtime_error {
  public:
-  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
-  ExitCode code() const { return code_; }
+  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  ErrorKind kind() const { return kind_; }
 
  private:
-  ExitCode code_;
+  ErrorKind kind_;
 };
 
-inline Error usage_error(const std::string& message) { return {ExitCode::kUsage, message}; }
-inline Error data_error(const std::string& message) { return {ExitCode::kData, message}; }
-inline Error no_input_error(const std::string& message) { return {ExitCode::kNoInput, message}; }
+inline Error argument_error(const std::string& message) { return {ErrorKind::kArgument, message}; }
+inline Error data_error(const std::string& message) { return {ErrorKind::kData, message}; }
+inline Error no_input_error(const std::string& message) { return {ErrorKind::kNoInput, message}; }
+inline Error internal_error(const std::string& message) { return {ErrorKind::kInternal, message}; }
 
 }  // namespace crais

@@ -40,7 +40,7 @@ class TemporaryFile {
       : path_(std::move(path)),
         descriptor_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
     if (descriptor_ < 0)
-      throw Error(ExitCode::kCannotCreate,
+      throw Error(ErrorKind::kCannotCreate,
                   path_.parent_path().string() + ": cannot write here: " + std::strerror(errno));
   }
   TemporaryFile(const TemporaryFile&) = delete;
@@ -68,7 +68,7 @@ class TemporaryFile {
 
  private:
   [[noreturn]] void fail() const {
-    throw Error(ExitCode::kIo, path_.string() + ": cannot write: " + std::strerror(errno));
+    throw Error(ErrorKind::kIo, path_.string() + ": cannot write: " + std::strerror(errno));
   }
 
   fs::path path_;
@@ -80,7 +80,7 @@ std::string digest(const EVP_MD* algorithm, std::string_view bytes) {
   unsigned char value[EVP_MAX_MD_SIZE];
   unsigned int length = 0;
   if (EVP_Digest(bytes.data(), bytes.size(), value, &length, algorithm, nullptr) != 1)
-    throw Error(ExitCode::kInternal, "OpenSSL cannot compute a digest");
+    throw Error(ErrorKind::kInternal, "OpenSSL cannot compute a digest");
   static const char* const kHex = "0123456789abcdef";
   std::string text;
   for (unsigned int i = 0; i < length; ++i) {
@@ -104,7 +104,7 @@ void make_output_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error || !fs::is_directory(folder))
-    throw Error(ExitCode::kCannotCreate,
+    throw Error(ErrorKind::kCannotCreate,
                 folder.string() + ": cannot make this folder: " +
                     (error ? error.message() : std::string("a file of that name is in the way")));
   TemporaryFile probe(folder / (".probe." + std::to_string(::getpid()) + ".tmp"));

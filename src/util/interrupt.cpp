@@ -36,7 +36,7 @@ void handle(int signal) {
     if (signal == SIGINT && notices && ::write(STDERR_FILENO, kNotice, sizeof(kNotice) - 1) < 0)
       notices = false;
   } else if (signal == SIGINT && now() - first_time > kSameKeystroke) {
-    ::_exit(static_cast<int>(ExitCode::kInterrupted));
+    ::_exit(static_cast<int>(ErrorKind::kInterrupted));
   }
   errno = saved;
 }
@@ -56,7 +56,7 @@ void install_interrupt_handler() {
 bool interrupted() { return flag; }
 
 void throw_if_interrupted(const std::string& advice) {
-  if (flag) throw Error(ExitCode::kInterrupted, "interrupted; " + advice);
+  if (flag) throw Error(ErrorKind::kInterrupted, "interrupted; " + advice);
 }
 
 void set_interrupted(bool value) {

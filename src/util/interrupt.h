@@ -1,4 +1,5 @@
-// Ctrl-C and kill: finish what is begun, save, leave.
+/// @file
+/// Ctrl-C and kill: finish what is begun, save, leave.
 #pragma once
 
 #include <string>

@@ -13,6 +13,12 @@ namespace crais {
 
 void use_one_thread_per_operation() { at::set_num_threads(1); }
 
+OneThreadPerOperation::OneThreadPerOperation() : before_(at::get_num_threads()) {
+  use_one_thread_per_operation();
+}
+
+OneThreadPerOperation::~OneThreadPerOperation() { at::set_num_threads(before_); }
+
 int64_t resolve_threads(int64_t threads) {
   return threads > 0 ? threads : std::max<int64_t>(1, std::thread::hardware_concurrency());
 }

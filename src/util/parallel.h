@@ -10,6 +10,18 @@ namespace crais {
 /// over chunks: cheaper at these sizes, and no result then depends on the number of threads.
 void use_one_thread_per_operation();
 
+/// The same while it lives, in this thread.
+class OneThreadPerOperation {
+ public:
+  OneThreadPerOperation();
+  ~OneThreadPerOperation();
+  OneThreadPerOperation(const OneThreadPerOperation&) = delete;
+  OneThreadPerOperation& operator=(const OneThreadPerOperation&) = delete;
+
+ private:
+  int before_;
+};
+
 /// Calls work(i) for i in [0, count), in order of i, on `threads` threads (0: one a core).
 /// Stops handing out work once `stop()` holds or a call has thrown; rethrows the first exception.
 void parallel_for(

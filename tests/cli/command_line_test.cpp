@@ -47,8 +47,8 @@ CommandLine read(const Words& arguments) {
   return CommandLine(synopsis(), all);
 }
 
-void expect_usage_error(const Words& arguments, const Words& words) {
-  expect_error(ExitCode::kUsage, words, [&] { read(arguments); });
+void expect_argument_error(const Words& arguments, const Words& words) {
+  expect_error(ErrorKind::kArgument, words, [&] { read(arguments); });
 }
 
 std::string answer_to(const Words& arguments) {
@@ -112,65 +112,66 @@ TEST(CommandLine, ReadsArgv) {
 }
 
 TEST(CommandLineErrors, UnknownFlagsAreNamedWithTheNearest) {
-  expect_usage_error({"--scheduel", "linear"}, {"--scheduel", "did you mean --schedule?"});
-  expect_usage_error({"--scheduel=linear"}, {"--scheduel;", "did you mean --schedule?"});
-  expect_usage_error({"-steps", "3"}, {"-steps", "did you mean --steps?"});
-  expect_usage_error({"--per_image"}, {"did you mean --per-image?"});
-  expect_usage_error({"--zzzzzz"}, {"unknown flag --zzzzzz"});
-  expect_usage_error({"--vers"}, {"did you mean --version?"});
+  expect_argument_error({"--scheduel", "linear"}, {"--scheduel", "did you mean --schedule?"});
+  expect_argument_error({"--scheduel=linear"}, {"--scheduel;", "did you mean --schedule?"});
+  expect_argument_error({"-steps", "3"}, {"-steps", "did you mean --steps?"});
+  expect_argument_error({"--per_image"}, {"did you mean --per-image?"});
+  expect_argument_error({"--zzzzzz"}, {"unknown flag --zzzzzz"});
+  expect_argument_error({"--vers"}, {"did you mean --version?"});
 }
 
 TEST(CommandLineErrors, MissingValues) {
-  expect_usage_error({"--steps"}, {"--steps needs a value", "--steps T"});
-  expect_usage_error({"--schedule", "--per-image"}, {"--schedule needs a value"});
-  expect_usage_error({"--schedule="}, {"--schedule", "empty"});
-  expect_usage_error({"--schedule", ""}, {"--schedule", "empty"});
-  expect_usage_error({"--hidden", "200,,200"}, {"--hidden", "empty"});
-  expect_usage_error({"--hidden", "200,"}, {"--hidden", "empty"});
+  expect_argument_error({"--steps"}, {"--steps needs a value", "--steps T"});
+  expect_argument_error({"--schedule", "--per-image"}, {"--schedule needs a value"});
+  expect_argument_error({"--schedule="}, {"--schedule", "empty"});
+  expect_argument_error({"--schedule", ""}, {"--schedule", "empty"});
+  expect_argument_error({"--hidden", "200,,200"}, {"--hidden", "empty"});
+  expect_argument_error({"--hidden", "200,"}, {"--hidden", "empty"});
 }
 
 TEST(CommandLineErrors, RepeatedSingleFlags) {
-  expect_usage_error({"--steps", "1", "--steps", "2"}, {"--steps is given twice"});
-  expect_usage_error({"--method", "ais", "--method", "ais"}, {"--method", "'ais' is given twice"});
+  expect_argument_error({"--steps", "1", "--steps", "2"}, {"--steps is given twice"});
+  expect_argument_error({"--method", "ais", "--method", "ais"},
+                        {"--method", "'ais' is given twice"});
 }
 
 TEST(CommandLineErrors, ValuesOfTheWrongKind) {
-  expect_usage_error({"--steps", "abc"}, {"--steps", "'abc' is not a whole number"});
-  expect_usage_error({"--steps", "1.5"}, {"--steps", "'1.5' is not a whole number"});
-  expect_usage_error({"--offset", "1x"}, {"--offset", "'1x' is not a number"});
-  expect_usage_error({"--offset", "nan"}, {"--offset", "not a finite number"});
-  expect_usage_error({"--per-image=maybe"}, {"--per-image", "true or false", "'maybe'"});
-  expect_usage_error({"--hidden", "200,x"}, {"--hidden", "'x' is not a whole number"});
+  expect_argument_error({"--steps", "abc"}, {"--steps", "'abc' is not a whole number"});
+  expect_argument_error({"--steps", "1.5"}, {"--steps", "'1.5' is not a whole number"});
+  expect_argument_error({"--offset", "1x"}, {"--offset", "'1x' is not a number"});
+  expect_argument_error({"--offset", "nan"}, {"--offset", "not a finite number"});
+  expect_argument_error({"--per-image=maybe"}, {"--per-image", "true or false", "'maybe'"});
+  expect_argument_error({"--hidden", "200,x"}, {"--hidden", "'x' is not a whole number"});
 }
 
 TEST(CommandLineErrors, ValuesOutOfRange) {
-  expect_usage_error({"--steps", "0"}, {"--steps", "[1, 1000000]", "not 0"});
-  expect_usage_error({"--steps", "1000001"}, {"--steps", "[1, 1000000]"});
-  expect_usage_error({"--limit", "0"}, {"--limit", "at least 1", "not 0"});
-  expect_usage_error({"--step-size", "0"}, {"--step-size", "above 0"});
-  expect_usage_error({"--hidden", "200,0"}, {"--hidden", "at least 1"});
-  expect_usage_error({"--base", "posterior"}, {"--base", "'posterior'", "prior, encoder"});
-  expect_usage_error({"--method", "ais,foo"}, {"--method", "'foo'", "ais, iwae, elbo"});
+  expect_argument_error({"--steps", "0"}, {"--steps", "[1, 1000000]", "not 0"});
+  expect_argument_error({"--steps", "1000001"}, {"--steps", "[1, 1000000]"});
+  expect_argument_error({"--limit", "0"}, {"--limit", "at least 1", "not 0"});
+  expect_argument_error({"--step-size", "0"}, {"--step-size", "above 0"});
+  expect_argument_error({"--hidden", "200,0"}, {"--hidden", "at least 1"});
+  expect_argument_error({"--base", "posterior"}, {"--base", "'posterior'", "prior, encoder"});
+  expect_argument_error({"--method", "ais,foo"}, {"--method", "'foo'", "ais, iwae, elbo"});
 }
 
 TEST(CommandLineErrors, Operands) {
-  expect_error(ExitCode::kUsage, {"CHECKPOINT is missing", "measure --help"},
+  expect_error(ErrorKind::kArgument, {"CHECKPOINT is missing", "measure --help"},
                [] { CommandLine(synopsis(), Words{}); });
-  expect_usage_error({"more"}, {"unexpected argument 'more'", "measure --help"});
+  expect_argument_error({"more"}, {"unexpected argument 'more'", "measure --help"});
 }
 
 TEST(CommandLineErrors, AskingForAnotherTypeIsABug) {
   const CommandLine cli = read({});
-  expect_error(ExitCode::kInternal, {"--steps", "another type"}, [&] { cli.text("steps"); });
-  expect_error(ExitCode::kInternal, {"--method", "another type"}, [&] { cli.text("method"); });
-  expect_error(ExitCode::kInternal, {"--stepz", "never declared"}, [&] { cli.integer("stepz"); });
-  expect_error(ExitCode::kInternal, {"--limit", "no value"}, [&] { cli.integer("limit"); });
+  expect_error(ErrorKind::kInternal, {"--steps", "another type"}, [&] { cli.text("steps"); });
+  expect_error(ErrorKind::kInternal, {"--method", "another type"}, [&] { cli.text("method"); });
+  expect_error(ErrorKind::kInternal, {"--stepz", "never declared"}, [&] { cli.integer("stepz"); });
+  expect_error(ErrorKind::kInternal, {"--limit", "no value"}, [&] { cli.integer("limit"); });
 }
 
 TEST(CommandLineErrors, DeclaringAFlagTwiceIsABug) {
   Synopsis twice = synopsis();
   twice.groups.push_back({"More", {option::quiet()}});
-  expect_error(ExitCode::kInternal, {"--quiet", "twice"}, [&] { CommandLine(twice, Words{"x"}); });
+  expect_error(ErrorKind::kInternal, {"--quiet", "twice"}, [&] { CommandLine(twice, Words{"x"}); });
 }
 
 TEST(CommandLineAnswers, HelpHoldsGroupsDefaultsAndExamples) {
@@ -220,7 +221,7 @@ class Config : public testing::Test {
 
   void expect_data_error(const std::string& text, Words words) const {
     words.push_back(path_.string());
-    expect_error(ExitCode::kData, words, [&] { read_with(text); });
+    expect_error(ErrorKind::kData, words, [&] { read_with(text); });
   }
 
   fs::path path_;
@@ -275,7 +276,7 @@ TEST_F(Config, ErrorsNameFileAndFlag) {
 }
 
 TEST_F(Config, AMissingFileIsReported) {
-  expect_error(ExitCode::kNoInput, {"no/such.json"}, [] { read({"--config", "no/such.json"}); });
+  expect_error(ErrorKind::kNoInput, {"no/such.json"}, [] { read({"--config", "no/such.json"}); });
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ TEST(ParseDevice, AutoTakesWhatThereIs) {
 TEST(ParseDevice, AMissingGpuIsAnErrorNeverAFallback) {
   if (torch::cuda::device_count() > 0) GTEST_SKIP() << "this machine has a GPU";
   for (const char* text : {"cuda", "cuda:0", "cuda:7"})
-    expect_error(ExitCode::kNoDevice, {"--device " + std::string(text), "no CUDA device"},
+    expect_error(ErrorKind::kNoDevice, {"--device " + std::string(text), "no CUDA device"},
                  [&] { parse_device(text); });
 }
 
@@ -25,21 +25,22 @@ TEST(ParseDevice, AGpuBeyondTheLastIsAnError) {
   const auto gpus = static_cast<int>(torch::cuda::device_count());
   if (gpus == 0) GTEST_SKIP() << "this machine has no GPU";
   EXPECT_EQ(parse_device("cuda"), c10::Device(c10::kCUDA, 0));
-  expect_error(ExitCode::kNoDevice, {"cuda:0"},
+  expect_error(ErrorKind::kNoDevice, {"cuda:0"},
                [&] { parse_device("cuda:" + std::to_string(gpus)); });
-  expect_error(ExitCode::kNoDevice, {"cuda:0"}, [&] { parse_device("cuda:1000"); });
+  expect_error(ErrorKind::kNoDevice, {"cuda:0"}, [&] { parse_device("cuda:1000"); });
 }
 
 TEST(ParseDevice, OtherNamesListTheChoices) {
   for (const char* text : {"", "tpu", "cuda:x", "cuda:-1", "cuda:", "cudax", "CPU"})
-    expect_error(ExitCode::kUsage, {"--device"}, [&] { parse_device(text); });
-  expect_error(ExitCode::kUsage, {"auto, cpu, cuda, cuda:N"}, [] { parse_device("tpu"); });
+    expect_error(ErrorKind::kArgument, {"--device"}, [&] { parse_device(text); });
+  expect_error(ErrorKind::kArgument, {"auto, cpu, cuda, cuda:N"}, [] { parse_device("tpu"); });
 }
 
 TEST(ParseDtype, FloatsOnly) {
   EXPECT_EQ(parse_dtype("float32"), c10::ScalarType::Float);
   EXPECT_EQ(parse_dtype("float64"), c10::ScalarType::Double);
-  expect_error(ExitCode::kUsage, {"--dtype int8", "float32, float64"}, [] { parse_dtype("int8"); });
+  expect_error(ErrorKind::kArgument, {"--dtype int8", "float32, float64"},
+               [] { parse_dtype("int8"); });
 }
 
 TEST(ParseRange, HalfOpenRanges) {
@@ -60,10 +61,10 @@ TEST(ParseRange, AnOpenEndIsClosedByTheSize) {
 
 TEST(ParseRange, BadRangesAreNamed) {
   for (const char* text : {"", ":", "5", "a:b", "1:2:3", "-1:3", "5:5", "6:5", "1.5:3", ":0"})
-    expect_error(ExitCode::kUsage, {"--indices"}, [&] { parse_range(text, "--indices"); });
-  expect_error(ExitCode::kUsage, {"--indices", "10 images"},
+    expect_error(ErrorKind::kArgument, {"--indices"}, [&] { parse_range(text, "--indices"); });
+  expect_error(ErrorKind::kArgument, {"--indices", "10 images"},
                [] { parse_range("0:11", "--indices").within(10, "--indices", "images"); });
-  expect_error(ExitCode::kUsage, {"--indices", "10 images"},
+  expect_error(ErrorKind::kArgument, {"--indices", "10 images"},
                [] { parse_range("10:", "--indices").within(10, "--indices", "images"); });
 }
 
@@ -81,7 +82,7 @@ TEST(ParseShard, ShardsShareThePiecesOut) {
 
 TEST(ParseShard, BadShardsAreNamed) {
   for (const char* text : {"", "1", "/", "1/", "/4", "0/4", "5/4", "-1/4", "1/0", "a/4", "1/4/4"})
-    expect_error(ExitCode::kUsage, {"--shard"}, [&] { parse_shard(text, "--shard"); });
+    expect_error(ErrorKind::kArgument, {"--shard"}, [&] { parse_shard(text, "--shard"); });
 }
 
 TEST(ParseSize, ReadsSizes) {
@@ -91,7 +92,7 @@ TEST(ParseSize, ReadsSizes) {
   EXPECT_EQ(parse_size("512MiB", "--m"), int64_t{512} << 20);
   EXPECT_EQ(parse_size("2GB", "--m"), int64_t{2} << 30);
   for (const char* bad : {"", "G", "1X", "-1G", "0", "1GG", "nan", "1e300", "1 G", "inf"})
-    expect_error(ExitCode::kUsage, {"--m", "512M"}, [&] { parse_size(bad, "--m"); });
+    expect_error(ErrorKind::kArgument, {"--m", "512M"}, [&] { parse_size(bad, "--m"); });
 }
 
 }  // namespace

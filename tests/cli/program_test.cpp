@@ -27,9 +27,9 @@ TEST(RunMainDeathTest, PassesTheBodysCodeOn) {
 }
 
 TEST(RunMainDeathTest, AnErrorIsOneLineAndItsCode) {
-  EXPECT_EXIT(run_and_leave([]() -> int { throw usage_error("--steps: must be at least 1"); }),
+  EXPECT_EXIT(run_and_leave([]() -> int { throw argument_error("--steps: must be at least 1"); }),
               exits(64), "^measure: --steps: must be at least 1\n$");
-  EXPECT_EXIT(run_and_leave([]() -> int { throw Error(ExitCode::kInterrupted, "interrupted"); }),
+  EXPECT_EXIT(run_and_leave([]() -> int { throw Error(ErrorKind::kInterrupted, "interrupted"); }),
               exits(75), "^measure: interrupted\n$");
   EXPECT_EXIT(run_and_leave([]() -> int { throw data_error("two\nlines"); }), exits(65),
               "^measure: two\n$");
@@ -111,6 +111,18 @@ TEST(RunMainDeathTest, AFailureKeepsItsCodeThoughStdoutFailsToo) {
     });
   };
   EXPECT_EXIT(run(), exits(65), "^measure: image 7 is damaged\n$");
+}
+
+TEST(WithFlags, TurnsOptionsIntoFlags) {
+  EXPECT_EQ(with_flags("estimate-logz", "raise `max_steps`, or `pilot_chains`; not `this one`"),
+            "raise --max-steps, or --pilot-chains; not `this one`");
+  EXPECT_EQ(with_flags("estimate-logz", "`resampling` and `num_leapfrog`"),
+            "--resample and --leapfrog");
+  EXPECT_EQ(with_flags("eval-loglik", "`plan_per_problem`, `pilot_problems`"),
+            "--per-image, --pilot-images");
+  EXPECT_EQ(with_flags("estimate-logz", "`plan_per_problem`, `pilot_problems`"),
+            "--per-problem, --pilot-problems");
+  EXPECT_EQ(with_flags("x", "nothing"), "nothing");
 }
 
 }  // namespace

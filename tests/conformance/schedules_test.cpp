@@ -57,7 +57,7 @@ TEST_P(Schedules, RiseFromZeroToExactlyOne) {
     for (const bool weighted : {false, true}) {
       SCOPED_TRACE(::testing::Message() << "shared " << shared << ", weighted " << weighted);
       const Counting target(inner);
-      const Problem problem(target, AffineMap::identity(3, 2, at::kDouble));
+      const Problem problem(borrow(target), AffineMap::identity(3, 2, at::kDouble));
       ScheduleOptions options;
       options.steps = 9;
       options.weighted = weighted;
@@ -90,7 +90,7 @@ TEST_P(Schedules, RiseFromZeroToExactlyOne) {
 
 TEST_P(Schedules, ObeyTheirLimits) {
   const DiagonalGaussian target(2, {1.0, -0.5}, {0.4, 0.7}, 0.3);
-  const Problem problem(target, AffineMap::identity(2, 2, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(2, 2, at::kDouble));
   const auto path = PathRegistry::instance().make("path", "geometric");
   const auto kernel = TransitionRegistry::instance().make("kernel", "hmc", {1});
   ScheduleOptions options;

@@ -204,7 +204,7 @@ TEST_P(Targets, ExactDrawsFollowTheDensity) {
 
 TEST_P(Targets, StartFromTheBase) {
   const auto target = make(2);
-  const Problem problem(*target, AffineMap::identity(2, target->dim(), at::kDouble));
+  const Problem problem(borrow(*target), AffineMap::identity(2, target->dim(), at::kDouble));
   at::Generator rng = make_generator(9);
   EXPECT_NO_THROW(problem.start(500, rng));
 }

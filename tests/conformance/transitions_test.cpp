@@ -30,7 +30,7 @@ at::Tensor constant(double value) { return at::full({3}, value, at::kDouble); }
 TEST_P(Transitions, CostWhatTheySay) {
   const LogGamma inner(3, {1.5, 3.0});
   const Counting target(inner);
-  const Problem problem(target, AffineMap::identity(3, 2, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(3, 2, at::kDouble));
   at::Generator rng = make_generator(1);
   const Particles start = problem.start(10, rng);
   for (const int64_t num_leapfrog : {1, 5}) {
@@ -48,7 +48,7 @@ TEST_P(Transitions, CostWhatTheySay) {
 
 TEST_P(Transitions, LeaveTheirArgumentsAlone) {
   const LogGamma target(3, {1.5, 3.0});
-  const Problem problem(target, AffineMap::identity(3, 2, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(3, 2, at::kDouble));
   at::Generator rng = make_generator(2);
   Particles start =
       make(1)
@@ -80,7 +80,7 @@ class Cliff : public LogGamma {
 
 TEST_P(Transitions, RejectAndCountWhatIsNotFinite) {
   const Cliff target;
-  const Problem problem(target, AffineMap::identity(3, 2, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(3, 2, at::kDouble));
   at::Generator rng = make_generator(3);
   Particles particles = problem.evaluate(-problem.draw(200, rng).abs());
   int64_t num_nonfinite = 0;
@@ -114,7 +114,7 @@ class Single : public LogGamma {
 
 TEST_P(Transitions, KeepTheParticlesPrecision) {
   const Single target;
-  const Problem problem(target, AffineMap::identity(3, 2, at::kFloat));
+  const Problem problem(borrow(target), AffineMap::identity(3, 2, at::kFloat));
   at::Generator rng = make_generator(4);
   Particles particles = problem.start(20, rng);
   for (int i = 0; i < 2; ++i)

@@ -39,16 +39,16 @@ TEST(Spec, TakesAWholePathAfterFile) {
 }
 
 TEST(Spec, RejectsWhatIsNotOfTheForm) {
-  expect_error(ExitCode::kUsage, {"name"}, [] { Spec spec(""); });
-  expect_error(ExitCode::kUsage, {"name"}, [] { Spec spec(":3"); });
-  expect_error(ExitCode::kUsage, {"'power:'", "nothing follows"}, [] { Spec spec("power:"); });
-  expect_error(ExitCode::kUsage, {"key=value"}, [] { Spec spec("a:1,2"); });
-  expect_error(ExitCode::kUsage, {"key=value"}, [] { Spec spec("a:=2"); });
-  expect_error(ExitCode::kUsage, {"repeats"}, [] { Spec spec("a:x=1,x=2"); });
+  expect_error(ErrorKind::kArgument, {"name"}, [] { Spec spec(""); });
+  expect_error(ErrorKind::kArgument, {"name"}, [] { Spec spec(":3"); });
+  expect_error(ErrorKind::kArgument, {"'power:'", "nothing follows"}, [] { Spec spec("power:"); });
+  expect_error(ErrorKind::kArgument, {"key=value"}, [] { Spec spec("a:1,2"); });
+  expect_error(ErrorKind::kArgument, {"key=value"}, [] { Spec spec("a:=2"); });
+  expect_error(ErrorKind::kArgument, {"repeats"}, [] { Spec spec("a:x=1,x=2"); });
 }
 
 TEST(Spec, RejectsAValueGivenTwice) {
-  expect_error(ExitCode::kUsage, {"cess:0.5,ratio=0.7", "ratio", "twice"}, [] {
+  expect_error(ErrorKind::kArgument, {"cess:0.5,ratio=0.7", "ratio", "twice"}, [] {
     Spec spec("cess:0.5,ratio=0.7");
     spec.number("ratio", 0, 1);
     spec.finish();
@@ -59,25 +59,26 @@ TEST(Spec, RejectsBadValues) {
   const auto number = [](const std::string& text) {
     return [text] { Spec(text).number("x", 0, 1); };
   };
-  expect_error(ExitCode::kUsage, {"'a:abc'", "x", "'abc' is not a number"}, number("a:abc"));
-  expect_error(ExitCode::kUsage, {"not a number"}, number("a:0.5z"));
-  expect_error(ExitCode::kUsage, {"not a finite number"}, number("a:nan"));
-  expect_error(ExitCode::kUsage, {"not a finite number"}, number("a:inf"));
-  expect_error(ExitCode::kUsage, {"x", "[0, 1]"}, number("a:1.5"));
-  expect_error(ExitCode::kUsage, {"needs x"}, number("a"));
-  expect_error(ExitCode::kUsage, {"not a whole number"}, [] { Spec("a:1.5").integer("n", 0, 9); });
-  expect_error(ExitCode::kUsage, {"[0, 9]"}, [] { Spec("a:10").integer("n", 0, 9); });
-  expect_error(ExitCode::kUsage, {"needs n"}, [] { Spec("a").integer("n", 0, 9); });
-  expect_error(ExitCode::kUsage, {"needs w"}, [] { Spec("a").word("w"); });
+  expect_error(ErrorKind::kArgument, {"'a:abc'", "x", "'abc' is not a number"}, number("a:abc"));
+  expect_error(ErrorKind::kArgument, {"not a number"}, number("a:0.5z"));
+  expect_error(ErrorKind::kArgument, {"not a finite number"}, number("a:nan"));
+  expect_error(ErrorKind::kArgument, {"not a finite number"}, number("a:inf"));
+  expect_error(ErrorKind::kArgument, {"x", "[0, 1]"}, number("a:1.5"));
+  expect_error(ErrorKind::kArgument, {"needs x"}, number("a"));
+  expect_error(ErrorKind::kArgument, {"not a whole number"},
+               [] { Spec("a:1.5").integer("n", 0, 9); });
+  expect_error(ErrorKind::kArgument, {"[0, 9]"}, [] { Spec("a:10").integer("n", 0, 9); });
+  expect_error(ErrorKind::kArgument, {"needs n"}, [] { Spec("a").integer("n", 0, 9); });
+  expect_error(ErrorKind::kArgument, {"needs w"}, [] { Spec("a").word("w"); });
 }
 
 TEST(Spec, RejectsWhatNobodyRead) {
-  expect_error(ExitCode::kUsage, {"unknown parameter", "steps", "choose from", "ratio"}, [] {
+  expect_error(ErrorKind::kArgument, {"unknown parameter", "steps", "choose from", "ratio"}, [] {
     Spec spec("cess:0.5,steps=3");
     spec.number("ratio", 0, 1);
     spec.finish();
   });
-  expect_error(ExitCode::kUsage, {"unknown parameter", "3", "linear takes none"},
+  expect_error(ErrorKind::kArgument, {"unknown parameter", "3", "linear takes none"},
                [] { Spec("linear:3").finish(); });
 }
 
@@ -112,20 +113,36 @@ TEST(Registry, HoldsWhatTheManualNames) {
 }
 
 TEST(Registry, ListsTheChoices) {
-  expect_error(ExitCode::kUsage, {"unknown schedule 'liner'", "linear", "cess:R", "file:F"},
+  expect_error(ErrorKind::kArgument, {"unknown schedule 'liner'", "linear", "cess:R", "file:F"},
                [] { ScheduleRegistry::instance().make("schedule", "liner", {}); });
-  expect_error(ExitCode::kUsage, {"unknown path", "geometric", "power:ALPHA"},
+  expect_error(ErrorKind::kArgument, {"unknown path", "geometric", "power:ALPHA"},
                [] { PathRegistry::instance().make("path", "arithmetic"); });
-  expect_error(ExitCode::kUsage, {"'power:abc'", "alpha", "not a number"},
+  expect_error(ErrorKind::kArgument, {"'power:abc'", "alpha", "not a number"},
                [] { PathRegistry::instance().make("path", "power:abc"); });
-  expect_error(ExitCode::kUsage, {"needs alpha"},
+  expect_error(ErrorKind::kArgument, {"needs alpha"},
                [] { PathRegistry::instance().make("path", "power"); });
-  expect_error(ExitCode::kUsage, {"geometric takes none"},
+  expect_error(ErrorKind::kArgument, {"geometric takes none"},
                [] { PathRegistry::instance().make("path", "geometric:1"); });
-  expect_error(ExitCode::kUsage, {"ratio", "[0.001, 0.9999]"},
+  expect_error(ErrorKind::kArgument, {"ratio", "[0.001, 0.9999]"},
                [] { ScheduleRegistry::instance().make("schedule", "cess:1", {}); });
-  expect_error(ExitCode::kUsage, {"rho"},
+  expect_error(ErrorKind::kArgument, {"rho"},
                [] { TransitionRegistry::instance().make("kernel", "ghmc:1", {}); });
+}
+
+struct Thing {
+  virtual ~Thing() = default;
+};
+using ThingRegistry = Registry<Thing>;
+
+TEST(Registry, ANameRegisteredTwiceIsAnError) {
+  ThingRegistry registry;
+  const auto make = [](Spec&) { return std::make_unique<Thing>(); };
+  registry.add("one", {"one", "", "one", make});
+  EXPECT_NO_THROW(registry.make("thing", "one"));
+  registry.add("one", {"one", "another", "one", make});
+  expect_error(ErrorKind::kInternal, {"'one' is registered twice"},
+               [&] { registry.make("thing", "one"); });
+  expect_error(ErrorKind::kInternal, {"'one' is registered twice"}, [&] { registry.entries(); });
 }
 
 }  // namespace

@@ -28,16 +28,17 @@ TEST(Binarisation, ParsesAndPrintsTheSame) {
 }
 
 TEST(Binarisation, BadTextIsAUsageError) {
-  expect_error(ExitCode::kUsage,
+  expect_error(ErrorKind::kArgument,
                {"unknown binarisation 'grey'", "dynamic, static:SEED, threshold:T, none, amat"},
                [] { parse_binarisation("grey"); });
-  expect_error(ExitCode::kUsage, {"needs seed"}, [] { parse_binarisation("static"); });
-  expect_error(ExitCode::kUsage, {"'x' is not a whole number"},
+  expect_error(ErrorKind::kArgument, {"needs seed"}, [] { parse_binarisation("static"); });
+  expect_error(ErrorKind::kArgument, {"'x' is not a whole number"},
                [] { parse_binarisation("static:x"); });
-  expect_error(ExitCode::kUsage, {"seed must lie in"}, [] { parse_binarisation("static:-1"); });
-  expect_error(ExitCode::kUsage, {"needs threshold"}, [] { parse_binarisation("threshold"); });
-  expect_error(ExitCode::kUsage, {"[0, 254]"}, [] { parse_binarisation("threshold:255"); });
-  expect_error(ExitCode::kUsage, {"dynamic takes none"}, [] { parse_binarisation("dynamic:3"); });
+  expect_error(ErrorKind::kArgument, {"seed must lie in"}, [] { parse_binarisation("static:-1"); });
+  expect_error(ErrorKind::kArgument, {"needs threshold"}, [] { parse_binarisation("threshold"); });
+  expect_error(ErrorKind::kArgument, {"[0, 254]"}, [] { parse_binarisation("threshold:255"); });
+  expect_error(ErrorKind::kArgument, {"dynamic takes none"},
+               [] { parse_binarisation("dynamic:3"); });
 }
 
 TEST(Binarisation, LawsAgreeOnlyWhereTheyAreTheSame) {
@@ -139,7 +140,7 @@ TEST(Binarisation, NoneKeepsTheGreyLevels) {
 TEST(Binarisation, AmatWantsBinaryPixels) {
   const at::Tensor x = binarised("amat", ramp(1).index_select(1, at::tensor({0, 255, 255})));
   EXPECT_TRUE(at::equal(x, at::tensor({0.F, 1.F, 1.F}).reshape({1, 3})));
-  expect_error(ExitCode::kData, {"amat", "grey"}, [] { binarised("amat", ramp(1)); });
+  expect_error(ErrorKind::kData, {"amat", "grey"}, [] { binarised("amat", ramp(1)); });
 }
 
 TEST(Binarisation, StaticOfAWholeTestSetIsQuick) {

@@ -21,7 +21,7 @@ TEST(Splits, NamesAndTheirInverse) {
   for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest})
     EXPECT_EQ(parse_split(to_string(split)), split);
   EXPECT_EQ(to_string(Split::kValidation), "validation");
-  expect_error(ExitCode::kUsage, {"'valid'", "train, validation, test"},
+  expect_error(ErrorKind::kArgument, {"'valid'", "train, validation, test"},
                [] { parse_split("valid"); });
 }
 
@@ -82,7 +82,7 @@ TEST(LoadImages, AnEmptyValidationSplitIsAnError) {
   const Scratch folder;
   folder.write("train-images-idx3-ubyte", idx_images(5, 1, 1));
   EXPECT_EQ(load_images(folder.string(), Split::kTrain).size(), 5);
-  expect_error(ExitCode::kData, {"validation split is empty", "5 images"},
+  expect_error(ErrorKind::kData, {"validation split is empty", "5 images"},
                [&] { load_images(folder.string(), Split::kValidation); });
 }
 
@@ -90,12 +90,12 @@ TEST(LoadImages, NothingFoundListsEveryPathAndTheWayOut) {
   const Scratch folder;
   const std::string root = folder.string();
   const std::string name = "/t10k-images-idx3-ubyte[.gz]";
-  expect_error(ExitCode::kNoInput,
+  expect_error(ErrorKind::kNoInput,
                {"no test images", root + name, root + "/raw" + name, root + "/MNIST/raw" + name,
                 root + "/mnist" + name, "scripts/fetch-mnist " + root},
                [&] { load_images(root, Split::kTest); });
   const ScopedVariable variable("CRAIS_DATA", root);
-  expect_error(ExitCode::kNoInput,
+  expect_error(ErrorKind::kNoInput,
                {root + "/raw/train-images", "data/mnist/train-images", "scripts/fetch-mnist"},
                [&] { load_images("", Split::kTrain); });
 }
@@ -104,7 +104,7 @@ TEST(LoadImages, LabelsMustMatch) {
   const Scratch folder;
   folder.write("t10k-images-idx3-ubyte", idx_images(4, 2, 2));
   folder.write("t10k-labels-idx1-ubyte", idx_labels(3));
-  expect_error(ExitCode::kData, {"t10k-labels", "3 labels", "4 images"},
+  expect_error(ErrorKind::kData, {"t10k-labels", "3 labels", "4 images"},
                [&] { load_images(folder.string(), Split::kTest); });
 }
 
@@ -112,7 +112,7 @@ TEST(LoadImages, DamagedFileIsADataError) {
   const Scratch folder;
   const std::string whole = gzip(idx_images(4, 28, 28));
   folder.write("t10k-images-idx3-ubyte.gz", whole.substr(0, whole.size() / 2));
-  expect_error(ExitCode::kData, {"t10k-images-idx3-ubyte.gz", "truncated"},
+  expect_error(ErrorKind::kData, {"t10k-images-idx3-ubyte.gz", "truncated"},
                [&] { load_images(folder.string(), Split::kTest); });
 }
 

@@ -73,7 +73,7 @@ TEST(Synthetic, DigitsCanBeToldApart) {
 }
 
 TEST(Synthetic, NoneIsAnError) {
-  expect_error(ExitCode::kUsage, {"0 asked for"}, [] { synthetic_images(0, 1); });
+  expect_error(ErrorKind::kArgument, {"0 asked for"}, [] { synthetic_images(0, 1); });
 }
 
 TEST(Synthetic, IsQuick) {

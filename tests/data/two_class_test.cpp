@@ -17,7 +17,7 @@ class TwoClass : public ::testing::Test {
     std::vector<std::string> all = words;
     all.push_back("t.csv");
     const std::string path = folder_.file("t.csv", text);
-    expect_error(ExitCode::kData, all, [&] { read_two_class(path, ""); });
+    expect_error(ErrorKind::kData, all, [&] { read_two_class(path, ""); });
   }
 
   testing::TemporaryFolder folder_;
@@ -55,7 +55,7 @@ TEST_F(TwoClass, LooksInTheDataFolder) {
       folder_.file("uci/pima-indians-diabetes.csv", "1,10,0\n3,40,1\n8,10,1\n");
   for (const char* name : {"pima", "pima-indians-diabetes.csv", "uci/pima-indians-diabetes.csv"})
     EXPECT_EQ(read_two_class(name, folder_.path().string()).source, path) << name;
-  expect_error(ExitCode::kNoInput, {"sonar", "uci/sonar.all-data.csv"},
+  expect_error(ErrorKind::kNoInput, {"sonar", "uci/sonar.all-data.csv"},
                [&] { read_two_class("sonar", folder_.path().string()); });
 }
 

@@ -72,7 +72,7 @@ TEST_F(Cuda, EvaluatesAsTheCpuDoes) {
 TEST_F(Cuda, EstimatesAsTheCpuDoes) {
   const Posteriors here(at::kCPU, at::kFloat), there(device_, at::kFloat);
   const auto estimate = [](const Posteriors& images) {
-    const Problem problem(*images.target, *images.target->amortised_base());
+    const Problem problem(borrow(*images.target), *images.target->amortised_base());
     const AnnealResult found = run(problem, "ghmc:0.8", 5);
     return log_normalizer(found.log_w.cpu(), {});
   };
@@ -91,14 +91,14 @@ TEST_F(Cuda, ReplaysGraphsOfMoves) {
   const Posteriors images(device_, at::kFloat);
   const AffineMap base = *images.target->amortised_base();
   for (const char* kernel : {"hmc", "hmc:jitter=0.3", "ghmc:0.8", "mala", "random-walk"}) {
-    const Problem plain(*images.target, base), replayed(*images.target, base);
+    const Problem plain(borrow(*images.target), base), replayed(borrow(*images.target), base);
     const AnnealResult expected = run(plain, kernel, 7);
     ::setenv("CRAIS_CUDA_GRAPHS", "1", 1);
     const AnnealResult found = run(replayed, kernel, 7);
     ::unsetenv("CRAIS_CUDA_GRAPHS");
     EXPECT_TRUE(at::equal(found.log_w.cpu(), expected.log_w.cpu())) << kernel;
     EXPECT_TRUE(at::equal(found.accept_prob.cpu(), expected.accept_prob.cpu())) << kernel;
-    EXPECT_EQ(replayed.cost().gradients, plain.cost().gradients);
+    EXPECT_EQ(found.cost, expected.cost);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "bases/base.h"
 #include "core/rng.h"
 #include "core/target.h"
 #include "data/images.h"
@@ -112,33 +113,25 @@ struct Posteriors {
   std::unique_ptr<VaePosterior> target;
 };
 
-EstimatorSettings settings_of(const std::string& method) {
-  EstimatorSettings settings;
-  settings.methods = {method};
-  settings.schedule = "linear";
-  settings.path = "geometric";
-  settings.base = "laplace";
-  settings.kernel = "ghmc:0.8";
-  settings.schedule_options.steps = 6;
-  settings.pilot.num_particles = 8;
-  settings.pilot_problems = 4;
-  settings.chains = 8;
-  settings.max_evaluations = 2000;
-  settings.seed = 11;
-  return settings;
+EstimateOptions options_of(const std::string& method) {
+  EstimateOptions options;
+  options.methods = {method};
+  options.base = "laplace";
+  options.chains = 8;
+  options.max_evaluations = 2000;
+  options.seed = 11;
+  options.steps = 6;
+  options.pilot_chains = 8;
+  options.pilot_problems = 4;
+  return options;
 }
 
 /// The same estimates on both, tuning and all, but for rounding.
-void expect_same_estimates(const EstimatorSettings& settings) {
+void expect_same_estimates(const EstimateOptions& options) {
   const auto run = [&](at::Device device) {
     const c10::NoGradGuard no_grad;
     const Posteriors images(device);
-    Estimator estimator(settings);
-    estimator.tune_shared(*images.target, kImages);
-    {
-      const c10::AutoGradMode learning(true);
-      estimator.prepare(*images.target);
-    }
+    const TunedEstimator estimator = Estimator(options).tune(*images.target, kImages);
     return estimator.estimate(0, *images.target);
   };
   const ChunkResult there = run(mock_device()), here = run(at::kCPU);
@@ -150,67 +143,71 @@ void expect_same_estimates(const EstimatorSettings& settings) {
                                /*rtol=*/1e-12, /*atol=*/1e-12, /*equal_nan=*/true))
           << name;
     }
+  for (size_t i = 0; i < here.runs.size(); ++i) {
+    EXPECT_EQ(there.runs[i].flags, here.runs[i].flags);
+    EXPECT_EQ(there.runs[i].cost, here.runs[i].cost);
+  }
 }
 
 class DeviceMethods : public Device, public ::testing::WithParamInterface<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Every, DeviceMethods, ::testing::ValuesIn(examples<MethodRegistry>()),
                          named_by_spec);
-TEST_P(DeviceMethods, Estimate) { expect_same_estimates(settings_of(GetParam())); }
+TEST_P(DeviceMethods, Estimate) { expect_same_estimates(options_of(GetParam())); }
 
 class DeviceBases : public Device, public ::testing::WithParamInterface<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Every, DeviceBases, ::testing::ValuesIn(examples<BaseRegistry>()),
                          named_by_spec);
 TEST_P(DeviceBases, AreBuilt) {
-  EstimatorSettings settings = settings_of("ais");
-  settings.base = GetParam();
-  expect_same_estimates(settings);
+  EstimateOptions options = options_of("ais");
+  options.base = GetParam();
+  expect_same_estimates(options);
 }
 
 class DeviceKernels : public Device, public ::testing::WithParamInterface<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Every, DeviceKernels, ::testing::ValuesIn(examples<TransitionRegistry>()),
                          named_by_spec);
 TEST_P(DeviceKernels, Move) {
-  EstimatorSettings settings = settings_of("ais");
-  settings.kernel = GetParam();
-  expect_same_estimates(settings);
+  EstimateOptions options = options_of("ais");
+  options.kernel = GetParam();
+  expect_same_estimates(options);
 }
 
 class DeviceSchedules : public Device, public ::testing::WithParamInterface<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Every, DeviceSchedules, ::testing::ValuesIn(examples<ScheduleRegistry>()),
                          named_by_spec);
 TEST_P(DeviceSchedules, Tune) {
-  EstimatorSettings settings = settings_of("ais");
-  settings.schedule = GetParam();
+  EstimateOptions options = options_of("ais");
+  options.schedule = GetParam();
   for (const bool shared : {true, false}) {
-    settings.pilot.shared = shared;
-    expect_same_estimates(settings);
+    options.plan_per_problem = !shared;
+    expect_same_estimates(options);
   }
 }
 
 TEST_F(Device, AnnealsAlongPowerPaths) {
-  EstimatorSettings settings = settings_of("ais");
-  settings.path = "power:0.5";
-  expect_same_estimates(settings);
+  EstimateOptions options = options_of("ais");
+  options.path = "power:0.5";
+  expect_same_estimates(options);
 }
 
 TEST_F(Device, Resamples) {
-  EstimatorSettings settings = settings_of("ais");
+  EstimateOptions options = options_of("ais");
   for (const char* resampling : {"systematic:0.9", "multinomial:0.99,of=last"}) {
-    settings.resample = resampling;
-    expect_same_estimates(settings);
+    options.resampling = resampling;
+    expect_same_estimates(options);
   }
 }
 
 TEST_F(Device, ChoosesBasesBudgetsAndChains) {
-  EstimatorSettings settings = settings_of("ais");
-  settings.base = "auto";
-  expect_same_estimates(settings);
-  settings.base = "laplace";
-  settings.budget = 600;
-  expect_same_estimates(settings);
-  settings.budget.reset();
-  settings.target_error = 0.05;
-  expect_same_estimates(settings);
+  EstimateOptions options = options_of("ais");
+  options.base = "auto";
+  expect_same_estimates(options);
+  options.base = "laplace";
+  options.budget = 600;
+  expect_same_estimates(options);
+  options.budget.reset();
+  options.target_error = 0.05;
+  expect_same_estimates(options);
 }
 
 TEST_F(Device, Trains) {
@@ -236,7 +233,7 @@ TEST_F(Device, Trains) {
 int64_t waits_of(int64_t steps, const std::string& kernel) {
   const c10::NoGradGuard no_grad;
   const Posteriors images(mock_device());
-  const Problem problem(*images.target, *images.target->amortised_base());
+  const Problem problem(borrow(*images.target), *images.target->amortised_base());
   const auto path = PathRegistry::instance().make("path", "geometric");
   const auto rule = ScheduleRegistry::instance().make("schedule", "linear", ScheduleOptions{steps});
   const auto transition = TransitionRegistry::instance().make("kernel", kernel, {});
@@ -266,7 +263,8 @@ TEST_P(DeviceMovers, ReplayTheSameNumbers) {
   const auto path = PathRegistry::instance().make("path", "power:0.5");
   const auto kernel = TransitionRegistry::instance().make("kernel", GetParam(), {2});
   const auto run = [&](const Target& target, bool recorded) {
-    const Problem problem(target, AffineMap::identity(kImages, target.dim(), target.options()));
+    const Problem problem(borrow(target),
+                          AffineMap::identity(kImages, target.dim(), target.options()));
     at::Generator rng = make_generator(7, mock_device());
     Particles particles = problem.start(10, rng);
     Mover move(problem, *path, *kernel, rng, recorded ? testing::make_mock_recorder(rng) : nullptr);
@@ -277,7 +275,6 @@ TEST_P(DeviceMovers, ReplayTheSameNumbers) {
       particles = moved.particles;
       seen.insert(seen.end(), {particles.e.cpu(), particles.log_gamma.cpu(),
                                particles.grad_log_gamma.cpu(), moved.accept_prob.cpu()});
-      seen.push_back(at::scalar_tensor(double(problem.cost().gradients), at::kDouble));
     }
     return seen;
   };

@@ -155,7 +155,7 @@ class Call {
     }
     if (value.isOptionalTensorList()) {
       c10::List<std::optional<at::Tensor>> list;
-      for (const c10::IValue x : value.toListRef())
+      for (const c10::IValue& x : value.toListRef())
         list.push_back(x.isNone() ? std::optional<at::Tensor>() : host_value(x).toTensor());
       return list;
     }

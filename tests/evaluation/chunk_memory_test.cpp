@@ -11,9 +11,9 @@ TEST(ChunkMemory, ThreadsFitIntoTheLimit) {
   constexpr int64_t kMega = int64_t{1} << 20;
   EXPECT_EQ(threads_within(1000 * kMega, 200 * kMega, 300 * kMega, 8), 2);
   EXPECT_EQ(threads_within(1000 * kMega, 200 * kMega, 10 * kMega, 8), 8);
-  expect_error(ExitCode::kUsage, {"400 MiB", "201 MiB", "300 MiB", "502 MiB", "--chunk"},
+  expect_error(ErrorKind::kArgument, {"400 MiB", "201 MiB", "300 MiB", "502 MiB", "`chunk`"},
                [] { threads_within(400 * kMega, 201 * kMega, 300 * kMega, 8); });
-  expect_error(ExitCode::kUsage, {"ask for"},
+  expect_error(ErrorKind::kArgument, {"ask for"},
                [] { threads_within(100 * kMega, 201 * kMega, 300 * kMega, 8); });
 }
 

@@ -61,7 +61,7 @@ TEST(Amat, LineEndsAndBlanksDoNotMatter) {
 TEST(Amat, NothingFoundListsEveryPath) {
   const Scratch folder;
   const std::string root = folder.string();
-  expect_error(ExitCode::kNoInput,
+  expect_error(ErrorKind::kNoInput,
                {root + "/binarized_mnist_valid.amat[.gz]", root + "/raw/", root + "/MNIST/raw/",
                 root + "/mnist/", "Larochelle"},
                [&] { load_amat(root, Split::kValidation); });
@@ -70,9 +70,9 @@ TEST(Amat, NothingFoundListsEveryPath) {
 void expect_bad(const std::string& text, std::initializer_list<std::string> words) {
   const Scratch folder;
   folder.write("binarized_mnist_test.amat", text);
-  expect_error(ExitCode::kData, {"binarized_mnist_test.amat"},
+  expect_error(ErrorKind::kData, {"binarized_mnist_test.amat"},
                [&] { load_amat(folder.string(), Split::kTest); });
-  expect_error(ExitCode::kData, words, [&] { load_amat(folder.string(), Split::kTest); });
+  expect_error(ErrorKind::kData, words, [&] { load_amat(folder.string(), Split::kTest); });
 }
 
 TEST(Amat, BadLinesAreNamed) {

@@ -30,7 +30,7 @@ TEST(CsvWriter, WritesExactNumbersAndQuotesTexts) {
 
 TEST(CsvWriter, RejectsARowOfAnotherLength) {
   CsvWriter csv({"a", "b"});
-  expect_error(ExitCode::kInternal, {"3 cells", "2 columns"}, [&] { csv.add_row({1, 2, 3}); });
+  expect_error(ErrorKind::kInternal, {"3 cells", "2 columns"}, [&] { csv.add_row({1, 2, 3}); });
 }
 
 TEST(CsvReader, ReadsBackWhatTheWriterWrote) {
@@ -64,7 +64,7 @@ TEST(CsvReader, ReadsTheNamedColumnOfSeveral) {
 }
 
 void expect_data_error(const std::string& text, const std::vector<std::string>& words) {
-  expect_error(ExitCode::kData, words, [&] { parse_csv(text, "b.csv").numbers("beta"); });
+  expect_error(ErrorKind::kData, words, [&] { parse_csv(text, "b.csv").numbers("beta"); });
 }
 
 TEST(CsvReader, NamesTheLineOfWhatIsWrong) {
@@ -97,17 +97,17 @@ TEST(CsvReader, TakesEveryLineForDataWhereItIsTold) {
   EXPECT_EQ(table.numbers(0), (std::vector<double>{1, 2}));
   EXPECT_EQ(table.texts(1), (std::vector<std::string>{"R", "M"}));
   EXPECT_EQ(table.line_of(1), 2u);
-  expect_error(ExitCode::kData, {"s.csv", "line 1", "column 2", "'R' is not a number"},
+  expect_error(ErrorKind::kData, {"s.csv", "line 1", "column 2", "'R' is not a number"},
                [&] { table.numbers(1); });
 }
 
 TEST(CsvReader, WholeNumbersAreWhole) {
-  expect_error(ExitCode::kData, {"line 2", "'1.5' is not a whole number"},
+  expect_error(ErrorKind::kData, {"line 2", "'1.5' is not a whole number"},
                [] { parse_csv("n\n1.5\n", "b.csv").integers("n"); });
 }
 
 TEST(CsvReader, ReportsAMissingFile) {
-  expect_error(ExitCode::kNoInput, {"no/such.csv"}, [] { read_csv("no/such.csv"); });
+  expect_error(ErrorKind::kNoInput, {"no/such.csv"}, [] { read_csv("no/such.csv"); });
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST(Idx, ConcatenatedGzipMembersAreOneFile) {
 
 TEST(Idx, MissingFile) {
   const Scratch folder;
-  expect_error(ExitCode::kNoInput, {"nowhere", "no such file"},
+  expect_error(ErrorKind::kNoInput, {"nowhere", "no such file"},
                [&] { read_idx_images(folder.path() / "nowhere"); });
 }
 
@@ -69,7 +69,7 @@ TEST_P(IdxBadFile, IsADataErrorThatSaysWhy) {
   const Scratch folder;
   const auto path = folder.write("images.gz", GetParam().content);
   for (const auto& word : GetParam().words)
-    expect_error(ExitCode::kData, {path.string(), word}, [&] { read_idx_images(path); });
+    expect_error(ErrorKind::kData, {path.string(), word}, [&] { read_idx_images(path); });
 }
 
 std::string with_byte(std::string bytes, size_t position, char value) {
@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Idx, ImagesAreNotLabels) {
   const Scratch folder;
   const auto path = folder.write("labels", kGood);
-  expect_error(ExitCode::kData, {"3 dimensions", "00000801"}, [&] { read_idx_labels(path); });
+  expect_error(ErrorKind::kData, {"3 dimensions", "00000801"}, [&] { read_idx_labels(path); });
 }
 
 }  // namespace

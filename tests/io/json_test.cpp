@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 void expect_data_error(const std::string& text, const std::vector<std::string>& words) {
-  expect_error(ExitCode::kData, words, [&] { parse_json(text, "run.json"); });
+  expect_error(ErrorKind::kData, words, [&] { parse_json(text, "run.json"); });
 }
 
 TEST(Json, NamesThePlaceOfWhatIsWrong) {
@@ -34,11 +34,11 @@ TEST(Json, FieldsAreThereAndOfTheirType) {
   const json object = parse_json(R"({"n": 3, "s": "x", "none": null})", "run.json");
   EXPECT_EQ(json_field<int64_t>(object, "n", "run.json"), 3);
   EXPECT_EQ(json_field<std::string>(object, "s", "run.json"), "x");
-  expect_error(ExitCode::kData, {"run.json", "'m' is missing"},
+  expect_error(ErrorKind::kData, {"run.json", "'m' is missing"},
                [&] { json_field<int64_t>(object, "m", "run.json"); });
-  expect_error(ExitCode::kData, {"run.json", "'s'", "wrong type", "string"},
+  expect_error(ErrorKind::kData, {"run.json", "'s'", "wrong type", "string"},
                [&] { json_field<int64_t>(object, "s", "run.json"); });
-  expect_error(ExitCode::kData, {"'n' is missing"},
+  expect_error(ErrorKind::kData, {"'n' is missing"},
                [&] { json_field<int64_t>(json::array(), "n", "run.json"); });
 }
 
@@ -49,7 +49,7 @@ TEST(Json, NumbersThatAreNotFiniteAreNull) {
   const json object{{"x", 0.5}, {"none", nullptr}, {"s", "x"}};
   EXPECT_EQ(json_number_field(object, "x", "f"), 0.5);
   EXPECT_TRUE(std::isnan(json_number_field(object, "none", "f")));
-  expect_error(ExitCode::kData, {"'s'", "not a number"},
+  expect_error(ErrorKind::kData, {"'s'", "not a number"},
                [&] { json_number_field(object, "s", "f"); });
 }
 

@@ -33,8 +33,8 @@ std::string tensor_file(const std::string& dtype, const std::string& shape,
 }
 
 void expect_rejected(const std::string& bytes, std::initializer_list<std::string> words) {
-  expect_error(ExitCode::kData, {"FILE"}, [&] { parse_safetensors(bytes, "FILE"); });
-  expect_error(ExitCode::kData, words, [&] { parse_safetensors(bytes, "FILE"); });
+  expect_error(ErrorKind::kData, {"FILE"}, [&] { parse_safetensors(bytes, "FILE"); });
+  expect_error(ErrorKind::kData, words, [&] { parse_safetensors(bytes, "FILE"); });
 }
 
 TEST(SafeTensors, RoundTripKeepsNamesTypesShapesValuesAndMetadata) {
@@ -203,7 +203,7 @@ TEST(SafeTensors, EveryTruncationIsRejected) {
 }
 
 TEST(SafeTensors, AMissingFileIsNoInput) {
-  expect_error(ExitCode::kNoInput, {"/nowhere/x.safetensors"},
+  expect_error(ErrorKind::kNoInput, {"/nowhere/x.safetensors"},
                [] { read_safetensors("/nowhere/x.safetensors"); });
 }
 

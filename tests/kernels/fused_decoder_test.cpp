@@ -258,7 +258,7 @@ TEST(FusedDecoder, EnvironmentChoosesTheKernel) {
   setenv("CRAIS_EVALUATOR", "aten", 1);
   EXPECT_EQ(VaePosterior(vae, at::zeros({1, 25})).evaluator(), "aten");
   setenv("CRAIS_EVALUATOR", "fused-abacus", 1);
-  expect_error(ExitCode::kUsage, {"fused-abacus", "fused-portable", "aten"},
+  expect_error(ErrorKind::kArgument, {"fused-abacus", "fused-portable", "aten"},
                [&] { make_fused_decoder(vae); });
   before == nullptr ? unsetenv("CRAIS_EVALUATOR") : setenv("CRAIS_EVALUATOR", kept.c_str(), 1);
 }

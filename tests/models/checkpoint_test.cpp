@@ -63,8 +63,8 @@ void expect_rejected(const std::function<void(SafeTensors&, json&)>& change,
                      std::initializer_list<std::string> words) {
   const Scratch scratch;
   const auto path = changed_file(scratch, change);
-  expect_error(ExitCode::kData, {path.string()}, [&] { read_checkpoint(path); });
-  expect_error(ExitCode::kData, words, [&] { read_checkpoint(path); });
+  expect_error(ErrorKind::kData, {path.string()}, [&] { read_checkpoint(path); });
+  expect_error(ErrorKind::kData, words, [&] { read_checkpoint(path); });
 }
 
 TEST(Checkpoint, RoundTripKeepsEverything) {
@@ -214,14 +214,14 @@ TEST(Checkpoint, RejectsAnotherProgramsFile) {
   const Scratch scratch;
   const auto path = scratch.path() / "x.safetensors";
   write_safetensors(path, {{{"a", at::zeros({1})}}, {{"format", "pt"}}});
-  expect_error(ExitCode::kData, {path.string(), "not a crais checkpoint"},
+  expect_error(ErrorKind::kData, {path.string(), "not a crais checkpoint"},
                [&] { read_checkpoint(path); });
   write_safetensors(path, {{}, {{"crais", std::string(100, '[')}}});
-  expect_error(ExitCode::kData, {path.string(), "nested deeper"}, [&] { read_checkpoint(path); });
+  expect_error(ErrorKind::kData, {path.string(), "nested deeper"}, [&] { read_checkpoint(path); });
 }
 
 TEST(Checkpoint, AMissingFileIsNoInput) {
-  expect_error(ExitCode::kNoInput, {"/nowhere/vae.safetensors"},
+  expect_error(ErrorKind::kNoInput, {"/nowhere/vae.safetensors"},
                [] { read_checkpoint("/nowhere/vae.safetensors"); });
 }
 

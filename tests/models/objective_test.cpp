@@ -105,10 +105,10 @@ TEST(Objective, ElboAndOneSampleBoundAgreeInExpectation) {
 
 TEST(Objective, ParsesWhatItPrints) {
   for (const char* text : {"elbo", "iwae:5"}) EXPECT_EQ(to_string(parse_objective(text)), text);
-  expect_error(ExitCode::kUsage, {"vimco", "iwae:K"}, [] { parse_objective("vimco"); });
-  expect_error(ExitCode::kUsage, {"iwae:0"}, [] { parse_objective("iwae:0"); });
-  expect_error(ExitCode::kUsage, {"samples"}, [] { parse_objective("iwae"); });
-  expect_error(ExitCode::kUsage, {"elbo:3"}, [] { parse_objective("elbo:3"); });
+  expect_error(ErrorKind::kArgument, {"vimco", "iwae:K"}, [] { parse_objective("vimco"); });
+  expect_error(ErrorKind::kArgument, {"iwae:0"}, [] { parse_objective("iwae:0"); });
+  expect_error(ErrorKind::kArgument, {"samples"}, [] { parse_objective("iwae"); });
+  expect_error(ErrorKind::kArgument, {"elbo:3"}, [] { parse_objective("elbo:3"); });
 }
 
 TEST(Decay, FollowsItsFormula) {
@@ -132,8 +132,8 @@ TEST(Decay, ParsesWhatItPrints) {
     EXPECT_EQ(to_string(parse_decay(text)), text);
   for (const char* text : {"cosine:1e-5", "exponential:1e-5"})
     EXPECT_EQ(parse_decay(to_string(parse_decay(text))).final_rate, 1e-5);
-  expect_error(ExitCode::kUsage, {"linear", "cosine:FINAL"}, [] { parse_decay("linear"); });
-  expect_error(ExitCode::kUsage, {"every"}, [] { parse_decay("step:0.5"); });
+  expect_error(ErrorKind::kArgument, {"linear", "cosine:FINAL"}, [] { parse_decay("linear"); });
+  expect_error(ErrorKind::kArgument, {"every"}, [] { parse_decay("step:0.5"); });
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ TEST(Trainer, ADivergingRunIsAnErrorThatSaysWhy) {
   TestRun run;
   run.options.learning_rate = 1e30;
   Trainer trainer = run.trainer();
-  expect_error(ExitCode::kUsage, {"diverged", "epoch", "learning rate"},
+  expect_error(ErrorKind::kArgument, {"diverged", "epoch", "learning rate"},
                [&] { run_epochs(trainer, 3); });
 }
 
@@ -238,7 +238,7 @@ TEST(TrainingState, RejectsEveryOtherSetting) {
   const auto expect_named = [&](const char* name, const std::function<void(TestRun&)>& change) {
     TestRun other;
     change(other);
-    expect_error(ExitCode::kUsage, {path.string(), name, "--overwrite"},
+    expect_error(ErrorKind::kArgument, {path.string(), name, "`overwrite`"},
                  [&] { read_training_state(path, other.settings()); });
   };
   expect_named("objective", [](TestRun& r) { r.options.objective = parse_objective("iwae:2"); });
@@ -269,7 +269,7 @@ TEST(TrainingState, RejectsAnotherLengthWhereTheDecayDependsOnIt) {
   run.options.decay = parse_decay("cosine:1e-5");
   write_training_state(scratch.path() / "state", run.trainer().state(), run.settings());
   run.options.epochs = 200;
-  expect_error(ExitCode::kUsage, {"epochs 100", "200"},
+  expect_error(ErrorKind::kArgument, {"epochs 100", "200"},
                [&] { read_training_state(scratch.path() / "state", run.settings()); });
 }
 
@@ -277,14 +277,14 @@ TEST(TrainingState, RejectsDamage) {
   const Scratch scratch;
   const TestRun run;
   const auto path = scratch.path() / "state";
-  expect_error(ExitCode::kNoInput, {path.string()},
+  expect_error(ErrorKind::kNoInput, {path.string()},
                [&] { read_training_state(path, run.settings()); });
   write_training_state(path, run.trainer().state(), run.settings());
   SafeTensors content = read_safetensors(path);
   const SafeTensors intact = content;
   const auto expect_damaged = [&](std::initializer_list<std::string> words) {
     write_safetensors(path, content);
-    expect_error(ExitCode::kData, words, [&] {
+    expect_error(ErrorKind::kData, words, [&] {
       Trainer trainer = run.trainer();
       trainer.restore(read_training_state(path, run.settings()));
     });

@@ -50,9 +50,9 @@ TEST(Likelihood, BroadcastsOverSamples) {
 TEST(Likelihood, ParsesWhatItPrints) {
   for (const char* text : {"bernoulli", "gaussian:0.25"})
     EXPECT_EQ(to_string(parse_likelihood(text)), text);
-  expect_error(ExitCode::kUsage, {"poisson", "bernoulli"}, [] { parse_likelihood("poisson"); });
-  expect_error(ExitCode::kUsage, {"gaussian:0"}, [] { parse_likelihood("gaussian:0"); });
-  expect_error(ExitCode::kUsage, {"sd"}, [] { parse_likelihood("gaussian"); });
+  expect_error(ErrorKind::kArgument, {"poisson", "bernoulli"}, [] { parse_likelihood("poisson"); });
+  expect_error(ErrorKind::kArgument, {"gaussian:0"}, [] { parse_likelihood("gaussian:0"); });
+  expect_error(ErrorKind::kArgument, {"sd"}, [] { parse_likelihood("gaussian"); });
 }
 
 double activated(Activation activation, double x) {
@@ -110,7 +110,7 @@ TEST(Vae, ItsFirstWeightsDependOnTheSeedAlone) {
 }
 
 TEST(Vae, RejectsUnknownActivations) {
-  expect_error(ExitCode::kUsage, {"sine", "softplus"}, [] { parse_activation("sine"); });
+  expect_error(ErrorKind::kArgument, {"sine", "softplus"}, [] { parse_activation("sine"); });
 }
 
 }  // namespace

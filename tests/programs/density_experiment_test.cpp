@@ -10,9 +10,9 @@
 namespace crais {
 namespace {
 
-class TargetStudies : public ::testing::Test {
+class DensityExperiments : public ::testing::Test {
  protected:
-  TargetStudies() {
+  DensityExperiments() {
     options_.out = folder_.path();
     options_.quiet = true;
     options_.threads = 1;
@@ -30,13 +30,13 @@ class TargetStudies : public ::testing::Test {
   ExperimentOptions options_;
 };
 
-TEST_F(TargetStudies, SetArmsSideBySide) {
-  const TargetStudy study(options_, "u11", 3);
-  const std::vector<Arm> arms = {
+TEST_F(DensityExperiments, SetArmsSideBySide) {
+  const DensityExperiment experiment(options_, "u11", 3);
+  const std::vector<Variant> variants = {
       {"linear", "--schedule linear --steps 6 --chains 8 --step-size 0.5"},
       {"never", "--schedule constant-rate:1e-6 --max-steps 5 --chains 8 --per-problem"},
       {"rate", "--schedule constant-rate:0.5 --chains 8 --per-problem --interpolate 9"}};
-  const std::vector<ArmResult> results = study.run("arms", arms, /*seeds=*/2);
+  const std::vector<VariantResult> results = experiment.run("variants", variants, /*seeds=*/2);
   ASSERT_EQ(results.size(), 3u);
   EXPECT_EQ(results[0].value.sizes(), (std::vector<int64_t>{2, 3}));
   EXPECT_FALSE(at::equal(results[0].value[0], results[0].value[1]));
@@ -55,60 +55,63 @@ TEST_F(TargetStudies, SetArmsSideBySide) {
   EXPECT_EQ(num_cells(), 6);
 }
 
-TEST_F(TargetStudies, ComputeNothingTwice) {
-  const std::vector<Arm> arms = {{"linear", "--steps 4 --chains 4 --step-size 0.5"}};
-  const at::Tensor first = TargetStudy(options_, "u10", 2).run("first", arms)[0].value;
-  const at::Tensor again = TargetStudy(options_, "u10", 2).run("again", arms)[0].value;
+TEST_F(DensityExperiments, ComputeNothingTwice) {
+  const std::vector<Variant> variants = {{"linear", "--steps 4 --chains 4 --step-size 0.5"}};
+  const at::Tensor first = DensityExperiment(options_, "u10", 2).run("first", variants)[0].value;
+  const at::Tensor again = DensityExperiment(options_, "u10", 2).run("again", variants)[0].value;
   EXPECT_TRUE(at::equal(first, again));
   EXPECT_EQ(num_cells(), 1);
-  TargetStudy(options_, "u10", 3).run("more replicates", arms);
-  TargetStudy(options_, "u10:s=std", 2).run("another target", arms);
-  TargetStudy(options_, "u10", 2).run("another seed", arms, 1, 1);
+  DensityExperiment(options_, "u10", 3).run("more replicates", variants);
+  DensityExperiment(options_, "u10:s=std", 2).run("another target", variants);
+  DensityExperiment(options_, "u10", 2).run("another seed", variants, 1, 1);
   EXPECT_EQ(num_cells(), 4);
 }
 
-TEST_F(TargetStudies, TellTablesApartByWhatTheyHold) {
-  const std::vector<Arm> arms = {{"linear", "--steps 4 --chains 4 --step-size 0.1"}};
+TEST_F(DensityExperiments, TellTablesApartByWhatTheyHold) {
+  const std::vector<Variant> variants = {{"linear", "--steps 4 --chains 4 --step-size 0.1"}};
   const std::string path = folder_.file("cases.csv", "1,3.5,a\n2,0.5,b\n4,1.5,a\n3,-1,b\n");
-  TargetStudy(options_, "logistic-regression:" + path, 2).run("before", arms);
+  DensityExperiment(options_, "logistic-regression:" + path, 2).run("before", variants);
   folder_.file("cases.csv", "1,3.5,a\n2,0.5,b\n4,1.5,b\n3,-1,b\n");
-  TargetStudy(options_, "logistic-regression:" + path, 2).run("after", arms);
+  DensityExperiment(options_, "logistic-regression:" + path, 2).run("after", variants);
   EXPECT_EQ(num_cells(), 2);
 }
 
-TEST_F(TargetStudies, LetMethodsLearnAndCountIt) {
-  const TargetStudy study(options_, "laplace:2", 2);
-  const ArmResult result =
-      study.run("mcd", {{"mcd", "--method mcd:3,iterations=2,hidden=4,batch=4 --chains 8"}})[0];
+TEST_F(DensityExperiments, LetMethodsLearnAndCountIt) {
+  const DensityExperiment experiment(options_, "laplace:2", 2);
+  const VariantResult result = experiment.run(
+      "mcd", {{"mcd", "--method mcd:3,iterations=2,hidden=4,batch=4 --chains 8"}})[0];
   ASSERT_EQ(result.failed, "");
   EXPECT_EQ(result.estimating, 8 * 4);
   EXPECT_GT(result.tuning, 2 * 4 * 4);
   EXPECT_GT(result.training_seconds, 0);
 }
 
-TEST_F(TargetStudies, KeepTheDtypeThatTheFlagsSay) {
-  const TargetStudy study(options_, "laplace:40", 1);
+TEST_F(DensityExperiments, KeepTheDtypeThatTheFlagsSay) {
+  const DensityExperiment experiment(options_, "laplace:40", 1);
   const std::string flags = "--steps 4 --chains 4 --step-size 0.1 --dtype ";
-  const auto results = study.run("dtypes", {{"32", flags + "float32"}, {"64", flags + "float64"}});
+  const auto results =
+      experiment.run("dtypes", {{"32", flags + "float32"}, {"64", flags + "float64"}});
   EXPECT_NE(results[0].value.item<double>(), results[1].value.item<double>());
   EXPECT_EQ(num_cells(), 2);
 }
 
-TEST_F(TargetStudies, TakeTargetsWithoutAName) {
+TEST_F(DensityExperiments, TakeTargetsWithoutAName) {
   int64_t made = 0;
-  const TargetStudy study(options_, "mine", 3, [&](const TargetOptions& options) {
+  const DensityExperiment experiment(options_, "mine", 3, [&](const TargetOptions& options) {
     ++made;
     return TargetRegistry::instance().make("target", "normal:1,mean=0,sd=1", options);
   });
-  const ArmResult result = study.run("mine", {{"a", "--steps 2 --chains 4 --step-size 1"}})[0];
+  const VariantResult result =
+      experiment.run("mine", {{"a", "--steps 2 --chains 4 --step-size 1"}})[0];
   EXPECT_EQ(made, 1);
   // The base itself: its mass is known without error.
   EXPECT_LT((result.value - 0.5 * std::log(2 * M_PI)).abs().max().item<double>(), 1e-12);
 }
 
-TEST_F(TargetStudies, TellOfThePilotsDivergence) {
-  const ArmResult result = TargetStudy(options_, "normal:2,mean=1,sd=0.5", 2)
-                               .run("pilot", {{"a", "--steps 20 --chains 200 --per-problem"}})[0];
+TEST_F(DensityExperiments, TellOfThePilotsDivergence) {
+  const VariantResult result =
+      DensityExperiment(options_, "normal:2,mean=1,sd=0.5", 2)
+          .run("pilot", {{"a", "--steps 20 --chains 200 --per-problem"}})[0];
   const std::vector<double>& divergence = result.traces[0].divergence;
   ASSERT_EQ(divergence.size(), 21u);
   EXPECT_NEAR(divergence[0], 2 * (std::log(0.5) + 0.5 * 2 / 0.25 - 0.5), 1.5);

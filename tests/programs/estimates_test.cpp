@@ -17,7 +17,7 @@ ChunkRun run_of(const std::string& method, int64_t repeat, const std::vector<dou
   run.std_error = std::vector<double>(values.size(), 0.25);
   run.bias = std::vector<double>(values.size(), -0.125);
   run.ess = std::vector<double>(values.size(), 0.5);
-  run.flags = std::vector<double>(values.size(), 0.0);
+  run.flags = std::vector<int64_t>(values.size(), 0);
   run.num_nonfinite = 7;
   run.cost = {static_cast<int64_t>(40 * values.size()), static_cast<int64_t>(30 * values.size())};
   run.seconds = 1.5;
@@ -46,13 +46,13 @@ LogzResults results() {
   all.chunks[0].indices = {0, 1};
   all.chunks[0].runs = {annealed(0, {1.0, 2.5}, 0.6), annealed(1, {1.5, 2.0}, 0.8)};
   all.chunks[0].runs[0].ess[0] = 0.1;
-  all.chunks[0].runs[1].flags[1] = kTail + kFewEffective;
+  all.chunks[0].runs[1].flags[1] = kTail | kFewEffective;
   all.chunks[0].base = {90, 90};
   all.chunks[1].indices = {2};
   all.chunks[1].runs = {annealed(0, {4.0}, 0.9), annealed(1, {3.0}, 0.7)};
-  all.shared.plan = Plan{at::tensor({0.0, 0.25, 1.0, 1.0}, at::kDouble).unsqueeze(1),
-                         at::tensor({0.5, 0.125, 0.5}, at::kDouble).unsqueeze(1), 16};
-  all.shared.tuning = {120, 120};
+  all.state.plan = Plan{at::tensor({0.0, 0.25, 1.0, 1.0}, at::kDouble).unsqueeze(1),
+                        at::tensor({0.5, 0.125, 0.5}, at::kDouble).unsqueeze(1), 16};
+  all.state.tuning = {120, 120};
   return all;
 }
 
@@ -137,7 +137,7 @@ TEST(EstimateReport, WritesALineForEachEstimate) {
             "all,0,0,,\n"
             "all,1,0.25,0.5,\n"
             "all,2,1,0.125,\n");
-  all.shared.plan->divergence = at::tensor({3.0, 1.5, 0.25}, at::kDouble).unsqueeze(1);
+  all.state.plan->divergence = at::tensor({3.0, 1.5, 0.25}, at::kDouble).unsqueeze(1);
   EXPECT_EQ(schedule_csv(all, "problem"),
             "problem,step,beta,step_size,divergence\n"
             "all,0,0,,3\n"
@@ -147,7 +147,7 @@ TEST(EstimateReport, WritesALineForEachEstimate) {
 
 TEST(EstimateReport, NumbersTheProblemsOfEveryChunk) {
   LogzResults all = results();
-  all.shared.plan.reset();
+  all.state.plan.reset();
   all.chunks[0].plan = plan_of({0.25, 0.5});
   all.chunks[1].plan = plan_of({1.0});
   EXPECT_NEAR(*summarise(all).front().transitions, 5.0 / 3.0, 1e-14);

@@ -93,7 +93,7 @@ TEST(ImageGrid, ATallGridOfRealisticSize) {
 }
 
 TEST(ImageGrid, AnUnwritablePlaceIsAnError) {
-  expect_error(ExitCode::kCannotCreate, {"/nowhere"}, [] {
+  expect_error(ErrorKind::kCannotCreate, {"/nowhere"}, [] {
     write_image_grid("/nowhere/grid.png", at::zeros({1, 4}), 2, 2, 1);
   });
 }

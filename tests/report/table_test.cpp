@@ -34,7 +34,7 @@ TEST(Table, CountsCharactersNotBytes) {
 
 TEST(Table, RejectsARowOfAnotherLength) {
   Table table({"a", "b"});
-  expect_error(ExitCode::kInternal, {"1 cells", "2 columns"}, [&] { table.add_row({"x"}); });
+  expect_error(ErrorKind::kInternal, {"1 cells", "2 columns"}, [&] { table.add_row({"x"}); });
 }
 
 }  // namespace

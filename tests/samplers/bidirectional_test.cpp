@@ -52,12 +52,12 @@ Plan plan_of(int64_t steps, double step_size) {
 at::Tensor reverse_ratio(const Setting& s, const std::string& path_spec, const Transition& kernel,
                          const Plan& plan, uint64_t seed) {
   const auto path = PathRegistry::instance().make("path", path_spec);
-  const Problem problem(*s.target, s.base, *s.target->true_log_normalizer() + 0.5);
+  const Problem problem(borrow(*s.target), s.base, *s.target->true_log_normalizer() + 0.5);
   at::Generator rng = make_generator(seed);
-  const AnnealResult run = anneal_back(problem, *path, plan, kernel, kParticles, rng);
-  EXPECT_EQ(problem.cost().gradients,
-            kProblems * kParticles * (1 + kernel.evaluations_per_step() * plan.num_steps()));
-  return (log_mean_exp(run.log_w) - problem.log_center() + *s.target->true_log_normalizer()).exp();
+  const AnnealResult run = anneal_reverse(problem, *path, plan, kernel, kParticles, rng);
+  EXPECT_EQ(run.cost, Cost::with_gradient(kProblems * kParticles *
+                                          (1 + kernel.evaluations_per_step() * plan.num_steps())));
+  return (log_mean_exp(run.log_w) + *s.target->true_log_normalizer()).exp();
 }
 
 TEST(AnnealBack, IsUnbiasedForOneOverZ) {
@@ -95,25 +95,26 @@ TEST(AnnealBack, NotWithABrokenKernel) {
 TEST(AnnealBack, NeedsExactDraws) {
   const Setting s = gaussian();
   const Counting hidden(*s.target);  // passes no draws on
-  const Problem problem(hidden, s.base);
+  const Problem problem(borrow(hidden), s.base);
   const auto path = PathRegistry::instance().make("path", "geometric");
   const auto kernel = TransitionRegistry::instance().make("kernel", "hmc", {1});
   at::Generator rng = make_generator(1);
-  expect_error(ExitCode::kUsage, {"exact draws"},
-               [&] { anneal_back(problem, *path, plan_of(3, 0.5), *kernel, 2, rng); });
+  expect_error(ErrorKind::kArgument, {"exact draws"},
+               [&] { anneal_reverse(problem, *path, plan_of(3, 0.5), *kernel, 2, rng); });
 }
 
 TEST(Bidirectional, EnclosesTheTruth) {
   for (const auto& s : {gaussian(), skewed()}) {
-    const auto path = PathRegistry::instance().make("path", "geometric");
-    const auto kernel = TransitionRegistry::instance().make("kernel", "ghmc:0.8", {1});
+    const std::shared_ptr<const Path> path = PathRegistry::instance().make("path", "geometric");
+    const std::shared_ptr<const Transition> kernel =
+        TransitionRegistry::instance().make("kernel", "ghmc:0.8", {1});
     const auto method = MethodRegistry::instance().make("method", "bidirectional",
-                                                        AnnealingParts{*path, *kernel, nullptr});
+                                                        AnnealingParts{path, kernel, nullptr});
     EXPECT_TRUE(method->needs_exact_draws());
     const at::Tensor truth = *s.target->true_log_normalizer();
     double previous = INFINITY;
     for (const int64_t steps : {2, 8, 32}) {
-      const Problem problem(*s.target, s.base, truth - 1.0);
+      const Problem problem(borrow(*s.target), s.base, truth - 1.0);
       at::Generator rng = make_generator(static_cast<uint64_t>(steps));
       const MethodResult found = method->estimate(problem, plan_of(steps, 0.9), rng);
       const at::Tensor below = truth - found.estimate.value, above = found.upper->value - truth;

@@ -13,6 +13,7 @@
 namespace crais {
 namespace {
 
+using testing::Counting;
 using testing::DiagonalGaussian;
 
 TEST(PredictedBias, IsThatOfLognormalWeights) {
@@ -34,26 +35,31 @@ struct Spent {
 };
 
 Spent spend(double evaluations, int64_t num_problems, double sd, int64_t num_anneals = 1) {
-  const Budget budget{evaluations, num_problems, num_anneals};
   constexpr int64_t kBaseCost = 7;
-  const PilotSize size = pilot_size(budget, kBaseCost, 1, 16);
-  const DiagonalGaussian target(size.num_problems, std::vector<double>(5, 0.4),
-                                std::vector<double>(5, sd), 0.0);
-  const Problem problem(target, AffineMap::identity(size.num_problems, 5, at::kDouble));
+  const Budget budget{evaluations, num_problems, num_anneals, kBaseCost};
+  const PilotSize size = pilot_size(budget, 1, 16);
+  const DiagonalGaussian inner(size.num_problems, std::vector<double>(5, 0.4),
+                               std::vector<double>(5, sd), 0.0);
+  const Counting target(inner);
+  const Problem problem(borrow(target), AffineMap::identity(size.num_problems, 5, at::kDouble));
   const auto path = PathRegistry::instance().make("path", "geometric");
   const auto kernel = TransitionRegistry::instance().make("kernel", "hmc", {1});
   const Cost before{size.num_problems * kBaseCost, 0};
   at::Generator rng = make_generator(2);
   Spent spent;
-  spent.plan = plan_within(
-      budget, size, before, kBaseCost, problem, *path,
-      [](int64_t steps) {
-        ScheduleOptions options;
-        options.steps = steps;
-        return ScheduleRegistry::instance().make("schedule", "linear", options);
-      },
-      *kernel, {}, rng, &spent.candidates);
-  const auto pilots = static_cast<double>(before.densities + problem.cost().densities);
+  const BudgetParts parts{*path,
+                          *kernel,
+                          [](int64_t steps) {
+                            ScheduleOptions options;
+                            options.steps = steps;
+                            return ScheduleRegistry::instance().make("schedule", "linear", options);
+                          },
+                          {}};
+  const BudgetedPlan found = plan_within(budget, size, problem, before, parts, rng);
+  EXPECT_EQ(found.cost, Cost::with_gradient(target.gradients));
+  spent.plan = found.plan;
+  spent.candidates = found.candidates;
+  const auto pilots = static_cast<double>(before.densities + target.gradients);
   spent.evaluations =
       kBaseCost + pilots / static_cast<double>(num_problems) +
       static_cast<double>(num_anneals * spent.plan.num_particles * (1 + spent.plan.num_steps()));
@@ -88,9 +94,14 @@ TEST(Budget, BuysTemperaturesWhereTheBaseIsFar) {
 }
 
 TEST(Budget, SaysHowMuchIsNeeded) {
-  expect_error(ExitCode::kUsage, {"--budget 60 is too small", "base takes 50"}, [] {
-    pilot_size({60, 100, 1}, 50, 1, 16);
+  expect_error(ErrorKind::kArgument, {"`budget` 60 is too small", "base takes 50"}, [] {
+    pilot_size({60, 100, 1, 50}, 1, 16);
   });
+  try {
+    pilot_size({60, 100, 1, 50}, 1, 16);
+  } catch (const BudgetError& error) {
+    EXPECT_GT(pilot_size({error.least(), 100, 1, 50}, 1, 16).num_problems, 0);
+  }
 }
 
 }  // namespace

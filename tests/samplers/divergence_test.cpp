@@ -115,7 +115,7 @@ TEST_P(EveryOrder, FallsByDeltaAStepOfConstantRate) {
 TEST(Divergence, OfARunIsThatOfItsParticles) {
   constexpr int64_t kProblems = 40;
   const testing::DiagonalGaussian target(kProblems, {0.8, -0.4}, {0.6, 0.9}, 0.7);
-  const Problem problem(target, AffineMap::identity(kProblems, 2, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(kProblems, 2, at::kDouble));
   const auto path = power(0);
   const auto rule = ScheduleRegistry::instance().make("schedule", "linear", {20});
   const auto kernel = TransitionRegistry::instance().make("kernel", "hmc", {3});
@@ -123,7 +123,7 @@ TEST(Divergence, OfARunIsThatOfItsParticles) {
   options.num_particles = 256;
   options.shared = false;
   at::Generator rng = make_generator(3);
-  const Plan plan = tune(problem, *path, *rule, *kernel, options, rng);
+  const Plan plan = run_pilot(problem, *path, *rule, *kernel, options, rng).plan;
   ASSERT_EQ(plan.divergence.sizes(), plan.betas.sizes());
   // KL(N(0, 1) || N(m, s^2)) of each dimension.
   double kl = 0;

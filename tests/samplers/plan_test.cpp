@@ -91,14 +91,14 @@ TEST(Interpolate, DoesNotStretchThePadding) {
 TEST(Tune, ReachesTheAcceptanceItAimsAt) {
   const int64_t problems = 50;
   const DiagonalGaussian target(problems, {1.0, -0.5, 0.3}, {0.05, 0.3, 1.0}, 0);
-  const Problem problem(target, AffineMap::identity(problems, 3, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(problems, 3, at::kDouble));
   for (const double aim : {0.0, 0.9}) {
     PilotOptions options;
     options.target_acceptance = aim;
     options.initial_step_size = 3.0;
     at::Generator rng = make_generator(2);
     const Plan plan =
-        tune(problem, geometric(), *schedule("geometric", 150), *kernel(), options, rng);
+        run_pilot(problem, geometric(), *schedule("geometric", 150), *kernel(), options, rng).plan;
     const AnnealResult run = anneal(problem, geometric(), plan, *kernel(), 16, rng);
     const double expected = aim > 0 ? aim : kernel()->target_acceptance();
     EXPECT_NEAR(run.accept_prob.slice(0, 40).mean().item<double>(), expected, 0.03);
@@ -109,15 +109,17 @@ TEST(Tune, ReachesTheAcceptanceItAimsAt) {
 
 TEST(Tune, KeepsAGivenStepSize) {
   const DiagonalGaussian target(3, {1.0}, {0.5}, 0);
-  const Problem problem(target, AffineMap::identity(3, 1, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(3, 1, at::kDouble));
   PilotOptions options;
   options.step_size = 0.37;
   at::Generator rng = make_generator(3);
-  const Plan plan = tune(problem, geometric(), *schedule("cess:0.9"), *kernel(), options, rng);
+  const Plan plan =
+      run_pilot(problem, geometric(), *schedule("cess:0.9"), *kernel(), options, rng).plan;
   EXPECT_TRUE((plan.step_sizes == 0.37).all().item<bool>());
   EXPECT_EQ(plan.betas.size(1), 1);
   options.interpolate = 17;
-  EXPECT_EQ(tune(problem, geometric(), *schedule("cess:0.9"), *kernel(), options, rng).num_steps(),
+  EXPECT_EQ(run_pilot(problem, geometric(), *schedule("cess:0.9"), *kernel(), options, rng)
+                .plan.num_steps(),
             17);
 }
 
@@ -130,13 +132,14 @@ DiagonalGaussian unequal(int64_t copies) {
 
 TEST(Tune, MayPlanForEachProblem) {
   const DiagonalGaussian pair = unequal(1);
-  const Problem problem(pair, AffineMap::identity(2, 2, at::kDouble));
+  const Problem problem(borrow(pair), AffineMap::identity(2, 2, at::kDouble));
   for (const char* spec : {"cess:0.9", "constant-rate:0.1"}) {
     PilotOptions options;
     options.num_particles = 400;
     options.shared = false;
     at::Generator rng = make_generator(4);
-    const Plan plan = tune(problem, geometric(), *schedule(spec), *kernel(), options, rng);
+    const Plan plan =
+        run_pilot(problem, geometric(), *schedule(spec), *kernel(), options, rng).plan;
     ASSERT_EQ(plan.betas.size(1), 2);
     const at::Tensor length = (plan.betas < 1).sum(0);
     EXPECT_LT(length[0].item<int64_t>() + 3, length[1].item<int64_t>()) << spec;
@@ -145,28 +148,29 @@ TEST(Tune, MayPlanForEachProblem) {
     const int64_t copies = 200;
     const Plan dealt{plan.betas.repeat({1, copies}), plan.step_sizes.repeat({1, copies})};
     const DiagonalGaussian target = unequal(copies);
-    const Problem many(target, AffineMap::identity(2 * copies, 2, at::kDouble));
+    const Problem many(borrow(target), AffineMap::identity(2 * copies, 2, at::kDouble));
     const AnnealResult run = anneal(many, geometric(), dealt, *kernel(), 8, rng);
     const at::Tensor ratio =
         (log_mean_exp(run.log_w) - *target.true_log_normalizer()).exp().view({copies, 2});
     EXPECT_LT(testing::z_scores(ratio, at::ones({}, at::kDouble)).abs().max().item<double>(), 5)
         << spec;
     EXPECT_TRUE(at::equal(run.betas, dealt.betas)) << spec;
-    EXPECT_EQ(many.cost().gradients, 2 * copies * 8 * (1 + plan.num_steps()));
+    EXPECT_EQ(run.cost.gradients, 2 * copies * 8 * (1 + plan.num_steps()));
   }
 }
 
 TEST(Tune, GivesUpAfterMaxSteps) {
   const DiagonalGaussian target(2, {3.0}, {0.2}, 0);
-  const Problem problem(target, AffineMap::identity(2, 1, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(2, 1, at::kDouble));
   PilotOptions options;
   options.max_steps = 5;
   at::Generator rng = make_generator(5);
-  expect_error(ExitCode::kUsage, {"after 5 steps", "--max-steps", "beta = "}, [&] {
-    tune(problem, geometric(), *schedule("constant-rate:0.001"), *kernel(), options, rng);
+  expect_error(ErrorKind::kArgument, {"after 5 steps", "`max_steps`", "beta = "}, [&] {
+    run_pilot(problem, geometric(), *schedule("constant-rate:0.001"), *kernel(), options, rng);
   });
   // A known schedule is as long as it is.
-  EXPECT_EQ(tune(problem, geometric(), *schedule("linear", 9), *kernel(), options, rng).num_steps(),
+  EXPECT_EQ(run_pilot(problem, geometric(), *schedule("linear", 9), *kernel(), options, rng)
+                .plan.num_steps(),
             9);
 }
 

@@ -70,7 +70,7 @@ AnnealResult run_smc(const Target& target, const Resampling* resampling, int64_t
                      uint64_t seed) {
   const auto path = PathRegistry::instance().make("path", "geometric");
   const auto kernel = TransitionRegistry::instance().make("kernel", "ghmc:0.5", {1});
-  const Problem problem(target,
+  const Problem problem(borrow(target),
                         AffineMap::identity(target.num_problems(), target.dim(), at::kDouble));
   at::Generator rng = make_generator(seed);
   const Plan plan{at::tensor({0.0, 0.1, 0.25, 0.5, 0.75, 1.0}, at::kDouble).unsqueeze(1),
@@ -93,7 +93,7 @@ TEST_P(EveryScheme, CarriesCachesWithItsParticles) {
   const LogGamma target(5, {3.0, 4.0});
   const auto scheme = make(":1");
   const AnnealResult run = run_smc(target, scheme.get(), 16, 4);
-  const Problem problem(target, AffineMap::identity(5, 2, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(5, 2, at::kDouble));
   const Particles again = problem.evaluate(run.particles.e);
   EXPECT_LT(max_abs_diff(again.log_gamma, run.particles.log_gamma), 1e-12);
   EXPECT_LT(max_abs_diff(again.log_q0, run.particles.log_q0), 1e-12);

@@ -69,13 +69,14 @@ Outcome estimate(const Target& target, const AffineMap& base, const std::string&
   const auto rule = ScheduleRegistry::instance().make("schedule", schedule, schedule_options);
   PilotOptions pilot_options;
   pilot_options.num_particles = 4;
-  const Problem pilot(target, base), problem(target, base);
+  const Counting counted(target);
+  const Problem pilot(borrow(target), base), problem(borrow(counted), base);
   at::Generator pilot_rng = make_generator(1000 + seed), rng = make_generator(seed);
-  const Plan plan = tune(pilot, *path, *rule, kernel, pilot_options, pilot_rng);
+  const Plan plan = run_pilot(pilot, *path, *rule, kernel, pilot_options, pilot_rng).plan;
   const AnnealResult run = anneal(problem, *path, plan, kernel, kParticles, rng);
-  EXPECT_EQ(problem.cost().gradients, base.num_problems() * kParticles *
-                                          (1 + kernel.evaluations_per_step() * plan.num_steps()));
-  EXPECT_EQ(problem.cost().densities, problem.cost().gradients);
+  EXPECT_EQ(counted.gradients, base.num_problems() * kParticles *
+                                   (1 + kernel.evaluations_per_step() * plan.num_steps()));
+  EXPECT_EQ(run.cost, Cost::with_gradient(counted.gradients));
   return {(log_mean_exp(run.log_w) - *target.true_log_normalizer()).exp(), plan.num_steps()};
 }
 
@@ -119,7 +120,7 @@ TEST(Unbiased, NotWithABrokenKernel) {
   const auto z = [&](Fault fault, double step_size) {
     const auto path = PathRegistry::instance().make("path", "geometric");
     const auto rule = ScheduleRegistry::instance().make("schedule", "linear", {30});
-    const Problem problem(*target, base);
+    const Problem problem(borrow(*target), base);
     at::Generator rng = make_generator(9);
     const AnnealResult run =
         anneal(problem, *path, freeze(*rule, step_size), ReferenceHmc(fault, 1), 64, rng);
@@ -155,7 +156,7 @@ class Perfect : public Transition {
 TEST(PerfectTransitions, LoseTheSumOfDivergences) {
   constexpr double kMean = 1.2, kSd = 0.5, kLogC = 0.7;
   const DiagonalGaussian target(kProblems, {kMean}, {kSd}, kLogC);
-  const Problem problem(target, AffineMap::identity(kProblems, 1, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(kProblems, 1, at::kDouble));
   const auto path = PathRegistry::instance().make("path", "geometric");
   for (const char* spec : {"linear", "sigmoidal", "exponential:0.1"}) {
     const auto rule = ScheduleRegistry::instance().make("schedule", spec, {7});
@@ -184,9 +185,9 @@ TEST(Importance, EstimatesTheNormaliser) {
   for (const char* name : {"gaussian", "skewed"}) {
     const auto target = make_target(name, kProblems);
     for (const auto& [base_name, base] : bases(kProblems)) {
-      const Problem problem(*target, base);
+      const Problem problem(borrow(*target), base);
       at::Generator rng = make_generator(11);
-      const at::Tensor log_w = importance_log_weights(problem, 64, rng);
+      const at::Tensor log_w = importance_log_weights(problem, 64, rng).log_w;
       const at::Tensor ratio = (log_mean_exp(log_w) - *target->true_log_normalizer()).exp();
       EXPECT_LT(std::abs(testing::z_score(ratio, 1)), 5) << name << ", base " << base_name;
       EXPECT_LT(testing::std_error(ratio), 0.05) << name << ", base " << base_name;
@@ -198,25 +199,24 @@ TEST(Importance, IsExactFromTheTargetItself) {
   const at::Tensor mean = at::tensor({0.8, -0.4}, at::kDouble).repeat({3, 1});
   const at::Tensor sd = at::tensor({0.7, 0.9}, at::kDouble).repeat({3, 1});
   const DiagonalGaussian target(mean, sd, at::tensor({2.0, 0.0, -3.0}, at::kDouble));
-  const Problem problem(target, AffineMap(mean, sd));
+  const Problem problem(borrow(target), AffineMap(mean, sd));
   at::Generator rng = make_generator(12);
-  const at::Tensor log_w = importance_log_weights(problem, 10, rng);
+  const at::Tensor log_w = importance_log_weights(problem, 10, rng).log_w;
   EXPECT_LT(testing::max_abs_diff(log_w, target.true_log_normalizer()->unsqueeze(1)), 1e-12);
 }
 
 TEST(Importance, GoesThroughManyParticlesInBlocks) {
   const DiagonalGaussian inner(3, {0.8, -0.4}, {0.7, 0.9}, 0);
   const Counting target(inner);
-  const Problem problem(target, AffineMap::identity(3, 2, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(3, 2, at::kDouble));
   at::Generator rng = make_generator(13), again = make_generator(13);
-  const at::Tensor log_w = importance_log_weights(problem, 5000, rng);
+  const auto [log_w, cost] = importance_log_weights(problem, 5000, rng);
   EXPECT_EQ(log_w.sizes(), (std::vector<int64_t>{3, 5000}));
   EXPECT_EQ(target.densities, 15000);
   EXPECT_EQ(target.gradients, 0);
-  EXPECT_EQ(problem.cost().densities, 15000);
-  EXPECT_EQ(problem.cost().gradients, 0);
+  EXPECT_EQ(cost, (Cost{15000, 0}));
   EXPECT_LE(target.most_rows, 2048);
-  EXPECT_TRUE(at::equal(log_w, importance_log_weights(problem, 5000, again)));
+  EXPECT_TRUE(at::equal(log_w, importance_log_weights(problem, 5000, again).log_w));
   EXPECT_EQ(std::get<0>(at::_unique(log_w)).numel(), 15000);  // no block is another's copy
 }
 
@@ -227,9 +227,9 @@ TEST(Anneal, RepeatsItselfByTheByte) {
   for (const char* spec : {"hmc", "ghmc:0.8"}) {
     const auto kernel = TransitionRegistry::instance().make("kernel", spec, {2});
     const auto run = [&](uint64_t seed) {
-      const Problem problem(*target, bases(20)[2].map);
+      const Problem problem(borrow(*target), bases(20)[2].map);
       at::Generator rng = make_generator(seed);
-      const Plan plan = tune(problem, *path, *rule, *kernel, {}, rng);
+      const Plan plan = run_pilot(problem, *path, *rule, *kernel, {}, rng).plan;
       return anneal(problem, *path, plan, *kernel, 8, rng);
     };
     const AnnealResult first = run(14), second = run(14), other = run(15);

@@ -230,7 +230,7 @@ TEST_P(ConstantRateOrders, SurvivesTheScalesOfHighDimensions) {
   const at::Tensor beta = betas(1, 0);
   const auto path = power(alpha);
   if (alpha < 0) {  // V is exp(2500) and more: no step is short enough
-    expect_error(ExitCode::kUsage, {"constant-rate", "stalled", "beta = 0", "step 0"},
+    expect_error(ErrorKind::kArgument, {"constant-rate", "stalled", "beta = 0", "step 0"},
                  [&] { next_beta(*constant_rate(0.25), *path, particles, beta); });
     return;
   }
@@ -264,7 +264,7 @@ TEST_P(ConstantRateOrders, IsNeverNanIn512Dimensions) {
       } catch (const Error& error) {  // far from the target, with orders away from 0
         const std::string message = error.what();
         EXPECT_NE(alpha, 0) << message;
-        EXPECT_EQ(error.code(), ExitCode::kUsage);
+        EXPECT_EQ(error.kind(), ErrorKind::kArgument);
         EXPECT_EQ(message.find("nan"), std::string::npos) << message;
       }
     }
@@ -322,7 +322,7 @@ TEST(ConstantRate, RefusesToArriveEarly) {
   at::Tensor log_gamma = at::full({1, 32}, 5000.0, at::kDouble);
   log_gamma[0][7] = 5030;
   expect_error(
-      ExitCode::kUsage, {"constant-rate", "beta = 0 ", "--tolerance 0.001", "0.03125"}, [&] {
+      ErrorKind::kArgument, {"constant-rate", "beta = 0 ", "`tolerance` 0.001", "0.03125"}, [&] {
         next_beta(*constant_rate(0.25), *power(-0.5), particles_of(log_q0, log_gamma), betas(1, 0));
       });
 }

@@ -122,10 +122,10 @@ TEST(SearchedRule, StallsWithAWord) {
   Cloud steep(2, 2e15, 5);  // the shortest step in a double is too long
   steep.log_w = at::zeros_like(steep.log_w);
   for (const bool shared : {false, true})
-    expect_error(ExitCode::kUsage,
-                 {"schedule cess stalled", "beta = 0.2", "problem 0", "step 3", "--min-step"},
+    expect_error(ErrorKind::kArgument,
+                 {"schedule cess stalled", "beta = 0.2", "problem 0", "step 3", "`min_step`"},
                  [&] { steep.next(*make("cess:0.9999", wide()), *path, shared); });
-  expect_error(ExitCode::kUsage, {"schedule ess stalled"},
+  expect_error(ErrorKind::kArgument, {"schedule ess stalled"},
                [&] { steep.next(*make("ess:0.9999", wide()), *path, false); });
   ScheduleOptions options = wide();
   options.min_step = 0.01;
@@ -207,12 +207,12 @@ TEST(FixedSchedule, RejectsWhatIsNoSchedule) {
   const auto make_fixed = [](const std::vector<double>& betas) {
     return [betas] { FixedSchedule(column(betas).unsqueeze(1)); };
   };
-  expect_error(ExitCode::kData, {"start at beta = 0"}, make_fixed({0.1, 1}));
-  expect_error(ExitCode::kData, {"end at 1"}, make_fixed({0, 0.9}));
-  expect_error(ExitCode::kData, {"rise"}, make_fixed({0, 0.5, 0.5, 1}));
-  expect_error(ExitCode::kData, {"rise"}, make_fixed({0, 0.6, 0.5, 1}));
-  expect_error(ExitCode::kData, {"rise"}, make_fixed({0, NAN, 1}));
-  expect_error(ExitCode::kData, {"rise"}, make_fixed({0, 1.5, 1}));
+  expect_error(ErrorKind::kData, {"start at beta = 0"}, make_fixed({0.1, 1}));
+  expect_error(ErrorKind::kData, {"end at 1"}, make_fixed({0, 0.9}));
+  expect_error(ErrorKind::kData, {"rise"}, make_fixed({0, 0.5, 0.5, 1}));
+  expect_error(ErrorKind::kData, {"rise"}, make_fixed({0, 0.6, 0.5, 1}));
+  expect_error(ErrorKind::kData, {"rise"}, make_fixed({0, NAN, 1}));
+  expect_error(ErrorKind::kData, {"rise"}, make_fixed({0, 1.5, 1}));
   make_fixed({0, 0.5, 1, 1})();  // a short column, padded
   EXPECT_THROW(FixedSchedule(column({0, 1})), c10::Error);
 }
@@ -234,17 +234,17 @@ TEST(FileSchedule, NamesWhatIsWrong) {
   const auto read = [&](const std::string& content) {
     return [&folder, content] { make("file:" + folder.file("f.csv", content)); };
   };
-  expect_error(ExitCode::kData, {"f.csv", "line 2", "'half' is not a number"},
+  expect_error(ErrorKind::kData, {"f.csv", "line 2", "'half' is not a number"},
                read("0\nhalf\n1\n"));
-  expect_error(ExitCode::kData, {"f.csv", "line 3", "1 values"}, read("a,beta\n1,0\n2\n"));
-  expect_error(ExitCode::kData, {"f.csv", "holds no values"}, read(""));
-  expect_error(ExitCode::kData, {"f.csv", "fewer than two"}, read("1\n"));
-  expect_error(ExitCode::kData, {"f.csv", "start at beta = 0"}, read("0.1\n1\n"));
-  expect_error(ExitCode::kData, {"f.csv", "rise"}, read("0\nnan\n1\n"));
-  expect_error(ExitCode::kData, {"f.csv", "rise"}, read("0\n0.5\n0.4\n1\n"));
-  expect_error(ExitCode::kNoInput, {"missing.csv", "no such file"},
+  expect_error(ErrorKind::kData, {"f.csv", "line 3", "1 values"}, read("a,beta\n1,0\n2\n"));
+  expect_error(ErrorKind::kData, {"f.csv", "holds no values"}, read(""));
+  expect_error(ErrorKind::kData, {"f.csv", "fewer than two"}, read("1\n"));
+  expect_error(ErrorKind::kData, {"f.csv", "start at beta = 0"}, read("0.1\n1\n"));
+  expect_error(ErrorKind::kData, {"f.csv", "rise"}, read("0\nnan\n1\n"));
+  expect_error(ErrorKind::kData, {"f.csv", "rise"}, read("0\n0.5\n0.4\n1\n"));
+  expect_error(ErrorKind::kNoInput, {"missing.csv", "no such file"},
                [&] { make("file:" + (folder.path() / "missing.csv").string()); });
-  expect_error(ExitCode::kUsage, {"needs path"}, [] { make("file"); });
+  expect_error(ErrorKind::kArgument, {"needs path"}, [] { make("file"); });
 }
 
 }  // namespace

@@ -43,9 +43,10 @@ class DiagonalGaussian : public Target {
     const at::Tensor x = at::empty({num_problems(), k, dim()}, mean_.options()).normal_(0, 1, rng);
     return mean_.unsqueeze(1) + sd_.unsqueeze(1) * x;
   }
-  std::unique_ptr<Target> select(const at::Tensor& index) const override {
+  bool can_select() const override { return true; }
+  std::shared_ptr<const Target> select(const at::Tensor& index) const override {
     const auto rows = [&](const at::Tensor& x) { return x.index_select(0, index); };
-    return std::make_unique<DiagonalGaussian>(rows(mean_), rows(sd_), rows(log_c_));
+    return std::make_shared<DiagonalGaussian>(rows(mean_), rows(sd_), rows(log_c_));
   }
 
  private:

@@ -158,7 +158,7 @@ TEST(SmcMixtures, KeepTheirMeans) {
 
 TEST(TargetSpecifications, SayWhatIsWrong) {
   const auto fails = [](const std::string& spec, const std::vector<std::string>& words) {
-    expect_error(ExitCode::kUsage, words, [&] { make(spec); });
+    expect_error(ErrorKind::kArgument, words, [&] { make(spec); });
   };
   fails("banana", {"unknown target 'banana'", "u1", "laplace[:DIM]"});
   fails("normal:0", {"dim", "[1, "});

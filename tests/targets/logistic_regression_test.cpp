@@ -27,10 +27,10 @@ at::Tensor anneal(const Target& target, int64_t steps, int64_t chains) {
   const auto path = PathRegistry::instance().make("path", "geometric");
   const auto rule = ScheduleRegistry::instance().make("schedule", "geometric:1e-4", {steps});
   const auto kernel = TransitionRegistry::instance().make("kernel", "hmc", {2});
-  const Problem problem(target,
+  const Problem problem(borrow(target),
                         AffineMap::identity(target.num_problems(), target.dim(), at::kDouble));
   at::Generator pilot_rng = make_generator(1), rng = make_generator(2);
-  const Plan plan = tune(problem, *path, *rule, *kernel, {}, pilot_rng);
+  const Plan plan = run_pilot(problem, *path, *rule, *kernel, {}, pilot_rng).plan;
   return log_normalizer(anneal(problem, *path, plan, *kernel, chains, rng).log_w).value;
 }
 
@@ -91,9 +91,9 @@ TEST_P(Pima, HasItsReferenceEvidence) {
   if (!data || !std::filesystem::exists(std::filesystem::path(data) / "uci"))
     GTEST_SKIP() << "needs CRAIS_DATA/uci";
   const auto target = make(GetParam().first, 1, data);
-  const Problem problem(*target, laplace_base(*target));
+  const Problem problem(borrow(*target), laplace_base(*target));
   at::Generator rng = make_generator(3);
-  const Estimate found = log_normalizer(importance_log_weights(problem, 20000, rng));
+  const Estimate found = log_normalizer(importance_log_weights(problem, 20000, rng).log_w);
   EXPECT_LT(found.std_error.item<double>(), 0.002);
   EXPECT_NEAR(found.value.item<double>(), GetParam().second, 0.01);  // known to two decimals
   // From N(0, I), 558 nats away; the error of this short run is 0.2.

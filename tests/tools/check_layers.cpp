@@ -1,7 +1,9 @@
 // check_layers ROOT: fails where the sources include something they must not.
 //
 // The folders are layers: an include may point to the same layer or an earlier one, and files may
-// not include each other in a circle. Needs only C++17, so that it runs before anything is built.
+// not include each other in a circle. A public header ("/// @file" is its first line) includes
+// public headers only; crais.h, which stands above all layers, is for others to include. Needs only
+// C++17, so that it runs before anything is built.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -21,12 +23,19 @@ const std::vector<std::string> kLayers = {
     "targets",   "paths",      "schedules", "transitions", "samplers", "bases",
     "estimates", "evaluation", "report",    "cli",         "programs"};
 
+const std::string kUmbrella = "crais.h";
+
 struct Include {
   std::string file;  // as written: "core/error.h"
   int line;
 };
 
-using Graph = std::map<std::string, std::vector<Include>>;  // "core/error.h" to what it includes
+struct Source {
+  std::vector<Include> includes;
+  bool is_public = false;
+};
+
+using Graph = std::map<std::string, Source>;  // by "core/error.h"
 
 // The place of a file's layer in kLayers; their number if it lies in none.
 size_t layer_of(const std::string& file) {
@@ -34,15 +43,17 @@ size_t layer_of(const std::string& file) {
   return static_cast<size_t>(std::find(kLayers.begin(), kLayers.end(), layer) - kLayers.begin());
 }
 
-std::vector<Include> read_includes(const fs::path& path) {
+Source read_source(const fs::path& path) {
   static const std::regex kInclude("^\\s*#\\s*include\\s*\"([^\"]+)\".*");
-  std::vector<Include> includes;
+  Source source;
   std::ifstream in(path);
   std::smatch match;
   std::string text;
-  for (int line = 1; std::getline(in, text); ++line)
-    if (std::regex_match(text, match, kInclude)) includes.push_back({match[1], line});
-  return includes;
+  for (int line = 1; std::getline(in, text); ++line) {
+    if (line == 1) source.is_public = text == "/// @file";
+    if (std::regex_match(text, match, kInclude)) source.includes.push_back({match[1], line});
+  }
+  return source;
 }
 
 void read_folder(const fs::path& base, const fs::path& folder, Graph& graph) {
@@ -50,25 +61,28 @@ void read_folder(const fs::path& base, const fs::path& folder, Graph& graph) {
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     const std::string extension = entry.path().extension().string();
     if (extension == ".h" || extension == ".cpp")
-      graph[fs::relative(entry.path(), base).generic_string()] = read_includes(entry.path());
+      graph[fs::relative(entry.path(), base).generic_string()] = read_source(entry.path());
   }
 }
 
 // Every include that does not exist or points to a later layer.
 int check_layers(const Graph& graph) {
   int faults = 0;
-  for (const auto& [file, includes] : graph) {
-    if (layer_of(file) == kLayers.size()) {
+  for (const auto& [file, source] : graph) {
+    if (layer_of(file) == kLayers.size() && file != kUmbrella) {
       std::cerr << file << ": lies in no known layer\n";
       ++faults;
       continue;
     }
-    for (const auto& include : includes) {
+    for (const auto& include : source.includes) {
       std::string fault;
-      if (graph.count(include.file) == 0)
+      const auto there = graph.find(include.file);
+      if (there == graph.end())
         fault = "which is not here; name it by its layer, as in \"core/error.h\"";
       else if (layer_of(include.file) > layer_of(file))
         fault = "of a later layer";
+      else if (source.is_public && !there->second.is_public)
+        fault = "which is not public (its first line is not \"/// @file\")";
       if (fault.empty()) continue;
       std::cerr << file << ":" << include.line << ": includes \"" << include.file << "\", " << fault
                 << "\n";
@@ -92,7 +106,8 @@ int check_circles(const Graph& graph, const std::string& file, std::vector<std::
   if (done[file] || node == graph.end()) return 0;
   path.push_back(file);
   int faults = 0;
-  for (const auto& include : node->second) faults += check_circles(graph, include.file, path, done);
+  for (const auto& include : node->second.includes)
+    faults += check_circles(graph, include.file, path, done);
   path.pop_back();
   done[file] = true;
   return faults;

@@ -50,6 +50,12 @@ touch "$tree/src/misc/x.cpp"
 expect_fault 'misc/x.cpp: lies in no known layer'
 
 fresh_tree
+printf '/// @file\n#include "core/a.h"\n' >"$tree/src/core/p.h"
+expect_fault 'core/p.h:2: includes "core/a.h", which is not public'
+sed -i '1i /// @file' "$tree/src/core/a.h"
+"$check" "$tree"
+
+fresh_tree
 echo '#include "core/b.h"' >>"$tree/src/core/a.h"
 echo '#include "core/a.h"' >"$tree/src/core/b.h"
 expect_fault 'include circle: core/a.h -> core/b.h -> core/a.h'

@@ -43,7 +43,7 @@ TEST_P(Leapfrog, TurnsTheHarmonicOscillator) {
   constexpr double kMean = 1.5, kSd = 0.6, kBeta = 0.4, kEps = 0.5;
   const int64_t steps = GetParam();
   const DiagonalGaussian target(2, {kMean}, {kSd}, 0.8);
-  const Problem problem(target, AffineMap::identity(2, 1, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(2, 1, at::kDouble));
   at::Generator rng = make_generator(1);
   Particles start = problem.start(50, rng);
   start.momentum = problem.draw(50, rng);
@@ -79,7 +79,7 @@ TEST_P(Leapfrog, TurnsTheHarmonicOscillator) {
 TEST_P(Leapfrog, RunsBackwards) {
   const LogGamma target(3, {0.6, 3.0});
   const at::Tensor scale = at::tensor({0.8, 0.0, -0.5, 1.2}, at::kDouble).view({2, 2});
-  const Problem problem(target,
+  const Problem problem(borrow(target),
                         AffineMap(at::full({3, 2}, 0.3, at::kDouble), scale.repeat({3, 1, 1})));
   const auto kernel = make("ghmc:0.6", GetParam());
   for (const char* spec : {"geometric", "power:0.5", "power:1"}) {
@@ -107,7 +107,7 @@ TEST_P(Leapfrog, RunsBackwards) {
 
 TEST(LeapfrogEnergy, ErrorIsOfSecondOrder) {
   const LogGamma target(4, {0.6, 3.0});
-  const Problem problem(target, AffineMap::identity(4, 2, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(4, 2, at::kDouble));
   const auto path = make_path("power:0.5");
   at::Generator rng = make_generator(3);
   const Particles start = problem.start(100, rng);
@@ -127,7 +127,7 @@ TEST(LeapfrogEnergy, ErrorIsOfSecondOrder) {
 
 TEST(HmcKernel, AcceptsNearlyAllShortSteps) {
   const LogGamma target(2, {0.6, 3.0});
-  const Problem problem(target, AffineMap::identity(2, 2, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(2, 2, at::kDouble));
   at::Generator rng = make_generator(5);
   const Particles start = problem.start(200, rng);
   // 1 - O(eps^3); forces of the wrong sign would cost O(eps).
@@ -140,7 +140,7 @@ TEST(HmcKernel, AcceptsNearlyAllShortSteps) {
 
 TEST(HmcKernel, UsesTheStepSizeOfEachProblem) {
   const DiagonalGaussian target(2, {1.0}, {0.5}, 0);
-  const Problem problem(target, AffineMap::identity(2, 1, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(2, 1, at::kDouble));
   at::Generator rng = make_generator(6);
   const Particles start = problem.start(200, rng);
   const Moved moved =

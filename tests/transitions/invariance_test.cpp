@@ -115,7 +115,7 @@ std::vector<Setting> settings() {
 
 double worst(const Transition& kernel, const Setting& setting, double step_size, bool momentum,
              uint64_t seed) {
-  const Problem problem(*setting.target, setting.base);
+  const Problem problem(borrow(*setting.target), setting.base);
   const auto path = PathRegistry::instance().make("path", setting.path);
   at::Generator rng = make_generator(seed);
   const at::Tensor e = setting.draw(rng);

@@ -21,7 +21,7 @@ class OneStep : public ::testing::TestWithParam<std::string> {
   OneStep() {
     const at::Tensor scale = at::tensor({0.8, 0.0, -0.5, 1.2}, at::kDouble).view({2, 2});
     problem_ = std::make_unique<Problem>(
-        target_, AffineMap(at::full({3, 2}, 0.3, at::kDouble), scale.repeat({3, 1, 1})));
+        borrow(target_), AffineMap(at::full({3, 2}, 0.3, at::kDouble), scale.repeat({3, 1, 1})));
     at::Generator rng = make_generator(1);
     start_ = problem_->start(100, rng);
   }
@@ -71,7 +71,7 @@ TEST_P(OneStep, UsesTheStepSizeOfEachProblem) {
 /// In law the same kernel: given the same noise, the same acceptance.
 TEST(Mala, IsOneLeapfrogStep) {
   const LogGamma target(2, {0.6, 3.0});
-  const Problem problem(target, AffineMap::identity(2, 2, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(2, 2, at::kDouble));
   at::Generator rng = make_generator(3);
   const Particles start = problem.start(200, rng);
   const auto path = PathRegistry::instance().make("path", "power:0.5");

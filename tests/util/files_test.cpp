@@ -49,12 +49,12 @@ TEST(Files, ReadsBackWhatItWrote) {
 TEST(Files, NamesWhatCannotBeRead) {
   const TemporaryFolder folder;
   const std::string missing = (folder.path() / "missing").string();
-  expect_error(ExitCode::kNoInput, {missing, "no such file"}, [&] { read_file(missing); });
-  expect_error(ExitCode::kNoInput, {folder.path().string(), "folder"},
+  expect_error(ErrorKind::kNoInput, {missing, "no such file"}, [&] { read_file(missing); });
+  expect_error(ErrorKind::kNoInput, {folder.path().string(), "folder"},
                [&] { read_file(folder.path()); });
   // Opens, but every read fails.
   if (fs::exists("/proc/self/mem"))
-    expect_error(ExitCode::kNoInput, {"/proc/self/mem"}, [] { read_file("/proc/self/mem"); });
+    expect_error(ErrorKind::kNoInput, {"/proc/self/mem"}, [] { read_file("/proc/self/mem"); });
 }
 
 TEST(Files, AFullDiskLosesNothing) {
@@ -63,7 +63,7 @@ TEST(Files, AFullDiskLosesNothing) {
   write_file_atomic(path, "old");
   {
     const FileSizeLimit limit(1000);
-    expect_error(ExitCode::kIo, {"x", "cannot write"},
+    expect_error(ErrorKind::kIo, {"x", "cannot write"},
                  [&] { write_file_atomic(path, std::string(5000, 'n')); });
   }
   EXPECT_EQ(read_file(path), "old");
@@ -73,7 +73,7 @@ TEST(Files, AFullDiskLosesNothing) {
 TEST(Files, AFailedRenameLeavesNothingBehind) {
   const TemporaryFolder folder;
   fs::create_directories(folder.path() / "taken" / "inside");
-  expect_error(ExitCode::kIo, {"taken"},
+  expect_error(ErrorKind::kIo, {"taken"},
                [&] { write_file_atomic(folder.path() / "taken", "content"); });
   EXPECT_EQ(folder.num_entries(), 1U);
 }
@@ -81,22 +81,23 @@ TEST(Files, AFailedRenameLeavesNothingBehind) {
 TEST(Files, RefusesFoldersThatRefuse) {
   const TemporaryFolder folder;
   const fs::path missing = folder.path() / "missing" / "x";
-  expect_error(ExitCode::kCannotCreate, {(folder.path() / "missing").string()},
+  expect_error(ErrorKind::kCannotCreate, {(folder.path() / "missing").string()},
                [&] { write_file_atomic(missing, "content"); });
-  expect_error(ExitCode::kCannotCreate, {"/proc"}, [] { write_file_atomic("/proc/crais", "x"); });
-  expect_error(ExitCode::kCannotCreate, {"/proc/crais"}, [] { make_output_folder("/proc/crais"); });
+  expect_error(ErrorKind::kCannotCreate, {"/proc"}, [] { write_file_atomic("/proc/crais", "x"); });
+  expect_error(ErrorKind::kCannotCreate, {"/proc/crais"},
+               [] { make_output_folder("/proc/crais"); });
   const std::string file = folder.file("file", "");
-  expect_error(ExitCode::kCannotCreate, {file}, [&] { make_output_folder(file); });
-  expect_error(ExitCode::kCannotCreate, {file}, [&] { make_output_folder(file + "/below"); });
+  expect_error(ErrorKind::kCannotCreate, {file}, [&] { make_output_folder(file); });
+  expect_error(ErrorKind::kCannotCreate, {file}, [&] { make_output_folder(file + "/below"); });
 }
 
 TEST(Files, RefusesReadOnlyFolders) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may write to a read-only folder";
   const TemporaryFolder folder;
   ::chmod(folder.path().c_str(), 0500);
-  expect_error(ExitCode::kCannotCreate, {folder.path().string()},
+  expect_error(ErrorKind::kCannotCreate, {folder.path().string()},
                [&] { write_file_atomic(folder.path() / "x", "content"); });
-  expect_error(ExitCode::kCannotCreate, {folder.path().string()},
+  expect_error(ErrorKind::kCannotCreate, {folder.path().string()},
                [&] { make_output_folder(folder.path()); });
   ::chmod(folder.path().c_str(), 0700);
 }

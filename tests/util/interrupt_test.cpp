@@ -25,7 +25,7 @@ TEST(Interrupt, ThrowsOnlyWhenInterrupted) {
     throw_if_interrupted("continue with --resume");
     ADD_FAILURE() << "nothing was thrown";
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kInterrupted);
+    EXPECT_EQ(error.kind(), ErrorKind::kInterrupted);
     EXPECT_STREQ(error.what(), "interrupted; continue with --resume");
   }
   set_interrupted(false);

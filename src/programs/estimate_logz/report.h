@@ -11,7 +11,7 @@
 namespace crais {
 
 /// Replicates of one target.
-struct LogzResults : EstimateResults {
+struct LogzResults : RunResults {
   std::string target;  // "normal:128"
   int64_t dim = 0;
   std::optional<double> truth;  // nats

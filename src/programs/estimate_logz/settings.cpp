@@ -31,8 +31,8 @@ Synopsis estimate_logz_synopsis() {
                          "replicates a unit of work; part of what results depend on")
              .at_least(1)}},
        {"Output",
-        {option::text("out", "DIR", {}, "summary.json, per_problem.csv and schedule.csv"),
-         option::flag("overwrite", "replace what DIR holds"), option::quiet()}}});
+        {option::text("out", "DIR", {}, "summary.json, per_problem.csv, schedule.csv and chunks"),
+         store::resume(), store::overwrite(), store::accept_other_version(), option::quiet()}}});
   s.examples =
       "  estimate-logz list\n"
       "  estimate-logz mixture:128 --schedule linear --steps 64 --step-size 0.5 --chains 4096\n"
@@ -43,7 +43,8 @@ Synopsis estimate_logz_synopsis() {
 
 LogzSettings read_logz_settings(const CommandLine& cli) {
   if (cli.operands().size() > 1)
-    throw usage_error("unexpected '" + cli.operands()[1] + "': one target is estimated at a time");
+    throw argument_error("unexpected '" + cli.operands()[1] +
+                         "': one target is estimated at a time");
   LogzSettings s;
   s.target = cli.operands().front();
   s.estimator = read_estimator(cli, "problem");
@@ -52,13 +53,15 @@ LogzSettings read_logz_settings(const CommandLine& cli) {
   s.device = parse_device(cli.text("device"));
   s.dtype = parse_dtype(cli.text("dtype"));
   s.threads = cli.integer("threads");
-  s.chunk = cli.integer("chunk");
   s.out = cli.text("out", "");
-  s.overwrite = cli.flag("overwrite");
+  s.store = read_store(cli);
   s.quiet = cli.flag("quiet");
-  if (s.overwrite && s.out.empty()) throw usage_error("--overwrite needs --out DIR");
   s.resolved = cli.settings();
   return s;
+}
+
+nlohmann::json deciding_settings(const LogzSettings& settings) {
+  return deciding(settings.resolved, settings.device);
 }
 
 }  // namespace crais

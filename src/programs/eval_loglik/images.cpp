@@ -21,7 +21,7 @@ IndexRange selection(const ImageSettings& settings, int64_t available) {
   if (!settings.indices.empty()) range = parse_range(settings.indices, "--indices");
   range = range.within(available, "--indices", "images");
   if (settings.limit) range.end = std::min(range.end, range.begin + *settings.limit);
-  if (range.size() < 1) throw usage_error("no image is selected: --indices is empty");
+  if (range.size() < 1) throw argument_error("no image is selected: --indices is empty");
   return range;
 }
 

@@ -29,7 +29,7 @@ struct EvalImages {
 /// The images asked for. Without --simulate, --data-dir and any data at hand it falls back to 100
 /// simulated ones; `notice` then says so and how to fetch MNIST.
 /// Throws Error: kNoInput listing every path tried; kData if the images do not fit the checkpoint;
-/// kUsage for an empty or impossible selection.
+/// kArgument for an empty or impossible selection.
 EvalImages choose_images(const ImageSettings& settings, const Checkpoint& checkpoint,
                          std::string& notice);
 

@@ -18,23 +18,29 @@ int merge_evaluations(const CommandLine& cli) {
   const std::string out = cli.text("out", "");
   const std::vector<std::string> folders(cli.operands().begin() + 1, cli.operands().end());
   if (folders.empty() || out.empty())
-    throw usage_error("merge needs folders and --out: eval-loglik merge DIR... --out DIR");
+    throw argument_error("merge needs folders and --out: eval-loglik merge DIR... --out DIR");
 
+  // Shards of one run agree in everything, and are of one build unless that is waived.
+  const auto compared = [&](json run) {
+    if (cli.flag("accept-other-version")) run.erase("computed_by");
+    return run;
+  };
   EvalResults results;
   json run;
   for (const auto& folder : folders) {
-    const EvalStore part{std::filesystem::path(folder)};
+    const ResultStore part{std::filesystem::path(folder)};
     if (run.is_null()) {
       run = part.run();
-    } else if (part.run() != run) {
+    } else if (compared(part.run()) != compared(run)) {
       throw data_error(folder + ": holds results of another run than " + folders.front() +
-                       " (compare their run.json); only shards of one run can be merged");
+                       " (compare their run.json); only shards of one run can be merged, and those "
+                       "of one build unless --accept-other-version is given");
     }
     for (auto& [chunk, result] : part.read_chunks())
       if (!results.chunks.emplace(chunk, std::move(result)).second)
         throw data_error(folder + ": chunk " + std::to_string(chunk) +
                          " is in an earlier folder too; give each shard once");
-    if (const auto shared = part.read_shared()) results.shared = *shared;
+    if (const auto state = part.read_state()) results.state = *state;
   }
   const json images = json_field<json>(run, "images", folders.front());
   const json settings = json_field<json>(run, "settings", folders.front());
@@ -47,9 +53,9 @@ int merge_evaluations(const CommandLine& cli) {
   results.num_pixels = json_field<int64_t>(json_field<json>(run, "checkpoint", folders.front()),
                                            "pixels", folders.front());
 
-  const EvalStore merged(out, run, /*resume=*/false, cli.flag("overwrite"));
+  const ResultStore merged(out, run, {.overwrite = cli.flag("overwrite")});
   for (const auto& [chunk, result] : results.chunks) merged.write_chunk(result);
-  merged.write_shared(results.shared);
+  merged.write_state(results.state);
   const std::vector<LikelihoodSummary> methods = summarise(results);
   json summary = summary_of(run, methods);
   summary["merged_from"] = folders;

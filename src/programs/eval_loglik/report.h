@@ -11,7 +11,7 @@
 
 namespace crais {
 
-struct EvalResults : EstimateResults {
+struct EvalResults : RunResults {
   int64_t num_pixels = 0;
 };
 
@@ -23,7 +23,7 @@ struct LikelihoodSummary : MethodSummary {
 
 std::vector<LikelihoodSummary> summarise(const EvalResults& results);
 
-/// `run` (see EvalStore) with the methods' results: what summary.json holds.
+/// `run` (see ResultStore) with the methods' results: what summary.json holds.
 nlohmann::json summary_of(const nlohmann::json& run, const std::vector<LikelihoodSummary>& methods);
 
 /// The table, how to read it, and where the files are ("": there are none), on stdout.

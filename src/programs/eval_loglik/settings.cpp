@@ -32,7 +32,8 @@ Synopsis eval_loglik_synopsis() {
        {"Running",
         {option::device(), option::threads(),
          option::choice("dtype", {"float32", "float64"}, "float32", "of particles and decoder"),
-         option::integer("chunk", "N", 64, "images a unit of work; part of what results depend on")
+         option::integer("chunk", "N", EstimateOptions{}.chunk,
+                         "images a unit of work; part of what results depend on")
              .at_least(1),
          option::text("memory-limit", "SIZE", {},
                       "as 1G: fewer threads where all would take more; results do not change"),
@@ -40,8 +41,7 @@ Synopsis eval_loglik_synopsis() {
          option::flag("dry-run", "say what would be done, and its cost")}},
        {"Output",
         {option::text("out", "DIR", {}, "summary.json, per_image.csv, schedule.csv and chunks"),
-         option::flag("resume", "go on with what DIR holds"),
-         option::flag("overwrite", "replace what DIR holds"), option::quiet()}}});
+         store::resume(), store::overwrite(), store::accept_other_version(), option::quiet()}}});
   s.examples =
       "  eval-loglik weights/vae50-mnist.safetensors --limit 1000 --out results/mnist\n"
       "  eval-loglik vae.safetensors --method iwae:5000 --method elbo --base encoder\n"
@@ -56,8 +56,8 @@ EvalSettings read_settings(const CommandLine& cli) {
   EvalSettings s;
   s.checkpoint = cli.operands().front();
   if (cli.operands().size() > 1)
-    throw usage_error("unexpected '" + cli.operands()[1] +
-                      "': one checkpoint is evaluated at a time");
+    throw argument_error("unexpected '" + cli.operands()[1] +
+                         "': one checkpoint is evaluated at a time");
 
   s.estimator = read_estimator(cli, "image");
 
@@ -72,30 +72,20 @@ EvalSettings read_settings(const CommandLine& cli) {
   s.device = parse_device(cli.text("device"));
   s.dtype = parse_dtype(cli.text("dtype"));
   s.threads = cli.integer("threads");
-  s.chunk = cli.integer("chunk");
   if (cli.has("memory-limit"))
     s.memory_limit = parse_size(cli.text("memory-limit"), "--memory-limit");
   s.shard = parse_shard(cli.text("shard"), "--shard");
   s.out = cli.text("out", "");
-  s.resume = cli.flag("resume");
-  s.overwrite = cli.flag("overwrite");
+  s.store = read_store(cli);
   s.dry_run = cli.flag("dry-run");
   s.quiet = cli.flag("quiet");
-  if (s.resume && s.overwrite) throw usage_error("--resume and --overwrite exclude each other");
-  if ((s.resume || s.overwrite) && s.out.empty())
-    throw usage_error(std::string(s.resume ? "--resume" : "--overwrite") + " needs --out DIR");
   s.resolved = cli.settings();
   return s;
 }
 
 nlohmann::json deciding_settings(const EvalSettings& settings) {
-  nlohmann::json deciding = settings.resolved;
-  // Images and checkpoint enter by their digests, the device by its kind.
-  for (const char* operational : {"data-dir", "device", "threads", "memory-limit", "shard", "out",
-                                  "resume", "overwrite", "dry-run", "quiet"})
-    deciding.erase(operational);
-  deciding["device"] = settings.device.is_cpu() ? "cpu" : "cuda";
-  return deciding;
+  // Images and checkpoint enter by their digests.
+  return deciding(settings.resolved, settings.device);
 }
 
 }  // namespace crais

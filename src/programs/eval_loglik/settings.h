@@ -9,6 +9,8 @@
 #include <string>
 
 #include "cli/command_line.h"
+#include "evaluation/options.h"
+#include "evaluation/result_store.h"
 #include "programs/estimator_flags.h"
 
 namespace crais {
@@ -26,17 +28,15 @@ struct ImageSettings {
 
 struct EvalSettings {
   std::string checkpoint;
-  EstimatorSettings estimator;
+  EstimateOptions estimator;
   ImageSettings images;
   at::Device device = at::kCPU;
   at::ScalarType dtype = at::kFloat;
   int64_t threads = 0;
-  int64_t chunk = 0;
   std::optional<int64_t> memory_limit;  // bytes
   Shard shard;
   std::string out;  // empty: no files
-  bool resume = false;
-  bool overwrite = false;
+  StoreOptions store;
   bool dry_run = false;
   bool quiet = false;
   nlohmann::json resolved;  // every flag, for the record

@@ -10,57 +10,57 @@ namespace crais {
 
 using nlohmann::json;
 
-TargetStudy::TargetStudy(const ExperimentOptions& options, std::string target, int64_t replicates)
-    : TargetStudy(options, target, replicates, [target](const TargetOptions& target_options) {
+DensityExperiment::DensityExperiment(const ExperimentOptions& options, std::string target,
+                                     int64_t replicates)
+    : DensityExperiment(options, target, replicates, [target](const TargetOptions& target_options) {
         return TargetRegistry::instance().make("target", target, target_options);
       }) {}
 
-TargetStudy::TargetStudy(const ExperimentOptions& options, std::string target, int64_t replicates,
-                         std::function<std::unique_ptr<Target>(const TargetOptions&)> factory)
+DensityExperiment::DensityExperiment(
+    const ExperimentOptions& options, std::string target, int64_t replicates,
+    std::function<std::unique_ptr<Target>(const TargetOptions&)> factory)
     : options_(options),
       name_(std::move(target)),
       replicates_(replicates),
       factory_(std::move(factory)),
       target_(make(at::kDouble)) {}
 
-std::shared_ptr<const Target> TargetStudy::make(at::ScalarType dtype) const {
+std::shared_ptr<const Target> DensityExperiment::make(at::ScalarType dtype) const {
   return factory_(
       {replicates_, at::TensorOptions().device(options_.device).dtype(dtype), options_.data_dir});
 }
 
-std::optional<double> TargetStudy::truth() const {
+std::optional<double> DensityExperiment::truth() const {
   const auto truth = target_->true_log_normalizer();
   if (!truth) return {};
   return (*truth)[0].item<double>();
 }
 
-Task TargetStudy::task(const std::string& flags, uint64_t seed) const {
+Task DensityExperiment::task(const std::string& flags, uint64_t seed) const {
   const std::string all = flags + " --problems " + std::to_string(replicates_);
   const LogzSettings settings =
       read_logz_settings(CommandLine(estimate_logz_synopsis(), arguments_of(name_, all, seed)));
   const auto target = settings.dtype == at::kDouble ? target_ : make(settings.dtype);
-  const auto part = [target](int64_t begin, int64_t end) { return target->slice(begin, end); };
-  // A value of the density stands for what the target has read from files.
-  const at::Tensor somewhere = at::linspace(-1.0, 1.5, dim(), target_->options());
-  const at::Tensor value = target_->log_density(somewhere.expand({1, 1, dim()}));
   const json key = {{"target", name_},
-                    {"log_density", json_number(value.item<double>())},
+                    {"log_density", json_number(probe(*target->slice(0, 1)))},
                     {"settings", settings.resolved}};
-  return {key, [=] {
-            return estimate_cell(settings.estimator, settings.problems, settings.chunk, part);
+  return {key, [options = settings.estimator, problems = ProblemSource::of(target)] {
+            return estimate_cell(options, problems);
           }};
 }
 
-std::vector<ArmResult> TargetStudy::run(const std::string& label, const std::vector<Arm>& arms,
-                                        int64_t seeds, uint64_t first_seed) const {
-  return run_arms(options_, label, arms, seeds, first_seed,
-                  [this](const std::string& flags, uint64_t seed) { return task(flags, seed); });
+std::vector<VariantResult> DensityExperiment::run(const std::string& label,
+                                                  const std::vector<Variant>& variants,
+                                                  int64_t seeds, uint64_t first_seed) const {
+  return run_variants(
+      options_, label, variants, seeds, first_seed,
+      [this](const std::string& flags, uint64_t seed) { return task(flags, seed); });
 }
 
 int64_t read_published_dim(Spec& spec) {
   const int64_t dim = spec.integer("dim", 0, 512, 0);
   if (dim != 0 && dim != 128 && dim != 512)
-    throw usage_error("'" + spec.text() + "': the published dimensions are 128 and 512");
+    throw argument_error("'" + spec.text() + "': the published dimensions are 128 and 512");
   return dim;
 }
 

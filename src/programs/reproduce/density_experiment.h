@@ -14,18 +14,18 @@
 
 namespace crais {
 
-/// Replicates of a named target, and arms that are flags of estimate-logz: what a row says can be
-/// had again by `estimate-logz TARGET FLAGS --problems REPLICATES --seed SEED`.
-class TargetStudy {
+/// Replicates of a named target, and variants that are flags of estimate-logz: what a row says can
+/// be had again by `estimate-logz TARGET FLAGS --problems REPLICATES --seed SEED`.
+class DensityExperiment {
  public:
-  TargetStudy(const ExperimentOptions& options, std::string target, int64_t replicates);
+  DensityExperiment(const ExperimentOptions& options, std::string target, int64_t replicates);
   /// Of a target without a name in the library, made by `factory`; `target` stands for it.
-  TargetStudy(const ExperimentOptions& options, std::string target, int64_t replicates,
-              std::function<std::unique_ptr<Target>(const TargetOptions&)> factory);
+  DensityExperiment(const ExperimentOptions& options, std::string target, int64_t replicates,
+                    std::function<std::unique_ptr<Target>(const TargetOptions&)> factory);
 
-  /// One task per arm and seed; seeds count from `first_seed`.
-  std::vector<ArmResult> run(const std::string& label, const std::vector<Arm>& arms,
-                             int64_t seeds = 1, uint64_t first_seed = 0) const;
+  /// One task per variant and seed; seeds count from `first_seed`.
+  std::vector<VariantResult> run(const std::string& label, const std::vector<Variant>& variants,
+                                 int64_t seeds = 1, uint64_t first_seed = 0) const;
 
   int64_t dim() const { return target_->dim(); }
   /// nats, where it is known.
@@ -43,7 +43,7 @@ class TargetStudy {
 };
 
 /// The dimension of a table that the paper has for 128 and 512, such as "table-highdim:512"; 0
-/// where it is left out. Throws Error kUsage for any other.
+/// where it is left out. Throws Error kArgument for any other.
 int64_t read_published_dim(Spec& spec);
 
 /// Estimates [N] against the truth.

@@ -2,16 +2,31 @@
 
 #include <algorithm>
 
+#include "evaluation/identity.h"
 #include "io/json.h"
 #include "report/progress.h"
+#include "util/error.h"
 #include "util/files.h"
 #include "util/interrupt.h"
 #include "util/parallel.h"
-#include "util/version.h"
 
 namespace crais {
 
 using nlohmann::json;
+
+namespace {
+
+json stored_result(const std::filesystem::path& path, bool accept_other_version) {
+  const json cell = read_json(path);
+  const std::string difference = difference_of_builds(cell.value("computed_by", json()));
+  if (!difference.empty() && !accept_other_version)
+    throw argument_error(path.string() + ": another build has computed this (" + difference +
+                         "); `accept_other_version` takes it as it is, another --out or an empty "
+                         "folder computes it anew");
+  return json_field<json>(cell, "result", path);
+}
+
+}  // namespace
 
 bool ExperimentOptions::has(const std::string& fault) const {
   return std::any_of(faults.begin(), faults.end(),
@@ -27,12 +42,10 @@ std::vector<json> run_tasks(const ExperimentOptions& options, const std::string&
   std::vector<size_t> missing;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const json identity = {{"key", tasks[i].key},
-                           {"crais", crais_version()},
-                           {"libtorch", libtorch_version()},
                            {"device", options.device.is_cpu() ? "cpu" : "cuda"}};
     paths.push_back(folder / (sha256(identity.dump()).substr(0, 24) + ".json"));
     if (std::filesystem::exists(paths[i]))
-      results[i] = json_field<json>(read_json(paths[i]), "result", paths[i]);
+      results[i] = stored_result(paths[i], options.accept_other_version);
     else
       missing.push_back(i);
   }
@@ -48,7 +61,10 @@ std::vector<json> run_tasks(const ExperimentOptions& options, const std::string&
       [&](int64_t m) {
         const size_t i = missing[static_cast<size_t>(m)];
         results[i] = tasks[i].compute();
-        write_file_atomic(paths[i], json{{"key", tasks[i].key}, {"result", results[i]}}.dump());
+        write_file_atomic(
+            paths[i],
+            json{{"key", tasks[i].key}, {"computed_by", computed_by()}, {"result", results[i]}}
+                .dump());
         progress.advance();
       },
       interrupted);

@@ -31,7 +31,8 @@ struct ExperimentOptions {
   c10::Device device = c10::kCPU;
   int64_t threads = 0;
   bool quiet = false;
-  std::vector<std::string> faults;  // that are switched on; "all" stands for every one
+  bool accept_other_version = false;  // of results that are there
+  std::vector<std::string> faults;    // that are switched on; "all" stands for every one
 
   bool has(const std::string& fault) const;
 };
@@ -43,9 +44,9 @@ struct Task {
 };
 
 /// Runs tasks side by side with progress. Each result is kept under OUT/cells by a digest of its
-/// key (and the versions of crais and LibTorch), so that what is done is never done again: resuming
-/// is the same command. Throws Error kInterrupted once those begun are finished, if a signal has
-/// come.
+/// key, so that what is done is never done again: resuming is the same command.
+/// Throws Error kInterrupted once those begun are finished, if a signal has come; kArgument for a
+/// result that another build has computed (see identity.h), unless `accept_other_version`.
 /// @return  the results, in the order of tasks.
 std::vector<nlohmann::json> run_tasks(const ExperimentOptions& options, const std::string& label,
                                       const std::vector<Task>& tasks);

@@ -31,7 +31,7 @@ void check_faults(const std::vector<std::string>& names, const std::vector<std::
       if (!fault.name.empty()) known.push_back(fault.name);
   for (const auto& fault : wanted)
     if (fault != "all" && std::find(known.begin(), known.end(), fault) == known.end())
-      throw usage_error(
+      throw argument_error(
           "--fault " + fault + ": " +
           (known.empty() ? "there is none in " + join(names) : "choose from all, " + join(known)));
 }
@@ -85,7 +85,9 @@ Synopsis reproduce_synopsis() {
       {"Running", {option::device(), option::threads(), option::quiet()}},
       {"Output",
        {option::text("out", "DIR", "results",
-                     "a folder DIR/EXPERIMENT each; what it holds is not computed again")}}};
+                     "a folder DIR/EXPERIMENT each; what it holds is not computed again"),
+        option::flag("accept-other-version",
+                     "take results of another build of crais as they are")}}};
   s.examples =
       "  reproduce list\n"
       "  reproduce accuracy --quick\n"
@@ -99,7 +101,7 @@ int reproduce(const CommandLine& cli) {
     return 0;
   }
   if (cli.flag("quick") && cli.flag("full"))
-    throw usage_error("--quick and --full exclude each other");
+    throw argument_error("--quick and --full exclude each other");
   ExperimentOptions options;
   options.full = cli.flag("full");
   options.seeds = cli.integer("seeds", 0);
@@ -110,6 +112,7 @@ int reproduce(const CommandLine& cli) {
   options.threads = cli.integer("threads");
   options.quiet = cli.flag("quiet");
   options.faults = cli.texts("fault");
+  options.accept_other_version = cli.flag("accept-other-version");
 
   std::vector<std::string> names = cli.operands();
   if (names == std::vector<std::string>{"all"}) {

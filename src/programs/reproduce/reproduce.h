@@ -1,3 +1,4 @@
+// The program reproduce.
 #pragma once
 
 #include "cli/command_line.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "bases/base.h"
 #include "core/rng.h"
-#include "evaluation/estimator.h"
 #include "io/json.h"
 #include "programs/eval_loglik/settings.h"
 #include "targets/vae_posterior.h"
@@ -14,8 +14,6 @@ namespace crais {
 namespace {
 
 using nlohmann::json;
-
-constexpr int64_t kChunk = 64;  // images
 
 EvalSettings settings_of(const std::string& flags, uint64_t seed) {
   // A dash stands in the checkpoint's place.
@@ -29,7 +27,8 @@ std::string bytes_of(const at::Tensor& tensor) {
 
 }  // namespace
 
-Study::Study(const ExperimentOptions& options, int64_t count, bool simulated) : options_(options) {
+VaeExperiment::VaeExperiment(const ExperimentOptions& options, int64_t count, bool simulated)
+    : options_(options) {
   const Checkpoint checkpoint = read_checkpoint(options.checkpoint);
   ImageSettings settings;
   settings.data_dir = options.data_dir;
@@ -42,7 +41,7 @@ Study::Study(const ExperimentOptions& options, int64_t count, bool simulated) : 
   identity_ = {{"checkpoint", checkpoint.sha256}, {"images", images_.digest}};
 }
 
-Study::Study(const ExperimentOptions& options, const Vae& vae, int64_t count)
+VaeExperiment::VaeExperiment(const ExperimentOptions& options, const Vae& vae, int64_t count)
     : options_(options), vae_(vae.to(options.device, at::kFloat)) {
   fused_ = make_fused_decoder(vae_);
   at::Generator rng = make_generator(derive_seed(0, Purpose::kSimulate));
@@ -55,32 +54,34 @@ Study::Study(const ExperimentOptions& options, const Vae& vae, int64_t count)
   identity_ = {{"weights", sha256(weights)}, {"images", sha256(bytes_of(drawn.images))}};
 }
 
-int64_t Study::laplace_cost() const {
+int64_t VaeExperiment::laplace_cost() const {
   const VaePosterior one(vae_, images_.pixels.slice(0, 0, 1).to(options_.device), {}, fused_);
   at::Generator rng = make_generator(0, options_.device);
   return BaseRegistry::instance().make("base", "laplace")->build(one, rng).cost.densities;
 }
 
-Task Study::task(const std::string& flags, uint64_t seed) const {
+Task VaeExperiment::task(const std::string& flags, uint64_t seed) const {
   const EvalSettings settings = settings_of(flags, seed);
   const auto part = [this](const at::Tensor& all, int64_t begin, int64_t end) {
     return all.defined() ? all.slice(0, begin, end).to(options_.device, at::kFloat) : all;
   };
-  const auto posterior = [this, part](int64_t begin, int64_t end) {
-    return std::make_unique<VaePosterior>(vae_, part(images_.pixels, begin, end),
-                                          part(images_.latents, begin, end), fused_);
-  };
+  const ProblemSource problems{images_.size(), [this, part](int64_t begin, int64_t end) {
+                                 return std::make_shared<VaePosterior>(
+                                     vae_, part(images_.pixels, begin, end),
+                                     part(images_.latents, begin, end), fused_);
+                               }};
   json key = identity_;
   key["settings"] = settings.resolved;
-  return {key, [this, settings, posterior] {
-            return estimate_cell(settings.estimator, images_.size(), kChunk, posterior);
-          }};
+  return {key,
+          [options = settings.estimator, problems] { return estimate_cell(options, problems); }};
 }
 
-std::vector<ArmResult> Study::run(const std::string& label, const std::vector<Arm>& arms,
-                                  int64_t seeds, uint64_t first_seed) const {
-  return run_arms(options_, label, arms, seeds, first_seed,
-                  [this](const std::string& flags, uint64_t seed) { return task(flags, seed); });
+std::vector<VariantResult> VaeExperiment::run(const std::string& label,
+                                              const std::vector<Variant>& variants, int64_t seeds,
+                                              uint64_t first_seed) const {
+  return run_variants(
+      options_, label, variants, seeds, first_seed,
+      [this](const std::string& flags, uint64_t seed) { return task(flags, seed); });
 }
 
 }  // namespace crais

@@ -1,4 +1,4 @@
-// What experiments with VAEs are made of: a checkpoint, its images, and arms to compare.
+// What experiments with VAEs are made of: a checkpoint, its images, and variants to compare.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -17,16 +17,16 @@
 
 namespace crais {
 
-class Study {
+class VaeExperiment {
  public:
   /// The first `count` test images, or as many simulated ones.
-  Study(const ExperimentOptions& options, int64_t count, bool simulated);
+  VaeExperiment(const ExperimentOptions& options, int64_t count, bool simulated);
   /// Simulated images of a VAE at hand.
-  Study(const ExperimentOptions& options, const Vae& vae, int64_t count);
+  VaeExperiment(const ExperimentOptions& options, const Vae& vae, int64_t count);
 
-  /// One task per arm and seed; seeds count from `first_seed`.
-  std::vector<ArmResult> run(const std::string& label, const std::vector<Arm>& arms, int64_t seeds,
-                             uint64_t first_seed = 0) const;
+  /// One task per variant and seed; seeds count from `first_seed`.
+  std::vector<VariantResult> run(const std::string& label, const std::vector<Variant>& variants,
+                                 int64_t seeds, uint64_t first_seed = 0) const;
 
   /// Evaluations that --base laplace takes for one image.
   int64_t laplace_cost() const;

@@ -1,12 +1,10 @@
 #include "programs/reproduce/variant.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <map>
 
+#include "cli/program.h"
 #include "core/spec.h"
-#include "evaluation/estimator.h"
 #include "evaluation/summary.h"
 #include "io/json.h"
 #include "util/error.h"
@@ -34,9 +32,9 @@ double mean_of(const std::vector<json>& cells, const std::string& key) {
   return sum / static_cast<double>(cells.size());
 }
 
-/// What seeds of one arm have found.
-ArmResult result_of(const std::vector<json>& cells) {
-  ArmResult result;
+/// What seeds of one variant have found.
+VariantResult result_of(const std::vector<json>& cells) {
+  VariantResult result;
   for (const json& cell : cells)
     if (cell.contains("failed")) result.failed = cell.at("failed").get<std::string>();
   if (!result.failed.empty()) return result;
@@ -73,45 +71,31 @@ void add_plans(const std::vector<Plan>& plans, json& cell) {
   }
 }
 
-json computed(const EstimatorSettings& settings, int64_t count, int64_t chunk,
-              const std::function<std::unique_ptr<Target>(int64_t, int64_t)>& part) {
-  Estimator estimator(settings);
-  const auto pilots = part(0, std::min(settings.pilot_problems, count));
-  const Shared& shared = estimator.tune_shared(*pilots, count);
-  const auto start = std::chrono::steady_clock::now();
-  estimator.prepare(*pilots);
-  const std::chrono::duration<double> training = std::chrono::steady_clock::now() - start;
-  Cost base, tuning = shared.tuning, estimating;
-  for (const auto& [method, cost] : shared.prepared) tuning += cost;
-  std::map<std::string, std::vector<json>> columns;
+json computed(const EstimateOptions& options, const ProblemSource& problems) {
+  const RunResults results = run_problems(problems, Estimator(options));
+  const MethodTable table = tables(results).front();
+  const MethodSummary summary = summarise_method(table, results);
+  json cell;
+  for (const auto& [name, repeats] : table.columns)
+    for (const double value : repeats.front()) cell[name].push_back(json_number(value));
+  cell["flags"] = table.flags.front();
+  cell["base"] = summary.base_evaluations;
+  cell["tuning"] = summary.tuning_evaluations;
+  cell["estimating"] = summary.evaluations;
+  if (const auto learned = results.state.learned.find(table.method);
+      learned != results.state.learned.end())
+    cell["training_seconds"] = learned->second.seconds;
   std::vector<Plan> plans;
-  if (shared.plan) plans.push_back(*shared.plan);
-  for (int64_t begin = 0; begin < count; begin += chunk) {
-    const ChunkResult result =
-        estimator.estimate(begin / chunk, *part(begin, std::min(begin + chunk, count)));
-    base += result.base;
-    tuning += result.tuning;
+  if (results.state.plan) plans.push_back(*results.state.plan);
+  for (const auto& [chunk, result] : results.chunks)
     if (result.plan) plans.push_back(*result.plan);
-    const ChunkRun& run = result.runs.front();
-    estimating += run.cost;
-    for (const auto& [name, column] : ChunkRun::columns())
-      for (const double value : run.*column) columns[name].push_back(json_number(value));
-  }
-  json cell = columns;
-  const auto each = [&](const Cost& cost) {
-    return static_cast<double>(cost.densities) / static_cast<double>(count);
-  };
-  cell["base"] = each(base);
-  cell["tuning"] = each(tuning);
-  cell["estimating"] = each(estimating);
-  if (!shared.prepared.empty()) cell["training_seconds"] = training.count();
   add_plans(plans, cell);
   return cell;
 }
 
 }  // namespace
 
-std::string ArmResult::reason() const {
+std::string VariantResult::reason() const {
   const std::string words = failed.substr(0, failed.find_first_of("(;:"));
   return words.substr(0, words.find_last_not_of(' ') + 1);
 }
@@ -125,27 +109,25 @@ std::vector<std::string> arguments_of(const std::string& operand, const std::str
   return arguments;
 }
 
-json estimate_cell(const EstimatorSettings& settings, int64_t count, int64_t chunk,
-                   const std::function<std::unique_ptr<Target>(int64_t, int64_t)>& part) {
+json estimate_cell(const EstimateOptions& options, const ProblemSource& problems) {
   try {
-    return computed(settings, count, chunk, part);
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::kUsage) throw;
-    return {{"failed", error.what()}};
+    return computed(options, problems);
+  } catch (const PlanError& error) {
+    return {{"failed", with_flags("reproduce", error.what())}};
   }
 }
 
-std::vector<ArmResult> run_arms(
-    const ExperimentOptions& options, const std::string& label, const std::vector<Arm>& arms,
-    int64_t seeds, uint64_t first_seed,
+std::vector<VariantResult> run_variants(
+    const ExperimentOptions& options, const std::string& label,
+    const std::vector<Variant>& variants, int64_t seeds, uint64_t first_seed,
     const std::function<Task(const std::string& flags, uint64_t seed)>& make_task) {
   std::vector<Task> tasks;
-  for (const Arm& arm : arms)
+  for (const Variant& variant : variants)
     for (int64_t s = 0; s < seeds; ++s)
-      tasks.push_back(make_task(arm.flags, first_seed + static_cast<uint64_t>(s)));
+      tasks.push_back(make_task(variant.flags, first_seed + static_cast<uint64_t>(s)));
   const std::vector<json> cells = run_tasks(options, label, tasks);
-  std::vector<ArmResult> results;
-  for (size_t a = 0; a < arms.size(); ++a) {
+  std::vector<VariantResult> results;
+  for (size_t a = 0; a < variants.size(); ++a) {
     const auto first = cells.begin() + static_cast<int64_t>(a) * seeds;
     results.push_back(result_of({first, first + seeds}));
   }

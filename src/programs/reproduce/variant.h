@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/target.h"
-#include "programs/estimator_flags.h"
+#include "evaluation/run_problems.h"
 #include "programs/reproduce/experiment.h"
 #include "report/plot.h"
 
@@ -19,7 +19,7 @@ namespace crais {
 
 /// A way to estimate, written as flags of eval-loglik or estimate-logz, so that each number can be
 /// had again there.
-struct Arm {
+struct Variant {
   std::string name;
   std::string flags;
 };
@@ -29,8 +29,8 @@ struct Trace {
   std::vector<double> betas, divergence;
 };
 
-/// One arm over all seeds: rows are seeds, columns problems.
-struct ArmResult {
+/// One variant over all seeds: rows are seeds, columns problems.
+struct VariantResult {
   at::Tensor value, std_error;                  // [S,N] nats
   at::Tensor upper;                             // [S,N]; undefined without an upper bound
   at::Tensor flags;                             // [S,N], see Flag
@@ -46,20 +46,19 @@ struct ArmResult {
   double evaluations() const { return base + tuning + estimating; }
 };
 
-/// The command line of an arm: `operand`, the flags and --seed.
+/// The command line of a variant: `operand`, the flags and --seed.
 std::vector<std::string> arguments_of(const std::string& operand, const std::string& flags,
                                       uint64_t seed);
 
-/// What the first method finds for `count` problems in chunks; `part` makes problems begin to end.
-/// A plan that cannot be made (Error kUsage) is a result too: {"failed": why}.
-nlohmann::json estimate_cell(
-    const EstimatorSettings& settings, int64_t count, int64_t chunk,
-    const std::function<std::unique_ptr<Target>(int64_t begin, int64_t end)>& part);
+/// What the first method finds for the problems, on one thread.
+/// A plan that cannot be made (PlanError) is a result too: {"failed": why}.
+nlohmann::json estimate_cell(const EstimateOptions& options, const ProblemSource& problems);
 
-/// One task per arm and seed, each of which ends in `estimate_cell`; seeds count from `first_seed`.
-std::vector<ArmResult> run_arms(
-    const ExperimentOptions& options, const std::string& label, const std::vector<Arm>& arms,
-    int64_t seeds, uint64_t first_seed,
+/// One task per variant and seed, each of which ends in `estimate_cell`; seeds count from
+/// `first_seed`.
+std::vector<VariantResult> run_variants(
+    const ExperimentOptions& options, const std::string& label,
+    const std::vector<Variant>& variants, int64_t seeds, uint64_t first_seed,
     const std::function<Task(const std::string& flags, uint64_t seed)>& make_task);
 
 /// Values along a plan against the fraction of its transitions, in no more points than a picture

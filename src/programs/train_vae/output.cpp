@@ -44,9 +44,10 @@ void TrainVaeOutput::prepare(bool resume, bool overwrite) const {
                                folder_ / kSamples, folder_ / kReconstructions}) {
     if (!fs::exists(path, ignored)) continue;
     if (!overwrite)
-      throw usage_error(folder_.string() + " holds results already (" + path.filename().string() +
-                        "); go on with --resume, replace them with --overwrite, or choose another "
-                        "--out");
+      throw argument_error(
+          folder_.string() + " holds results already (" + path.filename().string() +
+          "); go on with --resume, replace them with --overwrite, or choose another "
+          "--out");
     fs::remove(path, ignored);
   }
 }
@@ -58,7 +59,7 @@ bool TrainVaeOutput::restore(Trainer& trainer) const {
   try {
     trainer.restore(state);
   } catch (const Error& error) {
-    throw Error(error.code(), path.string() + ": " + error.what());
+    throw Error(error.kind(), path.string() + ": " + error.what());
   }
   return true;
 }

@@ -19,7 +19,7 @@ class TrainVaeOutput {
   TrainVaeOutput(std::filesystem::path folder, CheckpointInfo info, nlohmann::json settings);
 
   /// The folder exists and takes files, and no results lie in it unless they may be resumed or
-  /// are to be overwritten; then they are removed. Throws Error kCannotCreate or kUsage.
+  /// are to be overwritten; then they are removed. Throws Error kCannotCreate or kArgument.
   void prepare(bool resume, bool overwrite) const;
 
   /// False if the run had not come to its first checkpoint. Throws as read_training_state.

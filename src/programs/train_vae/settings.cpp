@@ -72,8 +72,8 @@ void read_data(const CommandLine& cli, TrainVaeOptions& options) {
   if (spec.name() == "synthetic")
     options.synthetic_count = spec.integer("images", 6, 10'000'000, kDefaultSynthetic);
   else if (spec.name() != "mnist" && spec.name() != "amat")
-    throw usage_error("--data: unknown '" + spec.name() +
-                      "'; choose from mnist, amat, synthetic[:N]");
+    throw argument_error("--data: unknown '" + spec.name() +
+                         "'; choose from mnist, amat, synthetic[:N]");
   spec.finish();
   options.data = spec.name();
   if (options.synthetic_count > 0) options.data += ":" + std::to_string(options.synthetic_count);
@@ -82,7 +82,7 @@ void read_data(const CommandLine& cli, TrainVaeOptions& options) {
   options.trainer.binarisation =
       parse_binarisation(cli.text("binarisation", binary ? "amat" : "dynamic"));
   if (binary != (options.trainer.binarisation.kind == Binarisation::Kind::kAmat))
-    throw usage_error("--binarisation amat and --data amat need each other");
+    throw argument_error("--binarisation amat and --data amat need each other");
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ TrainVaeOptions train_vae_options(const CommandLine& cli) {
   trainer.learning_rate = cli.number("lr");
   const std::vector<double> betas = cli.numbers("betas");
   if (betas.size() != 2)
-    throw usage_error("--betas: two numbers are needed, as in --betas 0.9,0.999");
+    throw argument_error("--betas: two numbers are needed, as in --betas 0.9,0.999");
   trainer.beta1 = betas[0];
   trainer.beta2 = betas[1];
   trainer.decay = parse_decay(cli.text("decay"));
@@ -128,7 +128,7 @@ TrainVaeOptions train_vae_options(const CommandLine& cli) {
   options.overwrite = cli.flag("overwrite");
   options.quiet = cli.flag("quiet");
   if (options.resume && options.overwrite)
-    throw usage_error("--resume and --overwrite exclude each other");
+    throw argument_error("--resume and --overwrite exclude each other");
   return options;
 }
 

@@ -27,7 +27,7 @@ struct TrainVaeOptions {
 
 Synopsis train_vae_synopsis();
 
-/// Throws Error kUsage naming the flag.
+/// Throws Error kArgument naming the flag.
 TrainVaeOptions train_vae_options(const CommandLine& cli);
 
 }  // namespace crais

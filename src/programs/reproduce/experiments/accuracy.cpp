@@ -13,20 +13,20 @@ namespace {
 
 std::string number(int64_t value) { return std::to_string(value); }
 
-/// Errors of an arm against the reference [N].
+/// Errors of a variant against the reference [N].
 struct Errors {
   Spread bias;        // of the mean over images, across seeds
   double rms, worst;  // of single images
   double flagged;     // fraction of images
   int64_t missed;     // farther than a nat off and not flagged
 
-  Errors(const ArmResult& arm, const at::Tensor& reference)
-      : bias((arm.value - reference).mean(1)) {
-    const at::Tensor error = arm.value - reference;
+  Errors(const VariantResult& variant, const at::Tensor& reference)
+      : bias((variant.value - reference).mean(1)) {
+    const at::Tensor error = variant.value - reference;
     rms = error.square().mean().sqrt().item<double>();
     worst = error.abs().max().item<double>();
-    flagged = (arm.flags != 0).to(at::kDouble).mean().item<double>();
-    missed = ((error.abs() > 1) & (arm.flags == 0)).sum().item<int64_t>();
+    flagged = (variant.flags != 0).to(at::kDouble).mean().item<double>();
+    missed = ((error.abs() > 1) & (variant.flags == 0)).sum().item<int64_t>();
   }
 };
 
@@ -35,7 +35,7 @@ int64_t steps_within(int64_t budget, int64_t fixed, int64_t chains) {
   return std::max<int64_t>(0, (budget - fixed) / chains - 1);
 }
 
-/// An arm that spends a number of evaluations an image; no flags where it cannot.
+/// A variant that spends a number of evaluations an image; no flags where it cannot.
 struct Spender {
   std::string name;
   std::function<std::string(int64_t budget)> flags;
@@ -47,26 +47,26 @@ class Accuracy : public Experiment {
 
   void run(const ExperimentOptions& options, Page& page) const override {
     const int64_t seeds = options.seeds > 0 ? options.seeds : options.full ? 5 : 3;
-    const Study study(options, options.full ? 500 : 64, /*simulated=*/false);
-    page.paragraph("The first " + number(study.images().size()) + " images of " +
-                   std::filesystem::path(study.images().source).filename().string() + " (" +
-                   study.images().binarisation + "), " + number(seeds) + " seeds, checkpoint " +
-                   options.checkpoint +
+    const VaeExperiment experiment(options, options.full ? 500 : 64, /*simulated=*/false);
+    page.paragraph("The first " + number(experiment.images().size()) + " images of " +
+                   std::filesystem::path(experiment.images().source).filename().string() + " (" +
+                   experiment.images().binarisation + "), " + number(seeds) +
+                   " seeds, checkpoint " + options.checkpoint +
                    ". Evaluations are of the decoder, an image: base (Jacobians at their multiply-"
                    "adds), pilots and estimate, all told.");
-    const at::Tensor truth = reference(study, page);
-    errors_against_evaluations(study, truth, seeds, options, page);
-    compare_schedules(study, truth, seeds, page);
+    const at::Tensor truth = reference(experiment, page);
+    errors_against_evaluations(experiment, truth, seeds, options, page);
+    compare_schedules(experiment, truth, seeds, page);
     certificates(options, seeds, page);
   }
 
  private:
   /// Two long runs from different bases that must agree; the truth is their mean, [N].
-  static at::Tensor reference(const Study& study, Page& page) {
-    const std::vector<Arm> arms = {
+  static at::Tensor reference(const VaeExperiment& experiment, Page& page) {
+    const std::vector<Variant> variants = {
         {"laplace", "--base laplace --kernel ghmc:0.8 --chains 32 --steps 1024"},
         {"encoder", "--base encoder:1.2 --kernel ghmc:0.8 --chains 32 --steps 2048"}};
-    const std::vector<ArmResult> runs = study.run("reference", arms, 1, 1000);
+    const std::vector<VariantResult> runs = experiment.run("reference", variants, 1, 1000);
     const at::Tensor a = runs[0].value[0], b = runs[1].value[0];
     const at::Tensor error = (runs[0].std_error.square() + runs[1].std_error.square())[0].sqrt();
     const Spread difference(a - b);
@@ -77,7 +77,7 @@ class Accuracy : public Experiment {
         {"flags", "evaluations", "log p(x)", "MC SE"}, [&] {
           std::vector<std::vector<Cell>> rows;
           for (size_t i = 0; i < 2; ++i)
-            rows.push_back({arms[i].flags, Cell::number(runs[i].evaluations(), 0),
+            rows.push_back({variants[i].flags, Cell::number(runs[i].evaluations(), 0),
                             Cell::number(runs[i].value.mean().item<double>(), 4),
                             Cell::number(runs[i].std_error.square().sum().sqrt().item<double>() /
                                              static_cast<double>(error.numel()),
@@ -130,20 +130,21 @@ class Accuracy : public Experiment {
              }}};
   }
 
-  static void errors_against_evaluations(const Study& study, const at::Tensor& truth, int64_t seeds,
-                                         const ExperimentOptions& options, Page& page) {
+  static void errors_against_evaluations(const VaeExperiment& experiment, const at::Tensor& truth,
+                                         int64_t seeds, const ExperimentOptions& options,
+                                         Page& page) {
     std::vector<int64_t> budgets = {64, 100, 256, 1024};
     if (options.full) budgets.push_back(4096);
-    std::vector<Arm> arms;
-    for (const Spender& spender : spenders(study.laplace_cost())) {
+    std::vector<Variant> variants;
+    for (const Spender& spender : spenders(experiment.laplace_cost())) {
       for (const int64_t budget : budgets)
         if (const std::string flags = spender.flags(budget); !flags.empty())
-          arms.push_back({spender.name, flags});
+          variants.push_back({spender.name, flags});
       // What most papers report.
       if (spender.name == "IWAE, encoder")
-        arms.push_back({spender.name, "--base encoder --method iwae:5000"});
+        variants.push_back({spender.name, "--base encoder --method iwae:5000"});
     }
-    const std::vector<ArmResult> results = study.run("accuracy", arms, seeds);
+    const std::vector<VariantResult> results = experiment.run("accuracy", variants, seeds);
 
     std::vector<std::vector<Cell>> rows;
     Plot plot{"Error of the mean log p(x)",
@@ -152,25 +153,25 @@ class Accuracy : public Experiment {
               true,
               true,
               {}};
-    for (size_t i = 0; i < arms.size(); ++i) {
+    for (size_t i = 0; i < variants.size(); ++i) {
       const Errors e(results[i], truth);
-      rows.push_back({arms[i].name, arms[i].flags, Cell::number(results[i].evaluations(), 0),
-                      Cell::number(e.bias.mean, 4), Cell::number(e.bias.std_error, 4),
-                      Cell::number(e.rms, 3), Cell::number(e.worst, 2),
-                      Cell::number(100 * e.flagged, 1), e.missed});
-      if (plot.series.empty() || plot.series.back().name != arms[i].name)
-        plot.series.push_back({arms[i].name, {}, {}, {}});
+      rows.push_back({variants[i].name, variants[i].flags,
+                      Cell::number(results[i].evaluations(), 0), Cell::number(e.bias.mean, 4),
+                      Cell::number(e.bias.std_error, 4), Cell::number(e.rms, 3),
+                      Cell::number(e.worst, 2), Cell::number(100 * e.flagged, 1), e.missed});
+      if (plot.series.empty() || plot.series.back().name != variants[i].name)
+        plot.series.push_back({variants[i].name, {}, {}, {}});
       plot.series.back().add(results[i].evaluations(), std::abs(e.bias.mean), e.bias.std_error);
     }
     page.table("accuracy", "Error of the mean log p(x) over images, in nats",
-               {"arm", "flags", "evaluations", "bias", "SE", "rms an image", "worst image",
+               {"variant", "flags", "evaluations", "bias", "SE", "rms an image", "worst image",
                 "flagged %", "off by > 1, unflagged"},
                rows);
     page.plot("accuracy", plot);
   }
 
-  static void compare_schedules(const Study& study, const at::Tensor& truth, int64_t seeds,
-                                Page& page) {
+  static void compare_schedules(const VaeExperiment& experiment, const at::Tensor& truth,
+                                int64_t seeds, Page& page) {
     struct Setting {
       std::string name, flags;
       std::string rate, length, cess;  // fine enough that the pilot has a few dozen steps
@@ -181,24 +182,24 @@ class Accuracy : public Experiment {
         {"encoder", "--base encoder", "0.25", "0.3", "0.95", 64},
         {"Laplace", "--base laplace", "0.05", "0.15", "0.98", 16},
         {"Laplace", "--base laplace", "0.05", "0.15", "0.98", 64}};
-    std::vector<Arm> arms;
+    std::vector<Variant> variants;
     std::vector<std::string> schedules;
     for (const Setting& s : settings)
       for (const std::string& schedule :
            {std::string("linear"), std::string("sigmoidal"), std::string("geometric"),
             "constant-rate:" + s.rate, "constant-length:" + s.length, "cess:" + s.cess}) {
         schedules.push_back(schedule);
-        arms.push_back({s.name, s.flags + " --schedule " + schedule + " --steps " +
-                                    number(s.steps) + " --interpolate " + number(s.steps)});
+        variants.push_back({s.name, s.flags + " --schedule " + schedule + " --steps " +
+                                        number(s.steps) + " --interpolate " + number(s.steps)});
       }
-    const std::vector<ArmResult> results = study.run("schedules", arms, seeds);
+    const std::vector<VariantResult> results = experiment.run("schedules", variants, seeds);
     std::vector<std::vector<Cell>> rows;
     const size_t group = schedules.size() / settings.size();
-    for (size_t i = 0; i < arms.size(); ++i) {
+    for (size_t i = 0; i < variants.size(); ++i) {
       const Errors e(results[i], truth);
-      // Seeds are shared by the arms, images too: the difference has an error of its own.
+      // Seeds are shared by the variants, images too: the difference has an error of its own.
       const Spread apart((results[i].value - results[i / group * group].value).mean(1));
-      rows.push_back({arms[i].name, schedules[i], settings[i / group].steps,
+      rows.push_back({variants[i].name, schedules[i], settings[i / group].steps,
                       Cell::number(results[i].evaluations(), 0), Cell::number(e.bias.mean, 4),
                       Cell::number(e.bias.std_error, 4), Cell::number(apart.mean, 4),
                       Cell::number(apart.std_error, 4), Cell::number(e.rms, 3)});
@@ -210,13 +211,13 @@ class Accuracy : public Experiment {
   }
 
   static void certificates(const ExperimentOptions& options, int64_t seeds, Page& page) {
-    const Study study(options, options.full ? 1000 : 100, /*simulated=*/true);
-    const int64_t laplace_cost = study.laplace_cost();
-    std::vector<Arm> arms;
+    const VaeExperiment experiment(options, options.full ? 1000 : 100, /*simulated=*/true);
+    const int64_t laplace_cost = experiment.laplace_cost();
+    std::vector<Variant> variants;
     for (const int64_t budget : {int64_t{512}, int64_t{1024}, int64_t{2048}, int64_t{4096}}) {
       const auto both = [&](const std::string& name, const std::string& flags, int64_t fixed) {
         const int64_t steps = steps_within(budget, fixed, 32);
-        arms.push_back(
+        variants.push_back(
             {name, flags + " --method bidirectional --chains 16 --steps " + number(steps)});
       };
       both("prior", "--base prior --kernel hmc", 0);
@@ -224,7 +225,7 @@ class Accuracy : public Experiment {
       both("encoder, persistent", "--base encoder --kernel ghmc:0.8", 0);
       both("Laplace, persistent", "--base laplace --kernel ghmc:0.8", laplace_cost);
     }
-    const std::vector<ArmResult> results = study.run("certificates", arms, seeds);
+    const std::vector<VariantResult> results = experiment.run("certificates", variants, seeds);
     std::vector<std::vector<Cell>> rows;
     Plot plot{"Gap between upper and lower bound, simulated images",
               "decoder evaluations an image",
@@ -234,11 +235,11 @@ class Accuracy : public Experiment {
               {}};
     for (const char* name : {"prior", "encoder", "encoder, persistent", "Laplace, persistent"}) {
       Series series{name, {}, {}, {}};
-      for (size_t i = 0; i < arms.size(); ++i) {
-        if (arms[i].name != name) continue;
+      for (size_t i = 0; i < variants.size(); ++i) {
+        if (variants[i].name != name) continue;
         const at::Tensor gap = results[i].upper - results[i].value;
         const Spread over_images(gap.mean(0));
-        rows.push_back({name, arms[i].flags, Cell::number(results[i].evaluations(), 0),
+        rows.push_back({name, variants[i].flags, Cell::number(results[i].evaluations(), 0),
                         Cell::number(results[i].value.mean().item<double>(), 3),
                         Cell::number(results[i].upper.mean().item<double>(), 3),
                         Cell::number(over_images.mean, 4), Cell::number(over_images.std_error, 4),
@@ -248,7 +249,7 @@ class Accuracy : public Experiment {
       plot.series.push_back(std::move(series));
     }
     page.table("certificates",
-               "Bounds on the mean log p(x) of " + number(study.images().size()) +
+               "Bounds on the mean log p(x) of " + number(experiment.images().size()) +
                    " simulated images, nats",
                {"base", "flags", "evaluations", "lower", "upper", "gap", "SE", "largest gap"},
                rows);

@@ -65,14 +65,14 @@ class Figure2d : public Experiment {
     if (options.has("widths"))
       planes.insert(planes.end(), kWrongWidths.begin(), kWrongWidths.end());
     for (const Plane& plane : planes) {
-      const TargetStudy study(options, plane.target, seeds);
-      const std::vector<ArmResult> results =
-          study.run(plane.target, arms(options.has("tuning-particles")));
-      rows.push_back(row_of(plane, study.truth(), results[0], results[1]));
+      const DensityExperiment experiment(options, plane.target, seeds);
+      const std::vector<VariantResult> results =
+          experiment.run(plane.target, variants(options.has("tuning-particles")));
+      rows.push_back(row_of(plane, experiment.truth(), results[0], results[1]));
       if (results.size() > 2) {
         Plane few = plane;
         few.remark += (few.remark.empty() ? "" : ", ") + std::string("fault: tuning-particles");
-        rows.push_back(row_of(few, study.truth(), results[2], results[1]));
+        rows.push_back(row_of(few, experiment.truth(), results[2], results[1]));
       }
       if (!results[0].failed.empty()) continue;
       const Series series = along_plan(plane.target, results[0].traces[0].betas);
@@ -89,18 +89,18 @@ class Figure2d : public Experiment {
   }
 
  private:
-  static std::vector<Arm> arms(bool few_particles) {
+  static std::vector<Variant> variants(bool few_particles) {
     const std::string flags = "--schedule constant-rate:" + std::to_string(kDelta) +
                               " --kernel hmc --step-size 0.5 --per-problem --chains 1024"
                               " --pilot-chains ";
-    std::vector<Arm> all = {{"constant rate", flags + "1024"},
-                            {"KL", "--method elbo:100000 --base prior"}};
+    std::vector<Variant> all = {{"constant rate", flags + "1024"},
+                                {"KL", "--method elbo:100000 --base prior"}};
     if (few_particles) all.push_back({"constant rate, 32 tuning", flags + "32"});
     return all;
   }
 
   static std::vector<Cell> row_of(const Plane& plane, std::optional<double> truth,
-                                  const ArmResult& annealed, const ArmResult& base) {
+                                  const VariantResult& annealed, const VariantResult& base) {
     const auto known = [](int64_t number) { return number > 0 ? Cell(number) : Cell("-"); };
     const Cell notebook = known(plane.notebook_transitions);
     const Cell their_ess = plane.ess > 0 ? Cell::number(plane.ess, 3) : Cell("-");

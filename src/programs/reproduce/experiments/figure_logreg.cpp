@@ -37,7 +37,7 @@ const std::vector<Start> kStarts = {{"prior", "--base prior", "8", "1", "0.6"},
                                     {"Laplace", "--base laplace", "0.02", "0.05", "0.98"},
                                     {"pilot", "--base pilot:64,steps=32", "0.05", "0.1", "0.95"}};
 
-/// An arm at any length.
+/// A variant at any length.
 struct Line {
   std::string name, flags;
   bool drawn;
@@ -65,7 +65,7 @@ std::vector<Line> lines(const std::string& own) {
 /// The prior over the likelihood where their product is meant: log p(w) - log p(y | X, w).
 class FlippedLikelihood : public Target {
  public:
-  FlippedLikelihood(std::unique_ptr<Target> posterior, double variance)
+  FlippedLikelihood(std::shared_ptr<const Target> posterior, double variance)
       : posterior_(std::move(posterior)), variance_(variance) {}
 
   int64_t num_problems() const override { return posterior_->num_problems(); }
@@ -78,8 +78,9 @@ class FlippedLikelihood : public Target {
     const Evaluation posterior = posterior_->evaluate(w);
     return {2 * log_prior(w) - posterior.log_density, -2 * w / variance_ - posterior.grad};
   }
-  std::unique_ptr<Target> select(const at::Tensor& index) const override {
-    return std::make_unique<FlippedLikelihood>(posterior_->select(index), variance_);
+  bool can_select() const override { return true; }
+  std::shared_ptr<const Target> select(const at::Tensor& index) const override {
+    return std::make_shared<FlippedLikelihood>(posterior_->select(index), variance_);
   }
 
  private:
@@ -88,7 +89,7 @@ class FlippedLikelihood : public Target {
            0.5 * static_cast<double>(dim()) * std::log(2 * M_PI * variance_);
   }
 
-  std::unique_ptr<Target> posterior_;
+  std::shared_ptr<const Target> posterior_;
   double variance_;
 };
 
@@ -128,9 +129,9 @@ class FigureLogreg : public Experiment {
     std::vector<std::vector<Cell>> references;
     with_faults(options, seeds, references);
     for (const Regression& regression : kRegressions) {
-      const TargetStudy study(options, regression.target(), seeds);
-      const double truth = reference(study, regression, regression.target(), references);
-      compare(study, regression, truth, own, options.full, page);
+      const DensityExperiment experiment(options, regression.target(), seeds);
+      const double truth = reference(experiment, regression, regression.target(), references);
+      compare(experiment, regression, truth, own, options.full, page);
     }
     page.table("references", "What errors are measured against: long runs from a Laplace base",
                {"target", "log Z", "SE", "from another base", "its SE", "elsewhere"}, references);
@@ -145,22 +146,22 @@ class FigureLogreg : public Experiment {
         const std::string name =
             "logistic-regression:" + without_first_line(regression, options).string() +
             ",variance=" + std::to_string(std::lround(regression.variance));
-        const TargetStudy study(options, name, seeds);
+        const DensityExperiment experiment(options, name, seeds);
         Regression lost = regression;
         lost.published = regression.without_first_line;
-        reference(study, lost, regression.target() + " (fault: header)", rows);
+        reference(experiment, lost, regression.target() + " (fault: header)", rows);
       }
       if (options.has("likelihood-sign")) {
-        const TargetStudy study(
+        const DensityExperiment experiment(
             options, "fault:likelihood-sign:" + regression.target(), seeds,
             [regression](const TargetOptions& target_options) {
               return std::make_unique<FlippedLikelihood>(
                   TargetRegistry::instance().make("target", regression.target(), target_options),
                   regression.variance);
             });
-        const ArmResult found =
-            study.run(regression.target() + ", fault",
-                      {{"prior", "--kernel ghmc:0.8 --chains 64 --steps 1024"}}, 1, 1000)[0];
+        const VariantResult found =
+            experiment.run(regression.target() + ", fault",
+                           {{"prior", "--kernel ghmc:0.8 --chains 64 --steps 1024"}}, 1, 1000)[0];
         const Spread log_normalizer(found.value[0]);
         rows.push_back({regression.target() + " (fault: likelihood-sign)",
                         Cell::number(log_normalizer.mean, 4),
@@ -170,10 +171,10 @@ class FigureLogreg : public Experiment {
   }
 
   /// Two long runs from different bases; the one from the Laplace base counts.
-  static double reference(const TargetStudy& study, const Regression& regression,
+  static double reference(const DensityExperiment& experiment, const Regression& regression,
                           const std::string& name, std::vector<std::vector<Cell>>& rows) {
     const std::string own = " --kernel ghmc:0.8 --chains 64 --steps 1024";
-    const std::vector<ArmResult> runs = study.run(
+    const std::vector<VariantResult> runs = experiment.run(
         name + ", reference",
         {{"laplace", "--base laplace:1.1" + own}, {"pilot", "--base pilot" + own}}, 1, 1000);
     const Spread laplace(runs[0].value[0]), pilot(runs[1].value[0]);
@@ -184,30 +185,31 @@ class FigureLogreg : public Experiment {
     return laplace.mean;
   }
 
-  static void compare(const TargetStudy& study, const Regression& regression, double truth,
-                      const std::string& own, bool full, Page& page) {
+  static void compare(const DensityExperiment& experiment, const Regression& regression,
+                      double truth, const std::string& own, bool full, Page& page) {
     std::vector<int64_t> lengths = {16, 64, 256};
     if (full) lengths.insert(lengths.end(), {1024, 4096});
-    std::vector<Arm> arms;
+    std::vector<Variant> variants;
     const std::vector<Line> all = lines(own);
     for (const Line& line : all)
       for (const int64_t steps : lengths)
-        arms.push_back({line.name, line.flags + " --steps " + std::to_string(steps) +
-                                       " --interpolate " + std::to_string(steps)});
-    const std::vector<ArmResult> results = study.run(regression.target(), arms);
+        variants.push_back({line.name, line.flags + " --steps " + std::to_string(steps) +
+                                           " --interpolate " + std::to_string(steps)});
+    const std::vector<VariantResult> results = experiment.run(regression.target(), variants);
     std::vector<std::vector<Cell>> rows;
     Plot plot{regression.target(), "evaluations", "RMSE of log Z, nats", true, true, {}};
-    for (size_t i = 0; i < arms.size(); ++i) {
-      const ArmResult& result = results[i];
+    for (size_t i = 0; i < variants.size(); ++i) {
+      const VariantResult& result = results[i];
       const size_t length = i % lengths.size();
       const bool drawn = all[i / lengths.size()].drawn;
-      if (drawn && length == 0) plot.series.push_back({arms[i].name, {}, {}, {}});
+      if (drawn && length == 0) plot.series.push_back({variants[i].name, {}, {}, {}});
       if (!result.failed.empty()) {
-        rows.push_back({arms[i].name, lengths[length], result.reason(), "-", "-", "-", "-", "-"});
+        rows.push_back(
+            {variants[i].name, lengths[length], result.reason(), "-", "-", "-", "-", "-"});
         continue;
       }
       const TargetErrors e(result.value[0], truth);
-      rows.push_back({arms[i].name, lengths[length], Cell::number(result.evaluations(), 0),
+      rows.push_back({variants[i].name, lengths[length], Cell::number(result.evaluations(), 0),
                       Cell::number(result.base, 0), Cell::number(result.tuning, 0),
                       Cell::number(e.bias, 3), Cell::number(e.std_error, 3),
                       Cell::number(e.root_mean_square, 3)});
@@ -219,7 +221,7 @@ class FigureLogreg : public Experiment {
         regression.data + "-" + std::to_string(std::lround(regression.variance));
     page.table(
         stem, regression.target() + ": errors of log Z, nats",
-        {"arm", "transitions", "evaluations", "of them base", "tuning", "bias", "SE", "RMSE"},
+        {"variant", "transitions", "evaluations", "of them base", "tuning", "bias", "SE", "RMSE"},
         rows);
     page.plot(stem, plot);
   }

@@ -37,13 +37,13 @@ class FigureLogregSchedules : public Experiment {
     std::vector<std::vector<Cell>> rows;
     for (const Regression& regression : kRegressions)
       for (const bool paper : {true, false}) {
-        const TargetStudy study(options, regression.target, seeds);
+        const DensityExperiment experiment(options, regression.target, seeds);
         const std::string stem = regression.name + (paper ? "-paper" : "-laplace");
-        const std::vector<Arm> all = arms(paper);
-        const std::vector<ArmResult> results = study.run(stem, all);
+        const std::vector<Variant> all = variants(paper);
+        const std::vector<VariantResult> results = experiment.run(stem, all);
         Plot plot{"Temperatures, " + stem, "transition / M", "beta", false, true, {}};
         for (size_t i = 0; i < all.size(); ++i) {
-          const ArmResult& result = results[i];
+          const VariantResult& result = results[i];
           if (!result.failed.empty()) {
             rows.push_back({stem, all[i].name, result.reason(), "-", "-", "-", "-", "-", "-"});
             continue;
@@ -68,7 +68,7 @@ class FigureLogregSchedules : public Experiment {
 
  private:
   /// The paper's settings: from the prior with steps of 0.5; or ours.
-  static std::vector<Arm> arms(bool paper) {
+  static std::vector<Variant> variants(bool paper) {
     const std::string own =
         std::string(" --chains 256 --per-problem ") +
         (paper ? "--base prior --kernel hmc --step-size 0.5" : "--base laplace --kernel ghmc:0.8");
@@ -79,7 +79,7 @@ class FigureLogregSchedules : public Experiment {
               : std::vector<std::string>{"constant-rate:0.02", "constant-rate:0.005",
                                          "constant-length:0.05", "ess:0.98"};
     schedules.insert(schedules.end(), adaptive.begin(), adaptive.end());
-    std::vector<Arm> all;
+    std::vector<Variant> all;
     for (const std::string& schedule : schedules)
       all.push_back({schedule, "--steps 256 --schedule " + schedule + own});
     return all;

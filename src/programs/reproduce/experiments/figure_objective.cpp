@@ -35,13 +35,13 @@ class FigureObjective : public Experiment {
     Plot plot{"Divergence left", "transition / M", "D / D at the start", false, false, {}};
     for (const char* target :
          {"u1", "u2:4", "u3:4", "u4:4", "u5:s=std", "u6", "u10:s=std", "u11:s=std"}) {
-      const TargetStudy study(options, target, 1);
-      const ArmResult result =
-          study.run(target,
-                    {{"constant rate",
-                      "--schedule constant-rate:0.03125 --chains 1024 --pilot-chains 1024 "
-                      "--kernel hmc --step-size 0.5 --per-problem"}},
-                    seeds)[0];
+      const DensityExperiment experiment(options, target, 1);
+      const VariantResult result =
+          experiment.run(target,
+                         {{"constant rate",
+                           "--schedule constant-rate:0.03125 --chains 1024 --pilot-chains 1024 "
+                           "--kernel hmc --step-size 0.5 --per-problem"}},
+                         seeds)[0];
       if (!result.failed.empty()) {
         rows.push_back({target, result.reason(), "-", "-", "-", "-", "-"});
         continue;

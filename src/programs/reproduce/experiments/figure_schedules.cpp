@@ -36,18 +36,20 @@ class FigureSchedules : public Experiment {
     if (options.has("widths")) targets.insert(targets.end(), {"u5", "u11"});
     std::vector<std::vector<Cell>> rows;
     for (const std::string& target : targets) {
-      const TargetStudy study(options, target, 1);
+      const DensityExperiment experiment(options, target, 1);
       Plot plot{"Temperatures, " + target, "transition / M", "beta", false, false, {}};
       for (const std::string alpha : {"-0.5", "0", "0.5", "1", "2"}) {
-        std::vector<Arm> arms;
+        std::vector<Variant> variants;
         for (const double delta : kDeltas)
-          arms.push_back({"alpha " + alpha, "--path power:" + alpha + " --schedule constant-rate:" +
-                                                shortest(delta) + kOwn});
-        add(target, alpha, study.run(target + ", alpha " + alpha, arms, seeds), study.truth(), rows,
-            plot);
+          variants.push_back(
+              {"alpha " + alpha,
+               "--path power:" + alpha + " --schedule constant-rate:" + shortest(delta) + kOwn});
+        add(target, alpha, experiment.run(target + ", alpha " + alpha, variants, seeds),
+            experiment.truth(), rows, plot);
       }
-      const Arm cess{"CESS", "--schedule cess:0.7 --min-step 1e-4 --max-step 0.0078125" + kOwn};
-      add(target, "CESS", study.run(target + ", CESS", {cess}, seeds), study.truth(), rows, plot);
+      const Variant cess{"CESS", "--schedule cess:0.7 --min-step 1e-4 --max-step 0.0078125" + kOwn};
+      add(target, "CESS", experiment.run(target + ", CESS", {cess}, seeds), experiment.truth(),
+          rows, plot);
       page.plot("schedules-" + target.substr(0, target.find(':')) +
                     (target.find(':') == std::string::npos ? "" : "-std"),
                 plot);
@@ -65,10 +67,10 @@ class FigureSchedules : public Experiment {
 
   /// The first of the `results` that arrived.
   void add(const std::string& target, const std::string& name,
-           const std::vector<ArmResult>& results, std::optional<double> truth,
+           const std::vector<VariantResult>& results, std::optional<double> truth,
            std::vector<std::vector<Cell>>& rows, Plot& plot) const {
     for (size_t i = 0; i < results.size(); ++i) {
-      const ArmResult& result = results[i];
+      const VariantResult& result = results[i];
       if (!result.failed.empty()) continue;
       const double start = result.traces[0].divergence[0];
       const bool has_rate = name != "CESS";

@@ -98,7 +98,7 @@ class Robustness : public Experiment {
         "Laplace bases, of which the tighter counts. An estimate is wrong if it is farther from "
         "their middle than 5 standard errors and the bracket allow; a certificate speaks up if its "
         "gap exceeds 0.1 nats by 3 standard errors, or half a nat.");
-    const std::vector<Arm> arms = {
+    const std::vector<Variant> variants = {
         {"recommended", "--method bidirectional"},
         {"Laplace", "--method bidirectional --base laplace"},
         {"Laplace, 4 starts", "--method bidirectional --base laplace:1,starts=4"},
@@ -106,11 +106,11 @@ class Robustness : public Experiment {
         {"prior", "--method bidirectional --base prior --steps 512"}};
     std::vector<std::vector<Cell>> rows;
     for (const HardCase& hard : hard_cases()) {
-      const Study study(options, hard.vae, images);
-      const Bracket truth = bracket(study, hard.name);
-      const std::vector<ArmResult> results = study.run(hard.name, arms, seeds);
-      for (size_t i = 0; i < arms.size(); ++i)
-        rows.push_back(row_of(hard.name, arms[i].name, results[i], truth));
+      const VaeExperiment experiment(options, hard.vae, images);
+      const Bracket truth = bracket(experiment, hard.name);
+      const std::vector<VariantResult> results = experiment.run(hard.name, variants, seeds);
+      for (size_t i = 0; i < variants.size(); ++i)
+        rows.push_back(row_of(hard.name, variants[i].name, results[i], truth));
     }
     page.table("robustness", "Errors in nats, and what says so",
                {"decoder", "settings", "evaluations", "log p(x)", "bracket +-", "mean error", "SE",
@@ -123,21 +123,21 @@ class Robustness : public Experiment {
     at::Tensor middle, half_width;  // [N]
   };
 
-  static Bracket bracket(const Study& study, const std::string& name) {
-    const std::vector<ArmResult> runs =
-        study.run(name + ", reference",
-                  {{"prior", "--method bidirectional --base prior --chains 64 --steps 2048"},
-                   {"laplace", "--method bidirectional --base laplace --chains 64 --steps 1024"}},
-                  1, 1000);
-    const auto width = [](const ArmResult& run) { return (run.upper - run.value)[0].abs(); };
-    const ArmResult& best =
+  static Bracket bracket(const VaeExperiment& experiment, const std::string& name) {
+    const std::vector<VariantResult> runs = experiment.run(
+        name + ", reference",
+        {{"prior", "--method bidirectional --base prior --chains 64 --steps 2048"},
+         {"laplace", "--method bidirectional --base laplace --chains 64 --steps 1024"}},
+        1, 1000);
+    const auto width = [](const VariantResult& run) { return (run.upper - run.value)[0].abs(); };
+    const VariantResult& best =
         width(runs[0]).mean().item<double>() <= width(runs[1]).mean().item<double>() ? runs[0]
                                                                                      : runs[1];
     return {0.5 * (best.value + best.upper)[0], 0.5 * width(best) + best.std_error[0]};
   }
 
   static std::vector<Cell> row_of(const std::string& hard, const std::string& settings,
-                                  const ArmResult& result, const Bracket& truth) {
+                                  const VariantResult& result, const Bracket& truth) {
     const at::Tensor error = result.value - truth.middle;
     const at::Tensor wrong = error.abs() > 5 * result.std_error + 2 * truth.half_width + 0.02;
     const at::Tensor flagged = result.flags != 0;

@@ -89,7 +89,7 @@ class TableAppendix : public Experiment {
         "largest steps with about 64 transitions.");
     std::vector<std::vector<Cell>> rows;
     for (size_t t = 0; t < kTargets.size(); ++t) {
-      const TargetStudy study(options, kTargets[t] + ":" + std::to_string(dim_), seeds);
+      const DensityExperiment experiment(options, kTargets[t] + ":" + std::to_string(dim_), seeds);
       Plot plot{kTargets[t] + " in " + std::to_string(dim_) + " dimensions",
                 "transitions",
                 "mean |error|, nats",
@@ -97,19 +97,21 @@ class TableAppendix : public Experiment {
                 true,
                 {}};
       for (const auto& [rule, published] : kPublished.at(dim_)) {
-        std::vector<Arm> arms;
+        std::vector<Variant> variants;
         for (const char* step : {"0.25", "0.0625", "0.015625", "0.00390625"})
-          arms.push_back({step, "--schedule " + rule + " --min-step 1e-7 --max-step " + step +
-                                    " --kernel hmc --step-size 0.5 --dtype float32 --per-problem "
-                                    "--chains " +
-                                    std::to_string(chains)});
-        const std::vector<ArmResult> results = study.run(kTargets[t] + ", " + rule, arms);
+          variants.push_back(
+              {step, "--schedule " + rule + " --min-step 1e-7 --max-step " + step +
+                         " --kernel hmc --step-size 0.5 --dtype float32 --per-problem "
+                         "--chains " +
+                         std::to_string(chains)});
+        const std::vector<VariantResult> results =
+            experiment.run(kTargets[t] + ", " + rule, variants);
         plot.series.push_back({rule, {}, {}, {}});
-        for (size_t i = 0; i < arms.size(); ++i) {
-          rows.push_back(row_of(kTargets[t], rule, arms[i].name, results[i], *study.truth(),
-                                static_cast<double>(chains), published[t]));
+        for (size_t i = 0; i < variants.size(); ++i) {
+          rows.push_back(row_of(kTargets[t], rule, variants[i].name, results[i],
+                                *experiment.truth(), static_cast<double>(chains), published[t]));
           if (!results[i].failed.empty()) continue;
-          const Spread error((results[i].value[0] - *study.truth()).abs());
+          const Spread error((results[i].value[0] - *experiment.truth()).abs());
           plot.series.back().add(results[i].transitions, error.mean, error.std_error);
         }
       }
@@ -124,8 +126,8 @@ class TableAppendix : public Experiment {
 
  private:
   static std::vector<Cell> row_of(const std::string& target, const std::string& rule,
-                                  const std::string& step, const ArmResult& result, double truth,
-                                  double chains, const Published& published) {
+                                  const std::string& step, const VariantResult& result,
+                                  double truth, double chains, const Published& published) {
     const Cell theirs = Cell::with_spread(published.error, published.spread, 2);
     const Cell their_m = Cell::number(published.transitions, 1);
     if (!result.failed.empty())

@@ -83,19 +83,19 @@ struct Training {
 /// A rule with the settings that it is chosen from.
 struct Family {
   std::string name;
-  std::vector<Arm> arms;   // named by what they set
-  bool stretched = false;  // or known to have 64 transitions
+  std::vector<Variant> variants;  // named by what they set
+  bool stretched = false;         // or known to have 64 transitions
 };
 
 /// Constant rate of the power path of every order, stretched. Away from order 0 no chain gets to
 /// the target in high dimensions, V keeps its largest value and about log(1e12) V / delta
 /// transitions are made; near the target it takes D / delta.
-std::vector<Arm> orders(const std::string& own) {
-  std::vector<Arm> arms;
+std::vector<Variant> orders(const std::string& own) {
+  std::vector<Variant> variants;
   const auto add = [&](double alpha, std::vector<double> deltas) {
     for (const double delta : deltas) {
       const std::string order = shortest(alpha), rate = significant(delta, 3);
-      arms.push_back(
+      variants.push_back(
           {"alpha " + order + ", " + rate,
            "--path power:" + order + " --max-steps 1024 --schedule constant-rate:" + rate + own});
     }
@@ -108,7 +108,7 @@ std::vector<Arm> orders(const std::string& own) {
   add(1, {100, 1});
   add(2, {1e6, 1e3});
   add(-0.5, {1e3, 3});
-  return arms;
+  return variants;
 }
 
 std::vector<Family> families(const HighTarget& target, bool every_order) {
@@ -117,15 +117,15 @@ std::vector<Family> families(const HighTarget& target, bool every_order) {
   Family cess{"CESS*", {}, true}, rate{"constant rate", {}, false},
       rate_stretched{"constant rate*", {}, true}, length{"constant length*", {}, true};
   for (const char* ratio : {"0.6", "0.7", "0.8", "0.9"})
-    cess.arms.push_back({ratio, "--schedule cess:" + std::string(ratio) + stretch});
+    cess.variants.push_back({ratio, "--schedule cess:" + std::string(ratio) + stretch});
   const auto delta_of = [&](int k) { return significant(target.kl / std::exp2(k), 3); };
   for (int k = 3; k <= 6; ++k)
-    rate.arms.push_back({delta_of(k), "--schedule constant-rate:" + delta_of(k)});
+    rate.variants.push_back({delta_of(k), "--schedule constant-rate:" + delta_of(k)});
   for (int k = 4; k <= 8; ++k) {
     const std::string delta = delta_of(k);
-    rate_stretched.arms.push_back({delta, "--schedule constant-rate:" + delta + stretch});
+    rate_stretched.variants.push_back({delta, "--schedule constant-rate:" + delta + stretch});
     const std::string step = significant(target.length / std::exp2(k), 3);
-    length.arms.push_back({step, "--schedule constant-length:" + step + stretch});
+    length.variants.push_back({step, "--schedule constant-length:" + step + stretch});
   }
   const auto heuristic = [&](const std::string& name) {
     return Family{name, {{"-", "--schedule " + name + steps}}, true};
@@ -139,7 +139,8 @@ std::vector<Family> families(const HighTarget& target, bool every_order) {
                              length};
   if (every_order) {
     Family any{"constant rate*, any alpha", orders(stretch), true};
-    any.arms.insert(any.arms.end(), rate_stretched.arms.begin(), rate_stretched.arms.end());
+    any.variants.insert(any.variants.end(), rate_stretched.variants.begin(),
+                        rate_stretched.variants.end());
     all.push_back(any);
   }
   return all;
@@ -226,10 +227,12 @@ class TableHighDim : public Experiment {
     std::vector<std::vector<Cell>> rows;
     const std::vector<HighTarget> targets = high_targets(dim);
     for (size_t t = 0; t < targets.size(); ++t) {
-      const TargetStudy study(options, targets[t].name + ":" + std::to_string(dim), kReplicates);
+      const DensityExperiment experiment(options, targets[t].name + ":" + std::to_string(dim),
+                                         kReplicates);
       for (const Training& training : trainings) {
-        const ArmResult result = study.run("mcd, " + targets[t].name + ", " + training.name,
-                                           {{training.name, training.flags}}, training.seeds)[0];
+        const VariantResult result =
+            experiment.run("mcd, " + targets[t].name + ", " + training.name,
+                           {{training.name, training.flags}}, training.seeds)[0];
         const Published& published = kPublished.at(dim).at("MCD")[t];
         const Cell theirs = Cell::with_spread(published.error, published.spread, 2);
         if (!result.failed.empty()) {
@@ -237,7 +240,7 @@ class TableHighDim : public Experiment {
                           "-", "-", "-", "-", theirs});
           continue;
         }
-        const TargetErrors e(result.value, *study.truth());
+        const TargetErrors e(result.value, *experiment.truth());
         rows.push_back({targets[t].name, training.name, training.seeds,
                         Cell::number(result.training_seconds, 0),
                         Cell::number(result.tuning * kReplicates, 0),
@@ -268,7 +271,7 @@ class TableHighDim : public Experiment {
     }
     for (size_t t = 0; t < targets.size(); ++t) {
       const std::string name = targets[t].name + ":" + size + targets[t].options;
-      const TargetStudy study(options, name, design.choosing + design.reporting);
+      const DensityExperiment experiment(options, name, design.choosing + design.reporting);
       at::Tensor linear;  // |error| of each seed
       Plot plot{name + ", " + title,
                 "evaluations a chain, tuning included",
@@ -278,15 +281,15 @@ class TableHighDim : public Experiment {
                 {}};
       for (const Family& family :
            families(targets[t], as_published && targets[t].options.empty())) {
-        std::vector<Arm> arms = family.arms;
-        for (Arm& arm : arms) arm.flags += own;
-        const std::vector<ArmResult> results =
-            study.run(stem + ", " + name + ", " + family.name, arms);
+        std::vector<Variant> variants = family.variants;
+        for (Variant& variant : variants) variant.flags += own;
+        const std::vector<VariantResult> results =
+            experiment.run(stem + ", " + name + ", " + family.name, variants);
         const auto known = kPublished.at(dim_).find(family.name);
         const bool published = known != kPublished.at(dim_).end() && t < known->second.size();
-        rows.push_back(row_of(name, family, results, *study.truth(),
+        rows.push_back(row_of(name, family, results, *experiment.truth(),
                               published ? &known->second[t] : nullptr, design, linear));
-        plot.series.push_back(errors_of(family, results, *study.truth(), design));
+        plot.series.push_back(errors_of(family, results, *experiment.truth(), design));
       }
       page.plot("highdim-" + size + "-" + stem + "-" + targets[t].name +
                     (targets[t].options.empty() ? "" : "-mean-zero"),
@@ -302,16 +305,16 @@ class TableHighDim : public Experiment {
   }
 
   /// Pilots have fewer chains than the estimate here, so they cost less than they count.
-  static double comput(const ArmResult& result, const Design& design) {
+  static double comput(const VariantResult& result, const Design& design) {
     const auto pilots = static_cast<double>(std::min<int64_t>(design.chains, 256));
     return result.transitions + std::max(0.0, result.tuning / pilots - 1);
   }
 
   /// Every setting of a rule, cheapest first.
-  static Series errors_of(const Family& family, const std::vector<ArmResult>& results, double truth,
-                          const Design& design) {
+  static Series errors_of(const Family& family, const std::vector<VariantResult>& results,
+                          double truth, const Design& design) {
     std::vector<std::pair<double, Spread>> points;
-    for (const ArmResult& result : results)
+    for (const VariantResult& result : results)
       if (result.failed.empty())
         points.emplace_back(result.evaluations() / static_cast<double>(design.chains),
                             Spread((result.value[0] - truth).abs()));
@@ -325,7 +328,7 @@ class TableHighDim : public Experiment {
   }
 
   static std::vector<Cell> row_of(const std::string& target, const Family& family,
-                                  const std::vector<ArmResult>& results, double truth,
+                                  const std::vector<VariantResult>& results, double truth,
                                   const Published* published, const Design& design,
                                   at::Tensor& linear) {
     const Cell theirs =
@@ -358,7 +361,7 @@ class TableHighDim : public Experiment {
     if (chosen == kNone)
       return {target, family.name, "none", "-", "-", "-", "-",    "-",
               "-",    "-",         "-",    "-", "-", "-", theirs, their_cost};
-    const ArmResult& best = results[chosen];
+    const VariantResult& best = results[chosen];
     const TargetErrors e(reported(chosen), truth);
     const at::Tensor absolute = (reported(chosen) - truth).abs();
     Cell t = "-";
@@ -368,7 +371,7 @@ class TableHighDim : public Experiment {
       linear = absolute;
     return {target,
             family.name,
-            family.arms[chosen].name,
+            family.variants[chosen].name,
             Cell::number(best.transitions, 0),
             Cell::number(per_chain(best.evaluations()), 0),
             Cell::number(search, 0),
@@ -378,7 +381,7 @@ class TableHighDim : public Experiment {
             Cell::number(e.absolute, 2),
             Cell::number(e.root_mean_square, 2),
             t,
-            family.arms[oracle].name,
+            family.variants[oracle].name,
             Cell::number(reported(oracle).mean().item<double>() - truth, 2),
             theirs,
             their_cost};

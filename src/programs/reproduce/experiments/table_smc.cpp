@@ -46,7 +46,7 @@ class TableSmc : public Experiment {
   }
 
  private:
-  static std::vector<Arm> arms(const std::string& kernel, int64_t steps) {
+  static std::vector<Variant> variants(const std::string& kernel, int64_t steps) {
     const std::string length = " --interpolate " + std::to_string(steps);
     const std::string linear = " --schedule linear --steps " + std::to_string(steps);
     const std::string rate = " --schedule constant-rate:0.03125" + length;
@@ -67,12 +67,13 @@ class TableSmc : public Experiment {
                       int64_t steps, int64_t seeds, const ExperimentOptions& options, Page& page) {
     std::vector<std::vector<Cell>> rows;
     std::map<std::string, Series> errors;
-    const std::vector<Arm> all = arms(kernel, steps);
+    const std::vector<Variant> all = variants(kernel, steps);
     for (const auto& [components, published] : kPublished) {
-      const TargetStudy study(options, "smc-mixture:" + std::to_string(components), seeds);
-      const std::vector<ArmResult> results =
-          study.run(stem + ", " + std::to_string(components), all);
-      const double truth = *study.truth();
+      const DensityExperiment experiment(options, "smc-mixture:" + std::to_string(components),
+                                         seeds);
+      const std::vector<VariantResult> results =
+          experiment.run(stem + ", " + std::to_string(components), all);
+      const double truth = *experiment.truth();
       for (size_t i = 0; i < all.size(); ++i) {
         if (!results[i].failed.empty()) {
           rows.push_back(
@@ -80,7 +81,7 @@ class TableSmc : public Experiment {
           continue;
         }
         const TargetErrors e(results[i].value, truth);
-        // The arms share their seeds, and so their starting particles.
+        // The variants share their seeds, and so their starting particles.
         const Paired worse((results[i].value[0] - truth).abs(),
                            (results[0].value[0] - truth).abs());
         rows.push_back({components, all[i].name, Cell::number(results[i].estimating, 0),
@@ -98,9 +99,9 @@ class TableSmc : public Experiment {
                 "RMSE", "|error| above the first", "t, paired"},
                rows);
     Plot plot{title, "components", "mean |error|, nats", false, false, {}};
-    for (const Arm& arm : all) {
-      errors[arm.name].name = arm.name;
-      plot.series.push_back(errors[arm.name]);
+    for (const Variant& variant : all) {
+      errors[variant.name].name = variant.name;
+      plot.series.push_back(errors[variant.name]);
     }
     page.plot(stem, plot);
   }
@@ -110,14 +111,15 @@ class TableSmc : public Experiment {
     const std::string own =
         " --chains 2048 --per-problem --kernel hmc --step-size 0.5 --resample "
         "multinomial:0.9,of=last --weighted";
-    const std::vector<Arm> both = {
+    const std::vector<Variant> both = {
         {"CR-SMC", "--schedule constant-rate:0.0078125" + own},
         {"Adaptive SMC", "--schedule cess:0.9 --max-step 0.001953125" + own}};
     std::vector<std::vector<Cell>> rows;
     for (const auto& [components, published] : kPublished) {
-      const TargetStudy study(options, "smc-mixture:" + std::to_string(components), seeds);
-      const std::vector<ArmResult> results =
-          study.run("as published, " + std::to_string(components), both);
+      const DensityExperiment experiment(options, "smc-mixture:" + std::to_string(components),
+                                         seeds);
+      const std::vector<VariantResult> results =
+          experiment.run("as published, " + std::to_string(components), both);
       for (size_t i = 0; i < both.size(); ++i) {
         if (!results[i].failed.empty()) {
           rows.push_back({components, both[i].name, results[i].reason(), "-", "-", "-", "-", "-"});
@@ -125,7 +127,7 @@ class TableSmc : public Experiment {
         }
         const at::Tensor values = results[i].value[0];
         rows.push_back(
-            {components, both[i].name, Cell::number(*study.truth(), 3),
+            {components, both[i].name, Cell::number(*experiment.truth(), 3),
              Cell::number(results[i].transitions, 0), Cell::number(values.mean().item<double>(), 3),
              Cell::number(values.std(0, true).item<double>(), 3),
              Cell::number(i == 0 ? published.constant_rate : published.adaptive, 3),

@@ -14,7 +14,7 @@ struct Published {
   double log_p = 0, spread = 0, transitions = 0, cost = 0;
 };
 struct Row {
-  Arm arm;
+  Variant variant;
   Published published;  // zeros: not there
 };
 
@@ -78,11 +78,11 @@ class TableVae : public Experiment {
 
   void run(const ExperimentOptions& options, Page& page) const override {
     const int64_t seeds = options.seeds > 0 ? options.seeds : options.full ? 5 : 2;
-    const Study study(options, options.full ? 1000 : 100, /*simulated=*/false);
+    const VaeExperiment experiment(options, options.full ? 1000 : 100, /*simulated=*/false);
     page.paragraph(
-        "The first " + std::to_string(study.images().size()) + " images of " +
-        std::filesystem::path(study.images().source).filename().string() + " (" +
-        study.images().binarisation + "), 16 chains, " + std::to_string(seeds) + " seeds, " +
+        "The first " + std::to_string(experiment.images().size()) + " images of " +
+        std::filesystem::path(experiment.images().source).filename().string() + " (" +
+        experiment.images().binarisation + "), 16 chains, " + std::to_string(seeds) + " seeds, " +
         options.checkpoint +
         ". The paper's VAE is another of the same shape, so levels differ by the model too. SE is "
         "of the chains, between seeds; the error of having these images is in the data SE. Cost is "
@@ -91,10 +91,10 @@ class TableVae : public Experiment {
     for (const int64_t steps :
          options.full ? std::vector<int64_t>{64, 512} : std::vector<int64_t>{64}) {
       const std::string size = std::to_string(steps);
-      block(study, "paper-" + size,
+      block(experiment, "paper-" + size,
             "The paper's settings (prior, full refreshment, step 0.5), M near " + size,
             published_rows(steps), seeds, page, curves);
-      block(study, "recommended-" + size, "Persistent momentum, step sizes tuned, M = " + size,
+      block(experiment, "recommended-" + size, "Persistent momentum, step sizes tuned, M = " + size,
             recommended_rows(steps), seeds, page, curves);
     }
     Plot plot{"Log-likelihood (lower bounds)",
@@ -108,12 +108,12 @@ class TableVae : public Experiment {
   }
 
  private:
-  static void block(const Study& study, const std::string& stem, const std::string& title,
-                    const std::vector<Row>& list, int64_t seeds, Page& page,
-                    std::map<std::string, Series>& curves) {
-    std::vector<Arm> arms;
-    for (const Row& row : list) arms.push_back(row.arm);
-    const std::vector<ArmResult> results = study.run(stem, arms, seeds);
+  static void block(const VaeExperiment& experiment, const std::string& stem,
+                    const std::string& title, const std::vector<Row>& list, int64_t seeds,
+                    Page& page, std::map<std::string, Series>& curves) {
+    std::vector<Variant> variants;
+    for (const Row& row : list) variants.push_back(row.variant);
+    const std::vector<VariantResult> results = experiment.run(stem, variants, seeds);
     std::vector<std::vector<Cell>> rows;
     for (size_t i = 0; i < list.size(); ++i) {
       const Published& p = list[i].published;
@@ -121,19 +121,19 @@ class TableVae : public Experiment {
       const Cell theirs = known ? Cell::with_spread(p.log_p, p.spread, 2) : Cell("-");
       const Cell their_m = known ? Cell::number(p.transitions, 1) : Cell("-");
       const Cell their_cost = known ? Cell::number(p.cost, 1) : Cell("-");
-      const ArmResult& result = results[i];
+      const VariantResult& result = results[i];
       if (!result.failed.empty()) {
-        rows.push_back({arms[i].name, result.reason(), "-", "-", "-", "-", "-", "-", "-", theirs,
-                        their_m, their_cost});
+        rows.push_back({variants[i].name, result.reason(), "-", "-", "-", "-", "-", "-", "-",
+                        theirs, their_m, their_cost});
         continue;
       }
       const Spread chains(result.value.mean(1)), data(result.value.mean(0));
-      const std::string rule = arms[i].name.substr(0, arms[i].name.find(':'));
+      const std::string rule = variants[i].name.substr(0, variants[i].name.find(':'));
       add_point(rule + (known ? ", paper's settings" : ""),
                 (result.estimating + result.tuning) / kChains, chains, curves);
       if (known) add_point(rule + ", published", p.cost, {p.log_p, p.spread}, curves);
-      rows.push_back({arms[i].name, Cell::number(chains.mean, 2), Cell::number(chains.std_error, 3),
-                      Cell::number(data.std_error, 2),
+      rows.push_back({variants[i].name, Cell::number(chains.mean, 2),
+                      Cell::number(chains.std_error, 3), Cell::number(data.std_error, 2),
                       Cell::number(result.ess.mean().item<double>(), 3),
                       Cell::number((result.flags != 0).to(at::kDouble).mean().item<double>(), 3),
                       Cell::number(result.transitions, 1),
@@ -141,7 +141,7 @@ class TableVae : public Experiment {
                       Cell::number(result.evaluations(), 0), theirs, their_m, their_cost});
     }
     page.table(stem, title + ": log p(x), nats (lower bounds)",
-               {"arm", "log p(x)", "SE", "data SE", "ESS", "flagged", "M", "cost",
+               {"variant", "log p(x)", "SE", "data SE", "ESS", "flagged", "M", "cost",
                 "evaluations an image", "paper", "its M", "its cost"},
                rows);
   }

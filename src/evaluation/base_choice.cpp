@@ -1,0 +1,91 @@
+#include "evaluation/base_choice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "samplers/blocks.h"
+
+namespace crais {
+namespace {
+
+/// By more than two standard errors of the mean difference.
+bool clearly_above(const at::Tensor& value, const at::Tensor& other) {
+  const at::Tensor apart = value - other;
+  if (apart.numel() < 2) return false;
+  const double error = apart.std(0, /*unbiased=*/true).item<double>() /
+                       std::sqrt(static_cast<double>(apart.numel()));
+  return apart.mean().item<double>() > 2 * error;
+}
+
+/// In the order of trust: a later one has to be clearly better.
+std::vector<std::string> candidates_for(const Target& target) {
+  if (target.amortised_base()) return {"laplace", "encoder", "prior"};
+  return {"laplace", "prior"};
+}
+
+int64_t num_pilots(const EstimatorParts& parts, const Target& target, int64_t num_problems,
+                   size_t num_candidates) {
+  const EstimateOptions& options = parts.options;
+  const int64_t pilots = std::min(options.pilot_problems, target.num_problems());
+  if (!options.budget) return pilots;
+  const auto trial = static_cast<double>(2 * options.chains * static_cast<int64_t>(num_candidates) *
+                                         parts.evaluations_per_chain(options.steps));
+  const double tenth = 0.1 * *options.budget * static_cast<double>(num_problems);
+  return std::min(pilots, static_cast<int64_t>(tenth / trial));
+}
+
+/// What a candidate's pilots found.
+struct Trial {
+  Plan plan;
+  at::Tensor value;  // [P] estimates of fresh chains, nats
+};
+
+/// Adds what it costs to `cost`, also where it throws.
+Trial try_base(const EstimatorParts& parts, const std::string& name, const Target& pilots,
+               Cost& cost) {
+  const auto rule = BaseRegistry::instance().make("base", name);
+  const Base base = fit_base(parts, *rule, pilots, kSharedStream);
+  cost += base.cost;
+  const CentredProblem centre = centred(parts, pilots, base.map, kSharedStream);
+  cost += centre.cost;
+  TunedPlan tuned = make_plan(parts, centre.problem, kSharedStream);
+  cost += tuned.cost;
+  at::Generator rng = stream_of(parts, pilots, Purpose::kPilot, kSharedStream - 1);
+  const AnnealResult run =
+      anneal_in_blocks(centre.problem, *parts.path, tuned.plan, *parts.transition,
+                       parts.options.chains, rng, parts.resampling.get());
+  cost += run.cost;
+  return {std::move(tuned.plan), log_normalizer(run.log_w, run.genealogy).value};
+}
+
+}  // namespace
+
+BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_t num_problems) {
+  if (parts.num_anneals() == 0) {  // IWAE and the ELBO are known by the encoder they start from
+    const bool learns = std::any_of(parts.methods.begin(), parts.methods.end(),
+                                    [](const auto& method) { return method->needs_preparation(); });
+    return {target.amortised_base() && !learns ? "encoder" : "laplace", {}, {}};
+  }
+  const std::vector<std::string> candidates = candidates_for(target);
+  const int64_t pilots = num_pilots(parts, target, num_problems, candidates.size());
+  if (pilots == 0) return {candidates.front(), {}, {}};
+  const auto part = target.slice(0, pilots);
+  BaseChoice best;
+  at::Tensor highest;
+  for (const std::string& name : candidates) {
+    try {
+      Trial trial = try_base(parts, name, *part, best.cost);
+      if (highest.defined() && !clearly_above(trial.value, highest)) continue;
+      highest = trial.value;
+      best.name = name;
+      best.plan = std::move(trial.plan);
+    } catch (const ScheduleError& error) {
+      best.cost += error.spent;
+      if (name == candidates.back() && best.name.empty()) throw;
+    }
+  }
+  return best;
+}
+
+}  // namespace crais

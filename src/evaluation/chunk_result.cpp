@@ -1,0 +1,84 @@
+#include "evaluation/chunk_result.h"
+
+#include <algorithm>
+
+namespace crais {
+
+const std::vector<std::pair<Flag, std::string>>& all_flags() {
+  static const std::vector<std::pair<Flag, std::string>> all = {{kFewEffective, "ess"},
+                                                                {kTail, "tail"},
+                                                                {kBaseFailed, "base"},
+                                                                {kMissedTarget, "target"},
+                                                                {kModes, "modes"}};
+  return all;
+}
+
+std::string flag_words(int64_t flags) {
+  std::string words;
+  for (const auto& [flag, word] : all_flags())
+    if (flags & flag) words += (words.empty() ? "" : "+") + word;
+  return words;
+}
+
+const std::vector<std::pair<std::string, ChunkRun::Column ChunkRun::*>>& ChunkRun::columns() {
+  static const std::vector<std::pair<std::string, Column ChunkRun::*>> all = {
+      {"log_normalizer", &ChunkRun::log_normalizer},
+      {"std_error", &ChunkRun::std_error},
+      {"bias", &ChunkRun::bias},
+      {"ess", &ChunkRun::ess},
+      {"pareto_k", &ChunkRun::pareto_k},
+      {"accept_prob", &ChunkRun::accept_prob},
+      {"upper", &ChunkRun::upper},
+      {"upper_std_error", &ChunkRun::upper_std_error},
+      {"evaluations", &ChunkRun::evaluations}};
+  return all;
+}
+
+void ChunkRun::scatter(const ChunkRun& part, const std::vector<int64_t>& index) {
+  const auto total = static_cast<size_t>(*std::max_element(index.begin(), index.end())) + 1;
+  const auto put = [&](const auto& from, auto& to) {
+    if (from.empty()) return;
+    to.resize(std::max(to.size(), total));
+    for (size_t i = 0; i < index.size(); ++i) to[static_cast<size_t>(index[i])] = from[i];
+  };
+  for (const auto& [name, column] : columns()) put(part.*column, this->*column);
+  put(part.flags, flags);
+  num_nonfinite += part.num_nonfinite;
+  cost += part.cost;
+}
+
+ChunkRun::Column to_column(const at::Tensor& values) {
+  if (!values.defined()) return {};
+  const at::Tensor plain = values.to(at::kCPU, at::kDouble).contiguous();
+  return {plain.data_ptr<double>(), plain.data_ptr<double>() + plain.numel()};
+}
+
+ChunkRun to_run(const MethodResult& found, int64_t num_problems) {
+  const Estimate& lower = found.estimate;
+  ChunkRun run;
+  run.log_normalizer = to_column(lower.value);
+  run.std_error = to_column(lower.std_error);
+  run.bias = to_column(lower.bias);
+  run.ess = to_column(lower.ess);
+  run.pareto_k = to_column(lower.pareto_k);
+  run.accept_prob = to_column(found.accept_prob);
+  if (found.upper) {
+    run.upper = to_column(found.upper->value);
+    run.upper_std_error = to_column(found.upper->std_error);
+  }
+  run.evaluations = ChunkRun::Column(
+      static_cast<size_t>(num_problems),
+      static_cast<double>(found.cost.densities) / static_cast<double>(num_problems));
+  const at::Tensor few = suspect_error(lower).cpu(), tail = suspect_tail(lower).cpu();
+  run.flags.resize(static_cast<size_t>(num_problems));
+  for (int64_t i = 0; i < num_problems; ++i) {
+    int64_t& flags = run.flags[static_cast<size_t>(i)];
+    if (few[i].item<bool>()) flags |= kFewEffective;
+    if (tail[i].item<bool>()) flags |= kTail;
+  }
+  run.num_nonfinite = found.num_nonfinite;
+  run.cost = found.cost;
+  return run;
+}
+
+}  // namespace crais

@@ -1,0 +1,72 @@
+/// @file
+/// What one chunk of problems has come to.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/cost.h"
+#include "estimates/method.h"
+
+namespace crais {
+
+/// Why an estimate is not to be trusted: bits of a set.
+enum Flag : int64_t {
+  kFewEffective = 1,  // a standard error above 0.5 nats, or none
+  kTail = 2,          // Pareto k above 0.7
+  kBaseFailed = 4,    // the base is not the one asked for
+  kMissedTarget = 8,  // target_error was not reached
+  kModes = 16,        // the base covers one of several modes
+};
+/// Every flag with its word in files.
+const std::vector<std::pair<Flag, std::string>>& all_flags();
+/// "ess+tail", or "" for none.
+std::string flag_words(int64_t flags);
+
+/// One method, one repeat, one chunk. A column has one entry a problem, or none at all.
+struct ChunkRun {
+  using Column = std::vector<double>;
+
+  std::string method;
+  int64_t repeat = 0;
+  Column log_normalizer;  // nats
+  Column std_error;       // Monte Carlo, nats
+  Column bias;            // expected, nats
+  Column ess;             // fraction
+  Column pareto_k;
+  Column accept_prob;             // of methods with moves
+  Column upper, upper_std_error;  // of methods with an upper bound, nats
+  Column evaluations;             // without tuning
+  std::vector<int64_t> flags;     // sets of Flag
+  int64_t num_nonfinite = 0;
+  Cost cost;             // summed over problems and particles
+  double seconds = 0.0;  // of one thread
+
+  /// Every column of numbers with the name it has in files, in their order.
+  static const std::vector<std::pair<std::string, Column ChunkRun::*>>& columns();
+
+  /// Puts the entries of `part` at the places `index`, and adds its counts.
+  void scatter(const ChunkRun& part, const std::vector<int64_t>& index);
+};
+
+/// What `found` says of `num_problems` problems; flags are those that its own weights raise.
+ChunkRun to_run(const MethodResult& found, int64_t num_problems);
+
+/// A tensor's numbers; none where it is undefined.
+ChunkRun::Column to_column(const at::Tensor& values);
+
+struct ChunkResult {
+  int64_t chunk = 0;
+  std::vector<int64_t> indices;  // of its problems, in their data set
+  std::vector<ChunkRun> runs;
+  std::optional<Plan> plan;  // its own, where plans are not shared
+  Cost base;                 // of fitting bases
+  Cost tuning;               // of centres, that plan, and the chains that choose how many
+};
+
+}  // namespace crais

@@ -1,0 +1,46 @@
+#include "evaluation/options_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+
+template <typename T>
+json optional(const std::optional<T>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+}  // namespace
+
+json to_json(const EstimateOptions& o) {
+  return {{"methods", o.methods},
+          {"base", o.base},
+          {"chains", o.chains},
+          {"budget", optional(o.budget)},
+          {"target_error", optional(o.target_error)},
+          {"max_evaluations", o.max_evaluations},
+          {"repeats", o.repeats},
+          {"seed", o.seed},
+          {"schedule", o.schedule},
+          {"steps", o.steps},
+          {"path", o.path},
+          {"kernel", o.kernel},
+          {"num_leapfrog", o.num_leapfrog},
+          {"step_size", optional(o.step_size)},
+          {"resampling", o.resampling},
+          {"target_acceptance", optional(o.target_acceptance)},
+          {"plan_per_problem", o.plan_per_problem},
+          {"pilot_chains", optional(o.pilot_chains)},
+          {"pilot_problems", o.pilot_problems},
+          {"min_step", o.min_step},
+          {"max_step", o.max_step},
+          {"max_steps", o.max_steps},
+          {"tolerance", o.tolerance},
+          {"weighted", o.weighted},
+          {"interpolate", optional(o.interpolate)},
+          {"chunk", o.chunk}};
+}
+
+}  // namespace crais

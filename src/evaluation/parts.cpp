@@ -1,0 +1,78 @@
+#include "evaluation/parts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "util/error.h"
+
+namespace crais {
+
+EstimatorParts::EstimatorParts(EstimateOptions estimate_options)
+    : options(std::move(estimate_options)) {
+  check(options);
+  path = PathRegistry::instance().make("path", options.path);
+  rule = make_rule(options.steps);
+  transition = TransitionRegistry::instance().make("kernel", options.kernel,
+                                                   TransitionOptions{options.num_leapfrog});
+  if (!options.resampling.empty())
+    resampling = ResamplingRegistry::instance().make("resampling", options.resampling);
+  pilot = pilot_options(options, resampling.get());
+  for (const auto& method : options.methods)
+    methods.push_back(MethodRegistry::instance().make(
+        "method", method, AnnealingParts{path, transition, resampling}));
+  const auto annealed = std::count_if(methods.begin(), methods.end(),
+                                      [](const auto& method) { return method->num_anneals() > 0; });
+  if ((options.budget || options.target_error) && annealed != 1)
+    throw argument_error("`budget` and `target_error` plan for one annealed method, not " +
+                         std::to_string(annealed));
+}
+
+int64_t EstimatorParts::num_anneals() const {
+  int64_t most = 0;
+  for (const auto& method : methods) most = std::max(most, method->num_anneals());
+  return most;
+}
+
+std::unique_ptr<ScheduleRule> EstimatorParts::make_rule(int64_t steps) const {
+  return ScheduleRegistry::instance().make("schedule", options.schedule,
+                                           schedule_options(options, steps));
+}
+
+at::Generator stream_of(const EstimatorParts& parts, const Target& target, Purpose purpose,
+                        uint64_t stream) {
+  return make_generator(derive_seed(parts.options.seed, purpose, stream),
+                        target.options().device());
+}
+
+Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
+              uint64_t stream) {
+  at::Generator rng = stream_of(parts, target, Purpose::kBase, stream);
+  return rule.build(target, rng);
+}
+
+CentredProblem centred(const EstimatorParts& parts, const Target& target, const AffineMap& base,
+                       uint64_t stream) {
+  const Problem plain(target.shared(), base);
+  if (parts.num_anneals() == 0 || parts.path->order() == 0) return {plain, {}};
+  constexpr int64_t kSteps = 64;
+  at::Generator rng = stream_of(parts, target, Purpose::kCentre, stream);
+  const RoughNormalizer rough =
+      rough_log_normalizer(plain, *parts.transition, kSteps, parts.pilot, rng);
+  return {Problem(target.shared(), base, rough.value), rough.cost};
+}
+
+TunedPlan make_plan(const EstimatorParts& parts, const Problem& problem, uint64_t stream) {
+  TunedPlan tuned;
+  if (needs_pilot(*parts.rule, parts.pilot)) {
+    at::Generator rng = stream_of(parts, problem.target(), Purpose::kPilot, stream);
+    PilotRun pilot =
+        run_pilot(problem, *parts.path, *parts.rule, *parts.transition, parts.pilot, rng);
+    tuned = {std::move(pilot.plan), pilot.run.cost};
+  } else {
+    tuned.plan = freeze(*parts.rule, *parts.pilot.step_size);
+  }
+  tuned.plan.num_particles = parts.options.chains;
+  return tuned;
+}
+
+}  // namespace crais

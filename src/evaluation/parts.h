@@ -1,0 +1,69 @@
+// What options name, made and checked, and the steps from a target to a plan that they share.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bases/base.h"
+#include "core/problem.h"
+#include "core/rng.h"
+#include "estimates/method.h"
+#include "evaluation/options.h"
+
+namespace crais {
+
+/// Immutable: threads share it.
+class EstimatorParts {
+ public:
+  /// Throws Error kArgument for unknown names and options that exclude each other.
+  explicit EstimatorParts(EstimateOptions estimate_options);
+
+  EstimateOptions options;
+  std::shared_ptr<const Path> path;
+  std::shared_ptr<const ScheduleRule> rule;  // for options.steps
+  std::shared_ptr<const Transition> transition;
+  std::shared_ptr<const Resampling> resampling;  // null: AIS
+  std::vector<std::shared_ptr<const Method>> methods;
+  PilotOptions pilot;
+
+  /// Anneals of one estimate, the most of any method: 0 where nothing is annealed.
+  int64_t num_anneals() const;
+  bool shares_plan() const { return num_anneals() > 0 && pilot.shared; }
+  std::unique_ptr<ScheduleRule> make_rule(int64_t steps) const;
+  /// Evaluations of one chain that anneals once under a plan of `steps` transitions.
+  int64_t evaluations_per_chain(int64_t steps) const {
+    return 1 + transition->evaluations_per_step() * steps;
+  }
+};
+
+/// No chunk has this number: the stream of what chunks share.
+constexpr uint64_t kSharedStream = std::numeric_limits<uint64_t>::max();
+
+/// A generator on the target's device, of (seed, purpose, stream).
+at::Generator stream_of(const EstimatorParts& parts, const Target& target, Purpose purpose,
+                        uint64_t stream);
+
+/// Bases for the problems of `target`. Cost: what the base says.
+Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
+              uint64_t stream);
+
+/// A problem, centred by a pilot where the path asks for it, and what that cost.
+struct CentredProblem {
+  Problem problem;
+  Cost cost;
+};
+CentredProblem centred(const EstimatorParts& parts, const Target& target, const AffineMap& base,
+                       uint64_t stream);
+
+/// A plan, by a pilot where there is need of one, and what that cost.
+struct TunedPlan {
+  Plan plan;
+  Cost cost;
+};
+/// Throws ScheduleError where the schedule cannot bridge the way.
+TunedPlan make_plan(const EstimatorParts& parts, const Problem& problem, uint64_t stream);
+
+}  // namespace crais

@@ -1,0 +1,56 @@
+/// @file
+/// The posterior of a decoder of your own: log p(x) of images under it.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "core/target.h"
+#include "models/vae.h"
+
+namespace crais {
+
+/// gamma_p(z) = N(z; 0, I) p(x_p | decode(z)) of P images: its normaliser is p(x_p). The decoder is
+/// any function of latents, such as a torch::nn::Module's forward; the gradient is autograd's.
+///
+///     auto decode = [decoder](const at::Tensor& z) mutable { return decoder->forward(z); };
+///     crais::DecoderTarget target({.decode = decode, .latent_dim = 20}, images);
+///     crais::Result r = crais::estimate_log_normalizer(target);      // r.value[p] is log p(x_p)
+///
+/// A module is called from several threads at once where a run has several: it must not change
+/// while it decodes (put it in eval mode).
+class DecoderTarget : public Target {
+ public:
+  struct Options {
+    /// Latents [N, latent_dim] -> logits (Bernoulli) or means (Gaussian), [N, ...].
+    std::function<at::Tensor(const at::Tensor& z)> decode;
+    int64_t latent_dim = 0;
+    Likelihood likelihood = {};  ///< Bernoulli, or Gaussian with one noise
+    /// Images [N, ...] -> mean and log-variance of q(z | x), [N, latent_dim] each; empty: no
+    /// encoder.
+    std::function<Vae::Posterior(const at::Tensor& x)> encode = {};
+  };
+
+  /// `images` [P, ...], of the decoder's dtype and on its device.
+  /// Throws Error kArgument if the decoder's output is not as large as an image.
+  DecoderTarget(Options options, const at::Tensor& images);
+
+  int64_t num_problems() const override { return images_.size(0); }
+  int64_t dim() const override { return options_.latent_dim; }
+  at::TensorOptions options() const override { return images_.options(); }
+  at::Tensor log_density(const at::Tensor& z) const override;
+  bool can_select() const override { return true; }
+  std::shared_ptr<const Target> select(const at::Tensor& index) const override;
+  /// q(z | x), if there is an encoder.
+  std::optional<AffineMap> amortised_base() const override;
+
+ private:
+  Options options_;
+  at::Tensor images_;
+};
+
+}  // namespace crais

@@ -1,0 +1,54 @@
+#include "targets/function_target.h"
+
+#include <sstream>
+#include <utility>
+
+#include "util/error.h"
+
+namespace crais {
+
+FunctionTarget::FunctionTarget(const FunctionTargetOptions& options, LogDensity log_density)
+    : FunctionTarget(options,
+                     IndexedLogDensity([log_density = std::move(log_density)](
+                                           const at::Tensor& z, const at::Tensor& /*index*/) {
+                       return log_density(z);
+                     })) {
+  // Replicates of one density are alike; several may differ, and come as a whole.
+  can_select_ = options.num_problems == 1;
+}
+
+FunctionTarget::FunctionTarget(const FunctionTargetOptions& options, IndexedLogDensity log_density)
+    : log_density_(std::move(log_density)),
+      index_(at::arange(options.num_problems, options.tensors.dtype(at::kLong))),
+      dim_(options.dim),
+      tensors_(options.tensors),
+      can_select_(true) {
+  if (options.num_problems < 1 || options.dim < 1)
+    throw argument_error("a FunctionTarget needs at least one problem and one dimension, not " +
+                         std::to_string(options.num_problems) + " and " +
+                         std::to_string(options.dim));
+}
+
+at::Tensor FunctionTarget::log_density(const at::Tensor& z) const {
+  at::Tensor found = log_density_(z, index_);
+  if (!found.defined() || found.sizes() != z.sizes().slice(0, z.dim() - 1)) {
+    std::ostringstream message;
+    message << "the log density of z " << z.sizes() << " must be "
+            << z.sizes().slice(0, z.dim() - 1) << ", not ";
+    if (found.defined())
+      message << found.sizes();
+    else
+      message << "undefined";
+    throw argument_error(message.str());
+  }
+  return found;
+}
+
+std::shared_ptr<const Target> FunctionTarget::select(const at::Tensor& index) const {
+  if (!can_select_) return Target::select(index);
+  auto part = std::make_shared<FunctionTarget>(*this);
+  part->index_ = index_.index_select(0, index);
+  return part;
+}
+
+}  // namespace crais

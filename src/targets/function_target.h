@@ -1,0 +1,56 @@
+/// @file
+/// A density of your own, as a function.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "core/target.h"
+
+namespace crais {
+
+/// What a FunctionTarget is a density on.
+struct FunctionTargetOptions {
+  int64_t num_problems = 1;
+  int64_t dim = 1;
+  at::TensorOptions tensors = at::kDouble;  ///< dtype and device of particles
+};
+
+/// The densities that a function computes with ATen or LibTorch operations; the gradient is
+/// autograd's. The function must be safe to call from several threads at once.
+///
+///     crais::FunctionTarget normal({.dim = 2}, [](const at::Tensor& z) {
+///       return -0.5 * z.square().sum(-1);                            // [P,K,D] -> [P,K]
+///     });
+///     crais::Result r = crais::estimate_log_normalizer(normal, {.seed = 1});
+class FunctionTarget : public Target {
+ public:
+  /// z [P,K,D] -> log gamma [P,K], nats. Every problem is evaluated at once.
+  using LogDensity = std::function<at::Tensor(const at::Tensor& z)>;
+  /// The same of the problems at `index` [Q] int64: z [Q,K,D] -> [Q,K]. Such a target can be
+  /// divided into chunks, which threads share.
+  using IndexedLogDensity = std::function<at::Tensor(const at::Tensor& z, const at::Tensor& index)>;
+
+  FunctionTarget(const FunctionTargetOptions& options, LogDensity log_density);
+  FunctionTarget(const FunctionTargetOptions& options, IndexedLogDensity log_density);
+
+  int64_t num_problems() const override { return index_.size(0); }
+  int64_t dim() const override { return dim_; }
+  at::TensorOptions options() const override { return tensors_; }
+  /// Throws Error kArgument if the function's result is not [P,K].
+  at::Tensor log_density(const at::Tensor& z) const override;
+  bool can_select() const override { return can_select_; }
+  std::shared_ptr<const Target> select(const at::Tensor& index) const override;
+
+ private:
+  IndexedLogDensity log_density_;
+  at::Tensor index_;  // [P] int64
+  int64_t dim_;
+  at::TensorOptions tensors_;
+  bool can_select_;
+};
+
+}  // namespace crais

@@ -1,0 +1,129 @@
+#include "evaluation/base_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/expect_error.h"
+#include "support/targets.h"
+
+namespace crais {
+namespace {
+
+using testing::Counting;
+using testing::DiagonalGaussian;
+
+/// A Gaussian with an encoder that is right, or a little too narrow.
+class Encoded : public DiagonalGaussian {
+ public:
+  Encoded(int64_t num_problems, double encoder_sd)
+      : DiagonalGaussian(num_problems, {1.0, -2.0}, {0.3, 0.5}, 0.7), sd_(encoder_sd) {}
+  std::optional<AffineMap> amortised_base() const override {
+    return AffineMap(testing::row({1.0, -2.0}).repeat({num_problems(), 1}),
+                     sd_ * testing::row({0.3, 0.5}).repeat({num_problems(), 1}));
+  }
+
+ private:
+  double sd_;
+};
+
+/// Two modes at +-4, of which a climb finds one.
+class TwoModes : public Target {
+ public:
+  int64_t num_problems() const override { return 8; }
+  int64_t dim() const override { return 1; }
+  at::Tensor log_density(const at::Tensor& z) const override {
+    const at::Tensor x = z.squeeze(-1);
+    return at::logaddexp(-0.5 * (x - 1.2).square() / 0.16, -0.5 * (x + 1.2).square() / 0.16);
+  }
+  bool can_select() const override { return true; }
+  std::shared_ptr<const Target> select(const at::Tensor& /*index*/) const override {
+    return shared();
+  }
+};
+
+EstimateOptions small() {
+  EstimateOptions options;
+  options.steps = 8;
+  options.pilot_chains = 8;
+  options.pilot_problems = 4;
+  return options;
+}
+
+TEST(BaseChoice, TrustsLaplaceWhereNothingIsClearlyBetter) {
+  const BaseChoice choice = choose_base(EstimatorParts(small()), Encoded(4, 0.5), 4);
+  EXPECT_EQ(choice.name, "laplace");
+  ASSERT_TRUE(choice.plan);
+  EXPECT_EQ(choice.plan->num_steps(), 8);
+  EXPECT_EQ(choice.plan->num_particles, 16);
+}
+
+TEST(BaseChoice, LeavesLaplaceWhereAnotherFindsClearlyMore) {
+  const BaseChoice choice = choose_base(EstimatorParts(small()), TwoModes(), 8);
+  EXPECT_EQ(choice.name, "prior");
+}
+
+TEST(BaseChoice, CostsWhatItsTrialsAsk) {
+  const DiagonalGaussian inner(4, {1.0, -2.0}, {0.3, 0.5}, 0.0);
+  const Counting target(inner);
+  EstimateOptions options = small();
+  options.pilot_problems = 4;
+  const BaseChoice choice = choose_base(EstimatorParts(options), target, 4);
+  // Laplace and prior: each a pilot of 8 and a trial of 16 chains; what Laplace fits comes on top,
+  // eight rounds of a curvature (counted as three evaluations) and four steps, and the start.
+  const int64_t annealed = 2 * 4 * (8 + 16) * (1 + 8), fitted = 4 * (1 + 8 * (3 + 4));
+  EXPECT_EQ(choice.cost.gradients, annealed + fitted);
+  EXPECT_EQ(target.gradients, annealed + 4 * (1 + 8 * 4));
+}
+
+TEST(BaseChoice, WithoutAnnealingIsTheEncoderIfThereIsOne) {
+  EstimateOptions options = small();
+  options.methods = {"iwae:10"};
+  const EstimatorParts parts(options);
+  EXPECT_EQ(choose_base(parts, Encoded(4, 1.0), 4).name, "encoder");
+  EXPECT_EQ(choose_base(parts, DiagonalGaussian(4, {1.0}, {0.3}, 0.0), 4).name, "laplace");
+  EXPECT_EQ(choose_base(parts, Encoded(4, 1.0), 4).cost, Cost{});
+}
+
+TEST(BaseChoice, TakesLaplaceOnTrustWhereABudgetLeavesNoPilot) {
+  EstimateOptions options = small();
+  options.budget = 60;
+  const BaseChoice choice = choose_base(EstimatorParts(options), TwoModes(), 8);
+  EXPECT_EQ(choice.name, "laplace");
+  EXPECT_FALSE(choice.plan);
+  EXPECT_EQ(choice.cost, Cost{});
+}
+
+/// A schedule that no base but a perfect one survives.
+TEST(BaseChoice, PassesOverABaseThatItsScheduleCannotBridgeFrom) {
+  EstimateOptions options = small();
+  options.schedule = "cess:0.95";
+  options.step_size = 0.3;
+  options.max_steps = 40;  // far too few from the prior
+  const DiagonalGaussian target(4, {30.0, -20.0}, {0.05, 0.03}, 0.0);
+  const BaseChoice choice = choose_base(EstimatorParts(options), target, 4);
+  EXPECT_EQ(choice.name, "laplace");
+  const BaseChoice cheaper = choose_base(EstimatorParts([&] {
+                                           EstimateOptions fewer = options;
+                                           fewer.max_steps = 20;
+                                           return fewer;
+                                         }()),
+                                         target, 4);
+  EXPECT_GT(choice.cost.gradients, cheaper.cost.gradients);  // what failed is counted too
+}
+
+/// Only that: any other error ends the choice.
+TEST(BaseChoice, HidesNoOtherError) {
+  class Broken : public DiagonalGaussian {
+   public:
+    Broken() : DiagonalGaussian(4, {1.0}, {0.3}, 0.0) {}
+    at::Tensor curvature(const at::Tensor& /*z*/) const override {
+      throw data_error("a file of the target is damaged");
+    }
+  };
+  expect_error(ErrorKind::kData, {"damaged"},
+               [] { choose_base(EstimatorParts(small()), Broken(), 4); });
+}
+
+}  // namespace
+}  // namespace crais

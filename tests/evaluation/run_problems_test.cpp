@@ -1,0 +1,208 @@
+#include "evaluation/run_problems.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "evaluation/result_store.h"
+#include "io/json.h"
+#include "support/expect_error.h"
+#include "support/targets.h"
+#include "support/temporary_folder.h"
+#include "util/files.h"
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+using testing::DiagonalGaussian;
+using testing::TemporaryFolder;
+
+constexpr int64_t kProblems = 11;
+
+std::shared_ptr<const Target> problems() {
+  const at::Tensor index = at::arange(kProblems, at::kDouble).unsqueeze(1);
+  return std::make_shared<DiagonalGaussian>(
+      at::cat({0.1 * index, 1 - 0.05 * index}, 1),
+      at::cat({0.4 + 0.02 * index, at::full_like(index, 0.7)}, 1), 0.3 * index.squeeze(1));
+}
+
+EstimateOptions small(const std::vector<std::string>& methods = {"ais"}) {
+  EstimateOptions options;
+  options.methods = methods;
+  options.steps = 5;
+  options.chains = 8;
+  options.chunk = 3;
+  options.seed = 4;
+  options.pilot_problems = 4;
+  return options;
+}
+
+/// Column by column, flags and costs too; seconds aside.
+void expect_same(const RunResults& a, const RunResults& b) {
+  ASSERT_EQ(a.chunks.size(), b.chunks.size());
+  for (const auto& [chunk, result] : a.chunks) {
+    const ChunkResult& other = b.chunks.at(chunk);
+    EXPECT_EQ(result.indices, other.indices);
+    EXPECT_EQ(result.base, other.base);
+    EXPECT_EQ(result.tuning, other.tuning);
+    ASSERT_EQ(result.runs.size(), other.runs.size());
+    for (size_t i = 0; i < result.runs.size(); ++i) {
+      for (const auto& [name, column] : ChunkRun::columns()) {
+        const auto& x = result.runs[i].*column;
+        const auto& y = other.runs[i].*column;
+        EXPECT_TRUE(at::allclose(at::tensor(x, at::kDouble), at::tensor(y, at::kDouble), 0, 0,
+                                 /*equal_nan=*/true))
+            << name;
+      }
+      EXPECT_EQ(result.runs[i].flags, other.runs[i].flags);
+      EXPECT_EQ(result.runs[i].cost, other.runs[i].cost);
+    }
+  }
+}
+
+class Recording : public RunObserver {
+ public:
+  void begin(int64_t done, int64_t total) override { found = done, all = total; }
+  void chunk(const ChunkResult& result) override {
+    seen += static_cast<int64_t>(result.indices.size());
+  }
+  bool stop() override { return seen >= stop_after; }
+
+  int64_t found = -1, all = -1, seen = 0, stop_after = kProblems + 1;
+};
+
+TEST(RunProblems, EstimatesEveryProblemWhateverTheThreads) {
+  const auto target = problems();
+  const Estimator estimator(small({"ais", "iwae:50"}));
+  Recording heard;
+  const RunResults one = run_problems(ProblemSource::of(target), estimator, {1, {}, &heard});
+  const RunResults three = run_problems(ProblemSource::of(target), estimator, {3});
+  expect_same(one, three);
+  ASSERT_EQ(one.chunks.size(), 4u);
+  EXPECT_EQ(one.chunks.at(3).indices, (std::vector<int64_t>{9, 10}));
+  EXPECT_EQ(heard.seen, kProblems);
+  EXPECT_EQ(heard.all, kProblems);
+  const MethodTable table = tables(one).front();
+  const at::Tensor error = table.matrix("log_normalizer")[0] - *target->true_log_normalizer();
+  EXPECT_LT(error.abs().max().item<double>(), 0.5);
+}
+
+TEST(RunProblems, ShardsAreChunksOfTheWhole) {
+  const Estimator estimator(small());
+  const ProblemSource source = ProblemSource::of(problems());
+  const RunResults whole = run_problems(source, estimator);
+  RunResults parts;
+  for (const int64_t shard : {1, 2, 3}) {
+    const RunResults part = run_problems(source, estimator, {1, {shard, 3}});
+    const Progressed there = progressed(part, {kProblems, 3}, {shard, 3});
+    EXPECT_EQ(there.done, there.total);
+    parts.chunks.insert(part.chunks.begin(), part.chunks.end());
+  }
+  expect_same(whole, parts);
+}
+
+TEST(RunProblems, GoesOnWithWhatTheStoreHolds) {
+  for (const char* method : {"ais", "mcd:3,iterations=4,hidden=4"}) {
+    const TemporaryFolder folder;
+    const Estimator estimator(small({method}));
+    const ProblemSource source = ProblemSource::of(problems());
+    const RunResults whole = run_problems(source, estimator);
+    const json record = {{"run", "test"}};
+    {
+      const ResultStore store(folder.path() / "r", record, {});
+      Recording heard;
+      heard.stop_after = 6;
+      const RunResults part = run_problems(source, estimator, {1, {}, &heard, &store});
+      EXPECT_EQ(part.chunks.size(), 2u);
+    }
+    const ResultStore store(folder.path() / "r", record, {.resume = true});
+    Recording heard;
+    const RunResults rest = run_problems(source, estimator, {1, {}, &heard, &store});
+    EXPECT_EQ(heard.found, 6);
+    EXPECT_EQ(heard.seen, kProblems);
+    expect_same(whole, rest);
+    // A third time nothing is left to do, not even to learn.
+    const ResultStore again(folder.path() / "r", record, {.resume = true});
+    expect_same(whole, run_problems(source, estimator, {1, {}, nullptr, &again}));
+  }
+}
+
+TEST(RunProblems, LeavesLibTorchItsThreads) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(2);
+  run_problems(ProblemSource::of(problems()), Estimator(small()), {2});
+  EXPECT_EQ(at::get_num_threads(), 2);
+  at::set_num_threads(before);
+}
+
+TEST(ResultStore, RefusesAnotherRunAndAnotherBuild) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "r";
+  const json record = {{"settings", {{"chains", 8}}}};
+  ResultStore(path, record, {});
+  expect_error(ErrorKind::kArgument, {"already holds results", "`resume`", "`overwrite`"},
+               [&] { ResultStore(path, record, {}); });
+  expect_error(ErrorKind::kArgument, {"settings chains is 9 here and 8 there"}, [&] {
+    ResultStore(path, {{"settings", {{"chains", 9}}}}, {.resume = true});
+  });
+  EXPECT_NO_THROW(ResultStore(path, record, {.resume = true}));
+
+  for (const char* key : {"sources", "libtorch", "instruction_set"}) {
+    json run = read_json((path / "run.json").string());
+    const json kept = run;
+    ASSERT_TRUE(run["computed_by"].contains(key));
+    run["computed_by"][key] = "another";
+    write_file_atomic(path / "run.json", to_text(run));
+    expect_error(ErrorKind::kArgument,
+                 {"another build", key, "\"another\" there", "`accept_other_version`"},
+                 [&] { ResultStore(path, record, {.resume = true}); });
+    const ResultStore accepted(path, record, {.resume = true, .accept_other_version = true});
+    EXPECT_EQ(accepted.run(), run);  // and stays what it was
+    write_file_atomic(path / "run.json", to_text(kept));
+  }
+}
+
+TEST(ResultStore, KnowsDamageFromOtherRuns) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "r";
+  const ResultStore store(path, {{"run", 1}}, {});
+  run_problems(ProblemSource::of(problems()), Estimator(small()), {1, {}, nullptr, &store});
+  EXPECT_EQ(store.read_chunks().size(), 4u);
+  const std::string chunk = (path / "chunks" / "000001.json").string();
+  std::string text = read_file(chunk);
+  const size_t digit = text.find("\"log_normalizer\":[") + 20;
+  text[digit] = text[digit] == '1' ? '2' : '1';
+  write_file_atomic(chunk, text);
+  expect_error(ErrorKind::kData, {"000001.json", "damaged"}, [&] { store.read_chunks(); });
+  const ResultStore other(folder.path() / "o", {{"run", 2}}, {});
+  std::filesystem::copy_file(path / "chunks" / "000002.json",
+                             folder.path() / "o" / "chunks" / "000002.json");
+  expect_error(ErrorKind::kData, {"000002.json", "other settings"}, [&] { other.read_chunks(); });
+}
+
+TEST(Estimator, RestoresWhatItHasTuned) {
+  const auto target = problems();
+  for (const char* base : {"auto", "laplace", "pilot:32,steps=8,rounds=1"}) {
+    EstimateOptions options = small();
+    options.base = base;
+    const Estimator estimator(options);
+    const auto pilots = target->slice(0, 4);
+    const TunedEstimator tuned = estimator.tune(*pilots, kProblems);
+    EXPECT_GT(tuned.state().tuning.densities, 0);
+    const TunedEstimator restored = estimator.restore(tuned.state(), *pilots);
+    const auto chunk = target->slice(3, 6);
+    RunResults a, b;
+    a.chunks[1] = tuned.estimate(1, *chunk);
+    a.chunks[2] = tuned.estimate(2, *chunk);
+    b.chunks[2] = restored.estimate(2, *chunk);  // in another order
+    b.chunks[1] = restored.estimate(1, *chunk);
+    expect_same(a, b);
+    EXPECT_NE(a.chunks[1].runs[0].log_normalizer, a.chunks[2].runs[0].log_normalizer);
+  }
+}
+
+}  // namespace
+}  // namespace crais
