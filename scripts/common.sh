@@ -1,4 +1,5 @@
-# Sourced by the other scripts, from the root of the project. shellcheck shell=bash
+# shellcheck shell=bash
+# Sourced by the other scripts, from the root of the project.
 # shellcheck disable=SC2034  # the exit codes are for those who source this
 readonly kUsage=64 kUnavailable=69 # sysexits.h
 
@@ -13,8 +14,17 @@ fail() { # CODE MESSAGE...
 
 # The comment at the head of the script, as its help.
 usage() {
-  sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"
+  sed -n '2,/^[^#]/{/^#/s/^# \{0,1\}//p}' "scripts/$(basename "$0")"
   exit 0
+}
+
+# For a script without arguments: only --help is one.
+no_arguments() {
+  case ${1:-} in
+    '') ;;
+    -h | --help) usage ;;
+    *) fail $kUsage "unknown argument '$1'; see scripts/$(basename "$0") --help" ;;
+  esac
 }
 
 # build PRESET TESTS TARGET...: configures build/PRESET if there is need, and builds. TESTS is ON or

@@ -19,7 +19,8 @@ small=(u1 --steps 12 --chains 8 --problems 7 --chunk 3 --quiet)
 succeed "${small[@]}" --method ais --method iwae:50 --method elbo:20 --repeats 2 --threads 1 --out straight
 [ -s err.txt ] && fail "--quiet printed $(cat err.txt)"
 grep -Eq '^ais +prior +[0-9.]+ .* 1\.8775 .* lower bound$' out.txt || fail "stdout: $(cat out.txt)"
-[ "$(ls -A straight | sort | tr '\n' ' ')" = "per_problem.csv schedule.csv summary.json " ] || fail "files: $(ls -A straight)"
+listed=$(find straight -mindepth 1 -printf '%P\n' | sort | tr '\n' ' ')
+[ "$listed" = "per_problem.csv schedule.csv summary.json " ] || fail "files: $listed"
 [ "$(wc -l <straight/per_problem.csv)" = $((1 + 7 * 3 * 2)) ] || fail "per_problem.csv: $(wc -l <straight/per_problem.csv) lines"
 [ "$(wc -l <straight/schedule.csv)" = 14 ] || fail "schedule.csv: $(wc -l <straight/schedule.csv) lines"
 if command -v python3 >/dev/null; then
@@ -105,7 +106,7 @@ head -n 1 bounds/per_problem.csv | grep -q ',upper,upper_std_error,.*,error$' ||
 expect 64 "bidirectional" "exact draws" "u1" -- u1 --method bidirectional
 
 # --- Methods that learn first.
-learned=(u1 --chains 8 --problems 6 --chunk 4 --quiet --method mcd:5,iterations=20,hidden=6,batch=12,patience=0)
+learned=(u1 --chains 8 --problems 6 --chunk 4 --quiet --method 'mcd:5,iterations=20,hidden=6,batch=12,patience=0')
 succeed "${learned[@]}" --out learned --threads 1
 succeed "${learned[@]}" --out relearned --threads 2
 same learned/per_problem.csv relearned/per_problem.csv
@@ -140,7 +141,7 @@ same cases/per_problem.csv pima/per_problem.csv
 succeed logistic-regression:pima,variance=5 --data-dir data --steps 20 --chains 8 --problems 3 --quiet
 
 bad() { # CSV WORDS...
-  printf "$1" >bad.csv
+  printf '%b' "$1" >bad.csv
   shift
   expect 65 "bad.csv" "$@" -- logistic-regression:bad.csv
 }

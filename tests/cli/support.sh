@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What the tests of programs share. Sourced after `program` is set; works in a folder of its own.
 program=${program:?}
 work=$(mktemp -d)

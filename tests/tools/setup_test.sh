@@ -55,7 +55,7 @@ chosen() { # FOLDER
 
 expect 64 "unknown argument '--libtroch'" scripts/setup --libtroch system
 expect 64 "--libtorch needs a value" scripts/setup --libtorch
-expect 64 "--for takes run, test or bench, not 'fun'" scripts/setup --for fun
+expect 64 "--for takes run, test, bench or ci, not 'fun'" scripts/setup --for fun
 expect 0 "--libtorch auto|system|pip|PATH" scripts/setup --help
 
 expect 0 "LibTorch 2.5, named by --libtorch: $work/new" scripts/setup --libtorch "$work/new"
