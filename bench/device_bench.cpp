@@ -138,6 +138,6 @@ int main(int argc, char** argv) {
     return 0;
   } catch (const Error& error) {
     std::cerr << "device_bench: " << error.what() << "\n";
-    return static_cast<int>(error.kind());
+    return exit_code(error.kind());
   }
 }

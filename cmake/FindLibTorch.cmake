@@ -65,7 +65,7 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
     ${LibTorch_INCLUDE_DIR} ${LibTorch_INCLUDE_DIR}/torch/csrc/api/include)
   # Some of PyTorch's wheels export pieces of a C++ library of their own, with holes (its issue 133437):
   # the loader must come to the system's first, or std::filesystem jumps to nowhere.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang" AND NOT APPLE)
     target_link_libraries(LibTorch::LibTorch INTERFACE
       "-Wl,--push-state,--no-as-needed,-lstdc++,--pop-state")
   endif()

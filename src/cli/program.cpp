@@ -7,6 +7,7 @@
 #endif
 #include <poll.h>
 #include <signal.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -86,23 +87,23 @@ bool reader_went_away() {
 int exit_code(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::kArgument:
-      return 64;
+      return EX_USAGE;
     case ErrorKind::kData:
-      return 65;
+      return EX_DATAERR;
     case ErrorKind::kNoInput:
-      return 66;
+      return EX_NOINPUT;
     case ErrorKind::kNoDevice:
-      return 69;
+      return EX_UNAVAILABLE;
     case ErrorKind::kInternal:
-      return 70;
+      return EX_SOFTWARE;
     case ErrorKind::kCannotCreate:
-      return 73;
+      return EX_CANTCREAT;
     case ErrorKind::kIo:
-      return 74;
+      return EX_IOERR;
     case ErrorKind::kInterrupted:
-      return 75;
+      return EX_TEMPFAIL;
   }
-  return 70;
+  return EX_SOFTWARE;
 }
 
 std::string with_flags(const std::string& program, const std::string& message) {

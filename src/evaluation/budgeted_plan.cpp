@@ -5,7 +5,7 @@
 namespace crais {
 
 TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
-                        int64_t num_problems) {
+                        int64_t num_problems, const Cost& spent) {
   // What one base costs is known from the first problem's.
   const Base first = fit_base(parts, rule, *target.slice(0, 1), kSharedStream);
   const Budget budget{*parts.options.budget, num_problems, parts.num_anneals(),
@@ -15,13 +15,14 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
   const auto pilots = target.slice(0, size.num_problems);
   const Base base = fit_base(parts, rule, *pilots, kSharedStream);
   const CentredProblem centre = centred(parts, *pilots, base.map, kSharedStream);
-  const Cost spent = first.cost + base.cost + centre.cost;
+  const Cost before = first.cost + base.cost + centre.cost;
   at::Generator rng = stream_of(parts, target, Purpose::kPilot, kSharedStream);
   const BudgetParts budget_parts{*parts.path, *parts.transition,
                                  [&](int64_t steps) { return parts.make_rule(steps); },
                                  parts.pilot};
-  const BudgetedPlan found = plan_within(budget, size, centre.problem, spent, budget_parts, rng);
-  return {found.plan, spent + found.cost};
+  const BudgetedPlan found =
+      plan_within(budget, size, centre.problem, spent + before, budget_parts, rng);
+  return {found.plan, before + found.cost};
 }
 
 }  // namespace crais

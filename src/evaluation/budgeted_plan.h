@@ -6,9 +6,10 @@
 namespace crais {
 
 /// Fits bases for as many of the target's problems as a tenth of the budget allows, and lets
-/// plan_within divide the rest between chains and temperatures. `num_problems` share the pilots.
-/// Throws BudgetError, ScheduleError. Cost: returned; the budget has room for it.
+/// plan_within divide the rest between chains and temperatures. `num_problems` share the pilots,
+/// and what was `spent` before, on choosing the base. Throws BudgetError, ScheduleError. Cost:
+/// returned; the budget has room for it.
 TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
-                        int64_t num_problems);
+                        int64_t num_problems, const Cost& spent);
 
 }  // namespace crais

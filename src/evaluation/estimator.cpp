@@ -51,7 +51,7 @@ TunedEstimator Estimator::tune(const Target& pilots, int64_t num_problems,
   if (!parts_->shares_plan()) {
     state.plan.reset();
   } else if (options().budget) {
-    TunedPlan found = budgeted_plan(*parts_, *base_rule, pilots, num_problems);
+    TunedPlan found = budgeted_plan(*parts_, *base_rule, pilots, num_problems, state.tuning);
     state.plan = std::move(found.plan);
     state.tuning += found.cost;
   } else if (!needs_pilot()) {

@@ -23,8 +23,9 @@ EstimatorParts::EstimatorParts(EstimateOptions estimate_options)
   const auto annealed = std::count_if(methods.begin(), methods.end(),
                                       [](const auto& method) { return method->num_anneals() > 0; });
   if ((options.budget || options.target_error) && annealed != 1)
-    throw argument_error("`budget` and `target_error` plan for one annealed method, not " +
-                         std::to_string(annealed));
+    throw argument_error(
+        "`budget` and `target_error` plan for one annealed entry of `methods`, not " +
+        std::to_string(annealed));
 }
 
 int64_t EstimatorParts::num_anneals() const {

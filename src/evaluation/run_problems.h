@@ -42,7 +42,7 @@ class RunObserver {
 
 struct RunOptions {
   int64_t threads = 1;                 // 0: one a core
-  Shard shard = {};                      // the chunks that are done here
+  Shard shard = {};                    // the chunks that are done here
   RunObserver* observer = nullptr;     // null: nobody
   const ResultStore* store = nullptr;  // null: nothing is kept
 };

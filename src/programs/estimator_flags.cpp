@@ -112,6 +112,12 @@ Option accept_other_version() {
 
 }  // namespace store
 
+Option format_option() {
+  return option::choice("format", {"table", "json", "csv"}, "table",
+                        "of what is printed: a table as wide as the terminal, or for programs the "
+                        "summary as JSON, or a line a method as CSV");
+}
+
 StoreOptions read_store(const CommandLine& cli) {
   const StoreOptions options{cli.flag("resume"), cli.flag("overwrite"),
                              cli.flag("accept-other-version")};
@@ -159,8 +165,9 @@ EstimateOptions read_estimator(const CommandLine& cli, const std::string& proble
 }
 
 nlohmann::json deciding(nlohmann::json resolved, c10::Device device) {
-  for (const char* operational : {"data-dir", "threads", "memory-limit", "shard", "out", "resume",
-                                  "overwrite", "accept-other-version", "dry-run", "quiet"})
+  for (const char* operational :
+       {"data-dir", "threads", "memory-limit", "shard", "out", "resume", "overwrite",
+        "accept-other-version", "format", "dry-run", "quiet"})
     resolved.erase(operational);
   resolved["device"] = device.is_cpu() ? "cpu" : "cuda";
   return resolved;

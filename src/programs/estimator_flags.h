@@ -28,6 +28,9 @@ Option accept_other_version();
 /// Their values. Throws Error kArgument without --out, and for values that exclude each other.
 StoreOptions read_store(const CommandLine& cli);
 
+/// --format; read by parse_format.
+Option format_option();
+
 /// The values of --preset, other defaults for the flags above: "recommended" and "paper", which is
 /// constant rate at a `rate` with as many `chains`.
 std::vector<Preset> estimator_presets(const std::string& paper_summary, const std::string& rate,

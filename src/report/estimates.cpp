@@ -1,9 +1,12 @@
 #include "report/estimates.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "io/csv.h"
 #include "io/json.h"
+#include "util/error.h"
 #include "util/format.h"
 
 namespace crais {
@@ -11,12 +14,15 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<std::string> all_headers(const std::vector<std::string>& own,
-                                     const std::string& problem) {
+std::vector<std::string> all_headers(const std::string& problem,
+                                     const std::vector<std::string>& own,
+                                     const std::vector<std::string>& details) {
   std::vector<std::string> headers = {"method", "base"};
   headers.insert(headers.end(), own.begin(), own.end());
-  headers.insert(headers.end(), {"bias", "ESS", "accept", "transitions", "evals/" + problem,
-                                 "+ base", "+ tuning", problem + "s", "flagged", "label"});
+  headers.insert(headers.end(), {"bias", "ESS", "evals/" + problem, "flagged"});
+  headers.insert(headers.end(), details.begin(), details.end());
+  headers.insert(headers.end(),
+                 {"accept", "transitions", "+ base", "+ tuning", problem + "s", "label"});
   return headers;
 }
 
@@ -66,26 +72,70 @@ json to_json(const MethodSummary& s, const std::string& problem) {
   return object;
 }
 
-MethodsTable::MethodsTable(const std::vector<std::string>& headers, const std::string& problem,
-                           const std::string& title)
-    : table_(all_headers(headers, problem), title) {}
+Format parse_format(const std::string& name) {
+  if (name == "table") return Format::kTable;
+  if (name == "json") return Format::kJson;
+  if (name == "csv") return Format::kCsv;
+  throw argument_error("unknown format '" + name + "'; choose from table, json, csv");
+}
 
-void MethodsTable::add(const MethodSummary& s, const std::vector<std::string>& cells) {
+MethodsTable::MethodsTable(const std::string& problem, const std::string& title,
+                           const std::vector<std::string>& own,
+                           const std::vector<std::string>& details)
+    : table_(all_headers(problem, own, details), title) {}
+
+void MethodsTable::add(const MethodSummary& s, const std::vector<std::string>& own,
+                       const std::vector<std::string>& details) {
   const auto flagged = s.flags.find("any");
   std::vector<std::string> row = {s.method, s.base};
-  row.insert(row.end(), cells.begin(), cells.end());
-  row.insert(row.end(),
-             {std::isnan(s.bias) ? "-" : significant(s.bias, 2), fixed(s.ess_mean, 3),
-              s.accept_prob ? fixed(*s.accept_prob, 3) : "-",
-              s.transitions ? significant(*s.transitions, 4) : "-",
-              with_commas(std::llround(s.evaluations)), significant(s.base_evaluations, 3),
-              significant(s.tuning_evaluations, 3), with_commas(s.problems),
-              flagged == s.flags.end() ? "0" : with_commas(flagged->second), s.bound});
+  row.insert(row.end(), own.begin(), own.end());
+  row.insert(row.end(), {std::isnan(s.bias) ? "-" : significant(s.bias, 2), fixed(s.ess_mean, 3),
+                         with_commas(std::llround(s.evaluations)),
+                         flagged == s.flags.end() ? "0" : with_commas(flagged->second)});
+  row.insert(row.end(), details.begin(), details.end());
+  row.insert(row.end(), {s.accept_prob ? fixed(*s.accept_prob, 3) : "-",
+                         s.transitions ? significant(*s.transitions, 4) : "-",
+                         significant(s.base_evaluations, 3), significant(s.tuning_evaluations, 3),
+                         with_commas(s.problems), s.bound});
   table_.add_row(row);
 }
 
+std::string results_csv(const json& results) {
+  std::vector<std::string> names;
+  std::vector<std::map<std::string, CsvCell>> rows;
+  for (const json& result : results) {
+    std::map<std::string, CsvCell> row;
+    const auto put = [&](const std::string& name, const json& value) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      if (value.is_number_float())
+        row.emplace(name, value.get<double>());
+      else if (value.is_number())
+        row.emplace(name, value.get<int64_t>());
+      else
+        row.emplace(name, value.is_string() ? value.get<std::string>() : std::string());
+    };
+    for (const auto& [key, value] : result.items())
+      if (value.is_object())
+        for (const auto& [inner, entry] : value.items()) put(key + "." + inner, entry);
+      else
+        put(key, value);
+    rows.push_back(std::move(row));
+  }
+  CsvWriter csv(names);
+  for (const auto& row : rows) {
+    std::vector<CsvCell> cells;
+    for (const auto& name : names) {
+      const auto cell = row.find(name);
+      cells.push_back(cell == row.end() ? CsvCell("") : cell->second);
+    }
+    csv.add_row(cells);
+  }
+  return csv.text();
+}
+
 std::string certificate_table(const std::vector<MethodSummary>& summaries,
-                              const std::vector<double>& lower, const std::string& title) {
+                              const std::vector<double>& lower, const std::string& title,
+                              int width) {
   Table table({"method", "lower", "upper", "gap", "SE", "largest gap"}, title);
   bool any = false;
   for (size_t i = 0; i < summaries.size(); ++i) {
@@ -96,7 +146,7 @@ std::string certificate_table(const std::vector<MethodSummary>& summaries,
                    fixed(certificate->gap, 4), significant(certificate->gap_std_error, 2),
                    fixed(certificate->largest_gap, 3)});
   }
-  return any ? table.text() : "";
+  return any ? table.text(width) : "";
 }
 
 std::string estimates_csv(const RunResults& results, const std::string& problem,

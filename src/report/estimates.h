@@ -14,21 +14,34 @@ namespace crais {
 /// `problem` is what the program calls one: "image".
 nlohmann::json to_json(const MethodSummary& summary, const std::string& problem);
 
-/// A table of methods whose columns after the method and `headers` are the same in every program.
+/// What is printed: for people, or for programs.
+enum class Format { kTable, kJson, kCsv };
+/// "table", "json", "csv". Throws Error kArgument otherwise.
+Format parse_format(const std::string& name);
+
+/// A table of methods: `own` columns of the program, then what every program says of a method, what
+/// matters most first; `details` come where there is room for all, or below.
 class MethodsTable {
  public:
-  MethodsTable(const std::vector<std::string>& headers, const std::string& problem,
-               const std::string& title);
-  void add(const MethodSummary& summary, const std::vector<std::string>& cells);
-  std::string text() const { return table_.text(); }
+  MethodsTable(const std::string& problem, const std::string& title,
+               const std::vector<std::string>& own, const std::vector<std::string>& details = {});
+  void add(const MethodSummary& summary, const std::vector<std::string>& own,
+           const std::vector<std::string>& details = {});
+  /// At most `width` columns wide; 0: no limit.
+  std::string text(int width) const { return table_.text(width); }
 
  private:
   Table table_;
 };
 
+/// "results" of a summary as CSV: a line a method, a column a field ("ess.mean"), in the order of
+/// the first line; empty where a method lacks one.
+std::string results_csv(const nlohmann::json& results);
+
 /// The bounds of the methods that have two; "" if none has. `lower` are the methods' means.
 std::string certificate_table(const std::vector<MethodSummary>& summaries,
-                              const std::vector<double>& lower, const std::string& title);
+                              const std::vector<double>& lower, const std::string& title,
+                              int width);
 
 /// PROBLEM,method,repeat,VALUE,...: a line per estimate with the columns of ChunkRun, flags as
 /// words; `truth` adds a column "error".

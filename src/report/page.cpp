@@ -6,6 +6,7 @@
 #include "io/csv.h"
 #include "io/json.h"
 #include "report/table.h"
+#include "report/terminal.h"
 #include "util/files.h"
 #include "util/format.h"
 
@@ -91,7 +92,7 @@ void Page::table(const std::string& stem, const std::string& title,
     records.push_back(std::move(record));
   }
   body_ += "</table>\n";
-  std::cout << plain.text() << std::flush;
+  std::cout << plain.text(stdout_width()) << std::flush;
   write_file_atomic(folder_ / (stem + ".csv"), csv.text());
   write_file_atomic(folder_ / (stem + ".json"), to_text(records));
 }

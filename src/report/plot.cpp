@@ -52,7 +52,8 @@ std::string script(const fs::path& svg, const fs::path& png, const Plot& plot) {
   text.precision(12);
   text << "set encoding utf8\nset key outside right top noenhanced\nset grid lc rgb '#dddddd'\nset "
           "pointsize 0.8\n"
-       << "set border 3\nset tics nomirror\nset title " << gnuplot_text(plot.title) << " noenhanced\n"
+       << "set border 3\nset tics nomirror\nset title " << gnuplot_text(plot.title)
+       << " noenhanced\n"
        << "set xlabel " << gnuplot_text(plot.x_label) << " noenhanced\nset ylabel "
        << gnuplot_text(plot.y_label) << " noenhanced\n";
   if (plot.log_x) text << "set logscale x\n";

@@ -1,6 +1,5 @@
 #include "report/progress.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "report/terminal.h"
 #include "util/format.h"
 
 namespace crais {
@@ -40,10 +40,9 @@ bool stderr_redraws() {
   return ::isatty(STDERR_FILENO) == 1 && (kind == nullptr || std::string_view(kind) != "dumb");
 }
 
-int terminal_width() {
-  winsize size{};
-  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : 80;
+int stderr_width() {
+  const int width = terminal_width(STDERR_FILENO);
+  return width > 0 ? width : 80;
 }
 
 std::string bar(double fraction, int width) {
@@ -152,7 +151,7 @@ class ProgressBar::State {
     line_.elapsed = options_.seconds() - start_;
     if (!redraws_) return options_.write(render_progress(line_, -1) + "\n");
     // The last column stays free: some terminals wrap as soon as it is filled.
-    const int width = std::max(1, (options_.width < 0 ? terminal_width() : options_.width) - 1);
+    const int width = std::max(1, (options_.width < 0 ? stderr_width() : options_.width) - 1);
     options_.write(std::string("\r").append(render_progress(line_, width)).append("\x1b[K"));
     drawn_ = true;
   }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <sstream>
 #include <utility>
 
+#include "report/terminal.h"
 #include "util/error.h"
 
 namespace crais {
@@ -41,31 +43,94 @@ void Table::add_row(std::vector<std::string> cells) {
 
 void Table::add_rule() { rows_.emplace_back(); }
 
-std::string Table::text() const {
-  std::vector<size_t> widths(headers_.size());
-  std::vector<bool> right(headers_.size(), !rows_.empty());
-  size_t full_width = headers_.empty() ? 0 : 2 * (headers_.size() - 1);
+std::vector<size_t> Table::widths() const {
+  std::vector<size_t> widths;
   for (size_t c = 0; c < headers_.size(); ++c) {
-    widths[c] = width_of(headers_[c]);
-    for (const Row& row : rows_) {
-      if (row.empty()) continue;
-      widths[c] = std::max(widths[c], width_of(row[c]));
-      right[c] = right[c] && reads_as_number(row[c]);
-    }
-    full_width += widths[c];
+    widths.push_back(width_of(headers_[c]));
+    for (const Row& row : rows_)
+      if (!row.empty()) widths[c] = std::max(widths[c], width_of(row[c]));
   }
-  const std::string rule = std::string(full_width, '-') + "\n";
-  const auto line = [&](const Row& row) {
+  return widths;
+}
+
+std::vector<bool> Table::numeric() const {
+  std::vector<bool> numeric(headers_.size(), !rows_.empty());
+  for (size_t c = 0; c < headers_.size(); ++c)
+    for (const Row& row : rows_)
+      if (!row.empty()) numeric[c] = numeric[c] && reads_as_number(row[c]);
+  return numeric;
+}
+
+std::string Table::part(const std::vector<size_t>& columns, size_t width) const {
+  std::vector<size_t> widths = this->widths();
+  const std::vector<bool> right = numeric();
+  size_t before_last = 0;
+  for (size_t i = 0; i + 1 < columns.size(); ++i) before_last += widths[columns[i]] + 2;
+  constexpr size_t kLeast = 12;  // of a column that is broken
+  size_t& last = widths[columns.back()];
+  if (width > 0 && before_last + last > width)
+    last = std::max(kLeast, width > before_last ? width - before_last : 0);
+
+  const std::string rule = std::string(before_last + last, '-') + "\n";
+  const auto line = [&](const Row& row, const std::string& end) {
     std::string text;
-    for (size_t c = 0; c < row.size(); ++c) {
-      const std::string space(widths[c] - width_of(row[c]), ' ');
-      text += (c == 0 ? "" : "  ") + (right[c] ? space + row[c] : row[c] + space);
+    for (size_t i = 0; i < columns.size(); ++i) {
+      const size_t c = columns[i];
+      const std::string& cell = i + 1 == columns.size() ? end : row[c];
+      const size_t used = width_of(cell);
+      const std::string space(used < widths[c] ? widths[c] - used : 0, ' ');
+      text += (i == 0 ? "" : "  ") + (right[c] ? space + cell : cell + space);
     }
     text.erase(text.find_last_not_of(' ') + 1);
     return text + "\n";
   };
-  std::string text = (title_.empty() ? "" : title_ + "\n") + line(headers_) + rule;
-  for (const Row& row : rows_) text += row.empty() ? rule : line(row);
+  const auto lines = [&](const Row& row) {
+    const std::string& cell = row[columns.back()];
+    if (width_of(cell) <= last) return line(row, cell);
+    std::istringstream broken(wrapped(cell, static_cast<int>(last)));
+    std::string text, piece;
+    Row rest = row;
+    while (std::getline(broken, piece)) {
+      text += line(rest, piece);
+      rest.assign(row.size(), "");
+    }
+    return text;
+  };
+  std::string text = lines(headers_) + rule;
+  for (const Row& row : rows_) text += row.empty() ? rule : lines(row);
+  return text;
+}
+
+std::string Table::text(int width) const {
+  const std::vector<size_t> widths = this->widths();
+  const std::vector<bool> right = numeric();
+  const auto most = width > 0 ? static_cast<size_t>(width) : std::string::npos;
+  std::vector<size_t> names;
+  size_t named = 0;
+  for (size_t c = 0; c < headers_.size() && !right[c]; ++c) {
+    if (c > 0 && named + widths[c] + 2 > most / 2) break;
+    names.push_back(c);
+    named += widths[c] + 2;
+  }
+  if (names.size() == headers_.size() && !names.empty()) names.resize(1), named = widths[0] + 2;
+  std::string text = title_.empty() ? "" : wrapped(title_, width > 0 ? width : 1 << 20);
+  std::vector<size_t> columns = names;
+  size_t used = named;
+  const auto flush = [&] {
+    if (columns.size() == names.size() && !names.empty() && names.size() < headers_.size()) return;
+    text += part(columns, width > 0 ? most : 0);
+    columns = names;
+    used = named;
+  };
+  for (size_t c = names.size(); c < headers_.size(); ++c) {
+    if (columns.size() > names.size() && used + widths[c] > most) {
+      flush();
+      text += "\n";
+    }
+    columns.push_back(c);
+    used += widths[c] + 2;
+  }
+  if (!headers_.empty()) flush();
   return text;
 }
 

@@ -18,10 +18,19 @@ class Table {
   void add_rule();
 
   /// The whole table, each line ended by a newline and without spaces before it.
-  std::string text() const;
+  ///
+  /// Where it is wider than `width` columns (0: no limit), it comes in parts, one below the other:
+  /// each begins with the columns that name a row (the text columns on the left, as far as they
+  /// leave half of the width) and has as many of the others as fit, in their order. A column that
+  /// would not fit even so is broken between words.
+  std::string text(int width = 0) const;
 
  private:
   using Row = std::vector<std::string>;  // empty: a rule
+
+  std::string part(const std::vector<size_t>& columns, size_t width) const;
+  std::vector<size_t> widths() const;
+  std::vector<bool> numeric() const;
 
   std::string title_;
   Row headers_;

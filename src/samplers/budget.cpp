@@ -31,17 +31,15 @@ int64_t affordable(const Budget& budget, double pilot_cost, int64_t move_cost, i
                               static_cast<double>(budget.num_anneals * (1 + steps * move_cost)));
 }
 
-}  // namespace
-
-PilotSize pilot_size(const Budget& budget, int64_t move_cost, int64_t most_problems) {
+/// As much of a pilot as a tenth of the budget allows; it may be more than the budget.
+PilotSize largest_pilot(const Budget& budget, int64_t move_cost, int64_t most_problems) {
   PilotSize size{std::min(most_problems, budget.num_problems), kPilotChains, {kLeastSteps}};
   const auto fits = [&](int64_t steps) {
     return affordable(budget, 0, move_cost, steps) >= kLeastChains;
   };
   while (fits(2 * size.steps.back())) size.steps.push_back(2 * size.steps.back());
   const double total = budget.evaluations * static_cast<double>(budget.num_problems);
-  const auto cost = [&] { return cost_of(size, budget, move_cost); };
-  while (cost() > kPilotShare * total) {
+  while (cost_of(size, budget, move_cost) > kPilotShare * total) {
     if (size.num_problems > 1)
       size.num_problems = (size.num_problems + 1) / 2;
     else if (size.num_particles > kLeastPilotChains)
@@ -51,17 +49,31 @@ PilotSize pilot_size(const Budget& budget, int64_t move_cost, int64_t most_probl
     else
       break;
   }
-  if (affordable(budget, cost(), move_cost, kLeastSteps) < kLeastChains) {
-    const double least =
-        static_cast<double>(budget.base_cost) + cost() / static_cast<double>(budget.num_problems) +
-        static_cast<double>(kLeastChains * budget.num_anneals * (1 + kLeastSteps * move_cost));
-    throw BudgetError(std::ceil(least), "`budget` " + shortest(budget.evaluations) +
-                                            " is too small: the base takes " +
-                                            std::to_string(budget.base_cost) +
-                                            " evaluations, and at least " +
-                                            shortest(std::ceil(least)) + " are needed in all");
-  }
   return size;
+}
+
+}  // namespace
+
+PilotSize pilot_size(const Budget& budget, int64_t move_cost, int64_t most_problems) {
+  const auto leaves_enough = [&](const Budget& some, const PilotSize& size) {
+    return affordable(some, cost_of(size, some, move_cost), move_cost, kLeastSteps) >= kLeastChains;
+  };
+  const PilotSize size = largest_pilot(budget, move_cost, most_problems);
+  if (leaves_enough(budget, size)) return size;
+  // A larger budget takes larger pilots: look for one that has room for its own.
+  Budget least = budget;
+  PilotSize pilot = size;
+  while (!leaves_enough(least, pilot)) {
+    least.evaluations = std::ceil(
+        static_cast<double>(budget.base_cost) +
+        cost_of(pilot, least, move_cost) / static_cast<double>(budget.num_problems) +
+        static_cast<double>(kLeastChains * budget.num_anneals * (1 + kLeastSteps * move_cost)));
+    pilot = largest_pilot(least, move_cost, most_problems);
+  }
+  throw BudgetError(least.evaluations,
+                    "`budget` " + shortest(budget.evaluations) + " is too small: the base takes " +
+                        std::to_string(budget.base_cost) + " evaluations, and at least " +
+                        shortest(least.evaluations) + " are needed in all");
 }
 
 at::Tensor predicted_bias(const at::Tensor& log_w_variance, int64_t num_particles) {

@@ -1,6 +1,7 @@
 #include "util/interrupt.h"
 
 #include <signal.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -36,7 +37,7 @@ void handle(int signal) {
     if (signal == SIGINT && notices && ::write(STDERR_FILENO, kNotice, sizeof(kNotice) - 1) < 0)
       notices = false;
   } else if (signal == SIGINT && now() - first_time > kSameKeystroke) {
-    ::_exit(static_cast<int>(ErrorKind::kInterrupted));
+    ::_exit(EX_TEMPFAIL);  // sysexits.h: what programs say of Error kInterrupted
   }
   errno = saved;
 }

@@ -272,7 +272,7 @@ TEST_F(Config, ErrorsNameFileAndFlag) {
   expect_data_error(R"({"per-image": 1})", {"per-image", "true or false"});
   expect_data_error(R"({"method": ["ais", "foo"]})", {"method", "'foo'", "choose from"});
   expect_data_error(R"({"method": [["ais"]]})", {"method", "list of plain values"});
-  expect_data_error(R"({"steps": 1, "steps": 2})", {"'steps' is given twice"});
+  expect_data_error(R"({"steps": 1, "steps": 2})", {"\"steps\" is given twice"});
 }
 
 TEST_F(Config, AMissingFileIsReported) {

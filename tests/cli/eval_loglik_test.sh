@@ -202,7 +202,7 @@ expect 64 "unknown resampling" "systematic" -- "$model" --resample often
 expect 64 "--preset" "paper" -- "$model" --preset papers
 expect 64 "--budget 40 is too small" "at least" -- "$model" --simulate 50 --budget 40
 expect 64 "exclude each other" -- "$model" --budget 500 --target-error 0.1
-expect 64 "one annealed --method" -- "$model" --budget 500 --method iwae:20
+expect 64 "one annealed entry of --method" -- "$model" --budget 500 --method iwae:20
 expect 64 "--budget chooses one plan" -- "$model" --budget 500 --per-image
 expect 64 "leave out --resample" -- "$model" --simulate 5 --method bidirectional --resample systematic
 expect 64 "unknown method" "iwae[:K]" -- "$model" --method magic

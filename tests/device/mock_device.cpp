@@ -37,7 +37,7 @@ void* moved(void* address) {
 
 struct MockAllocator : c10::Allocator {
   c10::DataPtr allocate(size_t bytes) override {
-    void* address = moved(std::malloc(bytes + 1));
+    void* address = moved(std::aligned_alloc(64, (bytes / 64 + 1) * 64));
     return {address, address, &release, mock_device()};
   }
   static void release(void* address) { std::free(moved(address)); }

@@ -26,7 +26,7 @@ const double kBanana = std::log(2 * M_PI * 0.5);
 
 TEST(LogNormalizer, OfAFunction) {
   const FunctionTarget target(
-      {.dim = 2}, [](const at::Tensor& z) { return banana(z, at::ones({1}, at::kDouble)); });
+      {.dim = 2}, [](const at::Tensor& z) { return banana(z, at::full({1}, 0.4, at::kDouble)); });
   const Result r = estimate_log_normalizer(target, {.chains = 256, .seed = 1});
   EXPECT_EQ(r.value.sizes(), at::IntArrayRef({1}));
   EXPECT_NEAR(r.value.item<double>(), kBanana, 5 * r.std_error.item<double>() + 0.01);
@@ -42,7 +42,7 @@ TEST(LogNormalizer, OfAFunction) {
 
 /// A target that comes as a whole, and the same in chunks.
 TEST(LogNormalizer, OfSeveralProblemsWholeAndInChunks) {
-  const at::Tensor bend = at::linspace(-1, 1, 9, at::kDouble);
+  const at::Tensor bend = at::linspace(-0.4, 0.3, 9, at::kDouble);
   const FunctionTarget whole({.num_problems = 9, .dim = 2},
                              [&](const at::Tensor& z) { return banana(z, bend); });
   const FunctionTarget parts({.num_problems = 9, .dim = 2},
@@ -111,10 +111,11 @@ TEST(LogNormalizer, KeepsAndResumesInAFolder) {
 }
 
 TEST(LogNormalizer, MeansOverRepeats) {
-  const testing::LogGamma target(3, {2.0, 3.0});
-  const Result one = estimate_log_normalizer(target, {.base = "laplace", .repeats = 1, .steps = 4});
+  const testing::DiagonalGaussian target(3, {0.5, -0.3}, {0.7, 0.8}, 0.4);
+  const Result one =
+      estimate_log_normalizer(target, {.base = "prior", .chains = 256, .repeats = 1, .steps = 4});
   const Result four =
-      estimate_log_normalizer(target, {.base = "laplace", .repeats = 4, .steps = 4});
+      estimate_log_normalizer(target, {.base = "prior", .chains = 256, .repeats = 4, .steps = 4});
   EXPECT_LT((four.std_error / one.std_error).max().item<double>(), 0.9);
   const MethodTable table = tables(four.run).front();
   EXPECT_TRUE(at::allclose(four.value, table.matrix("log_normalizer").mean(0)));

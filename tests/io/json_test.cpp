@@ -25,8 +25,8 @@ TEST(Json, NamesThePlaceOfWhatIsWrong) {
 }
 
 TEST(Json, RejectsARepeatedKey) {
-  expect_data_error(R"({"a": 1, "b": {"c": 1}, "a": 2})", {"'a' is given twice"});
-  expect_data_error(R"([{"a": {"c": 1, "c": 1}}])", {"'c' is given twice"});
+  expect_data_error(R"({"a": 1, "b": {"c": 1}, "a": 2})", {"\"a\" is given twice"});
+  expect_data_error(R"([{"a": {"c": 1, "c": 1}}])", {"\"c\" is given twice"});
   EXPECT_NO_THROW(parse_json(R"([{"a": 1}, {"a": {"a": 2}}])", "run.json"));
 }
 

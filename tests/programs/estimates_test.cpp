@@ -118,9 +118,9 @@ TEST(EstimateReport, CertifiesByTheGapOfEachProblem) {
   EXPECT_NEAR(c.largest_gap, 1.25, 1e-14);
   // Deviations from 5/6: -1/12, -1/3, 5/12.
   EXPECT_NEAR(c.gap_std_error, std::sqrt((1 + 16 + 25) / 144.0 / 2 / 3), 1e-14);
-  EXPECT_NE(certificate_table({summaries.front()}, {1.0}, "Bounds").find("0.8333"),
+  EXPECT_NE(certificate_table({summaries.front()}, {1.0}, "Bounds", 0).find("0.8333"),
             std::string::npos);
-  EXPECT_EQ(certificate_table({summarise(results()).front()}, {1.0}, "Bounds"), "");
+  EXPECT_EQ(certificate_table({summarise(results()).front()}, {1.0}, "Bounds", 0), "");
 }
 
 TEST(EstimateReport, WritesALineForEachEstimate) {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <sstream>
+
+#include "report/terminal.h"
 #include "support/expect_error.h"
 
 namespace crais {
@@ -35,6 +39,54 @@ TEST(Table, CountsCharactersNotBytes) {
 TEST(Table, RejectsARowOfAnotherLength) {
   Table table({"a", "b"});
   expect_error(ErrorKind::kInternal, {"1 cells", "2 columns"}, [&] { table.add_row({"x"}); });
+}
+
+size_t widest(const std::string& text) {
+  size_t widest = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) widest = std::max(widest, line.size());
+  return widest;
+}
+
+TEST(Table, FitsATerminalInParts) {
+  Table table({"method", "base", "log p(x)", "MC SE", "evaluations", "label"}, "Nats");
+  table.add_row({"ais", "laplace", "-85.108", "0.0041", "784", "lower bound"});
+  table.add_row({"iwae:5000", "encoder", "-88.2", "0.1", "5,000", "lower bound"});
+  EXPECT_EQ(table.text(40),
+            "Nats\n"
+            "method     base     log p(x)   MC SE\n"
+            "------------------------------------\n"
+            "ais        laplace   -85.108  0.0041\n"
+            "iwae:5000  encoder     -88.2     0.1\n"
+            "\n"
+            "method     base     evaluations\n"
+            "-------------------------------\n"
+            "ais        laplace          784\n"
+            "iwae:5000  encoder        5,000\n"
+            "\n"
+            "method     base     label\n"
+            "-------------------------------\n"
+            "ais        laplace  lower bound\n"
+            "iwae:5000  encoder  lower bound\n");
+  EXPECT_EQ(table.text(0), table.text(1000));
+  for (int width = 40; width < 100; ++width)
+    EXPECT_LE(widest(table.text(width)), static_cast<size_t>(width)) << table.text(width);
+}
+
+TEST(Table, BreaksAColumnOfWordsThatFitsNowhere) {
+  Table table({"target", "density"});
+  table.add_row({"normal:D", "a normal distribution with a mean and a variance of its own"});
+  EXPECT_EQ(table.text(40),
+            "target    density\n"
+            "----------------------------------------\n"
+            "normal:D  a normal distribution with a\n"
+            "          mean and a variance of its own\n");
+}
+
+TEST(Wrapped, BreaksBetweenWords) {
+  EXPECT_EQ(wrapped("one two  three", 7), "one two\nthree\n");
+  EXPECT_EQ(wrapped("overlong words stay whole", 4), "overlong\nwords\nstay\nwhole\n");
+  EXPECT_EQ(wrapped("", 10), "");
 }
 
 }  // namespace

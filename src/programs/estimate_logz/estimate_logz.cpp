@@ -16,6 +16,7 @@
 #include "programs/estimate_logz/settings.h"
 #include "report/estimates.h"
 #include "report/run_progress.h"
+#include "report/terminal.h"
 #include "util/error.h"
 #include "util/files.h"
 #include "util/format.h"
@@ -88,7 +89,7 @@ RunResults run(const LogzSettings& settings, const Estimator& estimator,
 
 int estimate_logz(const CommandLine& cli) {
   if (cli.operands().front() == "list" && cli.operands().size() == 1) {
-    std::cout << list_targets();
+    std::cout << list_targets(stdout_width());
     return 0;
   }
   const auto start = Clock::now();
@@ -98,9 +99,12 @@ int estimate_logz(const CommandLine& cli) {
   const Estimator estimator(settings.estimator);
   const std::shared_ptr<const Target> target = make_target(settings);
   if (estimator.needs_exact_draws()) require_exact_draws(*target, settings);
+  json record = run_record(settings, *target);
   std::optional<ResultStore> store;
-  if (!settings.out.empty())
-    store.emplace(settings.out, run_record(settings, *target), settings.store);
+  if (!settings.out.empty()) {
+    store.emplace(settings.out, record, settings.store);
+    record = store->run();
+  }
   install_interrupt_handler();
 
   LogzResults results{run(settings, estimator, target, store ? &*store : nullptr),
@@ -109,16 +113,16 @@ int estimate_logz(const CommandLine& cli) {
                       {}};
   if (const auto truth = target->true_log_normalizer()) results.truth = (*truth)[0].item<double>();
   const std::vector<LogzSummary> methods = summarise(results);
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const json summary = summary_of(record, settings, results, methods, seconds);
   if (store) {
     const std::filesystem::path& folder = store->folder();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     write_file_atomic(folder / "per_problem.csv",
                       estimates_csv(results, "problem", "log_normalizer", results.truth));
     write_file_atomic(folder / "schedule.csv", schedule_csv(results, "problem"));
-    write_file_atomic(folder / "summary.json",
-                      to_text(summary_of(store->run(), settings, results, methods, seconds)));
+    write_file_atomic(folder / "summary.json", to_text(summary));
   }
-  print_results(results, methods, settings.out);
+  print_results(results, methods, summary, settings.out, settings.format, stdout_width());
   return 0;
 }
 

@@ -5,7 +5,7 @@
 
 #include "core/target.h"
 #include "io/json.h"
-#include "report/estimates.h"
+#include "report/terminal.h"
 #include "util/format.h"
 
 namespace crais {
@@ -52,12 +52,21 @@ json to_json(const LogzSummary& s) {
 }
 
 void print_results(const LogzResults& results, const std::vector<LogzSummary>& summaries,
-                   const std::string& folder) {
+                   const json& summary, const std::string& folder, Format format, int width) {
+  if (format == Format::kJson) {
+    std::cout << to_text(summary) << std::flush;
+    return;
+  }
+  if (format == Format::kCsv) {
+    std::cout << results_csv(summary.at("results")) << std::flush;
+    return;
+  }
   std::vector<std::string> headers = {"log Z", "MC SE"};
   if (results.truth) headers.insert(headers.end(), {"truth", "error", "z"});
-  MethodsTable table(headers, "problem",
+  MethodsTable table("problem",
                      "Log normaliser of " + results.target + " (dimension " +
-                         std::to_string(results.dim) + "), nats");
+                         std::to_string(results.dim) + "), nats",
+                     headers);
   std::vector<double> lower;
   for (const LogzSummary& s : summaries) {
     lower.push_back(s.mean);
@@ -67,28 +76,26 @@ void print_results(const LogzResults& results, const std::vector<LogzSummary>& s
                    {fixed(*results.truth, 4), fixed(*s.error, 4), fixed(*s.z_score, 1)});
     table.add(s, cells);
   }
-  std::cout << table.text()
-            << "A lower bound is one on average: E[estimate] <= log Z. MC SE is the error of the "
-               "mean over\nproblems, replicates of one density; bias is what the chains' errors "
-               "suggest"
-            << (results.truth
-                    ? "; z is the error in units\nof MC SE, far below 0 where the bound is loose"
-                    : "")
-            << ".\n";
-  const std::string certificates =
-      certificate_table({summaries.begin(), summaries.end()}, lower, "Bounds on log Z, nats");
+  std::string reading =
+      "A lower bound is one on average: E[estimate] <= log Z. MC SE is the error of the mean over "
+      "problems, replicates of one density; bias is what the chains' errors suggest";
+  if (results.truth)
+    reading += "; z is the error in units of MC SE, far below 0 where the bound is loose";
+  std::cout << table.text(width) << wrapped(reading + ".", width);
+  const std::string certificates = certificate_table({summaries.begin(), summaries.end()}, lower,
+                                                     "Bounds on log Z, nats", width);
   if (!certificates.empty())
     std::cout << certificates << "The truth lies between the bounds on average.\n";
   if (!folder.empty())
     std::cout << "Files: " << folder << "/summary.json, per_problem.csv, schedule.csv\n";
-  std::cout.flush();
+  std::cout << std::flush;
 }
 
-std::string list_targets() {
+std::string list_targets(int width) {
   Table table({"target", "density"});
   for (const auto& [name, entry] : TargetRegistry::instance().entries())
     table.add_row({entry.usage, entry.summary});
-  return table.text();
+  return table.text(width);
 }
 
 }  // namespace crais

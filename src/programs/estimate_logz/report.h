@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "evaluation/summary.h"
+#include "report/estimates.h"
 
 namespace crais {
 
@@ -29,11 +30,13 @@ struct LogzSummary : MethodSummary {
 std::vector<LogzSummary> summarise(const LogzResults& results);
 nlohmann::json to_json(const LogzSummary& summary);
 
-/// The table and how to read it, on stdout.
+/// On stdout: the summary as JSON or CSV, or the table and how to read it, in lines of at most
+/// `width` columns (0: no limit).
 void print_results(const LogzResults& results, const std::vector<LogzSummary>& summaries,
-                   const std::string& folder);
+                   const nlohmann::json& summary, const std::string& folder, Format format,
+                   int width);
 
 /// `estimate-logz list`: every target with its parameters and what it is.
-std::string list_targets();
+std::string list_targets(int width);
 
 }  // namespace crais

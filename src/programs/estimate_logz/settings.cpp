@@ -32,7 +32,8 @@ Synopsis estimate_logz_synopsis() {
              .at_least(1)}},
        {"Output",
         {option::text("out", "DIR", {}, "summary.json, per_problem.csv, schedule.csv and chunks"),
-         store::resume(), store::overwrite(), store::accept_other_version(), option::quiet()}}});
+         store::resume(), store::overwrite(), store::accept_other_version(), format_option(),
+         option::quiet()}}});
   s.examples =
       "  estimate-logz list\n"
       "  estimate-logz mixture:128 --schedule linear --steps 64 --step-size 0.5 --chains 4096\n"
@@ -55,6 +56,7 @@ LogzSettings read_logz_settings(const CommandLine& cli) {
   s.threads = cli.integer("threads");
   s.out = cli.text("out", "");
   s.store = read_store(cli);
+  s.format = parse_format(cli.text("format"));
   s.quiet = cli.flag("quiet");
   s.resolved = cli.settings();
   return s;

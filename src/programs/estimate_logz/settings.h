@@ -11,6 +11,7 @@
 #include "evaluation/options.h"
 #include "evaluation/result_store.h"
 #include "programs/estimator_flags.h"
+#include "report/estimates.h"
 
 namespace crais {
 
@@ -24,6 +25,7 @@ struct LogzSettings {
   int64_t threads = 0;
   std::string out;  // empty: no files
   StoreOptions store;
+  Format format = Format::kTable;
   bool quiet = false;
   nlohmann::json resolved;  // every flag, for the record
 };

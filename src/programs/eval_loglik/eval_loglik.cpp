@@ -19,6 +19,7 @@
 #include "programs/eval_loglik/report.h"
 #include "programs/eval_loglik/settings.h"
 #include "report/run_progress.h"
+#include "report/terminal.h"
 #include "targets/vae_posterior.h"
 #include "util/error.h"
 #include "util/format.h"
@@ -93,23 +94,22 @@ class EvalRun {
     EvalResults results{evaluate(threads, store ? &*store : nullptr),
                         vae_.architecture.num_pixels()};
     const std::vector<LikelihoodSummary> methods = summarise(results);
-    if (store) {
-      json summary = summary_of(store->run(), methods);
-      summary["crais"] = crais_version();
-      summary["libtorch"] = libtorch_version();
-      summary["checkpoint"]["path"] = settings_.checkpoint;
-      summary["images"]["source"] = images_.source;
-      summary["settings"] = settings_.resolved;
-      summary["shard"] = settings_.resolved["shard"];
-      summary["device"] = settings_.device.str();
-      summary["threads"] = threads;
-      summary["evaluator"] = evaluator();
-      summary["peak_memory_bytes"] = peak_memory();
-      summary["seconds"] = seconds_since(start);
-      write_reports(store->folder(), results, summary);
-    }
-    print_results(methods, settings_.out);
-    std::cout << "Evaluator " << evaluator() << " on " << settings_.device.str() << ".\n";
+    json summary = summary_of(store ? store->run() : record, methods);
+    summary["crais"] = crais_version();
+    summary["libtorch"] = libtorch_version();
+    summary["checkpoint"]["path"] = settings_.checkpoint;
+    summary["images"]["source"] = images_.source;
+    summary["settings"] = settings_.resolved;
+    summary["shard"] = settings_.resolved["shard"];
+    summary["device"] = settings_.device.str();
+    summary["threads"] = threads;
+    summary["evaluator"] = evaluator();
+    summary["peak_memory_bytes"] = peak_memory();
+    summary["seconds"] = seconds_since(start);
+    if (store) write_reports(store->folder(), results, summary);
+    print_results(methods, summary, settings_.out, settings_.format, stdout_width());
+    if (settings_.format == Format::kTable)
+      std::cout << "Evaluator " << evaluator() << " on " << settings_.device.str() << ".\n";
     return 0;
   }
 

@@ -8,6 +8,7 @@
 #include "evaluation/result_store.h"
 #include "io/json.h"
 #include "programs/eval_loglik/report.h"
+#include "report/terminal.h"
 #include "util/error.h"
 
 namespace crais {
@@ -60,7 +61,7 @@ int merge_evaluations(const CommandLine& cli) {
   json summary = summary_of(run, methods);
   summary["merged_from"] = folders;
   write_reports(out, results, summary);
-  print_results(methods, out);
+  print_results(methods, summary, out, parse_format(cli.text("format")), stdout_width());
   return 0;
 }
 

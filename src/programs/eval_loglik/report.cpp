@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "io/json.h"
-#include "report/estimates.h"
+#include "report/terminal.h"
 #include "util/files.h"
 #include "util/format.h"
 
@@ -41,31 +41,45 @@ json summary_of(const json& run, const std::vector<LikelihoodSummary>& methods) 
   return summary;
 }
 
-void print_results(const std::vector<LikelihoodSummary>& methods, const std::string& folder) {
-  MethodsTable table({"log p(x)", "data SE", "MC SE", "bits/dim"}, "image",
-                     "Mean log-likelihood, nats");
+void print_results(const std::vector<LikelihoodSummary>& methods, const json& summary,
+                   const std::string& folder, Format format, int width) {
+  if (format == Format::kJson) {
+    std::cout << to_text(summary) << std::flush;
+    return;
+  }
+  if (format == Format::kCsv) {
+    std::cout << results_csv(summary.at("results")) << std::flush;
+    return;
+  }
+  MethodsTable table("image", "Mean log-likelihood, nats", {"log p(x)", "data SE", "MC SE"},
+                     {"bits/dim"});
   std::vector<double> lower;
   for (const auto& s : methods) {
     lower.push_back(s.log_likelihood.mean);
     table.add(s,
               {fixed(s.log_likelihood.mean, 3), fixed(s.log_likelihood.data_std_error, 3),
-               significant(s.log_likelihood.monte_carlo_std_error, 2), fixed(s.bits_per_dim, 4)});
+               significant(s.log_likelihood.monte_carlo_std_error, 2)},
+              {fixed(s.bits_per_dim, 4)});
   }
   std::cout
-      << table.text()
-      << "A lower bound is one on average: E[estimate] <= log p(x). MC SE is the error of these "
-         "chains,\ndata SE that of these images; bias is what the chains' errors suggest. Flagged "
-         "images are\nnot to be trusted: see 'flags' in per_image.csv.\n";
+      << table.text(width)
+      << wrapped(
+             "A lower bound is one on average: E[estimate] <= log p(x). MC SE is the error of "
+             "these chains, data SE that of these images; bias is what the chains' errors "
+             "suggest. Flagged images are not to be trusted: see 'flags' in per_image.csv.",
+             width);
   const std::string certificates =
       certificate_table({methods.begin(), methods.end()}, lower,
-                        "Bounds on the mean log p(x) of these simulated images, nats");
+                        "Bounds on the mean log p(x) of these simulated images, nats", width);
   if (!certificates.empty())
     std::cout << certificates
-              << "The truth lies between the bounds on average. The gap certifies these settings "
-                 "for images like\nthese.\n";
+              << wrapped(
+                     "The truth lies between the bounds on average. The gap certifies these "
+                     "settings for images like these.",
+                     width);
   if (!folder.empty())
     std::cout << "Files: " << folder << "/summary.json, per_image.csv, schedule.csv\n";
-  std::cout.flush();
+  std::cout << std::flush;
 }
 
 void write_reports(const std::filesystem::path& folder, const EvalResults& results,

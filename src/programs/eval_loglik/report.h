@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "evaluation/summary.h"
+#include "report/estimates.h"
 
 namespace crais {
 
@@ -26,8 +27,10 @@ std::vector<LikelihoodSummary> summarise(const EvalResults& results);
 /// `run` (see ResultStore) with the methods' results: what summary.json holds.
 nlohmann::json summary_of(const nlohmann::json& run, const std::vector<LikelihoodSummary>& methods);
 
-/// The table, how to read it, and where the files are ("": there are none), on stdout.
-void print_results(const std::vector<LikelihoodSummary>& methods, const std::string& folder);
+/// On stdout: the summary as JSON or CSV, or the table, how to read it, and where the files are
+/// ("": there are none), in lines of at most `width` columns (0: no limit).
+void print_results(const std::vector<LikelihoodSummary>& methods, const nlohmann::json& summary,
+                   const std::string& folder, Format format, int width);
 
 /// per_image.csv, schedule.csv and summary.json.
 void write_reports(const std::filesystem::path& folder, const EvalResults& results,

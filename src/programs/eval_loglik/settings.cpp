@@ -41,7 +41,8 @@ Synopsis eval_loglik_synopsis() {
          option::flag("dry-run", "say what would be done, and its cost")}},
        {"Output",
         {option::text("out", "DIR", {}, "summary.json, per_image.csv, schedule.csv and chunks"),
-         store::resume(), store::overwrite(), store::accept_other_version(), option::quiet()}}});
+         store::resume(), store::overwrite(), store::accept_other_version(), format_option(),
+         option::quiet()}}});
   s.examples =
       "  eval-loglik weights/vae50-mnist.safetensors --limit 1000 --out results/mnist\n"
       "  eval-loglik vae.safetensors --method iwae:5000 --method elbo --base encoder\n"
@@ -78,6 +79,7 @@ EvalSettings read_settings(const CommandLine& cli) {
   s.out = cli.text("out", "");
   s.store = read_store(cli);
   s.dry_run = cli.flag("dry-run");
+  s.format = parse_format(cli.text("format"));
   s.quiet = cli.flag("quiet");
   s.resolved = cli.settings();
   return s;

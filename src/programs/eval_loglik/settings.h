@@ -12,6 +12,7 @@
 #include "evaluation/options.h"
 #include "evaluation/result_store.h"
 #include "programs/estimator_flags.h"
+#include "report/estimates.h"
 
 namespace crais {
 
@@ -38,6 +39,7 @@ struct EvalSettings {
   std::string out;  // empty: no files
   StoreOptions store;
   bool dry_run = false;
+  Format format = Format::kTable;
   bool quiet = false;
   nlohmann::json resolved;  // every flag, for the record
 };
