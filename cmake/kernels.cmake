@@ -18,3 +18,5 @@ set_property(SOURCE ${kernel_sources} APPEND PROPERTY COMPILE_OPTIONS -O3 -ffp-c
 # A header compiled for every processor is no use to them, nor should its code be compiled with
 # theirs.
 set_property(SOURCE ${kernel_sources} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
+set_property(SOURCE ${kernel_sources} ${PROJECT_SOURCE_DIR}/src/kernels/fused_decoder.cpp
+  PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)

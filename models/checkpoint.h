@@ -32,7 +32,7 @@ struct Checkpoint {
 /// misshapen or not finite.
 Checkpoint read_checkpoint(const std::filesystem::path& path);
 
-/// Atomic (core/files.h).
+/// Atomic (util/files.h).
 void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
 
 }  // namespace crais

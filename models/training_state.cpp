@@ -11,8 +11,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kKey = "crais_training";
-constexpr int64_t kFormatVersion = 1;
+constexpr const char* kTrainingKey = "crais_training";
+constexpr int64_t kTrainingFormatVersion = 1;
 constexpr size_t kMaxShown = 80;
 
 /// A setting that came from a file, fit for one line.
@@ -67,7 +67,7 @@ json training_settings(const TrainerOptions& options, const VaeArchitecture& arc
 
 void write_training_state(const std::filesystem::path& path, const TrainerState& state,
                           const json& settings) {
-  const json metadata = {{"format_version", kFormatVersion},
+  const json metadata = {{"format_version", kTrainingFormatVersion},
                          {"settings", settings},
                          {"steps", state.steps},
                          {"metrics", state.metrics}};
@@ -75,22 +75,22 @@ void write_training_state(const std::filesystem::path& path, const TrainerState&
                             {"best_weights", state.best_weights},
                             {"exp_avg", state.exp_avg},
                             {"exp_avg_sq", state.exp_avg_sq}},
-                           {{kKey, metadata.dump()}}});
+                           {{kTrainingKey, metadata.dump()}}});
 }
 
 TrainerState read_training_state(const std::filesystem::path& path, const json& settings) {
   const std::string file = path.string();
   const SafeTensors content = read_safetensors(path);
-  const auto found = content.metadata.find(kKey);
+  const auto found = content.metadata.find(kTrainingKey);
   if (found == content.metadata.end())
-    throw data_error(file + ": not a training state (no \"" + kKey + "\" in its metadata)");
+    throw data_error(file + ": not a training state (no \"" + kTrainingKey + "\" in its metadata)");
   TrainerState state;
   try {
     const json metadata = parse_json(found->second, file + ": metadata");
-    if (metadata.at("format_version") != kFormatVersion)
+    if (metadata.at("format_version") != kTrainingFormatVersion)
       throw data_error(file + ": training state format version " +
                        shown(metadata.at("format_version")) + ", this program reads version " +
-                       std::to_string(kFormatVersion));
+                       std::to_string(kTrainingFormatVersion));
     check_settings(metadata.at("settings"), settings, file);
     state.steps = metadata.at("steps");
     if (state.steps < 0) throw data_error(file + ": metadata: \"steps\" is negative");

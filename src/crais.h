@@ -6,6 +6,8 @@
 #pragma once
 
 #include "bases/base.h"
+#include "core/log_math.h"
+#include "core/plan_error.h"
 #include "core/rng.h"
 #include "core/schedule.h"
 #include "core/target.h"
@@ -17,6 +19,7 @@
 #include "evaluation/options.h"
 #include "evaluation/run_problems.h"
 #include "models/checkpoint.h"
+#include "paths/power_mean.h"
 #include "report/progress.h"
 #include "report/run_progress.h"
 #include "samplers/plan.h"

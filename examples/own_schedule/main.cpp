@@ -30,23 +30,20 @@ class Paced : public crais::Path {
  private:
   double power_;
 };
-const crais::Enrol<crais::PathRegistry> kPaced("paced",
-                                               {"paced[:POWER]", "geometric, at another pace",
-                                                "paced:2", [](crais::Spec& spec) {
-                                                  return std::make_unique<Paced>(
-                                                      spec.number("power", 0.1, 10, 2));
-                                                }});
+const crais::Enrol<crais::PathRegistry> kPaced(
+    "paced", {"paced[:POWER]", "geometric, at another pace", "paced:2", [](crais::Spec& spec) {
+                return std::make_unique<Paced>(spec.number("power", 0.1, 10, 2));
+              }});
 
 }  // namespace
 
 int main() {
-  const crais::FunctionTarget target({.dim = 8}, [](const at::Tensor& z) {
-    return -0.5 * ((z - 1) / 0.3).square().sum(-1);
-  });
+  const crais::FunctionTarget target(
+      {.dim = 8}, [](const at::Tensor& z) { return -0.5 * ((z - 1) / 0.3).square().sum(-1); });
   const double truth = 8 * std::log(std::sqrt(2 * M_PI) * 0.3);
   int failures = 0;
-  for (const auto& [schedule, path] : {std::pair{"linear", "geometric"}, {"quadratic", "geometric"},
-                                       {"linear", "paced:2"}}) {
+  for (const auto& [schedule, path] :
+       {std::pair{"linear", "geometric"}, {"quadratic", "geometric"}, {"linear", "paced:2"}}) {
     const crais::Result r = crais::estimate_log_normalizer(
         target, {.base = "prior", .chains = 256, .seed = 1, .schedule = schedule, .path = path});
     const double off = std::abs(r.value.item<double>() - truth);

@@ -20,7 +20,7 @@ class Encoder : public BaseRule {
   double widening_;
 };
 
-const Enrol<BaseRegistry> kEnrol(
+const Enrol<BaseRegistry> kEnrolEncoderBase(
     "encoder", {"encoder[:W]", "the encoder's q(z|x), its standard deviations times W", "encoder",
                 [](Spec& spec) {
                   return std::make_unique<Encoder>(spec.number("widening", 0.1, 10.0, 1.0));

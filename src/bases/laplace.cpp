@@ -126,7 +126,7 @@ class Laplace : public BaseRule {
   int64_t rounds_, starts_;
 };
 
-const Enrol<BaseRegistry> kEnrol(
+const Enrol<BaseRegistry> kEnrolLaplaceBase(
     "laplace",
     {"laplace[:W]",
      "a Gaussian at the mode with the curvature there, its standard deviations times W (rounds=N "

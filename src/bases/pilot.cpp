@@ -74,7 +74,7 @@ class Pilot : public BaseRule {
   double widening_;
 };
 
-const Enrol<BaseRegistry> kEnrol(
+const Enrol<BaseRegistry> kEnrolPilotBase(
     "pilot", {"pilot[:K]",
               "mean and shrunk covariance of K = 256 pilot chains (steps=64, rounds=4, widening=1)",
               "pilot:64,steps=16", [](Spec& spec) {

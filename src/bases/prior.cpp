@@ -11,8 +11,9 @@ class Prior : public BaseRule {
   }
 };
 
-const Enrol<BaseRegistry> kEnrol("prior", {"prior", "N(0, I)", "prior",
-                                           [](Spec&) { return std::make_unique<Prior>(); }});
+const Enrol<BaseRegistry> kEnrolPriorBase("prior", {"prior", "N(0, I)", "prior", [](Spec&) {
+                                                      return std::make_unique<Prior>();
+                                                    }});
 
 }  // namespace
 }  // namespace crais

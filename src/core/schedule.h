@@ -7,41 +7,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/cost.h"
 #include "core/particles.h"
 #include "core/path.h"
+#include "core/plan_error.h"
 #include "core/registry.h"
-#include "util/error.h"
 
 namespace crais {
-
-/// No plan can be made, or learned, that gets from the base to the target.
-class PlanError : public Error {
- public:
-  explicit PlanError(const std::string& message) : Error(ErrorKind::kArgument, message) {}
-};
-
-/// A schedule cannot bridge the way from this base.
-class ScheduleError : public PlanError {
- public:
-  enum class Reason {
-    kStalled,     // it asks for a step that is none
-    kNoOverlap,   // it would end before the particles have seen the target
-    kUnfinished,  // it has not arrived after as many steps as are allowed
-  };
-  ScheduleError(Reason reason, double beta, int64_t step, const std::string& message)
-      : PlanError(message), reason_(reason), beta_(beta), step_(step) {}
-  Reason reason() const { return reason_; }
-  double beta() const { return beta_; }   ///< how far it has come
-  int64_t step() const { return step_; }  ///< in how many transitions
-
-  Cost spent;  ///< by the run that had asked for the schedule
-
- private:
-  Reason reason_;
-  double beta_;
-  int64_t step_;
-};
 
 /// Where an annealing run stands when it asks for its next temperature.
 struct Progress {

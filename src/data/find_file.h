@@ -8,7 +8,7 @@
 
 namespace crais {
 
-/// The folders that hold data: --data-dir, or, where that is empty, $CRAIS_DATA and ./data.
+/// The folders that hold data: `data_dir`, or, where that is empty, $CRAIS_DATA and ./data.
 std::vector<std::filesystem::path> data_roots(const std::string& data_dir);
 
 /// The first of folder/name and folder/name.gz that is a file.

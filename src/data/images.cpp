@@ -5,6 +5,7 @@
 
 #include "core/spec.h"
 #include "data/find_file.h"
+#include "io/amat.h"
 #include "io/idx.h"
 #include "util/error.h"
 
@@ -113,6 +114,26 @@ Images load_images(const std::string& data_dir, Split split) {
                        path->string());
     images.labels = labels.slice(0, begin, end);
   }
+  return images;
+}
+
+Images load_amat(const std::string& data_dir, Split split) {
+  const std::string name =
+      "binarized_mnist_" + (split == Split::kValidation ? "valid" : to_string(split)) + ".amat";
+  const auto folders = data_folders(data_dir);
+  const auto path = find_plain_or_gz(folders, name);
+  if (!path)
+    throw no_input_error("no " + to_string(split) + " images in .amat form; tried " +
+                         paths_tried(folders, name) +
+                         "; they are Larochelle's fixed binarisation of MNIST, at "
+                         "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/" +
+                         name);
+  const AmatImages stored = read_amat(*path);
+  Images images;
+  images.rows = images.cols = 28;
+  images.pixels = stored.pixels;
+  images.source = path->string();
+  images.md5 = stored.md5;
   return images;
 }
 

@@ -31,7 +31,7 @@ struct Images {
 };
 
 /// The folders searched for MNIST's files, in order: D, D/raw, D/MNIST/raw, D/mnist for D in
-/// --data-dir, or, where that is empty, $CRAIS_DATA and ./data.
+/// `data_dir`, or, where that is empty, $CRAIS_DATA and ./data.
 std::vector<std::filesystem::path> data_folders(const std::string& data_dir);
 
 /// True if the split's image file is at hand (plain or .gz).

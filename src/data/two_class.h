@@ -14,7 +14,7 @@ struct TwoClassData {
 };
 
 /// Reads a file without a header line whose last column is the class (any two texts). `name` is a
-/// path, or a file's name within $DATA or $DATA/uci, $DATA as in --data-dir; "pima" and "sonar"
+/// path, or a file's name within $DATA or $DATA/uci, $DATA as `data_dir`; "pima" and "sonar"
 /// stand for pima-indians-diabetes.csv and sonar.all-data.csv.
 ///
 /// Throws Error: kNoInput listing every path tried; kData naming the file and the line or column: a

@@ -25,11 +25,9 @@ class Ais : public Method {
   AnnealingParts parts_;
 };
 
-const Enrol<MethodRegistry> kEnrol("ais",
-                                   {"ais", "annealed importance sampling (SMC with `resampling`)",
-                                    "ais", [](Spec&, const AnnealingParts& parts) {
-                                      return std::make_unique<Ais>(parts);
-                                    }});
+const Enrol<MethodRegistry> kEnrolAis(
+    "ais", {"ais", "annealed importance sampling (SMC with `resampling`)", "ais",
+            [](Spec&, const AnnealingParts& parts) { return std::make_unique<Ais>(parts); }});
 
 }  // namespace
 }  // namespace crais

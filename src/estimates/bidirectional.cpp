@@ -31,12 +31,11 @@ class Bidirectional : public Method {
   AnnealingParts parts_;
 };
 
-const Enrol<MethodRegistry> kEnrol("bidirectional",
-                                   {"bidirectional",
-                                    "AIS both ways from simulated data: a lower and an upper bound",
-                                    "bidirectional", [](Spec&, const AnnealingParts& parts) {
-                                      return std::make_unique<Bidirectional>(parts);
-                                    }});
+const Enrol<MethodRegistry> kEnrolBidirectional(
+    "bidirectional",
+    {"bidirectional", "AIS both ways from simulated data: a lower and an upper bound",
+     "bidirectional",
+     [](Spec&, const AnnealingParts& parts) { return std::make_unique<Bidirectional>(parts); }});
 
 }  // namespace
 }  // namespace crais

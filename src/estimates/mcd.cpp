@@ -79,7 +79,7 @@ class Mcd : public Method {
   at::Tensor flat_;
 };
 
-const Enrol<MethodRegistry> kEnrol(
+const Enrol<MethodRegistry> kEnrolMcd(
     "mcd",
     {"mcd[:M,iterations=I,hidden=H,embedding=E,batch=B,rate=R,step=S,patience=N]",
      "Monte Carlo Diffusion: M (64) Langevin moves, reversals learned in I (2000) iterations",

@@ -13,7 +13,8 @@ using nlohmann::json;
 json computed_by() {
   return {{"sources", source_digest()},
           {"libtorch", libtorch_version()},
-          {"instruction_set", available_kernels().front()->name}};
+          {"evaluator", chosen_evaluator()},
+          {"compiler", __VERSION__}};
 }
 
 std::string difference_of_builds(const json& stored) {

@@ -6,8 +6,9 @@
 
 namespace crais {
 
-/// {"sources": digest, "libtorch": version, "instruction_set": name}: two builds that agree in it
-/// give the same results, bit for bit on the same kind of device. The digest is of the sources that
+/// {"sources": digest, "libtorch": version, "evaluator": by its instruction set, "compiler":
+/// version}: two runs that agree in it and in their settings give the same results, bit for bit on
+/// the same kind of device. The digest is of the sources that
 /// decide estimates (cmake/source_digest.cmake): reports, programs and documents are not in it.
 nlohmann::json computed_by();
 

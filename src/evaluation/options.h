@@ -1,5 +1,5 @@
 /// @file
-/// How a log normaliser is estimated. Every default of the library and of its programs lives here.
+/// How a log normaliser is estimated: every default of an estimate. Programs take them from here.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@
 namespace crais {
 namespace {
 
-std::string quoted(const std::string& text) {
+std::string rfc_quoted(const std::string& text) {
   const bool plain =
       text.find_first_of(",\"\r\n") == std::string::npos &&
       (text.empty() || (text.front() != '#' && text.front() != ' ' && text.back() != ' '));
@@ -115,7 +115,7 @@ void CsvWriter::add_row(const std::vector<CsvCell>& cells) {
                                           " cells for " + std::to_string(columns_) + " columns");
   for (size_t c = 0; c < cells.size(); ++c) {
     if (c > 0) text_ += ',';
-    text_ += quoted(cells[c].text());
+    text_ += rfc_quoted(cells[c].text());
   }
   text_ += '\n';
 }

@@ -83,7 +83,7 @@ class CsvTable {
 CsvTable parse_csv(const std::string& text, const std::string& source,
                    CsvNames names = CsvNames::kDetect);
 
-/// Reads a file. Throws as read_file (core/files.h) and parse_csv do.
+/// Reads a file. Throws as read_file (util/files.h) and parse_csv do.
 CsvTable read_csv(const std::string& path, CsvNames names = CsvNames::kDetect);
 
 }  // namespace crais

@@ -14,7 +14,7 @@ nlohmann::json parse_json(std::string_view text, const std::string& source);
 /// An untrusted text made fit for one line of a message: quoted, escaped, cut to 80 bytes.
 std::string quoted(const std::string& text);
 
-/// Reads a file. Throws as read_file (core/files.h) and parse_json do.
+/// Reads a file. Throws as read_file (util/files.h) and parse_json do.
 nlohmann::json read_json(const std::string& path);
 
 /// The object's value under `key`, of type T.

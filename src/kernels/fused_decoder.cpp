@@ -116,6 +116,11 @@ Evaluation FusedDecoder::evaluate(const at::Tensor& z, const at::Tensor& images)
   return found;
 }
 
+std::string chosen_evaluator() {
+  const char* wanted = std::getenv("CRAIS_EVALUATOR");
+  return wanted != nullptr ? wanted : available_kernels().front()->name;
+}
+
 std::shared_ptr<const FusedDecoder> make_fused_decoder(const Vae& vae) {
   const char* wanted = std::getenv("CRAIS_EVALUATOR");
   std::string choices;

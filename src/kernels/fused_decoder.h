@@ -52,6 +52,10 @@ class FusedDecoder {
   std::vector<PackedLayer> layers_;
 };
 
+/// The evaluator of decoders that kernels support: the fastest kernel here ("fused-avx512"), or
+/// what the environment variable CRAIS_EVALUATOR names, "aten" among it.
+std::string chosen_evaluator();
+
 /// For the fastest kernel here, or the one that the environment variable CRAIS_EVALUATOR names;
 /// null where that is "aten" or the decoder is not supported. Throws Error kArgument if this
 /// processor cannot run what it names.

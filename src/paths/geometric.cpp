@@ -18,9 +18,9 @@ class Geometric : public Path {
   double order() const override { return 0.0; }
 };
 
-const Enrol<PathRegistry> kEnrol("geometric",
-                                 {"geometric", "q0^(1-beta) gamma^beta; the power mean of order 0",
-                                  "geometric", [](Spec&) { return make_geometric_path(); }});
+const Enrol<PathRegistry> kEnrolGeometric(
+    "geometric", {"geometric", "q0^(1-beta) gamma^beta; the power mean of order 0", "geometric",
+                  [](Spec&) { return make_geometric_path(); }});
 
 }  // namespace
 

@@ -15,7 +15,7 @@ struct ProgressBarOptions {
   int64_t total = 0;  // 0: unknown
   int64_t done = 0;   // before this run, by one that is resumed; not counted in the rate
   std::string unit = "images";
-  bool enabled = true;  // false with --quiet
+  bool enabled = true;  // false: nothing is shown
 
   // Where it goes; the defaults are stderr and the clock. For tests.
   std::function<void(std::string_view)> write;
@@ -37,7 +37,8 @@ class ProgressBar {
   /// Sets the count and the free text, "log p -87.31 +- 0.21  ESS 0.62".
   void update(int64_t done, const std::string& status) noexcept;
   void set_status(const std::string& status) noexcept;
-  /// A whole line of its own (a warning), the progress line below it; written with --quiet too.
+  /// A whole line of its own (a warning), the progress line below it; written even where the bar is
+  /// not.
   void note(const std::string& line) noexcept;
   /// The last line, with the time taken. Later calls do nothing.
   void finish() noexcept;

@@ -20,16 +20,6 @@ struct Budget {
   int64_t base_cost = 0;     // of fitting one problem's base
 };
 
-/// The budget is too small, or its pilots have used it up.
-class BudgetError : public PlanError {
- public:
-  BudgetError(double least, const std::string& message) : PlanError(message), least_(least) {}
-  double least() const { return least_; }  ///< evaluations of a problem that would do; NaN: unknown
-
- private:
-  double least_;
-};
-
 /// What an estimate of `num_particles` chains with `steps` temperatures would be like.
 struct Candidate {
   int64_t steps = 0;

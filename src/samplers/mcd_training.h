@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "core/plan_error.h"
 #include "core/problem.h"
-#include "core/schedule.h"
 #include "samplers/score_network.h"
 
 namespace crais {
@@ -30,12 +30,6 @@ struct TrainedMcd {
   double initial_elbo = 0, elbo = 0;  // nats, mean over problems, on the validation noise
   int64_t iterations = 0;
   Cost cost;
-};
-
-/// The chains, or what is learned from them, are no longer finite.
-class DivergedError : public PlanError {
- public:
-  using PlanError::PlanError;
 };
 
 /// Maximises E[log w] <= log Z over everything in McdParameters by reparameterised gradients and

@@ -20,7 +20,7 @@ class CessSchedule : public SearchedSchedule {
   std::string name() const override { return "cess"; }
 };
 
-const Enrol<ScheduleRegistry> kEnrol(
+const Enrol<ScheduleRegistry> kEnrolCess(
     "cess", {"cess:R", "keeps the conditional effective sample size of each step at R", "cess:0.7",
              [](Spec& spec, const ScheduleOptions& options) {
                return std::make_unique<CessSchedule>(spec.number("ratio", 0.001, 0.9999), options);

@@ -36,7 +36,7 @@ class ConstantLength : public AdaptiveSchedule {
   double delta_;
 };
 
-const Enrol<ScheduleRegistry> kEnrol(
+const Enrol<ScheduleRegistry> kEnrolConstantLength(
     "constant-length",
     {"constant-length:DELTA", "steps whose log-weight increments have standard deviation DELTA",
      "constant-length:0.25", [](Spec& spec, const ScheduleOptions& options) {

@@ -85,7 +85,7 @@ class ConstantRate : public AdaptiveSchedule {
   double delta_;
 };
 
-const Enrol<ScheduleRegistry> kEnrol(
+const Enrol<ScheduleRegistry> kEnrolConstantRate(
     "constant-rate", {"constant-rate:DELTA",
                       "equal decreases DELTA (nats at alpha 0) of the divergence to the target",
                       "constant-rate:0.25", [](Spec& spec, const ScheduleOptions& options) {

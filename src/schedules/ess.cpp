@@ -18,7 +18,7 @@ class EssSchedule : public SearchedSchedule {
   std::string name() const override { return "ess"; }
 };
 
-const Enrol<ScheduleRegistry> kEnrol(
+const Enrol<ScheduleRegistry> kEnrolEss(
     "ess", {"ess:R", "keeps the effective sample size above R times its present value", "ess:0.9",
             [](Spec& spec, const ScheduleOptions& options) {
               return std::make_unique<EssSchedule>(spec.number("ratio", 0.001, 0.9999), options);

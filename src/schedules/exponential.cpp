@@ -6,16 +6,14 @@
 namespace crais {
 namespace {
 
-const Enrol<ScheduleRegistry> kEnrol("exponential",
-                                     {"exponential[:EPS]",
-                                      "1 - EPS^(i/T) as the paper's text has it: fast at the start",
-                                      "exponential",
-                                      [](Spec& spec, const ScheduleOptions& options) {
-                                        const double eps = spec.number("eps", 1e-12, 0.999, 1e-3);
-                                        return make_heuristic(options.steps, [=](double t) {
-                                          return (1 - std::pow(eps, t)) / (1 - eps);
-                                        });
-                                      }});
+const Enrol<ScheduleRegistry> kEnrolExponential(
+    "exponential",
+    {"exponential[:EPS]", "1 - EPS^(i/T) as the paper's text has it: fast at the start",
+     "exponential", [](Spec& spec, const ScheduleOptions& options) {
+       const double eps = spec.number("eps", 1e-12, 0.999, 1e-3);
+       return make_heuristic(options.steps,
+                             [=](double t) { return (1 - std::pow(eps, t)) / (1 - eps); });
+     }});
 
 }  // namespace
 }  // namespace crais

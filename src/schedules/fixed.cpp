@@ -10,7 +10,7 @@
 namespace crais {
 namespace {
 
-const Enrol<ScheduleRegistry> kEnrol(
+const Enrol<ScheduleRegistry> kEnrolFixed(
     "file",
     {"file:F", "betas from a file, one a line (or its column 'beta'), from 0 to 1", "",
      [](Spec& spec, const ScheduleOptions&) {

@@ -7,7 +7,7 @@
 namespace crais {
 namespace {
 
-const Enrol<ScheduleRegistry> kEnrol(
+const Enrol<ScheduleRegistry> kEnrolGeometricSpacing(
     "geometric",
     {"geometric[:FIRST]", "FIRST (0.001) to 1 by a constant factor: the paper's tables' 'Exp.'",
      "geometric", [](Spec& spec, const ScheduleOptions& options) {

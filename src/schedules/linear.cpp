@@ -4,11 +4,10 @@
 namespace crais {
 namespace {
 
-const Enrol<ScheduleRegistry> kEnrol("linear", {"linear", "equal steps", "linear",
-                                                [](Spec&, const ScheduleOptions& options) {
-                                                  return make_heuristic(options.steps,
-                                                                        [](double t) { return t; });
-                                                }});
+const Enrol<ScheduleRegistry> kEnrolLinear(
+    "linear", {"linear", "equal steps", "linear", [](Spec&, const ScheduleOptions& options) {
+                 return make_heuristic(options.steps, [](double t) { return t; });
+               }});
 
 }  // namespace
 }  // namespace crais

@@ -9,17 +9,15 @@ namespace {
 
 double logistic(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
-const Enrol<ScheduleRegistry> kEnrol("sigmoidal",
-                                     {"sigmoidal[:SCALE]",
-                                      "slow at both ends; SCALE 0.3 as in the paper's tables",
-                                      "sigmoidal", [](Spec& spec, const ScheduleOptions& options) {
-                                        const double end =
-                                            1.0 / spec.number("scale", 0.03, 100.0, 0.3);
-                                        const double low = logistic(-end), high = logistic(end);
-                                        return make_heuristic(options.steps, [=](double t) {
-                                          return (logistic((2 * t - 1) * end) - low) / (high - low);
-                                        });
-                                      }});
+const Enrol<ScheduleRegistry> kEnrolSigmoidal(
+    "sigmoidal", {"sigmoidal[:SCALE]", "slow at both ends; SCALE 0.3 as in the paper's tables",
+                  "sigmoidal", [](Spec& spec, const ScheduleOptions& options) {
+                    const double end = 1.0 / spec.number("scale", 0.03, 100.0, 0.3);
+                    const double low = logistic(-end), high = logistic(end);
+                    return make_heuristic(options.steps, [=](double t) {
+                      return (logistic((2 * t - 1) * end) - low) / (high - low);
+                    });
+                  }});
 
 }  // namespace
 }  // namespace crais

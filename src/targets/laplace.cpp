@@ -22,12 +22,11 @@ class Laplace : public Product {
   at::Tensor slopes(const at::Tensor& z) const override { return -z.sign(); }
 };
 
-const Enrol<TargetRegistry> kEnrol("laplace",
-                                   {"laplace[:DIM]",
-                                    "independent Laplace(0, 1) in DIM (128) dimensions",
-                                    "laplace:4", [](Spec& spec, const TargetOptions& options) {
-                                      return std::make_unique<Laplace>(options, read_dim(spec));
-                                    }});
+const Enrol<TargetRegistry> kEnrolLaplace(
+    "laplace", {"laplace[:DIM]", "independent Laplace(0, 1) in DIM (128) dimensions", "laplace:4",
+                [](Spec& spec, const TargetOptions& options) {
+                  return std::make_unique<Laplace>(options, read_dim(spec));
+                }});
 
 }  // namespace
 }  // namespace crais

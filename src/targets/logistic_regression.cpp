@@ -50,7 +50,7 @@ class LogisticRegression : public Replicated {
   double log_peak_;
 };
 
-const Enrol<TargetRegistry> kEnrol(
+const Enrol<TargetRegistry> kEnrolLogisticRegression(
     "logistic-regression",
     {"logistic-regression:FILE[,variance=V]",
      "evidence of a regression on FILE (pima, sonar, a .csv whose last column is the class), prior "

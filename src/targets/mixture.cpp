@@ -39,7 +39,7 @@ class CornerMixture : public Product {
   }
 };
 
-const Enrol<TargetRegistry> kEnrol(
+const Enrol<TargetRegistry> kEnrolMixture(
     "mixture", {"mixture[:DIM]", "8 unit normals in DIM (128) dimensions: (+-5, +-5, +-5, -5, ...)",
                 "mixture:5", [](Spec& spec, const TargetOptions& options) {
                   return std::make_unique<CornerMixture>(options, read_dim(spec, kCubeDims));

@@ -30,15 +30,14 @@ class NarrowNormal : public Product {
   double mean_, sd_;
 };
 
-const Enrol<TargetRegistry> kEnrol("normal",
-                                   {"normal[:DIM,mean=1,sd=0.1]",
-                                    "N(mean, sd^2 I) in DIM (128) dimensions", "normal:5",
-                                    [](Spec& spec, const TargetOptions& options) {
-                                      const int64_t dim = read_dim(spec);
-                                      const double mean = spec.number("mean", -1e6, 1e6, 1);
-                                      return std::make_unique<NarrowNormal>(
-                                          options, dim, mean, spec.number("sd", 1e-6, 1e6, 0.1));
-                                    }});
+const Enrol<TargetRegistry> kEnrolNormal(
+    "normal", {"normal[:DIM,mean=1,sd=0.1]", "N(mean, sd^2 I) in DIM (128) dimensions", "normal:5",
+               [](Spec& spec, const TargetOptions& options) {
+                 const int64_t dim = read_dim(spec);
+                 const double mean = spec.number("mean", -1e6, 1e6, 1);
+                 return std::make_unique<NarrowNormal>(options, dim, mean,
+                                                       spec.number("sd", 1e-6, 1e6, 0.1));
+               }});
 
 const Enrol<TargetRegistry> kEnrolPlane("u6", {"u6", "N((1, 1), 0.01 I) in the plane", "u6",
                                                [](Spec&, const TargetOptions& options) {

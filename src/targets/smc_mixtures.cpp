@@ -64,10 +64,9 @@ std::unique_ptr<Target> wide_mixture(Spec& spec, const TargetOptions& options) {
                                            at::zeros({count}, at::kDouble));
 }
 
-const Enrol<TargetRegistry> kEnrol("smc-mixture",
-                                   {"smc-mixture:K",
-                                    "wide mixture of K = 16, 24, 32 or 48 normals of sd 2",
-                                    "smc-mixture:16", wide_mixture});
+const Enrol<TargetRegistry> kEnrolSmcMixtures(
+    "smc-mixture", {"smc-mixture:K", "wide mixture of K = 16, 24, 32 or 48 normals of sd 2",
+                    "smc-mixture:16", wide_mixture});
 
 }  // namespace
 }  // namespace crais

@@ -35,7 +35,7 @@ class StudentT : public Product {
   double log_peak_;
 };
 
-const Enrol<TargetRegistry> kEnrol(
+const Enrol<TargetRegistry> kEnrolStudentT(
     "student-t", {"student-t[:DIM,nu=NU]",
                   "independent Student-t in DIM (128) dimensions, NU (3) degrees of freedom",
                   "student-t:3", [](Spec& spec, const TargetOptions& options) {

@@ -32,7 +32,7 @@ class Mala : public Transition {
   double target_acceptance() const override { return 0.574; }  // optimal in high dimensions
 };
 
-const Enrol<TransitionRegistry> kEnrol(
+const Enrol<TransitionRegistry> kEnrolMala(
     "mala", {"mala", "Langevin proposal and Metropolis test; one step, whatever `num_leapfrog`",
              "mala", [](Spec&, const TransitionOptions&) { return std::make_unique<Mala>(); }});
 

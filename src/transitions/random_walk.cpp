@@ -25,7 +25,7 @@ class RandomWalk : public Transition {
   double target_acceptance() const override { return 0.234; }  // optimal in high dimensions
 };
 
-const Enrol<TransitionRegistry> kEnrol(
+const Enrol<TransitionRegistry> kEnrolRandomWalk(
     "random-walk",
     {"random-walk", "normal proposal and Metropolis test; one step, whatever `num_leapfrog`",
      "random-walk",

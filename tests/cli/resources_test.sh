@@ -15,7 +15,9 @@ small=(vae/vae.safetensors --simulate 40 --steps 4 --chains 3 --chunk 8 --base l
 succeed "${small[@]}" --quiet --out fused
 grep -q '^Evaluator fused-[a-z0-9]* on cpu\.$' out.txt || fail "no evaluator: $(cat out.txt)"
 grep -q '"evaluator": "fused-' fused/summary.json || fail "no evaluator in summary.json"
-grep -q 'evaluator' fused/run.json && fail "the evaluator decides what a run is"
+grep -q '"evaluator": "fused-' fused/run.json || fail "run.json does not say what computes it"
+CRAIS_EVALUATOR=aten expect 64 "another build" "evaluator" "--accept-other-version" -- "${small[@]}" --quiet --out fused --resume
+CRAIS_EVALUATOR=aten succeed "${small[@]}" --quiet --out fused --resume --accept-other-version
 CRAIS_EVALUATOR=aten succeed "${small[@]}" --quiet --dry-run
 grep -q 'with evaluator aten' out.txt || fail "--dry-run: $(cat out.txt)"
 CRAIS_EVALUATOR=fused-abacus expect 64 "fused-abacus" "aten" -- "${small[@]}" --quiet

@@ -150,7 +150,7 @@ TEST(ResultStore, RefusesAnotherRunAndAnotherBuild) {
   });
   EXPECT_NO_THROW(ResultStore(path, record, {.resume = true}));
 
-  for (const char* key : {"sources", "libtorch", "instruction_set"}) {
+  for (const char* key : {"sources", "libtorch", "evaluator", "compiler"}) {
     json run = read_json((path / "run.json").string());
     const json kept = run;
     ASSERT_TRUE(run["computed_by"].contains(key));

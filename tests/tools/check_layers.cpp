@@ -26,7 +26,7 @@ const std::vector<std::string> kLayers = {
 const std::string kUmbrella = "crais.h";
 
 struct Include {
-  std::string file;  // as written: "core/error.h"
+  std::string file;  // as written: "util/error.h"
   int line;
 };
 
@@ -35,7 +35,7 @@ struct Source {
   bool is_public = false;
 };
 
-using Graph = std::map<std::string, Source>;  // by "core/error.h"
+using Graph = std::map<std::string, Source>;  // by "util/error.h"
 
 // The place of a file's layer in kLayers; their number if it lies in none.
 size_t layer_of(const std::string& file) {
@@ -78,7 +78,7 @@ int check_layers(const Graph& graph) {
       std::string fault;
       const auto there = graph.find(include.file);
       if (there == graph.end())
-        fault = "which is not here; name it by its layer, as in \"core/error.h\"";
+        fault = "which is not here; name it by its layer, as in \"util/error.h\"";
       else if (layer_of(include.file) > layer_of(file))
         fault = "of a later layer";
       else if (source.is_public && !there->second.is_public)

@@ -72,7 +72,8 @@ json summary_of(const json& run, const LogzSettings& settings, const LogzResults
 
 RunResults run(const LogzSettings& settings, const Estimator& estimator,
                const std::shared_ptr<const Target>& target, const ResultStore* store) {
-  RunProgress progress({"estimate-logz", "problems", "log Z", "nothing is kept", !settings.quiet});
+  RunProgress progress(
+      {"estimate-logz", "problems", "log Z", "no problem is done yet", !settings.quiet});
   const RunOptions options{settings.device.is_cpu() ? settings.threads : 1, {}, &progress, store};
   RunResults results = run_problems(ProblemSource::of(target), estimator, options);
   progress.finish();

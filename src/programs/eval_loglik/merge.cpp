@@ -10,6 +10,7 @@
 #include "programs/eval_loglik/report.h"
 #include "report/terminal.h"
 #include "util/error.h"
+#include "util/version.h"
 
 namespace crais {
 
@@ -59,6 +60,8 @@ int merge_evaluations(const CommandLine& cli) {
   merged.write_state(results.state);
   const std::vector<LikelihoodSummary> methods = summarise(results);
   json summary = summary_of(run, methods);
+  summary["crais"] = crais_version();
+  summary["libtorch"] = libtorch_version();
   summary["merged_from"] = folders;
   write_reports(out, results, summary);
   print_results(methods, summary, out, parse_format(cli.text("format")), stdout_width());

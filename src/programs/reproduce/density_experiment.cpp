@@ -43,7 +43,7 @@ Task DensityExperiment::task(const std::string& flags, uint64_t seed) const {
   const auto target = settings.dtype == at::kDouble ? target_ : make(settings.dtype);
   const json key = {{"target", name_},
                     {"log_density", json_number(probe(*target->slice(0, 1)))},
-                    {"settings", settings.resolved}};
+                    {"settings", deciding_settings(settings)}};
   return {key, [options = settings.estimator, problems = ProblemSource::of(target)] {
             return estimate_cell(options, problems);
           }};

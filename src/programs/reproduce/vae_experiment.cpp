@@ -71,7 +71,7 @@ Task VaeExperiment::task(const std::string& flags, uint64_t seed) const {
                                      part(images_.latents, begin, end), fused_);
                                }};
   json key = identity_;
-  key["settings"] = settings.resolved;
+  key["settings"] = deciding_settings(settings);
   return {key,
           [options = settings.estimator, problems] { return estimate_cell(options, problems); }};
 }

@@ -257,12 +257,11 @@ class Accuracy : public Experiment {
   }
 };
 
-const Enrol<ExperimentRegistry> kEnrol("accuracy",
-                                       {"accuracy",
-                                        "error against evaluations from every base, schedules "
-                                        "compared, certificates (real MNIST)",
-                                        "accuracy",
-                                        [](Spec&) { return std::make_unique<Accuracy>(); }});
+const Enrol<ExperimentRegistry> kEnrolAccuracy(
+    "accuracy", {"accuracy",
+                 "error against evaluations from every base, schedules "
+                 "compared, certificates (real MNIST)",
+                 "accuracy", [](Spec&) { return std::make_unique<Accuracy>(); }});
 
 }  // namespace
 }  // namespace crais

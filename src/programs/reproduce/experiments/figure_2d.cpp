@@ -128,7 +128,7 @@ class Figure2d : public Experiment {
   }
 };
 
-const Enrol<ExperimentRegistry> kEnrol(
+const Enrol<ExperimentRegistry> kEnrolFigure2d(
     "figure-2d", {"figure-2d", "constant rate in the plane: transitions, schedules, ESS",
                   "figure-2d", [](Spec&) { return std::make_unique<Figure2d>(); }});
 

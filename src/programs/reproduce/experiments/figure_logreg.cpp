@@ -227,7 +227,7 @@ class FigureLogreg : public Experiment {
   }
 };
 
-const Enrol<ExperimentRegistry> kEnrol(
+const Enrol<ExperimentRegistry> kEnrolFigureLogreg(
     "figure-logreg",
     {"figure-logreg", "evidence of logistic regressions (Pima, Sonar): error against evaluations",
      "figure-logreg", [](Spec&) { return std::make_unique<FigureLogreg>(); }});

@@ -86,7 +86,7 @@ class FigureLogregSchedules : public Experiment {
   }
 };
 
-const Enrol<ExperimentRegistry> kEnrol(
+const Enrol<ExperimentRegistry> kEnrolFigureLogregSchedules(
     "figure-logreg-schedules",
     {"figure-logreg-schedules", "where each rule puts its temperatures on logistic regressions",
      "figure-logreg-schedules", [](Spec&) { return std::make_unique<FigureLogregSchedules>(); }});

@@ -89,7 +89,7 @@ class FigureObjective : public Experiment {
   }
 };
 
-const Enrol<ExperimentRegistry> kEnrol(
+const Enrol<ExperimentRegistry> kEnrolFigureObjective(
     "figure-objective",
     {"figure-objective", "the divergence along constant-rate runs: a straight line to zero",
      "figure-objective", [](Spec&) { return std::make_unique<FigureObjective>(); }});

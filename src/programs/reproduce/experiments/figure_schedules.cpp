@@ -87,7 +87,7 @@ class FigureSchedules : public Experiment {
   }
 };
 
-const Enrol<ExperimentRegistry> kEnrol(
+const Enrol<ExperimentRegistry> kEnrolFigureSchedules(
     "figure-schedules",
     {"figure-schedules", "where constant rate of every order puts its temperatures, in the plane",
      "figure-schedules", [](Spec&) { return std::make_unique<FigureSchedules>(); }});

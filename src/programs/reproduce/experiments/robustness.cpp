@@ -168,7 +168,7 @@ class Robustness : public Experiment {
   }
 };
 
-const Enrol<ExperimentRegistry> kEnrol(
+const Enrol<ExperimentRegistry> kEnrolRobustness(
     "robustness", {"robustness", "decoders made to be hard, and what tells that an estimate is off",
                    "robustness", [](Spec&) { return std::make_unique<Robustness>(); }});
 

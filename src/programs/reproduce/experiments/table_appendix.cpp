@@ -10,11 +10,11 @@ namespace crais {
 namespace {
 
 /// Error, spread and transitions: Normal, Mixture, Laplace, Student-t.
-struct Published {
+struct PublishedAppendix {
   double error, spread, transitions;
 };
-using PublishedRow = std::vector<Published>;
-const std::map<int64_t, std::map<std::string, PublishedRow>> kPublished = {
+using PublishedAppendixRow = std::vector<PublishedAppendix>;
+const std::map<int64_t, std::map<std::string, PublishedAppendixRow>> kPublishedAppendix = {
     {128,
      {{"cess:0.9",
        {{871.75, 25.81, 69.8}, {246.08, 33.20, 69.2}, {0.80, 0.65, 43.2}, {0.96, 0.66, 50.0}}},
@@ -96,7 +96,7 @@ class TableAppendix : public Experiment {
                 true,
                 true,
                 {}};
-      for (const auto& [rule, published] : kPublished.at(dim_)) {
+      for (const auto& [rule, published] : kPublishedAppendix.at(dim_)) {
         std::vector<Variant> variants;
         for (const char* step : {"0.25", "0.0625", "0.015625", "0.00390625"})
           variants.push_back(
@@ -127,7 +127,7 @@ class TableAppendix : public Experiment {
  private:
   static std::vector<Cell> row_of(const std::string& target, const std::string& rule,
                                   const std::string& step, const VariantResult& result,
-                                  double truth, double chains, const Published& published) {
+                                  double truth, double chains, const PublishedAppendix& published) {
     const Cell theirs = Cell::with_spread(published.error, published.spread, 2);
     const Cell their_m = Cell::number(published.transitions, 1);
     if (!result.failed.empty())
@@ -149,7 +149,7 @@ class TableAppendix : public Experiment {
   int64_t dim_;
 };
 
-const Enrol<ExperimentRegistry> kEnrol(
+const Enrol<ExperimentRegistry> kEnrolTableAppendix(
     "table-appendix",
     {"table-appendix[:DIM]", "ESS and CESS at every ratio in 128 and 512 dimensions (or DIM alone)",
      "table-appendix",

@@ -10,12 +10,12 @@ namespace crais {
 namespace {
 
 /// From the paper's table, five seeds of another VAE (its encoder's estimate is -95.80).
-struct Published {
+struct PublishedVae {
   double log_p = 0, spread = 0, transitions = 0, cost = 0;
 };
 struct Row {
   Variant variant;
-  Published published;  // zeros: not there
+  PublishedVae published;  // zeros: not there
 };
 
 std::vector<Row> published_rows(int64_t steps) {
@@ -116,7 +116,7 @@ class TableVae : public Experiment {
     const std::vector<VariantResult> results = experiment.run(stem, variants, seeds);
     std::vector<std::vector<Cell>> rows;
     for (size_t i = 0; i < list.size(); ++i) {
-      const Published& p = list[i].published;
+      const PublishedVae& p = list[i].published;
       const bool known = p.log_p != 0;
       const Cell theirs = known ? Cell::with_spread(p.log_p, p.spread, 2) : Cell("-");
       const Cell their_m = known ? Cell::number(p.transitions, 1) : Cell("-");
@@ -156,7 +156,7 @@ class TableVae : public Experiment {
   static constexpr double kChains = 16;
 };
 
-const Enrol<ExperimentRegistry> kEnrol(
+const Enrol<ExperimentRegistry> kEnrolTableVae(
     "table-vae", {"table-vae", "log-likelihood of a VAE by the paper's settings and by ours",
                   "table-vae", [](Spec&) { return std::make_unique<TableVae>(); }});
 

@@ -1,10 +1,9 @@
-// Larochelle's fixed binarisation of MNIST: text, one image a line.
+#include "io/amat.h"
+
 #include <cstring>
 #include <string>
 #include <string_view>
 
-#include "data/find_file.h"
-#include "data/images.h"
 #include "io/gzip.h"
 #include "util/error.h"
 #include "util/files.h"
@@ -12,12 +11,8 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kSide = 28;
+constexpr int64_t kWidth = 28 * 28;
 constexpr const char* kBlanks = " \t\r\n";
-
-std::string file_name(Split split) {
-  return "binarized_mnist_" + (split == Split::kValidation ? "valid" : to_string(split)) + ".amat";
-}
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
@@ -42,7 +37,6 @@ size_t parse_line(std::string_view line, std::string& values) {
 
 /// All numbers of all lines, each line checked.
 std::string parse(std::string_view text, const std::string& name) {
-  constexpr size_t kWidth = kSide * kSide;
   text = text.substr(0, text.find_last_not_of(kBlanks) + 1);  // npos + 1 is 0: nothing but blanks
   if (text.empty()) throw data_error(name + ": empty: it holds no images");
   std::string values;
@@ -56,7 +50,7 @@ std::string parse(std::string_view text, const std::string& name) {
       throw data_error(where + "'" + std::string(word.substr(0, word.find_first_of(kBlanks))) +
                        "' is not 0 or 1");
     }
-    if (values.size() - before != kWidth)
+    if (values.size() - before != size_t{kWidth})
       throw data_error(where + std::to_string(values.size() - before) + " numbers, " +
                        std::to_string(kWidth) + " (28 x 28) expected");
   }
@@ -65,25 +59,13 @@ std::string parse(std::string_view text, const std::string& name) {
 
 }  // namespace
 
-Images load_amat(const std::string& data_dir, Split split) {
-  const auto folders = data_folders(data_dir);
-  const auto path = find_plain_or_gz(folders, file_name(split));
-  if (!path)
-    throw no_input_error("no " + to_string(split) + " images in .amat form; tried " +
-                         paths_tried(folders, file_name(split)) +
-                         "; they are Larochelle's fixed binarisation of MNIST, at "
-                         "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/" +
-                         file_name(split));
-  std::string text = read_file(*path);
-  if (is_gzip(text)) text = gunzip(text, path->string());
-  const std::string values = parse(text, path->string());
-  Images images;
-  images.rows = images.cols = kSide;
-  images.pixels =
-      at::empty({static_cast<int64_t>(values.size()) / (kSide * kSide), kSide * kSide}, at::kByte);
+AmatImages read_amat(const std::filesystem::path& path) {
+  std::string text = read_file(path);
+  if (is_gzip(text)) text = gunzip(text, path.string());
+  const std::string values = parse(text, path.string());
+  AmatImages images{at::empty({static_cast<int64_t>(values.size()) / kWidth, kWidth}, at::kByte),
+                    md5(text)};
   std::memcpy(images.pixels.data_ptr<uint8_t>(), values.data(), values.size());
-  images.source = path->string();
-  images.md5 = md5(text);
   return images;
 }
 

@@ -1,0 +1,106 @@
+#include "programs/reproduce/experiments/highdim_design.h"
+
+#include <cmath>
+
+#include "util/format.h"
+
+namespace crais::highdim {
+namespace {
+
+/// Constant rate of the power path of every order, stretched. Away from order 0 no chain gets to
+/// the target in high dimensions, V keeps its largest value and about log(1e12) V / delta
+/// transitions are made; near the target it takes D / delta.
+std::vector<Variant> orders(const std::string& own) {
+  std::vector<Variant> variants;
+  const auto add = [&](double alpha, std::vector<double> deltas) {
+    for (const double delta : deltas) {
+      const std::string order = shortest(alpha), rate = significant(delta, 3);
+      variants.push_back(
+          {"alpha " + order + ", " + rate,
+           "--path power:" + order + " --max-steps 1024 --schedule constant-rate:" + rate + own});
+    }
+  };
+  for (const double alpha : {0.25, 0.5, 0.75}) {
+    const double largest = 1 / (alpha * (1 - alpha));  // what D_f can be
+    add(alpha, {largest / 2, largest / 16});
+  }
+  // Here V is bounded by the number of pilot chains only.
+  add(1, {100, 1});
+  add(2, {1e6, 1e3});
+  add(-0.5, {1e3, 3});
+  return variants;
+}
+
+}  // namespace
+
+std::vector<HighTarget> high_targets(int64_t dim, bool mean_zero) {
+  const auto d = static_cast<double>(dim);
+  const double stretch = std::sqrt(d / 128);
+  std::vector<HighTarget> targets = {{"normal", 97.197 * d, 43.61 * stretch, ""},
+                                     {"mixture", 3 * 9.139 + 12.5 * (d - 3), 56.46 * stretch, ""},
+                                     {"laplace", 0.0721 * d, 5.49 * stretch, ""},
+                                     {"student-t", 0.0691 * d, 6.24 * stretch, ""}};
+  // KL(N(0, 1) || N(0, 0.01)) and about the length of its geometric path, log(100) / sqrt(2).
+  if (mean_zero) targets.push_back({"normal", 47.197 * d, 3.26 * std::sqrt(d), ",mean=0"});
+  return targets;
+}
+
+std::vector<Family> families(const HighTarget& target, bool every_order) {
+  const std::string steps = " --steps " + std::to_string(kSteps);
+  const std::string stretch = " --interpolate " + std::to_string(kSteps);
+  Family cess{"CESS*", {}, true}, rate{"constant rate", {}, false},
+      rate_stretched{"constant rate*", {}, true}, length{"constant length*", {}, true};
+  for (const char* ratio : {"0.6", "0.7", "0.8", "0.9"})
+    cess.variants.push_back({ratio, "--schedule cess:" + std::string(ratio) + stretch});
+  const auto delta_of = [&](int k) { return significant(target.kl / std::exp2(k), 3); };
+  for (int k = 3; k <= 6; ++k)
+    rate.variants.push_back({delta_of(k), "--schedule constant-rate:" + delta_of(k)});
+  for (int k = 4; k <= 8; ++k) {
+    const std::string delta = delta_of(k);
+    rate_stretched.variants.push_back({delta, "--schedule constant-rate:" + delta + stretch});
+    const std::string step = significant(target.length / std::exp2(k), 3);
+    length.variants.push_back({step, "--schedule constant-length:" + step + stretch});
+  }
+  const auto heuristic = [&](const std::string& name) {
+    return Family{name, {{"-", "--schedule " + name + steps}}, true};
+  };
+  std::vector<Family> all = {heuristic("linear"),
+                             heuristic("sigmoidal"),
+                             heuristic("geometric"),
+                             cess,
+                             rate,
+                             rate_stretched,
+                             length};
+  if (every_order) {
+    Family any{"constant rate*, any alpha", orders(stretch), true};
+    any.variants.insert(any.variants.end(), rate_stretched.variants.begin(),
+                        rate_stretched.variants.end());
+    all.push_back(any);
+  }
+  return all;
+}
+
+Choice choose(const Family& family, const std::vector<VariantResult>& results, int64_t choosing,
+              double truth) {
+  Choice choice;
+  double best_log_z = -INFINITY, least_error = INFINITY;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].failed.empty()) continue;
+    choice.search += results[i].evaluations();
+    if (!family.stretched && results[i].transitions > kMostSteps) continue;
+    const at::Tensor values = results[i].value[0];
+    const double log_z = values.slice(0, 0, choosing).mean().item<double>();
+    const double error = std::abs(values.slice(0, choosing).mean().item<double>() - truth);
+    if (log_z > best_log_z) {
+      best_log_z = log_z;
+      choice.chosen = i;
+    }
+    if (error < least_error) {
+      least_error = error;
+      choice.oracle = i;
+    }
+  }
+  return choice;
+}
+
+}  // namespace crais::highdim
