@@ -20,30 +20,30 @@ struct EstimateOptions {
   std::vector<std::string> methods = {"ais"};  ///< of MethodRegistry
   std::string base = "auto";                   ///< of BaseRegistry, or "auto": see choose_base
   int64_t chains = 16;                         ///< annealed chains of a problem
-  std::optional<double> budget;        ///< evaluations of a problem, all told: sets chains, steps
-  std::optional<double> target_error;  ///< nats: as many chains as bring error and bias below
-  double max_evaluations = 1e5;        ///< of a problem, where target_error stops
-  int64_t repeats = 1;                 ///< independent ones, under the same plan
-  uint64_t seed = 0;                   ///< decides every random number
+  std::optional<double> budget = {};  ///< evaluations of a problem, all told: sets chains, steps
+  std::optional<double> target_error = {};  ///< nats: as many chains as bring error and bias below
+  double max_evaluations = 1e5;             ///< of a problem, where target_error stops
+  int64_t repeats = 1;                      ///< independent ones, under the same plan
+  uint64_t seed = 0;                        ///< decides every random number
   // Annealing.
-  std::string schedule = "linear";          ///< of ScheduleRegistry
-  int64_t steps = 48;                       ///< transitions of a heuristic schedule
-  std::string path = "geometric";           ///< of PathRegistry
-  std::string kernel = "ghmc:0.8";          ///< of TransitionRegistry
-  int64_t num_leapfrog = 1;                 ///< leapfrog steps of a transition
-  std::optional<double> step_size;          ///< absent: a pilot tunes one for each temperature
-  std::string resampling;                   ///< of ResamplingRegistry; empty: AIS
-  std::optional<double> target_acceptance;  ///< of the tuning; absent: the kernel's own
+  std::string schedule = "linear";               ///< of ScheduleRegistry
+  int64_t steps = 48;                            ///< transitions of a heuristic schedule
+  std::string path = "geometric";                ///< of PathRegistry
+  std::string kernel = "ghmc:0.8";               ///< of TransitionRegistry
+  int64_t num_leapfrog = 1;                      ///< leapfrog steps of a transition
+  std::optional<double> step_size = {};          ///< absent: a pilot tunes one for each temperature
+  std::string resampling = {};                   ///< of ResamplingRegistry; empty: AIS
+  std::optional<double> target_acceptance = {};  ///< of the tuning; absent: the kernel's own
   // Pilots.
-  bool plan_per_problem = false;        ///< else one plan for all
-  std::optional<int64_t> pilot_chains;  ///< of a problem; absent: as `chains`, at most 256
-  int64_t pilot_problems = 16;          ///< the first so many tune a shared plan
-  double min_step = 0.0;                ///< least step of beta, adaptive schedules
-  double max_step = 0.125;              ///< greatest step of beta, adaptive schedules
-  int64_t max_steps = 8192;             ///< more transitions than this are an error
-  double tolerance = 1e-3;              ///< constant rate: variance at which it has arrived
-  bool weighted = false;                ///< adaptive schedules: weighted statistics
-  std::optional<int64_t> interpolate;   ///< stretch the tuned plan to so many transitions
+  bool plan_per_problem = false;             ///< else one plan for all
+  std::optional<int64_t> pilot_chains = {};  ///< of a problem; absent: as `chains`, at most 256
+  int64_t pilot_problems = 16;               ///< the first so many tune a shared plan
+  double min_step = 0.0;                     ///< least step of beta, adaptive schedules
+  double max_step = 0.125;                   ///< greatest step of beta, adaptive schedules
+  int64_t max_steps = 8192;                  ///< more transitions than this are an error
+  double tolerance = 1e-3;                   ///< constant rate: variance at which it has arrived
+  bool weighted = false;                     ///< adaptive schedules: weighted statistics
+  std::optional<int64_t> interpolate = {};   ///< stretch the tuned plan to so many transitions
   // Units of work.
   int64_t chunk = 64;  ///< problems estimated together; results depend on it
 };

@@ -102,21 +102,19 @@ std::vector<Preset> estimator_presets(const std::string& paper_summary, const st
             {"chains", chains}}}};
 }
 
-namespace store {
-
-Option resume() { return option::flag("resume", "go on with what DIR holds"); }
-Option overwrite() { return option::flag("overwrite", "replace what DIR holds"); }
-Option accept_other_version() {
-  return option::flag("accept-other-version", "go on with results of another build of crais");
+OptionGroup output_options(const std::string& files) {
+  return {
+      "Output",
+      {option::text("out", "DIR", {}, files), option::flag("resume", "go on with what DIR holds"),
+       option::flag("overwrite", "replace what DIR holds"),
+       option::flag("accept-other-version", "go on with results of another build of crais"),
+       option::choice("format", {"table", "json", "csv"}, "table",
+                      "of what is printed: a table as wide as the terminal, or for programs the "
+                      "summary as JSON, or a line a method as CSV"),
+       option::quiet()}};
 }
 
-}  // namespace store
-
-Option format_option() {
-  return option::choice("format", {"table", "json", "csv"}, "table",
-                        "of what is printed: a table as wide as the terminal, or for programs the "
-                        "summary as JSON, or a line a method as CSV");
-}
+namespace {
 
 StoreOptions read_store(const CommandLine& cli) {
   const StoreOptions options{cli.flag("resume"), cli.flag("overwrite"),
@@ -164,13 +162,30 @@ EstimateOptions read_estimator(const CommandLine& cli, const std::string& proble
   return o;
 }
 
-nlohmann::json deciding(nlohmann::json resolved, c10::Device device) {
+}  // namespace
+
+RunSettings read_run(const CommandLine& cli, const std::string& problem) {
+  RunSettings s;
+  s.estimator = read_estimator(cli, problem);
+  s.device = parse_device(cli.text("device"));
+  s.dtype = parse_dtype(cli.text("dtype"));
+  s.threads = cli.integer("threads");
+  s.out = cli.text("out", "");
+  s.store = read_store(cli);
+  s.format = parse_format(cli.text("format"));
+  s.quiet = cli.flag("quiet");
+  s.resolved = cli.settings();
+  return s;
+}
+
+nlohmann::json deciding_settings(const RunSettings& settings) {
+  nlohmann::json deciding = settings.resolved;
   for (const char* operational :
        {"data-dir", "threads", "memory-limit", "shard", "out", "resume", "overwrite",
         "accept-other-version", "format", "dry-run", "quiet"})
-    resolved.erase(operational);
-  resolved["device"] = device.is_cpu() ? "cpu" : "cuda";
-  return resolved;
+    deciding.erase(operational);
+  deciding["device"] = settings.device.is_cpu() ? "cpu" : "cuda";
+  return deciding;
 }
 
 }  // namespace crais

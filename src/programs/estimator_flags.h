@@ -1,15 +1,17 @@
 // How a log normaliser is estimated: the flags that every estimating program shares.
 #pragma once
 
-#include <c10/core/Device.h>
+#include <ATen/ATen.h>
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/command_line.h"
 #include "evaluation/options.h"
-#include "evaluation/result_store.h"
+#include "evaluation/store_options.h"
+#include "report/estimates.h"
 
 namespace crais {
 
@@ -19,29 +21,34 @@ namespace crais {
 std::vector<OptionGroup> estimator_options(const std::string& problem,
                                            const std::string& default_base);
 
-/// The flags of a result folder.
-namespace store {
-Option resume();
-Option overwrite();
-Option accept_other_version();
-}  // namespace store
-/// Their values. Throws Error kArgument without --out, and for values that exclude each other.
-StoreOptions read_store(const CommandLine& cli);
+/// What is called the same in every estimating program beside how it estimates.
+struct RunSettings {
+  EstimateOptions estimator;
+  at::Device device = at::kCPU;
+  at::ScalarType dtype = at::kFloat;
+  int64_t threads = 0;
+  std::string out;  // empty: no files
+  StoreOptions store;
+  Format format = Format::kTable;
+  bool quiet = false;
+  nlohmann::json resolved;  // every flag, for the record
+};
 
-/// --format; read by parse_format.
-Option format_option();
+/// The group "Output", whose folder holds `files`.
+OptionGroup output_options(const std::string& files);
 
 /// The values of --preset, other defaults for the flags above: "recommended" and "paper", which is
 /// constant rate at a `rate` with as many `chains`.
 std::vector<Preset> estimator_presets(const std::string& paper_summary, const std::string& rate,
                                       const std::string& chains);
 
-/// Their values. Names of schedules, paths, kernels and methods are checked when they are made.
-/// Throws Error kArgument for values that exclude each other.
-EstimateOptions read_estimator(const CommandLine& cli, const std::string& problem);
+/// The values of the flags above and of --device, --threads, --dtype and --chunk. Names of
+/// schedules, paths, kernels and methods are checked when they are made. Throws Error kArgument for
+/// values that exclude each other.
+RunSettings read_run(const CommandLine& cli, const std::string& problem);
 
-/// Of all resolved flags those that decide results: not where, how fast and how loud; a device
-/// enters by its kind.
-nlohmann::json deciding(nlohmann::json resolved, c10::Device device);
+/// Of all flags those that decide results: not where, how fast and how loud. A device enters by its
+/// kind, data by digests that stand beside.
+nlohmann::json deciding_settings(const RunSettings& settings);
 
 }  // namespace crais

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 #include <map>
 
 #include "io/csv.h"
@@ -82,7 +83,7 @@ Format parse_format(const std::string& name) {
 MethodsTable::MethodsTable(const std::string& problem, const std::string& title,
                            const std::vector<std::string>& own,
                            const std::vector<std::string>& details)
-    : table_(all_headers(problem, own, details), title) {}
+    : table_(all_headers(problem, own, details), title, /*names=*/1) {}
 
 void MethodsTable::add(const MethodSummary& s, const std::vector<std::string>& own,
                        const std::vector<std::string>& details) {
@@ -131,6 +132,12 @@ std::string results_csv(const json& results) {
     csv.add_row(cells);
   }
   return csv.text();
+}
+
+bool print_for_programs(const json& summary, Format format) {
+  if (format == Format::kJson) std::cout << to_text(summary) << std::flush;
+  if (format == Format::kCsv) std::cout << results_csv(summary.at("results")) << std::flush;
+  return format != Format::kTable;
 }
 
 std::string certificate_table(const std::vector<MethodSummary>& summaries,

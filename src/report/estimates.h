@@ -38,6 +38,9 @@ class MethodsTable {
 /// the first line; empty where a method lacks one.
 std::string results_csv(const nlohmann::json& results);
 
+/// Prints `summary`, with its "results", on stdout as programs read it; false for Format::kTable.
+bool print_for_programs(const nlohmann::json& summary, Format format);
+
 /// The bounds of the methods that have two; "" if none has. `lower` are the methods' means.
 std::string certificate_table(const std::vector<MethodSummary>& summaries,
                               const std::vector<double>& lower, const std::string& title,

@@ -30,8 +30,8 @@ size_t width_of(const std::string& text) {
 
 }  // namespace
 
-Table::Table(std::vector<std::string> headers, std::string title)
-    : title_(std::move(title)), headers_(std::move(headers)) {}
+Table::Table(std::vector<std::string> headers, std::string title, size_t names)
+    : title_(std::move(title)), headers_(std::move(headers)), names_(names) {}
 
 void Table::add_row(std::vector<std::string> cells) {
   if (cells.size() != headers_.size())
@@ -107,7 +107,7 @@ std::string Table::text(int width) const {
   const auto most = width > 0 ? static_cast<size_t>(width) : std::string::npos;
   std::vector<size_t> names;
   size_t named = 0;
-  for (size_t c = 0; c < headers_.size() && !right[c]; ++c) {
+  for (size_t c = 0; c < headers_.size() && (names_ > 0 ? c < names_ : !right[c]); ++c) {
     if (c > 0 && named + widths[c] + 2 > most / 2) break;
     names.push_back(c);
     named += widths[c] + 2;

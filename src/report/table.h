@@ -10,7 +10,8 @@ namespace crais {
 /// "+- error", "%" or ",") stands right, any other left.
 class Table {
  public:
-  explicit Table(std::vector<std::string> headers, std::string title = "");
+  /// The first `names` columns name a row; 0: the text columns on the left do.
+  explicit Table(std::vector<std::string> headers, std::string title = "", size_t names = 0);
 
   /// Throws Error kInternal unless there is a cell for every header.
   void add_row(std::vector<std::string> cells);
@@ -20,9 +21,9 @@ class Table {
   /// The whole table, each line ended by a newline and without spaces before it.
   ///
   /// Where it is wider than `width` columns (0: no limit), it comes in parts, one below the other:
-  /// each begins with the columns that name a row (the text columns on the left, as far as they
-  /// leave half of the width) and has as many of the others as fit, in their order. A column that
-  /// would not fit even so is broken between words.
+  /// each begins with the columns that name a row, as far as they leave half of the width, and has
+  /// as many of the others as fit, in their order. A column that would not fit even so is broken
+  /// between words.
   std::string text(int width = 0) const;
 
  private:
@@ -35,6 +36,7 @@ class Table {
   std::string title_;
   Row headers_;
   std::vector<Row> rows_;
+  size_t names_;
 };
 
 }  // namespace crais

@@ -1,4 +1,4 @@
-// "did you mean --schedule?"
+// "did you mean schedule?"
 #pragma once
 
 #include <optional>

@@ -69,6 +69,16 @@ TEST(Table, FitsATerminalInParts) {
             "ais        laplace  lower bound\n"
             "iwae:5000  encoder  lower bound\n");
   EXPECT_EQ(table.text(0), table.text(1000));
+  Table by_method({"method", "base", "log p(x)"}, "", /*names=*/1);
+  by_method.add_row({"ais", "laplace", "-85.108"});
+  EXPECT_EQ(by_method.text(16),
+            "method  base\n"
+            "---------------\n"
+            "ais     laplace\n"
+            "\n"
+            "method  log p(x)\n"
+            "----------------\n"
+            "ais      -85.108\n");
   for (int width = 40; width < 100; ++width)
     EXPECT_LE(widest(table.text(width)), static_cast<size_t>(width)) << table.text(width);
 }

@@ -53,14 +53,7 @@ json to_json(const LogzSummary& s) {
 
 void print_results(const LogzResults& results, const std::vector<LogzSummary>& summaries,
                    const json& summary, const std::string& folder, Format format, int width) {
-  if (format == Format::kJson) {
-    std::cout << to_text(summary) << std::flush;
-    return;
-  }
-  if (format == Format::kCsv) {
-    std::cout << results_csv(summary.at("results")) << std::flush;
-    return;
-  }
+  if (print_for_programs(summary, format)) return;
   std::vector<std::string> headers = {"log Z", "MC SE"};
   if (results.truth) headers.insert(headers.end(), {"truth", "error", "z"});
   MethodsTable table("problem",

@@ -30,10 +30,7 @@ Synopsis estimate_logz_synopsis() {
          option::integer("chunk", "N", 5,
                          "replicates a unit of work; part of what results depend on")
              .at_least(1)}},
-       {"Output",
-        {option::text("out", "DIR", {}, "summary.json, per_problem.csv, schedule.csv and chunks"),
-         store::resume(), store::overwrite(), store::accept_other_version(), format_option(),
-         option::quiet()}}});
+       output_options("summary.json, per_problem.csv, schedule.csv and chunks")});
   s.examples =
       "  estimate-logz list\n"
       "  estimate-logz mixture:128 --schedule linear --steps 64 --step-size 0.5 --chains 4096\n"
@@ -46,24 +43,8 @@ LogzSettings read_logz_settings(const CommandLine& cli) {
   if (cli.operands().size() > 1)
     throw argument_error("unexpected '" + cli.operands()[1] +
                          "': one target is estimated at a time");
-  LogzSettings s;
-  s.target = cli.operands().front();
-  s.estimator = read_estimator(cli, "problem");
-  s.problems = cli.integer("problems");
-  s.data_dir = cli.text("data-dir", "");
-  s.device = parse_device(cli.text("device"));
-  s.dtype = parse_dtype(cli.text("dtype"));
-  s.threads = cli.integer("threads");
-  s.out = cli.text("out", "");
-  s.store = read_store(cli);
-  s.format = parse_format(cli.text("format"));
-  s.quiet = cli.flag("quiet");
-  s.resolved = cli.settings();
-  return s;
-}
-
-nlohmann::json deciding_settings(const LogzSettings& settings) {
-  return deciding(settings.resolved, settings.device);
+  return {read_run(cli, "problem"), cli.operands().front(), cli.integer("problems"),
+          cli.text("data-dir", "")};
 }
 
 }  // namespace crais

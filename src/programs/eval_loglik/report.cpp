@@ -43,14 +43,7 @@ json summary_of(const json& run, const std::vector<LikelihoodSummary>& methods) 
 
 void print_results(const std::vector<LikelihoodSummary>& methods, const json& summary,
                    const std::string& folder, Format format, int width) {
-  if (format == Format::kJson) {
-    std::cout << to_text(summary) << std::flush;
-    return;
-  }
-  if (format == Format::kCsv) {
-    std::cout << results_csv(summary.at("results")) << std::flush;
-    return;
-  }
+  if (print_for_programs(summary, format)) return;
   MethodsTable table("image", "Mean log-likelihood, nats", {"log p(x)", "data SE", "MC SE"},
                      {"bits/dim"});
   std::vector<double> lower;

@@ -39,10 +39,7 @@ Synopsis eval_loglik_synopsis() {
                       "as 1G: fewer threads where all would take more; results do not change"),
          option::text("shard", "i/N", "1/1", "only every N-th chunk, from the i-th"),
          option::flag("dry-run", "say what would be done, and its cost")}},
-       {"Output",
-        {option::text("out", "DIR", {}, "summary.json, per_image.csv, schedule.csv and chunks"),
-         store::resume(), store::overwrite(), store::accept_other_version(), format_option(),
-         option::quiet()}}});
+       output_options("summary.json, per_image.csv, schedule.csv and chunks")});
   s.examples =
       "  eval-loglik weights/vae50-mnist.safetensors --limit 1000 --out results/mnist\n"
       "  eval-loglik vae.safetensors --method iwae:5000 --method elbo --base encoder\n"
@@ -54,13 +51,10 @@ Synopsis eval_loglik_synopsis() {
 }
 
 EvalSettings read_settings(const CommandLine& cli) {
-  EvalSettings s;
-  s.checkpoint = cli.operands().front();
+  EvalSettings s{read_run(cli, "image"), cli.operands().front(), {}, {}, {}, cli.flag("dry-run")};
   if (cli.operands().size() > 1)
     throw argument_error("unexpected '" + cli.operands()[1] +
                          "': one checkpoint is evaluated at a time");
-
-  s.estimator = read_estimator(cli, "image");
 
   s.images.data_dir = cli.text("data-dir", "");
   s.images.split = cli.text("split");
@@ -70,24 +64,10 @@ EvalSettings read_settings(const CommandLine& cli) {
   if (cli.has("simulate")) s.images.simulate = cli.integer("simulate");
   s.images.seed = s.estimator.seed;
 
-  s.device = parse_device(cli.text("device"));
-  s.dtype = parse_dtype(cli.text("dtype"));
-  s.threads = cli.integer("threads");
   if (cli.has("memory-limit"))
     s.memory_limit = parse_size(cli.text("memory-limit"), "--memory-limit");
   s.shard = parse_shard(cli.text("shard"), "--shard");
-  s.out = cli.text("out", "");
-  s.store = read_store(cli);
-  s.dry_run = cli.flag("dry-run");
-  s.format = parse_format(cli.text("format"));
-  s.quiet = cli.flag("quiet");
-  s.resolved = cli.settings();
   return s;
-}
-
-nlohmann::json deciding_settings(const EvalSettings& settings) {
-  // Images and checkpoint enter by their digests.
-  return deciding(settings.resolved, settings.device);
 }
 
 }  // namespace crais
