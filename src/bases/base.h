@@ -30,6 +30,9 @@ struct Base {
 };
 
 /// A way to choose bases. Immutable: threads share it.
+///
+///     auto laplace = crais::BaseRegistry::instance().make("base", "laplace");
+///     crais::Base base = laplace->build(target, rng);  // base.map, base.cost
 class BaseRule {
  public:
   virtual ~BaseRule() = default;

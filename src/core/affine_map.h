@@ -8,6 +8,9 @@ namespace crais {
 
 /// One affine map per problem: loc m [P,D] with a diagonal [P,D] or lower-triangular [P,D,D] A.
 /// The base it stands for is N(m, A A^T). Immutable.
+///
+///     crais::AffineMap base(at::zeros({1, 2}), at::full({1, 2}, 2.0));  // N(0, 4 I)
+///     at::Tensor z = base.to_z(at::randn({1, 10, 2}));                 // ten draws of it
 class AffineMap {
  public:
   /// Throws c10::Error if the shapes do not agree, a number is not finite, the diagonal not

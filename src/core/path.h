@@ -16,6 +16,9 @@ struct PathPoint {
 };
 
 /// A path never sees a particle and never calls a target: it combines two cached numbers.
+///
+///     auto path = crais::PathRegistry::instance().make("path", "power:0.5");
+///     crais::PathPoint p = path->at(beta, log_q0, log_gamma);  // p.log_density [P,K]
 class Path {
  public:
   virtual ~Path() = default;

@@ -20,6 +20,9 @@ namespace crais {
 /// order alpha != 0 depends on that scale (beta acts as beta Z^alpha / (beta Z^alpha + 1 - beta)),
 /// and without it all its temperatures crowd at one end; the geometric path does not care. Whatever
 /// anneals a problem gives the centre back: log-weights that it returns are of gamma itself.
+///
+///     crais::Problem problem(target, crais::AffineMap::identity(1, 3, at::kDouble));
+///     crais::Particles start = problem.start(16, rng);  // 16 draws of the base, evaluated
 class Problem {
  public:
   /// Throws c10::Error if target and base differ in shape.

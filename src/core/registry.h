@@ -70,6 +70,13 @@ class Registry {
 };
 
 /// Enrols at load time: `const Enrol<ScheduleRegistry> kEnrol("linear", {...});`
+///
+///     const crais::Enrol<crais::ScheduleRegistry> kQuadratic(
+///         "quadratic", {"quadratic", "beta = (t/T)^2", "quadratic",  // usage, summary, example
+///                       [](crais::Spec&, const crais::ScheduleOptions& options) {
+///                         return crais::make_heuristic(options.steps, [](double t) { return t * t;
+///                         });
+///                       }});
 template <typename R>
 struct Enrol {
   Enrol(const std::string& name, typename R::Entry entry) {

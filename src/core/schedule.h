@@ -27,6 +27,9 @@ struct Progress {
 };
 
 /// A rule for the next temperature. Reads caches only: never evaluates a target.
+///
+///     auto rule = crais::ScheduleRegistry::instance().make("schedule", "cess:0.9", {});
+///     bool by_particles = rule->is_adaptive();  // true: a pilot runs it, and freezes what it did
 class ScheduleRule {
  public:
   virtual ~ScheduleRule() = default;

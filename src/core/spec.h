@@ -15,6 +15,10 @@ namespace crais {
 /// "power:0.5", "constant-rate:delta=32" and "constant-rate:32,max-step=0.1" are specifications; a
 /// value without a key belongs to the first parameter that the reader asks for. After "file:" the
 /// whole rest is one value.
+///
+///     crais::Spec spec("cess:0.7");
+///     double ratio = spec.number("ratio", 0.0, 1.0);
+///     spec.finish();
 class Spec {
  public:
   /// Throws Error kArgument if the text is not of that form.

@@ -25,6 +25,14 @@ struct Evaluation {
 ///
 /// A physicist's target needs `num_problems`, `dim` and `log_density`, written with ATen
 /// operations; the gradient then comes from autograd.
+///
+///     class Normal : public crais::Target {
+///      public:
+///       int64_t num_problems() const override { return 1; }
+///       int64_t dim() const override { return 3; }
+///       at::Tensor log_density(const at::Tensor& z) const override { return -0.5 *
+///       z.square().sum(-1); }
+///     };
 class Target : public std::enable_shared_from_this<Target> {
  public:
   virtual ~Target() = default;

@@ -16,6 +16,9 @@ enum class Bound { kLower, kUpper, kEstimate };
 std::string to_string(Bound bound);
 
 /// Per problem, [P] float64 each.
+///
+///     crais::Estimate e = crais::log_normalizer(run.log_w, run.genealogy);
+///     double nats = e.value[0].item<double>(), error = e.std_error[0].item<double>();
 struct Estimate {
   at::Tensor value;      // nats
   at::Tensor std_error;  // Monte Carlo, nats

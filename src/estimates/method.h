@@ -41,6 +41,9 @@ struct PreparedMethod {
 };
 
 /// Immutable: threads share it.
+///
+///     auto iwae = crais::MethodRegistry::instance().make("method", "iwae:5000", parts);
+///     crais::MethodResult found = iwae->estimate(problem, plan, rng);
 class Method {
  public:
   virtual ~Method() = default;

@@ -27,6 +27,12 @@ struct ProblemSource {
 };
 
 /// Hears how a run goes; may be asked from any thread, never two at once but for `stop`.
+///
+///     class Counting : public crais::RunObserver {
+///       void chunk(const crais::ChunkResult& result) override { done += result.indices.size(); }
+///       bool stop() override { return done >= 1000; }
+///       size_t done = 0;
+///     };
 class RunObserver {
  public:
   virtual ~RunObserver() = default;

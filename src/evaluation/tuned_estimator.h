@@ -32,6 +32,9 @@ struct TunedState {
 };
 
 /// Immutable: threads share it. Made by Estimator::tune.
+///
+///     crais::TunedEstimator ready = crais::tune(target, {.base = "laplace", .seed = 1});
+///     crais::ChunkResult found = ready.estimate(0, target);
 class TunedEstimator {
  public:
   TunedEstimator(std::shared_ptr<const EstimatorParts> parts, TunedState state,

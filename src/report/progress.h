@@ -11,21 +11,25 @@
 namespace crais {
 
 struct ProgressBarOptions {
-  std::string label;
+  std::string label = {};
   int64_t total = 0;  // 0: unknown
   int64_t done = 0;   // before this run, by one that is resumed; not counted in the rate
   std::string unit = "images";
   bool enabled = true;  // false: nothing is shown
 
   // Where it goes; the defaults are stderr and the clock. For tests.
-  std::function<void(std::string_view)> write;
-  std::function<double()> seconds;
+  std::function<void(std::string_view)> write = {};
+  std::function<double()> seconds = {};
   int width = -1;     // columns; -1 asks the terminal
   int terminal = -1;  // 1 redraws one line, 0 writes whole lines; -1 asks
 };
 
 /// On a terminal one redrawn line with a bar; elsewhere a plain line after 2 seconds, then every
 /// 10. Any thread may call any member. Never throws; a failing stderr is ignored.
+///
+///     crais::ProgressBar bar({.label = "mine", .total = 100});
+///     bar.advance();
+///     bar.finish();
 class ProgressBar {
  public:
   explicit ProgressBar(ProgressBarOptions options);

@@ -20,6 +20,10 @@ struct RunProgressOptions {
 
 /// A line on stderr: how far, how fast, the running mean of the first method with its error; one of
 /// its own while a method learns. Stops at SIGINT and SIGTERM (see install_interrupt_handler).
+///
+///     crais::RunProgress progress({.program = "mine"});
+///     crais::Result r = crais::estimate_log_normalizer(target, {}, {.observer = &progress});
+///     progress.finish();
 class RunProgress : public RunObserver {
  public:
   explicit RunProgress(RunProgressOptions options);

@@ -12,6 +12,10 @@
 namespace crais {
 
 /// Everything an estimate needs to know beforehand. C is P (a plan per problem) or 1 (shared).
+///
+///     crais::PilotRun pilot = crais::run_pilot(problem, *path, *rule, *hmc, {}, pilot_rng);
+///     crais::AnnealResult run = crais::anneal(problem, *path, pilot.plan, *hmc, 64, rng);
+///     at::Tensor log_z = crais::log_normalizer(run.log_w).value;
 struct Plan {
   at::Tensor betas;            // [T+1,C] float64, 0 to 1
   at::Tensor step_sizes;       // [T,C] float64

@@ -10,6 +10,8 @@
 namespace crais {
 
 /// Chooses ancestors. Unbiased: particle k is copied K W_k times on average.
+///
+///     crais::Result r = crais::estimate_log_normalizer(target, {.resampling = "systematic:0.5"});
 class Resampling {
  public:
   /// Due once the ESS fraction is below `threshold`; with `ratchet`, below that share of what it

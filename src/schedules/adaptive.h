@@ -10,6 +10,17 @@
 namespace crais {
 
 /// Clips a rule's wish to [min_step, max_step] and to 1, and refuses to stand still.
+///
+///     class Halving : public crais::AdaptiveSchedule {  // half of what is left, each time
+///      public:
+///       using AdaptiveSchedule::AdaptiveSchedule;
+///
+///      protected:
+///       at::Tensor propose(const crais::Progress& progress, const crais::Path&) const override {
+///         return at::where(progress.beta < 0.99, (1 + progress.beta) / 2, 1.0);
+///       }
+///       std::string name() const override { return "halving"; }
+///     };
 class AdaptiveSchedule : public ScheduleRule {
  public:
   explicit AdaptiveSchedule(const ScheduleOptions& options) : options_(options) {}

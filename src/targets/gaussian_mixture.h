@@ -10,6 +10,9 @@ namespace crais {
 
 /// gamma(z) = sum_c w_c exp(-sum_d (z_d - m_cd)^2 / (2 v_cd)); the kernels are not normalised, so
 /// Z = sum_c w_c prod_d sqrt(2 pi v_cd).
+///
+///     at::Tensor means = at::tensor({-3.0, 3.0}, at::kDouble).unsqueeze(1);  // [C,D]
+///     crais::GaussianMixture modes({}, means, at::ones_like(means), at::zeros({2}, at::kDouble));
 class GaussianMixture : public Replicated {
  public:
   /// means and variances [C,D], log_weights [C] (of kernels), all float64 on the CPU.

@@ -10,6 +10,16 @@ namespace crais {
 
 /// gamma(z) = prod_d f_d(z_d). A derived class gives log f and its derivative, coordinate by
 /// coordinate; sums over coordinates are in float64 whatever the particles' dtype.
+///
+///     class Exponentials : public crais::Product {
+///      public:
+///       explicit Exponentials(const crais::TargetOptions& options) : Product(options, 8, 8 * 0.0)
+///       {}
+///
+///      protected:  // of log-rates: Z = Gamma(1)^8
+///       at::Tensor log_factors(const at::Tensor& z) const override { return z - z.exp(); }
+///       at::Tensor slopes(const at::Tensor& z) const override { return 1 - z.exp(); }
+///     };
 class Product : public Replicated {
  public:
   using Replicated::Replicated;

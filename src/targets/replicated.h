@@ -13,6 +13,14 @@
 namespace crais {
 
 /// Every problem is the same density on R^D, so `log_density` broadcasts over problems.
+///
+///     class Ring : public crais::Replicated {
+///      public:
+///       explicit Ring(const crais::TargetOptions& options) : Replicated(options, 2, {}) {}
+///       at::Tensor log_density(const at::Tensor& z) const override {
+///         return -0.5 * (z.norm(2, -1) - 3).square();
+///       }
+///     };
 class Replicated : public Target {
  public:
   /// log_normalizer: nats, where it is known.

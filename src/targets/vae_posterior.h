@@ -19,6 +19,10 @@ class FusedDecoder;
 /// gamma_p(z) = N(z; 0, I) p(x_p | z) for P images. Value and gradient by hand: a matrix product a
 /// layer forward and one back, no graph. On the CPU, in float32 and with Bernoulli pixels they come
 /// from a FusedDecoder, elsewhere from ATen.
+///
+///     crais::Checkpoint checkpoint = crais::read_checkpoint("vae.safetensors");
+///     crais::VaePosterior target(checkpoint.vae, images);  // [P, pixels] in [0, 1]
+///     crais::Result r = crais::estimate_log_normalizer(target);
 class VaePosterior : public Target {
  public:
   /// `images` [P, pixels] in [0, 1], on the decoder's device and of its dtype. `latents` [P,D],

@@ -21,6 +21,12 @@ enum class ErrorKind {
 
 /// A message names options as fields in backquotes, `max_steps`; whoever has other names for them
 /// (flags of a program, keywords of a language) replaces those.
+///
+///     try {
+///       crais::estimate_log_normalizer(target, {.schedule = "cess:0.9999", .max_steps = 10});
+///     } catch (const crais::ScheduleError& error) {
+///       std::printf("stuck at beta = %g: %s\n", error.beta(), error.what());
+///     }
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}

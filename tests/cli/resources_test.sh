@@ -22,6 +22,12 @@ CRAIS_EVALUATOR=aten succeed "${small[@]}" --quiet --dry-run
 grep -q 'with evaluator aten' out.txt || fail "--dry-run: $(cat out.txt)"
 CRAIS_EVALUATOR=fused-abacus expect 64 "fused-abacus" "aten" -- "${small[@]}" --quiet
 
+succeed "${small[@]}" --quiet --shard 1/2 --out part1
+CRAIS_EVALUATOR=aten succeed "${small[@]}" --quiet --shard 2/2 --out part2
+expect 65 "part2" "another run" "--accept-other-version" -- merge part1 part2 --out merged
+succeed merge part1 part2 --out merged --accept-other-version
+[ "$(wc -l <merged/per_image.csv)" = 41 ] || fail "merged: $(wc -l <merged/per_image.csv) lines"
+
 # --- The BLAS is looked at where it is used, and only once if it is fast.
 succeed "${small[@]}"
 [ -e cache ] && fail "the BLAS was checked for a run that does without"

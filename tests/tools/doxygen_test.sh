@@ -10,8 +10,6 @@ doxygen "$CRAIS_SOURCE/docs/Doxyfile" >"$work/log" 2>&1 || { cat "$work/log"; ex
 failures=0
 for name in Target FunctionTarget DecoderTarget Path ScheduleRule Transition Method Estimator \
   TunedEstimator RunObserver AffineMap Problem; do
-  ls "$work"/html/classcrais_1_1"$(sed 's/\([A-Z]\)/_\l\1/g' <<<"$name")".html >/dev/null 2>&1 ||
-    ls "$work"/html/classcrais_1_1"$name".html >/dev/null 2>&1 ||
-    { echo "FAILED: no page for $name"; failures=1; }
+  [ -e "$work/html/classcrais_1_1$name.html" ] || { echo "FAILED: no page for $name"; failures=1; }
 done
 exit $failures
