@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "evaluation/identity.h"
+#include "evaluation/result_json.h"
 #include "io/json.h"
 #include "util/error.h"
 #include "util/files.h"
@@ -15,121 +16,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
-
-std::vector<json> jsons(const std::vector<double>& values) {
-  std::vector<json> list;
-  for (const double value : values) list.push_back(json_number(value));
-  return list;
-}
-
-std::vector<double> doubles(const json& object, const std::string& key, const std::string& source) {
-  std::vector<double> values;
-  for (const auto& entry : json_field<std::vector<json>>(object, key, source))
-    values.push_back(json_number_field(json{{key, entry}}, key, source));
-  return values;
-}
-
-json to_json(const Cost& cost) {
-  return {{"densities", cost.densities}, {"gradients", cost.gradients}};
-}
-
-Cost cost_from(const json& object, const std::string& key, const std::string& source) {
-  const json cost = json_field<json>(object, key, source);
-  return {json_field<int64_t>(cost, "densities", source),
-          json_field<int64_t>(cost, "gradients", source)};
-}
-
-json to_json(const at::Tensor& matrix) {
-  json rows = json::array();
-  for (int64_t i = 0; i < matrix.size(0); ++i) {
-    const at::Tensor row = matrix[i].contiguous();
-    rows.push_back(jsons({row.data_ptr<double>(), row.data_ptr<double>() + row.numel()}));
-  }
-  return rows;
-}
-
-at::Tensor matrix_from(const json& object, const std::string& key, const std::string& source) {
-  std::vector<at::Tensor> rows;
-  for (const auto& entry : json_field<std::vector<json>>(object, key, source)) {
-    rows.push_back(at::tensor(doubles(json{{key, entry}}, key, source), at::kDouble));
-    if (rows.back().numel() == 0 || rows.back().numel() != rows.front().numel())
-      throw data_error(source + ": the rows of '" + key + "' differ in length");
-  }
-  if (rows.empty()) throw data_error(source + ": '" + key + "' is empty");
-  return at::stack(rows);
-}
-
-json to_json(const Plan& plan) {
-  json object = {{"betas", to_json(plan.betas)},
-                 {"step_sizes", to_json(plan.step_sizes)},
-                 {"num_particles", plan.num_particles}};
-  if (plan.divergence.defined()) object["divergence"] = to_json(plan.divergence);
-  return object;
-}
-
-Plan plan_from(const json& object, const std::string& source) {
-  Plan plan{matrix_from(object, "betas", source), matrix_from(object, "step_sizes", source),
-            json_field<int64_t>(object, "num_particles", source)};
-  if (plan.betas.size(0) != plan.step_sizes.size(0) + 1 ||
-      plan.betas.size(1) != plan.step_sizes.size(1))
-    throw data_error(source + ": betas and step sizes do not belong together");
-  if (object.contains("divergence")) {
-    plan.divergence = matrix_from(object, "divergence", source);
-    if (plan.divergence.sizes() != plan.betas.sizes())
-      throw data_error(source + ": betas and divergences do not belong together");
-  }
-  return plan;
-}
-
-json to_json(const ChunkResult& result) {
-  json object = {{"chunk", result.chunk},
-                 {"indices", result.indices},
-                 {"base", to_json(result.base)},
-                 {"tuning", to_json(result.tuning)},
-                 {"runs", json::array()}};
-  if (result.plan) object["plan"] = to_json(*result.plan);
-  for (const auto& run : result.runs) {
-    json entry = {{"method", run.method},
-                  {"repeat", run.repeat},
-                  {"num_nonfinite", run.num_nonfinite},
-                  {"cost", to_json(run.cost)},
-                  {"seconds", run.seconds}};
-    for (const auto& [name, column] : ChunkRun::columns()) entry[name] = jsons(run.*column);
-    entry["flags"] = run.flags;
-    object["runs"].push_back(std::move(entry));
-  }
-  return object;
-}
-
-ChunkResult chunk_from(const json& object, const std::string& source) {
-  ChunkResult result;
-  result.chunk = json_field<int64_t>(object, "chunk", source);
-  result.indices = json_field<std::vector<int64_t>>(object, "indices", source);
-  result.base = cost_from(object, "base", source);
-  result.tuning = cost_from(object, "tuning", source);
-  if (object.contains("plan")) result.plan = plan_from(object["plan"], source);
-  for (const auto& entry : json_field<std::vector<json>>(object, "runs", source)) {
-    ChunkRun run;
-    run.method = json_field<std::string>(entry, "method", source);
-    run.repeat = json_field<int64_t>(entry, "repeat", source);
-    run.num_nonfinite = json_field<int64_t>(entry, "num_nonfinite", source);
-    run.cost = cost_from(entry, "cost", source);
-    run.seconds = json_field<double>(entry, "seconds", source);
-    const auto check_length = [&](size_t length) {
-      if (length != result.indices.size())
-        throw data_error(source + ": a list is not as long as its problems are many");
-    };
-    for (const auto& [name, column] : ChunkRun::columns()) {
-      run.*column = doubles(entry, name, source);
-      const bool optional = (run.*column).empty() && column != &ChunkRun::log_normalizer;
-      if (!optional) check_length((run.*column).size());
-    }
-    run.flags = json_field<std::vector<int64_t>>(entry, "flags", source);
-    check_length(run.flags.size());
-    result.runs.push_back(std::move(run));
-  }
-  return result;
-}
 
 /// {"digest": sha256 of the rest, "fingerprint": the run's, "content": ...}: damage does not go
 /// unseen.
@@ -154,6 +40,24 @@ json read_sealed(const fs::path& path, const std::string& fingerprint) {
   if (json_field<std::string>(sealed, "fingerprint", source) != fingerprint)
     throw data_error(source + ": belongs to a run with other settings" + advice);
   return sealed["content"];
+}
+
+/// A chunk of a run that is cut as `expected`, with the methods of the `others`.
+void check_chunk(const ChunkResult& result, const Chunks& expected,
+                 const std::map<int64_t, ChunkResult>& others, const std::string& source) {
+  const int64_t c = result.chunk;
+  if (c >= expected.count() ||
+      static_cast<int64_t>(result.indices.size()) != expected.end(c) - expected.begin(c))
+    throw data_error(source + ": is not chunk " + std::to_string(c) + " of " +
+                     std::to_string(expected.problems) + " problems in chunks of " +
+                     std::to_string(expected.size));
+  if (others.empty()) return;
+  const std::vector<ChunkRun>& known = others.begin()->second.runs;
+  bool same = known.size() == result.runs.size();
+  for (size_t i = 0; same && i < known.size(); ++i) same = known[i].method == result.runs[i].method;
+  if (!same)
+    throw data_error(source + ": has other methods than chunk " +
+                     std::to_string(others.begin()->first));
 }
 
 /// Names the first setting in which two runs differ.
@@ -220,7 +124,7 @@ void ResultStore::write_chunk(const ChunkResult& result) const {
   write_sealed(chunk_path(result.chunk), fingerprint_, to_json(result));
 }
 
-std::map<int64_t, ChunkResult> ResultStore::read_chunks() const {
+std::map<int64_t, ChunkResult> ResultStore::read_chunks(const Chunks& expected) const {
   std::map<int64_t, ChunkResult> chunks;
   if (!fs::exists(folder_ / "chunks")) return chunks;
   for (const auto& entry : fs::directory_iterator(folder_ / "chunks")) {
@@ -228,6 +132,7 @@ std::map<int64_t, ChunkResult> ResultStore::read_chunks() const {
     ChunkResult result = chunk_from(read_sealed(entry.path(), fingerprint_), entry.path().string());
     if (entry.path() != chunk_path(result.chunk))
       throw data_error(entry.path().string() + ": holds chunk " + std::to_string(result.chunk));
+    check_chunk(result, expected, chunks, entry.path().string());
     chunks.emplace(result.chunk, std::move(result));
   }
   return chunks;

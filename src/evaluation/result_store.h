@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "evaluation/chunks.h"
 #include "evaluation/store_options.h"
 #include "evaluation/tuned_estimator.h"
 
@@ -32,8 +33,9 @@ class ResultStore {
   const nlohmann::json& run() const { return run_; }
 
   void write_chunk(const ChunkResult& result) const;
-  /// Every chunk in the folder. Throws Error kData naming a file that is damaged or of another run.
-  std::map<int64_t, ChunkResult> read_chunks() const;
+  /// Every chunk in the folder of a run that is cut as `expected`.
+  /// Throws Error kData naming a file that is damaged, of another run or at odds with the others.
+  std::map<int64_t, ChunkResult> read_chunks(const Chunks& expected) const;
 
   void write_state(const TunedState& state) const;
   std::optional<TunedState> read_state() const;

@@ -62,7 +62,7 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
   const OneThreadPerOperation one_thread;
   const Chunks chunks{problems.count, estimator.options().chunk};
   RunResults results;
-  if (options.store) results.chunks = options.store->read_chunks();
+  if (options.store) results.chunks = options.store->read_chunks(chunks);
   std::vector<int64_t> missing;
   for (int64_t c = 0; c < chunks.count(); ++c) {
     if (!options.shard.holds(c)) continue;

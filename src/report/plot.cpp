@@ -71,7 +71,7 @@ std::string script(const fs::path& svg, const fs::path& png, const Plot& plot) {
       curves += (curves.empty() ? "plot " : ", ") + name + what;
     };
     if (!series.error.empty())  // bars first: they blank what is under their middle
-      draw(" using 1:2:3:4 with yerrorbars" + colour + " lw 1 ps 0 notitle");
+      draw(" using 1:2:3:4 with yerrorbars" + colour + " lw 1 pt -1 notitle");
     draw(std::string(" using 1:2 with ") +
          (series.x.size() > kMostMarkers ? "lines" : "linespoints") + colour + " pt " +
          std::to_string(4 + number % 10) + " lw 1.5 title " + gnuplot_text(series.name));

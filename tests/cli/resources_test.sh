@@ -28,6 +28,13 @@ expect 65 "part2" "another run" "--accept-other-version" -- merge part1 part2 --
 succeed merge part1 part2 --out merged --accept-other-version
 [ "$(wc -l <merged/per_image.csv)" = 41 ] || fail "merged: $(wc -l <merged/per_image.csv) lines"
 
+for spoiled in 's/"chunk": 8/"chunk": 0/' 's/"chunk": 8/"chunk": -1/' 's/"count": 40/"count": 0/'; do
+  cp -r part1 spoiled
+  sed -i "$spoiled" spoiled/run.json
+  expect 65 "spoiled/run.json" "images in chunks of" -- merge spoiled --out never
+  rm -r spoiled
+done
+
 # --- The BLAS is looked at where it is used, and only once if it is fast.
 succeed "${small[@]}"
 [ -e cache ] && fail "the BLAS was checked for a run that does without"

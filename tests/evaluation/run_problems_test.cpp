@@ -3,7 +3,7 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "evaluation/result_store.h"
@@ -170,17 +170,62 @@ TEST(ResultStore, KnowsDamageFromOtherRuns) {
   const auto path = folder.path() / "r";
   const ResultStore store(path, {{"run", 1}}, {});
   run_problems(ProblemSource::of(problems()), Estimator(small()), {1, {}, nullptr, &store});
-  EXPECT_EQ(store.read_chunks().size(), 4u);
+  EXPECT_EQ(store.read_chunks({kProblems, 3}).size(), 4u);
   const std::string chunk = (path / "chunks" / "000001.json").string();
   std::string text = read_file(chunk);
   const size_t digit = text.find("\"log_normalizer\":[") + 20;
   text[digit] = text[digit] == '1' ? '2' : '1';
   write_file_atomic(chunk, text);
-  expect_error(ErrorKind::kData, {"000001.json", "damaged"}, [&] { store.read_chunks(); });
+  expect_error(ErrorKind::kData, {"000001.json", "damaged"}, [&] {
+    store.read_chunks({kProblems, 3});
+  });
   const ResultStore other(folder.path() / "o", {{"run", 2}}, {});
   std::filesystem::copy_file(path / "chunks" / "000002.json",
                              folder.path() / "o" / "chunks" / "000002.json");
-  expect_error(ErrorKind::kData, {"000002.json", "other settings"}, [&] { other.read_chunks(); });
+  expect_error(ErrorKind::kData, {"000002.json", "other settings"}, [&] {
+    other.read_chunks({kProblems, 3});
+  });
+}
+
+/// Sealed with its digest and fingerprint, and wrong all the same.
+TEST(ResultStore, ChecksWhatASealedChunkSays) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "r";
+  const ResultStore store(path, {{"run", 1}}, {});
+  run_problems(ProblemSource::of(problems()), Estimator(small({"ais", "iwae:20"})),
+               {1, {}, nullptr, &store});
+  const Chunks chunks{kProblems, 3};
+  ChunkResult good = store.read_chunks(chunks).at(1);
+  const auto refuse = [&](const std::string& word, const std::function<void(ChunkResult&)>& spoil) {
+    ChunkResult bad = good;
+    spoil(bad);
+    store.write_chunk(bad);
+    expect_error(ErrorKind::kData, {"000001.json", word}, [&] { store.read_chunks(chunks); });
+    store.write_chunk(good);
+  };
+  refuse("repeats of methods", [](auto& c) { c.runs[1].repeat = -1; });
+  refuse("repeats of methods", [](auto& c) { c.runs[1].repeat = 100'000'000; });
+  refuse("repeats of methods", [](auto& c) { c.runs[0].repeat = 1; });
+  refuse("repeats of methods", [](auto& c) { c.runs.clear(); });
+  refuse("other methods", [](auto& c) { c.runs.pop_back(); });
+  refuse("other methods", [](auto& c) { c.runs[0].method = "elbo"; });
+  refuse("as long as", [](auto& c) { c.runs[0].ess.pop_back(); });
+  refuse("as long as", [](auto& c) { c.runs[1].log_normalizer.clear(); });
+  refuse("no chunk", [](auto& c) { c.indices.clear(); });
+  refuse("flag", [](auto& c) { c.runs[0].flags[0] = 64; });
+  refuse("flag", [](auto& c) { c.runs[0].flags[0] = -1; });
+  refuse("below 0", [](auto& c) { c.runs[0].cost.densities = -1; });
+  refuse("below 0", [](auto& c) { c.tuning.gradients = -1; });
+  refuse("rise from 0 to 1", [](auto& c) {
+    c.plan = Plan{at::full({3, 1}, 0.5, at::kDouble), at::ones({2, 1}, at::kDouble), 4};
+  });
+  refuse("step size", [](auto& c) {
+    c.plan =
+        Plan{at::linspace(0, 1, 3, at::kDouble).unsqueeze(1), at::zeros({2, 1}, at::kDouble), 4};
+  });
+  EXPECT_EQ(store.read_chunks(chunks).size(), 4u);
+  expect_error(ErrorKind::kData, {"is not chunk"}, [&] { store.read_chunks({kProblems, 4}); });
+  expect_error(ErrorKind::kData, {"is not chunk"}, [&] { store.read_chunks({5, 3}); });
 }
 
 TEST(Estimator, RestoresWhatItHasTuned) {

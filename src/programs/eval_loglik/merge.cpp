@@ -16,6 +16,21 @@ namespace crais {
 
 using nlohmann::json;
 
+namespace {
+
+Chunks chunks_of(const json& run, const std::string& folder) {
+  const std::string source = folder + "/run.json";
+  const Chunks chunks{
+      json_field<int64_t>(json_field<json>(run, "images", source), "count", source),
+      json_field<int64_t>(json_field<json>(run, "settings", source), "chunk", source)};
+  if (chunks.problems < 1 || chunks.size < 1)
+    throw data_error(source + ": " + std::to_string(chunks.problems) + " images in chunks of " +
+                     std::to_string(chunks.size) + " are no run");
+  return chunks;
+}
+
+}  // namespace
+
 int merge_evaluations(const CommandLine& cli) {
   const std::string out = cli.text("out", "");
   const std::vector<std::string> folders(cli.operands().begin() + 1, cli.operands().end());
@@ -29,25 +44,23 @@ int merge_evaluations(const CommandLine& cli) {
   };
   EvalResults results;
   json run;
+  Chunks chunks;
   for (const auto& folder : folders) {
     const ResultStore part{std::filesystem::path(folder)};
     if (run.is_null()) {
       run = part.run();
+      chunks = chunks_of(run, folder);
     } else if (compared(part.run()) != compared(run)) {
       throw data_error(folder + ": holds results of another run than " + folders.front() +
                        " (compare their run.json); only shards of one run can be merged, and those "
                        "of one build unless --accept-other-version is given");
     }
-    for (auto& [chunk, result] : part.read_chunks())
+    for (auto& [chunk, result] : part.read_chunks(chunks))
       if (!results.chunks.emplace(chunk, std::move(result)).second)
         throw data_error(folder + ": chunk " + std::to_string(chunk) +
                          " is in an earlier folder too; give each shard once");
     if (const auto state = part.read_state()) results.state = *state;
   }
-  const json images = json_field<json>(run, "images", folders.front());
-  const json settings = json_field<json>(run, "settings", folders.front());
-  const Chunks chunks{json_field<int64_t>(images, "count", folders.front()),
-                      json_field<int64_t>(settings, "chunk", folders.front())};
   for (int64_t c = 0; c < chunks.count(); ++c)
     if (results.chunks.count(c) == 0)
       throw data_error("chunk " + std::to_string(c) + " of " + std::to_string(chunks.count()) +

@@ -1,0 +1,173 @@
+#include "evaluation/result_json.h"
+
+#include <set>
+
+#include "io/json.h"
+#include "util/error.h"
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+
+void require(bool holds, const std::string& source, const std::string& fault) {
+  if (!holds) throw data_error(source + ": " + fault);
+}
+
+bool holds(const at::Tensor& condition) { return condition.all().item<bool>(); }
+
+int64_t every_flag() {
+  int64_t every = 0;
+  for (const auto& [flag, word] : all_flags()) every |= flag;
+  return every;
+}
+
+/// Every repeat has every method, in one order.
+void check_runs(const std::vector<ChunkRun>& runs, const std::string& source) {
+  std::set<std::string> methods;
+  for (const ChunkRun& run : runs)
+    if (run.repeat == 0) methods.insert(run.method);
+  const size_t count = methods.size();
+  require(count > 0 && runs.size() % count == 0, source, "its runs are not repeats of methods");
+  for (size_t i = 0; i < runs.size(); ++i)
+    require(runs[i].repeat == static_cast<int64_t>(i / count) &&
+                runs[i].method == runs[i % count].method,
+            source, "its runs are not repeats of methods");
+}
+
+std::vector<json> jsons(const std::vector<double>& values) {
+  std::vector<json> list;
+  for (const double value : values) list.push_back(json_number(value));
+  return list;
+}
+
+std::vector<double> doubles(const json& object, const std::string& key, const std::string& source) {
+  std::vector<double> values;
+  for (const auto& entry : json_field<std::vector<json>>(object, key, source))
+    values.push_back(json_number_field(json{{key, entry}}, key, source));
+  return values;
+}
+
+json to_json(const at::Tensor& matrix) {
+  json rows = json::array();
+  for (int64_t i = 0; i < matrix.size(0); ++i) {
+    const at::Tensor row = matrix[i].contiguous();
+    rows.push_back(jsons({row.data_ptr<double>(), row.data_ptr<double>() + row.numel()}));
+  }
+  return rows;
+}
+
+at::Tensor matrix_from(const json& object, const std::string& key, const std::string& source) {
+  std::vector<at::Tensor> rows;
+  for (const auto& entry : json_field<std::vector<json>>(object, key, source)) {
+    rows.push_back(at::tensor(doubles(json{{key, entry}}, key, source), at::kDouble));
+    if (rows.back().numel() == 0 || rows.back().numel() != rows.front().numel())
+      throw data_error(source + ": the rows of '" + key + "' differ in length");
+  }
+  if (rows.empty()) throw data_error(source + ": '" + key + "' is empty");
+  return at::stack(rows);
+}
+
+}  // namespace
+
+json to_json(const Cost& cost) {
+  return {{"densities", cost.densities}, {"gradients", cost.gradients}};
+}
+
+Cost cost_from(const json& object, const std::string& key, const std::string& source) {
+  const json fields = json_field<json>(object, key, source);
+  const Cost cost{json_field<int64_t>(fields, "densities", source),
+                  json_field<int64_t>(fields, "gradients", source)};
+  require(cost.densities >= 0 && cost.gradients >= 0, source, "a cost is below 0");
+  return cost;
+}
+
+json to_json(const Plan& plan) {
+  json object = {{"betas", to_json(plan.betas)},
+                 {"step_sizes", to_json(plan.step_sizes)},
+                 {"num_particles", plan.num_particles}};
+  if (plan.divergence.defined()) object["divergence"] = to_json(plan.divergence);
+  return object;
+}
+
+Plan plan_from(const json& object, const std::string& source) {
+  Plan plan{matrix_from(object, "betas", source), matrix_from(object, "step_sizes", source),
+            json_field<int64_t>(object, "num_particles", source)};
+  require(plan.betas.size(0) == plan.step_sizes.size(0) + 1 &&
+              plan.betas.size(1) == plan.step_sizes.size(1),
+          source, "betas and step sizes do not belong together");
+  require(holds(plan.betas[0] == 0) && holds(plan.betas[-1] == 1) &&
+              holds(plan.betas.slice(0, 1) >= plan.betas.slice(0, 0, -1)),
+          source, "betas do not rise from 0 to 1");
+  require(holds(plan.step_sizes.isfinite() & (plan.step_sizes > 0)), source,
+          "a step size is not above 0");
+  require(plan.num_particles >= 1, source, "a plan has no particles");
+  if (object.contains("divergence")) {
+    plan.divergence = matrix_from(object, "divergence", source);
+    require(plan.divergence.sizes() == plan.betas.sizes(), source,
+            "betas and divergences do not belong together");
+  }
+  return plan;
+}
+
+json to_json(const ChunkResult& result) {
+  json object = {{"chunk", result.chunk},
+                 {"indices", result.indices},
+                 {"base", to_json(result.base)},
+                 {"tuning", to_json(result.tuning)},
+                 {"runs", json::array()}};
+  if (result.plan) object["plan"] = to_json(*result.plan);
+  for (const auto& run : result.runs) {
+    json entry = {{"method", run.method},
+                  {"repeat", run.repeat},
+                  {"num_nonfinite", run.num_nonfinite},
+                  {"cost", to_json(run.cost)},
+                  {"seconds", run.seconds}};
+    for (const auto& [name, column] : ChunkRun::columns()) entry[name] = jsons(run.*column);
+    entry["flags"] = run.flags;
+    object["runs"].push_back(std::move(entry));
+  }
+  return object;
+}
+
+ChunkResult chunk_from(const json& object, const std::string& source) {
+  ChunkResult result;
+  result.chunk = json_field<int64_t>(object, "chunk", source);
+  result.indices = json_field<std::vector<int64_t>>(object, "indices", source);
+  require(result.chunk >= 0 && !result.indices.empty(), source, "it is no chunk of problems");
+  result.base = cost_from(object, "base", source);
+  result.tuning = cost_from(object, "tuning", source);
+  if (object.contains("plan")) {
+    result.plan = plan_from(object["plan"], source);
+    const auto columns = static_cast<size_t>(result.plan->betas.size(1));
+    require(columns == 1 || columns == result.indices.size(), source,
+            "a plan is not of its problems");
+  }
+  for (const auto& entry : json_field<std::vector<json>>(object, "runs", source)) {
+    ChunkRun run;
+    run.method = json_field<std::string>(entry, "method", source);
+    run.repeat = json_field<int64_t>(entry, "repeat", source);
+    run.num_nonfinite = json_field<int64_t>(entry, "num_nonfinite", source);
+    run.cost = cost_from(entry, "cost", source);
+    run.seconds = json_field<double>(entry, "seconds", source);
+    require(run.num_nonfinite >= 0 && run.seconds >= 0, source, "a count is below 0");
+    const auto check_length = [&](size_t length) {
+      require(length == result.indices.size(), source,
+              "a list is not as long as its problems are many");
+    };
+    for (const auto& [name, column] : ChunkRun::columns()) {
+      run.*column = doubles(entry, name, source);
+      const bool optional = (run.*column).empty() && column != &ChunkRun::log_normalizer;
+      if (!optional) check_length((run.*column).size());
+    }
+    run.flags = json_field<std::vector<int64_t>>(entry, "flags", source);
+    check_length(run.flags.size());
+    for (const int64_t flags : run.flags)
+      require(flags >= 0 && flags <= every_flag(), source, "a flag is unknown");
+    result.runs.push_back(std::move(run));
+  }
+  check_runs(result.runs, source);
+  return result;
+}
+
+}  // namespace crais
