@@ -26,7 +26,8 @@ struct Result {
   std::optional<at::Tensor> upper;  ///< upper bounds on average, nats, of methods that have them
   Bound bound = Bound::kLower;
   std::string base;       ///< that was used, such as "laplace"
-  MethodSummary summary;  ///< means over problems, with the cost: evaluations of a problem
+  Cost cost;              ///< of all problems: bases, pilots, learning and estimating
+  MethodSummary summary;  ///< means over problems; evaluations are of one
   RunResults run;         ///< everything: other methods, the plan, every chunk
 
   /// "ess+tail", or "": why not to trust the estimate of problem `p`.

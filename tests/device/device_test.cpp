@@ -11,12 +11,14 @@
 #include "data/images.h"
 #include "device/mock_device.h"
 #include "evaluation/estimator.h"
+#include "evaluation/log_normalizer.h"
 #include "models/trainer.h"
 #include "models/vae.h"
 #include "samplers/mover.h"
 #include "samplers/plan.h"
 #include "support/registered.h"
 #include "support/temporary_folder.h"
+#include "targets/decoder_target.h"
 #include "targets/vae_posterior.h"
 
 namespace crais {
@@ -147,6 +149,24 @@ void expect_same_estimates(const EstimateOptions& options) {
     EXPECT_EQ(there.runs[i].flags, here.runs[i].flags);
     EXPECT_EQ(there.runs[i].cost, here.runs[i].cost);
   }
+}
+
+TEST_F(Device, EvaluatesADecoderGivenAsAFunction) {
+  const auto run = [&](at::Device device) {
+    const Posteriors images(device);
+    at::Generator rng = make_generator(8);
+    const at::Tensor x =
+        at::empty({kImages, kSmall.num_pixels()}, at::kDouble).uniform_(0, 1, rng).to(device);
+    const DecoderTarget target(
+        {.decode = [&](const at::Tensor& z) { return images.vae.decoder.forward(z); },
+         .latent_dim = kSmall.latent},
+        x);
+    return estimate_log_normalizer(
+        target, {.base = "laplace", .chains = 8, .seed = 5, .steps = 6, .pilot_problems = 4});
+  };
+  const Result there = run(mock_device()), here = run(at::kCPU);
+  EXPECT_TRUE(at::allclose(there.value, here.value, 1e-12, 1e-12));
+  EXPECT_EQ(there.cost, here.cost);
 }
 
 class DeviceMethods : public Device, public ::testing::WithParamInterface<std::string> {};

@@ -37,6 +37,8 @@ TEST(LogNormalizer, OfAFunction) {
   EXPECT_EQ(r.bound, Bound::kLower);
   EXPECT_EQ(r.summary.evaluations, 256 * (1 + 48));
   EXPECT_GT(r.summary.tuning_evaluations, 0);
+  EXPECT_EQ(static_cast<double>(r.cost.densities),
+            r.summary.evaluations + r.summary.base_evaluations + r.summary.tuning_evaluations);
   EXPECT_FALSE(r.upper);
 }
 
