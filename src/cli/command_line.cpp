@@ -201,6 +201,11 @@ const CommandLine::Setting& CommandLine::setting(const std::string& name, Kind k
   return found;
 }
 
+void CommandLine::exclude(const std::string& one, const std::string& other) const {
+  if (flag(one) && flag(other))
+    throw argument_error("--" + one + " and --" + other + " exclude each other");
+}
+
 bool CommandLine::has(const std::string& name) const { return !setting(name).values.empty(); }
 bool CommandLine::given(const std::string& name) const { return setting(name).given; }
 

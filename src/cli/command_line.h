@@ -51,6 +51,9 @@ class CommandLine {
   /// True if it was given, on the command line or in the --config file.
   bool given(const std::string& name) const;
 
+  /// Throws Error kArgument if both of two flags without a value are set.
+  void exclude(const std::string& one, const std::string& other) const;
+
   const std::vector<std::string>& operands() const { return operands_; }
 
   /// Every declared flag with its resolved value, typed; null where it has none. Is itself a

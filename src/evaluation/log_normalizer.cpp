@@ -31,14 +31,6 @@ at::Tensor mean_of(const MethodTable& table, const std::string& column) {
   return table.matrix(column).mean(0);
 }
 
-/// What the estimates of one method took, with all that they share.
-Cost cost_of(const RunResults& run, const MethodTable& table) {
-  Cost cost = run.state.tuning + table.cost;
-  for (const auto& [chunk, result] : run.chunks) cost += result.base + result.tuning;
-  const auto learned = run.state.learned.find(table.method);
-  return learned == run.state.learned.end() ? cost : cost + learned->second.cost;
-}
-
 at::Tensor union_of_flags(const MethodTable& table) {
   at::Tensor flags = at::tensor(table.flags.front(), at::kLong);
   for (const auto& repeat : table.flags) flags = flags.bitwise_or(at::tensor(repeat, at::kLong));
@@ -80,7 +72,7 @@ Result estimate_log_normalizer(const Target& target, const EstimateOptions& opti
   result.flags = union_of_flags(table);
   if (table.has("upper")) result.upper = mean_of(table, "upper");
   result.base = result.summary.base;
-  result.cost = cost_of(result.run, table);
+  result.cost = result.summary.cost;
   return result;
 }
 

@@ -107,14 +107,17 @@ MethodSummary summarise_method(const MethodTable& table, const RunResults& resul
   s.base_evaluations = static_cast<double>(base.densities) / problems;
   s.num_nonfinite = table.num_nonfinite;
   s.seconds = table.seconds;
+  Cost prepared;  // what came before the estimates of this method
   if (table.has("accept_prob")) {
     s.accept_prob = table.matrix("accept_prob").mean().item<double>();
     s.transitions = mean_transitions(results);
-    s.tuning_evaluations = static_cast<double>(tuning.densities) / problems;
+    prepared += tuning;
   }
   if (const auto learned = results.state.learned.find(table.method);
       learned != results.state.learned.end())
-    s.tuning_evaluations += static_cast<double>(learned->second.cost.densities) / problems;
+    prepared += learned->second.cost;
+  s.tuning_evaluations = static_cast<double>(prepared.densities) / problems;
+  s.cost = base + prepared + table.cost;
   return s;
 }
 

@@ -119,8 +119,7 @@ namespace {
 StoreOptions read_store(const CommandLine& cli) {
   const StoreOptions options{cli.flag("resume"), cli.flag("overwrite"),
                              cli.flag("accept-other-version")};
-  if (options.resume && options.overwrite)
-    throw argument_error("--resume and --overwrite exclude each other");
+  cli.exclude("resume", "overwrite");
   for (const char* flag : {"resume", "overwrite"})
     if (cli.flag(flag) && !cli.has("out"))
       throw argument_error("--" + std::string(flag) + " needs --out DIR");

@@ -100,8 +100,7 @@ int reproduce(const CommandLine& cli) {
     std::cout << list_experiments();
     return 0;
   }
-  if (cli.flag("quick") && cli.flag("full"))
-    throw argument_error("--quick and --full exclude each other");
+  cli.exclude("quick", "full");
   ExperimentOptions options;
   options.full = cli.flag("full");
   options.seeds = cli.integer("seeds", 0);

@@ -127,8 +127,7 @@ TrainVaeOptions train_vae_options(const CommandLine& cli) {
   options.resume = cli.flag("resume");
   options.overwrite = cli.flag("overwrite");
   options.quiet = cli.flag("quiet");
-  if (options.resume && options.overwrite)
-    throw argument_error("--resume and --overwrite exclude each other");
+  cli.exclude("resume", "overwrite");
   return options;
 }
 
