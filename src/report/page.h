@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "report/plot.h"
+#include "report/scatter.h"
 
 namespace crais {
 
@@ -25,8 +26,9 @@ struct Cell {
 };
 
 /// Collects an experiment's findings in a folder. Tables go to stdout as they come, and as
-/// STEM.csv and STEM.json; plots as STEM.svg and STEM.png; `finish` writes index.html, which shows
-/// everything and refers to no other file.
+/// STEM.csv and STEM.json; pictures as STEM.svg and STEM.png; `finish` writes index.html, which
+/// shows everything and refers to no other file: paragraphs and tables in their order, then every
+/// picture, whenever it came.
 class Page {
  public:
   Page(std::filesystem::path folder, std::string title);
@@ -34,14 +36,22 @@ class Page {
   void paragraph(const std::string& text);
   void table(const std::string& stem, const std::string& title,
              const std::vector<std::string>& headers, const std::vector<std::vector<Cell>>& rows);
-  /// Says so once on stderr if there is no gnuplot.
+  /// A table that few will read, such as every setting below the best ones: closed on the page
+  /// until a reader opens it, one line on stdout, whole in its files.
+  void folded_table(const std::string& stem, const std::string& title,
+                    const std::vector<std::string>& headers,
+                    const std::vector<std::vector<Cell>>& rows);
+  /// Each says so once on stderr if there is no gnuplot.
   void plot(const std::string& stem, const Plot& plot);
+  void scatter(const std::string& stem, const Scatter& scatter);
   void finish() const;
 
  private:
+  void show(const std::string& stem, bool drawn);
+
   std::filesystem::path folder_;
   std::string title_;
-  std::string body_;  // HTML
+  std::string body_, pictures_;  // HTML
   bool missed_gnuplot_ = false;
 };
 

@@ -1,6 +1,7 @@
-// Pictures, drawn by gnuplot.
+// Curves and points against one cost or setting, drawn by gnuplot.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -11,6 +12,9 @@ struct Series {
   std::string name;
   std::vector<double> x, y;
   std::vector<double> error;  // of y, drawn as bars; may be empty
+  /// A line joins the points where x rises from each to the next: one method at growing cost.
+  /// Points of settings that have nothing in common stay points: set this to false.
+  bool joined = true;
 
   void add(double at_x, double at_y, double y_error) {
     x.push_back(at_x);
@@ -25,7 +29,18 @@ struct Plot {
   std::vector<Series> series;
 };
 
-/// Writes STEM.svg and STEM.png. False if there is no gnuplot to draw them.
+/// More series than this are not told apart by colour.
+constexpr size_t kMostSeries = 8;
+
+/// The plot itself, or, of more than kMostSeries, several of them with as many series each as go
+/// evenly, in their order.
+std::vector<Plot> panels_of(const Plot& plot);
+
+/// True if a line joins the points of the series.
+bool is_curve(const Series& series);
+
+/// Writes STEM.svg and STEM.png; panels stand below each other, with the same axes. False if there
+/// is no gnuplot to draw them.
 /// Points with an infinite or NaN coordinate, or not above 0 on a logarithmic axis, are left out.
 /// Throws Error kIo if gnuplot fails.
 bool write_plot(const std::filesystem::path& stem, const Plot& plot);

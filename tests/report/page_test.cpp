@@ -6,6 +6,8 @@
 #include <cstdlib>
 
 #include "io/json.h"
+#include "report/plot.h"
+#include "report/scatter.h"
 #include "support/temporary_folder.h"
 #include "util/files.h"
 
@@ -43,11 +45,31 @@ TEST(Page, WritesTablesForPeopleAndPrograms) {
     EXPECT_NE(html.find(part), std::string::npos) << part;
 }
 
-TEST(Page, ShowsPlotsInPlace) {
+TEST(Page, FoldsATableThatFewWillRead) {
+  const TemporaryFolder folder;
+  Page page(folder.path(), "Folds");
+  ::testing::internal::CaptureStdout();
+  page.folded_table("all", "Every <setting>", {"arm", "count"},
+                    {{"one", int64_t{7531}}, {"two", int64_t{2}}});
+  const std::string said = ::testing::internal::GetCapturedStdout();
+  page.finish();
+  EXPECT_EQ(said, "Every <setting>: 2 rows in " + (folder.path() / "all.csv").string() + "\n");
+  EXPECT_EQ(read_file(folder.path() / "all.csv"), "arm,count\none,7531\ntwo,2\n");
+  EXPECT_EQ(read_json(folder.path() / "all.json").size(), 2U);
+  const std::string html = read_file(folder.path() / "index.html");
+  const auto fold = html.find("<details><summary>Every &lt;setting&gt; (2 rows)</summary>");
+  const auto cell = html.find("<td>7,531</td>");
+  ASSERT_NE(fold, std::string::npos);
+  EXPECT_LT(fold, cell);
+  EXPECT_LT(cell, html.find("</details>"));
+}
+
+TEST(Page, ShowsPlotsInPlaceAndAfterTables) {
   if (!has_gnuplot()) GTEST_SKIP() << "no gnuplot";
   const TemporaryFolder folder;
   Page page(folder.path(), "Plots");
   page.plot("curves", two_curves());
+  page.table("late", "Late", {"arm"}, {{"a"}});
   page.finish();
   const std::string svg = read_file(folder.path() / "curves.svg");
   EXPECT_NE(svg.find("it's two"), std::string::npos);
@@ -55,6 +77,64 @@ TEST(Page, ShowsPlotsInPlace) {
   const std::string html = read_file(folder.path() / "index.html");
   EXPECT_NE(html.find("<svg"), std::string::npos);
   EXPECT_EQ(html.find("<?xml"), std::string::npos);
+  EXPECT_LT(html.find("Late"), html.find("<svg"));
+}
+
+TEST(Plot, HasNoMoreSeriesThanColours) {
+  Plot plot{"Many", "x", "y", false, false, {}};
+  for (int i = 0; i < 8; ++i)
+    plot.series.push_back({std::to_string(i), {0, 1}, {1.0 * i, 2.0 * i}, {}});
+  ASSERT_EQ(panels_of(plot).size(), 1U);
+  EXPECT_EQ(panels_of(plot)[0].title, "Many");
+  for (int i = 8; i < 17; ++i)
+    plot.series.push_back({std::to_string(i), {0, 1}, {1.0 * i, 2.0 * i}, {}});
+  const std::vector<Plot> panels = panels_of(plot);  // 17 series: 5 + 6 + 6
+  ASSERT_EQ(panels.size(), 3U);
+  std::vector<std::string> names;
+  for (const Plot& panel : panels) {
+    EXPECT_LE(panel.series.size(), kMostSeries);
+    EXPECT_GE(panel.series.size(), 5U);
+    for (const Series& series : panel.series) names.push_back(series.name);
+  }
+  ASSERT_EQ(names.size(), 17U);
+  for (size_t i = 0; i < names.size(); ++i) EXPECT_EQ(names[i], std::to_string(i));
+  EXPECT_EQ(panels[1].title, "Many (2 of 3)");
+}
+
+TEST(Plot, DrawsEveryPanel) {
+  if (!has_gnuplot()) GTEST_SKIP() << "no gnuplot";
+  const TemporaryFolder folder;
+  Plot plot{"Many", "x", "y", true, true, {}};
+  for (int i = 1; i <= 9; ++i)
+    plot.series.push_back({"arm " + std::to_string(i), {1, 10}, {1.0 * i, 2.0 * i}, {}});
+  ASSERT_TRUE(write_plot(folder.path() / "many", plot));
+  const std::string svg = read_file(folder.path() / "many.svg");
+  for (const char* part : {"arm 1", "arm 9", "Many (1 of 2)", "Many (2 of 2)"})
+    EXPECT_NE(svg.find(part), std::string::npos) << part;
+}
+
+TEST(Plot, JoinsPointsOfGrowingCostAlone) {
+  EXPECT_TRUE(is_curve({"cost", {64, 256, 1024}, {3, 1, 2}, {}}));
+  EXPECT_FALSE(is_curve({"settings", {64, 1024, 256}, {3, 1, 2}, {}}));
+  EXPECT_FALSE(is_curve({"twice the cost", {64, 64, 256}, {3, 1, 2}, {}}));
+  EXPECT_FALSE(is_curve({"apart", {64, 256, 1024}, {3, 1, 2}, {}, false}));
+}
+
+TEST(Scatter, DrawsParticlesInEachPanelOverContours) {
+  if (!has_gnuplot()) GTEST_SKIP() << "no gnuplot";
+  const TemporaryFolder folder;
+  Scatter scatter{"Cloud", {-2, 2, -2, 2}, {21, {}, {0.5}}, {}, 2};
+  for (int i = 0; i < 21; ++i)
+    for (int j = 0; j < 21; ++j) {
+      const double x = 0.2 * (j - 10), y = 0.2 * (i - 10);
+      scatter.contours.values.push_back(std::exp(-x * x - y * y));
+    }
+  scatter.panels = {{"it's one", {0, 1}, {0, 1}}, {"outside", {5}, {5}}};
+  ASSERT_TRUE(write_scatter(folder.path() / "cloud", scatter));
+  const std::string svg = read_file(folder.path() / "cloud.svg");
+  for (const char* part :
+       {"Cloud", "it's one", "outside", "rgb( 31, 119, 180)", "rgb(255, 127,  14)"})
+    EXPECT_NE(svg.find(part), std::string::npos) << part;
 }
 
 TEST(Plot, LeavesNothingBehindWithoutGnuplot) {

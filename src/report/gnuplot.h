@@ -1,0 +1,22 @@
+// Gnuplot: what every picture needs of it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace crais {
+
+/// Text in gnuplot's single quotes.
+std::string gnuplot_text(const std::string& text);
+
+/// A picture in gnuplot's language: data blocks and settings, then what draws them.
+struct Drawing {
+  int width = 960, height = 540;  // of the SVG, pixels; the PNG is a third larger
+  std::string settings, commands;
+};
+
+/// Writes STEM.svg and STEM.png, both or neither. False if there is no gnuplot.
+/// Throws Error kIo if gnuplot fails.
+bool write_drawing(const std::filesystem::path& stem, const Drawing& drawing);
+
+}  // namespace crais
