@@ -81,8 +81,10 @@ double Decay::rate(double initial, int64_t epoch, int64_t num_epochs) const {
       return final_rate + 0.5 * (initial - final_rate) * (1.0 + std::cos(M_PI * progress));
     case Kind::kExponential:
       return initial * std::pow(final_rate / initial, progress);
-    case Kind::kStep:
-      return initial * std::pow(factor, static_cast<double>(epoch / every));
+    case Kind::kStep: {
+      const int64_t falls = epoch / every;
+      return initial * std::pow(factor, static_cast<double>(falls));
+    }
   }
   throw Error(ErrorKind::kInternal, "unknown decay");
 }

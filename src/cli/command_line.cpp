@@ -23,6 +23,7 @@ Option version_option() { return option::flag("version", "print versions"); }
 
 std::vector<std::string> names_of(const std::vector<Option>& options) {
   std::vector<std::string> names;
+  names.reserve(options.size());
   for (const auto& option : options) names.push_back(option.name);
   return names;
 }

@@ -50,8 +50,9 @@ struct ScheduleOptions {
   int64_t steps = 64;     // transitions of a heuristic
   double min_step = 0.0;  // of beta, adaptive rules
   double max_step = 0.125;
-  double tolerance = 1e-3;  // constant rate: jump to 1 once the remaining variance is below
-  bool weighted = false;    // use the importance weights in statistics of the particles
+  double tolerance = 1e-3;      // constant rate: jump to 1 once the remaining variance is below
+  bool weighted = false;        // use the importance weights in statistics of the particles
+  bool weighted_ratio = false;  // constant rate: in its mass ratio, whatever `weighted` says
 };
 
 using ScheduleRegistry = Registry<ScheduleRule, const ScheduleOptions&>;

@@ -45,7 +45,12 @@ void check(const EstimateOptions& o) {
 }
 
 ScheduleOptions schedule_options(const EstimateOptions& options, int64_t steps) {
-  return {steps, options.min_step, options.max_step, options.tolerance, options.weighted};
+  return {steps,
+          options.min_step,
+          options.max_step,
+          options.tolerance,
+          options.weighted,
+          options.weighted_ratio};
 }
 
 PilotOptions pilot_options(const EstimateOptions& options, const Resampling* resampling) {

@@ -43,6 +43,7 @@ struct EstimateOptions {
   int64_t max_steps = 8192;                  ///< more transitions than this are an error
   double tolerance = 1e-3;                   ///< constant rate: variance at which it has arrived
   bool weighted = false;                     ///< adaptive schedules: weighted statistics
+  bool weighted_ratio = false;               ///< constant rate: a weighted mass ratio
   std::optional<int64_t> interpolate = {};   ///< stretch the tuned plan to so many transitions
   // Units of work.
   int64_t chunk = 64;  ///< problems estimated together; results depend on it

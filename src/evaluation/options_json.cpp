@@ -39,6 +39,7 @@ json to_json(const EstimateOptions& o) {
           {"max_steps", o.max_steps},
           {"tolerance", o.tolerance},
           {"weighted", o.weighted},
+          {"weighted_ratio", o.weighted_ratio},
           {"interpolate", optional(o.interpolate)},
           {"chunk", o.chunk}};
 }

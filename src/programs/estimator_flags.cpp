@@ -86,6 +86,7 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
                        "constant-rate: variance at which it has arrived")
             .above(0),
         option::flag("weighted", "adaptive schedules: statistics under the importance weights"),
+        option::flag("weighted-ratio", "constant rate: only its mass ratio under them"),
         option::integer("interpolate", "T", {}, "stretch the tuned plan to T transitions")
             .at_least(1)}}};
 }
@@ -155,6 +156,7 @@ EstimateOptions read_estimator(const CommandLine& cli, const std::string& proble
   o.max_steps = cli.integer("max-steps");
   o.tolerance = cli.number("tolerance");
   o.weighted = cli.flag("weighted");
+  o.weighted_ratio = cli.flag("weighted-ratio");
   if (cli.has("interpolate")) o.interpolate = cli.integer("interpolate");
   o.chunk = cli.integer("chunk");
   check(o);

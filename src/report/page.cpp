@@ -46,7 +46,7 @@ struct Forms {
 
 Forms forms_of(const std::string& title, const std::vector<std::string>& headers,
                const std::vector<std::vector<Cell>>& rows) {
-  Forms forms{Table(headers, title), CsvWriter(headers)};
+  Forms forms{Table(headers, title), CsvWriter(headers), {}, ""};
   forms.html = "<tr>";
   for (const auto& header : headers) forms.html += "<th>" + escaped(header) + "</th>";
   forms.html += "</tr>\n";

@@ -36,8 +36,8 @@ at::Tensor AdaptiveSchedule::next(const Progress& progress, const Path& path) co
   return clipped;
 }
 
-at::Tensor AdaptiveSchedule::statistic_weights(const Progress& progress) const {
-  return log_normalise(options_.weighted ? progress.log_w : at::zeros_like(progress.log_w));
+at::Tensor AdaptiveSchedule::statistic_weights(const Progress& progress, bool weighted) {
+  return log_normalise(weighted ? progress.log_w : at::zeros_like(progress.log_w));
 }
 
 at::Tensor SearchedSchedule::propose(const Progress& progress, const Path& path) const {

@@ -36,7 +36,10 @@ class AdaptiveSchedule : public ScheduleRule {
 
   const ScheduleOptions& options() const { return options_; }
   /// The weights that statistics use: [P,K] normalised log-weights, uniform unless `weighted`.
-  at::Tensor statistic_weights(const Progress& progress) const;
+  at::Tensor statistic_weights(const Progress& progress) const {
+    return statistic_weights(progress, options_.weighted);
+  }
+  static at::Tensor statistic_weights(const Progress& progress, bool weighted);
 
  private:
   ScheduleOptions options_;

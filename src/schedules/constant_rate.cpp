@@ -4,7 +4,9 @@
 // log(1 - beta') = log(1 - beta) - delta / V. For the path of order alpha, kappa = log gamma - log
 // gamma_beta, r = E[e^kappa] and u = e^kappa / r,
 //   V = Var[u^alpha] r^alpha / alpha^2,   or Var[kappa] at alpha = 0.
-// Everything stays in logarithms: V neither over- nor underflows, whatever the dimension.
+// Moments are of the particles as they are, as if moves were perfect; `weighted` takes them under
+// the importance weights, which is what the paper writes, `weighted_ratio` r alone, as its code
+// does. Everything stays in logarithms: V neither over- nor underflows, whatever the dimension.
 //
 // Particles far from the target overlap with none of its mass, and find an r of exp(-thousands),
 // which would make V vanish and the schedule end at once. But r is the target's mass over that of a
@@ -30,8 +32,8 @@ class ConstantRate : public AdaptiveSchedule {
     const Particles& particles = progress.particles;
     const at::Tensor& beta = progress.beta;
     const at::Tensor kappa = particles.log_gamma - annealed(path, beta, particles).log_density;
-    const at::Tensor log_v =
-        pooled_log(progress, log_rate(kappa, statistic_weights(progress), path.order()));
+    const at::Tensor log_v = pooled_log(progress, log_rate(kappa, statistic_weights(progress),
+                                                           ratio_weights(progress), path.order()));
     const at::Tensor finished = (log_v <= std::log(options().tolerance)) & (beta < 1);
     require_near(progress, kappa, log_v, finished);
     const at::Tensor step = (1 - beta) * -at::expm1(-at::exp(std::log(delta_) - log_v));
@@ -40,13 +42,20 @@ class ConstantRate : public AdaptiveSchedule {
   std::string name() const override { return "constant-rate"; }
 
  private:
-  static at::Tensor log_rate(const at::Tensor& kappa, const at::Tensor& log_weights, double alpha) {
+  at::Tensor ratio_weights(const Progress& progress) const {
+    return AdaptiveSchedule::statistic_weights(progress,
+                                               options().weighted || options().weighted_ratio);
+  }
+
+  /// log V [P] of kappa [P,K], under normalised log-weights [P,K] for the variance and for r.
+  static at::Tensor log_rate(const at::Tensor& kappa, const at::Tensor& log_weights,
+                             const at::Tensor& ratio_log_weights, double alpha) {
     if (alpha == 0.0) {
       const at::Tensor w = log_weights.exp();
       const at::Tensor mean = (w * kappa).sum(-1, /*keepdim=*/true);
       return (w * (kappa - mean).square()).sum(-1).log();
     }
-    const at::Tensor log_r = at::logsumexp(log_weights + kappa, -1);
+    const at::Tensor log_r = at::logsumexp(ratio_log_weights + kappa, -1);
     return log_variance_of_exp(alpha * kappa, log_weights) - 2 * alpha * log_r +
            alpha * log_r.clamp_min(least_log_ratio(alpha)) - 2.0 * std::log(std::abs(alpha));
   }
@@ -77,9 +86,21 @@ class ConstantRate : public AdaptiveSchedule {
             << "): its variance estimate is exp(" << log_v[p].item<double>()
             << "), below `tolerance` " << options().tolerance
             << ", yet the particles' overlap with the target is " << overlap[p].item<double>()
-            << "; use a `path` of order nearer 0, more `pilot_chains`, or a smaller `tolerance`";
+            << advice(progress, p);
     throw ScheduleError(ScheduleError::Reason::kNoOverlap, progress.beta[p].item<double>(),
                         progress.index, message.str());
+  }
+
+  /// What to do for problem p. The variance of few particles vanishes wherever they are.
+  std::string advice(const Progress& progress, int64_t p) const {
+    if (!options().weighted)
+      return "; use a `path` of order nearer 0, more `pilot_chains`, or a smaller `tolerance`";
+    const auto num_particles = static_cast<double>(progress.log_w.size(1));
+    std::ostringstream words;
+    words << "; the importance weights rest on "
+          << num_particles * ess(progress.log_w)[p].item<double>() << " of " << num_particles
+          << " particles: leave out `weighted`, or add `resampling`";
+    return words.str();
   }
 
   double delta_;

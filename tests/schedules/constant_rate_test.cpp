@@ -271,6 +271,58 @@ TEST_P(ConstantRateOrders, IsNeverNanIn512Dimensions) {
   }
 }
 
+/// The rate is Var[e^(alpha kappa)] r^-alpha / alpha^2, and the weights of each factor can be
+/// chosen.
+TEST_P(ConstantRateOrders, WeighsTheVarianceAndTheMassRatioApart) {
+  const double alpha = GetParam();
+  const auto path = power(alpha);
+  at::Generator rng = make_generator(9);
+  const at::Tensor log_q0 = at::zeros({1, 400}, at::kDouble);
+  const Particles particles =
+      particles_of(log_q0, 0.6 * at::randn({1, 400}, rng, at::kDouble) + 0.5);
+  const at::Tensor log_w = at::randn({1, 400}, rng, at::kDouble), beta = betas(1, 0.3);
+  constexpr double kDelta = 1e-4;
+  const auto rate = [&](bool weighted, bool weighted_ratio) {
+    ScheduleOptions options;
+    options.max_step = 1;
+    options.weighted = weighted;
+    options.weighted_ratio = weighted_ratio;
+    const auto rule = ScheduleRegistry::instance().make("schedule", "constant-rate:1e-4", options);
+    return implied_rate(beta, next_beta(*rule, *path, particles, beta, false, log_w), kDelta)
+        .item<double>();
+  };
+  const at::Tensor kappa =
+      particles.log_gamma - path->at(beta.unsqueeze(1), log_q0, particles.log_gamma).log_density;
+  const at::Tensor uniform = at::full_like(log_w, 1.0 / 400), w = log_w.softmax(-1);
+  const auto expected = [&](const at::Tensor& variance_weights, const at::Tensor& ratio_weights) {
+    if (alpha == 0) {
+      const at::Tensor mean = (variance_weights * kappa).sum();
+      return (variance_weights * (kappa - mean).square()).sum().item<double>();
+    }
+    const at::Tensor power_of_u = (alpha * kappa).exp(),
+                     mean = (variance_weights * power_of_u).sum();
+    const double variance = (variance_weights * (power_of_u - mean).square()).sum().item<double>();
+    const double r = (ratio_weights * kappa.exp()).sum().item<double>();
+    return variance * std::pow(r, -alpha) / (alpha * alpha);
+  };
+  EXPECT_NEAR(rate(false, false) / expected(uniform, uniform), 1, 1e-6);
+  EXPECT_NEAR(rate(false, true) / expected(uniform, w), 1, 1e-6);
+  EXPECT_NEAR(rate(true, false) / expected(w, w), 1, 1e-6);
+  EXPECT_NEAR(rate(true, true) / expected(w, w), 1, 1e-6);
+}
+
+/// Weights that rest on one particle leave no variance, which is no arrival: the error says so.
+TEST(ConstantRate, SaysThatTheWeightsHaveCollapsed) {
+  const Particles particles = particles_of(at::zeros({1, 64}, at::kDouble),
+                                           at::linspace(-300, -100, 64, at::kDouble).unsqueeze(0));
+  const at::Tensor log_w = at::linspace(0, 6400, 64, at::kDouble).unsqueeze(0);
+  expect_error(ErrorKind::kArgument,
+               {"constant-rate would end", "rest on 1 of 64", "`weighted`", "`resampling`"}, [&] {
+                 next_beta(*constant_rate(1, 0.125, 1e-3, true), *power(0), particles,
+                           betas(1, 0.5), false, log_w);
+               });
+}
+
 TEST(ConstantRate, SharesTheMeanOfTheRates) {
   constexpr double kDelta = 0.01;
   const auto rule = constant_rate(kDelta);

@@ -1,5 +1,6 @@
 #include "programs/reproduce/density_experiment.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "io/json.h"
@@ -55,6 +56,14 @@ std::vector<VariantResult> DensityExperiment::run(const std::string& label,
   return run_variants(
       options_, label, variants, seeds, first_seed,
       [this](const std::string& flags, uint64_t seed) { return task(flags, seed); });
+}
+
+MatchedPlans DensityExperiment::match(const std::string& flags, int64_t steps) const {
+  constexpr int64_t kReplicates = 8;  // plans of seeds differ by few transitions
+  const DensityExperiment few(options_, name_, std::min(replicates_, kReplicates), factory_);
+  return match_variant(flags, steps, [&](const std::vector<Variant>& trials) {
+    return few.run(name_ + ", plans of " + std::to_string(steps), trials);
+  });
 }
 
 int64_t read_published_dim(Spec& spec) {

@@ -27,6 +27,9 @@ class DensityExperiment {
   std::vector<VariantResult> run(const std::string& label, const std::vector<Variant>& variants,
                                  int64_t seeds = 1, uint64_t first_seed = 0) const;
 
+  /// What `flags` leave open with an `@`, chosen such that plans have `steps` transitions.
+  MatchedPlans match(const std::string& flags, int64_t steps) const;
+
   int64_t dim() const { return target_->dim(); }
   /// nats, where it is known.
   std::optional<double> truth() const;

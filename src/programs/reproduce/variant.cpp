@@ -8,6 +8,7 @@
 #include "evaluation/summary.h"
 #include "io/json.h"
 #include "util/error.h"
+#include "util/format.h"
 
 namespace crais {
 namespace {
@@ -36,7 +37,10 @@ double mean_of(const std::vector<json>& cells, const std::string& key) {
 VariantResult result_of(const std::vector<json>& cells) {
   VariantResult result;
   for (const json& cell : cells)
-    if (cell.contains("failed")) result.failed = cell.at("failed").get<std::string>();
+    if (cell.contains("failed")) {
+      result.failed = cell.at("failed").get<std::string>();
+      result.unfinished = cell.value("unfinished", false);
+    }
   if (!result.failed.empty()) return result;
   result.value = matrix_of(cells, "log_normalizer");
   result.std_error = matrix_of(cells, "std_error");
@@ -112,6 +116,9 @@ std::vector<std::string> arguments_of(const std::string& operand, const std::str
 json estimate_cell(const EstimateOptions& options, const ProblemSource& problems) {
   try {
     return computed(options, problems);
+  } catch (const ScheduleError& error) {
+    return {{"failed", with_flags("reproduce", error.what())},
+            {"unfinished", error.reason() == ScheduleError::Reason::kUnfinished}};
   } catch (const PlanError& error) {
     return {{"failed", with_flags("reproduce", error.what())}};
   }
@@ -132,6 +139,42 @@ std::vector<VariantResult> run_variants(
     results.push_back(result_of({first, first + seeds}));
   }
   return results;
+}
+
+std::string pilot_flags(const std::string& flags, int64_t steps) {
+  std::string kept, pilots = std::to_string(EstimateOptions().chains);
+  const std::vector<std::string> words = split(flags, ' ');
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--chains")
+      pilots = std::to_string(
+          pilot_options({.chains = parse_integer(words.at(++i), "--chains")}, nullptr)
+              .num_particles);
+    else if (!words[i].empty())
+      kept += words[i] + " ";
+  }
+  if (kept.find("--pilot-chains") == std::string::npos) kept += "--pilot-chains " + pilots + " ";
+  return kept + "--chains 1 --max-steps " + std::to_string(2 * steps);
+}
+
+MatchedPlans match_variant(
+    const std::string& flags, int64_t steps,
+    const std::function<std::vector<VariantResult>(const std::vector<Variant>&)>& run) {
+  return match_transitions(flags, steps, [&](const std::vector<std::string>& trials) {
+    std::vector<Variant> variants;
+    variants.reserve(trials.size());
+    for (const auto& trial : trials) variants.push_back({trial, pilot_flags(trial, steps)});
+    std::vector<double> counts;
+    for (const VariantResult& result : run(variants))
+      counts.push_back(result.unfinished        ? INFINITY
+                       : !result.failed.empty() ? NAN
+                                                : result.transitions);
+    return counts;
+  });
+}
+
+Cell at_length(double value, int decimals, double transitions, int64_t steps) {
+  if (is_fair(transitions, steps)) return Cell::number(value, decimals);
+  return fixed(value, decimals) + " (M = " + fixed(transitions, 0) + ")";
 }
 
 Series along_plan(const std::string& name, const std::vector<double>& values) {

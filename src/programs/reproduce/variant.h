@@ -13,6 +13,7 @@
 #include "core/target.h"
 #include "evaluation/run_problems.h"
 #include "programs/reproduce/experiment.h"
+#include "programs/reproduce/matching.h"
 #include "report/plot.h"
 
 namespace crais {
@@ -40,6 +41,7 @@ struct VariantResult {
   double transitions = 0;                       // mean over plans
   std::vector<Trace> traces;                    // of each seed's first plan
   std::string failed;                           // why there are no numbers; else ""
+  bool unfinished = false;                      // because its plan has more than --max-steps
 
   /// The first words of `failed`, for a table.
   std::string reason() const;
@@ -60,6 +62,19 @@ std::vector<VariantResult> run_variants(
     const ExperimentOptions& options, const std::string& label,
     const std::vector<Variant>& variants, int64_t seeds, uint64_t first_seed,
     const std::function<Task(const std::string& flags, uint64_t seed)>& make_task);
+
+/// The flags of a run that has the pilots of `flags` and is otherwise as cheap as can be: one
+/// chain, and no plan longer than twice `steps`.
+std::string pilot_flags(const std::string& flags, int64_t steps);
+
+/// What `flags` leave open with an `@`, chosen such that plans have `steps` transitions, by what
+/// `run` says of each variant. See match_transitions.
+MatchedPlans match_variant(
+    const std::string& flags, int64_t steps,
+    const std::function<std::vector<VariantResult>(const std::vector<Variant>&)>& run);
+
+/// A number of a run with other than `steps` transitions says so: "-0.71 (M = 49)".
+Cell at_length(double value, int decimals, double transitions, int64_t steps);
 
 /// Values along a plan against the fraction of its transitions, in no more points than a picture
 /// shows.

@@ -20,6 +20,7 @@ struct Regression {
   double published;
   double without_first_line;  // the same with a case less; NAN: not there
 
+  std::string stem() const { return data + "-" + std::to_string(std::lround(variance)); }
   std::string target() const {
     return "logistic-regression:" + data + ",variance=" + std::to_string(std::lround(variance));
   }
@@ -33,34 +34,67 @@ const std::vector<Regression> kRegressions = {{"pima", 25, -438.98, NAN},
 struct Start {
   std::string name, flags, rate, length, cess;
 };
+const std::string kOwn = " --kernel ghmc:0.8 --per-problem";
 const std::vector<Start> kStarts = {{"prior", "--base prior", "8", "1", "0.6"},
-                                    {"Laplace", "--base laplace", "0.02", "0.05", "0.98"},
+                                    {"laplace", "--base laplace", "0.02", "0.05", "0.98"},
                                     {"pilot", "--base pilot:64,steps=32", "0.05", "0.1", "0.95"}};
 
-/// A variant at any length.
+/// A sampler and its schedule, at any length.
 struct Line {
   std::string name, flags;
-  bool drawn;
 };
 
-std::vector<Line> lines(const std::string& own) {
+/// All that are compared from one start; the first is what others are compared with.
+std::vector<Line> lines(const Start& start) {
   std::vector<Line> all;
-  for (const Start& start : kStarts) {
-    const auto add = [&](const std::string& sampler, const std::string& schedule,
-                         const std::string& flags, bool drawn) {
-      all.push_back({sampler + ", " + start.name + ", " + schedule.substr(0, schedule.find(':')),
-                     start.flags + own + " --schedule " + schedule + flags, drawn});
-    };
-    add("AIS", "linear", "", true);
-    add("AIS", "sigmoidal", "", false);
-    add("AIS", "geometric", "", false);
-    add("AIS", "constant-rate:" + start.rate, "", true);
-    add("AIS", "constant-length:" + start.length, "", true);
-    add("AIS", "cess:" + start.cess, "", false);
-    add("SMC", "constant-length:" + start.length, " --resample systematic --weighted", true);
-  }
+  const auto add = [&](const std::string& name, const std::string& flags) {
+    all.push_back({name, start.flags + kOwn + " --schedule " + flags});
+  };
+  add("linear", "linear");
+  add("sigmoidal", "sigmoidal");
+  add("geometric", "geometric");
+  add("constant rate", "constant-rate:" + start.rate);
+  add("constant length", "constant-length:" + start.length);
+  add("CESS " + start.cess, "cess:" + start.cess);
+  add("ESS 0.5", "ess:0.5");
+  add("SMC, constant length",
+      "constant-length:" + start.length + " --resample systematic --weighted");
   return all;
 }
+
+std::string of_length(int64_t steps) {
+  return " --steps " + std::to_string(steps) + " --interpolate " + std::to_string(steps);
+}
+
+/// What estimates [S] of one length have come to. The choice is by the highest mean log Z of the
+/// first half of the seeds, and errors are of the other half.
+struct Compared {
+  static constexpr size_t kNone = static_cast<size_t>(-1);
+  size_t chosen = kNone, oracle = kNone;
+
+  Compared(const std::vector<const VariantResult*>& results, double truth) {
+    double highest = -INFINITY, least = INFINITY;
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (!results[i]->failed.empty()) continue;
+      const at::Tensor values = results[i]->value[0];
+      const int64_t half = values.size(0) / 2;
+      const double mean = values.slice(0, 0, half).mean().item<double>();
+      const double error = TargetErrors(values.slice(0, half), truth).root_mean_square;
+      if (mean > highest) {
+        highest = mean;
+        chosen = i;
+      }
+      if (error < least) {
+        least = error;
+        oracle = i;
+      }
+    }
+  }
+  static at::Tensor reported(const VariantResult& result) {
+    const at::Tensor values = result.value[0];
+    return values.slice(0, values.size(0) / 2);
+  }
+};
 
 /// The prior over the likelihood where their product is meant: log p(w) - log p(y | X, w).
 class FlippedLikelihood : public Target {
@@ -124,14 +158,18 @@ class FigureLogreg : public Experiment {
         std::to_string(chains) + " chains, " + std::to_string(seeds) +
         " seeds, each with a base and a plan of its own; persistent momentum, tuned step sizes. "
         "Evaluations are all there are: base (curvatures at their multiply-adds), pilot and "
-        "estimate. A plan that a rule found is stretched to the length that is asked for.");
-    const std::string own = " --kernel ghmc:0.8 --per-problem --chains " + std::to_string(chains);
+        "estimate. A plan that a rule found is stretched to the length that is asked for. Half of "
+        "the seeds choose by the highest mean log Z, the others are reported; the oracle has the "
+        "least error on those.");
     std::vector<std::vector<Cell>> references;
     with_faults(options, seeds, references);
     for (const Regression& regression : kRegressions) {
       const DensityExperiment experiment(options, regression.target(), seeds);
       const double truth = reference(experiment, regression, regression.target(), references);
-      compare(experiment, regression, truth, own, options.full, page);
+      const Comparison comparison{experiment, regression.stem(), truth,
+                                  " --chains " + std::to_string(chains)};
+      compare_schedules(comparison, options.full, page);
+      compare_orders(comparison, page);
     }
     page.table("references", "What errors are measured against: long runs from a Laplace base",
                {"target", "log Z", "SE", "from another base", "its SE", "elsewhere"}, references);
@@ -185,45 +223,149 @@ class FigureLogreg : public Experiment {
     return laplace.mean;
   }
 
-  static void compare(const DensityExperiment& experiment, const Regression& regression,
-                      double truth, const std::string& own, bool full, Page& page) {
+  struct Comparison {
+    const DensityExperiment& experiment;
+    std::string stem;
+    double truth;
+    std::string chains;
+  };
+
+  /// Every schedule from every start, at several lengths.
+  static void compare_schedules(const Comparison& c, bool full, Page& page) {
     std::vector<int64_t> lengths = {16, 64, 256};
     if (full) lengths.insert(lengths.end(), {1024, 4096});
-    std::vector<Variant> variants;
-    const std::vector<Line> all = lines(own);
-    for (const Line& line : all)
-      for (const int64_t steps : lengths)
-        variants.push_back({line.name, line.flags + " --steps " + std::to_string(steps) +
-                                           " --interpolate " + std::to_string(steps)});
-    const std::vector<VariantResult> results = experiment.run(regression.target(), variants);
-    std::vector<std::vector<Cell>> rows;
-    Plot plot{regression.target(), "evaluations", "RMSE of log Z, nats", true, true, {}};
-    for (size_t i = 0; i < variants.size(); ++i) {
-      const VariantResult& result = results[i];
-      const size_t length = i % lengths.size();
-      const bool drawn = all[i / lengths.size()].drawn;
-      if (drawn && length == 0) plot.series.push_back({variants[i].name, {}, {}, {}});
-      if (!result.failed.empty()) {
-        rows.push_back(
-            {variants[i].name, lengths[length], result.reason(), "-", "-", "-", "-", "-"});
-        continue;
+    std::vector<std::vector<Cell>> best, all;
+    for (const Start& start : kStarts) {
+      const std::vector<Line> compared = lines(start);
+      std::vector<Variant> variants;
+      for (const Line& line : compared)
+        for (const int64_t steps : lengths)
+          variants.push_back({line.name, line.flags + c.chains + of_length(steps)});
+      const std::vector<VariantResult> results =
+          c.experiment.run(c.stem + ", from " + start.name, variants);
+      Plot plot{c.stem + ", from " + start.name,
+                "evaluations, base and pilot included",
+                "RMSE of log Z, nats",
+                true,
+                true,
+                {}};
+      for (size_t i = 0; i < compared.size(); ++i) {
+        Series series{compared[i].name, {}, {}, {}};
+        for (size_t k = 0; k < lengths.size(); ++k) {
+          const VariantResult& result = results[i * lengths.size() + k];
+          all.push_back(row_of(start.name, compared[i].name, lengths[k], result, c.truth));
+          if (!result.failed.empty()) continue;
+          series.x.push_back(result.evaluations());
+          series.y.push_back(TargetErrors(result.value[0], c.truth).root_mean_square);
+        }
+        plot.series.push_back(series);
       }
-      const TargetErrors e(result.value[0], truth);
-      rows.push_back({variants[i].name, lengths[length], Cell::number(result.evaluations(), 0),
-                      Cell::number(result.base, 0), Cell::number(result.tuning, 0),
-                      Cell::number(e.bias, 3), Cell::number(e.std_error, 3),
-                      Cell::number(e.root_mean_square, 3)});
-      if (!drawn) continue;
-      plot.series.back().x.push_back(result.evaluations());
-      plot.series.back().y.push_back(e.root_mean_square);
+      page.plot(c.stem + "-" + start.name, plot);
+      for (size_t k = 0; k < lengths.size(); ++k) {
+        std::vector<const VariantResult*> same_length;
+        for (size_t i = 0; i < compared.size(); ++i)
+          same_length.push_back(&results[i * lengths.size() + k]);
+        best.push_back(best_row(start.name, lengths[k], compared, same_length, c.truth));
+      }
     }
-    const std::string stem =
-        regression.data + "-" + std::to_string(std::lround(regression.variance));
-    page.table(
-        stem, regression.target() + ": errors of log Z, nats",
-        {"variant", "transitions", "evaluations", "of them base", "tuning", "bias", "SE", "RMSE"},
-        rows);
-    page.plot(stem, plot);
+    page.table(c.stem, c.stem + ": the best schedule from each start, errors of log Z, nats",
+               {"start", "transitions", "chosen", "evaluations", "bias", "SE", "RMSE",
+                "linear's RMSE", "its evaluations", "t", "oracle's", "its RMSE"},
+               best);
+    page.folded_table(c.stem + "-all", c.stem + ": every schedule, errors of log Z, nats",
+                      {"start", "schedule", "transitions", "evaluations", "of them base", "tuning",
+                       "bias", "SE", "RMSE"},
+                      all);
+  }
+
+  /// Constant rate along power paths, all stretched to as many transitions.
+  static void compare_orders(const Comparison& c, Page& page) {
+    constexpr int64_t kSteps = 64;
+    std::vector<std::vector<Cell>> best, all;
+    for (const Start& start : kStarts) {
+      std::vector<Line> compared;
+      std::vector<Variant> variants;
+      for (const std::string alpha : {"0", "-0.5", "0.25", "0.5", "0.75", "1", "2"}) {
+        const MatchedPlans plans =
+            c.experiment.match(start.flags + kOwn + c.chains + " --path power:" + alpha +
+                                   " --schedule constant-rate:@",
+                               kSteps);
+        if (plans.transitions == 0) {
+          all.push_back({start.name, "alpha " + alpha, kSteps, "no setting makes a plan", "-", "-",
+                         "-", "-", "-"});
+          continue;
+        }
+        compared.push_back({"alpha " + alpha, plans.flags});
+        variants.push_back({"alpha " + alpha, plans.flags + of_length(kSteps)});
+      }
+      const std::vector<VariantResult> results =
+          c.experiment.run(c.stem + ", orders from " + start.name, variants);
+      std::vector<const VariantResult*> same_length;
+      for (size_t i = 0; i < compared.size(); ++i) {
+        all.push_back(row_of(start.name, compared[i].name, kSteps, results[i], c.truth));
+        same_length.push_back(&results[i]);
+      }
+      best.push_back(best_row(start.name, kSteps, compared, same_length, c.truth));
+    }
+    page.table(c.stem + "-orders",
+               c.stem + ": constant rate of any order, stretched to 64, errors of log Z, nats",
+               {"start", "transitions", "chosen", "evaluations", "bias", "SE", "RMSE",
+                "alpha 0's RMSE", "its evaluations", "t", "oracle's", "its RMSE"},
+               best);
+    page.folded_table(c.stem + "-orders-all", c.stem + ": every order, errors of log Z, nats",
+                      {"start", "order", "transitions", "evaluations", "of them base", "tuning",
+                       "bias", "SE", "RMSE"},
+                      all);
+  }
+
+  static std::vector<Cell> row_of(const std::string& start, const std::string& name, int64_t steps,
+                                  const VariantResult& result, double truth) {
+    if (!result.failed.empty())
+      return {start, name, steps, result.reason(), "-", "-", "-", "-", "-"};
+    const TargetErrors e(result.value[0], truth);
+    return {start,
+            name,
+            steps,
+            Cell::number(result.evaluations(), 0),
+            Cell::number(result.base, 0),
+            Cell::number(result.tuning, 0),
+            Cell::number(e.bias, 3),
+            Cell::number(e.std_error, 3),
+            Cell::number(e.root_mean_square, 3)};
+  }
+
+  /// The choice among results of one length, beside the first of them.
+  static std::vector<Cell> best_row(const std::string& start, int64_t steps,
+                                    const std::vector<Line>& compared,
+                                    const std::vector<const VariantResult*>& results,
+                                    double truth) {
+    const Compared choice(results, truth);
+    if (choice.chosen == Compared::kNone)
+      return {start, steps, "none", "-", "-", "-", "-", "-", "-", "-", "-", "-"};
+    const VariantResult &chosen = *results[choice.chosen], &first = *results.front();
+    const at::Tensor values = Compared::reported(chosen);
+    const TargetErrors e(values, truth), least(Compared::reported(*results[choice.oracle]), truth);
+    std::vector<Cell> row = {start,
+                             steps,
+                             compared[choice.chosen].name,
+                             Cell::number(chosen.evaluations(), 0),
+                             Cell::number(e.bias, 3),
+                             Cell::number(e.std_error, 3),
+                             Cell::number(e.root_mean_square, 3)};
+    if (first.failed.empty()) {
+      const at::Tensor others = Compared::reported(first);
+      row.push_back(Cell::number(TargetErrors(others, truth).root_mean_square, 3));
+      row.push_back(Cell::number(first.evaluations(), 0));
+      row.push_back(
+          choice.chosen == 0
+              ? Cell("-")
+              : Cell::number(Paired((values - truth).abs(), (others - truth).abs()).t, 1));
+    } else {
+      row.insert(row.end(), {first.reason(), "-", "-"});
+    }
+    row.push_back(compared[choice.oracle].name);
+    row.push_back(Cell::number(least.root_mean_square, 3));
+    return row;
   }
 };
 

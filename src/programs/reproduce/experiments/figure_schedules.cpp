@@ -24,7 +24,8 @@ class FigureSchedules : public Experiment {
     const int64_t seeds = options.seeds > 0 ? options.seeds : options.full ? 5 : 2;
     page.paragraph(
         "Constant rate of the power paths of order alpha, and CESS 0.7 with steps of 1e-4 to 1/128 "
-        "on the geometric path: 1024 chains, one leapfrog step of 0.5 a transition, at most 8192 "
+        "on "
+        "the same paths: 1024 chains, one leapfrog step of 0.5 a transition, at most 8192 "
         "transitions, " +
         std::to_string(seeds) +
         " seeds. delta is the least of 1/32, 1 and 32 that gets there in as many. Pictures show "
@@ -37,27 +38,34 @@ class FigureSchedules : public Experiment {
     std::vector<std::vector<Cell>> rows;
     for (const std::string& target : targets) {
       const DensityExperiment experiment(options, target, 1);
-      Plot plot{"Temperatures, " + target, "transition / M", "beta", false, false, {}};
+      Plot rate{
+          "Temperatures of constant rate, " + target, "transition / M", "beta", false, false, {}};
+      Plot cess{"Temperatures of CESS 0.7, " + target, "transition / M", "beta", false, false, {}};
       for (const std::string alpha : {"-0.5", "0", "0.5", "1", "2"}) {
+        const std::string path = "--path power:" + alpha;
         std::vector<Variant> variants;
-        for (const double delta : kDeltas)
-          variants.push_back(
-              {"alpha " + alpha,
-               "--path power:" + alpha + " --schedule constant-rate:" + shortest(delta) + kOwn});
-        add(target, alpha, experiment.run(target + ", alpha " + alpha, variants, seeds),
-            experiment.truth(), rows, plot);
+        for (const double delta : kDeltas) {
+          const std::string setting = shortest(delta);
+          variants.push_back({setting, path + " --schedule constant-rate:" + setting + kOwn});
+        }
+        add({target, alpha, "constant rate"}, variants,
+            experiment.run(target + ", alpha " + alpha, variants, seeds), experiment.truth(), rows,
+            rate);
+        const std::vector<Variant> by_cess = {
+            {"-", path + " --schedule cess:0.7 --min-step 1e-4 --max-step 0.0078125" + kOwn}};
+        add({target, alpha, "CESS"}, by_cess,
+            experiment.run(target + ", alpha " + alpha + ", CESS", by_cess, seeds),
+            experiment.truth(), rows, cess);
       }
-      const Variant cess{"CESS", "--schedule cess:0.7 --min-step 1e-4 --max-step 0.0078125" + kOwn};
-      add(target, "CESS", experiment.run(target + ", CESS", {cess}, seeds), experiment.truth(),
-          rows, plot);
-      page.plot("schedules-" + target.substr(0, target.find(':')) +
-                    (target.find(':') == std::string::npos ? "" : "-std"),
-                plot);
+      const std::string stem = target.substr(0, target.find(':')) +
+                               (target.find(':') == std::string::npos ? "" : "-std");
+      page.plot("schedules-" + stem, rate);
+      page.plot("cess-" + stem, cess);
     }
-    page.table(
-        "figure-schedules", "Transitions, and the error of log Z, nats",
-        {"target", "alpha", "delta", "M", "D at the start", "D / delta", "ESS", "error", "SE"},
-        rows);
+    page.table("figure-schedules", "Transitions, and the error of log Z, nats",
+               {"target", "alpha", "rule", "delta", "M", "D at the start", "D / delta", "ESS",
+                "error", "SE"},
+               rows);
   }
 
  private:
@@ -65,25 +73,30 @@ class FigureSchedules : public Experiment {
   const std::string kOwn =
       " --chains 1024 --pilot-chains 1024 --kernel hmc --step-size 0.5 --per-problem";
 
-  /// The first of the `results` that arrived.
-  void add(const std::string& target, const std::string& name,
-           const std::vector<VariantResult>& results, std::optional<double> truth,
-           std::vector<std::vector<Cell>>& rows, Plot& plot) const {
+  struct Place {
+    std::string target, alpha, rule;
+  };
+
+  /// The first of the variants that arrived.
+  static void add(const Place& place, const std::vector<Variant>& variants,
+                  const std::vector<VariantResult>& results, std::optional<double> truth,
+                  std::vector<std::vector<Cell>>& rows, Plot& plot) {
     for (size_t i = 0; i < results.size(); ++i) {
       const VariantResult& result = results[i];
       if (!result.failed.empty()) continue;
+      const std::string& delta = variants[i].name;
       const double start = result.traces[0].divergence[0];
-      const bool has_rate = name != "CESS";
       const Spread error(result.value.flatten() - truth.value_or(NAN));
-      rows.push_back({target, name, has_rate ? Cell(shortest(kDeltas[i])) : Cell("-"),
+      rows.push_back({place.target, place.alpha, place.rule, delta,
                       Cell::number(result.transitions, 0), Cell::number(start, 3),
-                      has_rate ? Cell::number(start / kDeltas[i], 0) : Cell("-"),
+                      delta == "-" ? Cell("-") : Cell::number(start / std::stod(delta), 0),
                       Cell::number(result.ess.mean().item<double>(), 3),
                       Cell::number(error.mean, 3), Cell::number(error.std_error, 3)});
-      plot.series.push_back(along_plan(has_rate ? "alpha " + name : name, result.traces[0].betas));
+      plot.series.push_back(along_plan("alpha " + place.alpha, result.traces[0].betas));
       return;
     }
-    rows.push_back({target, name, "-", results.back().reason(), "-", "-", "-", "-", "-"});
+    rows.push_back({place.target, place.alpha, place.rule, "-", results.back().reason(), "-", "-",
+                    "-", "-", "-"});
   }
 };
 

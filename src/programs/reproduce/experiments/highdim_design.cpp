@@ -45,49 +45,51 @@ std::vector<HighTarget> high_targets(int64_t dim, bool mean_zero) {
   return targets;
 }
 
-std::vector<Family> families(const HighTarget& target, bool every_order) {
-  const std::string steps = " --steps " + std::to_string(kSteps);
-  const std::string stretch = " --interpolate " + std::to_string(kSteps);
-  Family cess{"CESS*", {}, true}, rate{"constant rate", {}, false},
-      rate_stretched{"constant rate*", {}, true}, length{"constant length*", {}, true};
-  for (const char* ratio : {"0.6", "0.7", "0.8", "0.9"})
-    cess.variants.push_back({ratio, "--schedule cess:" + std::string(ratio) + stretch});
-  const auto delta_of = [&](int k) { return significant(target.kl / std::exp2(k), 3); };
-  for (int k = 3; k <= 6; ++k)
-    rate.variants.push_back({delta_of(k), "--schedule constant-rate:" + delta_of(k)});
-  for (int k = 4; k <= 8; ++k) {
-    const std::string delta = delta_of(k);
-    rate_stretched.variants.push_back({delta, "--schedule constant-rate:" + delta + stretch});
-    const std::string step = significant(target.length / std::exp2(k), 3);
-    length.variants.push_back({step, "--schedule constant-length:" + step + stretch});
-  }
+std::vector<Family> families(const DensityExperiment& experiment, const HighTarget& target,
+                             const std::string& flags, bool every_order) {
+  const std::string own = " " + flags, stretched = own + " --interpolate " + std::to_string(kSteps);
   const auto heuristic = [&](const std::string& name) {
-    return Family{name, {{"-", "--schedule " + name + steps}}, true};
+    return Family{name, {{"-", "--schedule " + name + own + " --steps " + std::to_string(kSteps)}}};
   };
+  const auto matched = [&](const std::string& name, const std::string& rule) {
+    const MatchedPlans plans = experiment.match("--schedule " + rule + ":@" + own, kSteps);
+    Family family{name, {}, plans.trials};
+    if (plans.transitions > 0) family.variants.push_back({plans.setting, plans.flags});
+    return family;
+  };
+  Family cess{"CESS*", {}}, rate{"constant rate*", {}}, length{"constant length*", {}};
+  for (const std::string ratio : {"0.6", "0.7", "0.8", "0.9"})
+    cess.variants.push_back({ratio, "--schedule cess:" + ratio + stretched});
+  for (int k = 4; k <= 8; ++k) {
+    const std::string delta = significant(target.kl / std::exp2(k), 3);
+    rate.variants.push_back({delta, "--schedule constant-rate:" + delta + stretched});
+    const std::string step = significant(target.length / std::exp2(k), 3);
+    length.variants.push_back({step, "--schedule constant-length:" + step + stretched});
+  }
   std::vector<Family> all = {heuristic("linear"),
                              heuristic("sigmoidal"),
                              heuristic("geometric"),
+                             matched("ESS", "ess"),
+                             matched("CESS", "cess"),
+                             matched("constant rate", "constant-rate"),
+                             matched("constant length", "constant-length"),
                              cess,
                              rate,
-                             rate_stretched,
                              length};
   if (every_order) {
-    Family any{"constant rate*, any alpha", orders(stretch), true};
-    any.variants.insert(any.variants.end(), rate_stretched.variants.begin(),
-                        rate_stretched.variants.end());
+    Family any{"constant rate*, any alpha", orders(stretched)};
+    any.variants.insert(any.variants.end(), rate.variants.begin(), rate.variants.end());
     all.push_back(any);
   }
   return all;
 }
 
-Choice choose(const Family& family, const std::vector<VariantResult>& results, int64_t choosing,
-              double truth) {
+Choice choose(const std::vector<VariantResult>& results, int64_t choosing, double truth) {
   Choice choice;
   double best_log_z = -INFINITY, least_error = INFINITY;
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i].failed.empty()) continue;
     choice.search += results[i].evaluations();
-    if (!family.stretched && results[i].transitions > kMostSteps) continue;
     const at::Tensor values = results[i].value[0];
     const double log_z = values.slice(0, 0, choosing).mean().item<double>();
     const double error = std::abs(values.slice(0, choosing).mean().item<double>() - truth);

@@ -1,0 +1,111 @@
+#include "programs/reproduce/matching.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "util/error.h"
+#include "util/format.h"
+
+namespace crais {
+namespace {
+
+constexpr double kFairShare = 0.03;
+constexpr char kPlaceholder = '@';
+
+/// A setting by a number that any real stands for, with which plans get longer about
+/// exponentially: -log of a step, or -log(1 - ratio).
+class SettingScale {
+ public:
+  explicit SettingScale(const std::string& flags)
+      : is_ratio_(flags.find("ess:@") != std::string::npos),
+        most_(flags.find("--max-step @") != std::string::npos ? 1.0 : INFINITY) {}
+
+  std::string setting(double place) const {
+    return is_ratio_ ? significant(-std::expm1(-place), 6)
+                     : significant(std::min(std::exp(-place), most_), 4);
+  }
+  std::vector<double> first() const {
+    return is_ratio_          ? std::vector<double>{0.05, 0.7, 2, 4, 9}
+           : most_ < INFINITY ? std::vector<double>{0, 2, 4, 6}
+                              : std::vector<double>{-10, -6, -2, 2, 6, 10};
+  }
+
+ private:
+  bool is_ratio_;
+  double most_;
+};
+
+struct Trial {
+  double place, transitions;
+};
+
+/// The two neighbouring trials between which `steps` lie.
+std::optional<std::pair<Trial, Trial>> bracket(const std::vector<Trial>& trials, double steps) {
+  for (size_t i = 0; i + 1 < trials.size(); ++i)
+    if (trials[i].transitions < steps && trials[i + 1].transitions >= steps)
+      return std::pair(trials[i], trials[i + 1]);
+  return {};
+}
+
+/// Two places within a bracket: where log M, drawn as a line, meets log steps, and one beyond it.
+std::vector<double> between(const Trial& low, const Trial& high, double steps) {
+  const double width = high.place - low.place;
+  const double most = std::isinf(high.transitions) ? 2 * steps : high.transitions;
+  const double fraction = std::log(steps / low.transitions) / std::log(most / low.transitions);
+  const double near = std::clamp(fraction, 0.1, 0.9);
+  const double beyond = near + (near < 0.5 ? 1 : -1) * std::clamp(0.25 * near, 0.05, 0.2);
+  return {low.place + near * width, low.place + beyond * width};
+}
+
+}  // namespace
+
+bool is_fair(double transitions, int64_t steps) {
+  return std::abs(transitions - static_cast<double>(steps)) <=
+         kFairShare * static_cast<double>(steps);
+}
+
+MatchedPlans match_transitions(const std::string& flags, int64_t steps,
+                               const CountTransitions& count) {
+  const size_t hole = flags.find(kPlaceholder);
+  if (hole == std::string::npos)
+    throw Error(ErrorKind::kInternal, "no setting is left open in '" + flags + "'");
+  const SettingScale scale(flags);
+  const auto wanted = static_cast<double>(steps);
+  MatchedPlans best;
+  const auto distance = [&](double transitions) { return std::abs(transitions - wanted); };
+  std::vector<Trial> trials;
+  std::vector<double> places = scale.first();
+  int64_t num_trials = 0;
+  constexpr int kMostRounds = 10;
+  for (int round = 0; round < kMostRounds && !best.fair; ++round) {
+    std::vector<MatchedPlans> tried;
+    std::vector<std::string> all_flags;
+    for (const double place : places) {
+      const std::string setting = scale.setting(place);
+      all_flags.push_back(flags.substr(0, hole) + setting + flags.substr(hole + 1));
+      tried.push_back({setting, all_flags.back()});
+    }
+    const std::vector<double> transitions = count(all_flags);
+    num_trials += static_cast<int64_t>(places.size());
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (std::isnan(transitions[i])) continue;
+      trials.push_back({places[i], transitions[i]});
+      tried[i].transitions = transitions[i];
+      tried[i].fair = is_fair(transitions[i], steps);
+      if (std::isfinite(transitions[i]) &&
+          (best.transitions == 0 || distance(transitions[i]) < distance(best.transitions)))
+        best = tried[i];
+    }
+    std::sort(trials.begin(), trials.end(),
+              [](const Trial& a, const Trial& b) { return a.place < b.place; });
+    const auto around = bracket(trials, wanted);
+    if (!around) break;
+    places = between(around->first, around->second, wanted);
+  }
+  best.trials = num_trials;
+  return best;
+}
+
+}  // namespace crais
