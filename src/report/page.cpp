@@ -40,13 +40,13 @@ constexpr const char* kStyle =
 struct Forms {
   Table plain;
   CsvWriter csv;
-  nlohmann::json records = nlohmann::json::array();
+  nlohmann::json records;
   std::string html;
 };
 
 Forms forms_of(const std::string& title, const std::vector<std::string>& headers,
                const std::vector<std::vector<Cell>>& rows) {
-  Forms forms{Table(headers, title), CsvWriter(headers), {}, ""};
+  Forms forms{Table(headers, title), CsvWriter(headers), nlohmann::json::array(), ""};
   forms.html = "<tr>";
   for (const auto& header : headers) forms.html += "<th>" + escaped(header) + "</th>";
   forms.html += "</tr>\n";
