@@ -53,6 +53,7 @@ Option repeatable(Option option) {
 template <typename Values, typename Shown>
 std::vector<std::string> shown(const Values& values, Shown show) {
   std::vector<std::string> texts;
+  texts.reserve(values.size());
   for (const auto& value : values) texts.push_back(show(value));
   return texts;
 }
@@ -70,13 +71,13 @@ Option flag(std::string name, std::string help) {
   return make(Option::Kind::kFlag, std::move(name), "", {}, std::move(help));
 }
 
-Option integers(std::string name, std::string value_name, std::vector<int64_t> fallback,
+Option integers(std::string name, std::string value_name, const std::vector<int64_t>& fallback,
                 std::string help) {
   return repeatable(make(Option::Kind::kInteger, std::move(name), std::move(value_name),
                          shown(fallback, kWhole), std::move(help)));
 }
 
-Option numbers(std::string name, std::string value_name, std::vector<double> fallback,
+Option numbers(std::string name, std::string value_name, const std::vector<double>& fallback,
                std::string help) {
   return repeatable(make(Option::Kind::kNumber, std::move(name), std::move(value_name),
                          shown(fallback, [](double value) { return shortest(value); }),
@@ -109,15 +110,15 @@ Option number(std::string name, std::string value_name, std::optional<double> fa
               std::move(help));
 }
 
-Option text(std::string name, std::string value_name, std::optional<std::string> fallback,
+Option text(std::string name, std::string value_name, const std::optional<std::string>& fallback,
             std::string help) {
   return make(Option::Kind::kText, std::move(name), std::move(value_name), listed(fallback),
               std::move(help));
 }
 
 Option choice(std::string name, std::vector<std::string> choices,
-              std::optional<std::string> fallback, std::string help) {
-  Option option = text(std::move(name), join(choices, "|"), std::move(fallback), std::move(help));
+              const std::optional<std::string>& fallback, std::string help) {
+  Option option = text(std::move(name), join(choices, "|"), fallback, std::move(help));
   option.choices = std::move(choices);
   return option;
 }

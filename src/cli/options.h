@@ -42,15 +42,15 @@ Option integer(std::string name, std::string value_name, std::optional<int64_t> 
                std::string help);
 Option number(std::string name, std::string value_name, std::optional<double> fallback,
               std::string help);
-Option text(std::string name, std::string value_name, std::optional<std::string> fallback,
+Option text(std::string name, std::string value_name, const std::optional<std::string>& fallback,
             std::string help);
 Option choice(std::string name, std::vector<std::string> choices,
-              std::optional<std::string> fallback, std::string help);
+              const std::optional<std::string>& fallback, std::string help);
 
 // Repeatable: --hidden 200,200 or --hidden 200 --hidden 200.
-Option integers(std::string name, std::string value_name, std::vector<int64_t> fallback,
+Option integers(std::string name, std::string value_name, const std::vector<int64_t>& fallback,
                 std::string help);
-Option numbers(std::string name, std::string value_name, std::vector<double> fallback,
+Option numbers(std::string name, std::string value_name, const std::vector<double>& fallback,
                std::string help);
 Option texts(std::string name, std::string value_name, std::vector<std::string> fallback,
              std::string help);

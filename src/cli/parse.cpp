@@ -29,7 +29,9 @@ int64_t bounded(const std::string& text, const std::string& what, int64_t least)
 c10::Device parse_device(const std::string& text) {
   const std::string what = "--device " + text;
   if (text == "cpu") return c10::Device(c10::kCPU);
-  const auto gpus = static_cast<int64_t>(torch::cuda::device_count());
+  // An int8_t of newer LibTorch, never negative.
+  const auto gpus =
+      static_cast<int64_t>(torch::cuda::device_count());  // NOLINT(bugprone-signed-char-misuse)
   if (text == "auto") return gpus > 0 ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU);
   if (text != "cuda" && text.rfind("cuda:", 0) != 0)
     throw argument_error(what + ": unknown device; choose from auto, cpu, cuda, cuda:N");

@@ -30,7 +30,7 @@ void require_finite_start(const Particles& particles) {
 
 }  // namespace
 
-Problem::Problem(std::shared_ptr<const Target> target, AffineMap base)
+Problem::Problem(std::shared_ptr<const Target> target, const AffineMap& base)
     : Problem(std::move(target), base, at::zeros_like(base.log_abs_det())) {}
 
 Problem::Problem(std::shared_ptr<const Target> target, AffineMap base, const at::Tensor& log_center)

@@ -26,7 +26,7 @@ namespace crais {
 class Problem {
  public:
   /// Throws c10::Error if target and base differ in shape.
-  Problem(std::shared_ptr<const Target> target, AffineMap base);
+  Problem(std::shared_ptr<const Target> target, const AffineMap& base);
   /// The same, centred: log_center [P], nats.
   Problem(std::shared_ptr<const Target> target, AffineMap base, const at::Tensor& log_center);
 

@@ -13,7 +13,7 @@ using Kind = Binarisation::Kind;
 
 /// Pixel j of file row i is 1 where hashed_uniform(seed', i * D + j) < grey / 255.
 at::Tensor draw_static(uint64_t seed, const at::Tensor& pixels, int64_t first_index) {
-  const at::Tensor result = at::empty(pixels.sizes(), at::kFloat);
+  at::Tensor result = at::empty(pixels.sizes(), at::kFloat);
   const uint64_t stream = derive_seed(seed, Purpose::kBinarise);
   const uint8_t* const grey = pixels.data_ptr<uint8_t>();
   float* const out = result.data_ptr<float>();
@@ -29,7 +29,7 @@ at::Tensor draw_static(uint64_t seed, const at::Tensor& pixels, int64_t first_in
 }
 
 at::Tensor from_binary_file(const at::Tensor& pixels) {
-  const at::Tensor result = at::empty(pixels.sizes(), at::kFloat);
+  at::Tensor result = at::empty(pixels.sizes(), at::kFloat);
   const uint8_t* const grey = pixels.data_ptr<uint8_t>();
   float* const out = result.data_ptr<float>();
   bool binary = true;

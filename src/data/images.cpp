@@ -59,6 +59,7 @@ std::optional<fs::path> find_plain_or_gz(const std::vector<fs::path>& folders,
 
 std::string paths_tried(const std::vector<fs::path>& folders, const std::string& name) {
   std::vector<std::string> tried;
+  tried.reserve(folders.size());
   for (const fs::path& folder : folders) tried.push_back((folder / (name + "[.gz]")).string());
   return join(tried);
 }

@@ -130,7 +130,7 @@ void draw_segment(Point a, Point b, double reach, Distances& nearest) {
       const double x = col - a.x, y = row - a.y;
       const double t = std::clamp((x * along.x + y * along.y) / length2, 0.0, 1.0);
       const double dx = x - t * along.x, dy = y - t * along.y;
-      double& best = nearest[static_cast<size_t>(row * kSide + col)];
+      double& best = nearest[static_cast<size_t>(row) * kSide + static_cast<size_t>(col)];
       best = std::min(best, dx * dx + dy * dy);
     }
   }

@@ -13,7 +13,7 @@ namespace {
 double fitted_shape(const std::vector<double>& x) {
   const auto n = static_cast<double>(x.size());
   const auto grid = static_cast<int>(30 + std::sqrt(n));
-  const double quartile = x[static_cast<size_t>(n / 4 + 0.5) - 1];
+  const double quartile = x[(x.size() + 2) / 4 - 1];
   std::vector<double> theta, log_likelihood;
   for (int i = 1; i <= grid; ++i) {
     const double t =

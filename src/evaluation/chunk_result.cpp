@@ -5,12 +5,12 @@
 namespace crais {
 
 const std::vector<std::pair<Flag, std::string>>& all_flags() {
-  static const std::vector<std::pair<Flag, std::string>> all = {{kFewEffective, "ess"},
-                                                                {kTail, "tail"},
-                                                                {kBaseFailed, "base"},
-                                                                {kMissedTarget, "target"},
-                                                                {kModes, "modes"}};
-  return all;
+  static const std::vector<std::pair<Flag, std::string>> kAll = {{kFewEffective, "ess"},
+                                                                 {kTail, "tail"},
+                                                                 {kBaseFailed, "base"},
+                                                                 {kMissedTarget, "target"},
+                                                                 {kModes, "modes"}};
+  return kAll;
 }
 
 std::string flag_words(int64_t flags) {
@@ -21,7 +21,7 @@ std::string flag_words(int64_t flags) {
 }
 
 const std::vector<std::pair<std::string, ChunkRun::Column ChunkRun::*>>& ChunkRun::columns() {
-  static const std::vector<std::pair<std::string, Column ChunkRun::*>> all = {
+  static const std::vector<std::pair<std::string, Column ChunkRun::*>> kAll = {
       {"log_normalizer", &ChunkRun::log_normalizer},
       {"std_error", &ChunkRun::std_error},
       {"bias", &ChunkRun::bias},
@@ -31,7 +31,7 @@ const std::vector<std::pair<std::string, ChunkRun::Column ChunkRun::*>>& ChunkRu
       {"upper", &ChunkRun::upper},
       {"upper_std_error", &ChunkRun::upper_std_error},
       {"evaluations", &ChunkRun::evaluations}};
-  return all;
+  return kAll;
 }
 
 void ChunkRun::scatter(const ChunkRun& part, const std::vector<int64_t>& index) {

@@ -37,6 +37,7 @@ void check_runs(const std::vector<ChunkRun>& runs, const std::string& source) {
 
 std::vector<json> jsons(const std::vector<double>& values) {
   std::vector<json> list;
+  list.reserve(values.size());
   for (const double value : values) list.push_back(json_number(value));
   return list;
 }

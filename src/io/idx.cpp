@@ -39,6 +39,7 @@ int64_t big_endian(std::string_view bytes, size_t i) {
 
 std::string shape_text(const std::vector<int64_t>& shape) {
   std::vector<std::string> words;
+  words.reserve(shape.size());
   for (const int64_t extent : shape) words.push_back(std::to_string(extent));
   return join(words, " x ");
 }

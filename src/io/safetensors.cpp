@@ -89,9 +89,9 @@ Entry checked_entry(const std::string& name, const json& value, uint64_t data_si
   const json& offsets = value["data_offsets"];
   if (!offsets.is_array() || offsets.size() != 2)
     throw data_error(where + ": data_offsets are not two numbers");
-  const Entry entry{name, known->second, checked_shape(value["shape"], where),
-                    unsigned_number(offsets[0], where, "its begin"),
-                    unsigned_number(offsets[1], where, "its end")};
+  Entry entry{name, known->second, checked_shape(value["shape"], where),
+              unsigned_number(offsets[0], where, "its begin"),
+              unsigned_number(offsets[1], where, "its end")};
   if (entry.begin > entry.end || entry.end > data_size)
     throw data_error(where + ": data_offsets [" + std::to_string(entry.begin) + ", " +
                      std::to_string(entry.end) + "] lie outside the " + std::to_string(data_size) +

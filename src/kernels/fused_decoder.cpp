@@ -122,16 +122,16 @@ std::string chosen_evaluator() {
 }
 
 std::shared_ptr<const FusedDecoder> make_fused_decoder(const Vae& vae) {
-  const char* wanted = std::getenv("CRAIS_EVALUATOR");
+  const std::string wanted = chosen_evaluator();
   std::string choices;
   for (const FusedKernel* kernel : available_kernels()) {
-    if (wanted == nullptr || wanted == std::string(kernel->name))
+    if (wanted == kernel->name)
       return FusedDecoder::supports(vae) ? std::make_shared<FusedDecoder>(vae, *kernel) : nullptr;
     choices += std::string(kernel->name) + ", ";
   }
-  if (wanted == std::string("aten")) return nullptr;
-  throw argument_error("CRAIS_EVALUATOR is '" + std::string(wanted) + "'; this processor offers " +
-                       choices + "aten");
+  if (wanted == "aten") return nullptr;
+  throw argument_error("CRAIS_EVALUATOR is '" + wanted + "'; this processor offers " + choices +
+                       "aten");
 }
 
 }  // namespace crais

@@ -70,6 +70,11 @@ TEST(MatchTransitions, TakesTheNearestWhereNoneWillDo) {
   Counter leap{[](double delta) { return delta > 1 ? 30 : 200; }};
   EXPECT_EQ(match_transitions("--schedule constant-rate:@", 64, leap.as_function()).transitions,
             30);
+  const MatchedPlans shortest = match_transitions("--max-step @", 64, [](const auto& all_flags) {
+    return std::vector<double>(all_flags.size(), INFINITY);
+  });
+  EXPECT_EQ(shortest.flags, "--max-step 1.000");
+  EXPECT_TRUE(std::isinf(shortest.transitions));
   Counter none{[](double) { return NAN; }};
   EXPECT_EQ(match_transitions("--schedule constant-rate:@", 64, none.as_function()).transitions, 0);
 }

@@ -1,6 +1,5 @@
 #include "programs/reproduce/density_experiment.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "io/json.h"
@@ -11,7 +10,7 @@ namespace crais {
 
 using nlohmann::json;
 
-DensityExperiment::DensityExperiment(const ExperimentOptions& options, std::string target,
+DensityExperiment::DensityExperiment(const ExperimentOptions& options, const std::string& target,
                                      int64_t replicates)
     : DensityExperiment(options, target, replicates, [target](const TargetOptions& target_options) {
         return TargetRegistry::instance().make("target", target, target_options);
@@ -59,10 +58,8 @@ std::vector<VariantResult> DensityExperiment::run(const std::string& label,
 }
 
 MatchedPlans DensityExperiment::match(const std::string& flags, int64_t steps) const {
-  constexpr int64_t kReplicates = 8;  // plans of seeds differ by few transitions
-  const DensityExperiment few(options_, name_, std::min(replicates_, kReplicates), factory_);
   return match_variant(flags, steps, [&](const std::vector<Variant>& trials) {
-    return few.run(name_ + ", plans of " + std::to_string(steps), trials);
+    return run(name_ + ", plans of " + std::to_string(steps), trials);
   });
 }
 

@@ -18,7 +18,8 @@ namespace crais {
 /// be had again by `estimate-logz TARGET FLAGS --problems REPLICATES --seed SEED`.
 class DensityExperiment {
  public:
-  DensityExperiment(const ExperimentOptions& options, std::string target, int64_t replicates);
+  DensityExperiment(const ExperimentOptions& options, const std::string& target,
+                    int64_t replicates);
   /// Of a target without a name in the library, made by `factory`; `target` stands for it.
   DensityExperiment(const ExperimentOptions& options, std::string target, int64_t replicates,
                     std::function<std::unique_ptr<Target>(const TargetOptions&)> factory);

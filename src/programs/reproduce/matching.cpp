@@ -94,8 +94,7 @@ MatchedPlans match_transitions(const std::string& flags, int64_t steps,
       trials.push_back({places[i], transitions[i]});
       tried[i].transitions = transitions[i];
       tried[i].fair = is_fair(transitions[i], steps);
-      if (std::isfinite(transitions[i]) &&
-          (best.transitions == 0 || distance(transitions[i]) < distance(best.transitions)))
+      if (best.transitions == 0 || distance(transitions[i]) < distance(best.transitions))
         best = tried[i];
     }
     std::sort(trials.begin(), trials.end(),

@@ -100,7 +100,7 @@ class TableHighDim : public Experiment {
       trainings.push_back(
           {"100 iterations, as in the paper", shape + "iterations=100,hidden=512" + own, 3});
     else
-      trainings.push_back({"100 iterations", shape + "iterations=100" + own, 2});
+      trainings.push_back({"100 iterations", shape + "iterations=100" + own, 1});
     if (options.full && dim == 128)
       trainings.push_back({"10,000 iterations", shape + "iterations=10000,batch=64" + own, 1});
     std::vector<std::vector<Cell>> rows;

@@ -31,13 +31,12 @@ class TableWeights : public Experiment {
 
   void run(const ExperimentOptions& options, Page& page) const override {
     const int64_t seeds = options.seeds > 0 ? options.seeds : options.full ? 20 : 4;
-    const std::string chains = options.full ? "1024" : "256";
+    const std::string chains = options.full ? "1024" : "64";
     page.paragraph(
         "The rule goes by a variance V and a mass ratio r of its pilot's particles. Unweighted, "
         "they assume that the moves mix; weighted, that the weights rest on enough particles. " +
-        chains +
-        " chains, step size 0.5, as in the paper, and then steps tuned with persistent "
-        "momentum; " +
+        chains + " chains, step size 0.5, as in the paper" +
+        (options.full ? ", and then steps tuned with persistent momentum; " : "; ") +
         std::to_string(seeds) +
         " seeds. delta is such that the unweighted rule has 64 transitions in 128 dimensions, 256 "
         "in "
@@ -45,6 +44,7 @@ class TableWeights : public Experiment {
         "estimates it: M should be near D / delta. At order 0, r has no say.");
     const std::string own = " --per-problem --chains " + chains + " --pilot-chains " + chains;
     table("fixed", "step size 0.5", own + " --kernel hmc --step-size 0.5", seeds, options, page);
+    if (!options.full) return;
     table("tuned", "steps tuned, persistent momentum", own + " --kernel ghmc:0.8", seeds, options,
           page);
   }
@@ -70,7 +70,7 @@ class TableWeights : public Experiment {
         std::vector<Variant> variants;
         for (const Weighting& weighting : kWeightings)
           variants.push_back({weighting.name, matched.flags + weighting.flag + " --max-steps " +
-                                                  std::to_string(8 * target.steps)});
+                                                  std::to_string(4 * target.steps)});
         const std::vector<VariantResult> results =
             experiment.run(stem + ", " + target.name + ", alpha " + alpha, variants);
         for (size_t i = 0; i < variants.size(); ++i)
