@@ -4,6 +4,10 @@
 
 #include <ATen/ATen.h>
 
+#include <memory>
+#include <utility>
+
+#include "core/divergence.h"
 #include "core/registry.h"
 
 namespace crais {
@@ -21,6 +25,9 @@ struct PathPoint {
 ///     crais::PathPoint p = path->at(beta, log_q0, log_gamma);  // p.log_density [P,K]
 class Path {
  public:
+  /// A path along which `divergence` to the target falls, steepest if it is of that divergence.
+  explicit Path(std::shared_ptr<const Divergence> divergence)
+      : divergence_(std::move(divergence)) {}
   virtual ~Path() = default;
 
   /// The annealed density at `beta` [P,1] in [0,1], from log q0 and log gamma [P,K] float64.
@@ -28,8 +35,26 @@ class Path {
   virtual PathPoint at(const at::Tensor& beta, const at::Tensor& log_q0,
                        const at::Tensor& log_gamma) const = 0;
 
-  /// The order alpha of the power mean that the path is: 0 geometric, 1 mixture.
-  virtual double order() const = 0;
+  const Divergence& divergence() const { return *divergence_; }
+  const std::shared_ptr<const Divergence>& shared_divergence() const { return divergence_; }
+
+  /// log of how fast the divergence falls along the path's own clock, [P] nats: arguments as of
+  /// Divergence::log_variance, kappa = log gamma - log gamma_beta. The clock is -log(1 - beta),
+  /// unless the path says otherwise.
+  virtual at::Tensor log_rate(const at::Tensor& kappa, const at::Tensor& variance_weights,
+                              const at::Tensor& ratio_weights) const {
+    return divergence_->log_variance(kappa, variance_weights, ratio_weights);
+  }
+  /// beta [P] once the clock has gone on by exp(log_time) [P].
+  virtual at::Tensor advance(const at::Tensor& beta, const at::Tensor& log_time) const {
+    return beta + (1 - beta) * -at::expm1(-at::exp(log_time));
+  }
+
+  /// True where `at` needs numbers that only a pilot finds: see learn_path.
+  virtual bool needs_learning() const { return false; }
+
+ private:
+  std::shared_ptr<const Divergence> divergence_;
 };
 
 using PathRegistry = Registry<Path>;

@@ -19,7 +19,7 @@ namespace {
 class Mcd : public Method {
  public:
   Mcd(Spec& spec, const AnnealingParts& parts) {
-    if (parts.path->order() != 0)
+    if (parts.path->divergence().order() != 0.0)
       throw argument_error("the method mcd anneals along the geometric path; leave out `path`");
     if (parts.resampling)
       throw argument_error("the method mcd does not resample; leave out `resampling`");

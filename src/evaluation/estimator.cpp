@@ -30,9 +30,7 @@ bool Estimator::needs_exact_draws() const {
                      [](const auto& method) { return method->needs_exact_draws(); });
 }
 
-bool Estimator::needs_pilot() const {
-  return options().budget || crais::needs_pilot(*parts_->rule, parts_->pilot);
-}
+bool Estimator::needs_pilot() const { return options().budget || parts_->needs_pilot(); }
 
 bool Estimator::is_adaptive() const { return parts_->rule->is_adaptive(); }
 

@@ -24,7 +24,7 @@ class Estimator {
   const EstimateOptions& options() const;
   bool anneals() const;
   bool needs_exact_draws() const;
-  /// True if tuning takes a pilot: the schedule adapts, or step sizes do.
+  /// True if tuning takes a pilot: the schedule adapts, or step sizes do, or the path is learned.
   bool needs_pilot() const;
   /// True if the particles decide on the temperatures.
   bool is_adaptive() const;

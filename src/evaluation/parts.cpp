@@ -54,7 +54,7 @@ Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& t
 CentredProblem centred(const EstimatorParts& parts, const Target& target, const AffineMap& base,
                        uint64_t stream) {
   const Problem plain(target.shared(), base);
-  if (parts.num_anneals() == 0 || parts.path->order() == 0) return {plain, {}};
+  if (parts.num_anneals() == 0 || parts.path->divergence().order() == 0.0) return {plain, {}};
   constexpr int64_t kSteps = 64;
   at::Generator rng = stream_of(parts, target, Purpose::kCentre, stream);
   const RoughNormalizer rough =
@@ -64,7 +64,7 @@ CentredProblem centred(const EstimatorParts& parts, const Target& target, const 
 
 TunedPlan make_plan(const EstimatorParts& parts, const Problem& problem, uint64_t stream) {
   TunedPlan tuned;
-  if (needs_pilot(*parts.rule, parts.pilot)) {
+  if (parts.needs_pilot()) {
     at::Generator rng = stream_of(parts, problem.target(), Purpose::kPilot, stream);
     PilotRun pilot =
         run_pilot(problem, *parts.path, *parts.rule, *parts.transition, parts.pilot, rng);

@@ -31,6 +31,7 @@ class EstimatorParts {
 
   /// Anneals of one estimate, the most of any method: 0 where nothing is annealed.
   int64_t num_anneals() const;
+  bool needs_pilot() const { return crais::needs_pilot(*path, *rule, pilot); }
   bool shares_plan() const { return num_anneals() > 0 && pilot.shared; }
   std::unique_ptr<ScheduleRule> make_rule(int64_t steps) const;
   /// Evaluations of one chain that anneals once under a plan of `steps` transitions.

@@ -69,6 +69,42 @@ at::Tensor matrix_from(const json& object, const std::string& key, const std::st
   return at::stack(rows);
 }
 
+json to_json(const DescentPath& path) {
+  const DescentConstants& constants = path.constants();
+  return {{"name", path.name()},
+          {"range", to_json(constants.range)},
+          {"log_ratio", to_json(constants.log_ratio)},
+          {"mean", to_json(constants.mean)},
+          {"step", to_json(constants.step)}};
+}
+
+std::shared_ptr<const DescentPath> path_from(const json& object, const std::string& source) {
+  const auto name = json_field<std::string>(object, "name", source);
+  std::shared_ptr<const Path> path;
+  try {
+    path = PathRegistry::instance().make("path", name);
+  } catch (const Error& error) {
+    throw data_error(source + ": " + error.what());
+  }
+  const auto descent = std::dynamic_pointer_cast<const DescentPath>(path);
+  require(descent != nullptr, source, "a path that nobody learns has constants");
+  const DescentConstants constants{
+      matrix_from(object, "range", source), matrix_from(object, "log_ratio", source),
+      matrix_from(object, "mean", source), matrix_from(object, "step", source)};
+  const at::Tensor &range = constants.range, &step = constants.step;
+  require(constants.log_ratio.sizes() == step.sizes() && constants.mean.sizes() == step.sizes() &&
+              range.size(0) == 2 && range.size(1) == step.size(1),
+          source, "the constants of a path do not belong together");
+  for (const at::Tensor& x : {range, constants.log_ratio, constants.mean, step})
+    require(holds(x.isfinite() & (x.abs() < 1e15)), source, "a constant of a path is out of range");
+  require(holds(range[0] < range[1]), source, "the range of a path is empty");
+  require(step.size(0) <= descent->options().max_knots, source, "a path has too many steps");
+  require(holds(step >= 0) && holds(step[0] > 0) &&
+              holds((step.slice(0, 0, -1) > 0) | (step.slice(0, 1) == 0)),
+          source, "a path does not step forward");
+  return descent->with(constants);
+}
+
 }  // namespace
 
 json to_json(const Cost& cost) {
@@ -88,6 +124,7 @@ json to_json(const Plan& plan) {
                  {"step_sizes", to_json(plan.step_sizes)},
                  {"num_particles", plan.num_particles}};
   if (plan.divergence.defined()) object["divergence"] = to_json(plan.divergence);
+  if (plan.path) object["path"] = to_json(*plan.path);
   return object;
 }
 
@@ -107,6 +144,11 @@ Plan plan_from(const json& object, const std::string& source) {
     plan.divergence = matrix_from(object, "divergence", source);
     require(plan.divergence.sizes() == plan.betas.sizes(), source,
             "betas and divergences do not belong together");
+  }
+  if (object.contains("path")) {
+    plan.path = path_from(object["path"], source);
+    require(plan.path->constants().step.size(1) == plan.betas.size(1), source,
+            "betas and path do not belong together");
   }
   return plan;
 }

@@ -1,5 +1,6 @@
 // gamma_beta = q0^(1-beta) gamma^beta                                        [Neal 2001]
 #include "core/path.h"
+#include "divergences/alpha.h"
 #include "paths/power_mean.h"
 
 namespace crais {
@@ -7,6 +8,8 @@ namespace {
 
 class Geometric : public Path {
  public:
+  Geometric() : Path(make_alpha_divergence(0)) {}
+
   PathPoint at(const at::Tensor& beta, const at::Tensor& log_q0,
                const at::Tensor& log_gamma) const override {
     // xlogy-like products: an end that has no weight must not turn -inf into NaN.
@@ -15,7 +18,6 @@ class Geometric : public Path {
     const at::Tensor to = at::where(beta == 0, 0.0, beta * log_gamma);
     return {from + to, back.expand_as(log_q0), beta.expand_as(log_gamma)};
   }
-  double order() const override { return 0.0; }
 };
 
 const Enrol<PathRegistry> kEnrolGeometric(

@@ -4,12 +4,15 @@
 
 #include <cmath>
 
+#include "core/log_math.h"
+#include "divergences/alpha.h"
+
 namespace crais {
 namespace {
 
 class PowerMean : public Path {
  public:
-  explicit PowerMean(double alpha) : alpha_(alpha) {}
+  explicit PowerMean(double alpha) : Path(make_alpha_divergence(alpha)), alpha_(alpha) {}
 
   PathPoint at(const at::Tensor& beta, const at::Tensor& log_q0,
                const at::Tensor& log_gamma) const override {
@@ -24,9 +27,25 @@ class PowerMean : public Path {
                                    at::where(at_end, at::ones_like(a), at::sigmoid(b - a)));
     return {log_density, 1 - w, w};
   }
-  double order() const override { return alpha_; }
+
+  /// V = Var[u^alpha] r^alpha / alpha^2: steepest descent goes at r^-alpha of the pace of -log(1 -
+  /// beta).
+  ///
+  /// Particles far from the target overlap with none of its mass, and find an r of exp(-thousands),
+  /// which would make V vanish and a schedule end at once. But r is the target's mass over that of
+  /// a power mean of two normalised densities (problems are centred), which is bounded from below.
+  at::Tensor log_rate(const at::Tensor& kappa, const at::Tensor& variance_weights,
+                      const at::Tensor& ratio_weights) const override {
+    const at::Tensor log_r = at::logsumexp(ratio_weights + kappa, -1);
+    return log_variance_of_exp(alpha_ * kappa, variance_weights) - 2 * alpha_ * log_r +
+           alpha_ * log_r.clamp_min(least_log_ratio()) - 2.0 * std::log(std::abs(alpha_));
+  }
 
  private:
+  /// log of 1 / max Z_q, where Z_q = int ((1-t) q0^alpha + t pi^alpha)^(1/alpha): at most 1 up to
+  /// alpha = 1; beyond, largest without overlap, max_t (1-t)^(1/alpha) + t^(1/alpha).
+  double least_log_ratio() const { return alpha_ <= 1 ? 0.0 : (1 / alpha_ - 1) * std::log(2.0); }
+
   double alpha_;
 };
 

@@ -6,30 +6,40 @@ namespace crais {
 
 void DivergenceRecord::add(const at::Tensor& beta, const Particles& particles,
                            const at::Tensor& log_w) {
-  const double order = path_.order();
+  const std::optional<double> order = path_.divergence().order();
   const at::Tensor kappa = particles.log_gamma - annealed(path_, beta, particles).log_density;
   const at::Tensor weights = log_normalise(log_w);
   const auto mean = [&](const at::Tensor& log_weights) {
     return (log_weights.exp() * kappa).sum(-1);
   };
   log_mass_.push_back(log_mean_exp(log_w));
-  if (order == 0) {
+  if (!order) {
+    weights_.push_back(weights.exp());
+    kappa_.push_back(kappa);
+  } else if (*order == 0) {
     moment_.push_back(mean(weights));
-  } else if (order == 1) {
+  } else if (*order == 1) {
     // E_q[u log u] = E_pi[kappa] - log r, both by the same reweighting to the target.
     moment_.push_back(mean(log_normalise(weights + kappa)) - at::logsumexp(weights + kappa, -1));
   } else {
-    moment_.push_back(at::logsumexp(weights + order * kappa, -1));
+    moment_.push_back(at::logsumexp(weights + *order * kappa, -1));
   }
 }
 
 at::Tensor DivergenceRecord::finish() const {
-  const double order = path_.order();
-  const at::Tensor moment = at::stack(moment_), log_mass = at::stack(log_mass_);
+  const std::optional<double> order = path_.divergence().order();
+  const at::Tensor log_mass = at::stack(log_mass_);
   const at::Tensor log_ratio = log_mass[-1] - log_mass;  // of the target's mass to gamma_beta's
-  if (order == 0) return log_ratio - moment;
-  if (order == 1) return moment;
-  return at::expm1(moment - order * log_ratio) / (order * (order - 1));
+  if (!order) {
+    const at::Tensor log_u = at::stack(kappa_) - log_ratio.unsqueeze(-1);
+    const at::Tensor weights = at::stack(weights_);
+    // f may be infinite where no weight is.
+    return at::where(weights == 0, 0.0, weights * path_.divergence().f(log_u)).sum(-1);
+  }
+  const at::Tensor moment = at::stack(moment_);
+  if (*order == 0) return log_ratio - moment;
+  if (*order == 1) return moment;
+  return at::expm1(moment - *order * log_ratio) / (*order * (*order - 1));
 }
 
 }  // namespace crais

@@ -10,16 +10,18 @@
 
 namespace crais {
 
-/// Estimates D_f(pi || q_beta) of the path's own divergence,
+/// Estimates D_f(pi || q_beta) = E_q[f(u)], u = pi / q_beta, of the path's own divergence. Of the
+/// alpha divergence,
 ///
-///   f(u) = (u^alpha - alpha u) / (alpha (alpha - 1)) + 1 / alpha,   u = pi / q_beta
+///   f(u) = (u^alpha - alpha u) / (alpha (alpha - 1)) + 1 / alpha
 ///
-/// (-log u at alpha = 0, u log u at 1), so that D = (E_q[u^alpha] - 1) / (alpha (alpha - 1)):
-/// KL(q_beta || pi) on the geometric path, KL(pi || q_beta) on that of order 1. Expectations are
-/// under the importance weights. The ratio of masses is that of the run's own estimates, of the end
-/// and of the temperature: particles that do not overlap with the target cannot tell it.
+/// (-log u at alpha = 0, u log u at 1), D = (E_q[u^alpha] - 1) / (alpha (alpha - 1)), in
+/// logarithms: KL(q_beta || pi) on the geometric path, KL(pi || q_beta) on that of order 1.
+/// Expectations are under the importance weights. The ratio of masses is that of the run's own
+/// estimates, of the end and of the temperature: particles that do not overlap with the target
+/// cannot tell it.
 ///
-/// Cost: O(PK) a temperature, no target evaluations.
+/// Cost: O(PK) a temperature, no target evaluations; in memory too, but for alpha divergences.
 class DivergenceRecord {
  public:
   /// `path` must outlive the record.
@@ -33,8 +35,9 @@ class DivergenceRecord {
 
  private:
   const Path& path_;
-  std::vector<at::Tensor> log_mass_;  // of gamma_beta, [P]
-  std::vector<at::Tensor> moment_;    // what the particles say apart from the masses, [P]
+  std::vector<at::Tensor> log_mass_;         // of gamma_beta, [P]
+  std::vector<at::Tensor> moment_;           // what the particles say apart from the masses, [P]
+  std::vector<at::Tensor> weights_, kappa_;  // [P,K], of divergences without such a moment
 };
 
 }  // namespace crais

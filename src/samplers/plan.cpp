@@ -7,6 +7,8 @@
 
 #include "core/log_math.h"
 #include "paths/power_mean.h"
+#include "samplers/path_pilot.h"
+#include "samplers/tuned_step_sizes.h"
 #include "schedules/fixed.h"
 #include "util/error.h"
 
@@ -22,44 +24,27 @@ class FrozenStepSizes : public StepSizes {
   at::Tensor values_;  // [T,C]
 };
 
-class ConstantStepSize : public StepSizes {
- public:
-  explicit ConstantStepSize(double value) : value_(at::full({1}, value, at::kDouble)) {}
-  at::Tensor at(int64_t /*index*/) const override { return value_; }
+/// The path that a plan was made for.
+std::shared_ptr<const Path> learned_path(const Plan& plan, c10::Device device) {
+  return plan.path ? plan.path->to(device) : nullptr;
+}
 
- private:
-  at::Tensor value_;
-};
-
-/// Follows the acceptance from one temperature to the next, and remembers, for each temperature,
-/// the step size that its own acceptance calls for.
-class TunedStepSizes : public StepSizes {
- public:
-  TunedStepSizes(double initial, double target_acceptance, bool shared, const at::Tensor& like)
-      : target_(target_acceptance),
-        shared_(shared),
-        log_step_(at::full_like(like, std::log(initial))) {}
-
-  at::Tensor at(int64_t /*index*/) const override { return log_step_.exp(); }
-
-  void observe(int64_t /*index*/, const at::Tensor& accept_prob) override {
-    const at::Tensor pooled = shared_ ? accept_prob.mean().expand_as(accept_prob) : accept_prob;
-    log_step_ = (log_step_ + kGain * (pooled - target_)).clamp(-kWidest, kWidest);
-    tuned_.push_back(log_step_);
+/// A pilot in two parts: one learns the path, the other goes along it.
+PilotRun learn_and_run_pilot(const Problem& problem, const Path& path, const ScheduleRule& rule,
+                             const Transition& transition, const PilotOptions& options,
+                             at::Generator& rng) {
+  const LearnedPath learned = learn_path(problem, path, transition, options, rng);
+  const auto there = learned.path->to(problem.base().options().device());
+  try {
+    PilotRun pilot = run_pilot(problem, *there, rule, transition, options, rng);
+    pilot.plan.path = learned.path;
+    pilot.run.cost += learned.cost;
+    return pilot;
+  } catch (ScheduleError& error) {
+    error.spent += learned.cost;
+    throw;
   }
-
-  at::Tensor tuned() const { return at::stack(tuned_).exp(); }
-
- private:
-  // Near d log(step) / d(acceptance), so that one temperature's error is mended at the next.
-  static constexpr double kGain = 1.0;
-  static constexpr double kWidest = 14.0;  // step sizes from 1e-6 to 1e6
-
-  double target_;
-  bool shared_;
-  at::Tensor log_step_;  // [P]
-  std::vector<at::Tensor> tuned_;
-};
+}
 
 double lerp(double a, double b, double t) { return a + t * (b - a); }
 
@@ -101,8 +86,8 @@ struct Column {
 
 }  // namespace
 
-bool needs_pilot(const ScheduleRule& rule, const PilotOptions& options) {
-  return rule.is_adaptive() || !options.step_size;
+bool needs_pilot(const Path& path, const ScheduleRule& rule, const PilotOptions& options) {
+  return path.needs_learning() || rule.is_adaptive() || !options.step_size;
 }
 
 Plan freeze(const ScheduleRule& rule, double step_size) {
@@ -113,6 +98,8 @@ Plan freeze(const ScheduleRule& rule, double step_size) {
 
 PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule& rule,
                    const Transition& transition, const PilotOptions& options, at::Generator& rng) {
+  if (path.needs_learning())
+    return learn_and_run_pilot(problem, path, rule, transition, options, rng);
   const AnnealOptions anneal_options{options.num_particles, options.max_steps, options.shared,
                                      options.resampling, /*record_divergence=*/true};
   const auto run_with = [&](StepSizes& step_sizes) {
@@ -162,6 +149,7 @@ Plan interpolate(const Plan& plan, int64_t steps) {
   const int64_t columns = plan.betas.size(1);
   Plan stretched{at::zeros({steps + 1, columns}, at::kDouble),
                  at::zeros({steps, columns}, at::kDouble), plan.num_particles};
+  stretched.path = plan.path;
   if (plan.divergence.defined()) stretched.divergence = at::zeros_like(stretched.betas);
   auto betas = stretched.betas.accessor<double, 2>();
   auto step_sizes = stretched.step_sizes.accessor<double, 2>();
@@ -185,7 +173,7 @@ Plan select(const Plan& plan, const at::Tensor& index) {
     return x.defined() ? x.index_select(1, index.to(x.device())) : x;
   };
   return {columns(plan.betas), columns(plan.step_sizes), plan.num_particles,
-          columns(plan.divergence)};
+          columns(plan.divergence), plan.path ? plan.path->select(index) : nullptr};
 }
 
 AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
@@ -193,7 +181,9 @@ AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
                     const Resampling* resampling) {
   const at::Device device = problem.base().options().device();
   FrozenStepSizes step_sizes(plan.step_sizes.to(device));
-  return anneal(problem, path, FixedSchedule(plan.betas.to(device)), transition, step_sizes,
+  const std::shared_ptr<const Path> learned = learned_path(plan, device);
+  return anneal(problem, learned ? *learned : path, FixedSchedule(plan.betas.to(device)),
+                transition, step_sizes,
                 {num_particles, plan.num_steps(), plan.betas.size(1) == 1, resampling}, rng);
 }
 
@@ -204,7 +194,8 @@ AnnealResult anneal_reverse(const Problem& problem, const Path& path, const Plan
   if (!z)
     throw argument_error("reverse chains start from exact draws of the target, and it has none");
   const at::Device device = problem.base().options().device();
-  return anneal_reverse(problem, path, plan.betas.to(device), transition,
+  const std::shared_ptr<const Path> learned = learned_path(plan, device);
+  return anneal_reverse(problem, learned ? *learned : path, plan.betas.to(device), transition,
                         FrozenStepSizes(plan.step_sizes.to(device)), problem.base().to_e(*z), rng);
 }
 

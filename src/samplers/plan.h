@@ -5,8 +5,10 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
+#include "paths/descent.h"
 #include "samplers/anneal.h"
 
 namespace crais {
@@ -21,6 +23,7 @@ struct Plan {
   at::Tensor step_sizes;       // [T,C] float64
   int64_t num_particles = 0;   // chains of each problem
   at::Tensor divergence = {};  // [T+1,C] float64, the pilot's estimate; undefined without a pilot
+  std::shared_ptr<const DescentPath> path = {};  // that a pilot learned, in place of the one given
 
   int64_t num_steps() const { return step_sizes.size(0); }
 };
@@ -36,8 +39,8 @@ struct PilotOptions {
   const Resampling* resampling = nullptr;
 };
 
-/// True if rule and step size are given beforehand: `freeze` then does without a pilot.
-bool needs_pilot(const ScheduleRule& rule, const PilotOptions& options);
+/// False if path, rule and step size are known beforehand: `freeze` then does without a pilot.
+bool needs_pilot(const Path& path, const ScheduleRule& rule, const PilotOptions& options);
 
 /// The plan of a schedule and a step size that are known beforehand. Cost: none.
 Plan freeze(const ScheduleRule& rule, double step_size);
@@ -49,8 +52,9 @@ struct PilotRun {
 };
 
 /// Anneals once with `rule`, adapting the step size from temperature to temperature (Robbins-Monro
-/// on the mean acceptance), and freezes what it used. Its particles are not for estimating.
-/// Cost: 1 + L T evaluations per pilot particle.
+/// on the mean acceptance), and freezes what it used. Its particles are not for estimating. A path
+/// that needs it is learned first, by a pilot of its own (see learn_path), and kept in the plan.
+/// Cost: 1 + L T evaluations per pilot particle, and those of learning.
 PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule& rule,
                    const Transition& transition, const PilotOptions& options, at::Generator& rng);
 

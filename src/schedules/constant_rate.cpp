@@ -1,16 +1,11 @@
 // Equal decreases of the divergence D_f(target || particles): the CR-AIS paper's schedule.
 //
-// With 1 - beta as the paper's clock, dD/dlog(1-beta) = V, so each step takes
-// log(1 - beta') = log(1 - beta) - delta / V. For the path of order alpha, kappa = log gamma - log
-// gamma_beta, r = E[e^kappa] and u = e^kappa / r,
-//   V = Var[u^alpha] r^alpha / alpha^2,   or Var[kappa] at alpha = 0.
-// Moments are of the particles as they are, as if moves were perfect; `weighted` takes them under
-// the importance weights, which is what the paper writes, `weighted_ratio` r alone, as its code
-// does. Everything stays in logarithms: V neither over- nor underflows, whatever the dimension.
-//
-// Particles far from the target overlap with none of its mass, and find an r of exp(-thousands),
-// which would make V vanish and the schedule end at once. But r is the target's mass over that of a
-// power mean of two normalised densities (problems are centred), which is bounded from below.
+// With -log(1 - beta) as the path's clock, dD/dlog(1 - beta) = V, so each step takes
+// log(1 - beta') = log(1 - beta) - delta / V. The path says what V is (`Path::log_rate`) and keeps
+// the clock (`Path::advance`). Everything stays in logarithms: V neither over- nor underflows,
+// whatever the dimension. V is of the particles as they are, as if moves were perfect; `weighted`
+// takes it under the importance weights, as the paper writes, and `weighted_ratio` its mass ratio
+// alone, as the paper's code does.
 #include <cmath>
 #include <limits>
 #include <sstream>
@@ -32,40 +27,18 @@ class ConstantRate : public AdaptiveSchedule {
     const Particles& particles = progress.particles;
     const at::Tensor& beta = progress.beta;
     const at::Tensor kappa = particles.log_gamma - annealed(path, beta, particles).log_density;
-    const at::Tensor log_v = pooled_log(progress, log_rate(kappa, statistic_weights(progress),
-                                                           ratio_weights(progress), path.order()));
+    const at::Tensor ratio_weights = AdaptiveSchedule::statistic_weights(
+        progress, options().weighted || options().weighted_ratio);
+    const at::Tensor log_v =
+        pooled_log(progress, path.log_rate(kappa, statistic_weights(progress), ratio_weights));
     const at::Tensor finished = (log_v <= std::log(options().tolerance)) & (beta < 1);
     require_near(progress, kappa, log_v, finished);
-    const at::Tensor step = (1 - beta) * -at::expm1(-at::exp(std::log(delta_) - log_v));
-    return (beta + step).masked_fill(finished, std::numeric_limits<double>::infinity());
+    return path.advance(beta, std::log(delta_) - log_v)
+        .masked_fill(finished, std::numeric_limits<double>::infinity());
   }
   std::string name() const override { return "constant-rate"; }
 
  private:
-  at::Tensor ratio_weights(const Progress& progress) const {
-    return AdaptiveSchedule::statistic_weights(progress,
-                                               options().weighted || options().weighted_ratio);
-  }
-
-  /// log V [P] of kappa [P,K], under normalised log-weights [P,K] for the variance and for r.
-  static at::Tensor log_rate(const at::Tensor& kappa, const at::Tensor& log_weights,
-                             const at::Tensor& ratio_log_weights, double alpha) {
-    if (alpha == 0.0) {
-      const at::Tensor w = log_weights.exp();
-      const at::Tensor mean = (w * kappa).sum(-1, /*keepdim=*/true);
-      return (w * (kappa - mean).square()).sum(-1).log();
-    }
-    const at::Tensor log_r = at::logsumexp(ratio_log_weights + kappa, -1);
-    return log_variance_of_exp(alpha * kappa, log_weights) - 2 * alpha * log_r +
-           alpha * log_r.clamp_min(least_log_ratio(alpha)) - 2.0 * std::log(std::abs(alpha));
-  }
-
-  /// log of 1 / max Z_q, where Z_q = int ((1-t) q0^alpha + t pi^alpha)^(1/alpha): at most 1 up to
-  /// alpha = 1; beyond, largest without overlap, max_t (1-t)^(1/alpha) + t^(1/alpha).
-  static double least_log_ratio(double alpha) {
-    return alpha <= 1 ? 0.0 : (1 / alpha - 1) * std::log(2.0);
-  }
-
   /// The mean over problems of V, not of log V: dJ/dlog(1-beta) adds up over problems.
   static at::Tensor pooled_log(const Progress& progress, const at::Tensor& log_v) {
     return progress.shared ? log_mean_exp(log_v).expand_as(log_v) : log_v;

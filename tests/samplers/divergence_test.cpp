@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Alpha, EveryOrder, ::testing::Values(-0.5, 0, 0.25, 0.5
 
 /// D = int f(pi / q) q, written down afresh.
 double divergence_by_definition(const Path& path, const Grid& grid, double t) {
-  const double alpha = path.order();
+  const double alpha = *path.divergence().order();
   const at::Tensor q = log_normalise(grid.log_w(path, at::full({1}, t, at::kDouble)));
   const at::Tensor log_u = log_normalise(grid.particles().log_gamma) - q;
   const at::Tensor u = log_u.exp();

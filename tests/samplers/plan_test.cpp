@@ -49,9 +49,9 @@ TEST(Freeze, KeepsTheScheduleAndTheStepSize) {
 TEST(NeedsPilot, UnlessEverythingIsGiven) {
   PilotOptions given;
   given.step_size = 0.5;
-  EXPECT_FALSE(needs_pilot(*schedule("linear"), given));
-  EXPECT_TRUE(needs_pilot(*schedule("linear"), {}));
-  EXPECT_TRUE(needs_pilot(*schedule("cess:0.5"), given));
+  EXPECT_FALSE(needs_pilot(geometric(), *schedule("linear"), given));
+  EXPECT_TRUE(needs_pilot(geometric(), *schedule("linear"), {}));
+  EXPECT_TRUE(needs_pilot(geometric(), *schedule("cess:0.5"), given));
 }
 
 TEST(Interpolate, ToItsOwnLengthIsTheIdentity) {

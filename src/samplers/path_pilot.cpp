@@ -1,0 +1,164 @@
+#include "samplers/path_pilot.h"
+
+#include <c10/core/GradMode.h>
+
+#include <cmath>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "core/log_math.h"
+#include "samplers/tuned_step_sizes.h"
+
+namespace crais {
+namespace {
+
+constexpr double kArrived = 0.9;  // overlap with the target, as the ESS of e^v
+
+/// Where descent has come to, whatever beta.
+class LastKnot : public Path {
+ public:
+  LastKnot(const DescentPath& path, const Tilts& tilts, c10::Device device)
+      : Path(path.shared_divergence()),
+        tilts_{tilts.kappa.to(device), tilts.h.to(device), tilts.w.to(device)} {}
+
+  PathPoint at(const at::Tensor& /*beta*/, const at::Tensor& log_q0,
+               const at::Tensor& log_gamma) const override {
+    const at::Tensor kappa = log_gamma - log_q0;
+    const bool shared = tilts_.kappa.size(0) == 1;
+    const TiltPoint point = evaluate(tilts_, shared ? kappa.reshape({1, -1}) : kappa);
+    const at::Tensor w = point.w.view_as(kappa);
+    return {log_q0 + point.h.view_as(kappa), 1 - w, w};
+  }
+
+ private:
+  Tilts tilts_;
+};
+
+/// Descent with the constants that its particles call for, all [C].
+class Stepper {
+ public:
+  /// kappa [P,K] of the base's particles.
+  Stepper(const DescentPath& path, bool shared, const at::Tensor& kappa)
+      : path_(path),
+        shared_(shared),
+        range_(range_of(kappa, shared)),
+        descent_(path.shared_divergence(), range_) {}
+
+  /// Takes a step from particles at kappa [P,K]; false if they have arrived.
+  bool step(const at::Tensor& kappa) {
+    const Divergence& divergence = path_.divergence();
+    const at::Tensor v = kappa - h_at(kappa);
+    overlap_ = pool(ess(v));
+    const at::Tensor arrived = (overlap_ >= kArrived) & (size() > 0);
+    if (arrived.all().item<bool>()) return false;
+    const at::Tensor log_ratio = pool(log_mean_exp(v));
+    const at::Tensor y = v - log_ratio.unsqueeze(1), uniform = log_normalise(at::zeros_like(y));
+    const at::Tensor mean = pool(divergence.g(y).mean(1));
+    const at::Tensor log_variance = divergence.log_variance(y, uniform, uniform);
+    const at::Tensor pooled = shared_ ? log_mean_exp(log_variance).view({1}) : log_variance;
+    // Where g bends more than once in a step the particles say too little of it.
+    const at::Tensor longest = 1 / pool(divergence.slope(y).mean(1));
+    const at::Tensor theta =
+        at::minimum((std::log(path_.options().length) - 0.5 * pooled).exp(), longest);
+    require_moving(arrived | ((theta > 0) & theta.isfinite() & mean.isfinite()));
+    const auto of_moving = [&](const at::Tensor& x) { return at::where(arrived, 0.0, x); };
+    log_ratio_.push_back(of_moving(log_ratio));
+    mean_.push_back(of_moving(mean));
+    step_.push_back(of_moving(theta));
+    descent_.advance(log_ratio_.back(), mean_.back(), step_.back());
+    return true;
+  }
+
+  int64_t size() const { return static_cast<int64_t>(step_.size()); }
+  double overlap() const { return overlap_.min().item<double>(); }
+  LastKnot last_knot(c10::Device device) const { return {path_, descent_.tilts(), device}; }
+  std::shared_ptr<const DescentPath> path() const {
+    return path_.with({range_, at::stack(log_ratio_), at::stack(mean_), at::stack(step_)},
+                      descent_);
+  }
+
+ private:
+  /// Room for where the particles are not yet: as far again on either side.
+  static at::Tensor range_of(const at::Tensor& kappa, bool shared) {
+    const at::Tensor all = shared ? kappa.reshape({1, -1}) : kappa;
+    const at::Tensor low = std::get<0>(all.min(1)), high = std::get<0>(all.max(1));
+    const at::Tensor room = (high - low) + at::maximum(low.abs(), high.abs()) + 100;
+    return at::stack({low - room, high + room});
+  }
+
+  at::Tensor pool(const at::Tensor& statistic) const {  // [P] -> [C]
+    return shared_ ? statistic.mean().view({1}) : statistic;
+  }
+
+  at::Tensor h_at(const at::Tensor& kappa) const {
+    return descent_.at(shared_ ? kappa.reshape({1, -1}) : kappa).h.view_as(kappa);
+  }
+
+  void require_moving(const at::Tensor& moving) const {
+    if (moving.all().item<bool>()) return;
+    std::ostringstream message;
+    message << "path " << path_.name() << " stands still after " << size()
+            << " steps: the particles' overlap with the target is " << overlap()
+            << "; use a `path` whose divergence is finite there, or more `pilot_chains`";
+    throw ScheduleError(ScheduleError::Reason::kStalled, 0, size(), message.str());
+  }
+
+  const DescentPath& path_;
+  bool shared_;
+  at::Tensor range_;
+  Descent descent_;
+  at::Tensor overlap_;
+  std::vector<at::Tensor> log_ratio_, mean_, step_;
+};
+
+[[noreturn]] void throw_far(const DescentPath& path, const Stepper& stepper) {
+  std::ostringstream message;
+  message << "path " << path.name() << " has not reached the target after " << stepper.size()
+          << " steps: the particles' overlap with it is " << stepper.overlap()
+          << "; use a base nearer to it, another `path`, or more of its `knots`";
+  throw ScheduleError(ScheduleError::Reason::kUnfinished, 0, stepper.size(), message.str());
+}
+
+}  // namespace
+
+LearnedPath learn_path(const Problem& problem, const Path& path, const Transition& transition,
+                       const PilotOptions& options, at::Generator& rng) {
+  const c10::NoGradGuard no_grad;
+  const auto* descent = dynamic_cast<const DescentPath*>(&path);
+  TORCH_CHECK(descent, "learn_path: the path has nothing to learn");
+  const c10::Device device = problem.base().options().device();
+  const at::Tensor like = problem.base().log_abs_det();
+  std::unique_ptr<StepSizes> step_sizes;
+  if (options.step_size)
+    step_sizes = std::make_unique<ConstantStepSize>(*options.step_size);
+  else
+    step_sizes = std::make_unique<TunedStepSizes>(
+        options.initial_step_size,
+        options.target_acceptance > 0 ? options.target_acceptance : transition.target_acceptance(),
+        options.shared, like);
+
+  Particles particles = problem.start(options.num_particles, rng);
+  const auto kappa = [&] { return (particles.log_gamma - particles.log_q0).cpu(); };
+  const auto cost = [&](int64_t steps) {
+    return (1 + steps * transition.evaluations_per_step()) * problem.cost_of(options.num_particles);
+  };
+  Stepper stepper(*descent, options.shared, kappa());
+  int64_t moves = 0;
+  try {
+    for (; stepper.step(kappa()); ++moves) {
+      if (stepper.size() > descent->options().max_knots) throw_far(*descent, stepper);
+      const at::Tensor step_size = step_sizes->at(moves).to(device).expand_as(like);
+      const Moved moved = transition.step(problem, stepper.last_knot(device), particles,
+                                          at::full_like(like, 0.5), step_size, rng);
+      particles = moved.particles;
+      step_sizes->observe(moves, moved.accept_prob.mean(-1));
+    }
+  } catch (ScheduleError& error) {
+    error.spent += cost(moves);
+    throw;
+  }
+  return {stepper.path(), cost(moves)};
+}
+
+}  // namespace crais
