@@ -11,7 +11,8 @@ namespace {
 std::vector<std::vector<int64_t>> part_sizes(const ScoreNetworkShape& shape) {
   std::vector<std::vector<int64_t>> sizes = {
       {shape.dim}, {shape.dim}, {shape.num_steps}, {shape.num_steps}};
-  if (shape.linear) sizes.insert(sizes.end(), 2, {shape.num_steps, shape.dim});
+  if (shape.linear)
+    sizes.insert(sizes.end(), {{shape.num_steps}, {shape.dim}, {shape.num_steps}, {shape.dim}});
   const auto network = shape.tensor_sizes();
   sizes.insert(sizes.end(), network.begin(), network.end());
   return sizes;
@@ -23,7 +24,8 @@ int64_t product(const std::vector<int64_t>& sizes) {
   return all;
 }
 
-/// loc, log_sd, increments of beta, log step sizes, of_score and of_place, then the network's.
+/// loc, log_sd, increments of beta, log step sizes, of_score and of_place by moves and by
+/// coordinates, then the network's.
 std::vector<at::Tensor> split(const ScoreNetworkShape& shape, const at::Tensor& flat) {
   const auto sizes = part_sizes(shape);
   std::vector<int64_t> lengths;
@@ -33,7 +35,7 @@ std::vector<at::Tensor> split(const ScoreNetworkShape& shape, const at::Tensor& 
   return parts;
 }
 
-std::ptrdiff_t first_of_network(const ScoreNetworkShape& shape) { return shape.linear ? 6 : 4; }
+std::ptrdiff_t first_of_network(const ScoreNetworkShape& shape) { return shape.linear ? 8 : 4; }
 
 /// The last is exactly 1: a number by itself.
 at::Tensor to_betas(const at::Tensor& increments) {
@@ -51,8 +53,8 @@ McdParameters::McdParameters(const ScoreNetworkShape& shape, const std::vector<a
       log_sd(parts[1]),
       betas(to_betas(parts[2])),
       step_sizes(parts[3].exp()),
-      of_score(shape.linear ? parts[4] : at::Tensor()),
-      of_place(shape.linear ? parts[5] : at::Tensor()),
+      of_score(shape.linear ? parts[4].unsqueeze(1) + parts[5] : at::Tensor()),
+      of_place(shape.linear ? parts[6].unsqueeze(1) + parts[7] : at::Tensor()),
       network({parts.begin() + first_of_network(shape), parts.end()}) {}
 
 int64_t McdParameters::count(const ScoreNetworkShape& shape) {

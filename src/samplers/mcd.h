@@ -29,10 +29,10 @@ struct McdParameters {
   at::Tensor betas;        // [M+1], 0 to exactly 1: cumsum(softmax)
   at::Tensor step_sizes;   // [M] epsilon_k
   // s_theta(k, e) = grad log gamma_k(e) + c(k, e) with the correction
-  // c = network(k, e) + of_score_k grad log gamma_k(e) + of_place_k e, the last two by coordinates.
-  // The score knows its problem, which the network does not: what all lag behind by is learned at
-  // once.
-  at::Tensor of_score, of_place;  // [M,D]; undefined unless shape.linear
+  // c = network(k, e) + of_score_k grad log gamma_k(e) + of_place_k e. The score knows its problem,
+  // which the network does not: how far all lag behind is learned at once.
+  at::Tensor of_score, of_place;  // [M,D], a number a move plus one a coordinate; undefined unless
+                                  // shape.linear
   ScoreNetwork network;
 
  private:

@@ -105,6 +105,7 @@ class TableVae : public Experiment {
         "whose M differ are not compared at equal cost.");
     const at::Tensor truth = reference(experiment, page);
     std::map<std::string, Series> curves;
+    std::optional<Series> mcd;
     for (const int64_t steps :
          options.full ? std::vector<int64_t>{64, 512} : std::vector<int64_t>{64}) {
       const std::string size = std::to_string(steps);
@@ -114,8 +115,8 @@ class TableVae : public Experiment {
       block(experiment, truth, "recommended-" + size,
             "Persistent momentum, step sizes tuned, M = " + size, recommended_rows(steps), seeds,
             page, curves);
+      if (steps == 64) mcd = diffusion_table(experiment, truth, options, page);
     }
-    const std::optional<Series> mcd = diffusion_table(experiment, truth, options, page);
     orders_tables(experiment, truth, options, page);
     Plot plot{"Error of the mean log p(x)",
               "transitions a chain, tuning included (training apart)",

@@ -30,7 +30,7 @@ std::vector<DiffusionRow> diffusion_rows(bool full) {
            : mcd("MCD, 20 iterations, narrower", "prior", "iterations=20,hidden=64"));
   for (const char* base : {"prior", "encoder", "laplace"}) {
     // Whitened moves may be longer.
-    const std::string step = std::string(base) == "prior" ? "" : ",step=0.1";
+    const std::string step = std::string(base) == "prior" ? "" : ",step=0.1,rate=0.003";
     if (std::string(base) != "prior")
       rows.push_back(mcd("MCD, untrained", base, "iterations=0" + step));
     if (full)
