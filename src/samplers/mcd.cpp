@@ -11,8 +11,8 @@ namespace {
 std::vector<std::vector<int64_t>> part_sizes(const ScoreNetworkShape& shape) {
   std::vector<std::vector<int64_t>> sizes = {
       {shape.dim}, {shape.dim}, {shape.num_steps}, {shape.num_steps}};
-  if (shape.linear)
-    sizes.insert(sizes.end(), {{shape.num_steps}, {shape.dim}, {shape.num_steps}, {shape.dim}});
+  const std::vector<int64_t> by_moves = {shape.num_steps}, by_coordinates = {shape.dim};
+  if (shape.linear) sizes.insert(sizes.end(), {by_moves, by_coordinates, by_moves, by_coordinates});
   const auto network = shape.tensor_sizes();
   sizes.insert(sizes.end(), network.begin(), network.end());
   return sizes;
@@ -29,6 +29,7 @@ int64_t product(const std::vector<int64_t>& sizes) {
 std::vector<at::Tensor> split(const ScoreNetworkShape& shape, const at::Tensor& flat) {
   const auto sizes = part_sizes(shape);
   std::vector<int64_t> lengths;
+  lengths.reserve(sizes.size());
   for (const auto& size : sizes) lengths.push_back(product(size));
   std::vector<at::Tensor> parts = flat.split_with_sizes(lengths);
   for (size_t i = 0; i < parts.size(); ++i) parts[i] = parts[i].view(sizes[i]);
@@ -65,7 +66,7 @@ int64_t McdParameters::count(const ScoreNetworkShape& shape) {
 
 at::Tensor McdParameters::initial(const ScoreNetworkShape& shape, double step_size,
                                   const at::TensorOptions& options, at::Generator& rng) {
-  const at::Tensor flat = at::zeros({count(shape)}, options);
+  at::Tensor flat = at::zeros({count(shape)}, options);
   const std::vector<at::Tensor> parts = split(shape, flat);
   at::Tensor(parts[3]).fill_(std::log(step_size));
   ScoreNetwork::initialise({parts.begin() + first_of_network(shape), parts.end()}, rng);
