@@ -1,6 +1,7 @@
 #include "programs/reproduce/experiments/vae_diffusion.h"
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -60,7 +61,7 @@ std::optional<Series> diffusion_table(const VaeExperiment& experiment, const at:
   const auto images = static_cast<double>(experiment.images().size());
 
   std::optional<Series> best;
-  double highest = -INFINITY;
+  double highest = -std::numeric_limits<double>::infinity();
   std::vector<std::vector<Cell>> rows;
   for (size_t i = 0; i < list.size(); ++i) {
     const VariantResult& result = results[i];
