@@ -1,7 +1,5 @@
 #include "core/problem.h"
 
-#include <torch/csrc/autograd/autograd.h>
-
 #include <cmath>
 #include <utility>
 
@@ -60,11 +58,9 @@ Particles Problem::evaluate(const at::Tensor& e) const {
 }
 
 Particles Problem::evaluate_with_graph(const at::Tensor& e) const {
-  const at::Tensor log_density = target_->log_density(base_.to_z(e));
-  const at::Tensor grad = torch::autograd::grad({log_density.sum()}, {e}, /*grad_outputs=*/{},
-                                                /*retain_graph=*/true, /*create_graph=*/true)[0];
-  return {e, standard_normal_log_density(e), log_density.to(at::kDouble) + log_scale_, grad,
-          at::Tensor()};
+  const Evaluation found = target_->evaluate_with_graph(base_.to_z(e));
+  return {e, standard_normal_log_density(e), found.log_density.to(at::kDouble) + log_scale_,
+          base_.pull_back(found.grad), at::Tensor()};
 }
 
 at::Tensor Problem::log_weight(const at::Tensor& e) const {

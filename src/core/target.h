@@ -46,6 +46,10 @@ class Target : public std::enable_shared_from_this<Target> {
   /// Value and gradient together, the cost unit of the library. Default: autograd of log_density.
   virtual Evaluation evaluate(const at::Tensor& z) const;
 
+  /// The same for z that requires a gradient, both differentiable in z once: the backward pass of
+  /// the gradient is a Hessian-vector product. Default: autograd twice.
+  virtual Evaluation evaluate_with_graph(const at::Tensor& z) const;
+
   /// True if `select` is there: the target can be divided into its problems. One that cannot is
   /// estimated as a whole, without `target_error` and `budget`.
   virtual bool can_select() const { return false; }

@@ -1,4 +1,5 @@
-// Monte Carlo Diffusion: learned on pilot problems, frozen, then estimated on fresh noise.
+// Monte Carlo Diffusion: learned on pilot problems, or on others of the same kind where there are
+// any, frozen, then estimated on fresh noise.
 #include "samplers/mcd.h"
 
 #include <c10/core/GradMode.h>
@@ -26,6 +27,7 @@ class Mcd : public Method {
     shape_.num_steps = spec.integer("steps", 1, 100'000, 64);
     shape_.hidden = spec.integer("hidden", 1, 65'536, shape_.hidden);
     shape_.embedding = spec.integer("embedding", 1, 65'536, shape_.embedding);
+    shape_.linear = spec.integer("linear", 0, 1, 0) == 1;
     training_.iterations = spec.integer("iterations", 0, 100'000'000, training_.iterations);
     training_.batch = spec.integer("batch", 1, 1'000'000, training_.batch);
     training_.learning_rate = spec.number("rate", 1e-8, 1, training_.learning_rate);
@@ -81,7 +83,7 @@ class Mcd : public Method {
 
 const Enrol<MethodRegistry> kEnrolMcd(
     "mcd",
-    {"mcd[:M,iterations=I,hidden=H,embedding=E,batch=B,rate=R,step=S,patience=N]",
+    {"mcd[:M,iterations=I,hidden=H,embedding=E,linear=0|1,batch=B,rate=R,step=S,patience=N]",
      "Monte Carlo Diffusion: M (64) Langevin moves, reversals learned in I (2000) iterations",
      "mcd:4,iterations=3,hidden=8",
      [](Spec& spec, const AnnealingParts& parts) { return std::make_unique<Mcd>(spec, parts); }});

@@ -50,9 +50,9 @@ class Method {
 
   /// True if only what `prepare` returns can estimate.
   virtual bool needs_preparation() const { return false; }
-  /// This method, having learned from pilot problems what all problems share. Every random number
+  /// This method, having learned from `problems` what all problems share. Every random number
   /// is of streams of `seed`, so that the same call returns the same method.
-  virtual PreparedMethod prepare(const Problem& pilots, uint64_t seed,
+  virtual PreparedMethod prepare(const Problem& problems, uint64_t seed,
                                  const PrepareReport& report) const;
   /// `plan.num_particles` chains, for methods that are not told their own number.
   virtual MethodResult estimate(const Problem& problem, const Plan& plan,

@@ -30,12 +30,17 @@ bool Estimator::needs_exact_draws() const {
                      [](const auto& method) { return method->needs_exact_draws(); });
 }
 
+bool Estimator::learns() const {
+  return std::any_of(parts_->methods.begin(), parts_->methods.end(),
+                     [](const auto& method) { return method->needs_preparation(); });
+}
+
 bool Estimator::needs_pilot() const { return options().budget || parts_->needs_pilot(); }
 
 bool Estimator::is_adaptive() const { return parts_->rule->is_adaptive(); }
 
 TunedEstimator Estimator::tune(const Target& pilots, int64_t num_problems,
-                               const PrepareReport& report) const {
+                               const PrepareReport& report, const Target* training) const {
   if (num_problems == 0) num_problems = pilots.num_problems();
   TunedState state;
   state.base = options().base;
@@ -62,10 +67,10 @@ TunedEstimator Estimator::tune(const Target& pilots, int64_t num_problems,
     state.plan = std::move(found.plan);
     state.tuning += base.cost + centre.cost + found.cost;
   }
-  return restore(std::move(state), pilots, report);
+  return restore(std::move(state), training ? *training : pilots, report);
 }
 
-TunedEstimator Estimator::restore(TunedState state, const Target& pilots,
+TunedEstimator Estimator::restore(TunedState state, const Target& training,
                                   const PrepareReport& report) const {
   std::vector<std::shared_ptr<const Method>> methods = parts_->methods;
   state.learned.clear();
@@ -73,8 +78,8 @@ TunedEstimator Estimator::restore(TunedState state, const Target& pilots,
     if (!methods[m]->needs_preparation()) continue;
     const auto start = std::chrono::steady_clock::now();
     const auto rule = BaseRegistry::instance().make("base", state.base);
-    const Base base = fit_base(*parts_, *rule, pilots, kSharedStream);
-    const CentredProblem centre = centred(*parts_, pilots, base.map, kSharedStream);
+    const Base base = fit_base(*parts_, *rule, training, kSharedStream);
+    const CentredProblem centre = centred(*parts_, training, base.map, kSharedStream);
     PreparedMethod prepared = methods[m]->prepare(
         centre.problem, derive_seed(options().seed, Purpose::kTrain, m), report);
     methods[m] = prepared.method;

@@ -24,22 +24,24 @@ class Estimator {
   const EstimateOptions& options() const;
   bool anneals() const;
   bool needs_exact_draws() const;
+  /// True if a method learns (Method::prepare).
+  bool learns() const;
   /// True if tuning takes a pilot: the schedule adapts, or step sizes do, or the path is learned.
   bool needs_pilot() const;
   /// True if the particles decide on the temperatures.
   bool is_adaptive() const;
 
   /// Chooses the base and makes the shared plan on `pilots`, `options().pilot_problems` problems or
-  /// fewer, and lets methods learn that do. `num_problems` are to be estimated in all; 0 stands for
-  /// those of `pilots`. Every random number is of streams that no chunk has, so the pilots may be
-  /// estimated too. `base = "auto"`: see choose_base.
-  /// Throws ScheduleError, BudgetError, DivergedError. Cost: `state().tuning` and `learned`.
+  /// fewer, and lets methods learn that do, on `training` (null: the pilots). `num_problems` are to
+  /// be estimated in all; 0 stands for those of `pilots`. Every random number is of streams that no
+  /// chunk has, so the pilots may be estimated too. `base = "auto"`: see choose_base. Throws
+  /// ScheduleError, BudgetError, DivergedError. Cost: `state().tuning` and `learned`.
   TunedEstimator tune(const Target& pilots, int64_t num_problems = 0,
-                      const PrepareReport& report = {}) const;
+                      const PrepareReport& report = {}, const Target* training = nullptr) const;
 
   /// What `tune` made when it found `state`, of the same options. Only methods learn anew: what
-  /// they learn is a function of options and pilots, and is not stored.
-  TunedEstimator restore(TunedState state, const Target& pilots,
+  /// they learn is a function of options and problems, and is not stored.
+  TunedEstimator restore(TunedState state, const Target& training,
                          const PrepareReport& report = {}) const;
 
   /// The most particles that are annealed together for a chunk of so many problems.

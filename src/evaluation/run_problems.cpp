@@ -30,8 +30,9 @@ TunedEstimator ready(const ProblemSource& problems, const Estimator& estimator,
   const PrepareReport report = [&](int64_t done, int64_t total, double objective) {
     if (options.observer) options.observer->learning(done, total, objective);
   };
-  if (stored) return estimator.restore(std::move(*stored), *pilots, report);
-  TunedEstimator tuned = estimator.tune(*pilots, problems.count, report);
+  const auto training = problems.training && estimator.learns() ? problems.training() : pilots;
+  if (stored) return estimator.restore(std::move(*stored), *training, report);
+  TunedEstimator tuned = estimator.tune(*pilots, problems.count, report, training.get());
   if (options.store) options.store->write_state(tuned.state());
   return tuned;
 }

@@ -21,6 +21,9 @@ struct ProblemSource {
   /// The problems from `begin` to `end` - 1. Threads call it side by side.
   std::function<std::shared_ptr<const Target>(int64_t begin, int64_t end)> make;
   std::vector<int64_t> indices = {};  // of each in its data set; empty: 0, 1, ..., count - 1
+  /// Others of the same kind, not to be estimated, that methods learn on; empty: they learn on the
+  /// first problems. Called where a method learns, at most once.
+  std::function<std::shared_ptr<const Target>()> training = {};
 
   /// Those of one target, which the source shares.
   static ProblemSource of(std::shared_ptr<const Target> target);

@@ -3,6 +3,7 @@
 #include <c10/core/GradMode.h>
 
 #include <cmath>
+#include <cstddef>
 
 namespace crais {
 namespace {
@@ -10,6 +11,8 @@ namespace {
 std::vector<std::vector<int64_t>> part_sizes(const ScoreNetworkShape& shape) {
   std::vector<std::vector<int64_t>> sizes = {
       {shape.dim}, {shape.dim}, {shape.num_steps}, {shape.num_steps}};
+  const std::vector<int64_t> by_moves = {shape.num_steps}, by_coordinates = {shape.dim};
+  if (shape.linear) sizes.insert(sizes.end(), {by_moves, by_coordinates, by_moves, by_coordinates});
   const auto network = shape.tensor_sizes();
   sizes.insert(sizes.end(), network.begin(), network.end());
   return sizes;
@@ -21,15 +24,19 @@ int64_t product(const std::vector<int64_t>& sizes) {
   return all;
 }
 
-/// loc, log_sd, increments of beta, log step sizes, then the network's.
+/// loc, log_sd, increments of beta, log step sizes, of_score and of_place by moves and by
+/// coordinates, then the network's.
 std::vector<at::Tensor> split(const ScoreNetworkShape& shape, const at::Tensor& flat) {
   const auto sizes = part_sizes(shape);
   std::vector<int64_t> lengths;
+  lengths.reserve(sizes.size());
   for (const auto& size : sizes) lengths.push_back(product(size));
   std::vector<at::Tensor> parts = flat.split_with_sizes(lengths);
   for (size_t i = 0; i < parts.size(); ++i) parts[i] = parts[i].view(sizes[i]);
   return parts;
 }
+
+std::ptrdiff_t first_of_network(const ScoreNetworkShape& shape) { return shape.linear ? 8 : 4; }
 
 /// The last is exactly 1: a number by itself.
 at::Tensor to_betas(const at::Tensor& increments) {
@@ -40,14 +47,16 @@ at::Tensor to_betas(const at::Tensor& increments) {
 }  // namespace
 
 McdParameters::McdParameters(const ScoreNetworkShape& shape, const at::Tensor& flat)
-    : McdParameters(split(shape, flat)) {}
+    : McdParameters(shape, split(shape, flat)) {}
 
-McdParameters::McdParameters(const std::vector<at::Tensor>& parts)
+McdParameters::McdParameters(const ScoreNetworkShape& shape, const std::vector<at::Tensor>& parts)
     : loc(parts[0]),
       log_sd(parts[1]),
       betas(to_betas(parts[2])),
       step_sizes(parts[3].exp()),
-      network({parts.begin() + 4, parts.end()}) {}
+      of_score(shape.linear ? parts[4].unsqueeze(1) + parts[5] : at::Tensor()),
+      of_place(shape.linear ? parts[6].unsqueeze(1) + parts[7] : at::Tensor()),
+      network({parts.begin() + first_of_network(shape), parts.end()}) {}
 
 int64_t McdParameters::count(const ScoreNetworkShape& shape) {
   int64_t all = 0;
@@ -57,10 +66,10 @@ int64_t McdParameters::count(const ScoreNetworkShape& shape) {
 
 at::Tensor McdParameters::initial(const ScoreNetworkShape& shape, double step_size,
                                   const at::TensorOptions& options, at::Generator& rng) {
-  const at::Tensor flat = at::zeros({count(shape)}, options);
+  at::Tensor flat = at::zeros({count(shape)}, options);
   const std::vector<at::Tensor> parts = split(shape, flat);
   at::Tensor(parts[3]).fill_(std::log(step_size));
-  ScoreNetwork::initialise({parts.begin() + 4, parts.end()}, rng);
+  ScoreNetwork::initialise({parts.begin() + first_of_network(shape), parts.end()}, rng);
   return flat;
 }
 
@@ -84,7 +93,7 @@ LogWeights mcd_log_weights(const Problem& problem, const McdParameters& paramete
                             0.5 * static_cast<double>(problem.dim()) * std::log(2 * M_PI);
 
   // The network has no part in the moves: one call of it does for all of them.
-  std::vector<at::Tensor> ends, noises, residuals;  // [P,K,D] each
+  std::vector<at::Tensor> ends, noises, scores, residuals;  // [P,K,D] each
   for (int64_t k = 1; k < parameters.betas.size(0); ++k) {
     const at::Tensor beta = parameters.betas[k], step = parameters.step_sizes[k - 1];
     const at::Tensor noise = problem.draw(num_particles, rng);
@@ -92,9 +101,17 @@ LogWeights mcd_log_weights(const Problem& problem, const McdParameters& paramete
     now = evaluate(now.e + step * before + (2 * step).sqrt() * noise);
     ends.push_back(now.e);
     noises.push_back(noise);
-    residuals.push_back(drift_scales[k - 1] * (before + score(beta, now)));
+    const at::Tensor after = score(beta, now);
+    if (parameters.of_score.defined()) scores.push_back(after);
+    residuals.push_back(drift_scales[k - 1] * (before + after));
   }
-  const at::Tensor learned = parameters.network.forward(at::stack(ends));
+  const at::Tensor places = at::stack(ends);
+  at::Tensor learned = parameters.network.forward(places);
+  if (parameters.of_score.defined()) {
+    const auto each = [](const at::Tensor& of_moves) { return of_moves.unsqueeze(1).unsqueeze(1); };
+    learned = learned + each(parameters.of_score) * at::stack(scores) +
+              each(parameters.of_place) * places;
+  }
   const at::Tensor r = at::stack(residuals) + 2 * drift_scales.view({-1, 1, 1, 1}) * learned;
   const at::Tensor ratios = -(r * (at::stack(noises) + 0.5 * r)).sum(-1).to(at::kDouble);
   const int64_t evaluations = (with_graph ? 2 : 1) * parameters.betas.size(0);

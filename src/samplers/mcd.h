@@ -28,22 +28,27 @@ struct McdParameters {
   at::Tensor loc, log_sd;  // [D] of the base q0, a diagonal Gaussian in e
   at::Tensor betas;        // [M+1], 0 to exactly 1: cumsum(softmax)
   at::Tensor step_sizes;   // [M] epsilon_k
-  ScoreNetwork network;    // s_theta(k, e) = grad log gamma_k(e) + network(k, e)
+  // s_theta(k, e) = grad log gamma_k(e) + c(k, e) with the correction
+  // c = network(k, e) + of_score_k grad log gamma_k(e) + of_place_k e. The score knows its problem,
+  // which the network does not: how far all lag behind is learned at once.
+  at::Tensor of_score, of_place;  // [M,D], a number a move plus one a coordinate; undefined unless
+                                  // shape.linear
+  ScoreNetwork network;
 
  private:
-  explicit McdParameters(const std::vector<at::Tensor>& parts);
+  McdParameters(const ScoreNetworkShape& shape, const std::vector<at::Tensor>& parts);
 };
 
 /// Log-weights of K chains of each problem, [P,K] float64, nats, with E[w] = Z whatever the
 /// parameters are:                          [Doucet, Grathwohl, Matthews & Strathmann 2022]
 ///
 ///   e_0 ~ q0,  F_k = N(e_{k-1} + eps_k grad log gamma_k(e_{k-1}), 2 eps_k I),
-///   B_k = N(e_k - eps_k grad log gamma_k(e_k) + 2 eps_k s_theta(k, e_k), 2 eps_k I),
+///   B_k = N(e_k + eps_k grad log gamma_k(e_k) + 2 eps_k c(k, e_k), 2 eps_k I),
 ///   log w = log gamma(e_M) - log q0(e_0) + sum_k log B_k(e_{k-1} | e_k) - log F_k(e_k | e_{k-1}),
 ///
 /// gamma_k on the geometric path from q0 to gamma. With xi_k the noise of F_k the k-th term is
 /// -r.xi_k - |r|^2 / 2 for r = sqrt(eps_k / 2) (grad log gamma_k(e_{k-1}) + grad log gamma_k(e_k) +
-/// 2 network(k, e_k)): nothing is divided by eps. A network of zeros is plain AIS with unadjusted
+/// 2 c(k, e_k)): nothing is divided by eps. Corrections of zero are plain AIS with unadjusted
 /// Langevin moves.
 ///
 /// Where the parameters require a gradient and grad mode is on, so do the log-weights, through

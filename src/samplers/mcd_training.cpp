@@ -18,6 +18,42 @@ int64_t chains_each(int64_t chains, const Problem& problem) {
   return std::max<int64_t>(1, chains / problem.num_problems());
 }
 
+/// The problems that are learned on and those that validate: the same, or apart where there are so
+/// many that each iteration draws `batch` of them.
+class Lessons {
+ public:
+  Lessons(const Problem& problem, const McdTrainingOptions& options, uint64_t seed)
+      : batch_(options.batch),
+        draws_(problem.num_problems() > batch_ && problem.target().can_select()),
+        held_out_(
+            draws_ ? std::clamp<int64_t>(problem.num_problems() / 4, 1, options.validation_chains)
+                   : 0),
+        training_(problem),
+        validation_(draws_ ? problem.select(range(problem, 0, held_out_)) : problem),
+        rng_(make_generator(derive_seed(seed, Purpose::kShuffle))) {}
+
+  const Problem& validation() const { return validation_; }
+
+  /// Of the next iteration.
+  Problem next() {
+    if (!draws_) return training_;
+    const int64_t others = training_.num_problems() - held_out_;
+    const at::Tensor drawn = at::randperm(others, rng_, at::kLong).slice(0, 0, batch_) + held_out_;
+    return training_.select(drawn.to(training_.base().options().device()));
+  }
+
+ private:
+  static at::Tensor range(const Problem& problem, int64_t begin, int64_t end) {
+    return at::arange(begin, end, problem.base().options().dtype(at::kLong));
+  }
+
+  int64_t batch_;
+  bool draws_;
+  int64_t held_out_;  // the first so many
+  Problem training_, validation_;
+  at::Generator rng_;
+};
+
 /// Shortens `grad` to at most kLongest times the usual length, which it takes part in afterwards.
 class Clip {
  public:
@@ -44,12 +80,14 @@ TrainedMcd train_mcd(const Problem& problem, const ScoreNetworkShape& shape,
   at::Generator initial = stream(Purpose::kInitialise), noise = stream(Purpose::kTrain);
   const at::Tensor flat =
       McdParameters::initial(shape, options.step_size, problem.base().options(), initial);
+  Lessons lessons(problem, options, seed);
   Cost cost;
   const auto validate = [&] {
     const c10::NoGradGuard no_grad;
     at::Generator same = stream(Purpose::kValidate);
-    const LogWeights found = mcd_log_weights(problem, {shape, flat},
-                                             chains_each(options.validation_chains, problem), same);
+    const Problem& held_out = lessons.validation();
+    const LogWeights found = mcd_log_weights(
+        held_out, {shape, flat}, chains_each(options.validation_chains, held_out), same);
     cost += found.cost;
     return found.log_w.mean().item<double>();
   };
@@ -71,8 +109,9 @@ TrainedMcd train_mcd(const Problem& problem, const ScoreNetworkShape& shape,
         static_cast<double>(options.iterations - i + 1) / static_cast<double>(options.iterations);
     static_cast<torch::optim::AdamOptions&>(optimizer.param_groups()[0].options())
         .lr(options.learning_rate * std::min(1.0, 2 * left));
+    const Problem drawn = lessons.next();
     const LogWeights found =
-        mcd_log_weights(problem, {shape, flat}, chains_each(options.batch, problem), noise);
+        mcd_log_weights(drawn, {shape, flat}, chains_each(options.batch, drawn), noise);
     cost += found.cost;
     const at::Tensor objective = found.log_w.mean();
     flat.mutable_grad() = at::Tensor();

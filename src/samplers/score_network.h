@@ -15,6 +15,7 @@ struct ScoreNetworkShape {
   int64_t num_steps = 0;
   int64_t hidden = 128;
   int64_t embedding = 16;  // numbers that tell the network which step it is
+  bool linear = false;     // a linear term beside the network, see McdParameters
 
   /// Sizes of the tensors that the network is made of, in the order in which it takes them.
   std::vector<std::vector<int64_t>> tensor_sizes() const;

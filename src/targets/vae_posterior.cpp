@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/fused_decoder.h"
+#include "targets/decoder_graph.h"
 #include "util/error.h"
 
 namespace crais {
@@ -17,21 +18,6 @@ namespace {
 at::Tensor prior_log_density(const at::Tensor& z) {
   const double log_scale = 0.5 * static_cast<double>(z.size(-1)) * std::log(2.0 * M_PI);
   return -0.5 * z.square().sum(-1) - log_scale;
-}
-
-/// d activation / d input, from the activation's output.
-at::Tensor slope(Activation activation, const at::Tensor& output) {
-  switch (activation) {
-    case Activation::kTanh:
-      return 1 - output.square();
-    case Activation::kElu:
-      return at::where(output > 0, at::ones_like(output), output + 1);
-    case Activation::kRelu:
-      return (output > 0).to(output.scalar_type());
-    case Activation::kSoftplus:
-      return -at::expm1(-output);
-  }
-  throw Error(ErrorKind::kInternal, "unknown activation");
 }
 
 /// d log p(x | output) / d output, in the memory of `output`.
@@ -129,6 +115,10 @@ Evaluation VaePosterior::evaluate(const at::Tensor& z) const {
   return in_blocks(images_.unsqueeze(1), z, [this](const at::Tensor& x, const at::Tensor& part) {
     return aten_evaluate(vae_, x, part);
   });
+}
+
+Evaluation VaePosterior::evaluate_with_graph(const at::Tensor& z) const {
+  return evaluate_decoder_with_graph(vae_, images_.unsqueeze(1), z);
 }
 
 std::shared_ptr<const Target> VaePosterior::select(const at::Tensor& index) const {

@@ -37,6 +37,7 @@ class VaePosterior : public Target {
   int64_t dim() const override { return vae_.architecture.latent; }
   at::Tensor log_density(const at::Tensor& z) const override;
   Evaluation evaluate(const at::Tensor& z) const override;
+  Evaluation evaluate_with_graph(const at::Tensor& z) const override;
   at::TensorOptions options() const override { return images_.options(); }
   bool can_select() const override { return true; }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;

@@ -172,6 +172,8 @@ done
 succeed "${small[@]}" --dry-run --out never
 grep -q 'Would evaluate 50 images' out.txt || fail "--dry-run: $(cat out.txt)"
 [ -e never ] && fail "--dry-run wrote files"
+succeed "${small[@]}" --dry-run --method mcd
+grep -q 'Learning on 4,096 others of simulated' out.txt || fail "--dry-run: $(cat out.txt)"
 printf '{"steps": 8, "chains": 4, "simulate": 50, "chunk": 8, "quiet": true, "method": ["ais", "iwae:20", "elbo:20"], "repeats": 2}' >config.json
 succeed "$model" --config config.json --out configured
 same straight/per_image.csv configured/per_image.csv

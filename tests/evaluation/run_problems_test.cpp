@@ -130,6 +130,27 @@ TEST(RunProblems, GoesOnWithWhatTheStoreHolds) {
   }
 }
 
+TEST(RunProblems, MethodsLearnOnProblemsThatAreNotEstimated) {
+  const Estimator learning(small({"mcd:3,iterations=4,hidden=4"})), plain(small());
+  EXPECT_TRUE(learning.learns());
+  EXPECT_FALSE(plain.learns());
+  const RunResults on_first = run_problems(ProblemSource::of(problems()), learning);
+  ProblemSource source = ProblemSource::of(problems());
+  int64_t asked = 0;
+  source.training = [&] {
+    ++asked;
+    return std::make_shared<DiagonalGaussian>(5, std::vector<double>{2, -1},
+                                              std::vector<double>{0.2, 0.3}, 0.0);
+  };
+  const RunResults on_others = run_problems(source, learning);
+  EXPECT_EQ(asked, 1);
+  // 128 chains an iteration, spread over five problems rather than four.
+  EXPECT_NE(on_others.state.learned.begin()->second.cost,
+            on_first.state.learned.begin()->second.cost);
+  run_problems(source, plain);
+  EXPECT_EQ(asked, 1);
+}
+
 TEST(RunProblems, LeavesLibTorchItsThreads) {
   const int before = at::get_num_threads();
   at::set_num_threads(2);

@@ -55,6 +55,8 @@ at::Tensor reference(const Problem& problem, const McdParameters& p, int64_t num
     at::Tensor score = grad(beta, to);
     if (fault != Fault::kPlainAis)  // the network wants all steps at once
       score = score + p.network.forward(to.expand({num_steps, -1, -1, -1}))[k - 1];
+    if (p.of_score.defined())
+      score = score + p.of_score[k - 1] * grad(beta, to) + p.of_place[k - 1] * to;
     if (fault == Fault::kFlippedScore) score = -score;
     const at::Tensor back = to - eps * grad(beta, to) + 2 * eps * score;
     log_w = log_w + log_normal(e, back, fault == Fault::kStaleLogDet ? 0.5 * variance : variance);
@@ -66,7 +68,9 @@ at::Tensor reference(const Problem& problem, const McdParameters& p, int64_t num
   return log_w + problem.evaluate(e).log_gamma;
 }
 
-ScoreNetworkShape small(int64_t num_steps) { return {kDim, num_steps, 5, 3}; }
+ScoreNetworkShape small(int64_t num_steps, bool linear = false) {
+  return {kDim, num_steps, 5, 3, linear};
+}
 
 /// Starting values, or with nothing at its default and the network at work.
 at::Tensor make_flat(const ScoreNetworkShape& shape, bool perturbed, double step_size = 0.05) {
@@ -89,11 +93,13 @@ TEST(Mcd, WeighsByTheDensitiesItStandsFor) {
   for (const bool triangular : {false, true}) {
     const Problem problem(borrow(target),
                           triangular ? base_of(3) : AffineMap::identity(3, kDim, at::kDouble));
-    const McdParameters parameters(small(6), make_flat(small(6), true));
-    at::Generator rng = make_generator(1), same = make_generator(1);
-    const at::Tensor log_w = mcd_log_weights(problem, parameters, 7, rng).log_w;
-    EXPECT_EQ(log_w.scalar_type(), at::kDouble);
-    EXPECT_LT(testing::max_abs_diff(log_w, reference(problem, parameters, 7, same)), 1e-10);
+    for (const bool linear : {false, true}) {
+      const McdParameters parameters(small(6, linear), make_flat(small(6, linear), true));
+      at::Generator rng = make_generator(1), same = make_generator(1);
+      const at::Tensor log_w = mcd_log_weights(problem, parameters, 7, rng).log_w;
+      EXPECT_EQ(log_w.scalar_type(), at::kDouble);
+      EXPECT_LT(testing::max_abs_diff(log_w, reference(problem, parameters, 7, same)), 1e-10);
+    }
   }
 }
 
@@ -180,7 +186,7 @@ TEST(Mcd, CountsItsEvaluations) {
 TEST(Mcd, DifferentiatesTheBound) {
   const LogGamma target(2, {3.0, 4.0});
   const Problem problem(borrow(target), base_of(2));
-  const ScoreNetworkShape shape = small(4);
+  const ScoreNetworkShape shape = small(4, /*linear=*/true);
   const at::Tensor flat = make_flat(shape, true);
   const auto objective = [&](const at::Tensor& at) {
     at::Generator rng = make_generator(8);
@@ -259,6 +265,29 @@ TEST(McdTraining, KeepsTheBestAndStopsWhereNothingIsGained) {
   const TrainedMcd trained = train_mcd(problem, small(4), options, 1);
   EXPECT_LT(trained.iterations, 10000);
   EXPECT_GE(trained.elbo, trained.initial_elbo);
+}
+
+TEST(McdTraining, HoldsProblemsOutWhereThereAreMany) {
+  constexpr int64_t kHeldOut = 12, kOthers = 36;
+  McdTrainingOptions options = short_training();
+  options.batch = 8;
+  options.iterations = 60;
+  options.learning_rate = 0.03;
+  options.validation_chains = 20;  // of a quarter of the problems
+  const auto train = [&](const std::vector<double>& held_out) {
+    const at::Tensor mean = at::cat({testing::row(held_out).repeat({kHeldOut, 1}),
+                                     testing::row({1.5, -1.0}).repeat({kOthers, 1})});
+    const DiagonalGaussian target(mean, at::full_like(mean, 0.5),
+                                  at::zeros({mean.size(0)}, at::kDouble));
+    const Problem problem(borrow(target), AffineMap::identity(mean.size(0), kDim, at::kDouble));
+    return train_mcd(problem, small(6), options, 1);
+  };
+  const TrainedMcd alike = train({1.5, -1.0}), apart = train({-1.5, 1.0});
+  // 60 iterations of 8 chains, and 4 validations.
+  EXPECT_EQ(alike.cost.gradients, 7 * (2 * 60 * 8 + 4 * kHeldOut));
+  EXPECT_GT(alike.elbo, alike.initial_elbo + 1);
+  // What is learned on the others does those no good that validate, elsewhere as they are.
+  EXPECT_LT(apart.elbo - apart.initial_elbo, 0.2 * (alike.elbo - alike.initial_elbo));
 }
 
 TEST(McdTraining, SaysWhereItDiverges) {

@@ -40,22 +40,25 @@ double seconds_since(Clock::time_point start) {
 
 /// What decides the results, to the last bit on one kind of device.
 json run_record(const EvalSettings& settings, const Checkpoint& checkpoint,
-                const EvalImages& images) {
-  return {{"program", "eval-loglik"},
-          {"settings", deciding_settings(settings)},
-          {"checkpoint",
-           {{"sha256", checkpoint.sha256},
-            {"pixels", checkpoint.vae.architecture.num_pixels()},
-            {"latent", checkpoint.vae.architecture.latent},
-            {"binarisation", checkpoint.info.binarisation},
-            {"epochs", checkpoint.info.epochs}}},
-          {"images",
-           {{"count", images.size()},
-            {"source", images.source == "simulated" ? "simulated" : "file"},
-            {"file_md5", images.data_md5},
-            {"binarisation", images.binarisation},
-            {"binarisation_warning", images.warning},
-            {"sha256", images.digest}}}};
+                const EvalImages& images, const EvalImages& training) {
+  json record = {{"program", "eval-loglik"},
+                 {"settings", deciding_settings(settings)},
+                 {"checkpoint",
+                  {{"sha256", checkpoint.sha256},
+                   {"pixels", checkpoint.vae.architecture.num_pixels()},
+                   {"latent", checkpoint.vae.architecture.latent},
+                   {"binarisation", checkpoint.info.binarisation},
+                   {"epochs", checkpoint.info.epochs}}},
+                 {"images",
+                  {{"count", images.size()},
+                   {"source", images.source == "simulated" ? "simulated" : "file"},
+                   {"file_md5", images.data_md5},
+                   {"binarisation", images.binarisation},
+                   {"binarisation_warning", images.warning},
+                   {"sha256", images.digest}}}};
+  if (training.size() > 0)
+    record["training_images"] = {{"count", training.size()}, {"sha256", training.digest}};
+  return record;
 }
 
 class EvalRun {
@@ -68,6 +71,8 @@ class EvalRun {
         estimator_(settings_.estimator) {
     std::string notice;
     images_ = choose_images(settings_.images, checkpoint_, notice);
+    if (estimator_.learns())
+      training_images_ = choose_training_images(settings_.images, checkpoint_, images_);
     chunks_ = {images_.size(), settings_.estimator.chunk};
     if (settings_.shard.count > chunks_.count())
       throw argument_error("--shard: there are only " + std::to_string(chunks_.count()) +
@@ -86,7 +91,7 @@ class EvalRun {
     if (settings_.dry_run) return describe();
     const auto start = Clock::now();
     install_interrupt_handler();
-    const json record = run_record(settings_, checkpoint_, images_);
+    const json record = run_record(settings_, checkpoint_, images_, training_images_);
     std::optional<ResultStore> store;
     if (!settings_.out.empty()) store.emplace(settings_.out, record, settings_.store);
     if (!fused_ && settings_.device.is_cpu() && !settings_.quiet) warn_of_slow_blas("eval-loglik");
@@ -114,11 +119,11 @@ class EvalRun {
   }
 
  private:
-  VaePosterior posterior_of(int64_t begin, int64_t end) const {
+  VaePosterior posterior_of(const EvalImages& images, int64_t begin, int64_t end) const {
     const auto part = [&](const at::Tensor& all) {
       return all.defined() ? all.slice(0, begin, end).to(settings_.device, settings_.dtype) : all;
     };
-    return {vae_, part(images_.pixels), part(images_.latents), fused_};
+    return {vae_, part(images.pixels), part(images.latents), fused_};
   }
 
   std::string evaluator() const { return fused_ ? fused_->name() : "aten"; }
@@ -128,7 +133,7 @@ class EvalRun {
     const int64_t threads = resolve_threads(settings_.threads);
     if (!settings_.memory_limit) return threads;
     const int64_t problems = std::min(chunks_.size, images_.size());
-    const VaePosterior largest = posterior_of(0, problems);
+    const VaePosterior largest = posterior_of(images_, 0, problems);
     const ChunkShape shape{problems, estimator_.most_particles(problems, largest.dim()),
                            largest.dim(), settings_.dtype == at::kDouble ? 8 : 4,
                            largest.working_memory()};
@@ -136,11 +141,17 @@ class EvalRun {
   }
 
   RunResults evaluate(int64_t threads, const ResultStore* store) const {
-    const ProblemSource problems{images_.size(),
-                                 [this](int64_t begin, int64_t end) {
-                                   return std::make_shared<VaePosterior>(posterior_of(begin, end));
-                                 },
-                                 images_.indices};
+    ProblemSource problems{
+        images_.size(),
+        [this](int64_t begin, int64_t end) {
+          return std::make_shared<VaePosterior>(posterior_of(images_, begin, end));
+        },
+        images_.indices};
+    if (training_images_.size() > 0)
+      problems.training = [this] {
+        return std::make_shared<VaePosterior>(
+            posterior_of(training_images_, 0, training_images_.size()));
+      };
     RunProgress progress(
         {"eval-loglik", "images", "log p", "no image is done yet", !settings_.quiet});
     RunResults results =
@@ -163,6 +174,14 @@ class EvalRun {
               << evaluator() << ".\n";
     for (const auto& method : e.methods)
       std::cout << "Method " << method << " from base " << e.base << ".\n";
+    if (estimator_.learns())
+      std::cout << "Learning on "
+                << (training_images_.size() > 0
+                        ? with_commas(training_images_.size()) + " others of " +
+                              training_images_.source
+                        : "the first " + with_commas(std::min(e.pilot_problems, images_.size())) +
+                              " images")
+                << ".\n";
     if (estimator_.anneals()) {
       std::cout << "Annealing: schedule " << e.schedule << ", path " << e.path << ", kernel "
                 << e.kernel << ", " << e.chains << " chains";
@@ -183,7 +202,7 @@ class EvalRun {
   Vae vae_;
   std::shared_ptr<const FusedDecoder> fused_;  // of vae_; null: ATen
   Estimator estimator_;
-  EvalImages images_;
+  EvalImages images_, training_images_;
   Chunks chunks_{};
 };
 

@@ -109,4 +109,29 @@ EvalImages choose_images(const ImageSettings& settings, const Checkpoint& checkp
   return images;
 }
 
+EvalImages choose_training_images(const ImageSettings& settings, const Checkpoint& checkpoint,
+                                  const EvalImages& evaluated) {
+  ImageSettings others = settings;
+  others.limit = kTrainingImages;
+  EvalImages images;
+  if (evaluated.source == "simulated") {
+    const int64_t first = evaluated.indices.back() + 1, end = first + kTrainingImages;
+    others.indices = std::to_string(first) + ":" + std::to_string(end);
+    images = simulated_images(others, end, checkpoint.vae);
+  } else if (parse_split(settings.split) == Split::kTrain) {
+    return {};
+  } else {
+    others.indices.clear();
+    others.split = to_string(Split::kTrain);
+    try {
+      images = stored_images(others, checkpoint);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kNoInput) throw;
+      return {};
+    }
+  }
+  images.digest = digest_of(images);
+  return images;
+}
+
 }  // namespace crais

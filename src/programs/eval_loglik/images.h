@@ -23,7 +23,7 @@ struct EvalImages {
   std::string digest;            // sha256 of pixels and indices: what was evaluated
   std::string warning;           // where the binarisation is not the checkpoint's
 
-  int64_t size() const { return pixels.size(0); }
+  int64_t size() const { return pixels.defined() ? pixels.size(0) : 0; }
 };
 
 /// The images asked for. Without --simulate, --data-dir and any data at hand it falls back to 100
@@ -32,5 +32,14 @@ struct EvalImages {
 /// kArgument for an empty or impossible selection.
 EvalImages choose_images(const ImageSettings& settings, const Checkpoint& checkpoint,
                          std::string& notice);
+
+/// At most so many images are learned on.
+constexpr int64_t kTrainingImages = 4096;
+
+/// Images of the same kind, binarised alike, none of which is among `evaluated`: the first of the
+/// training split, or further simulated ones. Empty where there are none: where the training split
+/// itself is evaluated, or lacks its file.
+EvalImages choose_training_images(const ImageSettings& settings, const Checkpoint& checkpoint,
+                                  const EvalImages& evaluated);
 
 }  // namespace crais

@@ -36,6 +36,7 @@ VaeExperiment::VaeExperiment(const ExperimentOptions& options, int64_t count, bo
   (simulated ? settings.simulate : settings.limit) = count;
   std::string notice;
   images_ = choose_images(settings, checkpoint, notice);
+  training_images_ = choose_training_images(settings, checkpoint, images_);
   vae_ = checkpoint.vae.to(options.device, at::kFloat);
   fused_ = make_fused_decoder(vae_);
   identity_ = {{"checkpoint", checkpoint.sha256}, {"images", images_.digest}};
@@ -65,12 +66,20 @@ Task VaeExperiment::task(const std::string& flags, uint64_t seed) const {
   const auto part = [this](const at::Tensor& all, int64_t begin, int64_t end) {
     return all.defined() ? all.slice(0, begin, end).to(options_.device, at::kFloat) : all;
   };
-  const ProblemSource problems{images_.size(), [this, part](int64_t begin, int64_t end) {
-                                 return std::make_shared<VaePosterior>(
-                                     vae_, part(images_.pixels, begin, end),
-                                     part(images_.latents, begin, end), fused_);
-                               }};
+  ProblemSource problems{images_.size(), [this, part](int64_t begin, int64_t end) {
+                           return std::make_shared<VaePosterior>(
+                               vae_, part(images_.pixels, begin, end),
+                               part(images_.latents, begin, end), fused_);
+                         }};
   json key = identity_;
+  if (training_images_.size() > 0 && Estimator(settings.estimator).learns()) {
+    key["training_images"] = training_images_.digest;
+    problems.training = [this, part] {
+      const at::Tensor& pixels = training_images_.pixels;
+      return std::make_shared<VaePosterior>(vae_, part(pixels, 0, pixels.size(0)), at::Tensor(),
+                                            fused_);
+    };
+  }
   key["settings"] = deciding_settings(settings);
   return {key,
           [options = settings.estimator, problems] { return estimate_cell(options, problems); }};

@@ -34,6 +34,8 @@ class VaeExperiment {
   /// Evaluations that --base laplace takes for one image.
   int64_t laplace_cost() const;
   const EvalImages& images() const { return images_; }
+  /// Of those that methods learn on; 0: they learn on the first that they estimate.
+  int64_t num_training_images() const { return training_images_.size(); }
   const Vae& vae() const { return vae_; }
 
  private:
@@ -44,6 +46,7 @@ class VaeExperiment {
   Vae vae_;
   std::shared_ptr<const FusedDecoder> fused_;
   EvalImages images_;
+  EvalImages training_images_;  // for methods that learn; none for a VAE at hand
 };
 
 }  // namespace crais

@@ -1,9 +1,12 @@
 // How far from the truth, for how many evaluations: bases, kernels and schedules on real images.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "programs/reproduce/experiments/vae_diffusion.h"
 #include "programs/reproduce/vae_experiment.h"
 #include "util/error.h"
 #include "util/format.h"
@@ -35,6 +38,24 @@ int64_t steps_within(int64_t budget, int64_t fixed, int64_t chains) {
   return std::max<int64_t>(0, (budget - fixed) / chains - 1);
 }
 
+/// The setting of `rule` with which plans under `flags` have about `steps` transitions.
+std::string matched(const VaeExperiment& /*experiment*/, const std::string& rule, int64_t /*steps*/,
+                    const std::string& flags) {
+  struct Known {
+    const char *rule, *prior, *encoder, *laplace;
+  };
+  static const std::vector<Known> all = {{"constant-rate", "8", "0.25", "0.05"},
+                                         {"constant-length", "2", "0.3", "0.15"},
+                                         {"cess", "0.5", "0.95", "0.98"}};
+  for (const Known& known : all)
+    if (rule == known.rule)
+      return rule + ":" +
+             (flags.starts_with("--base prior")     ? known.prior
+              : flags.starts_with("--base encoder") ? known.encoder
+                                                    : known.laplace);
+  throw internal_error("no setting is known of the schedule " + rule);
+}
+
 /// A variant that spends a number of evaluations an image; no flags where it cannot.
 struct Spender {
   std::string name;
@@ -55,8 +76,11 @@ class Accuracy : public Experiment {
                    ". Evaluations are of the decoder, an image: base (Jacobians at their multiply-"
                    "adds), pilots and estimate, all told.");
     const at::Tensor truth = reference(experiment, page);
-    errors_against_evaluations(experiment, truth, seeds, options, page);
+    Plot plot = errors_against_evaluations(experiment, truth, seeds, options, page);
     compare_schedules(experiment, truth, seeds, page);
+    if (const auto mcd = diffusion_table(experiment, truth, options, page))
+      plot.series.push_back(*mcd);
+    page.plot("accuracy", plot);
     certificates(options, seeds, page);
   }
 
@@ -130,7 +154,20 @@ class Accuracy : public Experiment {
              }}};
   }
 
-  static void errors_against_evaluations(const VaeExperiment& experiment, const at::Tensor& truth,
+  /// A picture holds eight series, one of them Monte Carlo Diffusion's.
+  static bool is_drawn(const std::string& name) {
+    const std::vector<std::string> names = {"IWAE, encoder",
+                                            "IS, Laplace",
+                                            "AIS, prior, linear",
+                                            "AIS, prior, constant rate",
+                                            "AIS, encoder, persistent",
+                                            "AIS, Laplace, persistent",
+                                            "recommended, --budget"};
+    return std::find(names.begin(), names.end(), name) != names.end();
+  }
+
+  /// A table of everything, and the picture of some of it.
+  static Plot errors_against_evaluations(const VaeExperiment& experiment, const at::Tensor& truth,
                                          int64_t seeds, const ExperimentOptions& options,
                                          Page& page) {
     std::vector<int64_t> budgets = {64, 100, 256, 1024};
@@ -159,6 +196,7 @@ class Accuracy : public Experiment {
                       Cell::number(results[i].evaluations(), 0), Cell::number(e.bias.mean, 4),
                       Cell::number(e.bias.std_error, 4), Cell::number(e.rms, 3),
                       Cell::number(e.worst, 2), Cell::number(100 * e.flagged, 1), e.missed});
+      if (!is_drawn(variants[i].name)) continue;
       if (plot.series.empty() || plot.series.back().name != variants[i].name)
         plot.series.push_back({variants[i].name, {}, {}, {}});
       plot.series.back().add(results[i].evaluations(), std::abs(e.bias.mean), e.bias.std_error);
@@ -167,31 +205,31 @@ class Accuracy : public Experiment {
                {"variant", "flags", "evaluations", "bias", "SE", "rms an image", "worst image",
                 "flagged %", "off by > 1, unflagged"},
                rows);
-    page.plot("accuracy", plot);
+    return plot;
   }
 
   static void compare_schedules(const VaeExperiment& experiment, const at::Tensor& truth,
                                 int64_t seeds, Page& page) {
     struct Setting {
       std::string name, flags;
-      std::string rate, length, cess;  // fine enough that the pilot has a few dozen steps
       int64_t steps;
     };
-    const std::vector<Setting> settings = {
-        {"prior", "--base prior --kernel hmc", "8", "2", "0.5", 64},
-        {"encoder", "--base encoder", "0.25", "0.3", "0.95", 64},
-        {"Laplace", "--base laplace", "0.05", "0.15", "0.98", 16},
-        {"Laplace", "--base laplace", "0.05", "0.15", "0.98", 64}};
+    const std::vector<Setting> settings = {{"prior", "--base prior --kernel hmc", 64},
+                                           {"encoder", "--base encoder", 64},
+                                           {"Laplace", "--base laplace", 16},
+                                           {"Laplace", "--base laplace", 64}};
     std::vector<Variant> variants;
     std::vector<std::string> schedules;
-    for (const Setting& s : settings)
-      for (const std::string& schedule :
-           {std::string("linear"), std::string("sigmoidal"), std::string("geometric"),
-            "constant-rate:" + s.rate, "constant-length:" + s.length, "cess:" + s.cess}) {
+    for (const Setting& s : settings) {
+      std::vector<std::string> own = {"linear", "sigmoidal", "geometric"};
+      for (const char* rule : {"constant-rate", "constant-length", "cess"})
+        own.push_back(matched(experiment, rule, s.steps, s.flags));
+      for (const std::string& schedule : own) {
         schedules.push_back(schedule);
         variants.push_back({s.name, s.flags + " --schedule " + schedule + " --steps " +
                                         number(s.steps) + " --interpolate " + number(s.steps)});
       }
+    }
     const std::vector<VariantResult> results = experiment.run("schedules", variants, seeds);
     std::vector<std::vector<Cell>> rows;
     const size_t group = schedules.size() / settings.size();

@@ -1,0 +1,143 @@
+#include "targets/decoder_graph.h"
+
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <cmath>
+#include <vector>
+
+#include "util/error.h"
+
+namespace crais {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// d slope, from the activation's output, its slope there and d output. Undefined: 0 everywhere.
+at::Tensor d_slope(Activation activation, const at::Tensor& output, const at::Tensor& slope,
+                   const at::Tensor& d_output) {
+  switch (activation) {
+    case Activation::kTanh:
+      return (output * d_output).mul_(-2);
+    case Activation::kElu:
+      return at::where(output > 0, at::zeros_like(d_output), d_output);
+    case Activation::kRelu:
+      return {};
+    case Activation::kSoftplus:
+      return (1 - slope).mul_(d_output);
+  }
+  throw internal_error("unknown activation");
+}
+
+/// Saved for the backward pass: weights W_1..W_L, then outputs h_i and slopes of the hidden layers,
+/// then u_i = d log p(x | z) / d h_i, then the second derivative in the decoder's output,
+/// then the gradient in z.
+class DecoderGraph : public torch::autograd::Function<DecoderGraph> {
+ public:
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& z, const at::Tensor& x,
+                               const Vae& vae) {
+    const std::vector<LinearLayer>& layers = vae.decoder.layers;
+    const Activation activation = vae.decoder.activation;
+    const Likelihood& likelihood = vae.architecture.likelihood;
+    const size_t hidden = layers.size() - 1;
+    variable_list weights, outputs, slopes, upstream(hidden);
+    weights.reserve(layers.size());
+    outputs.reserve(hidden);
+    slopes.reserve(hidden);
+    at::Tensor h = z;
+    for (const LinearLayer& layer : layers) {
+      weights.push_back(layer.weight);
+      h = at::linear(h, layer.weight, layer.bias);
+      if (weights.size() > hidden) break;
+      outputs.push_back(h = activate(activation, h));
+      slopes.push_back(slope(activation, h));
+    }
+    const double log_scale = 0.5 * static_cast<double>(z.size(-1)) * std::log(2.0 * M_PI);
+    const at::Tensor value = likelihood.log_prob(x, h) - 0.5 * z.square().sum(-1) - log_scale;
+
+    at::Tensor residual, curvature;
+    if (likelihood.family == Likelihood::Family::kBernoulli) {
+      const at::Tensor p = at::sigmoid_(h);
+      residual = x - p;
+      curvature = at::addcmul(-p, p, p);
+    } else {
+      const double precision = 1 / (likelihood.noise_sd * likelihood.noise_sd);
+      residual = (x - h).mul_(precision);
+      curvature = at::full({}, -precision, z.options());
+    }
+    at::Tensor u = at::matmul(residual, weights.back());
+    for (size_t i = hidden; i > 0; --i) {
+      upstream[i - 1] = u;
+      u = at::matmul(u * slopes[i - 1], weights[i - 1]);
+    }
+    const at::Tensor grad = u - z;
+
+    variable_list saved = weights;
+    for (const variable_list& list : {outputs, slopes, upstream})
+      saved.insert(saved.end(), list.begin(), list.end());
+    saved.insert(saved.end(), {curvature, grad});
+    ctx->save_for_backward(saved);
+    ctx->saved_data["activation"] = static_cast<int64_t>(activation);
+    ctx->set_materialize_grads(false);
+    return {value, grad};
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& cotangents) {
+    TORCH_CHECK(!c10::GradMode::is_enabled(), "decoder graph: there are no third derivatives");
+    const variable_list saved = ctx->get_saved_variables();
+    const auto activation = static_cast<Activation>(ctx->saved_data["activation"].toInt());
+    const size_t hidden = (saved.size() - 3) / 4;
+    const auto weight = [&](size_t i) { return saved[i]; };
+    const auto output = [&](size_t i) { return saved[hidden + 1 + i]; };
+    const auto slope_of = [&](size_t i) { return saved[2 * hidden + 1 + i]; };
+    const auto upstream = [&](size_t i) { return saved[3 * hidden + 1 + i]; };
+    const at::Tensor& curvature = saved[saved.size() - 2];
+    const at::Tensor& grad = saved.back();
+
+    at::Tensor found;
+    if (cotangents[0].defined()) found = cotangents[0].unsqueeze(-1) * grad;
+    if (cotangents[1].defined()) {
+      const at::Tensor& v = cotangents[1];
+      variable_list tangents;  // of the hidden outputs, along v
+      tangents.reserve(hidden);
+      at::Tensor t = v;
+      for (size_t i = 0; i < hidden; ++i)
+        tangents.push_back(t = at::matmul(t, weight(i).t()).mul_(slope_of(i)));
+      t = at::matmul(at::matmul(t, weight(hidden).t()).mul_(curvature), weight(hidden));
+      for (size_t i = hidden; i > 0; --i) {
+        t.mul_(slope_of(i - 1));
+        const at::Tensor bent =
+            d_slope(activation, output(i - 1), slope_of(i - 1), tangents[i - 1]);
+        if (bent.defined()) t.addcmul_(bent, upstream(i - 1));
+        t = at::matmul(t, weight(i - 1));
+      }
+      t.sub_(v);
+      found = found.defined() ? found + t : t;
+    }
+    return {found, at::Tensor(), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+at::Tensor slope(Activation activation, const at::Tensor& output) {
+  switch (activation) {
+    case Activation::kTanh:
+      return 1 - output.square();
+    case Activation::kElu:
+      return at::where(output > 0, at::ones_like(output), output + 1);
+    case Activation::kRelu:
+      return (output > 0).to(output.scalar_type());
+    case Activation::kSoftplus:
+      return -at::expm1(-output);
+  }
+  throw internal_error("unknown activation");
+}
+
+Evaluation evaluate_decoder_with_graph(const Vae& vae, const at::Tensor& x, const at::Tensor& z) {
+  const variable_list found = DecoderGraph::apply(z, x, vae);
+  return {found[0], found[1]};
+}
+
+}  // namespace crais
