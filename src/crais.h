@@ -13,6 +13,7 @@
 #include "core/target.h"
 #include "core/transition.h"
 #include "estimates/estimate.h"
+#include "estimates/expectation.h"
 #include "estimates/method.h"
 #include "evaluation/estimator.h"
 #include "evaluation/log_normalizer.h"
