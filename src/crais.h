@@ -14,6 +14,7 @@
 #include "core/transition.h"
 #include "divergences/alpha.h"
 #include "estimates/estimate.h"
+#include "estimates/expectation.h"
 #include "estimates/method.h"
 #include "evaluation/estimator.h"
 #include "evaluation/log_normalizer.h"

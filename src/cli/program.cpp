@@ -47,6 +47,8 @@ std::string flag_of(const std::string& option, const std::string& per) {
   static const std::map<std::string, std::string> kOthers = {{"methods", "method"},
                                                              {"num_leapfrog", "leapfrog"},
                                                              {"resampling", "resample"},
+                                                             {"expectations", "expect"},
+                                                             {"keep_particles", "save-particles"},
                                                              {"max_evaluations", "max-evals"}};
   if (option == "plan_per_problem") return "--per-" + per;
   if (option == "pilot_problems") return "--pilot-" + per + "s";

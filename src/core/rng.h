@@ -21,6 +21,7 @@ enum class Purpose : uint64_t {
   kSynthetic = 9,
   kCentre = 10,
   kBase = 11,
+  kResample = 12,
 };
 
 /// One step of SplitMix64: a bijective mix of 64 bits (Steele, Lea & Flood 2014).

@@ -20,6 +20,12 @@ struct Evaluation {
   at::Tensor grad;         // [P,K,D]
 };
 
+/// How a mixture divides into its components at particles.
+struct Components {
+  at::Tensor shares;  // [P,K,C] float64: of each in gamma(z); they sum to 1
+  at::Tensor masses;  // [C] float64: of each in Z, which is the mean of `shares` under the target
+};
+
 /// P unnormalised densities gamma_p(z) on R^D. Immutable after construction, so that threads share
 /// it.
 ///
@@ -75,6 +81,9 @@ class Target : public std::enable_shared_from_this<Target> {
 
   /// [P] nats, where it is known.
   virtual std::optional<at::Tensor> true_log_normalizer() const { return {}; }
+
+  /// Its components at z [P,K,D], where it is a mixture and says so. Cost: as a density.
+  virtual std::optional<Components> components(const at::Tensor& /*z*/) const { return {}; }
 
   /// [P,k,D] draws of gamma / Z, where there is a way. Each is exact; they are independent but for
   /// targets that know one draw only (the latent that made a simulated image) and repeat it.

@@ -11,14 +11,20 @@ class Ais : public Method {
 
   MethodResult estimate(const Problem& problem, const Plan& plan,
                         at::Generator& rng) const override {
-    const AnnealResult run = anneal_in_blocks(problem, *parts_.path, plan, *parts_.transition,
-                                              plan.num_particles, rng, parts_.resampling.get());
-    return {log_normalizer(run.log_w, run.genealogy),
-            {},
-            run.accept_prob.mean(0),
-            run.num_nonfinite,
-            run.cost};
+    const AnnealResult run =
+        anneal_in_blocks(problem, *parts_.path, plan, *parts_.transition, plan.num_particles, rng,
+                         parts_.resampling.get(), parts_.keep_particles);
+    MethodResult result{log_normalizer(run.log_w, run.genealogy),
+                        {},
+                        run.accept_prob.mean(0),
+                        run.num_nonfinite,
+                        run.cost};
+    if (parts_.keep_particles)
+      result.particles = {problem.base().to_z(run.particles.e), run.log_w,
+                          run.genealogy.num_resamplings};
+    return result;
   }
+  bool has_particles() const override { return true; }
   int64_t num_anneals() const override { return 1; }
 
  private:

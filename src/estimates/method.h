@@ -15,6 +15,7 @@
 #include "core/schedule.h"
 #include "core/transition.h"
 #include "estimates/estimate.h"
+#include "estimates/expectation.h"
 #include "samplers/plan.h"
 
 namespace crais {
@@ -25,7 +26,8 @@ struct MethodResult {
   std::optional<Estimate> upper;  // an upper bound on average, where the method has one
   at::Tensor accept_prob;  // mean over moves and chains; undefined for a method without moves
   int64_t num_nonfinite = 0;
-  Cost cost;  // summed over problems and particles
+  Cost cost;                                        // summed over problems and particles
+  std::optional<WeightedParticles> particles = {};  // where they were asked for
 };
 
 /// Hears of each iteration of a preparation: how many are done, of how many, and the objective in
@@ -59,6 +61,8 @@ class Method {
                                 at::Generator& rng) const = 0;
   /// How often `estimate` anneals under the plan; methods with 0 ignore its temperatures.
   virtual int64_t num_anneals() const { return 0; }
+  /// True if it has weighted particles of the target to show for it.
+  virtual bool has_particles() const { return false; }
   /// True if the target must have exact draws.
   virtual bool needs_exact_draws() const { return false; }
 };
@@ -68,6 +72,7 @@ struct AnnealingParts {
   std::shared_ptr<const Path> path;
   std::shared_ptr<const Transition> transition;
   std::shared_ptr<const Resampling> resampling;  // null: none
+  bool keep_particles = false;                   // in results: they take memory
 };
 
 using MethodRegistry = Registry<Method, const AnnealingParts&>;

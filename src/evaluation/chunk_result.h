@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -44,8 +45,10 @@ struct ChunkRun {
   Column evaluations;             // without tuning
   std::vector<int64_t> flags;     // sets of Flag
   int64_t num_nonfinite = 0;
-  Cost cost;             // summed over problems and particles
-  double seconds = 0.0;  // of one thread
+  Cost cost;                                            // summed over problems and particles
+  double seconds = 0.0;                                 // of one thread
+  std::map<std::string, ExpectationSums> expectations;  // by their names in the options
+  std::optional<WeightedParticles> particles;           // with `keep_particles`; never in files
 
   /// Every column of numbers with the name it has in files, in their order.
   static const std::vector<std::pair<std::string, Column ChunkRun::*>>& columns();

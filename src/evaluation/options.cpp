@@ -26,6 +26,12 @@ void check(const EstimateOptions& o) {
   require(!o.budget || !o.target_error, "`budget` and `target_error` exclude each other");
   require(!o.budget || !o.plan_per_problem,
           "`budget` chooses one plan for all problems; leave out `plan_per_problem`");
+  for (const auto& name : o.expectations)
+    if (std::count(o.expectations.begin(), o.expectations.end(), name) > 1)
+      throw argument_error("`expectations` " + name + " is given twice");
+  require(!o.target_error || (o.expectations.empty() && !o.keep_particles),
+          "`target_error` gives problems different numbers of chains, and neither `expectations` "
+          "nor `keep_particles` go with it; ask for more `chains`");
   require(o.max_evaluations > 0, "`max_evaluations` must be above 0");
   require(o.repeats >= 1, "`repeats` must be at least 1");
   require(o.steps >= 1, "`steps` must be at least 1");

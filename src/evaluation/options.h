@@ -25,6 +25,8 @@ struct EstimateOptions {
   double max_evaluations = 1e5;             ///< of a problem, where target_error stops
   int64_t repeats = 1;                      ///< independent ones, under the same plan
   uint64_t seed = 0;                        ///< decides every random number
+  std::vector<std::string> expectations = {};  ///< of ExpectationRegistry: means under the target
+  bool keep_particles = false;                 ///< in results, with their weights
   // Annealing.
   std::string schedule = "linear";               ///< of ScheduleRegistry
   int64_t steps = 48;                            ///< transitions of a heuristic schedule

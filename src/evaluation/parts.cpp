@@ -17,9 +17,19 @@ EstimatorParts::EstimatorParts(EstimateOptions estimate_options)
   if (!options.resampling.empty())
     resampling = ResamplingRegistry::instance().make("resampling", options.resampling);
   pilot = pilot_options(options, resampling.get());
-  for (const auto& method : options.methods)
+  const bool keep_particles = options.keep_particles || !options.expectations.empty();
+  methods.reserve(options.methods.size());
+  for (const auto& method : options.methods) {
     methods.push_back(MethodRegistry::instance().make(
-        "method", method, AnnealingParts{path, transition, resampling}));
+        "method", method, AnnealingParts{path, transition, resampling, keep_particles}));
+    if (keep_particles && !methods.back()->has_particles())
+      throw argument_error("`methods` " + method + " has no weighted particles, which " +
+                           (options.keep_particles ? "`keep_particles`" : "`expectations`") +
+                           " takes; use ais (with `resampling`: SMC)");
+  }
+  expectations.reserve(options.expectations.size());
+  for (const auto& name : options.expectations)
+    expectations.push_back(ExpectationRegistry::instance().make("expectation", name));
   const auto annealed = std::count_if(methods.begin(), methods.end(),
                                       [](const auto& method) { return method->num_anneals() > 0; });
   if ((options.budget || options.target_error) && annealed != 1)

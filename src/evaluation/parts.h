@@ -10,6 +10,7 @@
 #include "bases/base.h"
 #include "core/problem.h"
 #include "core/rng.h"
+#include "estimates/expectation.h"
 #include "estimates/method.h"
 #include "evaluation/options.h"
 
@@ -27,6 +28,7 @@ class EstimatorParts {
   std::shared_ptr<const Transition> transition;
   std::shared_ptr<const Resampling> resampling;  // null: AIS
   std::vector<std::shared_ptr<const Method>> methods;
+  std::vector<std::shared_ptr<const Expectation>> expectations;  // as options name them
   PilotOptions pilot;
 
   /// Anneals of one estimate, the most of any method: 0 where nothing is annealed.

@@ -1,5 +1,6 @@
 #include "evaluation/result_json.h"
 
+#include <cmath>
 #include <set>
 
 #include "io/json.h"
@@ -105,6 +106,49 @@ std::shared_ptr<const DescentPath> path_from(const json& object, const std::stri
   return descent->with(constants);
 }
 
+json column_json(const at::Tensor& column) { return jsons(to_column(column)); }
+
+at::Tensor column_from(const json& object, const std::string& key, const std::string& source) {
+  return at::tensor(doubles(object, key, source), at::kDouble);
+}
+
+json to_json(const ExpectationSums& sums) {
+  json object = {{"log_total", column_json(sums.log_total)},
+                 {"num_particles", column_json(sums.num_particles)},
+                 {"num_resamplings", column_json(sums.num_resamplings)},
+                 {"square", column_json(sums.square)},
+                 {"mean", to_json(sums.mean.cpu())},
+                 {"variance", to_json(sums.variance.cpu())},
+                 {"powers", json::array()}};
+  for (const at::Tensor& power : sums.powers) object["powers"].push_back(to_json(power.cpu()));
+  return object;
+}
+
+/// Sums of `num_problems` problems.
+ExpectationSums sums_from(const json& object, const std::string& source, int64_t num_problems) {
+  ExpectationSums sums;
+  // JSON has no infinities: null is the total of weights that are all zero.
+  sums.log_total = column_from(object, "log_total", source).nan_to_num(-INFINITY);
+  sums.num_particles = column_from(object, "num_particles", source);
+  sums.num_resamplings = column_from(object, "num_resamplings", source);
+  sums.square = column_from(object, "square", source);
+  for (const auto& column : {sums.log_total, sums.num_particles, sums.num_resamplings, sums.square})
+    require(column.size(0) == num_problems, source,
+            "a list is not as long as its problems are many");
+  require(holds(sums.num_particles >= 1) && holds(sums.num_resamplings >= 0), source,
+          "a count is below 0");
+  sums.mean = matrix_from(object, "mean", source);
+  sums.variance = matrix_from(object, "variance", source);
+  for (const auto& entry : json_field<std::vector<json>>(object, "powers", source))
+    sums.powers.push_back(matrix_from(json{{"powers", entry}}, "powers", source));
+  require(sums.powers.size() == 4 && sums.mean.size(0) == num_problems, source,
+          "the sums of an expectation are incomplete");
+  for (const at::Tensor& power : sums.powers)
+    require(power.sizes() == sums.mean.sizes(), source, "the sums of an expectation differ");
+  require(sums.variance.sizes() == sums.mean.sizes(), source, "the sums of an expectation differ");
+  return sums;
+}
+
 }  // namespace
 
 json to_json(const Cost& cost) {
@@ -168,6 +212,7 @@ json to_json(const ChunkResult& result) {
                   {"seconds", run.seconds}};
     for (const auto& [name, column] : ChunkRun::columns()) entry[name] = jsons(run.*column);
     entry["flags"] = run.flags;
+    for (const auto& [name, sums] : run.expectations) entry["expectations"][name] = to_json(sums);
     object["runs"].push_back(std::move(entry));
   }
   return object;
@@ -207,6 +252,10 @@ ChunkResult chunk_from(const json& object, const std::string& source) {
     check_length(run.flags.size());
     for (const int64_t flags : run.flags)
       require(flags >= 0 && flags <= every_flag(), source, "a flag is unknown");
+    if (entry.contains("expectations"))
+      for (const auto& [name, sums] : json_field<json>(entry, "expectations", source).items())
+        run.expectations[name] =
+            sums_from(sums, source, static_cast<int64_t>(result.indices.size()));
     result.runs.push_back(std::move(run));
   }
   check_runs(result.runs, source);

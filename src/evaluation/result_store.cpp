@@ -164,7 +164,7 @@ std::optional<TunedState> ResultStore::read_state() const {
 
 void ResultStore::clear() const {
   for (const char* name : {"run.json", "plan.json", "summary.json", "per_image.csv",
-                           "per_problem.csv", "schedule.csv"})
+                           "per_problem.csv", "schedule.csv", "expectations.csv"})
     fs::remove(folder_ / name);
   for (const auto& entry : fs::directory_iterator(folder_ / "chunks")) {
     const std::string stem = entry.path().stem().string();

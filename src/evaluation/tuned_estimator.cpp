@@ -63,7 +63,12 @@ ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target) const 
         run = std::move(targeted.run);
         result.tuning += targeted.tuning;
       } else {
-        run = to_run(method.estimate(centre.problem, plan, rng), target.num_problems());
+        MethodResult found = method.estimate(centre.problem, plan, rng);
+        run = to_run(found, target.num_problems());
+        for (size_t i = 0; i < parts_->expectations.size(); ++i)
+          run.expectations[options().expectations[i]] = expectation_sums(
+              parts_->expectations[i]->values(target, found.particles->z), *found.particles);
+        if (options().keep_particles) run.particles = std::move(found.particles);
       }
       run.method = options().methods[m];
       run.repeat = repeat;

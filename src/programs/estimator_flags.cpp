@@ -183,8 +183,9 @@ nlohmann::json deciding_settings(const RunSettings& settings) {
   nlohmann::json deciding = settings.resolved;
   for (const char* operational :
        {"data-dir", "threads", "memory-limit", "shard", "out", "resume", "overwrite",
-        "accept-other-version", "format", "dry-run", "quiet"})
+        "accept-other-version", "format", "dry-run", "quiet", "save-particles", "resampled"})
     deciding.erase(operational);
+  if (deciding.contains("expect") && deciding["expect"].empty()) deciding.erase("expect");
   deciding["device"] = settings.device.is_cpu() ? "cpu" : "cuda";
   return deciding;
 }

@@ -13,10 +13,12 @@ int64_t chains_per_block(int64_t num_problems, int64_t dim);
 
 /// As `anneal` under a frozen plan, block after block. The chains of AIS know nothing of each
 /// other; those of SMC do, and blocks are of whole problems, which takes a target that can
-/// `select`. `particles` is undefined where there were several.
+/// `select`. Of the particles of several blocks only `particles.e` is kept, with
+/// `keep_particles`; else nothing.
 AnnealResult anneal_in_blocks(const Problem& problem, const Path& path, const Plan& plan,
                               const Transition& transition, int64_t num_particles,
-                              at::Generator& rng, const Resampling* resampling = nullptr);
+                              at::Generator& rng, const Resampling* resampling = nullptr,
+                              bool keep_particles = false);
 
 /// As `anneal_reverse` under a frozen plan.
 AnnealResult anneal_reverse_in_blocks(const Problem& problem, const Path& path, const Plan& plan,

@@ -37,6 +37,10 @@ Evaluation GaussianMixture::evaluate(const at::Tensor& z) const {
           share.matmul(means_ / variances_) - share.matmul(variances_.reciprocal()) * z};
 }
 
+std::optional<Components> GaussianMixture::components(const at::Tensor& z) const {
+  return Components{log_terms(z).softmax(-1).to(at::kDouble), shares_.to(at::kDouble)};
+}
+
 std::optional<at::Tensor> GaussianMixture::draw(const at::Tensor& like, at::Generator& rng) const {
   const at::Tensor component =
       at::multinomial(shares_, like.size(0) * like.size(1), /*replacement=*/true, rng)

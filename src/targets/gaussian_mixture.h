@@ -21,6 +21,7 @@ class GaussianMixture : public Replicated {
 
   at::Tensor log_density(const at::Tensor& z) const override;
   Evaluation evaluate(const at::Tensor& z) const override;
+  std::optional<Components> components(const at::Tensor& z) const override;
 
  protected:
   std::optional<at::Tensor> draw(const at::Tensor& like, at::Generator& rng) const override;

@@ -1,6 +1,7 @@
 // Eight normals at the corners of a cube: far from the base and from each other.
 #include <cmath>
 #include <memory>
+#include <vector>
 
 #include "targets/product.h"
 
@@ -9,6 +10,7 @@ namespace {
 
 constexpr double kCorner = 5.0;
 constexpr int64_t kCubeDims = 3;
+constexpr int64_t kCorners = 8;
 
 /// gamma = sum over the 8 corners c of {-5, 5}^3 of exp(-|z - (c, -5, ..., -5)|^2 / 2), which is a
 /// product of 3 factors with two modes and D - 3 with one. log Z = D log(2 pi) / 2 + log 8.
@@ -16,6 +18,21 @@ class CornerMixture : public Product {
  public:
   CornerMixture(const TargetOptions& options, int64_t dim)
       : Product(options, dim, 0.5 * static_cast<double>(dim) * std::log(2 * M_PI) + std::log(8.0)) {
+  }
+
+  /// The corners, by the signs of their first three coordinates: bit d of the number is 1 for +5.
+  std::optional<Components> components(const at::Tensor& z) const override {
+    const at::Tensor up = at::sigmoid(2 * kCorner * z.slice(-1, 0, kCubeDims).to(at::kDouble));
+    std::vector<at::Tensor> shares;
+    shares.reserve(kCorners);
+    for (int64_t c = 0; c < kCorners; ++c) {
+      at::Tensor share = at::ones_like(up.select(-1, 0));
+      for (int64_t d = 0; d < kCubeDims; ++d)
+        share = share * ((c >> d & 1) != 0 ? up.select(-1, d) : 1 - up.select(-1, d));
+      shares.push_back(share);
+    }
+    return Components{at::stack(shares, -1),
+                      at::full({kCorners}, 1.0 / kCorners, z.options().dtype(at::kDouble))};
   }
 
  protected:

@@ -52,6 +52,21 @@ class Potential : public Replicated {
   Formula formula_;
 };
 
+/// U1, which knows its two bananas.
+class Bananas : public Potential {
+ public:
+  explicit Bananas(const TargetOptions& options) : Potential(options, u1, kLogNormalizer) {}
+
+  std::optional<Components> components(const at::Tensor& z) const override {
+    const at::Tensor x = z.select(-1, 0).to(at::kDouble);
+    const at::Tensor right = at::sigmoid(bell(x - 2, 0.6) - bell(x + 2, 0.6));
+    return Components{at::stack({1 - right, right}, -1), at::full({2}, 0.5, right.options())};
+  }
+
+ private:
+  static constexpr double kLogNormalizer = 1.8775016261;
+};
+
 /// Beyond |z1| = width the density falls off like a normal: a wall that a leapfrog step can feel.
 constexpr double kWallSd = 0.1;
 
@@ -94,9 +109,7 @@ TargetRegistry::Factory potential(Formula formula) {
 
 const Enrol<TargetRegistry> kEnrolU1("u1", {"u1", "two bananas in the plane", "u1",
                                             [](Spec&, const TargetOptions& options) {
-                                              constexpr double kLogNormalizer = 1.8775016261;
-                                              return std::make_unique<Potential>(options, u1,
-                                                                                 kLogNormalizer);
+                                              return std::make_unique<Bananas>(options);
                                             }});
 const Enrol<TargetRegistry> kEnrolU2("u2",
                                      {"u2[:WIDTH]",

@@ -13,6 +13,9 @@ class Replicated::View : public Replicated {
   Evaluation evaluate(const at::Tensor& z) const override { return whole_->evaluate(z); }
   at::Tensor curvature(const at::Tensor& z) const override { return whole_->curvature(z); }
   int64_t curvature_cost() const override { return whole_->curvature_cost(); }
+  std::optional<Components> components(const at::Tensor& z) const override {
+    return whole_->components(z);
+  }
 
  protected:
   std::optional<at::Tensor> draw(const at::Tensor& like, at::Generator& rng) const override {

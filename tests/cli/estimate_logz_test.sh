@@ -11,7 +11,7 @@ for target in u1 u2 u5 u6 u10 u11 normal mixture laplace student-t smc-mixture l
   grep -q "^$target" out.txt || fail "list does not name $target"
 done
 "$program" --help >out.txt 2>&1 || fail "--help: exit $?"
-[ "$(grep -A 9 '^Examples' out.txt | grep -c '^ *estimate-logz ')" = 4 ] || fail "--help does not end in four examples"
+[ "$(grep -A 9 '^Examples' out.txt | grep -c '^ *estimate-logz ')" = 5 ] || fail "--help does not end in five examples"
 "$program" --version | grep -q LibTorch || fail "--version"
 
 # --- What a run says and leaves behind.
@@ -138,6 +138,74 @@ succeed "${long[@]}" --quiet --out whole --threads 2
 same stopped/per_problem.csv whole/per_problem.csv
 sed -i 's/"sources": "[0-9a-f]*"/"sources": "0123456789abcdef"/' stopped/run.json
 expect 64 "another build" "sources" "--accept-other-version" -- "${long[@]}" --out stopped --resume
+
+# --- Means under the target, and the particles themselves.
+means=(u11 --steps 24 --chains 64 --problems 6 --chunk 4 --quiet --expect moments --expect modes)
+succeed "${means[@]}" --out means --threads 1
+grep -q '^Under the target: moments, by ais' out.txt || fail "no table of moments: $(cat out.txt)"
+grep -q 'SE by the delta method over particles' out.txt || fail "errors of AIS: $(cat out.txt)"
+grep -q 'expectations.csv' out.txt || fail "the files do not name expectations.csv"
+[ "$(wc -l <means/expectations.csv)" = 7 ] || fail "expectations.csv: $(cat means/expectations.csv)"
+rm means/chunks/000001.json means/summary.json means/expectations.csv
+cp -r means halfway
+succeed "${means[@]}" --out halfway --resume
+succeed "${means[@]}" --out means --overwrite --threads 2
+same means/expectations.csv halfway/expectations.csv
+succeed "${means[@]}" --out smc --resample systematic:0.9
+grep -q ',replicates,6,384,' smc/expectations.csv || fail "errors of SMC: $(cat smc/expectations.csv)"
+succeed "${means[@]}" --problems 1 --resample systematic:0.9
+grep -q 'there is no SE' out.txt || fail "one replicate of SMC: $(cat out.txt)"
+succeed "${means[@]}" --save-particles weighted.npy --out plain
+same means/expectations.csv plain/expectations.csv
+same means/per_problem.csv plain/per_problem.csv
+succeed "${means[@]}" --save-particles weighted.csv
+succeed "${means[@]}" --save-particles equal.csv --resampled
+[ "$(wc -l <weighted.csv)" = 385 ] || fail "weighted.csv: $(wc -l <weighted.csv) lines"
+[ "$(head -n 1 weighted.csv)" = problem,particle,z1,z2,log_weight ] || fail "weighted.csv: $(head -n 1 weighted.csv)"
+[ "$(head -n 1 equal.csv)" = problem,particle,z1,z2 ] || fail "equal.csv: $(head -n 1 equal.csv)"
+[ "$(wc -c <weighted.npy)" = $((128 + 6 * 64 * 3 * 8)) ] || fail "weighted.npy: $(wc -c <weighted.npy) bytes"
+"$program" "${means[@]/--quiet/--threads=1}" --save-particles weighted.npy >out.txt 2>err.txt || fail "$(cat err.txt)"
+grep -q 'weighted.npy: 6 problems x 64 particles x 3 numbers' err.txt || fail "no size beforehand: $(cat err.txt)"
+if command -v python3 >/dev/null; then
+  python3 - <<'PYTHON' || fail "particles as Python reads them"
+import csv, json, math, struct
+lines = list(csv.DictReader(open("weighted.csv")))
+raw = open("weighted.npy", "rb").read()
+assert raw[:8] == b"\x93NUMPY\x01\x00"
+size = struct.unpack("<H", raw[8:10])[0]
+header = eval(raw[10:10 + size])
+assert header == {"descr": "<f8", "fortran_order": False, "shape": (6, 64, 3)}
+numbers = struct.unpack("<%dd" % (6 * 64 * 3), raw[10 + size:])
+assert list(numbers) == [float(row[key]) for row in lines for key in ("z1", "z2", "log_weight")]
+weights = [math.exp(float(row["log_weight"])) for row in lines]
+values = list(csv.DictReader(open("plain/per_problem.csv")))
+for p in range(6):
+    mean = sum(weights[64 * p:64 * p + 64]) / 64
+    assert abs(math.log(mean) - float(values[p]["log_normalizer"])) < 1e-9
+z1 = [float(row["z1"]) for row in lines]
+mean = sum(w * z for w, z in zip(weights, z1)) / sum(weights)
+n = len(z1)
+error = math.sqrt(n / (n - 1) * sum((w * (z - mean)) ** 2 for w, z in zip(weights, z1))) / sum(weights)
+found = json.load(open("plain/summary.json"))["expectations"]
+assert [e["expectation"] for e in found] == ["moments", "modes"]
+first = found[0]["outputs"][0]
+assert abs(first["mean"] - mean) < 1e-12 and abs(first["std_error"] - error) < 1e-12
+assert abs(sum(mode["mean"] for mode in found[1]["outputs"]) - 1) < 1e-12
+for mode in found[1]["outputs"]:
+    assert abs(mode["mean"] - mode["truth"]) < 5 * mode["std_error"]
+drawn = {(row["problem"], row["z1"]) for row in csv.DictReader(open("equal.csv"))}
+assert drawn <= {(row["problem"], row["z1"]) for row in lines} and len(drawn) > 100
+PYTHON
+fi
+expect 64 "--expect modes" "mixture" -- u2:4 --expect modes
+expect 64 "unknown expectation 'median'" "moments" "norm" -- u1 --expect median
+expect 64 "iwae:50" "--expect" "ais" -- u1 --method iwae:50 --expect norm
+expect 64 "--target-error" "--expect" -- u1 --expect norm --target-error 0.1
+expect 64 "--save-particles particles.txt" ".npy or .csv" -- u1 --save-particles particles.txt
+expect 64 "--resampled" "--save-particles" -- u1 --resampled
+expect 64 "--save-particles" "--resume" -- "${means[@]}" --save-particles p.npy --out means --resume
+expect 64 "--save-particles" "--problems" -- u1 --repeats 2 --save-particles p.npy
+expect 73 "none/p.npy" -- u1 --steps 4 --chains 4 --problems 2 --quiet --save-particles none/p.npy
 
 # --- For programs.
 succeed u1 --steps 8 --chains 4 --problems 3 --quiet --method ais --method iwae:50 --format csv

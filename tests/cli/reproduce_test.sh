@@ -6,7 +6,7 @@ program="${CRAIS_BIN:?}/reproduce"
 unset CRAIS_DATA
 
 succeed list
-for experiment in accuracy figure-2d figure-logreg figure-logreg-schedules figure-objective \
+for experiment in accuracy figure-2d figure-logreg figure-logreg-schedules figure-objective figure-particles \
   figure-schedules robustness table-appendix table-highdim table-smc table-vae; do
   grep -q "^$experiment " out.txt || fail "list does not name $experiment"
 done

@@ -32,6 +32,18 @@ TEST(EstimateOptions, EachIsCheckedAndNamed) {
          o.budget = 100, o.methods = {"ais", "bidirectional"};
        }},
       {"`repeats`", [](auto& o) { o.repeats = 0; }},
+      {"'warp'", [](auto& o) { o.expectations = {"warp"}; }},
+      {"given twice",
+       [](auto& o) {
+         o.expectations = {"norm", "norm"};
+       }},
+      {"`target_error`", [](auto& o) { o.target_error = 0.1, o.expectations = {"norm"}; }},
+      {"`target_error`", [](auto& o) { o.target_error = 0.1, o.keep_particles = true; }},
+      {"`expectations`",
+       [](auto& o) {
+         o.methods = {"ais", "iwae"}, o.expectations = {"norm"};
+       }},
+      {"`keep_particles`", [](auto& o) { o.methods = {"elbo"}, o.keep_particles = true; }},
       {"`steps`", [](auto& o) { o.steps = 0; }},
       {"`step_size`", [](auto& o) { o.step_size = 0; }},
       {"`target_acceptance`", [](auto& o) { o.target_acceptance = 1; }},

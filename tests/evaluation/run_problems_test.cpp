@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -247,6 +248,62 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
   EXPECT_EQ(store.read_chunks(chunks).size(), 4u);
   expect_error(ErrorKind::kData, {"is not chunk"}, [&] { store.read_chunks({kProblems, 4}); });
   expect_error(ErrorKind::kData, {"is not chunk"}, [&] { store.read_chunks({5, 3}); });
+}
+
+TEST(RunProblems, KeepsTheSumsOfExpectationsToTheBit) {
+  const TemporaryFolder folder;
+  EstimateOptions options = small();
+  options.expectations = {"moments", "radius2"};
+  options.resampling = "systematic:0.9";
+  const Estimator estimator(options);
+  const ProblemSource source = ProblemSource::of(problems());
+  const ResultStore store(folder.path() / "run", json{{"seed", 4}}, {});
+  RunOptions run;
+  run.store = &store;
+  const RunResults first = run_problems(source, estimator, run);
+  const RunResults again = run_problems(source, estimator, run);  // as read
+  for (const auto& [number, chunk] : first.chunks) {
+    const auto& there = again.chunks.at(number).runs.front();
+    for (const auto& [name, sums] : chunk.runs.front().expectations) {
+      const ExpectationSums& read = there.expectations.at(name);
+      EXPECT_TRUE(at::equal(sums.log_total, read.log_total));
+      EXPECT_TRUE(at::equal(sums.num_particles, read.num_particles));
+      EXPECT_TRUE(at::equal(sums.num_resamplings, read.num_resamplings));
+      EXPECT_TRUE(at::equal(sums.square, read.square));
+      EXPECT_TRUE(at::equal(sums.mean, read.mean));
+      EXPECT_TRUE(at::equal(sums.variance, read.variance));
+      for (size_t n = 0; n < 4; ++n) EXPECT_TRUE(at::equal(sums.powers[n], read.powers[n]));
+    }
+    EXPECT_EQ(chunk.runs.front().expectations.size(), 2U);
+    EXPECT_EQ(chunk.runs.front().expectations.at("moments").mean.size(1), 2);
+    EXPECT_FALSE(chunk.runs.front().particles.has_value());
+  }
+  // The estimates do not depend on whether anybody asks for more than them.
+  expect_same(first, run_problems(source, Estimator([&] {
+                                    EstimateOptions plain = options;
+                                    plain.expectations.clear();
+                                    return plain;
+                                  }())));
+}
+
+TEST(RunProblems, KeepsParticlesOfManyBlocks) {
+  EstimateOptions options = small();
+  options.keep_particles = true;
+  options.chains = 300000;  // 3 problems x 2 dimensions: two blocks
+  options.pilot_chains = 16;
+  options.steps = 1;
+  const auto target = problems()->slice(0, 3);
+  const RunResults results = run_problems(ProblemSource::of(target), Estimator(options));
+  const ChunkRun& run = results.chunks.at(0).runs.front();
+  ASSERT_TRUE(run.particles.has_value());
+  EXPECT_EQ(run.particles->z.sizes(), (std::vector<int64_t>{3, 300000, 2}));
+  const at::Tensor log_z = run.particles->log_w.logsumexp(1) - std::log(300000.0);
+  for (int64_t p = 0; p < 3; ++p)
+    EXPECT_NEAR(log_z[p].item<double>(), run.log_normalizer[static_cast<size_t>(p)], 1e-9);
+  // The weights belong to these particles: weighted means are those of the target.
+  const ExpectationSums sums = expectation_sums(run.particles->z, *run.particles);
+  EXPECT_NEAR(sums.mean[2][0].item<double>(), 0.2, 0.02);
+  EXPECT_NEAR(sums.mean[2][1].item<double>(), 0.9, 0.02);
 }
 
 TEST(Estimator, RestoresWhatItHasTuned) {

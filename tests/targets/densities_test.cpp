@@ -4,12 +4,16 @@
 #include <array>
 #include <cmath>
 
+#include "core/rng.h"
 #include "core/target.h"
 #include "support/expect_error.h"
 #include "support/statistics.h"
 
 namespace crais {
 namespace {
+
+using testing::max_abs_diff;
+using testing::z_scores;
 
 std::unique_ptr<Target> make(const std::string& spec) {
   return TargetRegistry::instance().make("target", spec, {1, at::kDouble, ""});
@@ -154,6 +158,39 @@ TEST(SmcMixtures, KeepTheirMeans) {
   EXPECT_GT(log_density("smc-mixture:48", {5 * -1.9663, 5 * 0.6692}), 0);
   EXPECT_GT(log_density("smc-mixture:24", {5 * 2.2413, 5 * 1.6521}), 0);
   EXPECT_GT(log_density("smc-mixture:16", {5 * -2.316, 5 * -0.9893}), 0);
+}
+
+TEST(Components, ShareTheDensityAndTheMass) {
+  int64_t with_draws = 0;
+  for (const char* spec :
+       {"u1", "u5", "u5:s=std", "u10", "u11:s=std", "mixture:4", "smc-mixture:16"}) {
+    const auto target = make(spec);
+    at::Generator rng = make_generator(11);
+    const at::Tensor points = at::empty({1, 50, target->dim()}, at::kDouble).normal_(0, 3, rng);
+    const Components some = *target->slice(0, 1)->components(points);
+    EXPECT_LT(max_abs_diff(some.shares.sum(-1), at::ones({1, 50}, at::kDouble)), 1e-12) << spec;
+    EXPECT_NEAR(some.masses.sum().item<double>(), 1, 1e-12) << spec;
+    EXPECT_EQ(some.shares.size(-1), some.masses.size(0)) << spec;
+    const auto draws = target->exact_sample(20000, rng);
+    if (!draws) continue;
+    ++with_draws;
+    const at::Tensor shares = target->components(*draws)->shares[0];
+    EXPECT_LT(z_scores(shares, some.masses).abs().max().item<double>(), 5) << spec;
+  }
+  EXPECT_EQ(with_draws, 6);
+}
+
+TEST(Components, AreWhereTheirModesAre) {
+  const auto at_point = [](const std::string& spec, const std::vector<double>& z) {
+    const auto target = make(spec);
+    return target->components(at::tensor(z, at::kDouble).view({1, 1, -1}))->shares.view({-1});
+  };
+  EXPECT_NEAR(at_point("u1", {2, 0})[1].item<double>(), 1, 1e-4);
+  EXPECT_NEAR(at_point("u1", {-2, 0})[0].item<double>(), 1, 1e-4);
+  EXPECT_NEAR(at_point("u1", {0, 2})[0].item<double>(), 0.5, 1e-12);
+  EXPECT_NEAR(at_point("u10", {2.6, 0.8})[0].item<double>(), 1, 1e-2);
+  EXPECT_NEAR(at_point("mixture:4", {5, -5, 5, -5})[5].item<double>(), 1, 1e-12);
+  EXPECT_FALSE(make("u2:4")->components(at::zeros({1, 1, 2}, at::kDouble)).has_value());
 }
 
 TEST(TargetSpecifications, SayWhatIsWrong) {

@@ -12,6 +12,8 @@
 #include "evaluation/result_store.h"
 #include "evaluation/run_problems.h"
 #include "io/json.h"
+#include "programs/estimate_logz/expectations.h"
+#include "programs/estimate_logz/particles_file.h"
 #include "programs/estimate_logz/report.h"
 #include "programs/estimate_logz/settings.h"
 #include "report/estimates.h"
@@ -106,6 +108,9 @@ int estimate_logz(const CommandLine& cli) {
     store.emplace(settings.out, record, settings.store);
     record = store->run();
   }
+  check_expectations(settings.estimator.expectations, *target);
+  if (!settings.particles_file.empty() && !settings.quiet)
+    std::cerr << particles_size(settings, *target) << "\n";
   install_interrupt_handler();
 
   LogzResults results{run(settings, estimator, target, store ? &*store : nullptr),
@@ -114,16 +119,23 @@ int estimate_logz(const CommandLine& cli) {
                       {}};
   if (const auto truth = target->true_log_normalizer()) results.truth = (*truth)[0].item<double>();
   const std::vector<LogzSummary> methods = summarise(results);
+  const std::vector<TargetExpectation> expectations =
+      expectations_of(results, settings.estimator.expectations, *target);
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  const json summary = summary_of(record, settings, results, methods, seconds);
+  json summary = summary_of(record, settings, results, methods, seconds);
+  if (!expectations.empty()) summary["expectations"] = to_json(expectations);
   if (store) {
     const std::filesystem::path& folder = store->folder();
     write_file_atomic(folder / "per_problem.csv",
                       estimates_csv(results, "problem", "log_normalizer", results.truth));
     write_file_atomic(folder / "schedule.csv", schedule_csv(results, "problem"));
+    if (!expectations.empty())
+      write_file_atomic(folder / "expectations.csv", expectations_csv(expectations));
     write_file_atomic(folder / "summary.json", to_text(summary));
   }
-  print_results(results, methods, summary, settings.out, settings.format, stdout_width());
+  if (!settings.particles_file.empty()) write_particles(settings, results);
+  print_results(results, methods, expectations, summary, settings.out, settings.format,
+                stdout_width());
   return 0;
 }
 

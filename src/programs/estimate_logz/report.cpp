@@ -52,7 +52,8 @@ json to_json(const LogzSummary& s) {
 }
 
 void print_results(const LogzResults& results, const std::vector<LogzSummary>& summaries,
-                   const json& summary, const std::string& folder, Format format, int width) {
+                   const std::vector<TargetExpectation>& expectations, const json& summary,
+                   const std::string& folder, Format format, int width) {
   if (print_for_programs(summary, format)) return;
   std::vector<std::string> headers = {"log Z", "MC SE"};
   if (results.truth) headers.insert(headers.end(), {"truth", "error", "z"});
@@ -79,8 +80,10 @@ void print_results(const LogzResults& results, const std::vector<LogzSummary>& s
                                                      "Bounds on log Z, nats", width);
   if (!certificates.empty())
     std::cout << certificates << "The truth lies between the bounds on average.\n";
+  for (const TargetExpectation& e : expectations) std::cout << expectation_table(e, width);
   if (!folder.empty())
-    std::cout << "Files: " << folder << "/summary.json, per_problem.csv, schedule.csv\n";
+    std::cout << "Files: " << folder << "/summary.json, per_problem.csv, schedule.csv"
+              << (expectations.empty() ? "" : ", expectations.csv") << "\n";
   std::cout << std::flush;
 }
 

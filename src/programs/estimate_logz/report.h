@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "evaluation/summary.h"
+#include "programs/estimate_logz/expectations.h"
 #include "report/estimates.h"
 
 namespace crais {
@@ -33,6 +34,7 @@ nlohmann::json to_json(const LogzSummary& summary);
 /// On stdout: the summary as JSON or CSV, or the table and how to read it, in lines of at most
 /// `width` columns (0: no limit).
 void print_results(const LogzResults& results, const std::vector<LogzSummary>& summaries,
+                   const std::vector<TargetExpectation>& expectations,
                    const nlohmann::json& summary, const std::string& folder, Format format,
                    int width);
 

@@ -1,8 +1,37 @@
 #include "programs/estimate_logz/settings.h"
 
+#include "estimates/expectation.h"
+#include "programs/estimate_logz/particles_file.h"
 #include "util/error.h"
 
 namespace crais {
+
+namespace {
+
+std::string expectation_choices() {
+  std::string text =
+      "means and variances under the target with standard errors, from the weighted particles of "
+      "ais (repeatable):";
+  for (const auto& [name, entry] : ExpectationRegistry::instance().entries())
+    text += "\n" + entry.usage + "  " + entry.summary;
+  return text;
+}
+
+void check_particles(const LogzSettings& settings) {
+  if (settings.particles_file.empty()) {
+    if (settings.resampled) throw argument_error("--resampled needs --save-particles FILE");
+    return;
+  }
+  check_particles_file(settings.particles_file);
+  if (settings.store.resume)
+    throw argument_error(
+        "--save-particles and --resume exclude each other: finished chunks keep sums over their "
+        "particles, not the particles; use --overwrite or another folder");
+  if (settings.estimator.repeats > 1)
+    throw argument_error("--save-particles is of one repeat; ask for more --problems instead");
+}
+
+}  // namespace
 
 Synopsis estimate_logz_synopsis() {
   Synopsis s;
@@ -24,17 +53,27 @@ Synopsis estimate_logz_synopsis() {
              .at_least(1),
          option::text("data-dir", "DIR", {},
                       "where a target's FILE may lie, or DIR/uci (else $CRAIS_DATA, ./data)")}},
+       {"Particles",
+        {option::texts("expect", "NAME", {}, expectation_choices()).uncut(),
+         option::text("save-particles", "FILE.npy|.csv", {},
+                      "the final particles and their log-weights: an array [problems, chains, "
+                      "dimension + 1] whose last column is the log-weight, or a line a particle"),
+         option::flag(
+             "resampled",
+             "save them resampled to equal weights, problem by problem: [problems, chains, "
+             "dimension]")}},
        {"Running",
         {option::device(), option::threads(),
          option::choice("dtype", {"float32", "float64"}, "float64", "of particles"),
          option::integer("chunk", "N", 5,
                          "replicates a unit of work; part of what results depend on")
              .at_least(1)}},
-       output_options("summary.json, per_problem.csv, schedule.csv and chunks")});
+       output_options("summary.json, per_problem.csv, schedule.csv, expectations.csv and chunks")});
   s.examples =
       "  estimate-logz list\n"
       "  estimate-logz mixture:128 --schedule linear --steps 64 --step-size 0.5 --chains 4096\n"
       "  estimate-logz u1 --preset paper --out results/u1\n"
+      "  estimate-logz u11 --expect moments --expect modes --save-particles u11.npy\n"
       "  estimate-logz logistic-regression:pima,variance=5 --base laplace --steps 256\n";
   return s;
 }
@@ -43,8 +82,13 @@ LogzSettings read_logz_settings(const CommandLine& cli) {
   if (cli.operands().size() > 1)
     throw argument_error("unexpected '" + cli.operands()[1] +
                          "': one target is estimated at a time");
-  return {read_run(cli, "problem"), cli.operands().front(), cli.integer("problems"),
-          cli.text("data-dir", "")};
+  LogzSettings settings{read_run(cli, "problem"),       cli.operands().front(),
+                        cli.integer("problems"),        cli.text("data-dir", ""),
+                        cli.text("save-particles", ""), cli.flag("resampled")};
+  settings.estimator.expectations = cli.texts("expect");
+  settings.estimator.keep_particles = !settings.particles_file.empty();
+  check_particles(settings);
+  return settings;
 }
 
 }  // namespace crais

@@ -75,8 +75,9 @@ void add_plans(const std::vector<Plan>& plans, json& cell) {
   }
 }
 
-json computed(const EstimateOptions& options, const ProblemSource& problems) {
-  const RunResults results = run_problems(problems, Estimator(options));
+}  // namespace
+
+json cell_of(const RunResults& results) {
   const MethodTable table = tables(results).front();
   const MethodSummary summary = summarise_method(table, results);
   json cell;
@@ -97,8 +98,6 @@ json computed(const EstimateOptions& options, const ProblemSource& problems) {
   return cell;
 }
 
-}  // namespace
-
 std::string VariantResult::reason() const {
   const std::string words = failed.substr(0, failed.find_first_of("(;:"));
   return words.substr(0, words.find_last_not_of(' ') + 1);
@@ -115,7 +114,7 @@ std::vector<std::string> arguments_of(const std::string& operand, const std::str
 
 json estimate_cell(const EstimateOptions& options, const ProblemSource& problems) {
   try {
-    return computed(options, problems);
+    return cell_of(run_problems(problems, Estimator(options)));
   } catch (const ScheduleError& error) {
     return {{"failed", with_flags("reproduce", error.what())},
             {"unfinished", error.reason() == ScheduleError::Reason::kUnfinished}};

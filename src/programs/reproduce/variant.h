@@ -56,6 +56,9 @@ std::vector<std::string> arguments_of(const std::string& operand, const std::str
 /// A plan that cannot be made (PlanError) is a result too: {"failed": why}.
 nlohmann::json estimate_cell(const EstimateOptions& options, const ProblemSource& problems);
 
+/// The same of a run that was made: of its first method.
+nlohmann::json cell_of(const RunResults& results);
+
 /// One task per variant and seed, each of which ends in `estimate_cell`; seeds count from
 /// `first_seed`.
 std::vector<VariantResult> run_variants(

@@ -38,24 +38,6 @@ int64_t steps_within(int64_t budget, int64_t fixed, int64_t chains) {
   return std::max<int64_t>(0, (budget - fixed) / chains - 1);
 }
 
-/// The setting of `rule` with which plans under `flags` have about `steps` transitions.
-std::string matched(const VaeExperiment& /*experiment*/, const std::string& rule, int64_t /*steps*/,
-                    const std::string& flags) {
-  struct Known {
-    const char *rule, *prior, *encoder, *laplace;
-  };
-  static const std::vector<Known> all = {{"constant-rate", "8", "0.25", "0.05"},
-                                         {"constant-length", "2", "0.3", "0.15"},
-                                         {"cess", "0.5", "0.95", "0.98"}};
-  for (const Known& known : all)
-    if (rule == known.rule)
-      return rule + ":" +
-             (flags.starts_with("--base prior")     ? known.prior
-              : flags.starts_with("--base encoder") ? known.encoder
-                                                    : known.laplace);
-  throw internal_error("no setting is known of the schedule " + rule);
-}
-
 /// A variant that spends a number of evaluations an image; no flags where it cannot.
 struct Spender {
   std::string name;
@@ -222,8 +204,9 @@ class Accuracy : public Experiment {
     std::vector<std::string> schedules;
     for (const Setting& s : settings) {
       std::vector<std::string> own = {"linear", "sigmoidal", "geometric"};
-      for (const char* rule : {"constant-rate", "constant-length", "cess"})
-        own.push_back(matched(experiment, rule, s.steps, s.flags));
+      for (const std::string rule : {"constant-rate", "constant-length", "cess"})
+        own.push_back(rule + ":" +
+                      experiment.match(s.flags + " --schedule " + rule + ":@", s.steps).setting);
       for (const std::string& schedule : own) {
         schedules.push_back(schedule);
         variants.push_back({s.name, s.flags + " --schedule " + schedule + " --steps " +

@@ -8,11 +8,11 @@
 namespace crais {
 namespace {
 
-struct Regression {
+struct ScheduledRegression {
   std::string name, target;
   double log_z;  // see figure-logreg
 };
-const std::vector<Regression> kRegressions = {
+const std::vector<ScheduledRegression> kScheduledRegressions = {
     {"pima", "logistic-regression:pima,variance=25", -438.983},
     {"sonar", "logistic-regression:sonar,variance=25", -144.506}};
 
@@ -37,7 +37,7 @@ class FigureLogregSchedules : public Experiment {
         "an error at any other length says so. D is KL(base || posterior) as the pilot estimates "
         "it.");
     std::vector<std::vector<Cell>> rows;
-    for (const Regression& regression : kRegressions)
+    for (const ScheduledRegression& regression : kScheduledRegressions)
       for (const bool paper : {true, false}) {
         const DensityExperiment experiment(options, regression.target, seeds);
         const std::string stem = regression.name + (paper ? "-paper" : "-laplace");

@@ -22,13 +22,6 @@ struct Row {
   PublishedVae published;  // zeros: not there
 };
 
-/// The setting of `rule` with which its plans have about `steps` transitions.
-std::string matched(const VaeExperiment& /*experiment*/, const std::string& rule, int64_t steps,
-                    const std::string& /*flags*/) {
-  if (rule == "cess") return steps == 64 ? "cess:0.7" : "cess:0.7 --max-step 0.001953125";
-  return steps == 64 ? "constant-rate:30" : "constant-rate:1.5";
-}
-
 std::vector<Row> published_rows(const VaeExperiment& experiment, int64_t steps) {
   const std::string paper = "--preset paper";
   std::vector<Row> rows;
@@ -41,8 +34,9 @@ std::vector<Row> published_rows(const VaeExperiment& experiment, int64_t steps) 
     add(name, name + " --steps " + std::to_string(steps), {log_p, spread, cost, cost});
   };
   const auto rule = [&](const std::string& name, const PublishedVae& published) {
-    const std::string schedule = matched(experiment, name, steps, paper);
-    add(schedule.substr(0, schedule.find(' ')), schedule, published);
+    const MatchedPlans plans = experiment.match(paper + " --schedule " + name + ":@", steps);
+    if (plans.transitions > 0)
+      rows.push_back({{name + ":" + plans.setting, plans.flags}, published});
   };
   const bool few = steps == 64;
   heuristic("linear", few ? -141.76 : -106.44, few ? 0.07 : 0.04);
@@ -101,8 +95,10 @@ class TableVae : public Experiment {
         options.checkpoint +
         ". The paper's VAE is another of the same shape, so levels differ by the model too. SE is "
         "of the chains, between seeds; the error of having these images is in the data SE. Cost is "
-        "transitions a chain, tuning included: the paper's unit. M is the mean over plans: rows "
-        "whose M differ are not compared at equal cost.");
+        "transitions a chain, tuning included: the paper's unit. M is the mean over plans. The "
+        "setting of a rule is looked for until M is what the others have, within 3%; a number of "
+        "any "
+        "other length says so.");
     const at::Tensor truth = reference(experiment, page);
     std::map<std::string, Series> curves;
     std::optional<Series> mcd;
@@ -110,11 +106,11 @@ class TableVae : public Experiment {
          options.full ? std::vector<int64_t>{64, 512} : std::vector<int64_t>{64}) {
       const std::string size = std::to_string(steps);
       block(experiment, truth, "paper-" + size,
-            "The paper's settings (prior, full refreshment, step 0.5), M near " + size,
+            "The paper's settings (prior, full refreshment, step 0.5), M near " + size, steps,
             published_rows(experiment, steps), seeds, page, curves);
       block(experiment, truth, "recommended-" + size,
-            "Persistent momentum, step sizes tuned, M = " + size, recommended_rows(steps), seeds,
-            page, curves);
+            "Persistent momentum, step sizes tuned, M = " + size, steps, recommended_rows(steps),
+            seeds, page, curves);
       if (steps == 64) mcd = diffusion_table(experiment, truth, options, page);
     }
     orders_tables(experiment, truth, options, page);
@@ -147,8 +143,9 @@ class TableVae : public Experiment {
   }
 
   static void block(const VaeExperiment& experiment, const at::Tensor& truth,
-                    const std::string& stem, const std::string& title, const std::vector<Row>& list,
-                    int64_t seeds, Page& page, std::map<std::string, Series>& curves) {
+                    const std::string& stem, const std::string& title, int64_t steps,
+                    const std::vector<Row>& list, int64_t seeds, Page& page,
+                    std::map<std::string, Series>& curves) {
     std::vector<Variant> variants;
     variants.reserve(list.size());
     for (const Row& row : list) variants.push_back(row.variant);
@@ -174,9 +171,9 @@ class TableVae : public Experiment {
         add_point(rule + (known ? ", paper's settings" : ""),
                   (result.estimating + result.tuning) / kChains,
                   {std::abs(error.mean), error.std_error}, curves);
-      rows.push_back({variants[i].name, Cell::number(chains.mean, 2),
+      rows.push_back({variants[i].name, at_length(chains.mean, 2, result.transitions, steps),
                       Cell::number(chains.std_error, 3), Cell::number(data.std_error, 2),
-                      Cell::number(error.mean, 3),
+                      at_length(error.mean, 3, result.transitions, steps),
                       Cell::number(result.ess.mean().item<double>(), 3),
                       Cell::number((result.flags != 0).to(at::kDouble).mean().item<double>(), 3),
                       Cell::number(result.transitions, 1),

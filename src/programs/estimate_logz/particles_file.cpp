@@ -1,0 +1,90 @@
+#include "programs/estimate_logz/particles_file.h"
+
+#include <vector>
+
+#include "core/rng.h"
+#include "io/csv.h"
+#include "io/npy.h"
+#include "util/error.h"
+#include "util/files.h"
+#include "util/format.h"
+#include "util/memory.h"
+
+namespace crais {
+namespace {
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+/// [P,K,D+1], or [P,K,D] resampled, float64 on the CPU.
+at::Tensor particles_of(const LogzSettings& settings, const RunResults& results) {
+  const auto scheme = ResamplingRegistry::instance().make("resampling", "systematic");
+  std::vector<at::Tensor> all;
+  for (const auto& [number, chunk] : results.chunks) {
+    const WeightedParticles& particles = *chunk.runs.front().particles;
+    const at::Tensor z = particles.z.to(at::kCPU, at::kDouble);
+    const at::Tensor log_w = particles.log_w.cpu();
+    if (!settings.resampled) {
+      all.push_back(at::cat({z, log_w.unsqueeze(-1)}, -1));
+      continue;
+    }
+    at::Generator rng = make_generator(
+        derive_seed(settings.estimator.seed, Purpose::kResample, static_cast<uint64_t>(number)));
+    const at::Tensor index = scheme->ancestors(log_w, rng);
+    all.push_back(z.gather(1, index.unsqueeze(-1).expand_as(z)));
+  }
+  return at::cat(all).contiguous();
+}
+
+std::string particle_lines(const at::Tensor& particles, int64_t dim) {
+  std::vector<std::string> columns = {"problem", "particle"};
+  for (int64_t d = 1; d <= dim; ++d) columns.push_back("z" + std::to_string(d));
+  if (particles.size(2) > dim) columns.emplace_back("log_weight");
+  CsvWriter csv(columns);
+  const double* value = particles.data_ptr<double>();
+  for (int64_t p = 0; p < particles.size(0); ++p)
+    for (int64_t k = 0; k < particles.size(1); ++k) {
+      std::vector<CsvCell> row = {p, k};
+      row.reserve(columns.size());
+      for (int64_t d = 0; d < particles.size(2); ++d) row.emplace_back(*value++);
+      csv.add_row(row);
+    }
+  return csv.text();
+}
+
+}  // namespace
+
+void check_particles_file(const std::string& name) {
+  if (!ends_with(name, ".npy") && !ends_with(name, ".csv"))
+    throw argument_error("--save-particles " + name + ": the name must end in .npy or .csv");
+}
+
+std::string particles_size(const LogzSettings& settings, const Target& target) {
+  const int64_t numbers = target.dim() + (settings.resampled ? 0 : 1);
+  const std::string shape =
+      settings.particles_file + ": " + with_commas(settings.problems) + " problems x ";
+  if (settings.estimator.budget)
+    return shape + "as many particles as the budget pays x " + with_commas(numbers) + " numbers";
+  const int64_t chains = settings.estimator.chains;
+  const int64_t bytes = settings.problems * chains * numbers * 8;
+  return shape + with_commas(chains) + " particles x " + with_commas(numbers) + " numbers, " +
+         size_text(bytes) +
+         (ends_with(settings.particles_file, ".npy")
+              ? ""
+              : " in memory, two to three times as much in text");
+}
+
+void write_particles(const LogzSettings& settings, const RunResults& results) {
+  const at::Tensor particles = particles_of(settings, results);
+  if (ends_with(settings.particles_file, ".csv")) {
+    const int64_t dim = particles.size(2) - (settings.resampled ? 0 : 1);
+    write_file_atomic(settings.particles_file, particle_lines(particles, dim));
+    return;
+  }
+  const double* begin = particles.data_ptr<double>();
+  write_file_atomic(settings.particles_file,
+                    npy_text(particles.sizes().vec(), {begin, begin + particles.numel()}));
+}
+
+}  // namespace crais
