@@ -100,7 +100,7 @@ class Stepper {
   void require_moving(const at::Tensor& moving) const {
     if (moving.all().item<bool>()) return;
     std::ostringstream message;
-    message << "a pilot down the path stands still after " << size() << " steps (" << path_.name()
+    message << "the path's pilot stands still after " << size() << " steps (" << path_.name()
             << "): the particles' overlap with the target is " << overlap()
             << "; use a `path` whose divergence is finite there, or more `pilot_chains`";
     throw ScheduleError(ScheduleError::Reason::kStalled, 0, size(), message.str());
@@ -109,8 +109,8 @@ class Stepper {
   void require_room() const {
     if (size() < path_.options().max_knots) return;
     std::ostringstream message;
-    message << "a pilot down the path has not reached the target after " << size() << " steps ("
-            << path_.name() << "): the particles' overlap with it is " << overlap()
+    message << "the path's pilot has not arrived after " << size() << " steps (" << path_.name()
+            << "): the particles' overlap with the target is " << overlap()
             << "; use a base nearer to it, another `path`, or more of its knots";
     throw ScheduleError(ScheduleError::Reason::kUnfinished, 0, size(), message.str());
   }
