@@ -2,6 +2,7 @@
 
 #include "bases/base.h"
 #include "cli/program.h"
+#include "core/divergence.h"
 #include "core/registry.h"
 #include "estimates/method.h"
 #include "util/error.h"
@@ -55,7 +56,8 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
                      choices<ScheduleRegistry>("temperatures")),
         option::integer("steps", "T", defaults.steps, "transitions of a heuristic schedule")
             .at_least(1),
-        option::text("path", "NAME", defaults.path, choices<PathRegistry>("bridge")),
+        option::text("path", "NAME", defaults.path,
+                     choices<PathRegistry>("bridge") + choices<DivergenceRegistry>("\nDIVERGENCE")),
         option::text("kernel", "NAME", defaults.kernel, choices<TransitionRegistry>("transition")),
         option::integer("leapfrog", "L", defaults.num_leapfrog, "leapfrog steps a transition")
             .at_least(1),

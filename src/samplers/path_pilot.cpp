@@ -52,6 +52,7 @@ class Stepper {
     overlap_ = pool(ess(v));
     const at::Tensor arrived = (overlap_ >= kArrived) & (size() > 0);
     if (arrived.all().item<bool>()) return false;
+    require_room();
     const at::Tensor log_ratio = pool(log_mean_exp(v));
     const at::Tensor y = v - log_ratio.unsqueeze(1), uniform = log_normalise(at::zeros_like(y));
     const at::Tensor mean = pool(divergence.g(y).mean(1));
@@ -71,7 +72,6 @@ class Stepper {
   }
 
   int64_t size() const { return static_cast<int64_t>(step_.size()); }
-  double overlap() const { return overlap_.min().item<double>(); }
   LastKnot last_knot(c10::Device device) const { return {path_, descent_.tilts(), device}; }
   std::shared_ptr<const DescentPath> path() const {
     return path_.with({range_, at::stack(log_ratio_), at::stack(mean_), at::stack(step_)},
@@ -87,6 +87,8 @@ class Stepper {
     return at::stack({low - room, high + room});
   }
 
+  double overlap() const { return overlap_.min().item<double>(); }
+
   at::Tensor pool(const at::Tensor& statistic) const {  // [P] -> [C]
     return shared_ ? statistic.mean().view({1}) : statistic;
   }
@@ -98,10 +100,19 @@ class Stepper {
   void require_moving(const at::Tensor& moving) const {
     if (moving.all().item<bool>()) return;
     std::ostringstream message;
-    message << "path " << path_.name() << " stands still after " << size()
-            << " steps: the particles' overlap with the target is " << overlap()
+    message << "the path's pilot stands still after " << size() << " steps (" << path_.name()
+            << "): the particles' overlap with the target is " << overlap()
             << "; use a `path` whose divergence is finite there, or more `pilot_chains`";
     throw ScheduleError(ScheduleError::Reason::kStalled, 0, size(), message.str());
+  }
+
+  void require_room() const {
+    if (size() < path_.options().max_knots) return;
+    std::ostringstream message;
+    message << "the path's pilot has not arrived after " << size() << " steps (" << path_.name()
+            << "): the particles' overlap with the target is " << overlap()
+            << "; use a base nearer to it, another `path`, or more of its knots";
+    throw ScheduleError(ScheduleError::Reason::kUnfinished, 0, size(), message.str());
   }
 
   const DescentPath& path_;
@@ -111,14 +122,6 @@ class Stepper {
   at::Tensor overlap_;
   std::vector<at::Tensor> log_ratio_, mean_, step_;
 };
-
-[[noreturn]] void throw_far(const DescentPath& path, const Stepper& stepper) {
-  std::ostringstream message;
-  message << "path " << path.name() << " has not reached the target after " << stepper.size()
-          << " steps: the particles' overlap with it is " << stepper.overlap()
-          << "; use a base nearer to it, another `path`, or more of its `knots`";
-  throw ScheduleError(ScheduleError::Reason::kUnfinished, 0, stepper.size(), message.str());
-}
 
 }  // namespace
 
@@ -147,7 +150,6 @@ LearnedPath learn_path(const Problem& problem, const Path& path, const Transitio
   int64_t moves = 0;
   try {
     for (; stepper.step(kappa()); ++moves) {
-      if (stepper.size() > descent->options().max_knots) throw_far(*descent, stepper);
       const at::Tensor step_size = step_sizes->at(moves).to(device).expand_as(like);
       const Moved moved = transition.step(problem, stepper.last_knot(device), particles,
                                           at::full_like(like, 0.5), step_size, rng);

@@ -210,6 +210,15 @@ TEST_F(Device, AnnealsAlongPowerPaths) {
   expect_same_estimates(options);
 }
 
+TEST_F(Device, AnnealsAlongLearnedPaths) {
+  EstimateOptions options = options_of("ais");
+  options.path = "f:jensen-shannon";
+  for (const bool shared : {true, false}) {
+    options.plan_per_problem = !shared;
+    expect_same_estimates(options);
+  }
+}
+
 TEST_F(Device, Resamples) {
   EstimateOptions options = options_of("ais");
   for (const char* resampling : {"systematic:0.9", "multinomial:0.99,of=last"}) {

@@ -152,6 +152,36 @@ TEST(RunProblems, MethodsLearnOnProblemsThatAreNotEstimated) {
   EXPECT_EQ(asked, 1);
 }
 
+/// A path that a pilot learned: constants on disk, the same bytes after them, shared or not.
+TEST(RunProblems, GoesOnAlongALearnedPath) {
+  for (const bool per_problem : {false, true}) {
+    const TemporaryFolder folder;
+    EstimateOptions options = small();
+    options.path = "f:jensen-shannon";
+    options.schedule = "constant-length:0.5";
+    options.plan_per_problem = per_problem;
+    const Estimator estimator(options);
+    const ProblemSource source = ProblemSource::of(problems());
+    const RunResults whole = run_problems(source, estimator, {2});
+    const json record = {{"run", "test"}};
+    {
+      const ResultStore store(folder.path() / "r", record, {});
+      Recording heard;
+      heard.stop_after = 6;
+      run_problems(source, estimator, {1, {}, &heard, &store});
+    }
+    const ResultStore store(folder.path() / "r", record, {.resume = true});
+    const RunResults rest = run_problems(source, estimator, {1, {}, nullptr, &store});
+    expect_same(whole, rest);
+    const Plan& plan = per_problem ? *rest.chunks.at(0).plan : *rest.state.plan;
+    ASSERT_NE(plan.path, nullptr);
+    EXPECT_EQ(plan.path->constants().step.size(1), per_problem ? 3 : 1);
+    const at::Tensor error =
+        tables(rest).front().matrix("log_normalizer")[0] - *problems()->true_log_normalizer();
+    EXPECT_LT(error.abs().max().item<double>(), 1.5);
+  }
+}
+
 TEST(RunProblems, LeavesLibTorchItsThreads) {
   const int before = at::get_num_threads();
   at::set_num_threads(2);
@@ -244,6 +274,37 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
   refuse("step size", [](auto& c) {
     c.plan =
         Plan{at::linspace(0, 1, 3, at::kDouble).unsqueeze(1), at::zeros({2, 1}, at::kDouble), 4};
+  });
+  const auto refuse_path = [&](const std::string& word,
+                               const std::function<void(DescentConstants&)>& spoil,
+                               const std::string& name = "f:jeffreys,knots=6") {
+    refuse(word, [&](auto& c) {
+      const at::Tensor ones = at::ones({4, 3}, at::kDouble);
+      DescentConstants constants{at::stack({-ones[0], ones[0]}), ones, ones, ones};
+      spoil(constants);
+      const auto path = std::dynamic_pointer_cast<const DescentPath>(
+          std::shared_ptr<const Path>(PathRegistry::instance().make("path", name)));
+      const Descent none(path->shared_divergence(), constants.range);
+      c.plan = Plan{at::linspace(0, 1, 3, at::kDouble).unsqueeze(1).repeat({1, 3}),
+                    at::ones({2, 3}, at::kDouble), 4};
+      c.plan->path = path->with(constants, none);
+    });
+  };
+  refuse_path("step forward", [](auto& c) { c.step = -c.step; });
+  refuse_path("step forward", [](auto& c) { c.step = at::zeros_like(c.step); });
+  refuse_path("step forward", [](auto& c) {
+    c.step = c.step.clone();
+    c.step[1].zero_();  // and goes on after its rest
+  });
+  refuse_path("range of a path", [](auto& c) { c.range = -c.range; });
+  refuse_path("out of range", [](auto& c) { c.mean = c.mean / 0; });
+  refuse_path("out of range", [](auto& c) { c.log_ratio = c.log_ratio * 1e20; });
+  refuse_path("belong together", [](auto& c) { c.mean = c.mean.slice(0, 1); });
+  refuse_path("belong together", [](auto& c) { c.range = c.range.slice(1, 1); });
+  refuse_path(
+      "too many steps", [](auto&) {}, "f:jeffreys,knots=3");
+  refuse_path("betas and path", [](auto& c) {
+    c = {c.range.slice(1, 1), c.log_ratio.slice(1, 1), c.mean.slice(1, 1), c.step.slice(1, 1)};
   });
   EXPECT_EQ(store.read_chunks(chunks).size(), 4u);
   expect_error(ErrorKind::kData, {"is not chunk"}, [&] { store.read_chunks({kProblems, 4}); });

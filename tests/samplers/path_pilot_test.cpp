@@ -147,7 +147,7 @@ TEST(LearnPath, SaysHowFarItCame) {
   const Problem problem(borrow(target), AffineMap::identity(2, 20, at::kDouble));
   at::Generator rng = make_generator(1);
   expect_error(
-      ErrorKind::kArgument, {"f:le-cam,knots=4", "not reached", "4 steps", "`knots`"}, [&] {
+      ErrorKind::kArgument, {"f:le-cam,knots=4", "not arrived after 4 steps", "`path`"}, [&] {
         learn_path(problem, *testing::descent_path("f:le-cam,knots=4"), *kernel("hmc"), {}, rng);
       });
 }

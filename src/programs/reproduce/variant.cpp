@@ -47,6 +47,8 @@ VariantResult result_of(const std::vector<json>& cells) {
   if (cells.front().contains("upper")) result.upper = matrix_of(cells, "upper");
   result.flags = matrix_of(cells, "flags");
   result.ess = matrix_of(cells, "ess");
+  if (cells.front().contains("accept_prob"))
+    result.accept_prob = matrix_of(cells, "accept_prob").mean().item<double>();
   result.base = mean_of(cells, "base");
   result.tuning = mean_of(cells, "tuning");
   result.estimating = mean_of(cells, "estimating");

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -36,6 +37,7 @@ struct VariantResult {
   at::Tensor upper;                             // [S,N]; undefined without an upper bound
   at::Tensor flags;                             // [S,N], see Flag
   at::Tensor ess;                               // [S,N] fractions
+  double accept_prob = NAN;                     // mean over moves; NaN: of a method without
   double base = 0, tuning = 0, estimating = 0;  // evaluations a problem
   double training_seconds = 0;                  // of a method that learns, on one thread
   double transitions = 0;                       // mean over plans
