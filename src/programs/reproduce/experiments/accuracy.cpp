@@ -44,10 +44,10 @@ std::string matched(const VaeExperiment& /*experiment*/, const std::string& rule
   struct Known {
     const char *rule, *prior, *encoder, *laplace;
   };
-  static const std::vector<Known> all = {{"constant-rate", "8", "0.25", "0.05"},
-                                         {"constant-length", "2", "0.3", "0.15"},
-                                         {"cess", "0.5", "0.95", "0.98"}};
-  for (const Known& known : all)
+  static const std::vector<Known> kKnown = {{"constant-rate", "8", "0.25", "0.05"},
+                                            {"constant-length", "2", "0.3", "0.15"},
+                                            {"cess", "0.5", "0.95", "0.98"}};
+  for (const Known& known : kKnown)
     if (rule == known.rule)
       return rule + ":" +
              (flags.starts_with("--base prior")     ? known.prior
