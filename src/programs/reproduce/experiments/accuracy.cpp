@@ -39,8 +39,8 @@ int64_t steps_within(int64_t budget, int64_t fixed, int64_t chains) {
 }
 
 /// The setting of `rule` with which plans under `flags` have about `steps` transitions.
-std::string matched(const VaeExperiment& /*experiment*/, const std::string& rule, int64_t /*steps*/,
-                    const std::string& flags) {
+std::string matched_setting(const VaeExperiment& /*experiment*/, const std::string& rule,
+                            int64_t /*steps*/, const std::string& flags) {
   struct Known {
     const char *rule, *prior, *encoder, *laplace;
   };
@@ -223,7 +223,7 @@ class Accuracy : public Experiment {
     for (const Setting& s : settings) {
       std::vector<std::string> own = {"linear", "sigmoidal", "geometric"};
       for (const char* rule : {"constant-rate", "constant-length", "cess"})
-        own.push_back(matched(experiment, rule, s.steps, s.flags));
+        own.push_back(matched_setting(experiment, rule, s.steps, s.flags));
       for (const std::string& schedule : own) {
         schedules.push_back(schedule);
         variants.push_back({s.name, s.flags + " --schedule " + schedule + " --steps " +

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kOrderSteps = 64;
 
-std::vector<double> orders(bool full) {
+std::vector<double> path_orders(bool full) {
   return full ? std::vector<double>{-0.5, 0, 0.25, 0.5, 0.75, 1, 2}
               : std::vector<double>{-0.5, 0, 0.5, 1};
 }
@@ -54,7 +54,7 @@ std::vector<OrderFamily> order_families(bool full) {
   for (const OrderSetting& setting : settings) {
     OrderFamily linear{setting.name, "linear", {}};
     OrderFamily rate{setting.name, "constant rate*", {}};
-    for (const double alpha : orders(full)) {
+    for (const double alpha : path_orders(full)) {
       const std::string path = setting.flags + " --path power:" + shortest(alpha);
       linear.trials.push_back(
           {alpha, "-", {"linear", path + " --schedule linear --steps " + steps}});
