@@ -11,7 +11,11 @@ namespace crais {
 namespace {
 
 constexpr int64_t kOrderSteps = 64;
-constexpr double kOrders[] = {-0.5, 0, 0.25, 0.5, 0.75, 1, 2};
+
+std::vector<double> path_orders(bool full) {
+  return full ? std::vector<double>{-0.5, 0, 0.25, 0.5, 0.75, 1, 2}
+              : std::vector<double>{-0.5, 0, 0.5, 1};
+}
 
 struct OrderSetting {
   std::string name, flags;
@@ -41,7 +45,7 @@ std::vector<double> deltas_of(double alpha, const OrderSetting& setting) {
   return {largest / 2, largest / 16};
 }
 
-std::vector<OrderFamily> order_families() {
+std::vector<OrderFamily> order_families(bool full) {
   const std::vector<OrderSetting> settings = {
       {"prior, the paper's settings", "--preset paper", {30, 8}},
       {"encoder, step sizes tuned", "--base encoder", {1, 0.25}}};
@@ -50,11 +54,13 @@ std::vector<OrderFamily> order_families() {
   for (const OrderSetting& setting : settings) {
     OrderFamily linear{setting.name, "linear", {}};
     OrderFamily rate{setting.name, "constant rate*", {}};
-    for (const double alpha : kOrders) {
+    for (const double alpha : path_orders(full)) {
       const std::string path = setting.flags + " --path power:" + shortest(alpha);
       linear.trials.push_back(
           {alpha, "-", {"linear", path + " --schedule linear --steps " + steps}});
-      for (const double value : deltas_of(alpha, setting)) {
+      std::vector<double> deltas = deltas_of(alpha, setting);
+      if (!full) deltas.resize(1);
+      for (const double value : deltas) {
         const std::string delta = significant(value, 3);
         rate.trials.push_back(
             {alpha,
@@ -83,7 +89,7 @@ void orders_tables(const VaeExperiment& experiment, const at::Tensor& truth,
                    const ExperimentOptions& options, Page& page) {
   const int64_t choosing = options.full ? 3 : 1, reporting = options.full ? 5 : 2;
   std::vector<std::vector<Cell>> chosen, grid;
-  for (const OrderFamily& family : order_families()) {
+  for (const OrderFamily& family : order_families(options.full)) {
     std::vector<Variant> variants;
     variants.reserve(family.trials.size());
     for (const OrderTrial& trial : family.trials) variants.push_back(trial.variant);
