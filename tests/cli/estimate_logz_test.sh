@@ -205,7 +205,8 @@ expect 64 "--save-particles particles.txt" ".npy or .csv" -- u1 --save-particles
 expect 64 "--resampled" "--save-particles" -- u1 --resampled
 expect 64 "--save-particles" "--resume" -- "${means[@]}" --save-particles p.npy --out means --resume
 expect 64 "--save-particles" "--problems" -- u1 --repeats 2 --save-particles p.npy
-expect 73 "none/p.npy" -- u1 --steps 4 --chains 4 --problems 2 --quiet --save-particles none/p.npy
+touch file
+expect 73 "file" -- u1 --steps 4 --chains 4 --problems 2 --quiet --save-particles file/p.npy
 
 # --- For programs.
 succeed u1 --steps 8 --chains 4 --problems 3 --quiet --method ais --method iwae:50 --format csv
