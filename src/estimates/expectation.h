@@ -56,8 +56,10 @@ struct ExpectationSums {
   std::vector<at::Tensor> powers;  // four of [P,J]: sum_k W_k^2 d_k^n, n = 1, ..., 4
 };
 
-/// @param values  h(z) [P,K,J] of the particles. All-zero weights count as equal ones of log_total
-///                -inf, which `pooled` leaves out.
+/// @param values     h(z) [P,K,J] of the particles.
+/// @param particles  their weights; weights that are all zero count as equal ones of log_total
+/// -inf,
+///                   which `pooled` leaves out.
 ExpectationSums expectation_sums(const at::Tensor& values, const WeightedParticles& particles);
 
 /// Where a standard error comes from.

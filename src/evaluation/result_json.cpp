@@ -252,10 +252,12 @@ ChunkResult chunk_from(const json& object, const std::string& source) {
     check_length(run.flags.size());
     for (const int64_t flags : run.flags)
       require(flags >= 0 && flags <= every_flag(), source, "a flag is unknown");
-    if (entry.contains("expectations"))
-      for (const auto& [name, sums] : json_field<json>(entry, "expectations", source).items())
+    if (entry.contains("expectations")) {
+      const json expectations = json_field<json>(entry, "expectations", source);
+      for (const auto& [name, sums] : expectations.items())
         run.expectations[name] =
             sums_from(sums, source, static_cast<int64_t>(result.indices.size()));
+    }
     result.runs.push_back(std::move(run));
   }
   check_runs(result.runs, source);

@@ -109,6 +109,8 @@ int estimate_logz(const CommandLine& cli) {
     record = store->run();
   }
   check_expectations(settings.estimator.expectations, *target);
+  if (!settings.particles_file.empty())  // before the work, lest it be in vain
+    make_output_folder(std::filesystem::absolute(settings.particles_file).parent_path());
   if (!settings.particles_file.empty() && !settings.quiet)
     std::cerr << particles_size(settings, *target) << "\n";
   install_interrupt_handler();

@@ -54,6 +54,7 @@ std::vector<TargetExpectation> expectations_of(const RunResults& results,
                                                const std::vector<std::string>& names,
                                                const Target& target) {
   std::vector<TargetExpectation> all;
+  all.reserve(names.size());
   for (const MethodTable& table : tables(results)) {
     for (const auto& name : names) {
       std::vector<ExpectationSums> parts;

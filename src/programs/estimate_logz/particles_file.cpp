@@ -21,6 +21,7 @@ bool ends_with(const std::string& text, const std::string& end) {
 at::Tensor particles_of(const LogzSettings& settings, const RunResults& results) {
   const auto scheme = ResamplingRegistry::instance().make("resampling", "systematic");
   std::vector<at::Tensor> all;
+  all.reserve(results.chunks.size());
   for (const auto& [number, chunk] : results.chunks) {
     const WeightedParticles& particles = *chunk.runs.front().particles;
     const at::Tensor z = particles.z.to(at::kCPU, at::kDouble);

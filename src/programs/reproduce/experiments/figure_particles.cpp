@@ -232,6 +232,8 @@ class FigureParticles : public Experiment {
     if (components) {
       const std::vector<double> masses = to_column(components->masses);
       std::vector<double> reached, astray;
+      reached.reserve(cloud.run_masses.size());
+      astray.reserve(cloud.run_masses.size());
       for (const auto& run : cloud.run_masses) {
         double modes = 0, distance = 0;
         for (size_t c = 0; c < masses.size(); ++c) {
