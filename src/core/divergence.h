@@ -11,9 +11,9 @@
 
 namespace crais {
 
-/// One f, convex with f(1) = f'(1) = 0 (c (u - 1) changes no D_f), as functions of log u, u = pi / q. Steepest descent of D_f over q
-/// moves log q by g(u) = u f'(u) - f(u), and D_f falls at the rate Var_q[g(u)].   [the CR-AIS
-/// paper]
+/// One f, convex with f(1) = f'(1) = 0 (c (u - 1) changes no D_f), as functions of log u, u = pi /
+/// q. Steepest descent of D_f over q moves log q by g(u) = u f'(u) - f(u), and D_f falls at the
+/// rate Var_q[g(u)].   [the CR-AIS paper]
 ///
 /// All functions are elementwise and take float64 from -inf to a few hundred without overflow.
 /// Immutable: threads share it. A divergence is one file:
