@@ -83,7 +83,7 @@ json cloud_cell(const EstimateOptions& options, const ProblemSource& problems) {
 }
 
 Contours contours_of(const Target& target, const Window& w) {
-  constexpr int64_t kGrid = 161;
+  constexpr int64_t kGrid = 121;
   const at::Tensor x = at::linspace(w.left, w.right, kGrid, at::kDouble);
   const at::Tensor y = at::linspace(w.bottom, w.top, kGrid, at::kDouble);
   const at::Tensor z =

@@ -10,7 +10,7 @@
 
 namespace crais {
 
-constexpr int64_t kDrawnParticles = 700;
+constexpr int64_t kDrawnParticles = 500;
 
 /// What one sampler has left on one target.
 struct Cloud {
