@@ -70,8 +70,8 @@ TEST(Expectation, TakesItsErrorFromReplicatesOnceThereWasResampling) {
   const ExpectationEstimate e = pooled({s.sums(1)});
   EXPECT_EQ(e.from, ErrorFrom::kReplicates);
   const at::Tensor w = (s.log_w + 300).exp().unsqueeze(-1);
-  const at::Tensor mean = (w * s.h).sum({0, 1}) / w.sum();
-  const at::Tensor variance = (w * (s.h - mean).square()).sum({0, 1}) / w.sum();
+  const at::Tensor mean = (w * s.h).sum(at::IntArrayRef({0, 1})) / w.sum();
+  const at::Tensor variance = (w * (s.h - mean).square()).sum(at::IntArrayRef({0, 1})) / w.sum();
   const auto error = [&](const at::Tensor& f) {
     return (1.5 * (w * f).sum(1).square().sum(0)).sqrt() / w.sum();
   };

@@ -282,12 +282,12 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
       const at::Tensor ones = at::ones({4, 3}, at::kDouble);
       DescentConstants constants{at::stack({-ones[0], ones[0]}), ones, ones, ones};
       spoil(constants);
-      const auto path = std::dynamic_pointer_cast<const DescentPath>(
+      const auto blank = std::dynamic_pointer_cast<const DescentPath>(
           std::shared_ptr<const Path>(PathRegistry::instance().make("path", name)));
-      const Descent none(path->shared_divergence(), constants.range);
+      const Descent none(blank->shared_divergence(), constants.range);
       c.plan = Plan{at::linspace(0, 1, 3, at::kDouble).unsqueeze(1).repeat({1, 3}),
                     at::ones({2, 3}, at::kDouble), 4};
-      c.plan->path = path->with(constants, none);
+      c.plan->path = blank->with(constants, none);
     });
   };
   refuse_path("step forward", [](auto& c) { c.step = -c.step; });
