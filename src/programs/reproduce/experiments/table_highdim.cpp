@@ -151,7 +151,7 @@ class TableHighDim : public Experiment {
       Plot plot{name + ", " + title,
                 "evaluations a chain, tuning included",
                 "mean |error|, nats",
-                true,
+                false,
                 true,
                 {}};
       const bool every_order = as_published && targets[t].options.empty() && options.full;

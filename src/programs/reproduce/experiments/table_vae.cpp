@@ -95,13 +95,11 @@ class TableVae : public Experiment {
         options.checkpoint +
         ". The paper's VAE is another of the same shape, so levels differ by the model too. SE is "
         "of the chains, between seeds; the error of having these images is in the data SE. Cost is "
-        "transitions a chain, tuning included: the paper's unit. M is the mean over plans. The "
-        "setting of a rule is looked for until M is what the others have, within 3%; a number of "
-        "any "
-        "other length says so.");
+        "transitions a chain, tuning included: the paper's unit. M is the mean over plans; the "
+        "setting of a rule is looked for until M is what the others have, within 3%, and a number "
+        "of any other length says so.");
     const at::Tensor truth = reference(experiment, page);
     std::map<std::string, Series> curves;
-    std::optional<Series> mcd;
     for (const int64_t steps :
          options.full ? std::vector<int64_t>{64, 512} : std::vector<int64_t>{64}) {
       const std::string size = std::to_string(steps);
@@ -111,9 +109,9 @@ class TableVae : public Experiment {
       block(experiment, truth, "recommended-" + size,
             "Persistent momentum, step sizes tuned, M = " + size, steps, recommended_rows(steps),
             seeds, page, curves);
-      if (steps == 64) mcd = diffusion_table(experiment, truth, options, page);
     }
     orders_tables(experiment, truth, options, page);
+    const std::optional<Series> mcd = diffusion_table(experiment, truth, options, page);
     Plot plot{"Error of the mean log p(x)",
               "transitions a chain, tuning included (training apart)",
               "nats below the reference",
