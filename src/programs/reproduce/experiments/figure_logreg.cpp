@@ -1,6 +1,7 @@
 // Evidence of Bayesian logistic regressions: error against evaluations, base by base.
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -73,7 +74,8 @@ struct Compared {
   size_t chosen = kNone, oracle = kNone;
 
   Compared(const std::vector<const VariantResult*>& results, double truth) {
-    double highest = -INFINITY, least = INFINITY;
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    double highest = -kInfinity, least = kInfinity;
     for (size_t i = 0; i < results.size(); ++i) {
       if (!results[i]->failed.empty()) continue;
       const at::Tensor values = results[i]->value[0];

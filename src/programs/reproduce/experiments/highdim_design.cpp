@@ -1,6 +1,7 @@
 #include "programs/reproduce/experiments/highdim_design.h"
 
 #include <cmath>
+#include <limits>
 
 #include "util/format.h"
 
@@ -86,7 +87,8 @@ std::vector<Family> families(const DensityExperiment& experiment, const HighTarg
 
 Choice choose(const std::vector<VariantResult>& results, int64_t choosing, double truth) {
   Choice choice;
-  double best_log_z = -INFINITY, least_error = INFINITY;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  double best_log_z = -kInfinity, least_error = kInfinity;
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i].failed.empty()) continue;
     choice.search += results[i].evaluations();

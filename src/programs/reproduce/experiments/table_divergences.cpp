@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -257,7 +258,7 @@ class TableDivergences : public Experiment {
   /// By the highest mean log Z on seeds that do not report; the number of `results` for none.
   static size_t chosen(const std::vector<VariantResult>& results, const Paths& paths) {
     size_t best = results.size();
-    double highest = -INFINITY;
+    double highest = -std::numeric_limits<double>::infinity();
     for (size_t i = 0; i + 1 < results.size(); ++i) {  // the last measures the length
       if (!results[i].failed.empty()) continue;
       const double mean = paths.value(results[i]).slice(0, 0, paths.choosing).mean().item<double>();
