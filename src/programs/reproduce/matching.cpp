@@ -27,7 +27,7 @@ class SettingScale {
                      : significant(std::min(std::exp(-place), most_), 4);
   }
   std::vector<double> first() const {
-    return is_ratio_          ? std::vector<double>{0.05, 0.7, 2, 4, 9}
+    return is_ratio_          ? std::vector<double>{0.002, 0.05, 0.7, 2, 4, 9}
            : most_ < INFINITY ? std::vector<double>{0, 2, 4, 6}
                               : std::vector<double>{-10, -6, -2, 2, 6, 10};
   }
