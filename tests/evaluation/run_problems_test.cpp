@@ -194,7 +194,7 @@ TEST(ResultStore, RefusesAnotherRunAndAnotherBuild) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "r";
   const json record = {{"settings", {{"chains", 8}}}};
-  ResultStore(path, record, {});
+  { const ResultStore made(path, record, {}); }
   expect_error(ErrorKind::kArgument, {"already holds results", "`resume`", "`overwrite`"},
                [&] { ResultStore(path, record, {}); });
   expect_error(ErrorKind::kArgument, {"settings chains is 9 here and 8 there"}, [&] {
