@@ -19,8 +19,10 @@ namespace crais {
 ///
 ///     class Product : public crais::Expectation {
 ///      public:
-///       std::vector<std::string> outputs(const crais::Target&) const override { return {"z1 z2"};
-///       } at::Tensor values(const crais::Target&, const at::Tensor& z) const override {
+///       std::vector<std::string> outputs(const crais::Target&) const override {
+///         return {"z1 z2"};
+///       }
+///       at::Tensor values(const crais::Target&, const at::Tensor& z) const override {
 ///         return (z.select(-1, 0) * z.select(-1, 1)).unsqueeze(-1);
 ///       }
 ///     };
@@ -57,9 +59,8 @@ struct ExpectationSums {
 };
 
 /// @param values     h(z) [P,K,J] of the particles.
-/// @param particles  their weights; weights that are all zero count as equal ones of log_total
-/// -inf,
-///                   which `pooled` leaves out.
+/// @param particles  their weights; weights that are all zero count as equal ones of
+///                   log_total -inf, which `pooled` leaves out.
 ExpectationSums expectation_sums(const at::Tensor& values, const WeightedParticles& particles);
 
 /// Where a standard error comes from.
