@@ -1,13 +1,14 @@
 // Evidence of Bayesian logistic regressions: error against evaluations, base by base.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "data/two_class.h"
+#include "programs/reproduce/choice.h"
 #include "programs/reproduce/density_experiment.h"
 #include "util/files.h"
 
@@ -66,37 +67,6 @@ std::vector<Line> lines(const Start& start) {
 std::string of_length(int64_t steps) {
   return " --steps " + std::to_string(steps) + " --interpolate " + std::to_string(steps);
 }
-
-/// What estimates [S] of one length have come to. The choice is by the highest mean log Z of the
-/// first half of the seeds, and errors are of the other half.
-struct Compared {
-  static constexpr size_t kNone = static_cast<size_t>(-1);
-  size_t chosen = kNone, oracle = kNone;
-
-  Compared(const std::vector<const VariantResult*>& results, double truth) {
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    double highest = -kInfinity, least = kInfinity;
-    for (size_t i = 0; i < results.size(); ++i) {
-      if (!results[i]->failed.empty()) continue;
-      const at::Tensor values = results[i]->value[0];
-      const int64_t half = values.size(0) / 2;
-      const double mean = values.slice(0, 0, half).mean().item<double>();
-      const double error = TargetErrors(values.slice(0, half), truth).root_mean_square;
-      if (mean > highest) {
-        highest = mean;
-        chosen = i;
-      }
-      if (error < least) {
-        least = error;
-        oracle = i;
-      }
-    }
-  }
-  static at::Tensor reported(const VariantResult& result) {
-    const at::Tensor values = result.value[0];
-    return values.slice(0, values.size(0) / 2);
-  }
-};
 
 /// The prior over the likelihood where their product is meant: log p(w) - log p(y | X, w).
 class FlippedLikelihood : public Target {
@@ -265,10 +235,11 @@ class FigureLogreg : public Experiment {
       }
       page.plot(c.stem + "-" + start.name, plot);
       for (size_t k = 0; k < lengths.size(); ++k) {
-        std::vector<const VariantResult*> same_length;
+        std::vector<VariantResult> same_length;
+        same_length.reserve(compared.size());
         for (size_t i = 0; i < compared.size(); ++i)
-          same_length.push_back(&results[i * lengths.size() + k]);
-        best.push_back(best_row(start.name, lengths[k], compared, same_length, c.truth));
+          same_length.push_back(results[i * lengths.size() + k]);
+        best.push_back(best_row(start.name, lengths[k], compared, same_length, "linear", c.truth));
       }
     }
     page.table(c.stem, c.stem + ": the best schedule from each start, errors of log Z, nats",
@@ -305,12 +276,9 @@ class FigureLogreg : public Experiment {
       }
       const std::vector<VariantResult> results =
           c.experiment.run(c.stem + ", orders from " + start.name, variants);
-      std::vector<const VariantResult*> same_length;
-      for (size_t i = 0; i < compared.size(); ++i) {
+      for (size_t i = 0; i < compared.size(); ++i)
         all.push_back(row_of(start.name, compared[i].name, kSteps, results[i], c.truth));
-        same_length.push_back(&results[i]);
-      }
-      best.push_back(best_row(start.name, kSteps, compared, same_length, c.truth));
+      best.push_back(best_row(start.name, kSteps, compared, results, "alpha 0", c.truth));
     }
     page.table(c.stem + "-orders",
                c.stem + ": constant rate of any order, stretched to 64, errors of log Z, nats",
@@ -339,37 +307,49 @@ class FigureLogreg : public Experiment {
             Cell::number(e.root_mean_square, 3)};
   }
 
-  /// The choice among results of one length, beside the first of them.
+  /// The choice among results of one length, beside the one that is called `usual`.
   static std::vector<Cell> best_row(const std::string& start, int64_t steps,
                                     const std::vector<Line>& compared,
-                                    const std::vector<const VariantResult*>& results,
-                                    double truth) {
-    const Compared choice(results, truth);
-    if (choice.chosen == Compared::kNone)
+                                    const std::vector<VariantResult>& results,
+                                    const std::string& usual, double truth) {
+    const auto rmse = [truth](const at::Tensor& log_z) {
+      return TargetErrors(log_z, truth).root_mean_square;
+    };
+    std::vector<at::Tensor> values(results.size());
+    int64_t choosing = 0;  // half of the seeds
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (!results[i].failed.empty()) continue;
+      values[i] = results[i].value[0];
+      choosing = values[i].size(0) / 2;
+    }
+    const Choice choice = choose(values, choosing, rmse);
+    if (choice.chosen == Choice::kNone)
       return {start, steps, "none", "-", "-", "-", "-", "-", "-", "-", "-", "-"};
-    const VariantResult &chosen = *results[choice.chosen], &first = *results.front();
-    const at::Tensor values = Compared::reported(chosen);
-    const TargetErrors e(values, truth), least(Compared::reported(*results[choice.oracle]), truth);
+    const at::Tensor chosen = values[choice.chosen].slice(0, choosing);
+    const TargetErrors e(chosen, truth);
     std::vector<Cell> row = {start,
                              steps,
                              compared[choice.chosen].name,
-                             Cell::number(chosen.evaluations(), 0),
+                             Cell::number(results[choice.chosen].evaluations(), 0),
                              Cell::number(e.bias, 3),
                              Cell::number(e.std_error, 3),
                              Cell::number(e.root_mean_square, 3)};
-    if (first.failed.empty()) {
-      const at::Tensor others = Compared::reported(first);
-      row.push_back(Cell::number(TargetErrors(others, truth).root_mean_square, 3));
-      row.push_back(Cell::number(first.evaluations(), 0));
-      row.push_back(
-          choice.chosen == 0
-              ? Cell("-")
-              : Cell::number(Paired((values - truth).abs(), (others - truth).abs()).t, 1));
+    const auto named = std::find_if(compared.begin(), compared.end(),
+                                    [&](const Line& line) { return line.name == usual; });
+    const auto place = static_cast<size_t>(named - compared.begin());
+    if (named == compared.end() || !values[place].defined()) {
+      row.insert(row.end(), {"no plan", "-", "-"});
     } else {
-      row.insert(row.end(), {first.reason(), "-", "-"});
+      const at::Tensor others = values[place].slice(0, choosing);
+      row.push_back(Cell::number(rmse(others), 3));
+      row.push_back(Cell::number(results[place].evaluations(), 0));
+      row.push_back(
+          place == choice.chosen
+              ? Cell("-")
+              : Cell::number(Paired((chosen - truth).abs(), (others - truth).abs()).t, 1));
     }
     row.push_back(compared[choice.oracle].name);
-    row.push_back(Cell::number(least.root_mean_square, 3));
+    row.push_back(Cell::number(rmse(values[choice.oracle].slice(0, choosing)), 3));
     return row;
   }
 };

@@ -85,26 +85,4 @@ std::vector<Family> families(const DensityExperiment& experiment, const HighTarg
   return all;
 }
 
-Choice choose(const std::vector<VariantResult>& results, int64_t choosing, double truth) {
-  Choice choice;
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  double best_log_z = -kInfinity, least_error = kInfinity;
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (!results[i].failed.empty()) continue;
-    choice.search += results[i].evaluations();
-    const at::Tensor values = results[i].value[0];
-    const double log_z = values.slice(0, 0, choosing).mean().item<double>();
-    const double error = std::abs(values.slice(0, choosing).mean().item<double>() - truth);
-    if (log_z > best_log_z) {
-      best_log_z = log_z;
-      choice.chosen = i;
-    }
-    if (error < least_error) {
-      least_error = error;
-      choice.oracle = i;
-    }
-  }
-  return choice;
-}
-
 }  // namespace crais::highdim

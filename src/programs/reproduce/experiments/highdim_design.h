@@ -35,13 +35,4 @@ struct Family {
 std::vector<Family> families(const DensityExperiment& experiment, const HighTarget& target,
                              const std::string& flags, bool every_order);
 
-/// What is chosen among variants: by the first `choosing` seeds, the highest mean
-/// log Z (every estimate is a lower bound on average); by the others the least true error (oracle).
-struct Choice {
-  static constexpr size_t kNone = static_cast<size_t>(-1);
-  size_t chosen = kNone, oracle = kNone;
-  double search = 0;  // evaluations of all that were tried, all chains
-};
-Choice choose(const std::vector<VariantResult>& results, int64_t choosing, double truth);
-
 }  // namespace crais::highdim

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "programs/reproduce/choice.h"
 #include "programs/reproduce/density_experiment.h"
 #include "programs/reproduce/experiments/highdim_design.h"
 #include "programs/reproduce/vae_experiment.h"
@@ -226,8 +226,11 @@ class TableDivergences : public Experiment {
       const std::vector<VariantResult> results =
           run(paths.place.target + ", " + paths.place.base + ", " + path.name, list);
       Tally& tally = tallies[path.name];
-      const size_t best = chosen(results, paths);
-      if (best == results.size()) {
+      std::vector<at::Tensor> values(results.size() - 1);  // the last measures the length
+      for (size_t i = 0; i < values.size(); ++i)
+        if (results[i].failed.empty()) values[i] = paths.value(results[i]);
+      const size_t best = choose(values, paths.choosing).chosen;
+      if (best == Choice::kNone) {
         ++tally.none;
         rows.push_back({paths.place.target, paths.place.base, path.name, results.front().reason(),
                         "-", "-", "-", "-", "-", "-", "-", "-", "-", "-"});
@@ -253,20 +256,6 @@ class TableDivergences : public Experiment {
                       Cell::number(result.accept_prob, 2), number(length, 1),
                       number(length * length / 128, 2)});
     }
-  }
-
-  /// By the highest mean log Z on seeds that do not report; the number of `results` for none.
-  static size_t chosen(const std::vector<VariantResult>& results, const Paths& paths) {
-    size_t best = results.size();
-    double highest = -std::numeric_limits<double>::infinity();
-    for (size_t i = 0; i + 1 < results.size(); ++i) {  // the last measures the length
-      if (!results[i].failed.empty()) continue;
-      const double mean = paths.value(results[i]).slice(0, 0, paths.choosing).mean().item<double>();
-      if (!(mean > highest)) continue;
-      highest = mean;
-      best = i;
-    }
-    return best;
   }
 
   static std::vector<std::vector<Cell>> summary(const std::map<std::string, Tally>& tallies) {

@@ -1,10 +1,10 @@
 #include "programs/reproduce/experiments/vae_orders.h"
 
 #include <cmath>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "programs/reproduce/choice.h"
 #include "util/format.h"
 
 namespace crais {
@@ -87,7 +87,7 @@ struct OrderFinding {
 
 void orders_tables(const VaeExperiment& experiment, const at::Tensor& truth,
                    const ExperimentOptions& options, Page& page) {
-  const int64_t choosing = options.full ? 3 : 1, reporting = options.full ? 5 : 2;
+  const int64_t choosing = options.full ? 2 : 1, reporting = options.full ? 3 : 2;
   std::vector<std::vector<Cell>> chosen, grid;
   for (const OrderFamily& family : order_families(options.full)) {
     std::vector<Variant> variants;
@@ -96,15 +96,8 @@ void orders_tables(const VaeExperiment& experiment, const at::Tensor& truth,
     const std::vector<VariantResult> results = experiment.run(
         "alpha, " + family.setting + ", " + family.schedule, variants, choosing + reporting);
 
-    std::vector<std::optional<OrderFinding>> findings(results.size());
-    std::optional<size_t> plain, honest, oracle;  // plain: the best of alpha = 0
-    double search = 0, plain_search = 0;
-    const auto mean_of_choosing = [&](size_t i) {
-      return results[i].value.slice(0, 0, choosing).mean().item<double>();
-    };
-    const auto rises = [&](size_t i, const std::optional<size_t>& best) {
-      return !best || mean_of_choosing(i) > mean_of_choosing(*best);
-    };
+    std::vector<at::Tensor> values(results.size()), plain_values(results.size());
+    double search = 0, plain_search = 0;  // evaluations; plain: of alpha = 0
     for (size_t i = 0; i < results.size(); ++i) {
       const OrderTrial& trial = family.trials[i];
       if (!results[i].failed.empty()) {
@@ -112,42 +105,43 @@ void orders_tables(const VaeExperiment& experiment, const at::Tensor& truth,
                         results[i].reason(), "-", "-", "-", "-", trial.variant.flags});
         continue;
       }
+      values[i] = results[i].value;
       const double spent = static_cast<double>(choosing) * results[i].evaluations();
       search += spent;
-      findings[i].emplace(results[i].value.slice(0, choosing), truth);
-      if (rises(i, honest)) honest = i;
       if (trial.alpha == 0) {
+        plain_values[i] = values[i];
         plain_search += spent;
-        if (rises(i, plain)) plain = i;
       }
-      if (!oracle || std::abs(findings[i]->error.mean) < std::abs(findings[*oracle]->error.mean))
-        oracle = i;
+      const OrderFinding found(values[i].slice(0, choosing), truth);
       grid.push_back({family.setting, family.schedule, Cell::number(trial.alpha, 2), trial.delta,
-                      Cell::number(findings[i]->value.mean, 3),
-                      Cell::number(findings[i]->value.std_error, 3),
-                      Cell::number(findings[i]->error.mean, 3),
+                      Cell::number(found.value.mean, 3), Cell::number(found.value.std_error, 3),
+                      Cell::number(found.error.mean, 3),
                       Cell::number(results[i].ess.mean().item<double>(), 3),
                       Cell::number(results[i].evaluations(), 0), trial.variant.flags});
     }
-    const auto add = [&](const std::string& how, const std::optional<size_t>& place, double cost) {
-      if (!place) {
+    const Choice choice = choose(values, choosing, [&](const at::Tensor& reported) {
+      return std::abs((reported - truth).mean().item<double>());
+    });
+    const size_t plain = choose(plain_values, choosing).chosen;
+    const auto add = [&](const std::string& how, size_t place, double cost) {
+      if (place == Choice::kNone) {
         chosen.push_back({family.setting, family.schedule, how, "none got there", "-", "-", "-",
                           "-", "-", "-", "-"});
         return;
       }
-      const OrderFinding& found = *findings[*place];
-      const bool differs = plain && *place != *plain;
-      const Paired above(found.means, differs ? findings[*plain]->means : found.means);
+      const OrderFinding found(values[place].slice(0, choosing), truth);
+      const bool differs = plain != Choice::kNone && place != plain;
+      const Paired above(found.means, values[differs ? plain : place].slice(0, choosing).mean(1));
       chosen.push_back({family.setting, family.schedule, how,
-                        Cell::number(family.trials[*place].alpha, 2), family.trials[*place].delta,
+                        Cell::number(family.trials[place].alpha, 2), family.trials[place].delta,
                         Cell::number(found.value.mean, 3), Cell::number(found.value.std_error, 3),
                         Cell::number(found.error.mean, 3),
                         differs ? Cell::number(above.difference.mean, 3) : Cell("-"),
                         differs ? Cell::number(above.t, 1) : Cell("-"), Cell::number(cost, 0)});
     };
     add("alpha = 0", plain, plain_search);
-    add("honestly", honest, search);
-    add("by the oracle", oracle, search);
+    add("honestly", choice.chosen, search);
+    add("by the oracle", choice.oracle, search);
   }
   page.table("orders",
              "Order of the path, 64 transitions, 16 chains: log p(x), nats, on " +
