@@ -59,7 +59,39 @@ class StandardNormal(Prior):
         return {"name": "standard-normal"}
 
 
-class Gaussian(Prior):
+class _Deriving(Prior):
+    """A prior that derives a tensor from its parameters: in training at every call.
+
+    `.eval()` derives it once and keeps it, and so does loading a state in eval mode.
+    """
+
+    _kept: Tensor | None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("_kept", None, persistent=False)
+        self.register_load_state_dict_post_hook(_derive_again)
+
+    def derive(self) -> Tensor:
+        """The tensor, from the parameters."""
+        raise NotImplementedError
+
+    def derived(self) -> Tensor:
+        """The tensor that is kept, or a new one."""
+        return self.derive() if self._kept is None else self._kept
+
+    def train(self, mode: bool = True) -> _Deriving:
+        super().train(mode)
+        with torch.no_grad():
+            self._kept = None if mode else self.derive()
+        return self
+
+
+def _derive_again(prior: nn.Module, _: Any) -> None:
+    prior.train(prior.training)
+
+
+class Gaussian(_Deriving):
     """N(loc, L L^T) with L = scale_tril, or L = diag(sd). `learn` makes its numbers parameters.
 
     loc is [D]; sd is [D] or a number; scale_tril is [D, D], lower triangular with a positive
@@ -90,12 +122,12 @@ class Gaussian(Prior):
         return diagonal if self.lower is None else self.lower.tril(-1) + diagonal
 
     def log_prob(self, z: Tensor) -> Tensor:
-        centred = z - self.loc
-        if self.lower is None:
-            e = centred * torch.exp(-self.log_sd)
-        else:
-            e = torch.linalg.solve_triangular(self.scale_tril(), centred.T, upper=False).T
-        return _normal(e) - self.log_sd.sum()
+        return _normal((z - self.loc) @ self.derived().T) - self.log_sd.sum()
+
+    def derive(self) -> Tensor:
+        """The inverse of L [D, D]."""
+        identity = torch.eye(len(self.loc)).to(self.loc)
+        return torch.linalg.solve_triangular(self.scale_tril(), identity, upper=False)
 
     def sample(self, e: Tensor, u: Tensor) -> Tensor:
         return self.loc + e @ self.scale_tril().T
@@ -160,13 +192,12 @@ class Mixture(_DiagonalMixture):
         return {"name": "mixture", "components": self.locs.shape[0]}
 
 
-class VampPrior(_DiagonalMixture):
+class VampPrior(_Deriving, _DiagonalMixture):
     """The mixture of q(z | pseudo-input), equally weighted (Tomczak and Welling, 2018).
 
     `encode` maps x to (mean, log_var), best as a module: then `.eval()` reaches it. pseudo_inputs
     [M, *shape] is a tensor, which `learn` makes a parameter, or a module without arguments that
-    returns one. In training the encoder runs at every call. `.eval()` computes the mixture once
-    and keeps it.
+    returns one. In training the encoder runs at every call; `.eval()` runs it once.
     """
 
     def __init__(
@@ -180,23 +211,16 @@ class VampPrior(_DiagonalMixture):
         self.pseudo_inputs = (
             _tensor(pseudo_inputs, learn) if isinstance(pseudo_inputs, Tensor) else pseudo_inputs
         )
-        self._kept: tuple[Tensor, Tensor, Tensor] | None = None
 
-    def train(self, mode: bool = True) -> VampPrior:
-        super().train(mode)
-        self._kept = None
-        if not mode:
-            with torch.no_grad():
-                self._kept = self.components()
-        return self
-
-    def components(self) -> tuple[Tensor, Tensor, Tensor]:
-        if self._kept is not None:
-            return self._kept
+    def derive(self) -> Tensor:
+        """Means and logarithms of standard deviations [2, M, D]."""
         inputs = self.pseudo_inputs
         locs, log_vars = self.encode(inputs if isinstance(inputs, Tensor) else inputs())
-        count = locs.shape[0]
-        return torch.full_like(locs[:, 0], -math.log(count)), locs, 0.5 * log_vars
+        return torch.stack([locs, 0.5 * log_vars])
+
+    def components(self) -> tuple[Tensor, Tensor, Tensor]:
+        locs, log_scales = self.derived().unbind()
+        return torch.full_like(locs[:, 0], -math.log(len(locs))), locs, log_scales
 
     def spec(self) -> dict[str, Any]:
         return {"name": "vamp", "components": self.components()[0].shape[0]}

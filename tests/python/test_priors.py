@@ -254,6 +254,18 @@ def test_a_vamp_prior_in_eval_mode_runs_its_encoder_once() -> None:
     assert len(runs) == 4
 
 
+def test_a_state_loaded_in_eval_mode_counts() -> None:
+    z = torch.randn(3, LATENT)
+    for make in (
+        lambda: P.VampPrior(Encoder(), torch.randn(6, 5)),
+        lambda: P.Gaussian(torch.randn(LATENT), scale_tril=lower()),
+    ):
+        first, second = make().eval(), make().eval()
+        assert not torch.equal(first.log_prob(z), second.log_prob(z))
+        nn.ModuleList([first]).load_state_dict(nn.ModuleList([second]).state_dict())
+        assert torch.equal(first.log_prob(z), second.log_prob(z))
+
+
 def test_pseudo_inputs_may_be_made_by_a_module() -> None:
     class Images(nn.Module):
         def __init__(self) -> None:
