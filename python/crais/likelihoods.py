@@ -1,0 +1,568 @@
+"""Likelihoods p(x | output): what a decoder's output says about the data.
+
+A likelihood is a module whose parameters may be learned with the decoder's. `x` is [B, *shape],
+`output` what the decoder returned: a tensor, or a tuple of tensors. Log-probabilities are in nats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+Output: TypeAlias = Tensor | tuple[Tensor, ...]
+
+LEVELS = 256
+STEP = 1.0 / (LEVELS - 1)  # 8-bit values are multiples of it
+HALF = STEP / 2
+
+
+class Likelihood(nn.Module):
+    """p(x | output), independent over a batch. Derive from it to write one of your own.
+
+    `log_prob`, `fisher` and `sample` are compiled: they use tensor operations only.
+    """
+
+    low: float = -math.inf  # the support of x, both ends included
+    high: float = math.inf
+    step: float | None = None  # x - low are multiples of it; None: x is continuous
+    levels: int | None = None  # 256: a mass function of 8-bit values x = k / 255
+    uniforms: int | None = None  # that `sample` takes for an element of x; None: only `draw`
+
+    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+        """log p(x | output) [B], summed over all elements of x."""
+        raise NotImplementedError
+
+    def fisher(self, output: Output) -> Output:
+        """The diagonal of the Fisher information with respect to the output, in its structure.
+
+        A likelihood without a closed form gives another non-negative curvature and says which.
+        """
+        raise NotImplementedError
+
+    def sample(self, output: Output, u: Tensor) -> Tensor:
+        """x as a function of uniform numbers u [B, uniforms, *shape] in (0, 1)."""
+        raise NotImplementedError
+
+    def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
+        """A random x of shape x_shape, [B, *shape], from PyTorch's global generator."""
+        if self.uniforms is None:
+            raise NotImplementedError(f"{type(self).__name__} has neither `sample` nor `draw`")
+        like = output if isinstance(output, Tensor) else output[0]
+        u = torch.rand(x_shape[0], self.uniforms, *x_shape[1:], dtype=like.dtype)
+        return self.sample(output, u.to(like.device))
+
+    def spec(self) -> dict[str, Any]:
+        """The likelihood's name and its numbers, for JSON."""
+        return {"name": type(self).__name__}
+
+
+class Bernoulli(Likelihood):
+    """Binary x; the output holds logits.
+
+    Grey values between 0 and 1 get the same formula, which is then no normalised density.
+    """
+
+    low, high, uniforms = 0.0, 1.0, 1
+
+    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+        logits = _like_x(output, x)
+        return _total(x * logits - F.softplus(logits))
+
+    def fisher(self, output: Output) -> Output:
+        logits = _only(output)
+        return torch.sigmoid(logits) * torch.sigmoid(-logits)
+
+    def sample(self, output: Output, u: Tensor) -> Tensor:
+        logits = _only(output)
+        return (u[:, 0] < torch.sigmoid(logits)).to(logits.dtype)
+
+    def spec(self) -> dict[str, Any]:
+        return {"name": "bernoulli"}
+
+
+class ContinuousBernoulli(Likelihood):
+    """x in [0, 1] with density proportional to exp(logit x) (Loaiza-Ganem and Cunningham, 2019)."""
+
+    low, high, uniforms = 0.0, 1.0, 1
+
+    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+        logits = _like_x(output, x)
+        return _total((x - 0.5) * logits - _log_sinhc(0.5 * logits))
+
+    def fisher(self, output: Output) -> Output:
+        logits = _only(output)
+        square = logits.square()
+        near = 1 / 12 - square / 240 + square.square() / 6048 - square * square.square() / 172800
+        small = square < 0.5
+        safe = torch.where(small, 1.0, logits)
+        return torch.where(small, near, safe.pow(-2) - 0.25 * torch.sinh(0.5 * safe).pow(-2))
+
+    def sample(self, output: Output, u: Tensor) -> Tensor:
+        logits, u = _only(output), u[:, 0]
+        small = logits.abs() < 1e-3
+        steep = -torch.where(small, 1.0, logits.abs())
+        mirrored = torch.where(logits > 0, 1 - u, u)
+        falling = torch.log1p(mirrored * torch.expm1(steep)) / steep  # for a negative logit
+        x = torch.where(logits > 0, 1 - falling, falling)
+        return torch.where(small, u + 0.5 * logits * u * (1 - u), x).clamp(0, 1)
+
+    def spec(self) -> dict[str, Any]:
+        return {"name": "continuous-bernoulli"}
+
+
+class _LocationScale(Likelihood):
+    """x = location + scale * noise.
+
+    With a scale, a number or a tensor that broadcasts to x, the output is the location. `learn`
+    makes the scale a parameter. Without a scale the output is (location, log_scale): a tuple, or
+    one tensor whose halves along dimension 1 are these.
+    """
+
+    uniforms = 1
+    name: str
+    information: tuple[float, float]  # about location and log_scale, where the scale is 1
+
+    def __init__(self, scale: float | Tensor | None, learn: bool = False) -> None:
+        super().__init__()
+        self.log_scale = None if scale is None else _log_parameter(scale, learn)
+
+    def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
+        """log p of every element of x."""
+        raise NotImplementedError
+
+    def noise(self, u: Tensor) -> Tensor:
+        """The noise as a function of u [B, uniforms, *shape]."""
+        raise NotImplementedError
+
+    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+        loc, log_scale = self._parts(output)
+        return _total(self.element(x, _like_x(loc, x), log_scale))
+
+    def fisher(self, output: Output) -> Output:
+        loc, log_scale = self._parts(output)
+        about_loc, about_scale = self._information(log_scale)
+        if self.log_scale is not None:
+            return about_loc.expand_as(loc)
+        if isinstance(output, Tensor):
+            return torch.cat([about_loc, about_scale], 1)
+        return about_loc, about_scale
+
+    def sample(self, output: Output, u: Tensor) -> Tensor:
+        loc, log_scale = self._parts(output)
+        return loc + log_scale.exp() * self.noise(u)
+
+    def spec(self) -> dict[str, Any]:
+        scale: float | str = "decoder"
+        if self.log_scale is not None:
+            scale = float(self.log_scale.exp()) if self.log_scale.numel() == 1 else "elementwise"
+        return {"name": self.name, "scale": scale}
+
+    def _parts(self, output: Output) -> tuple[Tensor, Tensor]:
+        if self.log_scale is not None:
+            return _only(output), self.log_scale
+        loc, log_scale = output.chunk(2, 1) if isinstance(output, Tensor) else output
+        return loc, log_scale
+
+    def _information(self, log_scale: Tensor) -> tuple[Tensor, Tensor]:
+        about_loc, about_scale = self.information
+        return about_loc * torch.exp(-2 * log_scale), torch.full_like(log_scale, about_scale)
+
+
+class Gaussian(_LocationScale):
+    """Normal noise; the output is the mean.
+
+    `sd` is a number or a tensor that broadcasts to x; `learn` makes it a parameter. With `sd=None`
+    the output is (mean, log_sd), or one tensor whose halves along dimension 1 are these.
+    """
+
+    name = "gaussian"
+    information = (1.0, 2.0)
+
+    def __init__(self, sd: float | Tensor | None = 1.0, learn: bool = False) -> None:
+        super().__init__(sd, learn)
+
+    def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
+        r = (x - loc) * torch.exp(-log_scale)
+        return -0.5 * r.square() - log_scale - 0.5 * math.log(2 * math.pi)
+
+    def noise(self, u: Tensor) -> Tensor:
+        return _probit(u[:, 0])
+
+
+class GaussianWithScale(Gaussian):
+    """Normal noise whose standard deviation the decoder gives: `Gaussian(sd=None)`."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+
+class Laplace(_LocationScale):
+    """Two-sided exponential noise of density exp(-|x - median| / scale) / (2 scale).
+
+    The output is the median. `scale` and `learn` are as `sd` and `learn` of `Gaussian`.
+    """
+
+    name = "laplace"
+    information = (1.0, 1.0)
+
+    def __init__(self, scale: float | Tensor | None = 1.0, learn: bool = False) -> None:
+        super().__init__(scale, learn)
+
+    def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
+        return -(x - loc).abs() * torch.exp(-log_scale) - log_scale - math.log(2)
+
+    def noise(self, u: Tensor) -> Tensor:
+        side = _open(u[:, 0]) - 0.5
+        return -side.sign() * torch.log1p(-2 * side.abs())
+
+
+class StudentT(_LocationScale):
+    """Student's t noise with `df` degrees of freedom; the output is the location.
+
+    `scale` and `learn` are as `sd` and `learn` of `Gaussian`.
+    """
+
+    name = "student-t"
+    uniforms = 2
+
+    def __init__(self, df: float, scale: float | Tensor | None = 1.0, learn: bool = False) -> None:
+        super().__init__(scale, learn)
+        self.df = float(df)
+        self.information = ((df + 1) / (df + 3), 2 * df / (df + 3))
+
+    def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
+        df = self.df
+        constant = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - 0.5 * math.log(df * math.pi)
+        r = (x - loc) * torch.exp(-log_scale)
+        return constant - (df + 1) / 2 * torch.log1p(r.square() / df) - log_scale
+
+    def noise(self, u: Tensor) -> Tensor:
+        """Polar form (Bailey, 1994): a radius and an angle."""
+        square = self.df * torch.expm1(-2 / self.df * _open(u[:, 0]).log())
+        return square.sqrt() * torch.cos(2 * math.pi * u[:, 1])
+
+    def spec(self) -> dict[str, Any]:
+        return {**super().spec(), "df": self.df}
+
+
+class _Discretized(_LocationScale):
+    """8-bit x = k / 255. Its mass is that of continuous noise in a bin of width 1/255 around x.
+
+    The bins of 0 and 255 take the tails. The Fisher weights are a stand-in: those of continuous
+    noise whose variance has the bins' added.
+    """
+
+    low, high, step, levels = 0.0, 1.0, STEP, LEVELS
+
+    def sample(self, output: Output, u: Tensor) -> Tensor:
+        return _round(super().sample(output, u))
+
+    def _information(self, log_scale: Tensor) -> tuple[Tensor, Tensor]:
+        about_loc, about_scale = self.information
+        scale = torch.exp(2 * log_scale)
+        blurred = scale + about_loc * STEP**2 / 12
+        return about_loc / blurred, about_scale * (scale / blurred).square()
+
+
+class DiscretizedGaussian(_Discretized):
+    """Mass function of 8-bit values under normal noise; `sd` and `learn` as in `Gaussian`.
+
+    The mean and `sd` have the units of x: a pixel's range is [0, 1].
+    """
+
+    name = "discretized-gaussian"
+    information = (1.0, 2.0)
+
+    def __init__(self, sd: float | Tensor | None = None, learn: bool = False) -> None:
+        super().__init__(sd, learn)
+
+    def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
+        first, last = x < HALF, x > 1 - HALF
+        # By symmetry a bin's mass is that between two points left of the mean or around it. `away`
+        # is the distance to the bin's centre; the bins at the ends have a sign, and no far end.
+        away = torch.where(first, loc - x, torch.where(last, x - loc, (x - loc).abs()))
+        inverse = torch.exp(-log_scale)
+        near = torch.special.log_ndtr((HALF - away) * inverse)
+        far = torch.special.log_ndtr((-HALF - away) * inverse)
+        inside = near + _log1mexp((far - near).clamp(max=-torch.finfo(x.dtype).eps))
+        return torch.where(first | last, near, inside)
+
+    def noise(self, u: Tensor) -> Tensor:
+        return _probit(u[:, 0])
+
+
+class DiscretizedLogistic(_Discretized):
+    """Mass function of 8-bit values under logistic noise; the output is the mean.
+
+    `scale` and `learn` are as `sd` and `learn` of `Gaussian`; its unit is that of x in [0, 1].
+    """
+
+    name = "discretized-logistic"
+    information = (1 / 3, (3 + math.pi**2) / 9)
+
+    def __init__(self, scale: float | Tensor | None = None, learn: bool = False) -> None:
+        super().__init__(scale, learn)
+
+    def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
+        return _logistic_bin(x, loc, log_scale)
+
+    def noise(self, u: Tensor) -> Tensor:
+        return torch.logit(_open(u[:, 0]))
+
+
+class DiscretizedLogisticMixture(Likelihood):
+    """Mass function of 8-bit values x [B, C, *rest] under a mixture of logistics for each element.
+
+    The output [B, 3 * components * C, *rest] is read as [B, 3, components, C, *rest]: the logits of
+    the components' weights, their means, their log-scales. Channels are independent given the
+    output; there is no autoregression among them. The Fisher weights are a stand-in, no smaller
+    than the exact ones up to the bins' width: those of x together with its component.
+    """
+
+    low, high, step, levels, uniforms = 0.0, 1.0, STEP, LEVELS, 2
+
+    def __init__(self, components: int) -> None:
+        super().__init__()
+        self.components = components
+
+    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+        logits, means, log_scales = self._parts(output)
+        _check(x, means.shape[2:])
+        bins = _logistic_bin(x.unsqueeze(1), means, log_scales)
+        return _total(torch.logsumexp(F.log_softmax(logits, 1) + bins, 1))
+
+    def fisher(self, output: Output) -> Output:
+        logits, _, log_scales = self._parts(output)
+        weights = torch.softmax(logits, 1)
+        about_mean = weights / (3 * torch.exp(2 * log_scales) + STEP**2 / 12)
+        about_scale = weights * (3 + math.pi**2) / 9
+        stacked = torch.stack([weights * (1 - weights), about_mean, about_scale], 1)
+        return stacked.reshape(_only(output).shape)
+
+    def sample(self, output: Output, u: Tensor) -> Tensor:
+        logits, means, log_scales = self._parts(output)
+        index = _index(torch.softmax(logits, 1), u[:, 0])
+        mean = means.gather(1, index).squeeze(1)
+        scale = log_scales.gather(1, index).squeeze(1).exp()
+        return _round(mean + scale * torch.logit(_open(u[:, 1])))
+
+    def spec(self) -> dict[str, Any]:
+        return {"name": "discretized-logistic-mixture", "components": self.components}
+
+    def _parts(self, output: Output) -> tuple[Tensor, ...]:
+        """Logits, means and log-scales, each [B, components, C, *rest]."""
+        output = _only(output)
+        channels = output.shape[1] // (3 * self.components)
+        shape = (output.shape[0], 3, self.components, channels, *output.shape[2:])
+        return output.reshape(shape).unbind(1)
+
+
+class Categorical(Likelihood):
+    """8-bit x = k / 255, every value with its own logit: the output is [B, 256, *shape]."""
+
+    low, high, step, levels, uniforms = 0.0, 1.0, STEP, LEVELS, 1
+
+    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+        value = torch.round(x * (LEVELS - 1)).long().unsqueeze(1)
+        log_weights = F.log_softmax(_only(output), 1)
+        _check(x, log_weights.shape[2:])
+        return _total(log_weights.gather(1, value))
+
+    def fisher(self, output: Output) -> Output:
+        weights = torch.softmax(_only(output), 1)
+        return weights * (1 - weights)
+
+    def sample(self, output: Output, u: Tensor) -> Tensor:
+        weights = torch.softmax(_only(output), 1)
+        return _index(weights, u[:, 0]).squeeze(1).to(weights.dtype) / (LEVELS - 1)
+
+    def spec(self) -> dict[str, Any]:
+        return {"name": "categorical", "levels": LEVELS}
+
+
+class Poisson(Likelihood):
+    """Counts; the output is the logarithm of the rate."""
+
+    low, step = 0.0, 1.0
+
+    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+        log_rate = _like_x(output, x)
+        return _total(x * log_rate - log_rate.exp() - _lgamma(x + 1).to(x.dtype))
+
+    def fisher(self, output: Output) -> Output:
+        return _only(output).exp()
+
+    def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
+        return torch.poisson(_only(output).exp())
+
+    def spec(self) -> dict[str, Any]:
+        return {"name": "poisson"}
+
+
+class NegativeBinomial(Likelihood):
+    """Counts with mean mu and variance mu + mu^2 / theta.
+
+    `theta` (inverse dispersion) is a number or a tensor that broadcasts to x, one a gene for
+    instance; `learn` makes it a parameter. `library` says what the output is:
+
+    None        log mu
+    a number    logits of fractions that sum to 1 over x; mu = library * fraction
+    "observed"  the same, with the sum of x itself as library. This is p(x | library), as in models
+                of single cells. Draws and Fisher weights, which have no x, take `draw_library`.
+    """
+
+    low, step = 0.0, 1.0
+
+    def __init__(
+        self,
+        theta: float | Tensor = 1.0,
+        learn: bool = True,
+        library: float | str | None = None,
+        draw_library: float = 10_000.0,
+    ) -> None:
+        super().__init__()
+        if isinstance(library, str) and library != "observed":
+            raise ValueError(f"library is None, a number or 'observed', not '{library}'")
+        self.log_theta = _log_parameter(theta, learn)
+        self.library = library
+        self.draw_library = draw_library if isinstance(library, str) else library
+
+    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+        library: Tensor | float | None = self.draw_library
+        if self.library == "observed":
+            counts = x.flatten(1).sum(1).clamp(min=1)
+            library = counts.reshape(-1, *[1] * (x.dim() - 1))
+        log_odds = self._log_mean(_like_x(output, x), library) - self.log_theta
+        theta = self.log_theta.exp()
+        chances = _lgamma(x + theta) - _lgamma(theta) - _lgamma(x + 1)
+        return _total(chances.to(x.dtype) + x * log_odds - (x + theta) * _log1pexp(log_odds))
+
+    def fisher(self, output: Output) -> Output:
+        output = _only(output)
+        mean = self._log_mean(output, self.draw_library).exp()
+        theta = self.log_theta.exp()
+        weights = mean * theta / (mean + theta)
+        if self.library is None:
+            return weights
+        fractions = torch.softmax(output.flatten(1), 1)
+        flat = weights.flatten(1)
+        others = flat.sum(1, keepdim=True) - flat
+        exact = flat * (1 - fractions).square() + others * fractions.square()
+        return exact.reshape(output.shape)
+
+    def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
+        log_mean = self._log_mean(_only(output), self.draw_library)
+        theta = self.log_theta.exp().expand_as(log_mean)
+        return torch.distributions.NegativeBinomial(
+            theta, logits=log_mean - self.log_theta
+        ).sample()
+
+    def spec(self) -> dict[str, Any]:
+        return {
+            "name": "negative-binomial",
+            "library": self.library,
+            "draw_library": self.draw_library,
+        }
+
+    def _log_mean(self, output: Tensor, library: Tensor | float | None) -> Tensor:
+        if library is None:
+            return output
+        fractions = F.log_softmax(output.flatten(1), 1).reshape(output.shape)
+        return fractions + (library.log() if isinstance(library, Tensor) else math.log(library))
+
+
+def _log_parameter(value: float | Tensor, learn: bool) -> nn.Parameter:
+    """The logarithm of a positive number or tensor, learned or not."""
+    logarithm = torch.as_tensor(value, dtype=torch.get_default_dtype()).detach().log()
+    return nn.Parameter(logarithm, requires_grad=learn)
+
+
+def _only(output: Output) -> Tensor:
+    """The output of a decoder that has one."""
+    if not isinstance(output, Tensor):
+        raise TypeError(f"the decoder must return a tensor, not {type(output).__name__}")
+    return output
+
+
+def _like_x(output: Output, x: Tensor) -> Tensor:
+    """The output, if it has one entry for each of x."""
+    output = _only(output)
+    _check(x, output.shape[1:])
+    return output
+
+
+def _check(x: Tensor, shape: Sequence[int]) -> None:
+    """Without it tensors of unlike shapes would broadcast."""
+    if tuple(x.shape[1:]) != tuple(shape):
+        raise ValueError(
+            f"a row of x has shape {list(x.shape[1:])}, but the decoder's output is for rows of "
+            f"shape {list(shape)}"
+        )
+
+
+def _total(values: Tensor) -> Tensor:
+    return values.flatten(1).sum(1)
+
+
+def _open(u: Tensor) -> Tensor:
+    """u, kept away from 0 and 1."""
+    eps = torch.finfo(u.dtype).eps
+    return u.clamp(eps, 1 - eps)
+
+
+def _probit(u: Tensor) -> Tensor:
+    """The quantile function of the standard normal."""
+    return math.sqrt(2) * torch.erfinv(2 * _open(u) - 1)
+
+
+def _round(x: Tensor) -> Tensor:
+    """The nearest 8-bit value."""
+    return torch.round(x.clamp(0, 1) * (LEVELS - 1)) / (LEVELS - 1)
+
+
+def _index(weights: Tensor, u: Tensor) -> Tensor:
+    """Indices [B, 1, *shape] along dimension 1 of the weights [B, K, *shape], drawn by u."""
+    below = torch.cumsum(weights, 1) < u.unsqueeze(1)
+    return below.sum(1, keepdim=True).clamp(max=weights.shape[1] - 1)
+
+
+def _lgamma(x: Tensor) -> Tensor:
+    """In float64: differences of large values would lose their digits in float32."""
+    return torch.lgamma(x.double())
+
+
+def _log1pexp(x: Tensor) -> Tensor:
+    """log(1 + e^x), exact where e^x is small too."""
+    return F.softplus(x, threshold=40)
+
+
+def _log1mexp(x: Tensor) -> Tensor:
+    """log(1 - e^x) of x < 0."""
+    return torch.log(-torch.expm1(x))
+
+
+def _log_sinhc(x: Tensor) -> Tensor:
+    """log(sinh(x) / x)."""
+    square = x.square()
+    near = square / 6 - square.square() / 180 + square * square.square() / 2835
+    small = square < 0.09
+    far = torch.where(small, 1.0, x.abs())
+    return torch.where(small, near, far + torch.log1p(-torch.exp(-2 * far)) - torch.log(2 * far))
+
+
+def _logistic_bin(x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
+    """Log mass of the bin around x under a logistic distribution.
+
+    sigmoid(b) - sigmoid(a) = sigmoid(b) sigmoid(-a) (1 - e^(a - b)), and b - a is the bin's width.
+    """
+    inverse = torch.exp(-log_scale)
+    first, last = x < HALF, x > 1 - HALF
+    upper = F.logsigmoid((x - loc + HALF) * inverse).masked_fill(last, 0.0)
+    lower = F.logsigmoid((loc - x + HALF) * inverse).masked_fill(first, 0.0)
+    width = _log1mexp(-STEP * inverse)
+    return upper + lower + torch.where(first | last, 0.0, width)

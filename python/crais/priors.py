@@ -1,0 +1,279 @@
+"""Priors p(z) of the latent variables z [B, D]. Log-densities are in nats."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+_DRAWS = 20_000
+
+
+class Prior(nn.Module):
+    """p(z). Derive from it to write one of your own.
+
+    `log_prob` and `sample` are compiled: they use tensor operations only.
+    """
+
+    uniforms: int = 0  # uniform numbers that a draw takes, besides D normal ones
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        """log p(z) [B]."""
+        raise NotImplementedError
+
+    def sample(self, e: Tensor, u: Tensor) -> Tensor:
+        """z [B, D] as a function of normal numbers e [B, D] and uniform ones u [B, uniforms]."""
+        raise NotImplementedError(f"{type(self).__name__} has no `sample`")
+
+    @torch.no_grad()
+    def moments(self, latent: int) -> tuple[Tensor, Tensor]:
+        """Mean [D] and a Cholesky factor of the covariance [D, D], here from 20,000 draws."""
+        generator = torch.Generator().manual_seed(0)
+        like: Tensor = next(self.parameters(), torch.zeros(()))
+        e = torch.randn(_DRAWS, latent, generator=generator)
+        u = torch.rand(_DRAWS, self.uniforms, generator=generator)
+        z = self.sample(e.to(like), u.to(like))
+        return z.mean(0), _cholesky(torch.cov(z.T).reshape(latent, latent))
+
+    def spec(self) -> dict[str, Any]:
+        """The prior's name and its numbers, for JSON."""
+        return {"name": type(self).__name__}
+
+
+class StandardNormal(Prior):
+    """N(0, I)."""
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        return _normal(z)
+
+    def sample(self, e: Tensor, u: Tensor) -> Tensor:
+        return e
+
+    def moments(self, latent: int) -> tuple[Tensor, Tensor]:
+        return torch.zeros(latent), torch.eye(latent)
+
+    def spec(self) -> dict[str, Any]:
+        return {"name": "standard-normal"}
+
+
+class Gaussian(Prior):
+    """N(loc, L L^T) with L = scale_tril, or L = diag(sd). `learn` makes its numbers parameters.
+
+    loc is [D]; sd is [D] or a number; scale_tril is [D, D], lower triangular with a positive
+    diagonal.
+    """
+
+    def __init__(
+        self,
+        loc: Tensor,
+        sd: Tensor | float | None = None,
+        scale_tril: Tensor | None = None,
+        learn: bool = True,
+    ) -> None:
+        super().__init__()
+        if (sd is None) == (scale_tril is None):
+            raise ValueError("give sd or scale_tril")
+        self.loc = _tensor(loc, learn)
+        if scale_tril is None:
+            self.log_sd = _tensor(torch.as_tensor(sd).expand_as(loc).log(), learn)
+            self.lower = None
+        else:
+            self.log_sd = _tensor(scale_tril.diagonal().log(), learn)
+            self.lower = _tensor(scale_tril, learn)
+
+    def scale_tril(self) -> Tensor:
+        """L [D, D]."""
+        diagonal = torch.diag(self.log_sd.exp())
+        return diagonal if self.lower is None else self.lower.tril(-1) + diagonal
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        centred = z - self.loc
+        if self.lower is None:
+            e = centred * torch.exp(-self.log_sd)
+        else:
+            e = torch.linalg.solve_triangular(self.scale_tril(), centred.T, upper=False).T
+        return _normal(e) - self.log_sd.sum()
+
+    def sample(self, e: Tensor, u: Tensor) -> Tensor:
+        return self.loc + e @ self.scale_tril().T
+
+    @torch.no_grad()
+    def moments(self, latent: int) -> tuple[Tensor, Tensor]:
+        return self.loc.clone(), self.scale_tril()
+
+    def spec(self) -> dict[str, Any]:
+        return {"name": "gaussian"}
+
+
+class _DiagonalMixture(Prior):
+    """A mixture of M Gaussians with diagonal covariances."""
+
+    uniforms = 1
+
+    def components(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Log-weights [M], means [M, D] and logarithms of standard deviations [M, D]."""
+        raise NotImplementedError
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        log_weights, locs, log_scales = self.components()
+        e = (z.unsqueeze(1) - locs) * torch.exp(-log_scales)
+        constants = log_weights - log_scales.sum(1) - 0.5 * z.shape[1] * math.log(2 * math.pi)
+        return torch.logsumexp(constants - 0.5 * e.square().sum(2), 1)
+
+    def sample(self, e: Tensor, u: Tensor) -> Tensor:
+        log_weights, locs, log_scales = self.components()
+        below = torch.cumsum(log_weights.exp(), 0) < u  # [B, M]
+        index = below.sum(1).clamp(max=locs.shape[0] - 1)
+        return locs[index] + log_scales[index].exp() * e
+
+    @torch.no_grad()
+    def moments(self, latent: int) -> tuple[Tensor, Tensor]:
+        log_weights, locs, log_scales = self.components()
+        weights = log_weights.exp()
+        mean = weights @ locs
+        centred = locs - mean
+        within = torch.diag(weights @ torch.exp(2 * log_scales))
+        return mean, _cholesky(centred.T @ (weights.unsqueeze(1) * centred) + within)
+
+
+class Mixture(_DiagonalMixture):
+    """A mixture of Gaussians: logits [M] of the weights, means [M, D], standard deviations [M, D].
+
+    `learn` makes its numbers parameters.
+    """
+
+    def __init__(
+        self, logits: Tensor, locs: Tensor, scales: Tensor | float, learn: bool = True
+    ) -> None:
+        super().__init__()
+        self.logits = _tensor(logits, learn)
+        self.locs = _tensor(locs, learn)
+        self.log_scales = _tensor(torch.as_tensor(scales).expand_as(locs).log(), learn)
+
+    def components(self) -> tuple[Tensor, Tensor, Tensor]:
+        return torch.log_softmax(self.logits, 0), self.locs, self.log_scales
+
+    def spec(self) -> dict[str, Any]:
+        return {"name": "mixture", "components": self.locs.shape[0]}
+
+
+class VampPrior(_DiagonalMixture):
+    """The mixture of q(z | pseudo-input), equally weighted (Tomczak and Welling, 2018).
+
+    `encode` maps x to (mean, log_var), best as a module: then `.eval()` reaches it. pseudo_inputs
+    [M, *shape] is a tensor, which `learn` makes a parameter, or a module without arguments that
+    returns one. In training the encoder runs at every call. `.eval()` computes the mixture once
+    and keeps it.
+    """
+
+    def __init__(
+        self,
+        encode: Callable[[Tensor], tuple[Tensor, Tensor]],
+        pseudo_inputs: Tensor | nn.Module,
+        learn: bool = True,
+    ) -> None:
+        super().__init__()
+        self.encode = encode
+        self.pseudo_inputs = (
+            _tensor(pseudo_inputs, learn) if isinstance(pseudo_inputs, Tensor) else pseudo_inputs
+        )
+        self._kept: tuple[Tensor, Tensor, Tensor] | None = None
+
+    def train(self, mode: bool = True) -> VampPrior:
+        super().train(mode)
+        self._kept = None
+        if not mode:
+            with torch.no_grad():
+                self._kept = self.components()
+        return self
+
+    def components(self) -> tuple[Tensor, Tensor, Tensor]:
+        if self._kept is not None:
+            return self._kept
+        inputs = self.pseudo_inputs
+        locs, log_vars = self.encode(inputs if isinstance(inputs, Tensor) else inputs())
+        count = locs.shape[0]
+        return torch.full_like(locs[:, 0], -math.log(count)), locs, 0.5 * log_vars
+
+    def spec(self) -> dict[str, Any]:
+        return {"name": "vamp", "components": self.components()[0].shape[0]}
+
+
+class Flow(Prior):
+    """z = module.forward(e) of normal numbers e.
+
+    module.forward(e) returns z [B, D] and log |det dz/de| [B]; module.inverse(z) returns e and
+    log |det de/dz|.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        e, log_det = self.module.inverse(z)
+        return _normal(e) + log_det
+
+    def sample(self, e: Tensor, u: Tensor) -> Tensor:
+        return self.module(e)[0]
+
+    def spec(self) -> dict[str, Any]:
+        return {"name": "flow", "module": type(self.module).__name__}
+
+
+class Hierarchical(Prior):
+    """Any p(z) that is a function, as log p(z2) + log p(z1 | z2) of levels in one z.
+
+    log_prior(z) returns log p(z) [B]; if it is a module, it becomes a part of this one. `sample` is
+    as in `Prior`. Without it nothing can be simulated, and `moments`, a mean [D] and a Cholesky
+    factor [D, D], are those of N(0, I) unless they are given. Moments decide how fast an estimate
+    converges, not what it estimates.
+    """
+
+    def __init__(
+        self,
+        log_prior: Callable[[Tensor], Tensor],
+        sample: Callable[[Tensor, Tensor], Tensor] | None = None,
+        uniforms: int = 0,
+        moments: tuple[Tensor, Tensor] | None = None,
+    ) -> None:
+        super().__init__()
+        self.log_prior = log_prior
+        self._sample = sample
+        self._moments = moments
+        self.uniforms = uniforms
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        return self.log_prior(z)
+
+    def sample(self, e: Tensor, u: Tensor) -> Tensor:
+        return super().sample(e, u) if self._sample is None else self._sample(e, u)
+
+    def moments(self, latent: int) -> tuple[Tensor, Tensor]:
+        if self._moments is not None:
+            return self._moments
+        if self._sample is not None:
+            return super().moments(latent)
+        return torch.zeros(latent), torch.eye(latent)
+
+    def spec(self) -> dict[str, Any]:
+        return {"name": "function", "simulates": self._sample is not None}
+
+
+def _normal(e: Tensor) -> Tensor:
+    """log N(e; 0, I) of rows e [B, D]."""
+    return -0.5 * (e.square().sum(1) + e.shape[1] * math.log(2 * math.pi))
+
+
+def _tensor(values: Tensor, learn: bool) -> nn.Parameter:
+    """A copy of the values in the module's state, learned or not."""
+    return nn.Parameter(values.detach().clone(), requires_grad=learn)
+
+
+def _cholesky(covariance: Tensor) -> Tensor:
+    """A Cholesky factor, also where a direction has no variance."""
+    jitter = 1e-6 * covariance.diagonal().mean()
+    return torch.linalg.cholesky(covariance + jitter * torch.eye(len(covariance)).to(covariance))

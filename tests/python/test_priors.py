@@ -1,0 +1,281 @@
+"""Every prior against torch.distributions, its own draws and integrals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch import distributions as D
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from crais import priors as P
+
+LATENT = 4
+ROWS = 40_000
+
+
+class Coupling(nn.Module):
+    """An affine coupling layer: one half of z decides how the other is scaled and moved."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(LATENT // 2, 8), nn.Tanh(), nn.Linear(8, LATENT))
+
+    def forward(self, e: Tensor) -> tuple[Tensor, Tensor]:
+        kept, moved = e.chunk(2, 1)
+        log_scale, shift = self.net(kept).chunk(2, 1)
+        return torch.cat([moved * log_scale.exp() + shift, kept], 1), log_scale.sum(1)
+
+    def inverse(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        moved, kept = z.chunk(2, 1)
+        log_scale, shift = self.net(kept).chunk(2, 1)
+        return torch.cat([kept, (moved - shift) * torch.exp(-log_scale)], 1), -log_scale.sum(1)
+
+
+class Encoder(nn.Module):
+    """x [B, 5] -> mean, log_var."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(5)
+        self.net = nn.Linear(5, 2 * LATENT)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        mean, log_var = self.net(self.norm(x)).chunk(2, 1)
+        return mean, log_var
+
+
+class TwoLevels(nn.Module):
+    """z = (top, bottom); the bottom's mean depends on the top."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Linear(2, 2)
+
+    def forward(self, z: Tensor) -> Tensor:
+        top, bottom = z.chunk(2, 1)
+        away = 2 * (bottom - self.net(top))
+        constant = 2 * math.log(2) - 0.5 * LATENT * math.log(2 * math.pi)
+        return constant - 0.5 * (top.square() + away.square()).sum(1)
+
+    def sample(self, e: Tensor, u: Tensor) -> Tensor:
+        top, bottom = e.chunk(2, 1)
+        return torch.cat([top, self.net(top) + bottom / 2], 1)
+
+
+def locs(count: int) -> Tensor:
+    return 2 * torch.randn(count, LATENT)
+
+
+def lower() -> Tensor:
+    return torch.randn(LATENT, LATENT).tril(-1) + torch.diag(0.5 + torch.rand(LATENT))
+
+
+def hierarchical() -> P.Hierarchical:
+    levels = TwoLevels()
+    return P.Hierarchical(levels, levels.sample)
+
+
+MAKERS: dict[str, Callable[[], P.Prior]] = {
+    "standard-normal": P.StandardNormal,
+    "gaussian-sd": lambda: P.Gaussian(torch.randn(LATENT), sd=0.5 + torch.rand(LATENT)),
+    "gaussian-tril": lambda: P.Gaussian(torch.randn(LATENT), scale_tril=lower()),
+    "mixture": lambda: P.Mixture(torch.randn(3), locs(3), 0.5 + torch.rand(3, LATENT)),
+    "vamp": lambda: P.VampPrior(Encoder(), torch.randn(6, 5)),
+    "flow": lambda: P.Flow(Coupling()),
+    "hierarchical": hierarchical,
+}
+NAMES = list(MAKERS)
+
+
+def prior_of(name: str) -> P.Prior:
+    torch.manual_seed(3)
+    return MAKERS[name]().double().eval()
+
+
+def numbers(prior: P.Prior, rows: int) -> tuple[Tensor, Tensor]:
+    torch.manual_seed(4)
+    e = torch.randn(rows, LATENT, dtype=torch.float64)
+    return e, torch.rand(rows, prior.uniforms, dtype=torch.float64)
+
+
+def mixture_of(prior: P.Prior) -> D.Distribution:
+    assert isinstance(prior, (P.Mixture, P.VampPrior))
+    log_weights, locs, log_scales = prior.components()
+    parts = D.Independent(D.Normal(locs, log_scales.exp()), 1)
+    return D.MixtureSameFamily(D.Categorical(logits=log_weights), parts)
+
+
+REFERENCES: dict[str, Callable[[P.Prior], D.Distribution]] = {
+    "standard-normal": lambda p: D.MultivariateNormal(
+        torch.zeros(LATENT).double(), torch.eye(LATENT).double()
+    ),
+    "gaussian-sd": lambda p: D.Independent(D.Normal(p.loc, p.log_sd.exp()), 1),
+    "gaussian-tril": lambda p: D.MultivariateNormal(p.loc, scale_tril=p.scale_tril()),
+    "mixture": mixture_of,
+    "vamp": mixture_of,
+}
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_log_prob_is_that_of_the_distribution(name: str) -> None:
+    prior = prior_of(name)
+    z = 3 * numbers(prior, 50)[0]
+    torch.testing.assert_close(prior.log_prob(z), REFERENCES[name](prior).log_prob(z))
+
+
+def test_a_gaussian_keeps_the_numbers_it_was_given() -> None:
+    torch.manual_seed(3)
+    loc, tril = torch.randn(LATENT), lower()
+    given = P.Gaussian(loc, scale_tril=tril)
+    torch.testing.assert_close(given.scale_tril(), tril)
+    torch.testing.assert_close(given.moments(LATENT), (loc, tril))
+    narrow = P.Gaussian(loc, sd=0.25)
+    torch.testing.assert_close(narrow.scale_tril(), 0.25 * torch.eye(LATENT))
+    with pytest.raises(ValueError, match="sd or scale_tril"):
+        P.Gaussian(loc)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_density_integrates_to_one(name: str) -> None:
+    """By importance sampling from a wide normal around the moments."""
+    prior = prior_of(name)
+    loc, scale_tril = (moment.double() for moment in prior.moments(LATENT))
+    torch.manual_seed(5)
+    e = torch.randn(200_000, LATENT, dtype=torch.float64)
+    proposal = D.MultivariateNormal(loc, scale_tril=1.5 * scale_tril)
+    z = loc + 1.5 * e @ scale_tril.T
+    with torch.no_grad():
+        ratio = torch.exp(prior.log_prob(z) - proposal.log_prob(z))
+    error = ratio.std() / math.sqrt(len(ratio))
+    assert error < 0.05
+    assert abs(ratio.mean() - 1) < 5 * error + 1e-9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_draws_are_of_the_density(name: str) -> None:
+    """Under p the means of s, z . s + D and (z - E[z])^2 s are 0, where s = grad log p(z)."""
+    prior = prior_of(name)
+    with torch.no_grad():
+        z = prior.sample(*numbers(prior, ROWS))
+    assert z.shape == (ROWS, LATENT)
+    z.requires_grad_()
+    (score,) = torch.autograd.grad(prior.log_prob(z).sum(), z)
+    centred = (z - z.mean(0)).detach()
+    for statistic in (score, (centred * score).sum(1) + LATENT, centred.square() * score):
+        error = statistic.std(0) / math.sqrt(ROWS)
+        assert (statistic.mean(0).abs() < 5 * error + 1e-9).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_moments_are_those_of_draws(name: str) -> None:
+    prior = prior_of(name)
+    loc, scale_tril = prior.moments(LATENT)
+    assert loc.shape == (LATENT,)
+    assert torch.equal(scale_tril, scale_tril.tril())
+    again = prior.moments(LATENT)
+    assert torch.equal(loc, again[0]) and torch.equal(scale_tril, again[1])
+    with torch.no_grad():
+        z = prior.sample(*numbers(prior, ROWS))
+    error = z.std(0) / math.sqrt(ROWS)
+    assert ((z.mean(0) - loc).abs() < 8 * error).all()
+    covariance = scale_tril @ scale_tril.T
+    scale = covariance.diagonal().sqrt()
+    differences = (torch.cov(z.T) - covariance).abs() / (scale.unsqueeze(1) * scale)
+    assert differences.max() < 0.1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_functions_can_be_traced(name: str) -> None:
+    prior = prior_of(name)
+
+    def functions(z: Tensor, e: Tensor, u: Tensor) -> tuple[Tensor, ...]:
+        z = z.detach().requires_grad_()
+        value = prior.log_prob(z)
+        (grad,) = torch.autograd.grad(value.sum(), z)
+        return value.detach(), grad, prior.sample(e, u).detach()
+
+    def arguments(rows: int) -> tuple[Tensor, ...]:
+        e, u = numbers(prior, rows)
+        return torch.randn_like(e), e, u
+
+    trace = make_fx(functions, tracing_mode="symbolic", _allow_non_fake_inputs=True)
+    traced = trace(*arguments(7))
+    for rows in (1, 7, 9):
+        inputs = arguments(rows)
+        for found, expected in zip(traced(*inputs), functions(*inputs)):
+            torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("name", ["gaussian-sd", "gaussian-tril", "mixture", "vamp", "flow"])
+def test_priors_learn(name: str) -> None:
+    prior = prior_of(name).train()
+    prior.log_prob(torch.randn(8, LATENT, dtype=torch.float64)).sum().backward()
+    for parameter in prior.parameters():
+        assert parameter.grad is not None and torch.isfinite(parameter.grad).all()
+
+
+def test_numbers_that_are_not_learned_have_no_gradient() -> None:
+    torch.manual_seed(3)
+    for prior in (
+        P.Gaussian(torch.randn(LATENT), sd=1.0, learn=False),
+        P.Mixture(torch.zeros(3), locs(3), 1.0, learn=False),
+    ):
+        assert not any(parameter.requires_grad for parameter in prior.parameters())
+
+
+def test_far_from_everything_the_density_is_finite() -> None:
+    for name in NAMES:
+        prior = prior_of(name).float()
+        z = torch.full((2, LATENT), 300.0)
+        assert torch.isfinite(prior.log_prob(z)).all()
+
+
+def test_a_vamp_prior_in_eval_mode_runs_its_encoder_once() -> None:
+    prior = P.VampPrior(Encoder(), torch.randn(6, 5))
+    runs: list[int] = []
+    prior.encode.register_forward_hook(lambda *_: runs.append(1))
+    nn.ModuleList([prior]).eval()
+    z = torch.randn(3, LATENT)
+    kept = prior.log_prob(z)
+    prior.log_prob(z)
+    assert len(runs) == 1
+    with torch.no_grad():
+        prior.encode.net.bias += 1
+    assert torch.equal(prior.log_prob(z), kept)
+    prior.eval()
+    assert not torch.equal(prior.log_prob(z), kept)
+    prior.train()
+    prior.log_prob(z)
+    prior.log_prob(z)
+    assert len(runs) == 4
+
+
+def test_pseudo_inputs_may_be_made_by_a_module() -> None:
+    class Images(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.logits = nn.Parameter(torch.zeros(6, 5))
+
+        def forward(self) -> Tensor:
+            return torch.sigmoid(self.logits)
+
+    encoder = Encoder().eval()
+    made = P.VampPrior(encoder, Images()).eval()
+    given = P.VampPrior(encoder, torch.full((6, 5), 0.5)).eval()
+    z = torch.randn(3, LATENT)
+    torch.testing.assert_close(made.log_prob(z), given.log_prob(z))
+
+
+def test_a_function_without_draws_says_so() -> None:
+    prior = P.Hierarchical(lambda z: -z.square().sum(1))
+    with pytest.raises(NotImplementedError):
+        prior.sample(torch.zeros(1, LATENT), torch.zeros(1, 0))
+    loc, scale_tril = prior.moments(LATENT)
+    assert torch.equal(loc, torch.zeros(LATENT))
+    assert torch.equal(scale_tril, torch.eye(LATENT))
+    given = (torch.ones(LATENT), 2 * torch.eye(LATENT))
+    assert P.Hierarchical(lambda z: z.sum(1), moments=given).moments(LATENT) is given
