@@ -30,6 +30,7 @@ from crais.priors import Hierarchical, Prior, StandardNormal
 FORMAT_VERSION = 1
 Function: TypeAlias = Callable[..., Any]
 
+_EXTRA = "crais.safetensors"
 _TRACE_ROWS = (3, 5)  # batch sizes whose graphs must be the same
 _CHECK_ROWS = 4
 _MAX_ROWS = 1 << 20
@@ -86,6 +87,9 @@ def export(
 ) -> ExportReport:
     """Compiles a model for `eval-loglik`, which estimates log p(x) of data under it.
 
+    A path that ends in .pt gets TorchScript, which is slower, but runs under every LibTorch from
+    1.13 on and needs no compiler. Any other gets native code for this PyTorch and this processor.
+
     Either a `decoder` with its `likelihood`, or any `log_joint`:
 
     decoder       z [B, latent] -> output, what the likelihood takes
@@ -105,7 +109,9 @@ def export(
     Modules must be in eval mode, and no row of a batch may depend on another. Raises ExportError.
     """
     started = time.monotonic()
-    _check_compiler()
+    scripted = os.fspath(path).endswith(".pt")
+    if not scripted:
+        _check_compiler()
     model = _Model(
         latent=latent,
         shape=tuple(int(n) for n in image_shape),
@@ -123,18 +129,13 @@ def export(
         arrays |= model.prior_moments()
         if "simulate" not in functions:
             arrays |= model.pairs(simulate)
-    compiled = {
-        key: _compile(key, function, model.examples(key), march)
-        for key, function in functions.items()
-    }
     described = model.describe(functions, name, binarisation, march)
     with tempfile.TemporaryDirectory() as folder:
-        package = os.path.join(folder, "model.pt2")
-        _package(package, compiled)
-        report = _measure(package, arrays, described)
-        _add_extra(package, arrays, described)
-        report.path, report.bytes = os.fspath(path), os.path.getsize(package)
-        _move(package, os.fspath(path))
+        file = os.path.join(folder, "model")
+        write = _write_script if scripted else _write_package
+        report = write(file, model, functions, arrays, described, march)
+        report.path, report.bytes = os.fspath(path), os.path.getsize(file)
+        _move(file, os.fspath(path))
     report.functions = list(functions)
     report.seconds = time.monotonic() - started
     report.notes = model.notes
@@ -462,19 +463,102 @@ def _trace(
     return graphs[0]
 
 
-def _package(path: str, compiled: dict[str, list[str]]) -> None:
-    from torch._inductor.package import package_aoti
+def _write_package(
+    file: str,
+    model: _Model,
+    functions: dict[str, Function],
+    arrays: dict[str, Tensor],
+    described: dict[str, Any],
+    march: str | None,
+) -> ExportReport:
+    """Native code for each function, by AOTInductor."""
+    from torch._inductor.package import load_package, package_aoti
 
-    package_aoti(path, compiled)
+    compiled = {
+        key: _compile(key, function, model.examples(key), march)
+        for key, function in functions.items()
+    }
+    package = file + ".pt2"  # the only name that the packager takes
+    package_aoti(package, compiled)
+    report = _measure(load_package(package, "joint"), arrays, described)
+    with zipfile.ZipFile(package, "a") as archive:
+        folder = archive.namelist()[0].split("/")[0]
+        archive.writestr(f"{folder}/extra/{_EXTRA}", _manifest(arrays, described))
+    os.rename(package, file)
+    return report
+
+
+def _write_script(
+    file: str,
+    model: _Model,
+    functions: dict[str, Function],
+    arrays: dict[str, Tensor],
+    described: dict[str, Any],
+    march: str | None,
+) -> ExportReport:
+    """TorchScript methods, whose gradients the reader takes."""
+    del march  # there is no native code
+    module = _Scripted(model, functions)
+    examples = {
+        module.methods[key]: model.examples(key)(_TRACE_ROWS[0]) for key in functions
+    }
+    frozen = [p for p in module.parameters() if p.requires_grad]
+    try:
+        for parameter in frozen:
+            parameter.requires_grad_(False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            traced = torch.jit.trace_module(module, examples, check_trace=False)
+    except Exception as error:  # whatever the user's code raises under tracing
+        raise ExportError(f"cannot be traced: {_first_line(error)}") from error
+    finally:
+        for parameter in frozen:
+            parameter.requires_grad_(True)
+
+    def joint(z: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        return _with_gradient(lambda z: traced.log_joint(z, x), z)
+
+    report = _measure(joint, arrays, described)
+    torch.jit.save(traced, file, _extra_files={_EXTRA: _manifest(arrays, described)})
+    return report
+
+
+class _Scripted(torch.nn.Module):
+    """The functions of a model as methods, its modules as children."""
+
+    methods = {"joint": "log_joint", "prior": "log_prior"} | {
+        key: key for key in ("encode", "output", "simulate")
+    }
+
+    def __init__(self, model: _Model, functions: dict[str, Function]) -> None:
+        super().__init__()
+        parts = (model.decoder, model.likelihood, model.prior, model.encoder, model._log_joint)
+        owners = (getattr(part, "__self__", part) for part in parts)
+        self.parts = torch.nn.ModuleList(
+            {id(o): o for o in owners if isinstance(o, torch.nn.Module)}.values()
+        )
+        self._model = model
+
+    def log_joint(self, z: Tensor, x: Tensor) -> Tensor:
+        return self._model.log_joint(z, x)
+
+    def log_prior(self, z: Tensor) -> Tensor:
+        return self._model.prior.log_prob(z)
+
+    def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return self._model.encode(x)
+
+    def output(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        return self._model.output(z)
+
+    def simulate(self, e: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
+        return self._model.simulate(e, u)
 
 
 def _measure(
-    package: str, arrays: dict[str, Tensor], described: dict[str, Any]
+    joint: Function, arrays: dict[str, Tensor], described: dict[str, Any]
 ) -> ExportReport:
     """How far compiled and eager differ, and what an evaluation costs."""
-    from torch._inductor.package import load_package
-
-    joint = load_package(package, "joint")
     value, grad = joint(arrays["check.z"], arrays["check.x"])
     if _differ(value, arrays["check.value"], _VALUE_TOLERANCE) or _differ(
         grad, arrays["check.grad"], _GRAD_TOLERANCE
@@ -518,11 +602,8 @@ def _repeat(rows: Tensor, count: int) -> Tensor:
     return rows.repeat(-(-count // rows.shape[0]), *[1] * (rows.dim() - 1))[:count].contiguous()
 
 
-def _add_extra(package: str, arrays: dict[str, Tensor], described: dict[str, Any]) -> None:
-    content = safetensors.dumps(arrays, {"crais": json.dumps(described)})
-    with zipfile.ZipFile(package, "a") as archive:
-        folder = archive.namelist()[0].split("/")[0]
-        archive.writestr(f"{folder}/extra/crais.safetensors", content)
+def _manifest(arrays: dict[str, Tensor], described: dict[str, Any]) -> bytes:
+    return safetensors.dumps(arrays, {"crais": json.dumps(described)})
 
 
 def _move(source: str, path: str) -> None:

@@ -35,15 +35,15 @@ ModelPosterior::ModelPosterior(std::shared_ptr<const LatentModel> model, at::Ten
                                at::Tensor latents)
     : model_(std::move(model)), data_(std::move(data)), latents_(std::move(latents)) {
   const std::vector<int64_t>& shape = model_->description().data_shape;
-  if (data_.dim() < 1 || data_.sizes().slice(1) != at::IntArrayRef(shape) ||
-      data_.scalar_type() != at::kFloat)
-    throw argument_error("data must be float32 and of the model's shape");
+  if (data_.dim() < 1 || data_.sizes().slice(1) != at::IntArrayRef(shape))
+    throw argument_error("data must be [P, ...] of the model's shape");
 }
 
 Evaluation ModelPosterior::evaluate(const at::Tensor& z) const {
   const int64_t problems = z.size(0), particles = z.size(1), rows = problems * particles;
   const at::Tensor latents = z.reshape({rows, dim()});
-  const at::Tensor owner = at::arange(problems, at::kLong).repeat_interleave(particles);
+  const at::Tensor owner =
+      at::arange(problems, z.options().dtype(at::kLong)).repeat_interleave(particles);
   at::Tensor value = at::empty({rows}, z.options()), grad = at::empty({rows, dim()}, z.options());
   const int64_t batch = model_->batch();
   for (int64_t begin = 0; begin < rows; begin += batch) {
@@ -115,8 +115,8 @@ AffineMap ModelPosterior::prior_base() const {
   const auto moments = model_->prior_moments();
   if (!moments) return Target::prior_base();
   const int64_t problems = num_problems();
-  return {moments->loc.expand({problems, dim()}).contiguous(),
-          moments->scale_tril.expand({problems, dim(), dim()}).contiguous()};
+  return {moments->loc.to(options()).expand({problems, dim()}).contiguous(),
+          moments->scale_tril.to(options()).expand({problems, dim(), dim()}).contiguous()};
 }
 
 std::optional<at::Tensor> ModelPosterior::exact_sample(int64_t k, at::Generator& /*rng*/) const {

@@ -6,6 +6,7 @@
 #include "core/rng.h"
 #include "kernels/fused_decoder.h"
 #include "models/model_package.h"
+#include "models/script_model.h"
 #include "targets/model_posterior.h"
 #include "targets/vae_posterior.h"
 #include "util/error.h"
@@ -68,8 +69,9 @@ class CheckpointModel : public EvalModel {
 
 class ExportedModel : public EvalModel {
  public:
-  ExportedModel(std::shared_ptr<const LatentModel> model, const std::string& digest)
-      : model_(std::move(model)) {
+  ExportedModel(std::shared_ptr<const LatentModel> model, const std::string& digest,
+                const at::TensorOptions& options)
+      : model_(std::move(model)), options_(options) {
     const ModelDescription& d = model_->description();
     record_ = {{"sha256", digest},           {"kind", d.kind},        {"name", d.name},
                {"pixels", d.num_values()},   {"shape", d.data_shape}, {"latent", d.latent},
@@ -81,13 +83,13 @@ class ExportedModel : public EvalModel {
                                           const at::Tensor& latents) const override {
     std::vector<int64_t> shape = description().data_shape;
     shape.insert(shape.begin(), data.size(0));
-    return std::make_shared<ModelPosterior>(model_, data.reshape(shape), latents);
+    return std::make_shared<ModelPosterior>(model_, data.reshape(shape).to(options_),
+                                            latents.defined() ? latents.to(options_) : latents);
   }
   int64_t num_draws() const override { return model_->num_draws(); }
   LatentModel::Draws draw(uint64_t seed, int64_t i) const override {
-    LatentModel::Draws drawn = model_->draw(seed, i);
-    drawn.data = drawn.data.flatten(1);
-    return drawn;
+    const LatentModel::Draws drawn = model_->draw(seed, i);
+    return {drawn.data.flatten(1).to(at::kCPU, at::kFloat), drawn.latents};
   }
   std::string evaluator() const override { return model_->evaluator(); }
   bool needs_blas() const override { return false; }
@@ -95,6 +97,7 @@ class ExportedModel : public EvalModel {
 
  private:
   std::shared_ptr<const LatentModel> model_;
+  at::TensorOptions options_;
   json record_;
 };
 
@@ -107,10 +110,15 @@ std::unique_ptr<EvalModel> checkpoint_model(const Checkpoint& checkpoint, at::De
 
 std::unique_ptr<EvalModel> open_model(const std::string& path, at::Device device,
                                       at::ScalarType dtype) {
+  const auto exported = [&](std::shared_ptr<const LatentModel> model) {
+    return std::make_unique<ExportedModel>(std::move(model), sha256(read_file(path)),
+                                           at::device(device).dtype(dtype));
+  };
+  if (is_script_model(path)) return exported(read_script_model(path, device, dtype));
   if (!is_model_package(path)) return checkpoint_model(read_checkpoint(path), device, dtype);
   if (!device.is_cpu()) throw argument_error("`device`: " + path + " was exported for the CPU");
   if (dtype != at::kFloat) throw argument_error("`dtype`: " + path + " was exported in float32");
-  return std::make_unique<ExportedModel>(read_model_package(path), sha256(read_file(path)));
+  return exported(read_model_package(path));
 }
 
 }  // namespace crais
