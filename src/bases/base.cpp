@@ -16,7 +16,7 @@ at::Tensor made_definite(const at::Tensor& precision) {
 
 AffineMap first_guess(const Target& target) {
   if (const auto amortised = target.amortised_base()) return *amortised;
-  return AffineMap::identity(target.num_problems(), target.dim(), target.options());
+  return target.prior_base();
 }
 
 Factored factor_precision(const at::Tensor& precision) {

@@ -42,7 +42,7 @@ class BaseRule {
 
 using BaseRegistry = Registry<BaseRule>;
 
-/// Where a fit begins: the target's amortised base, else N(0, I).
+/// Where a fit begins: the target's amortised base, else its prior's.
 AffineMap first_guess(const Target& target);
 
 /// N(loc, (A A^T)^-1) problem by problem, from precisions H = A A^T [P,D,D] in float64.

@@ -1,4 +1,4 @@
-// N(0, I), whatever the target.
+// N(0, I), or the normal with the mean and covariance of a prior that is none.
 #include "bases/base.h"
 
 namespace crais {
@@ -7,11 +7,11 @@ namespace {
 class Prior : public BaseRule {
  public:
   Base build(const Target& target, at::Generator& /*rng*/) const override {
-    return Base(AffineMap::identity(target.num_problems(), target.dim(), target.options()));
+    return Base(target.prior_base());
   }
 };
 
-const Enrol<BaseRegistry> kEnrolPriorBase("prior", {"prior", "N(0, I)", "prior", [](Spec&) {
+const Enrol<BaseRegistry> kEnrolPriorBase("prior", {"prior", "N(0, I), or the normal of an exported prior's moments", "prior", [](Spec&) {
                                                       return std::make_unique<Prior>();
                                                     }});
 

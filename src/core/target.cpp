@@ -37,6 +37,10 @@ std::shared_ptr<const Target> Target::shared() const {
   return borrow(*this);
 }
 
+AffineMap Target::prior_base() const {
+  return AffineMap::identity(num_problems(), dim(), options());
+}
+
 double probe(const Target& target) {
   const c10::NoGradGuard no_grad;
   const at::Tensor somewhere = at::linspace(-1.0, 1.5, target.dim(), target.options());

@@ -76,8 +76,14 @@ class Target : public std::enable_shared_from_this<Target> {
   /// What `curvature` costs at one point, in evaluations of a particle, rounded up.
   virtual int64_t curvature_cost() const { return dim() + 1; }
 
+  /// The normal that stands for the prior: its own mean and covariance. Default: N(0, I).
+  virtual AffineMap prior_base() const;
+
   /// A base that was fitted beforehand, such as an encoder's q(z | x).
   virtual std::optional<AffineMap> amortised_base() const { return {}; }
+
+  /// Bytes that a call takes at most beside its arguments and results, as far as the target knows.
+  virtual int64_t working_memory() const { return 0; }
 
   /// [P] nats, where it is known.
   virtual std::optional<at::Tensor> true_log_normalizer() const { return {}; }

@@ -11,7 +11,7 @@ struct ChunkShape {
   int64_t particles = 0;  // evaluated together, of all problems
   int64_t dim = 0;
   int64_t bytes_per_number = 4;
-  int64_t target = 0;  // bytes, VaePosterior::working_memory
+  int64_t target = 0;  // bytes, Target::working_memory
 };
 
 /// What a thread needs for it, bytes: an upper estimate.

@@ -53,9 +53,8 @@ class VaePosterior : public Target {
   /// k times the latent that made each image, if it is known: an exact draw of its posterior.
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
 
-  /// Bytes that a call takes at most beside its arguments and results: work is cut into blocks of a
-  /// fixed size.
-  int64_t working_memory() const;
+  /// Work is cut into blocks of a fixed size.
+  int64_t working_memory() const override;
 
   /// What computes: "fused-avx512", ..., "aten".
   std::string evaluator() const;

@@ -8,13 +8,13 @@
 namespace crais {
 namespace {
 
-Checkpoint tiny() {
+std::unique_ptr<EvalModel> tiny() {
   VaeArchitecture architecture;
   architecture.image_rows = 2;
   architecture.image_cols = 3;
   architecture.latent = 2;
   architecture.hidden = {4};
-  return {make_vae(architecture, 1), {}, ""};
+  return checkpoint_model({make_vae(architecture, 1), {}, ""}, at::kCPU, at::kFloat);
 }
 
 /// `count` images of 2 x 3 pixels, all of the grey value `pixel`.
@@ -33,9 +33,9 @@ class TrainingImages : public ::testing::Test {
 
   EvalImages chosen() const {
     std::string notice;
-    return choose_images(settings_, tiny(), notice);
+    return choose_images(settings_, *tiny(), notice);
   }
-  EvalImages others() const { return choose_training_images(settings_, tiny(), chosen()); }
+  EvalImages others() const { return choose_training_images(settings_, *tiny(), chosen()); }
 
   testing::TemporaryFolder folder_;
   ImageSettings settings_;

@@ -12,15 +12,13 @@
 #include "evaluation/chunk_memory.h"
 #include "evaluation/result_store.h"
 #include "evaluation/run_problems.h"
-#include "kernels/fused_decoder.h"
-#include "models/checkpoint.h"
 #include "programs/eval_loglik/images.h"
 #include "programs/eval_loglik/merge.h"
+#include "programs/eval_loglik/model.h"
 #include "programs/eval_loglik/report.h"
 #include "programs/eval_loglik/settings.h"
 #include "report/run_progress.h"
 #include "report/terminal.h"
-#include "targets/vae_posterior.h"
 #include "util/error.h"
 #include "util/format.h"
 #include "util/interrupt.h"
@@ -38,24 +36,31 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+/// A density of x = stored / S is one of stored numbers less log2 S bits each; probabilities of
+/// 8-bit values are what they are, and so are those of binary pixels.
+double bits_offset(const ModelDescription& model, const EvalImages& images) {
+  const bool is_binary = model.likelihood == "bernoulli";
+  return model.is_mass || is_binary ? 0.0 : std::log2(images.scale);
+}
+
 /// What decides the results, to the last bit on one kind of device.
-json run_record(const EvalSettings& settings, const Checkpoint& checkpoint,
-                const EvalImages& images, const EvalImages& training) {
+json run_record(const EvalSettings& settings, const EvalModel& model, const EvalImages& images,
+                const EvalImages& training) {
   json record = {{"program", "eval-loglik"},
                  {"settings", deciding_settings(settings)},
-                 {"checkpoint",
-                  {{"sha256", checkpoint.sha256},
-                   {"pixels", checkpoint.vae.architecture.num_pixels()},
-                   {"latent", checkpoint.vae.architecture.latent},
-                   {"binarisation", checkpoint.info.binarisation},
-                   {"epochs", checkpoint.info.epochs}}},
                  {"images",
                   {{"count", images.size()},
                    {"source", images.source == "simulated" ? "simulated" : "file"},
                    {"file_md5", images.data_md5},
                    {"binarisation", images.binarisation},
                    {"binarisation_warning", images.warning},
+                   {"dequantisation", images.dequantisation},
+                   {"scale", images.scale},
+                   {"values", model.description().num_values()},
+                   {"bits_offset", bits_offset(model.description(), images)},
                    {"sha256", images.digest}}}};
+  const auto [key, identity] = model.record();
+  record[key] = identity;
   if (training.size() > 0)
     record["training_images"] = {{"count", training.size()}, {"sha256", training.digest}};
   return record;
@@ -65,14 +70,12 @@ class EvalRun {
  public:
   explicit EvalRun(EvalSettings settings)
       : settings_(std::move(settings)),
-        checkpoint_(read_checkpoint(settings_.checkpoint)),
-        vae_(checkpoint_.vae.to(settings_.device, settings_.dtype)),
-        fused_(make_fused_decoder(vae_)),
+        model_(open_model(settings_.checkpoint, settings_.device, settings_.dtype)),
         estimator_(settings_.estimator) {
     std::string notice;
-    images_ = choose_images(settings_.images, checkpoint_, notice);
+    images_ = choose_images(settings_.images, *model_, notice);
     if (estimator_.learns())
-      training_images_ = choose_training_images(settings_.images, checkpoint_, images_);
+      training_images_ = choose_training_images(settings_.images, *model_, images_);
     chunks_ = {images_.size(), settings_.estimator.chunk};
     if (settings_.shard.count > chunks_.count())
       throw argument_error("--shard: there are only " + std::to_string(chunks_.count()) +
@@ -91,66 +94,63 @@ class EvalRun {
     if (settings_.dry_run) return describe();
     const auto start = Clock::now();
     install_interrupt_handler();
-    const json record = run_record(settings_, checkpoint_, images_, training_images_);
+    const json record = run_record(settings_, *model_, images_, training_images_);
     std::optional<ResultStore> store;
     if (!settings_.out.empty()) store.emplace(settings_.out, record, settings_.store);
-    if (!fused_ && settings_.device.is_cpu() && !settings_.quiet) warn_of_slow_blas("eval-loglik");
+    if (model_->needs_blas() && settings_.device.is_cpu() && !settings_.quiet)
+      warn_of_slow_blas("eval-loglik");
     const int64_t threads = threads_to_use();
     EvalResults results{evaluate(threads, store ? &*store : nullptr),
-                        vae_.architecture.num_pixels()};
+                        model_->description().num_values(),
+                        bits_offset(model_->description(), images_)};
     const std::vector<LikelihoodSummary> methods = summarise(results);
     json summary = summary_of(store ? store->run() : record, methods);
     summary["crais"] = crais_version();
     summary["libtorch"] = libtorch_version();
-    summary["checkpoint"]["path"] = settings_.checkpoint;
+    summary[model_->record().first]["path"] = settings_.checkpoint;
     summary["images"]["source"] = images_.source;
     summary["settings"] = settings_.resolved;
     summary["shard"] = settings_.resolved["shard"];
     summary["device"] = settings_.device.str();
     summary["threads"] = threads;
-    summary["evaluator"] = evaluator();
+    summary["evaluator"] = model_->evaluator();
     summary["peak_memory_bytes"] = peak_memory();
     summary["seconds"] = seconds_since(start);
     if (store) write_reports(store->folder(), results, summary);
     print_results(methods, summary, settings_.out, settings_.format, stdout_width());
     if (settings_.format == Format::kTable)
-      std::cout << "Evaluator " << evaluator() << " on " << settings_.device.str() << ".\n";
+      std::cout << "Evaluator " << model_->evaluator() << " on " << settings_.device.str() << ".\n";
     return 0;
   }
 
  private:
-  VaePosterior posterior_of(const EvalImages& images, int64_t begin, int64_t end) const {
-    const auto part = [&](const at::Tensor& all) {
-      return all.defined() ? all.slice(0, begin, end).to(settings_.device, settings_.dtype) : all;
-    };
-    return {vae_, part(images.pixels), part(images.latents), fused_};
+  std::shared_ptr<const Target> posterior_of(const EvalImages& images, int64_t begin,
+                                             int64_t end) const {
+    return model_->posterior(
+        images.pixels.slice(0, begin, end),
+        images.latents.defined() ? images.latents.slice(0, begin, end) : images.latents);
   }
-
-  std::string evaluator() const { return fused_ ? fused_->name() : "aten"; }
 
   int64_t threads_to_use() const {
     if (!settings_.device.is_cpu()) return 1;
     const int64_t threads = resolve_threads(settings_.threads);
     if (!settings_.memory_limit) return threads;
     const int64_t problems = std::min(chunks_.size, images_.size());
-    const VaePosterior largest = posterior_of(images_, 0, problems);
-    const ChunkShape shape{problems, estimator_.most_particles(problems, largest.dim()),
-                           largest.dim(), settings_.dtype == at::kDouble ? 8 : 4,
-                           largest.working_memory()};
+    const auto largest = posterior_of(images_, 0, problems);
+    const ChunkShape shape{problems, estimator_.most_particles(problems, largest->dim()),
+                           largest->dim(), settings_.dtype == at::kDouble ? 8 : 4,
+                           largest->working_memory()};
     return threads_within(*settings_.memory_limit, peak_memory(), chunk_memory(shape), threads);
   }
 
   RunResults evaluate(int64_t threads, const ResultStore* store) const {
     ProblemSource problems{
         images_.size(),
-        [this](int64_t begin, int64_t end) {
-          return std::make_shared<VaePosterior>(posterior_of(images_, begin, end));
-        },
+        [this](int64_t begin, int64_t end) { return posterior_of(images_, begin, end); },
         images_.indices};
     if (training_images_.size() > 0)
       problems.training = [this] {
-        return std::make_shared<VaePosterior>(
-            posterior_of(training_images_, 0, training_images_.size()));
+        return posterior_of(training_images_, 0, training_images_.size());
       };
     RunProgress progress(
         {"eval-loglik", "images", "log p", "no image is done yet", !settings_.quiet});
@@ -171,7 +171,7 @@ class EvalRun {
               << ", " << images_.binarisation << ") in " << with_commas(chunks_.count())
               << " chunks of " << chunks_.size << ", shard " << settings_.shard.index << " of "
               << settings_.shard.count << ", on " << settings_.device.str() << " with evaluator "
-              << evaluator() << ".\n";
+              << model_->evaluator() << ".\n";
     for (const auto& method : e.methods)
       std::cout << "Method " << method << " from base " << e.base << ".\n";
     if (estimator_.learns())
@@ -198,9 +198,7 @@ class EvalRun {
   }
 
   EvalSettings settings_;
-  Checkpoint checkpoint_;
-  Vae vae_;
-  std::shared_ptr<const FusedDecoder> fused_;  // of vae_; null: ATen
+  std::unique_ptr<EvalModel> model_;
   Estimator estimator_;
   EvalImages images_, training_images_;
   Chunks chunks_{};

@@ -6,7 +6,6 @@
 #include "core/rng.h"
 #include "data/binarisation.h"
 #include "data/images.h"
-#include "targets/vae_posterior.h"
 #include "util/error.h"
 #include "util/files.h"
 
@@ -25,6 +24,12 @@ IndexRange selection(const ImageSettings& settings, int64_t available) {
   return range;
 }
 
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text;
+  for (const int64_t size : shape) text += (text.empty() ? "" : " x ") + std::to_string(size);
+  return text;
+}
+
 std::string digest_of(const EvalImages& images) {
   const at::Tensor pixels = images.pixels.contiguous();
   std::string bytes(static_cast<const char*>(pixels.data_ptr()), pixels.nbytes());
@@ -33,15 +38,35 @@ std::string digest_of(const EvalImages& images) {
   return sha256(bytes);
 }
 
+/// An image of that shape must hold as many numbers as the model's, and its sides be the model's.
+void check_shape(const std::string& source, const std::vector<int64_t>& shape,
+                 const ModelDescription& model) {
+  const std::vector<int64_t>& wanted = model.data_shape;
+  const bool is_flat = shape.size() == 1 || wanted.size() == 1;
+  const bool ends_alike =
+      is_flat || std::equal(shape.rbegin(), shape.rbegin() + 2, wanted.rbegin());
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  if (count == model.num_values() && ends_alike) return;
+  throw data_error(source + ": images are " + shape_text(shape) + ", the " + model.kind +
+                   (model.kind == "checkpoint" ? "'s are " : " model's are ") + shape_text(wanted));
+}
+
 /// Image i is decided by (seed, i) alone, however many are drawn.
-EvalImages simulated_images(const ImageSettings& settings, int64_t count, const Vae& vae) {
+EvalImages simulated_images(const ImageSettings& settings, int64_t count, const EvalModel& model) {
+  if (model.num_draws() == 0)
+    throw argument_error(
+        "--simulate: there is no way to simulate from this model; export it with a likelihood and "
+        "a "
+        "prior that can be sampled");
   const IndexRange range = selection(settings, count);
+  if (range.end > model.num_draws())
+    throw argument_error("--simulate: the model stores " + std::to_string(model.num_draws()) +
+                         " simulated images");
   std::vector<at::Tensor> rows, latents;
   for (int64_t i = range.begin; i < range.end; ++i) {
-    at::Generator rng =
-        make_generator(derive_seed(settings.seed, Purpose::kSimulate, static_cast<uint64_t>(i)));
-    const Simulated one = simulate(vae, 1, rng);
-    rows.push_back(one.images);
+    const LatentModel::Draws one = model.draw(settings.seed, i);
+    rows.push_back(one.data);
     latents.push_back(one.latents);
   }
   EvalImages images;
@@ -54,6 +79,12 @@ EvalImages simulated_images(const ImageSettings& settings, int64_t count, const 
   return images;
 }
 
+/// How training saw the images. Files that do not say: Bernoulli pixels were binary, others grey.
+Binarisation trained_as(const ModelDescription& model) {
+  if (!model.binarisation.empty()) return parse_binarisation(model.binarisation);
+  return parse_binarisation(model.likelihood == "bernoulli" ? "dynamic" : "none");
+}
+
 /// How to binarise for evaluation what training saw as `trained`.
 Binarisation evaluated_as(const std::string& asked, const Binarisation& trained) {
   if (!asked.empty()) return parse_binarisation(asked);
@@ -61,77 +92,92 @@ Binarisation evaluated_as(const std::string& asked, const Binarisation& trained)
   return trained.kind == Binarisation::Kind::kDynamic ? parse_binarisation("static:0") : trained;
 }
 
-EvalImages stored_images(const ImageSettings& settings, const Checkpoint& checkpoint) {
-  const Binarisation trained = parse_binarisation(checkpoint.info.binarisation);
+/// Adds to each stored number a uniform one in [0, 1), decided by the seed and its place alone.
+at::Tensor dequantised(const at::Tensor& stored, uint64_t seed, int64_t first_index) {
+  at::Tensor values = stored.to(at::kFloat).contiguous();
+  auto* const numbers = values.data_ptr<float>();
+  const int64_t first = first_index * values.size(1);
+  for (int64_t i = 0; i < values.numel(); ++i)
+    numbers[i] += static_cast<float>(hashed_uniform(seed, static_cast<uint64_t>(first + i)));
+  return values;
+}
+
+EvalImages mnist_images(const ImageSettings& settings, const EvalModel& model) {
+  const ModelDescription& described = model.description();
+  const Binarisation trained = trained_as(described);
   const Binarisation binarisation = evaluated_as(settings.binarisation, trained);
   const Split split = parse_split(settings.split);
   const Images stored = binarisation.kind == Binarisation::Kind::kAmat
                             ? load_amat(settings.data_dir, split)
                             : load_images(settings.data_dir, split);
-  const VaeArchitecture& architecture = checkpoint.vae.architecture;
-  if (stored.rows != architecture.image_rows || stored.cols != architecture.image_cols)
-    throw data_error(stored.source + ": images are " + std::to_string(stored.rows) + " x " +
-                     std::to_string(stored.cols) + ", the checkpoint's are " +
-                     std::to_string(architecture.image_rows) + " x " +
-                     std::to_string(architecture.image_cols));
+  check_shape(stored.source, {stored.rows, stored.cols}, described);
   const IndexRange range = selection(settings, stored.size());
-  at::Generator rng = make_generator(derive_seed(settings.seed, Purpose::kBinarise));
+  const at::Tensor pixels = stored.pixels.slice(0, range.begin, range.end);
+  const int64_t first = stored.first_index + range.begin;
 
   EvalImages images;
-  images.pixels = binarise(binarisation, stored.pixels.slice(0, range.begin, range.end),
-                           stored.first_index + range.begin, rng);
+  if (settings.dequantise) {
+    images.dequantisation = "uniform:" + std::to_string(*settings.dequantise);
+    images.scale = settings.scale.value_or(256.0);
+    images.pixels = dequantised(pixels, *settings.dequantise, first) / images.scale;
+    images.binarisation = "none";
+  } else {
+    at::Generator rng = make_generator(derive_seed(settings.seed, Purpose::kBinarise));
+    images.pixels = binarise(binarisation, pixels, first, rng);
+    images.binarisation = to_string(binarisation);
+    images.scale = binarisation.kind == Binarisation::Kind::kNone ? 255.0 : 1.0;
+  }
   images.indices.resize(static_cast<size_t>(range.size()));
   std::iota(images.indices.begin(), images.indices.end(), range.begin);
   images.source = stored.source;
   images.data_md5 = stored.md5;
-  images.binarisation = to_string(binarisation);
-  if (!same_law(binarisation, trained))
-    images.warning = "the checkpoint was trained on images binarised as '" + to_string(trained) +
-                     "', these are '" + images.binarisation +
+  if (!same_law(parse_binarisation(images.binarisation), trained))
+    images.warning = "the " + described.kind + " model was trained on images binarised as '" +
+                     to_string(trained) + "', these are '" + images.binarisation +
                      "': log p(x) is not comparable (differences of 1-2 nats and more)";
+  return images;
+}
+
+/// Finished: checked and with its digest.
+EvalImages ready(EvalImages images, const EvalModel& model) {
+  check_support(model.description(), images.pixels, images.source);
+  images.digest = digest_of(images);
   return images;
 }
 
 }  // namespace
 
-EvalImages choose_images(const ImageSettings& settings, const Checkpoint& checkpoint,
+EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
                          std::string& notice) {
   std::optional<int64_t> count = settings.simulate;
-  if (!count && settings.data_dir.empty() && !has_images("", parse_split(settings.split))) {
+  if (!count && settings.data_dir.empty() && !has_images("", parse_split(settings.split)) &&
+      model.num_draws() > 0) {
     count = kSimulatedByDefault;
-    notice =
-        "MNIST is not at hand: evaluating " + std::to_string(*count) +
-        " images simulated from the checkpoint. To evaluate real ones: scripts/fetch-mnist data";
+    notice = "MNIST is not at hand: evaluating " + std::to_string(*count) +
+             " images simulated from the model. To evaluate real ones: scripts/fetch-mnist data";
   }
-  EvalImages images = count ? simulated_images(settings, *count, checkpoint.vae)
-                            : stored_images(settings, checkpoint);
-  images.digest = digest_of(images);
-  return images;
+  return ready(count ? simulated_images(settings, *count, model) : mnist_images(settings, model),
+               model);
 }
 
-EvalImages choose_training_images(const ImageSettings& settings, const Checkpoint& checkpoint,
+EvalImages choose_training_images(const ImageSettings& settings, const EvalModel& model,
                                   const EvalImages& evaluated) {
   ImageSettings others = settings;
   others.limit = kTrainingImages;
-  EvalImages images;
   if (evaluated.source == "simulated") {
     const int64_t first = evaluated.indices.back() + 1, end = first + kTrainingImages;
     others.indices = std::to_string(first) + ":" + std::to_string(end);
-    images = simulated_images(others, end, checkpoint.vae);
-  } else if (parse_split(settings.split) == Split::kTrain) {
-    return {};
-  } else {
-    others.indices.clear();
-    others.split = to_string(Split::kTrain);
-    try {
-      images = stored_images(others, checkpoint);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kNoInput) throw;
-      return {};
-    }
+    return ready(simulated_images(others, end, model), model);
   }
-  images.digest = digest_of(images);
-  return images;
+  if (parse_split(settings.split) == Split::kTrain) return {};
+  others.indices.clear();
+  others.split = to_string(Split::kTrain);
+  try {
+    return ready(mnist_images(others, model), model);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kNoInput) throw;
+    return {};
+  }
 }
 
 }  // namespace crais

@@ -7,30 +7,32 @@
 #include <string>
 #include <vector>
 
-#include "models/checkpoint.h"
+#include "programs/eval_loglik/model.h"
 #include "programs/eval_loglik/settings.h"
 
 namespace crais {
 
 /// Images ready for a likelihood, in the order of evaluation.
 struct EvalImages {
-  at::Tensor pixels;             // [N, D] float32 in [0, 1], on the CPU
+  at::Tensor pixels;             // [N, D] float32 as the likelihood takes them, on the CPU
   at::Tensor latents;            // [N, latent] of simulated images; else undefined
   std::vector<int64_t> indices;  // each one's place in its split (or among the simulated)
   std::string source;            // a path, or "simulated"
   std::string data_md5;          // of the file; empty for simulated ones
   std::string binarisation;      // "static:0"; "none" for simulated ones
+  std::string dequantisation;    // "uniform:0"; "" where no noise was added
+  double scale = 1.0;            // that stored numbers were divided by
   std::string digest;            // sha256 of pixels and indices: what was evaluated
-  std::string warning;           // where the binarisation is not the checkpoint's
+  std::string warning;           // where the binarisation is not the model's
 
   int64_t size() const { return pixels.defined() ? pixels.size(0) : 0; }
 };
 
 /// The images asked for. Without --simulate, --data-dir and any data at hand it falls back to 100
 /// simulated ones; `notice` then says so and how to fetch MNIST.
-/// Throws Error: kNoInput listing every path tried; kData if the images do not fit the checkpoint;
-/// kArgument for an empty or impossible selection.
-EvalImages choose_images(const ImageSettings& settings, const Checkpoint& checkpoint,
+/// Throws Error: kNoInput listing every path tried; kData if the images do not fit the model or its
+/// likelihood; kArgument for an empty or impossible selection.
+EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
                          std::string& notice);
 
 /// At most so many images are learned on.
@@ -39,7 +41,7 @@ constexpr int64_t kTrainingImages = 4096;
 /// Images of the same kind, binarised alike, none of which is among `evaluated`: the first of the
 /// training split, or further simulated ones. Empty where there are none: where the training split
 /// itself is evaluated, or lacks its file.
-EvalImages choose_training_images(const ImageSettings& settings, const Checkpoint& checkpoint,
+EvalImages choose_training_images(const ImageSettings& settings, const EvalModel& model,
                                   const EvalImages& evaluated);
 
 }  // namespace crais

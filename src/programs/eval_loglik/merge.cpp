@@ -65,8 +65,9 @@ int merge_evaluations(const CommandLine& cli) {
     if (results.chunks.count(c) == 0)
       throw data_error("chunk " + std::to_string(c) + " of " + std::to_string(chunks.count()) +
                        " is in none of the folders; finish its shard first");
-  results.num_pixels = json_field<int64_t>(json_field<json>(run, "checkpoint", folders.front()),
-                                           "pixels", folders.front());
+  const json images = json_field<json>(run, "images", folders.front());
+  results.num_pixels = json_field<int64_t>(images, "values", folders.front());
+  results.bits_offset = json_field<double>(images, "bits_offset", folders.front());
 
   const ResultStore merged(out, run, {.overwrite = cli.flag("overwrite")});
   for (const auto& [chunk, result] : results.chunks) merged.write_chunk(result);

@@ -28,7 +28,7 @@ std::vector<LikelihoodSummary> summarise(const EvalResults& results) {
   for (const MethodTable& table : tables(results)) {
     LikelihoodSummary s{summarise_method(table, results), {}, 0.0};
     s.log_likelihood = mean_over_images(table.matrix("log_normalizer"), table.matrix("std_error"));
-    s.bits_per_dim = bits_per_dim(s.log_likelihood.mean, results.num_pixels);
+    s.bits_per_dim = bits_per_dim(s.log_likelihood.mean, results.num_pixels) + results.bits_offset;
     summaries.push_back(std::move(s));
   }
   return summaries;

@@ -14,6 +14,7 @@ namespace crais {
 
 struct EvalResults : RunResults {
   int64_t num_pixels = 0;
+  double bits_offset = 0.0;  // bits a dimension that make a density one of the stored numbers
 };
 
 /// One method over all images and repeats.

@@ -1,6 +1,9 @@
 #include "programs/eval_loglik/settings.h"
 
+#include <limits>
+
 #include "cli/parse.h"
+#include "core/spec.h"
 #include "util/error.h"
 
 namespace crais {
@@ -25,6 +28,9 @@ Synopsis eval_loglik_synopsis() {
              "binarisation", "NAME", {},
              "dynamic, static:SEED, threshold:T, none, amat (as the checkpoint was trained; "
              "static:0 for dynamic)"),
+         option::number("scale", "S", {}, "divide the numbers of --data by S, as 255").above(0),
+         option::text("dequantise", "uniform:SEED", {},
+                      "add uniform noise in [0, 1) to whole numbers, then divide by --scale (256)"),
          option::integer("limit", "N", {}, "only the first N images").at_least(1),
          option::text("indices", "A:B", {}, "only images A to B-1"),
          option::integer("simulate", "N", {}, "evaluate N images drawn from the model instead")
@@ -50,6 +56,20 @@ Synopsis eval_loglik_synopsis() {
   return s;
 }
 
+namespace {
+
+/// The seed of "uniform:SEED".
+uint64_t parse_dequantisation(const std::string& text) {
+  Spec spec(text);
+  if (spec.name() != "uniform")
+    throw argument_error("--dequantise is uniform:SEED, as uniform:0; not '" + text + "'");
+  const int64_t seed = spec.integer("seed", 0, std::numeric_limits<int64_t>::max());
+  spec.finish();
+  return static_cast<uint64_t>(seed);
+}
+
+}  // namespace
+
 EvalSettings read_settings(const CommandLine& cli) {
   EvalSettings s{read_run(cli, "image"), cli.operands().front(), {}, {}, {}, cli.flag("dry-run")};
   if (cli.operands().size() > 1)
@@ -60,6 +80,8 @@ EvalSettings read_settings(const CommandLine& cli) {
   s.images.split = cli.text("split");
   s.images.binarisation = cli.text("binarisation", "");
   s.images.indices = cli.text("indices", "");
+  if (cli.has("scale")) s.images.scale = cli.number("scale");
+  if (cli.has("dequantise")) s.images.dequantise = parse_dequantisation(cli.text("dequantise"));
   if (cli.has("limit")) s.images.limit = cli.integer("limit");
   if (cli.has("simulate")) s.images.simulate = cli.integer("simulate");
   s.images.seed = s.estimator.seed;

@@ -13,8 +13,10 @@ namespace crais {
 struct ImageSettings {
   std::string data_dir;
   std::string split;
-  std::string binarisation;  // empty: as the checkpoint was trained
-  std::string indices;       // "A:B"
+  std::string binarisation;            // empty: as the model was trained
+  std::string indices;                 // "A:B"
+  std::optional<double> scale;         // stored numbers are divided by it
+  std::optional<uint64_t> dequantise;  // the seed of uniform noise that is added before
   std::optional<int64_t> limit;
   std::optional<int64_t> simulate;
   uint64_t seed = 0;

@@ -35,8 +35,9 @@ VaeExperiment::VaeExperiment(const ExperimentOptions& options, int64_t count, bo
   settings.split = "test";
   (simulated ? settings.simulate : settings.limit) = count;
   std::string notice;
-  images_ = choose_images(settings, checkpoint, notice);
-  training_images_ = choose_training_images(settings, checkpoint, images_);
+  const auto model = checkpoint_model(checkpoint, options.device, at::kFloat);
+  images_ = choose_images(settings, *model, notice);
+  training_images_ = choose_training_images(settings, *model, images_);
   vae_ = checkpoint.vae.to(options.device, at::kFloat);
   fused_ = make_fused_decoder(vae_);
   identity_ = {{"checkpoint", checkpoint.sha256}, {"images", images_.digest}};

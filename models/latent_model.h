@@ -1,0 +1,87 @@
+/// @file
+/// A generative model of data x with latents z, as functions of batches: what an exported file
+/// holds.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace crais {
+
+/// What is known of a model beside its functions.
+struct ModelDescription {
+  std::string name;                 // for people
+  std::string kind;                 // of file: "exported", "TorchScript"
+  int64_t latent = 0;               // D
+  std::vector<int64_t> data_shape;  // of one datum
+  std::string likelihood = "log_joint";
+  std::string prior = "standard-normal";
+  std::string binarisation;            // as training saw the data; "" if the file does not say
+  std::optional<double> low, high;     // what data may be; nothing: anything finite
+  std::optional<double> step;          // data are multiples of it above `low`
+  bool is_mass = false;                // p(x) is a probability of 8-bit data, not a density
+  std::vector<std::string> functions;  // "joint", "encode", "output", ...
+
+  /// Numbers in one datum.
+  int64_t num_values() const;
+  bool has(const std::string& function) const;
+};
+
+/// Functions of rows: row i of every result depends on row i of the arguments alone. float32 on the
+/// CPU. Immutable; threads call it side by side.
+class LatentModel {
+ public:
+  /// A log density [B], nats, with its gradient with respect to z [B,D].
+  struct Density {
+    at::Tensor value, grad;
+  };
+  /// q(z | x): mean [B,D] with standard deviations [B,D] or a lower-triangular root [B,D,D].
+  struct Posterior {
+    at::Tensor loc, scale;
+  };
+  /// What the decoder makes of z, [B,M], and the Fisher information of each entry, [B,M] > 0.
+  struct Output {
+    at::Tensor value, weight;
+  };
+  /// Exact draws of p(x, z): [B, ...] and [B,D].
+  struct Draws {
+    at::Tensor data, latents;
+  };
+  /// The normal that stands for a prior which is none: its mean [D] and a root [D,D].
+  struct Moments {
+    at::Tensor loc, scale_tril;
+  };
+
+  virtual ~LatentModel() = default;
+
+  virtual const ModelDescription& description() const = 0;
+  /// What computes: "aoti", "torchscript".
+  virtual std::string evaluator() const = 0;
+  /// Rows of a call with which a row costs least.
+  virtual int64_t batch() const = 0;
+
+  /// log p(x, z) of z [B,D] and x [B, ...]. The cost unit: one evaluation a row.
+  virtual Density joint(const at::Tensor& z, const at::Tensor& x) const = 0;
+  /// q(z | x), if there is an encoder.
+  virtual std::optional<Posterior> encode(const at::Tensor& /*x*/) const { return {}; }
+  /// The decoder's output, if the file has it. Cost: half an evaluation a row.
+  virtual std::optional<Output> output(const at::Tensor& /*z*/) const { return {}; }
+  /// log p(z), if the prior is not N(0, I). Cost: none, beside a decoder's.
+  virtual std::optional<Density> prior(const at::Tensor& /*z*/) const { return {}; }
+  virtual std::optional<Moments> prior_moments() const { return {}; }
+
+  /// How many exact draws there can be: 0 for none, the largest int64 where each is made anew.
+  virtual int64_t num_draws() const { return 0; }
+  /// Draw i [1, ...], decided by (seed, i) alone. Requires i < num_draws().
+  virtual Draws draw(uint64_t seed, int64_t i) const;
+};
+
+/// Throws Error kData, naming the first datum and entry that the model's likelihood has no
+/// probability for, if there is one: NaN, below `low`, above `high`, no multiple of `step`.
+void check_support(const ModelDescription& model, const at::Tensor& data, const std::string& where);
+
+}  // namespace crais

@@ -1,0 +1,64 @@
+// What an exported file says of itself: crais.export writes it, beside the code.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "io/safetensors.h"
+#include "models/latent_model.h"
+
+namespace crais {
+
+/// The description and the arrays of an exported model, checked: ranges, shapes, finite numbers,
+/// and that they belong together.
+struct ModelManifest {
+  ModelDescription model;
+  std::string torch;                   // that wrote it, "2.13.0"
+  std::string machine;                 // "x86_64"
+  std::vector<std::string> cpu_flags;  // instructions that its code may use
+  int64_t uniforms = 0;                // that a draw takes
+  int64_t batch = 1;                   // rows with which a row costs least
+  SafeTensors arrays;
+
+  /// One that must be there.
+  const at::Tensor& array(const std::string& name) const { return *arrays.find(name); }
+};
+
+/// `bytes` are a safetensors file whose metadata describe a model. Throws Error kData, one line
+/// that begins with `where`.
+ModelManifest read_manifest(const std::string& bytes, const std::string& where);
+
+/// Repeats the self-check: stored inputs must have the values and gradients that eager PyTorch
+/// found. Throws Error kData.
+void check_values(const ModelManifest& manifest, const LatentModel& model,
+                  const std::string& where);
+
+/// A latent model whose description, moments and draws are those of a manifest.
+class ManifestModel : public LatentModel {
+ public:
+  const ModelDescription& description() const override { return manifest_.model; }
+  int64_t batch() const override { return manifest_.batch; }
+  std::optional<Moments> prior_moments() const override;
+  int64_t num_draws() const override;
+  Draws draw(uint64_t seed, int64_t i) const override;
+
+ protected:
+  ManifestModel(ModelManifest manifest, std::string where);
+  const ModelManifest& manifest() const { return manifest_; }
+  const std::string& where() const { return where_; }
+  /// Throws Error kData unless results are floating and of these shapes (an empty one: any).
+  std::vector<at::Tensor> checked(const std::string& function, std::vector<at::Tensor> results,
+                                  const std::vector<std::vector<int64_t>>& shapes) const;
+  /// q(z | x) from a mean and a log-variance or root.
+  Posterior posterior(const std::vector<at::Tensor>& mean_and_scale, int64_t rows) const;
+  /// The function "simulate": normal [1,D] and uniform [1,U] numbers to a latent and a datum.
+  virtual std::vector<at::Tensor> simulate(const at::Tensor& normal,
+                                           const at::Tensor& uniform) const = 0;
+
+ private:
+  std::string where_;
+  ModelManifest manifest_;
+};
+
+}  // namespace crais

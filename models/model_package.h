@@ -1,0 +1,25 @@
+/// @file
+/// Exported models: .pt2 packages that crais.export of Python writes.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "models/latent_model.h"
+
+namespace crais {
+
+/// True if the file says that it is one. Nothing in it runs.
+bool is_model_package(const std::filesystem::path& path);
+
+/// Loads a package and repeats its self-check: stored inputs must have the values and gradients
+/// that eager PyTorch found. A package is native code, and loading it runs it: load only what you
+/// trust. What it says of itself is checked before that.
+///
+/// Throws Error: kNoInput if the file is missing; kData if it is damaged, of another version of
+/// PyTorch, another kind of machine, or fails its self-check; kArgument on a LibTorch before 2.6,
+/// which cannot run packages. Each message says how to export again.
+std::shared_ptr<const LatentModel> read_model_package(const std::filesystem::path& path);
+
+}  // namespace crais

@@ -1,0 +1,63 @@
+#include "models/package_runner.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "util/error.h"
+#include "util/version.h"
+
+#ifdef CRAIS_PACKAGES
+#include <torch/csrc/inductor/aoti_package/model_package_loader.h>
+#endif
+
+namespace crais {
+
+#ifdef CRAIS_PACKAGES
+
+struct PackageRunner::Loader {
+  Loader(const std::string& path, const std::string& function)
+#if CRAIS_PACKAGES > 1
+      : loader(path, function, /*run_single_threaded=*/false,
+               std::max(1U, std::thread::hardware_concurrency())){}
+#else
+      : loader(path, function) {
+  }
+#endif
+        torch::inductor::AOTIModelPackageLoader loader;
+};
+
+PackageRunner::PackageRunner(const std::string& path, const std::string& function) {
+  try {
+    loader_ = std::make_unique<Loader>(path, function);
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    throw data_error(path + ": '" + function +
+                     "' cannot be loaded: " + text.substr(0, text.find('\n')));
+  }
+}
+
+std::vector<at::Tensor> PackageRunner::operator()(const std::vector<at::Tensor>& inputs) const {
+  return loader_->loader.run(inputs);
+}
+
+#else
+
+struct PackageRunner::Loader {};
+
+PackageRunner::PackageRunner(const std::string& path, const std::string& /*function*/) {
+  throw argument_error(path + ": a .pt2 package needs LibTorch 2.6 or later, this is " +
+                       libtorch_version() +
+                       ". Build with a newer one, or save the decoder as TorchScript (.pt)");
+}
+
+std::vector<at::Tensor> PackageRunner::operator()(const std::vector<at::Tensor>& inputs) const {
+  return inputs;  // never reached: there is no runner
+}
+
+#endif
+
+PackageRunner::~PackageRunner() = default;
+PackageRunner::PackageRunner(PackageRunner&&) noexcept = default;
+PackageRunner& PackageRunner::operator=(PackageRunner&&) noexcept = default;
+
+}  // namespace crais

@@ -1,0 +1,144 @@
+#include "models/script_model.h"
+
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/script.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "io/zip.h"
+#include "models/model_manifest.h"
+#include "util/error.h"
+#include "util/files.h"
+
+namespace crais {
+namespace {
+
+constexpr const char* kExtra = "crais.safetensors";
+
+/// Runs a call of LibTorch's; what it throws is a fault of the file.
+template <typename Call>
+auto of_file(const std::string& where, const std::string& what, const Call& call) {
+  try {
+    return call();
+  } catch (const c10::Error& error) {
+    const std::string text = error.what_without_backtrace();
+    throw data_error(where + ": " + what + ": " + text.substr(0, text.find('\n')));
+  }
+}
+
+class ScriptModel : public ManifestModel {
+ public:
+  ScriptModel(ModelManifest manifest, const std::string& where, torch::jit::Module module,
+              const at::TensorOptions& options)
+      : ManifestModel(std::move(manifest), where), module_(std::move(module)), options_(options) {
+    for (const std::string& function : description().functions)
+      if (!module_.find_method(method_of(function)))
+        throw data_error(where + ": has no method \"" + method_of(function) + "\"");
+  }
+
+  std::string evaluator() const override { return "torchscript"; }
+
+  Density joint(const at::Tensor& z, const at::Tensor& x) const override {
+    return differentiated("joint", z, {x});
+  }
+  std::optional<Posterior> encode(const at::Tensor& x) const override {
+    if (!description().has("encode")) return {};
+    return posterior(
+        checked("encode", call("encode", {x}), {{x.size(0), description().latent}, {}}), x.size(0));
+  }
+  std::optional<Output> output(const at::Tensor& z) const override {
+    if (!description().has("output")) return {};
+    const auto result = checked("output", call("output", {z}), {{}, {}});
+    if (result[0].dim() != 2 || result[0].size(0) != z.size(0) ||
+        result[0].sizes() != result[1].sizes())
+      throw data_error(where() + ": its output and Fisher weights are not [rows, M]");
+    return Output{result[0], result[1]};
+  }
+  std::optional<Density> prior(const at::Tensor& z) const override {
+    if (!description().has("prior")) return {};
+    return differentiated("prior", z, {});
+  }
+
+ private:
+  static std::string method_of(const std::string& function) {
+    return function == "joint" ? "log_joint" : function == "prior" ? "log_prior" : function;
+  }
+
+  std::vector<at::Tensor> simulate(const at::Tensor& normal,
+                                   const at::Tensor& uniform) const override {
+    return call("simulate", {normal.to(options_), uniform.to(options_)});
+  }
+
+  Density differentiated(const std::string& function, const at::Tensor& z,
+                         const std::vector<at::Tensor>& others) const {
+    c10::AutoGradMode with_grad(true);
+    const at::Tensor leaf = z.detach().requires_grad_(true);
+    std::vector<at::Tensor> inputs = {leaf};
+    inputs.insert(inputs.end(), others.begin(), others.end());
+    const at::Tensor value = checked(function, call(function, inputs), {{z.size(0)}})[0];
+    if (!value.requires_grad())
+      throw data_error(where() + ": '" + function + "' does not depend on z");
+    return {value.detach(), torch::autograd::grad({value.sum()}, {leaf})[0]};
+  }
+
+  std::vector<at::Tensor> call(const std::string& function,
+                               const std::vector<at::Tensor>& inputs) const {
+    return of_file(where(), "'" + function + "' fails", [&] {
+      const c10::IValue result =
+          module_.get_method(method_of(function))({inputs.begin(), inputs.end()});
+      std::vector<at::Tensor> tensors;
+      if (result.isTensor()) return std::vector<at::Tensor>{result.toTensor()};
+      for (const c10::IValue& one : result.toTupleRef().elements())
+        tensors.push_back(one.toTensor());
+      return tensors;
+    });
+  }
+
+  torch::jit::Module module_;
+  at::TensorOptions options_;
+};
+
+}  // namespace
+
+bool is_script_model(const std::filesystem::path& path) {
+  const std::string bytes = read_file(path);
+  if (!is_zip(bytes)) return false;
+  const ZipArchive archive(bytes, path.string());
+  const std::string end = "/constants.pkl";  // what torch.save does not write
+  return std::any_of(archive.names().begin(), archive.names().end(), [&](const std::string& name) {
+    return name.size() > end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
+  });
+}
+
+std::shared_ptr<const LatentModel> read_script_model(const std::filesystem::path& path,
+                                                     at::Device device, at::ScalarType dtype) {
+  const std::string where = path.string();
+  torch::jit::setGraphExecutorOptimize(false);  // what it specialises costs more than it brings
+  torch::jit::ExtraFilesMap extra{{kExtra, ""}};
+  torch::jit::Module module = of_file(where, "cannot be loaded as TorchScript", [&] {
+    torch::jit::Module loaded = torch::jit::load(where, device, extra);
+    loaded.eval();
+    loaded.to(dtype);
+    for (const at::Tensor& parameter : loaded.parameters()) parameter.set_requires_grad(false);
+    return loaded;
+  });
+  if (extra.at(kExtra).empty())
+    throw data_error(where +
+                     ": TorchScript that does not say what it is; write it with "
+                     "crais.export(\"name.pt\", ...)");
+  ModelManifest manifest = read_manifest(extra.at(kExtra), where + ": extra/" + kExtra);
+  manifest.model.kind = "TorchScript";
+  const at::TensorOptions options = at::device(device).dtype(dtype);
+  auto model = std::make_shared<ScriptModel>(manifest, where, std::move(module), options);
+  for (const char* name : {"check.z", "check.x", "check.value", "check.grad"})
+    for (auto& [key, tensor] : manifest.arrays.tensors)
+      if (key == name) tensor = tensor.to(options);
+  check_values(manifest, *model, where);
+  return model;
+}
+
+}  // namespace crais

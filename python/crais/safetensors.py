@@ -1,0 +1,39 @@
+"""The safetensors format, written: named tensors and string pairs in one block of bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import torch
+
+_NAMES = {
+    torch.float32: "F32",
+    torch.float64: "F64",
+    torch.int64: "I64",
+    torch.uint8: "U8",
+}
+
+
+def dumps(tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str]) -> bytes:
+    """The tensors (float32, float64, int64, uint8) and the metadata as the bytes of one file."""
+    header: dict[str, object] = {"__metadata__": dict(metadata)}
+    blocks: list[bytes] = []
+    offset = 0
+    for name, tensor in tensors.items():
+        block = _bytes_of(tensor)
+        header[name] = {
+            "dtype": _NAMES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [offset, offset + len(block)],
+        }
+        blocks.append(block)
+        offset += len(block)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + b"".join(blocks)
+
+
+def _bytes_of(tensor: torch.Tensor) -> bytes:
+    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    return bytes(flat.view(torch.uint8).untyped_storage()) if flat.numel() > 0 else b""

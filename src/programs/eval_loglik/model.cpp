@@ -1,0 +1,124 @@
+#include "programs/eval_loglik/model.h"
+
+#include <limits>
+#include <utility>
+
+#include "core/rng.h"
+#include "kernels/fused_decoder.h"
+#include "models/model_package.h"
+#include "models/script_model.h"
+#include "targets/model_posterior.h"
+#include "targets/vae_posterior.h"
+#include "util/error.h"
+#include "util/files.h"
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+
+class CheckpointModel : public EvalModel {
+ public:
+  CheckpointModel(const Checkpoint& checkpoint, at::Device device, at::ScalarType dtype)
+      : original_(checkpoint.vae),
+        vae_(checkpoint.vae.to(device, dtype)),
+        fused_(make_fused_decoder(vae_)),
+        options_(at::device(device).dtype(dtype)) {
+    const VaeArchitecture& architecture = vae_.architecture;
+    description_.name = "VAE";
+    description_.kind = "checkpoint";
+    description_.latent = architecture.latent;
+    description_.data_shape = {architecture.image_rows, architecture.image_cols};
+    description_.likelihood = to_string(architecture.likelihood);
+    description_.binarisation = checkpoint.info.binarisation;
+    if (architecture.likelihood.family == Likelihood::Family::kBernoulli) {
+      description_.low = 0.0;
+      description_.high = 1.0;
+    }
+    record_ = {{"sha256", checkpoint.sha256},
+               {"pixels", architecture.num_pixels()},
+               {"latent", architecture.latent},
+               {"binarisation", checkpoint.info.binarisation},
+               {"epochs", checkpoint.info.epochs}};
+  }
+
+  const ModelDescription& description() const override { return description_; }
+  std::shared_ptr<const Target> posterior(const at::Tensor& data,
+                                          const at::Tensor& latents) const override {
+    return std::make_shared<VaePosterior>(
+        vae_, data.to(options_), latents.defined() ? latents.to(options_) : latents, fused_);
+  }
+  int64_t num_draws() const override { return std::numeric_limits<int64_t>::max(); }
+  LatentModel::Draws draw(uint64_t seed, int64_t i) const override {
+    at::Generator rng =
+        make_generator(derive_seed(seed, Purpose::kSimulate, static_cast<uint64_t>(i)));
+    const Simulated one = simulate(original_, 1, rng);
+    return {one.images, one.latents};
+  }
+  std::string evaluator() const override { return fused_ ? fused_->name() : "aten"; }
+  bool needs_blas() const override { return !fused_; }
+  std::pair<std::string, json> record() const override { return {"checkpoint", record_}; }
+
+ private:
+  Vae original_, vae_;                         // as the file has it, and on the device
+  std::shared_ptr<const FusedDecoder> fused_;  // of vae_; null: ATen
+  at::TensorOptions options_;
+  ModelDescription description_;
+  json record_;
+};
+
+class ExportedModel : public EvalModel {
+ public:
+  ExportedModel(std::shared_ptr<const LatentModel> model, const std::string& digest,
+                const at::TensorOptions& options)
+      : model_(std::move(model)), options_(options) {
+    const ModelDescription& d = model_->description();
+    record_ = {{"sha256", digest},           {"kind", d.kind},        {"name", d.name},
+               {"pixels", d.num_values()},   {"shape", d.data_shape}, {"latent", d.latent},
+               {"likelihood", d.likelihood}, {"prior", d.prior}};
+  }
+
+  const ModelDescription& description() const override { return model_->description(); }
+  std::shared_ptr<const Target> posterior(const at::Tensor& data,
+                                          const at::Tensor& latents) const override {
+    std::vector<int64_t> shape = description().data_shape;
+    shape.insert(shape.begin(), data.size(0));
+    return std::make_shared<ModelPosterior>(model_, data.reshape(shape).to(options_),
+                                            latents.defined() ? latents.to(options_) : latents);
+  }
+  int64_t num_draws() const override { return model_->num_draws(); }
+  LatentModel::Draws draw(uint64_t seed, int64_t i) const override {
+    const LatentModel::Draws drawn = model_->draw(seed, i);
+    return {drawn.data.flatten(1).to(at::kCPU, at::kFloat), drawn.latents};
+  }
+  std::string evaluator() const override { return model_->evaluator(); }
+  bool needs_blas() const override { return false; }
+  std::pair<std::string, json> record() const override { return {"model", record_}; }
+
+ private:
+  std::shared_ptr<const LatentModel> model_;
+  at::TensorOptions options_;
+  json record_;
+};
+
+}  // namespace
+
+std::unique_ptr<EvalModel> checkpoint_model(const Checkpoint& checkpoint, at::Device device,
+                                            at::ScalarType dtype) {
+  return std::make_unique<CheckpointModel>(checkpoint, device, dtype);
+}
+
+std::unique_ptr<EvalModel> open_model(const std::string& path, at::Device device,
+                                      at::ScalarType dtype) {
+  const auto exported = [&](std::shared_ptr<const LatentModel> model) {
+    return std::make_unique<ExportedModel>(std::move(model), sha256(read_file(path)),
+                                           at::device(device).dtype(dtype));
+  };
+  if (is_script_model(path)) return exported(read_script_model(path, device, dtype));
+  if (!is_model_package(path)) return checkpoint_model(read_checkpoint(path), device, dtype);
+  if (!device.is_cpu()) throw argument_error("`device`: " + path + " was exported for the CPU");
+  if (dtype != at::kFloat) throw argument_error("`dtype`: " + path + " was exported in float32");
+  return exported(read_model_package(path));
+}
+
+}  // namespace crais

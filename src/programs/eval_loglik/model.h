@@ -1,0 +1,48 @@
+// What eval-loglik evaluates: a checkpoint of train-vae, or an exported model.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/target.h"
+#include "models/checkpoint.h"
+#include "models/latent_model.h"
+
+namespace crais {
+
+/// A model, ready for a device. Immutable; threads share it.
+class EvalModel {
+ public:
+  virtual ~EvalModel() = default;
+
+  virtual const ModelDescription& description() const = 0;
+  /// The posteriors of data [P, num_values()] float32 on the CPU. `latents` [P,D] of simulated
+  /// data, else undefined.
+  virtual std::shared_ptr<const Target> posterior(const at::Tensor& data,
+                                                  const at::Tensor& latents) const = 0;
+  /// As LatentModel has them, but for data [1, num_values()].
+  virtual int64_t num_draws() const = 0;
+  virtual LatentModel::Draws draw(uint64_t seed, int64_t i) const = 0;
+
+  /// What computes: "fused-avx512", "aten", "aoti".
+  virtual std::string evaluator() const = 0;
+  /// True if a slow BLAS makes it slow.
+  virtual bool needs_blas() const = 0;
+
+  /// Its part of run.json: the key, and what identifies it.
+  virtual std::pair<std::string, nlohmann::json> record() const = 0;
+};
+
+std::unique_ptr<EvalModel> checkpoint_model(const Checkpoint& checkpoint, at::Device device,
+                                            at::ScalarType dtype);
+
+/// By what the file holds, whatever its name. Throws as read_checkpoint and read_model_package do;
+/// kArgument for a device or type that the model cannot have.
+std::unique_ptr<EvalModel> open_model(const std::string& path, at::Device device,
+                                      at::ScalarType dtype);
+
+}  // namespace crais
