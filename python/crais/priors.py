@@ -235,7 +235,7 @@ class Flow(Prior):
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
-        self.module = module
+        self.module: Any = module
 
     def log_prob(self, z: Tensor) -> Tensor:
         e, log_det = self.module.inverse(z)
