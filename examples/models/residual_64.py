@@ -51,10 +51,11 @@ def decoder() -> nn.Sequential:
         nn.Conv2d(8, 3, 3, padding=1),
         nn.Sigmoid(),
     )
-    for layer in network.modules():
-        if isinstance(layer, (nn.Linear, nn.Conv2d)):
-            nn.init.kaiming_normal_(layer.weight)
-            nn.init.normal_(layer.bias, std=0.1)
+    for weights in network.parameters():
+        if weights.dim() > 1:
+            nn.init.kaiming_normal_(weights)
+        else:
+            nn.init.normal_(weights, std=0.1)
     return network
 
 

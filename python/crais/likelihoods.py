@@ -412,8 +412,11 @@ class NegativeBinomial(Likelihood):
 
     None        log mu
     a number    logits of fractions that sum to 1 over x; mu = library * fraction
-    "observed"  the same, with the sum of x itself as library. This is p(x | library), as in models
-                of single cells. Draws and Fisher weights, which have no x, take `draw_library`.
+    "observed"  the same, with the sum of x itself as library: p(x | library), as in models of
+                single cells. Draws and Fisher weights, which have no x, take `draw_library`.
+
+    The sum of a draw is not quite `draw_library`, so draws under "observed" are not exactly those
+    of `log_prob`. Where exactness counts, as in certificates, give the library as a number.
     """
 
     low, step = 0.0, 1.0
