@@ -125,14 +125,18 @@ class ModelPackage : public ManifestModel {
 
 bool is_model_package(const std::filesystem::path& path) {
   const std::string bytes = read_file(path);
-  return is_zip(bytes) && !entry_of(ZipArchive(bytes, path.string())).empty();
+  if (!is_zip(bytes)) return false;
+  const ZipArchive archive(bytes, path.string());
+  return std::any_of(archive.names().begin(), archive.names().end(), [](const std::string& name) {
+    return name.find("/data/aotinductor/") != std::string::npos;
+  });
 }
 
 std::shared_ptr<const LatentModel> read_model_package(const std::filesystem::path& path) {
   const std::string where = path.string(), bytes = read_file(path);
   ZipArchive archive(bytes, where);
   const std::string entry = entry_of(archive);
-  if (entry.empty()) throw data_error(where + ": a zip archive without " + (kEntry + 1) + kAgain);
+  if (entry.empty()) throw data_error(where + ": a .pt2 package without " + (kEntry + 1) + kAgain);
   ModelManifest manifest = read_manifest(archive.read(entry), where + ": " + (kEntry + 1));
   check_machine(manifest, where);
   auto package = std::make_shared<ModelPackage>(manifest, where);

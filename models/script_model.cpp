@@ -19,14 +19,24 @@ namespace {
 
 constexpr const char* kExtra = "crais.safetensors";
 
+/// The line of an error of LibTorch's that says what is wrong: the interpreter's is the last.
+std::string reason_of(const std::exception& error) {
+  std::string text = error.what();
+  const std::string mark = "RuntimeError: ";
+  if (const auto at = text.rfind(mark); at != std::string::npos)
+    text = text.substr(at + mark.size());
+  return text.substr(0, text.find('\n'));
+}
+
 /// Runs a call of LibTorch's; what it throws is a fault of the file.
 template <typename Call>
 auto of_file(const std::string& where, const std::string& what, const Call& call) {
   try {
     return call();
-  } catch (const c10::Error& error) {
-    const std::string text = error.what_without_backtrace();
-    throw data_error(where + ": " + what + ": " + text.substr(0, text.find('\n')));
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw data_error(where + ": " + what + ": " + reason_of(error));
   }
 }
 

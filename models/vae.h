@@ -52,7 +52,9 @@ struct VaeArchitecture {
   int64_t image_rows = 28;
   int64_t image_cols = 28;
   int64_t latent = 50;
-  std::vector<int64_t> hidden = {200, 200};  // of the encoder; the decoder mirrors it
+  // Of the encoder; the decoder mirrors it. A foreign encoder (models/state_dict.h) may have
+  // others.
+  std::vector<int64_t> hidden = {200, 200};
   Activation activation = Activation::kTanh;
   Likelihood likelihood;
 

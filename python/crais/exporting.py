@@ -7,6 +7,8 @@ likelihood's support, moments of the prior, and inputs with the values that eage
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import os
 import platform
@@ -16,7 +18,7 @@ import tempfile
 import time
 import warnings
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -166,7 +168,8 @@ class _Model:
         self.decoder, self.likelihood, self.prior = decoder, likelihood, prior
         self.encoder, self._log_joint = encoder, log_joint
         self.notes: list[str] = []
-        _check_modes(decoder, likelihood, prior, encoder, log_joint)
+        self.parts = [decoder, likelihood, prior, encoder, log_joint]
+        _check_modes(self.parts)
         self._check_shapes()
 
     def log_joint(self, z: Tensor, x: Tensor) -> Tensor:
@@ -379,12 +382,44 @@ def _prior_of(prior: Prior | None, log_prior: Function | None) -> Prior:
     return prior if prior is not None else StandardNormal()
 
 
-def _check_modes(*parts: Any) -> None:
-    """Modules that behave otherwise in training are named here; _check_rows finds the rest."""
-    for part in parts:
-        owner = getattr(part, "__self__", part)
-        if not isinstance(owner, torch.nn.Module):
+def _captured(parts: Iterable[Any]) -> list[Any]:
+    """The modules and tensors that functions reach: their own, in closures, and global."""
+    found: dict[int, Any] = {}
+    waiting = list(parts)
+    while waiting:
+        part = waiting.pop()
+        if id(part) in found or part is None:
             continue
+        if isinstance(part, (torch.nn.Module, Tensor)):
+            found[id(part)] = part
+        elif isinstance(part, functools.partial):
+            waiting += [part.func, *part.args, *part.keywords.values()]
+        elif inspect.ismethod(part):
+            found[id(part)] = part
+            owner = part.__self__
+            waiting += [owner] if isinstance(owner, torch.nn.Module) else getattr(owner, "__dict__", {}).values()
+        elif inspect.isfunction(part):
+            found[id(part)] = part
+            reached = inspect.getclosurevars(part)
+            waiting += [*reached.nonlocals.values(), *reached.globals.values()]
+    return [part for part in found.values() if isinstance(part, (torch.nn.Module, Tensor))]
+
+
+def _modules(parts: Iterable[Any]) -> list[torch.nn.Module]:
+    return [part for part in _captured(parts) if isinstance(part, torch.nn.Module)]
+
+
+def _learning(parts: Iterable[Any]) -> list[Tensor]:
+    """The leaves that require gradients."""
+    tensors: list[Tensor] = []
+    for part in _captured(parts):
+        tensors += part.parameters() if isinstance(part, torch.nn.Module) else [part]
+    return [tensor for tensor in tensors if tensor.requires_grad and tensor.is_leaf]
+
+
+def _check_modes(parts: Iterable[Any]) -> None:
+    """Modules that behave otherwise in training are named here; _check_rows finds the rest."""
+    for owner in _modules(parts):
         for name, module in owner.named_modules():
             kind = type(module).__name__
             if module.training and ("BatchNorm" in kind or "Dropout" in kind):
@@ -498,11 +533,11 @@ def _write_script(
 ) -> ExportReport:
     """TorchScript methods, whose gradients the reader takes."""
     del march  # there is no native code
-    module = _Scripted(model, functions)
+    module = _Scripted(model)
     examples = {
         module.methods[key]: model.examples(key)(_TRACE_ROWS[0]) for key in functions
     }
-    frozen = [p for p in module.parameters() if p.requires_grad]
+    frozen = _learning(model.parts)
     try:
         for parameter in frozen:
             parameter.requires_grad_(False)
@@ -530,13 +565,9 @@ class _Scripted(torch.nn.Module):
         key: key for key in ("encode", "output", "simulate")
     }
 
-    def __init__(self, model: _Model, functions: dict[str, Function]) -> None:
+    def __init__(self, model: _Model) -> None:
         super().__init__()
-        parts = (model.decoder, model.likelihood, model.prior, model.encoder, model._log_joint)
-        owners = (getattr(part, "__self__", part) for part in parts)
-        self.parts = torch.nn.ModuleList(
-            {id(o): o for o in owners if isinstance(o, torch.nn.Module)}.values()
-        )
+        self.parts = torch.nn.ModuleList(_modules(model.parts))
         self._model = model
 
     def log_joint(self, z: Tensor, x: Tensor) -> Tensor:

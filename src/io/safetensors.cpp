@@ -1,11 +1,11 @@
 #include "io/safetensors.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "io/json.h"
+#include "io/tensor_bytes.h"
 #include "util/error.h"
 #include "util/files.h"
 
@@ -19,13 +19,21 @@ constexpr size_t kPrefix = 8;  // bytes of the header's length
 constexpr size_t kMaxDims = 16;
 
 const std::vector<std::pair<std::string, at::ScalarType>> kDtypes = {
-    {"F64", at::kDouble}, {"I64", at::kLong}, {"F32", at::kFloat}, {"U8", at::kByte}};
+    {"F64", at::kDouble}, {"I64", at::kLong},      {"F32", at::kFloat}, {"I32", at::kInt},
+    {"F16", at::kHalf},   {"BF16", at::kBFloat16}, {"I16", at::kShort}, {"I8", at::kChar},
+    {"U8", at::kByte},    {"BOOL", at::kBool}};
 
 const std::string& dtype_name(at::ScalarType dtype) {
   for (const auto& [name, known] : kDtypes)
     if (known == dtype) return name;
   throw Error(ErrorKind::kInternal,
               std::string("safetensors: cannot store a tensor of type ") + at::toString(dtype));
+}
+
+std::string dtype_names() {
+  std::string names;
+  for (const auto& [name, dtype] : kDtypes) names += (names.empty() ? "" : ", ") + name;
+  return names;
 }
 
 /// Where one tensor lies in the data, checked.
@@ -83,8 +91,8 @@ Entry checked_entry(const std::string& name, const json& value, uint64_t data_si
   });
   if (known == kDtypes.end())
     throw data_error(where + ": dtype " +
-                     quoted(dtype.is_string() ? dtype.get<std::string>() : "") +
-                     " is not one of F64, I64, F32, U8");
+                     quoted(dtype.is_string() ? dtype.get<std::string>() : "") + " is not one of " +
+                     dtype_names());
 
   const json& offsets = value["data_offsets"];
   if (!offsets.is_array() || offsets.size() != 2)
@@ -152,6 +160,10 @@ uint64_t header_length(std::string_view bytes, const std::string& where) {
 
 }  // namespace
 
+bool is_safetensors(std::string_view bytes) {
+  return bytes.size() > kPrefix && bytes[kPrefix] == '{' && bytes.substr(5, 3) == std::string(3, 0);
+}
+
 const at::Tensor* SafeTensors::find(const std::string& name) const {
   for (const auto& [known, tensor] : tensors)
     if (known == name) return &tensor;
@@ -174,9 +186,8 @@ SafeTensors parse_safetensors(std::string_view bytes, const std::string& where) 
   }
   check_tiling(entries, data.size(), where);
   for (const Entry& entry : entries) {
-    at::Tensor tensor = at::empty(entry.shape, entry.dtype);
-    if (entry.end > entry.begin)
-      std::memcpy(tensor.data_ptr(), data.data() + entry.begin, entry.end - entry.begin);
+    const at::Tensor tensor = tensor_of_bytes(data.substr(entry.begin, entry.end - entry.begin),
+                                              entry.shape, entry.dtype);
     content.tensors.emplace_back(entry.name, tensor);
   }
   return content;

@@ -20,7 +20,11 @@ struct SafeTensors {
   const at::Tensor* find(const std::string& name) const;
 };
 
-/// The tensors (float32, float64, int64, uint8) in `bytes`, each a copy.
+/// True if the bytes begin as such a file does: a length, then an object of JSON.
+bool is_safetensors(std::string_view bytes);
+
+/// The tensors in `bytes`, each a copy: floats of 16 (both kinds), 32 and 64 bits, signed integers,
+/// bytes and truth values.
 ///
 /// Everything in the header is checked before any of it is used: lengths, types, shapes, offsets
 /// (inside the file, in no other tensor, without holes between), names. Throws Error kData, one

@@ -29,6 +29,7 @@ class ZipError {
 };
 
 zip* open_archive(std::string_view bytes, const std::string& where) {
+  if (!is_zip(bytes)) throw data_error(where + ": not a zip archive");  // libzip opens nothing, too
   ZipError error;
   zip_source_t* const source =
       zip_source_buffer_create(bytes.data(), bytes.size(), /*freep=*/0, error.get());
@@ -36,8 +37,7 @@ zip* open_archive(std::string_view bytes, const std::string& where) {
   zip* const archive = zip_open_from_source(source, ZIP_RDONLY, error.get());
   if (!archive) {
     zip_source_free(source);
-    throw data_error(where + ": not a zip archive, or a damaged or truncated one (" + error.text() +
-                     ")");
+    throw data_error(where + ": a damaged or truncated zip archive (" + error.text() + ")");
   }
   return archive;
 }
@@ -66,36 +66,46 @@ ZipArchive::ZipArchive(std::string_view bytes, std::string where)
   }
 }
 
-std::string ZipArchive::read(const std::string& name) {
-  const std::string entry = where_ + ": entry " + quoted(name);
+std::string ZipArchive::place(const std::string& name) const {
+  return where_ + ": entry " + quoted(name);
+}
+
+uint64_t ZipArchive::index_of(const std::string& name) const {
   const auto found = index_.find(name);
-  if (found == index_.end()) throw data_error(entry + " is not in the archive");
+  if (found == index_.end()) throw data_error(place(name) + " is not in the archive");
+  return found->second;
+}
+
+uint64_t ZipArchive::size(const std::string& name) const {
   zip_stat_t description{};
-  if (zip_stat_index(archive_.get(), found->second, 0, &description) != 0 ||
+  if (zip_stat_index(archive_.get(), index_of(name), 0, &description) != 0 ||
       !(description.valid & ZIP_STAT_SIZE))
-    throw data_error(entry + " has no size");
-  const uint64_t size = description.size;
+    throw data_error(place(name) + " has no size");
+  return description.size;
+}
+
+std::string ZipArchive::read(const std::string& name) {
+  const uint64_t size = this->size(name);
   if (size > room_)
-    throw data_error(entry + " unpacks to " + std::to_string(size) +
+    throw data_error(place(name) + " unpacks to " + std::to_string(size) +
                      " bytes; an archive may unpack to " + std::to_string(kMaxExpansion) +
                      " times its size (or 64 MiB), of which " + std::to_string(room_) +
                      " bytes are left");
   room_ -= size;
-
   const std::unique_ptr<zip_file_t, CloseEntry> file(
-      zip_fopen_index(archive_.get(), found->second, 0));
-  if (!file) throw data_error(entry + ": " + zip_strerror(archive_.get()));
+      zip_fopen_index(archive_.get(), index_of(name), 0));
+  if (!file) throw data_error(place(name) + ": " + zip_strerror(archive_.get()));
   std::string content(size, '\0');
   uint64_t done = 0;
   while (done < size) {
     const zip_int64_t count = zip_fread(file.get(), content.data() + done, size - done);
     if (count <= 0)
-      throw data_error(entry + ": damaged or truncated: " + zip_file_strerror(file.get()));
+      throw data_error(place(name) + ": damaged or truncated: " + zip_file_strerror(file.get()));
     done += static_cast<uint64_t>(count);
   }
   char beyond = 0;  // libzip compares the checksum when it comes to the end
   if (zip_fread(file.get(), &beyond, 1) != 0)
-    throw data_error(entry + ": damaged: its content is not what its size and checksum say");
+    throw data_error(place(name) + ": damaged: its content is not what its size and checksum say");
   return content;
 }
 

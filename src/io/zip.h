@@ -17,8 +17,8 @@ bool is_zip(std::string_view bytes);
 
 /// The entries of an archive that nobody vouches for.
 ///
-/// Everything read adds up, over the archive's life, to at most 100 times the archive's size (64 MiB
-/// are always allowed): what unpacks to more is made to fill memories.
+/// Everything read adds up, over the archive's life, to at most 100 times the archive's size (64
+/// MiB are always allowed): what unpacks to more is made to fill memories.
 class ZipArchive {
  public:
   /// The caller keeps the bytes. Throws Error kData, one line that begins with `where`, if they are
@@ -29,6 +29,9 @@ class ZipArchive {
   const std::vector<std::string>& names() const { return names_; }
   bool has(const std::string& name) const { return index_.count(name) > 0; }
 
+  /// What an entry says it unpacks to. Throws Error kData if it is absent or does not say.
+  uint64_t size(const std::string& name) const;
+
   /// The whole entry, its checksum verified. Throws Error kData if it is absent, encrypted, damaged
   /// or too large.
   std::string read(const std::string& name);
@@ -37,6 +40,8 @@ class ZipArchive {
   struct Close {
     void operator()(zip* archive) const;
   };
+  std::string place(const std::string& name) const;
+  uint64_t index_of(const std::string& name) const;
 
   std::string where_;
   uint64_t room_;  // bytes that may still be read

@@ -43,6 +43,12 @@ TEST(SafeTensors, RoundTripKeepsNamesTypesShapesValuesAndMetadata) {
                              {"float", at::tensor({1.5F, -2.0F, 3.25F, 4.0F}).view({2, 2})},
                              {"double", at::tensor({0.1, -1e300}, at::kDouble)},
                              {"whole", at::tensor({INT64_MIN, INT64_MAX}, at::kLong)},
+                             {"half", at::tensor({0.5F, -2.0F}).to(at::kHalf)},
+                             {"brain", at::tensor({0.5F, -2.0F}).to(at::kBFloat16)},
+                             {"int", at::tensor({-7, 1 << 30}, at::kInt)},
+                             {"short", at::tensor({-7, 1 << 14}, at::kShort)},
+                             {"char", at::tensor({-7, 127}, at::kChar)},
+                             {"truth", at::tensor({1, 0, 1}).to(at::kBool)},
                              {"scalar", at::tensor(7.0F).squeeze()},
                              {"empty", at::empty({0, 5})}},
                             {{"key", "value"}, {"quote", "\"\n\xc3\xa9"}}};
@@ -132,8 +138,23 @@ TEST(SafeTensors, RejectsUnknownOrMissingFields) {
 }
 
 TEST(SafeTensors, RejectsUnknownTypes) {
-  expect_rejected(tensor_file("\"F16\"", "[1]", "[0,2]", 2), {"\"a\"", "F16", "F32"});
+  expect_rejected(tensor_file("\"F8_E4M3\"", "[1]", "[0,1]", 1), {"\"a\"", "F8_E4M3", "F32"});
+  expect_rejected(tensor_file("\"U64\"", "[1]", "[0,8]", 8), {"U64", "I64"});
   expect_rejected(tensor_file("4", "[1]", "[0,4]", 4), {"dtype"});
+}
+
+TEST(SafeTensors, AnyByteButZeroIsTrue) {
+  std::string bytes = tensor_file("\"BOOL\"", "[3]", "[0,3]", 3);
+  bytes.replace(bytes.size() - 2, 2, "\x01\xff");
+  const at::Tensor truth = parse_safetensors(bytes, "FILE").tensors[0].second;
+  EXPECT_TRUE(at::equal(truth, at::tensor({0, 1, 1}).to(at::kBool)));
+}
+
+TEST(SafeTensors, KnowsItsOwn) {
+  EXPECT_TRUE(is_safetensors(file_of("{}", 0)));
+  EXPECT_FALSE(is_safetensors(with_length(UINT64_MAX, "{}")));
+  EXPECT_FALSE(is_safetensors(file_of("", 0)));
+  EXPECT_FALSE(is_safetensors("{\"a\": 1, \"b\": 2}"));
 }
 
 TEST(SafeTensors, RejectsBadShapes) {

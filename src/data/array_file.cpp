@@ -1,0 +1,192 @@
+#include "data/array_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/spec.h"
+#include "data/find_file.h"
+#include "io/gzip.h"
+#include "io/idx.h"
+#include "io/json.h"
+#include "io/npy.h"
+#include "io/safetensors.h"
+#include "io/tensor_bytes.h"
+#include "io/torch_file.h"
+#include "io/zip.h"
+#include "util/error.h"
+#include "util/files.h"
+#include "util/suggest.h"
+
+namespace crais {
+namespace fs = std::filesystem;
+namespace {
+
+/// FILE, or FILE:KEY. A colon may also be part of a file's name: the longest name that there is
+/// wins.
+struct ArrayPlace {
+  std::string file;
+  std::optional<std::string> key;
+};
+
+ArrayPlace parse_place(const std::string& specification) {
+  std::error_code ignored;
+  for (size_t end = specification.size(); end != std::string::npos && end > 0;
+       end = specification.rfind(':', end - 1)) {
+    const std::string file = specification.substr(0, end);
+    if (!fs::exists(file, ignored)) continue;
+    if (end == specification.size()) return {file, {}};
+    return {file, specification.substr(end + 1)};
+  }
+  return {specification, {}};
+}
+
+/// Which of a file's arrays is meant.
+std::string chosen_key(const ArrayPlace& place, const std::vector<std::string>& names) {
+  constexpr size_t kMaxShown = 24;
+  if (names.empty()) throw data_error(place.file + ": holds no array");
+  if (!place.key && names.size() == 1) return names.front();
+  if (place.key && std::find(names.begin(), names.end(), *place.key) != names.end())
+    return *place.key;
+  if (names.size() == 1 && names.front().empty())
+    throw argument_error(place.file +
+                         ": holds one array without a name; leave out ':" + *place.key + "'");
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < std::min(names.size(), kMaxShown); ++i) shown.push_back(quoted(names[i]));
+  if (names.size() > kMaxShown) shown.push_back(std::to_string(names.size() - kMaxShown) + " more");
+  if (place.key)
+    throw argument_error(place.file + ": has no array " + quoted(*place.key) +
+                         "; those it has are " + join(shown) + did_you_mean(*place.key, names));
+  throw argument_error(place.file + ": holds " + std::to_string(names.size()) +
+                       " arrays; say which as " + place.file + ":KEY with one of " + join(shown));
+}
+
+void refuse_key(const ArrayPlace& place) {
+  if (place.key) chosen_key(place, {""});
+}
+
+at::Tensor chosen_tensor(const ArrayPlace& place, const NamedTensors& tensors) {
+  std::vector<std::string> names;
+  names.reserve(tensors.size());
+  for (const auto& [name, tensor] : tensors) names.push_back(name);
+  const std::string key = chosen_key(place, names);
+  return std::find_if(tensors.begin(), tensors.end(),
+                      [&](const auto& named) { return named.first == key; })
+      ->second;
+}
+
+/// numpy.savez: each array is an entry KEY.npy.
+at::Tensor read_npz(const ArrayPlace& place, std::string_view bytes) {
+  constexpr std::string_view kEnding = ".npy";
+  ZipArchive archive(bytes, place.file);
+  std::vector<std::string> names;
+  for (const std::string& name : archive.names())
+    if (name.size() > kEnding.size() && name.substr(name.size() - kEnding.size()) == kEnding)
+      names.push_back(name.substr(0, name.size() - kEnding.size()));
+  if (names.empty())
+    throw data_error(place.file +
+                     ": a zip archive, but neither numpy.savez nor torch.save wrote it");
+  const std::string entry = chosen_key(place, names) + std::string(kEnding);
+  return parse_npy(archive.read(entry), place.file + ": " + quoted(entry));
+}
+
+// --- IDX ---
+
+/// Begins as IDX of unsigned bytes does: 0, 0, 8, the number of dimensions.
+bool is_idx(std::string_view bytes) {
+  return bytes.substr(0, 3) == std::string_view("\0\0\x08", 3);
+}
+
+std::string beginning(std::string_view bytes, const std::string& file) {
+  constexpr size_t kLength = 4;
+  return is_gzip(bytes) ? gunzip(bytes, file, kLength) : std::string(bytes.substr(0, kLength));
+}
+
+/// The labels beside "...images-idx3-ubyte[.gz]", if they are there.
+std::optional<at::Tensor> labels_beside(const fs::path& images, int64_t count) {
+  constexpr std::string_view kImages = "images-idx3";
+  const fs::path plain = images.extension() == ".gz" ? images.stem() : images.filename();
+  std::string name = plain.string();
+  const size_t place = name.rfind(kImages);
+  if (place == std::string::npos) return {};
+  name.replace(place, kImages.size(), "labels-idx1");
+  const auto path = find_plain_or_gz({images.parent_path()}, name);
+  if (!path) return {};
+  at::Tensor labels = read_idx_labels(*path).values;
+  if (labels.size(0) != count)
+    throw data_error(path->string() + ": " + std::to_string(labels.size(0)) + " labels for the " +
+                     std::to_string(count) + " images of " + images.string());
+  return labels;
+}
+
+void read_idx_into(ArrayFile& array, const std::string& file, const std::string& start) {
+  if (start.size() == 4 && start[3] == 1) {
+    array.values = read_idx_labels(file).values;
+  } else {
+    array.values = read_idx_images(file).values;
+    array.labels = labels_beside(file, array.values.size(0));
+  }
+}
+
+// --- CIFAR ---
+
+/// Rows of labels, then 3 x 32 x 32 bytes. There is no magic number: the size must fit, and every
+/// label must be one.
+bool read_cifar_into(ArrayFile& array, std::string_view bytes,
+                     const std::vector<int64_t>& classes) {
+  const auto labels = static_cast<int64_t>(classes.size()), row = labels + 3 * 32 * 32;
+  const auto size = static_cast<int64_t>(bytes.size());
+  if (size == 0 || size % row != 0) return false;
+  const at::Tensor rows = tensor_of_bytes(bytes, {size / row, row}, at::kByte);
+  for (int64_t i = 0; i < labels; ++i)
+    if (rows.select(1, i).max().item<int64_t>() >= classes[static_cast<size_t>(i)]) return false;
+  array.values = rows.slice(1, labels).reshape({-1, 3, 32, 32});
+  array.labels =
+      labels == 1 ? rows.select(1, 0).contiguous() : rows.slice(1, 0, labels).contiguous();
+  return true;
+}
+
+void read_into(ArrayFile& array, const ArrayPlace& place, const std::string& bytes) {
+  if (is_torch_file(bytes, place.file)) {
+    array.values = chosen_tensor(place, parse_torch_file(bytes, place.file));
+  } else if (is_zip(bytes)) {
+    array.values = read_npz(place, bytes);
+  } else if (is_safetensors(bytes)) {
+    array.values = chosen_tensor(place, parse_safetensors(bytes, place.file).tensors);
+  } else {
+    refuse_key(place);
+    const std::string start = beginning(bytes, place.file);
+    if (is_npy(bytes)) {
+      array.values = parse_npy(bytes, place.file);
+    } else if (is_idx(start)) {
+      read_idx_into(array, place.file, start);
+    } else if (!read_cifar_into(array, bytes, {10}) && !read_cifar_into(array, bytes, {20, 100})) {
+      throw data_error(place.file +
+                       ": not a file of arrays; those read are .npy, .npz, safetensors, .pt of "
+                       "torch.save, IDX (also gzip-compressed), and the binary batches of "
+                       "CIFAR-10 and CIFAR-100");
+    }
+  }
+}
+
+}  // namespace
+
+ArrayFile read_array_file(const std::string& specification) {
+  const ArrayPlace place = parse_place(specification);
+  const std::string bytes = read_file(place.file);
+  ArrayFile array;
+  array.source = specification;
+  array.digest = sha256(bytes);
+  read_into(array, place, bytes);
+  array.values = array.values.contiguous();
+  if (array.values.dim() == 0 || array.values.numel() == 0)
+    throw data_error(specification + ": " +
+                     (array.values.dim() == 0 ? "a single number" : "an array without values") +
+                     ", where an array of examples [N, ...] was expected");
+  return array;
+}
+
+}  // namespace crais

@@ -1,0 +1,206 @@
+#include "data/array_file.h"
+
+#include <gtest/gtest.h>
+
+#include "io/npy.h"
+#include "io/safetensors.h"
+#include "support/scratch.h"
+#include "support/zip_writer.h"
+#include "util/files.h"
+
+namespace crais {
+namespace {
+
+using testing::gzip;
+using testing::idx_images;
+using testing::idx_labels;
+using testing::Scratch;
+using testing::zip_of;
+
+std::string npy(double first) { return npy_text({2, 3}, {first, 1, 2, 3, 4, 5}); }
+
+at::Tensor doubles(double first) {
+  return at::tensor({first, 1.0, 2.0, 3.0, 4.0, 5.0}, at::kDouble).view({2, 3});
+}
+
+void expect_refused(const std::string& specification, ErrorKind kind,
+                    const std::vector<std::string>& words) {
+  expect_error(kind, words, [&] { read_array_file(specification); });
+}
+
+TEST(ArrayFile, Npy) {
+  const Scratch folder;
+  const std::string file = folder.write("x.dat", npy(7)).string();
+  const ArrayFile array = read_array_file(file);
+  EXPECT_TRUE(at::equal(array.values, doubles(7)));
+  EXPECT_FALSE(array.labels);
+  EXPECT_EQ(array.source, file);
+  EXPECT_EQ(array.digest, sha256(npy(7)));
+  expect_refused(file + ":x", ErrorKind::kArgument, {"without a name", "leave out ':x'"});
+}
+
+TEST(ArrayFile, NpzByKey) {
+  const Scratch folder;
+  const std::string file =
+      folder.write("x", zip_of({{"train.npy", npy(1), true}, {"test.npy", npy(2)}})).string();
+  EXPECT_TRUE(at::equal(read_array_file(file + ":train").values, doubles(1)));
+  const ArrayFile test = read_array_file(file + ":test");
+  EXPECT_TRUE(at::equal(test.values, doubles(2)));
+  EXPECT_EQ(test.source, file + ":test");
+  expect_refused(file, ErrorKind::kArgument, {"2 arrays", file + ":KEY", "\"train\", \"test\""});
+  expect_refused(file + ":tests", ErrorKind::kArgument,
+                 {file + ": has no array \"tests\"", "\"train\"", "did you mean test?"});
+  expect_refused(file + ":", ErrorKind::kArgument, {"has no array \"\""});
+
+  const std::string one = folder.write("one", zip_of({{"x.npy", npy(1)}, {"note", ""}})).string();
+  EXPECT_TRUE(at::equal(read_array_file(one).values, doubles(1)));
+  EXPECT_TRUE(at::equal(read_array_file(one + ":x").values, doubles(1)));
+}
+
+TEST(ArrayFile, WhatNumPyWrote) {
+  const std::string folder = std::string(CRAIS_SOURCE) + "/tests/io/data/";
+  const at::Tensor counted = at::arange(6).view({2, 3});
+  for (const auto& [key, type] :
+       std::vector<std::pair<std::string, at::ScalarType>>{{"b1", at::kBool},
+                                                           {"u1", at::kByte},
+                                                           {"i1", at::kChar},
+                                                           {"i2", at::kShort},
+                                                           {"u2", at::kInt},
+                                                           {"i4", at::kInt},
+                                                           {"u4", at::kLong},
+                                                           {"i8", at::kLong},
+                                                           {"f2", at::kHalf},
+                                                           {"f4", at::kFloat},
+                                                           {"f8", at::kDouble},
+                                                           {">f4", at::kFloat},
+                                                           {">i8", at::kLong},
+                                                           {"fortran", at::kFloat}}) {
+    const at::Tensor values = read_array_file(folder + "arrays.npz:" + key).values;
+    EXPECT_EQ(values.scalar_type(), type) << key;
+    EXPECT_TRUE(at::equal(values, counted.to(type))) << key;
+  }
+  EXPECT_TRUE(at::equal(read_array_file(folder + "compressed.npz:x").values,
+                        at::zeros({100, 784}, at::kByte)));
+  EXPECT_TRUE(at::equal(read_array_file(folder + "compressed.npz:y").values,
+                        at::arange(100).remainder(10)));
+}
+
+TEST(ArrayFile, AnArrayWithinAnArchiveIsNamedInMessages) {
+  const Scratch folder;
+  const std::string cut = npy(1).substr(0, 150);
+  const std::string file = folder.write("x.npz", zip_of({{"a.npy", cut}})).string();
+  expect_refused(file, ErrorKind::kData, {file, "\"a.npy\"", "48 bytes", "22 are there"});
+}
+
+TEST(ArrayFile, Safetensors) {
+  const Scratch folder;
+  const auto path = folder.path() / "x.bin";
+  write_safetensors(path, {{{"a", at::ones({2, 2})}, {"b", at::zeros({4}, at::kByte)}}, {}});
+  EXPECT_TRUE(at::equal(read_array_file(path.string() + ":a").values, at::ones({2, 2})));
+  EXPECT_EQ(read_array_file(path.string() + ":b").values.scalar_type(), at::kByte);
+  expect_refused(path.string(), ErrorKind::kArgument, {"2 arrays", "\"a\", \"b\""});
+}
+
+TEST(ArrayFile, TorchFiles) {
+  const std::string folder = std::string(CRAIS_SOURCE) + "/tests/io/data/";
+  EXPECT_TRUE(at::equal(read_array_file(folder + "tensor.pt").values,
+                        at::arange(6, at::kFloat).view({2, 3})));
+  EXPECT_EQ(read_array_file(folder + "tuple.pt:1").values.scalar_type(), at::kLong);
+  const at::Tensor transposed = read_array_file(folder + "views.pt:transposed").values;
+  EXPECT_TRUE(transposed.is_contiguous());
+  EXPECT_TRUE(at::equal(transposed, at::arange(12, at::kFloat).view({3, 4}).t()));
+  expect_refused(folder + "tuple.pt", ErrorKind::kArgument, {"\"0\", \"1\""});
+  expect_refused(folder + "tensor.pt:x", ErrorKind::kArgument, {"without a name"});
+  expect_refused(folder + "views.pt:scalar", ErrorKind::kData, {"a single number", "[N, ...]"});
+  expect_refused(folder + "views.pt:empty", ErrorKind::kData, {"without values"});
+  expect_refused(folder + "module.pt", ErrorKind::kData, {"run code"});
+  expect_refused(folder + "legacy.pt", ErrorKind::kData, {"before 1.6"});
+}
+
+TEST(ArrayFile, IdxBringsItsLabels) {
+  const Scratch folder;
+  const std::string images =
+      folder.write("t10k-images-idx3-ubyte.gz", gzip(idx_images(5, 4, 3))).string();
+  EXPECT_FALSE(read_array_file(images).labels);
+  folder.write("t10k-labels-idx1-ubyte", idx_labels(5));
+  const ArrayFile array = read_array_file(images);
+  EXPECT_EQ(array.values.sizes(), (std::vector<int64_t>{5, 4, 3}));
+  EXPECT_EQ(array.digest, sha256(gzip(idx_images(5, 4, 3))));
+  ASSERT_TRUE(array.labels);
+  EXPECT_TRUE(at::equal(*array.labels, at::arange(5, at::kByte)));
+  folder.write("t10k-labels-idx1-ubyte", idx_labels(4));
+  expect_refused(images, ErrorKind::kData, {"4 labels for the 5 images"});
+
+  const std::string labels = folder.write("labels", gzip(idx_labels(7))).string();
+  EXPECT_TRUE(at::equal(read_array_file(labels).values, at::arange(7, at::kByte)));
+  const std::string other = folder.write("images", idx_images(2, 2, 2)).string();
+  EXPECT_EQ(read_array_file(other).values.numel(), 8);
+}
+
+/// Rows of labels and pixels that count from the row's number on.
+std::string cifar(const std::vector<std::string>& labels) {
+  std::string bytes;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    bytes += labels[i];
+    for (size_t j = 0; j < 3072; ++j) bytes += static_cast<char>((i + j) % 256);
+  }
+  return bytes;
+}
+
+TEST(ArrayFile, Cifar) {
+  const Scratch folder;
+  const std::string ten = folder.write("batch.bin", cifar({"\x03", "\x09"})).string();
+  const ArrayFile array = read_array_file(ten);
+  EXPECT_EQ(array.values.sizes(), (std::vector<int64_t>{2, 3, 32, 32}));
+  EXPECT_TRUE(at::equal(array.labels.value(), at::tensor({3, 9}, at::kByte)));
+  EXPECT_EQ(array.values[1][0][0][5].item<int>(), 6);
+  EXPECT_EQ(array.values[0][2][31][31].item<int>(), 3071 % 256);
+
+  const std::string hundred = folder.write("train.bin", cifar({"\x13\x63", "\x01\x02"})).string();
+  const ArrayFile fine = read_array_file(hundred);
+  EXPECT_EQ(fine.values.sizes(), (std::vector<int64_t>{2, 3, 32, 32}));
+  EXPECT_TRUE(at::equal(fine.labels.value(), at::tensor({19, 99, 1, 2}, at::kByte).view({2, 2})));
+  EXPECT_EQ(fine.values[1][0][0][0].item<int>(), 1);
+
+  for (const std::string bytes : {cifar({"\x03", "\x0a"}), cifar({"\x14\x01"}), cifar({"\x01\x64"}),
+                                  cifar({"\x03", "\x04"}) + "x"})
+    expect_refused(folder.write("x", bytes).string(), ErrorKind::kData, {"not a file of arrays"});
+}
+
+TEST(ArrayFile, OtherFilesAreRefusedWithAList) {
+  const Scratch folder;
+  for (const std::string bytes :
+       {std::string(), std::string("1,2\n3,4\n"), std::string("\x89PNG\r\n"), gzip("1,2\n"),
+        std::string(100, '\0'), std::string("{}")})
+    expect_refused(folder.write("x.npy", bytes).string(), ErrorKind::kData,
+                   {"x.npy: not a file of arrays", ".npz", "CIFAR-10"});
+  expect_refused(folder.write("x", zip_of({{"a.txt", "1"}})).string(), ErrorKind::kData,
+                 {"zip archive", "numpy.savez"});
+  expect_refused(folder.write("x", "PK\x03\x04").string(), ErrorKind::kData, {"damaged"});
+  expect_refused(folder.write("x", npy_text({0, 3}, {})).string(), ErrorKind::kData,
+                 {"without values"});
+}
+
+TEST(ArrayFile, PlacesAndColons) {
+  const Scratch folder;
+  expect_refused(folder.string() + "/no.npz:x", ErrorKind::kNoInput, {"no.npz:x: no such file"});
+  expect_refused(folder.string(), ErrorKind::kNoInput, {"is a folder"});
+  expect_refused("", ErrorKind::kNoInput, {"no such file"});
+  expect_refused(":", ErrorKind::kNoInput, {"no such file"});
+  const std::string file =
+      folder.write("a:b", zip_of({{"c:d.npy", npy(1)}, {"e.npy", npy(2)}})).string();
+  EXPECT_TRUE(at::equal(read_array_file(file + ":c:d").values, doubles(1)));
+  EXPECT_TRUE(at::equal(read_array_file(file + ":e").values, doubles(2)));
+}
+
+TEST(ArrayFile, LongListsAreCutShortWithTheirCount) {
+  const Scratch folder;
+  std::vector<testing::ZipEntry> entries;
+  for (int i = 0; i < 100; ++i) entries.push_back({"k" + std::to_string(i) + ".npy", npy(i)});
+  const std::string file = folder.write("x", zip_of(entries)).string();
+  expect_refused(file, ErrorKind::kArgument, {"100 arrays", "\"k23\", 76 more"});
+  EXPECT_TRUE(at::equal(read_array_file(file + ":k99").values, doubles(99)));
+}
+
+}  // namespace
+}  // namespace crais

@@ -1,0 +1,58 @@
+"""Writes the exported models that the tests read: run it again where the manifest changes."""
+
+from pathlib import Path
+
+import torch
+
+import crais
+
+HERE = Path(__file__).parent
+
+
+def linear_gaussian() -> None:
+    """x = W z + b + 0.5 noise, whose log p(x) is known; the encoder is the exact posterior."""
+    torch.manual_seed(1)
+    decoder = torch.nn.Linear(3, 6)
+    weight, bias = decoder.weight.detach(), decoder.bias.detach()
+    precision = torch.eye(3) + weight.T @ weight / 0.25
+    covariance = torch.linalg.inv(precision)
+    root = torch.linalg.cholesky(covariance)
+
+    def encode(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        rows = x.reshape(x.shape[0], 6)
+        mean = (rows - bias) @ weight @ covariance / 0.25
+        return mean, root.expand(x.shape[0], 3, 3)
+
+    crais.export(
+        HERE / "linear_gaussian.pt",
+        decoder=lambda z: decoder(z).reshape(z.shape[0], 2, 3),
+        likelihood=crais.Gaussian(0.5),
+        encoder=encode,
+        latent=3,
+        image_shape=(2, 3),
+    )
+
+
+def mixture_prior() -> None:
+    """Binary pixels under a prior of two normals."""
+    torch.manual_seed(2)
+    decoder = torch.nn.Linear(2, 5)
+    prior = crais.Mixture(
+        torch.tensor([0.3, 0.7]).log(),
+        torch.tensor([[-1.0, 0.5], [1.5, 0.0]]),
+        torch.tensor([[0.5, 1.0], [1.0, 0.7]]),
+    )
+    crais.export(
+        HERE / "mixture_prior.pt",
+        decoder=decoder,
+        likelihood=crais.Bernoulli(),
+        prior=prior,
+        latent=2,
+        image_shape=(5,),
+        binarisation="dynamic",
+    )
+
+
+if __name__ == "__main__":
+    linear_gaussian()
+    mixture_prior()

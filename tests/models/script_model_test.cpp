@@ -1,0 +1,177 @@
+// Exported models, read from files that crais.export wrote (data/make_models.py).
+#include "models/script_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "evaluation/log_normalizer.h"
+#include "models/model_package.h"
+#include "support/expect_error.h"
+#include "support/statistics.h"
+#include "support/temporary_folder.h"
+#include "targets/model_posterior.h"
+#include "util/files.h"
+
+namespace crais {
+namespace {
+
+using testing::max_abs_diff;
+
+std::string file(const std::string& name) {
+  return std::string(CRAIS_SOURCE) + "/tests/models/data/" + name;
+}
+
+/// The matrix [D,M] and offset [M] of a decoder that is linear.
+struct Linear {
+  at::Tensor weight, bias;
+  explicit Linear(const LatentModel& model) {
+    const at::Tensor eye = at::eye(model.description().latent);
+    bias = model.output(at::zeros_like(eye.slice(0, 0, 1)))->value[0].to(at::kDouble);
+    weight = model.output(eye)->value.to(at::kDouble) - bias;
+  }
+};
+
+/// log N(x; b, W^T W + noise^2 I), [P].
+at::Tensor exact(const Linear& linear, double noise, const at::Tensor& x) {
+  const int64_t size = linear.bias.size(0);
+  const at::Tensor off = x.flatten(1).to(at::kDouble) - linear.bias;
+  const at::Tensor covariance =
+      at::matmul(linear.weight.t(), linear.weight) + noise * noise * at::eye(size, at::kDouble);
+  return -0.5 * (off * at::linalg_solve(covariance, off.t()).t()).sum(1) -
+         0.5 * at::logdet(covariance) - 0.5 * static_cast<double>(size) * std::log(2 * M_PI);
+}
+
+TEST(ScriptModel, SaysWhatItIs) {
+  const auto model = read_script_model(file("linear_gaussian.pt"));
+  const ModelDescription& d = model->description();
+  EXPECT_EQ(d.kind, "TorchScript");
+  EXPECT_EQ(d.latent, 3);
+  EXPECT_EQ(d.data_shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(d.likelihood, "gaussian");
+  EXPECT_TRUE(d.has("encode"));
+  EXPECT_FALSE(d.has("prior"));
+  EXPECT_FALSE(d.is_mass);
+  EXPECT_EQ(model->num_draws(), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(model->evaluator(), "torchscript");
+}
+
+TEST(ScriptModel, FindsTheExactProbabilityOfALinearGaussianDecoder) {
+  const auto model = read_script_model(file("linear_gaussian.pt"));
+  const at::Tensor x = at::linspace(-1, 2, 24, at::kFloat).view({4, 2, 3});
+  const ModelPosterior target(model, x);
+  for (const char* base : {"laplace", "encoder", "prior"}) {
+    EstimateOptions options;
+    options.base = base;
+    const Result result = estimate_log_normalizer(target, options);
+    const at::Tensor truth = exact(Linear(*model), 0.5, x);
+    EXPECT_TRUE(((result.value - truth).abs() < 5 * result.std_error + 1e-5).all().item<bool>())
+        << base << result.value << truth;
+    // The encoder is the posterior itself.
+    if (base != std::string("prior")) {
+      EXPECT_LT(result.std_error.max().item<double>(), 1e-4);
+    }
+  }
+}
+
+TEST(ScriptModel, GradientIsThatOfTheValue) {
+  for (const char* name : {"linear_gaussian.pt", "mixture_prior.pt"}) {
+    const auto model = read_script_model(file(name), at::kCPU, at::kDouble);
+    const int64_t dim = model->description().latent;
+    std::vector<int64_t> shape = model->description().data_shape;
+    shape.insert(shape.begin(), dim);
+    const at::Tensor x = at::ones(shape, at::kDouble);
+    const at::Tensor z = at::full({dim, dim}, 0.3, at::kDouble),
+                     steps = 1e-5 * at::eye(dim, at::kDouble);
+    const at::Tensor slope =
+        (model->joint(z + steps, x).value - model->joint(z - steps, x).value) / 2e-5;
+    EXPECT_LT(max_abs_diff(model->joint(z, x).grad[0], slope), 1e-6) << name;
+  }
+}
+
+TEST(ScriptModel, DrawsAreDecidedBySeedAndPlace) {
+  const auto model = read_script_model(file("linear_gaussian.pt"));
+  const LatentModel::Draws first = model->draw(7, 3), again = model->draw(7, 3);
+  EXPECT_TRUE(at::equal(first.data, again.data));
+  EXPECT_TRUE(at::equal(first.latents, again.latents));
+  EXPECT_FALSE(at::equal(first.data, model->draw(7, 4).data));
+  // Their law: mean b, variance diag(W^T W) + noise^2, over 2,000 draws.
+  std::vector<at::Tensor> rows;
+  for (int64_t i = 0; i < 2000; ++i) rows.push_back(model->draw(1, i).data.flatten(1));
+  const at::Tensor all = at::cat(rows).to(at::kDouble);
+  const Linear linear(*model);
+  const at::Tensor variance = linear.weight.square().sum(0) + 0.25;
+  EXPECT_LT(((all.mean(0) - linear.bias) / (variance / 2000).sqrt()).abs().max().item<double>(), 5);
+  EXPECT_LT(((all.var(0, true) / variance - 1) / std::sqrt(2.0 / 2000)).abs().max().item<double>(),
+            5);
+}
+
+TEST(ScriptModel, APriorThatIsNoNormalHasItsMoments) {
+  const auto model = read_script_model(file("mixture_prior.pt"));
+  EXPECT_TRUE(model->description().has("prior"));
+  EXPECT_EQ(model->description().binarisation, "dynamic");
+  EXPECT_EQ(model->description().high, 1.0);
+  // 0.3 N((-1, 0.5), diag(0.25, 1)) + 0.7 N((1.5, 0), diag(1, 0.49))
+  const auto moments = model->prior_moments();
+  EXPECT_NEAR(moments->loc[0].item<double>(), 0.75, 1e-5);
+  EXPECT_NEAR(moments->loc[1].item<double>(), 0.15, 1e-5);
+  const at::Tensor covariance = at::matmul(moments->scale_tril, moments->scale_tril.t());
+  EXPECT_NEAR(covariance[0][0].item<double>(), 0.3 * 1.25 + 0.7 * 3.25 - 0.75 * 0.75, 1e-4);
+  EXPECT_NEAR(covariance[0][1].item<double>(), 0.3 * -0.5 - 0.75 * 0.15, 1e-4);
+}
+
+TEST(ScriptModel, WithTwoBasesFindsTheSameUnderAMixture) {
+  const auto model = read_script_model(file("mixture_prior.pt"), at::kCPU, at::kDouble);
+  const at::Tensor x =
+      at::tensor({1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0}, at::kDouble).view({2, 5});
+  const ModelPosterior target(model, x);
+  // The truth by quadrature on a grid of the plane.
+  const at::Tensor axis = at::linspace(-8, 8, 161, at::kDouble);
+  const auto grids = at::meshgrid({axis, axis}, "ij");
+  const at::Tensor z = at::stack({grids[0].flatten(), grids[1].flatten()}, 1);
+  const at::Tensor truth =
+      at::logsumexp(target.evaluate(z.expand({2, z.size(0), 2})).log_density, {1}) +
+      2 * std::log(16.0 / 160);
+  for (const char* base : {"laplace", "prior"}) {
+    EstimateOptions options;
+    options.base = base;
+    options.chains = 256;
+    const Result result = estimate_log_normalizer(target, options);
+    EXPECT_TRUE(((result.value - truth).abs() < 5 * result.std_error + 1e-6).all().item<bool>())
+        << base << result.value << truth;
+  }
+}
+
+TEST(ScriptModel, EveryTruncationIsRefused) {
+  const testing::TemporaryFolder folder;
+  const std::string whole = read_file(file("linear_gaussian.pt"));
+  for (size_t length = 0; length < whole.size(); length += 97) {
+    const std::string part = folder.file("part.pt", whole.substr(0, length));
+    EXPECT_ANY_THROW({
+      if (!is_script_model(part)) throw data_error("not one");
+      read_script_model(part);
+    }) << length;
+  }
+}
+
+TEST(ScriptModel, WhatItCannotComputeIsOneLine) {
+  // Numbers that the encoder closes over stay in float32.
+  const auto model = read_script_model(file("linear_gaussian.pt"), at::kCPU, at::kDouble);
+  expect_error(ErrorKind::kData, {"'encode' fails", "same dtype"}, [&] {
+    model->encode(at::zeros({1, 2, 3}, at::kDouble));
+  });
+  expect_error(ErrorKind::kData, {"'joint' fails"}, [&] {
+    model->joint(at::zeros({1, 4}, at::kDouble), at::zeros({1, 2, 3}, at::kDouble));
+  });
+}
+
+TEST(ScriptModel, IsToldFromOtherFiles) {
+  EXPECT_TRUE(is_script_model(file("linear_gaussian.pt")));
+  EXPECT_FALSE(is_model_package(file("linear_gaussian.pt")));
+  EXPECT_FALSE(is_model_package(std::string(CRAIS_SOURCE) + "/README.md"));
+  EXPECT_FALSE(is_script_model(std::string(CRAIS_SOURCE) + "/weights/vae50-mnist.safetensors"));
+}
+
+}  // namespace
+}  // namespace crais

@@ -1,0 +1,188 @@
+// The posterior of a model that is known by its functions alone.
+#include "targets/model_posterior.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "bases/base.h"
+#include "core/rng.h"
+#include "evaluation/log_normalizer.h"
+#include "support/expect_error.h"
+#include "support/statistics.h"
+
+namespace crais {
+namespace {
+
+using testing::max_abs_diff;
+
+const double kNoise = 0.5;
+
+at::Tensor weight() {  // [D=2, M=3]
+  return at::tensor({0.4, -1.0, 0.3, 0.8, 0.2, -0.6}, at::kDouble).view({2, 3});
+}
+
+double log_gaussian_constant(int64_t dim, double sd) {
+  return -static_cast<double>(dim) * (0.5 * std::log(2 * M_PI) + std::log(sd));
+}
+
+/// x = tanh-free: x = z W + noise under N(0, S) with S = diag(1, 4). It counts its rows.
+class LinearModel : public LatentModel {
+ public:
+  explicit LinearModel(std::vector<std::string> functions, int64_t batch = 4) : batch_(batch) {
+    description_.latent = 2;
+    description_.data_shape = {3};
+    description_.functions = std::move(functions);
+  }
+
+  const ModelDescription& description() const override { return description_; }
+  std::string evaluator() const override { return "test"; }
+  int64_t batch() const override { return batch_; }
+
+  Density joint(const at::Tensor& z, const at::Tensor& x) const override {
+    EXPECT_LE(z.size(0), batch_);
+    EXPECT_EQ(z.size(0), x.size(0));
+    const at::Tensor off = x - at::matmul(z, weight());
+    const Density own = *prior(z);
+    return {
+        own.value - off.square().sum(1) / (2 * kNoise * kNoise) + log_gaussian_constant(3, kNoise),
+        own.grad + at::matmul(off, weight().t()) / (kNoise * kNoise)};
+  }
+  std::optional<Posterior> encode(const at::Tensor& x) const override {
+    return Posterior{0.1 * x.slice(1, 0, 2), at::full({x.size(0), 2}, 0.7, at::kDouble)};
+  }
+  std::optional<Output> output(const at::Tensor& z) const override {
+    EXPECT_LE(z.size(0), batch_);
+    const at::Tensor value = at::matmul(z, weight());
+    return Output{value, at::full_like(value, 1 / (kNoise * kNoise))};
+  }
+  std::optional<Density> prior(const at::Tensor& z) const override {
+    const at::Tensor scaled = z / variance();
+    return Density{
+        -0.5 * (z * scaled).sum(1) + log_gaussian_constant(2, 1.0) - 0.5 * variance().log().sum(),
+        -scaled};
+  }
+  std::optional<Moments> prior_moments() const override {
+    return Moments{at::zeros({2}, at::kDouble), variance().sqrt().diag()};
+  }
+
+  static at::Tensor variance() { return at::tensor({1.0, 4.0}, at::kDouble); }
+
+ private:
+  ModelDescription description_;
+  int64_t batch_;
+};
+
+at::Tensor data() { return at::tensor({0.3, -0.2, 1.0, -1.4, 0.1, 0.5}, at::kDouble).view({2, 3}); }
+
+/// log N(x; 0, W^T S W + noise^2 I), [P].
+at::Tensor truth() {
+  const at::Tensor w = weight();
+  const at::Tensor covariance =
+      at::matmul(w.t() * LinearModel::variance(), w) + kNoise * kNoise * at::eye(3, at::kDouble);
+  const at::Tensor solved = at::linalg_solve(covariance, data().t()).t();
+  return -0.5 * (data() * solved).sum(1) - 0.5 * at::logdet(covariance) +
+         log_gaussian_constant(3, 1.0);
+}
+
+/// Of the posterior, the same for every datum.
+at::Tensor exact_precision() {
+  return LinearModel::variance().reciprocal().diag() +
+         at::matmul(weight(), weight().t()) / (kNoise * kNoise);
+}
+
+std::shared_ptr<const ModelPosterior> posterior(std::vector<std::string> functions) {
+  return std::make_shared<ModelPosterior>(std::make_shared<LinearModel>(std::move(functions)),
+                                          data());
+}
+
+TEST(ModelPosterior, EvaluatesEveryParticleWithItsOwnDatum) {
+  const auto target = posterior({"joint"});
+  at::Generator rng = make_generator(3);
+  const at::Tensor z = at::randn({2, 7, 2}, rng, at::kDouble);  // 14 rows in batches of 4
+  const Evaluation found = target->evaluate(z);
+  for (int64_t p = 0; p < 2; ++p)
+    for (int64_t k = 0; k < 7; ++k) {
+      const auto alone =
+          LinearModel({"joint"}).joint(z[p].slice(0, k, k + 1), data().slice(0, p, p + 1));
+      EXPECT_EQ(found.log_density[p][k].item<double>(), alone.value[0].item<double>());
+      EXPECT_TRUE(at::equal(found.grad[p][k], alone.grad[0]));
+    }
+}
+
+TEST(ModelPosterior, CurvatureIsThePrecisionHoweverItIsFound) {
+  at::Generator rng = make_generator(4);
+  const at::Tensor z = at::randn({2, 2}, rng, at::kDouble);
+  const at::Tensor exact = exact_precision().expand({2, 2, 2});
+  EXPECT_LT(max_abs_diff(posterior({"joint", "output", "prior"})->curvature(z), exact), 1e-8);
+  EXPECT_LT(max_abs_diff(posterior({"joint"})->curvature(z), exact), 1e-8);
+  // Without a prior of its own the model's is N(0, I).
+  const at::Tensor standard = exact + (1 - LinearModel::variance().reciprocal()).diag();
+  EXPECT_LT(max_abs_diff(posterior({"joint", "output"})->curvature(z), standard), 1e-8);
+  EXPECT_EQ(posterior({"joint", "output"})->curvature_cost(), 2);
+  EXPECT_EQ(posterior({"joint"})->curvature_cost(), 4);
+}
+
+TEST(ModelPosterior, BasesAreTheModelsOwn) {
+  const auto target = posterior({"joint", "encode", "prior"});
+  EXPECT_LT(max_abs_diff(target->amortised_base()->loc(), 0.1 * data().slice(1, 0, 2)), 1e-12);
+  at::Generator rng = make_generator(0);
+  const Base prior = BaseRegistry::instance().make("base", "prior")->build(*target, rng);
+  EXPECT_LT(max_abs_diff(prior.map.matrix()[1], LinearModel::variance().sqrt().diag()), 1e-12);
+  EXPECT_FALSE(posterior({"joint"})->amortised_base().has_value());
+}
+
+TEST(ModelPosterior, ItsNormaliserIsTheProbabilityOfTheData) {
+  const auto target = posterior({"joint", "output", "prior"});
+  for (const char* base : {"laplace", "prior"}) {
+    EstimateOptions options;
+    options.base = base;
+    options.steps = 64;
+    options.chains = 64;
+    const Result result = estimate_log_normalizer(*target, options);
+    EXPECT_TRUE(((result.value - truth()).abs() < 5 * result.std_error + 1e-9).all().item<bool>())
+        << base << result.value << truth();
+  }
+}
+
+TEST(ModelPosterior, SelectsDataWithTheirLatents) {
+  const at::Tensor latents = at::arange(4, at::kDouble).view({2, 2});
+  const ModelPosterior both(std::make_shared<LinearModel>(std::vector<std::string>{"joint"}),
+                            data(), latents);
+  const auto second = both.select(at::tensor({1}, at::kLong));
+  const at::Tensor z = at::ones({1, 1, 2}, at::kDouble);
+  EXPECT_EQ(second->evaluate(z).log_density.item<double>(),
+            both.evaluate(z.expand({2, 1, 2})).log_density[1].item<double>());
+  at::Generator rng = make_generator(0);
+  EXPECT_TRUE(at::equal(*second->exact_sample(3, rng), latents[1].expand({1, 3, 2})));
+  EXPECT_FALSE(posterior({"joint"})->exact_sample(1, rng).has_value());
+}
+
+TEST(ModelPosterior, RefusesDataOfAnotherShapeAndSecondDerivatives) {
+  const auto model = std::make_shared<LinearModel>(std::vector<std::string>{"joint"});
+  expect_error(ErrorKind::kArgument, {"shape"}, [&] { ModelPosterior(model, at::zeros({2, 4})); });
+  expect_error(ErrorKind::kArgument, {"second derivatives"}, [&] {
+    posterior({"joint"})->evaluate_with_graph(at::zeros({2, 1, 2}, at::kDouble));
+  });
+}
+
+TEST(ModelPosterior, DataOutsideTheSupportAreNamed) {
+  ModelDescription model;
+  model.likelihood = "bernoulli";
+  model.low = 0.0;
+  model.high = 1.0;
+  const at::Tensor good = at::tensor({0.0, 1.0, 0.5, 0.25}).view({2, 2});
+  EXPECT_NO_THROW(check_support(model, good, "data"));
+  expect_error(ErrorKind::kData, {"entry 1 of image 0 is 255"},
+               [&] { check_support(model, good * 255, "data"); });
+  expect_error(ErrorKind::kData, {"entry 0 of image 0"},
+               [&] { check_support(model, good / 0.0, "data"); });
+  model.step = 0.25;
+  EXPECT_NO_THROW(check_support(model, good, "data"));
+  model.step = 0.2;
+  expect_error(ErrorKind::kData, {"entry 0 of image 1 is 0.5"},
+               [&] { check_support(model, good, "data"); });
+}
+
+}  // namespace
+}  // namespace crais
