@@ -32,7 +32,7 @@ void check_support(const ModelDescription& model, const at::Tensor& data,
   }
   if (model.high) {
     bad = bad | (flat > *model.high);
-    right = (model.low ? "in [" + shortest(*model.low) + ", " : "at most ") +
+    right = (model.low ? "a number in [" + shortest(*model.low) + ", " : "at most ") +
             shortest(*model.high) + (model.low ? "]" : "");
   }
   if (model.step) {

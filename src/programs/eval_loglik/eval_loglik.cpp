@@ -70,7 +70,8 @@ class EvalRun {
  public:
   explicit EvalRun(EvalSettings settings)
       : settings_(std::move(settings)),
-        model_(open_model(settings_.checkpoint, settings_.device, settings_.dtype)),
+        model_(open_model(settings_.checkpoint, settings_.state_dict, settings_.device,
+                          settings_.dtype, understood_)),
         estimator_(settings_.estimator) {
     std::string notice;
     images_ = choose_images(settings_.images, *model_, notice);
@@ -86,6 +87,7 @@ class EvalRun {
           "of the posterior, which only an image simulated from the model has. The gap on "
           "simulated "
           "images then certifies these settings for real ones");
+    if (!settings_.quiet && !settings_.dry_run) std::cerr << understood_;
     if (!notice.empty()) std::cerr << notice << "\n";
     if (!images_.warning.empty()) std::cerr << "WARNING: " << images_.warning << "\n";
   }
@@ -167,11 +169,11 @@ class EvalRun {
 
   int describe() const {
     const EstimateOptions& e = settings_.estimator;
-    std::cout << "Would evaluate " << with_commas(images_.size()) << " images (" << images_.source
-              << ", " << images_.binarisation << ") in " << with_commas(chunks_.count())
-              << " chunks of " << chunks_.size << ", shard " << settings_.shard.index << " of "
-              << settings_.shard.count << ", on " << settings_.device.str() << " with evaluator "
-              << model_->evaluator() << ".\n";
+    std::cout << understood_ << "Would evaluate " << with_commas(images_.size()) << " images ("
+              << images_.source << ", " << images_.binarisation << ") in "
+              << with_commas(chunks_.count()) << " chunks of " << chunks_.size << ", shard "
+              << settings_.shard.index << " of " << settings_.shard.count << ", on "
+              << settings_.device.str() << " with evaluator " << model_->evaluator() << ".\n";
     for (const auto& method : e.methods)
       std::cout << "Method " << method << " from base " << e.base << ".\n";
     if (estimator_.learns())
@@ -198,6 +200,7 @@ class EvalRun {
   }
 
   EvalSettings settings_;
+  std::string understood_;  // how a state_dict was read
   std::unique_ptr<EvalModel> model_;
   Estimator estimator_;
   EvalImages images_, training_images_;

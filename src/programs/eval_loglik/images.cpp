@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/rng.h"
+#include "data/array_file.h"
 #include "data/binarisation.h"
 #include "data/images.h"
 #include "util/error.h"
@@ -138,6 +139,41 @@ EvalImages mnist_images(const ImageSettings& settings, const EvalModel& model) {
   return images;
 }
 
+/// Numbers of any file, divided by --scale; bytes become binary where binarisation is asked for.
+EvalImages array_images(const ImageSettings& settings, const EvalModel& model) {
+  const ModelDescription& described = model.description();
+  const ArrayFile file = read_array_file(settings.data);
+  check_shape(file.source, file.values.sizes().slice(1).vec(), described);
+  const IndexRange range = selection(settings, file.values.size(0));
+  const at::Tensor stored = file.values.slice(0, range.begin, range.end).flatten(1);
+
+  EvalImages images;
+  images.source = file.source;
+  images.data_md5 = file.digest;
+  images.binarisation = "none";
+  images.scale = settings.scale.value_or(settings.dequantise ? 256.0 : 1.0);
+  if (settings.dequantise) {
+    if (at::isFloatingType(stored.scalar_type()))
+      throw argument_error("--dequantise is for whole numbers; " + file.source + " holds " +
+                           at::toString(stored.scalar_type()));
+    images.dequantisation = "uniform:" + std::to_string(*settings.dequantise);
+    images.pixels = dequantised(stored, *settings.dequantise, range.begin) / images.scale;
+  } else if (!settings.binarisation.empty()) {
+    if (stored.scalar_type() != at::kByte)
+      throw argument_error("--binarisation is for pixels of 0 to 255 (uint8); " + file.source +
+                           " holds " + at::toString(stored.scalar_type()));
+    const Binarisation binarisation = parse_binarisation(settings.binarisation);
+    at::Generator rng = make_generator(derive_seed(settings.seed, Purpose::kBinarise));
+    images.pixels = binarise(binarisation, stored, range.begin, rng);
+    images.binarisation = to_string(binarisation);
+  } else {
+    images.pixels = stored.to(at::kFloat) / images.scale;
+  }
+  images.indices.resize(static_cast<size_t>(range.size()));
+  std::iota(images.indices.begin(), images.indices.end(), range.begin);
+  return images;
+}
+
 /// Finished: checked and with its digest.
 EvalImages ready(EvalImages images, const EvalModel& model) {
   check_support(model.description(), images.pixels, images.source);
@@ -150,6 +186,7 @@ EvalImages ready(EvalImages images, const EvalModel& model) {
 EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
                          std::string& notice) {
   std::optional<int64_t> count = settings.simulate;
+  if (!count && !settings.data.empty()) return ready(array_images(settings, model), model);
   if (!count && settings.data_dir.empty() && !has_images("", parse_split(settings.split)) &&
       model.num_draws() > 0) {
     count = kSimulatedByDefault;
@@ -169,7 +206,7 @@ EvalImages choose_training_images(const ImageSettings& settings, const EvalModel
     others.indices = std::to_string(first) + ":" + std::to_string(end);
     return ready(simulated_images(others, end, model), model);
   }
-  if (parse_split(settings.split) == Split::kTrain) return {};
+  if (!settings.data.empty() || parse_split(settings.split) == Split::kTrain) return {};
   others.indices.clear();
   others.split = to_string(Split::kTrain);
   try {

@@ -101,6 +101,21 @@ class ExportedModel : public EvalModel {
   json record_;
 };
 
+/// A checkpoint of ours says so in its metadata.
+bool is_checkpoint(const StateDict& state) { return state.metadata.count("crais") > 0; }
+
+std::unique_ptr<EvalModel> vae_model(const std::string& path, const StateDictOptions& options,
+                                     at::Device device, at::ScalarType dtype, std::string& notice) {
+  const StateDict state = read_state_dict(path);
+  if (is_checkpoint(state)) return checkpoint_model(read_checkpoint(path), device, dtype);
+  const RecognisedVae found = vae_from_state_dict(state, options);
+  notice = path + ", as it was understood:\n" + found.describe();
+  Checkpoint checkpoint{found.vae, {}, state.sha256};
+  if (found.vae.architecture.likelihood.family == Likelihood::Family::kGaussian)
+    checkpoint.info.binarisation = "none";
+  return checkpoint_model(checkpoint, device, dtype);
+}
+
 }  // namespace
 
 std::unique_ptr<EvalModel> checkpoint_model(const Checkpoint& checkpoint, at::Device device,
@@ -108,14 +123,15 @@ std::unique_ptr<EvalModel> checkpoint_model(const Checkpoint& checkpoint, at::De
   return std::make_unique<CheckpointModel>(checkpoint, device, dtype);
 }
 
-std::unique_ptr<EvalModel> open_model(const std::string& path, at::Device device,
-                                      at::ScalarType dtype) {
+std::unique_ptr<EvalModel> open_model(const std::string& path, const StateDictOptions& options,
+                                      at::Device device, at::ScalarType dtype,
+                                      std::string& notice) {
   const auto exported = [&](std::shared_ptr<const LatentModel> model) {
     return std::make_unique<ExportedModel>(std::move(model), sha256(read_file(path)),
                                            at::device(device).dtype(dtype));
   };
   if (is_script_model(path)) return exported(read_script_model(path, device, dtype));
-  if (!is_model_package(path)) return checkpoint_model(read_checkpoint(path), device, dtype);
+  if (!is_model_package(path)) return vae_model(path, options, device, dtype, notice);
   if (!device.is_cpu()) throw argument_error("`device`: " + path + " was exported for the CPU");
   if (dtype != at::kFloat) throw argument_error("`dtype`: " + path + " was exported in float32");
   return exported(read_model_package(path));

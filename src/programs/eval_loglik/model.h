@@ -11,6 +11,7 @@
 #include "core/target.h"
 #include "models/checkpoint.h"
 #include "models/latent_model.h"
+#include "models/state_dict.h"
 
 namespace crais {
 
@@ -40,9 +41,10 @@ class EvalModel {
 std::unique_ptr<EvalModel> checkpoint_model(const Checkpoint& checkpoint, at::Device device,
                                             at::ScalarType dtype);
 
-/// By what the file holds, whatever its name. Throws as read_checkpoint and read_model_package do;
-/// kArgument for a device or type that the model cannot have.
-std::unique_ptr<EvalModel> open_model(const std::string& path, at::Device device,
-                                      at::ScalarType dtype);
+/// By what the file holds, whatever its name: an exported model, a checkpoint of ours, or a
+/// state_dict that `options` help to read. `notice` says how a state_dict was understood. Throws as
+/// the readers of these files do; kArgument for a device or type that the model cannot have.
+std::unique_ptr<EvalModel> open_model(const std::string& path, const StateDictOptions& options,
+                                      at::Device device, at::ScalarType dtype, std::string& notice);
 
 }  // namespace crais

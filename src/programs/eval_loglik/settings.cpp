@@ -1,6 +1,8 @@
 #include "programs/eval_loglik/settings.h"
 
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include "cli/parse.h"
 #include "core/spec.h"
@@ -12,8 +14,9 @@ Synopsis eval_loglik_synopsis() {
   Synopsis s;
   s.program = "eval-loglik";
   s.summary =
-      "Estimates log p(x) in nats, with error bars, for images under a checkpoint's decoder.";
-  s.operands = "CHECKPOINT | merge DIR...";
+      "Estimates log p(x) in nats, with error bars, for images under a model with latents: a "
+      "checkpoint of train-vae, a model of crais.export (.pt2, .pt), the state_dict of an MLP.";
+  s.operands = "MODEL | merge DIR...";
   s.min_operands = 1;
   s.max_operands = 4096;
   s.groups = estimator_options("image", "auto");
@@ -22,7 +25,9 @@ Synopsis eval_loglik_synopsis() {
   s.groups.insert(
       s.groups.end(),
       {{"Images",
-        {option::text("data-dir", "DIR", {}, "MNIST's files (else $CRAIS_DATA, ./data)"),
+        {option::text("data", "FILE[:KEY]", {},
+                      "an array [N, ...]: .npy, .npz, .safetensors, .pt, IDX, CIFAR (else MNIST)"),
+         option::text("data-dir", "DIR", {}, "MNIST's files (else $CRAIS_DATA, ./data)"),
          option::choice("split", {"train", "validation", "test"}, "test", "part of the data"),
          option::text(
              "binarisation", "NAME", {},
@@ -35,6 +40,14 @@ Synopsis eval_loglik_synopsis() {
          option::text("indices", "A:B", {}, "only images A to B-1"),
          option::integer("simulate", "N", {}, "evaluate N images drawn from the model instead")
              .at_least(1)}},
+       {"MLPs of another program (a state_dict in .safetensors, .pt or .pth)",
+        {option::text("decoder", "NAMES", {}, "its Linear layers in order, as fc3,fc4").uncut(),
+         option::text("encoder", "NAMES", {},
+                      "as fc1,fc21+fc22 (two heads), or none; layers are found where not named")
+             .uncut(),
+         option::choice("activation", {"tanh", "elu", "relu", "softplus"}, {}, "between layers"),
+         option::text("likelihood", "NAME", {}, "bernoulli (of logits) or gaussian:SD"),
+         option::text("image-shape", "HxW", {}, "of images that are not square")}},
        {"Running",
         {option::device(), option::threads(),
          option::choice("dtype", {"float32", "float64"}, "float32", "of particles and decoder"),
@@ -52,11 +65,21 @@ Synopsis eval_loglik_synopsis() {
       "  eval-loglik vae.safetensors --method bidirectional --simulate 1000\n"
       "  eval-loglik vae.safetensors --budget 500\n"
       "  eval-loglik vae.safetensors --preset paper --schedule linear --steps 512\n"
+      "  eval-loglik conv.pt2 --data images.npz:test --scale 255\n"
       "  eval-loglik merge results/part1 results/part2 --out results/whole\n";
   return s;
 }
 
 namespace {
+
+/// Rows and columns of "28x28".
+std::pair<int64_t, int64_t> parse_image_shape(const std::string& text) {
+  const size_t cross = text.find('x');
+  if (cross == std::string::npos)
+    throw argument_error("--image-shape is HxW, as 28x28; not '" + text + "'");
+  return {parse_integer(text.substr(0, cross), "--image-shape"),
+          parse_integer(text.substr(cross + 1), "--image-shape")};
+}
 
 /// The seed of "uniform:SEED".
 uint64_t parse_dequantisation(const std::string& text) {
@@ -71,11 +94,21 @@ uint64_t parse_dequantisation(const std::string& text) {
 }  // namespace
 
 EvalSettings read_settings(const CommandLine& cli) {
-  EvalSettings s{read_run(cli, "image"), cli.operands().front(), {}, {}, {}, cli.flag("dry-run")};
+  EvalSettings s{read_run(cli, "image"), cli.operands().front(), {}, {}, {}, {},
+                 cli.flag("dry-run")};
   if (cli.operands().size() > 1)
     throw argument_error("unexpected '" + cli.operands()[1] +
-                         "': one checkpoint is evaluated at a time");
+                         "': one model is evaluated at a time");
 
+  s.state_dict.decoder_layers = cli.text("decoder", "");
+  s.state_dict.encoder_layers = cli.text("encoder", "");
+  s.state_dict.activation = cli.text("activation", "");
+  s.state_dict.likelihood = cli.text("likelihood", "");
+  if (cli.has("image-shape"))
+    std::tie(s.state_dict.image_rows, s.state_dict.image_cols) =
+        parse_image_shape(cli.text("image-shape"));
+
+  s.images.data = cli.text("data", "");
   s.images.data_dir = cli.text("data-dir", "");
   s.images.split = cli.text("split");
   s.images.binarisation = cli.text("binarisation", "");

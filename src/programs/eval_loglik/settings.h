@@ -5,12 +5,14 @@
 #include <optional>
 #include <string>
 
+#include "models/state_dict.h"
 #include "programs/estimator_flags.h"
 
 namespace crais {
 
 /// Which images, and how their pixels become numbers.
 struct ImageSettings {
+  std::string data;  // FILE[:KEY]; empty: MNIST
   std::string data_dir;
   std::string split;
   std::string binarisation;            // empty: as the model was trained
@@ -24,6 +26,7 @@ struct ImageSettings {
 
 struct EvalSettings : RunSettings {
   std::string checkpoint;
+  StateDictOptions state_dict;  // for a checkpoint of another program
   ImageSettings images;
   std::optional<int64_t> memory_limit;  // bytes
   Shard shard;
