@@ -7,6 +7,7 @@ likelihood's support, moments of the prior, and inputs with the values that eage
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import json
@@ -18,7 +19,7 @@ import tempfile
 import time
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -124,26 +125,39 @@ def export(
         log_joint=log_joint,
     )
     functions = model.functions()
-    with torch.random.fork_rng():
+    with _in_eval_mode(model), torch.random.fork_rng():
         torch.manual_seed(0)
         arrays = model.checks()
         _check_rows(functions["joint"], arrays["check.z"], arrays["check.x"])
         arrays |= model.prior_moments()
         if "simulate" not in functions:
             arrays |= model.pairs(simulate)
-    described = model.describe(functions, name, binarisation, march)
-    with tempfile.TemporaryDirectory() as folder:
-        file = os.path.join(folder, "model")
-        write = _write_script if scripted else _write_package
-        report = write(file, model, functions, arrays, described, march)
-        report.path, report.bytes = os.fspath(path), os.path.getsize(file)
-        _move(file, os.fspath(path))
+        described = model.describe(functions, name, binarisation, march)
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "model")
+            write = _write_script if scripted else _write_package
+            report = write(file, model, functions, arrays, described, march)
+            report.path, report.bytes = os.fspath(path), os.path.getsize(file)
+            _move(file, os.fspath(path))
     report.functions = list(functions)
     report.seconds = time.monotonic() - started
     report.notes = model.notes
     if not quiet:
         print(report, file=sys.stderr)
     return report
+
+
+@contextlib.contextmanager
+def _in_eval_mode(model: _Model) -> Iterator[None]:
+    """Priors and likelihoods are: users forget these, and modes change nothing but their speed."""
+    ours = [part for part in (model.prior, model.likelihood) if part is not None and part.training]
+    for part in ours:
+        part.eval()
+    try:
+        yield
+    finally:
+        for part in ours:
+            part.train()
 
 
 class _Model:
@@ -250,6 +264,8 @@ class _Model:
         """Latents and data that the model makes; None if it has no way."""
         if self.likelihood is None or not self._prior_draws():
             return None
+        if getattr(self.likelihood, "library", None) == "observed":
+            return None  # a draw has another library size than the one that it was drawn with
         with torch.no_grad():
             z = self.prior.sample(
                 torch.randn(rows, self.latent), torch.rand(rows, self.prior.uniforms)
@@ -281,7 +297,7 @@ class _Model:
         if drawn is None:
             self.notes.append(
                 "no certificate: there is no way to simulate from "
-                + ("a log_joint" if self.likelihood is None else "this prior")
+                + ("a log_joint" if self.likelihood is None else "this prior or likelihood")
             )
             return {}
         self.notes.append(f"{count} simulated pairs are stored for certificates")

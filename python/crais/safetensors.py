@@ -35,5 +35,5 @@ def dumps(tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str]) -> b
 
 
 def _bytes_of(tensor: torch.Tensor) -> bytes:
-    flat = tensor.detach().cpu().contiguous().reshape(-1)
-    return bytes(flat.view(torch.uint8).untyped_storage()) if flat.numel() > 0 else b""
+    own = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)  # no view of another
+    return bytes(own.untyped_storage())
