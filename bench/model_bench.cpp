@@ -1,0 +1,109 @@
+// model_bench MODEL [IMAGES [ROUNDS]]: a whole run of eval-loglik's defaults on an exported model,
+// in units of its own calls of `joint` timed alone at the same batch. One thread; a table, then
+// JSON.
+#include <ATen/Parallel.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "cli/program.h"
+#include "evaluation/run_problems.h"
+#include "models/model_package.h"
+#include "models/script_model.h"
+#include "targets/model_posterior.h"
+
+namespace crais::bench {
+namespace {
+
+double seconds_of(const std::function<void()>& action) {
+  const auto start = std::chrono::steady_clock::now();
+  action();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Passes calls on, and counts rows and calls.
+class Counting : public LatentModel {
+ public:
+  explicit Counting(std::shared_ptr<const LatentModel> model) : model_(std::move(model)) {}
+
+  const ModelDescription& description() const override { return model_->description(); }
+  std::string evaluator() const override { return model_->evaluator(); }
+  int64_t batch() const override { return model_->batch(); }
+  Density joint(const at::Tensor& z, const at::Tensor& x) const override {
+    rows += z.size(0);
+    ++calls;
+    return model_->joint(z, x);
+  }
+  std::optional<Posterior> encode(const at::Tensor& x) const override { return model_->encode(x); }
+  std::optional<Output> output(const at::Tensor& z) const override {
+    outputs += z.size(0);
+    return model_->output(z);
+  }
+  std::optional<Density> prior(const at::Tensor& z) const override { return model_->prior(z); }
+  std::optional<Moments> prior_moments() const override { return model_->prior_moments(); }
+
+  mutable int64_t rows = 0, calls = 0, outputs = 0;
+
+ private:
+  std::shared_ptr<const LatentModel> model_;
+};
+
+}  // namespace
+}  // namespace crais::bench
+
+int main(int argc, char** argv) {
+  using namespace crais;
+  using namespace crais::bench;
+  if (argc < 2) {
+    std::fprintf(stderr, "model_bench MODEL [IMAGES [ROUNDS]]\n");
+    return 64;
+  }
+  const std::string file = argv[1];
+  const int64_t images = argc > 2 ? std::atol(argv[2]) : 64;
+  const int64_t rounds = argc > 3 ? std::atol(argv[3]) : 3;
+  at::set_num_threads(1);
+  keep_freed_memory();
+  const c10::NoGradGuard no_grad;
+  const auto model = std::make_shared<Counting>(is_script_model(file) ? read_script_model(file)
+                                                                      : read_model_package(file));
+  std::vector<at::Tensor> rows;
+  const auto source = is_script_model(file) ? read_script_model(file) : read_model_package(file);
+  for (int64_t i = 0; i < images; ++i) rows.push_back(source->draw(0, i).data);
+  const auto target = std::make_shared<ModelPosterior>(model, at::cat(rows));
+
+  const int64_t batch = model->batch(), dim = target->dim();
+  const at::Tensor z = at::randn({batch, dim});
+  const at::Tensor x = at::cat(rows).repeat_interleave(batch / images + 1, 0).slice(0, 0, batch);
+  EstimateOptions options;
+  options.base = "laplace";
+  std::vector<double> ratios, own, whole;
+  for (int64_t round = 0; round < rounds; ++round) {
+    model->rows = model->calls = model->outputs = 0;
+    whole.push_back(
+        seconds_of([&] { run_problems(ProblemSource::of(target), Estimator(options)); }));
+    // The same number of rows, and of outputs for the Laplace base, alone.
+    const int64_t joints = model->rows / batch, outputs = model->outputs / batch;
+    own.push_back(seconds_of([&] {
+      for (int64_t i = 0; i < joints; ++i) source->joint(z, x);
+      for (int64_t i = 0; i < outputs; ++i) source->output(z);
+    }));
+    ratios.push_back(whole.back() / own.back());
+  }
+  std::sort(ratios.begin(), ratios.end());
+  const double ratio = ratios[ratios.size() / 2];
+  std::printf("%-32s %10s %8s %12s %10s %10s\n", "model", "rows", "batch", "whole run, s",
+              "calls, s", "ratio");
+  std::printf("%-32s %10ld %8ld %12.2f %10.2f %10.3f\n", model->description().name.c_str(),
+              static_cast<long>(model->rows), static_cast<long>(batch), whole.back(), own.back(),
+              ratio);
+  const nlohmann::json result = {{"model", file},      {"batch", batch},   {"rows", model->rows},
+                                 {"ratio", ratio},     {"ratios", ratios}, {"run_seconds", whole},
+                                 {"call_seconds", own}};
+  std::printf("%s\n", result.dump().c_str());
+  return 0;
+}

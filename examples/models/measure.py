@@ -1,0 +1,111 @@
+"""How tight the bounds of exported models are: gap against evaluations, base by base.
+
+    python examples/models/measure.py FOLDER [--program eval-loglik] [--out FOLDER]
+
+evaluates every .pt2 file of FOLDER on images that it simulates, with reverse chains, and writes
+models.csv and models.md. What models.csv holds already is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+FIELDS = ["model", "base", "steps", "seed", "images", "evaluations", "lower", "lower_se", "gap",
+          "gap_se", "largest_gap", "ess", "flagged", "seconds"]  # fmt: skip
+BASES = ["laplace", "laplace:1.15", "encoder:1.15", "prior"]
+
+
+def run(program: str, model: Path, base: str, steps: int, seed: int, arguments) -> dict | None:
+    """One run's row; None where the model has no such base."""
+    command = [program, str(model), "--simulate", str(arguments.images), "--method",
+               "bidirectional", "--base", base, "--steps", str(steps), "--chains", "8", "--seed",
+               str(seed), "--threads", str(arguments.threads), "--quiet", "--format", "json"]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        print(f"{model.stem}, {base}: {done.stderr.strip()}", file=sys.stderr)
+        return None
+    (found,) = json.loads(done.stdout)["results"]
+    spent = found["evaluations_per_image"]
+    bounds = found["certificate"]
+    return {
+        "model": model.stem,
+        "base": base,
+        "steps": steps,
+        "seed": seed,
+        "images": found["images"],
+        "evaluations": round(spent["base"] + spent["estimating"]),
+        "lower": found["log_likelihood"],
+        "lower_se": found["monte_carlo_std_error"],
+        "gap": bounds["gap"],
+        "gap_se": bounds["gap_std_error"],
+        "largest_gap": bounds["largest_gap"],
+        "ess": found["ess"]["mean"],
+        "flagged": sum(found["flagged"].values()),
+        "seconds": found["thread_seconds"],
+    }
+
+
+def summary(rows: list[dict]) -> list[str]:
+    """One line a model, base and length: means over seeds, and how bases agree."""
+    cells = defaultdict(list)
+    for row in rows:
+        cells[row["model"], row["base"], int(row["steps"])].append(row)
+    lines = ["| model | base | evaluations | gap, nats | largest | ESS | flagged | lower bound |",
+             "|---|---|---:|---:|---:|---:|---:|---:|"]  # fmt: skip
+    for (model, base, _), found in sorted(cells.items()):
+        def mean(key: str, found=found) -> float:
+            return sum(float(row[key]) for row in found) / len(found)
+
+        error = math.sqrt(sum(float(row["gap_se"]) ** 2 for row in found)) / len(found)
+        lines.append(
+            f"| {model} | {base} | {mean('evaluations'):,.0f} | {mean('gap'):.3f} +- {error:.3f} "
+            f"| {max(float(row['largest_gap']) for row in found):.2f} | {mean('ess'):.2f} "
+            f"| {sum(int(row['flagged']) for row in found)} of "
+            f"{sum(int(row['images']) for row in found)} | {mean('lower'):.3f} |"
+        )
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--program", default="build/release/bin/eval-loglik")
+    parser.add_argument("--out", type=Path, default=Path("results/models"))
+    parser.add_argument("--images", type=int, default=20)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--steps", type=int, nargs="+", default=[70, 280])
+    parser.add_argument("--bases", nargs="+", default=BASES)
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    table = arguments.out / "models.csv"
+    rows = list(csv.DictReader(table.open())) if table.exists() else []
+    there = {(row["model"], row["base"], int(row["steps"]), int(row["seed"])) for row in rows}
+    for model in sorted(arguments.folder.glob("*.pt2")):
+        for base in arguments.bases:
+            for steps in arguments.steps:
+                for seed in range(arguments.seeds):
+                    if (model.stem, base, steps, seed) in there:
+                        continue
+                    row = run(arguments.program, model, base, steps, seed, arguments)
+                    if row is None:
+                        break
+                    rows.append(row)
+                    with table.open("w", newline="") as file:
+                        writer = csv.DictWriter(file, FIELDS)
+                        writer.writeheader()
+                        writer.writerows(rows)
+    text = "\n".join(summary(rows)) + "\n"
+    (arguments.out / "models.md").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
