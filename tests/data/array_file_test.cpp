@@ -162,14 +162,14 @@ TEST(ArrayFile, Cifar) {
   EXPECT_TRUE(at::equal(fine.labels.value(), at::tensor({19, 99, 1, 2}, at::kByte).view({2, 2})));
   EXPECT_EQ(fine.values[1][0][0][0].item<int>(), 1);
 
-  for (const std::string bytes : {cifar({"\x03", "\x0a"}), cifar({"\x14\x01"}), cifar({"\x01\x64"}),
-                                  cifar({"\x03", "\x04"}) + "x"})
+  for (const std::string& bytes : {cifar({"\x03", "\x0a"}), cifar({"\x14\x01"}),
+                                   cifar({"\x01\x64"}), cifar({"\x03", "\x04"}) + "x"})
     expect_refused(folder.write("x", bytes).string(), ErrorKind::kData, {"not a file of arrays"});
 }
 
 TEST(ArrayFile, OtherFilesAreRefusedWithAList) {
   const Scratch folder;
-  for (const std::string bytes :
+  for (const std::string& bytes :
        {std::string(), std::string("1,2\n3,4\n"), std::string("\x89PNG\r\n"), gzip("1,2\n"),
         std::string(100, '\0'), std::string("{}")})
     expect_refused(folder.write("x.npy", bytes).string(), ErrorKind::kData,
@@ -196,6 +196,7 @@ TEST(ArrayFile, PlacesAndColons) {
 TEST(ArrayFile, LongListsAreCutShortWithTheirCount) {
   const Scratch folder;
   std::vector<testing::ZipEntry> entries;
+  entries.reserve(100);
   for (int i = 0; i < 100; ++i) entries.push_back({"k" + std::to_string(i) + ".npy", npy(i)});
   const std::string file = folder.write("x", zip_of(entries)).string();
   expect_refused(file, ErrorKind::kArgument, {"100 arrays", "\"k23\", 76 more"});

@@ -70,25 +70,24 @@ TEST(NpyReader, EveryTypeInBothByteOrders) {
   const struct {
     std::string code, little, big;
     at::Tensor expected;
-  } kCases[] = {
-      {"b1", std::string("\x00\x01\xff", 3), std::string("\x00\x01\xff", 3),
-       at::tensor({0, 1, 1}).to(at::kBool)},
-      {"u1", "\x01\xff", "\x01\xff", at::tensor({1, 255}, at::kByte)},
-      {"i1", "\x01\xff", "\x01\xff", at::tensor({1, -1}, at::kChar)},
-      {"i2", "\x01\x02\xff\xff", "\x02\x01\xff\xff", at::tensor({0x201, -1}, at::kShort)},
-      {"u2", "\x01\x02\xff\xff", "\x02\x01\xff\xff", at::tensor({0x201, 65535}, at::kInt)},
-      {"i4", "\x01\x02\x03\x84", "\x84\x03\x02\x01",
-       at::tensor({static_cast<int>(0x84030201)}, at::kInt)},
-      {"u4", "\x01\x02\x03\x84", "\x84\x03\x02\x01", at::tensor({0x84030201L}, at::kLong)},
-      {"i8", "\x01\x02\x03\x04\x05\x06\x07\x88", "\x88\x07\x06\x05\x04\x03\x02\x01",
-       at::tensor({static_cast<int64_t>(0x8807060504030201)}, at::kLong)},
-      {"f2", std::string("\x00\x3c\x00\xc1", 4), std::string("\x3c\x00\xc1\x00", 4),
-       at::tensor({1.0F, -2.5F}).to(at::kHalf)},
-      {"f4", std::string("\x00\x00\x20\xc0", 4), std::string("\xc0\x20\x00\x00", 4),
-       at::tensor({-2.5F})},
-      {"f8", std::string("\0\0\0\0\0\0\x04\xc0", 8), std::string("\xc0\x04\0\0\0\0\0\0", 8),
-       at::tensor({-2.5}, at::kDouble)}};
-  for (const auto& [code, little, big, expected] : kCases) {
+  } cases[] = {{"b1", std::string("\x00\x01\xff", 3), std::string("\x00\x01\xff", 3),
+                at::tensor({0, 1, 1}).to(at::kBool)},
+               {"u1", "\x01\xff", "\x01\xff", at::tensor({1, 255}, at::kByte)},
+               {"i1", "\x01\xff", "\x01\xff", at::tensor({1, -1}, at::kChar)},
+               {"i2", "\x01\x02\xff\xff", "\x02\x01\xff\xff", at::tensor({0x201, -1}, at::kShort)},
+               {"u2", "\x01\x02\xff\xff", "\x02\x01\xff\xff", at::tensor({0x201, 65535}, at::kInt)},
+               {"i4", "\x01\x02\x03\x84", "\x84\x03\x02\x01",
+                at::tensor({static_cast<int>(0x84030201)}, at::kInt)},
+               {"u4", "\x01\x02\x03\x84", "\x84\x03\x02\x01", at::tensor({0x84030201L}, at::kLong)},
+               {"i8", "\x01\x02\x03\x04\x05\x06\x07\x88", "\x88\x07\x06\x05\x04\x03\x02\x01",
+                at::tensor({static_cast<int64_t>(0x8807060504030201)}, at::kLong)},
+               {"f2", std::string("\x00\x3c\x00\xc1", 4), std::string("\x3c\x00\xc1\x00", 4),
+                at::tensor({1.0F, -2.5F}).to(at::kHalf)},
+               {"f4", std::string("\x00\x00\x20\xc0", 4), std::string("\xc0\x20\x00\x00", 4),
+                at::tensor({-2.5F})},
+               {"f8", std::string("\0\0\0\0\0\0\x04\xc0", 8),
+                std::string("\xc0\x04\0\0\0\0\0\0", 8), at::tensor({-2.5}, at::kDouble)}};
+  for (const auto& [code, little, big, expected] : cases) {
     const std::string shape = "(" + std::to_string(expected.numel()) + ",)";
     expect_array(parsed(file_of(header_of("<" + code, shape), little)), expected);
     expect_array(parsed(file_of(header_of("|" + code, shape), little)), expected);
@@ -108,7 +107,7 @@ TEST(NpyReader, ColumnsFirst) {
 
 TEST(NpyReader, EveryVersionAndSpelling) {
   const at::Tensor expected = at::tensor({5, 6}, at::kByte);
-  for (const char version : {1, 2, 3})
+  for (const char version : {'\1', '\2', '\3'})
     expect_array(parsed(file_of(header_of("|u1", "(2,)"), "\5\6", version)), expected);
   for (const char* header :
        {"{'shape':(2,),'descr':'|u1','fortran_order':False}",
