@@ -145,7 +145,7 @@ class _LocationScale(Likelihood):
 
     def fisher(self, output: Output) -> Output:
         loc, log_scale = self._parts(output)
-        about_loc, about_scale = self._information(log_scale)
+        about_loc, about_scale = self._information(loc, log_scale)
         if self.log_scale is not None:
             return about_loc.expand_as(loc)
         if isinstance(output, Tensor):
@@ -168,7 +168,7 @@ class _LocationScale(Likelihood):
         loc, log_scale = output.chunk(2, 1) if isinstance(output, Tensor) else output
         return loc, log_scale
 
-    def _information(self, log_scale: Tensor) -> tuple[Tensor, Tensor]:
+    def _information(self, loc: Tensor, log_scale: Tensor) -> tuple[Tensor, Tensor]:
         about_loc, about_scale = self.information
         return about_loc * torch.exp(-2 * log_scale), torch.full_like(log_scale, about_scale)
 
@@ -254,7 +254,9 @@ class _Discretized(_LocationScale):
     """8-bit x = k / 255. Its mass is that of continuous noise in a bin of width 1/255 around x.
 
     The bins of 0 and 255 take the tails. The Fisher weights are a stand-in: those of continuous
-    noise whose variance has the bins' added.
+    noise whose variance has the bins' added, times the share that is left where such noise beyond
+    the first and the last bin's inner edge is known only to be there. A pixel that is surely black
+    says next to nothing of its mean.
     """
 
     low, high, step, levels = 0.0, 1.0, STEP, LEVELS
@@ -262,11 +264,21 @@ class _Discretized(_LocationScale):
     def sample(self, output: Output, u: Tensor) -> Tensor:
         return _round(super().sample(output, u))
 
-    def _information(self, log_scale: Tensor) -> tuple[Tensor, Tensor]:
+    def _information(self, loc: Tensor, log_scale: Tensor) -> tuple[Tensor, Tensor]:
         about_loc, about_scale = self.information
         scale = torch.exp(2 * log_scale)
         blurred = scale + about_loc * STEP**2 / 12
-        return about_loc / blurred, about_scale * (scale / blurred).square()
+        narrow = (scale / blurred).square()
+        low = (HALF - loc) * torch.rsqrt(blurred)  # the edges, in units of the noise
+        high = (1 - HALF - loc) * torch.rsqrt(blurred)
+        of_loc, of_scale = self.kept(low, high)
+        return about_loc / blurred * of_loc, about_scale * narrow * of_scale
+
+    @staticmethod
+    def kept(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        """Shares of the information about location and log-scale that standard noise retains where
+        what lies below `low` or above `high` is known only to be there."""
+        raise NotImplementedError
 
 
 class DiscretizedGaussian(_Discretized):
@@ -292,6 +304,18 @@ class DiscretizedGaussian(_Discretized):
         inside = near + _log1mexp((far - near).clamp(max=-torch.finfo(x.dtype).eps))
         return torch.where(first | last, near, inside)
 
+    @staticmethod
+    def kept(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        below, above = torch.special.ndtr(low), torch.special.ndtr(-high)
+        middle = (1 - below - above).clamp(min=0)
+        slopes = high * _normal(high) - low * _normal(low)
+        cubes = high**3 * _normal(high) - low**3 * _normal(low)
+        left = _normal(low).square() / torch.special.ndtr(low).clamp(min=_TINY)
+        right = _normal(high).square() / torch.special.ndtr(-high).clamp(min=_TINY)
+        of_loc = (middle - slopes).clamp(min=0) + left + right
+        tails = low.square() * left + high.square() * right
+        return of_loc, (middle + 0.5 * (tails - cubes - slopes)).clamp(min=0)
+
     def noise(self, u: Tensor) -> Tensor:
         return _probit(u[:, 0])
 
@@ -310,6 +334,10 @@ class DiscretizedLogistic(_Discretized):
 
     def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
         return _logistic_bin(x, loc, log_scale)
+
+    @staticmethod
+    def kept(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        return _kept_logistic(low, high)
 
     def noise(self, u: Tensor) -> Tensor:
         return torch.logit(_open(u[:, 0]))
@@ -337,10 +365,14 @@ class DiscretizedLogisticMixture(Likelihood):
         return _total(torch.logsumexp(F.log_softmax(logits, 1) + bins, 1))
 
     def fisher(self, output: Output) -> Output:
-        logits, _, log_scales = self._parts(output)
+        logits, means, log_scales = self._parts(output)
         weights = torch.softmax(logits, 1)
-        about_mean = weights / (3 * torch.exp(2 * log_scales) + STEP**2 / 12)
-        about_scale = weights * (3 + math.pi**2) / 9
+        blurred = torch.exp(2 * log_scales) + STEP**2 / 36
+        of_mean, of_scale = _kept_logistic(
+            (HALF - means) * torch.rsqrt(blurred), (1 - HALF - means) * torch.rsqrt(blurred)
+        )
+        about_mean = weights / (3 * blurred) * of_mean
+        about_scale = weights * (3 + math.pi**2) / 9 * of_scale
         stacked = torch.stack([weights * (1 - weights), about_mean, about_scale], 1)
         return stacked.reshape(_only(output).shape)
 
@@ -556,6 +588,29 @@ def _log_sinhc(x: Tensor) -> Tensor:
     small = square < 0.09
     far = torch.where(small, 1.0, x.abs())
     return torch.where(small, near, far + torch.log1p(-torch.exp(-2 * far)) - torch.log(2 * far))
+
+
+_TINY = 1e-30
+
+
+def _normal(t: Tensor) -> Tensor:
+    return torch.exp(-0.5 * t.square()) / math.sqrt(2 * math.pi)
+
+
+def _kept_logistic(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """`_Discretized.kept` of standard logistic noise: its score is 2 F - 1, F the noise's rank.
+
+    The middle's share of the information about the scale is a stand-in, exact where the middle is
+    everything and where it is a far tail.
+    """
+    below, above = torch.sigmoid(low), torch.sigmoid(-high)
+    left, right = below * torch.sigmoid(-low).square(), above * torch.sigmoid(high).square()
+    of_loc = ((1 - 2 * above) ** 3 - (2 * below - 1) ** 3) / 2 + 3 * (left + right)
+    whole = (3 + math.pi**2) / 9
+    tails = (low.square() * left + high.square() * right) / whole
+    middle = (1 - below - above).clamp(min=0)
+    outside = F.relu(low) + F.relu(-high)
+    return of_loc.clamp(min=0), middle * (1 + outside.square() / whole) + tails
 
 
 def _logistic_bin(x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/affine_map.h"
 #include "core/registry.h"
@@ -81,6 +82,10 @@ class Target : public std::enable_shared_from_this<Target> {
 
   /// A base that was fitted beforehand, such as an encoder's q(z | x).
   virtual std::optional<AffineMap> amortised_base() const { return {}; }
+
+  /// The bases that `auto` tries, in the order of trust: a later one has to be clearly better.
+  /// Default: Laplace, the encoder if there is one, the prior.
+  virtual std::vector<std::string> base_candidates() const;
 
   /// Bytes that a call takes at most beside its arguments and results, as far as the target knows.
   virtual int64_t working_memory() const { return 0; }

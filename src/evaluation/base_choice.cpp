@@ -18,12 +18,6 @@ bool clearly_above(const at::Tensor& value, const at::Tensor& other) {
   return apart.mean().item<double>() > 2 * error;
 }
 
-/// In the order of trust: a later one has to be clearly better.
-std::vector<std::string> candidates_for(const Target& target) {
-  if (target.amortised_base()) return {"laplace", "encoder", "prior"};
-  return {"laplace", "prior"};
-}
-
 int64_t num_pilots(const EstimatorParts& parts, const Target& target, int64_t num_problems,
                    size_t num_candidates) {
   const EstimateOptions& options = parts.options;
@@ -67,7 +61,7 @@ BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_
                                     [](const auto& method) { return method->needs_preparation(); });
     return {target.amortised_base() && !learns ? "encoder" : "laplace", {}, {}};
   }
-  const std::vector<std::string> candidates = candidates_for(target);
+  const std::vector<std::string> candidates = target.base_candidates();
   const int64_t pilots = num_pilots(parts, target, num_problems, candidates.size());
   if (pilots == 0) return {candidates.front(), {}, {}};
   const auto part = target.slice(0, pilots);

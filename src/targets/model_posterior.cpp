@@ -111,6 +111,8 @@ std::optional<AffineMap> ModelPosterior::amortised_base() const {
   return AffineMap(at::cat(locs), at::cat(scales));
 }
 
+std::vector<std::string> ModelPosterior::base_candidates() const { return {"best:1.1", "prior"}; }
+
 AffineMap ModelPosterior::prior_base() const {
   const auto moments = model_->prior_moments();
   if (!moments) return Target::prior_base();

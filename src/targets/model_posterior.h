@@ -6,6 +6,8 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/target.h"
 #include "models/latent_model.h"
@@ -44,6 +46,8 @@ class ModelPosterior : public Target {
 
   /// q(z | x), if there is an encoder.
   std::optional<AffineMap> amortised_base() const override;
+  /// Widened: decoders that are no MLP have kinks, tails, and modes beside the one that was found.
+  std::vector<std::string> base_candidates() const override;
   /// The normal of the prior's moments.
   AffineMap prior_base() const override;
   /// k times the latent that made each datum, if it is known: an exact draw of its posterior.

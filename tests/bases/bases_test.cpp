@@ -187,6 +187,37 @@ TEST(Pilot, ShrinksWhatFewChainsCannotTell) {
   EXPECT_LT(off.square().mean().sqrt().item<double>(), 0.2);  // 0.31 without shrinking
 }
 
+/// A spike of little mass at 0 where Newton's method begins, the mass beside it; and a normal far
+/// out.
+class Spiked : public Target {
+ public:
+  int64_t num_problems() const override { return 2; }
+  int64_t dim() const override { return 1; }
+  at::Tensor log_density(const at::Tensor& z) const override {
+    const at::Tensor x = z.select(-1, 0);
+    const at::Tensor spiked =
+        at::logaddexp(-0.5 * (x[0] / 0.001).square(), -0.5 * (x[0] - 2).square());
+    return at::stack({spiked, -0.5 * ((x[1] - 5) / 0.1).square()});
+  }
+};
+
+TEST(Best, TakesTheFitWithTheHigherBoundProblemByProblem) {
+  const Spiked target;
+  const Base laplace = build("laplace", target), best = build("best", target);
+  EXPECT_LT(laplace.map.matrix()[0].item<double>(), 0.002);  // the spike
+  EXPECT_EQ(best.map.loc()[0].item<double>(), 0.0);
+  EXPECT_EQ(best.map.matrix()[0].item<double>(), 1.0);  // what it began from
+  EXPECT_NEAR(best.map.loc()[1].item<double>(), 5.0, 1e-9);
+  EXPECT_NEAR(best.map.matrix()[1].item<double>(), 0.1, 1e-9);
+  EXPECT_NEAR(build("best:1.5", target).map.matrix()[1].item<double>(), 0.15, 1e-9);
+  EXPECT_EQ(best.cost, laplace.cost + (Cost{2 * 2 * 16, 0}));
+}
+
+TEST(Best, FallsBackWhereTheFitFails) {
+  const Base best = build("best", Broken());
+  EXPECT_TRUE(at::equal(best.fell_back, at::tensor({0, 1, 0}).to(at::kBool)));
+}
+
 TEST(Encoder, NeedsOne) {
   const LogGamma target(1, {2.0});
   expect_error(ErrorKind::kArgument, {"no encoder", "laplace"}, [&] { build("encoder", target); });

@@ -287,6 +287,22 @@ def test_fisher_stand_in_of_narrow_and_wide_noise(kind: type, scale: float) -> N
     assert 0.5 < (likelihood.fisher(output)[0] / exact).item() < 2
 
 
+@pytest.mark.parametrize("kind", [L.DiscretizedGaussian, L.DiscretizedLogistic])
+@pytest.mark.parametrize("mean", [-0.5, -0.05, 0.0, 0.02, 0.97, 1.0, 1.2])
+@pytest.mark.parametrize("scale", [0.003, 0.02, 0.1])
+def test_fisher_stand_in_at_the_ends_of_the_range(kind: type, mean: float, scale: float) -> None:
+    likelihood = kind(None).double()
+    output = (torch.full((256, 1), mean).double(), torch.full((256, 1), math.log(scale)).double())
+    leaves = [part.requires_grad_() for part in output]
+    log_p = likelihood.log_prob(GRID.unsqueeze(1), tuple(leaves))
+    scores = torch.autograd.grad(log_p.sum(), leaves)
+    found = likelihood.fisher(tuple(part.detach()[:1] for part in output))
+    most = (1.0 / scale**2, 2.0)  # information is small where it is a thousandth of this
+    for score, weight, whole in zip(scores, found, most):
+        exact = (log_p.exp() * score[:, 0].square()).sum().item()
+        assert 0.3 * exact - 1e-3 * whole < weight.item() < 3 * exact + 1e-3 * whole
+
+
 def test_fisher_of_an_observed_library_is_that_of_draw_library() -> None:
     output = torch.randn(2, 5)
     observed = L.NegativeBinomial(3.0, library="observed", draw_library=70.0)
