@@ -50,7 +50,7 @@ inline std::string zip_of(const std::vector<ZipEntry>& entries) {
         little_endian(stored.size(), 4) +
         little_endian(entry.claimed_size.value_or(static_cast<uint32_t>(entry.content.size())), 4) +
         little_endian(entry.name.size(), 2) + little_endian(0, 2);
-    directory += "PK\x01\x02" + little_endian(20, 2) + common + little_endian(0, 10) +
+    directory += "PK\x01\x02" + little_endian(20, 2) + common + std::string(10, 0) +
                  little_endian(bytes.size(), 4) + entry.name;
     bytes += "PK\x03\x04" + common + entry.name + stored;
   }
