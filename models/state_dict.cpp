@@ -277,7 +277,7 @@ class Recogniser {
   Error unclear(const std::string& what) const {
     return argument_error(state_.source + ": " + what + "; its linear layers are " +
                           listed(layers_) + "; name them in their order, as in " +
-                          "`decoder_layers` fc3,fc4 `encoder_layers` fc1,fc21+fc22 " +
+                          "`decoder` fc3,fc4 `encoder` fc1,fc21+fc22 " +
                           "(fc21 the mean, fc22 the log-variance)");
   }
 
@@ -396,7 +396,7 @@ class Recogniser {
     EncoderLayers named{layers_called(names, "encoder_layers"),
                         layers_called(heads, "encoder_layers")};
     if (heads.size() > 2 || !is_encoder(named, pixels(), latent()))
-      throw unclear("`encoder_layers` " + options_.encoder_layers + " do not lead from " +
+      throw unclear("`encoder` " + options_.encoder_layers + " do not lead from " +
                     std::to_string(pixels()) + " pixels to mean and log-variance of " +
                     std::to_string(latent()) + " latents, as the decoder needs");
     encoder_ = named;
@@ -404,7 +404,7 @@ class Recogniser {
 
   void find_without_roles() {
     if (!options_.encoder_layers.empty())
-      throw unclear("`encoder_layers` needs `decoder_layers` beside it");
+      throw unclear("`encoder` needs `decoder` beside it");
     std::vector<Division> ways;
     for (const Linears& order : orders_of(layers_))
       if (ways.empty()) ways = divisions(order);
@@ -459,7 +459,7 @@ class Recogniser {
     if (rows < 1 || cols < 1 || __builtin_mul_overflow(rows, cols, &product) || product != pixels())
       throw argument_error(state_.source + ": the decoder gives " + std::to_string(pixels()) +
                            " pixels, which are not " + std::to_string(rows) + " x " +
-                           std::to_string(cols) + "; give `image_rows` and `image_cols`");
+                           std::to_string(cols) + "; give `image_shape`");
     architecture_.image_rows = rows;
     architecture_.image_cols = cols;
   }

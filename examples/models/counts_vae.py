@@ -42,9 +42,7 @@ vae = common.fit(
     common.Vae(
         common.Code(nn.Sequential(Logarithms(), common.mlp(GENES, 128, 2 * LATENT))),
         common.mlp(LATENT, 128, GENES),
-        crais.NegativeBinomial(
-            torch.ones(GENES), library="observed", draw_library=float(train.sum(1).median())
-        ),
+        crais.NegativeBinomial(torch.ones(GENES)),
     ),
     flags,
     train=train,

@@ -19,7 +19,7 @@ from pathlib import Path
 
 FIELDS = ["model", "base", "steps", "seed", "images", "evaluations", "lower", "lower_se", "gap",
           "gap_se", "largest_gap", "ess", "flagged", "seconds"]  # fmt: skip
-BASES = ["laplace", "laplace:1.15", "encoder:1.15", "prior"]
+BASES = ["best:1.1", "laplace", "encoder:1.15", "prior"]
 
 
 def run(program: str, model: Path, base: str, steps: int, seed: int, arguments) -> dict | None:

@@ -105,6 +105,7 @@ def export(
     image_shape   of one datum, without the batch; any rank
     binarisation  how grey pixels become x: "dynamic", "static:SEED", "threshold:T" or "none".
                   Where a Bernoulli likelihood has none, eval-loglik takes static:0
+    name          for people; the file's own if it is left out
     simulate      pairs (x, z) that are stored for certificates where the likelihood's draws are no
                   function of uniform numbers
     march         the processor to compile for, as "x86-64-v3"; this one if it is left out
@@ -132,6 +133,7 @@ def export(
         arrays |= model.prior_moments()
         if "simulate" not in functions:
             arrays |= model.pairs(simulate)
+        name = name or os.path.splitext(os.path.basename(path))[0]
         described = model.describe(functions, name, binarisation, march)
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "model")
@@ -306,7 +308,7 @@ class _Model:
     def describe(
         self,
         functions: dict[str, Function],
-        name: str | None,
+        name: str,
         binarisation: str | None,
         march: str | None,
     ) -> dict[str, Any]:
@@ -314,7 +316,7 @@ class _Model:
         return {
             "format": "crais-model",
             "version": FORMAT_VERSION,
-            "name": name or type(getattr(self.decoder, "__self__", self.decoder)).__name__,
+            "name": name,
             "torch": torch.__version__.split("+")[0],
             "machine": platform.machine(),
             "cpu_flags": _cpu_flags(march),

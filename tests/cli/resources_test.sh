@@ -13,7 +13,7 @@ small=(vae/vae.safetensors --simulate 40 --steps 4 --chains 3 --chunk 8 --base l
 
 # --- The evaluator.
 succeed "${small[@]}" --quiet --out fused
-grep -q '^Evaluator fused-[a-z0-9]* on cpu\.$' out.txt || fail "no evaluator: $(cat out.txt)"
+grep -q ' Evaluator fused-[a-z0-9]* on cpu\.$' out.txt || fail "no evaluator: $(cat out.txt)"
 grep -q '"evaluator": "fused-' fused/summary.json || fail "no evaluator in summary.json"
 grep -q '"evaluator": "fused-' fused/run.json || fail "run.json does not say what computes it"
 CRAIS_EVALUATOR=aten expect 64 "another build" "evaluator" "--accept-other-version" -- "${small[@]}" --quiet --out fused --resume

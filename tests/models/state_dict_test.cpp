@@ -250,7 +250,7 @@ TEST(StateDict, AnActivationIsNeeded) {
 TEST(StateDict, ImagesHaveAShape) {
   StateDictOptions options = relu();
   const Tensors odd = Tensors().linear("decoder.0", 2, 6);
-  expect_refused(odd, options, {"6 pixels", "`image_rows` and `image_cols`"});
+  expect_refused(odd, options, {"6 pixels", "`image_shape`"});
   options.image_rows = 4;
   expect_refused(odd, options, {"4 x 0"});
   options.image_cols = 2;
@@ -267,8 +267,8 @@ TEST(StateDict, WhatCannotBeToldApartListsTheLayers) {
   expect_refused(
       Tensors().linear("fc1", 16, 5).linear("fc2", 5, 2).linear("fc3", 2, 5).linear("fc4", 5, 16),
       relu(),
-      {"fc1 16->5, fc2 5->2, fc3 2->5, fc4 5->16", "`decoder_layers` fc3,fc4",
-       "`encoder_layers` fc1,fc21+fc22"});
+      {"fc1 16->5, fc2 5->2, fc3 2->5, fc4 5->16", "`decoder` fc3,fc4",
+       "`encoder` fc1,fc21+fc22"});
   expect_refused(Tensors().linear("a", 2, 5).linear("b", 6, 9), relu(), {"a 2->5, b 6->9"});
   Tensors two = example_vae("model.");
   for (const char* name : {"fc1", "fc21", "fc22", "fc3", "fc4"})
@@ -319,13 +319,13 @@ TEST(StateDict, WhatIsNoMlpIsRefused) {
 
 TEST(StateDict, NamesThatDoNotFit) {
   expect_refused(example_vae(), with_layers("fc4,fc3"), {"fc4 gives 16", "fc3 takes 2"});
-  expect_refused(example_vae(), with_layers("fc3,fc5"), {"'fc5'", "`decoder_layers`", "fc1 16->5"});
+  expect_refused(example_vae(), with_layers("fc3,fc5"), {"'fc5'", "`decoder`", "fc1 16->5"});
   expect_refused(example_vae(), with_layers("fc3,,fc4"), {"no linear layer ''"});
   expect_refused(example_vae(), with_layers("fc3,fc3"), {"'fc3' twice"});
   for (const char* encoder : {"fc1", "fc1,fc21", "fc21+fc22", "fc1,fc3+fc4", "fc1,fc21+fc22+fc3"})
     expect_refused(example_vae(), with_layers("fc3,fc4", encoder),
-                   {"`encoder_layers`", encoder, "16 pixels", "2 latents"});
-  expect_refused(example_vae(), with_layers("", "fc1,fc21+fc22"), {"needs `decoder_layers`"});
+                   {"`encoder`", encoder, "16 pixels", "2 latents"});
+  expect_refused(example_vae(), with_layers("", "fc1,fc21+fc22"), {"needs `decoder`"});
 }
 
 TEST(StateDict, ValuesAreChecked) {

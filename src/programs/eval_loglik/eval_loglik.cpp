@@ -121,11 +121,19 @@ class EvalRun {
     if (store) write_reports(store->folder(), results, summary);
     print_results(methods, summary, settings_.out, settings_.format, stdout_width());
     if (settings_.format == Format::kTable)
-      std::cout << "Evaluator " << model_->evaluator() << " on " << settings_.device.str() << ".\n";
+      std::cout << "Model " << described() << ". Evaluator " << model_->evaluator() << " on "
+                << settings_.device.str() << ".\n";
     return 0;
   }
 
  private:
+  /// "Vae (exported): 32 latents, bernoulli, prior standard-normal".
+  std::string described() const {
+    const ModelDescription& d = model_->description();
+    return d.name + " (" + d.kind + "): " + std::to_string(d.latent) + " latents, " + d.likelihood +
+           ", prior " + d.prior;
+  }
+
   std::shared_ptr<const Target> posterior_of(const EvalImages& images, int64_t begin,
                                              int64_t end) const {
     return model_->posterior(
@@ -169,7 +177,7 @@ class EvalRun {
 
   int describe() const {
     const EstimateOptions& e = settings_.estimator;
-    std::cout << understood_ << "Would evaluate " << with_commas(images_.size()) << " images ("
+    std::cout << understood_ << "Model " << described() << ".\nWould evaluate " << with_commas(images_.size()) << " images ("
               << images_.source << ", " << images_.binarisation << ") in "
               << with_commas(chunks_.count()) << " chunks of " << chunks_.size << ", shard "
               << settings_.shard.index << " of " << settings_.shard.count << ", on "
