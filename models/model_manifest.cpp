@@ -16,13 +16,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kFormatVersion = 1;
+constexpr int64_t kManifestVersion = 1;
 constexpr int64_t kMaxLatent = 1 << 16;
 constexpr int64_t kMaxValues = int64_t{1} << 30;
 constexpr int64_t kMaxBatch = 1 << 16;
 constexpr double kValueTolerance = 1e-4;  // relative, of compiled against eager values
 constexpr double kGradTolerance = 1e-3;
-constexpr const char* kAgain = "; export the model again with crais.export";
 
 class ManifestReader {
  public:
@@ -31,8 +30,8 @@ class ManifestReader {
 
   ModelManifest read() const {
     if (text("format") != "crais-model") throw wrong("format", "crais-model");
-    if (integer("version", 1, kMaxValues) != kFormatVersion)
-      throw wrong("version", std::to_string(kFormatVersion) + kAgain);
+    if (integer("version", 1, kMaxValues) != kManifestVersion)
+      throw wrong("version", std::to_string(kManifestVersion) + kExportAgain);
     if (text("dtype") != "float32") throw wrong("dtype", "float32");
     ModelManifest m;
     m.model.kind = "exported";
@@ -143,14 +142,14 @@ class ArrayChecks {
     const int64_t rows = rows_of("check.z", {model.latent});
     if (rows_of("check.x", model.data_shape) != rows || rows_of("check.value", {}) != rows ||
         rows_of("check.grad", {model.latent}) != rows)
-      throw data_error(where_ + ": the self-check's arrays do not belong together" + kAgain);
+      throw data_error(where_ + ": the self-check's arrays do not belong together" + kExportAgain);
     if (model.has("prior") && (rows_of("prior.loc", {}) != model.latent ||
                                rows_of("prior.scale_tril", {model.latent}) != model.latent))
       throw data_error(where_ + ": the prior's moments are not of " + std::to_string(model.latent) +
-                       " dimensions" + kAgain);
+                       " dimensions" + kExportAgain);
     if (manifest_.arrays.find("pairs.z") &&
         rows_of("pairs.x", model.data_shape) != rows_of("pairs.z", {model.latent}))
-      throw data_error(where_ + ": simulated data and latents are not as many" + kAgain);
+      throw data_error(where_ + ": simulated data and latents are not as many" + kExportAgain);
   }
 
  private:
@@ -159,9 +158,9 @@ class ArrayChecks {
     const at::Tensor* found = manifest_.arrays.find(name);
     if (!found || found->scalar_type() != at::kFloat || found->dim() < 1 ||
         found->sizes().slice(1) != at::IntArrayRef(shape) || found->size(0) < 1)
-      throw data_error(where_ + ": \"" + name + "\" is missing or of another shape" + kAgain);
+      throw data_error(where_ + ": \"" + name + "\" is missing or of another shape" + kExportAgain);
     if (!found->isfinite().all().item<bool>())
-      throw data_error(where_ + ": \"" + name + "\" is not finite" + kAgain);
+      throw data_error(where_ + ": \"" + name + "\" is not finite" + kExportAgain);
     return found->size(0);
   }
 
@@ -180,7 +179,7 @@ ModelManifest read_manifest(const std::string& bytes, const std::string& where) 
   SafeTensors arrays = parse_safetensors(bytes, where);
   const auto text = arrays.metadata.find("crais");
   if (text == arrays.metadata.end())
-    throw data_error(where + " does not describe a model" + kAgain);
+    throw data_error(where + " does not describe a model" + kExportAgain);
   const std::string place = where + ": description";
   ModelManifest manifest = ManifestReader(parse_json(text->second, place), place).read();
   manifest.arrays = std::move(arrays);
@@ -195,7 +194,7 @@ void check_values(const ModelManifest& manifest, const LatentModel& model,
   if (differ(found.value, manifest.array("check.value"), kValueTolerance) ||
       differ(found.grad, manifest.array("check.grad"), kGradTolerance))
     throw data_error(where + ": its code does not compute here what PyTorch did at export" +
-                     kAgain + " on this machine");
+                     kExportAgain + " on this machine");
 }
 
 ManifestModel::ManifestModel(ModelManifest manifest, std::string where)
@@ -238,7 +237,7 @@ std::vector<at::Tensor> ManifestModel::checked(
            (shapes[i].empty() || results[i].sizes() == at::IntArrayRef(shapes[i]));
   if (!fits)
     throw data_error(where_ + ": '" + function + "' does not return what its description says" +
-                     kAgain);
+                     kExportAgain);
   return results;
 }
 

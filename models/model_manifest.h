@@ -10,6 +10,9 @@
 
 namespace crais {
 
+/// How a message ends that a new export mends.
+inline constexpr const char* kExportAgain = "; export the model again with crais.export";
+
 /// The description and the arrays of an exported model, checked: ranges, shapes, finite numbers,
 /// and that they belong together.
 struct ModelManifest {

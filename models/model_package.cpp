@@ -19,7 +19,6 @@ namespace crais {
 namespace {
 
 constexpr const char* kEntry = "/extra/crais.safetensors";
-constexpr const char* kAgain = "; export the model again with crais.export";
 
 /// The entry that describes the model; "" in another archive.
 std::string entry_of(const ZipArchive& archive) {
@@ -50,7 +49,7 @@ std::string without_patch(const std::string& version) {
 void check_machine(const ModelManifest& m, const std::string& where) {
   if (without_patch(m.torch) != without_patch(libtorch_version()))
     throw data_error(where + ": exported with PyTorch " + quoted(m.torch) + ", this is LibTorch " +
-                     libtorch_version() + kAgain + " under PyTorch " +
+                     libtorch_version() + kExportAgain + " under PyTorch " +
                      without_patch(libtorch_version()));
 #if defined(__x86_64__)
   const std::string here = "x86_64";
@@ -61,7 +60,7 @@ void check_machine(const ModelManifest& m, const std::string& where) {
 #endif
   if (m.machine != here)
     throw data_error(where + ": exported on " + quoted(m.machine) + ", this machine is " + here +
-                     kAgain + " here");
+                     kExportAgain + " here");
   const std::set<std::string> present = processor_flags();
   if (present.empty()) return;
   std::string missing;
@@ -69,7 +68,7 @@ void check_machine(const ModelManifest& m, const std::string& where) {
     if (present.count(flag) == 0) missing += " " + flag;
   if (!missing.empty())
     throw data_error(where + ": its code needs" + missing.substr(0, 80) +
-                     ", which this processor lacks" + kAgain +
+                     ", which this processor lacks" + kExportAgain +
                      " here, or for both machines (march=\"x86-64-v3\")");
 }
 
@@ -134,9 +133,11 @@ bool is_model_package(const std::filesystem::path& path) {
 
 std::shared_ptr<const LatentModel> read_model_package(const std::filesystem::path& path) {
   const std::string where = path.string(), bytes = read_file(path);
+  require_package_support(where);
   ZipArchive archive(bytes, where);
   const std::string entry = entry_of(archive);
-  if (entry.empty()) throw data_error(where + ": a .pt2 package without " + (kEntry + 1) + kAgain);
+  if (entry.empty())
+    throw data_error(where + ": a .pt2 package without " + (kEntry + 1) + kExportAgain);
   ModelManifest manifest = read_manifest(archive.read(entry), where + ": " + (kEntry + 1));
   check_machine(manifest, where);
   auto package = std::make_shared<ModelPackage>(manifest, where);

@@ -14,6 +14,8 @@ namespace crais {
 
 #ifdef CRAIS_PACKAGES
 
+void require_package_support(const std::string& /*path*/) {}
+
 struct PackageRunner::Loader {
   Loader(const std::string& path, const std::string& function)
 #if CRAIS_PACKAGES > 1
@@ -42,12 +44,16 @@ std::vector<at::Tensor> PackageRunner::operator()(const std::vector<at::Tensor>&
 
 #else
 
+void require_package_support(const std::string& path) {
+  throw argument_error(path + ": a .pt2 package needs LibTorch 2.6 or later, this is " +
+                       libtorch_version() +
+                       ". Build with a newer one, or export the model as TorchScript (\"name.pt\")");
+}
+
 struct PackageRunner::Loader {};
 
 PackageRunner::PackageRunner(const std::string& path, const std::string& /*function*/) {
-  throw argument_error(path + ": a .pt2 package needs LibTorch 2.6 or later, this is " +
-                       libtorch_version() +
-                       ". Build with a newer one, or save the decoder as TorchScript (.pt)");
+  require_package_support(path);
 }
 
 std::vector<at::Tensor> PackageRunner::operator()(const std::vector<at::Tensor>& inputs) const {

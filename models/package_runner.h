@@ -9,11 +9,13 @@
 
 namespace crais {
 
+/// Throws Error kArgument where this LibTorch cannot run packages.
+void require_package_support(const std::string& path);
+
 /// Threads call it side by side.
 class PackageRunner {
  public:
-  /// Loads the code, which runs it. Throws Error kArgument where LibTorch cannot, kData where the
-  /// code cannot be loaded.
+  /// Loads the code, which runs it. Throws Error kData where it cannot be loaded.
   PackageRunner(const std::string& path, const std::string& function);
   ~PackageRunner();
   PackageRunner(PackageRunner&&) noexcept;

@@ -362,7 +362,7 @@ class Recogniser {
 
   void find() {
     if (!options_.decoder_layers.empty()) {
-      decoder_ = layers_called(split(options_.decoder_layers, ','), "decoder_layers");
+      decoder_ = layers_called(split(options_.decoder_layers, ','), "decoder");
       check_fit(decoder_);
       return find_encoder();
     }
@@ -393,8 +393,8 @@ class Recogniser {
     std::vector<std::string> names = split(options_.encoder_layers, ',');
     const std::vector<std::string> heads = split(names.back(), '+');
     names.pop_back();
-    EncoderLayers named{layers_called(names, "encoder_layers"),
-                        layers_called(heads, "encoder_layers")};
+    EncoderLayers named{layers_called(names, "encoder"),
+                        layers_called(heads, "encoder")};
     if (heads.size() > 2 || !is_encoder(named, pixels(), latent()))
       throw unclear("`encoder` " + options_.encoder_layers + " do not lead from " +
                     std::to_string(pixels()) + " pixels to mean and log-variance of " +

@@ -3,7 +3,10 @@
 //
 // Better is what has the higher evidence lower bound, E_q[log gamma - log q], by a few draws.
 // Laplace is mostly far better; where Newton's method went astray, or the mode is not where the
-// mass is, the bound tells.
+// mass is, the bound tells. Newton's method begins from several places: decoders with kinks have
+// many modes.
+#include <string>
+
 #include "bases/base.h"
 
 namespace crais {
@@ -28,11 +31,15 @@ AffineMap chosen(const at::Tensor& take, const AffineMap& yes, const AffineMap& 
 
 class Best : public BaseRule {
  public:
-  explicit Best(double widening) : widening_(widening) {}
+  Best(double widening, int64_t rounds, int64_t starts)
+      : widening_(widening), rounds_(rounds), starts_(starts) {}
 
   Base build(const Target& target, at::Generator& rng) const override {
     const AffineMap guess = first_guess(target);
-    const Base laplace = BaseRegistry::instance().make("base", "laplace")->build(target, rng);
+    const int64_t starts = starts_ > 0 ? starts_ : target.amortised_base() ? 4 : 12;
+    const std::string fit =
+        "laplace:1,rounds=" + std::to_string(rounds_) + ",starts=" + std::to_string(starts);
+    const Base laplace = BaseRegistry::instance().make("base", fit)->build(target, rng);
     const at::Tensor by_mode = evidence_bound(target, laplace.map, rng);
     const at::Tensor by_guess = evidence_bound(target, guess, rng);
     const at::Tensor take = ~laplace.fell_back & ((by_mode > by_guess) | ~by_guess.isfinite());
@@ -45,17 +52,21 @@ class Best : public BaseRule {
 
  private:
   double widening_;
+  int64_t rounds_, starts_;
 };
 
-const Enrol<BaseRegistry> kEnrolBestBase("best",
-                                         {"best[:W]",
-                                          "laplace or encoder, for each problem the one with the "
-                                          "higher evidence lower bound, its standard "
-                                          "deviations times W",
-                                          "best", [](Spec& spec) {
-                                            return std::make_unique<Best>(
-                                                spec.number("widening", 0.1, 10.0, 1.0));
-                                          }});
+const Enrol<BaseRegistry> kEnrolBestBase(
+    "best", {"best[:W]",
+             "for each problem laplace or what that begins from (the encoder, else the prior), by "
+             "the higher "
+             "evidence lower bound; its standard deviations times W (rounds=6 of Newton's method, "
+             "starts=N: 4 "
+             "with an encoder, else 12)",
+             "best", [](Spec& spec) {
+               const double widening = spec.number("widening", 0.1, 10.0, 1.0);
+               const int64_t rounds = spec.integer("rounds", 1, 1000, 6);
+               return std::make_unique<Best>(widening, rounds, spec.integer("starts", 1, 1000, 0));
+             }});
 
 }  // namespace
 }  // namespace crais

@@ -4,6 +4,7 @@
 // Damped Newton steps d = H^-1 g on log gamma. A curvature costs as much as tens of evaluations, so
 // each serves a round of several steps (Shamanskii's method), each followed by one evaluation. A
 // step that does not climb is halved, and taken back. The last curvature is the base's precision.
+#include <limits>
 #include <utility>
 
 #include "bases/base.h"
@@ -22,8 +23,8 @@ class Laplace : public BaseRule {
     Mode best = climb(target, guess.loc(), rounds);
     at::Tensor ambiguous = at::zeros_like(best.failed);
     for (int64_t i = 1; i < starts_; ++i) {
-      const at::Tensor start = at::empty_like(guess.loc()).normal_(0, 1, rng);
-      const Mode other = climb(target, start, rounds);
+      // Modes of little mass have a say, and sharp ones are hit.
+      const Mode other = climb(target, drawn(target, i % 2 == 0 ? 1 : kDrawsAStart, rng), rounds);
       ambiguous = ambiguous | rivals(best, other);
       best = better(best, other);
     }
@@ -33,7 +34,10 @@ class Laplace : public BaseRule {
         at::where(failed.view({-1, 1, 1}), guess.matrix(), widening_ * best.root));
     const int64_t spent =
         target.num_problems() * starts_ * (1 + rounds * (target.curvature_cost() + kStepsARound));
-    Base base(fitted, failed, Cost{spent, spent});
+    const int64_t pairs = (starts_ - 1) / 2,
+                  odd = (starts_ - 1) % 2;  // of a single and several draws
+    const int64_t tried = target.num_problems() * (pairs * (1 + kDrawsAStart) + odd * kDrawsAStart);
+    Base base(fitted, failed, Cost{spent + tried, spent});
     base.ambiguous = ambiguous & ~failed;
     return base;
   }
@@ -46,6 +50,17 @@ class Laplace : public BaseRule {
     at::Tensor log_mass;  // [P] float64: log gamma + log det root, the integral but for a constant
     at::Tensor failed;    // [P] bool
   };
+
+  /// The most probable of `draws` draws from the prior, [P,D].
+  static at::Tensor drawn(const Target& target, int64_t draws, at::Generator& rng) {
+    const int64_t problems = target.num_problems(), dim = target.dim();
+    const at::Tensor e = at::empty({problems, draws, dim}, target.options()).normal_(0, 1, rng);
+    const at::Tensor z = target.prior_base().to_z(e);
+    const at::Tensor density =
+        target.log_density(z).nan_to_num(-std::numeric_limits<double>::infinity());
+    const at::Tensor best = density.argmax(1).view({problems, 1, 1}).expand({problems, 1, dim});
+    return z.gather(1, best).squeeze(1);
+  }
 
   static Mode climb(const Target& target, const at::Tensor& start, int64_t rounds) {
     Climb climb(target, start);
@@ -84,6 +99,7 @@ class Laplace : public BaseRule {
   }
 
   static constexpr int64_t kStepsARound = 4;
+  static constexpr int64_t kDrawsAStart = 32;
 
   /// One point of each problem on its way up.
   class Climb {

@@ -203,13 +203,14 @@ class Spiked : public Target {
 
 TEST(Best, TakesTheFitWithTheHigherBoundProblemByProblem) {
   const Spiked target;
-  const Base laplace = build("laplace", target), best = build("best", target);
+  const Base laplace = build("laplace:1,rounds=6,starts=1", target);
+  const Base best = build("best:1,starts=1", target);
   EXPECT_LT(laplace.map.matrix()[0].item<double>(), 0.002);  // the spike
   EXPECT_EQ(best.map.loc()[0].item<double>(), 0.0);
   EXPECT_EQ(best.map.matrix()[0].item<double>(), 1.0);  // what it began from
   EXPECT_NEAR(best.map.loc()[1].item<double>(), 5.0, 1e-9);
   EXPECT_NEAR(best.map.matrix()[1].item<double>(), 0.1, 1e-9);
-  EXPECT_NEAR(build("best:1.5", target).map.matrix()[1].item<double>(), 0.15, 1e-9);
+  EXPECT_NEAR(build("best:1.5,starts=1", target).map.matrix()[1].item<double>(), 0.15, 1e-9);
   EXPECT_EQ(best.cost, laplace.cost + (Cost{2 * 2 * 16, 0}));
 }
 

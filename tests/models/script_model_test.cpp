@@ -158,7 +158,7 @@ TEST(ScriptModel, EveryTruncationIsRefused) {
 TEST(ScriptModel, WhatItCannotComputeIsOneLine) {
   // Numbers that the encoder closes over stay in float32.
   const auto model = read_script_model(file("linear_gaussian.pt"), at::kCPU, at::kDouble);
-  expect_error(ErrorKind::kData, {"'encode' fails", "same dtype"}, [&] {
+  expect_error(ErrorKind::kData, {"'encode' fails"}, [&] {
     model->encode(at::zeros({1, 2, 3}, at::kDouble));
   });
   expect_error(ErrorKind::kData, {"'joint' fails"}, [&] {
