@@ -45,9 +45,9 @@ std::vector<at::Tensor> PackageRunner::operator()(const std::vector<at::Tensor>&
 #else
 
 void require_package_support(const std::string& path) {
-  throw argument_error(path + ": a .pt2 package needs LibTorch 2.6 or later, this is " +
-                       libtorch_version() +
-                       ". Build with a newer one, or export the model as TorchScript (\"name.pt\")");
+  throw argument_error(
+      path + ": a .pt2 package needs LibTorch 2.6 or later, this is " + libtorch_version() +
+      ". Build with a newer one, or export the model as TorchScript (\"name.pt\")");
 }
 
 struct PackageRunner::Loader {};
