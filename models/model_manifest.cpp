@@ -70,7 +70,7 @@ class ManifestReader {
     const json& value = field(key);
     if (!value.is_string() || value.get_ref<const std::string&>().size() > 200)
       throw wrong(key, "a short text");
-    const auto text = value.get<std::string>();
+    auto text = value.get<std::string>();
     if (std::any_of(text.begin(), text.end(),
                     [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; }))
       throw wrong(key, "a text without control characters");

@@ -393,8 +393,7 @@ class Recogniser {
     std::vector<std::string> names = split(options_.encoder_layers, ',');
     const std::vector<std::string> heads = split(names.back(), '+');
     names.pop_back();
-    EncoderLayers named{layers_called(names, "encoder"),
-                        layers_called(heads, "encoder")};
+    EncoderLayers named{layers_called(names, "encoder"), layers_called(heads, "encoder")};
     if (heads.size() > 2 || !is_encoder(named, pixels(), latent()))
       throw unclear("`encoder` " + options_.encoder_layers + " do not lead from " +
                     std::to_string(pixels()) + " pixels to mean and log-variance of " +
@@ -403,8 +402,7 @@ class Recogniser {
   }
 
   void find_without_roles() {
-    if (!options_.encoder_layers.empty())
-      throw unclear("`encoder` needs `decoder` beside it");
+    if (!options_.encoder_layers.empty()) throw unclear("`encoder` needs `decoder` beside it");
     std::vector<Division> ways;
     for (const Linears& order : orders_of(layers_))
       if (ways.empty()) ways = divisions(order);
