@@ -11,9 +11,9 @@ class Prior : public BaseRule {
   }
 };
 
-const Enrol<BaseRegistry> kEnrolPriorBase("prior", {"prior", "N(0, I), or the normal of an exported prior's moments", "prior", [](Spec&) {
-                                                      return std::make_unique<Prior>();
-                                                    }});
+const Enrol<BaseRegistry> kEnrolPriorBase(
+    "prior", {"prior", "N(0, I), or the normal of an exported prior's moments", "prior",
+              [](Spec&) { return std::make_unique<Prior>(); }});
 
 }  // namespace
 }  // namespace crais
