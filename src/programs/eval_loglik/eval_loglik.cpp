@@ -177,11 +177,12 @@ class EvalRun {
 
   int describe() const {
     const EstimateOptions& e = settings_.estimator;
-    std::cout << understood_ << "Model " << described() << ".\nWould evaluate " << with_commas(images_.size()) << " images ("
-              << images_.source << ", " << images_.binarisation << ") in "
-              << with_commas(chunks_.count()) << " chunks of " << chunks_.size << ", shard "
-              << settings_.shard.index << " of " << settings_.shard.count << ", on "
-              << settings_.device.str() << " with evaluator " << model_->evaluator() << ".\n";
+    std::cout << understood_ << "Model " << described() << ".\nWould evaluate "
+              << with_commas(images_.size()) << " images (" << images_.source << ", "
+              << images_.binarisation << ") in " << with_commas(chunks_.count()) << " chunks of "
+              << chunks_.size << ", shard " << settings_.shard.index << " of "
+              << settings_.shard.count << ", on " << settings_.device.str() << " with evaluator "
+              << model_->evaluator() << ".\n";
     for (const auto& method : e.methods)
       std::cout << "Method " << method << " from base " << e.base << ".\n";
     if (estimator_.learns())
