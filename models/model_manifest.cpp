@@ -224,7 +224,7 @@ LatentModel::Draws ManifestModel::draw(uint64_t seed, int64_t i) const {
       at::empty({1, manifest_.uniforms}, at::kFloat).uniform_(0, 1, rng).clamp_min_(kLeast);
   std::vector<int64_t> shape = manifest_.model.data_shape;
   shape.insert(shape.begin(), 1);
-  const auto result = checked("simulate", simulate(normal, uniform), {{1, dim}, shape});
+  const auto result = checked("simulate", call("simulate", {normal, uniform}), {{1, dim}, shape});
   return {result[1], result[0]};
 }
 
@@ -241,15 +241,23 @@ std::vector<at::Tensor> ManifestModel::checked(
   return results;
 }
 
-LatentModel::Posterior ManifestModel::posterior(const std::vector<at::Tensor>& mean_and_scale,
-                                                int64_t rows) const {
-  const int64_t dim = manifest_.model.latent;
-  const at::Tensor& scale = mean_and_scale.at(1);
-  if (scale.sizes() == at::IntArrayRef({rows, dim}))
-    return {mean_and_scale[0], (0.5 * scale).exp()};
+std::optional<LatentModel::Posterior> ManifestModel::encode(const at::Tensor& x) const {
+  if (!manifest_.model.has("encode")) return {};
+  const int64_t rows = x.size(0), dim = manifest_.model.latent;
+  const auto found = checked("encode", call("encode", {x}), {{rows, dim}, {}});
+  const at::Tensor &loc = found[0], &scale = found[1];
+  if (scale.sizes() == at::IntArrayRef({rows, dim})) return Posterior{loc, (0.5 * scale).exp()};
   if (scale.sizes() != at::IntArrayRef({rows, dim, dim}))
     throw data_error(where_ + ": its encoder returns neither log_var nor scale_tril");
-  return {mean_and_scale[0], scale};
+  return Posterior{loc, scale};
+}
+
+std::optional<LatentModel::Output> ManifestModel::output(const at::Tensor& z) const {
+  if (!manifest_.model.has("output")) return {};
+  const auto found = checked("output", call("output", {z}), {{}, {}});
+  if (found[0].dim() != 2 || found[0].size(0) != z.size(0) || found[0].sizes() != found[1].sizes())
+    throw data_error(where_ + ": its output and Fisher weights are not [rows, M]");
+  return Output{found[0], found[1]};
 }
 
 }  // namespace crais

@@ -42,6 +42,8 @@ class ManifestModel : public LatentModel {
  public:
   const ModelDescription& description() const override { return manifest_.model; }
   int64_t batch() const override { return manifest_.batch; }
+  std::optional<Posterior> encode(const at::Tensor& x) const override;
+  std::optional<Output> output(const at::Tensor& z) const override;
   std::optional<Moments> prior_moments() const override;
   int64_t num_draws() const override;
   Draws draw(uint64_t seed, int64_t i) const override;
@@ -53,11 +55,9 @@ class ManifestModel : public LatentModel {
   /// Throws Error kData unless results are floating and of these shapes (an empty one: any).
   std::vector<at::Tensor> checked(const std::string& function, std::vector<at::Tensor> results,
                                   const std::vector<std::vector<int64_t>>& shapes) const;
-  /// q(z | x) from a mean and a log-variance or root.
-  Posterior posterior(const std::vector<at::Tensor>& mean_and_scale, int64_t rows) const;
-  /// The function "simulate": normal [1,D] and uniform [1,U] numbers to a latent and a datum.
-  virtual std::vector<at::Tensor> simulate(const at::Tensor& normal,
-                                           const at::Tensor& uniform) const = 0;
+  /// Calls a function of the file.
+  virtual std::vector<at::Tensor> call(const std::string& function,
+                                       std::vector<at::Tensor> inputs) const = 0;
 
  private:
   std::string where_;

@@ -83,38 +83,25 @@ class ModelPackage : public ManifestModel {
   std::string evaluator() const override { return "aoti"; }
 
   Density joint(const at::Tensor& z, const at::Tensor& x) const override {
-    const auto result = call("joint", {z, x}, {{z.size(0)}, {z.size(0), z.size(1)}});
-    return {result[0], result[1]};
-  }
-  std::optional<Posterior> encode(const at::Tensor& x) const override {
-    if (!description().has("encode")) return {};
-    return posterior(call("encode", {x}, {{x.size(0), description().latent}, {}}), x.size(0));
-  }
-  std::optional<Output> output(const at::Tensor& z) const override {
-    if (!description().has("output")) return {};
-    const auto result = call("output", {z}, {{}, {}});
-    if (result[0].dim() != 2 || result[0].size(0) != z.size(0) ||
-        result[0].sizes() != result[1].sizes())
-      throw data_error(where() + ": its output and Fisher weights are not [rows, M]");
-    return Output{result[0], result[1]};
+    return density("joint", z, {z, x});
   }
   std::optional<Density> prior(const at::Tensor& z) const override {
     if (!description().has("prior")) return {};
-    const auto result = call("prior", {z}, {{z.size(0)}, {z.size(0), z.size(1)}});
-    return Density{result[0], result[1]};
+    return density("prior", z, {z});
   }
 
  private:
-  std::vector<at::Tensor> simulate(const at::Tensor& normal,
-                                   const at::Tensor& uniform) const override {
-    return runners_.at("simulate")({normal, uniform});
+  Density density(const std::string& function, const at::Tensor& z,
+                  const std::vector<at::Tensor>& inputs) const {
+    const auto result =
+        checked(function, call(function, inputs), {{z.size(0)}, {z.size(0), z.size(1)}});
+    return {result[0], result[1]};
   }
 
-  /// Calls a function; its results must have these shapes (an empty one: any).
-  std::vector<at::Tensor> call(const std::string& function, std::vector<at::Tensor> inputs,
-                               const std::vector<std::vector<int64_t>>& shapes) const {
+  std::vector<at::Tensor> call(const std::string& function,
+                               std::vector<at::Tensor> inputs) const override {
     for (at::Tensor& input : inputs) input = input.contiguous();
-    return checked(function, runners_.at(function)(inputs), shapes);
+    return runners_.at(function)(inputs);
   }
 
   std::map<std::string, PackageRunner> runners_;

@@ -55,19 +55,6 @@ class ScriptModel : public ManifestModel {
   Density joint(const at::Tensor& z, const at::Tensor& x) const override {
     return differentiated("joint", z, {x});
   }
-  std::optional<Posterior> encode(const at::Tensor& x) const override {
-    if (!description().has("encode")) return {};
-    return posterior(
-        checked("encode", call("encode", {x}), {{x.size(0), description().latent}, {}}), x.size(0));
-  }
-  std::optional<Output> output(const at::Tensor& z) const override {
-    if (!description().has("output")) return {};
-    const auto result = checked("output", call("output", {z}), {{}, {}});
-    if (result[0].dim() != 2 || result[0].size(0) != z.size(0) ||
-        result[0].sizes() != result[1].sizes())
-      throw data_error(where() + ": its output and Fisher weights are not [rows, M]");
-    return Output{result[0], result[1]};
-  }
   std::optional<Density> prior(const at::Tensor& z) const override {
     if (!description().has("prior")) return {};
     return differentiated("prior", z, {});
@@ -76,11 +63,6 @@ class ScriptModel : public ManifestModel {
  private:
   static std::string method_of(const std::string& function) {
     return function == "joint" ? "log_joint" : function == "prior" ? "log_prior" : function;
-  }
-
-  std::vector<at::Tensor> simulate(const at::Tensor& normal,
-                                   const at::Tensor& uniform) const override {
-    return call("simulate", {normal.to(options_), uniform.to(options_)});
   }
 
   Density differentiated(const std::string& function, const at::Tensor& z,
@@ -96,7 +78,8 @@ class ScriptModel : public ManifestModel {
   }
 
   std::vector<at::Tensor> call(const std::string& function,
-                               const std::vector<at::Tensor>& inputs) const {
+                               std::vector<at::Tensor> inputs) const override {
+    for (at::Tensor& input : inputs) input = input.to(options_);
     return of_file(where(), "'" + function + "' fails", [&] {
       const c10::IValue result =
           module_.get_method(method_of(function))({inputs.begin(), inputs.end()});

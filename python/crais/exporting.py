@@ -325,7 +325,6 @@ class _Model:
             "latent": self.latent,
             "data_shape": list(self.shape),
             "functions": list(functions),
-            "scale": self._scale_kind(),
             "uniforms": self.num_uniforms() if "simulate" in functions else 0,
             "likelihood": likelihood.spec() if likelihood is not None else {"name": "log_joint"},
             "prior": self.prior.spec() if likelihood is not None else {"name": "log_joint"},
@@ -334,15 +333,7 @@ class _Model:
             "step": likelihood.step if likelihood is not None else None,
             "levels": likelihood.levels if likelihood is not None else None,
             "binarisation": binarisation,
-            "value_tolerance": _VALUE_TOLERANCE,
-            "grad_tolerance": _GRAD_TOLERANCE,
         }
-
-    def _scale_kind(self) -> str | None:
-        if self.encoder is None:
-            return None
-        with torch.no_grad():
-            return "scale_tril" if self.encode(self._plain_x(2))[1].dim() == 3 else "log_var"
 
     def _check_shapes(self) -> None:
         rows = 2

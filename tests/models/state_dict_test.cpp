@@ -267,8 +267,7 @@ TEST(StateDict, WhatCannotBeToldApartListsTheLayers) {
   expect_refused(
       Tensors().linear("fc1", 16, 5).linear("fc2", 5, 2).linear("fc3", 2, 5).linear("fc4", 5, 16),
       relu(),
-      {"fc1 16->5, fc2 5->2, fc3 2->5, fc4 5->16", "`decoder` fc3,fc4",
-       "`encoder` fc1,fc21+fc22"});
+      {"fc1 16->5, fc2 5->2, fc3 2->5, fc4 5->16", "`decoder` fc3,fc4", "`encoder` fc1,fc21+fc22"});
   expect_refused(Tensors().linear("a", 2, 5).linear("b", 6, 9), relu(), {"a 2->5, b 6->9"});
   Tensors two = example_vae("model.");
   for (const char* name : {"fc1", "fc21", "fc22", "fc3", "fc4"})
