@@ -12,7 +12,7 @@ struct ArrayFile {
   at::Tensor values;                 // [N, ...], of the type and shape in the file
   std::optional<at::Tensor> labels;  // [N], or [N, 2] for CIFAR-100: coarse, fine
   std::string source;                // "FILE" or "FILE:KEY", as it was asked for
-  std::string digest;                // sha256 of the file
+  std::string digest;                // sha256 of the file, or of the numbers in memory
 };
 
 /// The array in FILE, or the one that a file of several calls KEY ("FILE:KEY"). KEY can be left out
@@ -25,5 +25,8 @@ struct ArrayFile {
 /// Throws Error: kNoInput if the file is missing; kArgument, listing what there is, if KEY is
 /// missing or wrong; kData if the file is something else, damaged, or its array has no examples.
 ArrayFile read_array_file(const std::string& specification);
+
+/// An array that is here already, as a file of it would be; `source` names it in messages.
+ArrayFile array_in_memory(const at::Tensor& values, const std::string& source);
 
 }  // namespace crais

@@ -3,12 +3,14 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include "evaluation/result_store.h"
+#include "util/error.h"
 #include "util/parallel.h"
 
 namespace crais {
@@ -84,20 +86,28 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
   const Progressed before = progressed(results, chunks, options.shard);
   if (options.observer) options.observer->begin(before.done, before.total);
   std::mutex mutex;
+  std::atomic<bool> stopped{false};
   parallel_for(
       static_cast<int64_t>(missing.size()), options.threads,
       [&](int64_t i) {
         const c10::NoGradGuard no_grad_here;
         const int64_t c = missing[static_cast<size_t>(i)];
         const int64_t begin = chunks.begin(c), end = chunks.end(c);
-        ChunkResult result = tuned.estimate(c, *problems.make(begin, end));
+        ChunkResult result;
+        try {
+          result = tuned.estimate(c, *problems.make(begin, end));
+        } catch (const Error& error) {
+          if (error.kind() != ErrorKind::kInterrupted) throw;
+          stopped = true;
+          return;
+        }
         result.indices = indices_of(problems, begin, end);
         const std::lock_guard lock(mutex);
         if (options.store) options.store->write_chunk(result);
         if (options.observer) options.observer->chunk(result);
         results.chunks.emplace(c, std::move(result));
       },
-      [&] { return options.observer && options.observer->stop(); });
+      [&] { return stopped || (options.observer && options.observer->stop()); });
   return results;
 }
 

@@ -1,7 +1,7 @@
 #include "programs/estimate_logz/report.h"
 
 #include <cmath>
-#include <iostream>
+#include <utility>
 
 #include "core/target.h"
 #include "io/json.h"
@@ -29,6 +29,32 @@ LogzSummary summarise_one(const MethodTable& table, const LogzResults& results) 
   return s;
 }
 
+std::string text_of(const std::string& target, int64_t dim, const std::optional<double>& truth,
+                    const std::vector<LogzSummary>& summaries, int width) {
+  std::vector<std::string> headers = {"log Z", "MC SE"};
+  if (truth) headers.insert(headers.end(), {"truth", "error", "z"});
+  MethodsTable table(
+      "problem", "Log normaliser of " + target + " (dimension " + std::to_string(dim) + "), nats",
+      headers);
+  std::vector<double> lower;
+  for (const LogzSummary& s : summaries) {
+    lower.push_back(s.mean);
+    std::vector<std::string> cells = {fixed(s.mean, 4), significant(s.std_error, 2)};
+    if (truth)
+      cells.insert(cells.end(), {fixed(*truth, 4), fixed(*s.error, 4), fixed(*s.z_score, 1)});
+    table.add(s, cells);
+  }
+  std::string reading =
+      "A lower bound is one on average: E[estimate] <= log Z. MC SE is the error of the mean over "
+      "problems, replicates of one density; bias is what the chains' errors suggest";
+  if (truth) reading += "; z is the error in units of MC SE, far below 0 where the bound is loose";
+  const std::string text = table.text(width) + wrapped(reading + ".", width);
+  const std::string certificates = certificate_table({summaries.begin(), summaries.end()}, lower,
+                                                     "Bounds on log Z, nats", width);
+  if (certificates.empty()) return text;
+  return text + certificates + "The truth lies between the bounds on average.\n";
+}
+
 }  // namespace
 
 std::vector<LogzSummary> summarise(const LogzResults& results) {
@@ -51,40 +77,29 @@ json to_json(const LogzSummary& s) {
   return object;
 }
 
-void print_results(const LogzResults& results, const std::vector<LogzSummary>& summaries,
-                   const std::vector<TargetExpectation>& expectations, const json& summary,
-                   const std::string& folder, Format format, int width) {
-  if (print_for_programs(summary, format)) return;
-  std::vector<std::string> headers = {"log Z", "MC SE"};
-  if (results.truth) headers.insert(headers.end(), {"truth", "error", "z"});
-  MethodsTable table("problem",
-                     "Log normaliser of " + results.target + " (dimension " +
-                         std::to_string(results.dim) + "), nats",
-                     headers);
-  std::vector<double> lower;
-  for (const LogzSummary& s : summaries) {
-    lower.push_back(s.mean);
-    std::vector<std::string> cells = {fixed(s.mean, 4), significant(s.std_error, 2)};
-    if (results.truth)
-      cells.insert(cells.end(),
-                   {fixed(*results.truth, 4), fixed(*s.error, 4), fixed(*s.z_score, 1)});
-    table.add(s, cells);
-  }
-  std::string reading =
-      "A lower bound is one on average: E[estimate] <= log Z. MC SE is the error of the mean over "
-      "problems, replicates of one density; bias is what the chains' errors suggest";
-  if (results.truth)
-    reading += "; z is the error in units of MC SE, far below 0 where the bound is loose";
-  std::cout << table.text(width) << wrapped(reading + ".", width);
-  const std::string certificates = certificate_table({summaries.begin(), summaries.end()}, lower,
-                                                     "Bounds on log Z, nats", width);
-  if (!certificates.empty())
-    std::cout << certificates << "The truth lies between the bounds on average.\n";
-  for (const TargetExpectation& e : expectations) std::cout << expectation_table(e, width);
-  if (!folder.empty())
-    std::cout << "Files: " << folder << "/summary.json, per_problem.csv, schedule.csv"
-              << (expectations.empty() ? "" : ", expectations.csv") << "\n";
-  std::cout << std::flush;
+RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& expectations,
+                    json summary) {
+  const std::vector<LogzSummary> methods = summarise(results);
+  summary["true_log_normalizer"] = results.truth ? json_number(*results.truth) : json();
+  summary["results"] = json::array();
+  for (const LogzSummary& method : methods) summary["results"].push_back(to_json(method));
+  if (!expectations.empty()) summary["expectations"] = to_json(expectations);
+  RunReport report;
+  report.files = {
+      {"summary.json", to_text(summary)},
+      {"per_problem.csv", estimates_csv(results, "problem", "log_normalizer", results.truth)},
+      {"schedule.csv", schedule_csv(results, "problem")}};
+  if (!expectations.empty())
+    report.files.emplace_back("expectations.csv", expectations_csv(expectations));
+  report.text = [target = results.target, dim = results.dim, truth = results.truth, methods,
+                 expectations](int width) {
+    std::string text = text_of(target, dim, truth, methods, width);
+    for (const TargetExpectation& e : expectations) text += expectation_table(e, width);
+    return text;
+  };
+  report.summary = std::move(summary);
+  report.results = std::move(results);
+  return report;
 }
 
 std::string list_targets(int width) {

@@ -8,7 +8,7 @@
 
 #include "evaluation/summary.h"
 #include "programs/estimate_logz/expectations.h"
-#include "report/estimates.h"
+#include "report/run_report.h"
 
 namespace crais {
 
@@ -31,12 +31,10 @@ struct LogzSummary : MethodSummary {
 std::vector<LogzSummary> summarise(const LogzResults& results);
 nlohmann::json to_json(const LogzSummary& summary);
 
-/// On stdout: the summary as JSON or CSV, or the table and how to read it, in lines of at most
-/// `width` columns (0: no limit).
-void print_results(const LogzResults& results, const std::vector<LogzSummary>& summaries,
-                   const std::vector<TargetExpectation>& expectations,
-                   const nlohmann::json& summary, const std::string& folder, Format format,
-                   int width);
+/// The report of finished results, without `run` and `progress`. `summary` says what is known
+/// beside them.
+RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& expectations,
+                    nlohmann::json summary);
 
 /// `estimate-logz list`: every target with its parameters and what it is.
 std::string list_targets(int width);

@@ -139,10 +139,10 @@ EvalImages mnist_images(const ImageSettings& settings, const EvalModel& model) {
   return images;
 }
 
-/// Numbers of any file, divided by --scale; bytes become binary where binarisation is asked for.
-EvalImages array_images(const ImageSettings& settings, const EvalModel& model) {
+/// Numbers of any array, divided by --scale; bytes become binary where binarisation is asked for.
+EvalImages array_images(const ImageSettings& settings, const EvalModel& model,
+                        const ArrayFile& file) {
   const ModelDescription& described = model.description();
-  const ArrayFile file = read_array_file(settings.data);
   check_shape(file.source, file.values.sizes().slice(1).vec(), described);
   const IndexRange range = selection(settings, file.values.size(0));
   const at::Tensor stored = file.values.slice(0, range.begin, range.end).flatten(1);
@@ -184,9 +184,15 @@ EvalImages ready(EvalImages images, const EvalModel& model) {
 }  // namespace
 
 EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
+                         const ArrayFile& given) {
+  return ready(array_images(settings, model, given), model);
+}
+
+EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
                          std::string& notice) {
   std::optional<int64_t> count = settings.simulate;
-  if (!count && !settings.data.empty()) return ready(array_images(settings, model), model);
+  if (!count && !settings.data.empty())
+    return choose_images(settings, model, read_array_file(settings.data));
   if (!count && settings.data_dir.empty() && !has_images("", parse_split(settings.split)) &&
       model.num_draws() > 0) {
     count = kSimulatedByDefault;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "data/array_file.h"
 #include "programs/eval_loglik/model.h"
 #include "programs/eval_loglik/settings.h"
 
@@ -34,6 +35,10 @@ struct EvalImages {
 /// likelihood; kArgument for an empty or impossible selection.
 EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
                          std::string& notice);
+
+/// Those of an array, as they would be of a file that holds it.
+EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
+                         const ArrayFile& given);
 
 /// At most so many images are learned on.
 constexpr int64_t kTrainingImages = 4096;

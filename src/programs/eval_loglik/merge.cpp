@@ -69,16 +69,14 @@ int merge_evaluations(const CommandLine& cli) {
   results.num_pixels = json_field<int64_t>(images, "values", folders.front());
   results.bits_offset = json_field<double>(images, "bits_offset", folders.front());
 
-  const ResultStore merged(out, run, {.overwrite = cli.flag("overwrite")});
-  for (const auto& [chunk, result] : results.chunks) merged.write_chunk(result);
-  merged.write_state(results.state);
-  const std::vector<LikelihoodSummary> methods = summarise(results);
-  json summary = summary_of(run, methods);
+  json summary = run;
   summary["crais"] = crais_version();
   summary["libtorch"] = libtorch_version();
   summary["merged_from"] = folders;
-  write_reports(out, results, summary);
-  print_results(methods, summary, out, parse_format(cli.text("format")), stdout_width());
+  RunReport report = report_of(std::move(results), std::move(summary));
+  report.run = std::move(run);
+  save(report, out, {.overwrite = cli.flag("overwrite")});
+  print(report, out, parse_format(cli.text("format")), stdout_width());
   return 0;
 }
 

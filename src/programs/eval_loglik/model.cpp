@@ -123,6 +123,12 @@ std::unique_ptr<EvalModel> checkpoint_model(const Checkpoint& checkpoint, at::De
   return std::make_unique<CheckpointModel>(checkpoint, device, dtype);
 }
 
+std::unique_ptr<EvalModel> latent_eval_model(std::shared_ptr<const LatentModel> model,
+                                             const std::string& digest,
+                                             const at::TensorOptions& options) {
+  return std::make_unique<ExportedModel>(std::move(model), digest, options);
+}
+
 std::unique_ptr<EvalModel> open_model(const std::string& path, const StateDictOptions& options,
                                       at::Device device, at::ScalarType dtype,
                                       std::string& notice) {

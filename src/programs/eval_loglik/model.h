@@ -41,6 +41,11 @@ class EvalModel {
 std::unique_ptr<EvalModel> checkpoint_model(const Checkpoint& checkpoint, at::Device device,
                                             at::ScalarType dtype);
 
+/// A model of functions; `digest` identifies it.
+std::unique_ptr<EvalModel> latent_eval_model(std::shared_ptr<const LatentModel> model,
+                                             const std::string& digest,
+                                             const at::TensorOptions& options);
+
 /// By what the file holds, whatever its name: an exported model, a checkpoint of ours, or a
 /// state_dict that `options` help to read. `notice` says how a state_dict was understood. Throws as
 /// the readers of these files do; kArgument for a device or type that the model cannot have.

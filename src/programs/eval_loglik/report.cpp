@@ -1,10 +1,9 @@
 #include "programs/eval_loglik/report.h"
 
-#include <iostream>
+#include <utility>
 
 #include "io/json.h"
 #include "report/terminal.h"
-#include "util/files.h"
 #include "util/format.h"
 
 namespace crais {
@@ -21,6 +20,35 @@ json to_json(const LikelihoodSummary& s) {
   return object;
 }
 
+std::string text_of(const std::vector<LikelihoodSummary>& methods, int width) {
+  MethodsTable table("image", "Mean log-likelihood, nats", {"log p(x)", "data SE", "MC SE"},
+                     {"bits/dim"});
+  std::vector<double> lower;
+  for (const auto& s : methods) {
+    lower.push_back(s.log_likelihood.mean);
+    table.add(s,
+              {fixed(s.log_likelihood.mean, 3), fixed(s.log_likelihood.data_std_error, 3),
+               significant(s.log_likelihood.monte_carlo_std_error, 2)},
+              {fixed(s.bits_per_dim, 4)});
+  }
+  const std::string text =
+      table.text(width) +
+      wrapped(
+          "A lower bound is one on average: E[estimate] <= log p(x). MC SE is the error of "
+          "these chains, data SE that of these images; bias is what the chains' errors "
+          "suggest. Flagged images are not to be trusted: see 'flags' in per_image.csv.",
+          width);
+  const std::string certificates =
+      certificate_table({methods.begin(), methods.end()}, lower,
+                        "Bounds on the mean log p(x) of these simulated images, nats", width);
+  if (certificates.empty()) return text;
+  return text + certificates +
+         wrapped(
+             "The truth lies between the bounds on average. The gap certifies these "
+             "settings for images like these.",
+             width);
+}
+
 }  // namespace
 
 std::vector<LikelihoodSummary> summarise(const EvalResults& results) {
@@ -34,52 +62,18 @@ std::vector<LikelihoodSummary> summarise(const EvalResults& results) {
   return summaries;
 }
 
-json summary_of(const json& run, const std::vector<LikelihoodSummary>& methods) {
-  json summary = run;
+RunReport report_of(EvalResults results, json summary, const std::string& about) {
+  const std::vector<LikelihoodSummary> methods = summarise(results);
   summary["results"] = json::array();
   for (const auto& method : methods) summary["results"].push_back(to_json(method));
-  return summary;
-}
-
-void print_results(const std::vector<LikelihoodSummary>& methods, const json& summary,
-                   const std::string& folder, Format format, int width) {
-  if (print_for_programs(summary, format)) return;
-  MethodsTable table("image", "Mean log-likelihood, nats", {"log p(x)", "data SE", "MC SE"},
-                     {"bits/dim"});
-  std::vector<double> lower;
-  for (const auto& s : methods) {
-    lower.push_back(s.log_likelihood.mean);
-    table.add(s,
-              {fixed(s.log_likelihood.mean, 3), fixed(s.log_likelihood.data_std_error, 3),
-               significant(s.log_likelihood.monte_carlo_std_error, 2)},
-              {fixed(s.bits_per_dim, 4)});
-  }
-  std::cout
-      << table.text(width)
-      << wrapped(
-             "A lower bound is one on average: E[estimate] <= log p(x). MC SE is the error of "
-             "these chains, data SE that of these images; bias is what the chains' errors "
-             "suggest. Flagged images are not to be trusted: see 'flags' in per_image.csv.",
-             width);
-  const std::string certificates =
-      certificate_table({methods.begin(), methods.end()}, lower,
-                        "Bounds on the mean log p(x) of these simulated images, nats", width);
-  if (!certificates.empty())
-    std::cout << certificates
-              << wrapped(
-                     "The truth lies between the bounds on average. The gap certifies these "
-                     "settings for images like these.",
-                     width);
-  if (!folder.empty())
-    std::cout << "Files: " << folder << "/summary.json, per_image.csv, schedule.csv\n";
-  std::cout << std::flush;
-}
-
-void write_reports(const std::filesystem::path& folder, const EvalResults& results,
-                   const json& summary) {
-  write_file_atomic(folder / "per_image.csv", estimates_csv(results, "image", "log_likelihood"));
-  write_file_atomic(folder / "schedule.csv", schedule_csv(results, "image"));
-  write_file_atomic(folder / "summary.json", to_text(summary));
+  RunReport report;
+  report.files = {{"summary.json", to_text(summary)},
+                  {"per_image.csv", estimates_csv(results, "image", "log_likelihood")},
+                  {"schedule.csv", schedule_csv(results, "image")}};
+  report.text = [methods, about](int width) { return text_of(methods, width) + about; };
+  report.summary = std::move(summary);
+  report.results = std::move(results);
+  return report;
 }
 
 }  // namespace crais

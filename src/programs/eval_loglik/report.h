@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "evaluation/summary.h"
-#include "report/estimates.h"
+#include "report/run_report.h"
 
 namespace crais {
 
@@ -25,16 +24,8 @@ struct LikelihoodSummary : MethodSummary {
 
 std::vector<LikelihoodSummary> summarise(const EvalResults& results);
 
-/// `run` (see ResultStore) with the methods' results: what summary.json holds.
-nlohmann::json summary_of(const nlohmann::json& run, const std::vector<LikelihoodSummary>& methods);
-
-/// On stdout: the summary as JSON or CSV, or the table, how to read it, and where the files are
-/// ("": there are none), in lines of at most `width` columns (0: no limit).
-void print_results(const std::vector<LikelihoodSummary>& methods, const nlohmann::json& summary,
-                   const std::string& folder, Format format, int width);
-
-/// per_image.csv, schedule.csv and summary.json.
-void write_reports(const std::filesystem::path& folder, const EvalResults& results,
-                   const nlohmann::json& summary);
+/// The report of finished results, without `run` and `progress`. `summary` says what is known
+/// beside them; `about` is a line for people below the tables.
+RunReport report_of(EvalResults results, nlohmann::json summary, const std::string& about = "");
 
 }  // namespace crais

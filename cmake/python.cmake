@@ -1,0 +1,35 @@
+# crais._crais, the extension of the Python package, against the torch of a Python.
+#
+# build/.../python is then on a par with an installed package: PYTHONPATH=build/release/python.
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+execute_process(COMMAND ${Python_EXECUTABLE} -c "import torch; print(torch.__version__, end='')"
+  OUTPUT_VARIABLE CRAIS_TORCH_VERSION COMMAND_ERROR_IS_FATAL ANY)
+find_library(torch_python torch_python PATHS ${LibTorch_ROOT}/lib
+  NO_CACHE REQUIRED NO_DEFAULT_PATH)
+
+file(GLOB extension CONFIGURE_DEPENDS python/extension/*.cpp)
+Python_add_library(_crais MODULE WITH_SOABI ${extension})
+target_include_directories(_crais PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+target_link_libraries(_crais PRIVATE crais_programs ${torch_python})
+set_target_properties(crais_programs PROPERTIES POSITION_INDEPENDENT_CODE ON)
+set_target_properties(_crais PROPERTIES CXX_VISIBILITY_PRESET hidden
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/crais)
+
+# The package of the build folder: links to the sources, and what the build alone knows.
+file(CONFIGURE OUTPUT python/crais/_built.py CONTENT
+  "\"\"\"What the extension was built with.\"\"\"\n\nTORCH = \"@CRAIS_TORCH_VERSION@\"\nVERSION = \"@PROJECT_VERSION@\"\n" @ONLY)
+file(GLOB modules CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/python/crais
+  python/crais/*.py python/crais/*.pyi python/crais/py.typed)
+foreach(module ${modules})
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/python/crais/${module}
+    ${PROJECT_BINARY_DIR}/python/crais/${module} SYMBOLIC)
+endforeach()
+file(CREATE_LINK ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${PROJECT_BINARY_DIR}/python/crais/bin SYMBOLIC)
+
+# The wheel: extension, library and programs inside the package, beside torch's own folder.
+if(SKBUILD)
+  install(TARGETS _crais LIBRARY DESTINATION crais COMPONENT python)
+  install(FILES ${PROJECT_BINARY_DIR}/python/crais/_built.py DESTINATION crais COMPONENT python)
+  set_target_properties(_crais PROPERTIES
+    INSTALL_RPATH "$ORIGIN/${CMAKE_INSTALL_LIBDIR};$ORIGIN/../torch/lib")
+endif()

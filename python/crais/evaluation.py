@@ -1,0 +1,239 @@
+"""`crais.evaluate`, `crais.certify` and `crais.log_normalizer`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from crais import native
+from crais.errors import Interrupted, UsageError
+from crais.images import as_tensor
+from crais.likelihoods import Likelihood
+from crais.models import check_density, device_of, in_memory
+from crais.priors import Prior
+from crais.results import Result
+
+Function = Callable[..., Any]
+
+
+def evaluate(
+    model: Any = None,
+    images: Any = None,
+    *,
+    likelihood: Likelihood | str | None = None,
+    prior: Prior | None = None,
+    decoder: Function | str | None = None,
+    encoder: Function | str | None = None,
+    log_joint: Function | None = None,
+    log_prior: Function | None = None,
+    latent: int | None = None,
+    image_shape: Sequence[int] | str | None = None,
+    progress: bool = True,
+    **options: Any,
+) -> Result:
+    """Estimates log p(x) of images under a model with latents, in nats, with error bars.
+
+    >>> r = crais.evaluate(vae, images, likelihood=crais.Bernoulli())
+    >>> r.mean, r.data_se, r.mc_se, r.bias
+
+    model        a module with `decode` (or `decoder`), perhaps with `encode` (or `encoder`),
+                 `likelihood`, `prior`, `latent`; or with `log_joint`. Or the name of a file: a
+                 checkpoint of train-vae, a model of crais.export, the state_dict of an MLP.
+    images       [N, *shape]: a tensor, an array, a Dataset or DataLoader whose items begin with the
+                 image. uint8 wants scale=255, binarisation="static:0" or dequantise="uniform:0".
+                 Without images: those that data, split, limit, indices or simulate choose.
+    likelihood   p(x | output), as crais.Bernoulli() of logits
+    prior        p(z); a standard normal if it is left out. log_prior: z -> log p(z) [B]
+    decoder      z [B, latent] -> output, where the model has no such method
+    encoder      x [B, *shape] -> mean and log_var [B, latent], or mean and scale_tril
+    log_joint    (z [B, latent], x [B, *shape]) -> log p(x, z) [B], nats, in place of decoder and
+                 likelihood; its gradient is autograd's
+    latent       D, where there is no encoder that says it
+    image_shape  where the images do not say it
+    progress     a bar, if tqdm is installed
+
+    Functions are called with many rows at once, float32, on the model's device, from several
+    threads (threads=1: from this one). Modules must be in eval mode, and a row's value must not
+    depend on others. Nothing is copied, and PyTorch's random state, threads and modes are as before
+    afterwards. Linear layers with one activation between them, with a Bernoulli likelihood or a
+    Gaussian of one standard deviation, run on crais's own evaluator.
+
+    Ctrl-C raises Interrupted, whose `result` has the images done; with out="folder" another call
+    with resume=True goes on from there. Raises UsageError, DataError, and what the model raises.
+    Cost: about 1,000 evaluations of the model an image; `budget` sets it.
+
+    Other options are the flags of eval-loglik:
+    """
+    about = {"decoder": decoder, "encoder": encoder, "likelihood": likelihood}
+    pixels = None if images is None else as_tensor(images)
+    if isinstance(model, (str, os.PathLike)):
+        flags = {**about, "image_shape": image_shape, **options}
+        for name, value in {"prior": prior, "log_joint": log_joint, "log_prior": log_prior}.items():
+            if value is not None:
+                raise UsageError(f"{name} is for a model in memory; {model} has its own")
+        return _evaluated(os.fspath(model), flags, {}, b"", torch.device("cpu"), pixels, progress)
+
+    parts = _parts_of(model, {**about, "prior": prior, "log_joint": log_joint})
+    shape = image_shape if image_shape is not None else getattr(model, "image_shape", None)
+    if shape is None and pixels is not None:
+        shape = pixels.shape[1:]
+    functions, manifest, device = in_memory(
+        **parts,
+        log_prior=log_prior,
+        latent=latent if latent is not None else _integer(model, "latent"),
+        image_shape=shape,
+        binarisation=None,
+        name=type(model).__name__ if model is not None else "model",
+    )
+    asked = options.pop("device", None)
+    if asked is not None and torch.device(asked) != device:
+        raise UsageError(f"device: the model is on {device}, not {asked}; move it with .to()")
+    flags = {"device": str(device), **options}
+    return _evaluated("memory", flags, functions, manifest, device, pixels, progress)
+
+
+def certify(
+    model: Any = None, num_images: int = 1000, *, progress: bool = True, **options: Any
+) -> Result:
+    """Bounds on log p(x) of images that the model draws: `lower`, `upper` and `gap`, nats.
+
+    >>> c = crais.certify(vae, num_images=1000, likelihood=crais.Bernoulli())
+    >>> c.lower, c.upper, c.gap
+
+    The truth lies between the bounds on average, so the gap certifies these settings for images
+    like these. The arguments are those of `evaluate`. Cost: twice an evaluation's.
+    """
+    options.setdefault("method", "bidirectional")
+    return evaluate(model, simulate=num_images, progress=progress, **options)
+
+
+def log_normalizer(
+    target: Function | str, *, dim: int | None = None, progress: bool = True, **options: Any
+) -> Result:
+    """Estimates the log normaliser of an unnormalised density, in nats.
+
+    >>> z = crais.log_normalizer(log_density, dim=61, base="laplace", steps=512)
+    >>> z.mean, z.mc_se
+
+    target       z [B, dim] -> log density [B], nats, of PyTorch operations: autograd gives the
+                 gradient. float64 unless dtype="float32". Or the name of a target, as "u11".
+    dim          of z, for a function
+    progress     a bar, if tqdm is installed
+
+    Independent replicates (`problems`, 10) give the error bar. Raises as `evaluate` does.
+
+    Other options are the flags of estimate-logz:
+    """
+    if isinstance(target, str):
+        if dim is not None:
+            raise UsageError(f"dim is for a function; {target} has its own")
+        functions: dict[str, Function] = {}
+        device, name = torch.device("cpu"), target
+    else:
+        if dim is None or dim < 1:
+            raise UsageError("give dim=D, the dimension of z, at least 1")
+        device, name = device_of([target]), getattr(target, "__name__", "function")
+        functions = {"log_density": _density(target)}
+        options = {"device": str(device), **options}
+    arguments = [name if name.isidentifier() or not functions else "function"]
+    arguments += native.arguments(options)
+    report = native.call(
+        "estimate-logz",
+        lambda run: native.extension().log_normalizer(arguments, run, dim or 0),
+        functions,
+        progress=progress,
+        unit="problems",
+        device=device,
+    )
+    return _finished(report, None, "problems")
+
+
+def _evaluated(
+    operand: str,
+    flags: dict[str, Any],
+    functions: dict[str, Function],
+    manifest: bytes,
+    device: torch.device,
+    pixels: Tensor | None,
+    progress: bool,
+) -> Result:
+    arguments = [operand, *native.arguments(flags)]
+    like = torch.empty(0, device=device)
+    report = native.call(
+        "eval-loglik",
+        lambda run: native.extension().evaluate(arguments, run, pixels, manifest, like),
+        functions,
+        progress=progress,
+        unit="images",
+        device=device,
+    )
+    return _finished(report, pixels, "images")
+
+
+def _finished(report: Any, pixels: Tensor | None, unit: str) -> Result:
+    """The result of a report; raises Interrupted where it is not whole."""
+    result = Result(report, pixels) if report.done > 0 else None
+    if result is not None and report.done == report.total:
+        return result
+    error = Interrupted(f"interrupted; {report.done:,} of {report.total:,} {unit} are done")
+    error.result = result
+    raise error
+
+
+def _parts_of(model: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """The functions of a module, where they are not given."""
+    found = {name: value for name, value in given.items()}
+    for name in ("log_joint", "likelihood", "prior"):
+        if found[name] is None:
+            found[name] = getattr(model, name, None)
+    if found["log_joint"] is None:
+        found["decoder"] = found["decoder"] or _method(model, "decode", "decoder")
+        if found["decoder"] is None:
+            raise UsageError(
+                "the model has neither decode(z) nor log_joint(z, x): give decoder=..., or "
+                "log_joint=..."
+            )
+        if found["likelihood"] is None:
+            raise UsageError(
+                "the model does not say its likelihood: give likelihood=crais.Bernoulli(), where "
+                "the decoder returns logits, or another of crais"
+            )
+    elif given["decoder"] is None:
+        found["likelihood"] = None
+    found["encoder"] = found["encoder"] or _method(model, "encode", "encoder")
+    for name in ("decoder", "encoder", "log_joint"):
+        if found[name] is not None and not callable(found[name]):
+            raise UsageError(f"{name} must be a function; names of layers are for files")
+    if found["likelihood"] is not None and not isinstance(found["likelihood"], Likelihood):
+        raise UsageError("likelihood must be one of crais's, as crais.Bernoulli()")
+    if found["prior"] is not None and not isinstance(found["prior"], Prior):
+        raise UsageError("prior must be one of crais's, as crais.GaussianPrior(...), or log_prior")
+    return found
+
+
+def _method(model: Any, *names: str) -> Function | None:
+    return next((getattr(model, name) for name in names if hasattr(model, name)), None)
+
+
+def _integer(model: Any, name: str) -> int | None:
+    value = getattr(model, name, None)
+    return value if isinstance(value, int) else None
+
+
+def _density(function: Function) -> Function:
+    def log_density(z: Tensor) -> Tensor:
+        value = function(z)
+        check_density(value, z, "the log density")
+        if value.dtype != z.dtype:
+            raise UsageError(f"the log density is {value.dtype}, z is {z.dtype}; see dtype")
+        return value
+
+    return log_density
+
+
+evaluate.__doc__ = (evaluate.__doc__ or "") + native.options("eval-loglik")
+log_normalizer.__doc__ = (log_normalizer.__doc__ or "") + native.options("estimate-logz")

@@ -1,0 +1,195 @@
+"""The extension: loaded when it is needed, and called with options as keyword arguments."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib
+import re
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from crais import errors
+
+INSTALL = "pip install . --no-build-isolation, in the folder of crais"
+
+
+def extension() -> Any:
+    """crais._crais. Raises ImportError, which says what to type, where it cannot be used."""
+    try:
+        built = importlib.import_module("crais._built")
+    except ImportError:
+        raise ImportError(
+            f"this part of crais is compiled, and is not installed: {INSTALL}"
+        ) from None
+    if built.TORCH != torch.__version__:
+        raise ImportError(
+            f"crais was built with torch {built.TORCH}, and this is torch {torch.__version__}; "
+            f"build it again: {INSTALL}"
+        )
+    return importlib.import_module("crais._crais")
+
+
+def arguments(options: Mapping[str, Any]) -> list[str]:
+    """Keyword arguments as the flags of a program: pilot_chains=8 is --pilot-chains=8."""
+    flags: list[str] = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is True:
+                flags.append(flag)
+            elif one is not None and one is not False:
+                flags.append(f"{flag}={one}")
+    return flags
+
+
+def options(program: str) -> str:
+    """The options of a program as lines of text: name, default, meaning."""
+    lines: list[str] = []
+    title = ""
+    for group, name, value, fallback, help_text in extension().options(program):
+        if group != title:
+            title = group
+            lines += ["", group]
+        default = f" [{', '.join(fallback)}]" if fallback else ""
+        what = " ".join(help_text.split("\n")[0].split())
+        lines.append(f"  {name.replace('-', '_')}={value or True}{default}: {what}")
+    return worded("eval-loglik", "\n".join(lines))
+
+
+def worded(program: str, text: str) -> str:
+    """A program's message for callers from Python: --step-size is step_size."""
+    text = extension().with_flags(program, text)
+    return re.sub(r"--([a-z][a-z0-9-]*)", lambda flag: flag[1].replace("-", "_"), text)
+
+
+class Run:
+    """One call of the extension: what it asks of Python, from any thread."""
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]], bar: Bar) -> None:
+        self.stopped = False
+        self._functions = functions
+        self._bar = bar
+
+    def call(self, name: str, inputs: tuple[Tensor, ...]) -> Any:
+        """A function of the model, on the model's device."""
+        if self.stopped:
+            raise KeyboardInterrupt
+        try:
+            return self._functions[name](*inputs)
+        except KeyboardInterrupt:
+            self.stopped = True
+            raise
+
+    def note(self, text: str) -> None:
+        for line in text.splitlines():
+            warnings.warn(line.removeprefix("WARNING: "), stacklevel=4)
+
+    def learning(self, done: int, total: int, objective: float) -> None:
+        self._bar.show("learning", done, total, f"E[log w] {objective:.3f}")
+
+    def begin(self, done: int, total: int) -> None:
+        self._bar.show("", done, total, "")
+
+    def advance(self, count: int, status: str) -> None:
+        self._bar.advance(count, status)
+
+
+class Bar:
+    """tqdm's progress bar, where tqdm is installed."""
+
+    def __init__(self, enabled: bool, unit: str) -> None:
+        self._tqdm = _tqdm() if enabled else None
+        self._unit = unit
+        self._bar: Any = None
+
+    def show(self, label: str, done: int, total: int, status: str) -> None:
+        if self._tqdm is None:
+            return
+        if self._bar is None or self._bar.desc != (label and label + ": "):
+            self.close()
+            self._bar = self._tqdm(total=total, initial=done, desc=label, unit=f" {self._unit}")
+        self._bar.n = done
+        self._bar.set_postfix_str(status)
+
+    def advance(self, count: int, status: str) -> None:
+        if self._bar is not None:
+            self._bar.update(count)
+            self._bar.set_postfix_str(status)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _tqdm() -> Any:
+    try:
+        return importlib.import_module("tqdm.auto").tqdm
+    except ImportError:
+        return None
+
+
+_running: set[Run] = set()
+
+
+def _stop_all() -> None:
+    """Threads that are still in the extension when Python ends would wait for it for ever."""
+    for run in list(_running):
+        run.stopped = True
+    while _running:
+        time.sleep(0.001)
+
+
+atexit.register(_stop_all)
+
+
+@contextlib.contextmanager
+def _as_before(device: torch.device) -> Iterator[None]:
+    """PyTorch's random state and modes are the same afterwards, whatever the model does to them."""
+    devices = [device] if device.type == "cuda" else []
+    threads = torch.get_num_threads()
+    with (
+        torch.inference_mode(False),
+        torch.autocast(device.type, enabled=False),
+        torch.random.fork_rng(devices),
+    ):
+        try:
+            yield
+        finally:
+            if torch.get_num_threads() != threads:
+                torch.set_num_threads(threads)
+
+
+def call(
+    program: str,
+    function: Callable[[Run], Any],
+    functions: Mapping[str, Callable[..., Any]],
+    *,
+    progress: bool,
+    unit: str,
+    device: torch.device = torch.device("cpu"),
+) -> Any:
+    """What `function` of the extension returns.
+
+    Raises crais.errors, whatever the model raises, and Interrupted if it was stopped before
+    anything was done.
+    """
+    bar = Bar(progress, unit)
+    run = Run(functions, bar)
+    _running.add(run)
+    try:
+        with _as_before(device):
+            return function(run)
+    except (errors.UsageError, errors.DataError, errors.NoInputError, errors.Interrupted) as error:
+        error.args = (worded(program, str(error)),)
+        raise
+    finally:
+        _running.discard(run)
+        bar.close()

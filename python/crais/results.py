@@ -1,0 +1,233 @@
+"""What an estimate has come to."""
+
+from __future__ import annotations
+
+import html
+import importlib
+import io
+import json
+import math
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crais.errors import UsageError
+
+Array = NDArray[Any]
+
+_WORDS = ((1, "ess"), (2, "tail"), (4, "base"), (8, "target"), (16, "modes"))
+
+
+class Result:
+    """Estimates of the first method, in nats; `methods` has all of them.
+
+    The estimates of log p(x), or of log Z, are lower bounds on average.
+
+    Floats, of all images (or replicates of a density) together:
+        mean       the mean estimate
+        data_se    its standard error as a mean over these images: the data's share
+        mc_se      its standard error by the chains alone: Monte Carlo's share
+        bias       to be expected of it, at most 0; NaN where unknown
+        ess        effective fraction of the chains, in (0, 1]
+        lower, upper, gap     of certificates (method="bidirectional"); else NaN
+
+    Arrays [N], an entry an image, means over repeats:
+        log_likelihood (log_normalizer for densities), std_error, bias_each, ess_each, flags: sets
+        of bits, 0 where the estimate is to be trusted (`flag_words` says them); upper_each,
+        pareto_k, accept_prob, evaluations where the method has them; indices in the data.
+
+    In a notebook it shows itself as a table with pictures (of matplotlib, if it is installed).
+    """
+
+    def __init__(self, report: Any, images: Any = None) -> None:
+        self._report = report
+        self._images = images
+        self.summary: dict[str, Any] = json.loads(report.summary)
+        self.indices: Array = np.asarray(report.indices)
+        self._tables: dict[str, dict[str, Array]] = {
+            method: {name: column.numpy() for name, column in columns.items()}
+            for method, columns in report.methods
+        }
+        self.methods: list[dict[str, Any]] = self.summary["results"]
+        first = self.methods[0]
+        self.method: str = first["method"]
+        self.mean = _number(first.get("log_likelihood", first.get("log_normalizer")))
+        self.data_se = _number(first.get("data_std_error"))
+        self.mc_se = _number(first["monte_carlo_std_error"])
+        self.bias = _number(first["estimated_bias"])
+        self.ess = _number(first["ess"]["mean"])
+        certificate = first.get("certificate", {})
+        self.upper = _number(certificate.get("upper"))
+        self.lower = self.mean if certificate else math.nan
+        self.gap = _number(certificate.get("gap"))
+
+        table = self._tables[self.method]
+        self.log_normalizer: Array = table["log_normalizer"].mean(0)
+        repeats = len(table["std_error"])
+        self.std_error: Array = np.sqrt((table["std_error"] ** 2).sum(0)) / repeats
+        self.flags: Array = np.bitwise_or.reduce(table["flags"], 0)
+        self.bias_each = self._mean_of("bias")
+        self.ess_each = self._mean_of("ess")
+        self.upper_each = self._mean_of("upper")
+        self.pareto_k = self._mean_of("pareto_k")
+        self.accept_prob = self._mean_of("accept_prob")
+        self.evaluations = self._mean_of("evaluations")
+
+    def _mean_of(self, column: str) -> Array:
+        table = self._tables[self.method]
+        return table[column].mean(0) if column in table else np.full(len(self), math.nan)
+
+    @property
+    def log_likelihood(self) -> Array:
+        """Estimates of log p(x) [N], nats."""
+        return self.log_normalizer
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def flag_words(self, i: int) -> str:
+        """Why not to trust estimate i: "ess+tail"; "" for no reason."""
+        return "+".join(word for bit, word in _WORDS if self.flags[i] & bit)
+
+    def __repr__(self) -> str:
+        return self._report.text(100)
+
+    def _repr_html_(self) -> str:
+        table = f"<pre style='line-height: 1.2'>{html.escape(self._report.text(0))}</pre>"
+        return table + "".join(f"<div>{picture}</div>" for picture in self.pictures())
+
+    def pictures(self) -> list[str]:
+        """As SVG: the estimates of the images, and the images with the least and the greatest.
+
+        Empty without matplotlib.
+        """
+        try:
+            figures = importlib.import_module("matplotlib.figure")
+        except ImportError:
+            return []
+        pictures = [_histogram(figures, self)]
+        if self._images is not None and self._images.ndim >= 3:
+            pictures.append(_extremes(figures, self))
+        return pictures
+
+    def to_dict(self) -> dict[str, Any]:
+        """What summary.json holds."""
+        return dict(self.summary)
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with a row for each image, method and repeat: per_image.csv. Needs pandas."""
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError:
+            raise ImportError("to_pandas needs pandas: pip install pandas") from None
+        name = "per_problem.csv" if self._is_density() else "per_image.csv"
+        return pandas.read_csv(io.StringIO(self._report.file(name)), keep_default_na=True)
+
+    def _is_density(self) -> bool:
+        return bool(self.summary["program"] == "estimate-logz")
+
+    def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Writes what the program would: summary.json, CSV files, and chunks that it can resume.
+
+        Raises UsageError if results lie there and `overwrite` is False.
+        """
+        self._report.save(os.fspath(folder), overwrite)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Writes the table and the pictures as one page of HTML."""
+        title = html.escape(f"crais: {self.summary['program']}")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(
+                f"<!doctype html><meta charset='utf-8'><title>{title}</title>\n"
+                f"<h1>{title}</h1>\n{self._repr_html_()}\n"
+            )
+
+
+def _number(value: Any) -> float:
+    """json has no NaN."""
+    return math.nan if value is None or isinstance(value, str) else float(value)
+
+
+def _svg(figure: Any) -> str:
+    text = io.StringIO()
+    figure.savefig(text, format="svg")
+    return text.getvalue()[text.getvalue().index("<svg") :]
+
+
+def _histogram(figures: Any, result: Result) -> str:
+    """The estimates, and their errors against them."""
+    figure = figures.Figure(figsize=(8, 2.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    what = "log Z" if result._is_density() else "log p(x)"
+    values, trusted = result.log_normalizer, result.flags == 0
+    left.hist(values, bins=min(40, max(5, len(values) // 4)), color="#4477aa")
+    left.axvline(result.mean, color="black", linewidth=1, label=f"mean {result.mean:.2f}")
+    left.set(xlabel=f"{what}, nats", ylabel="replicates" if result._is_density() else "images")
+    left.legend(frameon=False)
+    right.plot(values[trusted], result.std_error[trusted], ".", color="#4477aa", label="trusted")
+    if not trusted.all():
+        doubtful = ~trusted
+        right.plot(values[doubtful], result.std_error[doubtful], "x", color="#ee6677", label="flagged")
+        right.legend(frameon=False)
+    right.set(xlabel=f"{what}, nats", ylabel="Monte Carlo SE, nats")
+    return _svg(figure)
+
+
+def _extremes(figures: Any, result: Result, count: int = 8) -> str:
+    """The images with the least and the greatest estimates."""
+    order = np.argsort(result.log_normalizer)
+    columns = min(count, len(order))
+    figure = figures.Figure(figsize=(columns, 2.6), layout="constrained")
+    for row, chosen in enumerate((order[:columns], order[::-1][:columns])):
+        for column, i in enumerate(chosen):
+            axes = figure.add_subplot(2, columns, row * columns + column + 1)
+            axes.imshow(_picture(result._images[int(result.indices[i])]), cmap="gray")
+            axes.set_title(f"{result.log_normalizer[i]:.1f}", fontsize=8)
+            axes.set_axis_off()
+    figure.suptitle("least and greatest log p(x), nats", fontsize=9)
+    return _svg(figure)
+
+
+def _picture(image: Any) -> Array:
+    """[H, W] or [H, W, 3], between 0 and 1."""
+    pixels = np.asarray(image, dtype=np.float64)
+    if pixels.ndim == 3:
+        pixels = pixels[0] if pixels.shape[0] == 1 else np.moveaxis(pixels[:3], 0, -1)
+    low, high = pixels.min(), pixels.max()
+    picture: Array = (pixels - low) / (high - low) if high > low else np.zeros_like(pixels)
+    return picture
+
+
+class Comparison:
+    """Paired differences `after` - `before` of the same images, nats.
+
+    difference [N] an image; mean, its standard error over images `data_se`, and by the chains
+    alone `mc_se`.
+    """
+
+    def __init__(self, before: Result, after: Result) -> None:
+        self.difference: Array = after.log_normalizer - before.log_normalizer
+        count = len(self.difference)
+        self.mean = float(self.difference.mean())
+        self.data_se = float(self.difference.std(ddof=1) / math.sqrt(count)) if count > 1 else math.nan
+        self.mc_se = math.sqrt(float((before.std_error**2 + after.std_error**2).sum())) / count
+
+    def __repr__(self) -> str:
+        return (
+            f"after - before: {self.mean:+.3f} nats, SE over {len(self.difference)} images "
+            f"{self.data_se:.3f}, SE by the chains {self.mc_se:.3f}; "
+            f"{float((self.difference > 0).mean()):.0%} of the images gained"
+        )
+
+
+def compare(before: Result, after: Result) -> Comparison:
+    """Paired differences of two results on the same images: far tighter than two means.
+
+    Raises UsageError where the images are not the same.
+    """
+    one, two = (result.summary.get("images", {}).get("sha256") for result in (before, after))
+    if one != two or len(before) != len(after):
+        raise UsageError("the results are of different images: only the same can be compared in pairs")
+    return Comparison(before, after)

@@ -1,0 +1,39 @@
+// estimate-logz for Python.
+#include "module.h"
+#include "observer.h"
+#include "programs/estimate_logz/logz_run.h"
+#include "targets/function_target.h"
+
+namespace crais {
+namespace {
+
+/// log gamma of `problems` replicates, which `run` computes for rows z [B,D].
+std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim,
+                                        const LogzSettings& settings) {
+  const auto density = [&run](const at::Tensor& z, const at::Tensor& /*index*/) {
+    const at::Tensor rows = z.reshape({-1, z.size(-1)});
+    const at::Tensor found = from_python(
+        [&] { return run.attr("call")("log_density", py::make_tuple(rows)).cast<at::Tensor>(); });
+    return found.reshape(z.sizes().slice(0, z.dim() - 1));
+  };
+  return std::make_shared<FunctionTarget>(
+      FunctionTargetOptions{settings.problems, dim,
+                            at::device(settings.device).dtype(settings.dtype)},
+      FunctionTarget::IndexedLogDensity(density));
+}
+
+/// `dim` 0: the target is a registered one, which the arguments name.
+RunReport run_log_normalizer(const std::vector<std::string>& arguments, const py::object& run,
+                             int64_t dim) {
+  PythonObserver observer(run, "log Z");
+  const Released released;
+  const LogzSettings settings = read_logz_settings({estimate_logz_synopsis(), arguments});
+  return LogzRun(settings, dim > 0 ? target_of(run, dim, settings) : named_target(settings))
+      .run(observer);
+}
+
+}  // namespace
+
+void bind_log_normalizer(py::module_& m) { m.def("log_normalizer", &run_log_normalizer); }
+
+}  // namespace crais

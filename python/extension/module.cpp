@@ -1,0 +1,12 @@
+// crais._crais: the library for the Python package, which says what everything means.
+#include "module.h"
+
+#include "from_python.h"
+
+PYBIND11_MODULE(_crais, m) {
+  crais::translate_errors();
+  crais::bind_report(m);
+  crais::bind_options(m);
+  crais::bind_evaluate(m);
+  crais::bind_log_normalizer(m);
+}

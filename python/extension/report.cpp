@@ -1,0 +1,56 @@
+// RunReport for Python.
+#include <map>
+
+#include "evaluation/log_normalizer.h"
+#include "module.h"
+#include "report/run_report.h"
+
+namespace crais {
+namespace {
+
+/// The arrays of one method by their names in files, [R,N], and its flags.
+std::map<std::string, at::Tensor> arrays_of(const MethodTable& table) {
+  std::map<std::string, at::Tensor> arrays;
+  for (const auto& [name, column] : table.columns) arrays[name] = table.matrix(name);
+  std::vector<at::Tensor> flags;
+  for (const auto& repeat : table.flags) flags.push_back(at::tensor(repeat, at::kLong));
+  arrays["flags"] = at::stack(flags);
+  return arrays;
+}
+
+std::vector<int64_t> indices_of(const RunReport& report) {
+  std::vector<int64_t> all;
+  for (const auto& [number, chunk] : report.results.chunks)
+    all.insert(all.end(), chunk.indices.begin(), chunk.indices.end());
+  return all;
+}
+
+}  // namespace
+
+void bind_report(py::module_& m) {
+  py::class_<RunReport>(m, "Report")
+      .def_property_readonly("done", [](const RunReport& r) { return r.progress.done; })
+      .def_property_readonly("total", [](const RunReport& r) { return r.progress.total; })
+      .def_property_readonly("summary", [](const RunReport& r) { return r.summary.dump(); })
+      .def_property_readonly("indices", indices_of)
+      .def_property_readonly(
+          "methods",
+          [](const RunReport& r) {
+            std::vector<std::pair<std::string, std::map<std::string, at::Tensor>>> methods;
+            for (const MethodTable& table : tables(r.results))
+              methods.emplace_back(table.method, arrays_of(table));
+            return methods;
+          })
+      .def("text", [](const RunReport& r, int width) { return r.text(width); })
+      .def("file",
+           [](const RunReport& r, const std::string& name) {
+             for (const auto& [file, content] : r.files)
+               if (file == name) return content;
+             throw argument_error("no file '" + name + "'");
+           })
+      .def("save", [](const RunReport& r, const std::string& folder, bool overwrite) {
+        save(r, folder, {.overwrite = overwrite});
+      });
+}
+
+}  // namespace crais

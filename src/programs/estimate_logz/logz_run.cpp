@@ -1,0 +1,101 @@
+#include "programs/estimate_logz/logz_run.h"
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "core/rng.h"
+#include "evaluation/result_store.h"
+#include "io/json.h"
+#include "programs/estimate_logz/expectations.h"
+#include "programs/estimate_logz/particles_file.h"
+#include "programs/estimate_logz/report.h"
+#include "util/error.h"
+#include "util/files.h"
+#include "util/parallel.h"
+#include "util/version.h"
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+void require_exact_draws(const Target& target, const LogzSettings& settings) {
+  at::Generator rng = make_generator(0, settings.device);
+  if (!target.slice(0, 1)->exact_sample(1, rng))
+    throw argument_error(
+        "--method bidirectional: its reverse chains start from exact draws of the target, and "
+        "there is no way to draw from " +
+        settings.target);
+}
+
+/// What decides the results. A value of the density stands for what the target has read from files.
+json run_record(const LogzSettings& settings, const Target& target) {
+  return {{"program", "estimate-logz"},
+          {"target", settings.target},
+          {"dim", target.dim()},
+          {"log_density", json_number(probe(target))},
+          {"settings", deciding_settings(settings)}};
+}
+
+}  // namespace
+
+std::shared_ptr<const Target> named_target(const LogzSettings& settings) {
+  return TargetRegistry::instance().make(
+      "target", settings.target,
+      {settings.problems, at::TensorOptions().device(settings.device).dtype(settings.dtype),
+       settings.data_dir});
+}
+
+LogzRun::LogzRun(LogzSettings settings, std::shared_ptr<const Target> target)
+    : settings_(std::move(settings)), target_(std::move(target)), estimator_(settings_.estimator) {
+  if (estimator_.needs_exact_draws()) require_exact_draws(*target_, settings_);
+  check_expectations(settings_.estimator.expectations, *target_);
+}
+
+std::string LogzRun::notice() const {
+  return settings_.particles_file.empty() ? "" : particles_size(settings_, *target_) + "\n";
+}
+
+RunReport LogzRun::run(RunObserver& observer) const {
+  const auto start = Clock::now();
+  json run = run_record(settings_, *target_);
+  std::optional<ResultStore> store;
+  if (!settings_.out.empty()) {
+    store.emplace(settings_.out, run, settings_.store);
+    run = store->run();
+  }
+  if (!settings_.particles_file.empty())  // before the work, lest it be in vain
+    make_output_folder(std::filesystem::absolute(settings_.particles_file).parent_path());
+  const RunOptions options{
+      settings_.device.is_cpu() ? settings_.threads : 1, {}, &observer, store ? &*store : nullptr};
+  LogzResults results{run_problems(ProblemSource::of(target_), estimator_, options),
+                      settings_.target,
+                      target_->dim(),
+                      {}};
+  const Progressed progress =
+      progressed(results, {settings_.problems, settings_.estimator.chunk}, options.shard);
+  if (progress.done == 0) return {std::move(results), progress, std::move(run)};
+
+  if (const auto truth = target_->true_log_normalizer()) results.truth = (*truth)[0].item<double>();
+  const std::vector<TargetExpectation> expectations =
+      expectations_of(results, settings_.estimator.expectations, *target_);
+  json summary = run;
+  summary["crais"] = crais_version();
+  summary["libtorch"] = libtorch_version();
+  summary["settings"] = settings_.resolved;
+  summary["device"] = settings_.device.str();
+  summary["threads"] = resolve_threads(settings_.threads);
+  summary["seconds"] = std::chrono::duration<double>(Clock::now() - start).count();
+  if (!settings_.particles_file.empty() && progress.done == progress.total)
+    write_particles(settings_, results);
+  RunReport report = report_of(std::move(results), expectations, std::move(summary));
+  report.progress = progress;
+  report.run = std::move(run);
+  if (store && report.is_complete()) write_files(report, store->folder());
+  return report;
+}
+
+}  // namespace crais

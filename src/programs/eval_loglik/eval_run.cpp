@@ -1,0 +1,189 @@
+#include "programs/eval_loglik/eval_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <sstream>
+#include <utility>
+
+#include "evaluation/chunk_memory.h"
+#include "evaluation/result_store.h"
+#include "programs/eval_loglik/report.h"
+#include "util/error.h"
+#include "util/format.h"
+#include "util/memory.h"
+#include "util/parallel.h"
+#include "util/version.h"
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// A density of x = stored / S is one of stored numbers less log2 S bits each; probabilities of
+/// 8-bit values are what they are, and so are those of binary pixels.
+double bits_offset(const ModelDescription& model, const EvalImages& images) {
+  const bool is_binary = model.likelihood == "bernoulli";
+  return model.is_mass || is_binary ? 0.0 : std::log2(images.scale);
+}
+
+}  // namespace
+
+EvalRun::EvalRun(EvalSettings settings, std::shared_ptr<const EvalModel> model,
+                 const std::optional<ArrayFile>& images)
+    : settings_(std::move(settings)),
+      model_(std::move(model)),
+      estimator_(settings_.estimator),
+      images_(images ? choose_images(settings_.images, *model_, *images)
+                     : choose_images(settings_.images, *model_, notice_)) {
+  if (!notice_.empty()) notice_ += "\n";
+  if (!images_.warning.empty()) notice_ += "WARNING: " + images_.warning + "\n";
+  if (estimator_.learns() && !images)
+    training_images_ = choose_training_images(settings_.images, *model_, images_);
+  chunks_ = {images_.size(), settings_.estimator.chunk};
+  if (settings_.shard.count > chunks_.count())
+    throw argument_error("--shard: there are only " + std::to_string(chunks_.count()) +
+                         " chunks of --chunk " + std::to_string(chunks_.size) + " images");
+  if (estimator_.needs_exact_draws() && images_.source != "simulated")
+    throw argument_error(
+        "--method bidirectional needs --simulate N: its reverse chains start from an exact draw "
+        "of the posterior, which only an image simulated from the model has. The gap on simulated "
+        "images then certifies these settings for real ones");
+}
+
+RunReport EvalRun::run(RunObserver& observer) const {
+  const auto start = Clock::now();
+  json run = record();
+  std::optional<ResultStore> store;
+  if (!settings_.out.empty()) {
+    store.emplace(settings_.out, run, settings_.store);
+    run = store->run();
+  }
+  const int64_t threads = threads_to_use();
+  RunResults results = run_problems(
+      problems(), estimator_, {threads, settings_.shard, &observer, store ? &*store : nullptr});
+  const Progressed progress = progressed(results, chunks_, settings_.shard);
+  if (progress.done == 0) return {std::move(results), progress, std::move(run)};
+
+  const ModelDescription& described = model_->description();
+  json summary = run;
+  summary["crais"] = crais_version();
+  summary["libtorch"] = libtorch_version();
+  summary[model_->record().first]["path"] = settings_.checkpoint;
+  summary["images"]["source"] = images_.source;
+  summary["settings"] = settings_.resolved;
+  summary["shard"] = settings_.resolved["shard"];
+  summary["device"] = settings_.device.str();
+  summary["threads"] = threads;
+  summary["evaluator"] = model_->evaluator();
+  summary["peak_memory_bytes"] = peak_memory();
+  summary["seconds"] = seconds_since(start);
+  RunReport report =
+      report_of({std::move(results), described.num_values(), bits_offset(described, images_)},
+                std::move(summary),
+                "Model " + about_model() + ". Evaluator " + model_->evaluator() + " on " +
+                    settings_.device.str() + ".\n");
+  report.progress = progress;
+  report.run = std::move(run);
+  if (store && report.is_complete()) write_files(report, store->folder());
+  return report;
+}
+
+/// What decides the results, to the last bit on one kind of device.
+json EvalRun::record() const {
+  json record = {{"program", "eval-loglik"},
+                 {"settings", deciding_settings(settings_)},
+                 {"images",
+                  {{"count", images_.size()},
+                   {"source", images_.source == "simulated" ? "simulated" : "file"},
+                   {"file_md5", images_.data_md5},
+                   {"binarisation", images_.binarisation},
+                   {"binarisation_warning", images_.warning},
+                   {"dequantisation", images_.dequantisation},
+                   {"scale", images_.scale},
+                   {"values", model_->description().num_values()},
+                   {"bits_offset", bits_offset(model_->description(), images_)},
+                   {"sha256", images_.digest}}}};
+  const auto [key, identity] = model_->record();
+  record[key] = identity;
+  if (training_images_.size() > 0)
+    record["training_images"] = {{"count", training_images_.size()},
+                                 {"sha256", training_images_.digest}};
+  return record;
+}
+
+/// "Vae (exported): 32 latents, bernoulli, prior standard-normal".
+std::string EvalRun::about_model() const {
+  const ModelDescription& d = model_->description();
+  return d.name + " (" + d.kind + "): " + std::to_string(d.latent) + " latents, " + d.likelihood +
+         ", prior " + d.prior;
+}
+
+std::shared_ptr<const Target> EvalRun::posterior_of(const EvalImages& images, int64_t begin,
+                                                    int64_t end) const {
+  return model_->posterior(
+      images.pixels.slice(0, begin, end),
+      images.latents.defined() ? images.latents.slice(0, begin, end) : images.latents);
+}
+
+int64_t EvalRun::threads_to_use() const {
+  if (!settings_.device.is_cpu()) return 1;
+  const int64_t threads = resolve_threads(settings_.threads);
+  if (!settings_.memory_limit) return threads;
+  const int64_t problems = std::min(chunks_.size, images_.size());
+  const auto largest = posterior_of(images_, 0, problems);
+  const ChunkShape shape{problems, estimator_.most_particles(problems, largest->dim()),
+                         largest->dim(), settings_.dtype == at::kDouble ? 8 : 4,
+                         largest->working_memory()};
+  return threads_within(*settings_.memory_limit, peak_memory(), chunk_memory(shape), threads);
+}
+
+ProblemSource EvalRun::problems() const {
+  ProblemSource problems{
+      images_.size(),
+      [this](int64_t begin, int64_t end) { return posterior_of(images_, begin, end); },
+      images_.indices};
+  if (training_images_.size() > 0)
+    problems.training = [this] {
+      return posterior_of(training_images_, 0, training_images_.size());
+    };
+  return problems;
+}
+
+std::string EvalRun::describe() const {
+  std::ostringstream text;
+  const EstimateOptions& e = settings_.estimator;
+  text << "Model " << about_model() << ".\nWould evaluate " << with_commas(images_.size())
+       << " images (" << images_.source << ", " << images_.binarisation << ") in "
+       << with_commas(chunks_.count()) << " chunks of " << chunks_.size << ", shard "
+       << settings_.shard.index << " of " << settings_.shard.count << ", on "
+       << settings_.device.str() << " with evaluator " << model_->evaluator() << ".\n";
+  for (const auto& method : e.methods)
+    text << "Method " << method << " from base " << e.base << ".\n";
+  if (estimator_.learns())
+    text << "Learning on "
+         << (training_images_.size() > 0
+                 ? with_commas(training_images_.size()) + " others of " + training_images_.source
+                 : "the first " + with_commas(std::min(e.pilot_problems, images_.size())) +
+                       " images")
+         << ".\n";
+  if (estimator_.anneals()) {
+    text << "Annealing: schedule " << e.schedule << ", path " << e.path << ", kernel " << e.kernel
+         << ", " << e.chains << " chains";
+    if (e.budget)
+      text << "; temperatures and chains as a budget of " << with_commas(std::llround(*e.budget))
+           << " evaluations an image allows";
+    else if (!estimator_.is_adaptive())
+      text << ", " << e.steps << " transitions, "
+           << with_commas(e.chains * (1 + e.steps * e.num_leapfrog)) << " evaluations an image";
+    text << (estimator_.needs_pilot() ? "; a pilot tunes it first.\n" : "; no pilot.\n");
+  }
+  return text.str();
+}
+
+}  // namespace crais

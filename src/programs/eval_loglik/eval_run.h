@@ -1,0 +1,54 @@
+// An evaluation of images under a model, for the program and for Python.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "data/array_file.h"
+#include "evaluation/chunks.h"
+#include "evaluation/run_problems.h"
+#include "programs/eval_loglik/images.h"
+#include "programs/eval_loglik/model.h"
+#include "programs/eval_loglik/settings.h"
+#include "report/run_report.h"
+
+namespace crais {
+
+/// Settings that have met their model and its images.
+class EvalRun {
+ public:
+  /// `images` stand for the file that `--data` would name. Throws Error as choose_images does;
+  /// kArgument where settings, model and images exclude each other.
+  EvalRun(EvalSettings settings, std::shared_ptr<const EvalModel> model,
+          const std::optional<ArrayFile>& images = {});
+
+  /// What the user should hear before: lines; "" for nothing.
+  const std::string& notice() const { return notice_; }
+  const EvalImages& images() const { return images_; }
+  const EvalModel& model() const { return *model_; }
+
+  /// Estimates, and writes the files that the settings ask for. Where the observer stopped it, the
+  /// report has the finished chunks.
+  RunReport run(RunObserver& observer) const;
+  /// What `run` would do, and what that costs: lines of text.
+  std::string describe() const;
+
+ private:
+  nlohmann::json record() const;
+  std::string about_model() const;
+  std::shared_ptr<const Target> posterior_of(const EvalImages& images, int64_t begin,
+                                             int64_t end) const;
+  int64_t threads_to_use() const;
+  ProblemSource problems() const;
+
+  EvalSettings settings_;
+  std::shared_ptr<const EvalModel> model_;
+  Estimator estimator_;
+  std::string notice_;
+  EvalImages images_, training_images_;
+  Chunks chunks_{};
+};
+
+}  // namespace crais

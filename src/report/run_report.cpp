@@ -1,0 +1,34 @@
+#include "report/run_report.h"
+
+#include <iostream>
+
+#include "util/files.h"
+
+namespace crais {
+
+void write_files(const RunReport& report, const std::filesystem::path& folder) {
+  for (auto file = report.files.rbegin(); file != report.files.rend(); ++file)
+    write_file_atomic(folder / file->first, file->second);
+}
+
+void save(const RunReport& report, const std::filesystem::path& folder,
+          const StoreOptions& options) {
+  const ResultStore store(folder, report.run, options);
+  store.write_state(report.results.state);
+  for (const auto& [number, chunk] : report.results.chunks) store.write_chunk(chunk);
+  write_files(report, folder);
+}
+
+void print(const RunReport& report, const std::string& folder, Format format, int width) {
+  if (print_for_programs(report.summary, format)) return;
+  std::cout << report.text(width);
+  if (!folder.empty()) {
+    std::cout << "Files: " << folder << "/";
+    for (size_t i = 0; i < report.files.size(); ++i)
+      std::cout << (i == 0 ? "" : ", ") << report.files[i].first;
+    std::cout << "\n";
+  }
+  std::cout << std::flush;
+}
+
+}  // namespace crais

@@ -1,0 +1,44 @@
+// What a run has come to, in every form in which it is kept or shown.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "evaluation/result_store.h"
+#include "evaluation/run_problems.h"
+#include "evaluation/summary.h"
+#include "report/estimates.h"
+
+namespace crais {
+
+/// A run of any estimating program. Where it was stopped, only `results`, `run` and `progress` are
+/// there.
+struct RunReport {
+  RunResults results;
+  Progressed progress;
+  nlohmann::json run;                                      // what decided the results: run.json
+  nlohmann::json summary;                                  // summary.json
+  std::vector<std::pair<std::string, std::string>> files;  // reports: name and content
+  /// Tables for people, in lines of at most `width` columns (0: no limit).
+  std::function<std::string(int width)> text;
+
+  bool is_complete() const { return progress.done == progress.total; }
+};
+
+/// Writes the reports to the folder, the first last: summary.json then says that all are there.
+void write_files(const RunReport& report, const std::filesystem::path& folder);
+
+/// Writes all that a run with `--out` leaves: run.json, plan, chunks and reports. Throws Error as
+/// ResultStore does.
+void save(const RunReport& report, const std::filesystem::path& folder,
+          const StoreOptions& options);
+
+/// On stdout: the summary as JSON or CSV, or the tables, and where the files are ("": there are
+/// none).
+void print(const RunReport& report, const std::string& folder, Format format, int width);
+
+}  // namespace crais
