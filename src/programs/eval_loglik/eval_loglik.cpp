@@ -138,7 +138,8 @@ class EvalRun {
                                              int64_t end) const {
     return model_->posterior(
         images.pixels.slice(0, begin, end),
-        images.latents.defined() ? images.latents.slice(0, begin, end) : images.latents);
+        images.latents.defined() ? images.latents.slice(0, begin, end) : images.latents,
+        images.labels.defined() ? images.labels.slice(0, begin, end) : images.labels);
   }
 
   int64_t threads_to_use() const {
