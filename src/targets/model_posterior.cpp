@@ -75,10 +75,19 @@ LatentModel::Density ModelPosterior::density(const at::Tensor& z, const at::Tens
     LatentModel::Density found;
     try {
       found = model_->joint(part, data_.index_select(0, index), labels_of(index));
+    } catch (const Error&) {
+      throw;
     } catch (const std::exception& error) {
-      if (!is_out_of_memory(error)) throw;
-      if (end - begin == 1) throw std::bad_alloc();
-      found = density(part, index, (end - begin + 1) / 2);
+      // Short memory has many names in the libraries below: fewer rows are tried whatever it was.
+      if (end - begin > 1) {
+        found = density(part, index, (end - begin + 1) / 2);
+      } else if (is_out_of_memory(error)) {
+        throw std::bad_alloc();
+      } else {
+        const std::string text = error.what();
+        throw data_error(model_->description().name +
+                         ": log p(x, z) cannot be computed: " + text.substr(0, text.find('\n')));
+      }
     }
     value.slice(0, begin, end).copy_(found.value);
     grad.slice(0, begin, end).copy_(found.grad);

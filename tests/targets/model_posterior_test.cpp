@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <new>
+#include <stdexcept>
 
 #include "bases/base.h"
 #include "core/rng.h"
@@ -167,17 +168,20 @@ TEST(ModelPosterior, RefusesDataOfAnotherShapeAndSecondDerivatives) {
   });
 }
 
-/// Cannot hold more than so many rows.
+/// Cannot hold more than so many rows, and says so in the words of a library.
 class SmallMemory : public LinearModel {
  public:
-  explicit SmallMemory(int64_t most) : LinearModel({"joint"}, 8), most_(most) {}
+  explicit SmallMemory(int64_t most, std::string words = "")
+      : LinearModel({"joint"}, 8), most_(most), words_(std::move(words)) {}
   Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const override {
-    if (z.size(0) > most_) throw std::bad_alloc();
+    if (z.size(0) > most_ && words_.empty()) throw std::bad_alloc();
+    if (z.size(0) > most_) throw std::runtime_error(words_);
     return LinearModel::joint(z, x, y);
   }
 
  private:
   int64_t most_;
+  std::string words_;
 };
 
 TEST(ModelPosterior, CallsFewerRowsWhereMemoryIsShort) {
@@ -191,6 +195,11 @@ TEST(ModelPosterior, CallsFewerRowsWhereMemoryIsShort) {
   }
   const ModelPosterior none(std::make_shared<SmallMemory>(0), data());
   EXPECT_THROW(none.evaluate(z), std::bad_alloc);
+  const ModelPosterior allocator(std::make_shared<SmallMemory>(0, "CUDA out of memory. Tried"),
+                                 data());
+  EXPECT_THROW(allocator.evaluate(z), std::bad_alloc);
+  const ModelPosterior faulty(std::make_shared<SmallMemory>(0, "no primitive\nat line 3"), data());
+  expect_error(ErrorKind::kData, {"cannot be computed: no primitive"}, [&] { faulty.evaluate(z); });
 }
 
 /// x = W z + noise of many latents, but few numbers: the likelihood's precision has rank 12.
