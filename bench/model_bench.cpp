@@ -34,15 +34,17 @@ class Counting : public LatentModel {
   const ModelDescription& description() const override { return model_->description(); }
   std::string evaluator() const override { return model_->evaluator(); }
   int64_t batch() const override { return model_->batch(); }
-  Density joint(const at::Tensor& z, const at::Tensor& x) const override {
+  Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const override {
     rows += z.size(0);
     ++calls;
-    return model_->joint(z, x);
+    return model_->joint(z, x, y);
   }
-  std::optional<Posterior> encode(const at::Tensor& x) const override { return model_->encode(x); }
-  std::optional<Output> output(const at::Tensor& z) const override {
+  std::optional<Posterior> encode(const at::Tensor& x, const at::Tensor& y) const override {
+    return model_->encode(x, y);
+  }
+  std::optional<Output> output(const at::Tensor& z, const at::Tensor& y) const override {
     outputs += z.size(0);
-    return model_->output(z);
+    return model_->output(z, y);
   }
   std::optional<Density> prior(const at::Tensor& z) const override { return model_->prior(z); }
   std::optional<Moments> prior_moments() const override { return model_->prior_moments(); }
@@ -53,12 +55,7 @@ class Counting : public LatentModel {
   std::shared_ptr<const LatentModel> model_;
 };
 
-}  // namespace
-}  // namespace crais::bench
-
-int main(int argc, char** argv) {
-  using namespace crais;
-  using namespace crais::bench;
+int run(int argc, char** argv) {
   if (argc < 2) {
     std::fprintf(stderr, "model_bench MODEL [IMAGES [ROUNDS]]\n");
     return 64;
@@ -89,8 +86,8 @@ int main(int argc, char** argv) {
     // The same number of rows, and of outputs for the Laplace base, alone.
     const int64_t joints = model->rows / batch, outputs = model->outputs / batch;
     own.push_back(seconds_of([&] {
-      for (int64_t i = 0; i < joints; ++i) source->joint(z, x);
-      for (int64_t i = 0; i < outputs; ++i) source->output(z);
+      for (int64_t i = 0; i < joints; ++i) source->joint(z, x, {});
+      for (int64_t i = 0; i < outputs; ++i) source->output(z, {});
     }));
     ratios.push_back(whole.back() / own.back());
   }
@@ -106,4 +103,11 @@ int main(int argc, char** argv) {
                                  {"call_seconds", own}};
   std::printf("%s\n", result.dump().c_str());
   return 0;
+}
+
+}  // namespace
+}  // namespace crais::bench
+
+int main(int argc, char** argv) {
+  return crais::run_main("model_bench", [&] { return crais::bench::run(argc, argv); });
 }

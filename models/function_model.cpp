@@ -2,20 +2,24 @@
 
 #include <utility>
 
+#include "models/mlp_model.h"
+
 namespace crais {
 namespace {
 
+constexpr const char* kWhere = "the model in memory";
+
 class FunctionModel : public ManifestModel {
  public:
-  FunctionModel(ModelManifest manifest, ModelFunctions functions, const at::TensorOptions& options)
-      : ManifestModel(std::move(manifest), "the model in memory"),
+  FunctionModel(ModelManifest manifest, ModelFunctions functions, at::Device device)
+      : ManifestModel(std::move(manifest), kWhere),
         functions_(std::move(functions)),
-        options_(options) {}
+        device_(device) {}
 
   std::string evaluator() const override { return "pytorch"; }
 
-  Density joint(const at::Tensor& z, const at::Tensor& x) const override {
-    return density("joint", {z, x});
+  Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const override {
+    return density("joint", {z, x, y});
   }
   std::optional<Density> prior(const at::Tensor& z) const override {
     if (!description().has("prior")) return {};
@@ -32,20 +36,23 @@ class FunctionModel : public ManifestModel {
 
   std::vector<at::Tensor> call(const std::string& name,
                                std::vector<at::Tensor> inputs) const override {
-    for (at::Tensor& input : inputs) input = input.to(options_);
-    return functions_(name, inputs);
+    std::vector<at::Tensor> defined;
+    for (const at::Tensor& input : inputs)
+      if (input.defined()) defined.push_back(input.to(device_));
+    return functions_(name, defined);
   }
 
   ModelFunctions functions_;
-  at::TensorOptions options_;
+  at::Device device_;
 };
 
 }  // namespace
 
 std::shared_ptr<const LatentModel> function_model(ModelManifest manifest, ModelFunctions functions,
-                                                  const at::TensorOptions& options) {
+                                                  at::Device device) {
   manifest.model.kind = "in memory";
-  return std::make_shared<FunctionModel>(std::move(manifest), std::move(functions), options);
+  if (manifest.vae) return std::make_shared<MlpModel>(std::move(manifest), kWhere);
+  return std::make_shared<FunctionModel>(std::move(manifest), std::move(functions), device);
 }
 
 }  // namespace crais

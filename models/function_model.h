@@ -17,8 +17,9 @@ namespace crais {
 using ModelFunctions = std::function<std::vector<at::Tensor>(
     const std::string& name, const std::vector<at::Tensor>& inputs)>;
 
-/// `options` are the model's device and dtype. What the functions throw passes through.
+/// A model of MLPs is computed from its weights: nothing calls its functions. What the functions
+/// throw passes through.
 std::shared_ptr<const LatentModel> function_model(ModelManifest manifest, ModelFunctions functions,
-                                                  const at::TensorOptions& options);
+                                                  at::Device device);
 
 }  // namespace crais

@@ -50,4 +50,32 @@ void check_support(const ModelDescription& model, const at::Tensor& data,
                    (value > 1 && model.high == 1.0 ? ". Pixels of 0 to 255 want `scale` 255" : ""));
 }
 
+at::Tensor labels_for(const LabelDescription& labels, const at::Tensor& stored,
+                      const std::string& where) {
+  const bool is_whole = !at::isFloatingType(stored.scalar_type());
+  const bool one_hot =
+      is_whole && stored.dim() == 1 && labels.shape.size() == 1 && labels.dtype == at::kFloat;
+  if (!one_hot && stored.sizes().slice(1) != at::IntArrayRef(labels.shape))
+    throw data_error(where + ": labels are " + shape_text(stored.sizes().slice(1).vec()) +
+                     ", the model's are " + shape_text(labels.shape));
+  if (labels.dtype == at::kLong && !is_whole)
+    throw data_error(where + ": labels are floating, the model's are whole numbers");
+  if (one_hot || labels.dtype == at::kLong) {
+    const at::Tensor flat = stored.to(at::kLong).flatten();
+    const int64_t low = one_hot ? 0 : labels.low,
+                  high = one_hot ? labels.shape[0] - 1 : labels.high;
+    const at::Tensor bad = (flat.lt(low) | flat.gt(high)).nonzero();
+    if (bad.size(0) > 0) {
+      const auto first = bad[0][0].item<int64_t>();
+      throw data_error(where + ": label " + std::to_string(first) + " is " +
+                       std::to_string(flat[first].item<int64_t>()) + "; the model knows " +
+                       std::to_string(low) + " to " + std::to_string(high));
+    }
+  } else if (!stored.isfinite().all().item<bool>()) {
+    throw data_error(where + ": a label is not finite");
+  }
+  if (one_hot) return at::one_hot(stored.to(at::kLong), labels.shape[0]).to(at::kFloat);
+  return stored.to(labels.dtype);
+}
+
 }  // namespace crais

@@ -10,7 +10,16 @@
 #include <string>
 #include <vector>
 
+#include "models/vae.h"
+
 namespace crais {
+
+/// What a conditional model p(x | y) is conditioned on.
+struct LabelDescription {
+  std::vector<int64_t> shape;  // of one label; empty: one number
+  at::ScalarType dtype = at::kFloat;
+  int64_t low = 0, high = 0;  // of whole numbers: what the model knows
+};
 
 /// What is known of a model beside its functions.
 struct ModelDescription {
@@ -20,11 +29,12 @@ struct ModelDescription {
   std::vector<int64_t> data_shape;  // of one datum
   std::string likelihood = "log_joint";
   std::string prior = "standard-normal";
-  std::string binarisation;            // as training saw the data; "" if the file does not say
-  std::optional<double> low, high;     // what data may be; nothing: anything finite
-  std::optional<double> step;          // data are multiples of it above `low`
-  bool is_mass = false;                // p(x) is a probability of 8-bit data, not a density
-  std::vector<std::string> functions;  // "joint", "encode", "output", ...
+  std::string binarisation;                // as training saw the data; "" if the file does not say
+  std::optional<double> low, high;         // what data may be; nothing: anything finite
+  std::optional<double> step;              // data are multiples of it above `low`
+  bool is_mass = false;                    // p(x) is a probability of 8-bit data, not a density
+  std::vector<std::string> functions;      // "joint", "encode", "output", ...
+  std::optional<LabelDescription> labels;  // of a model p(x | y)
 
   /// Numbers in one datum.
   int64_t num_values() const;
@@ -32,7 +42,8 @@ struct ModelDescription {
 };
 
 /// Functions of rows: row i of every result depends on row i of the arguments alone. float32 on the
-/// CPU. Immutable; threads call it side by side.
+/// CPU. Immutable; threads call it side by side. `y` holds the labels of a conditional model
+/// [B, ...], and is undefined for others.
 class LatentModel {
  public:
   /// A log density [B], nats, with its gradient with respect to z [B,D].
@@ -47,9 +58,9 @@ class LatentModel {
   struct Output {
     at::Tensor value, weight;
   };
-  /// Exact draws of p(x, z): [B, ...] and [B,D].
+  /// Exact draws of p(x, z): [B, ...] and [B,D]; given labels [B, ...] where there are any.
   struct Draws {
-    at::Tensor data, latents;
+    at::Tensor data, latents, labels;
   };
   /// The normal that stands for a prior which is none: its mean [D] and a root [D,D].
   struct Moments {
@@ -65,11 +76,15 @@ class LatentModel {
   virtual int64_t batch() const = 0;
 
   /// log p(x, z) of z [B,D] and x [B, ...]. The cost unit: one evaluation a row.
-  virtual Density joint(const at::Tensor& z, const at::Tensor& x) const = 0;
+  virtual Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const = 0;
   /// q(z | x), if there is an encoder.
-  virtual std::optional<Posterior> encode(const at::Tensor& /*x*/) const { return {}; }
+  virtual std::optional<Posterior> encode(const at::Tensor& /*x*/, const at::Tensor& /*y*/) const {
+    return {};
+  }
   /// The decoder's output, if the file has it. Cost: half an evaluation a row.
-  virtual std::optional<Output> output(const at::Tensor& /*z*/) const { return {}; }
+  virtual std::optional<Output> output(const at::Tensor& /*z*/, const at::Tensor& /*y*/) const {
+    return {};
+  }
   /// log p(z), if the prior is not N(0, I). Cost: none, beside a decoder's.
   virtual std::optional<Density> prior(const at::Tensor& /*z*/) const { return {}; }
   virtual std::optional<Moments> prior_moments() const { return {}; }
@@ -78,10 +93,19 @@ class LatentModel {
   virtual int64_t num_draws() const { return 0; }
   /// Draw i [1, ...], decided by (seed, i) alone. Requires i < num_draws().
   virtual Draws draw(uint64_t seed, int64_t i) const;
+
+  /// The weights, if the model is made of MLPs under N(0, I): a VaePosterior computes it faster.
+  virtual const Vae* vae() const { return nullptr; }
 };
 
 /// Throws Error kData, naming the first datum and entry that the model's likelihood has no
 /// probability for, if there is one: NaN, below `low`, above `high`, no multiple of `step`.
 void check_support(const ModelDescription& model, const at::Tensor& data, const std::string& where);
+
+/// Stored labels [N, ...] as the model takes them; whole numbers [N] become one-hot rows where it
+/// takes rows of floats. Throws Error kData, naming the first label that is not in the model's
+/// range, or how the shapes differ.
+at::Tensor labels_for(const LabelDescription& labels, const at::Tensor& stored,
+                      const std::string& where);
 
 }  // namespace crais

@@ -28,7 +28,7 @@ class ManifestReader {
   ManifestReader(const json& object, std::string where)
       : object_(object), where_(std::move(where)) {}
 
-  ModelManifest read() const {
+  ModelManifest read(SafeTensors arrays) const {
     if (text("format") != "crais-model") throw wrong("format", "crais-model");
     if (integer("version", 1, kMaxValues) != kManifestVersion)
       throw wrong("version", std::to_string(kManifestVersion) + kExportAgain);
@@ -48,12 +48,21 @@ class ManifestReader {
     if (m.model.step && !(*m.model.step > 0)) throw wrong("step", "positive");
     m.model.is_mass = number("levels").has_value();
     const json& binarisation = field("binarisation");
-    if (!binarisation.is_null()) m.model.binarisation = checked_binarisation(text("binarisation"));
+    if (!binarisation.is_null())
+      m.model.binarisation = to_string(parsed("binarisation", parse_binarisation));
     m.torch = text("torch");
     m.machine = text("machine");
     m.cpu_flags = words("cpu_flags");
     m.uniforms = integer("uniforms", 0, kMaxValues);
     m.batch = integer("batch", 1, kMaxBatch);
+    if (const auto device = object_.find("device"); device != object_.end())
+      m.device = text("device");
+    if (m.device != "cpu" && m.device != "cuda") throw wrong("device", "cpu or cuda");
+    if (const auto labels = object_.find("labels"); labels != object_.end() && !labels->is_null())
+      m.model.labels = ManifestReader(*labels, where_ + ": \"labels\"").read_labels();
+    m.arrays = std::move(arrays);
+    const auto mlp = object_.find("mlp");
+    if (mlp != object_.end()) m.vae = ManifestReader(*mlp, where_ + ": \"mlp\"").read_vae(m);
     return m;
   }
 
@@ -76,9 +85,11 @@ class ManifestReader {
       throw wrong(key, "a text without control characters");
     return text;
   }
-  std::string checked_binarisation(const std::string& name) const {
+  /// A text in the form that one of our own parsers takes.
+  template <typename Value>
+  Value parsed(const std::string& key, Value (*parse)(const std::string&)) const {
     try {
-      return to_string(parse_binarisation(name));
+      return parse(text(key));
     } catch (const Error& error) {
       throw data_error(where_ + ": " + error.what());
     }
@@ -104,10 +115,16 @@ class ManifestReader {
       throw wrong(key, "a finite number or null");
     return value.get<double>();
   }
-  std::vector<int64_t> shape(const std::string& key) const {
+  LabelDescription read_labels() const {
+    if (!object_.is_object()) throw wrong("labels", "described");
+    const std::string dtype = text("dtype");
+    if (dtype != "float32" && dtype != "int64") throw wrong("dtype", "float32 or int64");
+    return {shape("shape", 0), dtype == "int64" ? at::kLong : at::kFloat};
+  }
+  std::vector<int64_t> shape(const std::string& key, size_t least = 1) const {
     const json& list = field(key);
-    if (!list.is_array() || list.empty() || list.size() > 8)
-      throw wrong(key, "a list of 1 to 8 sizes");
+    if (!list.is_array() || list.size() < least || list.size() > 8)
+      throw wrong(key, "a list of " + std::to_string(least) + " to 8 sizes");
     std::vector<int64_t> sizes;
     int64_t product = 1;
     for (const json& size : list) {
@@ -125,6 +142,48 @@ class ManifestReader {
       found.push_back(word.get<std::string>());
     }
     return found;
+  }
+
+  /// The weights among a manifest's arrays, which this object describes.
+  Vae read_vae(const ModelManifest& m) const {
+    if (!object_.is_object()) throw wrong("decoder", "described");
+    const int64_t latent = m.model.latent, values = m.model.num_values();
+    Vae vae;
+    vae.architecture.image_rows = 1;
+    vae.architecture.image_cols = values;
+    vae.architecture.latent = latent;
+    vae.architecture.likelihood = parsed("likelihood", parse_likelihood);
+    vae.decoder = read_mlp(m.arrays, "decoder", latent, values);
+    if (!field("encoder").is_null())
+      vae.encoder = read_mlp(m.arrays, "encoder", values, 2 * latent);
+    vae.architecture.activation = vae.decoder.activation;
+    vae.architecture.hidden.clear();  // the decoder's, from its end
+    for (size_t i = vae.decoder.layers.size(); --i > 0;)
+      vae.architecture.hidden.push_back(vae.decoder.layers[i].weight.size(1));
+    return vae;
+  }
+  Mlp read_mlp(const SafeTensors& arrays, const std::string& name, int64_t inputs,
+               int64_t outputs) const {
+    Mlp mlp;
+    mlp.activation = parsed(name, parse_activation);
+    int64_t width = inputs;
+    while (true) {
+      const std::string layer = "mlp." + name + "." + std::to_string(mlp.layers.size());
+      const at::Tensor *weight = arrays.find(layer + ".weight"),
+                       *bias = arrays.find(layer + ".bias");
+      if (!weight || !bias) break;
+      const bool fits = weight->dim() == 2 && weight->size(1) == width && bias->dim() == 1 &&
+                        bias->size(0) == weight->size(0) && weight->size(0) > 0;
+      if (!fits || weight->scalar_type() != at::kFloat || bias->scalar_type() != at::kFloat)
+        throw wrong(layer, "a float32 layer of " + std::to_string(width) + " inputs");
+      if (!weight->isfinite().all().item<bool>() || !bias->isfinite().all().item<bool>())
+        throw wrong(layer, "finite");
+      width = weight->size(0);
+      mlp.layers.push_back({*weight, *bias});
+    }
+    if (mlp.empty() || width != outputs)
+      throw wrong(name, "an MLP with " + std::to_string(outputs) + " outputs");
+    return mlp;
   }
 
   const json& object_;
@@ -147,16 +206,24 @@ class ArrayChecks {
                                rows_of("prior.scale_tril", {model.latent}) != model.latent))
       throw data_error(where_ + ": the prior's moments are not of " + std::to_string(model.latent) +
                        " dimensions" + kExportAgain);
-    if (manifest_.arrays.find("pairs.z") &&
-        rows_of("pairs.x", model.data_shape) != rows_of("pairs.z", {model.latent}))
+    const bool pairs = manifest_.arrays.find("pairs.z") != nullptr;
+    if (pairs && rows_of("pairs.x", model.data_shape) != rows_of("pairs.z", {model.latent}))
       throw data_error(where_ + ": simulated data and latents are not as many" + kExportAgain);
+    if (!model.labels) return;
+    const std::vector<int64_t>& shape = model.labels->shape;
+    const at::ScalarType dtype = model.labels->dtype;
+    rows_of("labels", shape, dtype);
+    if (rows_of("check.y", shape, dtype) != rows ||
+        (pairs && rows_of("pairs.y", shape, dtype) != rows_of("pairs.z", {model.latent})))
+      throw data_error(where_ + ": its labels are not as many as its data" + kExportAgain);
   }
 
  private:
   /// The first size of an array whose others are `shape`.
-  int64_t rows_of(const std::string& name, const std::vector<int64_t>& shape) const {
+  int64_t rows_of(const std::string& name, const std::vector<int64_t>& shape,
+                  at::ScalarType dtype = at::kFloat) const {
     const at::Tensor* found = manifest_.arrays.find(name);
-    if (!found || found->scalar_type() != at::kFloat || found->dim() < 1 ||
+    if (!found || found->scalar_type() != dtype || found->dim() < 1 ||
         found->sizes().slice(1) != at::IntArrayRef(shape) || found->size(0) < 1)
       throw data_error(where_ + ": \"" + name + "\" is missing or of another shape" + kExportAgain);
     if (!found->isfinite().all().item<bool>())
@@ -181,18 +248,26 @@ ModelManifest read_manifest(const std::string& bytes, const std::string& where) 
   if (text == arrays.metadata.end())
     throw data_error(where + " does not describe a model" + kExportAgain);
   const std::string place = where + ": description";
-  ModelManifest manifest = ManifestReader(parse_json(text->second, place), place).read();
-  manifest.arrays = std::move(arrays);
+  const json description = parse_json(text->second, place);
+  ModelManifest manifest = ManifestReader(description, place).read(std::move(arrays));
   ArrayChecks(manifest, where).run();
+  if (manifest.model.labels && manifest.model.labels->dtype == at::kLong) {
+    manifest.model.labels->low = manifest.array("labels").min().item<int64_t>();
+    manifest.model.labels->high = manifest.array("labels").max().item<int64_t>();
+  }
   return manifest;
 }
 
 void check_values(const ModelManifest& manifest, const LatentModel& model,
                   const std::string& where) {
   const LatentModel::Density found =
-      model.joint(manifest.array("check.z"), manifest.array("check.x"));
-  if (differ(found.value, manifest.array("check.value"), kValueTolerance) ||
-      differ(found.grad, manifest.array("check.grad"), kGradTolerance))
+      model.joint(manifest.array("check.z"), manifest.array("check.x"),
+                  model.description().labels ? manifest.array("check.y") : at::Tensor());
+  const auto differs = [&](const at::Tensor& tensor, const char* name, double tolerance) {
+    return differ(tensor.to(at::kCPU), manifest.array(name).to(tensor.scalar_type()), tolerance);
+  };
+  if (differs(found.value, "check.value", kValueTolerance) ||
+      differs(found.grad, "check.grad", kGradTolerance))
     throw data_error(where + ": its code does not compute here what PyTorch did at export" +
                      kExportAgain + " on this machine");
 }
@@ -212,9 +287,13 @@ int64_t ManifestModel::num_draws() const {
 }
 
 LatentModel::Draws ManifestModel::draw(uint64_t seed, int64_t i) const {
+  const auto row_of = [this](const char* name, int64_t row) {
+    return manifest_.array(name).slice(0, row, row + 1);
+  };
+  const bool conditional = manifest_.model.labels.has_value();
   if (!manifest_.model.has("simulate"))
-    return {manifest_.array("pairs.x").slice(0, i, i + 1),
-            manifest_.array("pairs.z").slice(0, i, i + 1)};
+    return {row_of("pairs.x", i), row_of("pairs.z", i),
+            conditional ? row_of("pairs.y", i) : at::Tensor()};
   constexpr double kLeast = 1.0 / (1 << 25);  // uniform numbers are above 0, half a step of float32
   const int64_t dim = manifest_.model.latent;
   at::Generator rng =
@@ -222,10 +301,16 @@ LatentModel::Draws ManifestModel::draw(uint64_t seed, int64_t i) const {
   const at::Tensor normal = at::empty({1, dim}, at::kFloat).normal_(0, 1, rng);
   const at::Tensor uniform =
       at::empty({1, manifest_.uniforms}, at::kFloat).uniform_(0, 1, rng).clamp_min_(kLeast);
+  at::Tensor label;
+  if (conditional) {
+    const int64_t labels = manifest_.array("labels").size(0);
+    label = row_of("labels", at::randint(labels, {1}, rng, at::kLong).item<int64_t>());
+  }
   std::vector<int64_t> shape = manifest_.model.data_shape;
   shape.insert(shape.begin(), 1);
-  const auto result = checked("simulate", call("simulate", {normal, uniform}), {{1, dim}, shape});
-  return {result[1], result[0]};
+  const auto result =
+      checked("simulate", call("simulate", {normal, uniform, label}), {{1, dim}, shape});
+  return {result[1], result[0], label};
 }
 
 std::vector<at::Tensor> ManifestModel::checked(
@@ -241,10 +326,11 @@ std::vector<at::Tensor> ManifestModel::checked(
   return results;
 }
 
-std::optional<LatentModel::Posterior> ManifestModel::encode(const at::Tensor& x) const {
+std::optional<LatentModel::Posterior> ManifestModel::encode(const at::Tensor& x,
+                                                            const at::Tensor& y) const {
   if (!manifest_.model.has("encode")) return {};
   const int64_t rows = x.size(0), dim = manifest_.model.latent;
-  const auto found = checked("encode", call("encode", {x}), {{rows, dim}, {}});
+  const auto found = checked("encode", call("encode", {x, y}), {{rows, dim}, {}});
   const at::Tensor &loc = found[0], &scale = found[1];
   if (scale.sizes() == at::IntArrayRef({rows, dim})) return Posterior{loc, (0.5 * scale).exp()};
   if (scale.sizes() != at::IntArrayRef({rows, dim, dim}))
@@ -252,9 +338,10 @@ std::optional<LatentModel::Posterior> ManifestModel::encode(const at::Tensor& x)
   return Posterior{loc, scale};
 }
 
-std::optional<LatentModel::Output> ManifestModel::output(const at::Tensor& z) const {
+std::optional<LatentModel::Output> ManifestModel::output(const at::Tensor& z,
+                                                         const at::Tensor& y) const {
   if (!manifest_.model.has("output")) return {};
-  const auto found = checked("output", call("output", {z}), {{}, {}});
+  const auto found = checked("output", call("output", {z, y}), {{}, {}});
   if (found[0].dim() != 2 || found[0].size(0) != z.size(0) || found[0].sizes() != found[1].sizes())
     throw data_error(where_ + ": its output and Fisher weights are not [rows, M]");
   return Output{found[0], found[1]};

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "io/safetensors.h"
 #include "models/latent_model.h"
+#include "models/vae.h"
 
 namespace crais {
 
@@ -19,10 +21,12 @@ struct ModelManifest {
   ModelDescription model;
   std::string torch;                   // that wrote it, "2.13.0"
   std::string machine;                 // "x86_64"
+  std::string device = "cpu";          // that its code is for; "cuda"
   std::vector<std::string> cpu_flags;  // instructions that its code may use
   int64_t uniforms = 0;                // that a draw takes
   int64_t batch = 1;                   // rows with which a row costs least
   SafeTensors arrays;
+  std::optional<Vae> vae;  // what a model of MLPs is: such a file holds no code
 
   /// One that must be there.
   const at::Tensor& array(const std::string& name) const { return *arrays.find(name); }
@@ -42,8 +46,8 @@ class ManifestModel : public LatentModel {
  public:
   const ModelDescription& description() const override { return manifest_.model; }
   int64_t batch() const override { return manifest_.batch; }
-  std::optional<Posterior> encode(const at::Tensor& x) const override;
-  std::optional<Output> output(const at::Tensor& z) const override;
+  std::optional<Posterior> encode(const at::Tensor& x, const at::Tensor& y) const override;
+  std::optional<Output> output(const at::Tensor& z, const at::Tensor& y) const override;
   std::optional<Moments> prior_moments() const override;
   int64_t num_draws() const override;
   Draws draw(uint64_t seed, int64_t i) const override;
@@ -55,7 +59,7 @@ class ManifestModel : public LatentModel {
   /// Throws Error kData unless results are floating and of these shapes (an empty one: any).
   std::vector<at::Tensor> checked(const std::string& function, std::vector<at::Tensor> results,
                                   const std::vector<std::vector<int64_t>>& shapes) const;
-  /// Calls a function of the file.
+  /// Calls a function of the file, with the inputs that are defined.
   virtual std::vector<at::Tensor> call(const std::string& function,
                                        std::vector<at::Tensor> inputs) const = 0;
 

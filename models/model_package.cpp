@@ -9,6 +9,7 @@
 
 #include "io/json.h"
 #include "io/zip.h"
+#include "models/mlp_model.h"
 #include "models/model_manifest.h"
 #include "models/package_runner.h"
 #include "util/error.h"
@@ -45,6 +46,14 @@ std::string without_patch(const std::string& version) {
   return version.substr(0, version.find('.', version.find('.') + 1));
 }
 
+/// The description, checked, of an archive that holds one.
+ModelManifest manifest_of(ZipArchive& archive, const std::string& where) {
+  const std::string entry = entry_of(archive);
+  if (entry.empty())
+    throw data_error(where + ": a .pt2 package without " + (kEntry + 1) + kExportAgain);
+  return read_manifest(archive.read(entry), where + ": " + (kEntry + 1));
+}
+
 /// Native code must be of this LibTorch and for this processor.
 void check_machine(const ModelManifest& m, const std::string& where) {
   if (without_patch(m.torch) != without_patch(libtorch_version()))
@@ -72,18 +81,30 @@ void check_machine(const ModelManifest& m, const std::string& where) {
                      " here, or for both machines (march=\"x86-64-v3\")");
 }
 
+/// Code is compiled for one kind of device. The loader takes the first of several.
+void check_device(const ModelManifest& m, at::Device device, const std::string& where) {
+  const std::string asked = device.is_cpu() ? "cpu" : "cuda";
+  if (m.device != asked)
+    throw argument_error("`device`: " + where + " was exported for " + m.device +
+                         ", whose `device` is " + m.device + kExportAgain + " of a model on " +
+                         asked);
+  if (device.has_index() && device.index() > 0)
+    throw argument_error("`device`: packages run on the first CUDA device; CUDA_VISIBLE_DEVICES=" +
+                         std::to_string(device.index()) + " makes another the first");
+}
+
 class ModelPackage : public ManifestModel {
  public:
-  ModelPackage(ModelManifest manifest, const std::string& where)
-      : ManifestModel(std::move(manifest), where) {
+  ModelPackage(ModelManifest manifest, const std::string& where, at::Device device)
+      : ManifestModel(std::move(manifest), where), device_(device) {
     for (const std::string& function : description().functions)
       runners_.emplace(function, PackageRunner(where, function));
   }
 
   std::string evaluator() const override { return "aoti"; }
 
-  Density joint(const at::Tensor& z, const at::Tensor& x) const override {
-    return density("joint", z, {z, x});
+  Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const override {
+    return density("joint", z, {z, x, y});
   }
   std::optional<Density> prior(const at::Tensor& z) const override {
     if (!description().has("prior")) return {};
@@ -100,10 +121,12 @@ class ModelPackage : public ManifestModel {
 
   std::vector<at::Tensor> call(const std::string& function,
                                std::vector<at::Tensor> inputs) const override {
-    for (at::Tensor& input : inputs) input = input.contiguous();
+    if (!inputs.back().defined()) inputs.pop_back();
+    for (at::Tensor& input : inputs) input = input.to(device_).contiguous();
     return runners_.at(function)(inputs);
   }
 
+  at::Device device_;
   std::map<std::string, PackageRunner> runners_;
 };
 
@@ -113,23 +136,28 @@ bool is_model_package(const std::filesystem::path& path) {
   const std::string bytes = read_file(path);
   if (!is_zip(bytes)) return false;
   const ZipArchive archive(bytes, path.string());
+  if (archive.names().size() == 1) return !entry_of(archive).empty();  // weights and no code
   return std::any_of(archive.names().begin(), archive.names().end(), [](const std::string& name) {
     return name.find("/data/aotinductor/") != std::string::npos;
   });
 }
 
-std::shared_ptr<const LatentModel> read_model_package(const std::filesystem::path& path) {
+std::shared_ptr<const LatentModel> read_model_package(const std::filesystem::path& path,
+                                                      at::Device device) {
   const std::string where = path.string(), bytes = read_file(path);
-  require_package_support(where);
   ZipArchive archive(bytes, where);
-  const std::string entry = entry_of(archive);
-  if (entry.empty())
-    throw data_error(where + ": a .pt2 package without " + (kEntry + 1) + kExportAgain);
-  ModelManifest manifest = read_manifest(archive.read(entry), where + ": " + (kEntry + 1));
-  check_machine(manifest, where);
-  auto package = std::make_shared<ModelPackage>(manifest, where);
-  check_values(manifest, *package, where);
-  return package;
+  const ModelManifest manifest = manifest_of(archive, where);
+  std::shared_ptr<const LatentModel> model;
+  if (manifest.vae) {
+    model = std::make_shared<MlpModel>(manifest, where);
+  } else {
+    require_package_support(where);
+    check_machine(manifest, where);
+    check_device(manifest, device, where);
+    model = std::make_shared<ModelPackage>(manifest, where, device);
+  }
+  check_values(manifest, *model, where);
+  return model;
 }
 
 }  // namespace crais

@@ -17,9 +17,13 @@ bool is_model_package(const std::filesystem::path& path);
 /// that eager PyTorch found. A package is native code, and loading it runs it: load only what you
 /// trust. What it says of itself is checked before that.
 ///
+/// A model of MLPs is weights and no code: it runs under every LibTorch (LatentModel::vae).
+///
 /// Throws Error: kNoInput if the file is missing; kData if it is damaged, of another version of
-/// PyTorch, another kind of machine, or fails its self-check; kArgument on a LibTorch before 2.6,
-/// which cannot run packages. Each message says how to export again.
-std::shared_ptr<const LatentModel> read_model_package(const std::filesystem::path& path);
+/// PyTorch, another kind of machine, or fails its self-check; kArgument for a device that it was
+/// not compiled for, and on a LibTorch before 2.6, which cannot run packages. Each message says how
+/// to export again.
+std::shared_ptr<const LatentModel> read_model_package(const std::filesystem::path& path,
+                                                      at::Device device = at::kCPU);
 
 }  // namespace crais

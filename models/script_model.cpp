@@ -52,8 +52,8 @@ class ScriptModel : public ManifestModel {
 
   std::string evaluator() const override { return "torchscript"; }
 
-  Density joint(const at::Tensor& z, const at::Tensor& x) const override {
-    return differentiated("joint", z, {x});
+  Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const override {
+    return differentiated("joint", z, {x, y});
   }
   std::optional<Density> prior(const at::Tensor& z) const override {
     if (!description().has("prior")) return {};
@@ -79,7 +79,10 @@ class ScriptModel : public ManifestModel {
 
   std::vector<at::Tensor> call(const std::string& function,
                                std::vector<at::Tensor> inputs) const override {
-    for (at::Tensor& input : inputs) input = input.to(options_);
+    if (!inputs.back().defined()) inputs.pop_back();
+    for (at::Tensor& input : inputs)
+      input = at::isFloatingType(input.scalar_type()) ? input.to(options_)
+                                                      : input.to(options_.device());
     return of_file(where(), "'" + function + "' fails", [&] {
       const c10::IValue result =
           module_.get_method(method_of(function))({inputs.begin(), inputs.end()});
@@ -127,9 +130,6 @@ std::shared_ptr<const LatentModel> read_script_model(const std::filesystem::path
   manifest.model.kind = "TorchScript";
   const at::TensorOptions options = at::device(device).dtype(dtype);
   auto model = std::make_shared<ScriptModel>(manifest, where, std::move(module), options);
-  for (const char* name : {"check.z", "check.x", "check.value", "check.grad"})
-    for (auto& [key, tensor] : manifest.arrays.tensors)
-      if (key == name) tensor = tensor.to(options);
   check_values(manifest, *model, where);
   return model;
 }

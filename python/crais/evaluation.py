@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,6 +21,14 @@ from crais.results import Result
 Function = Callable[..., Any]
 
 
+@dataclass
+class Data:
+    """What is evaluated, on the CPU; None: what the options choose."""
+
+    images: Tensor | None
+    labels: Tensor | None
+
+
 def evaluate(
     model: Any = None,
     images: Any = None,
@@ -32,6 +41,7 @@ def evaluate(
     log_prior: Function | None = None,
     latent: int | None = None,
     image_shape: Sequence[int] | str | None = None,
+    labels: Any = None,
     progress: bool = True,
     **options: Any,
 ) -> Result:
@@ -53,7 +63,8 @@ def evaluate(
     log_joint    (z [B, latent], x [B, *shape]) -> log p(x, z) [B], nats, in place of decoder and
                  likelihood; its gradient is autograd's
     latent       D, where there is no encoder that says it
-    image_shape  where the images do not say it
+    image_shape  of one datum, as the functions take it, where the images have another
+    labels       y [N, ...] of a conditional model p(x | y), whose functions take them last
     progress     a bar, if tqdm is installed
 
     Functions are called with many rows at once, float32, on the model's device, from several
@@ -69,31 +80,34 @@ def evaluate(
     Other options are the flags of eval-loglik:
     """
     about = {"decoder": decoder, "encoder": encoder, "likelihood": likelihood}
-    pixels = None if images is None else as_tensor(images)
+    data = Data(
+        None if images is None else as_tensor(images),
+        torch.as_tensor(labels) if labels is not None and not isinstance(labels, str) else None,
+    )
     if isinstance(model, (str, os.PathLike)):
         flags = {**about, "image_shape": image_shape, **options}
+        if isinstance(labels, str):
+            flags["labels"] = labels
         for name, value in {"prior": prior, "log_joint": log_joint, "log_prior": log_prior}.items():
             if value is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
-        return _evaluated(os.fspath(model), flags, {}, b"", torch.device("cpu"), pixels, progress)
+        return _evaluated(os.fspath(model), flags, {}, b"", torch.device("cpu"), data, progress)
 
     parts = _parts_of(model, {**about, "prior": prior, "log_joint": log_joint})
     shape = image_shape if image_shape is not None else getattr(model, "image_shape", None)
-    if shape is None and pixels is not None:
-        shape = pixels.shape[1:]
     functions, manifest, device = in_memory(
         **parts,
         log_prior=log_prior,
         latent=latent if latent is not None else _integer(model, "latent"),
-        image_shape=shape,
-        binarisation=None,
+        shapes=[shape] if shape is not None else _shapes_of(data.images),
+        labels=data.labels,
         name=type(model).__name__ if model is not None else "model",
     )
     asked = options.pop("device", None)
     if asked is not None and torch.device(asked) != device:
         raise UsageError(f"device: the model is on {device}, not {asked}; move it with .to()")
     flags = {"device": str(device), **options}
-    return _evaluated("memory", flags, functions, manifest, device, pixels, progress)
+    return _evaluated("memory", flags, functions, manifest, device, data, progress)
 
 
 def certify(
@@ -158,20 +172,21 @@ def _evaluated(
     functions: dict[str, Function],
     manifest: bytes,
     device: torch.device,
-    pixels: Tensor | None,
+    data: Data,
     progress: bool,
 ) -> Result:
     arguments = [operand, *native.arguments(flags)]
-    like = torch.empty(0, device=device)
     report = native.call(
         "eval-loglik",
-        lambda run: native.extension().evaluate(arguments, run, pixels, manifest, like),
+        lambda run: native.extension().evaluate(
+            arguments, run, data.images, data.labels, manifest, device
+        ),
         functions,
         progress=progress,
         unit="images",
         device=device,
     )
-    return _finished(report, pixels, "images")
+    return _finished(report, data.images, "images")
 
 
 def _finished(report: Any, pixels: Tensor | None, unit: str) -> Result:
@@ -186,33 +201,49 @@ def _finished(report: Any, pixels: Tensor | None, unit: str) -> Result:
 
 def _parts_of(model: Any, given: dict[str, Any]) -> dict[str, Any]:
     """The functions of a module, where they are not given."""
-    found = {name: value for name, value in given.items()}
-    for name in ("log_joint", "likelihood", "prior"):
-        if found[name] is None:
-            found[name] = getattr(model, name, None)
-    if found["log_joint"] is None:
-        found["decoder"] = found["decoder"] or _method(model, "decode", "decoder")
-        if found["decoder"] is None:
-            raise UsageError(
-                "the model has neither decode(z) nor log_joint(z, x): give decoder=..., or "
-                "log_joint=..."
-            )
-        if found["likelihood"] is None:
-            raise UsageError(
-                "the model does not say its likelihood: give likelihood=crais.Bernoulli(), where "
-                "the decoder returns logits, or another of crais"
-            )
-    elif given["decoder"] is None:
-        found["likelihood"] = None
-    found["encoder"] = found["encoder"] or _method(model, "encode", "encoder")
+    parts = dict(given)
+    if parts["prior"] is None:
+        parts["prior"] = getattr(model, "prior", None)
+    if parts["encoder"] is None:
+        parts["encoder"] = _method(model, "encode", "encoder")
+    if parts["log_joint"] is None:
+        for name, own in (("decoder", ("decode", "decoder")), ("likelihood", ("likelihood",))):
+            parts[name] = parts[name] if parts[name] is not None else _method(model, *own)
+        if parts["decoder"] is None or parts["likelihood"] is None:
+            parts["log_joint"] = getattr(model, "log_joint", None)
+            _require_parts(parts)
+    if parts["log_joint"] is not None and given["decoder"] is None:
+        parts["decoder"] = parts["likelihood"] = None
     for name in ("decoder", "encoder", "log_joint"):
-        if found[name] is not None and not callable(found[name]):
+        if parts[name] is not None and not callable(parts[name]):
             raise UsageError(f"{name} must be a function; names of layers are for files")
-    if found["likelihood"] is not None and not isinstance(found["likelihood"], Likelihood):
+    if parts["likelihood"] is not None and not isinstance(parts["likelihood"], Likelihood):
         raise UsageError("likelihood must be one of crais's, as crais.Bernoulli()")
-    if found["prior"] is not None and not isinstance(found["prior"], Prior):
+    if parts["prior"] is not None and not isinstance(parts["prior"], Prior):
         raise UsageError("prior must be one of crais's, as crais.GaussianPrior(...), or log_prior")
-    return found
+    return parts
+
+
+def _require_parts(parts: dict[str, Any]) -> None:
+    if parts["log_joint"] is not None:
+        return
+    if parts["decoder"] is None:
+        raise UsageError(
+            "the model has neither decode(z) nor log_joint(z, x): give decoder=..., or log_joint=..."
+        )
+    raise UsageError(
+        "the model does not say its likelihood: give likelihood=crais.Bernoulli(), where the "
+        "decoder returns logits, or another of crais"
+    )
+
+
+def _shapes_of(images: Tensor | None) -> list[Sequence[int]]:
+    """An image's own shape, and others in which a model may take its numbers."""
+    if images is None:
+        return []
+    own = images.shape[1:]
+    others = [(own.numel(),), (1, *own)] if len(own) == 2 else [(own.numel(),)]
+    return [own, *(shape for shape in others if shape != tuple(own))]
 
 
 def _method(model: Any, *names: str) -> Function | None:

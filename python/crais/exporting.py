@@ -3,6 +3,7 @@
 The file is an AOTInductor package (.pt2): native code for one version of PyTorch and one kind of
 machine. Beside the code it holds what crais must know (`extra/crais.safetensors`): shapes, the
 likelihood's support, moments of the prior, and inputs with the values that eager PyTorch finds.
+An MLP needs no code: its weights lie there too, and crais has its own evaluator for them.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from torch import Tensor
 
 from crais import safetensors
 from crais.likelihoods import Likelihood
+from crais.mlp import MlpVae, recognise
 from crais.priors import Hierarchical, Prior, StandardNormal
 
 FORMAT_VERSION = 1
@@ -53,21 +55,27 @@ class ExportReport:
     bytes: int
     seconds: float
     functions: list[str]
-    value_error: float  # the largest difference of log p(x, z), compiled against eager, nats
+    kind: str  # of what was written: "compiled", "TorchScript", "weights"
+    value_error: float  # the largest difference of log p(x, z), written against eager, nats
     grad_error: float
     batch: int  # rows of a call, where a row costs least
-    microseconds: float  # of an evaluation (value and gradient), one thread
+    microseconds: float  # of an evaluation (value and gradient) in Python, one thread
     notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         lines = [
-            f"{self.path}: {', '.join(self.functions)}; {self.bytes / 1e6:.1f} MB, compiled in "
-            f"{self.seconds:.0f} s",
-            f"compiled and eager differ by {self.value_error:.1e} nats in log p(x, z), by "
+            f"{self.path}: {self.kind}, {self.bytes / 1e6:.1f} MB in {self.seconds:.0f} s: "
+            + ", ".join(self.functions),
+            f"{self.kind} and eager differ by {self.value_error:.1e} nats in log p(x, z), by "
             f"{self.grad_error:.1e} in its gradient",
-            f"an evaluation takes {self.microseconds:.0f} us on one thread, {self.batch} rows a "
-            "call",
         ]
+        if self.kind == "weights":
+            lines.append("an MLP: crais computes it with its own evaluator")
+        else:
+            lines.append(
+                f"an evaluation takes {self.microseconds:.0f} us on one thread, {self.batch} rows "
+                "a call"
+            )
         return "\n".join(lines + self.notes)
 
 
@@ -82,10 +90,12 @@ def export(
     encoder: Function | None = None,
     log_joint: Function | None = None,
     log_prior: Function | None = None,
+    labels: Tensor | None = None,
     binarisation: str | None = None,
     name: str | None = None,
     simulate: int = 1000,
     march: str | None = None,
+    fused: bool = True,
     quiet: bool = False,
 ) -> ExportReport:
     """Compiles a model for `eval-loglik`, which estimates log p(x) of data under it.
@@ -103,19 +113,21 @@ def export(
     encoder       x [B, *image_shape] -> mean, log_var [B, latent] of q(z | x), or mean and
                   scale_tril [B, latent, latent]; annealing then starts there
     image_shape   of one datum, without the batch; any rank
+    labels        of a conditional model p(x | y): examples of y [K, ...], float32 or int64, one of
+                  which each simulated datum gets. Functions then take y after their other
+                  arguments: decoder(z, y), encoder(x, y), log_joint(z, x, y)
     binarisation  how grey pixels become x: "dynamic", "static:SEED", "threshold:T" or "none".
                   Where a Bernoulli likelihood has none, eval-loglik takes static:0
     name          for people; the file's own if it is left out
     simulate      pairs (x, z) that are stored for certificates where the likelihood's draws are no
                   function of uniform numbers
     march         the processor to compile for, as "x86-64-v3"; this one if it is left out
+    fused         keep only the weights of an MLP, which crais computes faster than compiled code;
+                  False: compile it as any other model
 
     Modules must be in eval mode, and no row of a batch may depend on another. Raises ExportError.
     """
     started = time.monotonic()
-    scripted = os.fspath(path).endswith(".pt")
-    if not scripted:
-        _check_compiler()
     model = _Model(
         latent=latent,
         shape=tuple(int(n) for n in image_shape),
@@ -124,21 +136,27 @@ def export(
         prior=_prior_of(prior, log_prior),
         encoder=encoder,
         log_joint=log_joint,
+        labels=labels,
     )
     functions = model.functions()
     with _in_eval_mode(model), torch.random.fork_rng():
         torch.manual_seed(0)
         arrays = model.checks()
-        _check_rows(functions["joint"], arrays["check.z"], arrays["check.x"])
+        _check_rows(functions["joint"], _check_inputs(arrays))
         arrays |= model.prior_moments()
         if "simulate" not in functions:
             arrays |= model.pairs(simulate)
         name = name or os.path.splitext(os.path.basename(path))[0]
         described = model.describe(functions, name, binarisation, march)
+        mlp = model.mlp() if fused else None
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "model")
-            write = _write_script if scripted else _write_package
-            report = write(file, model, functions, arrays, described, march)
+            if mlp is not None:
+                report = _write_weights(file, mlp, functions, arrays, described)
+            elif os.fspath(path).endswith(".pt"):
+                report = _write_script(file, model, functions, arrays, described)
+            else:
+                report = _write_package(file, model, functions, arrays, described, march)
             report.path, report.bytes = os.fspath(path), os.path.getsize(file)
             _move(file, os.fspath(path))
     report.functions = list(functions)
@@ -175,6 +193,7 @@ class _Model:
         prior: Prior,
         encoder: Function | None,
         log_joint: Function | None,
+        labels: Tensor | None = None,
     ) -> None:
         if latent < 1 or not shape or min(shape) < 1:
             raise ExportError("latent and every entry of image_shape must be at least 1")
@@ -183,37 +202,41 @@ class _Model:
         self.latent, self.shape = latent, shape
         self.decoder, self.likelihood, self.prior = decoder, likelihood, prior
         self.encoder, self._log_joint = encoder, log_joint
+        self.labels = _checked_labels(labels)
         self.notes: list[str] = []
         self.parts = [decoder, likelihood, prior, encoder, log_joint]
+        self.device = _device_of(self.parts)
         _check_modes(self.parts)
         self._check_shapes()
 
-    def log_joint(self, z: Tensor, x: Tensor) -> Tensor:
-        if self._log_joint is not None:
-            return self._log_joint(z, x)
-        return self.prior.log_prob(z) + self.likelihood.log_prob(x, self.decoder(z))
+    # y is the labels [B, ...] of a conditional model, and not there for others.
 
-    def joint(self, z: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        return _with_gradient(lambda z: self.log_joint(z, x), z)
+    def log_joint(self, z: Tensor, x: Tensor, *y: Tensor) -> Tensor:
+        if self._log_joint is not None:
+            return self._log_joint(z, x, *y)
+        return self.prior.log_prob(z) + self.likelihood.log_prob(x, self.decoder(z, *y))
+
+    def joint(self, z: Tensor, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
+        return _with_gradient(lambda z: self.log_joint(z, x, *y), z)
 
     def prior_value(self, z: Tensor) -> tuple[Tensor, Tensor]:
         return _with_gradient(self.prior.log_prob, z)
 
-    def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        loc, scale = self.encoder(x)
+    def encode(self, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
+        loc, scale = self.encoder(x, *y)
         return loc, scale
 
-    def output(self, z: Tensor) -> tuple[Tensor, Tensor]:
+    def output(self, z: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
         """The decoder's output [B, M] and its Fisher weights [B, M], in one row each."""
-        output = self.decoder(z)
+        output = self.decoder(z, *y)
         return _rows(output), _rows(self.likelihood.fisher(output))
 
-    def simulate(self, e: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
+    def simulate(self, e: Tensor, u: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
         """A latent and a datum as functions of normal and uniform numbers: exact draws."""
         own = self.prior.uniforms
         z = self.prior.sample(e, u[:, :own])
         rest = u[:, own:].reshape(u.shape[0], self.likelihood.uniforms, *self.shape)
-        return z, self.likelihood.sample(self.decoder(z), rest)
+        return z, self.likelihood.sample(self.decoder(z, *y), rest)
 
     def functions(self) -> dict[str, Function]:
         found: dict[str, Function] = {"joint": self.joint}
@@ -235,56 +258,70 @@ class _Model:
             return False
         return True
 
+    def mlp(self) -> MlpVae | None:
+        """The model as weights, if it is made of MLPs."""
+        if self.decoder is None or self.labels is not None:
+            return None
+        z, x = self._draw_z(2), self._plain_x(2)
+        return recognise(self.decoder, self.likelihood, self.prior, self.encoder, z, x)
+
     def num_uniforms(self) -> int:
         return self.prior.uniforms + self.likelihood.uniforms * _product(self.shape)
 
     def examples(self, key: str) -> Callable[[int], tuple[Tensor, ...]]:
         """Inputs of the function called `key`, of so many rows."""
-        z, x = self._draw_z, self._plain_x
+        z, x, y = self._draw_z, self._plain_x, self._draw_y
         return {
-            "joint": lambda rows: (z(rows), x(rows)),
-            "encode": lambda rows: (x(rows),),
-            "output": lambda rows: (z(rows),),
+            "joint": lambda rows: (z(rows), x(rows), *y(rows)),
+            "encode": lambda rows: (x(rows), *y(rows)),
+            "output": lambda rows: (z(rows), *y(rows)),
             "prior": lambda rows: (z(rows),),
             "simulate": lambda rows: (
-                torch.randn(rows, self.latent),
-                torch.rand(rows, self.num_uniforms()),
+                torch.randn(rows, self.latent, device=self.device),
+                torch.rand(rows, self.num_uniforms(), device=self.device),
+                *y(rows),
             ),
         }[key]
 
     def _draw_z(self, rows: int) -> Tensor:
-        return torch.randn(rows, self.latent)
+        return torch.randn(rows, self.latent, device=self.device)
+
+    def _draw_y(self, rows: int) -> tuple[Tensor, ...]:
+        """Labels, each one of the examples; nothing where the model has none."""
+        if self.labels is None:
+            return ()
+        return (self.labels[torch.randint(len(self.labels), (rows,))].to(self.device),)
 
     def _plain_x(self, rows: int) -> Tensor:
         """Data in the support, of no distribution."""
-        x = torch.rand(rows, *self.shape)
+        x = torch.rand(rows, *self.shape, device=self.device)
         if self.likelihood is None or self.likelihood.step is None:
             return x
         return torch.floor(x / self.likelihood.step) * self.likelihood.step
 
-    def draw(self, rows: int) -> tuple[Tensor, Tensor] | None:
-        """Latents and data that the model makes; None if it has no way."""
+    def draw(self, rows: int) -> tuple[Tensor, ...] | None:
+        """Latents, data that the model makes, and their labels; None if it has no way."""
         if self.likelihood is None or not self._prior_draws():
             return None
         if getattr(self.likelihood, "library", None) == "observed":
             return None  # a draw has another library size than the one that it was drawn with
         with torch.no_grad():
-            z = self.prior.sample(
-                torch.randn(rows, self.latent), torch.rand(rows, self.prior.uniforms)
-            )
-            return z, self.likelihood.draw(self.decoder(z), (rows, *self.shape))
+            u = torch.rand(rows, self.prior.uniforms, device=self.device)
+            z, y = self.prior.sample(self._draw_z(rows), u), self._draw_y(rows)
+            return z, self.likelihood.draw(self.decoder(z, *y), (rows, *self.shape)), *y
 
     def checks(self) -> dict[str, Tensor]:
         """Inputs with what eager PyTorch makes of them."""
-        z, x = self._draw_z(_CHECK_ROWS), self._plain_x(_CHECK_ROWS)
+        z, x, y = self._draw_z(_CHECK_ROWS), self._plain_x(_CHECK_ROWS), self._draw_y(_CHECK_ROWS)
         drawn = self.draw(_CHECK_ROWS)
         if drawn is not None:
-            x = drawn[1].to(torch.float32)
-        value, grad = self.joint(z, x)
+            x, y = drawn[1].to(torch.float32), drawn[2:]
+        value, grad = self.joint(z, x, *y)
         for what, numbers in (("log p(x, z)", value), ("its gradient", grad)):
             if not bool(torch.isfinite(numbers).all()):
                 raise ExportError(f"{what} is not finite at z ~ N(0, I): {numbers.flatten()[:4]}")
-        return {"check.z": z, "check.x": x, "check.value": value, "check.grad": grad}
+        arrays = {"check.z": z, "check.x": x, "check.value": value, "check.grad": grad}
+        return arrays | ({"check.y": y[0], "labels": self.labels} if y else {})
 
     def prior_moments(self) -> dict[str, Tensor]:
         if isinstance(self.prior, StandardNormal) or self.likelihood is None:
@@ -303,7 +340,8 @@ class _Model:
             )
             return {}
         self.notes.append(f"{count} simulated pairs are stored for certificates")
-        return {"pairs.z": drawn[0].float(), "pairs.x": drawn[1].float()}
+        arrays = {"pairs.z": drawn[0].float(), "pairs.x": drawn[1].float()}
+        return arrays | ({"pairs.y": drawn[2]} if self.labels is not None else {})
 
     def describe(
         self,
@@ -333,13 +371,22 @@ class _Model:
             "step": likelihood.step if likelihood is not None else None,
             "levels": likelihood.levels if likelihood is not None else None,
             "binarisation": binarisation,
+            "device": self.device.type,
+            "labels": self._describe_labels(),
         }
+
+    def _describe_labels(self) -> dict[str, Any] | None:
+        if self.labels is None:
+            return None
+        return {"shape": list(self.labels.shape[1:]), "dtype": str(self.labels.dtype)[6:]}
 
     def _check_shapes(self) -> None:
         rows = 2
         try:
             with torch.no_grad():
-                value = self.log_joint(self._draw_z(rows), self._plain_x(rows))
+                value = self.log_joint(
+                    self._draw_z(rows), self._plain_x(rows), *self._draw_y(rows)
+                )
         except (RuntimeError, ValueError, TypeError, IndexError) as error:
             raise ExportError(
                 f"log p(x, z) fails for z [{rows}, {self.latent}] and x "
@@ -354,7 +401,7 @@ class _Model:
         if self.encoder is None:
             return
         with torch.no_grad():
-            code = self.encoder(self._plain_x(rows))
+            code = self.encoder(self._plain_x(rows), *self._draw_y(rows))
         wanted = (rows, self.latent)
         if (
             not isinstance(code, (tuple, list))
@@ -418,6 +465,22 @@ def _modules(parts: Iterable[Any]) -> list[torch.nn.Module]:
     return [part for part in _captured(parts) if isinstance(part, torch.nn.Module)]
 
 
+def _device_of(parts: Iterable[Any]) -> torch.device:
+    """Where the model is: its tensors are all on one device."""
+    devices: set[torch.device] = set()
+    for part in _captured(parts):
+        tensors = (
+            [*part.parameters(), *part.buffers()] if isinstance(part, torch.nn.Module) else [part]
+        )
+        devices |= {tensor.device for tensor in tensors}
+    if len(devices) > 1:
+        raise ExportError(f"the model is on several devices: {', '.join(map(str, devices))}")
+    device = devices.pop() if devices else torch.device("cpu")
+    if device.type not in ("cpu", "cuda"):
+        raise ExportError(f"a model on {device} cannot be exported; move it to the CPU")
+    return device
+
+
 def _learning(parts: Iterable[Any]) -> list[Tensor]:
     """The leaves that require gradients."""
     tensors: list[Tensor] = []
@@ -435,22 +498,38 @@ def _check_modes(parts: Iterable[Any]) -> None:
                 raise ExportError(f"{name or kind} ({kind}) is in training mode: call .eval()")
 
 
-def _check_rows(joint: Function, z: Tensor, x: Tensor) -> None:
+def _check_inputs(arrays: dict[str, Tensor]) -> list[Tensor]:
+    """The stored inputs of `joint`."""
+    return [arrays[key] for key in ("check.z", "check.x", "check.y") if key in arrays]
+
+
+def _checked_labels(labels: Tensor | None) -> Tensor | None:
+    if labels is None:
+        return None
+    if not isinstance(labels, Tensor) or labels.dim() < 1 or len(labels) < 1:
+        raise ExportError("labels must be a tensor [K, ...] of examples of y")
+    if labels.dtype not in (torch.float32, torch.int64):
+        raise ExportError(f"labels must be float32 or int64; they are {labels.dtype}")
+    return labels.detach().cpu()
+
+
+def _check_rows(joint: Function, inputs: Sequence[Tensor]) -> None:
     """Every row is a function of its own inputs alone, and the same at every call."""
-    value, grad = joint(z, x)
-    again = joint(z, x)
+    value, grad = joint(*inputs)
+    again = joint(*inputs)
     if not torch.equal(value, again[0]):
         raise ExportError(
             "log p(x, z) differs from call to call: is a dropout on, or a latent drawn inside?"
         )
-    for i in range(z.shape[0]):
-        alone = joint(z[i : i + 1], x[i : i + 1])
+    rows = inputs[0].shape[0]
+    for i in range(rows):
+        alone = joint(*(rows_of[i : i + 1] for rows_of in inputs))
         if _differ(value[i : i + 1], alone[0], _VALUE_TOLERANCE) or _differ(
             grad[i : i + 1], alone[1], _GRAD_TOLERANCE
         ):
             raise ExportError(
                 f"a row's log p(x, z) depends on the other rows of its batch ({value[i]:.4f} among "
-                f"{z.shape[0]}, {alone[0][0]:.4f} alone): a BatchNorm in training mode does so"
+                f"{rows}, {alone[0][0]:.4f} alone): a BatchNorm in training mode does so"
             )
 
 
@@ -516,6 +595,7 @@ def _write_package(
     march: str | None,
 ) -> ExportReport:
     """Native code for each function, by AOTInductor."""
+    _check_compiler()
     from torch._inductor.package import load_package, package_aoti
 
     compiled = {
@@ -524,7 +604,7 @@ def _write_package(
     }
     package = file + ".pt2"  # the only name that the packager takes
     package_aoti(package, compiled)
-    report = _measure(load_package(package, "joint"), arrays, described)
+    report = _measure("compiled", load_package(package, "joint"), arrays, described)
     with zipfile.ZipFile(package, "a") as archive:
         folder = archive.namelist()[0].split("/")[0]
         archive.writestr(f"{folder}/extra/{_EXTRA}", _manifest(arrays, described))
@@ -538,10 +618,8 @@ def _write_script(
     functions: dict[str, Function],
     arrays: dict[str, Tensor],
     described: dict[str, Any],
-    march: str | None,
 ) -> ExportReport:
     """TorchScript methods, whose gradients the reader takes."""
-    del march  # there is no native code
     module = _Scripted(model)
     examples = {
         module.methods[key]: model.examples(key)(_TRACE_ROWS[0]) for key in functions
@@ -559,10 +637,10 @@ def _write_script(
         for parameter in frozen:
             parameter.requires_grad_(True)
 
-    def joint(z: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        return _with_gradient(lambda z: traced.log_joint(z, x), z)
+    def joint(z: Tensor, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
+        return _with_gradient(lambda z: traced.log_joint(z, x, *y), z)
 
-    report = _measure(joint, arrays, described)
+    report = _measure("TorchScript", joint, arrays, described)
     torch.jit.save(traced, file, _extra_files={_EXTRA: _manifest(arrays, described)})
     return report
 
@@ -579,32 +657,51 @@ class _Scripted(torch.nn.Module):
         self.parts = torch.nn.ModuleList(_modules(model.parts))
         self._model = model
 
-    def log_joint(self, z: Tensor, x: Tensor) -> Tensor:
-        return self._model.log_joint(z, x)
+    def log_joint(self, z: Tensor, x: Tensor, *y: Tensor) -> Tensor:
+        return self._model.log_joint(z, x, *y)
 
     def log_prior(self, z: Tensor) -> Tensor:
         return self._model.prior.log_prob(z)
 
-    def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return self._model.encode(x)
+    def encode(self, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
+        return self._model.encode(x, *y)
 
-    def output(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        return self._model.output(z)
+    def output(self, z: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
+        return self._model.output(z, *y)
 
-    def simulate(self, e: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
-        return self._model.simulate(e, u)
+    def simulate(self, e: Tensor, u: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
+        return self._model.simulate(e, u, *y)
+
+
+def _write_weights(
+    file: str,
+    mlp: MlpVae,
+    functions: dict[str, Function],
+    arrays: dict[str, Tensor],
+    described: dict[str, Any],
+) -> ExportReport:
+    """No code: the reader knows what an MLP computes."""
+
+    def joint(z: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        return _with_gradient(lambda z: mlp.log_joint(z, x), z)
+
+    report = _measure("weights", joint, arrays, described)
+    described |= {"mlp": mlp.describe()}
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(f"model/extra/{_EXTRA}", _manifest(arrays | mlp.tensors(), described))
+    return report
 
 
 def _measure(
-    joint: Function, arrays: dict[str, Tensor], described: dict[str, Any]
+    kind: str, joint: Function, arrays: dict[str, Tensor], described: dict[str, Any]
 ) -> ExportReport:
-    """How far compiled and eager differ, and what an evaluation costs."""
-    value, grad = joint(arrays["check.z"], arrays["check.x"])
+    """How far what was written and eager differ, and what an evaluation costs."""
+    value, grad = joint(*_check_inputs(arrays))
     if _differ(value, arrays["check.value"], _VALUE_TOLERANCE) or _differ(
         grad, arrays["check.grad"], _GRAD_TOLERANCE
     ):
         raise ExportError(
-            f"compiled and eager values differ: {value.tolist()} and "
+            f"{kind} and eager values differ: {value.tolist()} and "
             f"{arrays['check.value'].tolist()}"
         )
     threads = torch.get_num_threads()
@@ -620,6 +717,7 @@ def _measure(
         bytes=0,
         seconds=0.0,
         functions=[],
+        kind=kind,
         value_error=float((value - arrays["check.value"]).abs().max()),
         grad_error=float((grad - arrays["check.grad"]).abs().max()),
         batch=batch,
@@ -628,12 +726,12 @@ def _measure(
 
 
 def _seconds_a_row(joint: Function, arrays: dict[str, Tensor], rows: int) -> float:
-    z, x = (_repeat(arrays[key], rows) for key in ("check.z", "check.x"))
-    joint(z, x)
+    inputs = [_repeat(tensor, rows) for tensor in _check_inputs(arrays)]
+    joint(*inputs)
     least = float("inf")
     for _ in range(3):
         started = time.perf_counter()
-        joint(z, x)
+        joint(*inputs)
         least = min(least, time.perf_counter() - started)
     return least / rows
 
@@ -643,7 +741,8 @@ def _repeat(rows: Tensor, count: int) -> Tensor:
 
 
 def _manifest(arrays: dict[str, Tensor], described: dict[str, Any]) -> bytes:
-    return safetensors.dumps(arrays, {"crais": json.dumps(described)})
+    tensors = {name: tensor.detach().cpu() for name, tensor in arrays.items()}
+    return safetensors.dumps(tensors, {"crais": json.dumps(described)})
 
 
 def _move(source: str, path: str) -> None:

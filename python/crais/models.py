@@ -11,13 +11,13 @@ from torch import Tensor
 from crais.errors import UsageError
 from crais.exporting import (
     ExportError,
+    _check_inputs,
     _check_rows,
+    _device_of,
     _in_eval_mode,
     _manifest,
     _Model,
-    _modules,
     _prior_of,
-    _with_gradient,
 )
 from crais.likelihoods import Likelihood
 from crais.priors import Prior
@@ -33,18 +33,16 @@ class ModelInMemory(_Model):
     def _check_shapes(self) -> None:
         """Of log p(x, z) and the encoder; what the model raises passes."""
         rows = 2
-        z, x = self._draw_z(rows), self._plain_x(rows)
+        z, x, y = self._draw_z(rows), self._plain_x(rows), self._draw_y(rows)
         with torch.enable_grad():
-            z.requires_grad_(True)
-            value = self.log_joint(z, x)
+            value = self.log_joint(z.requires_grad_(True), x, *y)
         check_density(value, z, "log p(x, z)")
         if value.dtype != torch.float32:
             raise UsageError(f"log p(x, z) is {value.dtype}; models are float32: call .float()")
-        if self.encoder is not None:
-            with torch.no_grad():
-                self._check_code(self.encoder(x), rows)
-
-    def _check_code(self, code: Any, rows: int) -> None:
+        if self.encoder is None:
+            return
+        with torch.no_grad():
+            code = self.encoder(x, *y)
         wanted = (rows, self.latent)
         if (
             not isinstance(code, (tuple, list))
@@ -73,78 +71,101 @@ def check_density(value: Any, z: Tensor, what: str) -> None:
 
 
 def device_of(parts: Sequence[Any]) -> torch.device:
-    """Where the modules' parameters are; the CPU where there are none."""
-    found: dict[torch.device, str] = {}
-    for module in _modules(parts):
-        for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
-            found.setdefault(tensor.device, f"{type(module).__name__}.{name}")
-    if len(found) > 1:
-        places = ", ".join(f"{name} on {device}" for device, name in found.items())
-        raise UsageError(f"the model is on several devices: {places}")
-    return next(iter(found), torch.device("cpu"))
+    """Where the model's tensors are; the CPU where there are none."""
+    try:
+        return _device_of(parts)
+    except ExportError as error:
+        raise UsageError(str(error)) from None
 
 
 def in_memory(
     *,
-    image_shape: Sequence[int] | None,
-    decoder: Function | None,
-    likelihood: Likelihood | None,
+    shapes: Sequence[Sequence[int]],
+    latent: int | None,
+    labels: Tensor | None,
+    name: str,
     prior: Prior | None,
     log_prior: Function | None,
-    encoder: Function | None,
-    log_joint: Function | None,
-    latent: int | None,
-    binarisation: str | None,
-    name: str,
+    **parts: Any,
 ) -> tuple[dict[str, Function], bytes, torch.device]:
-    """Its functions, its description (a manifest as in exported files), and its device."""
-    device = device_of([decoder, likelihood, prior, log_prior, encoder, log_joint])
-    with device, torch.random.fork_rng([device] if device.type == "cuda" else []):
+    """Its functions, its description (a manifest as in exported files), and its device.
+
+    Images have the first of the `shapes` that the functions take; without any, the shape of what
+    the decoder returns. `parts` are decoder, likelihood, encoder and log_joint, as `export` takes them.
+    """
+    decoder, encoder = parts["decoder"], parts["encoder"]
+    device = device_of([*parts.values(), prior, log_prior])
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
         torch.manual_seed(0)
-        if image_shape is None:
-            image_shape = _shape_of(decoder, likelihood, latent)
-        if latent is None:
-            latent = _latent_of(encoder, image_shape)
-        try:
-            model = ModelInMemory(
-                latent=latent,
-                shape=tuple(int(n) for n in image_shape),
-                decoder=decoder,
-                likelihood=likelihood,
+        y = () if labels is None else (labels[:1].to(device),)
+        if not shapes:
+            shapes = [_shape_of(decoder, parts["likelihood"], latent, device, y)]
+
+        def model_of(shape: Sequence[int]) -> ModelInMemory:
+            return ModelInMemory(
+                latent=latent or _latent_of(encoder, shape, device, y),
+                shape=tuple(int(n) for n in shape),
                 prior=_prior_of(prior, log_prior),
-                encoder=encoder,
-                log_joint=log_joint,
+                labels=labels,
+                **parts,
             )
+
+        try:
+            model = _first_that_works(model_of, shapes)
             functions = model.functions()
             with _in_eval_mode(model):
                 arrays = model.checks()
-                _check_rows(functions["joint"], arrays["check.z"], arrays["check.x"])
+                _check_rows(functions["joint"], _check_inputs(arrays))
                 arrays |= model.prior_moments()
         except ExportError as error:
             raise UsageError(str(error)) from error.__cause__
-        described = model.describe(functions, name, binarisation, None)
-        described["batch"] = _ROWS.get(device.type, _ROWS["cpu"])
+        described = model.describe(functions, name, None, None)
+        described["batch"] = _ROWS[device.type]
+        mlp = model.mlp()
+        if mlp is not None:
+            described["mlp"] = mlp.describe()
+            arrays |= mlp.tensors()
     return functions, _manifest(arrays, described), device
 
 
-def _latent_of(encoder: Function | None, image_shape: Sequence[int]) -> int:
+def _first_that_works(
+    make: Callable[[Sequence[int]], ModelInMemory], shapes: Sequence[Sequence[int]]
+) -> ModelInMemory:
+    """Raises what the first shape raised where none works."""
+    failure: Exception | None = None
+    for shape in shapes:
+        try:
+            return make(shape)
+        except (RuntimeError, ValueError, TypeError, IndexError) as error:
+            failure = failure or error
+    assert failure is not None
+    raise failure
+
+
+def _latent_of(
+    encoder: Function | None, shape: Sequence[int], device: torch.device, y: tuple[Tensor, ...]
+) -> int:
     if encoder is None:
         raise UsageError("give latent=D, the dimension of z: there is no encoder that says it")
     with torch.no_grad():
-        code = encoder(torch.zeros(1, *image_shape))
+        code = encoder(torch.zeros(1, *shape, device=device), *y)
     if not isinstance(code, (tuple, list)) or not isinstance(code[0], Tensor):
         raise UsageError("the encoder must return mean and log_var, or mean and scale_tril")
     return int(code[0].shape[-1])
 
 
 def _shape_of(
-    decoder: Function | None, likelihood: Likelihood | None, latent: int | None
+    decoder: Function | None,
+    likelihood: Likelihood | None,
+    latent: int | None,
+    device: torch.device,
+    y: tuple[Tensor, ...],
 ) -> Sequence[int]:
     """Of the data that the model makes, where the output has the same shape."""
     if decoder is None or likelihood is None or latent is None:
         raise UsageError("give image_shape=(...), the shape of one datum, and latent=D")
     with torch.no_grad():
-        output = decoder(torch.zeros(1, latent))
+        output = decoder(torch.zeros(1, latent, device=device), *y)
     if not isinstance(output, Tensor) or likelihood.uniforms is None:
         raise UsageError("give image_shape=(...), the shape of one datum")
     return list(output.shape[1:])

@@ -9,22 +9,26 @@
 namespace crais {
 namespace {
 
-/// The model that `manifest` describes and `run` computes, on the device of `like`.
+/// The model that `manifest` describes and `run` computes.
 std::unique_ptr<EvalModel> model_of(const std::string& manifest, const py::object& run,
-                                    const at::Tensor& like) {
+                                    at::Device device) {
   const ModelFunctions functions = [&run](const std::string& name,
                                           const std::vector<at::Tensor>& inputs) {
     return from_python(
         [&] { return run.attr("call")(name, inputs).cast<std::vector<at::Tensor>>(); });
   };
   return latent_eval_model(
-      function_model(read_manifest(manifest, "the model in memory"), functions, like.options()),
-      sha256(manifest), like.options());
+      function_model(read_manifest(manifest, "the model in memory"), functions, device),
+      sha256(manifest), at::device(device));
 }
 
+using Array = std::optional<at::Tensor>;
+
+/// `manifest` is empty where the first argument names a file, `images` where the others choose
+/// them.
 RunReport run_evaluation(const std::vector<std::string>& arguments, const py::object& run,
-                         const std::optional<at::Tensor>& images, const py::bytes& manifest,
-                         const at::Tensor& like) {
+                         const Array& images, const Array& labels, const py::bytes& manifest,
+                         at::Device device) {
   PythonObserver observer(run, "log p");
   const std::string described = manifest;
   const Released released;
@@ -33,10 +37,10 @@ RunReport run_evaluation(const std::vector<std::string>& arguments, const py::ob
   const std::shared_ptr<const EvalModel> model =
       described.empty() ? open_model(settings.checkpoint, settings.state_dict, settings.device,
                                      settings.dtype, notice)
-                        : model_of(described, run, like);
-  const std::optional<ArrayFile> given =
-      images ? std::optional(array_in_memory(*images, "images")) : std::nullopt;
-  const EvalRun evaluation(settings, model, given);
+                        : model_of(described, run, device);
+  const EvalRun evaluation(
+      settings, model,
+      images ? std::optional(array_in_memory(*images, labels, "images")) : std::nullopt);
   from_python([&] { run.attr("note")(evaluation.notice()); });
   return evaluation.run(observer);
 }

@@ -189,10 +189,11 @@ ArrayFile read_array_file(const std::string& specification) {
   return array;
 }
 
-ArrayFile array_in_memory(const at::Tensor& values, const std::string& source) {
+ArrayFile array_in_memory(const at::Tensor& values, const std::optional<at::Tensor>& labels,
+                          const std::string& source) {
   const at::Tensor numbers = values.cpu().contiguous();
   const std::string_view bytes(static_cast<const char*>(numbers.data_ptr()), numbers.nbytes());
-  return {numbers, {}, source, sha256(bytes)};
+  return {numbers, labels, source, sha256(bytes)};
 }
 
 }  // namespace crais

@@ -26,7 +26,8 @@ struct ArrayFile {
 /// missing or wrong; kData if the file is something else, damaged, or its array has no examples.
 ArrayFile read_array_file(const std::string& specification);
 
-/// An array that is here already, as a file of it would be; `source` names it in messages.
-ArrayFile array_in_memory(const at::Tensor& values, const std::string& source);
+/// Arrays that are here already, as a file of them would be; `source` names it in messages.
+ArrayFile array_in_memory(const at::Tensor& values, const std::optional<at::Tensor>& labels,
+                          const std::string& source);
 
 }  // namespace crais

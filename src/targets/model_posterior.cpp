@@ -1,10 +1,14 @@
 #include "targets/model_posterior.h"
 
 #include <algorithm>
+#include <cmath>
+#include <new>
 #include <utility>
 #include <vector>
 
+#include "core/rng.h"
 #include "util/error.h"
+#include "util/memory.h"
 
 namespace crais {
 namespace {
@@ -12,6 +16,10 @@ namespace {
 /// Half the distance of a difference quotient, in units of the latent: truncation errs by its
 /// square and float32 by 1e-7 over it, both far below what a base can feel.
 constexpr double kStep = 1e-2;
+
+/// Above so many dimensions the likelihood's curvature is sought along its strongest directions.
+constexpr int64_t kMostDense = 256;
+constexpr int64_t kDirections = 64;
 
 /// z [N,D] -> [N, 2 D, D]: each row moved up and down along each axis.
 at::Tensor displaced(const at::Tensor& z) {
@@ -32,11 +40,20 @@ at::Tensor symmetric(const at::Tensor& matrices) {
 }  // namespace
 
 ModelPosterior::ModelPosterior(std::shared_ptr<const LatentModel> model, at::Tensor data,
-                               at::Tensor latents)
-    : model_(std::move(model)), data_(std::move(data)), latents_(std::move(latents)) {
-  const std::vector<int64_t>& shape = model_->description().data_shape;
-  if (data_.dim() < 1 || data_.sizes().slice(1) != at::IntArrayRef(shape))
+                               at::Tensor latents, at::Tensor labels)
+    : model_(std::move(model)),
+      data_(std::move(data)),
+      latents_(std::move(latents)),
+      labels_(std::move(labels)) {
+  const ModelDescription& described = model_->description();
+  if (data_.dim() < 1 || data_.sizes().slice(1) != at::IntArrayRef(described.data_shape))
     throw argument_error("data must be [P, ...] of the model's shape");
+  if (labels_.defined() != described.labels.has_value())
+    throw argument_error(labels_.defined() ? "labels are for a conditional model p(x | y)"
+                                           : "a conditional model p(x | y) needs labels");
+  if (labels_.defined() && (labels_.dim() < 1 || labels_.size(0) != data_.size(0) ||
+                            labels_.sizes().slice(1) != at::IntArrayRef(described.labels->shape)))
+    throw argument_error("labels must be [P, ...] of the model's shape of labels");
 }
 
 Evaluation ModelPosterior::evaluate(const at::Tensor& z) const {
@@ -44,16 +61,42 @@ Evaluation ModelPosterior::evaluate(const at::Tensor& z) const {
   const at::Tensor latents = z.reshape({rows, dim()});
   const at::Tensor owner =
       at::arange(problems, z.options().dtype(at::kLong)).repeat_interleave(particles);
-  at::Tensor value = at::empty({rows}, z.options()), grad = at::empty({rows, dim()}, z.options());
-  const int64_t batch = model_->batch();
+  const LatentModel::Density all = density(latents, owner, model_->batch());
+  return {all.value.view({problems, particles}), all.grad.view({problems, particles, dim()})};
+}
+
+LatentModel::Density ModelPosterior::density(const at::Tensor& z, const at::Tensor& owner,
+                                             int64_t batch) const {
+  const int64_t rows = z.size(0);
+  at::Tensor value = at::empty({rows}, z.options()), grad = at::empty_like(z);
   for (int64_t begin = 0; begin < rows; begin += batch) {
     const int64_t end = std::min(begin + batch, rows);
-    const LatentModel::Density part = model_->joint(
-        latents.slice(0, begin, end), data_.index_select(0, owner.slice(0, begin, end)));
-    value.slice(0, begin, end).copy_(part.value);
-    grad.slice(0, begin, end).copy_(part.grad);
+    const at::Tensor part = z.slice(0, begin, end), index = owner.slice(0, begin, end);
+    LatentModel::Density found;
+    try {
+      found = model_->joint(part, data_.index_select(0, index), labels_of(index));
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      // Short memory has many names in the libraries below: fewer rows are tried whatever it was.
+      if (end - begin > 1) {
+        found = density(part, index, (end - begin + 1) / 2);
+      } else if (is_out_of_memory(error)) {
+        throw std::bad_alloc();
+      } else {
+        const std::string text = error.what();
+        throw data_error(model_->description().name +
+                         ": log p(x, z) cannot be computed: " + text.substr(0, text.find('\n')));
+      }
+    }
+    value.slice(0, begin, end).copy_(found.value);
+    grad.slice(0, begin, end).copy_(found.grad);
   }
-  return {value.view({problems, particles}), grad.view({problems, particles, dim()})};
+  return {value, grad};
+}
+
+at::Tensor ModelPosterior::labels_of(const at::Tensor& index) const {
+  return labels_.defined() ? labels_.index_select(0, index) : labels_;
 }
 
 Evaluation ModelPosterior::evaluate_with_graph(const at::Tensor& /*z*/) const {
@@ -63,27 +106,32 @@ Evaluation ModelPosterior::evaluate_with_graph(const at::Tensor& /*z*/) const {
 std::shared_ptr<const Target> ModelPosterior::select(const at::Tensor& index) const {
   return std::make_shared<ModelPosterior>(
       model_, data_.index_select(0, index),
-      latents_.defined() ? latents_.index_select(0, index) : latents_);
+      latents_.defined() ? latents_.index_select(0, index) : latents_, labels_of(index));
 }
 
 at::Tensor ModelPosterior::curvature(const at::Tensor& z) const {
+  if (dim() > kMostDense) return low_rank(z);
   if (!model_->description().has("output")) return hessian(z);
   at::Tensor precision = prior_precision(z);
-  for (int64_t p = 0; p < z.size(0); ++p) precision[p].add_(gauss_newton(z[p]));
+  for (int64_t p = 0; p < z.size(0); ++p) precision[p].add_(gauss_newton(p, z[p]));
   return precision;
 }
 
 int64_t ModelPosterior::curvature_cost() const {
+  if (dim() > kMostDense) return 2 * kDirections;
   return model_->description().has("output") ? dim() : 2 * dim();
 }
 
-at::Tensor ModelPosterior::gauss_newton(const at::Tensor& z) const {
+at::Tensor ModelPosterior::gauss_newton(int64_t problem, const at::Tensor& z) const {
+  const auto output = [&](const at::Tensor& rows) {
+    const at::Tensor owner = at::full({rows.size(0)}, problem, z.options().dtype(at::kLong));
+    return *model_->output(rows, labels_of(owner));
+  };
   const at::Tensor points = displaced(z.unsqueeze(0))[0];
   std::vector<at::Tensor> values;
-  for (const at::Tensor& rows : points.split(model_->batch()))
-    values.push_back(model_->output(rows)->value);
+  for (const at::Tensor& rows : points.split(model_->batch())) values.push_back(output(rows).value);
   const at::Tensor jacobian = derivatives(at::cat(values).unsqueeze(0))[0];
-  const at::Tensor root = model_->output(z.unsqueeze(0))->weight.sqrt();
+  const at::Tensor root = output(z.unsqueeze(0)).weight.sqrt();
   const at::Tensor scaled = jacobian * root;
   return at::mm(scaled, scaled.t());
 }
@@ -100,11 +148,45 @@ at::Tensor ModelPosterior::hessian(const at::Tensor& z) const {
   return symmetric(-derivatives(evaluate(displaced(z)).grad));
 }
 
+at::Tensor ModelPosterior::low_rank(const at::Tensor& z) const {
+  const at::Tensor prior = prior_precision(z);
+  // Minus the Hessian of log p(x | z) times v [P,D], by a difference of gradients.
+  const auto likelihood_times = [&](const at::Tensor& v) {
+    const at::Tensor steps = kStep * at::stack({v, -v}, 1);
+    const at::Tensor slope = derivatives(evaluate(z.unsqueeze(1) + steps).grad).squeeze(1);
+    return -slope - at::matmul(prior, v.unsqueeze(2)).squeeze(2);
+  };
+  at::Generator rng = make_generator(0);  // the start is any vector, the same in each run
+  const auto unit = [](const at::Tensor& v) {
+    return v / v.norm(2, {1}, /*keepdim=*/true).clamp_min(1e-30);
+  };
+  at::Tensor next = unit(at::randn({dim()}, rng, z.options()).expand_as(z));
+  std::vector<at::Tensor> basis, images;
+  for (int64_t i = 0; i < kDirections; ++i) {
+    basis.push_back(next);
+    images.push_back(likelihood_times(next));
+    const at::Tensor known = at::stack(basis, 1);  // [P,i+1,D]
+    next = images.back();
+    for (int twice = 0; twice < 2; ++twice)  // once leaves rounding errors that grow
+      next =
+          next - at::matmul(at::matmul(next.unsqueeze(1), known.transpose(1, 2)), known).squeeze(1);
+    next = unit(next);
+  }
+  const at::Tensor directions = at::stack(basis, 1);
+  const at::Tensor projected =
+      symmetric(at::matmul(directions, at::stack(images, 1).transpose(1, 2)));
+  const auto [values, vectors] = at::linalg_eigh(projected);
+  const at::Tensor axes = at::matmul(vectors.transpose(1, 2), directions);
+  return prior + at::matmul(axes.transpose(1, 2) * values.clamp_min(0).unsqueeze(1), axes);
+}
+
 std::optional<AffineMap> ModelPosterior::amortised_base() const {
   if (!model_->description().has("encode")) return {};
   std::vector<at::Tensor> locs, scales;
-  for (const at::Tensor& part : data_.split(model_->batch())) {
-    const LatentModel::Posterior q = *model_->encode(part);
+  const at::Tensor all = at::arange(num_problems(), data_.options().dtype(at::kLong));
+  for (const at::Tensor& index : all.split(model_->batch())) {
+    const LatentModel::Posterior q =
+        *model_->encode(data_.index_select(0, index), labels_of(index));
     locs.push_back(q.loc);
     scales.push_back(q.scale);
   }

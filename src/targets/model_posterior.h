@@ -22,9 +22,9 @@ namespace crais {
 class ModelPosterior : public Target {
  public:
   /// `data` [P, ...] float32. `latents` [P,D], where the data were simulated, are what they were
-  /// simulated from; else undefined.
-  ModelPosterior(std::shared_ptr<const LatentModel> model, at::Tensor data,
-                 at::Tensor latents = {});
+  /// simulated from; else undefined. `labels` [P, ...] are those of a conditional model p(x | y).
+  ModelPosterior(std::shared_ptr<const LatentModel> model, at::Tensor data, at::Tensor latents = {},
+                 at::Tensor labels = {});
 
   int64_t num_problems() const override { return data_.size(0); }
   int64_t dim() const override { return model_->description().latent; }
@@ -39,9 +39,11 @@ class ModelPosterior : public Target {
 
   /// Gauss-Newton, P + J^T W J: J = d output / dz by central differences, W the likelihood's Fisher
   /// information, P minus the prior's Hessian by differences of its gradient. Without an output to
-  /// differentiate, minus the Hessian of log p(x, z) by differences of its gradient.
+  /// differentiate, minus the Hessian of log p(x, z) by differences of its gradient. In more than
+  /// 256 dimensions, the prior's precision and what 64 steps of Lanczos find of minus the Hessian
+  /// of log p(x | z).
   at::Tensor curvature(const at::Tensor& z) const override;
-  /// 2 D outputs of half an evaluation each, or 2 D evaluations.
+  /// 2 D outputs of half an evaluation each, or 2 D evaluations; 128 in more than 256 dimensions.
   int64_t curvature_cost() const override;
 
   /// q(z | x), if there is an encoder.
@@ -56,13 +58,19 @@ class ModelPosterior : public Target {
   int64_t working_memory() const override;
 
  private:
-  at::Tensor gauss_newton(const at::Tensor& z) const;     // [D] -> [D,D], of one datum
-  at::Tensor prior_precision(const at::Tensor& z) const;  // [P,D] -> [P,D,D]
-  at::Tensor hessian(const at::Tensor& z) const;          // [P,D] -> [P,D,D]
+  /// Rows [N,D] with the problems that they belong to [N], in calls of at most `batch` rows; of
+  /// fewer where a call fails. Throws Error kData, or std::bad_alloc, if one row cannot be computed.
+  LatentModel::Density density(const at::Tensor& z, const at::Tensor& owner, int64_t batch) const;
+  at::Tensor labels_of(const at::Tensor& index) const;                  // undefined without labels
+  at::Tensor gauss_newton(int64_t problem, const at::Tensor& z) const;  // [D] -> [D,D]
+  at::Tensor prior_precision(const at::Tensor& z) const;                // [P,D] -> [P,D,D]
+  at::Tensor hessian(const at::Tensor& z) const;                        // [P,D] -> [P,D,D]
+  at::Tensor low_rank(const at::Tensor& z) const;                       // [P,D] -> [P,D,D]
 
   std::shared_ptr<const LatentModel> model_;
   at::Tensor data_;
   at::Tensor latents_;
+  at::Tensor labels_;
 };
 
 }  // namespace crais

@@ -78,4 +78,10 @@ std::string with_commas(int64_t number) {
   return text;
 }
 
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text;
+  for (const int64_t size : shape) text += (text.empty() ? "" : " x ") + std::to_string(size);
+  return text.empty() ? "one number" : text;
+}
+
 }  // namespace crais

@@ -25,4 +25,7 @@ std::string duration(double seconds);
 /// "1,024".
 std::string with_commas(int64_t number);
 
+/// "2 x 3"; "one number" of no dimension.
+std::string shape_text(const std::vector<int64_t>& shape);
+
 }  // namespace crais

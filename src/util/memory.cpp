@@ -2,7 +2,10 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cmath>
+#include <new>
+#include <vector>
 
 #include "util/format.h"
 
@@ -26,6 +29,15 @@ int64_t peak_memory() {
 #else
   return usage.ru_maxrss * 1024;  // Linux counts in KiB
 #endif
+}
+
+bool is_out_of_memory(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error)) return true;
+  const std::string text = error.what();  // LibTorch's allocators have no type of their own
+  const std::vector<std::string> said = {"allocate memory", "enough memory", "out of memory"};
+  return std::any_of(said.begin(), said.end(), [&](const std::string& words) {
+    return text.find(words) != std::string::npos;
+  });
 }
 
 }  // namespace crais

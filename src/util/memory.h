@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <string>
 
 namespace crais {
@@ -11,5 +12,8 @@ std::string size_text(int64_t bytes);
 
 /// The most resident memory this process has had so far, bytes.
 int64_t peak_memory();
+
+/// True if an allocation failed, on the CPU or a device.
+bool is_out_of_memory(const std::exception& error);
 
 }  // namespace crais

@@ -40,14 +40,28 @@ def exact(x):
     normal = torch.distributions.MultivariateNormal(
         bias, weight @ weight.T + noise**2 * torch.eye(6, dtype=torch.float64))
     return normal.log_prob(x.double().flatten(1))
+
+
+offsets = torch.randn(3, 2, 3)
+
+
+def conditional():
+    return describe() | dict(decoder=lambda z, y: decoder(z).reshape(z.shape[0], 2, 3) + offsets[y],
+                             labels=torch.arange(3))
+
+
+def compiled():
+    return describe() | dict(fused=False)
 PYTHON
 
 # --- TorchScript runs under every LibTorch, a package under one of 2.6 or later.
-"$python" -W ignore -m crais.export model:describe -o linear.pt >out.txt 2>err.txt ||
+"$python" -W ignore -m crais.export model:compiled -o linear.pt >out.txt 2>err.txt ||
   fail "no linear.pt: $(cat err.txt)"
-models=(linear.pt)
+"$python" -W ignore -m crais.export model:describe -o weights.pt2 >out.txt 2>err.txt ||
+  fail "no weights.pt2: $(cat err.txt)"
+models=(weights.pt2 linear.pt)
 if [ "$(printf '2.6\n%s\n' "$wanted" | sort -V | head -n 1)" = 2.6 ]; then
-  "$python" -W ignore -m crais.export model:describe -o linear.pt2 >out.txt 2>err.txt ||
+  "$python" -W ignore -m crais.export model:compiled -o linear.pt2 >out.txt 2>err.txt ||
     fail "no linear.pt2: $(cat err.txt)"
   models+=(linear.pt2)
 fi
@@ -55,15 +69,14 @@ fi
 import torch, model
 from crais import safetensors
 x = torch.randn(20, 2, 3)
-open("x.safetensors", "wb").write(safetensors.dumps({"test": x, "far": 300 * x, "wide": torch.zeros(3, 7)}, {}))
+y = torch.arange(20) % 3
+tensors = {"test": x, "far": 300 * x, "wide": torch.zeros(3, 7), "y": y, "shifted": x + model.offsets[y]}
+open("x.safetensors", "wb").write(safetensors.dumps(tensors, {}))
 open("exact.txt", "w").write("\n".join(repr(v) for v in model.exact(x).tolist()))
 PYTHON
 
-# --- The exact log p(x), from every base and with every bound.
-for model in "${models[@]}"; do
-  for base in laplace prior; do
-    succeed "$model" --data x.safetensors:test --base $base --steps 64 --out "out-$base-$model" --quiet
-    "$python" -W ignore - "out-$base-$model" <<'PYTHON' || fail "$model from $base is not exact"
+exact() { # FOLDER: every estimate is within 5 of its standard errors of the truth
+  "$python" -W ignore - "$1" <<'PYTHON'
 import csv, sys
 exact = [float(line) for line in open("exact.txt")]
 rows = list(csv.DictReader(open(sys.argv[1] + "/per_image.csv")))
@@ -72,6 +85,13 @@ for row, truth in zip(rows, exact):
     apart = abs(float(row["log_likelihood"]) - truth)
     assert apart < 5 * float(row["std_error"]) + 1e-4, (row, truth)
 PYTHON
+}
+
+# --- The exact log p(x), from every base and with every bound.
+for model in "${models[@]}"; do
+  for base in laplace prior; do
+    succeed "$model" --data x.safetensors:test --base $base --steps 64 --out "out-$base-$model" --quiet
+    exact "out-$base-$model" || fail "$model from $base is not exact"
   done
   succeed "$model" --simulate 30 --method bidirectional --base laplace --quiet --format json
   "$python" -W ignore -c '
@@ -81,7 +101,23 @@ assert abs(result["log_likelihood"] + 6.6) < 3, result
 ' || fail "$model simulates otherwise: $(cat out.txt)"
   succeed "$model" --data x.safetensors:test --dry-run
   expect 65 "images are 7" "2 x 3" -- "$model" --data x.safetensors:wide
-  expect 64 '"far", "test", "wide"' -- "$model" --data x.safetensors
+  expect 64 '"far", "shifted", "test", "wide", "y"' -- "$model" --data x.safetensors
+  expect 64 "not conditional" -- "$model" --data x.safetensors:test --labels x.safetensors:y
+done
+
+# --- p(x | y): images that are moved by what their labels say have the same log-likelihoods.
+conditionals=(conditional.pt)
+[ "${models[-1]}" = linear.pt2 ] && conditionals+=(conditional.pt2)
+for model in "${conditionals[@]}"; do
+  "$python" -W ignore -m crais.export model:conditional -o "$model" >out.txt 2>err.txt ||
+    fail "no $model: $(cat err.txt)"
+  succeed "$model" --data x.safetensors:shifted --labels x.safetensors:y --base laplace --quiet \
+    --out "out-$model"
+  exact "out-$model" || fail "$model is not exact"
+  succeed "$model" --simulate 30 --method bidirectional --base laplace --quiet
+  expect 64 "--labels FILE" "conditional" -- "$model" --data x.safetensors:test
+  expect 65 "the model's are one number" -- "$model" --data x.safetensors:test --labels x.safetensors:far
+  expect 65 "3 labels for 20 images" -- "$model" --data x.safetensors:test --labels x.safetensors:wide
 done
 
 # --- The file decides, and the same run gives the same bytes.

@@ -12,6 +12,7 @@
 #include "support/statistics.h"
 #include "support/temporary_folder.h"
 #include "targets/model_posterior.h"
+#include "targets/vae_posterior.h"
 #include "util/files.h"
 
 namespace crais {
@@ -28,8 +29,8 @@ struct Linear {
   at::Tensor weight, bias;
   explicit Linear(const LatentModel& model) {
     const at::Tensor eye = at::eye(model.description().latent);
-    bias = model.output(at::zeros_like(eye.slice(0, 0, 1)))->value[0].to(at::kDouble);
-    weight = model.output(eye)->value.to(at::kDouble) - bias;
+    bias = model.output(at::zeros_like(eye.slice(0, 0, 1)), {})->value[0].to(at::kDouble);
+    weight = model.output(eye, {})->value.to(at::kDouble) - bias;
   }
 };
 
@@ -85,8 +86,8 @@ TEST(ScriptModel, GradientIsThatOfTheValue) {
     const at::Tensor z = at::full({dim, dim}, 0.3, at::kDouble),
                      steps = 1e-5 * at::eye(dim, at::kDouble);
     const at::Tensor slope =
-        (model->joint(z + steps, x).value - model->joint(z - steps, x).value) / 2e-5;
-    EXPECT_LT(max_abs_diff(model->joint(z, x).grad[0], slope), 1e-6) << name;
+        (model->joint(z + steps, x, {}).value - model->joint(z - steps, x, {}).value) / 2e-5;
+    EXPECT_LT(max_abs_diff(model->joint(z, x, {}).grad[0], slope), 1e-6) << name;
   }
 }
 
@@ -143,6 +144,34 @@ TEST(ScriptModel, WithTwoBasesFindsTheSameUnderAMixture) {
   }
 }
 
+TEST(ScriptModel, AConditionalModelIsExactGivenItsLabels) {
+  const auto model = read_script_model(file("conditional.pt"), at::kCPU, at::kDouble);
+  ASSERT_TRUE(model->description().labels.has_value());
+  EXPECT_EQ(model->description().labels->high, 3);
+  const at::Tensor y = at::tensor({2, 0, 3}, at::kLong), eye = at::eye(2, at::kDouble);
+  const at::Tensor x = at::linspace(-1, 2, 15, at::kDouble).view({3, 5});
+  const auto output = [&](const at::Tensor& z, const at::Tensor& labels) {
+    return model->output(z, labels)->value;
+  };
+  const at::Tensor zero = at::zeros({3, 2}, at::kDouble), bias = output(zero, y);
+  const at::Tensor weight = output(eye, y.slice(0, 0, 1).expand(2)) - bias[0];
+  const at::Tensor covariance = at::matmul(weight.t(), weight) + 0.25 * at::eye(5, at::kDouble);
+  const at::Tensor off = x - bias;
+  const at::Tensor truth = -0.5 * (off * at::linalg_solve(covariance, off.t()).t()).sum(1) -
+                           0.5 * at::logdet(covariance) - 2.5 * std::log(2 * M_PI);
+  const ModelPosterior target(model, x, {}, y);
+  for (const char* base : {"laplace", "prior", "encoder"}) {
+    EstimateOptions options;
+    options.base = base;
+    const Result result = estimate_log_normalizer(target, options);
+    EXPECT_TRUE(((result.value - truth).abs() < 5 * result.std_error + 1e-5).all().item<bool>())
+        << base << result.value << truth;
+  }
+  const LatentModel::Draws drawn = model->draw(1, 0);
+  EXPECT_EQ(drawn.labels.scalar_type(), at::kLong);
+  EXPECT_EQ(drawn.labels.numel(), 1);
+}
+
 TEST(ScriptModel, EveryTruncationIsRefused) {
   const testing::TemporaryFolder folder;
   const std::string whole = read_file(file("linear_gaussian.pt"));
@@ -159,10 +188,10 @@ TEST(ScriptModel, WhatItCannotComputeIsOneLine) {
   // Numbers that the encoder closes over stay in float32.
   const auto model = read_script_model(file("linear_gaussian.pt"), at::kCPU, at::kDouble);
   expect_error(ErrorKind::kData, {"'encode' fails"}, [&] {
-    model->encode(at::zeros({1, 2, 3}, at::kDouble));
+    model->encode(at::zeros({1, 2, 3}, at::kDouble), {});
   });
   expect_error(ErrorKind::kData, {"'joint' fails"}, [&] {
-    model->joint(at::zeros({1, 4}, at::kDouble), at::zeros({1, 2, 3}, at::kDouble));
+    model->joint(at::zeros({1, 4}, at::kDouble), at::zeros({1, 2, 3}, at::kDouble), {});
   });
 }
 
@@ -171,6 +200,66 @@ TEST(ScriptModel, IsToldFromOtherFiles) {
   EXPECT_FALSE(is_model_package(file("linear_gaussian.pt")));
   EXPECT_FALSE(is_model_package(std::string(CRAIS_SOURCE) + "/README.md"));
   EXPECT_FALSE(is_script_model(std::string(CRAIS_SOURCE) + "/weights/vae50-mnist.safetensors"));
+}
+
+TEST(MlpModel, IsWeightsAndComputesWhatTheyDo) {
+  ASSERT_TRUE(is_model_package(file("linear_mlp.pt2")));
+  const auto model = read_model_package(file("linear_mlp.pt2"));
+  ASSERT_NE(model->vae(), nullptr);
+  EXPECT_EQ(model->evaluator(), "aten");
+  EXPECT_EQ(model->vae()->encoder.layers.size(), 2U);
+  const at::Tensor x = at::linspace(-1, 2, 24, at::kFloat).view({4, 6});
+  const at::Tensor truth = exact(Linear(*model), 0.5, x);
+  const auto own = std::make_shared<VaePosterior>(*model->vae(), x);
+  const auto general = std::make_shared<ModelPosterior>(model, x);
+  const at::Tensor z = at::linspace(-1, 1, 24).view({4, 2, 3});
+  EXPECT_LT(max_abs_diff(own->evaluate(z).grad, general->evaluate(z).grad), 1e-4);
+  EXPECT_LT(max_abs_diff(own->amortised_base()->matrix(), general->amortised_base()->matrix()),
+            1e-6);
+  for (const std::shared_ptr<const Target>& target :
+       {std::shared_ptr<const Target>(own), std::shared_ptr<const Target>(general)}) {
+    const Result result = estimate_log_normalizer(*target);
+    EXPECT_TRUE(((result.value - truth).abs() < 5 * result.std_error + 1e-5).all().item<bool>())
+        << result.value << truth;
+  }
+  std::vector<at::Tensor> rows;
+  for (int64_t i = 0; i < 2000; ++i) rows.push_back(model->draw(1, i).data);
+  const at::Tensor all = at::cat(rows).to(at::kDouble);
+  const Linear linear(*model);
+  const at::Tensor variance = linear.weight.square().sum(0) + 0.25;
+  EXPECT_LT(((all.mean(0) - linear.bias) / (variance / 2000).sqrt()).abs().max().item<double>(), 5);
+}
+
+TEST(MlpModel, EveryTruncationIsRefused) {
+  const testing::TemporaryFolder folder;
+  const std::string whole = read_file(file("linear_mlp.pt2"));
+  for (size_t length = 0; length < whole.size(); length += 23) {
+    const std::string part = folder.file("part.pt2", whole.substr(0, length));
+    EXPECT_ANY_THROW({
+      if (!is_model_package(part)) throw data_error("not one");
+      read_model_package(part);
+    }) << length;
+  }
+}
+
+TEST(Labels, AreTakenAsTheModelWants) {
+  const at::Tensor whole = at::tensor({2, 0, 1}, at::kByte);
+  LabelDescription classes{{}, at::kLong, 0, 2};
+  EXPECT_EQ(labels_for(classes, whole, "y").scalar_type(), at::kLong);
+  const LabelDescription rows{{3}, at::kFloat};
+  EXPECT_TRUE(
+      at::equal(labels_for(rows, whole, "y"), at::eye(3).index_select(0, whole.to(at::kLong))));
+  EXPECT_TRUE(at::equal(labels_for(rows, at::eye(3), "y"), at::eye(3)));
+  classes.high = 1;
+  expect_error(ErrorKind::kData, {"y: label 0 is 2", "0 to 1"},
+               [&] { labels_for(classes, whole, "y"); });
+  expect_error(ErrorKind::kData, {"4", "the model's are 3"}, [&] {
+    labels_for(rows, at::zeros({5, 4}), "y");
+  });
+  expect_error(ErrorKind::kData, {"floating"}, [&] { labels_for(classes, at::zeros({3}), "y"); });
+  expect_error(ErrorKind::kData, {"not finite"}, [&] {
+    labels_for(rows, at::zeros({1, 3}) / 0.0, "y");
+  });
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ class Scratch {
   std::string string() const { return path_.string(); }
 
   std::filesystem::path write(const std::string& name, const std::string& content) const {
-    const std::filesystem::path path = path_ / name;
+    std::filesystem::path path = path_ / name;
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << content;
     return path;

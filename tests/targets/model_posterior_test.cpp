@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <new>
+#include <stdexcept>
 
 #include "bases/base.h"
 #include "core/rng.h"
@@ -39,7 +41,7 @@ class LinearModel : public LatentModel {
   std::string evaluator() const override { return "test"; }
   int64_t batch() const override { return batch_; }
 
-  Density joint(const at::Tensor& z, const at::Tensor& x) const override {
+  Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& /*y*/) const override {
     EXPECT_LE(z.size(0), batch_);
     EXPECT_EQ(z.size(0), x.size(0));
     const at::Tensor off = x - at::matmul(z, weight());
@@ -48,10 +50,10 @@ class LinearModel : public LatentModel {
         own.value - off.square().sum(1) / (2 * kNoise * kNoise) + log_gaussian_constant(3, kNoise),
         own.grad + at::matmul(off, weight().t()) / (kNoise * kNoise)};
   }
-  std::optional<Posterior> encode(const at::Tensor& x) const override {
+  std::optional<Posterior> encode(const at::Tensor& x, const at::Tensor& /*y*/) const override {
     return Posterior{0.1 * x.slice(1, 0, 2), at::full({x.size(0), 2}, 0.7, at::kDouble)};
   }
-  std::optional<Output> output(const at::Tensor& z) const override {
+  std::optional<Output> output(const at::Tensor& z, const at::Tensor& /*y*/) const override {
     EXPECT_LE(z.size(0), batch_);
     const at::Tensor value = at::matmul(z, weight());
     return Output{value, at::full_like(value, 1 / (kNoise * kNoise))};
@@ -104,7 +106,7 @@ TEST(ModelPosterior, EvaluatesEveryParticleWithItsOwnDatum) {
   for (int64_t p = 0; p < 2; ++p)
     for (int64_t k = 0; k < 7; ++k) {
       const auto alone =
-          LinearModel({"joint"}).joint(z[p].slice(0, k, k + 1), data().slice(0, p, p + 1));
+          LinearModel({"joint"}).joint(z[p].slice(0, k, k + 1), data().slice(0, p, p + 1), {});
       EXPECT_EQ(found.log_density[p][k].item<double>(), alone.value[0].item<double>());
       EXPECT_TRUE(at::equal(found.grad[p][k], alone.grad[0]));
     }
@@ -164,6 +166,76 @@ TEST(ModelPosterior, RefusesDataOfAnotherShapeAndSecondDerivatives) {
   expect_error(ErrorKind::kArgument, {"second derivatives"}, [&] {
     posterior({"joint"})->evaluate_with_graph(at::zeros({2, 1, 2}, at::kDouble));
   });
+}
+
+/// Cannot hold more than so many rows, and says so in the words of a library.
+class SmallMemory : public LinearModel {
+ public:
+  explicit SmallMemory(int64_t most, std::string words = "")
+      : LinearModel({"joint"}, 8), most_(most), words_(std::move(words)) {}
+  Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const override {
+    if (z.size(0) > most_ && words_.empty()) throw std::bad_alloc();
+    if (z.size(0) > most_) throw std::runtime_error(words_);
+    return LinearModel::joint(z, x, y);
+  }
+
+ private:
+  int64_t most_;
+  std::string words_;
+};
+
+TEST(ModelPosterior, CallsFewerRowsWhereMemoryIsShort) {
+  at::Generator rng = make_generator(6);
+  const at::Tensor z = at::randn({2, 7, 2}, rng, at::kDouble);
+  const Evaluation wanted = posterior({"joint"})->evaluate(z);
+  for (const int64_t most : {1, 3}) {
+    const ModelPosterior target(std::make_shared<SmallMemory>(most), data());
+    EXPECT_LT(max_abs_diff(target.evaluate(z).log_density, wanted.log_density), 1e-12);
+    EXPECT_LT(max_abs_diff(target.evaluate(z).grad, wanted.grad), 1e-12);
+  }
+  const ModelPosterior none(std::make_shared<SmallMemory>(0), data());
+  EXPECT_THROW(none.evaluate(z), std::bad_alloc);
+  const ModelPosterior allocator(std::make_shared<SmallMemory>(0, "CUDA out of memory. Tried"),
+                                 data());
+  EXPECT_THROW(allocator.evaluate(z), std::bad_alloc);
+  const ModelPosterior faulty(std::make_shared<SmallMemory>(0, "no primitive\nat line 3"), data());
+  expect_error(ErrorKind::kData, {"cannot be computed: no primitive"}, [&] { faulty.evaluate(z); });
+}
+
+/// x = W z + noise of many latents, but few numbers: the likelihood's precision has rank 12.
+class WideModel : public LatentModel {
+ public:
+  WideModel() {
+    description_.latent = 300;
+    description_.data_shape = {12};
+    description_.functions = {"joint"};
+    at::Generator rng = make_generator(8);
+    weight_ = at::randn({300, 12}, rng, at::kDouble) / 10;
+  }
+  const ModelDescription& description() const override { return description_; }
+  std::string evaluator() const override { return "test"; }
+  int64_t batch() const override { return 64; }
+  Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& /*y*/) const override {
+    const at::Tensor off = x - at::matmul(z, weight_);
+    return {-0.5 * z.square().sum(1) - off.square().sum(1) / (2 * kNoise * kNoise),
+            -z + at::matmul(off, weight_.t()) / (kNoise * kNoise)};
+  }
+  at::Tensor precision() const {
+    return at::eye(300, at::kDouble) + at::matmul(weight_, weight_.t()) / (kNoise * kNoise);
+  }
+
+ private:
+  ModelDescription description_;
+  at::Tensor weight_;
+};
+
+TEST(ModelPosterior, LanczosFindsACurvatureOfLowRank) {
+  const auto model = std::make_shared<WideModel>();
+  const ModelPosterior target(model, at::ones({2, 12}, at::kDouble));
+  const at::Tensor found = target.curvature(at::zeros({2, 300}, at::kDouble));
+  EXPECT_LT(max_abs_diff(found[0], model->precision()), 1e-6);
+  EXPECT_LT(max_abs_diff(found[1], model->precision()), 1e-6);
+  EXPECT_EQ(target.curvature_cost(), 128);
 }
 
 TEST(ModelPosterior, DataOutsideTheSupportAreNamed) {

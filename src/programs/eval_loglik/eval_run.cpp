@@ -128,7 +128,8 @@ std::shared_ptr<const Target> EvalRun::posterior_of(const EvalImages& images, in
                                                     int64_t end) const {
   return model_->posterior(
       images.pixels.slice(0, begin, end),
-      images.latents.defined() ? images.latents.slice(0, begin, end) : images.latents);
+      images.latents.defined() ? images.latents.slice(0, begin, end) : images.latents,
+      images.labels.defined() ? images.labels.slice(0, begin, end) : images.labels);
 }
 
 int64_t EvalRun::threads_to_use() const {

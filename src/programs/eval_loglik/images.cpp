@@ -9,6 +9,7 @@
 #include "data/images.h"
 #include "util/error.h"
 #include "util/files.h"
+#include "util/format.h"
 
 namespace crais {
 namespace {
@@ -25,17 +26,15 @@ IndexRange selection(const ImageSettings& settings, int64_t available) {
   return range;
 }
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text;
-  for (const int64_t size : shape) text += (text.empty() ? "" : " x ") + std::to_string(size);
-  return text;
-}
-
 std::string digest_of(const EvalImages& images) {
   const at::Tensor pixels = images.pixels.contiguous();
   std::string bytes(static_cast<const char*>(pixels.data_ptr()), pixels.nbytes());
   bytes.append(reinterpret_cast<const char*>(images.indices.data()),
                images.indices.size() * sizeof(int64_t));
+  if (images.labels.defined()) {
+    const at::Tensor labels = images.labels.contiguous();
+    bytes.append(static_cast<const char*>(labels.data_ptr()), labels.nbytes());
+  }
   return sha256(bytes);
 }
 
@@ -64,15 +63,17 @@ EvalImages simulated_images(const ImageSettings& settings, int64_t count, const 
   if (range.end > model.num_draws())
     throw argument_error("--simulate: the model stores " + std::to_string(model.num_draws()) +
                          " simulated images");
-  std::vector<at::Tensor> rows, latents;
+  std::vector<at::Tensor> rows, latents, labels;
   for (int64_t i = range.begin; i < range.end; ++i) {
     const LatentModel::Draws one = model.draw(settings.seed, i);
     rows.push_back(one.data);
     latents.push_back(one.latents);
+    if (one.labels.defined()) labels.push_back(one.labels);
   }
   EvalImages images;
   images.pixels = at::cat(rows);
   images.latents = at::cat(latents);
+  if (!labels.empty()) images.labels = at::cat(labels);
   images.source = "simulated";
   images.binarisation = "none";
   images.indices.resize(rows.size());
@@ -103,6 +104,28 @@ at::Tensor dequantised(const at::Tensor& stored, uint64_t seed, int64_t first_in
   return values;
 }
 
+/// The labels of a conditional model: entries `range` of --labels, or of those `beside` the images,
+/// of which there are `available`.
+at::Tensor chosen_labels(const ImageSettings& settings, const ModelDescription& model,
+                         const std::optional<at::Tensor>& beside, const std::string& source,
+                         int64_t available, const IndexRange& range) {
+  if (!model.labels) {
+    if (!settings.labels.empty())
+      throw argument_error("--labels: the model is not conditional on any");
+    return {};
+  }
+  if (settings.labels.empty() && !beside)
+    throw argument_error("the model is conditional, p(x | y), and there are no labels beside " +
+                         source + "; name them with --labels FILE[:KEY]");
+  const at::Tensor stored =
+      settings.labels.empty() ? *beside : read_array_file(settings.labels).values;
+  const std::string where = settings.labels.empty() ? "labels of " + source : settings.labels;
+  if (stored.size(0) != available)
+    throw data_error(where + ": " + std::to_string(stored.size(0)) + " labels for " +
+                     std::to_string(available) + " images of " + source);
+  return labels_for(*model.labels, stored.slice(0, range.begin, range.end), where);
+}
+
 EvalImages mnist_images(const ImageSettings& settings, const EvalModel& model) {
   const ModelDescription& described = model.description();
   const Binarisation trained = trained_as(described);
@@ -128,6 +151,8 @@ EvalImages mnist_images(const ImageSettings& settings, const EvalModel& model) {
     images.binarisation = to_string(binarisation);
     images.scale = binarisation.kind == Binarisation::Kind::kNone ? 255.0 : 1.0;
   }
+  images.labels =
+      chosen_labels(settings, described, stored.labels, stored.source, stored.size(), range);
   images.indices.resize(static_cast<size_t>(range.size()));
   std::iota(images.indices.begin(), images.indices.end(), range.begin);
   images.source = stored.source;
@@ -148,6 +173,8 @@ EvalImages array_images(const ImageSettings& settings, const EvalModel& model,
   const at::Tensor stored = file.values.slice(0, range.begin, range.end).flatten(1);
 
   EvalImages images;
+  images.labels =
+      chosen_labels(settings, described, file.labels, file.source, file.values.size(0), range);
   images.source = file.source;
   images.data_md5 = file.digest;
   images.binarisation = "none";

@@ -17,6 +17,7 @@ namespace crais {
 struct EvalImages {
   at::Tensor pixels;             // [N, D] float32 as the likelihood takes them, on the CPU
   at::Tensor latents;            // [N, latent] of simulated images; else undefined
+  at::Tensor labels;             // [N, ...] of a conditional model's; else undefined
   std::vector<int64_t> indices;  // each one's place in its split (or among the simulated)
   std::string source;            // a path, or "simulated"
   std::string data_md5;          // of the file; empty for simulated ones

@@ -43,8 +43,8 @@ class CheckpointModel : public EvalModel {
   }
 
   const ModelDescription& description() const override { return description_; }
-  std::shared_ptr<const Target> posterior(const at::Tensor& data,
-                                          const at::Tensor& latents) const override {
+  std::shared_ptr<const Target> posterior(const at::Tensor& data, const at::Tensor& latents,
+                                          const at::Tensor& /*labels*/) const override {
     return std::make_shared<VaePosterior>(
         vae_, data.to(options_), latents.defined() ? latents.to(options_) : latents, fused_);
   }
@@ -53,7 +53,7 @@ class CheckpointModel : public EvalModel {
     at::Generator rng =
         make_generator(derive_seed(seed, Purpose::kSimulate, static_cast<uint64_t>(i)));
     const Simulated one = simulate(original_, 1, rng);
-    return {one.images, one.latents};
+    return {one.images, one.latents, {}};
   }
   std::string evaluator() const override { return fused_ ? fused_->name() : "aten"; }
   bool needs_blas() const override { return !fused_; }
@@ -72,6 +72,10 @@ class ExportedModel : public EvalModel {
   ExportedModel(std::shared_ptr<const LatentModel> model, const std::string& digest,
                 const at::TensorOptions& options)
       : model_(std::move(model)), options_(options) {
+    if (model_->vae()) {
+      vae_ = model_->vae()->to(options.device(), c10::typeMetaToScalarType(options.dtype()));
+      fused_ = make_fused_decoder(*vae_);
+    }
     const ModelDescription& d = model_->description();
     record_ = {{"sha256", digest},           {"kind", d.kind},        {"name", d.name},
                {"pixels", d.num_values()},   {"shape", d.data_shape}, {"latent", d.latent},
@@ -79,24 +83,29 @@ class ExportedModel : public EvalModel {
   }
 
   const ModelDescription& description() const override { return model_->description(); }
-  std::shared_ptr<const Target> posterior(const at::Tensor& data,
-                                          const at::Tensor& latents) const override {
+  std::shared_ptr<const Target> posterior(const at::Tensor& data, const at::Tensor& latents,
+                                          const at::Tensor& labels) const override {
+    const at::Tensor z = latents.defined() ? latents.to(options_) : latents;
+    if (vae_) return std::make_shared<VaePosterior>(*vae_, data.to(options_), z, fused_);
     std::vector<int64_t> shape = description().data_shape;
     shape.insert(shape.begin(), data.size(0));
-    return std::make_shared<ModelPosterior>(model_, data.reshape(shape).to(options_),
-                                            latents.defined() ? latents.to(options_) : latents);
+    return std::make_shared<ModelPosterior>(
+        model_, data.reshape(shape).to(options_), z,
+        labels.defined() ? labels.to(options_.device()) : labels);
   }
   int64_t num_draws() const override { return model_->num_draws(); }
   LatentModel::Draws draw(uint64_t seed, int64_t i) const override {
     const LatentModel::Draws drawn = model_->draw(seed, i);
-    return {drawn.data.flatten(1).to(at::kCPU, at::kFloat), drawn.latents};
+    return {drawn.data.flatten(1).to(at::kCPU, at::kFloat), drawn.latents, drawn.labels};
   }
-  std::string evaluator() const override { return model_->evaluator(); }
-  bool needs_blas() const override { return false; }
+  std::string evaluator() const override { return fused_ ? fused_->name() : model_->evaluator(); }
+  bool needs_blas() const override { return vae_ && !fused_; }
   std::pair<std::string, json> record() const override { return {"model", record_}; }
 
  private:
   std::shared_ptr<const LatentModel> model_;
+  std::optional<Vae> vae_;  // of MLPs, on the device
+  std::shared_ptr<const FusedDecoder> fused_;
   at::TensorOptions options_;
   json record_;
 };
@@ -138,9 +147,10 @@ std::unique_ptr<EvalModel> open_model(const std::string& path, const StateDictOp
   };
   if (is_script_model(path)) return exported(read_script_model(path, device, dtype));
   if (!is_model_package(path)) return vae_model(path, options, device, dtype, notice);
-  if (!device.is_cpu()) throw argument_error("`device`: " + path + " was exported for the CPU");
-  if (dtype != at::kFloat) throw argument_error("`dtype`: " + path + " was exported in float32");
-  return exported(read_model_package(path));
+  auto model = read_model_package(path, device);
+  if (!model->vae() && dtype != at::kFloat)
+    throw argument_error("`dtype`: " + path + " was exported in float32");
+  return exported(std::move(model));
 }
 
 }  // namespace crais

@@ -22,9 +22,9 @@ class EvalModel {
 
   virtual const ModelDescription& description() const = 0;
   /// The posteriors of data [P, num_values()] float32 on the CPU. `latents` [P,D] of simulated
-  /// data, else undefined.
-  virtual std::shared_ptr<const Target> posterior(const at::Tensor& data,
-                                                  const at::Tensor& latents) const = 0;
+  /// data, `labels` [P, ...] of a conditional model's, else undefined.
+  virtual std::shared_ptr<const Target> posterior(const at::Tensor& data, const at::Tensor& latents,
+                                                  const at::Tensor& labels) const = 0;
   /// As LatentModel has them, but for data [1, num_values()].
   virtual int64_t num_draws() const = 0;
   virtual LatentModel::Draws draw(uint64_t seed, int64_t i) const = 0;

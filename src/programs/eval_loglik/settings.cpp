@@ -27,6 +27,8 @@ Synopsis eval_loglik_synopsis() {
       {{"Images",
         {option::text("data", "FILE[:KEY]", {},
                       "an array [N, ...]: .npy, .npz, .safetensors, .pt, IDX, CIFAR (else MNIST)"),
+         option::text("labels", "FILE[:KEY]", {},
+                      "of a conditional model p(x | y) (else those beside the images)"),
          option::text("data-dir", "DIR", {}, "MNIST's files (else $CRAIS_DATA, ./data)"),
          option::choice("split", {"train", "validation", "test"}, "test", "part of the data"),
          option::text(
@@ -109,6 +111,7 @@ EvalSettings read_settings(const CommandLine& cli) {
         parse_image_shape(cli.text("image-shape"));
 
   s.images.data = cli.text("data", "");
+  s.images.labels = cli.text("labels", "");
   s.images.data_dir = cli.text("data-dir", "");
   s.images.split = cli.text("split");
   s.images.binarisation = cli.text("binarisation", "");

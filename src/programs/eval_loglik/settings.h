@@ -12,7 +12,8 @@ namespace crais {
 
 /// Which images, and how their pixels become numbers.
 struct ImageSettings {
-  std::string data;  // FILE[:KEY]; empty: MNIST
+  std::string data;    // FILE[:KEY]; empty: MNIST
+  std::string labels;  // FILE[:KEY]; empty: those beside the images
   std::string data_dir;
   std::string split;
   std::string binarisation;            // empty: as the model was trained

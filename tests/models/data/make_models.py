@@ -53,6 +53,46 @@ def mixture_prior() -> None:
     )
 
 
+def linear_mlp() -> None:
+    """The weights of a linear decoder: no code."""
+    torch.manual_seed(3)
+    crais.export(
+        HERE / "linear_mlp.pt2",
+        decoder=torch.nn.Linear(3, 6),
+        likelihood=crais.Gaussian(0.5),
+        encoder=torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.Tanh(), _Halves(4, 3)),
+        latent=3,
+        image_shape=(6,),
+    )
+
+
+class _Halves(torch.nn.Linear):
+    """Mean and log-variance."""
+
+    def __init__(self, inputs: int, latent: int) -> None:
+        super().__init__(inputs, 2 * latent)
+
+    def forward(self, rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return super().forward(rows).chunk(2, 1)
+
+
+def conditional() -> None:
+    """x = W z + b_y + 0.5 noise for labels y of 0 to 3."""
+    torch.manual_seed(4)
+    decoder, offsets = torch.nn.Linear(2, 5), torch.nn.Embedding(4, 5)
+    crais.export(
+        HERE / "conditional.pt",
+        decoder=lambda z, y: decoder(z) + offsets(y),
+        likelihood=crais.Gaussian(0.5),
+        encoder=lambda x, y: (0.1 * (x - offsets(y))[:, :2], torch.zeros(x.shape[0], 2)),
+        latent=2,
+        image_shape=(5,),
+        labels=torch.arange(4),
+    )
+
+
 if __name__ == "__main__":
+    linear_mlp()
+    conditional()
     linear_gaussian()
     mixture_prior()

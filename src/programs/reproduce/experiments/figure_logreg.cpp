@@ -103,7 +103,7 @@ class FlippedLikelihood : public Target {
 std::filesystem::path without_first_line(const Regression& regression,
                                          const ExperimentOptions& options) {
   const std::string table = read_file(read_two_class(regression.data, options.data_dir).source);
-  const std::filesystem::path copy = options.out / (regression.data + "-first-line-lost.csv");
+  std::filesystem::path copy = options.out / (regression.data + "-first-line-lost.csv");
   make_output_folder(options.out);
   write_file_atomic(copy, table.substr(table.find('\n') + 1));
   return copy;
