@@ -1,9 +1,6 @@
 # crais._crais, the extension of the Python package, against the torch of a Python.
 #
 # build/.../python is then on a par with an installed package: PYTHONPATH=build/release/python.
-find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
-execute_process(COMMAND ${Python_EXECUTABLE} -c "import torch; print(torch.__version__, end='')"
-  OUTPUT_VARIABLE CRAIS_TORCH_VERSION COMMAND_ERROR_IS_FATAL ANY)
 find_library(torch_python torch_python PATHS ${LibTorch_ROOT}/lib
   NO_CACHE REQUIRED NO_DEFAULT_PATH)
 
@@ -29,7 +26,8 @@ file(CREATE_LINK ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${PROJECT_BINARY_DIR}/python/
 # The wheel: extension, library and programs inside the package, beside torch's own folder.
 if(SKBUILD)
   install(TARGETS _crais LIBRARY DESTINATION crais COMPONENT python)
+  install(TARGETS crais LIBRARY DESTINATION crais/lib COMPONENT python)
+  install(TARGETS ${CRAIS_PROGRAMS} RUNTIME DESTINATION crais/bin COMPONENT python)
   install(FILES ${PROJECT_BINARY_DIR}/python/crais/_built.py DESTINATION crais COMPONENT python)
-  set_target_properties(_crais PROPERTIES
-    INSTALL_RPATH "$ORIGIN/${CMAKE_INSTALL_LIBDIR};$ORIGIN/../torch/lib")
+  set_target_properties(_crais PROPERTIES INSTALL_RPATH "$ORIGIN/lib;$ORIGIN/../torch/lib")
 endif()

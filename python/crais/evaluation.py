@@ -155,7 +155,7 @@ def log_normalizer(
         options = {"device": str(device), **options}
     arguments = [name if name.isidentifier() or not functions else "function"]
     arguments += native.arguments(options)
-    report = native.call(
+    report, _ = native.call(
         "estimate-logz",
         lambda run: native.extension().log_normalizer(arguments, run, dim or 0),
         functions,
@@ -176,7 +176,7 @@ def _evaluated(
     progress: bool,
 ) -> Result:
     arguments = [operand, *native.arguments(flags)]
-    report = native.call(
+    report, images = native.call(
         "eval-loglik",
         lambda run: native.extension().evaluate(
             arguments, run, data.images, data.labels, manifest, device
@@ -186,12 +186,12 @@ def _evaluated(
         unit="images",
         device=device,
     )
-    return _finished(report, data.images, "images")
+    return _finished(report, images, "images")
 
 
-def _finished(report: Any, pixels: Tensor | None, unit: str) -> Result:
+def _finished(report: Any, images: Tensor | None, unit: str) -> Result:
     """The result of a report; raises Interrupted where it is not whole."""
-    result = Result(report, pixels) if report.done > 0 else None
+    result = Result(report, images) if report.done > 0 else None
     if result is not None and report.done == report.total:
         return result
     error = Interrupted(f"interrupted; {report.done:,} of {report.total:,} {unit} are done")

@@ -75,6 +75,8 @@ class Run:
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]], bar: Bar) -> None:
         self.stopped = False
+        self.astray = ""  # where the density was first not finite
+        self.images = torch.empty(0)
         self._functions = functions
         self._bar = bar
 
@@ -83,14 +85,36 @@ class Run:
         if self.stopped:
             raise KeyboardInterrupt
         try:
-            return self._functions[name](*inputs)
+            found = self._functions[name](*inputs)
         except KeyboardInterrupt:
             self.stopped = True
             raise
+        if name == "joint":
+            self._watch(found, inputs)
+        return found
 
-    def note(self, text: str) -> None:
-        for line in text.splitlines():
-            warnings.warn(line.removeprefix("WARNING: "), stacklevel=4)
+    def start(self, notice: str, pixels: Tensor, shape: list[int]) -> None:
+        """The images as the likelihood takes them [N, numbers], and the shape of one."""
+        for line in notice.splitlines():
+            self.warn(line.removeprefix("WARNING: "))
+        self.images = pixels.reshape(-1, *shape)
+
+    def warn(self, line: str) -> None:
+        warnings.warn(line, stacklevel=6)
+
+    def show(self, done: int, total: int, status: str) -> None:
+        self._bar.show("", done, total, status)
+
+    def _watch(self, outputs: tuple[Tensor, ...], inputs: tuple[Tensor, ...]) -> None:
+        """Remembers where log p(x, z) was first not finite."""
+        if self.astray or bool(torch.isfinite(outputs[0]).all() & torch.isfinite(outputs[1]).all()):
+            return
+        finite = torch.isfinite(outputs[0]) & torch.isfinite(outputs[1]).all(1)
+        row = int((~finite).nonzero()[0])
+        z, x = inputs[0][row], inputs[1][row].cpu()
+        same = (self.images == x).flatten(1).all(1).nonzero()
+        point = ", ".join(f"{value:.4g}" for value in z[:4].tolist()) + (", ..." * (len(z) > 4))
+        self.astray = f"; log p(x, z) of image {int(same[0])} is not finite at z = ({point})"
 
     def learning(self, done: int, total: int, objective: float) -> None:
         self._bar.show("learning", done, total, f"E[log w] {objective:.3f}")
@@ -175,8 +199,8 @@ def call(
     progress: bool,
     unit: str,
     device: torch.device = torch.device("cpu"),
-) -> Any:
-    """What `function` of the extension returns.
+) -> tuple[Any, Tensor]:
+    """What `function` of the extension returns, and the images.
 
     Raises crais.errors, whatever the model raises, and Interrupted if it was stopped before
     anything was done.
@@ -186,8 +210,11 @@ def call(
     _running.add(run)
     try:
         with _as_before(device):
-            return function(run)
-    except (errors.UsageError, errors.DataError, errors.NoInputError, errors.Interrupted) as error:
+            return function(run), run.images
+    except errors.DataError as error:
+        error.args = (worded(program, str(error)) + run.astray,)
+        raise
+    except (errors.UsageError, errors.NoInputError, errors.Interrupted) as error:
         error.args = (worded(program, str(error)),)
         raise
     finally:

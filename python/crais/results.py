@@ -108,7 +108,7 @@ class Result:
         except ImportError:
             return []
         pictures = [_histogram(figures, self)]
-        if self._images is not None and self._images.ndim >= 3:
+        if self._images is not None and _is_picture(self._images):
             pictures.append(_extremes(figures, self))
         return pictures
 
@@ -183,16 +183,26 @@ def _extremes(figures: Any, result: Result, count: int = 8) -> str:
     for row, chosen in enumerate((order[:columns], order[::-1][:columns])):
         for column, i in enumerate(chosen):
             axes = figure.add_subplot(2, columns, row * columns + column + 1)
-            axes.imshow(_picture(result._images[int(result.indices[i])]), cmap="gray")
+            axes.imshow(_picture(result._images[i]), cmap="gray")
             axes.set_title(f"{result.log_normalizer[i]:.1f}", fontsize=8)
             axes.set_axis_off()
     figure.suptitle("least and greatest log p(x), nats", fontsize=9)
     return _svg(figure)
 
 
+def _is_picture(images: Any) -> bool:
+    """[N, H, W], or [N, C, H, W] with one or three channels; or [N, D] of square pictures."""
+    shape = images.shape[1:]
+    if len(shape) == 1:
+        return math.isqrt(shape[0]) ** 2 == shape[0]
+    return len(shape) == 2 or (len(shape) == 3 and shape[0] in (1, 3))
+
+
 def _picture(image: Any) -> Array:
     """[H, W] or [H, W, 3], between 0 and 1."""
     pixels = np.asarray(image, dtype=np.float64)
+    if pixels.ndim == 1:
+        pixels = pixels.reshape(math.isqrt(len(pixels)), -1)
     if pixels.ndim == 3:
         pixels = pixels[0] if pixels.shape[0] == 1 else np.moveaxis(pixels[:3], 0, -1)
     low, high = pixels.min(), pixels.max()

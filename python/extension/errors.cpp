@@ -16,9 +16,19 @@ void raise(int kind, const std::string& message, bool is_plan = false) {
   PyErr_SetObject(py::type::handle_of(error).ptr(), error.ptr());
 }
 
+void restore(const std::exception_ptr& cause) {
+  try {
+    std::rethrow_exception(cause);
+  } catch (py::error_already_set& error) {
+    error.restore();
+  }
+}
+
 void translate(std::exception_ptr thrown) {
   try {
     if (thrown) std::rethrow_exception(std::move(thrown));
+  } catch (const Raised& raised) {
+    restore(raised.cause());
   } catch (const Error& error) {
     raise(static_cast<int>(error.kind()), error.what(),
           dynamic_cast<const PlanError*>(&error) != nullptr);

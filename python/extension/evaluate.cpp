@@ -41,7 +41,10 @@ RunReport run_evaluation(const std::vector<std::string>& arguments, const py::ob
   const EvalRun evaluation(
       settings, model,
       images ? std::optional(array_in_memory(*images, labels, "images")) : std::nullopt);
-  from_python([&] { run.attr("note")(evaluation.notice()); });
+  from_python([&] {
+    run.attr("start")(evaluation.notice(), evaluation.images().pixels,
+                      model->description().data_shape);
+  });
   return evaluation.run(observer);
 }
 

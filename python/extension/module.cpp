@@ -9,4 +9,5 @@ PYBIND11_MODULE(_crais, m) {
   crais::bind_options(m);
   crais::bind_evaluate(m);
   crais::bind_log_normalizer(m);
+  crais::bind_train_vae(m);
 }

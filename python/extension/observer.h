@@ -33,11 +33,7 @@ class PythonObserver : public RunObserver {
   /// A finished chunk is kept whatever comes: Ctrl-C stops what is to follow.
   template <typename Call>
   void tell(const Call& call) {
-    try {
-      from_python(call);
-    } catch (const Error&) {
-      stopped_ = true;
-    }
+    if (!told(call)) stopped_ = true;
   }
 
   py::object run_;

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <cstdio>
+#include <memory>
 #include <string>
 
 #include "cli/blas_check.h"
@@ -75,41 +76,69 @@ std::string status(int64_t epoch, const Trainer& trainer, const TrainerOptions& 
 }
 
 void train(const TrainVaeOptions& options, const DataSet& data, const TrainVaeOutput& output,
-           Trainer& trainer) {
-  ProgressBarOptions bar;
-  bar.label = "train-vae";
-  bar.total = options.trainer.epochs * data.train.size();
-  bar.done = trainer.epoch() * data.train.size();
-  bar.enabled = !options.quiet;
-  ProgressBar progress(bar);
-  install_interrupt_handler();
+           Trainer& trainer, TrainingObserver& observer) {
+  const int64_t total = options.trainer.epochs * data.train.size();
+  observer.progress(trainer.epoch() * data.train.size(), total, "");
   while (!trainer.finished()) {
     const int64_t done_before = trainer.epoch() * data.train.size();
     trainer.run_epoch([&](const TrainProgress& epoch) {
-      progress.update(done_before + epoch.images_done,
-                      status(trainer.epoch() + 1, trainer, options.trainer, epoch.bound));
+      observer.progress(done_before + epoch.images_done, total,
+                        status(trainer.epoch() + 1, trainer, options.trainer, epoch.bound));
     });
-    progress.update(
-        trainer.epoch() * data.train.size(),
+    observer.progress(
+        trainer.epoch() * data.train.size(), total,
         status(trainer.epoch(), trainer, options.trainer, trainer.metrics().back().train.bound));
     output.write_metrics(trainer);
-    const bool stop = interrupted();
+    observer.epoch(trainer.metrics().back());
+    const bool stop = observer.stop();
     if (trainer.epoch() % options.checkpoint_every == 0 || trainer.finished() || stop)
       output.write_checkpoint(trainer);
-    if (stop && !trainer.finished()) {
-      progress.finish();
-      throw_if_interrupted("epoch " + std::to_string(trainer.epoch()) +
-                           " is saved; the same command with --resume goes on from there");
-    }
+    if (stop && !trainer.finished())
+      throw Error(ErrorKind::kInterrupted,
+                  "interrupted; epoch " + std::to_string(trainer.epoch()) +
+                      " is saved; the same command with --resume goes on from there");
   }
-  progress.finish();
 }
 
-int run(const TrainVaeOptions& options) {
+/// A line on stderr; Ctrl-C stops after the epoch.
+class TrainingProgress : public TrainingObserver {
+ public:
+  explicit TrainingProgress(const TrainVaeOptions& options) : options_(options) {}
+
+  void progress(int64_t done, int64_t total, const std::string& status) override {
+    if (!bar_) {
+      if (parse_device(options_.device).is_cpu() && !options_.quiet) warn_of_slow_blas("train-vae");
+      ProgressBarOptions bar;
+      bar.label = "train-vae";
+      bar.total = total;
+      bar.done = done;
+      bar.enabled = !options_.quiet;
+      bar_ = std::make_unique<ProgressBar>(bar);
+    }
+    bar_->update(done, status);
+  }
+  void notice(const std::string& line) override {
+    std::fprintf(stderr, "train-vae: %s\n", line.c_str());
+  }
+  bool stop() override {
+    if (interrupted()) bar_->finish();
+    return interrupted();
+  }
+  void finish() {
+    if (bar_) bar_->finish();
+  }
+
+ private:
+  const TrainVaeOptions& options_;
+  std::unique_ptr<ProgressBar> bar_;
+};
+
+}  // namespace
+
+Training train_vae(const TrainVaeOptions& options, TrainingObserver& observer) {
   const at::Device device = parse_device(options.device);
   at::set_num_threads(static_cast<int>(resolve_threads(options.threads)));
   const DataSet data = load_data(options);
-  if (device.is_cpu() && !options.quiet) warn_of_slow_blas("train-vae");
   VaeArchitecture architecture = options.architecture;
   architecture.image_rows = data.train.rows;
   architecture.image_cols = data.train.cols;
@@ -121,24 +150,26 @@ int run(const TrainVaeOptions& options) {
   Trainer trainer(make_vae(architecture, options.trainer.seed), options.trainer, data.train,
                   data.validation, device);
   if (options.resume && !output.restore(trainer))
-    std::fprintf(stderr, "train-vae: %s holds no training state yet; starting from the beginning\n",
-                 options.out.c_str());
-  train(options, data, output, trainer);
+    observer.notice(options.out.string() +
+                    " holds no training state yet; starting from the beginning");
+  train(options, data, output, trainer, observer);
   output.write_grids(trainer, data.validation);
-
-  const EpochMetrics& best = *trainer.best_metrics();
-  std::printf("validation ELBO %s nats (epoch %lld of %lld)\ncheckpoint      %s\n",
-              fixed(best.validation.elbo, 2).c_str(), static_cast<long long>(best.epoch),
-              static_cast<long long>(trainer.epoch()), output.checkpoint_path().c_str());
-  return 0;
+  return {output.checkpoint_path(), trainer.metrics(), *trainer.best_metrics()};
 }
-
-}  // namespace
 
 int train_vae(int argc, const char* const* argv) {
   return run_main("train-vae", [&] {
-    const CommandLine cli(train_vae_synopsis(), argc, argv);
-    return run(train_vae_options(cli));
+    const TrainVaeOptions options =
+        train_vae_options(CommandLine(train_vae_synopsis(), argc, argv));
+    install_interrupt_handler();
+    TrainingProgress progress(options);
+    const Training done = train_vae(options, progress);
+    progress.finish();
+    std::printf("validation ELBO %s nats (epoch %lld of %lld)\ncheckpoint      %s\n",
+                fixed(done.best.validation.elbo, 2).c_str(),
+                static_cast<long long>(done.best.epoch), static_cast<long long>(done.epochs.size()),
+                done.checkpoint.c_str());
+    return 0;
   });
 }
 

@@ -1,9 +1,40 @@
-// The program train-vae: images in, a checkpoint out.
+// Training a VAE, for the program and for Python: images in, a checkpoint out.
 #pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "models/trainer.h"
+#include "programs/train_vae/settings.h"
 
 namespace crais {
 
-/// The exit code.
+/// Hears how a training goes, in one thread.
+class TrainingObserver {
+ public:
+  virtual ~TrainingObserver() = default;
+  /// So many images of all epochs together are done.
+  virtual void progress(int64_t /*done*/, int64_t /*total*/, const std::string& /*status*/) {}
+  /// An epoch is done, and its metrics are written.
+  virtual void epoch(const EpochMetrics& /*metrics*/) {}
+  virtual void notice(const std::string& /*line*/) {}
+  /// Asked after each epoch.
+  virtual bool stop() { return false; }
+};
+
+struct Training {
+  std::filesystem::path checkpoint;
+  std::vector<EpochMetrics> epochs;
+  EpochMetrics best;  // by its validation bound: its weights are in the checkpoint
+};
+
+/// Trains, and writes what TrainVaeOutput does. Throws Error kInterrupted, with a saved state,
+/// where the observer stopped it.
+Training train_vae(const TrainVaeOptions& options, TrainingObserver& observer);
+
+/// The program. The exit code.
 int train_vae(int argc, const char* const* argv);
 
 }  // namespace crais

@@ -1,0 +1,41 @@
+"""The programs as console commands: the executables that lie in the package."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+
+def _run(name: str) -> None:
+    """Becomes the program. It looks for torch beside the package; else it is told where torch is."""
+    package = Path(__file__).resolve().parent
+    program = package / "bin" / name
+    environment = dict(os.environ)
+    torch = importlib.util.find_spec("torch")
+    if torch is not None and torch.origin is not None:
+        folder = Path(torch.origin).resolve().parent
+        if folder != package.parent / "torch":
+            others = environment.get("LD_LIBRARY_PATH")
+            environment["LD_LIBRARY_PATH"] = ":".join(filter(None, [f"{folder}/lib", others]))
+    try:
+        os.execve(program, [name, *sys.argv[1:]], environment)
+    except OSError as error:
+        sys.exit(f"{name}: {program}: {error.strerror}")
+
+
+def eval_loglik() -> None:
+    _run("eval-loglik")
+
+
+def estimate_logz() -> None:
+    _run("estimate-logz")
+
+
+def train_vae() -> None:
+    _run("train-vae")
+
+
+def reproduce() -> None:
+    _run("reproduce")
