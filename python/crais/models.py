@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from crais import native
 from crais.errors import UsageError
 from crais.exporting import (
     ExportError,
@@ -95,7 +96,7 @@ def in_memory(
     """
     decoder, encoder = parts["decoder"], parts["encoder"]
     device = device_of([*parts.values(), prior, log_prior])
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+    with native.as_before(device):
         torch.manual_seed(0)
         y = () if labels is None else (labels[:1].to(device),)
         if not shapes:

@@ -175,7 +175,7 @@ atexit.register(_stop_all)
 
 
 @contextlib.contextmanager
-def _as_before(device: torch.device) -> Iterator[None]:
+def as_before(device: torch.device) -> Iterator[None]:
     """PyTorch's random state and modes are the same afterwards, whatever the model does to them."""
     devices = [device] if device.type == "cuda" else []
     threads = torch.get_num_threads()
@@ -209,7 +209,7 @@ def call(
     run = Run(functions, bar)
     _running.add(run)
     try:
-        with _as_before(device):
+        with as_before(device):
             return function(run), run.images
     except errors.DataError as error:
         error.args = (worded(program, str(error)) + run.astray,)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 def _run(name: str) -> None:
     """Becomes the program. It looks for torch beside the package; else it is told where torch is."""
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).absolute().parent
     program = package / "bin" / name
     environment = dict(os.environ)
     torch = importlib.util.find_spec("torch")

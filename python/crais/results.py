@@ -43,7 +43,7 @@ class Result:
 
     def __init__(self, report: Any, images: Any = None) -> None:
         self._report = report
-        self._images = images
+        self.images = images
         self.summary: dict[str, Any] = json.loads(report.summary)
         self.indices: Array = np.asarray(report.indices)
         self._tables: dict[str, dict[str, Array]] = {
@@ -108,7 +108,7 @@ class Result:
         except ImportError:
             return []
         pictures = [_histogram(figures, self)]
-        if self._images is not None and _is_picture(self._images):
+        if self.images is not None and _is_picture(self.images):
             pictures.append(_extremes(figures, self))
         return pictures
 
@@ -152,7 +152,7 @@ def _number(value: Any) -> float:
 
 def _svg(figure: Any) -> str:
     text = io.StringIO()
-    figure.savefig(text, format="svg")
+    figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()[text.getvalue().index("<svg") :]
 
 
@@ -183,7 +183,7 @@ def _extremes(figures: Any, result: Result, count: int = 8) -> str:
     for row, chosen in enumerate((order[:columns], order[::-1][:columns])):
         for column, i in enumerate(chosen):
             axes = figure.add_subplot(2, columns, row * columns + column + 1)
-            axes.imshow(_picture(result._images[i]), cmap="gray")
+            axes.imshow(_picture(result.images[i]), cmap="gray")
             axes.set_title(f"{result.log_normalizer[i]:.1f}", fontsize=8)
             axes.set_axis_off()
     figure.suptitle("least and greatest log p(x), nats", fontsize=9)

@@ -1,12 +1,14 @@
-"""Finds the package: an installed one, one of a build folder, or the sources without extension."""
+"""Finds the package: one of a build folder, an installed one, or the sources without extension."""
 
 import importlib.util
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor, nn
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,17 +24,67 @@ def _place() -> Path | None:
 
 if place := _place():
     sys.path.insert(0, str(place))
+    os.environ["PYTHONPATH"] = str(place)  # for those that tests start
 torch.set_num_threads(1)
 
-
-@pytest.fixture
-def compiled():
-    """Skips a test where crais is not compiled."""
-    pytest.importorskip("crais._built", reason="crais is not compiled: pip install .")
+_SPEC = importlib.util.find_spec("crais._built")
 
 
 @pytest.fixture
-def program():
-    """Where the programs are."""
-    compiled_in = Path(importlib.util.find_spec("crais._built").origin).parent
-    return lambda name: str(compiled_in / "bin" / name)
+def compiled() -> Path:
+    """Skips a test where crais is not compiled; else the package's folder."""
+    if _SPEC is None or _SPEC.origin is None:
+        pytest.skip("crais is not compiled: pip install .")
+    return Path(_SPEC.origin).parent
+
+
+@pytest.fixture
+def program(compiled):
+    """Runs a program of the package; returns its stdout."""
+
+    def run(name: str, *arguments: str) -> str:
+        command = [sys.executable, "-c", f"from crais.programs import _run; _run({name!r})"]
+        done = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+class Mlp(nn.Module):
+    """A VAE of Linear layers, with random weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = nn.Sequential(nn.Linear(36, 16), nn.Tanh(), nn.Linear(16, 8))
+        self.decoder = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 36))
+
+    def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        mean, log_var = self.encoder(x.flatten(1)).chunk(2, 1)
+        return mean, log_var
+
+
+class Curved(Mlp):
+    """The same with an activation that crais has no evaluator for: PyTorch computes it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.decoder = nn.Sequential(nn.Linear(4, 16), nn.SiLU(), nn.Linear(16, 36))
+
+
+@pytest.fixture
+def mlp() -> Mlp:
+    torch.manual_seed(1)
+    return Mlp().eval()
+
+
+@pytest.fixture
+def curved() -> Curved:
+    torch.manual_seed(1)
+    return Curved().eval()
+
+
+@pytest.fixture
+def images() -> Tensor:
+    generator = torch.Generator().manual_seed(2)
+    return (torch.rand(20, 6, 6, generator=generator) < 0.3).float()

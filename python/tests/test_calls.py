@@ -1,0 +1,327 @@
+"""What a call leaves as it was, what it raises, and how it stops."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import crais
+from crais import native
+
+CHEAP = {"steps": 8, "chains": 8, "base": "prior", "chunk": 4, "progress": False}
+
+
+@pytest.fixture
+def evaluate(compiled):
+    return lambda model, images, **options: crais.evaluate(
+        model, images, **({"likelihood": crais.Bernoulli()} | CHEAP | options)
+    )
+
+
+def of_joint(evaluate, log_joint, images, **options):
+    return evaluate(
+        None, images, likelihood=None, log_joint=log_joint, latent=4, image_shape=(6, 6), **options
+    )
+
+
+def quadratic(z, x):
+    return -0.5 * z.square().sum(1)
+
+
+# What is as before.
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_states_are_as_before(evaluate, images, fails):
+    def log_joint(z, x):
+        torch.rand(3)
+        torch.set_grad_enabled(True)
+        if fails and z.shape[0] > 8:
+            raise RuntimeError("mine")
+        return quadratic(z, x)
+
+    handler = signal.signal(signal.SIGINT, signal.getsignal(signal.SIGINT))
+    torch.set_num_threads(2)
+    torch.manual_seed(9)
+    before = torch.get_rng_state()
+    try:
+        with torch.no_grad():
+            if fails:
+                with pytest.raises(RuntimeError, match="mine"):
+                    of_joint(evaluate, log_joint, images)
+            else:
+                of_joint(evaluate, log_joint, images)
+            assert not torch.is_grad_enabled()
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_it_works_in_every_mode_of_pytorch(evaluate, images):
+    wanted = of_joint(evaluate, quadratic, images).mean
+    for mode in (torch.no_grad(), torch.inference_mode(), torch.autocast("cpu")):
+        with mode:
+            assert of_joint(evaluate, quadratic, images).mean == wanted
+
+
+def test_latents_come_batched_and_with_gradients(evaluate, images):
+    seen = []
+
+    def log_joint(z, x):
+        seen.append((z.shape, z.requires_grad, torch.is_grad_enabled(), x.shape[1:], z.device.type))
+        return quadratic(z, x)
+
+    of_joint(evaluate, log_joint, images)
+    assert all(call[1:] == (True, True, (6, 6), "cpu") for call in seen)
+    assert max(shape[0] for shape, *_ in seen) >= 32
+
+
+def test_the_model_is_not_copied_and_learns_on(evaluate, curved, images):
+    curved.likelihood = crais.Bernoulli()
+    before = evaluate(curved, images)
+    with torch.no_grad():
+        curved.decoder[-1].bias -= 1
+    assert evaluate(curved, images).mean != before.mean
+    assert all(parameter.requires_grad for parameter in curved.parameters())
+    assert all(parameter.grad is None for parameter in curved.parameters())
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"chains": 0}, "UsageError", "^chains: must be at least 1, not 0$"),
+        ({"chain": 3}, "UsageError", "^unknown flag chain; did you mean chains"),
+        ({"step_size": -1}, "UsageError", "^step_size: must be above 0"),
+        ({"method": "iwaee"}, "UsageError", "^unknown method 'iwaee'; choose from ais"),
+        ({"schedule": "cess:0.99", "max_steps": 2}, "PlanError", "raise max_steps"),
+        ({"method": "bidirectional"}, "UsageError", "needs simulate N"),
+        ({"device": "cuda"}, "UsageError", "the model is on cpu, not cuda"),
+        ({"out": "/proc/nowhere"}, "OutputError", "cannot make this folder"),
+        ({"likelihood": None}, "UsageError", "does not say its likelihood"),
+        ({"likelihood": "bernoulli"}, "UsageError", "must be one of crais's"),
+        ({"decoder": "fc3,fc4"}, "UsageError", "names of layers are for files"),
+        ({"data": "x.npy", "help": True}, "UsageError", "are for the programs"),
+        ({"image_shape": (7, 7)}, "(RuntimeError|ValueError)", "shape"),
+    ],
+)
+def test_options_that_are_refused(evaluate, curved, images, options, error, words):
+    with pytest.raises(Exception, match=words) as raised:
+        evaluate(curved, images, **options)
+    assert __import__("re").fullmatch(error, type(raised.value).__name__)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("images", "error", "words"),
+    [
+        ([torch.zeros(36)], "UsageError", r"torch\.stack\(images\)"),
+        (torch.zeros(0, 36), "UsageError", r"N > 0"),
+        (torch.tensor(1.0), "UsageError", r"shape \[\]"),
+        ("x", "UsageError", "must be a tensor"),
+        (torch.zeros(2, 36, dtype=torch.complex64), "UsageError", "complex64"),
+        (torch.full((2, 36), 255.0), "DataError", "entry 0 of image 0 is 255.*scale 255"),
+        (torch.full((2, 36), float("nan")), "DataError", "entry 0 of image 0 is nan"),
+        (torch.zeros(2, 35), "RuntimeError", "mat1 and mat2"),
+    ],
+)
+def test_images_that_are_refused(evaluate, curved, images, error, words):
+    with pytest.raises(Exception, match=words) as raised:
+        evaluate(curved, images)
+    assert type(raised.value).__name__ == error
+
+
+@pytest.mark.parametrize(
+    ("log_joint", "words"),
+    [
+        (lambda z, x: z, r"one entry a row, \[2\]; it has \[2, 4\]"),
+        (lambda z, x: None, "a NoneType"),
+        (lambda z, x: z.sum(1).double(), "float64; models are float32"),
+        (lambda z, x: z.sum(1).detach(), "no differentiable function of z"),
+        (lambda z, x: z.sum(1) + torch.rand(()), "differs from call to call: is a dropout on"),
+        (lambda z, x: (z - z.mean(0)).square().sum(1), "depends on the other rows"),
+    ],
+)
+def test_functions_that_are_refused(evaluate, images, log_joint, words):
+    with pytest.raises(crais.UsageError, match=words):
+        of_joint(evaluate, log_joint, images)
+
+
+def test_dropout_is_named(evaluate, curved, images):
+    curved.decoder.append(nn.Dropout(0.5))
+    curved.train()
+    with pytest.raises(crais.UsageError, match=r"Dropout\) is in training mode: call \.eval\(\)"):
+        evaluate(curved, images)
+    curved.eval()
+    evaluate(curved, images)
+
+
+def test_a_density_that_is_no_number_names_image_and_point(evaluate, images):
+    images = images.clone()
+    images[:, 0, 0] = 0
+    images[13, 0, 0] = 1
+
+    def log_joint(z, x):
+        if x.shape[0] <= 4:  # the checks at the beginning have data of their own
+            return quadratic(z, x)
+        return quadratic(z, x) + torch.where(x[:, 0, 0] > 0.5, float("nan"), 0.0)
+
+    with pytest.raises(crais.DataError, match=r"of image 13 is not finite at z = \(-?[0-9.]+, "):
+        of_joint(evaluate, log_joint, images, threads=1)
+
+
+def test_files_that_are_not_there(evaluate, images):
+    with pytest.raises(crais.NoInputError, match="nowhere.pt: no such file"):
+        evaluate("nowhere.pt", images, likelihood=None)
+
+
+def test_what_the_model_raises_comes_out_with_its_traceback(evaluate, images):
+    def broken_joint(z, x):
+        if z.shape[0] > 8:
+            raise KeyError("mine")
+        return quadratic(z, x)
+
+    with pytest.raises(KeyError, match="mine") as raised:
+        of_joint(evaluate, broken_joint, images)
+    assert any(entry.name == "broken_joint" for entry in raised.traceback)
+
+
+# How it stops.
+
+
+def test_an_interrupt_keeps_what_is_done(evaluate, images, tmp_path):
+    calls = []
+
+    def log_joint(z, x):
+        calls.append(1)
+        if len(calls) == 60:
+            os.kill(os.getpid(), signal.SIGINT)
+        return quadratic(z, x)
+
+    options = {"threads": 1, "out": tmp_path / "out"}
+    with pytest.raises(crais.Interrupted, match="of 20 images are done") as raised:
+        of_joint(evaluate, log_joint, images, **options)
+    assert isinstance(raised.value, KeyboardInterrupt)
+    assert len(calls) == 60  # the next batch was not begun
+    done = raised.value.result
+    assert 0 < len(done) < 20 and len(done) % 4 == 0
+    whole = of_joint(evaluate, quadratic, images, resume=True, **options)
+    assert np.array_equal(whole.log_likelihood[: len(done)], done.log_likelihood)
+
+
+def test_an_interrupt_of_the_evaluator_stops_between_chunks(compiled, mlp, images):
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        crais.evaluate(
+            mlp, images.repeat(100, 1, 1), likelihood=crais.Bernoulli(), base="prior", chunk=4,
+            steps=2000, progress=False,
+        )  # fmt: skip
+        time.sleep(2)
+    assert time.monotonic() - started < 10
+
+
+def test_a_handler_of_one_s_own_is_obeyed(evaluate, images):
+    class Mine(Exception):
+        pass
+
+    def handler(*_):
+        raise Mine
+
+    def log_joint(z, x):
+        if z.shape[0] > 8:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return quadratic(z, x)
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(Mine):
+            of_joint(evaluate, log_joint, images, threads=1)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_python_may_end_in_the_middle(compiled):
+    script = """
+import threading, time, torch, crais
+begun = threading.Event()
+def log_joint(z, x):
+    begun.set()
+    time.sleep(0.001)
+    return -z.square().sum(1)
+def work():
+    crais.evaluate(log_joint=log_joint, images=torch.zeros(500, 4), latent=2, progress=False, threads=2)
+threading.Thread(target=work, daemon=True).start()
+begun.wait()
+time.sleep(0.5)
+print("ends")
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "ends\n"), done.stderr
+    assert "Fatal" not in done.stderr
+
+
+def test_two_threads_may_evaluate_at_once(evaluate, curved, images):
+    wanted = evaluate(curved, images).mean
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(evaluate(curved, images).mean)) for _ in "ab"
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [wanted, wanted]
+
+
+# Progress.
+
+
+def test_progress_can_be_seen_and_silenced(evaluate, curved, images, capfd):
+    evaluate(curved, images)
+    assert capfd.readouterr().err == ""
+    pytest.importorskip("tqdm")
+    evaluate(curved, images, progress=True)
+    assert "20/20" in capfd.readouterr().err
+
+
+# Without the extension, or with another torch.
+
+
+def test_another_torch_is_refused(compiled, monkeypatch):
+    monkeypatch.setattr(torch, "__version__", "2.99.0")
+    with pytest.raises(ImportError, match=r"built with torch .*this is torch 2\.99\.0; .*pip install"):
+        native.extension()
+
+
+def test_the_sources_alone_export_and_say_what_is_missing(tmp_path):
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    script = "import crais; crais.export; crais.Bernoulli(); crais.evaluate"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", "import sys; sys.path[:0] = sys.argv[1:]; " + script,
+         os.path.join(root, "python"), os.path.dirname(os.path.dirname(torch.__file__))],
+        capture_output=True, text=True, cwd=tmp_path, env={},
+    )  # fmt: skip
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: this part of crais is compiled") and "pip install ." in last
+
+
+def test_names_are_where_they_are_said_to_be(compiled):
+    for name in crais.__all__:
+        assert getattr(crais, name).__name__ == crais._NAMES[name][1]
+    assert sorted(crais._NAMES) == sorted(crais.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'evalute'"):
+        crais.evalute

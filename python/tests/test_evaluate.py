@@ -1,0 +1,188 @@
+"""`crais.evaluate`: the same numbers as the programs', whatever holds model and images."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+import crais
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+CHEAP = {"steps": 8, "chains": 8, "base": "prior", "chunk": 8, "progress": False}
+FLAGS = ["--steps=8", "--chains=8", "--base=prior", "--chunk=8", "--quiet"]
+
+
+@pytest.fixture
+def likelihood():
+    return crais.Bernoulli()
+
+
+def test_an_mlp_in_memory_has_the_program_s_bits(mlp, images, likelihood, program, tmp_path):
+    torch.save(mlp.state_dict(), tmp_path / "mlp.pth")
+    np.save(tmp_path / "x.npy", images.numpy())
+    out = tmp_path / "out"
+    program(
+        "eval-loglik", tmp_path / "mlp.pth", "--activation=tanh", "--seed=5", "--method=ais",
+        "--method=iwae:50", "--data", tmp_path / "x.npy", "--out", out, *FLAGS,
+    )  # fmt: skip
+    found = crais.evaluate(
+        mlp, images, likelihood=likelihood, seed=5, method=["ais", "iwae:50"], **CHEAP
+    )
+    assert found.summary["evaluator"].startswith("fused")
+    found.save(tmp_path / "saved")
+    for name in ("per_image.csv", "schedule.csv"):
+        assert (tmp_path / "saved" / name).read_text() == (out / name).read_text()
+    summary = json.loads((out / "summary.json").read_text())
+    assert found.mean == summary["results"][0]["log_likelihood"]
+    assert found.mc_se == summary["results"][0]["monte_carlo_std_error"]
+    assert sorted(p.name for p in (tmp_path / "saved").iterdir()) == sorted(
+        p.name for p in out.iterdir()
+    )
+    loaded = crais.evaluate(
+        tmp_path / "mlp.pth", images, activation="tanh", seed=5, method=["ais", "iwae:50"], **CHEAP
+    )
+    assert np.array_equal(loaded.log_likelihood, found.log_likelihood)
+
+
+def test_the_result_does_not_depend_on_threads(curved, images, likelihood):
+    one, two = (
+        crais.evaluate(curved, images, likelihood=likelihood, threads=n, **CHEAP) for n in (1, 2)
+    )
+    assert one.summary["evaluator"] == "pytorch"
+    assert np.array_equal(one.log_likelihood, two.log_likelihood)
+    assert np.array_equal(one.std_error, two.std_error)
+
+
+def test_a_fused_and_a_called_model_agree(mlp, images, likelihood):
+    fused = crais.evaluate(mlp, images, likelihood=likelihood, **CHEAP)
+    called = crais.evaluate(
+        log_joint=lambda z, x: likelihood.log_prob(x.flatten(1), mlp.decoder(z))
+        + crais.StandardNormal().log_prob(z),
+        latent=4, images=images, **CHEAP,
+    )  # fmt: skip
+    assert called.summary["evaluator"] == "pytorch"
+    np.testing.assert_allclose(called.log_likelihood, fused.log_likelihood, atol=1e-3)
+
+
+def test_images_of_every_kind(curved, images, likelihood):
+    wanted = crais.evaluate(curved, images, likelihood=likelihood, **CHEAP).log_likelihood
+    set_of = TensorDataset(images, torch.arange(len(images)))
+    for same in (images.numpy(), images.double(), set_of, DataLoader(set_of, batch_size=7)):
+        found = crais.evaluate(curved, same, likelihood=likelihood, **CHEAP)
+        assert np.array_equal(found.log_likelihood, wanted)
+    grey = (255 * images).to(torch.uint8)
+    found = crais.evaluate(curved, grey, likelihood=likelihood, scale=255, **CHEAP)
+    assert np.array_equal(found.log_likelihood, wanted)
+    binary = crais.evaluate(curved, grey, likelihood=likelihood, binarisation="threshold:128", **CHEAP)
+    assert np.array_equal(binary.log_likelihood, wanted)
+
+
+def test_a_model_that_says_all_itself(curved, images):
+    curved.likelihood, curved.latent = crais.Bernoulli(), 4
+    wanted = crais.evaluate(curved, images, **CHEAP)
+    curved.encode = None
+    assert crais.evaluate(curved, images, **CHEAP).mean == wanted.mean
+
+
+def test_a_linear_gaussian_model_has_its_known_log_likelihood():
+    torch.manual_seed(3)
+    weight, x = torch.randn(5, 2), torch.randn(6, 5)
+    normal = torch.distributions.MultivariateNormal(torch.zeros(5), weight @ weight.T + 0.25 * torch.eye(5))
+    found = crais.evaluate(
+        decoder=lambda z: z @ weight.T, likelihood=crais.Gaussian(0.5), latent=2, images=x,
+        base="laplace", progress=False,
+    )  # fmt: skip
+    np.testing.assert_allclose(found.log_likelihood, normal.log_prob(x), atol=1e-3)
+
+
+def test_a_conditional_model_takes_labels():
+    torch.manual_seed(3)
+    x, y = torch.randn(6, 5), torch.randn(6, 5)
+    found = crais.evaluate(
+        decoder=lambda z, y: y + z @ torch.ones(1, 5), likelihood=crais.Gaussian(0.5), latent=1,
+        images=x, labels=y, base="laplace", progress=False,
+    )  # fmt: skip
+    normal = torch.distributions.MultivariateNormal(
+        torch.zeros(5), torch.ones(5, 5) + 0.25 * torch.eye(5)
+    )
+    np.testing.assert_allclose(found.log_likelihood, normal.log_prob(x - y), atol=1e-3)
+
+
+def test_certify_bounds_a_known_log_likelihood():
+    torch.manual_seed(3)
+    weight = torch.randn(5, 2)
+    bounds = crais.certify(
+        decoder=lambda z: z @ weight.T, likelihood=crais.Gaussian(0.5), latent=2, num_images=100,
+        base="prior", steps=200, progress=False,
+    )  # fmt: skip
+    normal = torch.distributions.MultivariateNormal(
+        torch.zeros(5), weight @ weight.T + 0.25 * torch.eye(5)
+    )
+    truth = float(normal.log_prob(bounds.images).mean())
+    error = 5 * bounds.mc_se
+    assert bounds.lower - error < truth < bounds.upper + error
+    assert 0 < bounds.gap < 1 and bounds.gap == pytest.approx(bounds.upper - bounds.lower)
+
+
+def test_compare_is_paired(curved, images, likelihood):
+    before = crais.evaluate(curved, images, likelihood=likelihood, **CHEAP)
+    with torch.no_grad():
+        curved.decoder[-1].bias -= 0.02
+    after = crais.evaluate(curved, images, likelihood=likelihood, **CHEAP)
+    found = crais.compare(before, after)
+    assert found.mean == pytest.approx(after.mean - before.mean)
+    assert found.data_se < min(before.data_se, after.data_se)
+    other = crais.evaluate(curved, images[:10], likelihood=likelihood, **CHEAP)
+    with pytest.raises(crais.UsageError, match="only the same can be compared"):
+        crais.compare(before, other)
+
+
+def test_a_result_shows_itself(curved, images, likelihood, tmp_path):
+    found = crais.evaluate(curved, images, likelihood=likelihood, method=["ais", "elbo"], **CHEAP)
+    assert repr(found).startswith("Mean log-likelihood, nats\nmethod")
+    page = found._repr_html_()
+    assert page.count("<svg") == 2 and "log p(x)" in page and "elbo" in page
+    found.report(tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text().count("<svg") == 2
+    assert found.to_dict()["results"][0]["log_likelihood"] == found.mean
+    assert len(found) == 20 and found.flags.dtype == np.int64
+    assert found.log_likelihood.mean() == pytest.approx(found.mean)
+    words = [found.flag_words(i) for i in range(20)]
+    table = found.to_pandas()
+    assert list(table[table["method"] == "ais"]["flags"].fillna("")) == words
+    with pytest.raises(crais.UsageError, match="results"):
+        found.save(tmp_path / "one")
+        found.save(tmp_path / "one")
+    found.save(tmp_path / "one", overwrite=True)
+
+
+def test_pandas_and_matplotlib_are_optional(curved, images, likelihood, monkeypatch):
+    found = crais.evaluate(curved, images, likelihood=likelihood, **CHEAP)
+    for name in ("pandas", "matplotlib.figure", "tqdm.auto"):
+        monkeypatch.setitem(__import__("sys").modules, name, None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        found.to_pandas()
+    assert "<svg" not in found._repr_html_() and "log p(x)" in found._repr_html_()
+    crais.evaluate(curved, images, likelihood=likelihood, **(CHEAP | {"progress": True}))
+
+
+def test_a_folder_is_resumed(curved, images, likelihood, tmp_path):
+    flags = {**CHEAP, "likelihood": likelihood, "out": tmp_path / "out"}
+    whole = crais.evaluate(curved, images, **flags)
+    (tmp_path / "out" / "chunks" / "000001.json").unlink()
+    assert np.array_equal(
+        crais.evaluate(curved, images, resume=True, **flags).log_likelihood, whole.log_likelihood
+    )
+    with pytest.raises(crais.UsageError, match="resume"):
+        crais.evaluate(curved, images, **flags)
+
+
+def test_the_help_has_every_option():
+    flags = [name for _, name, *_ in __import__("crais._crais")._crais.options("eval-loglik")]
+    assert len(flags) > 40
+    for name in flags:
+        assert f"  {name.replace('-', '_')}=" in crais.evaluate.__doc__, name
+    assert "steps=T [48]" in crais.log_normalizer.__doc__
