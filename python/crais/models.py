@@ -98,6 +98,7 @@ def in_memory(
     device = device_of([*parts.values(), prior, log_prior])
     with native.as_before(device):
         torch.manual_seed(0)
+        torch.set_num_threads(1)  # little work, and the same bits everywhere
         y = () if labels is None else (labels[:1].to(device),)
         if not shapes:
             shapes = [_shape_of(decoder, parts["likelihood"], latent, device, y)]

@@ -1,0 +1,49 @@
+"""The examples in Python run, and say what they promise."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+
+def run(name: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", EXAMPLES / name, *arguments],
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_training_loop():
+    printed = run("training_loop.py", "--epochs", "2", "--images", "6000")
+    first, second = (float(value) for value in re.findall(r"log_p (-[0-9.]+)", printed))
+    assert second > first
+    assert re.search(r"evaluating took [0-9.]+% of the training time", printed)
+
+
+def test_compare_checkpoints():
+    printed = run("compare_checkpoints.py", "--images", "50")
+    assert float(re.search(r"after - before: ([+-][0-9.]+) nats", printed)[1]) > 0
+
+
+def test_quickstart():
+    nbformat = pytest.importorskip("nbformat")
+    client = pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    notebook = nbformat.read(EXAMPLES / "quickstart.ipynb", as_version=4)
+    client.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    shown = [output["data"] for output in outputs if "data" in output]
+    printed = "".join(output.get("text", "") for output in outputs)
+    assert any("<svg" in data.get("text/html", "") for data in shown)
+    lower, upper = re.search(r"(-[0-9.]+) <= log p\(x\) <= (-[0-9.]+)", printed).groups()
+    assert abs(float(upper) - float(lower)) < 1
+    by_file, in_memory = re.search(r"(-[0-9.]+) nats by the file, (-[0-9.]+)", printed).groups()
+    assert abs(float(by_file) - float(in_memory)) < 0.01
