@@ -25,6 +25,7 @@ def _place() -> Path | None:
 if place := _place():
     sys.path.insert(0, str(place))
     os.environ["PYTHONPATH"] = str(place)  # for those that tests start
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the programs and scripts that tests start
 torch.set_num_threads(1)
 
 _SPEC = importlib.util.find_spec("crais._built")
