@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Annealed importance sampling of a VAE's log p(x) as a plain PyTorch script, to be timed beside ours.
 
-    ais_pytorch.py CHECKPOINT simulate FOLDER        128 images of the model, as FOLDER/t10k-images-idx3-ubyte
-    ais_pytorch.py CHECKPOINT naive|careful FOLDER   their mean log p(x), and seconds of the processor, as JSON
+    ais_pytorch.py MODEL simulate FOLDER        128 images of the model, as FOLDER/t10k-images-idx3-ubyte
+    ais_pytorch.py MODEL naive|careful FOLDER   their log p(x), and seconds of the processor, as JSON
+
+MODEL is a checkpoint of train-vae, or the weights that examples/models/conv_vae.py keeps.
 
 From the encoder's q(z|x), 64 equal temperatures, 16 chains, Hamiltonian Monte Carlo with one leapfrog
 step of 0.15 in units of q's standard deviations. `naive` remembers nothing between temperatures, as
 such scripts are mostly written; `careful` keeps each particle's densities and gradient, asks for no
-gradients of weights, and never repeats an image.
+gradients of weights, never repeats an image, and calls the decoder with as many rows as suit it.
 """
 
 import json
@@ -15,6 +17,7 @@ import math
 import struct
 import sys
 import time
+from pathlib import Path
 
 import torch
 
@@ -46,6 +49,34 @@ def read_checkpoint(path):
         return torch.nn.Sequential(*layers[1:])
 
     return mlp("encoder"), mlp("decoder")
+
+
+class Rows(torch.nn.Module):
+    """A convolutional network as a function of rows: [..., in] -> [..., out]. BATCH rows a call."""
+
+    BATCH = 128
+
+    def __init__(self, network, shape):
+        super().__init__()
+        self.network, self.shape = network, shape
+
+    def forward(self, rows):
+        flat = rows.reshape(-1, *self.shape)
+        parts = [self.network(part).flatten(1) for part in flat.split(self.BATCH)]
+        return torch.cat(parts).reshape(*rows.shape[:-1], -1)
+
+
+def read_conv_vae(path):
+    """Encoder and decoder of examples/models/conv_vae.py."""
+    root = Path(__file__).resolve().parents[2]
+    sys.path[:0] = [str(root / "examples/models"), str(root / "python")]
+    import common
+    import crais
+
+    vae = common.Vae(common.conv_encoder(32), common.conv_decoder(32), crais.Bernoulli())
+    vae.load_state_dict(torch.load(path))
+    vae.eval()
+    return Rows(vae.encoder.network, (1, 28, 28)), Rows(vae.decoder, (32,))
 
 
 def standard_normal(x):
@@ -129,14 +160,15 @@ def careful(encoder, decoder, x):
 
 
 def main():
-    checkpoint, action, folder = sys.argv[1:]
+    model, action, folder = sys.argv[1:]
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    encoder, decoder = read_checkpoint(checkpoint)
+    encoder, decoder = (read_checkpoint if model.endswith(".safetensors") else read_conv_vae)(model)
+    latent = encoder(torch.zeros(1, 784)).shape[1] // 2
     images = f"{folder}/t10k-images-idx3-ubyte"
     if action == "simulate":
         with torch.no_grad():
-            x = torch.bernoulli(torch.sigmoid(decoder(torch.randn(IMAGES, decoder[0].in_features))))
+            x = torch.bernoulli(torch.sigmoid(decoder(torch.randn(IMAGES, latent))))
         side = math.isqrt(x.shape[1])
         with open(images, "wb") as file:
             file.write(struct.pack(">4i", 0x803, IMAGES, side, side) + bytes((255 * x).byte().flatten().tolist()))
@@ -148,8 +180,8 @@ def main():
     start = time.process_time()
     log_w = run(encoder, decoder, x).double()
     seconds = time.process_time() - start
-    mean = (torch.logsumexp(log_w, 1) - math.log(CHAINS)).mean().item()
-    print(json.dumps({"log_likelihood": mean, "seconds": seconds, "torch": torch.__version__}))
+    found = torch.logsumexp(log_w, 1) - math.log(CHAINS)
+    print(json.dumps({"log_likelihoods": found.tolist(), "seconds": seconds, "torch": torch.__version__}))
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ print(
 crais.export(
     flags.out,
     decoder=network,
-    likelihood=crais.DiscretizedLogistic(0.02),
+    likelihood=crais.DiscretizedLogistic(0.1),
     latent=LATENT,
     image_shape=(3, 64, 64),
 )

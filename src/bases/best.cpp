@@ -5,6 +5,7 @@
 // Laplace is mostly far better; where Newton's method went astray, or the mode is not where the
 // mass is, the bound tells. Newton's method begins from several places: decoders with kinks have
 // many modes.
+#include <algorithm>
 #include <string>
 
 #include "bases/base.h"
@@ -24,6 +25,12 @@ at::Tensor evidence_bound(const Target& target, const AffineMap& map, at::Genera
   return bound.mean(1) + map.log_abs_det();
 }
 
+/// As many as a fit of some thousand evaluations allows; fewer where an encoder knows where to go.
+int64_t affordable_starts(const Target& target) {
+  const int64_t most = target.amortised_base() ? 300 : 600;
+  return std::clamp<int64_t>(most / target.curvature_cost(), 4, 48);
+}
+
 AffineMap chosen(const at::Tensor& take, const AffineMap& yes, const AffineMap& no) {
   return {at::where(take.unsqueeze(1), yes.loc(), no.loc()),
           at::where(take.view({-1, 1, 1}), yes.matrix(), no.matrix())};
@@ -36,9 +43,9 @@ class Best : public BaseRule {
 
   Base build(const Target& target, at::Generator& rng) const override {
     const AffineMap guess = first_guess(target);
-    const int64_t starts = starts_ > 0 ? starts_ : target.amortised_base() ? 4 : 12;
-    const std::string fit =
-        "laplace:1,rounds=" + std::to_string(rounds_) + ",starts=" + std::to_string(starts);
+    const int64_t starts = starts_ > 0 ? starts_ : affordable_starts(target);
+    const std::string fit = "laplace:1,rounds=" + std::to_string(rounds_) +
+                            ",starts=" + std::to_string(starts) + ",finalists=2,until=0.1";
     const Base laplace = BaseRegistry::instance().make("base", fit)->build(target, rng);
     const at::Tensor by_mode = evidence_bound(target, laplace.map, rng);
     const at::Tensor by_guess = evidence_bound(target, guess, rng);
@@ -59,12 +66,11 @@ const Enrol<BaseRegistry> kEnrolBestBase(
     "best", {"best[:W]",
              "for each problem laplace or what that begins from (the encoder, else the prior), by "
              "the higher "
-             "evidence lower bound; its standard deviations times W (rounds=6 of Newton's method, "
-             "starts=N: 4 "
-             "with an encoder, else 12)",
+             "evidence lower bound; its standard deviations times W (rounds=20 of Newton's method, "
+             "starts=N: 4 to 48, by what they cost)",
              "best", [](Spec& spec) {
                const double widening = spec.number("widening", 0.1, 10.0, 1.0);
-               const int64_t rounds = spec.integer("rounds", 1, 1000, 6);
+               const int64_t rounds = spec.integer("rounds", 1, 1000, 20);
                return std::make_unique<Best>(widening, rounds, spec.integer("starts", 1, 1000, 0));
              }});
 

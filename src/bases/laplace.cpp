@@ -4,8 +4,11 @@
 // Damped Newton steps d = H^-1 g on log gamma. A curvature costs as much as tens of evaluations, so
 // each serves a round of several steps (Shamanskii's method), each followed by one evaluation. A
 // step that does not climb is halved, and taken back. The last curvature is the base's precision.
+#include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "bases/base.h"
 
@@ -14,17 +17,29 @@ namespace {
 
 class Laplace : public BaseRule {
  public:
-  Laplace(double widening, int64_t rounds, int64_t starts)
-      : widening_(widening), rounds_(rounds), starts_(starts) {}
+  Laplace(double widening, int64_t rounds, int64_t starts, int64_t finalists, double until)
+      : widening_(widening),
+        rounds_(rounds),
+        starts_(starts),
+        finalists_(finalists),
+        until_(until) {}
 
   Base build(const Target& target, at::Generator& rng) const override {
     const AffineMap guess = first_guess(target);
-    const int64_t rounds = rounds_ > 0 ? rounds_ : target.amortised_base() ? 2 : 8;
-    Mode best = climb(target, guess.loc(), rounds);
+    int64_t rounds = rounds_ > 0 ? rounds_ : target.amortised_base() ? 2 : 8;
+    Cost cost;
+    std::vector<at::Tensor> starts = {guess.loc()};
+    for (int64_t i = 1; i < starts_;
+         ++i)  // modes of little mass have a say, and sharp ones are hit
+      starts.push_back(drawn(target, i % 2 == 0 ? 1 : kDrawsAStart, rng, cost));
+    while (static_cast<int64_t>(starts.size()) > finalists_ && rounds > 1) {
+      starts = highest(target, starts, cost);
+      --rounds;
+    }
+    Mode best = climb(target, starts[0], rounds, cost);
     at::Tensor ambiguous = at::zeros_like(best.failed);
-    for (int64_t i = 1; i < starts_; ++i) {
-      // Modes of little mass have a say, and sharp ones are hit.
-      const Mode other = climb(target, drawn(target, i % 2 == 0 ? 1 : kDrawsAStart, rng), rounds);
+    for (size_t i = 1; i < starts.size(); ++i) {
+      const Mode other = climb(target, starts[i], rounds, cost);
       ambiguous = ambiguous | rivals(best, other);
       best = better(best, other);
     }
@@ -32,12 +47,7 @@ class Laplace : public BaseRule {
     const AffineMap fitted(
         at::where(failed.unsqueeze(1), guess.loc(), best.z),
         at::where(failed.view({-1, 1, 1}), guess.matrix(), widening_ * best.root));
-    const int64_t spent =
-        target.num_problems() * starts_ * (1 + rounds * (target.curvature_cost() + kStepsARound));
-    const int64_t pairs = (starts_ - 1) / 2,
-                  odd = (starts_ - 1) % 2;  // of a single and several draws
-    const int64_t tried = target.num_problems() * (pairs * (1 + kDrawsAStart) + odd * kDrawsAStart);
-    Base base(fitted, failed, Cost{spent + tried, spent});
+    Base base(fitted, failed, cost);
     base.ambiguous = ambiguous & ~failed;
     return base;
   }
@@ -51,8 +61,61 @@ class Laplace : public BaseRule {
     at::Tensor failed;    // [P] bool
   };
 
+  /// One point of each problem on its way up.
+  class Climb {
+   public:
+    Climb(const Target& target, at::Tensor z)
+        : target_(target), z_(std::move(z)), now_(target.evaluate(z_.unsqueeze(1))) {
+      length_ = at::ones({z_.size(0), 1}, z_.options());
+    }
+
+    const at::Tensor& z() const { return z_; }
+    at::Tensor log_density() const { return now_.log_density.squeeze(1).to(at::kDouble); }
+    at::Tensor not_finite() const {
+      return ~(now_.log_density.isfinite().squeeze(1) & now_.grad.isfinite().flatten(1).all(-1));
+    }
+
+    /// True if Newton's steps are short for every problem that has not failed: their squares, in
+    /// standard deviations of the fit, are below `until`.
+    bool has_arrived(const at::Tensor& covariance_root, const at::Tensor& failed,
+                     double until) const {
+      const at::Tensor gradient = now_.grad.to(at::kDouble).transpose(1, 2);
+      const at::Tensor square =
+          at::matmul(covariance_root.transpose(1, 2), gradient).square().sum({1, 2});
+      return ((square < until) | failed).all().item<bool>();
+    }
+
+    /// A round.
+    void steps(const at::Tensor& covariance_root) {
+      for (int64_t i = 0; i < kStepsARound; ++i) step(covariance_root);
+    }
+
+   private:
+    void step(const at::Tensor& covariance_root) {
+      const at::Tensor gradient = now_.grad.to(at::kDouble).transpose(1, 2);
+      const at::Tensor newton =
+          at::matmul(covariance_root, at::matmul(covariance_root.transpose(1, 2), gradient))
+              .squeeze(2)
+              .to(z_.scalar_type());
+      const at::Tensor trial = z_ + length_ * newton;
+      const Evaluation there = target_.evaluate(trial.unsqueeze(1));
+      const at::Tensor climbs = (there.log_density > now_.log_density) &
+                                there.grad.isfinite().flatten(1).all(-1, /*keepdim=*/true);
+      z_ = at::where(climbs, trial, z_);
+      now_ = {at::where(climbs, there.log_density, now_.log_density),
+              at::where(climbs.unsqueeze(2), there.grad, now_.grad)};
+      length_ = at::where(climbs, (1.5 * length_).clamp_max(1.0), 0.5 * length_);
+    }
+
+    const Target& target_;
+    at::Tensor z_;       // [P,D]
+    Evaluation now_;     // [P,1], [P,1,D]
+    at::Tensor length_;  // [P,1], of a Newton step
+  };
+
   /// The most probable of `draws` draws from the prior, [P,D].
-  static at::Tensor drawn(const Target& target, int64_t draws, at::Generator& rng) {
+  static at::Tensor drawn(const Target& target, int64_t draws, at::Generator& rng, Cost& cost) {
+    cost = cost + Cost{target.num_problems() * draws, 0};
     const int64_t problems = target.num_problems(), dim = target.dim();
     const at::Tensor e = at::empty({problems, draws, dim}, target.options()).normal_(0, 1, rng);
     const at::Tensor z = target.prior_base().to_z(e);
@@ -62,14 +125,53 @@ class Laplace : public BaseRule {
     return z.gather(1, best).squeeze(1);
   }
 
-  static Mode climb(const Target& target, const at::Tensor& start, int64_t rounds) {
+  /// The quarter of the starts, [P,D] each, that is highest for each problem after a round, the
+  /// highest first; no fewer than finalists_.
+  std::vector<at::Tensor> highest(const Target& target, const std::vector<at::Tensor>& starts,
+                                  Cost& cost) const {
+    std::vector<at::Tensor> ends, heights;
+    for (const at::Tensor& start : starts) {
+      Climb climb(target, start);
+      climb.steps(curvature_at(target, climb).covariance_root);
+      ends.push_back(climb.z());
+      heights.push_back(climb.log_density().nan_to_num(-std::numeric_limits<double>::infinity()));
+    }
+    const auto climbs = static_cast<int64_t>(starts.size());
+    cost += climbs * cost_of_start(target);
+    cost += climbs * cost_of_round(target);
+    const int64_t quarter = (static_cast<int64_t>(starts.size()) + 3) / 4;
+    const at::Tensor order = std::get<1>(
+        at::stack(heights).sort(/*stable=*/true, /*dim=*/0, /*descending=*/true));  // [S,P]
+    const at::Tensor all = at::stack(ends);                                         // [S,P,D]
+    std::vector<at::Tensor> kept;
+    for (int64_t i = 0; i < std::max(quarter, finalists_); ++i)
+      kept.push_back(
+          all.gather(0, order[i].view({1, -1, 1}).expand({1, -1, all.size(2)})).squeeze(0));
+    return kept;
+  }
+
+  static Cost cost_of_start(const Target& target) {
+    return Cost::with_gradient(target.num_problems());
+  }
+  static Cost cost_of_round(const Target& target) {
+    return Cost::with_gradient(target.num_problems() * (target.curvature_cost() + kStepsARound));
+  }
+
+  static Factored curvature_at(const Target& target, const Climb& climb) {
+    return factor_precision(target.curvature(climb.z()).to(at::kDouble));
+  }
+
+  Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, Cost& cost) const {
     Climb climb(target, start);
+    cost += cost_of_start(target);
     at::Tensor failed = climb.not_finite();
     Factored factored;
     for (int64_t round = 0; round < rounds; ++round) {
-      factored = factor_precision(target.curvature(climb.z()).to(at::kDouble));
+      factored = curvature_at(target, climb);
       failed = failed | factored.failed;
-      for (int64_t i = 0; i < kStepsARound; ++i) climb.step(factored.covariance_root);
+      cost += cost_of_round(target);
+      if (until_ > 0 && climb.has_arrived(factored.covariance_root, failed, until_)) break;
+      climb.steps(factored.covariance_root);
     }
     const at::Tensor root = factored.covariance_root.to(start.options());
     failed = failed | ~root.isfinite().flatten(1).all(-1);
@@ -101,57 +203,25 @@ class Laplace : public BaseRule {
   static constexpr int64_t kStepsARound = 4;
   static constexpr int64_t kDrawsAStart = 32;
 
-  /// One point of each problem on its way up.
-  class Climb {
-   public:
-    Climb(const Target& target, at::Tensor z)
-        : target_(target), z_(std::move(z)), now_(target.evaluate(z_.unsqueeze(1))) {
-      length_ = at::ones({z_.size(0), 1}, z_.options());
-    }
-
-    const at::Tensor& z() const { return z_; }
-    at::Tensor log_density() const { return now_.log_density.squeeze(1).to(at::kDouble); }
-    at::Tensor not_finite() const {
-      return ~(now_.log_density.isfinite().squeeze(1) & now_.grad.isfinite().flatten(1).all(-1));
-    }
-
-    void step(const at::Tensor& covariance_root) {
-      const at::Tensor gradient = now_.grad.to(at::kDouble).transpose(1, 2);
-      const at::Tensor newton =
-          at::matmul(covariance_root, at::matmul(covariance_root.transpose(1, 2), gradient))
-              .squeeze(2)
-              .to(z_.scalar_type());
-      const at::Tensor trial = z_ + length_ * newton;
-      const Evaluation there = target_.evaluate(trial.unsqueeze(1));
-      const at::Tensor climbs = (there.log_density > now_.log_density) &
-                                there.grad.isfinite().flatten(1).all(-1, /*keepdim=*/true);
-      z_ = at::where(climbs, trial, z_);
-      now_ = {at::where(climbs, there.log_density, now_.log_density),
-              at::where(climbs.unsqueeze(2), there.grad, now_.grad)};
-      length_ = at::where(climbs, (1.5 * length_).clamp_max(1.0), 0.5 * length_);
-    }
-
-   private:
-    const Target& target_;
-    at::Tensor z_;       // [P,D]
-    Evaluation now_;     // [P,1], [P,1,D]
-    at::Tensor length_;  // [P,1], of a Newton step
-  };
-
   double widening_;
-  int64_t rounds_, starts_;
+  int64_t rounds_, starts_, finalists_;
+  double until_;
 };
 
 const Enrol<BaseRegistry> kEnrolLaplaceBase(
     "laplace",
     {"laplace[:W]",
      "a Gaussian at the mode with the curvature there, its standard deviations times W (rounds=N "
-     "of "
-     "Newton's method: 2 from an encoder, else 8; starts=N, all but one random: flags rival modes)",
+     "of Newton's method: 2 from an encoder, else 8; starts=N, all but one random: flags rival "
+     "modes; finalists=N: after each round the highest quarter goes on, until N are left; until=T: "
+     "no further round where the square of Newton's step, in standard deviations, is below T)",
      "laplace", [](Spec& spec) {
        const double widening = spec.number("widening", 0.1, 10.0, 1.0);
        const int64_t rounds = spec.integer("rounds", 1, 1000, 0);
-       return std::make_unique<Laplace>(widening, rounds, spec.integer("starts", 1, 1000, 1));
+       const int64_t starts = spec.integer("starts", 1, 1000, 1);
+       const int64_t finalists = spec.integer("finalists", 1, 1000, starts);
+       return std::make_unique<Laplace>(widening, rounds, starts, finalists,
+                                        spec.number("until", 0.0, 1e6, 0.0));
      }});
 
 }  // namespace

@@ -59,7 +59,8 @@ class ModelPosterior : public Target {
 
  private:
   /// Rows [N,D] with the problems that they belong to [N], in calls of at most `batch` rows; of
-  /// fewer where a call fails. Throws Error kData, or std::bad_alloc, if one row cannot be computed.
+  /// fewer where a call fails. Throws Error kData, or std::bad_alloc, if one row cannot be
+  /// computed.
   LatentModel::Density density(const at::Tensor& z, const at::Tensor& owner, int64_t batch) const;
   at::Tensor labels_of(const at::Tensor& index) const;                  // undefined without labels
   at::Tensor gauss_newton(int64_t problem, const at::Tensor& z) const;  // [D] -> [D,D]

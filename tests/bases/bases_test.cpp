@@ -150,6 +150,39 @@ TEST(Laplace, PrefersMassToHeight) {
   EXPECT_TRUE(base.ambiguous.all().item<bool>());
 }
 
+/// Waves under a normal: a mode every half unit, the highest at 2.
+class Waves : public Target {
+ public:
+  int64_t num_problems() const override { return 4; }
+  int64_t dim() const override { return 1; }
+  at::Tensor log_density(const at::Tensor& z) const override {
+    const at::Tensor x = z.select(-1, 0) - 2;
+    return 4 * (4 * M_PI * x).cos() - 3 * x.square();
+  }
+};
+
+TEST(Laplace, FewOfManyStartsGoOn) {
+  const Waves target;
+  const Base all = build("laplace:1,rounds=6,starts=40", target);
+  const Base few = build("laplace:1,rounds=6,starts=40,finalists=2", target);
+  EXPECT_LT((few.map.loc() - 2).abs().max().item<double>(), 1e-3);
+  EXPECT_LT((few.map.loc() - all.map.loc()).abs().max().item<double>(), 1e-3);
+  // Rounds: 40 of all, 10, 3, 2, then 2 more of 2; against 40 x 6.
+  const int64_t round = target.num_problems() * (target.curvature_cost() + 4);
+  EXPECT_EQ(all.cost.gradients, 40 * (target.num_problems() + 6 * round));
+  EXPECT_EQ(few.cost.gradients,
+            (40 + 10 + 3 + 2) * target.num_problems() + (40 + 10 + 3 + 2 * 3) * round);
+}
+
+TEST(Laplace, StopsWhereItHasArrived) {
+  const LogGamma target(3, {2.0, 5.0});
+  const Base fixed = build("laplace:1,rounds=30", target);
+  const Base stopped = build("laplace:1,rounds=30,until=1e-6", target);
+  EXPECT_LT((fixed.map.loc() - stopped.map.loc()).abs().max().item<double>(), 1e-3);
+  EXPECT_LT((fixed.map.matrix() - stopped.map.matrix()).abs().max().item<double>(), 1e-3);
+  EXPECT_LT(stopped.cost.gradients, fixed.cost.gradients / 3);
+}
+
 TEST(Laplace, FallsBackProblemByProblem) {
   const Base base = build("laplace", Broken());
   const at::Tensor expected = at::tensor({0, 1, 0}).to(at::kBool);
@@ -203,7 +236,7 @@ class Spiked : public Target {
 
 TEST(Best, TakesTheFitWithTheHigherBoundProblemByProblem) {
   const Spiked target;
-  const Base laplace = build("laplace:1,rounds=6,starts=1", target);
+  const Base laplace = build("laplace:1,rounds=20,starts=1,until=0.1", target);
   const Base best = build("best:1,starts=1", target);
   EXPECT_LT(laplace.map.matrix()[0].item<double>(), 0.002);  // the spike
   EXPECT_EQ(best.map.loc()[0].item<double>(), 0.0);

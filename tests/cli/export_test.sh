@@ -186,6 +186,21 @@ PYTHON
   expect 64 "float32" -- linear.pt2 "${data[@]}" --dtype float64
 fi
 
+# --- The zoo's script that needs no data and no training: its mean is exact.
+"$python" -W ignore "$CRAIS_SOURCE/examples/models/linear_gaussian.py" zoo.pt2 >zoo.txt 2>err.txt ||
+  fail "linear_gaussian.py: $(cat err.txt)"
+succeed zoo.pt2 --data zoo.npy --base laplace --quiet --format json
+"$python" -W ignore -c '
+import json
+(result,) = json.load(open("out.txt"))["results"]
+exact = float(open("zoo.txt").read().split("=")[-1])
+assert abs(result["log_likelihood"] - exact) < 1e-3, (result, exact)
+' || fail "linear_gaussian.py is not exact"
+for script in "$CRAIS_SOURCE"/examples/models/*.py; do
+  "$python" -W error -c 'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], "exec")' "$script" ||
+    fail "$script does not compile"
+done
+
 # --- What crais.export refuses, and why.
 cat >refused.py <<'PYTHON'
 import torch
