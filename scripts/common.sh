@@ -27,17 +27,40 @@ no_arguments() {
   esac
 }
 
+torch_of_python() { # the folder of the torch that the interpreter $1 imports
+  "$1" -c 'import importlib.util, os
+spec = importlib.util.find_spec("torch")
+print(os.path.dirname(spec.origin))' 2>/dev/null
+}
+
+# The Python whose torch is the LibTorch $1; nothing where there is none.
+python_of_libtorch() {
+  local python folder
+  for python in "$PWD/.venv/bin/python" "$(command -v python3)"; do
+    if folder=$(torch_of_python "$python") && [ "$(cd "$folder" && pwd -P)" = "$1" ]; then
+      echo "$python"
+      return
+    fi
+  done
+}
+
 # build PRESET TESTS TARGET...: configures build/PRESET if there is need, and builds. TESTS is ON or
-# OFF; a folder that was configured with tests keeps them.
+# OFF; a folder that was configured with tests keeps them. With tests comes the extension of the
+# Python package, where the LibTorch is a Python's.
 build() {
-  local preset=$1 tests=$2 folder=build/$1 libtorch
+  local preset=$1 tests=$2 folder=build/$1 libtorch python=() found
   shift 2
   read -r libtorch <build/libtorch
+  if [ "$tests" = ON ] && [ "$preset" = release ]; then
+    found=$(python_of_libtorch "$libtorch")
+    [ -z "$found" ] || python=(-DCRAIS_PYTHON=ON -DPython_EXECUTABLE="$found")
+  fi
   if ! [ -f "$folder/build.ninja" ] || ! grep -qx "$libtorch" "$folder/libtorch" 2>/dev/null ||
-    { [ "$tests" = ON ] && ! grep -q '^BUILD_TESTING:.*=ON' "$folder/CMakeCache.txt"; }; then
+    { [ "$tests" = ON ] && ! grep -q '^BUILD_TESTING:.*=ON' "$folder/CMakeCache.txt"; } ||
+    { [ ${#python[@]} -gt 0 ] && ! grep -q '^CRAIS_PYTHON:.*=ON' "$folder/CMakeCache.txt"; }; then
     say "configuring $folder"
     if ! cmake --preset "$preset" -DBUILD_TESTING="$tests" -DCMAKE_PREFIX_PATH="$libtorch" \
-      -UTorch_DIR >build/configure.log 2>&1; then
+      -UTorch_DIR "${python[@]}" >build/configure.log 2>&1; then
       cat build/configure.log >&2
       fail 70 "cmake failed (build/configure.log)"
     fi

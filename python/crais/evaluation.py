@@ -94,7 +94,7 @@ def evaluate(
         return _evaluated(os.fspath(model), flags, {}, b"", torch.device("cpu"), data, progress)
 
     parts = _parts_of(model, {**about, "prior": prior, "log_joint": log_joint})
-    shape = image_shape if image_shape is not None else getattr(model, "image_shape", None)
+    shape: Any = image_shape if image_shape is not None else getattr(model, "image_shape", None)
     functions, manifest, device = in_memory(
         **parts,
         log_prior=log_prior,

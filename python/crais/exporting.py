@@ -199,9 +199,12 @@ class _Model:
             raise ExportError("latent and every entry of image_shape must be at least 1")
         if (decoder is None) != (likelihood is None) or (decoder is None) == (log_joint is None):
             raise ExportError("give a decoder with its likelihood, or a log_joint")
-        self.latent, self.shape = latent, shape
-        self.decoder, self.likelihood, self.prior = decoder, likelihood, prior
-        self.encoder, self._log_joint = encoder, log_joint
+        self.latent, self.shape, self.prior = latent, shape, prior
+        # None where they are not given: then no function asks for them.
+        self.decoder: Any = decoder
+        self.likelihood: Any = likelihood
+        self.encoder: Any = encoder
+        self._log_joint: Any = log_joint
         self.labels = _checked_labels(labels)
         self.notes: list[str] = []
         self.parts = [decoder, likelihood, prior, encoder, log_joint]
@@ -321,7 +324,7 @@ class _Model:
             if not bool(torch.isfinite(numbers).all()):
                 raise ExportError(f"{what} is not finite at z ~ N(0, I): {numbers.flatten()[:4]}")
         arrays = {"check.z": z, "check.x": x, "check.value": value, "check.grad": grad}
-        return arrays | ({"check.y": y[0], "labels": self.labels} if y else {})
+        return arrays | ({"check.y": y[0], "labels": self.labels} if self.labels is not None else {})
 
     def prior_moments(self) -> dict[str, Tensor]:
         if isinstance(self.prior, StandardNormal) or self.likelihood is None:
@@ -551,7 +554,7 @@ def _compile(
                 graph, inputs, dynamic_shapes=tuple({0: rows} for _ in inputs), strict=False
             )
             options = {"aot_inductor.package": True, "cpp.threads": 1, "cpp.march": march}
-            files = torch._inductor.aot_compile(program.module(), inputs, options=options)
+            files: Any = torch._inductor.aot_compile(program.module(), inputs, options=options)
     except Exception as error:  # whatever the compiler raises
         raise ExportError(f"{key} cannot be compiled: {_first_line(error)}") from error
     return list(files)
@@ -570,7 +573,7 @@ def _trace(
     graphs = []
     for rows in _TRACE_ROWS:
         try:
-            with shapes.patch(use_duck_shape=False):
+            with shapes.patch(use_duck_shape=False):  # type: ignore[attr-defined]
                 tracer = make_fx(call, tracing_mode="symbolic", _allow_non_fake_inputs=True)
                 graphs.append(tracer(*examples(rows)))
         except Exception as error:  # whatever the user's code raises under tracing
@@ -598,7 +601,7 @@ def _write_package(
     _check_compiler()
     from torch._inductor.package import load_package, package_aoti
 
-    compiled = {
+    compiled: dict[str, Any] = {
         key: _compile(key, function, model.examples(key), march)
         for key, function in functions.items()
     }

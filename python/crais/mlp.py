@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -137,8 +137,8 @@ class _Chain:
 
 def _heads(outputs: list[_Chain], latent: int) -> Mlp | None:
     """Mean and log-variance, whose layers but the last are the same, as one MLP."""
-    parts = [chain.mlp() for chain in outputs]
-    if len(parts) != 2 or parts[0] is None or parts[1] is None:
+    parts = [mlp for chain in outputs if (mlp := chain.mlp()) is not None]
+    if len(outputs) != 2 or len(parts) != 2:
         return None
     mean, log_var = parts
     body, other = mean.layers[:-1], log_var.layers[:-1]
@@ -180,7 +180,7 @@ def _outputs(function: Callable[[Tensor], Any], example: Tensor) -> list[_Chain]
             results = node.args[0] if isinstance(node.args[0], (tuple, list)) else (node.args[0],)
             chains = [found.get(result) for result in results]
             if all(isinstance(chain, _Chain) for chain in chains):
-                return chains
+                return cast(list[_Chain], chains)
     return []
 
 
@@ -198,7 +198,7 @@ def _apply(node: torch.fx.Node, args: list[Any]) -> Any:
         return None
     chain, *rest = args
     kind, _, _ = name.partition(".")
-    source = node.args[0].meta["val"]
+    source = cast(torch.fx.Node, node.args[0]).meta["val"]
     if kind == "mm" and isinstance(rest[0], Tensor):
         return chain.linear(rest[0].t(), None)
     if kind in _ACTIVATIONS and rest in ([], _ACTIVATIONS[kind]):
