@@ -11,16 +11,19 @@ from torch import Tensor
 from crais import native
 from crais.errors import UsageError
 from crais.exporting import (
+    _VALUE_TOLERANCE,
     ExportError,
     _check_inputs,
     _check_rows,
     _device_of,
+    _differ,
     _in_eval_mode,
     _manifest,
     _Model,
     _prior_of,
 )
 from crais.likelihoods import Likelihood
+from crais.mlp import MlpVae
 from crais.priors import Prior
 
 Function = Callable[..., Any]
@@ -124,10 +127,17 @@ def in_memory(
         described = model.describe(functions, name, None, None)
         described["batch"] = _ROWS[device.type]
         mlp = model.mlp()
-        if mlp is not None:
+        if mlp is not None and _computes(mlp, arrays):
             described["mlp"] = mlp.describe()
             arrays |= mlp.tensors()
     return functions, _manifest(arrays, described), device
+
+
+def _computes(mlp: MlpVae, arrays: dict[str, Tensor]) -> bool:
+    """True if the weights have the model's own values: else PyTorch computes it."""
+    with torch.no_grad():
+        found = mlp.log_joint(arrays["check.z"], arrays["check.x"])
+    return not _differ(found, arrays["check.value"], _VALUE_TOLERANCE)
 
 
 def _first_that_works(
