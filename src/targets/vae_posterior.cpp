@@ -190,6 +190,12 @@ std::optional<AffineMap> VaePosterior::amortised_base() const {
   return AffineMap(q.mean, (0.5 * q.log_var).exp());
 }
 
+std::vector<std::string> VaePosterior::base_candidates() const {
+  if (vae_.architecture.likelihood.family == Likelihood::Family::kGaussian)
+    return {"best:1.1", "prior"};
+  return Target::base_candidates();
+}
+
 std::optional<at::Tensor> VaePosterior::exact_sample(int64_t k, at::Generator& /*rng*/) const {
   if (!latents_.defined()) return {};
   return latents_.unsqueeze(1).repeat({1, k, 1});
