@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         PlanError,
         UsageError,
     )
-    from crais.evaluation import certify, evaluate, log_normalizer
+    from crais.evaluation import Target, certify, evaluate, log_normalizer
     from crais.exporting import ExportError, ExportReport, export
     from crais.likelihoods import (
         Bernoulli,
@@ -54,7 +54,7 @@ _PLACES = {
         "DataError DeviceError InternalError Interrupted NoInputError OutputError PlanError "
         "UsageError"
     ),
-    "crais.evaluation": "certify evaluate log_normalizer",
+    "crais.evaluation": "Target certify evaluate log_normalizer",
     "crais.exporting": "ExportError ExportReport export",
     "crais.likelihoods": (
         "Bernoulli Categorical ContinuousBernoulli DiscretizedGaussian DiscretizedLogistic "
@@ -104,6 +104,7 @@ __all__ = [
     "Result",
     "StandardNormal",
     "StudentT",
+    "Target",
     "UsageError",
     "VampPrior",
     "certify",

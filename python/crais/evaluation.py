@@ -21,6 +21,14 @@ from crais.results import Result
 Function = Callable[..., Any]
 
 
+@dataclass(frozen=True)
+class Target:
+    """A density for `evaluate` and `log_normalizer`: a function z [B, dim] -> [B], or a name."""
+
+    log_density: Function | str
+    dim: int | None = None
+
+
 @dataclass
 class Data:
     """What is evaluated, on the CPU; None: what the options choose."""
@@ -53,6 +61,7 @@ def evaluate(
     model        a module with `decode` (or `decoder`), perhaps with `encode` (or `encoder`),
                  `likelihood`, `prior`, `latent`; or with `log_joint`. Or the name of a file: a
                  checkpoint of train-vae, a model of crais.export, the state_dict of an MLP.
+                 Or a crais.Target, which goes to `log_normalizer`.
     images       [N, *shape]: a tensor, an array, a Dataset or DataLoader whose items begin with the
                  image. uint8 wants scale=255, binarisation="static:0" or dequantise="uniform:0".
                  Without images: those that data, split, limit, indices or simulate choose.
@@ -79,6 +88,8 @@ def evaluate(
 
     Other options are the flags of eval-loglik:
     """
+    if isinstance(model, Target):
+        return log_normalizer(model, progress=progress, **options)
     about = {"decoder": decoder, "encoder": encoder, "likelihood": likelihood}
     data = Data(
         None if images is None else as_tensor(images),
@@ -126,7 +137,7 @@ def certify(
 
 
 def log_normalizer(
-    target: Function | str, *, dim: int | None = None, progress: bool = True, **options: Any
+    target: Function | str | Target, *, dim: int | None = None, progress: bool = True, **options: Any
 ) -> Result:
     """Estimates the log normaliser of an unnormalised density, in nats.
 
@@ -142,6 +153,10 @@ def log_normalizer(
 
     Other options are the flags of estimate-logz:
     """
+    if isinstance(target, Target):
+        return log_normalizer(
+            target.log_density, dim=target.dim if dim is None else dim, progress=progress, **options
+        )
     if isinstance(target, str):
         if dim is not None:
             raise UsageError(f"dim is for a function; {target} has its own")

@@ -37,10 +37,16 @@ def extension() -> Any:
     return importlib.import_module("crais._crais")
 
 
+# Of a program at a terminal; Python has other means.
+_TERMINAL = ("dry_run", "format", "quiet", "help", "version")
+
+
 def arguments(options: Mapping[str, Any]) -> list[str]:
     """Keyword arguments as the flags of a program: pilot_chains=8 is --pilot-chains=8."""
     flags: list[str] = []
     for name, value in options.items():
+        if name in _TERMINAL:
+            raise errors.UsageError(f"{name} is for the programs at a terminal")
         flag = "--" + name.replace("_", "-")
         for one in value if isinstance(value, (list, tuple)) else [value]:
             if one is True:
@@ -51,17 +57,21 @@ def arguments(options: Mapping[str, Any]) -> list[str]:
 
 
 def options(program: str) -> str:
-    """The options of a program as lines of text: name, default, meaning."""
+    """The options of a program, as the end of a docstring: name, default, meaning, choices."""
     lines: list[str] = []
     title = ""
-    for group, name, value, fallback, help_text in extension().options(program):
+    for group, flag, value, fallback, help_text in extension().options(program):
+        name = flag.replace("-", "_")
+        if name in _TERMINAL:
+            continue
         if group != title:
             title = group
             lines += ["", group]
         default = f" [{', '.join(fallback)}]" if fallback else ""
-        what = " ".join(help_text.split("\n")[0].split())
-        lines.append(f"  {name.replace('-', '_')}={value or True}{default}: {what}")
-    return worded("eval-loglik", "\n".join(lines))
+        first, *choices = help_text.split("\n")
+        lines.append(f"  {name}={value or True}{default}: {first}")
+        lines += [f"      {choice}" for choice in choices]
+    return worded(program, "\n".join("    " + line if line else "" for line in lines)) + "\n    "
 
 
 def worded(program: str, text: str) -> str:

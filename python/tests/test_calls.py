@@ -112,7 +112,7 @@ def test_the_model_is_not_copied_and_learns_on(evaluate, curved, images):
         ({"likelihood": None}, "UsageError", "does not say its likelihood"),
         ({"likelihood": "bernoulli"}, "UsageError", "must be one of crais's"),
         ({"decoder": "fc3,fc4"}, "UsageError", "names of layers are for files"),
-        ({"data": "x.npy", "help": True}, "UsageError", "are for the programs"),
+        ({"dry_run": True}, "UsageError", "dry_run is for the programs"),
         ({"image_shape": (7, 7)}, "(RuntimeError|ValueError)", "shape"),
     ],
 )

@@ -181,8 +181,18 @@ def test_a_folder_is_resumed(curved, images, likelihood, tmp_path):
 
 
 def test_the_help_has_every_option():
-    flags = [name for _, name, *_ in __import__("crais._crais")._crais.options("eval-loglik")]
-    assert len(flags) > 40
-    for name in flags:
-        assert f"  {name.replace('-', '_')}=" in crais.evaluate.__doc__, name
+    rows = __import__("crais._crais")._crais.options("eval-loglik")
+    names = [name.replace("-", "_") for _, name, *_ in rows]
+    own = {"dry_run", "format", "quiet"}
+    assert len(names) > 40 and own < {*names}
+    for name in {*names} - own:
+        assert f"  {name}=" in crais.evaluate.__doc__, name
+    assert "iwae[:K]" in crais.evaluate.__doc__
     assert "steps=T [48]" in crais.log_normalizer.__doc__
+    assert "epochs=N" in crais.train_vae.__doc__
+
+
+def test_a_target_is_a_density():
+    target = crais.Target(lambda z: -0.5 * z.square().sum(1), dim=2)
+    found = crais.evaluate(target, progress=False)
+    assert found.mean == pytest.approx(np.log(2 * np.pi))
