@@ -91,6 +91,27 @@ TEST(RunProblems, EstimatesEveryProblemWhateverTheThreads) {
   EXPECT_LT(error.abs().max().item<double>(), 0.5);
 }
 
+TEST(RunProblems, AnInterruptedChunkIsLeftOutAndTheOthersAreKept) {
+  const auto target = problems();
+  const Estimator estimator(small());
+  ProblemSource source = ProblemSource::of(target);
+  const RunResults whole = run_problems(source, estimator);
+  const auto make = source.make;
+  source.make = [&](int64_t begin, int64_t end) {
+    if (begin == 6) throw Error(ErrorKind::kInterrupted, "a signal");
+    return make(begin, end);
+  };
+  RunResults stopped = run_problems(source, estimator);
+  ASSERT_EQ(stopped.chunks.size(), 2u);  // those from 0 and 3; the one from 9 was not begun
+  for (int64_t c = 2; c < 4; ++c) stopped.chunks[c] = whole.chunks.at(c);
+  expect_same(stopped, whole);
+  source.make = [&](int64_t begin, int64_t end) {
+    if (begin == 6) throw Error(ErrorKind::kData, "a fault");
+    return make(begin, end);
+  };
+  expect_error(ErrorKind::kData, {"a fault"}, [&] { run_problems(source, estimator); });
+}
+
 TEST(RunProblems, ShardsAreChunksOfTheWhole) {
   const Estimator estimator(small());
   const ProblemSource source = ProblemSource::of(problems());
