@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bases/base.h"
+#include "util/interrupt.h"
 
 namespace crais {
 namespace {
@@ -92,6 +93,7 @@ class Laplace : public BaseRule {
 
    private:
     void step(const at::Tensor& covariance_root) {
+      stop_if_interrupted();
       const at::Tensor gradient = now_.grad.to(at::kDouble).transpose(1, 2);
       const at::Tensor newton =
           at::matmul(covariance_root, at::matmul(covariance_root.transpose(1, 2), gradient))

@@ -20,7 +20,7 @@ namespace crais {
 struct RunReport {
   RunResults results;
   Progressed progress;
-  nlohmann::json run = {};      // what decided the results: run.json
+  nlohmann::json run;           // what decided the results: run.json
   nlohmann::json summary = {};  // summary.json
   std::vector<std::pair<std::string, std::string>> files = {};  // reports: name and content
   /// Tables for people, in lines of at most `width` columns (0: no limit).

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "util/interrupt.h"
+
 namespace crais {
 
 LogWeights importance_log_weights(const Problem& problem, int64_t num_particles,
@@ -13,8 +15,10 @@ LogWeights importance_log_weights(const Problem& problem, int64_t num_particles,
   constexpr int64_t kRowsPerBlock = 2048;
   const int64_t block = std::max<int64_t>(1, kRowsPerBlock / problem.num_problems());
   std::vector<at::Tensor> log_w;
-  for (int64_t begin = 0; begin < num_particles; begin += block)
+  for (int64_t begin = 0; begin < num_particles; begin += block) {
+    stop_if_interrupted();
     log_w.push_back(problem.log_weight(problem.draw(std::min(block, num_particles - begin), rng)));
+  }
   return {at::cat(log_w, 1), {problem.num_problems() * num_particles, 0}};
 }
 

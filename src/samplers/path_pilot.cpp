@@ -9,6 +9,7 @@
 
 #include "core/log_math.h"
 #include "samplers/tuned_step_sizes.h"
+#include "util/interrupt.h"
 
 namespace crais {
 namespace {
@@ -150,6 +151,7 @@ LearnedPath learn_path(const Problem& problem, const Path& path, const Transitio
   int64_t moves = 0;
   try {
     for (; stepper.step(kappa()); ++moves) {
+      stop_if_interrupted();
       const at::Tensor step_size = step_sizes->at(moves).to(device).expand_as(like);
       const Moved moved = transition.step(problem, stepper.last_knot(device), particles,
                                           at::full_like(like, 0.5), step_size, rng);

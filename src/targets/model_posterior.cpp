@@ -8,6 +8,7 @@
 
 #include "core/rng.h"
 #include "util/error.h"
+#include "util/interrupt.h"
 #include "util/memory.h"
 
 namespace crais {
@@ -73,6 +74,7 @@ LatentModel::Density ModelPosterior::density(const at::Tensor& z, const at::Tens
     const int64_t end = std::min(begin + batch, rows);
     const at::Tensor part = z.slice(0, begin, end), index = owner.slice(0, begin, end);
     LatentModel::Density found;
+    stop_if_interrupted();
     try {
       found = model_->joint(part, data_.index_select(0, index), labels_of(index));
     } catch (const Error&) {

@@ -72,20 +72,21 @@ Evaluation in_blocks(
 
 }  // namespace
 
-VaePosterior::VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents)
-    : VaePosterior(vae, std::move(images), std::move(latents), make_fused_decoder(vae)) {}
+VaePosterior::VaePosterior(const Vae& vae, const at::Tensor& images, at::Tensor latents)
+    : VaePosterior(vae, images, std::move(latents), make_fused_decoder(vae)) {}
 
-VaePosterior::VaePosterior(Vae vae, at::Tensor images, at::Tensor latents,
+VaePosterior::VaePosterior(Vae vae, const at::Tensor& images, at::Tensor latents,
                            std::shared_ptr<const FusedDecoder> fused)
     : vae_(std::move(vae)),
       images_(images.contiguous()),
       latents_(std::move(latents)),
       fused_(std::move(fused)) {
+  const int64_t latent = vae_.architecture.latent;
   TORCH_CHECK(images_.dim() == 2 && images_.size(1) == vae_.architecture.num_pixels(),
               "VAE posterior: images must be [P, ", vae_.architecture.num_pixels(), "], got ",
               images_.sizes());
-  TORCH_CHECK(!latents_.defined() || latents_.sizes() == at::IntArrayRef({images_.size(0), dim()}),
-              "VAE posterior: latents must be [P, ", dim(), "], got ", latents_.sizes());
+  TORCH_CHECK(!latents_.defined() || latents_.sizes() == at::IntArrayRef({images_.size(0), latent}),
+              "VAE posterior: latents must be [P, ", latent, "], got ", latents_.sizes());
 }
 
 std::string VaePosterior::evaluator() const { return fused_ ? fused_->name() : "aten"; }

@@ -29,10 +29,10 @@ class VaePosterior : public Target {
   /// `images` [P, pixels] in [0, 1], on the decoder's device and of its dtype. `latents` [P,D],
   /// where the images were simulated, are what they were simulated from; else undefined. `fused` is
   /// make_fused_decoder(vae), or null to use ATen always.
-  VaePosterior(Vae vae, at::Tensor images, at::Tensor latents,
+  VaePosterior(Vae vae, const at::Tensor& images, at::Tensor latents,
                std::shared_ptr<const FusedDecoder> fused);
   /// With a fused decoder of its own; many posteriors of one VAE had better share it.
-  explicit VaePosterior(const Vae& vae, at::Tensor images, at::Tensor latents = {});
+  explicit VaePosterior(const Vae& vae, const at::Tensor& images, at::Tensor latents = {});
 
   int64_t num_problems() const override { return images_.size(0); }
   int64_t dim() const override { return vae_.architecture.latent; }

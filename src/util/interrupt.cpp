@@ -33,10 +33,10 @@ void handle(int signal) {
   if (!flag.exchange(true)) {
     first_time = now();
     static constexpr char kNotice[] =
-        "\ninterrupted: finishing this step; Ctrl-C again stops now\n";
+        "\ninterrupted: saving what is finished; Ctrl-C again stops now\n";
     if (signal == SIGINT && notices && ::write(STDERR_FILENO, kNotice, sizeof(kNotice) - 1) < 0)
       notices = false;
-  } else if (signal == SIGINT && now() - first_time > kSameKeystroke) {
+  } else if (now() - first_time > kSameKeystroke) {
     ::_exit(EX_TEMPFAIL);  // sysexits.h: what programs say of Error kInterrupted
   }
   errno = saved;
@@ -52,6 +52,9 @@ void install_interrupt_handler() {
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  struct sigaction before {};
+  if (::sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+    ::sigaction(SIGHUP, &action, nullptr);
 }
 
 bool interrupted() { return flag; }
@@ -59,6 +62,8 @@ bool interrupted() { return flag; }
 void throw_if_interrupted(const std::string& advice) {
   if (flag) throw Error(ErrorKind::kInterrupted, "interrupted; " + advice);
 }
+
+void stop_if_interrupted() { throw_if_interrupted("what was under way is not kept"); }
 
 void set_interrupted(bool value) {
   first_time = value ? now() : 0;

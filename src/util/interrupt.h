@@ -1,15 +1,15 @@
 /// @file
-/// Ctrl-C and kill: finish what is begun, save, leave.
+/// Ctrl-C and kill: save what is finished, leave.
 #pragma once
 
 #include <string>
 
 namespace crais {
 
-/// From now on SIGINT and SIGTERM set a flag that work loops ask for between two steps. On a
-/// terminal the first SIGINT says so on stderr. A second SIGINT leaves the process at once with
+/// From now on SIGINT, SIGTERM and SIGHUP set a flag that work loops ask for between two steps. On
+/// a terminal the first SIGINT says so on stderr. A second signal leaves the process at once with
 /// code 75; one within a tenth of a second counts as the first (wrappers such as timeout(1) send
-/// their signal twice). May be called again.
+/// their signal twice). A SIGHUP that is ignored, as under nohup(1), stays so. May be called again.
 void install_interrupt_handler();
 
 /// True once a signal has come.
@@ -17,6 +17,9 @@ bool interrupted();
 
 /// Throws Error kInterrupted ("interrupted; <advice>") if a signal has come.
 void throw_if_interrupted(const std::string& advice);
+
+/// The same between two evaluations of a target: what is under way is given up.
+void stop_if_interrupted();
 
 /// For tests: sets or clears the flag.
 void set_interrupted(bool value);

@@ -95,6 +95,31 @@ for signal in INT KILL; do
 done
 same stoppedINT/per_image.csv stoppedKILL/per_image.csv
 
+# A chunk that would take an hour is given up, and so is a pilot.
+ended() { # PID: within 20 seconds
+  for _ in $(seq 400); do
+    kill -0 "$1" 2>/dev/null || return 0
+    sleep 0.05
+  done
+  kill -9 "$1"
+  return 1
+}
+for what in "--chains 100000 --step-size 0.5 --base prior" "--steps 100000 --schedule constant-rate:0.001" \
+  "--method iwae:100000000"; do
+  for signal in TERM HUP; do
+    # shellcheck disable=SC2086  # words
+    "$program" "$model" --simulate 64 --threads 1 $what --out given-up --overwrite >out.txt 2>err.txt &
+    pid=$!
+    wait_for given-up/run.json $pid || fail "no run with $what: $(cat err.txt)"
+    sleep 0.5
+    kill -$signal $pid
+    ended $pid || fail "SIG$signal is ignored with $what"
+    wait $pid 2>/dev/null
+    status=$?
+    [ $status = 75 ] || fail "exit $status after SIG$signal with $what: $(cat err.txt)"
+  done
+done
+
 # --- Damaged and foreign chunk files.
 cp -r straight damaged
 sed -i 's/"ess":\[0\.[0-9]/"ess":[0.0/' damaged/chunks/000002.json

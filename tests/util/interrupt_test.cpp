@@ -6,6 +6,7 @@
 
 #include <cstdio>
 
+#include "support/expect_error.h"
 #include "util/error.h"
 
 namespace crais {
@@ -55,17 +56,33 @@ void raise_twice(int first, int second, unsigned microseconds_between) {
   ::_exit(interrupted() ? 0 : 1);
 }
 
-TEST(InterruptDeathTest, TheSecondSigintLeavesAtOnce) {
-  EXPECT_EXIT(raise_twice(SIGINT, SIGINT, 150'000), testing::ExitedWithCode(75), "");
-  EXPECT_EXIT(raise_twice(SIGTERM, SIGINT, 150'000), testing::ExitedWithCode(75), "");
+TEST(InterruptDeathTest, TheSecondSignalLeavesAtOnce) {
+  for (const int first : {SIGINT, SIGTERM, SIGHUP})
+    for (const int second : {SIGINT, SIGTERM, SIGHUP})
+      EXPECT_EXIT(raise_twice(first, second, 150'000), testing::ExitedWithCode(75), "");
 }
 
 TEST(InterruptDeathTest, OneKeystrokeDeliveredTwiceIsOne) {
   EXPECT_EXIT(raise_twice(SIGINT, SIGINT, 0), testing::ExitedWithCode(0), "");
 }
 
-TEST(InterruptDeathTest, ASecondSigtermWaitsToo) {
-  EXPECT_EXIT(raise_twice(SIGTERM, SIGTERM, 150'000), testing::ExitedWithCode(0), "");
+TEST(InterruptDeathTest, SighupSetsTheFlagUnlessItIsIgnored) {
+  EXPECT_EXIT(expect_flag_after(SIGHUP), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(
+      {
+        ::signal(SIGHUP, SIG_IGN);
+        install_interrupt_handler();
+        ::raise(SIGHUP);
+        ::_exit(interrupted() ? 1 : 0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(Interrupt, StopsWhatIsUnderWay) {
+  EXPECT_NO_THROW(stop_if_interrupted());
+  set_interrupted(true);
+  expect_error(ErrorKind::kInterrupted, {"interrupted", "not kept"}, [] { stop_if_interrupted(); });
+  set_interrupted(false);
 }
 
 }  // namespace
