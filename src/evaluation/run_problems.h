@@ -60,7 +60,8 @@ struct RunOptions {
 /// done again. A chunk is a function of options, problems and its number, so neither threads, nor
 /// shards, nor an interruption change a result.
 ///
-/// A target that throws Error kInterrupted stops the run as `stop` does, and its chunk is left out.
+/// A target that throws Error kInterrupted stops the run as `stop` does, and its chunk is left out;
+/// without an observer the error is thrown on.
 /// While it runs LibTorch has one thread for each operation (see OneThreadPerOperation).
 /// @return  the finished chunks: not all of them where `stop` held, or of another shard.
 /// Cost: in the results; summarise_method adds it up.

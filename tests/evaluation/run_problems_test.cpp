@@ -101,10 +101,13 @@ TEST(RunProblems, AnInterruptedChunkIsLeftOutAndTheOthersAreKept) {
     if (begin == 6) throw Error(ErrorKind::kInterrupted, "a signal");
     return make(begin, end);
   };
-  RunResults stopped = run_problems(source, estimator);
+  Recording heard;
+  RunResults stopped = run_problems(source, estimator, {1, {}, &heard});
   ASSERT_EQ(stopped.chunks.size(), 2u);  // those from 0 and 3; the one from 9 was not begun
   for (int64_t c = 2; c < 4; ++c) stopped.chunks[c] = whole.chunks.at(c);
   expect_same(stopped, whole);
+  // Who does not watch takes what comes for the whole.
+  expect_error(ErrorKind::kInterrupted, {"a signal"}, [&] { run_problems(source, estimator); });
   source.make = [&](int64_t begin, int64_t end) {
     if (begin == 6) throw Error(ErrorKind::kData, "a fault");
     return make(begin, end);
