@@ -2,7 +2,7 @@
 """Annealed importance sampling of a VAE's log p(x) as a plain PyTorch script, to be timed beside ours.
 
     ais_pytorch.py MODEL simulate FOLDER        128 images of the model, as FOLDER/t10k-images-idx3-ubyte
-    ais_pytorch.py MODEL naive|careful FOLDER   their log p(x), and seconds of the processor, as JSON
+    ais_pytorch.py MODEL naive|careful FOLDER   their log p(x), and seconds, as JSON
 
 MODEL is a checkpoint of train-vae, or the weights that examples/models/conv_vae.py keeps.
 
@@ -177,9 +177,9 @@ def main():
         pixels = torch.frombuffer(bytearray(file.read()[16:]), dtype=torch.uint8)
     x = (pixels.reshape(IMAGES, -1) > 127).float()
     run = {"naive": naive, "careful": careful}[action]
-    start = time.process_time()
+    start = time.perf_counter()
     log_w = run(encoder, decoder, x).double()
-    seconds = time.process_time() - start
+    seconds = time.perf_counter() - start
     found = torch.logsumexp(log_w, 1) - math.log(CHAINS)
     print(json.dumps({"log_likelihoods": found.tolist(), "seconds": seconds, "torch": torch.__version__}))
 
