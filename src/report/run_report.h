@@ -20,11 +20,11 @@ namespace crais {
 struct RunReport {
   RunResults results;
   Progressed progress;
-  nlohmann::json run;           // what decided the results: run.json
-  nlohmann::json summary = {};  // summary.json
-  std::vector<std::pair<std::string, std::string>> files = {};  // reports: name and content
+  nlohmann::json run;                                      // what decided the results: run.json
+  nlohmann::json summary;                                  // summary.json
+  std::vector<std::pair<std::string, std::string>> files;  // reports: name and content
   /// Tables for people, in lines of at most `width` columns (0: no limit).
-  std::function<std::string(int width)> text = {};
+  std::function<std::string(int width)> text;
 
   bool is_complete() const { return progress.done == progress.total; }
 };

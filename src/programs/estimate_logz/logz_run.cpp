@@ -77,7 +77,8 @@ RunReport LogzRun::run(RunObserver& observer) const {
                       {}};
   const Progressed progress =
       progressed(results, {settings_.problems, settings_.estimator.chunk}, options.shard);
-  if (progress.done == 0) return {std::move(results), progress, std::move(run)};
+  if (progress.done == 0)
+    return {std::move(results), progress, std::move(run), json(), {}, nullptr};
 
   if (const auto truth = target_->true_log_normalizer()) results.truth = (*truth)[0].item<double>();
   const std::vector<TargetExpectation> expectations =

@@ -48,7 +48,7 @@ std::string text_of(const std::string& target, int64_t dim, const std::optional<
       "A lower bound is one on average: E[estimate] <= log Z. MC SE is the error of the mean over "
       "problems, replicates of one density; bias is what the chains' errors suggest";
   if (truth) reading += "; z is the error in units of MC SE, far below 0 where the bound is loose";
-  const std::string text = table.text(width) + wrapped(reading + ".", width);
+  std::string text = table.text(width) + wrapped(reading + ".", width);
   const std::string certificates = certificate_table({summaries.begin(), summaries.end()}, lower,
                                                      "Bounds on log Z, nats", width);
   if (certificates.empty()) return text;
@@ -84,22 +84,19 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
   summary["results"] = json::array();
   for (const LogzSummary& method : methods) summary["results"].push_back(to_json(method));
   if (!expectations.empty()) summary["expectations"] = to_json(expectations);
-  RunReport report;
-  report.files = {
+  std::vector<std::pair<std::string, std::string>> files = {
       {"summary.json", to_text(summary)},
       {"per_problem.csv", estimates_csv(results, "problem", "log_normalizer", results.truth)},
       {"schedule.csv", schedule_csv(results, "problem")}};
-  if (!expectations.empty())
-    report.files.emplace_back("expectations.csv", expectations_csv(expectations));
-  report.text = [target = results.target, dim = results.dim, truth = results.truth, methods,
-                 expectations](int width) {
+  if (!expectations.empty()) files.emplace_back("expectations.csv", expectations_csv(expectations));
+  auto text = [target = results.target, dim = results.dim, truth = results.truth, methods,
+               expectations](int width) {
     std::string text = text_of(target, dim, truth, methods, width);
     for (const TargetExpectation& e : expectations) text += expectation_table(e, width);
     return text;
   };
-  report.summary = std::move(summary);
-  report.results = std::move(results);
-  return report;
+  return {std::move(results), Progressed(),     json(),
+          std::move(summary), std::move(files), std::move(text)};
 }
 
 std::string list_targets(int width) {

@@ -68,7 +68,8 @@ RunReport EvalRun::run(RunObserver& observer) const {
   RunResults results = run_problems(
       problems(), estimator_, {threads, settings_.shard, &observer, store ? &*store : nullptr});
   const Progressed progress = progressed(results, chunks_, settings_.shard);
-  if (progress.done == 0) return {std::move(results), progress, std::move(run)};
+  if (progress.done == 0)
+    return {std::move(results), progress, std::move(run), json(), {}, nullptr};
 
   const ModelDescription& described = model_->description();
   json summary = run;

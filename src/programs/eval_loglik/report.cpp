@@ -31,7 +31,7 @@ std::string text_of(const std::vector<LikelihoodSummary>& methods, int width) {
                significant(s.log_likelihood.monte_carlo_std_error, 2)},
               {fixed(s.bits_per_dim, 4)});
   }
-  const std::string text =
+  std::string text =
       table.text(width) +
       wrapped(
           "A lower bound is one on average: E[estimate] <= log p(x). MC SE is the error of "
@@ -66,14 +66,16 @@ RunReport report_of(EvalResults results, json summary, const std::string& about)
   const std::vector<LikelihoodSummary> methods = summarise(results);
   summary["results"] = json::array();
   for (const auto& method : methods) summary["results"].push_back(to_json(method));
-  RunReport report;
-  report.files = {{"summary.json", to_text(summary)},
-                  {"per_image.csv", estimates_csv(results, "image", "log_likelihood")},
-                  {"schedule.csv", schedule_csv(results, "image")}};
-  report.text = [methods, about](int width) { return text_of(methods, width) + about; };
-  report.summary = std::move(summary);
-  report.results = std::move(results);
-  return report;
+  std::vector<std::pair<std::string, std::string>> files = {
+      {"summary.json", to_text(summary)},
+      {"per_image.csv", estimates_csv(results, "image", "log_likelihood")},
+      {"schedule.csv", schedule_csv(results, "image")}};
+  return {std::move(results),
+          Progressed(),
+          json(),
+          std::move(summary),
+          std::move(files),
+          [methods, about](int width) { return text_of(methods, width) + about; }};
 }
 
 }  // namespace crais
