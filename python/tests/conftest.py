@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,7 @@ if place := _place():
     os.environ["PYTHONPATH"] = str(place)  # for those that tests start
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the programs and scripts that tests start
 torch.set_num_threads(1)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs of scripts begin without it
 
 _SPEC = importlib.util.find_spec("crais._built")
 

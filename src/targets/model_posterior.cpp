@@ -16,7 +16,7 @@ namespace {
 
 /// Half the distance of a difference quotient, in units of the latent: truncation errs by its
 /// square and float32 by 1e-7 over it, both far below what a base can feel.
-constexpr double kStep = 1e-2;
+constexpr double kDifference = 1e-2;
 
 /// Above so many dimensions the likelihood's curvature is sought along its strongest directions.
 constexpr int64_t kMostDense = 256;
@@ -24,14 +24,14 @@ constexpr int64_t kDirections = 64;
 
 /// z [N,D] -> [N, 2 D, D]: each row moved up and down along each axis.
 at::Tensor displaced(const at::Tensor& z) {
-  const at::Tensor steps = kStep * at::eye(z.size(1), z.options());
+  const at::Tensor steps = kDifference * at::eye(z.size(1), z.options());
   return z.unsqueeze(1) + at::cat({steps, -steps});
 }
 
 /// Values [N, 2 D, M] at `displaced` points -> [N, D, M] derivatives.
 at::Tensor derivatives(const at::Tensor& values) {
   const std::vector<at::Tensor> halves = values.chunk(2, 1);
-  return (halves[0] - halves[1]) / (2 * kStep);
+  return (halves[0] - halves[1]) / (2 * kDifference);
 }
 
 at::Tensor symmetric(const at::Tensor& matrices) {
@@ -154,7 +154,7 @@ at::Tensor ModelPosterior::low_rank(const at::Tensor& z) const {
   const at::Tensor prior = prior_precision(z);
   // Minus the Hessian of log p(x | z) times v [P,D], by a difference of gradients.
   const auto likelihood_times = [&](const at::Tensor& v) {
-    const at::Tensor steps = kStep * at::stack({v, -v}, 1);
+    const at::Tensor steps = kDifference * at::stack({v, -v}, 1);
     const at::Tensor slope = derivatives(evaluate(z.unsqueeze(1) + steps).grad).squeeze(1);
     return -slope - at::matmul(prior, v.unsqueeze(2)).squeeze(2);
   };

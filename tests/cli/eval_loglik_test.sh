@@ -107,8 +107,9 @@ ended() { # PID: within 20 seconds
 for what in "--chains 100000 --step-size 0.5 --base prior" "--steps 100000 --schedule constant-rate:0.001" \
   "--method iwae:100000000"; do
   for signal in TERM HUP; do
+    rm -rf given-up
     # shellcheck disable=SC2086  # words
-    "$program" "$model" --simulate 64 --threads 1 $what --out given-up --overwrite >out.txt 2>err.txt &
+    "$program" "$model" --simulate 64 --threads 1 $what --out given-up >out.txt 2>err.txt &
     pid=$!
     wait_for given-up/run.json $pid || fail "no run with $what: $(cat err.txt)"
     sleep 0.5

@@ -89,14 +89,14 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
       {"per_problem.csv", estimates_csv(results, "problem", "log_normalizer", results.truth)},
       {"schedule.csv", schedule_csv(results, "problem")}};
   if (!expectations.empty()) files.emplace_back("expectations.csv", expectations_csv(expectations));
-  auto text = [target = results.target, dim = results.dim, truth = results.truth, methods,
-               expectations](int width) {
+  auto shown = [target = results.target, dim = results.dim, truth = results.truth, methods,
+                expectations](int width) {
     std::string text = text_of(target, dim, truth, methods, width);
     for (const TargetExpectation& e : expectations) text += expectation_table(e, width);
     return text;
   };
   return {std::move(results), Progressed(),     json(),
-          std::move(summary), std::move(files), std::move(text)};
+          std::move(summary), std::move(files), std::move(shown)};
 }
 
 std::string list_targets(int width) {
