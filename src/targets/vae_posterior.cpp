@@ -176,11 +176,11 @@ at::Tensor VaePosterior::curvature_block(const at::Tensor& z) const {
 }
 
 int64_t VaePosterior::curvature_cost() const {
-  int64_t jacobian = 0, evaluation = 0;
-  for (const LinearLayer& layer : vae_.decoder.layers) {
-    evaluation += 2 * layer.weight.numel();
-    if (evaluation > 2 * layer.weight.numel()) jacobian += dim() * layer.weight.numel();
-  }
+  const std::vector<LinearLayer>& layers = vae_.decoder.layers;
+  int64_t weights = 0;
+  for (const LinearLayer& layer : layers) weights += layer.weight.numel();
+  const int64_t evaluation = std::max<int64_t>(1, 2 * weights);  // a decoder has weights
+  const int64_t jacobian = dim() * (weights - layers.front().weight.numel());
   const int64_t product = dim() * dim() * vae_.architecture.num_pixels();
   return (jacobian + product + evaluation - 1) / evaluation;
 }
