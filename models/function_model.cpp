@@ -18,28 +18,11 @@ class FunctionModel : public ManifestModel {
 
   std::string evaluator() const override { return "pytorch"; }
 
-  Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const override {
-    return density("joint", {z, x, y});
-  }
-  std::optional<Density> prior(const at::Tensor& z) const override {
-    if (!description().has("prior")) return {};
-    return density("prior", {z});
-  }
-
  private:
-  Density density(const std::string& name, std::vector<at::Tensor> inputs) const {
-    const int64_t rows = inputs[0].size(0);
-    const auto found =
-        checked(name, call(name, std::move(inputs)), {{rows}, {rows, description().latent}});
-    return {found[0], found[1]};
-  }
-
   std::vector<at::Tensor> call(const std::string& name,
                                std::vector<at::Tensor> inputs) const override {
-    std::vector<at::Tensor> defined;
-    for (const at::Tensor& input : inputs)
-      if (input.defined()) defined.push_back(input.to(device_));
-    return functions_(name, defined);
+    for (at::Tensor& input : inputs) input = input.to(device_);
+    return functions_(name, inputs);
   }
 
   ModelFunctions functions_;

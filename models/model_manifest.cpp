@@ -308,29 +308,45 @@ LatentModel::Draws ManifestModel::draw(uint64_t seed, int64_t i) const {
   }
   std::vector<int64_t> shape = manifest_.model.data_shape;
   shape.insert(shape.begin(), 1);
-  const auto result =
-      checked("simulate", call("simulate", {normal, uniform, label}), {{1, dim}, shape});
+  const auto result = results("simulate", {normal, uniform, label}, {{1, dim}, shape});
   return {result[1], result[0], label};
 }
 
-std::vector<at::Tensor> ManifestModel::checked(
-    const std::string& function, std::vector<at::Tensor> results,
+std::vector<at::Tensor> ManifestModel::results(
+    const std::string& function, std::vector<at::Tensor> inputs,
     const std::vector<std::vector<int64_t>>& shapes) const {
-  bool fits = results.size() == shapes.size();
+  inputs.erase(std::remove_if(inputs.begin(), inputs.end(),
+                              [](const at::Tensor& input) { return !input.defined(); }),
+               inputs.end());
+  std::vector<at::Tensor> found = call(function, std::move(inputs));
+  bool fits = found.size() == shapes.size();
   for (size_t i = 0; fits && i < shapes.size(); ++i)
-    fits = at::isFloatingType(results[i].scalar_type()) &&
-           (shapes[i].empty() || results[i].sizes() == at::IntArrayRef(shapes[i]));
+    fits = at::isFloatingType(found[i].scalar_type()) &&
+           (shapes[i].empty() || found[i].sizes() == at::IntArrayRef(shapes[i]));
   if (!fits)
     throw data_error(where_ + ": '" + function + "' does not return what its description says" +
                      kExportAgain);
-  return results;
+  return found;
+}
+
+LatentModel::Density ManifestModel::joint(const at::Tensor& z, const at::Tensor& x,
+                                          const at::Tensor& y) const {
+  const auto found =
+      results("joint", {z, x, y}, {{z.size(0)}, {z.size(0), manifest_.model.latent}});
+  return {found[0], found[1]};
+}
+
+std::optional<LatentModel::Density> ManifestModel::prior(const at::Tensor& z) const {
+  if (!manifest_.model.has("prior")) return {};
+  const auto found = results("prior", {z}, {{z.size(0)}, {z.size(0), manifest_.model.latent}});
+  return Density{found[0], found[1]};
 }
 
 std::optional<LatentModel::Posterior> ManifestModel::encode(const at::Tensor& x,
                                                             const at::Tensor& y) const {
   if (!manifest_.model.has("encode")) return {};
   const int64_t rows = x.size(0), dim = manifest_.model.latent;
-  const auto found = checked("encode", call("encode", {x, y}), {{rows, dim}, {}});
+  const auto found = results("encode", {x, y}, {{rows, dim}, {}});
   const at::Tensor &loc = found[0], &scale = found[1];
   if (scale.sizes() == at::IntArrayRef({rows, dim})) return Posterior{loc, (0.5 * scale).exp()};
   if (scale.sizes() != at::IntArrayRef({rows, dim, dim}))
@@ -341,7 +357,7 @@ std::optional<LatentModel::Posterior> ManifestModel::encode(const at::Tensor& x,
 std::optional<LatentModel::Output> ManifestModel::output(const at::Tensor& z,
                                                          const at::Tensor& y) const {
   if (!manifest_.model.has("output")) return {};
-  const auto found = checked("output", call("output", {z, y}), {{}, {}});
+  const auto found = results("output", {z, y}, {{}, {}});
   if (found[0].dim() != 2 || found[0].size(0) != z.size(0) || found[0].sizes() != found[1].sizes())
     throw data_error(where_ + ": its output and Fisher weights are not [rows, M]");
   return Output{found[0], found[1]};

@@ -46,6 +46,9 @@ class ManifestModel : public LatentModel {
  public:
   const ModelDescription& description() const override { return manifest_.model; }
   int64_t batch() const override { return manifest_.batch; }
+  /// Of files whose "joint" and "prior" return values and gradients.
+  Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const override;
+  std::optional<Density> prior(const at::Tensor& z) const override;
   std::optional<Posterior> encode(const at::Tensor& x, const at::Tensor& y) const override;
   std::optional<Output> output(const at::Tensor& z, const at::Tensor& y) const override;
   std::optional<Moments> prior_moments() const override;
@@ -56,14 +59,15 @@ class ManifestModel : public LatentModel {
   ManifestModel(ModelManifest manifest, std::string where);
   const ModelManifest& manifest() const { return manifest_; }
   const std::string& where() const { return where_; }
-  /// Throws Error kData unless results are floating and of these shapes (an empty one: any).
-  std::vector<at::Tensor> checked(const std::string& function, std::vector<at::Tensor> results,
+  /// Calls a function with those of the inputs that are defined: there may be no labels. Throws
+  /// Error kData unless results are floating and of these shapes (an empty one: any).
+  std::vector<at::Tensor> results(const std::string& function, std::vector<at::Tensor> inputs,
                                   const std::vector<std::vector<int64_t>>& shapes) const;
-  /// Calls a function of the file, with the inputs that are defined.
+
+ private:
   virtual std::vector<at::Tensor> call(const std::string& function,
                                        std::vector<at::Tensor> inputs) const = 0;
 
- private:
   std::string where_;
   ModelManifest manifest_;
 };

@@ -103,25 +103,9 @@ class ModelPackage : public ManifestModel {
 
   std::string evaluator() const override { return "aoti"; }
 
-  Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const override {
-    return density("joint", z, {z, x, y});
-  }
-  std::optional<Density> prior(const at::Tensor& z) const override {
-    if (!description().has("prior")) return {};
-    return density("prior", z, {z});
-  }
-
  private:
-  Density density(const std::string& function, const at::Tensor& z,
-                  const std::vector<at::Tensor>& inputs) const {
-    const auto result =
-        checked(function, call(function, inputs), {{z.size(0)}, {z.size(0), z.size(1)}});
-    return {result[0], result[1]};
-  }
-
   std::vector<at::Tensor> call(const std::string& function,
                                std::vector<at::Tensor> inputs) const override {
-    if (!inputs.back().defined()) inputs.pop_back();
     for (at::Tensor& input : inputs) input = input.to(device_).contiguous();
     return runners_.at(function)(inputs);
   }

@@ -71,7 +71,7 @@ class ScriptModel : public ManifestModel {
     const at::Tensor leaf = z.detach().requires_grad_(true);
     std::vector<at::Tensor> inputs = {leaf};
     inputs.insert(inputs.end(), others.begin(), others.end());
-    const at::Tensor value = checked(function, call(function, inputs), {{z.size(0)}})[0];
+    const at::Tensor value = results(function, std::move(inputs), {{z.size(0)}})[0];
     if (!value.requires_grad())
       throw data_error(where() + ": '" + function + "' does not depend on z");
     return {value.detach(), torch::autograd::grad({value.sum()}, {leaf})[0]};
@@ -79,7 +79,6 @@ class ScriptModel : public ManifestModel {
 
   std::vector<at::Tensor> call(const std::string& function,
                                std::vector<at::Tensor> inputs) const override {
-    if (!inputs.back().defined()) inputs.pop_back();
     for (at::Tensor& input : inputs)
       input = at::isFloatingType(input.scalar_type()) ? input.to(options_)
                                                       : input.to(options_.device());

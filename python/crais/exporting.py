@@ -220,7 +220,7 @@ class _Model:
         return self.prior.log_prob(z) + self.likelihood.log_prob(x, self.decoder(z, *y))
 
     def joint(self, z: Tensor, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
-        return _with_gradient(lambda z: self.log_joint(z, x, *y), z)
+        return _joint_of(self.log_joint)(z, x, *y)
 
     def prior_value(self, z: Tensor) -> tuple[Tensor, Tensor]:
         return _with_gradient(self.prior.log_prob, z)
@@ -403,9 +403,12 @@ class _Model:
             raise ExportError(f"log p(x, z) is {value.dtype}; export a float32 model")
         if self.encoder is None:
             return
+        self._check_encoder(self._plain_x(rows), *self._draw_y(rows))
+
+    def _check_encoder(self, x: Tensor, *y: Tensor) -> None:
         with torch.no_grad():
-            code = self.encoder(self._plain_x(rows), *self._draw_y(rows))
-        wanted = (rows, self.latent)
+            code = self.encoder(x, *y)
+        wanted = (x.shape[0], self.latent)
         if (
             not isinstance(code, (tuple, list))
             or len(code) != 2
@@ -425,6 +428,15 @@ def _with_gradient(function: Function, z: Tensor) -> tuple[Tensor, Tensor]:
         value = function(z)
         (grad,) = torch.autograd.grad(value.sum(), z)
     return value.detach(), grad
+
+
+def _joint_of(log_joint: Function) -> Function:
+    """(z, x, labels) -> log p(x, z) with its gradient with respect to z."""
+
+    def joint(z: Tensor, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
+        return _with_gradient(lambda z: log_joint(z, x, *y), z)
+
+    return joint
 
 
 def _rows(output: Any) -> Tensor:
@@ -639,11 +651,7 @@ def _write_script(
     finally:
         for parameter in frozen:
             parameter.requires_grad_(True)
-
-    def joint(z: Tensor, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
-        return _with_gradient(lambda z: traced.log_joint(z, x, *y), z)
-
-    report = _measure("TorchScript", joint, arrays, described)
+    report = _measure("TorchScript", _joint_of(traced.log_joint), arrays, described)
     torch.jit.save(traced, file, _extra_files={_EXTRA: _manifest(arrays, described)})
     return report
 
@@ -684,11 +692,7 @@ def _write_weights(
     described: dict[str, Any],
 ) -> ExportReport:
     """No code: the reader knows what an MLP computes."""
-
-    def joint(z: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-        return _with_gradient(lambda z: mlp.log_joint(z, x), z)
-
-    report = _measure("weights", joint, arrays, described)
+    report = _measure("weights", _joint_of(mlp.log_joint), arrays, described)
     described |= {"mlp": mlp.describe()}
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr(f"model/extra/{_EXTRA}", _manifest(arrays | mlp.tensors(), described))

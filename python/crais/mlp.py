@@ -1,6 +1,6 @@
 """MLPs among decoders and encoders: recognised by the operations that they do.
 
-crais has its own evaluator for MLPs, several times as fast as compiled code.
+crais has its own evaluator for MLPs, faster than compiled code.
 """
 
 from __future__ import annotations

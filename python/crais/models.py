@@ -43,21 +43,8 @@ class ModelInMemory(_Model):
         check_density(value, z, "log p(x, z)")
         if value.dtype != torch.float32:
             raise UsageError(f"log p(x, z) is {value.dtype}; models are float32: call .float()")
-        if self.encoder is None:
-            return
-        with torch.no_grad():
-            code = self.encoder(x, *y)
-        wanted = (rows, self.latent)
-        if (
-            not isinstance(code, (tuple, list))
-            or len(code) != 2
-            or code[0].shape != wanted
-            or code[1].shape not in (wanted, (*wanted, self.latent))
-        ):
-            raise UsageError(
-                f"the encoder must return mean and log_var {list(wanted)}, or mean and scale_tril "
-                f"{[*wanted, self.latent]}"
-            )
+        if self.encoder is not None:
+            self._check_encoder(x, *y)
 
 
 def check_density(value: Any, z: Tensor, what: str) -> None:

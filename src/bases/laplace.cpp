@@ -30,8 +30,8 @@ class Laplace : public BaseRule {
     int64_t rounds = rounds_ > 0 ? rounds_ : target.amortised_base() ? 2 : 8;
     Cost cost;
     std::vector<at::Tensor> starts = {guess.loc()};
-    for (int64_t i = 1; i < starts_;
-         ++i)  // modes of little mass have a say, and sharp ones are hit
+    // Single draws give modes of little mass a say; the best of many hits sharp ones.
+    for (int64_t i = 1; i < starts_; ++i)
       starts.push_back(drawn(target, i % 2 == 0 ? 1 : kDrawsAStart, rng, cost));
     while (static_cast<int64_t>(starts.size()) > finalists_ && rounds > 1) {
       starts = highest(target, starts, cost);
@@ -117,7 +117,7 @@ class Laplace : public BaseRule {
 
   /// The most probable of `draws` draws from the prior, [P,D].
   static at::Tensor drawn(const Target& target, int64_t draws, at::Generator& rng, Cost& cost) {
-    cost = cost + Cost{target.num_problems() * draws, 0};
+    cost += Cost{target.num_problems() * draws, 0};
     const int64_t problems = target.num_problems(), dim = target.dim();
     const at::Tensor e = at::empty({problems, draws, dim}, target.options()).normal_(0, 1, rng);
     const at::Tensor z = target.prior_base().to_z(e);

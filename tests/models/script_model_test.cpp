@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "evaluation/log_normalizer.h"
@@ -33,6 +34,17 @@ struct Linear {
     weight = model.output(eye, {})->value.to(at::kDouble) - bias;
   }
 };
+
+/// Reads every `step`-th truncation of a file.
+void expect_truncations_refused(const std::string& name, size_t step,
+                                const std::function<void(const std::string&)>& read) {
+  const testing::TemporaryFolder folder;
+  const std::string whole = read_file(file(name));
+  for (size_t length = 0; length < whole.size(); length += step) {
+    const std::string part = folder.file("part", whole.substr(0, length));
+    EXPECT_ANY_THROW(read(part)) << length;
+  }
+}
 
 /// log N(x; b, W^T W + noise^2 I), [P].
 at::Tensor exact(const Linear& linear, double noise, const at::Tensor& x) {
@@ -173,15 +185,10 @@ TEST(ScriptModel, AConditionalModelIsExactGivenItsLabels) {
 }
 
 TEST(ScriptModel, EveryTruncationIsRefused) {
-  const testing::TemporaryFolder folder;
-  const std::string whole = read_file(file("linear_gaussian.pt"));
-  for (size_t length = 0; length < whole.size(); length += 97) {
-    const std::string part = folder.file("part.pt", whole.substr(0, length));
-    EXPECT_ANY_THROW({
-      if (!is_script_model(part)) throw data_error("not one");
-      read_script_model(part);
-    }) << length;
-  }
+  expect_truncations_refused("linear_gaussian.pt", 97, [](const std::string& part) {
+    if (!is_script_model(part)) throw data_error("not one");
+    read_script_model(part);
+  });
 }
 
 TEST(ScriptModel, WhatItCannotComputeIsOneLine) {
@@ -231,15 +238,10 @@ TEST(MlpModel, IsWeightsAndComputesWhatTheyDo) {
 }
 
 TEST(MlpModel, EveryTruncationIsRefused) {
-  const testing::TemporaryFolder folder;
-  const std::string whole = read_file(file("linear_mlp.pt2"));
-  for (size_t length = 0; length < whole.size(); length += 23) {
-    const std::string part = folder.file("part.pt2", whole.substr(0, length));
-    EXPECT_ANY_THROW({
-      if (!is_model_package(part)) throw data_error("not one");
-      read_model_package(part);
-    }) << length;
-  }
+  expect_truncations_refused("linear_mlp.pt2", 23, [](const std::string& part) {
+    if (!is_model_package(part)) throw data_error("not one");
+    read_model_package(part);
+  });
 }
 
 TEST(Labels, AreTakenAsTheModelWants) {

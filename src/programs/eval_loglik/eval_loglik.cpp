@@ -7,10 +7,7 @@
 #include "cli/blas_check.h"
 #include "programs/eval_loglik/eval_run.h"
 #include "programs/eval_loglik/merge.h"
-#include "report/run_progress.h"
-#include "report/terminal.h"
-#include "util/format.h"
-#include "util/interrupt.h"
+#include "programs/run_program.h"
 #include "util/parallel.h"
 
 namespace crais {
@@ -32,18 +29,9 @@ int eval_loglik(const CommandLine& cli) {
   }
   if (model->needs_blas() && settings.device.is_cpu() && !settings.quiet)
     warn_of_slow_blas("eval-loglik");
-  install_interrupt_handler();
-  RunProgress progress({"eval-loglik", "images", "log p", "no image is done yet", !settings.quiet});
-  const RunReport report = run.run(progress);
-  progress.finish();
-  if (!report.is_complete())
-    throw_if_interrupted(with_commas(report.progress.done) + " of " +
-                         with_commas(report.progress.total) + " images done" +
-                         (settings.out.empty()
-                              ? ", nothing kept: there is no --out"
-                              : "; the same command with --resume goes on from there"));
-  print(report, settings.out, settings.format, stdout_width());
-  return 0;
+  return run_program(settings,
+                     {"eval-loglik", "images", "log p", "no image is done yet", !settings.quiet},
+                     [&](RunObserver& observer) { return run.run(observer); });
 }
 
 }  // namespace crais

@@ -1,0 +1,17 @@
+// What every estimating program does around its run.
+#pragma once
+
+#include <functional>
+
+#include "programs/estimator_flags.h"
+#include "report/run_progress.h"
+#include "report/run_report.h"
+
+namespace crais {
+
+/// Runs under a progress line and a handler of signals, and prints the report. Throws Error
+/// kInterrupted, which says how to go on, where a signal stopped the run.
+int run_program(const RunSettings& settings, const RunProgressOptions& shown,
+                const std::function<RunReport(RunObserver&)>& run);
+
+}  // namespace crais
