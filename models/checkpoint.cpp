@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "data/binarisation.h"
 #include "io/json.h"
 #include "io/safetensors.h"
 #include "util/error.h"
@@ -152,9 +153,13 @@ class TensorReader {
   std::vector<std::string> taken_;
 };
 
-CheckpointInfo read_info(const Fields& fields) {
+CheckpointInfo read_info(const Fields& fields, const std::string& where) {
   CheckpointInfo info;
-  info.binarisation = fields.text("binarisation");
+  try {
+    info.binarisation = to_string(parse_binarisation(fields.text("binarisation")));
+  } catch (const Error& error) {
+    throw data_error(where + ": " + error.what());
+  }
   info.objective = fields.text("objective");
   info.data = fields.text("data");
   info.data_md5 = fields.text("data_md5");
@@ -200,7 +205,7 @@ Checkpoint read_checkpoint(const std::filesystem::path& path) {
   if (fields.text("prior") != "standard-normal")
     throw data_error(file + ": prior " + quoted(fields.text("prior")) +
                      ", expected \"standard-normal\"");
-  return {read_vae(content, read_architecture(fields, where), file), read_info(fields),
+  return {read_vae(content, read_architecture(fields, where), file), read_info(fields, where),
           sha256(bytes)};
 }
 

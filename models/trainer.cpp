@@ -257,11 +257,38 @@ TrainerState Trainer::state() const {
   return state;
 }
 
-void Trainer::restore(const TrainerState& state) {
+void Trainer::check(const TrainerState& state) const {
   for (const at::Tensor* tensor :
-       {&state.weights, &state.best_weights, &state.exp_avg, &state.exp_avg_sq})
+       {&state.weights, &state.best_weights, &state.exp_avg, &state.exp_avg_sq}) {
     if (tensor->scalar_type() != at::kFloat || tensor->sizes() != flat_.sizes())
       throw data_error("the training state is not of this architecture");
+    if (!tensor->isfinite().all().item<bool>())
+      throw data_error("the training state holds NaN or infinite values");
+  }
+  if ((state.exp_avg_sq < 0).any().item<bool>())
+    throw data_error("the training state holds squares below 0");
+  const int64_t images = data_->train.size(0);
+  const int64_t steps_per_epoch = (images + options_.batch - 1) / options_.batch;
+  const auto epochs = static_cast<int64_t>(state.metrics.size());
+  if (state.steps != epochs * steps_per_epoch)
+    throw data_error("the training state has " + std::to_string(state.steps) + " steps in " +
+                     std::to_string(epochs) + " epochs of " + std::to_string(steps_per_epoch));
+  for (int64_t e = 0; e < epochs; ++e) {
+    const EpochMetrics& metrics = state.metrics[static_cast<size_t>(e)];
+    if (metrics.epoch != e + 1)
+      throw data_error("the training state has the metrics of epoch " +
+                       std::to_string(metrics.epoch) + " as those of epoch " +
+                       std::to_string(e + 1));
+    for (const double value : {metrics.learning_rate, metrics.kl_weight, metrics.train.bound,
+                               metrics.validation.bound, metrics.validation.elbo, metrics.seconds})
+      if (!std::isfinite(value))
+        throw data_error("the training state has no finite metrics of epoch " +
+                         std::to_string(e + 1));
+  }
+}
+
+void Trainer::restore(const TrainerState& state) {
+  check(state);
   // A step with no gradient makes Adam allocate its moments, under whatever key this LibTorch
   // uses; the weights are overwritten after it.
   flat_.mutable_grad().zero_();

@@ -90,12 +90,13 @@ class Trainer {
   Vae best() const;
 
   TrainerState state() const;
-  /// Throws Error kData if the state is not of this architecture.
+  /// Throws Error kData if the state is not one that this training has come through.
   void restore(const TrainerState& state);
 
  private:
   struct Data;
 
+  void check(const TrainerState& state) const;
   EpochMetrics::Means train(double kl_weight, const std::function<void(const TrainProgress&)>&);
   EpochMetrics::Means validate() const;
   void set_learning_rate(double rate);

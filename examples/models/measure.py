@@ -17,16 +17,23 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-FIELDS = ["model", "base", "steps", "seed", "images", "evaluations", "lower", "lower_se", "gap",
+FIELDS = ["model", "base", "steps", "budget", "seed", "images", "evaluations", "lower", "lower_se", "gap",
           "gap_se", "largest_gap", "ess", "flagged", "seconds"]  # fmt: skip
 BASES = ["best:1.1", "laplace", "encoder:1.15", "prior"]
 
 
-def run(program: str, model: Path, base: str, steps: int, seed: int, arguments) -> dict | None:
-    """One run's row; None where the model has no such base."""
+def key(row: dict) -> tuple[str, ...]:
+    """What tells runs apart."""
+    return tuple(str(row.get(name, "")) for name in ("model", "base", "steps", "budget", "seed"))
+
+
+def run(program: str, model: Path, base: str, length: dict, seed: int, arguments) -> dict | None:
+    """One run's row, of so many `steps` or within a `budget`; None where there is no such base."""
+    flags = [f"--steps={length['steps']}", "--chains=8"] if "steps" in length else [
+        f"--budget={length['budget']}"]  # fmt: skip
     command = [program, str(model), "--simulate", str(arguments.images), "--method",
-               "bidirectional", "--base", base, "--steps", str(steps), "--chains", "8", "--seed",
-               str(seed), "--threads", str(arguments.threads), "--quiet", "--format", "json"]  # fmt: skip
+               "bidirectional", "--base", base, *flags, "--seed", str(seed),
+               "--threads", str(arguments.threads), "--quiet", "--format", "json"]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         print(f"{model.stem}, {base}: {done.stderr.strip()}", file=sys.stderr)
@@ -37,7 +44,8 @@ def run(program: str, model: Path, base: str, steps: int, seed: int, arguments) 
     return {
         "model": model.stem,
         "base": base,
-        "steps": steps,
+        "steps": length.get("steps", ""),
+        "budget": length.get("budget", ""),
         "seed": seed,
         "images": found["images"],
         "evaluations": round(spent["base"] + spent["estimating"]),
@@ -56,10 +64,10 @@ def summary(rows: list[dict]) -> list[str]:
     """One line a model, base and length: means over seeds, and how bases agree."""
     cells = defaultdict(list)
     for row in rows:
-        cells[row["model"], row["base"], int(row["steps"])].append(row)
+        cells[key(row)[:-1]].append(row)
     lines = ["| model | base | evaluations | gap, nats | largest | ESS | flagged | lower bound |",
              "|---|---|---:|---:|---:|---:|---:|---:|"]  # fmt: skip
-    for (model, base, _), found in sorted(cells.items()):
+    for (model, base, *_), found in sorted(cells.items()):
         def mean(key: str, found=found) -> float:
             return sum(float(row[key]) for row in found) / len(found)
 
@@ -80,21 +88,24 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/models"))
     parser.add_argument("--images", type=int, default=20)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--steps", type=int, nargs="+", default=[70, 280])
+    parser.add_argument("--steps", type=int, nargs="*", default=[70, 280])
+    parser.add_argument("--budgets", type=int, nargs="*", default=[5000])
     parser.add_argument("--bases", nargs="+", default=BASES)
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     table = arguments.out / "models.csv"
     rows = list(csv.DictReader(table.open())) if table.exists() else []
-    there = {(row["model"], row["base"], int(row["steps"]), int(row["seed"])) for row in rows}
+    there = {key(row) for row in rows}
+    lengths = [{"steps": n} for n in arguments.steps] + [{"budget": n} for n in arguments.budgets]
     for model in sorted(arguments.folder.glob("*.pt2")):
         for base in arguments.bases:
-            for steps in arguments.steps:
+            for length in lengths:
                 for seed in range(arguments.seeds):
-                    if (model.stem, base, steps, seed) in there:
+                    asked = {"model": model.stem, "base": base, "seed": seed, **length}
+                    if key(asked) in there:
                         continue
-                    row = run(arguments.program, model, base, steps, seed, arguments)
+                    row = run(arguments.program, model, base, length, seed, arguments)
                     if row is None:
                         break
                     rows.append(row)

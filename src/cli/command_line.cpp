@@ -65,6 +65,14 @@ void check_spelling(const std::vector<Option>& options, const std::vector<std::s
   }
 }
 
+/// Flags end up in JSON, in pages and on terminals.
+void check_encoding(const std::vector<std::string>& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (!is_utf8(arguments[i]))
+      throw argument_error("argument " + std::to_string(i + 1) + ", " + quoted(arguments[i]) +
+                           ", is not valid UTF-8");
+}
+
 void declare(cxxopts::Options& parser, const std::string& group, const Option& option) {
   std::shared_ptr<cxxopts::Value> value;
   if (option.kind == Kind::kFlag) {
@@ -121,6 +129,7 @@ CommandLine::CommandLine(Synopsis synopsis, const std::vector<std::string>& argu
 }
 
 void CommandLine::read_arguments(const std::vector<std::string>& arguments) {
+  check_encoding(arguments);
   check_spelling(all_options(synopsis_), arguments);
   std::vector<const char*> argv{synopsis_.program.c_str()};
   for (const auto& argument : arguments) argv.push_back(argument.c_str());

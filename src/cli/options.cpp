@@ -1,5 +1,6 @@
 #include "cli/options.h"
 
+#include <limits>
 #include <utility>
 
 #include "core/spec.h"
@@ -127,9 +128,12 @@ Option device() {
   return text("device", "D", "auto", "auto, cpu, cuda or cuda:N; auto takes a GPU if there is one");
 }
 Option threads() {
-  return integer("threads", "N", 0, "CPU threads; 0 is one per core").at_least(0);
+  return integer("threads", "N", 0, "CPU threads; 0 is one per core").between(0, 4096);
 }
-Option seed() { return integer("seed", "N", 1, "seed of every random number").at_least(0); }
+Option seed(int64_t fallback) {
+  return integer("seed", "N", fallback, "decides every random number")
+      .between(0, static_cast<double>(std::numeric_limits<int64_t>::max()));
+}
 Option quiet() { return flag("quiet", "no progress line on stderr"); }
 
 }  // namespace option

@@ -2,6 +2,8 @@
 
 #include <torch/cuda.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <string>
 
@@ -82,13 +84,10 @@ Shard parse_shard(const std::string& text, const std::string& what) {
 
 int64_t parse_size(const std::string& text, const std::string& what) {
   const std::string units = "KMGT";
-  size_t end = 0;
+  const size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
   double number = 0;
-  try {
-    number = std::stod(text, &end);
-  } catch (const std::exception&) {
-    end = 0;
-  }
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + end, number);
+  const bool is_number = error == std::errc() && stop == text.data() + end;
   double scale = 1;
   std::string rest = text.substr(end);
   if (const size_t unit = rest.empty() ? std::string::npos : units.find(rest[0]);
@@ -99,7 +98,7 @@ int64_t parse_size(const std::string& text, const std::string& what) {
   }
   if (rest == "B") rest.clear();
   const double bytes = number * scale;
-  if (end == 0 || !rest.empty() || !(bytes >= 1 && bytes < 1e18))
+  if (!is_number || !rest.empty() || !(bytes >= 1 && bytes < 1e18))
     throw argument_error(what + ": '" + text + "' is not a size; write 512M, 1.5G or bytes");
   return static_cast<int64_t>(bytes);
 }

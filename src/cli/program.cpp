@@ -14,12 +14,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <new>
 #include <regex>
 
 #include "util/error.h"
+#include "util/format.h"
 
 namespace crais {
 namespace {
@@ -37,8 +39,8 @@ void occupy_standard_streams() {
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 int complain(const std::string& program, const std::string& message, ErrorKind kind) {
-  std::fprintf(stderr, "%s: %s\n", program.c_str(),
-               with_flags(program, first_line(message)).c_str());
+  const std::string line = with_flags(program, printable(message));
+  std::fprintf(stderr, "%s: %s\n", program.c_str(), line.c_str());
   return exit_code(kind);
 }
 
@@ -67,8 +69,11 @@ int run_caught(const std::string& program, const std::function<int()>& body) {
   } catch (const Error& error) {
     return complain(program, error.what(), error.kind());
   } catch (const c10::Error& error) {
-    return complain(program, std::string("LibTorch: ") + error.what_without_backtrace(),
+    return complain(program, "LibTorch: " + first_line(error.what_without_backtrace()),
                     ErrorKind::kInternal);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return complain(program, error.path1().string() + ": " + error.code().message(),
+                    ErrorKind::kIo);
   } catch (const std::bad_alloc&) {
     return complain(program, "out of memory; lower --chunk, --threads or the batch size",
                     ErrorKind::kInternal);

@@ -1,6 +1,9 @@
 #include "core/affine_map.h"
 
+#include <string>
 #include <utility>
+
+#include "util/error.h"
 
 namespace crais {
 
@@ -19,6 +22,18 @@ AffineMap::AffineMap(at::Tensor loc, at::Tensor scale)
                   (at::equal(scale_.tril(), scale_) && scale_.isfinite().all().item<bool>()),
               "affine map: scale must be lower-triangular and finite");
   log_abs_det_ = diagonal.to(at::kDouble).log().sum(-1);
+}
+
+AffineMap AffineMap::encoded(const at::Tensor& loc, const at::Tensor& scale) {
+  const at::Tensor diagonal = scale.dim() == 3 ? scale.diagonal(0, -2, -1) : scale;
+  const at::Tensor sound =
+      loc.isfinite().all(-1) & scale.flatten(1).isfinite().all(-1) & (diagonal > 0).all(-1);
+  if (!sound.all().item<bool>())
+    throw data_error("the encoder gives problem " +
+                     std::to_string((~sound).nonzero()[0].item<int64_t>()) +
+                     " a mean that is not finite, or a standard deviation that is not finite and "
+                     "above 0; try the `base` prior");
+  return {loc, scale};
 }
 
 AffineMap AffineMap::identity(int64_t num_problems, int64_t dim, const at::TensorOptions& options) {

@@ -17,6 +17,10 @@ class AffineMap {
   /// positive or something lies above it.
   AffineMap(at::Tensor loc, at::Tensor scale);
 
+  /// An encoder's q(z | x). Throws Error kData naming the first problem for which its numbers are
+  /// no distribution.
+  static AffineMap encoded(const at::Tensor& loc, const at::Tensor& scale);
+
   /// m = 0, A = I.
   static AffineMap identity(int64_t num_problems, int64_t dim, const at::TensorOptions& options);
 

@@ -1,5 +1,6 @@
 #include "data/two_class.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -53,8 +54,15 @@ at::Tensor standardised(const CsvTable& table, size_t column, const std::string&
   return (x - x.mean()) / x.std(0, /*unbiased=*/false);
 }
 
+std::string trimmed(const std::string& text) {
+  const size_t first = text.find_first_not_of(" \t");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
+}
+
 at::Tensor signs(const CsvTable& table, const std::string& source) {
-  const std::vector<std::string> classes = table.texts(table.num_columns() - 1);
+  std::vector<std::string> classes = table.texts(table.num_columns() - 1);
+  std::transform(classes.begin(), classes.end(), classes.begin(), trimmed);
   std::vector<double> labels;
   std::string other;
   for (size_t r = 0; r < classes.size(); ++r) {

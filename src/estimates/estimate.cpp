@@ -21,7 +21,7 @@ std::string to_string(Bound bound) {
 
 at::Tensor suspect_error(const Estimate& estimate) {
   constexpr double kLargeError = 0.5;  // nats
-  return ~(estimate.std_error <= kLargeError);
+  return ~(estimate.std_error <= kLargeError) | ~estimate.value.isfinite();
 }
 
 at::Tensor suspect_tail(const Estimate& estimate) { return estimate.pareto_k > kHeavyTail; }
@@ -54,15 +54,20 @@ Estimate evidence_lower_bound(const at::Tensor& log_w) {
           at::full({log_w.size(0)}, NAN, log_w.options()), ess(log_w), pareto_k(log_w)};
 }
 
+double std_error_of_mean(const at::Tensor& values) {
+  if (values.numel() < 2) return NAN;  // LibTorch would warn
+  return values.flatten().std(0, /*unbiased=*/true).item<double>() /
+         std::sqrt(static_cast<double>(values.numel()));
+}
+
 MeanEstimate mean_over_images(const at::Tensor& value, const at::Tensor& std_error) {
-  const auto repeats = static_cast<double>(value.size(0));
   const auto images = static_cast<double>(value.size(1));
   MeanEstimate result;
   result.mean = value.mean().item<double>();
-  result.data_std_error = value.mean(0).std(0, true).item<double>() / std::sqrt(images);
-  result.monte_carlo_std_error =
-      value.size(0) > 1 ? value.mean(1).std(0, true).item<double>() / std::sqrt(repeats)
-                        : std_error.square().sum().sqrt().item<double>() / images;
+  result.data_std_error = std_error_of_mean(value.mean(0));
+  result.monte_carlo_std_error = value.size(0) > 1
+                                     ? std_error_of_mean(value.mean(1))
+                                     : std_error.square().sum().sqrt().item<double>() / images;
   return result;
 }
 

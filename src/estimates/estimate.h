@@ -53,6 +53,9 @@ Estimate reverse_log_normalizer(const at::Tensor& log_w);
 /// mean(log w): the evidence lower bound of the base.
 Estimate evidence_lower_bound(const at::Tensor& log_w);
 
+/// sd / sqrt(N) of N independent numbers; NaN of fewer than two.
+double std_error_of_mean(const at::Tensor& values);
+
 /// A mean over images, its two errors apart.
 struct MeanEstimate {
   double mean = 0.0;            // nats

@@ -1,9 +1,9 @@
 #include "evaluation/base_choice.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
+#include "estimates/estimate.h"
 #include "samplers/blocks.h"
 
 namespace crais {
@@ -13,9 +13,7 @@ namespace {
 bool clearly_above(const at::Tensor& value, const at::Tensor& other) {
   const at::Tensor apart = value - other;
   if (apart.numel() < 2) return false;
-  const double error = apart.std(0, /*unbiased=*/true).item<double>() /
-                       std::sqrt(static_cast<double>(apart.numel()));
-  return apart.mean().item<double>() > 2 * error;
+  return apart.mean().item<double>() > 2 * std_error_of_mean(apart);
 }
 
 int64_t num_pilots(const EstimatorParts& parts, const Target& target, int64_t num_problems,

@@ -1,16 +1,26 @@
 #include "evaluation/options.h"
 
 #include <algorithm>
+#include <string>
 
 #include "util/error.h"
+#include "util/format.h"
 
 namespace crais {
 namespace {
 
 constexpr int64_t kMostPilotChains = 256;  // by default: more find no better plan
+constexpr int64_t kMostCount = 1'000'000'000;
+constexpr double kMostEvaluations = 1e15;  // an estimate: years of any machine
 
 void require(bool holds, const char* rule) {
   if (!holds) throw argument_error(rule);
+}
+
+void require_count(int64_t count, const char* option, int64_t least = 1) {
+  if (count < least || count > kMostCount)
+    throw argument_error(std::string(option) + " must lie in " + std::to_string(least) + ".." +
+                         with_commas(kMostCount) + ", not " + std::to_string(count));
 }
 
 }  // namespace
@@ -20,7 +30,7 @@ void check(const EstimateOptions& o) {
   for (const auto& method : o.methods)
     if (std::count(o.methods.begin(), o.methods.end(), method) > 1)
       throw argument_error("`methods` " + method + " is given twice; use `repeats`");
-  require(o.chains >= 1, "`chains` must be at least 1");
+  require_count(o.chains, "`chains`");
   require(!o.budget || *o.budget > 0, "`budget` must be above 0");
   require(!o.target_error || *o.target_error > 0, "`target_error` must be above 0");
   require(!o.budget || !o.target_error, "`budget` and `target_error` exclude each other");
@@ -33,21 +43,26 @@ void check(const EstimateOptions& o) {
           "`target_error` gives problems different numbers of chains, and neither `expectations` "
           "nor `keep_particles` go with it; ask for more `chains`");
   require(o.max_evaluations > 0, "`max_evaluations` must be above 0");
-  require(o.repeats >= 1, "`repeats` must be at least 1");
-  require(o.steps >= 1, "`steps` must be at least 1");
-  require(o.num_leapfrog >= 1, "`num_leapfrog` must be at least 1");
+  require_count(o.repeats, "`repeats`");
+  require_count(o.steps, "`steps`");
+  require_count(o.num_leapfrog, "`num_leapfrog`");
   require(!o.step_size || *o.step_size > 0, "`step_size` must be above 0, or left to a pilot");
   require(!o.target_acceptance || (*o.target_acceptance > 0 && *o.target_acceptance < 1),
           "`target_acceptance` must lie between 0 and 1");
-  require(!o.pilot_chains || *o.pilot_chains >= 2, "`pilot_chains` must be at least 2");
-  require(o.pilot_problems >= 1, "`pilot_problems` must be at least 1");
+  if (o.pilot_chains) require_count(*o.pilot_chains, "`pilot_chains`", 2);
+  require_count(o.pilot_problems, "`pilot_problems`");
   require(o.min_step >= 0 && o.min_step <= o.max_step,
           "`min_step` must not be larger than `max_step`, nor below 0");
   require(o.max_step > 0 && o.max_step <= 1, "`max_step` must lie between 0 and 1");
-  require(o.max_steps >= 1, "`max_steps` must be at least 1");
+  require_count(o.max_steps, "`max_steps`");
   require(o.tolerance > 0, "`tolerance` must be above 0");
-  require(!o.interpolate || *o.interpolate >= 1, "`interpolate` must be at least 1");
-  require(o.chunk >= 1, "`chunk` must be at least 1");
+  if (o.interpolate) require_count(*o.interpolate, "`interpolate`");
+  require(static_cast<double>(o.chains) * static_cast<double>(o.steps) *
+                  static_cast<double>(o.num_leapfrog) <=
+              kMostEvaluations,
+          "`chains` times `steps` times `num_leapfrog` are more evaluations than any machine "
+          "computes");
+  require_count(o.chunk, "`chunk`");
 }
 
 ScheduleOptions schedule_options(const EstimateOptions& options, int64_t steps) {

@@ -1,5 +1,6 @@
 #include "evaluation/result_json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -223,6 +224,8 @@ ChunkResult chunk_from(const json& object, const std::string& source) {
   result.chunk = json_field<int64_t>(object, "chunk", source);
   result.indices = json_field<std::vector<int64_t>>(object, "indices", source);
   require(result.chunk >= 0 && !result.indices.empty(), source, "it is no chunk of problems");
+  require(*std::min_element(result.indices.begin(), result.indices.end()) >= 0, source,
+          "an index is below 0");
   result.base = cost_from(object, "base", source);
   result.tuning = cost_from(object, "tuning", source);
   if (object.contains("plan")) {

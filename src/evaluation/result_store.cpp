@@ -42,23 +42,30 @@ json read_sealed(const fs::path& path, const std::string& fingerprint) {
   return sealed["content"];
 }
 
-/// A chunk of a run that is cut as `expected`, with the methods of the `others`.
-void check_chunk(const ChunkResult& result, const Chunks& expected,
-                 const std::map<int64_t, ChunkResult>& others, const std::string& source) {
+void check_chunk(const ChunkResult& result, const RunShape& expected, const std::string& source) {
+  const Chunks& chunks = expected.chunks;
   const int64_t c = result.chunk;
-  if (c >= expected.count() ||
-      static_cast<int64_t>(result.indices.size()) != expected.end(c) - expected.begin(c))
+  const bool is_one = c < chunks.count();
+  const int64_t begin = is_one ? chunks.begin(c) : 0, end = is_one ? chunks.end(c) : 0;
+  if (static_cast<int64_t>(result.indices.size()) != end - begin)
     throw data_error(source + ": is not chunk " + std::to_string(c) + " of " +
-                     std::to_string(expected.problems) + " problems in chunks of " +
-                     std::to_string(expected.size));
-  if (others.empty()) return;
-  const std::vector<ChunkRun>& known = others.begin()->second.runs;
-  bool same = known.size() == result.runs.size();
-  for (size_t i = 0; same && i < known.size(); ++i) same = known[i].method == result.runs[i].method;
+                     std::to_string(chunks.problems) + " problems in chunks of " +
+                     std::to_string(chunks.size));
+  if (!expected.indices.empty() &&
+      !std::equal(result.indices.begin(), result.indices.end(), expected.indices.begin() + begin))
+    throw data_error(source + ": holds other problems than chunk " + std::to_string(c) +
+                     " of this run");
+  const auto count = static_cast<int64_t>(expected.methods.size());
+  bool same = static_cast<int64_t>(result.runs.size()) == count * expected.repeats;
+  for (size_t i = 0; same && i < result.runs.size(); ++i)
+    same = result.runs[i].method == expected.methods[i % expected.methods.size()];
   if (!same)
-    throw data_error(source + ": has other methods than chunk " +
-                     std::to_string(others.begin()->first));
+    throw data_error(source + ": does not hold " + std::to_string(expected.repeats) +
+                     " repeats of " + join(expected.methods) + ", as the run has");
 }
+
+constexpr const char* kReports[] = {"summary.json", "per_image.csv",    "per_problem.csv",
+                                    "schedule.csv", "expectations.csv", "plan.json"};
 
 /// Names the first setting in which two runs differ.
 std::string first_difference(const json& here, const json& there, const std::string& prefix = "") {
@@ -78,13 +85,24 @@ std::string first_difference(const json& here, const json& there, const std::str
 ResultStore::ResultStore(fs::path folder, const json& run, const StoreOptions& options)
     : folder_(std::move(folder)), run_(run) {
   if (!run_.contains("computed_by")) run_["computed_by"] = computed_by();
-  make_output_folder(folder_ / "chunks");
-  const fs::path record = folder_ / "run.json";
+  const fs::path chunks = folder_ / "chunks", record = folder_ / "run.json";
+  std::error_code ignored;
+  if (fs::is_symlink(chunks, ignored))
+    throw argument_error(chunks.string() +
+                         ": is a link, and results are not written through one; choose another "
+                         "folder");
+  make_output_folder(chunks);
   if (options.overwrite) clear();
-  if (fs::exists(record))
+  if (fs::exists(record, ignored)) {
     continue_with(read_json(record.string()), run, options);
-  else
+  } else {
+    for (const char* name : kReports)
+      if (fs::exists(folder_ / name, ignored))
+        throw argument_error(folder_.string() + " holds a " + name +
+                             " of something else (no run.json); replace it with `overwrite`, or "
+                             "choose another folder");
     write_file_atomic(record, to_text(run_));
+  }
   fingerprint_ = sha256(run_.dump());
 }
 
@@ -108,7 +126,8 @@ void ResultStore::continue_with(const json& there, const json& run, const StoreO
 }
 
 ResultStore::ResultStore(fs::path folder) : folder_(std::move(folder)) {
-  if (!fs::exists(folder_ / "run.json"))
+  std::error_code ignored;
+  if (!fs::exists(folder_ / "run.json", ignored))
     throw no_input_error(folder_.string() + ": holds no evaluation (no run.json)");
   run_ = read_json((folder_ / "run.json").string());
   fingerprint_ = sha256(run_.dump());
@@ -124,15 +143,18 @@ void ResultStore::write_chunk(const ChunkResult& result) const {
   write_sealed(chunk_path(result.chunk), fingerprint_, to_json(result));
 }
 
-std::map<int64_t, ChunkResult> ResultStore::read_chunks(const Chunks& expected) const {
+std::map<int64_t, ChunkResult> ResultStore::read_chunks(const RunShape& expected) const {
   std::map<int64_t, ChunkResult> chunks;
-  if (!fs::exists(folder_ / "chunks")) return chunks;
-  for (const auto& entry : fs::directory_iterator(folder_ / "chunks")) {
+  std::error_code error;
+  if (!fs::exists(folder_ / "chunks", error)) return chunks;
+  const fs::directory_iterator entries(folder_ / "chunks", error);
+  if (error) throw no_input_error((folder_ / "chunks").string() + ": " + error.message());
+  for (const auto& entry : entries) {
     if (entry.path().extension() != ".json") continue;
     ChunkResult result = chunk_from(read_sealed(entry.path(), fingerprint_), entry.path().string());
     if (entry.path() != chunk_path(result.chunk))
       throw data_error(entry.path().string() + ": holds chunk " + std::to_string(result.chunk));
-    check_chunk(result, expected, chunks, entry.path().string());
+    check_chunk(result, expected, entry.path().string());
     chunks.emplace(result.chunk, std::move(result));
   }
   return chunks;
@@ -148,7 +170,8 @@ void ResultStore::write_state(const TunedState& state) const {
 
 std::optional<TunedState> ResultStore::read_state() const {
   const fs::path path = folder_ / "plan.json";
-  if (!fs::exists(path)) return {};
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return {};
   const std::string source = path.string();
   const json content = read_sealed(path, fingerprint_);
   TunedState state;
@@ -163,9 +186,8 @@ std::optional<TunedState> ResultStore::read_state() const {
 }
 
 void ResultStore::clear() const {
-  for (const char* name : {"run.json", "plan.json", "summary.json", "per_image.csv",
-                           "per_problem.csv", "schedule.csv", "expectations.csv"})
-    fs::remove(folder_ / name);
+  fs::remove(folder_ / "run.json");
+  for (const char* name : kReports) fs::remove(folder_ / name);
   for (const auto& entry : fs::directory_iterator(folder_ / "chunks")) {
     const std::string stem = entry.path().stem().string();
     if (entry.path().extension() == ".json" &&

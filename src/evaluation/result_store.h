@@ -7,12 +7,21 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "evaluation/chunks.h"
 #include "evaluation/store_options.h"
 #include "evaluation/tuned_estimator.h"
 
 namespace crais {
+
+/// What every chunk of a run must agree with.
+struct RunShape {
+  Chunks chunks;
+  std::vector<std::string> methods;
+  int64_t repeats = 1;
+  std::vector<int64_t> indices = {};  // of all problems in their data set; empty: not known
+};
 
 /// `DIR/run.json` says what decides the results (its sha256 is the run's fingerprint);
 /// `DIR/plan.json` is what chunks share: base and plan; `DIR/chunks/000012.json` the results of
@@ -33,9 +42,9 @@ class ResultStore {
   const nlohmann::json& run() const { return run_; }
 
   void write_chunk(const ChunkResult& result) const;
-  /// Every chunk in the folder of a run that is cut as `expected`.
-  /// Throws Error kData naming a file that is damaged, of another run or at odds with the others.
-  std::map<int64_t, ChunkResult> read_chunks(const Chunks& expected) const;
+  /// Every chunk in the folder.
+  /// Throws Error kData naming a file that is damaged, of another run or no chunk of `expected`.
+  std::map<int64_t, ChunkResult> read_chunks(const RunShape& expected) const;
 
   void write_state(const TunedState& state) const;
   std::optional<TunedState> read_state() const;

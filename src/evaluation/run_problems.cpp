@@ -65,7 +65,10 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
   const OneThreadPerOperation one_thread;
   const Chunks chunks{problems.count, estimator.options().chunk};
   RunResults results;
-  if (options.store) results.chunks = options.store->read_chunks(chunks);
+  const EstimateOptions& asked = estimator.options();
+  if (options.store)
+    results.chunks = options.store->read_chunks(
+        {chunks, asked.methods, asked.repeats, indices_of(problems, 0, problems.count)});
   std::vector<int64_t> missing;
   for (int64_t c = 0; c < chunks.count(); ++c) {
     if (!options.shard.holds(c)) continue;

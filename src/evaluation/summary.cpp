@@ -37,9 +37,8 @@ double mean_transitions(const RunResults& results) {
 Certificate certificate_of(const MethodTable& table) {
   const at::Tensor upper = table.matrix("upper");
   const at::Tensor gap = (upper - table.matrix("log_normalizer")).mean(0);
-  const auto problems = static_cast<double>(gap.numel());
   return {mean_over_images(upper, table.matrix("upper_std_error")), gap.mean().item<double>(),
-          gap.std(0, true).item<double>() / std::sqrt(problems), gap.max().item<double>()};
+          std_error_of_mean(gap), gap.max().item<double>()};
 }
 
 std::map<std::string, int64_t> count_flags(const std::vector<std::vector<int64_t>>& repeats) {

@@ -63,6 +63,15 @@ void check_depth(std::string_view text, const std::string& source) {
 
 }  // namespace
 
+bool is_utf8(const std::string& text) {
+  try {
+    json(text).dump();
+    return true;
+  } catch (const json::type_error&) {
+    return false;
+  }
+}
+
 std::string quoted(const std::string& text) {
   constexpr size_t kMaxShown = 80;
   const std::string shown = text.size() > kMaxShown ? text.substr(0, kMaxShown) + "..." : text;

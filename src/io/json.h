@@ -11,6 +11,8 @@ namespace crais {
 /// that is valid UTF-8. Throws Error kData: "<source>: line 3, column 7: not valid JSON (...)".
 nlohmann::json parse_json(std::string_view text, const std::string& source);
 
+bool is_utf8(const std::string& text);
+
 /// An untrusted text made fit for one line of a message: quoted, escaped, cut to 80 bytes.
 std::string quoted(const std::string& text);
 

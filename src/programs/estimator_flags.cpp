@@ -6,6 +6,7 @@
 #include "core/registry.h"
 #include "estimates/method.h"
 #include "util/error.h"
+#include "util/files.h"
 
 namespace crais {
 namespace {
@@ -48,9 +49,7 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
             .above(0),
         option::integer("repeats", "R", defaults.repeats, "independent repeats under the same plan")
             .at_least(1),
-        option::integer("seed", "N", static_cast<int64_t>(defaults.seed),
-                        "decides every random number")
-            .at_least(0)}},
+        option::seed(static_cast<int64_t>(defaults.seed))}},
       {"Annealing",
        {option::text("schedule", "NAME", defaults.schedule,
                      choices<ScheduleRegistry>("temperatures")),
@@ -188,6 +187,9 @@ nlohmann::json deciding_settings(const RunSettings& settings) {
         "accept-other-version", "format", "dry-run", "quiet", "save-particles", "resampled"})
     deciding.erase(operational);
   if (deciding.contains("expect") && deciding["expect"].empty()) deciding.erase("expect");
+  // The temperatures decide, not where they stand.
+  if (const std::string& schedule = settings.estimator.schedule; schedule.rfind("file:", 0) == 0)
+    deciding["schedule_sha256"] = sha256(read_file(schedule.substr(5)));
   deciding["device"] = settings.device.is_cpu() ? "cpu" : "cuda";
   return deciding;
 }

@@ -1,54 +1,98 @@
 #include "report/gnuplot.h"
 
+#include <fcntl.h>
+#include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
+#include <memory>
+#include <optional>
 
 #include "util/error.h"
+#include "util/files.h"
 
 namespace crais {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string size_of(int width, int height) {
-  return " size " + std::to_string(width) + "," + std::to_string(height);
+/// A file without a name, gone when it is closed.
+class NamelessFile {
+ public:
+  explicit NamelessFile(const std::string& content = "") : file_(std::tmpfile(), &std::fclose) {
+    if (!file_ || std::fwrite(content.data(), 1, content.size(), file_.get()) != content.size() ||
+        std::fflush(file_.get()) != 0)
+      throw Error(ErrorKind::kIo, "no temporary file can be written");
+    std::rewind(file_.get());
+  }
+  int descriptor() const { return ::fileno(file_.get()); }
+  std::string content() const {
+    std::rewind(file_.get());
+    std::string text;
+    char block[4096];
+    while (const size_t size = std::fread(block, 1, sizeof block, file_.get()))
+      text.append(block, size);
+    return text;
+  }
+
+ private:
+  std::unique_ptr<FILE, int (*)(FILE*)> file_;
+};
+
+/// What gnuplot prints when it reads `commands`; nothing if there is no gnuplot. Neither a shell
+/// nor a file name is in it: nothing that a user types becomes a command.
+std::optional<std::string> printed_by_gnuplot(const std::string& commands) {
+  const NamelessFile input(commands), output;
+  posix_spawn_file_actions_t streams;
+  ::posix_spawn_file_actions_init(&streams);
+  ::posix_spawn_file_actions_adddup2(&streams, input.descriptor(), STDIN_FILENO);
+  ::posix_spawn_file_actions_adddup2(&streams, output.descriptor(), STDOUT_FILENO);
+  ::posix_spawn_file_actions_addopen(&streams, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  std::string name = "gnuplot";
+  char* const arguments[] = {name.data(), nullptr};
+  pid_t process = 0;
+  const int refused = ::posix_spawnp(&process, name.c_str(), &streams, nullptr, arguments, environ);
+  ::posix_spawn_file_actions_destroy(&streams);
+  if (refused == ENOENT) return {};
+  int status = refused;
+  if (refused == 0)
+    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+    }
+  const std::string picture = output.content();
+  if (status != 0 || picture.empty()) throw Error(ErrorKind::kIo, "gnuplot failed to draw");
+  return picture;
 }
 
-std::string script(const fs::path& svg, const fs::path& png, const Drawing& d) {
-  return "set encoding utf8\n" + d.settings + "set terminal svg" + size_of(d.width, d.height) +
-         " dynamic rounded font 'sans-serif,13' background 'white'\nset output " +
-         gnuplot_text(svg.string()) + "\n" + d.commands + "unset output\nset terminal pngcairo" +
-         size_of(d.width * 4 / 3, d.height * 4 / 3) + " rounded font 'sans-serif,13'\nset output " +
-         gnuplot_text(png.string()) + "\n" + d.commands + "unset output\n";
+std::string script(const std::string& terminal, int width, int height, const Drawing& d) {
+  return "set encoding utf8\n" + d.settings + "set terminal " + terminal + " size " +
+         std::to_string(width) + "," + std::to_string(height) + "\n" + d.commands +
+         "unset output\n";
 }
 
 }  // namespace
 
 std::string gnuplot_text(const std::string& text) {
   std::string out = "'";
-  for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
+  for (const char c : text) {
+    if (c == '\'') out += c;
+    const bool is_control = static_cast<unsigned char>(c) < ' ' || c == '\x7f';
+    out += is_control ? ' ' : c;  // a newline would begin a command
+  }
   return out + "'";
 }
 
 bool write_drawing(const fs::path& stem, const Drawing& drawing) {
-  const fs::path svg = stem.string() + ".svg", png = stem.string() + ".png";
-  const fs::path new_svg = svg.string() + ".tmp", new_png = png.string() + ".tmp";
-  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return false;
-  FILE* gnuplot = popen("gnuplot 2>/dev/null", "w");
-  if (!gnuplot) throw Error(ErrorKind::kIo, "gnuplot could not be started");
-  const std::string commands = script(new_svg, new_png, drawing);
-  std::fwrite(commands.data(), 1, commands.size(), gnuplot);
-  const int status = pclose(gnuplot);
-  std::error_code ignored;
-  if (status != 0 || !fs::exists(new_svg, ignored) || !fs::exists(new_png, ignored)) {
-    fs::remove(new_svg, ignored);
-    fs::remove(new_png, ignored);
-    throw Error(ErrorKind::kIo, "gnuplot failed to draw " + svg.string());
-  }
-  fs::rename(new_svg, svg);
-  fs::rename(new_png, png);
+  const auto svg =
+      printed_by_gnuplot(script("svg dynamic rounded font 'sans-serif,13' background 'white'",
+                                drawing.width, drawing.height, drawing));
+  const auto png =
+      printed_by_gnuplot(script("pngcairo rounded font 'sans-serif,13'", drawing.width * 4 / 3,
+                                drawing.height * 4 / 3, drawing));
+  if (!svg || !png) return false;
+  write_file_atomic(stem.string() + ".svg", *svg);
+  write_file_atomic(stem.string() + ".png", *png);
   return true;
 }
 

@@ -47,7 +47,7 @@ std::optional<AffineMap> DecoderTarget::amortised_base() const {
   if (!options_.encode) return {};
   const c10::NoGradGuard no_grad;
   const Vae::Posterior q = options_.encode(images_);
-  return AffineMap(q.mean, (0.5 * q.log_var).exp());
+  return AffineMap::encoded(q.mean, (0.5 * q.log_var).exp());
 }
 
 }  // namespace crais

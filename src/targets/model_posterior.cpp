@@ -192,7 +192,7 @@ std::optional<AffineMap> ModelPosterior::amortised_base() const {
     locs.push_back(q.loc);
     scales.push_back(q.scale);
   }
-  return AffineMap(at::cat(locs), at::cat(scales));
+  return AffineMap::encoded(at::cat(locs), at::cat(scales));
 }
 
 std::vector<std::string> ModelPosterior::base_candidates() const { return {"best:1.1", "prior"}; }

@@ -188,7 +188,7 @@ int64_t VaePosterior::curvature_cost() const {
 std::optional<AffineMap> VaePosterior::amortised_base() const {
   if (vae_.encoder.empty()) return {};
   const Vae::Posterior q = vae_.encode(images_);
-  return AffineMap(q.mean, (0.5 * q.log_var).exp());
+  return AffineMap::encoded(q.mean, (0.5 * q.log_var).exp());
 }
 
 std::vector<std::string> VaePosterior::base_candidates() const {

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <iomanip>
+#include <random>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -17,9 +19,10 @@ namespace crais {
 namespace fs = std::filesystem;
 
 std::string read_file(const fs::path& path) {
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) throw no_input_error(path.string() + ": no such file");
-  if (fs::is_directory(path, ignored))
+  std::error_code error;
+  if (!fs::exists(path, error))
+    throw no_input_error(path.string() + ": " + (error ? error.message() : "no such file"));
+  if (fs::is_directory(path, error))
     throw no_input_error(path.string() + ": is a folder, a file was expected");
   std::ifstream stream(path, std::ios::binary);
   if (!stream) throw no_input_error(path.string() + ": " + std::strerror(errno));
@@ -33,15 +36,27 @@ std::string read_file(const fs::path& path) {
 
 namespace {
 
-/// An open file that is closed and removed again unless its content was committed.
+/// Letters and digits that nobody can foresee.
+std::string random_word() {
+  std::random_device random;
+  std::ostringstream text;
+  text << std::hex << random() << random();
+  return text.str();
+}
+
+/// A new file in `folder` that is closed and removed again unless its content was committed. No
+/// link that somebody has put there is followed: what has the name already is left alone.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(fs::path path)
-      : path_(std::move(path)),
-        descriptor_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+  TemporaryFile(const fs::path& folder, const std::string& name) : folder_(folder) {
+    do {
+      path_ = folder / ("." + name.substr(0, kMaxName) + "." + random_word() + ".tmp");
+      descriptor_ =
+          ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    } while (descriptor_ < 0 && errno == EEXIST);
     if (descriptor_ < 0)
       throw Error(ErrorKind::kCannotCreate,
-                  path_.parent_path().string() + ": cannot write here: " + std::strerror(errno));
+                  folder.string() + ": cannot write here: " + std::strerror(errno));
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -60,10 +75,15 @@ class TemporaryFile {
     if (::fsync(descriptor_) != 0 && errno != EINVAL) fail();
   }
 
+  /// From now on the content is at `target`, also after a power cut.
   void commit(const fs::path& target) {
     const int descriptor = std::exchange(descriptor_, -1);
-    if (::close(descriptor) != 0 || ::rename(path_.c_str(), target.c_str()) != 0) fail();
+    if (::close(descriptor) != 0) fail();
+    if (::rename(path_.c_str(), target.c_str()) != 0)
+      throw Error(ErrorKind::kCannotCreate,
+                  target.string() + ": cannot be written: " + std::strerror(errno));
     committed_ = true;
+    sync_folder();
   }
 
  private:
@@ -71,8 +91,19 @@ class TemporaryFile {
     throw Error(ErrorKind::kIo, path_.string() + ": cannot write: " + std::strerror(errno));
   }
 
+  /// Best effort: some file systems cannot.
+  void sync_folder() const {
+    const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return;
+    ::fsync(folder);
+    ::close(folder);
+  }
+
+  static constexpr size_t kMaxName = 200;  // of the 255 bytes that file systems allow
+
+  fs::path folder_;
   fs::path path_;
-  int descriptor_;
+  int descriptor_ = -1;
   bool committed_ = false;
 };
 
@@ -81,21 +112,17 @@ std::string digest(const EVP_MD* algorithm, std::string_view bytes) {
   unsigned int length = 0;
   if (EVP_Digest(bytes.data(), bytes.size(), value, &length, algorithm, nullptr) != 1)
     throw Error(ErrorKind::kInternal, "OpenSSL cannot compute a digest");
-  static const char* const kHex = "0123456789abcdef";
-  std::string text;
-  for (unsigned int i = 0; i < length; ++i) {
-    text += kHex[value[i] >> 4];
-    text += kHex[value[i] & 15];
-  }
-  return text;
+  std::ostringstream text;
+  text << std::hex << std::setfill('0');
+  for (unsigned int i = 0; i < length; ++i) text << std::setw(2) << int{value[i]};
+  return text.str();
 }
 
 }  // namespace
 
 void write_file_atomic(const fs::path& path, std::string_view content) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  TemporaryFile file(folder /
-                     ("." + path.filename().string() + "." + std::to_string(::getpid()) + ".tmp"));
+  TemporaryFile file(folder, path.filename().string());
   file.write(content);
   file.commit(path);
 }
@@ -103,11 +130,12 @@ void write_file_atomic(const fs::path& path, std::string_view content) {
 void make_output_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error || !fs::is_directory(folder))
+  std::error_code ignored;
+  if (error || !fs::is_directory(folder, ignored))
     throw Error(ErrorKind::kCannotCreate,
                 folder.string() + ": cannot make this folder: " +
                     (error ? error.message() : std::string("a file of that name is in the way")));
-  TemporaryFile probe(folder / (".probe." + std::to_string(::getpid()) + ".tmp"));
+  const TemporaryFile probe(folder, "probe");
 }
 
 std::string sha256(std::string_view bytes) { return digest(EVP_sha256(), bytes); }

@@ -78,6 +78,20 @@ std::string with_commas(int64_t number) {
   return text;
 }
 
+std::string printable(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    char code[8];
+    if (static_cast<unsigned char>(c) >= ' ' && c != '\x7f')
+      out += c;
+    else if (c == '\n')
+      out += "\\n";
+    else if (std::snprintf(code, sizeof code, "\\x%02x", static_cast<unsigned>(c)) > 0)
+      out += code;
+  }
+  return out;
+}
+
 std::string shape_text(const std::vector<int64_t>& shape) {
   std::string text;
   for (const int64_t size : shape) text += (text.empty() ? "" : " x ") + std::to_string(size);

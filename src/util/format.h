@@ -25,6 +25,9 @@ std::string duration(double seconds);
 /// "1,024".
 std::string with_commas(int64_t number);
 
+/// On one line, and harmless to a terminal: control characters as "\\n" and "\\x1b".
+std::string printable(const std::string& text);
+
 /// "2 x 3"; "one number" of no dimension.
 std::string shape_text(const std::vector<int64_t>& shape);
 

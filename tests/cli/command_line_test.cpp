@@ -37,7 +37,7 @@ Synopsis synopsis() {
                  {"Network",
                   {option::integers("hidden", "N,N", {200, 200}, "layers").at_least(1),
                    option::numbers("adam", "B,B", {0.9, 0.999}, "betas").between(0, 1)}},
-                 {"Run", {option::device(), option::threads(), option::seed(), option::quiet()}}},
+                 {"Run", {option::device(), option::threads(), option::seed(1), option::quiet()}}},
       .examples = "  measure vae.safetensors --steps 64"};
 }
 

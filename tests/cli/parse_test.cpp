@@ -91,7 +91,8 @@ TEST(ParseSize, ReadsSizes) {
   EXPECT_EQ(parse_size("1.5G", "--m"), int64_t{3} << 29);
   EXPECT_EQ(parse_size("512MiB", "--m"), int64_t{512} << 20);
   EXPECT_EQ(parse_size("2GB", "--m"), int64_t{2} << 30);
-  for (const char* bad : {"", "G", "1X", "-1G", "0", "1GG", "nan", "1e300", "1 G", "inf"})
+  for (const char* bad :
+       {"", "G", "1X", "-1G", "0", "1GG", "nan", "1e300", "1 G", "inf", "0x10G", "1e3", "."})
     expect_error(ErrorKind::kArgument, {"--m", "512M"}, [&] { parse_size(bad, "--m"); });
 }
 

@@ -32,7 +32,7 @@ TEST(RunMainDeathTest, AnErrorIsOneLineAndItsCode) {
   EXPECT_EXIT(run_and_leave([]() -> int { throw Error(ErrorKind::kInterrupted, "interrupted"); }),
               exits(75), "^measure: interrupted\n$");
   EXPECT_EXIT(run_and_leave([]() -> int { throw data_error("two\nlines"); }), exits(65),
-              "^measure: two\n$");
+              "^measure: two\\\\nlines\n$");
 }
 
 TEST(RunMainDeathTest, LibTorchsErrorsLoseTheirStackTrace) {

@@ -93,5 +93,16 @@ TEST(Bound, SaysWhatItIs) {
   EXPECT_EQ(to_string(Bound::kEstimate), "estimate");
 }
 
+TEST(LogNormalizer, WithoutAnyWeightIsNotTrusted) {
+  const Estimate none = log_normalizer(at::full({1, 8}, -INFINITY, at::kDouble));
+  EXPECT_EQ(none.value.item<double>(), -INFINITY);
+  EXPECT_TRUE(suspect_error(none).item<bool>());
+}
+
+TEST(StdErrorOfMean, IsUnknownOfOne) {
+  EXPECT_TRUE(std::isnan(std_error_of_mean(at::ones({1}, at::kDouble))));
+  EXPECT_DOUBLE_EQ(std_error_of_mean(at::tensor({1.0, 3.0}, at::kDouble)), 1.0);
+}
+
 }  // namespace
 }  // namespace crais

@@ -246,21 +246,19 @@ TEST(ResultStore, KnowsDamageFromOtherRuns) {
   const auto path = folder.path() / "r";
   const ResultStore store(path, {{"run", 1}}, {});
   run_problems(ProblemSource::of(problems()), Estimator(small()), {1, {}, nullptr, &store});
-  EXPECT_EQ(store.read_chunks({kProblems, 3}).size(), 4u);
+  const RunShape shape{{kProblems, 3}, small().methods, small().repeats};
+  EXPECT_EQ(store.read_chunks(shape).size(), 4u);
   const std::string chunk = (path / "chunks" / "000001.json").string();
   std::string text = read_file(chunk);
   const size_t digit = text.find("\"log_normalizer\":[") + 20;
   text[digit] = text[digit] == '1' ? '2' : '1';
   write_file_atomic(chunk, text);
-  expect_error(ErrorKind::kData, {"000001.json", "damaged"}, [&] {
-    store.read_chunks({kProblems, 3});
-  });
+  expect_error(ErrorKind::kData, {"000001.json", "damaged"}, [&] { store.read_chunks(shape); });
   const ResultStore other(folder.path() / "o", {{"run", 2}}, {});
   std::filesystem::copy_file(path / "chunks" / "000002.json",
                              folder.path() / "o" / "chunks" / "000002.json");
-  expect_error(ErrorKind::kData, {"000002.json", "other settings"}, [&] {
-    other.read_chunks({kProblems, 3});
-  });
+  expect_error(ErrorKind::kData, {"000002.json", "other settings"},
+               [&] { other.read_chunks(shape); });
 }
 
 /// Sealed with its digest and fingerprint, and wrong all the same.
@@ -270,21 +268,26 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
   const ResultStore store(path, {{"run", 1}}, {});
   run_problems(ProblemSource::of(problems()), Estimator(small({"ais", "iwae:20"})),
                {1, {}, nullptr, &store});
-  const Chunks chunks{kProblems, 3};
-  ChunkResult good = store.read_chunks(chunks).at(1);
+  RunShape shape{{kProblems, 3}, {"ais", "iwae:20"}, small().repeats};
+  ChunkResult good = store.read_chunks(shape).at(1);
   const auto refuse = [&](const std::string& word, const std::function<void(ChunkResult&)>& spoil) {
     ChunkResult bad = good;
     spoil(bad);
     store.write_chunk(bad);
-    expect_error(ErrorKind::kData, {"000001.json", word}, [&] { store.read_chunks(chunks); });
+    expect_error(ErrorKind::kData, {"000001.json", word}, [&] { store.read_chunks(shape); });
     store.write_chunk(good);
   };
   refuse("repeats of methods", [](auto& c) { c.runs[1].repeat = -1; });
   refuse("repeats of methods", [](auto& c) { c.runs[1].repeat = 100'000'000; });
   refuse("repeats of methods", [](auto& c) { c.runs[0].repeat = 1; });
   refuse("repeats of methods", [](auto& c) { c.runs.clear(); });
-  refuse("other methods", [](auto& c) { c.runs.pop_back(); });
-  refuse("other methods", [](auto& c) { c.runs[0].method = "elbo"; });
+  refuse("repeats of", [](auto& c) { c.runs.pop_back(); });
+  refuse("repeats of ais, iwae:20", [](auto& c) { c.runs[0].method = "elbo"; });
+  refuse("repeats of ais, iwae:20", [](auto& c) {
+    c.runs.insert(c.runs.end(), {c.runs[0], c.runs[1]});  // one more than the run was asked for
+    for (auto run = c.runs.end() - 2; run != c.runs.end(); ++run) run->repeat = small().repeats;
+  });
+  refuse("below 0", [](auto& c) { c.indices[0] = -1; });
   refuse("as long as", [](auto& c) { c.runs[0].ess.pop_back(); });
   refuse("as long as", [](auto& c) { c.runs[1].log_normalizer.clear(); });
   refuse("no chunk", [](auto& c) { c.indices.clear(); });
@@ -330,9 +333,42 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
   refuse_path("betas and path", [](auto& c) {
     c = {c.range.slice(1, 1), c.log_ratio.slice(1, 1), c.mean.slice(1, 1), c.step.slice(1, 1)};
   });
-  EXPECT_EQ(store.read_chunks(chunks).size(), 4u);
-  expect_error(ErrorKind::kData, {"is not chunk"}, [&] { store.read_chunks({kProblems, 4}); });
-  expect_error(ErrorKind::kData, {"is not chunk"}, [&] { store.read_chunks({5, 3}); });
+  EXPECT_EQ(store.read_chunks(shape).size(), 4u);
+  shape.indices = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  EXPECT_EQ(store.read_chunks(shape).size(), 4u);
+  shape.indices[4] = 8;
+  expect_error(ErrorKind::kData, {"000001.json", "other problems"},
+               [&] { store.read_chunks(shape); });
+  shape.indices.clear();
+  for (const Chunks& cut : {Chunks{kProblems, 4}, Chunks{5, 3}}) {
+    shape.chunks = cut;
+    expect_error(ErrorKind::kData, {"is not chunk"}, [&] { store.read_chunks(shape); });
+  }
+}
+
+TEST(ResultStore, WritesOverNothingThatIsNotARun) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "r";
+  std::filesystem::create_directories(path);
+  write_file_atomic(path / "summary.json", "mine");
+  expect_error(ErrorKind::kArgument, {"summary.json", "something else", "`overwrite`"}, [&] {
+    ResultStore(path, {{"run", 1}}, {});
+  });
+  EXPECT_EQ(read_file(path / "summary.json"), "mine");
+  EXPECT_NO_THROW(ResultStore(path, {{"run", 1}}, {.overwrite = true}));
+}
+
+TEST(ResultStore, FollowsNoLink) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "r", others = folder.path() / "others";
+  std::filesystem::create_directories(path);
+  std::filesystem::create_directories(others);
+  write_file_atomic(others / "000001.json", "theirs");
+  std::filesystem::create_directory_symlink(others, path / "chunks");
+  expect_error(ErrorKind::kArgument, {"chunks", "is a link"}, [&] {
+    ResultStore(path, {{"run", 1}}, {.overwrite = true});
+  });
+  EXPECT_EQ(read_file(others / "000001.json"), "theirs");
 }
 
 TEST(RunProblems, KeepsTheSumsOfExpectationsToTheBit) {

@@ -10,6 +10,7 @@
 #include "core/rng.h"
 #include "models/checkpoint.h"
 #include "support/expect_error.h"
+#include "support/guarded_memory.h"
 #include "targets/vae_posterior.h"
 
 namespace crais {
@@ -89,6 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Here, EveryKernel,
                          });
 
 TEST_P(EveryKernel, AgreesWithAutogradInDoublePrecision) {
+  const testing::GuardedMemory guard;
   const Vae vae = make({60, 100}, 20);
   const at::Tensor images = make_images(5, vae, rng_), z = at::randn({5, 23, 20}, rng_);
   const FusedDecoder decoder = pack(vae);
@@ -99,6 +101,7 @@ TEST_P(EveryKernel, AgreesWithAutogradInDoublePrecision) {
 }
 
 TEST_P(EveryKernel, AgreesAtOddSizes) {
+  const testing::GuardedMemory guard;
   struct Size {
     std::vector<int64_t> hidden;
     int64_t latent, rows, cols, images, particles;

@@ -312,5 +312,26 @@ TEST(TrainingState, RejectsDamage) {
   expect_damaged({path.string(), "steps"});
 }
 
+TEST(TrainingState, RejectsWhatNoTrainingHasComeThrough) {
+  TestRun run;
+  Trainer trainer = run.trainer();
+  run_epochs(trainer, 2);
+  const auto refuse = [&](const std::string& word,
+                          const std::function<void(TrainerState&)>& spoil) {
+    TrainerState state = trainer.state();
+    spoil(state);
+    Trainer fresh = run.trainer();
+    expect_error(ErrorKind::kData, {"training state", word}, [&] { fresh.restore(state); });
+    EXPECT_EQ(fresh.epoch(), 0);
+  };
+  refuse("NaN", [](auto& s) { s.weights.fill_(NAN); });
+  refuse("NaN", [](auto& s) { s.exp_avg[0] = INFINITY; });
+  refuse("below 0", [](auto& s) { s.exp_avg_sq[0] = -1; });
+  refuse("steps", [](auto& s) { s.steps += 1; });
+  refuse("steps", [](auto& s) { s.metrics.insert(s.metrics.end(), 4, s.metrics[0]); });
+  refuse("epoch -7", [](auto& s) { s.metrics[1].epoch = -7; });
+  refuse("finite metrics of epoch 1", [](auto& s) { s.metrics[0].validation.bound = NAN; });
+}
+
 }  // namespace
 }  // namespace crais

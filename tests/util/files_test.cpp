@@ -73,7 +73,7 @@ TEST(Files, AFullDiskLosesNothing) {
 TEST(Files, AFailedRenameLeavesNothingBehind) {
   const TemporaryFolder folder;
   fs::create_directories(folder.path() / "taken" / "inside");
-  expect_error(ErrorKind::kIo, {"taken"},
+  expect_error(ErrorKind::kCannotCreate, {"taken", "Is a directory"},
                [&] { write_file_atomic(folder.path() / "taken", "content"); });
   EXPECT_EQ(folder.num_entries(), 1U);
 }
@@ -89,6 +89,29 @@ TEST(Files, RefusesFoldersThatRefuse) {
   const std::string file = folder.file("file", "");
   expect_error(ErrorKind::kCannotCreate, {file}, [&] { make_output_folder(file); });
   expect_error(ErrorKind::kCannotCreate, {file}, [&] { make_output_folder(file + "/below"); });
+}
+
+TEST(Files, NamesThatNoFileSystemTakesAreNoFaultOfOurs) {
+  const TemporaryFolder folder;
+  const fs::path endless = folder.path() / std::string(300, 'n'), loop = folder.path() / "loop";
+  fs::create_symlink("loop", loop);
+  for (const fs::path& path : {endless, loop}) {
+    const std::string reason = path == loop ? "symbolic links" : "too long";
+    expect_error(ErrorKind::kNoInput, {path.string(), reason}, [&] { read_file(path); });
+    expect_error(ErrorKind::kCannotCreate, {path.string()}, [&] { make_output_folder(path); });
+  }
+  expect_error(ErrorKind::kCannotCreate, {endless.string(), "too long"},
+               [&] { write_file_atomic(endless, "content"); });
+  write_file_atomic(folder.path() / std::string(255, 'n'), "content");  // the longest there is
+}
+
+TEST(Files, WritesThroughNoLink) {
+  const TemporaryFolder folder;
+  const std::string victim = folder.file("victim", "theirs");
+  fs::create_symlink(victim, folder.path() / "x");
+  write_file_atomic(folder.path() / "x", "ours");
+  EXPECT_EQ(read_file(victim), "theirs");
+  EXPECT_EQ(read_file(folder.path() / "x"), "ours");
 }
 
 TEST(Files, RefusesReadOnlyFolders) {

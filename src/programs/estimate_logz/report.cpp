@@ -17,10 +17,9 @@ LogzSummary summarise_one(const MethodTable& table, const LogzResults& results) 
   LogzSummary s;
   static_cast<MethodSummary&>(s) = summarise_method(table, results);
   const at::Tensor values = table.matrix("log_normalizer");
-  const auto n = static_cast<double>(values.numel());
   s.mean = values.mean().item<double>();
-  s.std_error = n > 1 ? values.flatten().std(0, /*unbiased=*/true).item<double>() / std::sqrt(n)
-                      : table.matrix("std_error").item<double>();
+  s.std_error =
+      values.numel() > 1 ? std_error_of_mean(values) : table.matrix("std_error").item<double>();
   if (results.truth) {
     s.error = s.mean - *results.truth;
     s.z_score = *s.error / s.std_error;

@@ -5,6 +5,7 @@
 
 #include "cli/program.h"
 #include "core/spec.h"
+#include "estimates/estimate.h"
 #include "evaluation/summary.h"
 #include "io/json.h"
 #include "util/error.h"
@@ -192,8 +193,6 @@ Series along_plan(const std::string& name, const std::vector<double>& values) {
 }
 
 Spread::Spread(const at::Tensor& values)
-    : mean(values.mean().item<double>()),
-      std_error(values.std(0, true).item<double>() /
-                std::sqrt(static_cast<double>(values.size(0)))) {}
+    : mean(values.mean().item<double>()), std_error(std_error_of_mean(values)) {}
 
 }  // namespace crais

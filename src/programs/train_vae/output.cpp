@@ -52,9 +52,30 @@ void TrainVaeOutput::prepare(bool resume, bool overwrite) const {
   }
 }
 
+/// A checkpoint without a state is left behind by a run that was killed between the two.
+void TrainVaeOutput::refuse_strangers() const {
+  std::error_code ignored;
+  if (!fs::exists(checkpoint_path(), ignored)) return;
+  bool ours = false;
+  try {
+    const CheckpointInfo there = read_checkpoint(checkpoint_path()).info;
+    ours = there.data_md5 == info_.data_md5 && there.seed == info_.seed &&
+           there.objective == info_.objective && there.binarisation == info_.binarisation;
+  } catch (const Error&) {  // no checkpoint of crais at all
+  }
+  if (!ours)
+    throw argument_error(folder_.string() + " holds a " + checkpoint_path().filename().string() +
+                         " that this training has not written; replace it with --overwrite, or "
+                         "choose another --out");
+}
+
 bool TrainVaeOutput::restore(Trainer& trainer) const {
   const fs::path path = folder_ / kState;
-  if (!fs::exists(path)) return false;
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    refuse_strangers();
+    return false;
+  }
   const TrainerState state = read_training_state(path, settings_);
   try {
     trainer.restore(state);

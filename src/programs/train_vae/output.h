@@ -22,7 +22,8 @@ class TrainVaeOutput {
   /// are to be overwritten; then they are removed. Throws Error kCannotCreate or kArgument.
   void prepare(bool resume, bool overwrite) const;
 
-  /// False if the run had not come to its first checkpoint. Throws as read_training_state.
+  /// False if the run had not come to its first checkpoint. Throws as read_training_state does, and
+  /// kArgument if another training's checkpoint lies there.
   bool restore(Trainer& trainer) const;
 
   void write_metrics(const Trainer& trainer) const;
@@ -33,6 +34,8 @@ class TrainVaeOutput {
   std::filesystem::path checkpoint_path() const { return folder_ / "vae.safetensors"; }
 
  private:
+  void refuse_strangers() const;
+
   std::filesystem::path folder_;
   CheckpointInfo info_;
   nlohmann::json settings_;

@@ -54,7 +54,7 @@ OptionGroup training_group() {
        option::integer("patience", "N", 0,
                        "stop after N epochs without a better validation; 0 never")
            .at_least(0),
-       option::seed()}};
+       option::seed(1)}};
 }
 
 OptionGroup run_group() {

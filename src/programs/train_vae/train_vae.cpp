@@ -75,32 +75,51 @@ std::string status(int64_t epoch, const Trainer& trainer, const TrainerOptions& 
   return text;
 }
 
+/// False where the observer stopped it: then the trainer is as it was before.
+bool run_epoch(Trainer& trainer, const TrainVaeOptions& options, int64_t images,
+               TrainingObserver& observer) {
+  const int64_t done_before = trainer.epoch() * images;
+  const TrainerState before = trainer.state();
+  try {
+    trainer.run_epoch([&](const TrainProgress& epoch) {
+      observer.progress(done_before + epoch.images_done, options.trainer.epochs * images,
+                        status(trainer.epoch() + 1, trainer, options.trainer, epoch.bound));
+      if (observer.stop()) throw Error(ErrorKind::kInterrupted, "interrupted");
+    });
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInterrupted) throw;
+    trainer.restore(before);
+    return false;
+  }
+}
+
 void train(const TrainVaeOptions& options, const DataSet& data, const TrainVaeOutput& output,
            Trainer& trainer, TrainingObserver& observer) {
-  const int64_t total = options.trainer.epochs * data.train.size();
-  observer.progress(trainer.epoch() * data.train.size(), total, "");
+  const int64_t images = data.train.size(), total = options.trainer.epochs * images;
+  observer.progress(trainer.epoch() * images, total, "");
   while (!trainer.finished()) {
-    const int64_t done_before = trainer.epoch() * data.train.size();
-    trainer.run_epoch([&](const TrainProgress& epoch) {
-      observer.progress(done_before + epoch.images_done, total,
-                        status(trainer.epoch() + 1, trainer, options.trainer, epoch.bound));
-    });
-    observer.progress(
-        trainer.epoch() * data.train.size(), total,
-        status(trainer.epoch(), trainer, options.trainer, trainer.metrics().back().train.bound));
-    output.write_metrics(trainer);
-    observer.epoch(trainer.metrics().back());
-    const bool stop = observer.stop();
-    if (trainer.epoch() % options.checkpoint_every == 0 || trainer.finished() || stop)
+    bool stopped = !run_epoch(trainer, options, images, observer);
+    if (stopped && trainer.epoch() == 0)
+      throw Error(ErrorKind::kInterrupted, "interrupted in the first epoch: nothing is kept");
+    if (!stopped) {
+      observer.progress(
+          trainer.epoch() * images, total,
+          status(trainer.epoch(), trainer, options.trainer, trainer.metrics().back().train.bound));
+      output.write_metrics(trainer);
+      observer.epoch(trainer.metrics().back());
+      stopped = observer.stop() && !trainer.finished();
+    }
+    if (trainer.epoch() % options.checkpoint_every == 0 || trainer.finished() || stopped)
       output.write_checkpoint(trainer);
-    if (stop && !trainer.finished())
+    if (stopped)
       throw Error(ErrorKind::kInterrupted,
                   "interrupted; epoch " + std::to_string(trainer.epoch()) +
                       " is saved; the same command with --resume goes on from there");
   }
 }
 
-/// A line on stderr; Ctrl-C stops after the epoch.
+/// A line on stderr; Ctrl-C stops before the next batch.
 class TrainingProgress : public TrainingObserver {
  public:
   explicit TrainingProgress(const TrainVaeOptions& options) : options_(options) {}

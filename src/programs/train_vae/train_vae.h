@@ -20,7 +20,7 @@ class TrainingObserver {
   /// An epoch is done, and its metrics are written.
   virtual void epoch(const EpochMetrics& /*metrics*/) {}
   virtual void notice(const std::string& /*line*/) {}
-  /// Asked after each epoch.
+  /// Asked between batches, five times a second at most, and after each epoch.
   virtual bool stop() { return false; }
 };
 

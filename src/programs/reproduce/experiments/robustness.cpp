@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/rng.h"
+#include "estimates/estimate.h"
 #include "programs/reproduce/vae_experiment.h"
 #include "util/format.h"
 
@@ -80,10 +81,6 @@ std::vector<HardCase> hard_cases() {
           {"d = 100", random_decoder(100, 2.0, 11)}};
 }
 
-double standard_error(const at::Tensor& values) {
-  return values.std(0, true).item<double>() / std::sqrt(static_cast<double>(values.size(0)));
-}
-
 class Robustness : public Experiment {
  public:
   std::string title() const override { return "Where estimates break, and what tells"; }
@@ -145,7 +142,7 @@ class Robustness : public Experiment {
       return 100 * mask.to(at::kDouble).mean().item<double>();
     };
     const at::Tensor gap = (result.upper - result.value).mean(0);
-    const double mean_gap = gap.mean().item<double>(), gap_error = standard_error(gap);
+    const double mean_gap = gap.mean().item<double>(), gap_error = std_error_of_mean(gap);
     const bool certificate_speaks = mean_gap > 0.1 + 3 * gap_error || mean_gap > 0.5;
     const double silent = percent(wrong & ~flagged);
     const std::string verdict = percent(wrong) < 0.5 ? "right"
@@ -158,7 +155,7 @@ class Robustness : public Experiment {
             Cell::number(truth.middle.mean().item<double>(), 3),
             Cell::number(truth.half_width.mean().item<double>(), 3),
             Cell::number(error.mean().item<double>(), 3),
-            Cell::number(standard_error(error.mean(0)), 3),
+            Cell::number(std_error_of_mean(error.mean(0)), 3),
             Cell::number(percent(wrong), 1),
             percent(wrong) > 0 ? Cell::number(100 - 100 * silent / percent(wrong), 0) : Cell("-"),
             Cell::number(percent(flagged), 1),
