@@ -26,19 +26,37 @@ at::Tensor suspect_error(const Estimate& estimate) {
 
 at::Tensor suspect_tail(const Estimate& estimate) { return estimate.pareto_k > kHeavyTail; }
 
-Estimate log_normalizer(const at::Tensor& log_w, const Genealogy& genealogy) {
-  const auto k = static_cast<double>(log_w.size(1));
-  at::Tensor shares = log_normalise(log_w).exp();
-  at::Tensor generations = at::ones_like(log_w.select(1, 0));
-  if (genealogy.roots.defined()) {
-    shares = at::zeros_like(shares).scatter_add(1, genealogy.roots, shares);
-    generations = generations + genealogy.num_resamplings;
-  }
+namespace {
+
+/// Of log sum_k w_k from the shares S_k of the sum: how much it moves as each is left out.
+at::Tensor jackknife_variance(const at::Tensor& shares) {
+  constexpr double kLeastRest = 1e-16;  // of the others: the resolution of a share
+  const auto k = static_cast<double>(shares.size(1));
+  const at::Tensor left_out = (1 - shares).clamp_min(kLeastRest).log();
+  return (k - 1) / k * (left_out - left_out.mean(1, /*keepdim=*/true)).square().sum(1);
+}
+
+/// From the shares of starting particles after `num_resamplings`.
+at::Tensor genealogical_variance(const at::Tensor& shares, const at::Tensor& num_resamplings) {
+  const auto k = static_cast<double>(shares.size(1));
   const at::Tensor lost =
-      (generations * std::log1p(1 / (k - 1))).exp() * (1 - shares.square().sum(-1));
-  const at::Tensor relative_variance = (1 - lost).clamp_min(0);
-  return {log_mean_exp(log_w), relative_variance.sqrt(), -0.5 * relative_variance, ess(log_w),
-          pareto_k(log_w)};
+      ((1 + num_resamplings) * std::log1p(1 / (k - 1))).exp() * (1 - shares.square().sum(-1));
+  return (1 - lost).clamp_min(0);
+}
+
+}  // namespace
+
+Estimate log_normalizer(const at::Tensor& log_w, const Genealogy& genealogy) {
+  const at::Tensor shares = log_normalise(log_w).exp();
+  at::Tensor variance = jackknife_variance(shares);
+  if (log_w.size(1) == 1) {
+    variance = at::full_like(variance, NAN);
+  } else if (genealogy.roots.defined()) {
+    const at::Tensor inherited = at::zeros_like(shares).scatter_add(1, genealogy.roots, shares);
+    variance = at::where(genealogy.num_resamplings > 0,
+                         genealogical_variance(inherited, genealogy.num_resamplings), variance);
+  }
+  return {log_mean_exp(log_w), variance.sqrt(), -0.5 * variance, ess(log_w), pareto_k(log_w)};
 }
 
 Estimate reverse_log_normalizer(const at::Tensor& log_w) {

@@ -22,25 +22,26 @@ std::string to_string(Bound bound);
 struct Estimate {
   at::Tensor value;      // nats
   at::Tensor std_error;  // Monte Carlo, nats
-  at::Tensor bias;  // to be expected of it, nats: second order of the delta method; NaN: unknown
-  at::Tensor ess;   // fraction, in [1/K, 1]
-  at::Tensor pareto_k;  // of the tail of the weights; NaN where they are too few
+  at::Tensor bias;       // to be expected of it, nats; NaN: unknown
+  at::Tensor ess;        // fraction, in [1/K, 1]
+  at::Tensor pareto_k;   // of the tail of the weights; NaN where they are too few
 };
 
 /// Estimates not to be trusted, [P] bool each: those whose standard error is above 0.5 nats (a
-/// handful of effective particles: it is too small then, and the bias more than half its square),
+/// handful of effective particles: neither it nor the bias is known then),
 /// and those whose weights have too heavy a tail.
 at::Tensor suspect_error(const Estimate& estimate);
 at::Tensor suspect_tail(const Estimate& estimate);
 
 /// log Z-hat = log_mean_exp(log w). E[log Z-hat] <= log Z (Jensen): a lower bound on average.
 ///
-/// std_error by the delta method, sd(w) / (mean(w) sqrt(K)) = sqrt((1/ess - 1) / (K - 1)), and bias
-/// = -std_error^2 / 2; once the ESS is a few particles both are larger. After resampling
-/// weights depend on each other through common ancestors; with S_k the share of the weight that
-/// the descendants of starting particle k hold, the relative variance of Zhat after n resamplings
-/// is 1 - (K / (K - 1))^(n + 1) (1 - sum_k S_k^2)                            [Lee & Whiteley 2018]
-/// which is the formula above where nothing was resampled.
+/// std_error by the jackknife: with S_k the share of particle k in the sum of weights,
+///   variance = (K - 1) / K sum_k (l_k - mean l)^2,  l_k = log(1 - S_k),      [Tukey 1958]
+/// and bias = -variance / 2. The delta method, sd(w) / (mean(w) sqrt(K)), is its limit for small
+/// shares; from a few particles it promises up to half too little.
+/// After resampling weights depend on each other through common ancestors; with S_k the share of
+/// the weight that the descendants of starting particle k hold, the relative variance of Zhat after
+/// n resamplings is 1 - (K / (K - 1))^(n + 1) (1 - sum_k S_k^2)              [Lee & Whiteley 2018]
 ///
 /// @param log_w      [P,K] float64, K >= 1 (K = 1: std_error is NaN).
 /// @param genealogy  of SMC; absent: particles are independent.

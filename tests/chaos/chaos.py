@@ -55,7 +55,7 @@ def rounds(model: Path) -> dict[str, Round]:
              "--checkpoint-every=2", "--quiet"]  # fmt: skip
     images = ["eval-loglik", str(model), "--simulate=64", "--chunk=8", "--quiet"]
     results = ["per_image.csv", "schedule.csv"]
-    density = ["estimate-logz", "funnel:10", "--problems=40", "--chunk=2", "--quiet"]
+    density = ["estimate-logz", "student-t:20", "--problems=40", "--chunk=2", "--quiet"]
     estimates = ["per_problem.csv", "schedule.csv"]
     return {
         "train-vae": Round(train, ["vae.safetensors", "samples.png"]),
