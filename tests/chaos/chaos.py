@@ -69,9 +69,9 @@ def rounds(model: Path) -> dict[str, Round]:
         "mcd": Round([*images, "--method=mcd:steps=8,iterations=60,hidden=32"], results),
         "learned path": Round([*images, "--path=f:jeffreys", "--steps=32"], results),
         "one plan a chunk": Round([*images, "--per-image", "--schedule=cess:0.95"], results),
-        "estimate-logz": Round([*density, "--steps=512"], estimates),
+        "estimate-logz": Round([*density, "--steps=128"], estimates),
         "expectations": Round(
-            [*density, "--steps=256", "--expect=moments"], [*estimates, "expectations.csv"]
+            [*density, "--steps=64", "--expect=moments"], [*estimates, "expectations.csv"]
         ),
         "reproduce": Round(
             ["reproduce", "figure-2d", "--seeds=2", "--quiet"],
@@ -213,7 +213,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="rounds (all)")
     parser.add_argument("--kills", type=int, default=0, help="at least so many; 0: a pass (0)")
     parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     tally = Tally()
     machine = Machine(arguments.programs.resolve(), random.Random(arguments.seed), tally)
     with tempfile.TemporaryDirectory() as scratch:
@@ -237,7 +237,7 @@ def main() -> int:
                     print(f"skipped: {label}: {error}")
                     return
             kills, seconds = tally.kills - before, time.monotonic() - start
-            print(f"{label:32} {kills:4} kills  {seconds:6.1f} s", flush=True)
+            print(f"{label:36} {kills:4} kills  {seconds:6.1f} s", flush=True)
 
         while True:
             for name in chosen:
