@@ -6,6 +6,15 @@
 #include "estimates/pareto.h"
 
 namespace crais {
+namespace {
+
+/// Of the mean of values [n]; NaN for a single one.
+double std_error_of_mean(const at::Tensor& values) {
+  const auto count = static_cast<double>(values.numel());
+  return count > 1 ? values.std(0, /*unbiased=*/true).item<double>() / std::sqrt(count) : NAN;
+}
+
+}  // namespace
 
 std::string to_string(Bound bound) {
   switch (bound) {
@@ -55,14 +64,13 @@ Estimate evidence_lower_bound(const at::Tensor& log_w) {
 }
 
 MeanEstimate mean_over_images(const at::Tensor& value, const at::Tensor& std_error) {
-  const auto repeats = static_cast<double>(value.size(0));
   const auto images = static_cast<double>(value.size(1));
   MeanEstimate result;
   result.mean = value.mean().item<double>();
-  result.data_std_error = value.mean(0).std(0, true).item<double>() / std::sqrt(images);
-  result.monte_carlo_std_error =
-      value.size(0) > 1 ? value.mean(1).std(0, true).item<double>() / std::sqrt(repeats)
-                        : std_error.square().sum().sqrt().item<double>() / images;
+  result.data_std_error = std_error_of_mean(value.mean(0));
+  result.monte_carlo_std_error = value.size(0) > 1
+                                     ? std_error_of_mean(value.mean(1))
+                                     : std_error.square().sum().sqrt().item<double>() / images;
   return result;
 }
 

@@ -38,8 +38,10 @@ Certificate certificate_of(const MethodTable& table) {
   const at::Tensor upper = table.matrix("upper");
   const at::Tensor gap = (upper - table.matrix("log_normalizer")).mean(0);
   const auto problems = static_cast<double>(gap.numel());
+  const double gap_error =
+      problems > 1 ? gap.std(0, true).item<double>() / std::sqrt(problems) : NAN;
   return {mean_over_images(upper, table.matrix("upper_std_error")), gap.mean().item<double>(),
-          gap.std(0, true).item<double>() / std::sqrt(problems), gap.max().item<double>()};
+          gap_error, gap.max().item<double>()};
 }
 
 std::map<std::string, int64_t> count_flags(const std::vector<std::vector<int64_t>>& repeats) {
