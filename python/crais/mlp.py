@@ -113,7 +113,7 @@ class _Chain:
         if len(self.activations) != len(self.layers) or self.rows != slice(None):
             return None
         weight = weight.detach().float()
-        bias = torch.zeros(weight.shape[0]) if bias is None else bias.detach().float()
+        bias = weight.new_zeros(weight.shape[0]) if bias is None else bias.detach().float()
         return replace(self, layers=[*self.layers, (weight, bias)])
 
     def activated(self, name: str) -> _Chain | None:

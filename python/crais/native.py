@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crais import errors
+from crais import errors, random_state
 
 INSTALL = "pip install . --no-build-isolation, in the folder of crais"
 
@@ -187,12 +187,11 @@ atexit.register(_stop_all)
 @contextlib.contextmanager
 def as_before(device: torch.device) -> Iterator[None]:
     """PyTorch's random state and modes are the same afterwards, whatever the model does to them."""
-    devices = [device] if device.type == "cuda" else []
     threads = torch.get_num_threads()
     with (
         torch.inference_mode(False),
         torch.autocast(device.type, enabled=False),
-        torch.random.fork_rng(devices),
+        random_state.kept(device),
     ):
         try:
             yield

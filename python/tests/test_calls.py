@@ -25,6 +25,17 @@ def evaluate(compiled):
     )
 
 
+class ListOf(torch.utils.data.Dataset):
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, i):
+        return self.items[i]
+
+
 def of_joint(evaluate, log_joint, images, **options):
     return evaluate(
         None, images, likelihood=None, log_joint=log_joint, latent=4, image_shape=(6, 6), **options
@@ -130,6 +141,8 @@ def test_options_that_are_refused(evaluate, curved, images, options, error, word
         (torch.zeros(0, 36), "UsageError", r"N > 0"),
         (torch.tensor(1.0), "UsageError", r"shape \[\]"),
         ("x", "UsageError", "must be a tensor"),
+        (ListOf([{"x": torch.zeros(36)}]), "UsageError", "begins with a dict: a tensor or an array"),
+        (ListOf([torch.zeros(36), torch.zeros(35)]), "UsageError", r"in shape: \[35\], \[36\]$"),
         (torch.zeros(2, 36, dtype=torch.complex64), "UsageError", "complex64"),
         (torch.full((2, 36), 255.0), "DataError", "entry 0 of image 0 is 255.*scale 255"),
         (torch.full((2, 36), float("nan")), "DataError", "entry 0 of image 0 is nan"),
@@ -167,6 +180,18 @@ def test_dropout_is_named(evaluate, curved, images):
     evaluate(curved, images)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_models_of_another_dtype_are_refused(evaluate, curved, images, dtype):
+    with pytest.raises(crais.UsageError, match=f"parameters are {dtype}; .*: call .float()"):
+        evaluate(curved.to(dtype), images)
+
+
+def test_probabilities_in_place_of_logits_are_doubted(evaluate, curved, images):
+    curved.decoder.append(nn.Sigmoid())
+    with pytest.warns(UserWarning, match=r"in \[0, 1\]: are these probabilities\? Bernoulli takes"):
+        evaluate(curved, images)
+
+
 def test_a_density_that_is_no_number_names_image_and_point(evaluate, images):
     images = images.clone()
     images[:, 0, 0] = 0
@@ -184,6 +209,13 @@ def test_a_density_that_is_no_number_names_image_and_point(evaluate, images):
 def test_files_that_are_not_there(evaluate, images):
     with pytest.raises(crais.NoInputError, match="nowhere.pt: no such file"):
         evaluate("nowhere.pt", images, likelihood=None)
+    with pytest.raises(crais.UsageError, match="likelihood of a file is a name; Bernoulli is none"):
+        evaluate("nowhere.pt", images)
+
+
+def test_a_class_is_no_model(evaluate, images):
+    with pytest.raises(crais.UsageError, match="is a class: give an instance, as Linear()"):
+        evaluate(nn.Linear, images)
 
 
 def test_what_the_model_raises_comes_out_with_its_traceback(evaluate, images):

@@ -188,7 +188,7 @@ nlohmann::json deciding_settings(const RunSettings& settings) {
         "accept-other-version", "format", "dry-run", "quiet", "save-particles", "resampled"})
     deciding.erase(operational);
   if (deciding.contains("expect") && deciding["expect"].empty()) deciding.erase("expect");
-  deciding["device"] = settings.device.is_cpu() ? "cpu" : "cuda";
+  deciding["device"] = c10::DeviceTypeName(settings.device.type(), /*lower_case=*/true);
   return deciding;
 }
 
