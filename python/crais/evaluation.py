@@ -178,7 +178,7 @@ def log_normalizer(
         options = {"device": str(device), **options}
     arguments = [name if name.isidentifier() or not functions else "function"]
     arguments += native.arguments(options)
-    report, _ = native.call(
+    report, run = native.call(
         "estimate-logz",
         lambda run: native.extension().log_normalizer(arguments, run, dim or 0),
         functions,
@@ -186,7 +186,7 @@ def log_normalizer(
         unit="problems",
         device=device,
     )
-    return _finished(report, None, "problems")
+    return _finished(report, None, run.stopped, "problems")
 
 
 def _evaluated(
@@ -199,7 +199,7 @@ def _evaluated(
     progress: bool,
 ) -> Result:
     arguments = [operand, *native.arguments(flags)]
-    report, images = native.call(
+    report, run = native.call(
         "eval-loglik",
         lambda run: native.extension().evaluate(
             arguments, run, data.images, data.labels, manifest, device
@@ -209,13 +209,13 @@ def _evaluated(
         unit="images",
         device=device,
     )
-    return _finished(report, images, "images")
+    return _finished(report, run.images, run.stopped, "images")
 
 
-def _finished(report: Any, images: Tensor | None, unit: str) -> Result:
-    """The result of a report; raises Interrupted where it is not whole."""
+def _finished(report: Any, images: Tensor | None, stopped: bool, unit: str) -> Result:
+    """The result of a report; raises Interrupted where Ctrl-C came, or it is not whole."""
     result = Result(report, images) if report.done > 0 else None
-    if result is not None and report.done == report.total:
+    if result is not None and report.done == report.total and not stopped:
         return result
     error = Interrupted(f"interrupted; {report.done:,} of {report.total:,} {unit} are done")
     error.result = result

@@ -75,15 +75,24 @@ std::string status(int64_t epoch, const Trainer& trainer, const TrainerOptions& 
   return text;
 }
 
+Error stopped_after(int64_t epoch) {
+  return {ErrorKind::kInterrupted,
+          epoch == 0 ? "interrupted; no epoch is saved yet"
+                     : "interrupted; epoch " + std::to_string(epoch) +
+                           " is saved; the same command with --resume goes on from there"};
+}
+
 void train(const TrainVaeOptions& options, const DataSet& data, const TrainVaeOutput& output,
            Trainer& trainer, TrainingObserver& observer) {
   const int64_t total = options.trainer.epochs * data.train.size();
   observer.progress(trainer.epoch() * data.train.size(), total, "");
+  int64_t saved = trainer.epoch();  // as the state was that it resumes
   while (!trainer.finished()) {
     const int64_t done_before = trainer.epoch() * data.train.size();
     trainer.run_epoch([&](const TrainProgress& epoch) {
       observer.progress(done_before + epoch.images_done, total,
                         status(trainer.epoch() + 1, trainer, options.trainer, epoch.bound));
+      if (observer.stop_at_once()) throw stopped_after(saved);
     });
     observer.progress(
         trainer.epoch() * data.train.size(), total,
@@ -91,12 +100,11 @@ void train(const TrainVaeOptions& options, const DataSet& data, const TrainVaeOu
     output.write_metrics(trainer);
     observer.epoch(trainer.metrics().back());
     const bool stop = observer.stop();
-    if (trainer.epoch() % options.checkpoint_every == 0 || trainer.finished() || stop)
+    if (trainer.epoch() % options.checkpoint_every == 0 || trainer.finished() || stop) {
       output.write_checkpoint(trainer);
-    if (stop && !trainer.finished())
-      throw Error(ErrorKind::kInterrupted,
-                  "interrupted; epoch " + std::to_string(trainer.epoch()) +
-                      " is saved; the same command with --resume goes on from there");
+      saved = trainer.epoch();
+    }
+    if (stop && !trainer.finished()) throw stopped_after(saved);
   }
 }
 

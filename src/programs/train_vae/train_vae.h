@@ -22,6 +22,8 @@ class TrainingObserver {
   virtual void notice(const std::string& /*line*/) {}
   /// Asked after each epoch.
   virtual bool stop() { return false; }
+  /// Asked within an epoch, after `progress`: true gives the epoch up.
+  virtual bool stop_at_once() { return false; }
 };
 
 struct Training {
