@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <optional>
 #include <string>
 
@@ -30,7 +31,7 @@ std::optional<c10::Device> other_device(const std::string& text) {
     const auto* guard = c10::impl::device_guard_impl_registry[type].load();
     const auto index = std::max<c10::DeviceIndex>(device.index(), 0);
     if (guard && index < guard->deviceCount()) return c10::Device(device.type(), index);
-  } catch (const c10::Error&) {  // no name of a device
+  } catch (const std::exception&) {  // no name of a device
   }
   return {};
 }
