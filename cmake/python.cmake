@@ -12,6 +12,11 @@ set_target_properties(crais_programs PROPERTIES POSITION_INDEPENDENT_CODE ON)
 set_target_properties(_crais PROPERTIES CXX_VISIBILITY_PRESET hidden
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/crais)
 
+# Python has not the sanitizers' runtime: with them the extension is compiled only on demand.
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  set_target_properties(_crais PROPERTIES EXCLUDE_FROM_ALL ON)
+endif()
+
 # The package of the build folder: links to the sources, and what the build alone knows.
 file(CONFIGURE OUTPUT python/crais/_built.py CONTENT
   "\"\"\"What the extension was built with.\"\"\"\n\nTORCH = \"@CRAIS_TORCH_VERSION@\"\nVERSION = \"@PROJECT_VERSION@\"\n" @ONLY)

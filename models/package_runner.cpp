@@ -1,7 +1,9 @@
 #include "models/package_runner.h"
 
 #include <algorithm>
+#include <memory>
 #include <thread>
+#include <type_traits>
 
 #include "util/error.h"
 #include "util/version.h"
@@ -16,21 +18,30 @@ namespace crais {
 
 void require_package_support(const std::string& /*path*/) {}
 
+namespace {
+
+using Package = torch::inductor::AOTIModelPackageLoader;
+
+/// Several threads run one package side by side, where this LibTorch can (2.8, say).
+template <typename Loaded>
+std::unique_ptr<Loaded> load(const std::string& path, const std::string& function) {
+  using Path = const std::string&;
+  if constexpr (std::is_constructible_v<Loaded, Path, Path, bool, size_t>)
+    return std::make_unique<Loaded>(path, function, /*run_single_threaded=*/false,
+                                    std::max(1U, std::thread::hardware_concurrency()));
+  else
+    return std::make_unique<Loaded>(path, function);
+}
+
+}  // namespace
+
 struct PackageRunner::Loader {
-  Loader(const std::string& path, const std::string& function)
-#if CRAIS_PACKAGES > 1
-      : loader(path, function, /*run_single_threaded=*/false,
-               std::max(1U, std::thread::hardware_concurrency())){}
-#else
-      : loader(path, function) {
-  }
-#endif
-        torch::inductor::AOTIModelPackageLoader loader;
+  std::unique_ptr<Package> package;
 };
 
 PackageRunner::PackageRunner(const std::string& path, const std::string& function) {
   try {
-    loader_ = std::make_unique<Loader>(path, function);
+    loader_ = std::make_unique<Loader>(Loader{load<Package>(path, function)});
   } catch (const std::exception& error) {
     const std::string text = error.what();
     throw data_error(path + ": '" + function +
@@ -39,7 +50,7 @@ PackageRunner::PackageRunner(const std::string& path, const std::string& functio
 }
 
 std::vector<at::Tensor> PackageRunner::operator()(const std::vector<at::Tensor>& inputs) const {
-  return loader_->loader.run(inputs);
+  return loader_->package->run(inputs);
 }
 
 #else

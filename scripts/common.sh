@@ -48,19 +48,19 @@ python_of_libtorch() {
 # OFF; a folder that was configured with tests keeps them. With tests comes the extension of the
 # Python package, where the LibTorch is a Python's.
 build() {
-  local preset=$1 tests=$2 folder=build/$1 libtorch python=() found
+  local preset=$1 tests=$2 folder=build/$1 libtorch extension=() found
   shift 2
   read -r libtorch <build/libtorch
   if [ "$tests" = ON ] && [ "$preset" = release ]; then
     found=$(python_of_libtorch "$libtorch")
-    [ -z "$found" ] || python=(-DCRAIS_PYTHON=ON -DPython_EXECUTABLE="$found")
+    [ -z "$found" ] || extension=(-DCRAIS_PYTHON=ON -DPython_EXECUTABLE="$found")
   fi
   if ! [ -f "$folder/build.ninja" ] || ! grep -qx "$libtorch" "$folder/libtorch" 2>/dev/null ||
     { [ "$tests" = ON ] && ! grep -q '^BUILD_TESTING:.*=ON' "$folder/CMakeCache.txt"; } ||
-    { [ ${#python[@]} -gt 0 ] && ! grep -q '^CRAIS_PYTHON:.*=ON' "$folder/CMakeCache.txt"; }; then
+    { [ ${#extension[@]} -gt 0 ] && ! grep -q '^CRAIS_PYTHON:.*=ON' "$folder/CMakeCache.txt"; }; then
     say "configuring $folder"
     if ! cmake --preset "$preset" -DBUILD_TESTING="$tests" -DCMAKE_PREFIX_PATH="$libtorch" \
-      -UTorch_DIR "${python[@]}" >build/configure.log 2>&1; then
+      -UTorch_DIR "${extension[@]}" >build/configure.log 2>&1; then
       cat build/configure.log >&2
       fail 70 "cmake failed (build/configure.log)"
     fi

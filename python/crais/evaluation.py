@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,15 +11,14 @@ import torch
 from torch import Tensor
 
 from crais import native
+from crais.captured import Function, device_of
 from crais.errors import Interrupted, UsageError
 from crais.images import as_tensor
+from crais.latent_model import check_density
 from crais.likelihoods import Likelihood
-from crais.models import check_density, device_of, in_memory
+from crais.models import in_memory
 from crais.priors import Prior
 from crais.results import Result
-
-Function = Callable[..., Any]
-
 
 @dataclass(frozen=True)
 class Target:
@@ -90,20 +89,28 @@ def evaluate(
     """
     if isinstance(model, Target):
         return log_normalizer(model, progress=progress, **options)
+    for name in ("data", "data_dir", "simulate", "split"):
+        if images is not None and options.get(name) is not None:
+            raise UsageError(f"give images or {name}: each says what is evaluated")
     about = {"decoder": decoder, "encoder": encoder, "likelihood": likelihood}
     data = Data(
         None if images is None else as_tensor(images),
-        torch.as_tensor(labels) if labels is not None and not isinstance(labels, str) else None,
+        None if labels is None or isinstance(labels, str) else torch.as_tensor(labels).cpu(),
     )
     if isinstance(model, (str, os.PathLike)):
         flags = {**about, "image_shape": image_shape, **options}
         if isinstance(labels, str):
             flags["labels"] = labels
+        for name, value in about.items():
+            if value is not None and not isinstance(value, str):
+                raise UsageError(f"{name} of a file is a name; {type(value).__name__} is none")
         for name, value in {"prior": prior, "log_joint": log_joint, "log_prior": log_prior}.items():
             if value is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
         return _evaluated(os.fspath(model), flags, {}, b"", torch.device("cpu"), data, progress)
 
+    if isinstance(model, type):
+        raise UsageError(f"the model is a class: give an instance, as {model.__name__}()")
     parts = _parts_of(model, {**about, "prior": prior, "log_joint": log_joint})
     shape: Any = image_shape if image_shape is not None else getattr(model, "image_shape", None)
     functions, manifest, device = in_memory(
@@ -115,7 +122,7 @@ def evaluate(
         name=type(model).__name__ if model is not None else "model",
     )
     asked = options.pop("device", None)
-    if asked is not None and torch.device(asked) != device:
+    if asked is not None and str(asked) not in (str(device), device.type, "auto"):
         raise UsageError(f"device: the model is on {device}, not {asked}; move it with .to()")
     flags = {"device": str(device), **options}
     return _evaluated("memory", flags, functions, manifest, device, data, progress)
@@ -130,7 +137,8 @@ def certify(
     >>> c.lower, c.upper, c.gap
 
     The truth lies between the bounds on average, so the gap certifies these settings for images
-    like these. The arguments are those of `evaluate`. Cost: twice an evaluation's.
+    like these. The arguments are those of `evaluate`; `latent` and `image_shape` are needed where
+    the model has no such attributes. Cost: twice an evaluation's.
     """
     options.setdefault("method", "bidirectional")
     return evaluate(model, simulate=num_images, progress=progress, **options)
@@ -170,7 +178,7 @@ def log_normalizer(
         options = {"device": str(device), **options}
     arguments = [name if name.isidentifier() or not functions else "function"]
     arguments += native.arguments(options)
-    report, _ = native.call(
+    report, run = native.call(
         "estimate-logz",
         lambda run: native.extension().log_normalizer(arguments, run, dim or 0),
         functions,
@@ -178,7 +186,7 @@ def log_normalizer(
         unit="problems",
         device=device,
     )
-    return _finished(report, None, "problems")
+    return _finished(report, None, run.stopped, "problems")
 
 
 def _evaluated(
@@ -191,7 +199,7 @@ def _evaluated(
     progress: bool,
 ) -> Result:
     arguments = [operand, *native.arguments(flags)]
-    report, images = native.call(
+    report, run = native.call(
         "eval-loglik",
         lambda run: native.extension().evaluate(
             arguments, run, data.images, data.labels, manifest, device
@@ -201,13 +209,13 @@ def _evaluated(
         unit="images",
         device=device,
     )
-    return _finished(report, images, "images")
+    return _finished(report, run.images, run.stopped, "images")
 
 
-def _finished(report: Any, images: Tensor | None, unit: str) -> Result:
-    """The result of a report; raises Interrupted where it is not whole."""
+def _finished(report: Any, images: Tensor | None, stopped: bool, unit: str) -> Result:
+    """The result of a report; raises Interrupted where Ctrl-C came, or it is not whole."""
     result = Result(report, images) if report.done > 0 else None
-    if result is not None and report.done == report.total:
+    if result is not None and report.done == report.total and not stopped:
         return result
     error = Interrupted(f"interrupted; {report.done:,} of {report.total:,} {unit} are done")
     error.result = result

@@ -9,41 +9,43 @@ An MLP needs no code: its weights lie there too, and crais has its own evaluator
 from __future__ import annotations
 
 import contextlib
-import functools
-import inspect
-import json
 import os
-import platform
 import shutil
 import sys
 import tempfile
 import time
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from crais import safetensors
+from crais import random_state
+from crais.captured import Function, leaves_of, modules_of
+from crais.errors import UsageError
+from crais.latent_model import (
+    GRAD_TOLERANCE,
+    VALUE_TOLERANCE,
+    LatentModel,
+    check_inputs,
+    differ,
+    joint_of,
+    manifest,
+    prior_of,
+)
 from crais.likelihoods import Likelihood
-from crais.mlp import MlpVae, recognise
-from crais.priors import Hierarchical, Prior, StandardNormal
-
-FORMAT_VERSION = 1
-Function: TypeAlias = Callable[..., Any]
+from crais.mlp import MlpVae
+from crais.priors import Prior
 
 _EXTRA = "crais.safetensors"
 _TRACE_ROWS = (3, 5)  # batch sizes whose graphs must be the same
-_CHECK_ROWS = 4
 _MAX_ROWS = 1 << 20
-_VALUE_TOLERANCE = 1e-4  # relative, of compiled against eager values
-_GRAD_TOLERANCE = 1e-3
 
 
-class ExportError(ValueError):
+class ExportError(UsageError):
     """The model cannot be exported as it is; the text says why, and what would be right."""
 
 
@@ -128,428 +130,83 @@ def export(
     Modules must be in eval mode, and no row of a batch may depend on another. Raises ExportError.
     """
     started = time.monotonic()
-    model = _Model(
-        latent=latent,
-        shape=tuple(int(n) for n in image_shape),
-        decoder=decoder,
-        likelihood=likelihood,
-        prior=_prior_of(prior, log_prior),
-        encoder=encoder,
-        log_joint=log_joint,
-        labels=labels,
-    )
-    functions = model.functions()
-    with _in_eval_mode(model), torch.random.fork_rng():
-        torch.manual_seed(0)
-        arrays = model.checks()
-        _check_rows(functions["joint"], _check_inputs(arrays))
-        arrays |= model.prior_moments()
+    with _as_export_error():
+        model = LatentModel(
+            latent=latent,
+            shape=tuple(int(n) for n in image_shape),
+            decoder=decoder,
+            likelihood=likelihood,
+            prior=prior_of(prior, log_prior),
+            encoder=encoder,
+            log_joint=log_joint,
+            labels=labels,
+        )
+    if model.device.type not in ("cpu", "cuda"):
+        raise ExportError(f"a model on {model.device} cannot be exported; move it to the CPU")
+    notes: list[str] = []
+    with model.in_eval_mode(), random_state.kept(model.device):
+        random_state.begin(model.device)
+        with _as_export_error():
+            _check_shapes(model)
+            functions = model.functions()
+            arrays = model.checks()
         if "simulate" not in functions:
-            arrays |= model.pairs(simulate)
+            arrays |= _pairs(model, simulate, notes)
         name = name or os.path.splitext(os.path.basename(path))[0]
-        described = model.describe(functions, name, binarisation, march)
+        described = model.describe(functions, name, binarisation)
+        described["device"] = model.device.type
         mlp = model.mlp() if fused else None
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "model")
             if mlp is not None:
-                report = _write_weights(file, mlp, functions, arrays, described)
+                report = _write_weights(file, mlp, arrays, described)
             elif os.fspath(path).endswith(".pt"):
                 report = _write_script(file, model, functions, arrays, described)
             else:
+                described["cpu_flags"] = _cpu_flags(march)
                 report = _write_package(file, model, functions, arrays, described, march)
             report.path, report.bytes = os.fspath(path), os.path.getsize(file)
             _move(file, os.fspath(path))
     report.functions = list(functions)
     report.seconds = time.monotonic() - started
-    report.notes = model.notes
+    report.notes = notes
     if not quiet:
         print(report, file=sys.stderr)
     return report
 
 
 @contextlib.contextmanager
-def _in_eval_mode(model: _Model) -> Iterator[None]:
-    """Priors and likelihoods are: users forget these, and modes change nothing but their speed."""
-    ours = [part for part in (model.prior, model.likelihood) if part is not None and part.training]
-    for part in ours:
-        part.eval()
+def _as_export_error() -> Iterator[None]:
     try:
         yield
-    finally:
-        for part in ours:
-            part.train()
+    except UsageError as error:
+        raise ExportError(str(error)) from error.__cause__
 
 
-class _Model:
-    """The functions that are compiled, and what is known beside them."""
-
-    def __init__(
-        self,
-        *,
-        latent: int,
-        shape: tuple[int, ...],
-        decoder: Function | None,
-        likelihood: Likelihood | None,
-        prior: Prior,
-        encoder: Function | None,
-        log_joint: Function | None,
-        labels: Tensor | None = None,
-    ) -> None:
-        if latent < 1 or not shape or min(shape) < 1:
-            raise ExportError("latent and every entry of image_shape must be at least 1")
-        if (decoder is None) != (likelihood is None) or (decoder is None) == (log_joint is None):
-            raise ExportError("give a decoder with its likelihood, or a log_joint")
-        self.latent, self.shape, self.prior = latent, shape, prior
-        # None where they are not given: then no function asks for them.
-        self.decoder: Any = decoder
-        self.likelihood: Any = likelihood
-        self.encoder: Any = encoder
-        self._log_joint: Any = log_joint
-        self.labels = _checked_labels(labels)
-        self.notes: list[str] = []
-        self.parts = [decoder, likelihood, prior, encoder, log_joint]
-        self.device = _device_of(self.parts)
-        _check_modes(self.parts)
-        self._check_shapes()
-
-    # y is the labels [B, ...] of a conditional model, and not there for others.
-
-    def log_joint(self, z: Tensor, x: Tensor, *y: Tensor) -> Tensor:
-        if self._log_joint is not None:
-            return self._log_joint(z, x, *y)
-        return self.prior.log_prob(z) + self.likelihood.log_prob(x, self.decoder(z, *y))
-
-    def joint(self, z: Tensor, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
-        return _joint_of(self.log_joint)(z, x, *y)
-
-    def prior_value(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        return _with_gradient(self.prior.log_prob, z)
-
-    def encode(self, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
-        loc, scale = self.encoder(x, *y)
-        return loc, scale
-
-    def output(self, z: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
-        """The decoder's output [B, M] and its Fisher weights [B, M], in one row each."""
-        output = self.decoder(z, *y)
-        return _rows(output), _rows(self.likelihood.fisher(output))
-
-    def simulate(self, e: Tensor, u: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
-        """A latent and a datum as functions of normal and uniform numbers: exact draws."""
-        own = self.prior.uniforms
-        z = self.prior.sample(e, u[:, :own])
-        rest = u[:, own:].reshape(u.shape[0], self.likelihood.uniforms, *self.shape)
-        return z, self.likelihood.sample(self.decoder(z, *y), rest)
-
-    def functions(self) -> dict[str, Function]:
-        found: dict[str, Function] = {"joint": self.joint}
-        if self.encoder is not None:
-            found["encode"] = self.encode
-        if self.likelihood is None:
-            return found
-        found["output"] = self.output
-        if not isinstance(self.prior, StandardNormal):
-            found["prior"] = self.prior_value
-        if self.likelihood.uniforms is not None and self._prior_draws():
-            found["simulate"] = self.simulate
-        return found
-
-    def _prior_draws(self) -> bool:
-        try:
-            self.prior.sample(torch.zeros(1, self.latent), torch.zeros(1, self.prior.uniforms))
-        except NotImplementedError:
-            return False
-        return True
-
-    def mlp(self) -> MlpVae | None:
-        """The model as weights, if it is made of MLPs."""
-        if self.decoder is None or self.labels is not None:
-            return None
-        z, x = self._draw_z(2), self._plain_x(2)
-        return recognise(self.decoder, self.likelihood, self.prior, self.encoder, z, x)
-
-    def num_uniforms(self) -> int:
-        return self.prior.uniforms + self.likelihood.uniforms * _product(self.shape)
-
-    def examples(self, key: str) -> Callable[[int], tuple[Tensor, ...]]:
-        """Inputs of the function called `key`, of so many rows."""
-        z, x, y = self._draw_z, self._plain_x, self._draw_y
-        return {
-            "joint": lambda rows: (z(rows), x(rows), *y(rows)),
-            "encode": lambda rows: (x(rows), *y(rows)),
-            "output": lambda rows: (z(rows), *y(rows)),
-            "prior": lambda rows: (z(rows),),
-            "simulate": lambda rows: (
-                torch.randn(rows, self.latent, device=self.device),
-                torch.rand(rows, self.num_uniforms(), device=self.device),
-                *y(rows),
-            ),
-        }[key]
-
-    def _draw_z(self, rows: int) -> Tensor:
-        return torch.randn(rows, self.latent, device=self.device)
-
-    def _draw_y(self, rows: int) -> tuple[Tensor, ...]:
-        """Labels, each one of the examples; nothing where the model has none."""
-        if self.labels is None:
-            return ()
-        return (self.labels[torch.randint(len(self.labels), (rows,))].to(self.device),)
-
-    def _plain_x(self, rows: int) -> Tensor:
-        """Data in the support, of no distribution."""
-        x = torch.rand(rows, *self.shape, device=self.device)
-        if self.likelihood is None or self.likelihood.step is None:
-            return x
-        return torch.floor(x / self.likelihood.step) * self.likelihood.step
-
-    def draw(self, rows: int) -> tuple[Tensor, ...] | None:
-        """Latents, data that the model makes, and their labels; None if it has no way."""
-        if self.likelihood is None or not self._prior_draws():
-            return None
-        if getattr(self.likelihood, "library", None) == "observed":
-            return None  # a draw has another library size than the one that it was drawn with
-        with torch.no_grad():
-            u = torch.rand(rows, self.prior.uniforms, device=self.device)
-            z, y = self.prior.sample(self._draw_z(rows), u), self._draw_y(rows)
-            return z, self.likelihood.draw(self.decoder(z, *y), (rows, *self.shape)), *y
-
-    def checks(self) -> dict[str, Tensor]:
-        """Inputs with what eager PyTorch makes of them."""
-        z, x, y = self._draw_z(_CHECK_ROWS), self._plain_x(_CHECK_ROWS), self._draw_y(_CHECK_ROWS)
-        drawn = self.draw(_CHECK_ROWS)
-        if drawn is not None:
-            x, y = drawn[1].to(torch.float32), drawn[2:]
-        value, grad = self.joint(z, x, *y)
-        for what, numbers in (("log p(x, z)", value), ("its gradient", grad)):
-            if not bool(torch.isfinite(numbers).all()):
-                raise ExportError(f"{what} is not finite at z ~ N(0, I): {numbers.flatten()[:4]}")
-        arrays = {"check.z": z, "check.x": x, "check.value": value, "check.grad": grad}
-        return arrays | ({"check.y": y[0], "labels": self.labels} if self.labels is not None else {})
-
-    def prior_moments(self) -> dict[str, Tensor]:
-        if isinstance(self.prior, StandardNormal) or self.likelihood is None:
-            return {}
-        with torch.no_grad():
-            loc, scale_tril = self.prior.moments(self.latent)
-        return {"prior.loc": loc.float(), "prior.scale_tril": scale_tril.float()}
-
-    def pairs(self, count: int) -> dict[str, Tensor]:
-        """Exact draws (x, z), for certificates."""
-        drawn = self.draw(count) if count > 0 else None
-        if drawn is None:
-            self.notes.append(
-                "no certificate: there is no way to simulate from "
-                + ("a log_joint" if self.likelihood is None else "this prior or likelihood")
-            )
-            return {}
-        self.notes.append(f"{count} simulated pairs are stored for certificates")
-        arrays = {"pairs.z": drawn[0].float(), "pairs.x": drawn[1].float()}
-        return arrays | ({"pairs.y": drawn[2]} if self.labels is not None else {})
-
-    def describe(
-        self,
-        functions: dict[str, Function],
-        name: str,
-        binarisation: str | None,
-        march: str | None,
-    ) -> dict[str, Any]:
-        likelihood = self.likelihood
-        return {
-            "format": "crais-model",
-            "version": FORMAT_VERSION,
-            "name": name,
-            "torch": torch.__version__.split("+")[0],
-            "machine": platform.machine(),
-            "cpu_flags": _cpu_flags(march),
-            "device": "cpu",
-            "dtype": "float32",
-            "latent": self.latent,
-            "data_shape": list(self.shape),
-            "functions": list(functions),
-            "uniforms": self.num_uniforms() if "simulate" in functions else 0,
-            "likelihood": likelihood.spec() if likelihood is not None else {"name": "log_joint"},
-            "prior": self.prior.spec() if likelihood is not None else {"name": "log_joint"},
-            "low": _finite(likelihood.low if likelihood is not None else -float("inf")),
-            "high": _finite(likelihood.high if likelihood is not None else float("inf")),
-            "step": likelihood.step if likelihood is not None else None,
-            "levels": likelihood.levels if likelihood is not None else None,
-            "binarisation": binarisation,
-            "device": self.device.type,
-            "labels": self._describe_labels(),
-        }
-
-    def _describe_labels(self) -> dict[str, Any] | None:
-        if self.labels is None:
-            return None
-        return {"shape": list(self.labels.shape[1:]), "dtype": str(self.labels.dtype)[6:]}
-
-    def _check_shapes(self) -> None:
-        rows = 2
-        try:
-            with torch.no_grad():
-                value = self.log_joint(
-                    self._draw_z(rows), self._plain_x(rows), *self._draw_y(rows)
-                )
-        except (RuntimeError, ValueError, TypeError, IndexError) as error:
-            raise ExportError(
-                f"log p(x, z) fails for z [{rows}, {self.latent}] and x "
-                f"{[rows, *self.shape]}: {_first_line(error)}"
-            ) from error
-        if not isinstance(value, Tensor) or value.shape != (rows,):
-            raise ExportError(
-                f"log p(x, z) must have one entry a row, [{rows}]; it has {_shape_of(value)}"
-            )
-        if value.dtype != torch.float32:
-            raise ExportError(f"log p(x, z) is {value.dtype}; export a float32 model")
-        if self.encoder is None:
-            return
-        self._check_encoder(self._plain_x(rows), *self._draw_y(rows))
-
-    def _check_encoder(self, x: Tensor, *y: Tensor) -> None:
-        with torch.no_grad():
-            code = self.encoder(x, *y)
-        wanted = (x.shape[0], self.latent)
-        if (
-            not isinstance(code, (tuple, list))
-            or len(code) != 2
-            or code[0].shape != wanted
-            or code[1].shape not in (wanted, (*wanted, self.latent))
-        ):
-            raise ExportError(
-                f"the encoder must return mean and log_var {list(wanted)}, or mean and scale_tril "
-                f"{[*wanted, self.latent]}"
-            )
+def _check_shapes(model: LatentModel) -> None:
+    try:
+        model.check_shapes()
+    except UsageError:
+        raise
+    except (RuntimeError, ValueError, TypeError, IndexError) as error:
+        raise UsageError(
+            f"the model fails for z [B, {model.latent}] and x [B, "
+            f"{', '.join(map(str, model.shape))}]: {_first_line(error)}"
+        ) from error
 
 
-def _with_gradient(function: Function, z: Tensor) -> tuple[Tensor, Tensor]:
-    """A function's values [B] at z [B, D], and their gradients [B, D]."""
-    with torch.enable_grad():
-        z = z.detach().requires_grad_(True)
-        value = function(z)
-        (grad,) = torch.autograd.grad(value.sum(), z)
-    return value.detach(), grad
-
-
-def _joint_of(log_joint: Function) -> Function:
-    """(z, x, labels) -> log p(x, z) with its gradient with respect to z."""
-
-    def joint(z: Tensor, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
-        return _with_gradient(lambda z: log_joint(z, x, *y), z)
-
-    return joint
-
-
-def _rows(output: Any) -> Tensor:
-    """A tensor, or several, as [B, M]."""
-    parts = output if isinstance(output, (tuple, list)) else (output,)
-    return torch.cat([part.reshape(part.shape[0], -1) for part in parts], 1)
-
-
-def _prior_of(prior: Prior | None, log_prior: Function | None) -> Prior:
-    if prior is not None and log_prior is not None:
-        raise ExportError("give prior or log_prior, not both")
-    if log_prior is not None:
-        return Hierarchical(log_prior)
-    return prior if prior is not None else StandardNormal()
-
-
-def _captured(parts: Iterable[Any]) -> list[Any]:
-    """The modules and tensors that functions reach: their own, in closures, and global."""
-    found: dict[int, Any] = {}
-    waiting = list(parts)
-    while waiting:
-        part = waiting.pop()
-        if id(part) in found or part is None:
-            continue
-        if isinstance(part, (torch.nn.Module, Tensor)):
-            found[id(part)] = part
-        elif isinstance(part, functools.partial):
-            waiting += [part.func, *part.args, *part.keywords.values()]
-        elif inspect.ismethod(part):
-            found[id(part)] = part
-            owner = part.__self__
-            waiting += [owner] if isinstance(owner, torch.nn.Module) else getattr(owner, "__dict__", {}).values()
-        elif inspect.isfunction(part):
-            found[id(part)] = part
-            reached = inspect.getclosurevars(part)
-            waiting += [*reached.nonlocals.values(), *reached.globals.values()]
-    return [part for part in found.values() if isinstance(part, (torch.nn.Module, Tensor))]
-
-
-def _modules(parts: Iterable[Any]) -> list[torch.nn.Module]:
-    return [part for part in _captured(parts) if isinstance(part, torch.nn.Module)]
-
-
-def _device_of(parts: Iterable[Any]) -> torch.device:
-    """Where the model is: its tensors are all on one device."""
-    devices: set[torch.device] = set()
-    for part in _captured(parts):
-        tensors = (
-            [*part.parameters(), *part.buffers()] if isinstance(part, torch.nn.Module) else [part]
+def _pairs(model: LatentModel, count: int, notes: list[str]) -> dict[str, Tensor]:
+    """Exact draws (x, z), for certificates."""
+    drawn = model.draw(count) if count > 0 else None
+    if drawn is None:
+        notes.append(
+            "no certificate: there is no way to simulate from "
+            + ("a log_joint" if model.likelihood is None else "this prior or likelihood")
         )
-        devices |= {tensor.device for tensor in tensors}
-    if len(devices) > 1:
-        raise ExportError(f"the model is on several devices: {', '.join(map(str, devices))}")
-    device = devices.pop() if devices else torch.device("cpu")
-    if device.type not in ("cpu", "cuda"):
-        raise ExportError(f"a model on {device} cannot be exported; move it to the CPU")
-    return device
-
-
-def _learning(parts: Iterable[Any]) -> list[Tensor]:
-    """The leaves that require gradients."""
-    tensors: list[Tensor] = []
-    for part in _captured(parts):
-        tensors += part.parameters() if isinstance(part, torch.nn.Module) else [part]
-    return [tensor for tensor in tensors if tensor.requires_grad and tensor.is_leaf]
-
-
-def _check_modes(parts: Iterable[Any]) -> None:
-    """Modules that behave otherwise in training are named here; _check_rows finds the rest."""
-    for owner in _modules(parts):
-        for name, module in owner.named_modules():
-            kind = type(module).__name__
-            if module.training and ("BatchNorm" in kind or "Dropout" in kind):
-                raise ExportError(f"{name or kind} ({kind}) is in training mode: call .eval()")
-
-
-def _check_inputs(arrays: dict[str, Tensor]) -> list[Tensor]:
-    """The stored inputs of `joint`."""
-    return [arrays[key] for key in ("check.z", "check.x", "check.y") if key in arrays]
-
-
-def _checked_labels(labels: Tensor | None) -> Tensor | None:
-    if labels is None:
-        return None
-    if not isinstance(labels, Tensor) or labels.dim() < 1 or len(labels) < 1:
-        raise ExportError("labels must be a tensor [K, ...] of examples of y")
-    if labels.dtype not in (torch.float32, torch.int64):
-        raise ExportError(f"labels must be float32 or int64; they are {labels.dtype}")
-    return labels.detach().cpu()
-
-
-def _check_rows(joint: Function, inputs: Sequence[Tensor]) -> None:
-    """Every row is a function of its own inputs alone, and the same at every call."""
-    value, grad = joint(*inputs)
-    again = joint(*inputs)
-    if not torch.equal(value, again[0]):
-        raise ExportError(
-            "log p(x, z) differs from call to call: is a dropout on, or a latent drawn inside?"
-        )
-    rows = inputs[0].shape[0]
-    for i in range(rows):
-        alone = joint(*(rows_of[i : i + 1] for rows_of in inputs))
-        if _differ(value[i : i + 1], alone[0], _VALUE_TOLERANCE) or _differ(
-            grad[i : i + 1], alone[1], _GRAD_TOLERANCE
-        ):
-            raise ExportError(
-                f"a row's log p(x, z) depends on the other rows of its batch ({value[i]:.4f} among "
-                f"{rows}, {alone[0][0]:.4f} alone): a BatchNorm in training mode does so"
-            )
-
-
-def _differ(a: Tensor, b: Tensor, tolerance: float) -> bool:
-    return bool(((a - b).abs().max() > tolerance * (1 + b.abs().max())).item())
+        return {}
+    notes.append(f"{count} simulated pairs are stored for certificates")
+    arrays = {"pairs.z": drawn[0].float(), "pairs.x": drawn[1].float()}
+    return arrays | ({"pairs.y": drawn[2]} if model.labels is not None else {})
 
 
 def _compile(
@@ -603,7 +260,7 @@ def _trace(
 
 def _write_package(
     file: str,
-    model: _Model,
+    model: LatentModel,
     functions: dict[str, Function],
     arrays: dict[str, Tensor],
     described: dict[str, Any],
@@ -622,14 +279,14 @@ def _write_package(
     report = _measure("compiled", load_package(package, "joint"), arrays, described)
     with zipfile.ZipFile(package, "a") as archive:
         folder = archive.namelist()[0].split("/")[0]
-        archive.writestr(f"{folder}/extra/{_EXTRA}", _manifest(arrays, described))
+        archive.writestr(f"{folder}/extra/{_EXTRA}", manifest(arrays, described))
     os.rename(package, file)
     return report
 
 
 def _write_script(
     file: str,
-    model: _Model,
+    model: LatentModel,
     functions: dict[str, Function],
     arrays: dict[str, Tensor],
     described: dict[str, Any],
@@ -639,7 +296,7 @@ def _write_script(
     examples = {
         module.methods[key]: model.examples(key)(_TRACE_ROWS[0]) for key in functions
     }
-    frozen = _learning(model.parts)
+    frozen = leaves_of(model.parts)
     try:
         for parameter in frozen:
             parameter.requires_grad_(False)
@@ -651,8 +308,8 @@ def _write_script(
     finally:
         for parameter in frozen:
             parameter.requires_grad_(True)
-    report = _measure("TorchScript", _joint_of(traced.log_joint), arrays, described)
-    torch.jit.save(traced, file, _extra_files={_EXTRA: _manifest(arrays, described)})
+    report = _measure("TorchScript", joint_of(traced.log_joint), arrays, described)
+    torch.jit.save(traced, file, _extra_files={_EXTRA: manifest(arrays, described)})
     return report
 
 
@@ -663,9 +320,9 @@ class _Scripted(torch.nn.Module):
         key: key for key in ("encode", "output", "simulate")
     }
 
-    def __init__(self, model: _Model) -> None:
+    def __init__(self, model: LatentModel) -> None:
         super().__init__()
-        self.parts = torch.nn.ModuleList(_modules(model.parts))
+        self.parts = torch.nn.ModuleList(modules_of(model.parts))
         self._model = model
 
     def log_joint(self, z: Tensor, x: Tensor, *y: Tensor) -> Tensor:
@@ -685,17 +342,13 @@ class _Scripted(torch.nn.Module):
 
 
 def _write_weights(
-    file: str,
-    mlp: MlpVae,
-    functions: dict[str, Function],
-    arrays: dict[str, Tensor],
-    described: dict[str, Any],
+    file: str, mlp: MlpVae, arrays: dict[str, Tensor], described: dict[str, Any]
 ) -> ExportReport:
     """No code: the reader knows what an MLP computes."""
-    report = _measure("weights", _joint_of(mlp.log_joint), arrays, described)
+    report = _measure("weights", joint_of(mlp.log_joint), arrays, described)
     described |= {"mlp": mlp.describe()}
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr(f"model/extra/{_EXTRA}", _manifest(arrays | mlp.tensors(), described))
+        archive.writestr(f"model/extra/{_EXTRA}", manifest(arrays | mlp.tensors(), described))
     return report
 
 
@@ -703,9 +356,9 @@ def _measure(
     kind: str, joint: Function, arrays: dict[str, Tensor], described: dict[str, Any]
 ) -> ExportReport:
     """How far what was written and eager differ, and what an evaluation costs."""
-    value, grad = joint(*_check_inputs(arrays))
-    if _differ(value, arrays["check.value"], _VALUE_TOLERANCE) or _differ(
-        grad, arrays["check.grad"], _GRAD_TOLERANCE
+    value, grad = joint(*check_inputs(arrays))
+    if differ(value, arrays["check.value"], VALUE_TOLERANCE) or differ(
+        grad, arrays["check.grad"], GRAD_TOLERANCE
     ):
         raise ExportError(
             f"{kind} and eager values differ: {value.tolist()} and "
@@ -733,7 +386,7 @@ def _measure(
 
 
 def _seconds_a_row(joint: Function, arrays: dict[str, Tensor], rows: int) -> float:
-    inputs = [_repeat(tensor, rows) for tensor in _check_inputs(arrays)]
+    inputs = [_repeat(tensor, rows) for tensor in check_inputs(arrays)]
     joint(*inputs)
     least = float("inf")
     for _ in range(3):
@@ -745,11 +398,6 @@ def _seconds_a_row(joint: Function, arrays: dict[str, Tensor], rows: int) -> flo
 
 def _repeat(rows: Tensor, count: int) -> Tensor:
     return rows.repeat(-(-count // rows.shape[0]), *[1] * (rows.dim() - 1))[:count].contiguous()
-
-
-def _manifest(arrays: dict[str, Tensor], described: dict[str, Any]) -> bytes:
-    tensors = {name: tensor.detach().cpu() for name, tensor in arrays.items()}
-    return safetensors.dumps(tensors, {"crais": json.dumps(described)})
 
 
 def _move(source: str, path: str) -> None:
@@ -798,21 +446,6 @@ def _check_compiler() -> None:
             f"there is no C++ compiler ('{compiler}'): install one, as apt install g++, or name it "
             "in CXX"
         )
-
-
-def _finite(number: float) -> float | None:
-    return number if abs(number) != float("inf") else None
-
-
-def _product(numbers: Sequence[int]) -> int:
-    product = 1
-    for number in numbers:
-        product *= number
-    return product
-
-
-def _shape_of(value: Any) -> str:
-    return str(list(value.shape)) if isinstance(value, Tensor) else type(value).__name__
 
 
 def _first_line(error: BaseException) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from crais.errors import UsageError
 
@@ -15,12 +17,9 @@ _TYPES = (torch.uint8, torch.float32, torch.int32, torch.int64)
 
 def as_tensor(images: Any) -> Tensor:
     """[N, ...] on the CPU. Of a Dataset or DataLoader the first part of each item is the image."""
-    if isinstance(images, DataLoader):
-        batches = [_first(batch) for batch in images]
-        found = torch.cat([batch.cpu() for batch in batches]) if batches else torch.empty(0)
-    elif isinstance(images, Dataset):
-        items = [_first(images[i]) for i in range(len(images))]  # type: ignore[arg-type]
-        found = torch.stack([torch.as_tensor(item).cpu() for item in items]) if items else _NONE
+    if isinstance(images, (DataLoader, Dataset)):
+        has_batches = isinstance(images, DataLoader) and images.batch_sampler is not None
+        found = _joined([_image_of(item) for item in _items(images)], has_batches)
     elif isinstance(images, (list, tuple)):
         raise UsageError("images is a list: give a tensor or an array, as torch.stack(images)")
     else:
@@ -42,9 +41,29 @@ def as_tensor(images: Any) -> Tensor:
     return found.reshape(len(found), -1) if found.dim() == 1 else found
 
 
-_NONE = torch.empty(0)
+def _items(images: Any) -> Iterable[Any]:
+    if isinstance(images, (DataLoader, IterableDataset)):
+        return images
+    return (images[i] for i in range(len(images)))
 
 
-def _first(item: Any) -> Any:
-    """The image of an item (image, label)."""
-    return item[0] if isinstance(item, (tuple, list)) else item
+def _image_of(item: Any) -> Tensor:
+    """The image, or the batch of them, of an item (image, label)."""
+    first = item[0] if isinstance(item, (tuple, list)) and len(item) > 0 else item
+    try:
+        return torch.as_tensor(first if isinstance(first, Tensor) else np.asarray(first)).cpu()
+    except TypeError:
+        raise UsageError(
+            f"an item of images begins with a {type(first).__name__}: a tensor or an array is "
+            "expected, alone or before the labels"
+        ) from None
+
+
+def _joined(images: list[Tensor], are_batches: bool) -> Tensor:
+    if not images:
+        return torch.empty(0)
+    try:
+        return torch.cat(images) if are_batches else torch.stack(images)
+    except RuntimeError:
+        shapes = sorted({str(list(image.shape[are_batches:])) for image in images})
+        raise UsageError(f"images differ in shape: {', '.join(shapes[:3])}") from None

@@ -113,7 +113,7 @@ class _Chain:
         if len(self.activations) != len(self.layers) or self.rows != slice(None):
             return None
         weight = weight.detach().float()
-        bias = torch.zeros(weight.shape[0]) if bias is None else bias.detach().float()
+        bias = weight.new_zeros(weight.shape[0]) if bias is None else bias.detach().float()
         return replace(self, layers=[*self.layers, (weight, bias)])
 
     def activated(self, name: str) -> _Chain | None:
@@ -207,6 +207,8 @@ def _apply(node: torch.fx.Node, args: list[Any]) -> Any:
         return chain if node.meta["val"].shape[0] == source.shape[0] else None
     if kind == "split" and source.dim() == 2 and len(rest) == 2 and rest[1] == 1:
         return [chain.part(slice(i, i + rest[0])) for i in range(0, source.shape[1], rest[0])]
+    if kind == "slice" and node.meta["val"].shape == source.shape:
+        return chain  # [:], which older versions of PyTorch write out
     if kind == "slice" and source.dim() == 2 and len(rest) == 3 and rest[0] == 1:
         return chain.part(slice(rest[1], min(rest[2], source.shape[1])))
     return None

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crais import errors
+from crais import errors, random_state
 
 INSTALL = "pip install . --no-build-isolation, in the folder of crais"
 
@@ -84,7 +84,7 @@ class Run:
     """One call of the extension: what it asks of Python, from any thread."""
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]], bar: Bar) -> None:
-        self.stopped = False
+        self.stopped = False  # by Ctrl-C, or since Python ends
         self.astray = ""  # where the density was first not finite
         self.images = torch.empty(0)
         self._functions = functions
@@ -175,8 +175,11 @@ _running: set[Run] = set()
 
 def _stop_all() -> None:
     """Threads that are still in the extension when Python ends would wait for it for ever."""
+    if not _running:
+        return
     for run in list(_running):
         run.stopped = True
+    extension().stop()
     while _running:
         time.sleep(0.001)
 
@@ -187,12 +190,11 @@ atexit.register(_stop_all)
 @contextlib.contextmanager
 def as_before(device: torch.device) -> Iterator[None]:
     """PyTorch's random state and modes are the same afterwards, whatever the model does to them."""
-    devices = [device] if device.type == "cuda" else []
     threads = torch.get_num_threads()
     with (
         torch.inference_mode(False),
         torch.autocast(device.type, enabled=False),
-        torch.random.fork_rng(devices),
+        random_state.kept(device),
     ):
         try:
             yield
@@ -209,8 +211,8 @@ def call(
     progress: bool,
     unit: str,
     device: torch.device = torch.device("cpu"),
-) -> tuple[Any, Tensor]:
-    """What `function` of the extension returns, and the images.
+) -> tuple[Any, Run]:
+    """What `function` of the extension returns, and its run.
 
     Raises crais.errors, whatever the model raises, and Interrupted if it was stopped before
     anything was done.
@@ -220,7 +222,7 @@ def call(
     _running.add(run)
     try:
         with as_before(device):
-            return function(run), run.images
+            return function(run), run
     except errors.DataError as error:
         error.args = (worded(program, str(error)) + run.astray,)
         raise

@@ -237,6 +237,8 @@ def compare(before: Result, after: Result) -> Comparison:
 
     Raises UsageError where the images are not the same.
     """
+    if not isinstance(before, Result) or not isinstance(after, Result):
+        raise UsageError("compare takes two results, of evaluate or log_normalizer")
     one, two = (result.summary.get("images", {}).get("sha256") for result in (before, after))
     if one != two or len(before) != len(after):
         raise UsageError("the results are of different images: only the same can be compared in pairs")

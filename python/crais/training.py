@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crais import native
+from crais.errors import Interrupted
 
 Metrics = dict[str, Any]
 
@@ -41,8 +42,8 @@ def train_vae(
     on_epoch     is called with each epoch's metrics, as a dictionary: for TensorBoard, say
     progress     a bar, if tqdm is installed
 
-    Ctrl-C stops after the epoch and raises Interrupted; resume=True goes on. Raises as `evaluate`
-    does.
+    Ctrl-C gives up the epoch under way and raises Interrupted; resume=True goes on after the last
+    one that was saved (checkpoint_every). Raises as `evaluate` does.
 
     Other options are the flags of train-vae:
     """
@@ -55,6 +56,8 @@ def train_vae(
     (checkpoint, epochs, best), _ = native.call(
         "train-vae", train, {}, progress=progress, unit="images"
     )
+    if watcher.stopped:
+        raise Interrupted(f"interrupted; the training is complete: {checkpoint}")
     metrics = [json.loads(epoch) for epoch in epochs]
     return Training(checkpoint, metrics, metrics[best - 1])
 
@@ -64,11 +67,8 @@ class _Watcher:
 
     def __init__(self, on_epoch: Callable[[Metrics], None] | None) -> None:
         self.run: native.Run | None = None
+        self.stopped = False  # the extension sets it
         self._on_epoch = on_epoch
-
-    @property
-    def stopped(self) -> bool:
-        return self.run is not None and self.run.stopped
 
     def show(self, done: int, total: int, status: str) -> None:
         if self.run is not None:

@@ -4,6 +4,7 @@
 #include "module.h"
 #include "observer.h"
 #include "programs/eval_loglik/eval_run.h"
+#include "stoppable.h"
 #include "util/files.h"
 
 namespace crais {
@@ -31,21 +32,23 @@ RunReport run_evaluation(const std::vector<std::string>& arguments, const py::ob
                          at::Device device) {
   PythonObserver observer(run, "log p");
   const std::string described = manifest;
-  const Released released;
-  const EvalSettings settings = read_settings({eval_loglik_synopsis(), arguments});
-  std::string notice;
-  const std::shared_ptr<const EvalModel> model =
-      described.empty() ? open_model(settings.checkpoint, settings.state_dict, settings.device,
-                                     settings.dtype, notice)
-                        : model_of(described, run, device);
-  const EvalRun evaluation(
-      settings, model,
-      images ? std::optional(array_in_memory(*images, labels, "images")) : std::nullopt);
-  from_python([&] {
-    run.attr("start")(evaluation.notice(), evaluation.images().pixels,
-                      model->description().data_shape);
+  return stoppable(run, [&] {
+    const Released released;
+    const EvalSettings settings = read_settings({eval_loglik_synopsis(), arguments});
+    std::string notice;
+    const std::shared_ptr<const EvalModel> model =
+        described.empty() ? open_model(settings.checkpoint, settings.state_dict, settings.device,
+                                       settings.dtype, notice)
+                          : model_of(described, run, device);
+    const EvalRun evaluation(
+        settings, model,
+        images ? std::optional(array_in_memory(*images, labels, "images")) : std::nullopt);
+    from_python([&] {
+      run.attr("start")(evaluation.notice(), evaluation.images().pixels,
+                        model->description().data_shape);
+    });
+    return evaluation.run(observer);
   });
-  return evaluation.run(observer);
 }
 
 }  // namespace

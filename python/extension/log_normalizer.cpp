@@ -2,6 +2,7 @@
 #include "module.h"
 #include "observer.h"
 #include "programs/estimate_logz/logz_run.h"
+#include "stoppable.h"
 #include "targets/function_target.h"
 
 namespace crais {
@@ -26,10 +27,12 @@ std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim,
 RunReport run_log_normalizer(const std::vector<std::string>& arguments, const py::object& run,
                              int64_t dim) {
   PythonObserver observer(run, "log Z");
-  const Released released;
-  const LogzSettings settings = read_logz_settings({estimate_logz_synopsis(), arguments});
-  return LogzRun(settings, dim > 0 ? target_of(run, dim, settings) : named_target(settings))
-      .run(observer);
+  return stoppable(run, [&] {
+    const Released released;
+    const LogzSettings settings = read_logz_settings({estimate_logz_synopsis(), arguments});
+    return LogzRun(settings, dim > 0 ? target_of(run, dim, settings) : named_target(settings))
+        .run(observer);
+  });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "module.h"
 
 #include "from_python.h"
+#include "util/interrupt.h"
 
 PYBIND11_MODULE(_crais, m) {
   crais::translate_errors();
@@ -10,4 +11,5 @@ PYBIND11_MODULE(_crais, m) {
   crais::bind_evaluate(m);
   crais::bind_log_normalizer(m);
   crais::bind_train_vae(m);
+  m.def("stop", [] { crais::set_interrupted(true); });  // every run, since Python ends
 }

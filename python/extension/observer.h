@@ -5,6 +5,7 @@
 
 #include "evaluation/run_problems.h"
 #include "from_python.h"
+#include "util/interrupt.h"
 
 namespace crais {
 
@@ -26,7 +27,7 @@ class PythonObserver : public RunObserver {
   }
   bool stop() override {
     tell([&] { stopped_ = stopped_ || run_.attr("stopped").cast<bool>(); });
-    return stopped_;
+    return stopped_ || interrupted();
   }
 
  private:

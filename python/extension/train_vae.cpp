@@ -5,6 +5,8 @@
 
 #include "from_python.h"
 #include "module.h"
+#include "stoppable.h"
+#include "util/interrupt.h"
 
 namespace crais {
 namespace {
@@ -25,7 +27,7 @@ class PythonTraining : public TrainingObserver {
     from_python([&] { run_.attr("notice")(line); });
   }
   bool stop() override {
-    told([&] { stopped_ = stopped_ || run_.attr("stopped").cast<bool>(); });
+    stopped_ = !told([] {}) || stopped_ || interrupted();
     return stopped_;
   }
 
@@ -38,8 +40,10 @@ class PythonTraining : public TrainingObserver {
 std::tuple<std::string, std::vector<std::string>, int64_t> run_training(
     const std::vector<std::string>& arguments, const py::object& run) {
   PythonTraining observer(run);
-  const py::gil_scoped_release no_gil;
-  const Training done = train_vae(train_vae_options({train_vae_synopsis(), arguments}), observer);
+  const Training done = stoppable(run, [&] {
+    const py::gil_scoped_release no_gil;
+    return train_vae(train_vae_options({train_vae_synopsis(), arguments}), observer);
+  });
   std::vector<std::string> epochs;
   for (const EpochMetrics& metrics : done.epochs) epochs.push_back(text_of(metrics));
   return {done.checkpoint.string(), epochs, done.best.epoch};

@@ -25,6 +25,17 @@ def evaluate(compiled):
     )
 
 
+class ListOf(torch.utils.data.Dataset):
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, i):
+        return self.items[i]
+
+
 def of_joint(evaluate, log_joint, images, **options):
     return evaluate(
         None, images, likelihood=None, log_joint=log_joint, latent=4, image_shape=(6, 6), **options
@@ -113,6 +124,7 @@ def test_the_model_is_not_copied_and_learns_on(evaluate, curved, images):
         ({"likelihood": "bernoulli"}, "UsageError", "must be one of crais's"),
         ({"decoder": "fc3,fc4"}, "UsageError", "names of layers are for files"),
         ({"dry_run": True}, "UsageError", "dry_run is for the programs"),
+        ({"simulate": 3}, "UsageError", "give images or simulate"),
         ({"image_shape": (7, 7)}, "(RuntimeError|ValueError)", "shape"),
     ],
 )
@@ -130,6 +142,8 @@ def test_options_that_are_refused(evaluate, curved, images, options, error, word
         (torch.zeros(0, 36), "UsageError", r"N > 0"),
         (torch.tensor(1.0), "UsageError", r"shape \[\]"),
         ("x", "UsageError", "must be a tensor"),
+        (ListOf([{"x": torch.zeros(36)}]), "UsageError", "begins with a dict: a tensor or an array"),
+        (ListOf([torch.zeros(36), torch.zeros(35)]), "UsageError", r"in shape: \[35\], \[36\]$"),
         (torch.zeros(2, 36, dtype=torch.complex64), "UsageError", "complex64"),
         (torch.full((2, 36), 255.0), "DataError", "entry 0 of image 0 is 255.*scale 255"),
         (torch.full((2, 36), float("nan")), "DataError", "entry 0 of image 0 is nan"),
@@ -167,6 +181,18 @@ def test_dropout_is_named(evaluate, curved, images):
     evaluate(curved, images)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_models_of_another_dtype_are_refused(evaluate, curved, images, dtype):
+    with pytest.raises(crais.UsageError, match=f"parameters are {dtype}; .*: call .float()"):
+        evaluate(curved.to(dtype), images)
+
+
+def test_probabilities_in_place_of_logits_are_doubted(evaluate, curved, images):
+    curved.decoder.append(nn.Sigmoid())
+    with pytest.warns(UserWarning, match=r"in \[0, 1\]: are these probabilities\? Bernoulli takes"):
+        evaluate(curved, images)
+
+
 def test_a_density_that_is_no_number_names_image_and_point(evaluate, images):
     images = images.clone()
     images[:, 0, 0] = 0
@@ -184,6 +210,13 @@ def test_a_density_that_is_no_number_names_image_and_point(evaluate, images):
 def test_files_that_are_not_there(evaluate, images):
     with pytest.raises(crais.NoInputError, match="nowhere.pt: no such file"):
         evaluate("nowhere.pt", images, likelihood=None)
+    with pytest.raises(crais.UsageError, match="likelihood of a file is a name; Bernoulli is none"):
+        evaluate("nowhere.pt", images)
+
+
+def test_a_class_is_no_model(evaluate, images):
+    with pytest.raises(crais.UsageError, match="is a class: give an instance, as Linear()"):
+        evaluate(nn.Linear, images)
 
 
 def test_what_the_model_raises_comes_out_with_its_traceback(evaluate, images):
@@ -220,16 +253,98 @@ def test_an_interrupt_keeps_what_is_done(evaluate, images, tmp_path):
     assert np.array_equal(whole.log_likelihood[: len(done)], done.log_likelihood)
 
 
-def test_an_interrupt_of_the_evaluator_stops_between_chunks(compiled, mlp, images):
-    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    started = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        crais.evaluate(
-            mlp, images.repeat(100, 1, 1), likelihood=crais.Bernoulli(), base="prior", chunk=4,
-            steps=2000, progress=False,
-        )  # fmt: skip
-        time.sleep(2)
-    assert time.monotonic() - started < 10
+# Hours of the fused evaluator, in one chunk.
+LONG = {"base": "prior", "steps": 5_000_000, "max_steps": 5_000_000, "progress": False, "threads": 1}
+
+
+@pytest.fixture
+def begun(monkeypatch):
+    """How many runs have their images, and compute now."""
+    runs = []
+    start = native.Run.start
+    monkeypatch.setattr(native.Run, "start", lambda *of: (start(*of), runs.append(of[0])))
+    return runs
+
+
+def interrupt_once(ready):
+    """Ctrl-C, soon after `ready()` holds."""
+
+    def wait():
+        while not ready():
+            time.sleep(0.01)
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def assert_signals_are_as_before(evaluate, mlp, images):
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt) as raised:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1)
+    assert type(raised.value) is KeyboardInterrupt
+    evaluate(mlp, images)  # no interrupt is left over
+
+
+def test_an_interrupt_stops_the_evaluator_within_a_chunk(evaluate, mlp, images, begun):
+    interrupt_once(lambda: len(begun) == 1)
+    with pytest.raises(crais.Interrupted) as raised:
+        crais.evaluate(mlp, images, likelihood=crais.Bernoulli(), **LONG)
+    assert raised.value.result is None
+    assert_signals_are_as_before(evaluate, mlp, images)
+
+
+def test_an_interrupt_of_the_evaluator_keeps_finished_chunks(evaluate, mlp, images, tmp_path):
+    options = {"out": tmp_path / "out", "chunk": 4, "threads": 1, "steps": 500}
+    interrupt_once((tmp_path / "out" / "chunks" / "000001.json").exists)
+    with pytest.raises(crais.Interrupted, match="of 20 images are done") as raised:
+        evaluate(mlp, images, **options)
+    assert 8 <= len(raised.value.result) < 20
+    assert_signals_are_as_before(evaluate, mlp, images)
+    whole = evaluate(mlp, images, resume=True, **options)
+    done = len(raised.value.result)
+    assert np.array_equal(whole.log_likelihood[:done], raised.value.result.log_likelihood)
+
+
+def test_an_interrupt_stops_the_runs_of_all_threads(evaluate, mlp, images, begun):
+    found = []
+
+    def work():
+        with pytest.raises(crais.Interrupted):
+            crais.evaluate(mlp, images, likelihood=crais.Bernoulli(), **LONG)
+        found.append("stopped")
+
+    other = threading.Thread(target=work)
+    other.start()
+    interrupt_once(lambda: len(begun) == 2)
+    with pytest.raises(crais.Interrupted):
+        crais.evaluate(mlp, images, likelihood=crais.Bernoulli(), **LONG)
+    other.join()
+    assert found == ["stopped"]
+    assert_signals_are_as_before(evaluate, mlp, images)
+
+
+def test_signals_are_as_before_where_the_model_raises(evaluate, mlp, images):
+    def broken_joint(z, x):
+        if z.shape[0] > 8:
+            raise KeyError("mine")
+        return quadratic(z, x)
+
+    with pytest.raises(KeyError):
+        of_joint(evaluate, broken_joint, images)
+    assert_signals_are_as_before(evaluate, mlp, images)
+
+
+def test_an_interrupt_that_another_handler_takes_stops_nothing(evaluate, mlp, images, tmp_path):
+    seen = []
+    signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+    try:
+        interrupt_once((tmp_path / "out" / "chunks" / "000001.json").exists)
+        found = evaluate(mlp, images, out=tmp_path / "out", chunk=4, threads=1, steps=300)
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert seen == [1] and len(found) == 20
 
 
 def test_a_handler_of_one_s_own_is_obeyed(evaluate, images):
@@ -252,24 +367,35 @@ def test_a_handler_of_one_s_own_is_obeyed(evaluate, images):
         signal.signal(signal.SIGUSR1, before)
 
 
-def test_python_may_end_in_the_middle(compiled):
-    script = """
+ENDS = """
 import threading, time, torch, crais
 begun = threading.Event()
 def log_joint(z, x):
     begun.set()
     time.sleep(0.001)
     return -z.square().sum(1)
-def work():
+class Mlp(torch.nn.Module):
+    decode = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 4))
+    likelihood = crais.Bernoulli()
+def called():
     crais.evaluate(log_joint=log_joint, images=torch.zeros(500, 4), latent=2, progress=False, threads=2)
-threading.Thread(target=work, daemon=True).start()
+def fused():
+    begun.set()
+    crais.evaluate(Mlp().eval(), torch.zeros(9, 4), latent=2, base="prior", steps=5_000_000,
+                   max_steps=5_000_000, progress=False)
+threading.Thread(target=WORK, daemon=True).start()
 begun.wait()
-time.sleep(0.5)
+time.sleep(1.5)
 print("ends")
 """
+
+
+@pytest.mark.parametrize("work", ["called", "fused"])
+def test_python_may_end_in_the_middle(compiled, work):
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=60
-    )
+        [sys.executable, "-W", "ignore", "-c", ENDS.replace("WORK", work)],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "ends\n"), done.stderr
     assert "Fatal" not in done.stderr
 

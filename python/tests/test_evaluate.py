@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import crais
 
@@ -13,6 +13,16 @@ pytestmark = pytest.mark.usefixtures("compiled")
 
 CHEAP = {"steps": 8, "chains": 8, "base": "prior", "chunk": 8, "progress": False}
 FLAGS = ["--steps=8", "--chains=8", "--base=prior", "--chunk=8", "--quiet"]
+
+
+class Stream(IterableDataset):
+    """Items (image, label) one after the other."""
+
+    def __init__(self, images):
+        self.images = images
+
+    def __iter__(self):
+        return ((image, 0) for image in self.images.numpy())
 
 
 @pytest.fixture
@@ -70,7 +80,16 @@ def test_a_fused_and_a_called_model_agree(mlp, images, likelihood):
 def test_images_of_every_kind(curved, images, likelihood):
     wanted = crais.evaluate(curved, images, likelihood=likelihood, **CHEAP).log_likelihood
     set_of = TensorDataset(images, torch.arange(len(images)))
-    for same in (images.numpy(), images.double(), set_of, DataLoader(set_of, batch_size=7)):
+    kinds = (
+        images.numpy(),
+        images.double(),
+        set_of,
+        Stream(images),
+        DataLoader(set_of, batch_size=7),
+        DataLoader(set_of, batch_size=None),
+        DataLoader(Stream(images), batch_size=7),
+    )
+    for same in kinds:
         found = crais.evaluate(curved, same, likelihood=likelihood, **CHEAP)
         assert np.array_equal(found.log_likelihood, wanted)
     grey = (255 * images).to(torch.uint8)
@@ -138,6 +157,8 @@ def test_compare_is_paired(curved, images, likelihood):
     other = crais.evaluate(curved, images[:10], likelihood=likelihood, **CHEAP)
     with pytest.raises(crais.UsageError, match="only the same can be compared"):
         crais.compare(before, other)
+    with pytest.raises(crais.UsageError, match="takes two results"):
+        crais.compare(before.mean, after.mean)
 
 
 def test_a_result_shows_itself(curved, images, likelihood, tmp_path):

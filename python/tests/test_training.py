@@ -2,6 +2,8 @@
 
 import os
 import signal
+import threading
+import time
 
 import pytest
 
@@ -29,6 +31,24 @@ def test_an_interrupt_saves_the_epoch(compiled, tmp_path):
     seen = []
     crais.train_vae(out=tmp_path / "t", epochs=50, patience=1, resume=True, on_epoch=seen.append, **FLAGS)
     assert seen[0]["epoch"] == 3
+
+
+def test_an_interrupt_gives_up_an_epoch(compiled, tmp_path):
+    flags = FLAGS | {"data": "synthetic:20000", "hidden": [400], "out": tmp_path / "t", "epochs": 50}
+    saved = tmp_path / "t" / "training-state.safetensors"
+
+    def wait():
+        while not saved.exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=wait, daemon=True).start()
+    seen = []
+    with pytest.raises(crais.Interrupted, match="epoch 1 is saved; .*resume"):
+        crais.train_vae(on_epoch=seen.append, **flags)
+    assert [m["epoch"] for m in seen] == [1]
+    crais.train_vae(on_epoch=seen.append, resume=True, **(flags | {"patience": 1, "epochs": 2}))
+    assert [m["epoch"] for m in seen] == [1, 2]
 
 
 def test_nonsense(compiled, tmp_path):

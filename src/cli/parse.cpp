@@ -1,10 +1,13 @@
 #include "cli/parse.h"
 
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/cuda.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <exception>
+#include <optional>
 #include <string>
 
 #include "core/spec.h"
@@ -17,6 +20,21 @@ std::string devices_at_hand(int64_t gpus) {
   if (gpus == 0) return "there is no CUDA device that this LibTorch can use; use cpu or auto";
   return gpus == 1 ? "there is only cuda:0"
                    : "there are only cuda:0 to cuda:" + std::to_string(gpus - 1);
+}
+
+/// "xpu:1": a device of another kind, which this LibTorch has or which a library beside it
+/// registers.
+std::optional<c10::Device> other_device(const std::string& text) {
+  try {
+    const c10::Device device(text);
+    if (device.is_cpu() || device.is_meta()) return {};
+    const auto type = static_cast<size_t>(device.type());
+    const auto* guard = c10::impl::device_guard_impl_registry[type].load();
+    const auto index = std::max<c10::DeviceIndex>(device.index(), 0);
+    if (guard && index < guard->deviceCount()) return c10::Device(device.type(), index);
+  } catch (const std::exception&) {  // no name of a device
+  }
+  return {};
 }
 
 int64_t bounded(const std::string& text, const std::string& what, int64_t least) {
@@ -35,8 +53,10 @@ c10::Device parse_device(const std::string& text) {
   const auto gpus =
       static_cast<int64_t>(torch::cuda::device_count());  // NOLINT(bugprone-signed-char-misuse)
   if (text == "auto") return gpus > 0 ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU);
-  if (text != "cuda" && text.rfind("cuda:", 0) != 0)
+  if (text != "cuda" && text.rfind("cuda:", 0) != 0) {
+    if (const auto other = other_device(text)) return *other;
     throw argument_error(what + ": unknown device; choose from auto, cpu, cuda, cuda:N");
+  }
   const int64_t index = text == "cuda" ? 0 : bounded(text.substr(5), what, 0);
   if (index >= gpus) throw Error(ErrorKind::kNoDevice, what + ": " + devices_at_hand(gpus));
   return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index));

@@ -12,7 +12,8 @@
 
 namespace crais {
 
-/// "auto" (CUDA where there is one, else the CPU), "cpu", "cuda" or "cuda:N".
+/// "auto" (CUDA where there is one, else the CPU), "cpu", "cuda" or "cuda:N"; or another device
+/// that this process has.
 /// Throws Error: kArgument for anything else; kNoDevice, saying what there is, for a missing GPU.
 c10::Device parse_device(const std::string& text);
 

@@ -22,7 +22,7 @@ json record_of(const Target& target, const EstimateOptions& options, const std::
           {"problems", target.num_problems()},
           {"dim", target.dim()},
           {"log_density", json_number(probe(target))},
-          {"device", target.options().device().is_cpu() ? "cpu" : "cuda"},
+          {"device", c10::DeviceTypeName(target.options().device().type(), /*lower_case=*/true)},
           {"settings", to_json(options)}};
 }
 

@@ -190,7 +190,7 @@ nlohmann::json deciding_settings(const RunSettings& settings) {
   // The temperatures decide, not where they stand.
   if (const std::string& schedule = settings.estimator.schedule; schedule.rfind("file:", 0) == 0)
     deciding["schedule_sha256"] = sha256(read_file(schedule.substr(5)));
-  deciding["device"] = settings.device.is_cpu() ? "cpu" : "cuda";
+  deciding["device"] = c10::DeviceTypeName(settings.device.type(), /*lower_case=*/true);
   return deciding;
 }
 

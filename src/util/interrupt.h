@@ -21,7 +21,7 @@ void throw_if_interrupted(const std::string& advice);
 /// The same between two evaluations of a target: what is under way is given up.
 void stop_if_interrupted();
 
-/// For tests: sets or clears the flag.
+/// Sets or clears the flag, which a signal's handler may do: for handlers of others, and for tests.
 void set_interrupted(bool value);
 
 }  // namespace crais

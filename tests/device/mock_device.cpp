@@ -278,9 +278,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 }
 
 /// One device with one stream, on which everything is done at once: events say nothing.
-struct MockGuard : c10::impl::NoOpDeviceGuardImpl<kType> {
+struct MockGuard : c10::impl::DeviceGuardImplInterface {
+  c10::DeviceType type() const override { return kType; }
+  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
   c10::Device exchangeDevice(c10::Device) const override { return mock_device(); }
   c10::Device getDevice() const override { return mock_device(); }
+  void setDevice(c10::Device) const override {}
+  void uncheckedSetDevice(c10::Device) const noexcept override {}
   c10::Stream getStream(c10::Device) const noexcept override { return the_stream(); }
   c10::Stream getDefaultStream(c10::Device) const override { return the_stream(); }
   c10::Stream exchangeStream(c10::Stream) const noexcept override { return the_stream(); }

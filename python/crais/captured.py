@@ -1,0 +1,100 @@
+"""What functions hold: the modules and tensors of a model, and where they are."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias, TypeVar
+
+import torch
+from torch import Tensor
+
+from crais.errors import UsageError
+
+Function: TypeAlias = Callable[..., Any]
+
+
+def captured(parts: Iterable[Any]) -> list[Any]:
+    """The modules and tensors that functions reach: their own, in closures, and global."""
+    found: dict[int, Any] = {}
+    waiting = list(parts)
+    while waiting:
+        part = waiting.pop()
+        if id(part) in found or part is None:
+            continue
+        if isinstance(part, (torch.nn.Module, Tensor)):
+            found[id(part)] = part
+        elif isinstance(part, functools.partial):
+            waiting += [part.func, *part.args, *part.keywords.values()]
+        elif inspect.ismethod(part):
+            found[id(part)] = part
+            owner = part.__self__
+            waiting += [owner] if isinstance(owner, torch.nn.Module) else getattr(owner, "__dict__", {}).values()
+        elif inspect.isfunction(part):
+            found[id(part)] = part
+            reached = inspect.getclosurevars(part)
+            waiting += [*reached.nonlocals.values(), *reached.globals.values()]
+    return [part for part in found.values() if isinstance(part, (torch.nn.Module, Tensor))]
+
+
+def modules_of(parts: Iterable[Any]) -> list[torch.nn.Module]:
+    return [part for part in captured(parts) if isinstance(part, torch.nn.Module)]
+
+
+def device_of(*groups: Iterable[Any]) -> torch.device:
+    """Where the tensors of the first group are that has any, all on one device; else the CPU."""
+    for parts in groups:
+        devices: set[torch.device] = set()
+        for part in captured(parts):
+            tensors = (
+                [*part.parameters(), *part.buffers()]
+                if isinstance(part, torch.nn.Module)
+                else [part]
+            )
+            devices |= {tensor.device for tensor in tensors}
+        if len(devices) > 1:
+            names = ", ".join(sorted(map(str, devices)))
+            raise UsageError(f"the model is on several devices: {names}")
+        if devices:
+            return devices.pop()
+    return torch.device("cpu")
+
+
+M = TypeVar("M", bound=torch.nn.Module)
+
+
+def on_device(module: M | None, device: torch.device) -> M | None:
+    """The module if all its tensors are there, else a copy that is."""
+    tensors = [] if module is None else [*module.parameters(), *module.buffers()]
+    if module is None or all(tensor.device == device for tensor in tensors):
+        return module
+    return copy.deepcopy(module).to(device)
+
+
+def check_float32(parts: Iterable[Any]) -> None:
+    """Why a model fails on float32 numbers, where its parameters are others."""
+    for module in modules_of(parts):
+        for parameter in module.parameters():
+            if parameter.is_floating_point() and parameter.dtype != torch.float32:
+                raise UsageError(
+                    f"the model's parameters are {parameter.dtype}; models are float32: call .float()"
+                )
+
+
+def leaves_of(parts: Iterable[Any]) -> list[Tensor]:
+    """The leaves that require gradients."""
+    tensors: list[Tensor] = []
+    for part in captured(parts):
+        tensors += part.parameters() if isinstance(part, torch.nn.Module) else [part]
+    return [tensor for tensor in tensors if tensor.requires_grad and tensor.is_leaf]
+
+
+def check_modes(parts: Iterable[Any]) -> None:
+    """Modules that behave otherwise in training are named here; `check_rows` finds the rest."""
+    for owner in modules_of(parts):
+        for name, module in owner.named_modules():
+            kind = type(module).__name__
+            if module.training and ("BatchNorm" in kind or "Dropout" in kind):
+                raise UsageError(f"{name or kind} ({kind}) is in training mode: call .eval()")

@@ -1,0 +1,375 @@
+"""A latent model as crais takes it: functions of rows, and what is known beside them.
+
+`crais.exporting` writes it to a file, `crais.models` hands it to the extension.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import platform
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from crais import safetensors
+from crais.captured import Function, check_modes, device_of, on_device
+from crais.errors import UsageError
+from crais.likelihoods import Bernoulli, ContinuousBernoulli, Likelihood
+from crais.mlp import MlpVae, recognise
+from crais.priors import Hierarchical, Prior, StandardNormal
+
+FORMAT_VERSION = 1
+VALUE_TOLERANCE = 1e-4  # relative, of two ways to compute a model
+GRAD_TOLERANCE = 1e-3
+
+_CHECK_ROWS = 4
+
+
+class LatentModel:
+    """The functions that crais calls, and what is known beside them.
+
+    `check_shapes` comes first, then `checks`. Both raise UsageError, and what the model raises.
+    """
+
+    def __init__(
+        self,
+        *,
+        latent: int,
+        shape: tuple[int, ...],
+        decoder: Function | None,
+        likelihood: Likelihood | None,
+        prior: Prior,
+        encoder: Function | None,
+        log_joint: Function | None,
+        labels: Tensor | None = None,
+    ) -> None:
+        if latent < 1 or not shape or min(shape) < 1:
+            raise UsageError("latent and every entry of image_shape must be at least 1")
+        if (decoder is None) != (likelihood is None) or (decoder is None) == (log_joint is None):
+            raise UsageError("give a decoder with its likelihood, or a log_joint")
+        self.latent, self.shape = latent, shape
+        # Users forget to move likelihoods and priors.
+        self.device = device_of([decoder, encoder, log_joint], [likelihood, prior])
+        self.prior: Any = on_device(prior, self.device)
+        # None where they are not given: then no function asks for them.
+        self.decoder: Any = decoder
+        self.likelihood: Any = on_device(likelihood, self.device)
+        self.encoder: Any = encoder
+        self._log_joint: Any = log_joint
+        self.labels = _checked_labels(labels)
+        self.parts = [decoder, self.likelihood, self.prior, encoder, log_joint]
+        check_modes(self.parts)
+
+    @contextlib.contextmanager
+    def in_eval_mode(self) -> Iterator[None]:
+        """Prior and likelihood are: users forget these, and modes change nothing but their speed."""
+        ours = [part for part in (self.prior, self.likelihood) if part is not None and part.training]
+        for part in ours:
+            part.eval()
+        try:
+            yield
+        finally:
+            for part in ours:
+                part.train()
+
+    # y is the labels [B, ...] of a conditional model, and not there for others.
+
+    def log_joint(self, z: Tensor, x: Tensor, *y: Tensor) -> Tensor:
+        if self._log_joint is not None:
+            return self._log_joint(z, x, *y)
+        return self.prior.log_prob(z) + self.likelihood.log_prob(x, self.decoder(z, *y))
+
+    def joint(self, z: Tensor, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
+        return joint_of(self.log_joint)(z, x, *y)
+
+    def prior_value(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        return with_gradient(self.prior.log_prob, z)
+
+    def encode(self, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
+        loc, scale = self.encoder(x, *y)
+        return loc, scale
+
+    def output(self, z: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
+        """The decoder's output [B, M] and its Fisher weights [B, M], in one row each."""
+        output = self.decoder(z, *y)
+        return _rows(output), _rows(self.likelihood.fisher(output))
+
+    def simulate(self, e: Tensor, u: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
+        """A latent and a datum as functions of normal and uniform numbers: exact draws."""
+        own = self.prior.uniforms
+        z = self.prior.sample(e, u[:, :own])
+        rest = u[:, own:].reshape(u.shape[0], self.likelihood.uniforms, *self.shape)
+        return z, self.likelihood.sample(self.decoder(z, *y), rest)
+
+    def functions(self) -> dict[str, Function]:
+        found: dict[str, Function] = {"joint": self.joint}
+        if self.encoder is not None:
+            found["encode"] = self.encode
+        if self.likelihood is None:
+            return found
+        found["output"] = self.output
+        if not isinstance(self.prior, StandardNormal):
+            found["prior"] = self.prior_value
+        if self.likelihood.uniforms is not None and self._prior_draws():
+            found["simulate"] = self.simulate
+        return found
+
+    def _prior_draws(self) -> bool:
+        try:
+            self.prior.sample(torch.zeros(1, self.latent), torch.zeros(1, self.prior.uniforms))
+        except NotImplementedError:
+            return False
+        return True
+
+    def mlp(self) -> MlpVae | None:
+        """The model as weights, if it is made of MLPs."""
+        if self.decoder is None or self.labels is not None:
+            return None
+        z, x = self.draw_z(2), self.plain_x(2)
+        return recognise(self.decoder, self.likelihood, self.prior, self.encoder, z, x)
+
+    def num_uniforms(self) -> int:
+        return self.prior.uniforms + self.likelihood.uniforms * math.prod(self.shape)
+
+    def examples(self, key: str) -> Callable[[int], tuple[Tensor, ...]]:
+        """Inputs of the function called `key`, of so many rows."""
+        z, x, y = self.draw_z, self.plain_x, self.draw_y
+        return {
+            "joint": lambda rows: (z(rows), x(rows), *y(rows)),
+            "encode": lambda rows: (x(rows), *y(rows)),
+            "output": lambda rows: (z(rows), *y(rows)),
+            "prior": lambda rows: (z(rows),),
+            "simulate": lambda rows: (
+                z(rows),
+                torch.rand(rows, self.num_uniforms()).to(self.device),
+                *y(rows),
+            ),
+        }[key]
+
+    # Numbers are drawn on the CPU, so that they are the same on every device.
+
+    def draw_z(self, rows: int) -> Tensor:
+        return torch.randn(rows, self.latent).to(self.device)
+
+    def draw_y(self, rows: int) -> tuple[Tensor, ...]:
+        """Labels, each one of the examples; nothing where the model has none."""
+        if self.labels is None:
+            return ()
+        return (self.labels[torch.randint(len(self.labels), (rows,))].to(self.device),)
+
+    def plain_x(self, rows: int) -> Tensor:
+        """Data in the support, of no distribution."""
+        x = torch.rand(rows, *self.shape).to(self.device)
+        if self.likelihood is None or self.likelihood.step is None:
+            return x
+        return torch.floor(x / self.likelihood.step) * self.likelihood.step
+
+    def draw(self, rows: int) -> tuple[Tensor, ...] | None:
+        """Latents, data that the model makes, and their labels; None if it has no way."""
+        if self.likelihood is None or not self._prior_draws():
+            return None
+        if getattr(self.likelihood, "library", None) == "observed":
+            return None  # a draw has another library size than the one that it was drawn with
+        with torch.no_grad():
+            u = torch.rand(rows, self.prior.uniforms).to(self.device)
+            z, y = self.prior.sample(self.draw_z(rows), u), self.draw_y(rows)
+            return z, self.likelihood.draw(self.decoder(z, *y), (rows, *self.shape)), *y
+
+    def checks(self) -> dict[str, Tensor]:
+        """Inputs with what eager PyTorch makes of them, and the prior's moments.
+
+        Raises where a value is not finite, or depends on more than its own row.
+        """
+        z, x, y = self.draw_z(_CHECK_ROWS), self.plain_x(_CHECK_ROWS), self.draw_y(_CHECK_ROWS)
+        drawn = self.draw(_CHECK_ROWS)
+        if drawn is not None:
+            x, y = drawn[1].to(torch.float32), drawn[2:]
+        value, grad = self.joint(z, x, *y)
+        for what, numbers in (("log p(x, z)", value), ("its gradient", grad)):
+            if not bool(torch.isfinite(numbers).all()):
+                raise UsageError(
+                    f"{what} is not finite at z ~ N(0, I): {numbers.flatten()[:4].tolist()}"
+                )
+        arrays = {"check.z": z, "check.x": x, "check.value": value, "check.grad": grad}
+        if self.labels is not None:
+            arrays |= {"check.y": y[0], "labels": self.labels}
+        _check_rows(self.joint, check_inputs(arrays))
+        if isinstance(self.likelihood, (Bernoulli, ContinuousBernoulli)):
+            self._check_logits(z, *y)
+        if self.likelihood is not None and not isinstance(self.prior, StandardNormal):
+            with torch.no_grad():
+                loc, scale_tril = self.prior.moments(self.latent)
+            arrays |= {"prior.loc": loc.float(), "prior.scale_tril": scale_tril.float()}
+        return arrays
+
+    def _check_logits(self, z: Tensor, *y: Tensor) -> None:
+        with torch.no_grad():
+            output = self.decoder(z, *y)
+        if bool(((output >= 0) & (output <= 1)).all()):
+            kind = type(self.likelihood).__name__
+            warnings.warn(
+                f"all that the decoder returns lies in [0, 1]: are these probabilities? {kind} "
+                "takes logits, the numbers before the sigmoid",
+                stacklevel=5,  # who calls crais.evaluate
+            )
+
+    def describe(
+        self,
+        functions: dict[str, Function],
+        name: str,
+        binarisation: str | None = None,
+    ) -> dict[str, Any]:
+        """What a reader must know of it (models/model_manifest.h)."""
+        likelihood = self.likelihood
+        return {
+            "format": "crais-model",
+            "version": FORMAT_VERSION,
+            "name": name,
+            "torch": torch.__version__.split("+")[0],
+            "machine": platform.machine(),
+            "cpu_flags": [],
+            "dtype": "float32",
+            "latent": self.latent,
+            "data_shape": list(self.shape),
+            "functions": list(functions),
+            "uniforms": self.num_uniforms() if "simulate" in functions else 0,
+            "likelihood": likelihood.spec() if likelihood is not None else {"name": "log_joint"},
+            "prior": self.prior.spec() if likelihood is not None else {"name": "log_joint"},
+            "low": _finite(likelihood.low if likelihood is not None else -float("inf")),
+            "high": _finite(likelihood.high if likelihood is not None else float("inf")),
+            "step": likelihood.step if likelihood is not None else None,
+            "levels": likelihood.levels if likelihood is not None else None,
+            "binarisation": binarisation,
+            "labels": self._describe_labels(),
+        }
+
+    def _describe_labels(self) -> dict[str, Any] | None:
+        if self.labels is None:
+            return None
+        return {"shape": list(self.labels.shape[1:]), "dtype": str(self.labels.dtype)[6:]}
+
+    def check_shapes(self) -> None:
+        """Of log p(x, z), which must be a differentiable function of z, and of the encoder."""
+        rows = 2
+        z, x, y = self.draw_z(rows), self.plain_x(rows), self.draw_y(rows)
+        with torch.enable_grad():
+            value = self.log_joint(z.requires_grad_(True), x, *y)
+        check_density(value, z, "log p(x, z)")
+        if value.dtype != torch.float32:
+            raise UsageError(f"log p(x, z) is {value.dtype}; models are float32: call .float()")
+        if self.encoder is not None:
+            self._check_encoder(x, *y)
+
+    def _check_encoder(self, x: Tensor, *y: Tensor) -> None:
+        with torch.no_grad():
+            code = self.encoder(x, *y)
+        wanted = (x.shape[0], self.latent)
+        if (
+            not isinstance(code, (tuple, list))
+            or len(code) != 2
+            or code[0].shape != wanted
+            or code[1].shape not in (wanted, (*wanted, self.latent))
+        ):
+            raise UsageError(
+                f"the encoder must return mean and log_var {list(wanted)}, or mean and scale_tril "
+                f"{[*wanted, self.latent]}"
+            )
+
+
+def check_density(value: Any, z: Tensor, what: str) -> None:
+    """`value` must be [B], and a differentiable function of z [B, D]."""
+    rows = z.shape[0]
+    if not isinstance(value, Tensor) or value.shape != (rows,):
+        has = list(value.shape) if isinstance(value, Tensor) else f"a {type(value).__name__}"
+        raise UsageError(f"{what} must have one entry a row, [{rows}]; it has {has}")
+    if not value.is_floating_point():
+        raise UsageError(f"{what} is {value.dtype}; it must be floating")
+    if z.requires_grad and not value.requires_grad:
+        raise UsageError(
+            f"{what} is no differentiable function of z: is there a .detach(), a no_grad, NumPy?"
+        )
+
+
+def with_gradient(function: Function, z: Tensor) -> tuple[Tensor, Tensor]:
+    """A function's values [B] at z [B, D], and their gradients [B, D]."""
+    with torch.enable_grad():
+        z = z.detach().requires_grad_(True)
+        value = function(z)
+        (grad,) = torch.autograd.grad(value.sum(), z)
+    return value.detach(), grad
+
+
+def joint_of(log_joint: Function) -> Function:
+    """(z, x, labels) -> log p(x, z) with its gradient with respect to z."""
+
+    def joint(z: Tensor, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
+        return with_gradient(lambda z: log_joint(z, x, *y), z)
+
+    return joint
+
+
+def _rows(output: Any) -> Tensor:
+    """A tensor, or several, as [B, M]."""
+    parts = output if isinstance(output, (tuple, list)) else (output,)
+    return torch.cat([part.reshape(part.shape[0], -1) for part in parts], 1)
+
+
+def prior_of(prior: Prior | None, log_prior: Function | None) -> Prior:
+    if prior is not None and log_prior is not None:
+        raise UsageError("give prior or log_prior, not both")
+    if log_prior is not None:
+        return Hierarchical(log_prior)
+    return prior if prior is not None else StandardNormal()
+
+
+def check_inputs(arrays: dict[str, Tensor]) -> list[Tensor]:
+    """The stored inputs of `joint`."""
+    return [arrays[key] for key in ("check.z", "check.x", "check.y") if key in arrays]
+
+
+def _checked_labels(labels: Tensor | None) -> Tensor | None:
+    if labels is None:
+        return None
+    if not isinstance(labels, Tensor) or labels.dim() < 1 or len(labels) < 1:
+        raise UsageError("labels must be a tensor [K, ...] of examples of y")
+    if labels.dtype not in (torch.float32, torch.int64):
+        raise UsageError(f"labels must be float32 or int64; they are {labels.dtype}")
+    return labels.detach().cpu()
+
+
+def _check_rows(joint: Function, inputs: Sequence[Tensor]) -> None:
+    """Every row is a function of its own inputs alone, and the same at every call."""
+    value, grad = joint(*inputs)
+    again = joint(*inputs)
+    if not torch.equal(value, again[0]):
+        raise UsageError(
+            "log p(x, z) differs from call to call: is a dropout on, or a latent drawn inside?"
+        )
+    rows = inputs[0].shape[0]
+    for i in range(rows):
+        alone = joint(*(rows_of[i : i + 1] for rows_of in inputs))
+        if differ(value[i : i + 1], alone[0], VALUE_TOLERANCE) or differ(
+            grad[i : i + 1], alone[1], GRAD_TOLERANCE
+        ):
+            raise UsageError(
+                f"a row's log p(x, z) depends on the other rows of its batch ({value[i]:.4f} among "
+                f"{rows}, {alone[0][0]:.4f} alone): a BatchNorm in training mode does so"
+            )
+
+
+def differ(a: Tensor, b: Tensor, tolerance: float) -> bool:
+    return bool(((a - b).abs().max() > tolerance * (1 + b.abs().max())).item())
+
+
+def manifest(arrays: dict[str, Tensor], described: dict[str, Any]) -> bytes:
+    tensors = {name: tensor.detach().cpu() for name, tensor in arrays.items()}
+    return safetensors.dumps(tensors, {"crais": json.dumps(described)})
+
+
+def _finite(number: float) -> float | None:
+    return number if abs(number) != float("inf") else None
