@@ -37,8 +37,12 @@ def seed(target, name, content):
 
 def dictionary(target, words):
     DICTIONARIES.mkdir(exist_ok=True)
-    lines = [json.dumps(word) for word in sorted(set(words))]
+    lines = ['"%s"' % "".join(escaped(c) for c in word) for word in sorted(set(words))]
     (DICTIONARIES / f"{target}.dict").write_text("\n".join(lines) + "\n")
+
+
+def escaped(character):
+    return character if character.isalnum() or character in " -_.:,=<>|(){}/" else f"\\x{ord(character):02x}"
 
 
 def idx(shape, values):

@@ -55,7 +55,7 @@ void read(std::string_view input) {
   if (asked.is_object()) asked.erase("computed_by");
   const ResultStore store(folder() / "run", asked, {.resume = true, .accept_other_version = true});
   store.read_state();
-  store.read_chunks({3, 2});
+  store.read_chunks({{3, 2}, {"ais"}, 1});
 }
 
 }  // namespace crais::fuzz

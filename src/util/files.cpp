@@ -46,7 +46,7 @@ class OpenFile {
     std::string content;
     try {
       if (status.st_size > physical_memory()) throw std::bad_alloc();
-      // With one more, some files that cannot be read would look empty else.
+      // A byte more than it has: some files that cannot be read say that they are empty.
       content.resize(static_cast<size_t>(status.st_size) + 1);
     } catch (const std::bad_alloc&) {
       throw no_input_error(name_ + ": its " + size_text(status.st_size) +
@@ -78,12 +78,6 @@ class OpenFile {
   std::string name_;
   int descriptor_;
 };
-
-}  // namespace
-
-std::string read_file(const fs::path& path) { return OpenFile(path).read(); }
-
-namespace {
 
 /// Letters and digits that nobody can foresee.
 std::string random_word() {
@@ -168,6 +162,8 @@ std::string digest(const EVP_MD* algorithm, std::string_view bytes) {
 }
 
 }  // namespace
+
+std::string read_file(const fs::path& path) { return OpenFile(path).read(); }
 
 void write_file_atomic(const fs::path& path, std::string_view content) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
