@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/rng.h"
+#include "io/json.h"
 #include "util/error.h"
 
 namespace crais {
@@ -85,7 +86,7 @@ void to_json(nlohmann::json& object, const EpochMetrics& metrics) {
 }
 
 void from_json(const nlohmann::json& object, EpochMetrics& metrics) {
-  metrics = {object.at("epoch"),
+  metrics = {json_field<int64_t>(object, "epoch", "metrics"),
              object.at("learning_rate"),
              object.at("kl_weight"),
              means_from(object.at("train")),

@@ -92,7 +92,7 @@ TrainerState read_training_state(const std::filesystem::path& path, const json& 
                        shown(metadata.at("format_version")) + ", this program reads version " +
                        std::to_string(kTrainingFormatVersion));
     check_settings(metadata.at("settings"), settings, file);
-    state.steps = metadata.at("steps");
+    state.steps = json_field<int64_t>(metadata, "steps", file + ": metadata");
     if (state.steps < 0) throw data_error(file + ": metadata: \"steps\" is negative");
     state.metrics = metadata.at("metrics");
   } catch (const json::exception& error) {

@@ -17,11 +17,11 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
-#include <new>
 #include <regex>
 
 #include "util/error.h"
 #include "util/format.h"
+#include "util/memory.h"
 
 namespace crais {
 namespace {
@@ -60,6 +60,20 @@ std::string flag_of(const std::string& option, const std::string& per) {
   return "--" + flag;
 }
 
+std::string advice(const std::string& program) {
+  if (program == "train-vae") return "lower --batch or --threads";
+  return program == "reproduce" ? "lower --threads" : "lower --chunk or --threads";
+}
+
+/// What an exception says that nobody meant to throw. Memory is short while something is computed:
+/// a file that is too large has said so itself.
+std::string fault_of(const std::exception& error, const std::string& program) {
+  if (is_out_of_memory(error)) return "out of memory; " + advice(program);
+  if (const auto* torch = dynamic_cast<const c10::Error*>(&error))
+    return "LibTorch: " + first_line(torch->what_without_backtrace());
+  return std::string("internal error: ") + error.what();
+}
+
 int run_caught(const std::string& program, const std::function<int()>& body) {
   try {
     return body();
@@ -68,17 +82,11 @@ int run_caught(const std::string& program, const std::function<int()>& body) {
     return 0;
   } catch (const Error& error) {
     return complain(program, error.what(), error.kind());
-  } catch (const c10::Error& error) {
-    return complain(program, "LibTorch: " + first_line(error.what_without_backtrace()),
-                    ErrorKind::kInternal);
   } catch (const std::filesystem::filesystem_error& error) {
     return complain(program, error.path1().string() + ": " + error.code().message(),
                     ErrorKind::kIo);
-  } catch (const std::bad_alloc&) {
-    return complain(program, "out of memory; lower --chunk, --threads or the batch size",
-                    ErrorKind::kInternal);
   } catch (const std::exception& error) {
-    return complain(program, std::string("internal error: ") + error.what(), ErrorKind::kInternal);
+    return complain(program, fault_of(error, program), ErrorKind::kInternal);
   } catch (...) {
     return complain(program, "internal error", ErrorKind::kInternal);
   }

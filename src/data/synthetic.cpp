@@ -9,6 +9,7 @@
 #include "data/images.h"
 #include "util/error.h"
 #include "util/files.h"
+#include "util/memory.h"
 
 namespace crais {
 namespace {
@@ -166,6 +167,8 @@ Images synthetic_images(int64_t count, uint64_t seed) {
   if (count < 1)
     throw argument_error("synthetic images: " + std::to_string(count) +
                          " asked for, 1 or more needed");
+  require_memory(static_cast<double>(count) * kSide * kSide,
+                 "synthetic images: " + std::to_string(count));
   Images images;
   images.rows = images.cols = kSide;
   images.pixels = at::empty({count, kSide * kSide}, at::kByte);

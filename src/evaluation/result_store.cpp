@@ -112,6 +112,7 @@ void ResultStore::continue_with(const json& there, const json& run, const StoreO
     throw argument_error(name +
                          " already holds results; go on with `resume`, replace them with "
                          "`overwrite`, or choose another folder");
+  if (!there.is_object()) throw data_error((folder_ / "run.json").string() + ": is no object");
   json asked = there;
   asked.erase("computed_by");
   if (asked != run)

@@ -46,17 +46,23 @@ class Inflater {
 
 bool is_gzip(std::string_view bytes) { return bytes.substr(0, 2) == "\x1f\x8b"; }
 
+uint64_t most_unpacked(uint64_t packed) { return std::max(100 * packed, uint64_t{64} << 20); }
+
 std::string gunzip(std::string_view bytes, const std::string& name, size_t limit) {
   Inflater inflater;
   std::string content;
   size_t size = 0;
+  const uint64_t most = most_unpacked(bytes.size());
   while (size < limit) {
     if (size == content.size())
-      content.resize(std::min(limit, std::max(size * 2, bytes.size() * 4 + 64)));
+      content.resize(std::min({limit, most + 1, std::max(size * 2, bytes.size() * 4 + 64)}));
     size_t produced = 0;
     const int status =
         inflater.advance(bytes, content.data() + size, content.size() - size, produced);
     size += produced;
+    if (size > most)
+      throw data_error(name + ": unpacks to over " + std::to_string(most) +
+                       " bytes, too many for its size; unpack it first to read it all the same");
     if (status == Z_STREAM_END) {
       if (bytes.empty()) break;
       if (!is_gzip(bytes))

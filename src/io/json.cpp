@@ -110,6 +110,16 @@ std::string to_text(const json& value) {
   return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
+bool internal::holds_integers(const json& value, bool list) {
+  if (list)
+    return value.is_array() && std::all_of(value.begin(), value.end(), [](const json& entry) {
+             return holds_integers(entry, false);
+           });
+  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
+  return value.is_number_integer() &&
+         (!value.is_number_unsigned() || value.get<uint64_t>() <= kMost);
+}
+
 void internal::bad_json_field(const std::string& key, const std::string& source,
                               const std::string& problem) {
   throw data_error(source + ": '" + key + "' " + problem);

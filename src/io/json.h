@@ -1,9 +1,12 @@
 // JSON files: read with errors that name the place, written in one form.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 namespace crais {
 
@@ -36,17 +39,23 @@ std::string to_text(const nlohmann::json& value);
 namespace internal {
 [[noreturn]] void bad_json_field(const std::string& key, const std::string& source,
                                  const std::string& problem);
-}
+/// A whole number of 64 bits, or (`list`) an array of such: the library would cast any other.
+bool holds_integers(const nlohmann::json& value, bool list);
+}  // namespace internal
 
 template <typename T>
 T json_field(const nlohmann::json& object, const std::string& key, const std::string& source) {
   if (!object.is_object() || !object.contains(key))
     internal::bad_json_field(key, source, "is missing");
+  const nlohmann::json& value = object.at(key);
+  constexpr bool kList = std::is_same_v<T, std::vector<int64_t>>;
+  if constexpr (kList || std::is_same_v<T, int64_t>)
+    if (!internal::holds_integers(value, kList))
+      internal::bad_json_field(key, source, "is not of whole numbers of 64 bits");
   try {
-    return object.at(key).get<T>();
+    return value.get<T>();
   } catch (const nlohmann::json::exception&) {
-    internal::bad_json_field(key, source,
-                             std::string("has the wrong type, ") + object.at(key).type_name());
+    internal::bad_json_field(key, source, std::string("has the wrong type, ") + value.type_name());
   }
 }
 

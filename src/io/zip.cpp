@@ -2,16 +2,12 @@
 
 #include <zip.h>
 
-#include <algorithm>
-
+#include "io/gzip.h"
 #include "io/json.h"
 #include "util/error.h"
 
 namespace crais {
 namespace {
-
-constexpr uint64_t kMaxExpansion = 100;
-constexpr uint64_t kAlwaysAllowed = uint64_t{64} << 20;
 
 /// libzip's words for what went wrong, released on every way out.
 class ZipError {
@@ -54,7 +50,7 @@ void ZipArchive::Close::operator()(zip* archive) const { zip_discard(archive); }
 
 ZipArchive::ZipArchive(std::string_view bytes, std::string where)
     : where_(std::move(where)),
-      room_(std::max(kMaxExpansion * bytes.size(), kAlwaysAllowed)),
+      room_(most_unpacked(bytes.size())),
       archive_(open_archive(bytes, where_)) {
   const auto count = static_cast<uint64_t>(zip_get_num_entries(archive_.get(), 0));
   for (uint64_t i = 0; i < count; ++i) {
@@ -88,9 +84,8 @@ std::string ZipArchive::read(const std::string& name) {
   const uint64_t size = this->size(name);
   if (size > room_)
     throw data_error(place(name) + " unpacks to " + std::to_string(size) +
-                     " bytes; an archive may unpack to " + std::to_string(kMaxExpansion) +
-                     " times its size (or 64 MiB), of which " + std::to_string(room_) +
-                     " bytes are left");
+                     " bytes; an archive may unpack to 100 times its size (or 64 MiB), of which " +
+                     std::to_string(room_) + " bytes are left");
   room_ -= size;
   const std::unique_ptr<zip_file_t, CloseEntry> file(
       zip_fopen_index(archive_.get(), index_of(name), 0));

@@ -2,39 +2,82 @@
 
 #include <fcntl.h>
 #include <openssl/evp.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <iomanip>
+#include <new>
 #include <random>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
 #include "util/error.h"
+#include "util/memory.h"
 
 namespace crais {
 namespace fs = std::filesystem;
 
-std::string read_file(const fs::path& path) {
-  std::error_code error;
-  if (!fs::exists(path, error))
-    throw no_input_error(path.string() + ": " + (error ? error.message() : "no such file"));
-  if (fs::is_directory(path, error))
-    throw no_input_error(path.string() + ": is a folder, a file was expected");
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw no_input_error(path.string() + ": " + std::strerror(errno));
-  // Not `<< stream.rdbuf()`: that takes a failed read for the end of the file.
-  std::string content, block(size_t{1} << 16, '\0');
-  while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) || stream.gcount())
-    content.append(block, 0, static_cast<size_t>(stream.gcount()));
-  if (stream.bad()) throw no_input_error(path.string() + ": cannot be read");
-  return content;
-}
-
 namespace {
+
+/// A file that is open for reading.
+class OpenFile {
+ public:
+  explicit OpenFile(const fs::path& path) : name_(path.string()) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) fail();
+    check(status);  // before it is opened: that alone may do something to a device
+    // Not waiting, should a pipe have taken its place.
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor_ < 0) fail();
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() { ::close(descriptor_); }
+
+  /// As many bytes as the file had when it was opened.
+  std::string read() const {
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0) fail();
+    check(status);
+    std::string content;
+    try {
+      if (status.st_size > physical_memory()) throw std::bad_alloc();
+      // A byte more than it has: some files that cannot be read say that they are empty.
+      content.resize(static_cast<size_t>(status.st_size) + 1);
+    } catch (const std::bad_alloc&) {
+      throw no_input_error(name_ + ": its " + size_text(status.st_size) +
+                           " do not fit into memory");
+    }
+    size_t done = 0;
+    while (done < content.size()) {
+      const ssize_t count = ::read(descriptor_, content.data() + done, content.size() - done);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) fail();
+      if (count == 0) break;
+      done += static_cast<size_t>(count);
+    }
+    content.resize(std::min(done, static_cast<size_t>(status.st_size)));
+    return content;
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw no_input_error(name_ + ": " + (errno == ENOENT ? "no such file" : std::strerror(errno)));
+  }
+  void check(const struct stat& status) const {
+    if (S_ISREG(status.st_mode)) return;
+    throw no_input_error(name_ +
+                         (S_ISDIR(status.st_mode) ? ": is a folder" : ": is a device or a pipe") +
+                         ", a file was expected");
+  }
+
+  std::string name_;
+  int descriptor_;
+};
 
 /// Letters and digits that nobody can foresee.
 std::string random_word() {
@@ -119,6 +162,8 @@ std::string digest(const EVP_MD* algorithm, std::string_view bytes) {
 }
 
 }  // namespace
+
+std::string read_file(const fs::path& path) { return OpenFile(path).read(); }
 
 void write_file_atomic(const fs::path& path, std::string_view content) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");

@@ -9,7 +9,8 @@
 
 namespace crais {
 
-/// The whole file. Throws Error: kNoInput if it is missing, a folder or unreadable.
+/// The whole file, as long as it was when it was opened. Throws Error: kNoInput if it is missing,
+/// unreadable, larger than the memory, or a folder, a device, a pipe: those may have no end.
 std::string read_file(const std::filesystem::path& path);
 
 /// Writes under a temporary name beside `path`, then renames: readers see the old content or the

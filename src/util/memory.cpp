@@ -1,24 +1,40 @@
 #include "util/memory.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <new>
 #include <vector>
 
+#include "util/error.h"
 #include "util/format.h"
 
 namespace crais {
 namespace {
 
-constexpr int64_t kMebi = int64_t{1} << 20;
+constexpr double kMebi = 1 << 20;
+
+std::string size_text_of(double bytes) {
+  const double mebi = bytes / kMebi;
+  if (mebi < 1024) return fixed(std::ceil(mebi), 0) + " MiB";
+  return mebi < kMebi ? fixed(mebi / 1024, 1) + " GiB" : fixed(mebi / kMebi, 1) + " TiB";
+}
 
 }  // namespace
 
-std::string size_text(int64_t bytes) {
-  const double mebi = static_cast<double>(bytes) / static_cast<double>(kMebi);
-  return mebi < 1024 ? fixed(std::ceil(mebi), 0) + " MiB" : fixed(mebi / 1024, 1) + " GiB";
+std::string size_text(int64_t bytes) { return size_text_of(static_cast<double>(bytes)); }
+
+int64_t physical_memory() {
+  return static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+}
+
+void require_memory(double bytes, const std::string& what) {
+  const auto present = static_cast<double>(physical_memory());
+  if (!(bytes < present))
+    throw argument_error(what + " take " + size_text_of(bytes) + ", and this machine has " +
+                         size_text_of(present) + " of memory; ask for fewer");
 }
 
 int64_t peak_memory() {

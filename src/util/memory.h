@@ -7,8 +7,16 @@
 
 namespace crais {
 
-/// Bytes as "512 MiB" or "1.5 GiB".
+/// Bytes as "512 MiB", "1.5 GiB" or "2.0 TiB".
 std::string size_text(int64_t bytes);
+
+/// What this machine has, bytes.
+int64_t physical_memory();
+
+/// Throws Error kArgument, "`what` take 1.5 TiB, and this machine has 16.0 GiB ...", where
+/// something of that size cannot be held. Sizes that a user asks for pass here before they are
+/// allocated.
+void require_memory(double bytes, const std::string& what);
 
 /// The most resident memory this process has had so far, bytes.
 int64_t peak_memory();

@@ -40,6 +40,13 @@ rm "$cell"
 succeed "${small[@]}" --out first --threads 1
 same "$cell" "copy/cells/$(basename "$cell")"
 
+# --- One that is damaged is named, and no fault of the program.
+for damage in 's/.*/[]/' 's/"result":.*/"result":{}}/' 's/"result":.*/"result":[]}/'; do
+  sed -i "$damage" "$cell"
+  expect 65 "first/figure-2d/cells" -- "${small[@]}" --out first
+  cp "copy/cells/$(basename "$cell")" "$cell"
+done
+
 # --- Without gnuplot the numbers are there, the pictures are not, and one line says so.
 mkdir empty
 PATH="$work/empty" "$program" "${small[@]}" --out first >out.txt 2>err.txt || fail "without gnuplot: exit $?"

@@ -57,6 +57,19 @@ TEST(Files, NamesWhatCannotBeRead) {
     expect_error(ErrorKind::kNoInput, {"/proc/self/mem"}, [] { read_file("/proc/self/mem"); });
 }
 
+TEST(Files, NothingWithoutAnEndIsRead) {
+  const TemporaryFolder folder;
+  const std::string pipe = (folder.path() / "pipe").string();  // that nobody ever writes to
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  expect_error(ErrorKind::kNoInput, {pipe, "a device or a pipe"}, [&] { read_file(pipe); });
+  expect_error(ErrorKind::kNoInput, {"/dev/zero", "a device or a pipe"},
+               [] { read_file("/dev/zero"); });
+  const std::string hole = folder.file("hole", "");
+  fs::resize_file(hole, uintmax_t{1} << 42);
+  expect_error(ErrorKind::kNoInput, {hole, "4.0 TiB do not fit into memory"},
+               [&] { read_file(hole); });
+}
+
 TEST(Files, AFullDiskLosesNothing) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "x";

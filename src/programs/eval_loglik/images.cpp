@@ -10,6 +10,7 @@
 #include "util/error.h"
 #include "util/files.h"
 #include "util/format.h"
+#include "util/memory.h"
 
 namespace crais {
 namespace {
@@ -63,6 +64,10 @@ EvalImages simulated_images(const ImageSettings& settings, int64_t count, const 
   if (range.end > model.num_draws())
     throw argument_error("--simulate: the model stores " + std::to_string(model.num_draws()) +
                          " simulated images");
+  const ModelDescription& described = model.description();
+  require_memory(static_cast<double>(range.size()) *
+                     static_cast<double>(described.num_values() + described.latent) * sizeof(float),
+                 "--simulate: " + std::to_string(range.size()) + " images");
   std::vector<at::Tensor> rows, latents, labels;
   for (int64_t i = range.begin; i < range.end; ++i) {
     const LatentModel::Draws one = model.draw(settings.seed, i);

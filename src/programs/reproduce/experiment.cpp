@@ -17,13 +17,13 @@ using nlohmann::json;
 namespace {
 
 json stored_result(const std::filesystem::path& path, bool accept_other_version) {
-  const json cell = read_json(path);
+  const json cell = read_json(path), result = json_field<json>(cell, "result", path);
   const std::string difference = difference_of_builds(cell.value("computed_by", json()));
   if (!difference.empty() && !accept_other_version)
     throw argument_error(path.string() + ": another build has computed this (" + difference +
                          "); `accept_other_version` takes it as it is, another --out or an empty "
                          "folder computes it anew");
-  return json_field<json>(cell, "result", path);
+  return result;
 }
 
 }  // namespace

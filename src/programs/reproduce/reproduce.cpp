@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -54,7 +55,13 @@ void run_one(const std::string& name, ExperimentOptions options) {
   std::replace(folder.begin(), folder.end(), ':', '-');
   options.out /= folder;
   Page page(options.out, experiment->title());
-  experiment->run(options, page);
+  try {
+    experiment->run(options, page);
+  } catch (const nlohmann::json::exception&) {  // a cell, whose digest nobody has taken
+    throw data_error((options.out / "cells").string() +
+                     ": a cell lacks a result or has another in its place; delete the folder to "
+                     "have its cells computed again");
+  }
   report_faults(experiment->faults(), options, page);
   page.finish();
   std::cout << "Files: " << (options.out / "index.html").string() << " shows all of it\n";

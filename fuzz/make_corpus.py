@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""Makes the seeds of fuzz/corpus and the dictionaries, from small files that the programs write.
+
+    fuzz/make_corpus.py BIN     BIN: the folder of the built programs
+
+Seeds are named by what they are. Inputs that a fuzzer found have names that begin with "found-", and
+stay. Needs nothing but Python.
+"""
+
+import gzip
+import io
+import json
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = HERE.parent
+CORPUS = HERE / "corpus"
+DICTIONARIES = HERE / "dictionaries"
+IMAGES = bytes((37 * i) % 256 for i in range(12 * 4))
+
+
+def seed(target, name, content):
+    content = content if isinstance(content, bytes) else content.encode()
+    if len(content) > 8192:  # more than the fuzzer alters
+        return
+    folder = CORPUS / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name.replace(">", "big-")).write_bytes(content)
+
+
+def dictionary(target, words):
+    DICTIONARIES.mkdir(exist_ok=True)
+    lines = ['"%s"' % "".join(escaped(c) for c in word) for word in sorted(set(words))]
+    (DICTIONARIES / f"{target}.dict").write_text("\n".join(lines) + "\n")
+
+
+def escaped(character):
+    return character if character.isalnum() or character in " -_.:,=<>|(){}/" else f"\\x{ord(character):02x}"
+
+
+def idx(shape, values):
+    return struct.pack(">BBBB", 0, 0, 8, len(shape)) + struct.pack(f">{len(shape)}I", *shape) + values
+
+
+def packed(content):
+    return gzip.compress(content, mtime=0)
+
+
+def bundle(parts):
+    """Several files as one input (fuzz/harness.h)."""
+    return b"\n".join(b"=== " + name.encode() + b"\n" + content for name, content in parts) + b"\n"
+
+
+def unzipped(content):
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        names = [name for name in archive.namelist() if not name.endswith(".debug_pkl")]  # has paths
+        return [(name, archive.read(name)) for name in names]
+
+
+def in_lines(content, key):
+    """A safetensors file as description, header and data (fuzz/harness.h)."""
+    length = struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8 : 8 + length])
+    description = header.pop("__metadata__")[key]
+    rest = json.dumps(header, separators=(",", ":"))[1:-1]
+    return description.encode() + b"\n" + rest.encode() + b"\n" + content[8 + length :]
+
+
+class Programs:
+    def __init__(self, folder, work):
+        self.folder, self.work = pathlib.Path(folder).resolve(), work
+
+    def run(self, program, *arguments):
+        command = [str(self.folder / program), *map(str, arguments), "--quiet"]
+        subprocess.run(command, check=True, cwd=self.work, stdout=subprocess.DEVNULL)
+
+
+def trained(programs, work):
+    (work / "train-images-idx3-ubyte").write_bytes(idx((12, 2, 2), IMAGES))
+    programs.run("train-vae", "--data-dir", ".", "--latent", 1, "--hidden", 2, "--epochs", 2, "--out", "vae")
+    vae = (work / "vae/vae.safetensors").read_bytes()
+    state = (work / "vae/training-state.safetensors").read_bytes()
+    seed("safetensors", "checkpoint", vae)
+    seed("array_file", "safetensors", vae)
+    seed("checkpoint", "bernoulli", in_lines(vae, "crais"))
+    seed("training_state", "two-epochs", in_lines(state, "crais_training"))
+    programs.run("train-vae", "--data-dir", ".", "--latent", 2, "--hidden", 2, "--hidden", 3, "--act", "elu",
+                 "--likelihood", "gaussian:0.5", "--binarisation", "none", "--epochs", 1, "--out", "other")
+    seed("checkpoint", "gaussian", in_lines((work / "other/vae.safetensors").read_bytes(), "crais"))
+
+
+def folder_seed(name, folder, run=None, chunks=None):
+    parts = [("run.json", (run or folder / "run.json").read_bytes())]
+    if (folder / "plan.json").exists():
+        parts.append(("sealed plan.json", content_of(folder / "plan.json")))
+    for path in sorted((chunks or folder).glob("chunks/*.json")):
+        parts.append((f"sealed chunks/{path.name}", content_of(path)))
+    seed("results", name, bundle(parts))
+
+
+def content_of(path):
+    return json.dumps(json.loads(path.read_text())["content"], separators=(",", ":")).encode()
+
+
+def evaluated(programs, work):
+    run = ["eval-loglik", "vae/vae.safetensors", "--simulate", 3, "--chunk", 2, "--chains", 2, "--steps", 3, "--pilot-chains", 4]
+    programs.run(*run, "--out", "ais")
+    folder_seed("ais", work / "ais")
+    whole = [(path.relative_to(work / "ais").as_posix(), path.read_bytes()) for path in (work / "ais").rglob("*.json")]
+    seed("results", "as-written", bundle(whole))
+    programs.run(*run, "--method", "bidirectional", "--method", "iwae:4", "--repeats", 2, "--base", "encoder", "--out",
+                 "methods")
+    folder_seed("methods", work / "methods")
+    programs.run(*run, "--path", "f:jensen-shannon", "--per-image", "--out", "path")
+    folder_seed("learned-path", work / "path")
+    # Expectations are estimate-logz's; the reader is the same.
+    programs.run("estimate-logz", "normal:1", "--problems", 3, "--chunk", 2, "--chains", 2, "--steps", 3, "--expect",
+                 "moments", "--out", "logz")
+    folder_seed("expectations", work / "logz", run=work / "ais/run.json")
+    seed("json", "run", (work / "ais/run.json").read_bytes())
+    seed("json", "summary", (work / "ais/summary.json").read_bytes())
+    seed("csv", "per-image", (work / "ais/per_image.csv").read_bytes())
+    seed("csv", "schedule", (work / "ais/schedule.csv").read_bytes())
+    seed("schedule", "of-a-run", (work / "ais/schedule.csv").read_bytes())
+    programs.run("estimate-logz", "normal:1", "--problems", 2, "--chains", 2, "--steps", 2, "--save-particles",
+                 "particles.npy")
+    seed("npy", "particles", (work / "particles.npy").read_bytes())
+    settings = json.loads((work / "ais/run.json").read_text())["settings"]
+    flags = {name: value for name, value in settings.items() if value is not None}
+    seed("config", "of-a-run", json.dumps(flags, indent=1))
+    dictionary("config", settings)
+    dictionary("results", json_keys(work))
+
+
+def json_keys(folder):
+    keys = set()
+
+    def gather(value):
+        if isinstance(value, dict):
+            keys.update(f'"{key}":' for key in value)
+        for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            gather(item)
+
+    for path in folder.rglob("*.json"):
+        gather(json.loads(path.read_text()))
+    return keys | {"null", "true", "-1", "1e308", "=== chunks/000001.json", "=== sealed plan.json"}
+
+
+def small_files():
+    images, labels = idx((12, 2, 2), IMAGES), idx((12,), bytes(range(12)))
+    for name, content in {"images": images, "labels": labels}.items():
+        seed("idx", name, content)
+        seed("idx", name + "-gzip", packed(content))
+        seed("array_file", "idx-" + name, content)
+    seed("gzip", "text", packed(b"0.5\n" * 20))
+    seed("gzip", "two-members", packed(b"one") + packed(b"two"))
+    lines = "".join(" ".join("01"[(i * i + k) % 3 == 0] for i in range(784)) + "\n" for k in range(2))
+    seed("amat", "two-images", lines)
+    seed("amat", "two-images-gzip", packed(lines.encode()))
+    seed("csv", "quoted", '# a comment\nname,beta\r\n"a ""b"", c",0.5\n,1e-3\n')
+    seed("csv", "numbers", "0\n0.25\nnan\n1\n")
+    seed("schedule", "plain", "0\n0.25\n0.5\n1\n")
+    seed("schedule", "column", "step,beta\n0,0\n1,0.5\n2,1\n")
+    seed("two_class", "three-features", "1,2.5,0,R\n2,1e-3,1,M\n-1,0,4,R\n")
+    seed("json", "all-kinds", '{"a": [1, -2.5e3, true, null, "\\u00e9\\n"], "b": {}}')
+    seed("config", "small", '{"chains": 8, "method": ["ais", "iwae:10"], "quiet": true, "base": "laplace:1.1"}')
+    for labels_, rows in ((1, 1), (2, 1)):
+        row = bytes(labels_) + bytes(i % 251 for i in range(3072))
+        seed("array_file", f"cifar-{labels_}", row * rows)
+    header = {"a": {"dtype": "F16", "shape": [2], "data_offsets": [0, 4]},
+              "b": {"dtype": "BOOL", "shape": [1, 2], "data_offsets": [4, 6]},
+              "c": {"dtype": "I64", "shape": [], "data_offsets": [6, 14]}}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    seed("safetensors", "types", struct.pack("<Q", len(text)) + text + bytes(range(14)))
+    dictionary("safetensors", ['"dtype":', '"shape":', '"data_offsets":', '"__metadata__":', "F64", "F32", "F16", "BF16",
+                               "I64", "I32", "I16", "I8", "U8", "BOOL", "18446744073709551615"])
+    dictionary("npy", ["descr", "fortran_order", "shape", "True", "False", "<f8", "<f4", "<f2", ">i8", "|b1", "|u1",
+                       "<u2", "<u4", "()", "(1,)", "9223372036854775807"])
+
+
+def stored_files():
+    """Files of NumPy and PyTorch that the tests have."""
+    for path in sorted((SOURCE / "tests/io/data").glob("*.npz")):
+        content = path.read_bytes()
+        seed("zip", path.stem, content)
+        seed("array_file", path.name, content)
+        seed("npz", path.stem, bundle(unzipped(content)))
+        for name, entry in unzipped(content):
+            seed("npy", f"{path.stem}-{name[:-4]}", entry)
+    for path in sorted((SOURCE / "tests/io/data").glob("*.pt")):
+        content = path.read_bytes()
+        if not zipfile.is_zipfile(path):
+            seed("array_file", path.name, content)
+            continue
+        entries = unzipped(content)
+        seed("torch_file", path.stem, bundle(entries))
+        for name, entry in entries:
+            if name.endswith("/data.pkl"):
+                seed("torch_pickle", path.stem, entry)
+    seed("zip", "torch", (SOURCE / "tests/io/data/tensor.pt").read_bytes())
+    for path in sorted((SOURCE / "tests/models/data").glob("*.pt*")):
+        entries = unzipped(path.read_bytes())
+        if path.name == "linear_mlp.pt2":
+            seed("torch_file", path.name, bundle(entries))
+        for name, entry in entries:
+            if name.endswith("extra/crais.safetensors"):
+                seed("manifest", path.stem, in_lines(entry, "crais"))
+    keys = re.findall(r'(?:text|integer|number|words|shape|field|name_of)\("([a-z_]+)"',
+                      (SOURCE / "models/model_manifest.cpp").read_text())
+    dictionary("manifest", [f'"{key}":' for key in keys])
+    keys = re.findall(r'(?:text|natural|size|sizes|number|at)\("([a-z_]+)"', (SOURCE / "models/checkpoint.cpp").read_text())
+    dictionary("checkpoint", [f'"{key}":' for key in keys])
+    names = re.findall(r'\{"([a-zA-Z_.0-9]+)", Allowed', (SOURCE / "src/io/torch_pickle.cpp").read_text())
+    dictionary("torch_pickle", ["c" + name[::-1].replace(".", "\n", 1)[::-1] + "\n" for name in names] + ["storage"])
+
+
+def spec_texts():
+    names, keys = set(), set()
+    for path in [*(SOURCE / "src").rglob("*.cpp"), *(SOURCE / "models").glob("*.cpp")]:
+        text = path.read_text()
+        names.update(re.findall(r'Enrol<\w+>\s+\w+\(\s*"([^"]+)"', text))
+        names.update(re.findall(r'spec\.name\(\) == "([^"]+)"', text))
+        keys.update(re.findall(r'\.(?:number|integer|word)\("([^"]+)"', text))
+    for name in names:
+        seed("specs", name.replace("/", "-"), name)
+    texts = ["laplace:1.1,rounds=20", "constant-rate:32,max-step=0.1", "f:alpha:0.5", "power:0.5", "iwae:500",
+             "ghmc:0.8", "normal:3", "mixture:2", "logistic-regression:pima,variance=5", "gaussian:0.5",
+             "step:0.5,every=3", "cosine:1e-5", "static:7", "threshold:127", "best:laplace", "pilot:encoder"]
+    for i, text in enumerate(texts):
+        seed("specs", f"parameters-{i:02}", text)
+    dictionary("specs", [f"{key}=" for key in keys] + [f"{name}:" for name in names] + [":", ",", "1e308", "-1", "nan"])
+
+
+def flag_texts():
+    for name, line in {"range": "0:100", "size": "1.5G", "shard": "2/4", "number": "-1e-3"}.items():
+        seed("flags", name, line)
+    lines = {
+        "estimate-logz": ["u1", "--preset", "paper", "--out", "results/u1", "--expect", "moments", "--seed", "3"],
+        "eval-loglik": ["vae.safetensors", "--method", "iwae:5", "--indices", "3:9", "--memory-limit", "2G",
+                        "--dequantise", "uniform:1", "--image-shape", "28x28", "--shard", "1/2", "--step-size", "0.5"],
+        "train-vae": ["--data", "synthetic:60", "--hidden", "20,10", "--betas", "0.9,0.99", "--decay",
+                      "step:0.5,every=3", "--likelihood", "gaussian:2", "--objective", "iwae:3"],
+    }
+    words = {word for path in (SOURCE / "src").rglob("*.cpp")
+             for word in re.findall(r'option::\w+\(\s*"([a-z-]+)"', path.read_text())}
+    for program, arguments in lines.items():
+        seed("flags", program, "\n".join([program, *arguments]))
+    dictionary("flags", [f"--{word}" for word in words] + ["--config", "--help", "\n", "K", "M", "GiB", ":", "/"])
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    for folder in CORPUS.glob("*"):
+        for path in folder.iterdir():
+            if not path.name.startswith("found-"):
+                path.unlink()
+    shutil.rmtree(DICTIONARIES, ignore_errors=True)
+    small_files()
+    stored_files()
+    spec_texts()
+    flag_texts()
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        programs = Programs(sys.argv[1], work)
+        trained(programs, work)
+        evaluated(programs, work)
+    size = sum(path.stat().st_size for path in CORPUS.rglob("*") if path.is_file())
+    print(f"{len(list(CORPUS.glob('*/*')))} inputs of {len(list(CORPUS.iterdir()))} targets, {size // 1024} KiB")
+
+
+if __name__ == "__main__":
+    main()
