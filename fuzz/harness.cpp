@@ -44,12 +44,12 @@ void attempt(const std::function<void()>& reader) {
 }
 
 const fs::path& folder() {
-  static const fs::path path = [] {
-    const fs::path made = fs::temp_directory_path() / ("crais-fuzz." + std::to_string(::getpid()));
+  static const fs::path kPath = [] {
+    fs::path made = fs::temp_directory_path() / ("crais-fuzz." + std::to_string(::getpid()));
     fs::create_directories(made);
     return made;
   }();
-  return path;
+  return kPath;
 }
 
 std::string file(std::string_view bytes, const std::string& name) {

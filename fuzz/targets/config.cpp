@@ -3,6 +3,6 @@
 #include "programs/eval_loglik/settings.h"
 
 void crais::fuzz::read(std::string_view input) {
-  static const Synopsis synopsis = eval_loglik_synopsis();
-  read_settings(CommandLine(synopsis, {"model", "--config", file(input)}));
+  static const Synopsis kSynopsis = eval_loglik_synopsis();
+  read_settings(CommandLine(kSynopsis, {"model", "--config", file(input)}));
 }

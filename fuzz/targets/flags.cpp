@@ -9,8 +9,8 @@
 namespace crais::fuzz {
 
 void read(std::string_view input) {
-  static const Synopsis logz = estimate_logz_synopsis(), eval = eval_loglik_synopsis(),
-                        train = train_vae_synopsis();
+  static const Synopsis kLogz = estimate_logz_synopsis(), kEval = eval_loglik_synopsis(),
+                        kTrain = train_vae_synopsis();
   std::vector<std::string> arguments = split(std::string(input), '\n');
   if (arguments.empty()) return;
   const std::string program = arguments.front();
@@ -24,9 +24,9 @@ void read(std::string_view input) {
     return;
   }
   try {
-    if (program == "estimate-logz") read_logz_settings(CommandLine(logz, arguments));
-    if (program == "eval-loglik") read_settings(CommandLine(eval, arguments));
-    if (program == "train-vae") train_vae_options(CommandLine(train, arguments));
+    if (program == "estimate-logz") read_logz_settings(CommandLine(kLogz, arguments));
+    if (program == "eval-loglik") read_settings(CommandLine(kEval, arguments));
+    if (program == "train-vae") train_vae_options(CommandLine(kTrain, arguments));
   } catch (const Answer&) {  // --help, --version
   }
 }

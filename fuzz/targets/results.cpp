@@ -38,9 +38,9 @@ bool belongs(const std::string& path) {
 
 /// "=== sealed chunks/000000.json" is a part that gets its digests here.
 void read(std::string_view input) {
-  static const Synopsis synopsis = eval_loglik_synopsis();
-  static const CommandLine merge(synopsis, {"merge", (folder() / "run").string(), "--out",
-                                            (folder() / "merged").string(), "--quiet"});
+  static const Synopsis kSynopsis = eval_loglik_synopsis();
+  static const CommandLine kMerge(kSynopsis, {"merge", (folder() / "run").string(), "--out",
+                                              (folder() / "merged").string(), "--quiet"});
   constexpr std::string_view kSealed = "sealed ";
   std::string run;
   for (const auto& [name, bytes] : parts(input)) {
@@ -50,7 +50,7 @@ void read(std::string_view input) {
     if (path == "run.json") run = bytes;
     file(seal ? sealed(bytes, run) : bytes, "run/" + path);
   }
-  attempt([&] { merge_evaluations(merge); });
+  attempt([&] { merge_evaluations(kMerge); });
   json asked = parse_json(run, "run.json");
   if (asked.is_object()) asked.erase("computed_by");
   const ResultStore store(folder() / "run", asked, {.resume = true, .accept_other_version = true});

@@ -28,14 +28,14 @@ void make(const std::string& text, const Args&... args) {
 void read(std::string_view input) {
   const std::string text(input);
   if (text.rfind("file:", 0) == 0) return;  // the schedules' target has files of its own
-  static const AnnealingParts parts{PathRegistry::instance().make("path", "geometric"),
-                                    TransitionRegistry::instance().make("kernel", "hmc", {}),
-                                    {}};
+  static const AnnealingParts kParts{PathRegistry::instance().make("path", "geometric"),
+                                     TransitionRegistry::instance().make("kernel", "hmc", {}),
+                                     {}};
   make<BaseRegistry>(text);
   make<DivergenceRegistry>(text);
   make<ExpectationRegistry>(text);
   make<ExperimentRegistry>(text);
-  make<MethodRegistry>(text, parts);
+  make<MethodRegistry>(text, kParts);
   make<PathRegistry>(text);
   make<ResamplingRegistry>(text);
   make<ScheduleRegistry>(text, ScheduleOptions{});

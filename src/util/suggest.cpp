@@ -34,6 +34,9 @@ std::optional<std::string> nearest(const std::string& word,
   for (const auto& candidate : candidates) {
     if (candidate == word) continue;
     const bool begun = word.size() > 1 && candidate.compare(0, word.size(), word) == 0;
+    const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
+    // At once: a file may have megabytes in a name's place.
+    if (!begun && longer - shorter >= least) continue;
     const size_t distance = begun ? 0 : edit_distance(word, candidate);
     if (distance >= least) continue;
     least = distance;

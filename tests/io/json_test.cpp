@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "support/expect_error.h"
 
@@ -36,10 +39,31 @@ TEST(Json, FieldsAreThereAndOfTheirType) {
   EXPECT_EQ(json_field<std::string>(object, "s", "run.json"), "x");
   expect_error(ErrorKind::kData, {"run.json", "'m' is missing"},
                [&] { json_field<int64_t>(object, "m", "run.json"); });
-  expect_error(ErrorKind::kData, {"run.json", "'s'", "wrong type", "string"},
-               [&] { json_field<int64_t>(object, "s", "run.json"); });
+  expect_error(ErrorKind::kData, {"run.json", "'n'", "wrong type", "number"},
+               [&] { json_field<std::string>(object, "n", "run.json"); });
   expect_error(ErrorKind::kData, {"'n' is missing"},
                [&] { json_field<int64_t>(json::array(), "n", "run.json"); });
+}
+
+TEST(Json, WholeNumbersAreNotCast) {
+  using Numbers = std::vector<int64_t>;
+  const json object = parse_json(
+      R"({"least": -9223372036854775808, "list": [0, 9223372036854775807], "empty": []})", "F");
+  EXPECT_EQ(json_field<int64_t>(object, "least", "F"), std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(json_field<Numbers>(object, "list", "F"), (Numbers{0, INT64_MAX}));
+  EXPECT_EQ(json_field<Numbers>(object, "empty", "F"), Numbers{});
+  for (const char* bad : {"1e300", "1.5", "2.0", "9223372036854775808", "true", "\"1\"", "[1]"}) {
+    const json wrong =
+        parse_json(R"({"n": )" + std::string(bad) + R"(, "list": [0, )" + bad + "]}", "F");
+    for (const char* key : {"n", "list"})
+      expect_error(ErrorKind::kData, {"F: '" + std::string(key) + "'", "whole numbers of 64 bits"},
+                   [&] {
+                     if (key[0] == 'n')
+                       json_field<int64_t>(wrong, key, "F");
+                     else
+                       json_field<Numbers>(wrong, key, "F");
+                   });
+  }
 }
 
 TEST(Json, NumbersThatAreNotFiniteAreNull) {
