@@ -6,15 +6,6 @@
 #include "estimates/pareto.h"
 
 namespace crais {
-namespace {
-
-/// Of the mean of values [n]; NaN for a single one.
-double std_error_of_mean(const at::Tensor& values) {
-  const auto count = static_cast<double>(values.numel());
-  return count > 1 ? values.std(0, /*unbiased=*/true).item<double>() / std::sqrt(count) : NAN;
-}
-
-}  // namespace
 
 std::string to_string(Bound bound) {
   switch (bound) {
