@@ -52,7 +52,8 @@ void read(std::string_view input) {
   }
   attempt([&] { merge_evaluations(kMerge); });
   json asked = parse_json(run, "run.json");
-  if (asked.is_object()) asked.erase("computed_by");
+  if (!asked.is_object()) asked = json::object();  // a program asks for nothing else
+  asked.erase("computed_by");
   const ResultStore store(folder() / "run", asked, {.resume = true, .accept_other_version = true});
   store.read_state();
   store.read_chunks({{3, 2}, {"ais"}, 1});
