@@ -41,7 +41,8 @@ struct PackageRunner::Loader {
 
 PackageRunner::PackageRunner(const std::string& path, const std::string& function) {
   try {
-    loader_ = std::make_unique<Loader>(Loader{load<Package>(path, function)});
+    loader_ = std::make_unique<Loader>();
+    loader_->package = load<Package>(path, function);
   } catch (const std::exception& error) {
     const std::string text = error.what();
     throw data_error(path + ": '" + function +

@@ -32,7 +32,8 @@ constexpr uintptr_t kElsewhere = uintptr_t{0x5a} << 56;  // no address of a host
 int64_t waits = 0;
 
 void* moved(void* address) {
-  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(address) ^ kElsewhere);
+  const auto elsewhere = reinterpret_cast<uintptr_t>(address) ^ kElsewhere;
+  return reinterpret_cast<void*>(elsewhere);  // NOLINT(performance-no-int-to-ptr)
 }
 
 struct MockAllocator : c10::Allocator {
@@ -63,7 +64,7 @@ at::Tensor empty_like_on_device(const at::Tensor& x) {
 }
 
 at::Tensor to_device(const at::Tensor& x) {
-  const at::Tensor copy = empty_like_on_device(x);
+  at::Tensor copy = empty_like_on_device(x);
   on_host(copy).copy_(x);
   return copy;
 }
@@ -95,9 +96,9 @@ struct Hooks : at::PrivateUse1HooksInterface {
   bool isAvailable() const override { return true; }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
   const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
-    static const at::Generator generator =
+    static const at::Generator kGenerator =
         at::make_generator<MockGenerator>(at::make_generator<at::CPUGeneratorImpl>(0));
-    return generator;
+    return kGenerator;
   }
 };
 
@@ -326,14 +327,14 @@ class MockRecorder : public Recorder {
 }  // namespace
 
 bool have_mock_device() {
-  static const bool made = [] {
+  static const bool kMade = [] {
     static Hooks hooks;
     c10::register_privateuse1_backend("mock");
     c10::SetAllocator(kType, &allocator);
     at::RegisterPrivateUse1HooksInterface(&hooks);
     return true;
   }();
-  return made;
+  return kMade;
 }
 
 at::Device mock_device() { return {kType, 0}; }
