@@ -327,14 +327,14 @@ class MockRecorder : public Recorder {
 }  // namespace
 
 bool have_mock_device() {
-  static const bool made = [] {
+  static const bool kMade = [] {
     static Hooks hooks;
     c10::register_privateuse1_backend("mock");
     c10::SetAllocator(kType, &allocator);
     at::RegisterPrivateUse1HooksInterface(&hooks);
     return true;
   }();
-  return made;
+  return kMade;
 }
 
 at::Device mock_device() { return {kType, 0}; }
