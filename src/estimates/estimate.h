@@ -38,7 +38,7 @@ at::Tensor suspect_tail(const Estimate& estimate);
 /// std_error by the jackknife: with S_k the share of particle k in the sum of weights,
 ///   variance = (K - 1) / K sum_k (l_k - mean l)^2,  l_k = log(1 - S_k),      [Tukey 1958]
 /// and bias = -variance / 2. The delta method, sd(w) / (mean(w) sqrt(K)), is its limit for small
-/// shares; from a few particles it promises up to half too little.
+/// shares; from sixteen uneven ones it promises a tenth too little.
 /// After resampling weights depend on each other through common ancestors; with S_k the share of
 /// the weight that the descendants of starting particle k hold, the relative variance of Zhat after
 /// n resamplings is 1 - (K / (K - 1))^(n + 1) (1 - sum_k S_k^2)              [Lee & Whiteley 2018]

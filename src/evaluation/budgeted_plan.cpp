@@ -9,7 +9,7 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
   // What one base costs is known from the first problem's.
   const Base first = fit_base(parts, rule, *target.slice(0, 1), kSharedStream);
   const Budget budget{*parts.options.budget, num_problems, parts.num_anneals(),
-                      first.cost.densities};
+                      first.cost.densities, parts.needs_exact_draws()};
   const PilotSize size =
       pilot_size(budget, parts.transition->evaluations_per_step(), target.num_problems());
   const auto pilots = target.slice(0, size.num_problems);

@@ -25,10 +25,7 @@ const EstimateOptions& Estimator::options() const { return parts_->options; }
 
 bool Estimator::anneals() const { return parts_->num_anneals() > 0; }
 
-bool Estimator::needs_exact_draws() const {
-  return std::any_of(parts_->methods.begin(), parts_->methods.end(),
-                     [](const auto& method) { return method->needs_exact_draws(); });
-}
+bool Estimator::needs_exact_draws() const { return parts_->needs_exact_draws(); }
 
 bool Estimator::learns() const {
   return std::any_of(parts_->methods.begin(), parts_->methods.end(),

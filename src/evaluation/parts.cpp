@@ -38,6 +38,11 @@ EstimatorParts::EstimatorParts(EstimateOptions estimate_options)
         std::to_string(annealed));
 }
 
+bool EstimatorParts::needs_exact_draws() const {
+  return std::any_of(methods.begin(), methods.end(),
+                     [](const auto& method) { return method->needs_exact_draws(); });
+}
+
 int64_t EstimatorParts::num_anneals() const {
   int64_t most = 0;
   for (const auto& method : methods) most = std::max(most, method->num_anneals());

@@ -33,6 +33,8 @@ class EstimatorParts {
 
   /// Anneals of one estimate, the most of any method: 0 where nothing is annealed.
   int64_t num_anneals() const;
+  /// Whether a method has chains that run back from an exact draw.
+  bool needs_exact_draws() const;
   bool needs_pilot() const { return crais::needs_pilot(*path, *rule, pilot); }
   bool shares_plan() const { return num_anneals() > 0 && pilot.shared; }
   std::unique_ptr<ScheduleRule> make_rule(int64_t steps) const;

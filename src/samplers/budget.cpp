@@ -107,7 +107,9 @@ BudgetedPlan plan_within(const Budget& budget, const PilotSize& size, const Prob
     const int64_t chains =
         affordable(budget, pilot_cost, parts.transition.evaluations_per_step(), plan.num_steps());
     if (chains < 2) continue;
-    const double bias = predicted_bias(variance, chains).mean().item<double>();
+    at::Tensor predicted = predicted_bias(variance, chains);
+    if (budget.bounds_above) predicted = predicted + variance / 2;
+    const double bias = predicted.mean().item<double>();
     best.candidates.push_back({plan.num_steps(), chains, bias});
     if (bias > kNoise * least) continue;
     least = std::min(least, bias);

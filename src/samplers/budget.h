@@ -18,13 +18,14 @@ struct Budget {
   int64_t num_problems = 0;  // that share the pilots
   int64_t num_anneals = 1;   // of one estimate
   int64_t base_cost = 0;     // of fitting one problem's base
+  bool bounds_above = false;  // chains run back as well, all from one exact draw
 };
 
 /// What an estimate of `num_particles` chains with `steps` temperatures would be like.
 struct Candidate {
   int64_t steps = 0;
   int64_t num_particles = 0;
-  double predicted_bias = 0;  // nats, mean over the pilot problems
+  double predicted_bias = 0;  // nats, mean over the pilot problems; of both bounds where asked for
 };
 
 /// What pilots may cost, and which lengths they try.
@@ -59,7 +60,8 @@ struct BudgetedPlan {
 
 /// Tunes one plan, stretches it to each length, measures the log-weights' variance on fresh pilot
 /// chains, and freezes the length for which as many chains as the rest of the budget buys have the
-/// smallest predicted bias (the longest of those within a quarter of it).
+/// smallest predicted bias (the longest of those within a quarter of it). An upper bound adds the
+/// s2 / 2 of a single chain: chains that share an exact draw do not average it away.
 /// @param problem  `size.num_problems` pilot problems.
 /// @param spent    before, in all: the pilot problems' bases and centres.
 /// Throws BudgetError if pilots have used up the budget, ScheduleError as the schedule does.

@@ -34,9 +34,10 @@ struct Spent {
   double evaluations;  // of each problem, all told
 };
 
-Spent spend(double evaluations, int64_t num_problems, double sd, int64_t num_anneals = 1) {
+Spent spend(double evaluations, int64_t num_problems, double sd, int64_t num_anneals = 1,
+            bool bounds_above = false) {
   constexpr int64_t kBaseCost = 7;
-  const Budget budget{evaluations, num_problems, num_anneals, kBaseCost};
+  const Budget budget{evaluations, num_problems, num_anneals, kBaseCost, bounds_above};
   const PilotSize size = pilot_size(budget, 1, 16);
   const DiagonalGaussian inner(size.num_problems, std::vector<double>(5, 0.4),
                                std::vector<double>(5, sd), 0.0);
@@ -91,6 +92,13 @@ TEST(Budget, BuysTemperaturesWhereTheBaseIsFar) {
   EXPECT_GT(chosen, 0);
   EXPECT_LE(chosen, 1.25 * least);
   EXPECT_GT(far.candidates.size(), 3u);
+}
+
+/// Many short chains make a good lower bound; an upper one needs long chains.
+TEST(Budget, BuysTemperaturesForAnUpperBound) {
+  const Spent lower = spend(1000, 1000, 1.2, 2), both = spend(1000, 1000, 1.2, 2, true);
+  EXPECT_GE(both.plan.num_steps(), 4 * lower.plan.num_steps());
+  EXPECT_GE(both.plan.num_particles, 8);
 }
 
 TEST(Budget, SaysHowMuchIsNeeded) {
