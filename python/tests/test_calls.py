@@ -266,13 +266,13 @@ def begun(monkeypatch):
     return runs
 
 
-def interrupt_once(ready):
-    """Ctrl-C, soon after `ready()` holds."""
+def interrupt_once(ready, delay=0.0):
+    """Ctrl-C, so many seconds after `ready()` holds."""
 
     def wait():
         while not ready():
-            time.sleep(0.01)
-        time.sleep(0.3)
+            time.sleep(0.001)
+        time.sleep(delay)
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=wait, daemon=True).start()
@@ -288,7 +288,7 @@ def assert_signals_are_as_before(evaluate, mlp, images):
 
 
 def test_an_interrupt_stops_the_evaluator_within_a_chunk(evaluate, mlp, images, begun):
-    interrupt_once(lambda: len(begun) == 1)
+    interrupt_once(lambda: len(begun) == 1, delay=0.3)
     with pytest.raises(crais.Interrupted) as raised:
         crais.evaluate(mlp, images, likelihood=crais.Bernoulli(), **LONG)
     assert raised.value.result is None
@@ -296,7 +296,8 @@ def test_an_interrupt_stops_the_evaluator_within_a_chunk(evaluate, mlp, images, 
 
 
 def test_an_interrupt_of_the_evaluator_keeps_finished_chunks(evaluate, mlp, images, tmp_path):
-    options = {"out": tmp_path / "out", "chunk": 4, "threads": 1, "steps": 500}
+    # Three chunks are left when the second is there: seconds of work.
+    options = {"out": tmp_path / "out", "chunk": 4, "threads": 1, "steps": 4_000}
     interrupt_once((tmp_path / "out" / "chunks" / "000001.json").exists)
     with pytest.raises(crais.Interrupted, match="of 20 images are done") as raised:
         evaluate(mlp, images, **options)
@@ -317,7 +318,7 @@ def test_an_interrupt_stops_the_runs_of_all_threads(evaluate, mlp, images, begun
 
     other = threading.Thread(target=work)
     other.start()
-    interrupt_once(lambda: len(begun) == 2)
+    interrupt_once(lambda: len(begun) == 2, delay=0.3)
     with pytest.raises(crais.Interrupted):
         crais.evaluate(mlp, images, likelihood=crais.Bernoulli(), **LONG)
     other.join()
@@ -341,7 +342,7 @@ def test_an_interrupt_that_another_handler_takes_stops_nothing(evaluate, mlp, im
     signal.signal(signal.SIGINT, lambda *_: seen.append(1))
     try:
         interrupt_once((tmp_path / "out" / "chunks" / "000001.json").exists)
-        found = evaluate(mlp, images, out=tmp_path / "out", chunk=4, threads=1, steps=300)
+        found = evaluate(mlp, images, out=tmp_path / "out", chunk=4, threads=1, steps=4_000)
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     assert seen == [1] and len(found) == 20
