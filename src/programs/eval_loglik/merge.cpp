@@ -23,11 +23,10 @@ constexpr int64_t kMostCount = 1'000'000'000;
 RunShape shape_of(const json& run, const std::string& folder) {
   const std::string source = folder + "/run.json";
   const json settings = json_field<json>(run, "settings", source);
-  const RunShape shape{
-      {json_field<int64_t>(json_field<json>(run, "images", source), "count", source),
-       json_field<int64_t>(settings, "chunk", source)},
-      json_field<std::vector<std::string>>(settings, "method", source),
-      json_field<int64_t>(settings, "repeats", source)};
+  RunShape shape{{json_field<int64_t>(json_field<json>(run, "images", source), "count", source),
+                  json_field<int64_t>(settings, "chunk", source)},
+                 json_field<std::vector<std::string>>(settings, "method", source),
+                 json_field<int64_t>(settings, "repeats", source)};
   for (const int64_t count : {shape.chunks.problems, shape.chunks.size, shape.repeats})
     if (count < 1 || count > kMostCount || shape.methods.empty())
       throw data_error(source + ": " + std::to_string(shape.chunks.problems) +
