@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numeric>
-#include <vector>
 
 #include "core/log_math.h"
 #include "core/rng.h"
@@ -30,13 +28,10 @@ TEST(LogNormalizer, IsTheLogOfTheMeanWeight) {
 }
 
 TEST(LogNormalizer, ErrorIsThatOfLeavingEachOut) {
-  const std::vector<double> w = {1, 2, 3, 6};
-  std::vector<double> left_out;
-  for (const double one : w) left_out.push_back(std::log((12 - one) / 3));
-  const double mean = std::accumulate(left_out.begin(), left_out.end(), 0.0) / 4;
-  double variance = 0;
-  for (const double one : left_out) variance += 0.75 * (one - mean) * (one - mean);
-  const Estimate found = log_normalizer(at::tensor(w, at::kDouble).log().unsqueeze(0) - 1e4);
+  const at::Tensor w = at::tensor({1.0, 2.0, 3.0, 6.0}, at::kDouble);
+  const at::Tensor left_out = ((12 - w) / 3).log();
+  const double variance = 0.75 * (left_out - left_out.mean()).square().sum().item<double>();
+  const Estimate found = log_normalizer(w.log().unsqueeze(0) - 1e4);
   EXPECT_NEAR(found.std_error.item<double>(), std::sqrt(variance), 1e-9);
   EXPECT_NEAR(found.bias.item<double>(), -variance / 2, 1e-9);
 }
