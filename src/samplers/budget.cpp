@@ -58,7 +58,7 @@ PilotSize pilot_size(const Budget& budget, int64_t move_cost, int64_t most_probl
   const auto leaves_enough = [&](const Budget& some, const PilotSize& size) {
     return affordable(some, cost_of(size, some, move_cost), move_cost, kLeastSteps) >= kLeastChains;
   };
-  const PilotSize size = largest_pilot(budget, move_cost, most_problems);
+  PilotSize size = largest_pilot(budget, move_cost, most_problems);
   if (leaves_enough(budget, size)) return size;
   // A larger budget takes larger pilots: look for one that has room for its own.
   Budget least = budget;
