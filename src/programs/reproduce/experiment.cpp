@@ -17,7 +17,8 @@ using nlohmann::json;
 namespace {
 
 json stored_result(const std::filesystem::path& path, bool accept_other_version) {
-  const json cell = read_json(path), result = json_field<json>(cell, "result", path);
+  const json cell = read_json(path);
+  json result = json_field<json>(cell, "result", path);
   const std::string difference = difference_of_builds(cell.value("computed_by", json()));
   if (!difference.empty() && !accept_other_version)
     throw argument_error(path.string() + ": another build has computed this (" + difference +

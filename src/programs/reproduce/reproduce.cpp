@@ -40,6 +40,7 @@ void check_faults(const std::vector<std::string>& names, const std::vector<std::
 void report_faults(const std::vector<Fault>& faults, const ExperimentOptions& options, Page& page) {
   if (faults.empty()) return;
   std::vector<std::vector<Cell>> rows;
+  rows.reserve(faults.size());
   for (const Fault& fault : faults)
     rows.push_back({fault.did, fault.right, fault.changes,
                     fault.name.empty()        ? "no"
