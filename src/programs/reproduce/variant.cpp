@@ -24,6 +24,7 @@ std::vector<double> doubles(const json& list) {
 
 at::Tensor matrix_of(const std::vector<json>& cells, const std::string& column) {
   std::vector<at::Tensor> rows;
+  rows.reserve(cells.size());
   for (const auto& cell : cells) rows.push_back(at::tensor(doubles(cell.at(column)), at::kDouble));
   return at::stack(rows);
 }
