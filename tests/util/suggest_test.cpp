@@ -22,7 +22,7 @@ TEST(Suggest, IsSilentWhereNothingIsNear) {
   EXPECT_EQ(nearest("temperature", kNames), std::nullopt);
   EXPECT_EQ(nearest("", kNames), std::nullopt);
   EXPECT_EQ(nearest("seed", {}), std::nullopt);
-  EXPECT_EQ(nearest(std::string(100'000'000, 's'), kNames), std::nullopt);  // at once
+  EXPECT_EQ(nearest(std::string(8'000'000, 's'), kNames), std::nullopt);  // at once
   EXPECT_EQ(did_you_mean("temperature", kNames, "--"), "");
 }
 
