@@ -127,8 +127,8 @@ Option choice(std::string name, std::vector<std::string> choices,
 Option device() {
   return text("device", "D", "auto", "auto, cpu, cuda or cuda:N; auto takes a GPU if there is one");
 }
-Option threads() {
-  return integer("threads", "N", 0, "CPU threads; 0 is one per core").between(0, 4096);
+Option threads(int64_t fallback) {
+  return integer("threads", "N", fallback, "CPU threads; 0 is one per core").between(0, 4096);
 }
 Option seed(int64_t fallback) {
   return integer("seed", "N", fallback, "decides every random number")

@@ -58,10 +58,10 @@ Option choices(std::string name, std::vector<std::string> choices,
                std::vector<std::string> fallback, std::string help);
 
 // The same in every program.
-Option device();                // --device auto|cpu|cuda[:N]; read by parse_device
-Option threads();               // --threads N, 0 for all cores
-Option seed(int64_t fallback);  // --seed N
-Option quiet();                 // --quiet
+Option device();                       // --device auto|cpu|cuda[:N]; read by parse_device
+Option threads(int64_t fallback = 0);  // --threads N, 0 for all cores
+Option seed(int64_t fallback);         // --seed N
+Option quiet();                        // --quiet
 
 }  // namespace option
 

@@ -15,8 +15,6 @@ namespace {
 using nlohmann::json;
 using Kind = Option::Kind;
 
-constexpr double kMostCount = 1e9;  // of chains, steps, images: more is a slip of the keyboard
-
 /// Bounds as people write them: 1000000, not 1e+06.
 std::string bound_text(double bound) {
   const bool whole = std::abs(bound) < 1e15 && std::floor(bound) == bound;
@@ -34,8 +32,10 @@ void check_range(const Option& option, double value, const std::string& text,
   const bool too_low = option.low_excluded ? value <= option.low : value < option.low;
   if (too_low || value > option.high)
     throw argument_error(what + ": " + range_text(option) + ", not " + text);
-  if (option.kind == Kind::kInteger && !std::isfinite(option.high) && value > kMostCount)
-    throw argument_error(what + ": must be at most " + bound_text(kMostCount) + ", not " + text);
+  if (option.kind == Kind::kInteger && !std::isfinite(option.high) &&
+      value > static_cast<double>(kMostCount))
+    throw argument_error(what + ": must be at most " + std::to_string(kMostCount) + ", not " +
+                         text);
 }
 
 void check_choice(const Option& option, const std::string& text, const std::string& what) {

@@ -48,6 +48,9 @@ class Spec {
   std::vector<std::string> known_;
 };
 
+/// The most that anything counted may be: chains, steps, images. More is a slip of the keyboard.
+constexpr int64_t kMostCount = 1'000'000'000;
+
 /// The whole text as a number. Throws Error kArgument, naming `what`, if it is not one.
 double parse_number(const std::string& text, const std::string& what);
 int64_t parse_integer(const std::string& text, const std::string& what);

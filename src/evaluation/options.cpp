@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/spec.h"
 #include "util/error.h"
 #include "util/format.h"
 
@@ -10,7 +11,6 @@ namespace crais {
 namespace {
 
 constexpr int64_t kMostPilotChains = 256;  // by default: more find no better plan
-constexpr int64_t kMostCount = 1'000'000'000;
 constexpr double kMostEvaluations = 1e15;  // an estimate: years of any machine
 
 void require(bool holds, const char* rule) {

@@ -87,10 +87,11 @@ bool write_drawing(const fs::path& stem, const Drawing& drawing) {
   const auto svg =
       printed_by_gnuplot(script("svg dynamic rounded font 'sans-serif,13' background 'white'",
                                 drawing.width, drawing.height, drawing));
+  if (!svg) return false;
   const auto png =
       printed_by_gnuplot(script("pngcairo rounded font 'sans-serif,13'", drawing.width * 4 / 3,
                                 drawing.height * 4 / 3, drawing));
-  if (!svg || !png) return false;
+  if (!png) return false;
   write_file_atomic(stem.string() + ".svg", *svg);
   write_file_atomic(stem.string() + ".png", *png);
   return true;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/spec.h"
 #include "evaluation/result_store.h"
 #include "io/json.h"
 #include "programs/eval_loglik/report.h"
@@ -17,8 +18,6 @@ namespace crais {
 using nlohmann::json;
 
 namespace {
-
-constexpr int64_t kMostCount = 1'000'000'000;
 
 RunShape shape_of(const json& run, const std::string& folder) {
   const std::string source = folder + "/run.json";

@@ -63,8 +63,7 @@ OptionGroup run_group() {
            option::integer("checkpoint-every", "N", 1, "epochs between checkpoints").at_least(1),
            option::flag("resume", "go on where the run in --out was stopped"),
            option::flag("overwrite", "replace the results in --out"), option::device(),
-           option::integer("threads", "N", 1, "CPU threads; 0 is one per core").between(0, 4096),
-           option::quiet()}};
+           option::threads(1), option::quiet()}};
 }
 
 void read_data(const CommandLine& cli, TrainVaeOptions& options) {
