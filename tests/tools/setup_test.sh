@@ -87,4 +87,19 @@ fi
 fake id 'echo 0'
 expect 69 "apt could not install: zlib1g-dev" scripts/setup
 
+# What comes by pip has a version and a digest, and torch is the one that setup names.
+torch=$(sed -n 's/^readonly kTorchVersion=//p' scripts/setup)
+for wanted in "torch-cpu.txt torch==$torch+cpu" "torch-cuda.txt torch==$torch" "tests.txt pytest==" \
+  "torch-needs.txt sympy=="; do
+  if ! grep -q "^${wanted#* }" "scripts/pip/${wanted% *}"; then
+    printf 'FAILED: no %s in scripts/pip/%s\n' "${wanted#* }" "${wanted% *}" >&2
+    failures=$((failures + 1))
+  fi
+done
+if ! awk '/^[a-z]/ { if (name && !digests) exit 1; name = $1; digests = 0; if (!/==[0-9]/) exit 1 }
+  /^    --hash=sha256:[0-9a-f]+( \\)?$/ { digests++ } END { exit !digests }' scripts/pip/*.txt; then
+  echo "FAILED: a requirement without a version or a digest in scripts/pip" >&2
+  failures=$((failures + 1))
+fi
+
 [ $failures -eq 0 ]
