@@ -28,20 +28,20 @@ at::Tensor suspect_tail(const Estimate& estimate) { return estimate.pareto_k > k
 
 namespace {
 
+constexpr double kLeastRest = 1e-16;  // of a sum without some of its shares: their resolution
+
 /// Of log sum_k w_k from the shares S_k of the sum: how much it moves as each is left out.
 at::Tensor jackknife_variance(const at::Tensor& shares) {
-  constexpr double kLeastRest = 1e-16;  // of the others: the resolution of a share
   const auto k = static_cast<double>(shares.size(1));
   const at::Tensor left_out = (1 - shares).clamp_min(kLeastRest).log();
   return (k - 1) / k * (left_out - left_out.mean(1, /*keepdim=*/true)).square().sum(1);
 }
 
-/// From the shares of starting particles after `num_resamplings`.
+/// The same after `num_resamplings` of independent draws, from the shares of starting particles.
 at::Tensor genealogical_variance(const at::Tensor& shares, const at::Tensor& num_resamplings) {
   const auto k = static_cast<double>(shares.size(1));
-  const at::Tensor lost =
-      ((1 + num_resamplings) * std::log1p(1 / (k - 1))).exp() * (1 - shares.square().sum(-1));
-  return (1 - lost).clamp_min(0);
+  const at::Tensor apart = (1 - shares.square().sum(-1)).clamp_min(kLeastRest);
+  return -((1 + num_resamplings) * std::log1p(1 / (k - 1)) + apart.log()).clamp_max(0);
 }
 
 }  // namespace
@@ -53,8 +53,10 @@ Estimate log_normalizer(const at::Tensor& log_w, const Genealogy& genealogy) {
     variance = at::full_like(variance, NAN);
   } else if (genealogy.roots.defined()) {
     const at::Tensor inherited = at::zeros_like(shares).scatter_add(1, genealogy.roots, shares);
-    variance = at::where(genealogy.num_resamplings > 0,
-                         genealogical_variance(inherited, genealogy.num_resamplings), variance);
+    variance = jackknife_variance(inherited);
+    if (genealogy.independent_draws)
+      variance = at::where(genealogy.num_resamplings > 0,
+                           genealogical_variance(inherited, genealogy.num_resamplings), variance);
   }
   return {log_mean_exp(log_w), variance.sqrt(), -0.5 * variance, ess(log_w), pareto_k(log_w)};
 }

@@ -39,9 +39,11 @@ at::Tensor suspect_tail(const Estimate& estimate);
 ///   variance = (K - 1) / K sum_k (l_k - mean l)^2,  l_k = log(1 - S_k),      [Tukey 1958]
 /// and bias = -variance / 2. The delta method, sd(w) / (mean(w) sqrt(K)), is its limit for small
 /// shares; from sixteen uneven ones it promises a tenth too little.
-/// After resampling weights depend on each other through common ancestors; with S_k the share of
-/// the weight that the descendants of starting particle k hold, the relative variance of Zhat after
-/// n resamplings is 1 - (K / (K - 1))^(n + 1) (1 - sum_k S_k^2)              [Lee & Whiteley 2018]
+/// After resampling weights depend on each other through common ancestors, and S_k is the share of
+/// the descendants of starting particle k: the jackknife leaves out families. Where n resamplings
+/// drew each ancestor for itself, that finds families that chance alone has made; there
+///   variance = -log(1 - v),  v = 1 - (K / (K - 1))^(n + 1) (1 - sum_k S_k^2),
+/// v the relative variance of Zhat [Lee & Whiteley 2018], as that of a log-normal Zhat.
 ///
 /// @param log_w      [P,K] float64, K >= 1 (K = 1: std_error is NaN).
 /// @param genealogy  of SMC; absent: particles are independent.

@@ -61,7 +61,8 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
   run.log_w = at::zeros({problem.num_problems(), options.num_particles}, wide);
   at::Tensor beta = at::zeros({problem.num_problems()}, wide);
   run.genealogy = {at::arange(options.num_particles, wide.dtype(at::kLong)).expand_as(run.log_w),
-                   beta, at::ones_like(beta)};
+                   beta, at::ones_like(beta),
+                   options.resampling != nullptr && options.resampling->draws_independently()};
   std::vector<at::Tensor> betas = {beta}, used_step_sizes, accept_probs;
   at::Tensor num_nonfinite = at::zeros({}, wide.dtype(at::kLong));
   DivergenceRecord divergence(path);

@@ -57,6 +57,7 @@ AnnealResult by_problems(const Problem& problem, const Plan& plan, int64_t block
     if (keep_particles) particles.push_back(found.particles.e);
     roots.push_back(found.genealogy.roots);
     num_resamplings.push_back(found.genealogy.num_resamplings);
+    all.genealogy.independent_draws = found.genealogy.independent_draws;
     betas.push_back(found.betas);
     step_sizes.push_back(found.step_sizes);
     accept_prob.push_back(found.accept_prob);

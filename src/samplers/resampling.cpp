@@ -15,8 +15,7 @@ at::Tensor inverted(const at::Tensor& log_w, const at::Tensor& points) {
 }
 
 /// One uniform number for all: points (k + u) / K. The least noise of the unbiased schemes that
-/// keep order                                                       [Carpenter, Clifford &
-/// Fearnhead 1999]
+/// keep order.                                          [Carpenter, Clifford & Fearnhead 1999]
 class Systematic : public Resampling {
  public:
   using Resampling::Resampling;
@@ -27,14 +26,14 @@ class Systematic : public Resampling {
   }
 };
 
-/// K independent draws.                                               [Gordon, Salmond & Smith
-/// 1993]
+/// K independent draws.                                        [Gordon, Salmond & Smith 1993]
 class Multinomial : public Resampling {
  public:
   using Resampling::Resampling;
   at::Tensor ancestors(const at::Tensor& log_w, at::Generator& rng) const override {
     return inverted(log_w, at::empty_like(log_w).uniform_(0, 1, rng));
   }
+  bool draws_independently() const override { return true; }
 };
 
 template <typename Scheme>

@@ -25,6 +25,8 @@ class Resampling {
 
   /// log_w [P,K] -> indices [P,K] int64 into each problem's particles.
   virtual at::Tensor ancestors(const at::Tensor& log_w, at::Generator& rng) const = 0;
+  /// True if each ancestor is drawn for itself, so that two particles have the same one by chance.
+  virtual bool draws_independently() const { return false; }
 
  private:
   double threshold_;
@@ -35,9 +37,10 @@ using ResamplingRegistry = Registry<Resampling>;
 
 /// Who descends from whom, which is what makes weights depend on each other.
 struct Genealogy {
-  at::Tensor roots;            // [P,K] int64: the starting particle of each
-  at::Tensor num_resamplings;  // [P] float64
-  at::Tensor last_ess;         // [P] float64: just before the last resampling, 1 without one
+  at::Tensor roots;                // [P,K] int64: the starting particle of each
+  at::Tensor num_resamplings;      // [P] float64
+  at::Tensor last_ess;             // [P] float64: just before the last resampling, 1 without one
+  bool independent_draws = false;  // see Resampling::draws_independently
 };
 
 /// Particles by index [P,K], caches and momenta with them.

@@ -128,14 +128,21 @@ TEST(Smc, RemembersTheEssOfItsLastResampling) {
 TEST(Smc, ErrorsKnowOfCommonAncestors) {
   // The spread of log Zhat over problems, against what each problem says of itself.
   const LogGamma target(4000, {3.0, 4.0});
-  const auto scheme = ResamplingRegistry::instance().make("resampling", "multinomial:1");
-  const AnnealResult run = run_smc(target, scheme.get(), 64, 6);
-  const double spread = log_mean_exp(run.log_w).std().item<double>();
-  const auto mean_error = [&](const Genealogy& genealogy) {
-    return log_normalizer(run.log_w, genealogy).std_error.square().mean().sqrt().item<double>();
-  };
-  EXPECT_NEAR(mean_error(run.genealogy) / spread, 1.0, 0.2);
-  EXPECT_LT(mean_error({}) / spread, 0.7);  // and it is wrong not to
+  for (const auto& [spec, ignorant] :
+       {std::pair<std::string, double>{"multinomial:1", 0.7}, {"systematic:0.9", 0.9}}) {
+    SCOPED_TRACE(spec);
+    const auto scheme = ResamplingRegistry::instance().make("resampling", spec);
+    const AnnealResult run = run_smc(target, scheme.get(), 64, 6);
+    const double spread = log_mean_exp(run.log_w).std().item<double>();
+    const auto mean_error = [&](const Genealogy& genealogy) {
+      return log_normalizer(run.log_w, genealogy).std_error.square().mean().sqrt().item<double>();
+    };
+    EXPECT_NEAR(mean_error(run.genealogy) / spread, 1.0, 0.12);
+    EXPECT_LT(mean_error({}) / spread, ignorant);  // and it is wrong not to
+    Genealogy other = run.genealogy;
+    other.independent_draws = !other.independent_draws;
+    EXPECT_GT(std::abs(mean_error(other) / spread - 1), 0.15);
+  }
 }
 
 }  // namespace
