@@ -16,9 +16,15 @@ using nlohmann::json;
 
 namespace {
 
+std::string digest_of(const json& result) { return sha256(result.dump()); }
+
 json stored_result(const std::filesystem::path& path, bool accept_other_version) {
   const json cell = read_json(path);
   json result = json_field<json>(cell, "result", path);
+  // Other versions wrote none.
+  const bool has_digest = cell.contains("digest") || !accept_other_version;
+  if (has_digest && json_field<std::string>(cell, "digest", path) != digest_of(result))
+    throw data_error(path.string() + ": is damaged; delete it to have it computed again");
   const std::string difference = difference_of_builds(cell.value("computed_by", json()));
   if (!difference.empty() && !accept_other_version)
     throw argument_error(path.string() + ": another build has computed this (" + difference +
@@ -34,17 +40,19 @@ bool ExperimentOptions::has(const std::string& fault) const {
                      [&](const auto& name) { return name == fault || name == "all"; });
 }
 
+std::filesystem::path cell_path(const ExperimentOptions& options, const json& key) {
+  const json identity = {{"key", key}, {"device", options.device.is_cpu() ? "cpu" : "cuda"}};
+  return options.out / "cells" / (sha256(identity.dump()).substr(0, 24) + ".json");
+}
+
 std::vector<json> run_tasks(const ExperimentOptions& options, const std::string& label,
                             const std::vector<Task>& tasks) {
-  const std::filesystem::path folder = options.out / "cells";
-  make_output_folder(folder);
+  make_output_folder(options.out / "cells");
   std::vector<json> results(tasks.size());
   std::vector<std::filesystem::path> paths;
   std::vector<size_t> missing;
   for (size_t i = 0; i < tasks.size(); ++i) {
-    const json identity = {{"key", tasks[i].key},
-                           {"device", options.device.is_cpu() ? "cpu" : "cuda"}};
-    paths.push_back(folder / (sha256(identity.dump()).substr(0, 24) + ".json"));
+    paths.push_back(cell_path(options, tasks[i].key));
     if (std::filesystem::exists(paths[i]))
       results[i] = stored_result(paths[i], options.accept_other_version);
     else
@@ -62,10 +70,11 @@ std::vector<json> run_tasks(const ExperimentOptions& options, const std::string&
       [&](int64_t m) {
         const size_t i = missing[static_cast<size_t>(m)];
         results[i] = tasks[i].compute();
-        write_file_atomic(
-            paths[i],
-            json{{"key", tasks[i].key}, {"computed_by", computed_by()}, {"result", results[i]}}
-                .dump());
+        write_file_atomic(paths[i], json{{"key", tasks[i].key},
+                                         {"computed_by", computed_by()},
+                                         {"digest", digest_of(results[i])},
+                                         {"result", results[i]}}
+                                        .dump());
         progress.advance();
       },
       interrupted);

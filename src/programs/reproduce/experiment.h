@@ -43,10 +43,14 @@ struct Task {
   std::function<nlohmann::json()> compute;  // on one thread
 };
 
+/// Where the result of the task with this key is kept.
+std::filesystem::path cell_path(const ExperimentOptions& options, const nlohmann::json& key);
+
 /// Runs tasks side by side with progress. Each result is kept under OUT/cells by a digest of its
 /// key, so that what is done is never done again: resuming is the same command.
-/// Throws Error kInterrupted once those begun are finished, if a signal has come; kArgument for a
-/// result that another build has computed (see identity.h), unless `accept_other_version`.
+/// Throws Error kInterrupted once those begun are finished, if a signal has come; kData for a
+/// result that is damaged; kArgument for one that another build has computed (see identity.h),
+/// unless `accept_other_version`.
 /// @return  the results, in the order of tasks.
 std::vector<nlohmann::json> run_tasks(const ExperimentOptions& options, const std::string& label,
                                       const std::vector<Task>& tasks);

@@ -34,6 +34,8 @@ class VaeExperiment {
   /// Evaluations that --base laplace takes for one image.
   int64_t laplace_cost() const;
   const EvalImages& images() const { return images_; }
+  /// What model and images are known by, in the keys of tasks.
+  const nlohmann::json& identity() const { return identity_; }
   /// Of those that methods learn on; 0: they learn on the first that they estimate.
   int64_t num_training_images() const { return training_images_.size(); }
   const Vae& vae() const { return vae_; }

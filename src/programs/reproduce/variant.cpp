@@ -25,7 +25,11 @@ std::vector<double> doubles(const json& list) {
 at::Tensor matrix_of(const std::vector<json>& cells, const std::string& column) {
   std::vector<at::Tensor> rows;
   rows.reserve(cells.size());
-  for (const auto& cell : cells) rows.push_back(at::tensor(doubles(cell.at(column)), at::kDouble));
+  for (const auto& cell : cells) {
+    rows.push_back(at::tensor(doubles(cell.at(column)), at::kDouble));
+    if (rows.back().numel() != static_cast<int64_t>(cells.front().at("log_normalizer").size()))
+      throw data_error("a cell has another number of values in '" + column + "'");
+  }
   return at::stack(rows);
 }
 
@@ -46,7 +50,11 @@ VariantResult result_of(const std::vector<json>& cells) {
   if (!result.failed.empty()) return result;
   result.value = matrix_of(cells, "log_normalizer");
   result.std_error = matrix_of(cells, "std_error");
-  if (cells.front().contains("upper")) result.upper = matrix_of(cells, "upper");
+  result.bias = matrix_of(cells, "bias");
+  if (cells.front().contains("upper")) {
+    result.upper = matrix_of(cells, "upper");
+    result.upper_std_error = matrix_of(cells, "upper_std_error");
+  }
   result.flags = matrix_of(cells, "flags");
   result.ess = matrix_of(cells, "ess");
   if (cells.front().contains("accept_prob"))

@@ -33,8 +33,8 @@ struct Trace {
 
 /// One variant over all seeds: rows are seeds, columns problems.
 struct VariantResult {
-  at::Tensor value, std_error;                  // [S,N] nats
-  at::Tensor upper;                             // [S,N]; undefined without an upper bound
+  at::Tensor value, std_error, bias;            // [S,N] nats
+  at::Tensor upper, upper_std_error;            // [S,N]; undefined without an upper bound
   at::Tensor flags;                             // [S,N], see Flag
   at::Tensor ess;                               // [S,N] fractions
   double accept_prob = NAN;                     // mean over moves; NaN: of a method without

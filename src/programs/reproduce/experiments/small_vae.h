@@ -1,0 +1,23 @@
+// A VAE whose log p(x) is known: images for experiments that check estimates.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "programs/reproduce/vae_experiment.h"
+
+namespace crais {
+
+/// Two latents, 14 x 14 Bernoulli pixels, trained on drawn digits: half a minute of one thread.
+/// Without hidden layers posteriors are log-concave; with them they have several modes, and
+/// plateaus where the units saturate.
+Vae small_vae(const std::vector<int64_t>& hidden);
+
+/// log p(x), nats, of the images of an experiment with such a VAE: [N], by the trapezoid rule on
+/// points^2 latents, which is exact to rounding once posteriors are wider than the spacing.
+at::Tensor integrated(const ExperimentOptions& options, const VaeExperiment& experiment,
+                      int64_t points);
+
+}  // namespace crais
