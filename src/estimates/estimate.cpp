@@ -53,10 +53,13 @@ Estimate log_normalizer(const at::Tensor& log_w, const Genealogy& genealogy) {
     variance = at::full_like(variance, NAN);
   } else if (genealogy.roots.defined()) {
     const at::Tensor inherited = at::zeros_like(shares).scatter_add(1, genealogy.roots, shares);
-    variance = jackknife_variance(inherited);
-    if (genealogy.independent_draws)
-      variance = at::where(genealogy.num_resamplings > 0,
-                           genealogical_variance(inherited, genealogy.num_resamplings), variance);
+    if (!genealogy.independent_draws) {
+      variance = jackknife_variance(inherited);
+    } else {
+      const at::Tensor since_start = genealogical_variance(inherited, genealogy.num_resamplings);
+      variance =
+          at::where(genealogy.num_resamplings > 0, at::maximum(variance, since_start), variance);
+    }
   }
   return {log_mean_exp(log_w), variance.sqrt(), -0.5 * variance, ess(log_w), pareto_k(log_w)};
 }

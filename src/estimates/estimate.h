@@ -43,7 +43,8 @@ at::Tensor suspect_tail(const Estimate& estimate);
 /// the descendants of starting particle k: the jackknife leaves out families. Where n resamplings
 /// drew each ancestor for itself, that finds families that chance alone has made; there
 ///   variance = -log(1 - v),  v = 1 - (K / (K - 1))^(n + 1) (1 - sum_k S_k^2),
-/// v the relative variance of Zhat [Lee & Whiteley 2018], as that of a log-normal Zhat.
+/// v the relative variance of Zhat [Lee & Whiteley 2018], as that of a log-normal Zhat; not less
+/// than the jackknife's of the weights since the last resampling.
 ///
 /// @param log_w      [P,K] float64, K >= 1 (K = 1: std_error is NaN).
 /// @param genealogy  of SMC; absent: particles are independent.

@@ -68,22 +68,23 @@ std::vector<std::string> examples_of() {
 /// Images, and what is tried on them.
 struct CalibrationDesign {
   std::string name;
+  int64_t side;  // pixels
   std::vector<int64_t> hidden;
   std::vector<std::string> paths, kernels, bases;
 };
 
 std::vector<CalibrationDesign> calibration_designs(bool full) {
   if (!full)
-    return {{"log-concave", {}, {"geometric", "power:0.5"}, {"ghmc:0.8"}, {"prior", "laplace"}},
-            {"hard", {16, 16}, {"geometric"}, {"ghmc:0.8"}, {"prior", "laplace"}}};
+    return {{"log-concave", 7, {}, {"geometric", "power:0.5"}, {"ghmc:0.8"}, {"prior", "laplace"}},
+            {"hard", 14, {16, 16}, {"geometric"}, {"ghmc:0.8"}, {"prior", "laplace"}}};
   const std::vector<std::string> kernels = examples_of<TransitionRegistry>();
-  const std::vector<std::string> bases = {"best", "encoder", "laplace",
-                                          "pilot:32,steps=16,rounds=2", "prior"};
+  const std::vector<std::string> bases = {"encoder", "laplace", "pilot:32,steps=16,rounds=2",
+                                          "prior"};
   CalibrationDesign concave{
-      "log-concave", {}, {"geometric", "power:-0.5", "power:0.5", "power:1"}, kernels, bases};
+      "log-concave", 7, {}, {"geometric", "power:-0.5", "power:0.5", "power:1"}, kernels, bases};
   for (const auto& divergence : examples_of<DivergenceRegistry>())
     concave.paths.push_back("f:" + divergence);
-  return {concave, {"hard", {16, 16}, {"geometric"}, kernels, bases}};
+  return {concave, {"hard", 14, {16, 16}, {"geometric"}, kernels, bases}};
 }
 
 class CalibrationExperiment : public Experiment {
@@ -95,7 +96,7 @@ class CalibrationExperiment : public Experiment {
     std::vector<CalibrationRow> rows;
     double resolution = 0;
     for (const CalibrationDesign& design : calibration_designs(options.full)) {
-      const VaeExperiment experiment(options, small_vae(design.hidden), images);
+      const VaeExperiment experiment(options, small_vae(design.side, design.hidden), images);
       const at::Tensor truth = integrated(options, experiment, points);
       const at::Tensor coarse = integrated(options, experiment, points / 2);
       resolution = std::max(resolution, (truth - coarse).abs().max().item<double>());
@@ -107,11 +108,12 @@ class CalibrationExperiment : public Experiment {
     }
     page.paragraph(
         std::to_string(images) +
-        " images simulated from a VAE of two latents (14 x 14 pixels, trained on drawn digits), "
+        " images simulated from a VAE of two latents trained on drawn digits, "
         "each with its log p(x) by a grid of " +
         std::to_string(points) + " x " + std::to_string(points) +
         " latents; half as many points a side differ by " + significant(resolution, 2) +
-        " nats at most. 'log-concave' has a linear decoder; the decoder of 'hard' has 16-16 hidden "
+        " nats at most. 'log-concave' has 7 x 7 pixels and a linear decoder; 'hard' 14 x 14 and "
+        "16-16 hidden "
         "units, whose posteriors have several modes, and plateaus where the units saturate. "
         "Weights have mean Z whatever the method, path, kernel and base: z says by how many "
         "standard "
@@ -142,7 +144,7 @@ class CalibrationExperiment : public Experiment {
       };
       add("ais", " --method bidirectional");
       for (const std::string& resampling : examples_of<ResamplingRegistry>())
-        add("ais, " + resampling, " --resample " + resampling);
+        add("ais, " + resampling, " --resample " + resampling + ":0.9");
     }
     measure(experiment, truth, design.name + ", " + base + ", " + path, heads, rows);
   }

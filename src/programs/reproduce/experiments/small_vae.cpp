@@ -12,21 +12,20 @@
 namespace crais {
 namespace {
 
-/// Drawn digits at half their size.
-Images small_digits(int64_t count, uint64_t seed) {
+/// Drawn digits of side x side pixels.
+Images small_digits(int64_t side, int64_t count, uint64_t seed) {
   Images images = synthetic_images(count, seed);
   const at::Tensor grey = images.pixels.to(at::kFloat).view({count, 1, images.rows, images.cols});
-  images.rows /= 2;
-  images.cols /= 2;
-  images.pixels = at::avg_pool2d(grey, 2).round().to(at::kByte).view({count, -1});
+  images.pixels = at::avg_pool2d(grey, images.rows / side).round().to(at::kByte).view({count, -1});
+  images.rows = images.cols = side;
   return images;
 }
 
 }  // namespace
 
-Vae small_vae(const std::vector<int64_t>& hidden) {
+Vae small_vae(int64_t side, const std::vector<int64_t>& hidden) {
   VaeArchitecture architecture;
-  architecture.image_rows = architecture.image_cols = 14;
+  architecture.image_rows = architecture.image_cols = side;
   architecture.latent = 2;
   architecture.hidden = hidden;
   const c10::AutoGradMode with_gradients(true);
@@ -35,7 +34,8 @@ Vae small_vae(const std::vector<int64_t>& hidden) {
   options.kl_warmup = 30;
   options.batch = 32;
   options.learning_rate = 3e-3;
-  Trainer trainer(make_vae(architecture, 1), options, small_digits(4000, 0), small_digits(500, 1));
+  Trainer trainer(make_vae(architecture, 1), options, small_digits(side, 4000, 0),
+                  small_digits(side, 500, 1));
   while (!trainer.finished()) trainer.run_epoch();
   return trainer.current();
 }
@@ -45,7 +45,7 @@ namespace {
 /// log p(x) of binary images [N, pixels] of a VAE with two latents and Bernoulli pixels: [N], nats.
 at::Tensor integrate(const Vae& model, const at::Tensor& images, int64_t points) {
   constexpr double kReach = 7;
-  constexpr int64_t kRows = 16;  // of the grid at once
+  constexpr int64_t kRows = 2;  // of the grid at once: they stay in a cache
   const Vae vae = model.to(at::kCPU, at::kDouble);
   const at::Tensor x = images.to(at::kCPU, at::kDouble);
   const at::Tensor axis = at::linspace(-kReach, kReach, points, at::kDouble);
