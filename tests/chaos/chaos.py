@@ -81,6 +81,12 @@ def rounds(model: Path) -> dict[str, Round]:
     }
 
 
+def heed_signals() -> None:
+    """Undoes what nohup or a shell's & has this process ignore: its children would go on."""
+    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(each, signal.SIG_DFL)
+
+
 class Machine:
     """Starts programs, and ends them at random moments."""
 
@@ -98,7 +104,7 @@ class Machine:
             stderr=subprocess.PIPE,
             text=True,
             env=self.environment,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            preexec_fn=heed_signals,
         )
 
     def run(self, command: list[str], out: Path) -> tuple[int, str]:
