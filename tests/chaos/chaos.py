@@ -136,6 +136,20 @@ def differences(there: Path, here: Path, files: list[str]) -> list[str]:
     return [name for name in files if (there / name).read_bytes() != (here / name).read_bytes()]
 
 
+def to_its_end(machine: Machine, name: str, command: list[str], resume: list[str], out: Path,
+               seconds: float) -> bool:  # fmt: skip
+    """Ends a command that takes so many seconds again and again, until it has come to its end."""
+    for attempt in range(100):
+        # Later attempts get longer: what loses its work to every signal comes to an end as well.
+        after = machine.chance.uniform(0, seconds) * (1 + 0.2 * attempt)
+        if machine.end(machine.start(command, out), after, name) == 0:
+            return True
+        if attempt == 0:
+            command = [*command, *resume]
+    machine.tally.find(f"{name}: never came to its end")
+    return False
+
+
 def interrupted(machine: Machine, name: str, one: Round, work: Path) -> None:
     straight, stopped = work / "straight", work / "stopped"
     start = time.monotonic()
@@ -144,19 +158,27 @@ def interrupted(machine: Machine, name: str, one: Round, work: Path) -> None:
     if code != 0:
         machine.tally.find(f"{name}: code {code}: {errors.strip()}")
         return
-    command, code = one.command, -1
-    for attempt in range(100):
-        # Later attempts get longer: what loses its work to every signal comes to an end as well.
-        after = machine.chance.uniform(0, seconds) * (1 + 0.2 * attempt)
-        code = machine.end(machine.start(command, stopped), after, name)
-        if code == 0:
-            break
-        command = [*one.command, *one.resume]
-    if code != 0:
-        machine.tally.find(f"{name}: never came to its end")
+    if not to_its_end(machine, name, one.command, one.resume, stopped, seconds):
         return
     for file in differences(straight, stopped, one.files):
         machine.tally.find(f"{name}: {file} differs after interruptions")
+
+
+def sharded(machine: Machine, name: str, one: Round, work: Path) -> None:
+    start = time.monotonic()
+    machine.run(one.command, work / "straight")
+    seconds = (time.monotonic() - start) / 2
+    parts = [work / "1", work / "2"]
+    for part in parts:
+        command = [*one.command, f"--shard={part.name}/2"]
+        if not to_its_end(machine, name, command, one.resume, part, seconds):
+            return
+    merge = [one.command[0], "merge", *map(str, parts), "--quiet"]
+    code, errors = machine.run(merge, work / "merged")
+    if code != 0:
+        machine.tally.find(f"{name}, merged: code {code}: {errors.strip()}")
+    elif found := differences(work / "straight", work / "merged", one.files[:1]):
+        machine.tally.find(f"{name}: {found[0]} of merged shards differs")
 
 
 @contextlib.contextmanager
@@ -248,6 +270,8 @@ def main() -> int:
         while True:
             for name in chosen:
                 play(name, interrupted, name)
+                if chosen[name].command[0] == "eval-loglik":
+                    play(f"{name}, two shards", sharded, name)
             if tally.kills >= arguments.kills:
                 break
         for name in chosen:
