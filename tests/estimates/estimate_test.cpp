@@ -55,6 +55,17 @@ TEST(LogNormalizer, ASingleWeightBoundsNothing) {
   EXPECT_TRUE(suspect_error(found).item<bool>());
 }
 
+TEST(LogNormalizer, ErrorIsNotBelowThatSinceTheLastResampling) {
+  const at::Tensor log_w = randn({1, 8}, 2);
+  const Estimate alone = log_normalizer(log_w);
+  Genealogy apart{at::arange(8).unsqueeze(0), at::full({1}, 5.0, at::kDouble), {}, true};
+  EXPECT_EQ(log_normalizer(log_w, apart).std_error.item<double>(), alone.std_error.item<double>());
+  Genealogy family{
+      at::tensor({0, 0, 0, 0, 0, 0, 0, 1}).unsqueeze(0), apart.num_resamplings, {}, true};
+  EXPECT_GT(log_normalizer(log_w, family).std_error.item<double>(),
+            2 * alone.std_error.item<double>());
+}
+
 TEST(LogNormalizer, ErrorIsTheSpreadOverReplicates) {
   const Estimate found = log_normalizer(0.5 * randn({4000, 200}, 1));
   const double spread = found.value.std(0, true).item<double>();

@@ -5,7 +5,10 @@
 #include <cmath>
 #include <filesystem>
 
+#include "io/json.h"
+#include "support/expect_error.h"
 #include "support/temporary_folder.h"
+#include "util/files.h"
 
 namespace crais {
 namespace {
@@ -65,6 +68,26 @@ TEST_F(DensityExperiments, ComputeNothingTwice) {
   DensityExperiment(options_, "u10:s=std", 2).run("another target", variants);
   DensityExperiment(options_, "u10", 2).run("another seed", variants, 1, 1);
   EXPECT_EQ(num_cells(), 4);
+}
+
+TEST_F(DensityExperiments, RefuseDamagedCells) {
+  const std::vector<Variant> variants = {{"linear", "--steps 4 --chains 4 --step-size 0.5"}};
+  const DensityExperiment experiment(options_, "u10", 2);
+  experiment.run("first", variants);
+  const std::filesystem::path path =
+      std::filesystem::directory_iterator(options_.out / "cells")->path();
+  nlohmann::json cell = read_json(path);
+  cell["result"]["ess"][0] = 0.125;
+  write_file_atomic(path, cell.dump());
+  expect_error(ErrorKind::kData, {path.filename().string(), "is damaged", "delete it"},
+               [&] { experiment.run("again", variants); });
+  cell.erase("digest");
+  write_file_atomic(path, cell.dump());
+  expect_error(ErrorKind::kData, {path.filename().string(), "'digest' is missing"},
+               [&] { experiment.run("again", variants); });
+  cell["computed_by"] = "another version, which wrote no digest";
+  write_file_atomic(path, cell.dump());
+  expect_error(ErrorKind::kArgument, {"another build"}, [&] { experiment.run("again", variants); });
 }
 
 TEST_F(DensityExperiments, TellTablesApartByWhatTheyHold) {

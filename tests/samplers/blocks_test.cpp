@@ -80,43 +80,47 @@ TEST(Blocks, TheWayBackToo) {
 /// Problems that differ, each with a plan of its own: what a block takes must be its own.
 TEST(Blocks, ResampledChainsStayTogether) {
   const Setting s;
-  const auto resampling = ResamplingRegistry::instance().make("resampling", "systematic:1");
-  const at::Tensor index = at::arange(3, at::kLong);
-  const DiagonalGaussian target(0.02 * (1 + index.unsqueeze(1)).to(at::kDouble).expand({3, kDim}),
-                                at::full({3, kDim}, 0.99, at::kDouble), index.to(at::kDouble));
-  const Problem problem(borrow(target),
-                        AffineMap(at::zeros({3, kDim}, at::kDouble),
-                                  0.95 + 0.01 * index.unsqueeze(1).to(at::kDouble) *
-                                             at::ones({3, kDim}, at::kDouble)),
-                        1.5 * index.to(at::kDouble));
-  Plan plan = s.plan;
-  plan.betas = at::pow(s.plan.betas, (1 + index).to(at::kDouble));
-  plan.step_sizes = s.plan.step_sizes * (1 + index).to(at::kDouble);
-  constexpr int64_t kChains = 900;  // two problems make a block, the third another
-  at::Generator one = make_generator(6), other = make_generator(6);
-  const AnnealResult run =
-      anneal_in_blocks(problem, *s.path, plan, *s.kernel, kChains, one, resampling.get());
-  EXPECT_EQ(run.cost.gradients, 3 * kChains * (1 + kSteps));
-  int64_t done = 0;
-  for (const at::Tensor& part : {index.slice(0, 0, 2), index.slice(0, 2, 3)}) {
-    const AnnealResult expected = anneal(problem.select(part), *s.path, select(plan, part),
-                                         *s.kernel, kChains, other, resampling.get());
-    const auto rows = [&](const at::Tensor& x, int64_t dim) {
-      return x.slice(dim, done, done + part.size(0));
-    };
-    EXPECT_TRUE(at::equal(rows(run.log_w, 0), expected.log_w));
-    EXPECT_TRUE(at::equal(rows(run.genealogy.roots, 0), expected.genealogy.roots));
-    EXPECT_TRUE(
-        at::equal(rows(run.genealogy.num_resamplings, 0), expected.genealogy.num_resamplings));
-    EXPECT_TRUE(at::equal(rows(run.accept_prob, 1), expected.accept_prob));
-    EXPECT_TRUE(at::equal(rows(run.betas, 1), expected.betas));
-    EXPECT_TRUE(at::equal(rows(run.step_sizes, 1), expected.step_sizes));
-    done += part.size(0);
+  for (const char* spec : {"systematic:1", "multinomial:1"}) {
+    SCOPED_TRACE(spec);
+    const auto resampling = ResamplingRegistry::instance().make("resampling", spec);
+    const at::Tensor index = at::arange(3, at::kLong);
+    const DiagonalGaussian target(0.02 * (1 + index.unsqueeze(1)).to(at::kDouble).expand({3, kDim}),
+                                  at::full({3, kDim}, 0.99, at::kDouble), index.to(at::kDouble));
+    const Problem problem(borrow(target),
+                          AffineMap(at::zeros({3, kDim}, at::kDouble),
+                                    0.95 + 0.01 * index.unsqueeze(1).to(at::kDouble) *
+                                               at::ones({3, kDim}, at::kDouble)),
+                          1.5 * index.to(at::kDouble));
+    Plan plan = s.plan;
+    plan.betas = at::pow(s.plan.betas, (1 + index).to(at::kDouble));
+    plan.step_sizes = s.plan.step_sizes * (1 + index).to(at::kDouble);
+    constexpr int64_t kChains = 900;  // two problems make a block, the third another
+    at::Generator one = make_generator(6), other = make_generator(6);
+    const AnnealResult run =
+        anneal_in_blocks(problem, *s.path, plan, *s.kernel, kChains, one, resampling.get());
+    EXPECT_EQ(run.cost.gradients, 3 * kChains * (1 + kSteps));
+    int64_t done = 0;
+    for (const at::Tensor& part : {index.slice(0, 0, 2), index.slice(0, 2, 3)}) {
+      const AnnealResult expected = anneal(problem.select(part), *s.path, select(plan, part),
+                                           *s.kernel, kChains, other, resampling.get());
+      const auto rows = [&](const at::Tensor& x, int64_t dim) {
+        return x.slice(dim, done, done + part.size(0));
+      };
+      EXPECT_TRUE(at::equal(rows(run.log_w, 0), expected.log_w));
+      EXPECT_TRUE(at::equal(rows(run.genealogy.roots, 0), expected.genealogy.roots));
+      EXPECT_TRUE(
+          at::equal(rows(run.genealogy.num_resamplings, 0), expected.genealogy.num_resamplings));
+      EXPECT_EQ(run.genealogy.independent_draws, expected.genealogy.independent_draws);
+      EXPECT_TRUE(at::equal(rows(run.accept_prob, 1), expected.accept_prob));
+      EXPECT_TRUE(at::equal(rows(run.betas, 1), expected.betas));
+      EXPECT_TRUE(at::equal(rows(run.step_sizes, 1), expected.step_sizes));
+      done += part.size(0);
+    }
+    EXPECT_GT(run.genealogy.num_resamplings.min().item<double>(), 0);
+    EXPECT_FALSE(at::equal(run.genealogy.roots, at::arange(kChains).expand({3, kChains})));
+    const at::Tensor error = log_mean_exp(run.log_w) - index;
+    EXPECT_LT(error.abs().max().item<double>(), 0.6) << error;
   }
-  EXPECT_GT(run.genealogy.num_resamplings.min().item<double>(), 0);
-  EXPECT_FALSE(at::equal(run.genealogy.roots, at::arange(kChains).expand({3, kChains})));
-  const at::Tensor error = log_mean_exp(run.log_w) - index;
-  EXPECT_LT(error.abs().max().item<double>(), 0.6) << error;
 }
 
 }  // namespace

@@ -21,15 +21,15 @@ std::string digest_of(const json& result) { return sha256(result.dump()); }
 json stored_result(const std::filesystem::path& path, bool accept_other_version) {
   const json cell = read_json(path);
   json result = json_field<json>(cell, "result", path);
-  // Other versions wrote none.
-  const bool has_digest = cell.contains("digest") || !accept_other_version;
-  if (has_digest && json_field<std::string>(cell, "digest", path) != digest_of(result))
-    throw data_error(path.string() + ": is damaged; delete it to have it computed again");
   const std::string difference = difference_of_builds(cell.value("computed_by", json()));
   if (!difference.empty() && !accept_other_version)
     throw argument_error(path.string() + ": another build has computed this (" + difference +
                          "); `accept_other_version` takes it as it is, another --out or an empty "
                          "folder computes it anew");
+  // Other versions wrote no digest.
+  const bool has_digest = cell.contains("digest") || !accept_other_version;
+  if (has_digest && json_field<std::string>(cell, "digest", path) != digest_of(result))
+    throw data_error(path.string() + ": is damaged; delete it to have it computed again");
   return result;
 }
 

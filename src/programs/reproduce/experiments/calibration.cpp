@@ -113,23 +113,22 @@ class CalibrationExperiment : public Experiment {
     }
     page.paragraph(
         std::to_string(images) +
-        " images simulated from a VAE of two latents trained on drawn digits, "
-        "each with its log p(x) by a grid of " +
+        " images simulated from a VAE of two latents trained on drawn digits, each with its log "
+        "p(x) by a grid of " +
         std::to_string(points) + " x " + std::to_string(points) +
         " latents; half as many points a side differ by " + significant(resolution, 2) +
         " nats at most. 'log-concave' has 7 x 7 pixels and a linear decoder; 'hard' 14 x 14 and "
-        "16-16 hidden "
-        "units, whose posteriors have several modes, and plateaus where the units saturate. "
-        "Weights have mean Z whatever the method, path, kernel and base: z says by how many "
-        "standard "
-        "errors the mean of Zhat / Z (Z / Zhat of upper bounds) misses 1. Coverage is of estimate "
-        "+- 1 and +- 1.96 reported errors, 68% and 95% if errors were normal and estimates "
-        "without bias; spread is the estimates' standard deviation about the truth over the "
-        "reported error. The reverse chains of an upper bound share one exact draw, of which "
+        "16-16 hidden units, whose posteriors have several modes, and plateaus where the units "
+        "saturate. Weights have mean Z whatever the method, path, kernel and base: z says by how "
+        "many standard errors the mean of Zhat / Z (Z / Zhat of upper bounds) misses 1. Coverage "
+        "is of estimate +- 1 and +- 1.96 reported errors, 68% and 95% if errors were normal and "
+        "estimates without bias; spread is the estimates' standard deviation about the truth over "
+        "the reported error. The reverse chains of an upper bound share one exact draw, of which "
         "their error knows nothing: only over images does it show. Wrong is an estimate that is "
         "off by more than half a nat; caught says how many of these are flagged, alarms how many "
-        "of the others. Resampling and the pilot base are on the geometric path. Only ways with a "
-        "mean ESS of 0.1 or more are summarised.");
+        "of the others. Methods do not cost the same: rows say whether errors are true, not which "
+        "method is better. Resampling and the pilot base are on the geometric path. Only ways "
+        "with a mean ESS of 0.1 or more are summarised.");
     summarise(rows, page);
     details(rows, page);
   }
