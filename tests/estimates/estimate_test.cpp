@@ -60,8 +60,10 @@ TEST(LogNormalizer, ErrorIsNotBelowThatSinceTheLastResampling) {
   const Estimate alone = log_normalizer(log_w);
   Genealogy apart{at::arange(8).unsqueeze(0), at::full({1}, 5.0, at::kDouble), {}, true};
   EXPECT_EQ(log_normalizer(log_w, apart).std_error.item<double>(), alone.std_error.item<double>());
-  Genealogy family{
-      at::tensor({0, 0, 0, 0, 0, 0, 0, 1}).unsqueeze(0), apart.num_resamplings, {}, true};
+  Genealogy family{at::tensor({0, 0, 0, 0, 0, 0, 0, 1}, at::kLong).unsqueeze(0),
+                   apart.num_resamplings,
+                   {},
+                   true};
   EXPECT_GT(log_normalizer(log_w, family).std_error.item<double>(),
             2 * alone.std_error.item<double>());
 }
