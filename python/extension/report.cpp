@@ -18,13 +18,6 @@ std::map<std::string, at::Tensor> arrays_of(const MethodTable& table) {
   return arrays;
 }
 
-std::vector<int64_t> indices_of(const RunReport& report) {
-  std::vector<int64_t> all;
-  for (const auto& [number, chunk] : report.results.chunks)
-    all.insert(all.end(), chunk.indices.begin(), chunk.indices.end());
-  return all;
-}
-
 }  // namespace
 
 void bind_report(py::module_& m) {
@@ -32,7 +25,7 @@ void bind_report(py::module_& m) {
       .def_property_readonly("done", [](const RunReport& r) { return r.progress.done; })
       .def_property_readonly("total", [](const RunReport& r) { return r.progress.total; })
       .def_property_readonly("summary", [](const RunReport& r) { return r.summary.dump(); })
-      .def_property_readonly("indices", indices_of)
+      .def_property_readonly("indices", [](const RunReport& r) { return indices_of(r.results); })
       .def_property_readonly(
           "methods",
           [](const RunReport& r) {
@@ -44,8 +37,8 @@ void bind_report(py::module_& m) {
       .def("text", [](const RunReport& r, int width) { return r.text(width); })
       .def("file",
            [](const RunReport& r, const std::string& name) {
-             for (const auto& [file, content] : r.files)
-               if (file == name) return content;
+             for (const ReportFile& file : r.files)
+               if (file.name == name) return file.content();
              throw argument_error("no file '" + name + "'");
            })
       .def("save", [](const RunReport& r, const std::string& folder, bool overwrite) {

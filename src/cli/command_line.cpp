@@ -281,4 +281,44 @@ std::string CommandLine::help(const Synopsis& synopsis) {
   return synopsis.examples.empty() ? text : text + "\nExamples:\n" + synopsis.examples + "\n";
 }
 
+namespace {
+
+/// One word to the shell, whatever is in it.
+std::string shell_word(const std::string& text) {
+  static constexpr char kHarmless[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+@%";
+  if (!text.empty() && text.find_first_not_of(kHarmless) == std::string::npos) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
+  return word + "'";
+}
+
+std::string flag_value(const json& value) {
+  return shell_word(value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+}  // namespace
+
+std::string command_of(const Synopsis& synopsis, const std::vector<std::string>& operands,
+                       const json& settings) {
+  std::string line = synopsis.program;
+  std::vector<std::string> least = operands;
+  for (const auto& operand : operands) line += " " + shell_word(operand);
+  const auto preset = settings.find("preset");
+  if (preset != settings.end() && preset->is_string())
+    least.insert(least.end(), {"--preset", preset->get<std::string>()});
+  const json defaults = CommandLine(synopsis, least).settings();
+  const json plain = CommandLine(synopsis, operands).settings();
+  for (const auto& [name, value] : settings.items()) {
+    const json& known = name == "preset" ? plain.value(name, json()) : defaults.value(name, json());
+    if (value == known || value.is_null() || !plain.contains(name)) continue;
+    for (const json& entry : value.is_array() ? value : json::array({value})) {
+      if (entry == json(false)) continue;
+      line += " --" + name;
+      if (entry != json(true)) line += " " + flag_value(entry);
+    }
+  }
+  return line;
+}
+
 }  // namespace crais

@@ -80,4 +80,9 @@ class CommandLine {
   std::vector<std::string> operands_;
 };
 
+/// A line for the shell that gives a program these operands and settings (as `settings()` has
+/// them): flags that say what the defaults say already are left out.
+std::string command_of(const Synopsis& synopsis, const std::vector<std::string>& operands,
+                       const nlohmann::json& settings);
+
 }  // namespace crais

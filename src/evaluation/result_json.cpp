@@ -169,6 +169,8 @@ json to_json(const Plan& plan) {
                  {"step_sizes", to_json(plan.step_sizes)},
                  {"num_particles", plan.num_particles}};
   if (plan.divergence.defined()) object["divergence"] = to_json(plan.divergence);
+  if (plan.accept_prob.defined()) object["accept_prob"] = to_json(plan.accept_prob);
+  if (plan.ess.defined()) object["ess"] = to_json(plan.ess);
   if (plan.path) object["path"] = to_json(*plan.path);
   return object;
 }
@@ -185,11 +187,15 @@ Plan plan_from(const json& object, const std::string& source) {
   require(holds(plan.step_sizes.isfinite() & (plan.step_sizes > 0)), source,
           "a step size is not above 0");
   require(plan.num_particles >= 1, source, "a plan has no particles");
-  if (object.contains("divergence")) {
-    plan.divergence = matrix_from(object, "divergence", source);
-    require(plan.divergence.sizes() == plan.betas.sizes(), source,
-            "betas and divergences do not belong together");
-  }
+  const auto seen = [&](const char* key, at::Tensor& values, const at::Tensor& beside) {
+    if (!object.contains(key)) return;
+    values = matrix_from(object, key, source);
+    require(values.sizes() == beside.sizes(), source,
+            std::string("betas and '") + key + "' do not belong together");
+  };
+  seen("divergence", plan.divergence, plan.betas);
+  seen("accept_prob", plan.accept_prob, plan.step_sizes);
+  seen("ess", plan.ess, plan.betas);
   if (object.contains("path")) {
     plan.path = path_from(object["path"], source);
     require(plan.path->constants().step.size(1) == plan.betas.size(1), source,

@@ -64,8 +64,9 @@ void check_chunk(const ChunkResult& result, const RunShape& expected, const std:
                      " repeats of " + join(expected.methods) + ", as the run has");
 }
 
-constexpr const char* kReports[] = {"summary.json", "per_image.csv",    "per_problem.csv",
-                                    "schedule.csv", "expectations.csv", "plan.json"};
+constexpr const char* kReports[] = {"summary.json",   "report.html",     "per_image.csv",
+                                    "thumbnails.npy", "schedule.csv",    "per_problem.csv",
+                                    "plan.json",      "expectations.csv"};
 
 /// Names the first setting in which two runs differ.
 std::string first_difference(const json& here, const json& there, const std::string& prefix = "") {

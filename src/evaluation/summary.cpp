@@ -65,6 +65,13 @@ at::Tensor MethodTable::matrix(const std::string& name) const {
   return at::stack(rows);
 }
 
+std::vector<int64_t> indices_of(const RunResults& results) {
+  std::vector<int64_t> indices;
+  for (const auto& [number, chunk] : results.chunks)
+    indices.insert(indices.end(), chunk.indices.begin(), chunk.indices.end());
+  return indices;
+}
+
 std::vector<MethodTable> tables(const RunResults& results) {
   std::vector<MethodTable> list;
   for (const auto& [chunk, result] : results.chunks) {

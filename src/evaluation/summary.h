@@ -25,6 +25,9 @@ struct RunResults {
 /// Transitions of each column of a plan, those that start below beta = 1, after those in `counts`.
 void add_transitions(const Plan& plan, std::vector<double>& counts);
 
+/// The places of all problems in their data set, in the order of chunks.
+std::vector<int64_t> indices_of(const RunResults& results);
+
 /// Everything known of one method: by column (see ChunkRun::columns), rows are repeats and columns
 /// problems.
 struct MethodTable {

@@ -1,5 +1,7 @@
 #include "io/npy.h"
 
+#include <c10/util/accumulate.h>
+
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -206,17 +208,15 @@ uint64_t npy_bytes(const std::vector<int64_t>& shape, size_t size, const std::st
 
 }  // namespace
 
-std::string npy_text(const std::vector<int64_t>& shape, const std::vector<double>& values) {
+namespace {
+
+/// All that stands before the values of `type`.
+std::string npy_header(const std::string& type, at::IntArrayRef shape) {
   static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
   constexpr size_t kPreamble = 10, kAlignment = 64;  // magic, version and length; of the data
-  size_t places = 1;
-  std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (";
-  for (const int64_t size : shape) {
-    places *= static_cast<size_t>(size);
-    header += std::to_string(size) + ", ";
-  }
+  std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (";
+  for (const int64_t size : shape) header += std::to_string(size) + ", ";
   header += "), }";
-  if (places != values.size()) throw internal_error("an array whose shape is not its size");
   while ((kPreamble + header.size() + 1) % kAlignment != 0) header += ' ';
   header += '\n';
   std::string text = "\x93NUMPY";
@@ -224,12 +224,26 @@ std::string npy_text(const std::vector<int64_t>& shape, const std::vector<double
   text += '\0';
   text += static_cast<char>(header.size() & 0xff);
   text += static_cast<char>(header.size() >> 8);
-  text += header;
+  return text + header;
+}
+
+}  // namespace
+
+std::string npy_text(const std::vector<int64_t>& shape, const std::vector<double>& values) {
+  if (c10::multiply_integers(shape) != static_cast<int64_t>(values.size()))
+    throw internal_error("an array whose shape is not its size");
+  std::string text = npy_header("<f8", shape);
   const size_t begin = text.size();
   text.resize(begin + values.size() * sizeof(double));
   if (!values.empty())
     std::memcpy(text.data() + begin, values.data(), values.size() * sizeof(double));
   return text;
+}
+
+std::string npy_text(const at::Tensor& bytes) {
+  const at::Tensor rows = bytes.to(at::kByte).contiguous();
+  return npy_header("|u1", rows.sizes())
+      .append(static_cast<const char*>(rows.data_ptr()), rows.nbytes());
 }
 
 bool is_npy(std::string_view bytes) { return bytes.substr(0, kNpyMagic.size()) == kNpyMagic; }

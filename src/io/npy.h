@@ -14,6 +14,9 @@ namespace crais {
 /// Throws Error kInternal unless there are as many values as the shape has places.
 std::string npy_text(const std::vector<int64_t>& shape, const std::vector<double>& values);
 
+/// The same of bytes, uint8 [..].
+std::string npy_text(const at::Tensor& bytes);
+
 /// True if the bytes begin as a .npy file does.
 bool is_npy(std::string_view bytes);
 

@@ -6,11 +6,11 @@
 
 namespace crais {
 
-int run_program(const RunSettings& settings, const RunProgressOptions& shown,
-                const std::function<RunReport(RunObserver&)>& run) {
+RunReport complete_run(const RunSettings& settings, const RunProgressOptions& shown,
+                       const std::function<RunReport(RunObserver&)>& run) {
   install_interrupt_handler();
   RunProgress progress(shown);
-  const RunReport report = run(progress);
+  RunReport report = run(progress);
   progress.finish();
   if (!report.is_complete())
     throw_if_interrupted(with_commas(report.progress.done) + " of " +
@@ -18,7 +18,12 @@ int run_program(const RunSettings& settings, const RunProgressOptions& shown,
                          (settings.out.empty()
                               ? ", nothing is kept: there is no --out"
                               : "; the same command with --resume goes on from there"));
-  print(report, settings.out, settings.format, stdout_width());
+  return report;
+}
+
+int run_program(const RunSettings& settings, const RunProgressOptions& shown,
+                const std::function<RunReport(RunObserver&)>& run) {
+  print(complete_run(settings, shown, run), settings.out, settings.format, stdout_width());
   return 0;
 }
 

@@ -9,8 +9,12 @@
 
 namespace crais {
 
-/// Runs under a progress line and a handler of signals, and prints the report. Throws Error
-/// kInterrupted, which says how to go on, where a signal stopped the run.
+/// Runs under a progress line and a handler of signals. Throws Error kInterrupted, which says how
+/// to go on, where a signal stopped the run.
+RunReport complete_run(const RunSettings& settings, const RunProgressOptions& shown,
+                       const std::function<RunReport(RunObserver&)>& run);
+
+/// The same, and prints the report.
 int run_program(const RunSettings& settings, const RunProgressOptions& shown,
                 const std::function<RunReport(RunObserver&)>& run);
 

@@ -30,14 +30,13 @@ std::vector<std::string> all_headers(const std::string& problem,
 void add_schedule(CsvWriter& csv, const std::string& problem, const Plan& plan, int64_t column) {
   const at::Tensor beta = plan.betas.select(1, column).contiguous();
   const at::Tensor step_size = plan.step_sizes.select(1, column).contiguous();
-  const auto divergence = [&](int64_t i) {
-    return plan.divergence.defined() ? CsvCell(plan.divergence[i][column].item<double>())
-                                     : CsvCell("");
+  const auto seen = [&](const at::Tensor& values, int64_t i) {
+    return values.defined() ? CsvCell(values[i][column].item<double>()) : CsvCell("");
   };
-  csv.add_row({problem, int64_t{0}, 0.0, "", divergence(0)});
+  csv.add_row({problem, int64_t{0}, 0.0, "", seen(plan.divergence, 0), "", seen(plan.ess, 0)});
   for (int64_t i = 0; i < plan.num_steps() && beta[i].item<double>() < 1; ++i)
     csv.add_row({problem, i + 1, beta[i + 1].item<double>(), step_size[i].item<double>(),
-                 divergence(i + 1)});
+                 seen(plan.divergence, i + 1), seen(plan.accept_prob, i), seen(plan.ess, i + 1)});
 }
 
 }  // namespace
@@ -140,9 +139,8 @@ bool print_for_programs(const json& summary, Format format) {
   return format != Format::kTable;
 }
 
-std::string certificate_table(const std::vector<MethodSummary>& summaries,
-                              const std::vector<double>& lower, const std::string& title,
-                              int width) {
+std::optional<Table> certificate_table(const std::vector<MethodSummary>& summaries,
+                                       const std::vector<double>& lower, const std::string& title) {
   Table table({"method", "lower", "upper", "gap", "SE", "largest gap"}, title);
   bool any = false;
   for (size_t i = 0; i < summaries.size(); ++i) {
@@ -153,7 +151,7 @@ std::string certificate_table(const std::vector<MethodSummary>& summaries,
                    fixed(certificate->gap, 4), significant(certificate->gap_std_error, 2),
                    fixed(certificate->largest_gap, 3)});
   }
-  return any ? table.text(width) : "";
+  return any ? std::optional(table) : std::nullopt;
 }
 
 std::string estimates_csv(const RunResults& results, const std::string& problem,
@@ -182,7 +180,7 @@ std::string estimates_csv(const RunResults& results, const std::string& problem,
 }
 
 std::string schedule_csv(const RunResults& results, const std::string& problem) {
-  CsvWriter csv({problem, "step", "beta", "step_size", "divergence"});
+  CsvWriter csv({problem, "step", "beta", "step_size", "divergence", "accept_prob", "ess"});
   if (results.state.plan) add_schedule(csv, "all", *results.state.plan, 0);
   for (const auto& [chunk, result] : results.chunks)
     for (size_t i = 0; result.plan && i < result.indices.size(); ++i)

@@ -27,8 +27,7 @@ class MethodsTable {
                const std::vector<std::string>& own, const std::vector<std::string>& details = {});
   void add(const MethodSummary& summary, const std::vector<std::string>& own,
            const std::vector<std::string>& details = {});
-  /// At most `width` columns wide; 0: no limit.
-  std::string text(int width) const { return table_.text(width); }
+  const Table& table() const { return table_; }
 
  private:
   Table table_;
@@ -41,18 +40,18 @@ std::string results_csv(const nlohmann::json& results);
 /// Prints `summary`, with its "results", on stdout as programs read it; false for Format::kTable.
 bool print_for_programs(const nlohmann::json& summary, Format format);
 
-/// The bounds of the methods that have two; "" if none has. `lower` are the methods' means.
-std::string certificate_table(const std::vector<MethodSummary>& summaries,
-                              const std::vector<double>& lower, const std::string& title,
-                              int width);
+/// The bounds of the methods that have two, if any has. `lower` are the methods' means.
+std::optional<Table> certificate_table(const std::vector<MethodSummary>& summaries,
+                                       const std::vector<double>& lower, const std::string& title);
 
 /// PROBLEM,method,repeat,VALUE,...: a line per estimate with the columns of ChunkRun, flags as
 /// words; `truth` adds a column "error".
 std::string estimates_csv(const RunResults& results, const std::string& problem,
                           const std::string& value, std::optional<double> truth = {});
 
-/// PROBLEM,step,beta,step_size,divergence: a line per transition; PROBLEM is "all" for a shared
-/// plan, the divergence (nats at alpha 0) is the pilot's estimate of what is left.
+/// PROBLEM,step,beta,step_size,divergence,accept_prob,ess: a line per transition; PROBLEM is "all"
+/// for a shared plan. The last three are what the pilot saw: its estimate of the divergence that is
+/// left (nats at alpha 0), the mean acceptance, the ESS as a fraction.
 std::string schedule_csv(const RunResults& results, const std::string& problem);
 
 }  // namespace crais

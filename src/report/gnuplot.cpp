@@ -83,10 +83,13 @@ std::string gnuplot_text(const std::string& text) {
   return out + "'";
 }
 
+std::optional<std::string> svg_of(const Drawing& drawing) {
+  return printed_by_gnuplot(script("svg dynamic rounded font 'sans-serif,13' background 'white'",
+                                   drawing.width, drawing.height, drawing));
+}
+
 bool write_drawing(const fs::path& stem, const Drawing& drawing) {
-  const auto svg =
-      printed_by_gnuplot(script("svg dynamic rounded font 'sans-serif,13' background 'white'",
-                                drawing.width, drawing.height, drawing));
+  const auto svg = svg_of(drawing);
   if (!svg) return false;
   const auto png =
       printed_by_gnuplot(script("pngcairo rounded font 'sans-serif,13'", drawing.width * 4 / 3,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace crais {
@@ -14,6 +15,9 @@ struct Drawing {
   int width = 960, height = 540;  // of the SVG, pixels; the PNG is a third larger
   std::string settings, commands;
 };
+
+/// The picture as SVG; nothing if there is no gnuplot. Throws Error kIo if gnuplot fails.
+std::optional<std::string> svg_of(const Drawing& drawing);
 
 /// Writes STEM.svg and STEM.png, both or neither. False if there is no gnuplot.
 /// Throws Error kIo if gnuplot fails.

@@ -1,33 +1,13 @@
 #include "report/image_grid.h"
 
-#include <string>
-
-#include "util/error.h"
+#include "report/png.h"
 #include "util/files.h"
-
-// Only the PNG writer, private to this file; its style is not ours to mend.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#pragma GCC diagnostic ignored "-Wunused-function"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wshadow"
-#define STB_IMAGE_WRITE_IMPLEMENTATION
-#define STB_IMAGE_WRITE_STATIC
-#define STBI_WRITE_NO_STDIO
-#include <stb/stb_image_write.h>
-#pragma GCC diagnostic pop
 
 namespace crais {
 namespace {
 
 constexpr int64_t kGap = 1;
 constexpr double kGapGrey = 0.5;
-
-void append(void* bytes, void* data, int size) {
-  static_cast<std::string*>(bytes)->append(static_cast<const char*>(data),
-                                           static_cast<size_t>(size));
-}
 
 at::Tensor laid_out(const at::Tensor& images, int64_t rows, int64_t cols, int64_t columns) {
   const int64_t count = images.size(0);
@@ -49,14 +29,8 @@ void write_image_grid(const std::filesystem::path& path, const at::Tensor& image
                       int64_t cols, int64_t columns) {
   TORCH_CHECK(images.dim() == 2 && images.size(1) == rows * cols, "images of ", images.sizes(),
               " are not [N, ", rows * cols, "]");
-  const at::Tensor grey =
-      laid_out(images, rows, cols, columns).mul(255.0).round().to(at::kByte).contiguous();
-  const int width = static_cast<int>(grey.size(1));
-  std::string png;
-  if (!stbi_write_png_to_func(append, &png, width, static_cast<int>(grey.size(0)), 1,
-                              grey.data_ptr(), width))
-    throw Error(ErrorKind::kInternal, path.string() + ": the PNG encoder failed");
-  write_file_atomic(path, png);
+  const at::Tensor grid = laid_out(images, rows, cols, columns);
+  write_file_atomic(path, png_of(grid.mul(255.0).round().to(at::kByte)));
 }
 
 }  // namespace crais

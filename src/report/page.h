@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "report/html.h"
 #include "report/plot.h"
 #include "report/scatter.h"
 
@@ -44,14 +45,18 @@ class Page {
   /// Each says so once on stderr if there is no gnuplot.
   void plot(const std::string& stem, const Plot& plot);
   void scatter(const std::string& stem, const Scatter& scatter);
-  void finish() const;
+  void finish();
 
  private:
-  void show(const std::string& stem, bool drawn);
+  void show(const std::string& stem, const std::string& title, bool drawn);
+
+  struct Picture {
+    std::string svg, title;
+  };
 
   std::filesystem::path folder_;
-  std::string title_;
-  std::string body_, pictures_;  // HTML
+  HtmlPage html_;
+  std::vector<Picture> pictures_;
   bool missed_gnuplot_ = false;
 };
 

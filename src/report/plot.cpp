@@ -92,7 +92,7 @@ std::vector<Plot> panels_of(const Plot& plot) {
   return all;
 }
 
-bool write_plot(const std::filesystem::path& stem, const Plot& plot) {
+Drawing drawing_of(const Plot& plot) {
   Drawing drawing;
   std::ostringstream settings;
   settings << "set key outside right top noenhanced\nset grid lc rgb '#dddddd'\n"
@@ -125,7 +125,11 @@ bool write_plot(const std::filesystem::path& stem, const Plot& plot) {
   if (blocks == 0) throw Error(ErrorKind::kInternal, "plot '" + plot.title + "' has no points");
   if (panels.size() > 1) drawing.commands += "unset multiplot\n";
   drawing.settings = settings.str();
-  return write_drawing(stem, drawing);
+  return drawing;
+}
+
+bool write_plot(const std::filesystem::path& stem, const Plot& plot) {
+  return write_drawing(stem, drawing_of(plot));
 }
 
 }  // namespace crais

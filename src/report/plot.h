@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "report/gnuplot.h"
+
 namespace crais {
 
 struct Series {
@@ -39,10 +41,11 @@ std::vector<Plot> panels_of(const Plot& plot);
 /// True if a line joins the points of the series.
 bool is_curve(const Series& series);
 
-/// Writes STEM.svg and STEM.png; panels stand below each other, with the same axes. False if there
-/// is no gnuplot to draw them.
-/// Points with an infinite or NaN coordinate, or not above 0 on a logarithmic axis, are left out.
-/// Throws Error kIo if gnuplot fails.
+/// Panels stand below each other, with the same axes. Points with an infinite or NaN coordinate, or
+/// not above 0 on a logarithmic axis, are left out. Throws Error kInternal if none is left.
+Drawing drawing_of(const Plot& plot);
+
+/// Writes STEM.svg and STEM.png. False if there is no gnuplot. Throws Error kIo if gnuplot fails.
 bool write_plot(const std::filesystem::path& stem, const Plot& plot);
 
 }  // namespace crais

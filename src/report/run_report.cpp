@@ -8,7 +8,7 @@ namespace crais {
 
 void write_files(const RunReport& report, const std::filesystem::path& folder) {
   for (auto file = report.files.rbegin(); file != report.files.rend(); ++file)
-    write_file_atomic(folder / file->first, file->second);
+    write_file_atomic(folder / file->name, file->content());
 }
 
 void save(const RunReport& report, const std::filesystem::path& folder,
@@ -25,7 +25,7 @@ void print(const RunReport& report, const std::string& folder, Format format, in
   if (!folder.empty()) {
     std::cout << "Files: " << folder << "/";
     for (size_t i = 0; i < report.files.size(); ++i)
-      std::cout << (i == 0 ? "" : ", ") << report.files[i].first;
+      std::cout << (i == 0 ? "" : ", ") << report.files[i].name;
     std::cout << "\n";
   }
   std::cout << std::flush;

@@ -15,21 +15,33 @@
 
 namespace crais {
 
+/// A file of a report, made when it is written.
+struct ReportFile {
+  std::string name;
+  std::function<std::string()> content;
+
+  ReportFile(std::string file, std::function<std::string()> make)
+      : name(std::move(file)), content(std::move(make)) {}
+  ReportFile(std::string file, std::string text)
+      : name(std::move(file)), content([text = std::move(text)] { return text; }) {}
+};
+
 /// A run of any estimating program. Where it was stopped, only `results`, `run` and `progress` are
 /// there.
 struct RunReport {
   RunResults results;
   Progressed progress;
-  nlohmann::json run;                                      // what decided the results: run.json
-  nlohmann::json summary;                                  // summary.json
-  std::vector<std::pair<std::string, std::string>> files;  // reports: name and content
+  nlohmann::json run;             // what decided the results: run.json
+  nlohmann::json summary;         // summary.json
+  std::vector<ReportFile> files;  // the first is summary.json
   /// Tables for people, in lines of at most `width` columns (0: no limit).
   std::function<std::string(int width)> text;
 
   bool is_complete() const { return progress.done == progress.total; }
 };
 
-/// Writes the reports to the folder, the first last: summary.json then says that all are there.
+/// Writes the reports to the folder, the first of `files` last: summary.json then says that all are
+/// there.
 void write_files(const RunReport& report, const std::filesystem::path& folder);
 
 /// Writes all that a run with `--out` leaves: run.json, plan, chunks and reports. Throws Error as

@@ -50,7 +50,7 @@ std::string contour_settings(const Contours& contours, const Window& window) {
 
 }  // namespace
 
-bool write_scatter(const std::filesystem::path& stem, const Scatter& scatter) {
+Drawing drawing_of(const Scatter& scatter) {
   const Window& w = scatter.window;
   const size_t columns = std::min(scatter.columns, scatter.panels.size());
   const size_t rows = (scatter.panels.size() + columns - 1) / columns;
@@ -85,7 +85,11 @@ bool write_scatter(const std::filesystem::path& stem, const Scatter& scatter) {
   commands << "unset multiplot\n";
   drawing.settings = settings.str();
   drawing.commands = commands.str();
-  return write_drawing(stem, drawing);
+  return drawing;
+}
+
+bool write_scatter(const std::filesystem::path& stem, const Scatter& scatter) {
+  return write_drawing(stem, drawing_of(scatter));
 }
 
 }  // namespace crais

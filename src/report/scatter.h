@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "report/gnuplot.h"
+
 namespace crais {
 
 /// A rectangle of the plane.
@@ -33,8 +35,10 @@ struct Scatter {
   size_t columns = 3;  // of panels
 };
 
-/// Writes STEM.svg and STEM.png. Axes have one scale; points outside the window are left out. False
-/// if there is no gnuplot. Throws Error kIo if gnuplot fails.
+/// Axes have one scale; points outside the window are left out.
+Drawing drawing_of(const Scatter& scatter);
+
+/// Writes STEM.svg and STEM.png. False if there is no gnuplot. Throws Error kIo if gnuplot fails.
 bool write_scatter(const std::filesystem::path& stem, const Scatter& scatter);
 
 }  // namespace crais

@@ -26,9 +26,12 @@ class Table {
   /// between words.
   std::string text(int width = 0) const;
 
- private:
   using Row = std::vector<std::string>;  // empty: a rule
+  const std::string& title() const { return title_; }
+  const Row& headers() const { return headers_; }
+  const std::vector<Row>& rows() const { return rows_; }
 
+ private:
   std::string part(const std::vector<size_t>& columns, size_t width) const;
   std::vector<size_t> widths() const;
   std::vector<bool> numeric() const;

@@ -63,11 +63,16 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
   run.genealogy = {at::arange(options.num_particles, wide.dtype(at::kLong)).expand_as(run.log_w),
                    beta, at::ones_like(beta),
                    options.resampling != nullptr && options.resampling->draws_independently()};
-  std::vector<at::Tensor> betas = {beta}, used_step_sizes, accept_probs;
+  std::vector<at::Tensor> betas = {beta}, used_step_sizes, accept_probs, fractions;
   at::Tensor num_nonfinite = at::zeros({}, wide.dtype(at::kLong));
   DivergenceRecord divergence(path);
   Mover move(problem, path, transition, rng);
-  if (options.record_divergence) divergence.add(beta, run.particles, run.log_w);
+  const auto record = [&] {
+    if (!options.record) return;
+    divergence.add(beta, run.particles, run.log_w);
+    fractions.push_back(ess(run.log_w));
+  };
+  record();
 
   // Asking a device whether the particles have arrived is waiting for it.
   const at::Tensor known = rule.betas();
@@ -95,7 +100,7 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
     num_nonfinite = num_nonfinite + moved.num_nonfinite;
     const at::Tensor accept_prob = moved.accept_prob.mean(-1);
     step_sizes.observe(index, accept_prob);
-    if (options.record_divergence) divergence.add(beta, run.particles, run.log_w);
+    record();
 
     betas.push_back(beta);
     used_step_sizes.push_back(step_size);
@@ -107,7 +112,10 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
   run.num_nonfinite = num_nonfinite.item<int64_t>();
   run.log_w = run.log_w + problem.log_center().unsqueeze(1);
   run.cost = cost_of_moves(problem, transition, options.num_particles, run.step_sizes.size(0));
-  if (options.record_divergence) run.divergence = divergence.finish();
+  if (options.record) {
+    run.divergence = divergence.finish();
+    run.ess = at::stack(fractions);
+  }
   return run;
 }
 

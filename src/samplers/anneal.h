@@ -29,17 +29,19 @@ struct AnnealOptions {
   int64_t max_steps = 8192;                // of an adaptive schedule
   bool shared = true;                      // one schedule for all problems
   const Resampling* resampling = nullptr;  // absent: AIS, which is SMC that never resamples
-  bool record_divergence = false;
+  bool record = false;                     // divergence and ESS at each temperature
 };
 
 struct AnnealResult {
   Particles particles;  // at beta = 1
   at::Tensor log_w;     // [P,K] float64, nats: log_mean_exp estimates log Z
   Genealogy genealogy;
-  at::Tensor betas;           // [T+1,P] float64
-  at::Tensor step_sizes;      // [T,P] float64
-  at::Tensor accept_prob;     // [T,P] float64, means over particles
-  at::Tensor divergence;      // [T+1,P] float64, see DivergenceRecord; undefined if not asked for
+  at::Tensor betas;        // [T+1,P] float64
+  at::Tensor step_sizes;   // [T,P] float64
+  at::Tensor accept_prob;  // [T,P] float64, means over particles
+  // With `record`, else undefined: [T+1,P] float64, after the move at each temperature.
+  at::Tensor divergence;      // see DivergenceRecord
+  at::Tensor ess;             // of the log-weights, fractions
   int64_t num_nonfinite = 0;  // proposals rejected because their energy was not finite
   Cost cost;                  // summed over problems and particles
 };

@@ -50,7 +50,7 @@ double lerp(double a, double b, double t) { return a + t * (b - a); }
 
 /// Column `c` of a plan as plain numbers, without the rest at beta = 1 that pads short columns.
 struct Column {
-  std::vector<double> betas, step_sizes, divergence;
+  std::vector<double> betas, step_sizes, divergence, accept_prob, ess;
 
   Column(const Plan& plan, int64_t c) {
     const at::Tensor beta = plan.betas.select(1, c).contiguous();
@@ -61,14 +61,22 @@ struct Column {
       betas.push_back(beta[i].item<double>());
       step_sizes.push_back(step[i - 1].item<double>());
     }
-    if (!plan.divergence.defined()) return;
-    const at::Tensor distance = plan.divergence.select(1, c).contiguous();
-    for (size_t i = 0; i < betas.size(); ++i)
-      divergence.push_back(distance[static_cast<int64_t>(i)].item<double>());
+    divergence = seen(plan.divergence, c, betas.size());
+    accept_prob = seen(plan.accept_prob, c, step_sizes.size());
+    ess = seen(plan.ess, c, betas.size());
+  }
+
+  /// The first `count` of what a pilot saw; none where there was no pilot.
+  static std::vector<double> seen(const at::Tensor& values, int64_t c, size_t count) {
+    if (!values.defined()) return {};
+    const at::Tensor column = values.select(1, c).contiguous();
+    const auto* const first = column.data_ptr<double>();
+    return {first, first + count};
   }
 
   /// Between the `values` at the ends of steps, a fraction of all steps from the start.
   static double at_fraction(const std::vector<double>& values, double fraction) {
+    if (values.size() == 1) return values.front();
     const double place = fraction * static_cast<double>(values.size() - 1);
     const auto i = std::min(static_cast<size_t>(place), values.size() - 2);
     return lerp(values[i], values[i + 1], place - static_cast<double>(i));
@@ -101,7 +109,7 @@ PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule&
   if (path.needs_learning())
     return learn_and_run_pilot(problem, path, rule, transition, options, rng);
   const AnnealOptions anneal_options{options.num_particles, options.max_steps, options.shared,
-                                     options.resampling, /*record_divergence=*/true};
+                                     options.resampling, /*record=*/true};
   const auto run_with = [&](StepSizes& step_sizes) {
     return anneal(problem, path, rule, transition, step_sizes, anneal_options, rng);
   };
@@ -119,10 +127,12 @@ PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule&
     pilot.run = run_with(tuned);
     step_sizes = tuned.tuned();
   }
-  Plan plan{pilot.run.betas.cpu(), step_sizes.cpu(), options.num_particles,
-            pilot.run.divergence.cpu()};
+  Plan plan{pilot.run.betas.cpu(),      step_sizes.cpu(), options.num_particles,
+            pilot.run.divergence.cpu(), nullptr,          pilot.run.accept_prob.cpu(),
+            pilot.run.ess.cpu()};
   if (options.shared) {
-    plan.divergence = plan.divergence.mean(1, /*keepdim=*/true);
+    for (at::Tensor* seen : {&plan.divergence, &plan.accept_prob, &plan.ess})
+      *seen = seen->mean(1, /*keepdim=*/true);
     plan.betas = plan.betas.slice(1, 0, 1).contiguous();
     plan.step_sizes = plan.step_sizes.slice(1, 0, 1).contiguous();
   }
@@ -151,6 +161,8 @@ Plan interpolate(const Plan& plan, int64_t steps) {
                  at::zeros({steps, columns}, at::kDouble), plan.num_particles};
   stretched.path = plan.path;
   if (plan.divergence.defined()) stretched.divergence = at::zeros_like(stretched.betas);
+  if (plan.accept_prob.defined()) stretched.accept_prob = at::zeros_like(stretched.step_sizes);
+  if (plan.ess.defined()) stretched.ess = at::zeros_like(stretched.betas);
   auto betas = stretched.betas.accessor<double, 2>();
   auto step_sizes = stretched.step_sizes.accessor<double, 2>();
   for (int64_t c = 0; c < columns; ++c) {
@@ -159,7 +171,10 @@ Plan interpolate(const Plan& plan, int64_t steps) {
       const double fraction = static_cast<double>(i) / static_cast<double>(steps);
       if (!column.divergence.empty())
         stretched.divergence[i][c] = Column::at_fraction(column.divergence, fraction);
+      if (!column.ess.empty()) stretched.ess[i][c] = Column::at_fraction(column.ess, fraction);
       if (i == 0) continue;
+      if (!column.accept_prob.empty())
+        stretched.accept_prob[i - 1][c] = Column::at_fraction(column.accept_prob, fraction);
       betas[i][c] = i == steps ? 1.0 : Column::at_fraction(column.betas, fraction);
       step_sizes[i - 1][c] = column.step_size_at(betas[i][c]);
     }
@@ -172,8 +187,13 @@ Plan select(const Plan& plan, const at::Tensor& index) {
   const auto columns = [&](const at::Tensor& x) {
     return x.defined() ? x.index_select(1, index.to(x.device())) : x;
   };
-  return {columns(plan.betas), columns(plan.step_sizes), plan.num_particles,
-          columns(plan.divergence), plan.path ? plan.path->select(index) : nullptr};
+  return {columns(plan.betas),
+          columns(plan.step_sizes),
+          plan.num_particles,
+          columns(plan.divergence),
+          plan.path ? plan.path->select(index) : nullptr,
+          columns(plan.accept_prob),
+          columns(plan.ess)};
 }
 
 AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,

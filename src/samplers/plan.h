@@ -19,11 +19,14 @@ namespace crais {
 ///     crais::AnnealResult run = crais::anneal(problem, *path, pilot.plan, *hmc, 64, rng);
 ///     at::Tensor log_z = crais::log_normalizer(run.log_w).value;
 struct Plan {
-  at::Tensor betas;            // [T+1,C] float64, 0 to 1
-  at::Tensor step_sizes;       // [T,C] float64
-  int64_t num_particles = 0;   // chains of each problem
-  at::Tensor divergence = {};  // [T+1,C] float64, the pilot's estimate; undefined without a pilot
+  at::Tensor betas;           // [T+1,C] float64, 0 to 1
+  at::Tensor step_sizes;      // [T,C] float64
+  int64_t num_particles = 0;  // chains of each problem
+  // What the pilot saw on its way, float64; undefined without a pilot.
+  at::Tensor divergence = {};                    // [T+1,C]
   std::shared_ptr<const DescentPath> path = {};  // that a pilot learned, in place of the one given
+  at::Tensor accept_prob = {};                   // [T,C], means over its particles
+  at::Tensor ess = {};                           // [T+1,C], fractions of its particles
 
   int64_t num_steps() const { return step_sizes.size(0); }
 };
@@ -68,8 +71,9 @@ RoughNormalizer rough_log_normalizer(const Problem& problem, const Transition& t
                                      int64_t steps, const PilotOptions& options,
                                      at::Generator& rng);
 
-/// Stretches each column of a plan to `steps` steps: betas and divergences by linear interpolation
-/// in the step's fraction, step sizes log-linearly in beta (the paper's starred rows).
+/// Stretches each column of a plan to `steps` steps: betas and what the pilot saw by linear
+/// interpolation in the step's fraction, step sizes log-linearly in beta (the paper's starred
+/// rows).
 Plan interpolate(const Plan& plan, int64_t steps);
 
 /// The plan of the problems at `index` [Q] alone.

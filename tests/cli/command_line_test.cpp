@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "support/expect_error.h"
 #include "util/files.h"
@@ -205,6 +207,47 @@ TEST(Settings, AreTyped) {
   EXPECT_TRUE(settings["limit"].is_null());
   EXPECT_FALSE(settings.contains("help"));
   EXPECT_EQ(settings.size(), 15u);
+}
+
+TEST(Command, LeavesOutWhatTheDefaultsSay) {
+  EXPECT_EQ(command_of(synopsis(), {"vae.safetensors"}, read({}).settings()),
+            "measure vae.safetensors");
+  EXPECT_EQ(command_of(synopsis(), {"a b.pt"},
+                       read({"--steps", "64", "--limit", "5", "--per-image"}).settings()),
+            "measure 'a b.pt' --limit 5 --per-image");
+}
+
+TEST(Command, GivesTheSettingsAgain) {
+  const Words flags = {"--method", "iwae,elbo",  "--extra",  "it's $HOME, `x`", "--offset",
+                       "-0.1",     "--adam",     "0.5,0.25", "--hidden",        "7",
+                       "--quiet",  "--schedule", "a\nb\\"};
+  const json settings = read(flags).settings();
+  const std::string line = command_of(synopsis(), {"vae.safetensors"}, settings);
+  // The shell itself says what the words are.
+  const std::string script = "measure() { for word; do printf '%s\\0' \"$word\"; done; }\n" + line;
+  FILE* const shell = ::popen(
+      ("sh -c '" + std::regex_replace(script, std::regex("'"), "'\\''") + "'").c_str(), "r");
+  ASSERT_NE(shell, nullptr);
+  Words words(1);
+  for (int c = std::fgetc(shell); c != EOF; c = std::fgetc(shell))
+    if (c == 0)
+      words.emplace_back();
+    else
+      words.back() += static_cast<char>(c);
+  EXPECT_EQ(::pclose(shell), 0);
+  words.pop_back();
+  EXPECT_EQ(CommandLine(synopsis(), words).settings(), settings) << line;
+}
+
+TEST(Command, KnowsWhatAPresetSays) {
+  Synopsis s = synopsis();
+  s.presets = {{"usual", "as ever", {}}, {"short", "few steps", {{"steps", "8"}}}};
+  const auto line = [&](const Words& arguments) {
+    return command_of(s, {"m"}, CommandLine(s, arguments).settings());
+  };
+  EXPECT_EQ(line({"m", "--preset", "short"}), "measure m --preset short");
+  EXPECT_EQ(line({"m", "--preset", "short", "--steps", "64"}),
+            "measure m --preset short --steps 64");
 }
 
 class Config : public testing::Test {

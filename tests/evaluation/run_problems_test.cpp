@@ -302,6 +302,16 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
     c.plan =
         Plan{at::linspace(0, 1, 3, at::kDouble).unsqueeze(1), at::zeros({2, 1}, at::kDouble), 4};
   });
+  const auto refuse_seen = [&](const std::string& word, at::Tensor Plan::*seen, int64_t rows) {
+    refuse(word, [&](auto& c) {
+      c.plan =
+          Plan{at::linspace(0, 1, 3, at::kDouble).unsqueeze(1), at::ones({2, 1}, at::kDouble), 4};
+      (*c.plan).*seen = at::ones({rows, 1}, at::kDouble);
+    });
+  };
+  refuse_seen("'divergence'", &Plan::divergence, 2);
+  refuse_seen("'ess'", &Plan::ess, 4);
+  refuse_seen("'accept_prob'", &Plan::accept_prob, 3);
   const auto refuse_path = [&](const std::string& word,
                                const std::function<void(DescentConstants&)>& spoil,
                                const std::string& name = "f:jeffreys,knots=6") {

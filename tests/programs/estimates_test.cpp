@@ -118,9 +118,9 @@ TEST(EstimateReport, CertifiesByTheGapOfEachProblem) {
   EXPECT_NEAR(c.largest_gap, 1.25, 1e-14);
   // Deviations from 5/6: -1/12, -1/3, 5/12.
   EXPECT_NEAR(c.gap_std_error, std::sqrt((1 + 16 + 25) / 144.0 / 2 / 3), 1e-14);
-  EXPECT_NE(certificate_table({summaries.front()}, {1.0}, "Bounds", 0).find("0.8333"),
+  EXPECT_NE(certificate_table({summaries.front()}, {1.0}, "Bounds")->text().find("0.8333"),
             std::string::npos);
-  EXPECT_EQ(certificate_table({summarise(results()).front()}, {1.0}, "Bounds", 0), "");
+  EXPECT_FALSE(certificate_table({summarise(results()).front()}, {1.0}, "Bounds").has_value());
 }
 
 TEST(EstimateReport, WritesALineForEachEstimate) {
@@ -133,16 +133,18 @@ TEST(EstimateReport, WritesALineForEachEstimate) {
             "0,ais,0,1,0.25,-0.125,0.1,,0.6,,,,,-1\n"
             "1,ais,0,2.5,0.25,-0.125,0.5,,0.6,,,,,0.5\n");
   EXPECT_EQ(schedule_csv(all, "problem"),
-            "problem,step,beta,step_size,divergence\n"
-            "all,0,0,,\n"
-            "all,1,0.25,0.5,\n"
-            "all,2,1,0.125,\n");
+            "problem,step,beta,step_size,divergence,accept_prob,ess\n"
+            "all,0,0,,,,\n"
+            "all,1,0.25,0.5,,,\n"
+            "all,2,1,0.125,,,\n");
   all.state.plan->divergence = at::tensor({3.0, 1.5, 0.25}, at::kDouble).unsqueeze(1);
+  all.state.plan->accept_prob = at::tensor({0.75, 0.5}, at::kDouble).unsqueeze(1);
+  all.state.plan->ess = at::tensor({1.0, 0.875, 0.625}, at::kDouble).unsqueeze(1);
   EXPECT_EQ(schedule_csv(all, "problem"),
-            "problem,step,beta,step_size,divergence\n"
-            "all,0,0,,3\n"
-            "all,1,0.25,0.5,1.5\n"
-            "all,2,1,0.125,0.25\n");
+            "problem,step,beta,step_size,divergence,accept_prob,ess\n"
+            "all,0,0,,3,,1\n"
+            "all,1,0.25,0.5,1.5,0.75,0.875\n"
+            "all,2,1,0.125,0.25,0.5,0.625\n");
 }
 
 TEST(EstimateReport, NumbersTheProblemsOfEveryChunk) {
@@ -153,8 +155,8 @@ TEST(EstimateReport, NumbersTheProblemsOfEveryChunk) {
   EXPECT_NEAR(*summarise(all).front().transitions, 5.0 / 3.0, 1e-14);
   const std::string csv = schedule_csv(all, "image");
   EXPECT_EQ(csv.find("image,step"), 0u) << csv;
-  EXPECT_NE(csv.find("\n1,1,0.5,0.5,\n"), std::string::npos) << csv;
-  EXPECT_NE(csv.find("\n2,1,1,0.5,\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\n1,1,0.5,0.5,,,\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\n2,1,1,0.5,,,\n"), std::string::npos) << csv;
   EXPECT_EQ(csv.find("\n2,2,"), std::string::npos) << csv;
 }
 

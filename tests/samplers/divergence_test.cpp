@@ -134,7 +134,18 @@ TEST(Divergence, OfARunIsThatOfItsParticles) {
   EXPECT_LT(plan.divergence[-1].abs().max().item<double>(), 1e-12);
   EXPECT_LT(plan.divergence[10].mean().item<double>(), 0.5 * kl);
 
+  // And what else the pilot saw: acceptances of its moves, effective sizes of its weights.
+  ASSERT_EQ(plan.accept_prob.sizes(), plan.step_sizes.sizes());
+  ASSERT_EQ(plan.ess.sizes(), plan.betas.sizes());
+  EXPECT_TRUE(((plan.accept_prob > 0) & (plan.accept_prob < 1.0001)).all().item<bool>());
+  EXPECT_NEAR(plan.accept_prob.mean().item<double>(), kernel->target_acceptance(), 0.1);
+  EXPECT_TRUE((plan.ess[0] == 1).all().item<bool>());
+  EXPECT_TRUE(((plan.ess > 0) & (plan.ess <= 1)).all().item<bool>());
+  EXPECT_LT(plan.ess[-1].mean().item<double>(), plan.ess[3].mean().item<double>());
+
   const Plan longer = interpolate(plan, 40);
+  EXPECT_LT(testing::max_abs_diff(longer.ess[20], plan.ess[10]), 1e-12);
+  EXPECT_LT(testing::max_abs_diff(longer.accept_prob[-1], plan.accept_prob[-1]), 1e-12);
   EXPECT_LT(testing::max_abs_diff(longer.divergence[20], plan.divergence[10]), 1e-12);
   EXPECT_LT(
       testing::max_abs_diff(longer.divergence[1], 0.5 * (plan.divergence[0] + plan.divergence[1])),

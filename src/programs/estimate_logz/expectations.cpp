@@ -5,8 +5,6 @@
 
 #include "io/csv.h"
 #include "io/json.h"
-#include "report/table.h"
-#include "report/terminal.h"
 #include "util/format.h"
 
 namespace crais {
@@ -23,26 +21,6 @@ double output_value(const at::Tensor& column, size_t j) {
 }
 
 std::string error_text(double error) { return std::isnan(error) ? "-" : significant(error, 2); }
-
-/// How the errors of a table are known.
-std::string reading_of(const ExpectationEstimate& e) {
-  const std::string all = with_commas(e.particles) + " particles in " + with_commas(e.replicates) +
-                          (e.replicates == 1 ? " replicate" : " replicates") +
-                          ", effective fraction of their weights " + fixed(e.ess, 3);
-  switch (e.from) {
-    case ErrorFrom::kParticles:
-      return all + "; SE by the delta method over particles.";
-    case ErrorFrom::kReplicates:
-      return all +
-             "; resampling made particles depend on each other: SE by the delta method over "
-             "replicates.";
-    case ErrorFrom::kNothing:
-      break;
-  }
-  return all +
-         "; there is no SE: particles that were resampled depend on each other, and there is one "
-         "replicate of them. Ask for more --problems.";
-}
 
 }  // namespace
 
@@ -106,7 +84,7 @@ std::string expectations_csv(const std::vector<TargetExpectation>& expectations)
   return csv.text();
 }
 
-std::string expectation_table(const TargetExpectation& e, int width) {
+Table expectation_table(const TargetExpectation& e) {
   std::vector<std::string> headers = {"of", "mean", "SE"};
   if (e.truth) headers.insert(headers.end(), {"truth", "z"});
   headers.insert(headers.end(), {"variance", "its SE"});
@@ -124,7 +102,26 @@ std::string expectation_table(const TargetExpectation& e, int width) {
                            error_text(output_value(e.estimate.variance_std_error, j))});
     table.add_row(row);
   }
-  return table.text(width) + wrapped(reading_of(e.estimate), width);
+  return table;
+}
+
+std::string reading_of(const ExpectationEstimate& e) {
+  const std::string all = with_commas(e.particles) + " particles in " + with_commas(e.replicates) +
+                          (e.replicates == 1 ? " replicate" : " replicates") +
+                          ", effective fraction of their weights " + fixed(e.ess, 3);
+  switch (e.from) {
+    case ErrorFrom::kParticles:
+      return all + "; SE by the delta method over particles.";
+    case ErrorFrom::kReplicates:
+      return all +
+             "; resampling made particles depend on each other: SE by the delta method over "
+             "replicates.";
+    case ErrorFrom::kNothing:
+      break;
+  }
+  return all +
+         "; there is no SE: particles that were resampled depend on each other, and there is one "
+         "replicate of them. Ask for more --problems.";
 }
 
 }  // namespace crais

@@ -9,6 +9,7 @@
 #include "core/target.h"
 #include "estimates/expectation.h"
 #include "evaluation/summary.h"
+#include "report/table.h"
 
 namespace crais {
 
@@ -30,8 +31,8 @@ std::vector<TargetExpectation> expectations_of(const RunResults& results,
 nlohmann::json to_json(const std::vector<TargetExpectation>& expectations);
 /// A line an output.
 std::string expectations_csv(const std::vector<TargetExpectation>& expectations);
-/// A table for people, and how its errors are known, in lines of at most `width` columns (0: no
-/// limit).
-std::string expectation_table(const TargetExpectation& expectation, int width);
+/// A table for people, and how its errors are known.
+Table expectation_table(const TargetExpectation& expectation);
+std::string reading_of(const ExpectationEstimate& estimate);
 
 }  // namespace crais

@@ -11,6 +11,7 @@
 #include "programs/estimate_logz/expectations.h"
 #include "programs/estimate_logz/particles_file.h"
 #include "programs/estimate_logz/report.h"
+#include "programs/plane.h"
 #include "util/error.h"
 #include "util/files.h"
 #include "util/parallel.h"
@@ -40,6 +41,37 @@ json run_record(const LogzSettings& settings, const Target& target) {
           {"settings", deciding_settings(settings)}};
 }
 
+/// Particles in the plane are drawn on the page of a run that has a folder, where its methods and
+/// options leave some.
+LogzSettings keeping_particles(LogzSettings settings, const Target& target) {
+  EstimateOptions& o = settings.estimator;
+  if (target.dim() == 2 && !settings.out.empty() && !o.target_error &&
+      o.methods == std::vector<std::string>{"ais"})
+    o.keep_particles = true;
+  return settings;
+}
+
+/// Of all problems together, whose weights all have the mean Z; nothing where a chunk was read from
+/// a file, which keeps no particles.
+std::optional<Scatter> cloud_of(const LogzSettings& settings, const RunResults& results,
+                                const Target& target) {
+  constexpr int64_t kDrawn = 500;
+  if (target.dim() != 2) return {};
+  std::vector<at::Tensor> z, log_w;
+  for (const auto& [number, chunk] : results.chunks) {
+    const auto& kept = chunk.runs.front().particles;
+    if (!kept) return {};
+    z.push_back(kept->z.cpu().flatten(0, 1));
+    log_w.push_back(kept->log_w.cpu().flatten());
+  }
+  const at::Tensor some = thinned(at::cat(z), at::cat(log_w), kDrawn, settings.estimator.seed);
+  if (!some.isfinite().all().item<bool>()) return {};
+  const Window window = window_around(some);
+  Scatter cloud{settings.target, window, contours_of(target, window), {}};
+  cloud.panels.push_back({"particles", to_column(some.select(1, 0)), to_column(some.select(1, 1))});
+  return cloud;
+}
+
 }  // namespace
 
 std::shared_ptr<const Target> named_target(const LogzSettings& settings) {
@@ -50,7 +82,9 @@ std::shared_ptr<const Target> named_target(const LogzSettings& settings) {
 }
 
 LogzRun::LogzRun(LogzSettings settings, std::shared_ptr<const Target> target)
-    : settings_(std::move(settings)), target_(std::move(target)), estimator_(settings_.estimator) {
+    : settings_(keeping_particles(std::move(settings), *target)),
+      target_(std::move(target)),
+      estimator_(settings_.estimator) {
   if (estimator_.needs_exact_draws()) require_exact_draws(*target_, settings_);
   check_expectations(settings_.estimator.expectations, *target_);
 }
@@ -74,6 +108,7 @@ RunReport LogzRun::run(RunObserver& observer) const {
   LogzResults results{run_problems(ProblemSource::of(target_), estimator_, options),
                       settings_.target,
                       target_->dim(),
+                      {},
                       {}};
   const Progressed progress =
       progressed(results, {settings_.problems, settings_.estimator.chunk}, options.shard);
@@ -92,6 +127,7 @@ RunReport LogzRun::run(RunObserver& observer) const {
   summary["seconds"] = std::chrono::duration<double>(Clock::now() - start).count();
   if (!settings_.particles_file.empty() && progress.done == progress.total)
     write_particles(settings_, results);
+  if (store) results.cloud = cloud_of(settings_, results, *target_);
   RunReport report = report_of(std::move(results), expectations, std::move(summary));
   report.progress = progress;
   report.run = std::move(run);

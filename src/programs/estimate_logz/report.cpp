@@ -1,10 +1,12 @@
 #include "programs/estimate_logz/report.h"
 
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include "core/target.h"
 #include "io/json.h"
+#include "programs/estimate_logz/page.h"
 #include "report/terminal.h"
 #include "util/format.h"
 
@@ -28,30 +30,19 @@ LogzSummary summarise_one(const MethodTable& table, const LogzResults& results) 
   return s;
 }
 
-std::string text_of(const std::string& target, int64_t dim, const std::optional<double>& truth,
-                    const std::vector<LogzSummary>& summaries, int width) {
-  std::vector<std::string> headers = {"log Z", "MC SE"};
-  if (truth) headers.insert(headers.end(), {"truth", "error", "z"});
-  MethodsTable table(
-      "problem", "Log normaliser of " + target + " (dimension " + std::to_string(dim) + "), nats",
-      headers);
-  std::vector<double> lower;
-  for (const LogzSummary& s : summaries) {
-    lower.push_back(s.mean);
-    std::vector<std::string> cells = {fixed(s.mean, 4), significant(s.std_error, 2)};
-    if (truth)
-      cells.insert(cells.end(), {fixed(*truth, 4), fixed(*s.error, 4), fixed(*s.z_score, 1)});
-    table.add(s, cells);
-  }
+std::string text_of(const std::vector<Table>& shown, bool has_truth,
+                    const std::vector<TargetExpectation>& expectations, int width) {
   std::string reading =
       "A lower bound is one on average: E[estimate] <= log Z. MC SE is the error of the mean over "
       "problems, replicates of one density; bias is what the chains' errors suggest";
-  if (truth) reading += "; z is the error in units of MC SE, far below 0 where the bound is loose";
-  std::string text = table.text(width) + wrapped(reading + ".", width);
-  const std::string certificates = certificate_table({summaries.begin(), summaries.end()}, lower,
-                                                     "Bounds on log Z, nats", width);
-  if (certificates.empty()) return text;
-  return text + certificates + "The truth lies between the bounds on average.\n";
+  if (has_truth)
+    reading += "; z is the error in units of MC SE, far below 0 where the bound is loose";
+  std::string text = shown.front().text(width) + wrapped(reading + ".", width);
+  if (shown.size() > 1)
+    text += shown.back().text(width) + "The truth lies between the bounds on average.\n";
+  for (const TargetExpectation& e : expectations)
+    text += expectation_table(e).text(width) + wrapped(reading_of(e.estimate), width);
+  return text;
 }
 
 }  // namespace
@@ -61,6 +52,30 @@ std::vector<LogzSummary> summarise(const LogzResults& results) {
   for (const MethodTable& table : tables(results))
     summaries.push_back(summarise_one(table, results));
   return summaries;
+}
+
+std::vector<Table> result_tables(const LogzResults& results,
+                                 const std::vector<LogzSummary>& methods) {
+  std::vector<std::string> headers = {"log Z", "MC SE"};
+  if (results.truth) headers.insert(headers.end(), {"truth", "error", "z"});
+  MethodsTable table("problem",
+                     "Log normaliser of " + results.target + " (dimension " +
+                         std::to_string(results.dim) + "), nats",
+                     headers);
+  std::vector<double> lower;
+  for (const LogzSummary& s : methods) {
+    lower.push_back(s.mean);
+    std::vector<std::string> cells = {fixed(s.mean, 4), significant(s.std_error, 2)};
+    if (results.truth)
+      cells.insert(cells.end(),
+                   {fixed(*results.truth, 4), fixed(*s.error, 4), fixed(*s.z_score, 1)});
+    table.add(s, cells);
+  }
+  std::vector<Table> shown = {table.table()};
+  if (const auto bounds =
+          certificate_table({methods.begin(), methods.end()}, lower, "Bounds on log Z, nats"))
+    shown.push_back(*bounds);
+  return shown;
 }
 
 json to_json(const LogzSummary& s) {
@@ -83,16 +98,18 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
   summary["results"] = json::array();
   for (const LogzSummary& method : methods) summary["results"].push_back(to_json(method));
   if (!expectations.empty()) summary["expectations"] = to_json(expectations);
-  std::vector<std::pair<std::string, std::string>> files = {
+  std::vector<ReportFile> files = {
       {"summary.json", to_text(summary)},
       {"per_problem.csv", estimates_csv(results, "problem", "log_normalizer", results.truth)},
       {"schedule.csv", schedule_csv(results, "problem")}};
   if (!expectations.empty()) files.emplace_back("expectations.csv", expectations_csv(expectations));
-  auto shown = [target = results.target, dim = results.dim, truth = results.truth, methods,
+  const auto everything = std::make_shared<const LogzResults>(results);
+  files.emplace_back("report.html", [everything, methods, expectations, summary] {
+    return page_of(*everything, methods, expectations, summary);
+  });
+  auto shown = [tables = result_tables(results, methods), has_truth = results.truth.has_value(),
                 expectations](int width) {
-    std::string text = text_of(target, dim, truth, methods, width);
-    for (const TargetExpectation& e : expectations) text += expectation_table(e, width);
-    return text;
+    return text_of(tables, has_truth, expectations, width);
   };
   return {std::move(results), Progressed(),     json(),
           std::move(summary), std::move(files), std::move(shown)};

@@ -9,6 +9,8 @@
 #include "evaluation/summary.h"
 #include "programs/estimate_logz/expectations.h"
 #include "report/run_report.h"
+#include "report/scatter.h"
+#include "report/table.h"
 
 namespace crais {
 
@@ -16,7 +18,8 @@ namespace crais {
 struct LogzResults : RunResults {
   std::string target;  // "normal:128"
   int64_t dim = 0;
-  std::optional<double> truth;  // nats
+  std::optional<double> truth;   // nats
+  std::optional<Scatter> cloud;  // particles of a target in the plane, where they were kept
 };
 
 /// One method over its N estimates, problems times repeats: all of one number.
@@ -30,6 +33,10 @@ struct LogzSummary : MethodSummary {
 
 std::vector<LogzSummary> summarise(const LogzResults& results);
 nlohmann::json to_json(const LogzSummary& summary);
+
+/// Of the methods, and of the bounds where there are two.
+std::vector<Table> result_tables(const LogzResults& results,
+                                 const std::vector<LogzSummary>& methods);
 
 /// The report of finished results, without `run` and `progress`. `summary` says what is known
 /// beside them.

@@ -9,6 +9,7 @@
 #include "evaluation/chunk_memory.h"
 #include "evaluation/result_store.h"
 #include "programs/eval_loglik/report.h"
+#include "report/thumbnails.h"
 #include "util/error.h"
 #include "util/format.h"
 #include "util/memory.h"
@@ -25,11 +26,15 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+/// What p(x) is. Values of the two are never compared.
+std::string quantity(const ModelDescription& model) {
+  return model.is_mass || model.likelihood == "bernoulli" ? "probability" : "density";
+}
+
 /// A density of x = stored / S is one of stored numbers less log2 S bits each; probabilities of
 /// 8-bit values are what they are, and so are those of binary pixels.
 double bits_offset(const ModelDescription& model, const EvalImages& images) {
-  const bool is_binary = model.likelihood == "bernoulli";
-  return model.is_mass || is_binary ? 0.0 : std::log2(images.scale);
+  return quantity(model) == "probability" ? 0.0 : std::log2(images.scale);
 }
 
 }  // namespace
@@ -84,11 +89,12 @@ RunReport EvalRun::run(RunObserver& observer) const {
   summary["evaluator"] = model_->evaluator();
   summary["peak_memory_bytes"] = peak_memory();
   summary["seconds"] = seconds_since(start);
-  RunReport report =
-      report_of({std::move(results), described.num_values(), bits_offset(described, images_)},
-                std::move(summary),
-                "Model " + about_model() + ". Evaluator " + model_->evaluator() + " on " +
-                    settings_.device.str() + ".\n");
+  at::Tensor thumbnails = store ? thumbnails_of_results(results) : at::Tensor();
+  RunReport report = report_of({std::move(results), described.num_values(),
+                                bits_offset(described, images_), std::move(thumbnails)},
+                               std::move(summary),
+                               "Model " + about_model() + ". Evaluator " + model_->evaluator() +
+                                   " on " + settings_.device.str() + ".\n");
   report.progress = progress;
   report.run = std::move(run);
   if (store && report.is_complete()) write_files(report, store->folder());
@@ -108,6 +114,7 @@ json EvalRun::record() const {
                    {"dequantisation", images_.dequantisation},
                    {"scale", images_.scale},
                    {"values", model_->description().num_values()},
+                   {"quantity", quantity(model_->description())},
                    {"bits_offset", bits_offset(model_->description(), images_)},
                    {"sha256", images_.digest}}}};
   const auto [key, identity] = model_->record();
@@ -116,6 +123,16 @@ json EvalRun::record() const {
     record["training_images"] = {{"count", training_images_.size()},
                                  {"sha256", training_images_.digest}};
   return record;
+}
+
+/// A picture of each image in the results, in their order.
+at::Tensor EvalRun::thumbnails_of_results(const RunResults& results) const {
+  const at::Tensor all = thumbnails_of(images_.pixels, model_->description().data_shape);
+  if (!all.defined()) return all;
+  std::vector<at::Tensor> parts;
+  for (const auto& [number, chunk] : results.chunks)
+    parts.push_back(all.slice(0, number * chunks_.size, (number + 1) * chunks_.size));
+  return at::cat(parts);
 }
 
 /// "Vae (exported): 32 latents, bernoulli, prior standard-normal".

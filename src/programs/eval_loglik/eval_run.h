@@ -38,6 +38,7 @@ class EvalRun {
  private:
   nlohmann::json record() const;
   std::string about_model() const;
+  at::Tensor thumbnails_of_results(const RunResults& results) const;
   std::shared_ptr<const Target> posterior_of(const EvalImages& images, int64_t begin,
                                              int64_t end) const;
   int64_t threads_to_use() const;

@@ -1,8 +1,11 @@
 #include "programs/eval_loglik/report.h"
 
+#include <memory>
 #include <utility>
 
 #include "io/json.h"
+#include "io/npy.h"
+#include "programs/eval_loglik/page.h"
 #include "report/terminal.h"
 #include "util/format.h"
 
@@ -21,6 +24,24 @@ json to_json(const LikelihoodSummary& s) {
 }
 
 std::string text_of(const std::vector<LikelihoodSummary>& methods, int width) {
+  const std::vector<Table> shown = result_tables(methods);
+  std::string text = shown.front().text(width) + wrapped(kReading, width);
+  if (shown.size() == 1) return text;
+  return text + shown.back().text(width) +
+         wrapped(
+             "The truth lies between the bounds on average. The gap certifies these "
+             "settings for images like these.",
+             width);
+}
+
+}  // namespace
+
+const std::string kReading =
+    "A lower bound is one on average: E[estimate] <= log p(x). MC SE is the error of these chains, "
+    "data SE that of these images; bias is what the chains' errors suggest. Flagged images are not "
+    "to be trusted: see 'flags' in per_image.csv.";
+
+std::vector<Table> result_tables(const std::vector<LikelihoodSummary>& methods) {
   MethodsTable table("image", "Mean log-likelihood, nats", {"log p(x)", "data SE", "MC SE"},
                      {"bits/dim"});
   std::vector<double> lower;
@@ -31,25 +52,13 @@ std::string text_of(const std::vector<LikelihoodSummary>& methods, int width) {
                significant(s.log_likelihood.monte_carlo_std_error, 2)},
               {fixed(s.bits_per_dim, 4)});
   }
-  std::string text =
-      table.text(width) +
-      wrapped(
-          "A lower bound is one on average: E[estimate] <= log p(x). MC SE is the error of "
-          "these chains, data SE that of these images; bias is what the chains' errors "
-          "suggest. Flagged images are not to be trusted: see 'flags' in per_image.csv.",
-          width);
-  const std::string certificates =
-      certificate_table({methods.begin(), methods.end()}, lower,
-                        "Bounds on the mean log p(x) of these simulated images, nats", width);
-  if (certificates.empty()) return text;
-  return text + certificates +
-         wrapped(
-             "The truth lies between the bounds on average. The gap certifies these "
-             "settings for images like these.",
-             width);
+  std::vector<Table> shown = {table.table()};
+  if (const auto certificates =
+          certificate_table({methods.begin(), methods.end()}, lower,
+                            "Bounds on the mean log p(x) of these simulated images, nats"))
+    shown.push_back(*certificates);
+  return shown;
 }
-
-}  // namespace
 
 std::vector<LikelihoodSummary> summarise(const EvalResults& results) {
   std::vector<LikelihoodSummary> summaries;
@@ -66,10 +75,15 @@ RunReport report_of(EvalResults results, json summary, const std::string& about)
   const std::vector<LikelihoodSummary> methods = summarise(results);
   summary["results"] = json::array();
   for (const auto& method : methods) summary["results"].push_back(to_json(method));
-  std::vector<std::pair<std::string, std::string>> files = {
+  const auto everything = std::make_shared<const EvalResults>(results);
+  std::vector<ReportFile> files = {
       {"summary.json", to_text(summary)},
       {"per_image.csv", estimates_csv(results, "image", "log_likelihood")},
-      {"schedule.csv", schedule_csv(results, "image")}};
+      {"schedule.csv", schedule_csv(results, "image")},
+      {"report.html",
+       [everything, methods, summary] { return page_of(*everything, methods, summary); }}};
+  if (results.thumbnails.defined())
+    files.emplace_back("thumbnails.npy", [everything] { return npy_text(everything->thumbnails); });
   return {std::move(results),
           Progressed(),
           json(),

@@ -8,12 +8,14 @@
 
 #include "evaluation/summary.h"
 #include "report/run_report.h"
+#include "report/table.h"
 
 namespace crais {
 
 struct EvalResults : RunResults {
   int64_t num_pixels = 0;
   double bits_offset = 0.0;  // bits a dimension that make a density one of the stored numbers
+  at::Tensor thumbnails;     // a row an image, in the order of chunks; undefined: no pictures
 };
 
 /// One method over all images and repeats.
@@ -23,6 +25,12 @@ struct LikelihoodSummary : MethodSummary {
 };
 
 std::vector<LikelihoodSummary> summarise(const EvalResults& results);
+
+/// Of the methods, and of the bounds where there are two.
+std::vector<Table> result_tables(const std::vector<LikelihoodSummary>& methods);
+
+/// How to read them.
+extern const std::string kReading;
 
 /// The report of finished results, without `run` and `progress`. `summary` says what is known
 /// beside them; `about` is a line for people below the tables.

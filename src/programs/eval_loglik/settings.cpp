@@ -16,7 +16,7 @@ Synopsis eval_loglik_synopsis() {
   s.summary =
       "Estimates log p(x) in nats, with error bars, for images under a model with latents: a "
       "checkpoint of train-vae, a model of crais.export (.pt2, .pt), the state_dict of an MLP.";
-  s.operands = "MODEL | merge DIR...";
+  s.operands = "MODEL | compare DIR|MODEL... | merge DIR...";
   s.min_operands = 1;
   s.max_operands = 4096;
   s.groups = estimator_options("image", "auto");
@@ -60,7 +60,7 @@ Synopsis eval_loglik_synopsis() {
                       "as 1G: fewer threads where all would take more; results do not change"),
          option::text("shard", "i/N", "1/1", "only every N-th chunk, from the i-th"),
          option::flag("dry-run", "say what would be done, and its cost")}},
-       output_options("summary.json, per_image.csv, schedule.csv and chunks")});
+       output_options("summary.json, report.html, per_image.csv, schedule.csv and chunks")});
   s.examples =
       "  eval-loglik weights/vae50-mnist.safetensors --limit 1000 --out results/mnist\n"
       "  eval-loglik vae.safetensors --method iwae:5000 --method elbo --base encoder\n"
@@ -68,6 +68,8 @@ Synopsis eval_loglik_synopsis() {
       "  eval-loglik vae.safetensors --budget 500\n"
       "  eval-loglik vae.safetensors --preset paper --schedule linear --steps 512\n"
       "  eval-loglik conv.pt2 --data images.npz:test --scale 255\n"
+      "  eval-loglik compare results/epoch10 results/epoch50\n"
+      "  eval-loglik compare old.pt2 new.pt2 --data images.npy --out results/which\n"
       "  eval-loglik merge results/part1 results/part2 --out results/whole\n";
   return s;
 }
@@ -95,13 +97,8 @@ uint64_t parse_dequantisation(const std::string& text) {
 
 }  // namespace
 
-EvalSettings read_settings(const CommandLine& cli) {
-  EvalSettings s{read_run(cli, "image"), cli.operands().front(), {}, {}, {}, {},
-                 cli.flag("dry-run")};
-  if (cli.operands().size() > 1)
-    throw argument_error("unexpected '" + cli.operands()[1] +
-                         "': one model is evaluated at a time");
-
+EvalSettings read_settings(const CommandLine& cli, const std::string& model) {
+  EvalSettings s{read_run(cli, "image"), model, {}, {}, {}, {}, cli.flag("dry-run")};
   s.state_dict.decoder_layers = cli.text("decoder", "");
   s.state_dict.encoder_layers = cli.text("encoder", "");
   s.state_dict.activation = cli.text("activation", "");
@@ -126,6 +123,10 @@ EvalSettings read_settings(const CommandLine& cli) {
     s.memory_limit = parse_size(cli.text("memory-limit"), "--memory-limit");
   s.shard = parse_shard(cli.text("shard"), "--shard");
   return s;
+}
+
+EvalSettings read_settings(const CommandLine& cli) {
+  return read_settings(cli, cli.operands().front());
 }
 
 }  // namespace crais

@@ -35,6 +35,8 @@ struct EvalSettings : RunSettings {
 };
 
 Synopsis eval_loglik_synopsis();
+/// Of an evaluation of the file `model`; of the first operand.
+EvalSettings read_settings(const CommandLine& cli, const std::string& model);
 EvalSettings read_settings(const CommandLine& cli);
 
 }  // namespace crais

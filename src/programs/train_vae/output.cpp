@@ -9,9 +9,12 @@
 
 #include "core/rng.h"
 #include "models/training_state.h"
+#include "report/html.h"
 #include "report/image_grid.h"
+#include "report/plot.h"
 #include "util/error.h"
 #include "util/files.h"
+#include "util/format.h"
 
 namespace crais {
 namespace {
@@ -22,6 +25,26 @@ constexpr const char* kState = "training-state.safetensors";
 constexpr const char* kMetrics = "metrics.jsonl";
 constexpr const char* kSamples = "samples.png";
 constexpr const char* kReconstructions = "reconstructions.png";
+constexpr const char* kReport = "report.html";
+
+using Means = EpochMetrics::Means;
+
+/// Training and validation against the epoch, in nats an image.
+Drawing curves(const std::string& title, const std::vector<EpochMetrics>& epochs,
+               double Means::*value) {
+  Series train{"training", {}, {}, {}}, validation{"validation", {}, {}, {}};
+  for (const EpochMetrics& m : epochs) {
+    train.add(static_cast<double>(m.epoch), m.train.*value, 0.0);
+    validation.add(static_cast<double>(m.epoch), m.validation.*value, 0.0);
+  }
+  train.error.clear();
+  validation.error.clear();
+  Drawing drawing =
+      drawing_of(Plot{title, "epoch", "nats an image", false, false, {train, validation}});
+  drawing.width = 600;
+  drawing.height = 380;
+  return drawing;
+}
 
 /// The mean image of each z.
 at::Tensor decoded(const Vae& vae, const at::Tensor& z) {
@@ -41,7 +64,7 @@ void TrainVaeOutput::prepare(bool resume, bool overwrite) const {
   std::error_code ignored;
   // The state first: were we stopped here, nothing could be resumed by mistake.
   for (const fs::path& path : {folder_ / kState, checkpoint_path(), folder_ / kMetrics,
-                               folder_ / kSamples, folder_ / kReconstructions}) {
+                               folder_ / kSamples, folder_ / kReconstructions, folder_ / kReport}) {
     if (!fs::exists(path, ignored)) continue;
     if (!overwrite)
       throw argument_error(
@@ -112,6 +135,30 @@ void TrainVaeOutput::write_grids(const Trainer& trainer, const Images& originals
   const int64_t count = std::min(kGridSide * kGridSide / 2, originals.size());
   const at::Tensor grey = originals.pixels.slice(0, 0, count).to(at::kFloat).div(255.0);
   write(kReconstructions, at::stack({grey, decoded(vae, vae.encode(grey).mean)}, 1).flatten(0, 1));
+}
+
+void TrainVaeOutput::write_report(const Trainer& trainer) const {
+  const EpochMetrics& best = *trainer.best_metrics();
+  HtmlPage page("Training of a VAE");
+  page.lead("Validation ELBO " + fixed(best.validation.elbo, 2) + " nats an image, at epoch " +
+            with_commas(best.epoch) + " of " +
+            with_commas(static_cast<int64_t>(trainer.metrics().size())) +
+            ". It is a lower bound on log p(x); eval-loglik says how far below.");
+  page.drawing(curves("Objective", trainer.metrics(), &Means::bound),
+               "Objective against the epoch, training and validation");
+  page.drawing(curves("ELBO", trainer.metrics(), &Means::elbo),
+               "ELBO against the epoch, training and validation");
+  page.drawing(curves("KL term", trainer.metrics(), &Means::kl),
+               "KL divergence of q(z|x) from the prior against the epoch");
+  page.heading("Samples");
+  page.png(read_file(folder_ / kSamples), "Images decoded from draws of the prior, mean pixels");
+  page.heading("Reconstructions");
+  page.png(read_file(folder_ / kReconstructions),
+           "Validation images, each beside what the model makes of its encoding");
+  page.begin_fold("Settings");
+  page.verbatim(settings_.dump(2));
+  page.end_fold();
+  write_file_atomic(folder_ / kReport, page.text());
 }
 
 }  // namespace crais

@@ -11,7 +11,7 @@
 namespace crais {
 
 /// Writes, all atomically: vae.safetensors (the best weights so far), training-state.safetensors
-/// (for --resume), metrics.jsonl (a line an epoch), samples.png, reconstructions.png.
+/// (for --resume), metrics.jsonl (a line an epoch), samples.png, reconstructions.png, report.html.
 class TrainVaeOutput {
  public:
   /// `info` is the checkpoint's, less what each epoch changes; `settings` what a resumed run must
@@ -30,6 +30,8 @@ class TrainVaeOutput {
   void write_checkpoint(const Trainer& trainer) const;
   /// Images decoded from the prior, and some of `originals` each beside its reconstruction.
   void write_grids(const Trainer& trainer, const Images& originals) const;
+  /// report.html: curves, and the grids that write_grids has left.
+  void write_report(const Trainer& trainer) const;
 
   std::filesystem::path checkpoint_path() const { return folder_ / "vae.safetensors"; }
 

@@ -173,6 +173,7 @@ Training train_vae(const TrainVaeOptions& options, TrainingObserver& observer) {
                     " holds no training state yet; starting from the beginning");
   train(options, data, output, trainer, observer);
   output.write_grids(trainer, data.validation);
+  output.write_report(trainer);
   return {output.checkpoint_path(), trainer.metrics(), *trainer.best_metrics()};
 }
 

@@ -9,6 +9,7 @@
 #include "core/rng.h"
 #include "io/json.h"
 #include "programs/estimate_logz/settings.h"
+#include "programs/plane.h"
 #include "programs/reproduce/density_experiment.h"
 #include "programs/reproduce/experiments/particle_cloud.h"
 #include "report/scatter.h"

@@ -29,7 +29,4 @@ struct Cloud {
 /// masses are there if they expect "modes". A plan that cannot be made is {"failed": why}.
 nlohmann::json cloud_cell(const EstimateOptions& options, const ProblemSource& problems);
 
-/// Lines around half and around 95% of the mass within the window.
-Contours contours_of(const Target& target, const Window& window);
-
 }  // namespace crais

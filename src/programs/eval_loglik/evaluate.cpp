@@ -1,0 +1,30 @@
+#include "programs/eval_loglik/evaluate.h"
+
+#include <iostream>
+#include <memory>
+
+#include "cli/blas_check.h"
+#include "programs/eval_loglik/eval_run.h"
+#include "programs/run_program.h"
+
+namespace crais {
+
+std::optional<RunReport> evaluate_model(const EvalSettings& settings) {
+  std::string understood;  // how a state_dict was read
+  const std::shared_ptr<const EvalModel> model = open_model(
+      settings.checkpoint, settings.state_dict, settings.device, settings.dtype, understood);
+  const EvalRun run(settings, model);
+  if (!settings.quiet && !settings.dry_run) std::cerr << understood;
+  std::cerr << run.notice();
+  if (settings.dry_run) {
+    std::cout << understood << run.describe();
+    return {};
+  }
+  if (model->needs_blas() && settings.device.is_cpu() && !settings.quiet)
+    warn_of_slow_blas("eval-loglik");
+  return complete_run(settings,
+                      {"eval-loglik", "images", "log p", "no image is done yet", !settings.quiet},
+                      [&](RunObserver& observer) { return run.run(observer); });
+}
+
+}  // namespace crais

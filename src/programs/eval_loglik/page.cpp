@@ -1,0 +1,124 @@
+#include "programs/eval_loglik/page.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "evaluation/comparison.h"
+#include "programs/eval_loglik/settings.h"
+#include "report/histogram.h"
+#include "report/run_page.h"
+#include "report/thumbnails.h"
+#include "util/format.h"
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kExtremes = 12;      // pictures of the least and of the most probable images
+constexpr size_t kMostFlagged = 200;  // of flagged ones; per_image.csv names the others
+
+/// The first method's estimates, and what they are of.
+struct Pictured : ImageEstimates {
+  std::vector<int64_t> indices;  // in the data set
+  std::vector<int64_t> flags;    // of any repeat
+
+  explicit Pictured(const EvalResults& results, const MethodTable& table)
+      : ImageEstimates(table), indices(indices_of(results)), flags(indices.size(), 0) {
+    for (const auto& repeat : table.flags)
+      for (size_t i = 0; i < repeat.size(); ++i) flags[i] |= repeat[i];
+  }
+
+  std::vector<size_t> by_value() const {
+    std::vector<size_t> order(value.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return value[a] < value[b]; });
+    return order;
+  }
+};
+
+/// "ais: -85.11 +- 0.72 nats over 1,000 images. ..."
+std::string answer(const LikelihoodSummary& s) {
+  const MeanEstimate& mean = s.log_likelihood;
+  return s.method + ": mean log p(x) = " + with_error(mean.mean, mean.data_std_error) +
+         " nats over " + with_commas(s.problems) + " images, a " + s.bound +
+         ". By its chains' account the estimate itself is " +
+         trust_words(mean.monte_carlo_std_error, s.bias) + ". " + flagged_words(s);
+}
+
+void add_pictures(HtmlPage& page, const EvalResults& results, const Pictured& images) {
+  if (!results.thumbnails.defined()) return;
+  const auto items = [&](const std::vector<size_t>& rows) {
+    std::vector<GalleryItem> gallery;
+    for (const size_t i : rows) {
+      std::vector<std::string> lines = {"image " + std::to_string(images.indices[i]),
+                                        with_error(images.value[i], images.std_error[i])};
+      if (images.flags[i] != 0) lines.push_back("flags: " + flag_words(images.flags[i]));
+      gallery.push_back(
+          gallery_item(results.thumbnails, static_cast<int64_t>(i), images.indices[i], lines));
+    }
+    return gallery;
+  };
+  page.heading("Images");
+  const std::vector<size_t> order = images.by_value();
+  const size_t count = std::min(kExtremes, (order.size() + 1) / 2);
+  page.gallery("The least probable, log p(x) in nats:",
+               items({order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count)}));
+  page.gallery("The most probable:",
+               items({order.rbegin(), order.rbegin() + static_cast<std::ptrdiff_t>(count)}));
+  std::vector<size_t> flagged;
+  for (const size_t i : order)
+    if (images.flags[i] != 0) flagged.push_back(i);
+  if (flagged.empty()) return;
+  std::string words = "Flagged, whose estimates are not to be trusted";
+  if (flagged.size() > kMostFlagged) {
+    words += " (the " + std::to_string(kMostFlagged) + " least probable of " +
+             with_commas(static_cast<int64_t>(flagged.size())) + "; per_image.csv names all)";
+    flagged.resize(kMostFlagged);
+  }
+  page.gallery(words + ":", items(flagged));
+}
+
+std::string model_path(const json& summary) {
+  for (const char* kind : {"checkpoint", "model"})
+    if (summary.contains(kind) && summary[kind].contains("path"))
+      return summary[kind]["path"].get<std::string>();
+  return "";
+}
+
+}  // namespace
+
+GalleryItem gallery_item(const at::Tensor& thumbnails, int64_t row, int64_t number,
+                         const std::vector<std::string>& lines) {
+  std::string alt = "image " + std::to_string(number);
+  for (size_t i = 1; i < lines.size(); ++i) alt += ", " + lines[i];
+  return {thumbnail_png(thumbnails, row), alt, lines};
+}
+
+std::string page_of(const EvalResults& results, const std::vector<LikelihoodSummary>& methods,
+                    const json& summary) {
+  const std::string model = model_path(summary);
+  HtmlPage page("Log-likelihood" + (model.empty() ? "" : " of " + model));
+  for (const LikelihoodSummary& s : methods) page.lead(answer(s));
+  for (const Table& table : result_tables(methods)) add_table(page, table);
+  page.paragraph(kReading);
+
+  const Pictured images(results, tables(results).front());
+  const std::string title = "log p(x) by " + methods.front().method;
+  page.drawing(drawing_of(Histogram{title, "log p(x), nats", "images", images.value}),
+               "Histogram of log p(x): " + with_commas(methods.front().problems) +
+                   " images, mean " + fixed(methods.front().log_likelihood.mean, 2) + " nats");
+  add_pictures(page, results, images);
+  page.heading("How far to trust it");
+  add_effective_sizes(page, tables(results), "image");
+  add_annealing(page, results);
+  const LikelihoodSummary& first = methods.front();
+  add_cost(page, first.log_likelihood.monte_carlo_std_error, first.evaluations,
+           first.log_likelihood.data_std_error, "image");
+  add_record(page, summary,
+             command_of(eval_loglik_synopsis(), {model.empty() ? "MODEL" : model},
+                        summary.at("settings")));
+  return page.text();
+}
+
+}  // namespace crais

@@ -1,0 +1,98 @@
+#include "programs/eval_loglik/stored_evaluation.h"
+
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/spec.h"
+#include "io/json.h"
+#include "report/thumbnails.h"
+#include "util/error.h"
+#include "util/files.h"
+
+namespace crais {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+RunShape shape_of(const json& run, const std::string& source) {
+  const json settings = json_field<json>(run, "settings", source);
+  RunShape shape{{json_field<int64_t>(json_field<json>(run, "images", source), "count", source),
+                  json_field<int64_t>(settings, "chunk", source)},
+                 json_field<std::vector<std::string>>(settings, "method", source),
+                 json_field<int64_t>(settings, "repeats", source)};
+  for (const int64_t count : {shape.chunks.problems, shape.chunks.size, shape.repeats})
+    if (count < 1 || count > kMostCount || shape.methods.empty())
+      throw data_error(source + ": " + std::to_string(shape.chunks.problems) +
+                       " images in chunks of " + std::to_string(shape.chunks.size) + ", " +
+                       std::to_string(shape.repeats) + " repeats of " +
+                       std::to_string(shape.methods.size()) + " methods are no run");
+  return shape;
+}
+
+/// Rows stand in the order of the folder's chunks.
+std::map<int64_t, at::Tensor> thumbnails_by_chunk(const fs::path& path,
+                                                  const std::map<int64_t, ChunkResult>& chunks) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return {};
+  int64_t count = 0;
+  for (const auto& [number, chunk] : chunks) count += static_cast<int64_t>(chunk.indices.size());
+  const at::Tensor all = parse_thumbnails(read_file(path), count, path.string());
+  std::map<int64_t, at::Tensor> parts;
+  int64_t begin = 0;
+  for (const auto& [number, chunk] : chunks) {
+    const auto size = static_cast<int64_t>(chunk.indices.size());
+    parts[number] = all.slice(0, begin, begin + size);
+    begin += size;
+  }
+  return parts;
+}
+
+/// All pictures, unless one is missing or of another size.
+at::Tensor joined(const std::map<int64_t, at::Tensor>& thumbnails, int64_t chunks) {
+  if (static_cast<int64_t>(thumbnails.size()) != chunks) return {};
+  std::vector<at::Tensor> parts;
+  for (const auto& [number, part] : thumbnails) {
+    if (!parts.empty() && part.sizes().slice(1) != parts.front().sizes().slice(1)) return {};
+    parts.push_back(part);
+  }
+  return at::cat(parts);
+}
+
+}  // namespace
+
+StoredEvaluation read_evaluation(const fs::path& folder) {
+  const ResultStore store(folder);
+  StoredEvaluation found;
+  found.run = store.run();
+  found.shape = shape_of(found.run, (folder / "run.json").string());
+  found.chunks = store.read_chunks(found.shape);
+  found.state = store.read_state();
+  found.thumbnails = thumbnails_by_chunk(folder / "thumbnails.npy", found.chunks);
+  return found;
+}
+
+EvalResults whole_results(StoredEvaluation evaluation, const std::string& folder,
+                          const std::string& advice) {
+  if (!evaluation.state)
+    throw data_error(folder + ": holds no plan.json, which a run writes before its first chunk");
+  const int64_t count = evaluation.shape.chunks.count();
+  for (int64_t c = 0; c < count; ++c)
+    if (evaluation.chunks.count(c) == 0)
+      throw data_error("chunk " + std::to_string(c) + " of " + std::to_string(count) + " " +
+                       advice);
+  const std::string source = folder + "/run.json";
+  const json images = json_field<json>(evaluation.run, "images", source);
+  EvalResults results;
+  results.num_pixels = json_field<int64_t>(images, "values", source);
+  results.bits_offset = json_field<double>(images, "bits_offset", source);
+  if (results.num_pixels < 1)
+    throw data_error(source + ": images of " + std::to_string(results.num_pixels) + " values");
+  results.thumbnails = joined(evaluation.thumbnails, count);
+  results.chunks = std::move(evaluation.chunks);
+  results.state = *std::move(evaluation.state);
+  return results;
+}
+
+}  // namespace crais

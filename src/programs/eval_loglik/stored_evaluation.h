@@ -1,0 +1,35 @@
+// A result folder of eval-loglik, read back.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "evaluation/result_store.h"
+#include "programs/eval_loglik/report.h"
+
+namespace crais {
+
+/// What the folder holds, whole or a part of a run.
+struct StoredEvaluation {
+  nlohmann::json run;  // run.json
+  RunShape shape;
+  std::map<int64_t, ChunkResult> chunks;
+  std::optional<TunedState> state;
+  std::map<int64_t, at::Tensor> thumbnails;  // of each chunk; empty without pictures
+};
+
+/// Throws Error: kNoInput, or kData naming what is damaged.
+StoredEvaluation read_evaluation(const std::filesystem::path& folder);
+
+/// The results of a whole run. Throws Error kData naming the first chunk that is missing, with
+/// `advice`, or a plan that is.
+EvalResults whole_results(StoredEvaluation evaluation, const std::string& folder,
+                          const std::string& advice);
+
+}  // namespace crais

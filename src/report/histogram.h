@@ -1,0 +1,28 @@
+// How numbers are spread, drawn by gnuplot.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/gnuplot.h"
+
+namespace crais {
+
+struct Histogram {
+  std::string title, x_label, y_label;
+  std::vector<double> values;
+};
+
+/// Equal bins and how many values fall in each.
+struct Bins {
+  double low = 0.0, width = 1.0;
+  std::vector<double> counts;
+};
+
+/// Bins as wide as Freedman and Diaconis (1981) propose, 2 IQR N^(-1/3), between 5 and 60 of them;
+/// infinite and NaN values are left out. Throws Error kInternal if none is left.
+Bins bins_of(const std::vector<double>& values);
+
+Drawing drawing_of(const Histogram& histogram);
+
+}  // namespace crais

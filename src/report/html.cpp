@@ -1,0 +1,183 @@
+#include "report/html.h"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "util/error.h"
+#include "util/format.h"
+
+namespace crais {
+namespace {
+
+/// Text between tags and in quoted attributes.
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  return out;
+}
+
+/// Words, with the signs that programs write in ASCII.
+std::string words(const std::string& text) {
+  std::string out = escaped(text);
+  for (size_t i = out.find("+-"); i != std::string::npos; i = out.find("+-", i))
+    out.replace(i, 2, "\u00b1");
+  return out;
+}
+
+/// RFC 4648, with padding.
+std::string base64(std::string_view bytes) {
+  static constexpr char kDigits[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t group = 0;
+    for (size_t j = 0; j < 3; ++j)
+      group = group << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0U);
+    for (size_t j = 0; j < 4; ++j)
+      out += i + j <= bytes.size() ? kDigits[group >> (18 - 6 * j) & 63] : '=';
+  }
+  return out;
+}
+
+std::string image(const std::string& type, const std::string& content, const std::string& alt) {
+  return "<img src=\"data:" + type + ";base64," + base64(content) + "\" alt=\"" + escaped(alt) +
+         "\">";
+}
+
+// Colours of the dark page turn gnuplot's black on white around and keep its hues.
+constexpr const char* kStyle = R"(
+:root{color-scheme:light dark;--ink:#222;--paper:#fff;--line:#ddd;--rule:#888;--lead:#eef3f9}
+body{font:1rem/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;
+color:var(--ink);background:var(--paper);overflow-wrap:break-word}
+.lead{font-size:1.2rem;background:var(--lead);padding:.7rem 1rem;border-radius:.4rem}
+table{border-collapse:collapse;margin:1rem 0;font-size:.9rem}
+td,th{padding:.2rem .7rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
+td:first-child,th:first-child{text-align:left}
+tbody th{font-weight:400}
+thead th{border-bottom:2px solid var(--rule)}
+caption,figcaption{text-align:left}
+caption{font-weight:600;padding:.3rem 0}
+.wide{overflow-x:auto}
+details{margin:1rem 0}
+summary{font-weight:600;cursor:pointer}
+pre{white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid var(--line);border-radius:.4rem;
+padding:.6rem .8rem;font-size:.85rem}
+.picture img{width:100%;max-width:60rem;height:auto}
+.drawing{display:inline-block;width:calc(50% - .7rem);margin:.3rem .3rem .3rem 0;overflow-x:auto;
+vertical-align:top}
+.drawing img{width:100%;min-width:28rem;height:auto}
+.pixels img{width:min(100%,36rem);image-rendering:pixelated}
+.gallery{display:flex;flex-wrap:wrap;gap:.8rem;list-style:none;padding:0}
+.gallery figure{margin:0;width:6.5rem;font-size:.8rem;line-height:1.3}
+.gallery img{width:100%;image-rendering:pixelated}
+@media screen and (prefers-color-scheme:dark){
+:root{--ink:#ddd;--paper:#16181c;--line:#3a3d42;--rule:#777;--lead:#232a33}
+.picture img,.drawing img{filter:invert(.9) hue-rotate(180deg)}}
+@media (max-width:60rem){.drawing{width:100%}}
+@media (max-width:40rem){body{margin:1rem auto;font-size:.95rem}td,th{padding:.2rem .4rem}}
+@media print{body{max-width:none;margin:0}.gallery,tr,.drawing,.picture{break-inside:avoid}}
+)";
+
+// Pictures stand in the page itself; nothing else may be fetched or run.
+constexpr const char* kPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+
+}  // namespace
+
+HtmlPage::HtmlPage(std::string title) : title_(std::move(title)) {}
+
+void HtmlPage::lead(const std::string& text) {
+  body_ += "<p class=\"lead\">" + words(text) + "</p>\n";
+}
+
+void HtmlPage::heading(const std::string& text) { body_ += "<h2>" + words(text) + "</h2>\n"; }
+
+void HtmlPage::paragraph(const std::string& text) { body_ += "<p>" + words(text) + "</p>\n"; }
+
+void HtmlPage::verbatim(const std::string& text) {
+  body_ += "<pre tabindex=\"0\">" + escaped(text) + "</pre>\n";
+}
+
+void HtmlPage::table(const std::string& caption, const std::vector<std::string>& headers,
+                     const std::vector<std::vector<std::string>>& rows) {
+  // What scrolls must be in reach of the keyboard, and have a name there.
+  body_ += "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"" + escaped(caption) +
+           "\"><table><caption>" + words(caption) + "</caption>\n<thead><tr>";
+  for (const auto& header : headers) body_ += "<th scope=\"col\">" + words(header) + "</th>";
+  body_ += "</tr></thead>\n<tbody>\n";
+  for (const auto& row : rows) {
+    body_ += "<tr>";
+    for (size_t i = 0; i < row.size(); ++i)
+      body_ += i == 0 ? "<th scope=\"row\">" + words(row[i]) + "</th>"
+                      : "<td>" + words(row[i]) + "</td>";
+    body_ += "</tr>\n";
+  }
+  body_ += "</tbody></table></div>\n";
+}
+
+void HtmlPage::picture(const std::string& svg, const std::string& alt) {
+  body_ += "<p class=\"picture\">" + image("image/svg+xml", svg, alt) + "</p>\n";
+}
+
+void HtmlPage::png(const std::string& png, const std::string& alt) {
+  body_ += "<p class=\"pixels\">" + image("image/png", png, alt) + "</p>\n";
+}
+
+void HtmlPage::drawing(const Drawing& drawing, const std::string& alt) {
+  std::string reason = "gnuplot is not installed (apt install gnuplot-nox)";
+  try {
+    if (const auto svg = svg_of(drawing)) {
+      body_ +=
+          "<div class=\"drawing\" tabindex=\"0\">" + image("image/svg+xml", *svg, alt) + "</div>\n";
+      return;
+    }
+  } catch (const Error& error) {
+    reason = error.what();
+  }
+  if (!missed_drawing_) paragraph("Pictures are missing: " + reason + ".");
+  missed_drawing_ = true;
+}
+
+void HtmlPage::gallery(const std::string& caption, const std::vector<GalleryItem>& items) {
+  body_ += "<p>" + words(caption) + "</p>\n<ul class=\"gallery\">\n";
+  for (const GalleryItem& item : items) {
+    body_ += "<li><figure>" + image("image/png", item.png, item.alt) + "<figcaption>";
+    for (size_t i = 0; i < item.lines.size(); ++i)
+      body_ += (i == 0 ? "" : "<br>") + words(item.lines[i]);
+    body_ += "</figcaption></figure></li>\n";
+  }
+  body_ += "</ul>\n";
+}
+
+void HtmlPage::begin_fold(const std::string& summary) {
+  body_ += "<details><summary>" + words(summary) + "</summary>\n";
+}
+
+void HtmlPage::end_fold() { body_ += "</details>\n"; }
+
+std::string HtmlPage::text() const {
+  return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"" +
+         std::string(kPolicy) +
+         "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
+         escaped(title_) + "</title>\n<style>" + kStyle + "</style></head>\n<body><main><h1>" +
+         escaped(title_) + "</h1>\n" + body_ + "</main></body></html>\n";
+}
+
+}  // namespace crais

@@ -1,0 +1,57 @@
+// A page of HTML in one file: it opens from disk and refers to nothing outside.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/gnuplot.h"
+
+namespace crais {
+
+/// One picture of a gallery, with what stands below it.
+struct GalleryItem {
+  std::string png;                 // content of the file
+  std::string alt;                 // for those who do not see it
+  std::vector<std::string> lines;  // of the caption
+};
+
+/// Parts stand in the order of the calls. Text is plain: markup in it is shown, never obeyed. The
+/// page follows the reader's choice of light or dark, and reads on paper, on a phone, by keyboard
+/// and aloud. Its policy for content forbids scripts and every request.
+class HtmlPage {
+ public:
+  explicit HtmlPage(std::string title);
+
+  /// The answer, before all else.
+  void lead(const std::string& text);
+  void heading(const std::string& text);
+  void paragraph(const std::string& text);
+  /// Text whose lines and spaces count: a command, an entry of a bibliography.
+  void verbatim(const std::string& text);
+  /// The first cell of each row names it.
+  void table(const std::string& caption, const std::vector<std::string>& headers,
+             const std::vector<std::vector<std::string>>& rows);
+  /// SVG as gnuplot writes it, as wide as the page.
+  void picture(const std::string& svg, const std::string& alt);
+  /// Pixels as they are, enlarged.
+  void png(const std::string& png, const std::string& alt);
+  /// A picture that gnuplot draws now, half as wide. The page says so, once, where there is no
+  /// gnuplot or it fails: a result is not lost for want of its picture.
+  void drawing(const Drawing& drawing, const std::string& alt);
+  void gallery(const std::string& caption, const std::vector<GalleryItem>& items);
+
+  /// What follows until `end_fold` is closed until a reader opens it.
+  void begin_fold(const std::string& summary);
+  void end_fold();
+
+  /// The whole file.
+  std::string text() const;
+
+ private:
+  std::string title_, body_;
+  bool missed_drawing_ = false;
+};
+
+}  // namespace crais
