@@ -10,7 +10,7 @@
 namespace crais {
 
 /// Runs under a progress line and a handler of signals, and prints the report. Throws Error
-/// kInterrupted, which says how to go on, where a signal stopped the run.
+/// kInterrupted, which says how to go on, where a signal or --max-time stopped the run.
 int run_program(const RunSettings& settings, const RunProgressOptions& shown,
                 const std::function<RunReport(RunObserver&)>& run);
 
