@@ -60,7 +60,7 @@ void check_spelling(const std::vector<Option>& options, const std::vector<std::s
     }
     if (known->kind == Kind::kFlag) continue;
     ++i;
-    if (i == arguments.size() || arguments[i].rfind("--", 0) == 0)
+    if (i == arguments.size() || (arguments[i].rfind("--", 0) == 0 && !known->dashed))
       throw argument_error(flag + " needs a value: " + flag + " " + known->value_name);
   }
 }

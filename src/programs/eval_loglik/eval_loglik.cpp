@@ -8,12 +8,15 @@
 #include "programs/eval_loglik/eval_run.h"
 #include "programs/eval_loglik/merge.h"
 #include "programs/run_program.h"
+#include "util/error.h"
 #include "util/parallel.h"
 
 namespace crais {
 
 int eval_loglik(const CommandLine& cli) {
   if (cli.operands().front() == "merge") return merge_evaluations(cli);
+  if (cli.operands().front() == "submit")
+    throw argument_error("submit comes first: eval-loglik submit slurm MODEL --out DIR --tasks N");
   use_one_thread_per_operation();
   const c10::NoGradGuard no_grad;
   const EvalSettings settings = read_settings(cli);
