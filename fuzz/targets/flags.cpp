@@ -19,6 +19,7 @@ void read(std::string_view input) {
     attempt([&] { parse_range(program, "--indices").within(100, "--indices", "images"); });
     attempt([&] { parse_size(program, "--memory-limit"); });
     attempt([&] { parse_shard(program, "--shard"); });
+    attempt([&] { parse_duration(program, "--max-time"); });
     attempt([&] { parse_integer(program, "--limit"); });
     attempt([&] { parse_number(program, "--scale"); });
     return;

@@ -38,7 +38,7 @@ def extension() -> Any:
 
 
 # Of a program at a terminal; Python has other means.
-_TERMINAL = ("dry_run", "format", "quiet", "help", "version")
+_TERMINAL = ("dry_run", "format", "max_time", "quiet", "help", "version")
 
 
 def arguments(options: Mapping[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@
 #include "core/spec.h"
 #include "io/json.h"
 #include "util/error.h"
+#include "util/format.h"
 #include "util/suggest.h"
 #include "util/version.h"
 
@@ -60,7 +61,7 @@ void check_spelling(const std::vector<Option>& options, const std::vector<std::s
     }
     if (known->kind == Kind::kFlag) continue;
     ++i;
-    if (i == arguments.size() || arguments[i].rfind("--", 0) == 0)
+    if (i == arguments.size() || (arguments[i].rfind("--", 0) == 0 && !known->dashed))
       throw argument_error(flag + " needs a value: " + flag + " " + known->value_name);
   }
 }
@@ -283,18 +284,8 @@ std::string CommandLine::help(const Synopsis& synopsis) {
 
 namespace {
 
-/// One word to the shell, whatever is in it.
-std::string shell_word(const std::string& text) {
-  static constexpr char kHarmless[] =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+@%";
-  if (!text.empty() && text.find_first_not_of(kHarmless) == std::string::npos) return text;
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
-  return word + "'";
-}
-
 std::string flag_value(const json& value) {
-  return shell_word(value.is_string() ? value.get<std::string>() : value.dump());
+  return shell_quoted(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
 }  // namespace
@@ -303,7 +294,7 @@ std::string command_of(const Synopsis& synopsis, const std::vector<std::string>&
                        const json& settings) {
   std::string line = synopsis.program;
   std::vector<std::string> least = operands;
-  for (const auto& operand : operands) line += " " + shell_word(operand);
+  for (const auto& operand : operands) line += " " + shell_quoted(operand);
   const auto preset = settings.find("preset");
   if (preset != settings.end() && preset->is_string())
     least.insert(least.end(), {"--preset", preset->get<std::string>()});

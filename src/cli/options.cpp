@@ -32,6 +32,12 @@ Option Option::uncut() const {
   return option;
 }
 
+Option Option::of_flags() const {
+  Option option = *this;
+  option.dashed = true;
+  return option;
+}
+
 namespace option {
 namespace {
 

@@ -20,8 +20,9 @@ struct Option {
   std::vector<std::string> fallback;
   std::string help;
   Kind kind = Kind::kText;
-  bool many = false;   // may be given several times
-  bool split = false;  // and several values may stand between commas
+  bool many = false;    // may be given several times
+  bool split = false;   // and several values may stand between commas
+  bool dashed = false;  // a value may begin with dashes
   std::vector<std::string> choices;
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -32,6 +33,8 @@ struct Option {
   Option between(double least, double greatest) const;
   /// Commas belong to the value, which is a specification such as "constant-rate:32,max-step=0.1".
   Option uncut() const;
+  /// A value may begin with dashes: it is flags of another program.
+  Option of_flags() const;
 };
 
 /// Without a default ({}) a flag has no value until it is given: see CommandLine::has.

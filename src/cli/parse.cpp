@@ -8,8 +8,10 @@
 #include <cmath>
 #include <exception>
 #include <optional>
+#include <regex>
 #include <string>
 
+#include "cli/process_rank.h"
 #include "core/spec.h"
 #include "util/error.h"
 
@@ -91,9 +93,13 @@ IndexRange IndexRange::within(int64_t size, const std::string& what,
 }
 
 Shard parse_shard(const std::string& text, const std::string& what) {
+  if (text == "auto") {
+    const ProcessRank rank = process_rank(what + " auto");
+    return {rank.index + 1, rank.count};
+  }
   const auto slash = text.find('/');
   if (slash == std::string::npos)
-    throw argument_error(what + ": '" + text + "' is not a shard; write i/N, as in 1/4");
+    throw argument_error(what + ": '" + text + "' is not a shard; write i/N, as in 1/4, or auto");
   Shard shard;
   shard.index = bounded(text.substr(0, slash), what, 1);
   shard.count = bounded(text.substr(slash + 1), what, 1);
@@ -121,6 +127,24 @@ int64_t parse_size(const std::string& text, const std::string& what) {
   if (!is_number || !rest.empty() || !(bytes >= 1 && bytes < 1e18))
     throw argument_error(what + ": '" + text + "' is not a size; write 512M, 1.5G or bytes");
   return static_cast<int64_t>(bytes);
+}
+
+int64_t parse_duration(const std::string& text, const std::string& what) {
+  static const std::regex kUnits(
+      "(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?");
+  static const std::regex kClock("(?:([0-9]{1,9})-)?([0-9]{1,9}):([0-5][0-9]):([0-5][0-9])");
+  constexpr int64_t kSeconds[] = {86'400, 3'600, 60, 1};
+  constexpr int64_t kMost = 1'000 * kSeconds[0];
+  std::smatch parts;
+  int64_t seconds = 0;
+  if (std::regex_match(text, parts, kUnits) || std::regex_match(text, parts, kClock))
+    for (size_t i = 0; i < 4; ++i)
+      if (parts[i + 1].matched) seconds += kSeconds[i] * parse_integer(parts[i + 1], what);
+  if (seconds < 1 || seconds > kMost)
+    throw argument_error(what + ": '" + text +
+                         "' is not a time of at least 1s and at most 1000d; write 55m, 2h, 1h30m, "
+                         "HH:MM:SS or D-HH:MM:SS");
+  return seconds;
 }
 
 }  // namespace crais

@@ -1,4 +1,4 @@
-// Values of flags that stand for something: devices, ranges, shards.
+// Values of flags that stand for something: devices, ranges, times, shards.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -40,7 +40,12 @@ struct IndexRange {
 /// "A:B" (A included, B not), "A:" or ":B". Throws Error kArgument, naming `what`, otherwise.
 IndexRange parse_range(const std::string& text, const std::string& what);
 
-/// "i/N" with 1 <= i <= N. Throws Error kArgument, naming `what`, otherwise.
+/// "55m", "2h", "90s", "1h30m", "2d", and Slurm's HH:MM:SS and D-HH:MM:SS: seconds, at least one.
+/// Throws Error kArgument, naming `what`, otherwise.
+int64_t parse_duration(const std::string& text, const std::string& what);
+
+/// "i/N" with 1 <= i <= N, or "auto": as the launcher says (process_rank).
+/// Throws Error kArgument, naming `what`, otherwise.
 Shard parse_shard(const std::string& text, const std::string& what);
 
 }  // namespace crais

@@ -110,6 +110,9 @@ OptionGroup output_options(const std::string& files) {
       {option::text("out", "DIR", {}, files), option::flag("resume", "go on with what DIR holds"),
        option::flag("overwrite", "replace what DIR holds"),
        option::flag("accept-other-version", "go on with results of another build of crais"),
+       option::text("max-time", "TIME", {},
+                    "as 55m, 1h30m or HH:MM:SS: begin no chunk that would end later, exit with 75; "
+                    "--resume goes on"),
        option::choice("format", {"table", "json", "csv"}, "table",
                       "of what is printed: a table as wide as the terminal, or for programs the "
                       "summary as JSON, or a line a method as CSV"),
@@ -174,6 +177,9 @@ RunSettings read_run(const CommandLine& cli, const std::string& problem) {
   s.threads = cli.integer("threads");
   s.out = cli.text("out", "");
   s.store = read_store(cli);
+  if (cli.has("max-time")) s.max_time = parse_duration(cli.text("max-time"), "--max-time");
+  if (s.max_time && s.out.empty())
+    throw argument_error("--max-time needs --out DIR: nothing would be kept");
   s.format = parse_format(cli.text("format"));
   s.quiet = cli.flag("quiet");
   s.resolved = cli.settings();
@@ -182,9 +188,9 @@ RunSettings read_run(const CommandLine& cli, const std::string& problem) {
 
 nlohmann::json deciding_settings(const RunSettings& settings) {
   nlohmann::json deciding = settings.resolved;
-  for (const char* operational :
-       {"data-dir", "threads", "memory-limit", "shard", "out", "resume", "overwrite",
-        "accept-other-version", "format", "dry-run", "quiet", "save-particles", "resampled"})
+  for (const char* operational : {"data-dir", "threads", "memory-limit", "shard", "out", "resume",
+                                  "overwrite", "accept-other-version", "max-time", "format",
+                                  "dry-run", "quiet", "save-particles", "resampled"})
     deciding.erase(operational);
   if (deciding.contains("expect") && deciding["expect"].empty()) deciding.erase("expect");
   // The temperatures decide, not where they stand.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct RunSettings {
   int64_t threads = 0;
   std::string out;  // empty: no files
   StoreOptions store;
+  std::optional<int64_t> max_time;  // seconds of the process; chunks that would end later wait
   Format format = Format::kTable;
   bool quiet = false;
   nlohmann::json resolved;  // every flag, for the record

@@ -10,7 +10,7 @@
 namespace crais {
 
 /// Runs under a progress line and a handler of signals. Throws Error kInterrupted, which says how
-/// to go on, where a signal stopped the run.
+/// to go on, where a signal or --max-time stopped it.
 RunReport complete_run(const RunSettings& settings, const RunProgressOptions& shown,
                        const std::function<RunReport(RunObserver&)>& run);
 

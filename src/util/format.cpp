@@ -92,6 +92,26 @@ std::string printable(const std::string& text) {
   return out;
 }
 
+std::string shell_quoted(const std::string& word) {
+  static const std::string kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  // A line of its own could end the script that the word stands in.
+  const bool has_lines = word.find_first_of("\r\n") != std::string::npos;
+  std::string text = has_lines ? "$'" : "'";
+  for (const char c : word) {
+    if (has_lines && (c == '\'' || c == '\\'))
+      text += std::string("\\") + c;
+    else if (c == '\'')
+      text += "'\\''";
+    else if (c == '\n' || c == '\r')
+      text += c == '\n' ? "\\n" : "\\r";
+    else
+      text += c;
+  }
+  return text + "'";
+}
+
 std::string shape_text(const std::vector<int64_t>& shape) {
   std::string text;
   for (const int64_t size : shape) text += (text.empty() ? "" : " x ") + std::to_string(size);

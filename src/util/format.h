@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Numbers and words as people and shells read them.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,9 @@ std::string with_commas(int64_t number);
 
 /// On one line, and harmless to a terminal: control characters as "\\n" and "\\x1b".
 std::string printable(const std::string& text);
+
+/// One word to bash, whatever it holds.
+std::string shell_quoted(const std::string& word);
 
 /// "2 x 3"; "one number" of no dimension.
 std::string shape_text(const std::vector<int64_t>& shape);

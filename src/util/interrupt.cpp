@@ -16,6 +16,7 @@ namespace {
 
 // Only these, clock_gettime, write and _exit are touched by the handler: all are safe there.
 std::atomic<bool> flag{false};
+std::atomic<bool> counted{false};  // a signal whose second ends the process has come
 std::atomic<int64_t> first_time{0};
 std::atomic<bool> notices{false};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
@@ -30,7 +31,9 @@ int64_t now() {
 
 void handle(int signal) {
   const int saved = errno;
-  if (!flag.exchange(true)) {
+  flag = true;
+  if (signal == SIGUSR1) return;  // a warning: another signal will follow, and is the first
+  if (!counted.exchange(true)) {
     first_time = now();
     static constexpr char kNotice[] =
         "\ninterrupted: saving what is finished; Ctrl-C again stops now\n";
@@ -40,6 +43,13 @@ void handle(int signal) {
     ::_exit(EX_TEMPFAIL);  // sysexits.h: what programs say of Error kInterrupted
   }
   errno = saved;
+}
+
+/// Where it is not ignored.
+void replace_unless_ignored(int signal, const struct sigaction& action) {
+  struct sigaction before {};
+  if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+    ::sigaction(signal, &action, nullptr);
 }
 
 }  // namespace
@@ -52,9 +62,8 @@ void install_interrupt_handler() {
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
-  struct sigaction before {};
-  if (::sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
-    ::sigaction(SIGHUP, &action, nullptr);
+  replace_unless_ignored(SIGHUP, action);
+  replace_unless_ignored(SIGUSR1, action);
 }
 
 bool interrupted() { return flag; }
@@ -67,6 +76,7 @@ void stop_if_interrupted() { throw_if_interrupted("what was under way is not kep
 
 void set_interrupted(bool value) {
   first_time = value ? now() : 0;
+  counted = value;
   flag = value;
 }
 

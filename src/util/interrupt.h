@@ -6,10 +6,12 @@
 
 namespace crais {
 
-/// From now on SIGINT, SIGTERM and SIGHUP set a flag that work loops ask for between two steps. On
-/// a terminal the first SIGINT says so on stderr. A second signal leaves the process at once with
-/// code 75; one within a tenth of a second counts as the first (wrappers such as timeout(1) send
-/// their signal twice). A SIGHUP that is ignored, as under nohup(1), stays so. May be called again.
+/// From now on SIGINT, SIGTERM, SIGHUP and SIGUSR1 set a flag that work loops ask for between two
+/// steps. On a terminal the first SIGINT says so on stderr. A second signal leaves the process at
+/// once with code 75; one within a tenth of a second counts as the first (wrappers such as
+/// timeout(1) send their signal twice). SIGUSR1 does not count: a scheduler sends it as a warning,
+/// and the SIGTERM that follows must not cut the stop short. A SIGHUP or SIGUSR1 that is ignored,
+/// as under nohup(1), stays so. May be called again.
 void install_interrupt_handler();
 
 /// True once a signal has come.

@@ -226,7 +226,7 @@ TEST(Command, GivesTheSettingsAgain) {
   // The shell itself says what the words are.
   const std::string script = "measure() { for word; do printf '%s\\0' \"$word\"; done; }\n" + line;
   FILE* const shell = ::popen(
-      ("sh -c '" + std::regex_replace(script, std::regex("'"), "'\\''") + "'").c_str(), "r");
+      ("bash -c '" + std::regex_replace(script, std::regex("'"), "'\\''") + "'").c_str(), "r");
   ASSERT_NE(shell, nullptr);
   Words words(1);
   for (int c = std::fgetc(shell); c != EOF; c = std::fgetc(shell))

@@ -97,5 +97,26 @@ TEST(ParseSize, ReadsSizes) {
     expect_error(ErrorKind::kArgument, {"--m", "512M"}, [&] { parse_size(bad, "--m"); });
 }
 
+TEST(ParseDuration, UnitsAndTheClockOfSlurm) {
+  EXPECT_EQ(parse_duration("90s", "--max-time"), 90);
+  EXPECT_EQ(parse_duration("55m", "--max-time"), 3'300);
+  EXPECT_EQ(parse_duration("2h", "--max-time"), 7'200);
+  EXPECT_EQ(parse_duration("1h30m", "--max-time"), 5'400);
+  EXPECT_EQ(parse_duration("2d1s", "--max-time"), 172'801);
+  EXPECT_EQ(parse_duration("01:02:03", "--max-time"), 3'723);
+  EXPECT_EQ(parse_duration("36:00:00", "--max-time"), 129'600);
+  EXPECT_EQ(parse_duration("1-02:03:04", "--max-time"), 93'784);
+}
+
+TEST(ParseDuration, NothingElseIsATime) {
+  for (const char* text :
+       {"",        "90",    "1.5h", "m",        "h30m",       "30m1h",
+        "1h 30m",  "-5m",   "0s",   "00:00:00", "1:30",       "1:60:00",
+        "1:00:60", "1:2:3", "1-2",  "1001d",    "999999999d", "99999999999999999999s",
+        "2h ",     "soon"})
+    expect_error(ErrorKind::kArgument, {"--max-time", "55m", "D-HH:MM:SS"},
+                 [&] { parse_duration(text, "--max-time"); });
+}
+
 }  // namespace
 }  // namespace crais

@@ -74,5 +74,19 @@ TEST(Format, Commas) {
   EXPECT_EQ(with_commas(1234567), "1,234,567");
 }
 
+TEST(ShellQuoted, OnlyWhereItMust) {
+  EXPECT_EQ(shell_quoted("results/a_1-b.c"), "results/a_1-b.c");
+  EXPECT_EQ(shell_quoted(""), "''");
+  EXPECT_EQ(shell_quoted("my results"), "'my results'");
+  EXPECT_EQ(shell_quoted("$HOME;`x`\"*\\"), "'$HOME;`x`\"*\\'");
+  EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_quoted("~"), "'~'");
+}
+
+TEST(ShellQuoted, AWordStaysOnOneLine) {
+  EXPECT_EQ(shell_quoted("a\nEND_OF_TASK\n"), "$'a\\nEND_OF_TASK\\n'");
+  EXPECT_EQ(shell_quoted("it's\\\n"), "$'it\\'s\\\\\\n'");
+}
+
 }  // namespace
 }  // namespace crais

@@ -66,16 +66,34 @@ TEST(InterruptDeathTest, OneKeystrokeDeliveredTwiceIsOne) {
   EXPECT_EXIT(raise_twice(SIGINT, SIGINT, 0), testing::ExitedWithCode(0), "");
 }
 
-TEST(InterruptDeathTest, SighupSetsTheFlagUnlessItIsIgnored) {
-  EXPECT_EXIT(expect_flag_after(SIGHUP), testing::ExitedWithCode(0), "");
+void expect_no_flag_after_ignored(int signal) {
+  ::signal(signal, SIG_IGN);
+  install_interrupt_handler();
+  ::raise(signal);
+  ::_exit(interrupted() ? 1 : 0);
+}
+
+TEST(InterruptDeathTest, SighupAndSigusr1SetTheFlagUnlessTheyAreIgnored) {
+  for (const int signal : {SIGHUP, SIGUSR1}) {
+    EXPECT_EXIT(expect_flag_after(signal), testing::ExitedWithCode(0), "");
+    EXPECT_EXIT(expect_no_flag_after_ignored(signal), testing::ExitedWithCode(0), "");
+  }
+}
+
+TEST(InterruptDeathTest, AWarningIsNotTheFirstOfTwoSignals) {
+  for (const int second : {SIGINT, SIGTERM, SIGHUP, SIGUSR1})
+    EXPECT_EXIT(raise_twice(SIGUSR1, second, 150'000), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(raise_twice(SIGTERM, SIGUSR1, 150'000), testing::ExitedWithCode(0), "");
+}
+
+TEST(InterruptDeathTest, TheSecondSignalAfterAWarningLeavesAtOnce) {
   EXPECT_EXIT(
       {
-        ::signal(SIGHUP, SIG_IGN);
         install_interrupt_handler();
-        ::raise(SIGHUP);
-        ::_exit(interrupted() ? 1 : 0);
+        ::raise(SIGUSR1);
+        raise_twice(SIGTERM, SIGTERM, 150'000);
       },
-      testing::ExitedWithCode(0), "");
+      testing::ExitedWithCode(75), "");
 }
 
 TEST(Interrupt, StopsWhatIsUnderWay) {

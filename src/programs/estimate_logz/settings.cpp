@@ -27,6 +27,10 @@ void check_particles(const LogzSettings& settings) {
     throw argument_error(
         "--save-particles and --resume exclude each other: finished chunks keep sums over their "
         "particles, not the particles; use --overwrite or another folder");
+  if (settings.max_time)
+    throw argument_error(
+        "--save-particles and --max-time exclude each other: what stops in between could not go "
+        "on, for finished chunks do not keep the particles");
   if (settings.estimator.repeats > 1)
     throw argument_error("--save-particles is of one repeat; ask for more --problems instead");
 }

@@ -14,6 +14,8 @@ namespace crais {
 int eval_loglik(const CommandLine& cli) {
   const std::string& first = cli.operands().front();
   if (first == "merge") return merge_evaluations(cli);
+  if (first == "submit")
+    throw argument_error("submit comes first: eval-loglik submit slurm MODEL --out DIR --tasks N");
   use_one_thread_per_operation();
   const c10::NoGradGuard no_grad;
   if (first == "compare") return compare_evaluations(cli);

@@ -16,7 +16,7 @@ Synopsis eval_loglik_synopsis() {
   s.summary =
       "Estimates log p(x) in nats, with error bars, for images under a model with latents: a "
       "checkpoint of train-vae, a model of crais.export (.pt2, .pt), the state_dict of an MLP.";
-  s.operands = "MODEL | compare DIR|MODEL... | merge DIR...";
+  s.operands = "MODEL | compare DIR|MODEL... | merge DIR... | submit slurm MODEL";
   s.min_operands = 1;
   s.max_operands = 4096;
   s.groups = estimator_options("image", "auto");
@@ -58,7 +58,8 @@ Synopsis eval_loglik_synopsis() {
              .at_least(1),
          option::text("memory-limit", "SIZE", {},
                       "as 1G: fewer threads where all would take more; results do not change"),
-         option::text("shard", "i/N", "1/1", "only every N-th chunk, from the i-th"),
+         option::text("shard", "i/N", "1/1",
+                      "only every N-th chunk, from the i-th; auto: as Slurm or torchrun says"),
          option::flag("dry-run", "say what would be done, and its cost")}},
        output_options("summary.json, report.html, per_image.csv, schedule.csv and chunks")});
   s.examples =
@@ -70,7 +71,8 @@ Synopsis eval_loglik_synopsis() {
       "  eval-loglik conv.pt2 --data images.npz:test --scale 255\n"
       "  eval-loglik compare results/epoch10 results/epoch50\n"
       "  eval-loglik compare old.pt2 new.pt2 --data images.npy --out results/which\n"
-      "  eval-loglik merge results/part1 results/part2 --out results/whole\n";
+      "  eval-loglik merge results/part1 results/part2 --out results/whole\n"
+      "  eval-loglik submit slurm weights/vae50-mnist.safetensors --tasks 8 --out results/mnist\n";
   return s;
 }
 
@@ -122,6 +124,7 @@ EvalSettings read_settings(const CommandLine& cli, const std::string& model) {
   if (cli.has("memory-limit"))
     s.memory_limit = parse_size(cli.text("memory-limit"), "--memory-limit");
   s.shard = parse_shard(cli.text("shard"), "--shard");
+  s.resolved["shard"] = std::to_string(s.shard.index) + "/" + std::to_string(s.shard.count);
   return s;
 }
 
