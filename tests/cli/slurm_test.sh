@@ -100,6 +100,7 @@ read -r first <"$FAKE/script.$id"
 bash -n "$FAKE/script.$id" || exit 1
 if command -v shellcheck >/dev/null; then shellcheck --norc --severity=warning "$FAKE/script.$id" >&2 || exit 1; fi
 if [ -n "$dependency" ] && [ ! -e "$FAKE/ok.$dependency" ]; then exit 1; fi
+[[ $(sed 's/%%//g; s/%[Aaj]//g' <<<"$output") = *%* ]] && exit 1 # no pattern that sbatch knows
 status=0
 log() { echo "${output/\%A_%a/${id}_$1}" | sed "s/%j/$id/; s/%%/%/g"; }
 export SLURM_JOB_ID=$id SLURM_PROCID=0
@@ -125,8 +126,11 @@ cat >bin/srun <<'SRUN'
 #!/usr/bin/env bash
 set -u
 [ -n "${FAKE_STATUS:-}" ] && exit "$FAKE_STATUS"
-while [[ $1 = --* ]]; do shift; done
-export SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=1 SLURM_NTASKS=1
+export SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=1
+while [[ $1 = --* ]]; do
+  [[ $1 = --ntasks=* ]] && SLURM_STEP_NUM_TASKS=${1#--ntasks=}
+  shift
+done
 "$@" &
 pid=$!
 if [ "$SLURM_ARRAY_TASK_ID" = 2 ] && [ ! -e "$FAKE/warned" ]; then
