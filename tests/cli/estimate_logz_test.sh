@@ -20,7 +20,7 @@ succeed "${small[@]}" --method ais --method iwae:50 --method elbo:20 --repeats 2
 [ -s err.txt ] && fail "--quiet printed $(cat err.txt)"
 grep -Eq '^ais +prior +[0-9.]+ .* 1\.8775 .* lower bound$' out.txt || fail "stdout: $(cat out.txt)"
 listed=$(find straight -mindepth 1 -maxdepth 1 -printf '%P\n' | sort | tr '\n' ' ')
-[ "$listed" = "chunks per_problem.csv plan.json run.json schedule.csv summary.json " ] || fail "files: $listed"
+[ "$listed" = "chunks per_problem.csv plan.json report.html run.json schedule.csv summary.json " ] || fail "files: $listed"
 [ "$(wc -l <straight/per_problem.csv)" = $((1 + 7 * 3 * 2)) ] || fail "per_problem.csv: $(wc -l <straight/per_problem.csv) lines"
 [ "$(wc -l <straight/schedule.csv)" = 14 ] || fail "schedule.csv: $(wc -l <straight/schedule.csv) lines"
 if command -v python3 >/dev/null; then

@@ -12,7 +12,7 @@ small=(--data synthetic:600 --hidden 20 --latent 5 --quiet)
 [ -s err.txt ] && fail "--quiet printed $(cat err.txt)"
 grep -q '^validation ELBO -[0-9.]* nats (epoch [1-4] of 4)$' out.txt || fail "stdout: $(cat out.txt)"
 listed=$(cd straight && find . -type f | sort | tr '\n' ' ')
-expected='./metrics.jsonl ./reconstructions.png ./samples.png ./training-state.safetensors ./vae.safetensors '
+expected='./metrics.jsonl ./reconstructions.png ./report.html ./samples.png ./training-state.safetensors ./vae.safetensors '
 [ "$listed" = "$expected" ] || fail "files: $listed"
 [ "$(wc -l <straight/metrics.jsonl)" = 4 ] || fail "metrics.jsonl has not 4 lines"
 if command -v python3 >/dev/null; then
