@@ -96,4 +96,26 @@ damaged thumbnails 'cp ../images.npy thumbnails.npy && truncate -s 1000 thumbnai
 damaged run.json 'sed -i "s/\"count\": 40/\"count\": -1/" run.json'
 rm -rf bad && cp -r b bad && rm bad/thumbnails.npy
 succeed compare bad bad --out pictureless
+
+# --- diagnose: in words, with a remedy that helps.
+succeed early/vae.safetensors --data images.npy --scale 255 --steps 2 --chains 4 --chunk 16 --base prior --quiet --out poor
+"$program" diagnose poor >out.txt 2>err.txt
+[ $? = 1 ] || fail "diagnose of a poor run: $(cat out.txt err.txt)"
+tr '\n' ' ' <out.txt | grep -q 'few chains carry the estimate.*Remedy: .*--steps 8' || fail "diagnose: $(cat out.txt)"
+"$program" diagnose poor --format json >out.txt 2>err.txt
+python3 - <<'PYTHON' || fail "diagnose --format json: $(cat out.txt)"
+import csv, json
+found = json.load(open("out.txt"))["results"]
+flagged = [int(r["image"]) for r in csv.DictReader(open("poor/per_image.csv")) if "ess" in r["flags"]]
+assert flagged and any(f["images"] == flagged and f["evaluations_per_image"] == 4 * 12 for f in found)
+PYTHON
+grep -q 'Remedy' poor/report.html || fail "the page knows no remedy"
+succeed early/vae.safetensors --simulate 12 --steps 64 --chains 16 --quiet --out good
+succeed diagnose good
+grep -q 'Nothing is wrong' out.txt || fail "diagnose of a good run: $(cat out.txt)"
+expect 65 "half" "--resume" -- diagnose half
+expect 64 "one result folder" -- diagnose poor good
+expect 64 "--steps" -- diagnose poor --steps 4
+rm -rf bad && cp -r poor bad && sed -i 's/"steps": 2,/"steps": -2,/' bad/run.json
+expect 65 "other settings" -- diagnose bad
 finish

@@ -209,7 +209,7 @@ printf '{"steps": 8, "chains": 4, "simulate": 50, "chunk": 8, "quiet": true, "me
 succeed "$model" --config config.json --out configured
 same straight/per_image.csv configured/per_image.csv
 "$program" --help >out.txt 2>&1 || fail "--help: exit $?"
-[ "$(grep -A 15 '^Examples' out.txt | grep -c '^ *eval-loglik ')" = 10 ] || fail "--help does not end in ten examples"
+[ "$(grep -A 16 '^Examples' out.txt | grep -c '^ *eval-loglik ')" = 11 ] || fail "--help does not end in eleven examples"
 "$program" --version | grep -q LibTorch || fail "--version"
 
 # --- Bad input: one clear line and its code.

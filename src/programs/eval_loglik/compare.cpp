@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,16 +27,6 @@ constexpr size_t kMostModels = 26;  // named by the letters
 bool is_folder(const std::string& path) {
   std::error_code ignored;
   return fs::is_directory(path, ignored);
-}
-
-/// Flags of an evaluation decide nothing where all is evaluated already.
-void refuse_other_flags(const CommandLine& cli) {
-  static const std::set<std::string> known = {"out", "overwrite", "format", "quiet"};
-  const json settings = cli.settings();
-  for (const auto& [name, value] : settings.items())
-    if (cli.given(name) && known.count(name) == 0)
-      throw argument_error("--" + name +
-                           ": compare reads result folders as they are, and evaluates models only");
 }
 
 ComparedModel stored(const std::string& folder) {
@@ -88,7 +77,7 @@ int compare_evaluations(const CommandLine& cli) {
   if (names.size() < 2 || names.size() > kMostModels)
     throw argument_error("compare takes 2 to " + std::to_string(kMostModels) +
                          " result folders or models: eval-loglik compare A B");
-  if (std::all_of(names.begin(), names.end(), is_folder)) refuse_other_flags(cli);
+  if (std::all_of(names.begin(), names.end(), is_folder)) refuse_flags_of_runs(cli, "compare");
   const std::string out = cli.text("out", "");
   if (!out.empty()) prepare_folder(cli, out);
 

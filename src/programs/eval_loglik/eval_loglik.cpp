@@ -3,6 +3,7 @@
 #include <c10/core/GradMode.h>
 
 #include "programs/eval_loglik/compare.h"
+#include "programs/eval_loglik/diagnose.h"
 #include "programs/eval_loglik/evaluate.h"
 #include "programs/eval_loglik/merge.h"
 #include "report/terminal.h"
@@ -14,6 +15,7 @@ namespace crais {
 int eval_loglik(const CommandLine& cli) {
   const std::string& first = cli.operands().front();
   if (first == "merge") return merge_evaluations(cli);
+  if (first == "diagnose") return diagnose_evaluation(cli);
   if (first == "submit")
     throw argument_error("submit comes first: eval-loglik submit slurm MODEL --out DIR --tasks N");
   use_one_thread_per_operation();

@@ -5,8 +5,7 @@
 
 namespace crais {
 
-/// Runs `eval-loglik CHECKPOINT` or `eval-loglik merge DIR... --out DIR`. Returns the exit code;
-/// throws Error.
+/// Runs `eval-loglik MODEL`, `compare`, `diagnose` or `merge`. Returns the exit code; throws Error.
 int eval_loglik(const CommandLine& cli);
 
 }  // namespace crais

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "evaluation/comparison.h"
+#include "programs/eval_loglik/diagnose.h"
 #include "programs/eval_loglik/settings.h"
 #include "report/histogram.h"
 #include "report/run_page.h"
@@ -81,7 +82,8 @@ void add_pictures(HtmlPage& page, const EvalResults& results, const Pictured& im
 
 std::string model_path(const json& summary) {
   for (const char* kind : {"checkpoint", "model"})
-    if (summary.contains(kind) && summary[kind].contains("path"))
+    if (summary.contains(kind) && summary[kind].contains("path") &&
+        summary[kind]["path"].is_string())
       return summary[kind]["path"].get<std::string>();
   return "";
 }
@@ -110,6 +112,7 @@ std::string page_of(const EvalResults& results, const std::vector<LikelihoodSumm
                    " images, mean " + fixed(methods.front().log_likelihood.mean, 2) + " nats");
   add_pictures(page, results, images);
   page.heading("How far to trust it");
+  for (const Finding& finding : diagnose(results, summary)) page.paragraph(sentence_of(finding));
   add_effective_sizes(page, tables(results), "image");
   add_annealing(page, results);
   const LikelihoodSummary& first = methods.front();

@@ -16,7 +16,7 @@ Synopsis eval_loglik_synopsis() {
   s.summary =
       "Estimates log p(x) in nats, with error bars, for images under a model with latents: a "
       "checkpoint of train-vae, a model of crais.export (.pt2, .pt), the state_dict of an MLP.";
-  s.operands = "MODEL | compare DIR|MODEL... | merge DIR... | submit slurm MODEL";
+  s.operands = "MODEL | compare DIR|MODEL... | diagnose DIR | merge DIR... | submit slurm MODEL";
   s.min_operands = 1;
   s.max_operands = 4096;
   s.groups = estimator_options("image", "auto");
@@ -71,6 +71,7 @@ Synopsis eval_loglik_synopsis() {
       "  eval-loglik conv.pt2 --data images.npz:test --scale 255\n"
       "  eval-loglik compare results/epoch10 results/epoch50\n"
       "  eval-loglik compare old.pt2 new.pt2 --data images.npy --out results/which\n"
+      "  eval-loglik diagnose results/mnist\n"
       "  eval-loglik merge results/part1 results/part2 --out results/whole\n"
       "  eval-loglik submit slurm weights/vae50-mnist.safetensors --tasks 8 --out results/mnist\n";
   return s;

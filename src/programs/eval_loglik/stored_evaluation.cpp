@@ -1,5 +1,6 @@
 #include "programs/eval_loglik/stored_evaluation.h"
 
+#include <set>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -61,6 +62,15 @@ at::Tensor joined(const std::map<int64_t, at::Tensor>& thumbnails, int64_t chunk
 }
 
 }  // namespace
+
+void refuse_flags_of_runs(const CommandLine& cli, const std::string& command) {
+  static const std::set<std::string> known = {"out", "overwrite", "format", "quiet"};
+  const json settings = cli.settings();
+  for (const auto& [name, value] : settings.items())
+    if (cli.given(name) && known.count(name) == 0)
+      throw argument_error("--" + name + ": " + command +
+                           " reads results as they are; the flag is of evaluations");
+}
 
 StoredEvaluation read_evaluation(const fs::path& folder) {
   const ResultStore store(folder);

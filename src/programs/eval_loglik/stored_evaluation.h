@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/command_line.h"
 #include "evaluation/result_store.h"
 #include "programs/eval_loglik/report.h"
 
@@ -23,6 +24,9 @@ struct StoredEvaluation {
   std::optional<TunedState> state;
   std::map<int64_t, at::Tensor> thumbnails;  // of each chunk; empty without pictures
 };
+
+/// Throws Error kArgument naming a flag that decides nothing where a command only reads results.
+void refuse_flags_of_runs(const CommandLine& cli, const std::string& command);
 
 /// Throws Error: kNoInput, or kData naming what is damaged.
 StoredEvaluation read_evaluation(const std::filesystem::path& folder);

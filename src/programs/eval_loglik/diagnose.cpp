@@ -1,0 +1,276 @@
+#include "programs/eval_loglik/diagnose.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+#include "core/spec.h"
+#include "io/json.h"
+#include "programs/eval_loglik/stored_evaluation.h"
+#include "report/terminal.h"
+#include "util/error.h"
+#include "util/format.h"
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kLonger = 4;           // times as many transitions
+constexpr double kShareOfData = 1 / 3.;  // of the data's error, that bias or chains may come to
+constexpr double kLargeGap = 1.0;        // nats between the bounds of one image
+constexpr double kLowAcceptance = 0.4, kHighAcceptance = 0.95;
+constexpr int64_t kFewChains = 8;
+constexpr size_t kMostNamed = 12;
+
+/// The settings that remedies start from.
+struct Asked {
+  int64_t steps, chains;
+  double max_evaluations;
+  std::string schedule, step_size;
+  bool has_budget;
+
+  explicit Asked(const json& settings)
+      : steps(count_of(settings, "steps")),
+        chains(count_of(settings, "chains")),
+        max_evaluations(json_field<double>(settings, "max-evals", kSource)),
+        schedule(json_field<std::string>(settings, "schedule", kSource)),
+        step_size(json_field<std::string>(settings, "step-size", kSource)),
+        has_budget(!json_field<json>(settings, "budget", kSource).is_null()) {}
+
+  static constexpr const char* kSource = "run.json";
+  static int64_t count_of(const json& settings, const char* key) {
+    const auto count = json_field<int64_t>(settings, key, kSource);
+    if (count < 1 || count > kMostCount)
+      throw data_error(std::string(kSource) + ": '" + key + "' is " + std::to_string(count));
+    return count;
+  }
+};
+
+/// One method's results, and what one may ask for in place of its settings.
+class Examination {
+ public:
+  Examination(const EvalResults& results, const MethodTable& table,
+              const LikelihoodSummary& summary, const Asked& asked)
+      : table_(table),
+        summary_(summary),
+        asked_(asked),
+        indices_(indices_of(results)),
+        anneals_(summary.transitions.has_value()) {}
+
+  std::vector<Finding> findings() {
+    flags();
+    gaps();
+    bias();
+    chains();
+    acceptance();
+    proposals();
+    return std::move(findings_);
+  }
+
+ private:
+  /// Rows where any repeat satisfies the test.
+  template <typename Test>
+  std::vector<int64_t> images_where(const Test& test) const {
+    std::vector<int64_t> found;
+    for (size_t i = 0; i < indices_.size(); ++i)
+      for (size_t r = 0; r < table_.flags.size(); ++r)
+        if (test(r, i)) {
+          found.push_back(indices_[i]);
+          break;
+        }
+    return found;
+  }
+
+  void add(const std::string& what, std::vector<int64_t> images, const std::string& remedy,
+           double evaluations) {
+    findings_.push_back({summary_.method + ": " + what, std::move(images), remedy, evaluations});
+  }
+
+  /// Longer annealing: what moves weights most for its cost.
+  std::string longer() const {
+    const std::string& schedule = asked_.schedule;
+    return schedule.find(':') == std::string::npos || schedule.rfind("sigmoidal", 0) == 0
+               ? "--steps " + std::to_string(kLonger * asked_.steps)
+               : "a smaller parameter of --schedule " + schedule + ", for " +
+                     std::to_string(kLonger) + " times as many transitions";
+  }
+
+  void flags() {
+    for (const auto& [flag, word] : all_flags()) {
+      const auto images = images_where(
+          [&, bit = flag](size_t r, size_t i) { return (table_.flags[r][i] & bit) != 0; });
+      if (images.empty()) continue;
+      const double now = summary_.evaluations;
+      switch (flag) {
+        case kFewEffective:
+        case kTail:
+          add(flag == kTail ? "weights have too heavy a tail (Pareto k above 0.7): the estimate is "
+                              "probably too low, and its error too"
+                            : "a standard error is above 0.5 nats, or there is none: a few chains "
+                              "carry the estimate",
+              images,
+              anneals_ ? "anneal longer, which mends more than as many more chains: " + longer()
+                       : "anneal from this base instead of sampling from it: --method ais",
+              anneals_ ? kLonger * now : 0.0);
+          break;
+        case kBaseFailed:
+          add("the base could not be fitted; chains began from a simpler one", images,
+              "anneal longer from where they began: " + longer() +
+                  "; or choose a base that always fits: --base encoder, --base prior",
+              kLonger * now);
+          break;
+        case kMissedTarget:
+          add("--target-error was not reached within --max-evals", images,
+              "allow more: --max-evals " + significant(kLonger * asked_.max_evaluations, 3) +
+                  ", or " + longer(),
+              kLonger * asked_.max_evaluations);
+          break;
+        case kModes:
+          add("the posterior has a mode that the base does not cover", images,
+              "begin wider and anneal longer: --base prior " + longer(), kLonger * now);
+          break;
+      }
+    }
+  }
+
+  /// Bounds that stand apart although nothing is flagged: what chains cannot see.
+  void gaps() {
+    if (!table_.has("upper")) return;
+    const auto& lower = table_.columns.at("log_normalizer");
+    const auto& upper = table_.columns.at("upper");
+    const auto images = images_where([&](size_t r, size_t i) {
+      return upper[r][i] - lower[r][i] > kLargeGap && table_.flags[r][i] == 0;
+    });
+    if (images.empty()) return;
+    add("the bounds of unflagged images are more than 1 nat apart: a mode that no forward chain "
+        "visits, most likely",
+        images, "anneal longer: " + longer(), kLonger * summary_.evaluations);
+  }
+
+  void bias() {
+    const MeanEstimate& mean = summary_.log_likelihood;
+    const double bound = kShareOfData * std::hypot(mean.data_std_error, mean.monte_carlo_std_error);
+    if (!(std::abs(summary_.bias) > bound)) return;
+    const auto factor =
+        static_cast<int64_t>(std::ceil(std::abs(summary_.bias) / std::max(bound, 1e-12)));
+    add("the mean is expected to be " + significant(std::abs(summary_.bias), 2) +
+            " nats too low, against an error of " + significant(3 * bound, 2),
+        {},
+        anneals_
+            ? "anneal longer: " + longer() + "; or --chains " +
+                  std::to_string(factor * asked_.chains) + ", whose bias falls as one over them"
+            : "anneal: --method ais",
+        anneals_ ? kLonger * summary_.evaluations : 0.0);
+  }
+
+  void chains() {
+    const MeanEstimate& mean = summary_.log_likelihood;
+    if (anneals_ && asked_.chains < kFewChains && !asked_.has_budget)
+      add("an error bar from " + std::to_string(asked_.chains) + " chains is not reliable", {},
+          "--chains 16",
+          16.0 / std::max<double>(1, static_cast<double>(asked_.chains)) * summary_.evaluations);
+    if (mean.monte_carlo_std_error > kShareOfData * mean.data_std_error)
+      add("the chains' error of the mean (" + significant(mean.monte_carlo_std_error, 2) +
+              ") counts beside that of the images (" + significant(mean.data_std_error, 2) + ")",
+          {},
+          "more chains, or more images at as many: --chains " +
+              std::to_string(kLonger * asked_.chains),
+          kLonger * summary_.evaluations);
+  }
+
+  void acceptance() {
+    if (!summary_.accept_prob) return;
+    const double accept = *summary_.accept_prob;
+    const bool fixed_step = asked_.step_size != "adapt";
+    if (accept >= kLowAcceptance && (accept <= kHighAcceptance || !fixed_step)) return;
+    add("the mean acceptance is " + fixed(accept, 2) + ": steps are too " +
+            (accept < kLowAcceptance ? "long" : "short"),
+        {},
+        fixed_step ? "let a pilot tune them: --step-size adapt" : "--leapfrog 2, or --kernel hmc",
+        summary_.evaluations);
+  }
+
+  void proposals() {
+    if (summary_.num_nonfinite == 0) return;
+    add(with_commas(summary_.num_nonfinite) +
+            " proposals had no finite density and were rejected; estimates stay valid",
+        {}, "shorter steps, or --dtype float64, if they are many", summary_.evaluations);
+  }
+
+  const MethodTable& table_;
+  const LikelihoodSummary& summary_;
+  const Asked& asked_;
+  std::vector<int64_t> indices_;
+  bool anneals_;
+  std::vector<Finding> findings_;
+};
+
+std::string named(const std::vector<int64_t>& images) {
+  std::string text =
+      images.size() == 1 ? "Image " : with_commas(int64_t(images.size())) + " images: ";
+  for (size_t i = 0; i < std::min(images.size(), kMostNamed); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(images[i]);
+  return text + (images.size() > kMostNamed ? ", ... (per_image.csv names all)." : ".");
+}
+
+json to_json(const std::vector<Finding>& findings) {
+  json list = json::array();
+  for (const Finding& f : findings)
+    list.push_back({{"what", f.what},
+                    {"images", f.images},
+                    {"remedy", f.remedy},
+                    {"evaluations_per_image", f.evaluations > 0 ? json(f.evaluations) : json()}});
+  return list;
+}
+
+}  // namespace
+
+std::string sentence_of(const Finding& f) {
+  std::string text = f.what + ".";
+  if (!f.images.empty()) text += " " + named(f.images);
+  text += " Remedy: " + f.remedy;
+  if (f.evaluations > 0)
+    text += " (" + with_commas(std::llround(f.evaluations)) + " evaluations an image)";
+  return text + ".";
+}
+
+std::vector<Finding> diagnose(const EvalResults& results, const json& run) {
+  std::vector<Finding> all;
+  const std::vector<MethodTable> methods = tables(results);
+  const std::vector<LikelihoodSummary> summaries = summarise(results);
+  const Asked asked(json_field<json>(run, "settings", "run.json"));
+  for (size_t m = 0; m < methods.size(); ++m)
+    for (Finding& finding : Examination(results, methods[m], summaries[m], asked).findings())
+      all.push_back(std::move(finding));
+  const json images = json_field<json>(run, "images", "run.json");
+  if (const auto warning = images.find("binarisation_warning");
+      warning != images.end() && warning->is_string() && !warning->get<std::string>().empty())
+    all.push_back({"the images are not as in training: " + warning->get<std::string>(),
+                   {},
+                   "evaluate them as the model was trained, without --binarisation",
+                   0.0});
+  return all;
+}
+
+int diagnose_evaluation(const CommandLine& cli) {
+  refuse_flags_of_runs(cli, "diagnose");
+  if (cli.operands().size() != 2)
+    throw argument_error("diagnose takes one result folder: eval-loglik diagnose DIR");
+  const std::string& folder = cli.operands()[1];
+  StoredEvaluation stored = read_evaluation(folder);
+  const json run = stored.run;
+  const EvalResults results =
+      whole_results(std::move(stored), folder, "is not in " + folder + ": --resume the run first");
+  const std::vector<Finding> findings = diagnose(results, run);
+  if (print_for_programs({{"program", "eval-loglik diagnose"}, {"results", to_json(findings)}},
+                         parse_format(cli.text("format"))))
+    return findings.empty() ? 0 : 1;
+  const int width = stdout_width();
+  for (const Finding& finding : findings) std::cout << wrapped(sentence_of(finding), width) << "\n";
+  if (findings.empty()) std::cout << "Nothing is wrong that chains can tell.\n";
+  std::cout << std::flush;
+  return findings.empty() ? 0 : 1;
+}
+
+}  // namespace crais
