@@ -1,9 +1,12 @@
 // Result folders whole: run.json, plan.json and chunks, each a part of the input.
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "evaluation/result_store.h"
 #include "harness.h"
 #include "io/json.h"
+#include "programs/eval_loglik/compare.h"
+#include "programs/eval_loglik/diagnose.h"
 #include "programs/eval_loglik/merge.h"
 #include "programs/eval_loglik/settings.h"
 #include "util/error.h"
@@ -31,7 +34,8 @@ bool belongs(const std::string& path) {
   const bool below = path.rfind("chunks/", 0) == 0 && path.size() > 7 && path.size() < 100 &&
                      path != "chunks/." && path != "chunks/.." &&
                      path.find_first_of(std::string_view("/\0", 2), 7) == std::string::npos;
-  return below || path == "run.json" || path == "plan.json" || path == "summary.json";
+  return below || path == "run.json" || path == "plan.json" || path == "summary.json" ||
+         path == "thumbnails.npy";
 }
 
 }  // namespace
@@ -41,6 +45,11 @@ void read(std::string_view input) {
   static const Synopsis kSynopsis = eval_loglik_synopsis();
   static const CommandLine kMerge(kSynopsis, {"merge", (folder() / "run").string(), "--out",
                                               (folder() / "merged").string(), "--quiet"});
+  static const std::string kRun = (folder() / "run").string();
+  static const CommandLine kCompare(kSynopsis, {"compare", kRun, kRun});
+  static const CommandLine kDiagnose(kSynopsis, {"diagnose", kRun});
+  static const int kNoGnuplot = ::setenv("PATH", "", 1);  // pages without pictures: they take long
+  (void)kNoGnuplot;
   constexpr std::string_view kSealed = "sealed ";
   std::string run;
   for (const auto& [name, bytes] : parts(input)) {
@@ -51,6 +60,8 @@ void read(std::string_view input) {
     file(seal ? sealed(bytes, run) : bytes, "run/" + path);
   }
   attempt([&] { merge_evaluations(kMerge); });
+  attempt([&] { compare_evaluations(kCompare); });
+  attempt([&] { diagnose_evaluation(kDiagnose); });
   json asked = parse_json(run, "run.json");
   if (!asked.is_object()) asked = json::object();  // a program asks for nothing else
   asked.erase("computed_by");
