@@ -1,5 +1,6 @@
 #include "report/html.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -69,7 +70,8 @@ color:var(--ink);background:var(--paper);overflow-wrap:break-word}
 .lead{font-size:1.2rem;background:var(--lead);padding:.7rem 1rem;border-radius:.4rem}
 table{border-collapse:collapse;margin:1rem 0;font-size:.9rem}
 td,th{padding:.2rem .7rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
-td:first-child,th:first-child{text-align:left}
+td:first-child,th:first-child,.words{text-align:left}
+td.words{white-space:normal;min-width:8rem}
 tbody th{font-weight:400}
 thead th{border-bottom:2px solid var(--rule)}
 caption,figcaption{text-align:left}
@@ -95,6 +97,8 @@ vertical-align:top}
 @media print{body{max-width:none;margin:0}.gallery,tr,.drawing,.picture{break-inside:avoid}}
 )";
 
+constexpr size_t kLongestNumber = 24;  // of a cell with its error, as "-85.111 +- 0.724"
+
 // Pictures stand in the page itself; nothing else may be fetched or run.
 constexpr const char* kPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
@@ -116,16 +120,26 @@ void HtmlPage::verbatim(const std::string& text) {
 
 void HtmlPage::table(const std::string& caption, const std::vector<std::string>& headers,
                      const std::vector<std::vector<std::string>>& rows) {
+  for (const auto& row : rows)
+    if (row.size() != headers.size())
+      throw internal_error("a table's row without a cell for every header");
   // What scrolls must be in reach of the keyboard, and have a name there.
   body_ += "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"" + escaped(caption) +
            "\"><table><caption>" + words(caption) + "</caption>\n<thead><tr>";
-  for (const auto& header : headers) body_ += "<th scope=\"col\">" + words(header) + "</th>";
+  std::vector<std::string> kinds;  // of columns: words stand left, and may take several lines
+  for (size_t i = 0; i < headers.size(); ++i) {
+    const bool has_words = std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
+      return i > 0 && row[i].size() > kLongestNumber;
+    });
+    kinds.emplace_back(has_words ? " class=\"words\"" : "");
+    body_ += "<th scope=\"col\"" + kinds[i] + ">" + words(headers[i]) + "</th>";
+  }
   body_ += "</tr></thead>\n<tbody>\n";
   for (const auto& row : rows) {
     body_ += "<tr>";
     for (size_t i = 0; i < row.size(); ++i)
       body_ += i == 0 ? "<th scope=\"row\">" + words(row[i]) + "</th>"
-                      : "<td>" + words(row[i]) + "</td>";
+                      : "<td" + kinds[i] + ">" + words(row[i]) + "</td>";
     body_ += "</tr>\n";
   }
   body_ += "</tbody></table></div>\n";

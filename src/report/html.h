@@ -30,7 +30,8 @@ class HtmlPage {
   void paragraph(const std::string& text);
   /// Text whose lines and spaces count: a command, an entry of a bibliography.
   void verbatim(const std::string& text);
-  /// The first cell of each row names it.
+  /// The first cell of each row names it. Throws Error kInternal unless there is a cell for every
+  /// header.
   void table(const std::string& caption, const std::vector<std::string>& headers,
              const std::vector<std::vector<std::string>>& rows);
   /// SVG as gnuplot writes it, as wide as the page.

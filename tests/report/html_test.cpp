@@ -25,7 +25,7 @@ TEST(HtmlPage, ShowsMarkupAndNeverObeysIt) {
   page.heading(evil);
   page.paragraph(evil);
   page.verbatim(evil);
-  page.table(evil, {evil}, {{evil, evil}});
+  page.table(evil, {evil, evil}, {{evil, evil}});
   page.gallery(evil, {{"png", evil, {evil}}});
   page.picture("<svg/>", evil);
   page.begin_fold(evil);
@@ -34,8 +34,8 @@ TEST(HtmlPage, ShowsMarkupAndNeverObeysIt) {
   EXPECT_FALSE(has(text, "<script")) << text;
   size_t count = 0;
   for (size_t i = text.find(shown); i != std::string::npos; i = text.find(shown, i + 1)) ++count;
-  // The title twice, four texts, a table's five, a gallery's three, a picture's, a fold's.
-  EXPECT_EQ(count, 16U);
+  // The title twice, four texts, a table's six, a gallery's three, a picture's, a fold's.
+  EXPECT_EQ(count, 17U);
 }
 
 TEST(HtmlPage, ForbidsRequestsAndScripts) {
@@ -53,6 +53,20 @@ TEST(HtmlPage, TablesHaveHeadersForReadersWhoListen) {
        {"<caption>Errors</caption>", "<th scope=\"col\">method</th>", "<th scope=\"row\">ais</th>",
         "<td>0.10 \u00b1 0.02</td>", "tabindex=\"0\""})
     EXPECT_TRUE(has(text, part)) << part;
+}
+
+TEST(HtmlPage, RefusesRaggedTables) {
+  HtmlPage page("A page");
+  expect_error(ErrorKind::kInternal, {"row"}, [&] { page.table("T", {"a"}, {{"1", "2"}}); });
+  expect_error(ErrorKind::kInternal, {"row"}, [&] { page.table("T", {"a", "b"}, {{"1"}}); });
+}
+
+TEST(HtmlPage, ColumnsOfWordsStandLeft) {
+  HtmlPage page("A page");
+  page.table("Faults", {"name", "why", "count"}, {{"one", "because of what it once was", "3"}});
+  const std::string text = page.text();
+  EXPECT_TRUE(has(text, "<th scope=\"col\" class=\"words\">why</th>"));
+  EXPECT_TRUE(has(text, "<td class=\"words\">because of what it once was</td><td>3</td>"));
 }
 
 TEST(HtmlPage, PicturesAreBase64) {
