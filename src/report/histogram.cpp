@@ -4,20 +4,19 @@
 #include <cmath>
 #include <sstream>
 
-#include "util/error.h"
-
 namespace crais {
 namespace {
 
 constexpr double kFewestBins = 5, kMostBins = 60;
+constexpr double kLargest = 1e100;  // differences of larger values may not be finite
 
 }  // namespace
 
 Bins bins_of(const std::vector<double>& values) {
   std::vector<double> sorted;
   std::copy_if(values.begin(), values.end(), std::back_inserter(sorted),
-               [](double value) { return std::isfinite(value); });
-  if (sorted.empty()) throw internal_error("a histogram of no finite value");
+               [](double value) { return std::abs(value) < kLargest; });
+  if (sorted.empty()) return {0.0, 1.0, {}};
   std::sort(sorted.begin(), sorted.end());
   const size_t count = sorted.size();
   const double range = sorted.back() - sorted.front();

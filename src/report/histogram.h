@@ -20,7 +20,7 @@ struct Bins {
 };
 
 /// Bins as wide as Freedman and Diaconis (1981) propose, 2 IQR N^(-1/3), between 5 and 60 of them;
-/// infinite and NaN values are left out. Throws Error kInternal if none is left.
+/// values that are NaN or beyond 1e100 are left out. No bins if none is left.
 Bins bins_of(const std::vector<double>& values);
 
 Drawing drawing_of(const Histogram& histogram);

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "report/histogram.h"
 #include "report/plot.h"
 #include "util/format.h"
 #include "util/version.h"
@@ -131,6 +130,10 @@ void add_table(HtmlPage& page, const Table& table) {
   page.table(table.title(), table.headers(), rows);
 }
 
+void add_histogram(HtmlPage& page, const Histogram& histogram, const std::string& alt) {
+  if (!bins_of(histogram.values).counts.empty()) page.drawing(drawing_of(histogram), alt);
+}
+
 void add_annealing(HtmlPage& page, const RunResults& results) {
   const std::vector<Way> ways = ways_of(results);
   if (ways.empty()) return;
@@ -155,12 +158,10 @@ void add_effective_sizes(HtmlPage& page, const std::vector<MethodTable>& methods
                          const std::string& problem) {
   for (const MethodTable& method : methods) {
     const at::Tensor ess = method.has("ess") ? method.matrix("ess").mean(0) : at::Tensor();
-    if (!ess.defined() || ess.numel() < 2 || !ess.isfinite().any().item<bool>()) continue;
-    const auto* const begin = ess.contiguous().data_ptr<double>();
+    if (!ess.defined() || ess.numel() < 2) continue;
     const std::string title = "Effective sample size, " + method.method;
-    page.drawing(drawing_of(Histogram{title, "ESS, fraction of chains", problem + "s",
-                                      std::vector<double>(begin, begin + ess.numel())}),
-                 title + ": how many " + problem + "s have which");
+    add_histogram(page, {title, "ESS, fraction of chains", problem + "s", to_column(ess)},
+                  title + ": how many " + problem + "s have which");
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "evaluation/summary.h"
+#include "report/histogram.h"
 #include "report/html.h"
 #include "report/table.h"
 
@@ -20,6 +21,9 @@ std::string flagged_words(const MethodSummary& summary);
 
 /// A table with its title as the caption; rules between rows are left out.
 void add_table(HtmlPage& page, const Table& table);
+
+/// A histogram, unless no value is finite.
+void add_histogram(HtmlPage& page, const Histogram& histogram, const std::string& alt);
 
 /// Where chains went: the temperatures of the shared plan, or of the first problems' own, and what
 /// the pilot saw there. Nothing for methods that do not anneal.

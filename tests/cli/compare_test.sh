@@ -65,6 +65,17 @@ succeed late/vae.safetensors --data images.npy "${settings[@]}" --chains 8 --out
 succeed compare a c
 tr '\n' ' ' <out.txt | grep -q 'were not evaluated alike (chains 4 and 8)' || fail "other settings go unsaid: $(cat out.txt)"
 
+# --- One image has no interval; the same images of another file are the same images.
+cp images.npy copy.npy
+for model in early late; do
+  succeed $model/vae.safetensors --data copy.npy "${settings[@]}" --chains 4 --limit 1 --out one-$model
+done
+succeed compare one-early one-late --out one
+grep -q 'No difference .* is seen' out.txt || fail "one image decides: $(cat out.txt)"
+succeed late/vae.safetensors --data copy.npy "${settings[@]}" --chains 4 --out copied
+succeed compare a copied
+grep -q 'not evaluated alike' out.txt && fail "another file's name is said to matter: $(cat out.txt)"
+
 # --- What cannot be compared.
 succeed late/vae.safetensors "${small[@]}" --limit 20 --out fewer
 expect 64 "other images" "count: 40 and 20" -- compare a fewer

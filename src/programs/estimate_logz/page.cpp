@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "programs/estimate_logz/settings.h"
-#include "report/histogram.h"
 #include "report/html.h"
 #include "report/run_page.h"
 #include "util/format.h"
@@ -37,8 +36,8 @@ void add_estimates(HtmlPage& page, const LogzResults& results) {
     const std::vector<double> values = to_column(table.matrix("log_normalizer"));
     if (values.size() < 2) continue;
     const std::string title = "Estimates of log Z by " + table.method;
-    page.drawing(drawing_of(Histogram{title, "log Z, nats", "estimates", values}),
-                 title + ": " + with_commas(static_cast<int64_t>(values.size())) + " of them");
+    add_histogram(page, {title, "log Z, nats", "estimates", values},
+                  title + ": " + with_commas(static_cast<int64_t>(values.size())) + " of them");
   }
 }
 

@@ -10,7 +10,6 @@
 #include "io/csv.h"
 #include "io/json.h"
 #include "programs/eval_loglik/page.h"
-#include "report/histogram.h"
 #include "report/html.h"
 #include "report/run_page.h"
 #include "report/terminal.h"
@@ -26,6 +25,11 @@ using nlohmann::json;
 
 constexpr size_t kMostChanged = 12;  // pictures of images that changed most, each way
 constexpr size_t kMostListed = 5;    // of them on the terminal
+
+/// Settings that say where images come from: their digests are compared.
+const std::vector<std::string> kOfImages = {"data",         "labels",     "split",
+                                            "binarisation", "scale",      "limit",
+                                            "indices",      "dequantise", "simulate"};
 
 std::string text_of(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
@@ -54,6 +58,7 @@ std::string percent(double share) { return fixed(100 * share, 1) + "%"; }
 
 /// "8.28 to 8.94": the 95% interval of the difference, or of the opposite one.
 std::string interval(const Comparison& c, bool opposite = false) {
+  if (!std::isfinite(c.low) || !std::isfinite(c.high)) return "unknown";
   const int decimals = std::clamp(
       static_cast<int>(std::ceil(1 - std::log10(std::max(c.difference.data_std_error, 1e-12)))), 0,
       6);
@@ -65,8 +70,8 @@ std::string interval(const Comparison& c, bool opposite = false) {
 std::pair<std::vector<size_t>, std::vector<size_t>> changes(const Comparison& c, size_t count) {
   std::vector<size_t> order(c.per_image.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](size_t i, size_t j) { return c.per_image[i] > c.per_image[j]; });
+  const auto key = [&](size_t i) { return std::isnan(c.per_image[i]) ? 0.0 : c.per_image[i]; };
+  std::sort(order.begin(), order.end(), [&](size_t i, size_t j) { return key(i) > key(j); });
   std::vector<size_t> gained, lost;
   for (size_t i = 0; i < std::min(count, order.size()); ++i) {
     if (c.per_image[order[i]] > 0) gained.push_back(order[i]);
@@ -168,7 +173,8 @@ std::vector<std::string> ComparisonReport::warnings() const {
     std::string differences;
     const json& other = models_[i].run.at("settings");
     for (const auto& [key, value] : first.items()) {
-      if (!other.contains(key) || other[key] == value) continue;
+      const bool of_images = std::find(kOfImages.begin(), kOfImages.end(), key) != kOfImages.end();
+      if (of_images || !other.contains(key) || other[key] == value) continue;
       differences += (differences.empty() ? "" : ", ") + key + " " + text_of(value) + " and " +
                      text_of(other[key]);
     }
@@ -324,11 +330,12 @@ std::string ComparisonReport::page() const {
     const Comparison& c = pair.comparison;
     const std::string name = difference_name(pair);
     page.heading(name + " by " + pair.method);
-    page.drawing(drawing_of(Histogram{name, name + ", nats", "images", c.per_image}),
-                 "Histogram of " + name + " over the images, mean " + fixed(c.difference.mean, 3));
+    add_histogram(page, {name, name + ", nats", "images", c.per_image},
+                  "Histogram of " + name + " over the images, mean " + fixed(c.difference.mean, 3));
     if (!thumbnails.defined()) continue;
     const auto items = [&](const std::vector<size_t>& rows) {
       std::vector<GalleryItem> gallery;
+      gallery.reserve(rows.size());
       for (const size_t i : rows)
         gallery.push_back(gallery_item(
             thumbnails, static_cast<int64_t>(i), indices_[i],

@@ -127,7 +127,7 @@ json EvalRun::record() const {
 
 /// A picture of each image in the results, in their order.
 at::Tensor EvalRun::thumbnails_of_results(const RunResults& results) const {
-  const at::Tensor all = thumbnails_of(images_.pixels, model_->description().data_shape);
+  at::Tensor all = thumbnails_of(images_.pixels, model_->description().data_shape);
   if (!all.defined()) return all;
   std::vector<at::Tensor> parts;
   for (const auto& [number, chunk] : results.chunks)

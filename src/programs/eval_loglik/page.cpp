@@ -1,12 +1,12 @@
 #include "programs/eval_loglik/page.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "evaluation/comparison.h"
 #include "programs/eval_loglik/diagnose.h"
 #include "programs/eval_loglik/settings.h"
-#include "report/histogram.h"
 #include "report/run_page.h"
 #include "report/thumbnails.h"
 #include "util/format.h"
@@ -33,7 +33,8 @@ struct Pictured : ImageEstimates {
   std::vector<size_t> by_value() const {
     std::vector<size_t> order(value.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return value[a] < value[b]; });
+    const auto key = [&](size_t i) { return std::isnan(value[i]) ? -INFINITY : value[i]; };
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
     return order;
   }
 };
@@ -107,9 +108,9 @@ std::string page_of(const EvalResults& results, const std::vector<LikelihoodSumm
 
   const Pictured images(results, tables(results).front());
   const std::string title = "log p(x) by " + methods.front().method;
-  page.drawing(drawing_of(Histogram{title, "log p(x), nats", "images", images.value}),
-               "Histogram of log p(x): " + with_commas(methods.front().problems) +
-                   " images, mean " + fixed(methods.front().log_likelihood.mean, 2) + " nats");
+  add_histogram(page, {title, "log p(x), nats", "images", images.value},
+                "Histogram of log p(x): " + with_commas(methods.front().problems) +
+                    " images, mean " + fixed(methods.front().log_likelihood.mean, 2) + " nats");
   add_pictures(page, results, images);
   page.heading("How far to trust it");
   for (const Finding& finding : diagnose(results, summary)) page.paragraph(sentence_of(finding));
