@@ -39,7 +39,7 @@ at::Tensor thumbnails_of(const at::Tensor& data, const std::vector<int64_t>& sha
 }
 
 at::Tensor parse_thumbnails(std::string_view bytes, int64_t count, const std::string& where) {
-  const at::Tensor found = parse_npy(bytes, where);
+  at::Tensor found = parse_npy(bytes, where);
   const bool is_picture = found.dim() == 3 || (found.dim() == 4 && found.size(3) == kColours);
   if (found.scalar_type() != at::kByte || !is_picture || found.size(0) != count ||
       found.size(1) < 1 || found.size(1) > kThumbnailSide || found.size(2) < 1 ||

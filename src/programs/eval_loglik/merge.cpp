@@ -37,12 +37,15 @@ int merge_evaluations(const CommandLine& cli) {
       throw data_error(folder + ": holds results of another run than " + folders.front() +
                        " (compare their run.json); only shards of one run can be merged, and those "
                        "of one build unless --accept-other-version is given");
-    for (auto& [chunk, result] : part.chunks)
-      if (!whole->chunks.emplace(chunk, std::move(result)).second)
+    for (auto& [chunk, result] : part.found.chunks)
+      if (!whole->found.chunks.emplace(chunk, std::move(result)).second)
         throw data_error(folder + ": chunk " + std::to_string(chunk) +
                          " is in an earlier folder too; give each shard once");
     whole->thumbnails.merge(part.thumbnails);
-    if (part.state) whole->state = part.state;
+    if (part.is_tuned) {
+      whole->found.state = part.found.state;
+      whole->is_tuned = true;
+    }
   }
   json run = whole->run;
   EvalResults results = whole_results(*std::move(whole), folders.front(),

@@ -33,8 +33,10 @@ struct Pictured : ImageEstimates {
   std::vector<size_t> by_value() const {
     std::vector<size_t> order(value.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    const auto key = [&](size_t i) { return std::isnan(value[i]) ? -INFINITY : value[i]; };
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
+    // Those that are not numbers first: they make no order of their own.
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return std::isnan(value[a]) ? !std::isnan(value[b]) : value[a] < value[b];
+    });
     return order;
   }
 };

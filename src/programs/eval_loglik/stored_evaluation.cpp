@@ -64,32 +64,35 @@ at::Tensor joined(const std::map<int64_t, at::Tensor>& thumbnails, int64_t chunk
 }  // namespace
 
 void refuse_flags_of_runs(const CommandLine& cli, const std::string& command) {
-  static const std::set<std::string> known = {"out", "overwrite", "format", "quiet"};
+  static const std::set<std::string> kKnown = {"out", "overwrite", "format", "quiet"};
   const json settings = cli.settings();
   for (const auto& [name, value] : settings.items())
-    if (cli.given(name) && known.count(name) == 0)
+    if (cli.given(name) && kKnown.count(name) == 0)
       throw argument_error("--" + name + ": " + command +
                            " reads results as they are; the flag is of evaluations");
 }
 
 StoredEvaluation read_evaluation(const fs::path& folder) {
   const ResultStore store(folder);
-  StoredEvaluation found;
-  found.run = store.run();
-  found.shape = shape_of(found.run, (folder / "run.json").string());
-  found.chunks = store.read_chunks(found.shape);
-  found.state = store.read_state();
-  found.thumbnails = thumbnails_by_chunk(folder / "thumbnails.npy", found.chunks);
-  return found;
+  StoredEvaluation stored;
+  stored.run = store.run();
+  stored.shape = shape_of(stored.run, (folder / "run.json").string());
+  stored.found.chunks = store.read_chunks(stored.shape);
+  if (auto state = store.read_state()) {
+    stored.found.state = *std::move(state);
+    stored.is_tuned = true;
+  }
+  stored.thumbnails = thumbnails_by_chunk(folder / "thumbnails.npy", stored.found.chunks);
+  return stored;
 }
 
 EvalResults whole_results(StoredEvaluation evaluation, const std::string& folder,
                           const std::string& advice) {
-  if (!evaluation.state)
+  if (!evaluation.is_tuned)
     throw data_error(folder + ": holds no plan.json, which a run writes before its first chunk");
   const int64_t count = evaluation.shape.chunks.count();
   for (int64_t c = 0; c < count; ++c)
-    if (evaluation.chunks.count(c) == 0)
+    if (evaluation.found.chunks.count(c) == 0)
       throw data_error("chunk " + std::to_string(c) + " of " + std::to_string(count) + " " +
                        advice);
   const std::string source = folder + "/run.json";
@@ -100,8 +103,7 @@ EvalResults whole_results(StoredEvaluation evaluation, const std::string& folder
   if (results.num_pixels < 1)
     throw data_error(source + ": images of " + std::to_string(results.num_pixels) + " values");
   results.thumbnails = joined(evaluation.thumbnails, count);
-  results.chunks = std::move(evaluation.chunks);
-  results.state = *std::move(evaluation.state);
+  static_cast<RunResults&>(results) = std::move(evaluation.found);
   return results;
 }
 

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
 #include "cli/command_line.h"
@@ -17,11 +16,13 @@
 namespace crais {
 
 /// What the folder holds, whole or a part of a run.
+// The library of JSON declares that moving does not throw; what its body asserts is not read as so.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 struct StoredEvaluation {
   nlohmann::json run;  // run.json
   RunShape shape;
-  std::map<int64_t, ChunkResult> chunks;
-  std::optional<TunedState> state;
+  RunResults found;
+  bool is_tuned = false;                     // there is a plan.json
   std::map<int64_t, at::Tensor> thumbnails;  // of each chunk; empty without pictures
 };
 
