@@ -53,7 +53,7 @@ refuse "only 7 chunks" -- RANK=0 WORLD_SIZE=8
 # --- A run that ends in time, and one that is warned, go on to the bytes of one left alone.
 # As long as this machine needs to be stopped by a second.
 for steps in 500 2000 8000 32000; do
-  long=("$model" --simulate 64 --steps $steps --chains 8 --chunk 4 --quiet --step-size 0.5)
+  long=("$model" --simulate 64 --steps "$steps" --chains 8 --chunk 4 --quiet --step-size 0.5)
   rm -rf timed
   "$program" "${long[@]}" --threads 1 --out timed --max-time 1s >out.txt 2>err.txt
   [ $? = 75 ] && break

@@ -83,7 +83,7 @@ TEST(Histogram, BinsHoldEveryFiniteValue) {
   std::vector<double> values;
   for (int i = 0; i < 1000; ++i) values.push_back(0.001 * i);
   values.push_back(NAN);
-  values.push_back(-INFINITY);
+  values.push_back(-HUGE_VAL);
   const Bins bins = bins_of(values);
   // Freedman and Diaconis: 2 x 0.5 x 1000^(-1/3) = 0.1.
   ASSERT_EQ(bins.counts.size(), 10U);
