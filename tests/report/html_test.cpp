@@ -81,6 +81,7 @@ TEST(HtmlPage, PicturesAreBase64) {
 
 TEST(Histogram, BinsHoldEveryFiniteValue) {
   std::vector<double> values;
+  values.reserve(1002);
   for (int i = 0; i < 1000; ++i) values.push_back(0.001 * i);
   values.push_back(NAN);
   values.push_back(-HUGE_VAL);

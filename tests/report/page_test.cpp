@@ -138,7 +138,8 @@ TEST(Scatter, DrawsParticlesInEachPanelOverContours) {
 
 TEST(Plot, LeavesNothingBehindWithoutGnuplot) {
   const TemporaryFolder folder;
-  const std::string path = std::getenv("PATH") ? std::getenv("PATH") : "";
+  const char* const set = std::getenv("PATH");
+  const std::string path = set == nullptr ? "" : set;
   setenv("PATH", folder.path().c_str(), 1);
   const bool drawn = write_plot(folder.path() / "curves", two_curves());
   setenv("PATH", path.c_str(), 1);
