@@ -22,8 +22,8 @@ struct ReportFile {
 
   ReportFile(std::string file, std::function<std::string()> make)
       : name(std::move(file)), content(std::move(make)) {}
-  ReportFile(std::string file, std::string text)
-      : name(std::move(file)), content([text = std::move(text)] { return text; }) {}
+  ReportFile(std::string file, const std::string& text)
+      : name(std::move(file)), content([text] { return text; }) {}
 };
 
 /// A run of any estimating program. Where it was stopped, only `results`, `run` and `progress` are
