@@ -89,7 +89,7 @@ RunReport EvalRun::run(RunObserver& observer) const {
   summary["evaluator"] = model_->evaluator();
   summary["peak_memory_bytes"] = peak_memory();
   summary["seconds"] = seconds_since(start);
-  at::Tensor thumbnails = store ? thumbnails_of_results(results) : at::Tensor();
+  at::Tensor thumbnails = thumbnails_of_results(results);
   RunReport report = report_of({std::move(results), described.num_values(),
                                 bits_offset(described, images_), std::move(thumbnails)},
                                std::move(summary),
