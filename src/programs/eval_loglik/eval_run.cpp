@@ -125,9 +125,11 @@ json EvalRun::record() const {
   return record;
 }
 
-/// A picture of each image in the results, in their order.
+/// A picture of each image in the results, in their order. A model of flat data does not know the
+/// shape of its images, and a file of flat data does not either.
 at::Tensor EvalRun::thumbnails_of_results(const RunResults& results) const {
-  at::Tensor all = thumbnails_of(images_.pixels, model_->description().data_shape);
+  const std::vector<int64_t>& known = model_->description().data_shape;
+  at::Tensor all = thumbnails_of(images_.pixels, known.size() > 1 ? known : images_.shape);
   if (!all.defined()) return all;
   std::vector<at::Tensor> parts;
   for (const auto& [number, chunk] : results.chunks)

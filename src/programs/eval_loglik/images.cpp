@@ -77,6 +77,7 @@ EvalImages simulated_images(const ImageSettings& settings, int64_t count, const 
   }
   EvalImages images;
   images.pixels = at::cat(rows);
+  images.shape = described.data_shape;
   images.latents = at::cat(latents);
   if (!labels.empty()) images.labels = at::cat(labels);
   images.source = "simulated";
@@ -145,6 +146,7 @@ EvalImages mnist_images(const ImageSettings& settings, const EvalModel& model) {
   const int64_t first = stored.first_index + range.begin;
 
   EvalImages images;
+  images.shape = {stored.rows, stored.cols};
   if (settings.dequantise) {
     images.dequantisation = "uniform:" + std::to_string(*settings.dequantise);
     images.scale = settings.scale.value_or(256.0);
@@ -173,11 +175,13 @@ EvalImages mnist_images(const ImageSettings& settings, const EvalModel& model) {
 EvalImages array_images(const ImageSettings& settings, const EvalModel& model,
                         const ArrayFile& file) {
   const ModelDescription& described = model.description();
-  check_shape(file.source, file.values.sizes().slice(1).vec(), described);
+  const std::vector<int64_t> shape = file.values.sizes().slice(1).vec();
+  check_shape(file.source, shape, described);
   const IndexRange range = selection(settings, file.values.size(0));
   const at::Tensor stored = file.values.slice(0, range.begin, range.end).flatten(1);
 
   EvalImages images;
+  images.shape = shape;
   images.labels =
       chosen_labels(settings, described, file.labels, file.source, file.values.size(0), range);
   images.source = file.source;

@@ -16,6 +16,7 @@ namespace crais {
 /// Images ready for a likelihood, in the order of evaluation.
 struct EvalImages {
   at::Tensor pixels;             // [N, D] float32 as the likelihood takes them, on the CPU
+  std::vector<int64_t> shape;    // of one, as its file or its model has it
   at::Tensor latents;            // [N, latent] of simulated images; else undefined
   at::Tensor labels;             // [N, ...] of a conditional model's; else undefined
   std::vector<int64_t> indices;  // each one's place in its split (or among the simulated)
