@@ -201,6 +201,7 @@ expect 64 "--out" -- submit slurm "$model" --tasks 2
 expect 64 "--time" -- "${task[@]}" --tasks 2 --time soon
 expect 64 "--time" "3m" -- "${task[@]}" --tasks 2 --time 2m
 expect 64 "--sbatch" "dash" -- "${task[@]}" --tasks 2 --sbatch gpu
+expect 64 "--sbatch" -- "${task[@]}" --tasks 2 --sbatch ""
 expect 64 "unknown schedule" -- "${task[@]}" --tasks 2 --schedule fast
 expect 64 "unknown scheduler 'pbs'" "slurm" -- submit pbs "$model" --out never --tasks 2
 expect 64 "submit slurm MODEL" -- submit slurm --out never --tasks 2

@@ -159,7 +159,7 @@ std::vector<std::string> given_flags(const CommandLine& cli) {
 std::vector<std::string> sbatch_words(const CommandLine& cli) {
   std::vector<std::string> words;
   for (const auto& text : cli.texts("sbatch")) {
-    if (text.front() != '-')
+    if (text.empty() || text.front() != '-')
       throw argument_error(
           "--sbatch: options of sbatch begin with a dash, as --partition=long; not '" + text + "'");
     std::istringstream parts(text);
