@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <set>
 
 #include "core/spec.h"
 #include "io/json.h"
@@ -89,11 +90,13 @@ class Examination {
 
   /// Longer annealing: what moves weights most for its cost.
   std::string longer() const {
+    static const std::set<std::string> kOfSteps = {"linear", "sigmoidal", "geometric",
+                                                   "exponential"};
     const std::string& schedule = asked_.schedule;
-    return schedule.find(':') == std::string::npos || schedule.rfind("sigmoidal", 0) == 0
+    return kOfSteps.count(schedule.substr(0, schedule.find(':'))) > 0
                ? "--steps " + std::to_string(kLonger * asked_.steps)
-               : "a smaller parameter of --schedule " + schedule + ", for " +
-                     std::to_string(kLonger) + " times as many transitions";
+               : "a finer --schedule than " + schedule + ", for " + std::to_string(kLonger) +
+                     " times as many transitions";
   }
 
   void flags() {
@@ -128,7 +131,7 @@ class Examination {
           break;
         case kModes:
           add("the posterior has a mode that the base does not cover", images,
-              "begin wider and anneal longer: --base prior " + longer(), kLonger * now);
+              "anneal longer, so that chains find it: " + longer(), kLonger * now);
           break;
       }
     }
