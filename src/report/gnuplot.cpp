@@ -83,6 +83,12 @@ std::string gnuplot_text(const std::string& text) {
   return out + "'";
 }
 
+Drawing half_page(Drawing drawing) {
+  drawing.width = 600;
+  drawing.height = 380;
+  return drawing;
+}
+
 std::optional<std::string> svg_of(const Drawing& drawing) {
   return printed_by_gnuplot(script("svg dynamic rounded font 'sans-serif,13' background 'white'",
                                    drawing.width, drawing.height, drawing));

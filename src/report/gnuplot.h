@@ -16,6 +16,9 @@ struct Drawing {
   std::string settings, commands;
 };
 
+/// The drawing in the size of which two stand side by side on a page, and are read even so.
+Drawing half_page(Drawing drawing);
+
 /// The picture as SVG; nothing if there is no gnuplot. Throws Error kIo if gnuplot fails.
 std::optional<std::string> svg_of(const Drawing& drawing);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <utility>
 
 namespace crais {
 namespace {
@@ -49,11 +50,9 @@ Drawing drawing_of(const Histogram& histogram) {
              << '\n';
   settings << "EOD\n";
   Drawing drawing;
-  drawing.width = 600;
-  drawing.height = 380;
   drawing.settings = settings.str();
   drawing.commands = "plot $bins using 1:2 with boxes lc rgb '#1f77b4'\n";
-  return drawing;
+  return half_page(std::move(drawing));
 }
 
 }  // namespace crais

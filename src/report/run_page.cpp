@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "report/plot.h"
 #include "util/format.h"
@@ -61,14 +60,6 @@ std::vector<Way> ways_of(const RunResults& results) {
   return ways;
 }
 
-/// Two of them stand side by side, and their text is read even so.
-Drawing small(const Plot& plot) {
-  Drawing drawing = drawing_of(plot);
-  drawing.width = 600;
-  drawing.height = 380;
-  return drawing;
-}
-
 using Column = std::vector<double> Way::*;
 
 void add_curves(HtmlPage& page, const std::vector<Way>& ways, const std::string& title,
@@ -83,7 +74,8 @@ void add_curves(HtmlPage& page, const std::vector<Way>& ways, const std::string&
                        [&](double value) { return std::isfinite(value) && (!log_y || value > 0); });
     plot.series.push_back(std::move(series));
   }
-  if (any) page.drawing(small(plot), title + ": " + y_label + " against " + x_label);
+  if (any)
+    page.drawing(half_page(drawing_of(plot)), title + ": " + y_label + " against " + x_label);
 }
 
 void flatten(const json& value, const std::string& name,
@@ -190,7 +182,7 @@ void add_cost(HtmlPage& page, double std_error, double evaluations, double floor
                  : "Here the chains' error counts beside that of the " + problem +
                        "s: more chains help.";
   page.paragraph(words);
-  page.drawing(small(plot), "Error of the mean against evaluations a " + problem);
+  page.drawing(half_page(drawing_of(plot)), "Error of the mean against evaluations a " + problem);
 }
 
 void add_record(HtmlPage& page, const json& summary, const std::string& command) {

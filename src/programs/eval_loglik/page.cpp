@@ -108,7 +108,8 @@ std::string page_of(const EvalResults& results, const std::vector<LikelihoodSumm
   for (const Table& table : result_tables(methods)) add_table(page, table);
   page.paragraph(kReading);
 
-  const Pictured images(results, tables(results).front());
+  const std::vector<MethodTable> estimates = tables(results);
+  const Pictured images(results, estimates.front());
   const std::string title = "log p(x) by " + methods.front().method;
   add_histogram(page, {title, "log p(x), nats", "images", images.value},
                 "Histogram of log p(x): " + with_commas(methods.front().problems) +
@@ -116,7 +117,7 @@ std::string page_of(const EvalResults& results, const std::vector<LikelihoodSumm
   add_pictures(page, results, images);
   page.heading("How far to trust it");
   for (const Finding& finding : diagnose(results, summary)) page.paragraph(sentence_of(finding));
-  add_effective_sizes(page, tables(results), "image");
+  add_effective_sizes(page, estimates, "image");
   add_annealing(page, results);
   const LikelihoodSummary& first = methods.front();
   add_cost(page, first.log_likelihood.monte_carlo_std_error, first.evaluations,

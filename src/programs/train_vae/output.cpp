@@ -39,11 +39,8 @@ Drawing curves(const std::string& title, const std::vector<EpochMetrics>& epochs
   }
   train.error.clear();
   validation.error.clear();
-  Drawing drawing =
-      drawing_of(Plot{title, "epoch", "nats an image", false, false, {train, validation}});
-  drawing.width = 600;
-  drawing.height = 380;
-  return drawing;
+  return half_page(
+      drawing_of(Plot{title, "epoch", "nats an image", false, false, {train, validation}}));
 }
 
 /// The mean image of each z.
