@@ -69,6 +69,12 @@ int main(int argc, char** argv) {
   const double peak = peak_flops(20);
   std::printf("%s; peak %.0f GFLOP/s\n", bench::machine().c_str(), peak / 1e9);
   nlohmann::json report = {{"machine", bench::machine()}, {"peak_gflops", peak / 1e9}};
+  const FusedKernel& fastest = *available_kernels().front();
+  if (fastest.packing == Packing::kTiles) {
+    const double tiles = peak_flops(20, fastest);
+    std::printf("tiles of bfloat16: peak %.0f GFLOP/s\n", tiles / 1e9);
+    report["peak_gflops_tiles"] = tiles / 1e9;
+  }
   std::vector<int64_t> batches;
   for (int i = 2; i < argc; ++i) batches.push_back(std::atol(argv[i]));
   if (batches.empty()) batches = {256, 2048, 8192};

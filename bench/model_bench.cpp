@@ -1,11 +1,12 @@
-// model_bench MODEL [IMAGES [ROUNDS]]: a whole run of eval-loglik's defaults on an exported model,
-// in units of its own calls of `joint` timed alone at the same batch. One thread; a table, then
-// JSON.
+// model_bench MODEL [IMAGES [ROUNDS [FORCE_DTYPE]]]: a whole run of eval-loglik's defaults on an
+// exported model, in units of its own calls of `joint` timed alone at the same batch; then one call
+// with forces in float32 and in bfloat16, in turns. One thread; a table, then JSON.
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -39,6 +40,13 @@ class Counting : public LatentModel {
     ++calls;
     return model_->joint(z, x, y);
   }
+  bool has_forces(at::ScalarType dtype) const override { return model_->has_forces(dtype); }
+  bool forces_pay(at::ScalarType dtype) const override { return model_->forces_pay(dtype); }
+  Density joint_with_forces(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y,
+                            at::ScalarType dtype) const override {
+    forced += z.size(0);
+    return model_->joint_with_forces(z, x, y, dtype);
+  }
   std::optional<Posterior> encode(const at::Tensor& x, const at::Tensor& y) const override {
     return model_->encode(x, y);
   }
@@ -49,7 +57,7 @@ class Counting : public LatentModel {
   std::optional<Density> prior(const at::Tensor& z) const override { return model_->prior(z); }
   std::optional<Moments> prior_moments() const override { return model_->prior_moments(); }
 
-  mutable int64_t rows = 0, calls = 0, outputs = 0;
+  mutable int64_t rows = 0, forced = 0, calls = 0, outputs = 0;
 
  private:
   std::shared_ptr<const LatentModel> model_;
@@ -57,7 +65,7 @@ class Counting : public LatentModel {
 
 int run(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "model_bench MODEL [IMAGES [ROUNDS]]\n");
+    std::fprintf(stderr, "model_bench MODEL [IMAGES [ROUNDS [FORCE_DTYPE]]]\n");
     return 64;
   }
   const std::string file = argv[1];
@@ -78,15 +86,18 @@ int run(int argc, char** argv) {
   const at::Tensor x = at::cat(rows).repeat_interleave(batch / images + 1, 0).slice(0, 0, batch);
   EstimateOptions options;
   options.base = "laplace";
+  options.force_dtype = argc > 4 ? argv[4] : "float32";
   std::vector<double> ratios, own, whole;
   for (int64_t round = 0; round < rounds; ++round) {
-    model->rows = model->calls = model->outputs = 0;
+    model->rows = model->forced = model->calls = model->outputs = 0;
     whole.push_back(
         seconds_of([&] { run_problems(ProblemSource::of(target), Estimator(options)); }));
     // The same number of rows, and of outputs for the Laplace base, alone.
     const int64_t joints = model->rows / batch, outputs = model->outputs / batch;
     own.push_back(seconds_of([&] {
       for (int64_t i = 0; i < joints; ++i) source->joint(z, x, {});
+      for (int64_t i = 0; i < model->forced / batch; ++i)
+        source->joint_with_forces(z, x, {}, at::kBFloat16);
       for (int64_t i = 0; i < outputs; ++i) source->output(z, {});
     }));
     ratios.push_back(whole.back() / own.back());
@@ -98,6 +109,19 @@ int run(int argc, char** argv) {
   std::printf("%-32s %10ld %8ld %12.2f %10.2f %10.3f\n", model->description().name.c_str(),
               static_cast<long>(model->rows), static_cast<long>(batch), whole.back(), own.back(),
               ratio);
+  // One call at a time, in turns: what neighbours take falls on both.
+  double plain = HUGE_VAL, forced = HUGE_VAL;
+  const bool has_forces = source->has_forces(at::kBFloat16);
+  for (int64_t i = 0; i < 100 * rounds; ++i) {
+    plain = std::min(plain, seconds_of([&] { source->joint(z, x, {}); }));
+    if (has_forces)
+      forced =
+          std::min(forced, seconds_of([&] { source->joint_with_forces(z, x, {}, at::kBFloat16); }));
+  }
+  const double micro = 1e6 / static_cast<double>(batch);
+  std::printf("a row of one call: float32 %.1f us", micro * plain);
+  if (has_forces) std::printf(", forces in bfloat16 %.1f us", micro * forced);
+  std::printf("\n");
   const nlohmann::json result = {{"model", file},      {"batch", batch},   {"rows", model->rows},
                                  {"ratio", ratio},     {"ratios", ratios}, {"run_seconds", whole},
                                  {"call_seconds", own}};

@@ -14,6 +14,28 @@
 #include "targets/vae_posterior.h"
 #include "yardstick.h"
 
+namespace crais::bench {
+namespace {
+
+/// Evaluations that cost nothing: what is left of an anneal is what surrounds them.
+class Free : public Target {
+ public:
+  Free(int64_t problems, int64_t particles, int64_t dim)
+      : found_{at::zeros({problems, particles}, at::kDouble),
+               at::zeros({problems, particles, dim})} {}
+  int64_t num_problems() const override { return found_.grad.size(0); }
+  int64_t dim() const override { return found_.grad.size(2); }
+  at::TensorOptions options() const override { return found_.grad.options(); }
+  at::Tensor log_density(const at::Tensor& /*z*/) const override { return found_.log_density; }
+  Evaluation evaluate(const at::Tensor& /*z*/) const override { return found_; }
+
+ private:
+  Evaluation found_;
+};
+
+}  // namespace
+}  // namespace crais::bench
+
 int main(int argc, char** argv) {
   using namespace crais;
   using namespace crais::bench;
@@ -23,7 +45,7 @@ int main(int argc, char** argv) {
   if (std::getenv("CRAIS_DEFAULT_MALLOC") == nullptr) keep_freed_memory();
   const c10::NoGradGuard no_grad;
   const Vae vae = make_vae({}, 1);
-  at::Generator rng = make_generator(1);
+  at::Generator rng = make_generator(1, at::kCPU, Stream::kCounter);
   const at::Tensor images = simulate(vae, kImages, rng).images;
   const VaePosterior target(vae, images);
   const AffineMap base = *target.amortised_base();
@@ -64,6 +86,26 @@ int main(int argc, char** argv) {
   contenders.push_back({"curvature (Laplace's)", [&] { target.curvature(mode); }});
   contenders.push_back({"evaluation, an image each", [&] { target.evaluate(z.slice(1, 0, 1)); }});
   contenders.push_back({"Laplace base", [&] { laplace->build(target, rng); }});
+  const Free free(kImages, kChains, target.dim());
+  const AffineMap fitted = laplace->build(target, rng).map;
+  constexpr int64_t kSteps = 32;
+  const Plan plan = freeze(
+      *ScheduleRegistry::instance().make("schedule", "linear", ScheduleOptions{kSteps}), 0.2);
+  std::vector<std::unique_ptr<Transition>> transitions;
+  std::vector<std::string> around;
+  for (const char* spec : {"ghmc:0.8", "hmc", "mala", "random-walk"}) {
+    transitions.push_back(TransitionRegistry::instance().make("kernel", spec, {}));
+    const Transition* transition = transitions.back().get();
+    around.push_back(std::string("32 transitions but evaluations, ") + spec);
+    contenders.push_back({around.back(), [&, transition] {
+                            anneal(Problem(borrow(free), fitted), *path, plan, *transition, kChains,
+                                   rng);
+                          }});
+  }
+  contenders.push_back({"drawing momenta", [&] { fill_normal(at::empty_like(z), rng); }});
+  contenders.push_back({"to z, Laplace's base", [&] { fitted.to_z(particles.e); }});
+  contenders.push_back(
+      {"gradient to e, Laplace's base", [&] { fitted.pull_back(particles.grad_log_gamma); }});
   const auto times = medians(contenders, rounds);
   const double unit = times.at("evaluation");
   nlohmann::json report = {{"machine", machine()}, {"evaluator", target.evaluator()}};
@@ -75,6 +117,9 @@ int main(int argc, char** argv) {
                 contender.name.c_str(), 1e3 * time, time / unit, kChains * time / unit);
     report["milliseconds"][contender.name] = 1e3 * time;
   }
+  for (const std::string& name : around)
+    std::printf("  %-38s %9.3f us a particle and transition\n", name.c_str(),
+                1e6 * times.at(name) / double(kSteps * kImages * kChains));
   std::printf("counted for a Laplace base: %.1f evaluations an image\n",
               double(laplace->build(target, rng).cost.densities) / kImages);
   std::printf("\n%s\n", report.dump(2).c_str());

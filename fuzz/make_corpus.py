@@ -73,6 +73,21 @@ def in_lines(content, key):
     return description.encode() + b"\n" + rest.encode() + b"\n" + content[8 + length :]
 
 
+def with_forces(content):
+    """The manifest of a file that has gradients in bfloat16 too: those that it has."""
+    length = struct.unpack("<Q", content[:8])[0]
+    header, data = json.loads(content[8 : 8 + length]), content[8 + length :]
+    described = json.loads(header["__metadata__"]["crais"])
+    described["functions"].append("joint_bfloat16")
+    described["forces"] = {"dtype": "bfloat16", "pays": True}
+    header["__metadata__"]["crais"] = json.dumps(described)
+    grad = header["check.grad"]
+    begin, end = grad["data_offsets"]
+    header["check.grad_bfloat16"] = grad | {"data_offsets": [len(data), len(data) + end - begin]}
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data + data[begin:end]
+
+
 class Programs:
     def __init__(self, folder, work):
         self.folder, self.work = pathlib.Path(folder).resolve(), work
@@ -120,6 +135,8 @@ def evaluated(programs, work):
     programs.run(*run, "--method", "bidirectional", "--method", "iwae:4", "--repeats", 2, "--base", "encoder", "--out",
                  "methods")
     folder_seed("methods", work / "methods")
+    programs.run(*run, "--rate-distortion", "nll", "--schedule", "linear", "--out", "curve")
+    folder_seed("curve", work / "curve")
     programs.run(*run, "--path", "f:jensen-shannon", "--per-image", "--out", "path")
     folder_seed("learned-path", work / "path")
     # Expectations are estimate-logz's; the reader is the same.
@@ -227,7 +244,9 @@ def stored_files():
         for name, entry in entries:
             if name.endswith("extra/crais.safetensors"):
                 seed("manifest", path.stem, in_lines(entry, "crais"))
-    keys = re.findall(r'(?:text|integer|number|words|shape|field|name_of)\("([a-z_]+)"',
+                if path.stem == "linear_gaussian":
+                    seed("manifest", "forces", in_lines(with_forces(entry), "crais"))
+    keys = re.findall(r'(?:text|integer|number|words|shape|field|find|name_of)\("([a-z_]+)"',
                       (SOURCE / "models/model_manifest.cpp").read_text())
     dictionary("manifest", [f'"{key}":' for key in keys])
     keys = re.findall(r'(?:text|natural|size|sizes|number|at)\("([a-z_]+)"', (SOURCE / "models/checkpoint.cpp").read_text())

@@ -21,6 +21,10 @@ struct LabelDescription {
   int64_t low = 0, high = 0;  // of whole numbers: what the model knows
 };
 
+/// The name of a likelihood that stands for none: the decoder was exported without one, and
+/// exp(-|x - f(z)|^2) is there to have a gradient.
+inline constexpr const char* kSquaredError = "squared-error";
+
 /// What is known of a model beside its functions.
 struct ModelDescription {
   std::string name;                 // for people
@@ -29,6 +33,7 @@ struct ModelDescription {
   std::vector<int64_t> data_shape;  // of one datum
   std::string likelihood = "log_joint";
   std::string prior = "standard-normal";
+  std::optional<double> noise_sd;          // of a normal likelihood with one noise for all values
   std::string binarisation;                // as training saw the data; "" if the file does not say
   std::optional<double> low, high;         // what data may be; nothing: anything finite
   std::optional<double> step;              // data are multiples of it above `low`
@@ -77,6 +82,14 @@ class LatentModel {
 
   /// log p(x, z) of z [B,D] and x [B, ...]. The cost unit: one evaluation a row.
   virtual Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const = 0;
+  /// True if `joint_with_forces` is there for this type.
+  virtual bool has_forces(at::ScalarType /*dtype*/) const { return false; }
+  /// True if it is faster than `joint`, as far as the model says and this processor can.
+  virtual bool forces_pay(at::ScalarType /*dtype*/) const { return false; }
+  /// The values of `joint`, to float32's rounding, and gradients whose products are in `dtype`: a
+  /// function of the row as well. Requires has_forces(dtype).
+  virtual Density joint_with_forces(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y,
+                                    at::ScalarType dtype) const;
   /// q(z | x), if there is an encoder.
   virtual std::optional<Posterior> encode(const at::Tensor& /*x*/, const at::Tensor& /*y*/) const {
     return {};

@@ -22,6 +22,8 @@ constexpr int64_t kMaxValues = int64_t{1} << 30;
 constexpr int64_t kMaxBatch = 1 << 16;
 constexpr double kValueTolerance = 1e-4;  // relative, of compiled against eager values
 constexpr double kGradTolerance = 1e-3;
+constexpr double kForceTolerance = 2e-2;  // bfloat16 rounds to 4e-3
+constexpr const char* kForces = "joint_bfloat16";
 
 class ManifestReader {
  public:
@@ -41,6 +43,7 @@ class ManifestReader {
     m.model.functions = words("functions");
     if (!m.model.has("joint")) throw wrong("functions", "a list with \"joint\"");
     m.model.likelihood = name_of("likelihood");
+    m.model.noise_sd = noise_sd();
     m.model.prior = name_of("prior");
     m.model.low = number("low");
     m.model.high = number("high");
@@ -60,8 +63,15 @@ class ManifestReader {
     if (m.device != "cpu" && m.device != "cuda") throw wrong("device", "cpu or cuda");
     if (const auto labels = object_.find("labels"); labels != object_.end() && !labels->is_null())
       m.model.labels = ManifestReader(*labels, where_ + ": \"labels\"").read_labels();
+    const auto forces = object_.find("forces");
+    const bool has_forces = forces != object_.end() && !forces->is_null();
+    if (has_forces) m.forces_pay = ManifestReader(*forces, where_ + ": \"forces\"").read_forces();
+    if (has_forces != m.model.has(kForces))
+      throw wrong("forces", std::string("there if and only if \"") + kForces + "\" is");
     m.arrays = std::move(arrays);
     const auto mlp = object_.find("mlp");
+    if (mlp != object_.end() && has_forces)
+      throw wrong("forces", "of a compiled model; this one is weights");
     if (mlp != object_.end()) m.vae = ManifestReader(*mlp, where_ + ": \"mlp\"").read_vae(m);
     return m;
   }
@@ -99,6 +109,17 @@ class ManifestReader {
     if (!spec.is_object()) throw wrong(key, "an object with a name");
     return ManifestReader(spec, where_ + ": \"" + key + "\"").text("name");
   }
+  /// Of a normal likelihood whose scale is one number.
+  std::optional<double> noise_sd() const {
+    const std::string name = name_of("likelihood");
+    const json& spec = field("likelihood");
+    const auto scale = spec.find("scale");
+    if ((name != "gaussian" && name != kSquaredError) || scale == spec.end() || !scale->is_number())
+      return {};
+    const auto sd = scale->get<double>();
+    if (!std::isfinite(sd) || !(sd > 0)) throw wrong("likelihood", "of a scale above 0");
+    return sd;
+  }
   int64_t integer(const std::string& key, int64_t low, int64_t high) const {
     return checked(field(key), key, low, high);
   }
@@ -120,6 +141,13 @@ class ManifestReader {
     const std::string dtype = text("dtype");
     if (dtype != "float32" && dtype != "int64") throw wrong("dtype", "float32 or int64");
     return {shape("shape", 0), dtype == "int64" ? at::kLong : at::kFloat};
+  }
+  /// Whether forces in bfloat16 are said to be faster.
+  bool read_forces() const {
+    if (!object_.is_object()) throw wrong("forces", "described");
+    if (text("dtype") != "bfloat16") throw wrong("dtype", "bfloat16");
+    if (!field("pays").is_boolean()) throw wrong("pays", "true or false");
+    return field("pays").get<bool>();
   }
   std::vector<int64_t> shape(const std::string& key, size_t least = 1) const {
     const json& list = field(key);
@@ -202,6 +230,8 @@ class ArrayChecks {
     if (rows_of("check.x", model.data_shape) != rows || rows_of("check.value", {}) != rows ||
         rows_of("check.grad", {model.latent}) != rows)
       throw data_error(where_ + ": the self-check's arrays do not belong together" + kExportAgain);
+    if (model.has(kForces) && rows_of("check.grad_bfloat16", {model.latent}) != rows)
+      throw data_error(where_ + ": the self-check's arrays do not belong together" + kExportAgain);
     if (model.has("prior") && (rows_of("prior.loc", {}) != model.latent ||
                                rows_of("prior.scale_tril", {model.latent}) != model.latent))
       throw data_error(where_ + ": the prior's moments are not of " + std::to_string(model.latent) +
@@ -260,14 +290,20 @@ ModelManifest read_manifest(const std::string& bytes, const std::string& where) 
 
 void check_values(const ModelManifest& manifest, const LatentModel& model,
                   const std::string& where) {
-  const LatentModel::Density found =
-      model.joint(manifest.array("check.z"), manifest.array("check.x"),
-                  model.description().labels ? manifest.array("check.y") : at::Tensor());
+  const at::Tensor &z = manifest.array("check.z"), &x = manifest.array("check.x");
+  const at::Tensor y = model.description().labels ? manifest.array("check.y") : at::Tensor();
+  const LatentModel::Density found = model.joint(z, x, y);
   const auto differs = [&](const at::Tensor& tensor, const char* name, double tolerance) {
     return differ(tensor.to(at::kCPU), manifest.array(name).to(tensor.scalar_type()), tolerance);
   };
-  if (differs(found.value, "check.value", kValueTolerance) ||
-      differs(found.grad, "check.grad", kGradTolerance))
+  bool wrong = differs(found.value, "check.value", kValueTolerance) ||
+               differs(found.grad, "check.grad", kGradTolerance);
+  if (!wrong && manifest.model.has(kForces) && model.has_forces(at::kBFloat16)) {
+    const LatentModel::Density forced = model.joint_with_forces(z, x, y, at::kBFloat16);
+    wrong = differs(forced.value, "check.value", kValueTolerance) ||
+            differs(forced.grad, "check.grad_bfloat16", kForceTolerance);
+  }
+  if (wrong)
     throw data_error(where + ": its code does not compute here what PyTorch did at export" +
                      kExportAgain + " on this machine");
 }
@@ -333,6 +369,23 @@ LatentModel::Density ManifestModel::joint(const at::Tensor& z, const at::Tensor&
                                           const at::Tensor& y) const {
   const auto found =
       results("joint", {z, x, y}, {{z.size(0)}, {z.size(0), manifest_.model.latent}});
+  return {found[0], found[1]};
+}
+
+bool ManifestModel::has_forces(at::ScalarType dtype) const {
+  return dtype == at::kBFloat16 && manifest_.model.has(kForces);
+}
+
+bool ManifestModel::forces_pay(at::ScalarType dtype) const {
+  return has_forces(dtype) && manifest_.forces_pay;
+}
+
+LatentModel::Density ManifestModel::joint_with_forces(const at::Tensor& z, const at::Tensor& x,
+                                                      const at::Tensor& y,
+                                                      at::ScalarType dtype) const {
+  if (!has_forces(dtype)) return LatentModel::joint_with_forces(z, x, y, dtype);
+  const auto found =
+      results(kForces, {z, x, y}, {{z.size(0)}, {z.size(0), manifest_.model.latent}});
   return {found[0], found[1]};
 }
 

@@ -25,6 +25,7 @@ struct ModelManifest {
   std::vector<std::string> cpu_flags;  // instructions that its code may use
   int64_t uniforms = 0;                // that a draw takes
   int64_t batch = 1;                   // rows with which a row costs least
+  bool forces_pay = false;             // its gradient in bfloat16 is faster where it was written
   SafeTensors arrays;
   std::optional<Vae> vae;  // what a model of MLPs is: such a file holds no code
 
@@ -37,7 +38,7 @@ struct ModelManifest {
 ModelManifest read_manifest(const std::string& bytes, const std::string& where);
 
 /// Repeats the self-check: stored inputs must have the values and gradients that eager PyTorch
-/// found. Throws Error kData.
+/// found, gradients in bfloat16 where there are any too. Throws Error kData.
 void check_values(const ModelManifest& manifest, const LatentModel& model,
                   const std::string& where);
 
@@ -48,6 +49,11 @@ class ManifestModel : public LatentModel {
   int64_t batch() const override { return manifest_.batch; }
   /// Of files whose "joint" and "prior" return values and gradients.
   Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const override;
+  /// Of files with "joint_bfloat16".
+  bool has_forces(at::ScalarType dtype) const override;
+  bool forces_pay(at::ScalarType dtype) const override;
+  Density joint_with_forces(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y,
+                            at::ScalarType dtype) const override;
   std::optional<Density> prior(const at::Tensor& z) const override;
   std::optional<Posterior> encode(const at::Tensor& x, const at::Tensor& y) const override;
   std::optional<Output> output(const at::Tensor& z, const at::Tensor& y) const override;

@@ -42,6 +42,11 @@ std::set<std::string> processor_flags() {
   return {};
 }
 
+bool knows_bfloat16() {
+  static const std::set<std::string> kFlags = processor_flags();
+  return kFlags.empty() || kFlags.count("amx_bf16") + kFlags.count("avx512_bf16") > 0;
+}
+
 std::string without_patch(const std::string& version) {
   return version.substr(0, version.find('.', version.find('.') + 1));
 }
@@ -102,6 +107,10 @@ class ModelPackage : public ManifestModel {
   }
 
   std::string evaluator() const override { return "aoti"; }
+  /// Where the file says so, and this processor has the instructions as well.
+  bool forces_pay(at::ScalarType dtype) const override {
+    return ManifestModel::forces_pay(dtype) && (device_.is_cuda() || knows_bfloat16());
+  }
 
  private:
   std::vector<at::Tensor> call(const std::string& function,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "io/zip.h"
+#include "models/autocast.h"
 #include "models/model_manifest.h"
 #include "util/error.h"
 #include "util/files.h"
@@ -54,6 +55,21 @@ class ScriptModel : public ManifestModel {
 
   Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const override {
     return differentiated("joint", z, {x, y});
+  }
+  /// By autocast around a pass forward and back, beside a pass forward in float32.
+  bool has_forces(at::ScalarType dtype) const override {
+    return dtype == at::kBFloat16 && c10::typeMetaToScalarType(options_.dtype()) == at::kFloat &&
+           (options_.device().is_cpu() || options_.device().is_cuda());
+  }
+  /// Nothing measured it: it pays where products take nearly all of the time.
+  bool forces_pay(at::ScalarType /*dtype*/) const override { return false; }
+  Density joint_with_forces(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y,
+                            at::ScalarType dtype) const override {
+    if (!has_forces(dtype)) return ManifestModel::joint_with_forces(z, x, y, dtype);
+    const c10::NoGradGuard no_grad;
+    const at::Tensor value = results("joint", {z, x, y}, {{z.size(0)}})[0];
+    const Autocast shorter(options_.device(), dtype);
+    return {value, differentiated("joint", z, {x, y}).grad};
   }
   std::optional<Density> prior(const at::Tensor& z) const override {
     if (!description().has("prior")) return {};

@@ -1,11 +1,11 @@
 #include "models/vae.h"
 
 #include <cmath>
-#include <cstdio>
 
 #include "core/rng.h"
 #include "core/spec.h"
 #include "util/error.h"
+#include "util/format.h"
 
 namespace crais {
 namespace {
@@ -75,9 +75,7 @@ Likelihood parse_likelihood(const std::string& text) {
 
 std::string to_string(const Likelihood& likelihood) {
   if (likelihood.family == Likelihood::Family::kBernoulli) return "bernoulli";
-  std::string sd(32, '\0');
-  sd.resize(static_cast<size_t>(std::snprintf(sd.data(), sd.size(), "%.17g", likelihood.noise_sd)));
-  return "gaussian:" + sd;
+  return "gaussian:" + shortest(likelihood.noise_sd);
 }
 
 at::Tensor Likelihood::log_prob(const at::Tensor& x, const at::Tensor& output) const {

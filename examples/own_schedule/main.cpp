@@ -43,8 +43,12 @@ int main() {
   int failures = 0;
   for (const auto& [schedule, path] :
        {std::pair{"linear", "geometric"}, {"quadratic", "geometric"}, {"linear", "paced:2"}}) {
-    const crais::Result r = crais::estimate_log_normalizer(
-        target, {.base = "prior", .chains = 256, .seed = 1, .schedule = schedule, .path = path});
+    const crais::Result r = crais::estimate_log_normalizer(target, {.base = "prior",
+                                                                    .chains = 1024,
+                                                                    .seed = 1,
+                                                                    .schedule = schedule,
+                                                                    .steps = 128,
+                                                                    .path = path});
     const double off = std::abs(r.value.item<double>() - truth);
     std::printf("%-9s  %-9s  within 0.2 nats: %s\n", schedule, path, off < 0.2 ? "yes" : "no");
     failures += off < 0.2 ? 0 : 1;

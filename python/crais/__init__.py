@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         Likelihood,
         NegativeBinomial,
         Poisson,
+        SquaredError,
         StudentT,
     )
     from crais.priors import Flow, Hierarchical, Mixture, Prior, StandardNormal, VampPrior
@@ -59,7 +60,7 @@ _PLACES = {
     "crais.likelihoods": (
         "Bernoulli Categorical ContinuousBernoulli DiscretizedGaussian DiscretizedLogistic "
         "DiscretizedLogisticMixture Gaussian GaussianWithScale Laplace Likelihood "
-        "NegativeBinomial Poisson StudentT"
+        "NegativeBinomial Poisson SquaredError StudentT"
     ),
     "crais.priors": (
         "Flow GaussianPrior=Gaussian Hierarchical Mixture Prior StandardNormal VampPrior"
@@ -102,6 +103,7 @@ __all__ = [
     "Poisson",
     "Prior",
     "Result",
+    "SquaredError",
     "StandardNormal",
     "StudentT",
     "Target",

@@ -36,6 +36,7 @@ class Data:
     labels: Tensor | None
 
 
+@native.awaited()
 def evaluate(
     model: Any = None,
     images: Any = None,
@@ -116,6 +117,7 @@ def evaluate(
     functions, manifest, device = in_memory(
         **parts,
         log_prior=log_prior,
+        force_dtype=str(options.get("force_dtype") or "auto"),
         latent=latent if latent is not None else _integer(model, "latent"),
         shapes=[shape] if shape is not None else _shapes_of(data.images),
         labels=data.labels,
@@ -128,6 +130,7 @@ def evaluate(
     return _evaluated("memory", flags, functions, manifest, device, data, progress)
 
 
+@native.awaited()
 def certify(
     model: Any = None, num_images: int = 1000, *, progress: bool = True, **options: Any
 ) -> Result:
@@ -144,6 +147,7 @@ def certify(
     return evaluate(model, simulate=num_images, progress=progress, **options)
 
 
+@native.awaited()
 def log_normalizer(
     target: Function | str | Target, *, dim: int | None = None, progress: bool = True, **options: Any
 ) -> Result:

@@ -26,7 +26,10 @@ from torch import Tensor
 from crais import random_state
 from crais.captured import Function, leaves_of, modules_of
 from crais.errors import UsageError
+from crais.forces import processor_has_bfloat16
+from crais.graphs import quickened
 from crais.latent_model import (
+    FORCE_TOLERANCE,
     GRAD_TOLERANCE,
     VALUE_TOLERANCE,
     LatentModel,
@@ -43,6 +46,7 @@ from crais.priors import Prior
 _EXTRA = "crais.safetensors"
 _TRACE_ROWS = (3, 5)  # batch sizes whose graphs must be the same
 _MAX_ROWS = 1 << 20
+_PAYS = 0.95  # of the time with forces in float32: an entry that saves less is not worth its size
 
 
 class ExportError(UsageError):
@@ -62,6 +66,8 @@ class ExportReport:
     grad_error: float
     batch: int  # rows of a call, where a row costs least
     microseconds: float  # of an evaluation (value and gradient) in Python, one thread
+    force_microseconds: float | None = None  # the same with its gradient in bfloat16
+    force_error: float | None = None  # of that gradient, of the gradient's own length
     notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -77,6 +83,11 @@ class ExportReport:
             lines.append(
                 f"an evaluation takes {self.microseconds:.0f} us on one thread, {self.batch} rows "
                 "a call"
+            )
+        if self.force_microseconds is not None:
+            lines.append(
+                f"with forces in bfloat16 {self.force_microseconds:.0f} us; these differ by "
+                f"{self.force_error:.1e} of their length from float32's"
             )
         return "\n".join(lines + self.notes)
 
@@ -98,6 +109,7 @@ def export(
     simulate: int = 1000,
     march: str | None = None,
     fused: bool = True,
+    force_dtype: str = "auto",
     quiet: bool = False,
 ) -> ExportReport:
     """Compiles a model for `eval-loglik`, which estimates log p(x) of data under it.
@@ -126,6 +138,10 @@ def export(
     march         the processor to compile for, as "x86-64-v3"; this one if it is left out
     fused         keep only the weights of an MLP, which crais computes faster than compiled code;
                   False: compile it as any other model
+    force_dtype   "bfloat16": a second entry, with the same value and a gradient whose convolutions
+                  and matrix products are in bfloat16, for `eval-loglik --force-dtype`. "auto": if
+                  this processor has instructions for it and it is faster. "float32": none. It takes
+                  half as long again to compile
 
     Modules must be in eval mode, and no row of a batch may depend on another. Raises ExportError.
     """
@@ -141,6 +157,8 @@ def export(
             log_joint=log_joint,
             labels=labels,
         )
+    if force_dtype not in ("auto", "bfloat16", "float32"):
+        raise ExportError(f"force_dtype is auto, bfloat16 or float32, not {force_dtype}")
     if model.device.type not in ("cpu", "cuda"):
         raise ExportError(f"a model on {model.device} cannot be exported; move it to the CPU")
     notes: list[str] = []
@@ -148,14 +166,16 @@ def export(
         random_state.begin(model.device)
         with _as_export_error():
             _check_shapes(model)
-            functions = model.functions()
-            arrays = model.checks()
+            mlp = model.mlp() if fused else None
+            compiled = mlp is None and not os.fspath(path).endswith(".pt")
+            forces = compiled and _wants_forces(model, force_dtype)
+            functions = model.functions(forces)
+            arrays = model.checks(forces)
         if "simulate" not in functions:
             arrays |= _pairs(model, simulate, notes)
         name = name or os.path.splitext(os.path.basename(path))[0]
         described = model.describe(functions, name, binarisation)
         described["device"] = model.device.type
-        mlp = model.mlp() if fused else None
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "model")
             if mlp is not None:
@@ -164,15 +184,32 @@ def export(
                 report = _write_script(file, model, functions, arrays, described)
             else:
                 described["cpu_flags"] = _cpu_flags(march)
-                report = _write_package(file, model, functions, arrays, described, march)
+                report = _write_package(
+                    file, model, functions, arrays, described, march, force_dtype == "auto"
+                )
             report.path, report.bytes = os.fspath(path), os.path.getsize(file)
             _move(file, os.fspath(path))
-    report.functions = list(functions)
+    report.functions = described["functions"]
     report.seconds = time.monotonic() - started
     report.notes = notes
     if not quiet:
         print(report, file=sys.stderr)
     return report
+
+
+def _wants_forces(model: LatentModel, force_dtype: str) -> bool:
+    """True if an entry with forces in bfloat16 is worth compiling, or asked for."""
+    if force_dtype == "float32":
+        return False
+    if force_dtype == "auto" and not processor_has_bfloat16(model.device):
+        return False
+    if model.shorter_products().count > 0:
+        return True
+    if force_dtype == "bfloat16":
+        raise UsageError(
+            "the gradient has no convolution or matrix product that is large enough for bfloat16"
+        )
+    return False
 
 
 @contextlib.contextmanager
@@ -213,7 +250,7 @@ def _compile(
     key: str, function: Function, examples: Callable[[int], tuple[Tensor, ...]], march: str | None
 ) -> list[str]:
     """The files of a compiled function; its first dimension is free."""
-    graph = _trace(key, function, examples)
+    graph = quickened(_trace(key, function, examples))
     rows = torch.export.Dim("rows", min=1, max=_MAX_ROWS)
     inputs = examples(_TRACE_ROWS[0])
     try:
@@ -265,6 +302,7 @@ def _write_package(
     arrays: dict[str, Tensor],
     described: dict[str, Any],
     march: str | None,
+    only_if_faster: bool,
 ) -> ExportReport:
     """Native code for each function, by AOTInductor."""
     _check_compiler()
@@ -277,6 +315,10 @@ def _write_package(
     package = file + ".pt2"  # the only name that the packager takes
     package_aoti(package, compiled)
     report = _measure("compiled", load_package(package, "joint"), arrays, described)
+    if described["forces"]:
+        _measure_forces(load_package(package, "joint_bfloat16"), arrays, described, report)
+        if only_if_faster and not described["forces"]["pays"]:
+            package = _without_forces(package, compiled, arrays, described, report)
     with zipfile.ZipFile(package, "a") as archive:
         folder = archive.namelist()[0].split("/")[0]
         archive.writestr(f"{folder}/extra/{_EXTRA}", manifest(arrays, described))
@@ -383,6 +425,45 @@ def _measure(
         batch=batch,
         microseconds=1e6 * costs[batch],
     )
+
+
+def _measure_forces(
+    joint: Function, arrays: dict[str, Tensor], described: dict[str, Any], report: ExportReport
+) -> None:
+    """The same of the entry whose gradient is in bfloat16."""
+    value, grad = joint(*check_inputs(arrays))
+    if differ(value, arrays["check.value"], VALUE_TOLERANCE) or differ(
+        grad, arrays["check.grad_bfloat16"], FORCE_TOLERANCE
+    ):
+        raise ExportError("compiled and eager values with forces in bfloat16 differ")
+    length = arrays["check.grad"].norm(dim=1)
+    report.force_error = float(((grad - arrays["check.grad"]).norm(dim=1) / length).max())
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        report.force_microseconds = 1e6 * _seconds_a_row(joint, arrays, report.batch)
+    finally:
+        torch.set_num_threads(threads)
+    described["forces"]["pays"] = report.force_microseconds < _PAYS * report.microseconds
+
+
+def _without_forces(
+    package: str,
+    compiled: dict[str, Any],
+    arrays: dict[str, Tensor],
+    described: dict[str, Any],
+    report: ExportReport,
+) -> str:
+    """The package without the entry whose gradient is in bfloat16, for that is no faster."""
+    from torch._inductor.package import package_aoti
+
+    del compiled["joint_bfloat16"], arrays["check.grad_bfloat16"]
+    described["functions"] = [key for key in described["functions"] if key != "joint_bfloat16"]
+    described["forces"] = None
+    report.force_microseconds = report.force_error = None
+    smaller = package.replace(".pt2", "_float32.pt2")
+    package_aoti(smaller, compiled)
+    return smaller
 
 
 def _seconds_a_row(joint: Function, arrays: dict[str, Tensor], rows: int) -> float:

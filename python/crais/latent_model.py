@@ -19,6 +19,7 @@ from torch import Tensor
 from crais import safetensors
 from crais.captured import Function, check_modes, device_of, on_device
 from crais.errors import UsageError
+from crais.forces import ShorterProducts, joint_with_forces, shorter_products
 from crais.likelihoods import Bernoulli, ContinuousBernoulli, Likelihood
 from crais.mlp import MlpVae, recognise
 from crais.priors import Hierarchical, Prior, StandardNormal
@@ -26,6 +27,7 @@ from crais.priors import Hierarchical, Prior, StandardNormal
 FORMAT_VERSION = 1
 VALUE_TOLERANCE = 1e-4  # relative, of two ways to compute a model
 GRAD_TOLERANCE = 1e-3
+FORCE_TOLERANCE = 2e-2  # of two ways to compute a gradient in bfloat16, which rounds to 4e-3
 
 _CHECK_ROWS = 4
 
@@ -87,6 +89,14 @@ class LatentModel:
     def joint(self, z: Tensor, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
         return joint_of(self.log_joint)(z, x, *y)
 
+    def joint_bfloat16(self, z: Tensor, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
+        """The same value; a gradient whose products are in bfloat16."""
+        return joint_with_forces(self.log_joint, torch.bfloat16)(z, x, *y)
+
+    def shorter_products(self) -> ShorterProducts:
+        """Those of its gradient that are worth computing in bfloat16."""
+        return shorter_products(self.log_joint, self.examples("joint")(2), torch.bfloat16)
+
     def prior_value(self, z: Tensor) -> tuple[Tensor, Tensor]:
         return with_gradient(self.prior.log_prob, z)
 
@@ -106,8 +116,11 @@ class LatentModel:
         rest = u[:, own:].reshape(u.shape[0], self.likelihood.uniforms, *self.shape)
         return z, self.likelihood.sample(self.decoder(z, *y), rest)
 
-    def functions(self) -> dict[str, Function]:
+    def functions(self, forces: bool = False) -> dict[str, Function]:
+        """What a reader calls; with `joint_bfloat16` where forces are asked for."""
         found: dict[str, Function] = {"joint": self.joint}
+        if forces:
+            found["joint_bfloat16"] = self.joint_bfloat16
         if self.encoder is not None:
             found["encode"] = self.encode
         if self.likelihood is None:
@@ -141,6 +154,7 @@ class LatentModel:
         z, x, y = self.draw_z, self.plain_x, self.draw_y
         return {
             "joint": lambda rows: (z(rows), x(rows), *y(rows)),
+            "joint_bfloat16": lambda rows: (z(rows), x(rows), *y(rows)),
             "encode": lambda rows: (x(rows), *y(rows)),
             "output": lambda rows: (z(rows), *y(rows)),
             "prior": lambda rows: (z(rows),),
@@ -180,7 +194,7 @@ class LatentModel:
             z, y = self.prior.sample(self.draw_z(rows), u), self.draw_y(rows)
             return z, self.likelihood.draw(self.decoder(z, *y), (rows, *self.shape)), *y
 
-    def checks(self) -> dict[str, Tensor]:
+    def checks(self, forces: bool = False) -> dict[str, Tensor]:
         """Inputs with what eager PyTorch makes of them, and the prior's moments.
 
         Raises where a value is not finite, or depends on more than its own row.
@@ -199,6 +213,8 @@ class LatentModel:
         if self.labels is not None:
             arrays |= {"check.y": y[0], "labels": self.labels}
         _check_rows(self.joint, check_inputs(arrays))
+        if forces:
+            arrays["check.grad_bfloat16"] = self.joint_bfloat16(z, x, *y)[1]
         if isinstance(self.likelihood, (Bernoulli, ContinuousBernoulli)):
             self._check_logits(z, *y)
         if self.likelihood is not None and not isinstance(self.prior, StandardNormal):
@@ -223,6 +239,7 @@ class LatentModel:
         functions: dict[str, Function],
         name: str,
         binarisation: str | None = None,
+        forces_pay: bool = False,
     ) -> dict[str, Any]:
         """What a reader must know of it (models/model_manifest.h)."""
         likelihood = self.likelihood
@@ -246,6 +263,9 @@ class LatentModel:
             "levels": likelihood.levels if likelihood is not None else None,
             "binarisation": binarisation,
             "labels": self._describe_labels(),
+            "forces": {"dtype": "bfloat16", "pays": forces_pay}
+            if "joint_bfloat16" in functions
+            else None,
         }
 
     def _describe_labels(self) -> dict[str, Any] | None:

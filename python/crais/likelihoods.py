@@ -194,6 +194,19 @@ class Gaussian(_LocationScale):
         return _probit(u[:, 0])
 
 
+class SquaredError(Gaussian):
+    """None: the decoder gives the mean of x, and nothing says how x differs from it.
+
+    log_prob is minus the squared error, up to a constant. eval-loglik takes such a model for
+    `--rate-distortion mse` alone.
+    """
+
+    name = "squared-error"
+
+    def __init__(self) -> None:
+        super().__init__(math.sqrt(0.5))
+
+
 class GaussianWithScale(Gaussian):
     """Normal noise whose standard deviation the decoder gives: `Gaussian(sd=None)`."""
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from crais.likelihoods import Bernoulli, Gaussian, Likelihood
+from crais.likelihoods import Bernoulli, Gaussian, Likelihood, SquaredError
 from crais.priors import Prior, StandardNormal
 
 Layer = tuple[Tensor, Tensor]  # weight [out, in], bias [out]
@@ -95,7 +95,7 @@ def _likelihood(likelihood: Likelihood) -> str | None:
     """As eval-loglik writes it; None where its evaluators for MLPs do not know it."""
     if type(likelihood) is Bernoulli:
         return "bernoulli"
-    if type(likelihood) is Gaussian:
+    if type(likelihood) in (Gaussian, SquaredError):
         sd = likelihood.spec()["scale"]
         return f"gaussian:{sd:.9g}" if isinstance(sd, float) else None
     return None

@@ -11,6 +11,7 @@ from torch import Tensor
 from crais import native, random_state
 from crais.captured import Function, check_float32, device_of
 from crais.errors import UsageError
+from crais.forces import pays_in_python, processor_has_bfloat16
 from crais.latent_model import VALUE_TOLERANCE, LatentModel, differ, manifest, prior_of
 from crais.likelihoods import Likelihood
 from crais.mlp import MlpVae
@@ -28,12 +29,14 @@ def in_memory(
     name: str,
     prior: Prior | None,
     log_prior: Function | None,
+    force_dtype: str = "auto",
     **parts: Any,
 ) -> tuple[dict[str, Function], bytes, torch.device]:
     """Its functions, its description (a manifest as in exported files), and its device.
 
     Images have the first of the `shapes` that the functions take; without any, the shape of what
-    the decoder returns. `parts` are decoder, likelihood, encoder and log_joint, as `export` takes them.
+    the decoder returns. With `force_dtype` bfloat16, or auto where it pays, there is a function
+    whose gradient is in bfloat16. `parts` are decoder, likelihood, encoder and log_joint, as `export` takes them.
     """
     decoder, encoder = parts["decoder"], parts["encoder"]
     likelihood = parts["likelihood"]
@@ -61,16 +64,28 @@ def in_memory(
         except RuntimeError:
             check_float32(parts.values())
             raise
-        functions = model.functions()
         with model.in_eval_mode():
-            arrays = model.checks()
-        described = model.describe(functions, name)
+            forces, pays = _forces(model, force_dtype)
+            functions = model.functions(forces)
+            arrays = model.checks(forces)
+        described = model.describe(functions, name, forces_pay=pays)
         described["batch"] = _ROWS.get(device.type, _ROWS_ELSEWHERE)
         mlp = model.mlp()
         if mlp is not None and _computes(mlp, arrays):
             described["mlp"] = mlp.describe()
             arrays |= mlp.tensors()
     return functions, manifest(arrays, described), device
+
+
+def _forces(model: LatentModel, force_dtype: str) -> tuple[bool, bool]:
+    """Whether forces in bfloat16 are offered, and whether they are faster."""
+    if force_dtype == "float32":
+        return False, False
+    if force_dtype == "auto" and not processor_has_bfloat16(model.device):
+        return False, False
+    products = model.shorter_products()
+    pays = pays_in_python(products, model.device)
+    return (pays, pays) if force_dtype == "auto" else (products.count > 0, pays)
 
 
 def _computes(mlp: MlpVae, arrays: dict[str, Tensor]) -> bool:

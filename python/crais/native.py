@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import importlib
+import os
 import re
 import sys
 import threading
@@ -38,7 +39,7 @@ def extension() -> Any:
 
 
 # Of a program at a terminal; Python has other means.
-_TERMINAL = ("dry_run", "format", "max_time", "quiet", "help", "version")
+_TERMINAL = ("dry_run", "format", "lease", "max_time", "queue", "quiet", "help", "version")
 
 
 def arguments(options: Mapping[str, Any]) -> list[str]:
@@ -99,7 +100,7 @@ class Run:
         except KeyboardInterrupt:
             self.stopped = True
             raise
-        if name == "joint":
+        if name.startswith("joint"):
             self._watch(found, inputs)
         return found
 
@@ -171,20 +172,44 @@ def _tqdm() -> Any:
 
 
 _running: set[Run] = set()
+_busy: dict[threading.Thread, int] = {}  # in so many functions of ours each
+_ends = False  # Python does
+
+
+@contextlib.contextmanager
+def awaited() -> Iterator[None]:
+    """Python does not end while a thread is in here.
+
+    A thread that is in the extension then would wait for Python for ever, and one in PyTorch would
+    abort the process.
+    """
+    thread = threading.current_thread()
+    _busy[thread] = _busy.get(thread, 0) + 1
+    try:
+        yield
+    finally:
+        _busy[thread] = _busy.get(thread, 1) - 1
+        if _busy[thread] == 0:
+            del _busy[thread]
 
 
 def _stop_all() -> None:
-    """Threads that are still in the extension when Python ends would wait for it for ever."""
-    if not _running:
-        return
+    global _ends
+    _ends = True
+    threads = list(_busy)
     for run in list(_running):
         run.stopped = True
-    extension().stop()
-    while _running:
+    if _running:
+        extension().stop()
+    while _busy:
+        time.sleep(0.001)
+    until = time.monotonic() + 1  # for them to end, and to free what they hold
+    while any(thread.is_alive() for thread in threads) and time.monotonic() < until:
         time.sleep(0.001)
 
 
 atexit.register(_stop_all)
+os.register_at_fork(after_in_child=_busy.clear)  # the other threads are not there
 
 
 @contextlib.contextmanager
@@ -219,6 +244,8 @@ def call(
     """
     bar = Bar(progress, unit)
     run = Run(functions, bar)
+    if _ends:
+        raise errors.Interrupted("interrupted; Python ends")
     _running.add(run)
     try:
         with as_before(device):

@@ -28,6 +28,7 @@ class Training:
         )
 
 
+@native.awaited()
 def train_vae(
     *,
     on_epoch: Callable[[Metrics], None] | None = None,

@@ -12,9 +12,9 @@ pytestmark = pytest.mark.usefixtures("compiled")
 
 
 def skewed(z):
-    """A banana: exp(-z1^2/2 - (z2 - z1^2)^2 / 0.5), Z = 2 pi 0.5."""
+    """A banana: exp(-z1^2/2 - (z2 - z1^2 / 4)^2 / 0.5), Z = 2 pi 0.5."""
     x, y = z[:, 0], z[:, 1]
-    return -0.5 * x.square() - 0.5 * ((y - x.square()) / 0.5).square()
+    return -0.5 * x.square() - 0.5 * ((y - x.square() / 4) / 0.5).square()
 
 
 def test_a_known_normaliser():

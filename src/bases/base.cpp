@@ -25,13 +25,17 @@ Factored factor_precision(const at::Tensor& precision) {
   const at::Tensor failed = ~size.isfinite() | (size < kFlat);
   const at::Tensor unit = at::eye(precision.size(-1), precision.options());
   at::Tensor h = at::where(failed.view({-1, 1, 1}), unit, precision);
-  auto [lower, info] = at::linalg_cholesky_ex(h);
+  // With rows and columns turned round, H = U U^T for an upper-triangular U: the root is U^-T, and
+  // H^-1 need not be made.
+  auto [turned, info] = at::linalg_cholesky_ex(h.flip({1, 2}));
   const at::Tensor indefinite = (info > 0).nonzero().squeeze(1);
   if (indefinite.numel() > 0) {
     h = h.index_put({indefinite}, made_definite(h.index({indefinite})));
-    lower = at::linalg_cholesky(h);
+    turned = at::linalg_cholesky(h.flip({1, 2}));
   }
-  return {at::linalg_cholesky(at::cholesky_inverse(lower)), failed};
+  const at::Tensor inverse =
+      at::linalg_solve_triangular(turned, unit.expand_as(turned), /*upper=*/false);
+  return {inverse.flip({1, 2}).transpose(1, 2).contiguous(), failed};
 }
 
 }  // namespace crais

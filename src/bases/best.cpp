@@ -9,6 +9,7 @@
 #include <string>
 
 #include "bases/base.h"
+#include "core/rng.h"
 
 namespace crais {
 namespace {
@@ -18,7 +19,7 @@ constexpr int64_t kDraws = 16;  // of each fit; bounds of fits that matter diffe
 /// [P] nats, float64.
 at::Tensor evidence_bound(const Target& target, const AffineMap& map, at::Generator& rng) {
   const int64_t problems = target.num_problems(), dim = target.dim();
-  const at::Tensor e = at::empty({problems, kDraws, dim}, target.options()).normal_(0, 1, rng);
+  const at::Tensor e = fill_normal(at::empty({problems, kDraws, dim}, target.options()), rng);
   const at::Tensor log_density = target.log_density(map.to_z(e)).to(at::kDouble);
   // But for a constant that all fits share: log q = -|e|^2 / 2 - log|det A|.
   const at::Tensor bound = log_density + 0.5 * e.to(at::kDouble).square().sum(-1);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bases/base.h"
+#include "core/rng.h"
 #include "util/interrupt.h"
 
 namespace crais {
@@ -119,7 +120,7 @@ class Laplace : public BaseRule {
   static at::Tensor drawn(const Target& target, int64_t draws, at::Generator& rng, Cost& cost) {
     cost += Cost{target.num_problems() * draws, 0};
     const int64_t problems = target.num_problems(), dim = target.dim();
-    const at::Tensor e = at::empty({problems, draws, dim}, target.options()).normal_(0, 1, rng);
+    const at::Tensor e = fill_normal(at::empty({problems, draws, dim}, target.options()), rng);
     const at::Tensor z = target.prior_base().to_z(e);
     const at::Tensor density =
         target.log_density(z).nan_to_num(-std::numeric_limits<double>::infinity());

@@ -138,7 +138,7 @@ void warn_of_slow_blas(const std::string& program) {
   if (!speed.is_slow()) return;
   std::cerr << program << ": LibTorch multiplies matrices at " << fixed(speed.sgemm_gflops, 0)
             << " GFLOP/s of the " << fixed(speed.peak_gflops, 0) << " that a core here can do; "
-            << blas_remedy(blas_library(), available_kernels().front()->name) << "\n";
+            << blas_remedy(blas_library(), fastest_exact().name) << "\n";
 }
 
 }  // namespace crais

@@ -282,19 +282,9 @@ std::string CommandLine::help(const Synopsis& synopsis) {
   return synopsis.examples.empty() ? text : text + "\nExamples:\n" + synopsis.examples + "\n";
 }
 
-namespace {
-
-std::string flag_value(const json& value) {
-  return shell_quoted(value.is_string() ? value.get<std::string>() : value.dump());
-}
-
-}  // namespace
-
-std::string command_of(const Synopsis& synopsis, const std::vector<std::string>& operands,
-                       const json& settings) {
-  std::string line = synopsis.program;
-  std::vector<std::string> least = operands;
-  for (const auto& operand : operands) line += " " + shell_quoted(operand);
+std::vector<std::string> flags_of(const Synopsis& synopsis,
+                                  const std::vector<std::string>& operands, const json& settings) {
+  std::vector<std::string> words, least = operands;
   const auto preset = settings.find("preset");
   if (preset != settings.end() && preset->is_string())
     least.insert(least.end(), {"--preset", preset->get<std::string>()});
@@ -305,10 +295,19 @@ std::string command_of(const Synopsis& synopsis, const std::vector<std::string>&
     if (value == known || value.is_null() || !plain.contains(name)) continue;
     for (const json& entry : value.is_array() ? value : json::array({value})) {
       if (entry == json(false)) continue;
-      line += " --" + name;
-      if (entry != json(true)) line += " " + flag_value(entry);
+      words.push_back("--" + name);
+      if (entry != json(true))
+        words.push_back(entry.is_string() ? entry.get<std::string>() : entry.dump());
     }
   }
+  return words;
+}
+
+std::string command_of(const Synopsis& synopsis, const std::vector<std::string>& operands,
+                       const json& settings) {
+  std::string line = synopsis.program;
+  for (const auto& operand : operands) line += " " + shell_quoted(operand);
+  for (const auto& word : flags_of(synopsis, operands, settings)) line += " " + shell_quoted(word);
   return line;
 }
 

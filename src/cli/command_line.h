@@ -80,8 +80,14 @@ class CommandLine {
   std::vector<std::string> operands_;
 };
 
+/// The words that give a program these settings (as `settings()` has them) beside the operands:
+/// flags that say what the defaults say already, and those that it does not know, are left out.
+std::vector<std::string> flags_of(const Synopsis& synopsis,
+                                  const std::vector<std::string>& operands,
+                                  const nlohmann::json& settings);
+
 /// A line for the shell that gives a program these operands and settings (as `settings()` has
-/// them): flags that say what the defaults say already are left out.
+/// them).
 std::string command_of(const Synopsis& synopsis, const std::vector<std::string>& operands,
                        const nlohmann::json& settings);
 

@@ -74,11 +74,6 @@ std::optional<ProcessRank> step_task(const Numbers& numbers) {
   return rank;
 }
 
-std::optional<ProcessRank> torchrun_rank(const Numbers& numbers) {
-  if (!numbers.has("RANK") && !numbers.has("WORLD_SIZE")) return {};
-  return numbers.pair("RANK", "WORLD_SIZE");
-}
-
 }  // namespace
 
 std::optional<std::string> environment_variable(const std::string& name) {
@@ -86,10 +81,16 @@ std::optional<std::string> environment_variable(const std::string& name) {
   return value ? std::optional<std::string>(value) : std::nullopt;
 }
 
+std::optional<ProcessRank> torchrun_rank(const std::string& what, const Environment& variables) {
+  const Numbers numbers(what, variables);
+  if (!numbers.has("RANK") && !numbers.has("WORLD_SIZE")) return {};
+  return numbers.pair("RANK", "WORLD_SIZE");
+}
+
 ProcessRank process_rank(const std::string& what, const Environment& variables) {
   const Numbers numbers(what, variables);
   const auto task = array_task(numbers);
-  auto process = torchrun_rank(numbers);
+  auto process = torchrun_rank(what, variables);
   if (!process) process = step_task(numbers);
   if (!task && !process)
     throw numbers.error(

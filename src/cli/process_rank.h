@@ -20,6 +20,11 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 
 std::optional<std::string> environment_variable(const std::string& name);
 
+/// The process of torchrun: RANK and WORLD_SIZE. Nothing where neither is set.
+/// Throws Error kArgument, whose message `what` begins, if one is missing or makes no sense.
+std::optional<ProcessRank> torchrun_rank(const std::string& what,
+                                         const Environment& variables = environment_variable);
+
 /// The task of an array (SLURM_ARRAY_TASK_ID, with _COUNT, _MIN and _STEP) times the process within
 /// it: of torchrun (RANK, WORLD_SIZE), which may run below srun, else of srun (SLURM_PROCID,
 /// SLURM_STEP_NUM_TASKS or SLURM_NTASKS). Task t of an array has the processes t n, ..., t n + n-1.

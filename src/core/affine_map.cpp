@@ -1,11 +1,39 @@
 #include "core/affine_map.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
+#include "core/plain.h"
+#include "simd/simd_kernel.h"
 #include "util/error.h"
 
 namespace crais {
+namespace {
+
+constexpr int64_t kMostPacked = 128;  // dimensions; beyond, the memory is worth more
+
+/// Of each problem, with `start` [P,D] or none: [P, packed size].
+at::Tensor packed(const at::Tensor& start, const at::Tensor& lower, bool transposed) {
+  const int64_t problems = lower.size(0), dim = lower.size(1);
+  const Triangle shape{dim, transposed};
+  at::Tensor all = at::zeros({problems, shape.packed_size()}, lower.options());
+  const at::Tensor matrix = (transposed ? lower.transpose(1, 2) : lower).contiguous();
+  for (int64_t p = 0; p < problems; ++p) {
+    float* to = all.data_ptr<float>() + p * all.size(1);
+    const float* from = matrix.data_ptr<float>() + p * dim * dim;
+    if (start.defined()) std::copy_n(start.data_ptr<float>() + p * dim, dim, to);
+    to += 16 * shape.blocks();
+    for (int64_t j = 0; j < dim; ++j, from += dim) {
+      const int64_t begin = 16 * shape.first_block(j), end = 16 * shape.end_block(j);
+      std::copy(from + begin, from + std::min(end, dim), to);
+      to += end - begin;
+    }
+  }
+  return all;
+}
+
+}  // namespace
 
 AffineMap::AffineMap(at::Tensor loc, at::Tensor scale)
     : loc_(std::move(loc)), scale_(std::move(scale)) {
@@ -22,6 +50,10 @@ AffineMap::AffineMap(at::Tensor loc, at::Tensor scale)
                   (at::equal(scale_.tril(), scale_) && scale_.isfinite().all().item<bool>()),
               "affine map: scale must be lower-triangular and finite");
   log_abs_det_ = diagonal.to(at::kDouble).log().sum(-1);
+  if (is_triangular() && dim() <= kMostPacked && is_plain(loc_) && is_plain(scale_)) {
+    packed_ = packed({}, scale_, /*transposed=*/false);
+    packed_transposed_ = packed(loc_, scale_, /*transposed=*/true);
+  }
 }
 
 AffineMap AffineMap::encoded(const at::Tensor& loc, const at::Tensor& scale) {
@@ -42,8 +74,23 @@ AffineMap AffineMap::identity(int64_t num_problems, int64_t dim, const at::Tenso
   return map;
 }
 
+at::Tensor AffineMap::multiplied(const at::Tensor& x, const at::Tensor& packed,
+                                 bool transposed) const {
+  if (!packed.defined() || !is_plain(x) || x.dim() != 3 || x.size(0) != num_problems() ||
+      x.size(2) != dim())
+    return {};
+  at::Tensor found = at::empty_like(x);
+  const int64_t problem = x.size(1) * dim();
+  for (int64_t p = 0; p < num_problems(); ++p)
+    simd_kernel().multiply({dim(), transposed}, packed.data_ptr<float>() + p * packed.size(1),
+                           x.data_ptr<float>() + p * problem, x.size(1),
+                           found.data_ptr<float>() + p * problem);
+  return found;
+}
+
 at::Tensor AffineMap::to_z(const at::Tensor& e) const {
   if (is_identity_) return e;
+  if (at::Tensor z = multiplied(e, packed_transposed_, /*transposed=*/true); z.defined()) return z;
   if (is_triangular()) return at::baddbmm(loc_.unsqueeze(1), e, scale_.transpose(1, 2));
   return at::addcmul(loc_.unsqueeze(1), e, scale_.unsqueeze(1));
 }
@@ -58,6 +105,8 @@ at::Tensor AffineMap::to_e(const at::Tensor& z) const {
 
 at::Tensor AffineMap::pull_back(const at::Tensor& grad_z) const {
   if (is_identity_) return grad_z;
+  if (at::Tensor found = multiplied(grad_z, packed_, /*transposed=*/false); found.defined())
+    return found;
   if (is_triangular()) return at::bmm(grad_z, scale_);
   return grad_z * scale_.unsqueeze(1);
 }

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "core/plain.h"
+#include "simd/simd_kernel.h"
+
 namespace crais {
 namespace {
 
@@ -27,15 +30,19 @@ PathPoint annealed(const Path& path, const at::Tensor& beta, const Particles& pa
 }
 
 at::Tensor squared_norm(const at::Tensor& x) {
+  if (is_plain(x) && x.dim() > 0) {
+    const int64_t dim = x.size(-1);
+    at::Tensor found = at::empty(x.sizes().slice(0, static_cast<size_t>(x.dim() - 1)),
+                                 x.options().dtype(at::kDouble));
+    simd_kernel().squared_norms(x.data_ptr<float>(), found.numel(), dim, found.data_ptr<double>());
+    return found;
+  }
   if (c10::GradMode::is_enabled() && x.requires_grad()) return x.square().sum(-1).to(at::kDouble);
   return at::linalg_vector_norm(x, 2, at::IntArrayRef{-1}).to(at::kDouble).square_();
 }
 
 at::Tensor choose(const at::Tensor& mask, const at::Tensor& yes, const at::Tensor& no) {
   if (yes.dim() == mask.dim()) return at::where(mask, yes, no);
-  const auto is_plain = [](const at::Tensor& x) {
-    return x.is_cpu() && x.scalar_type() == at::kFloat && x.is_contiguous() && !x.requires_grad();
-  };
   if (is_plain(yes) && is_plain(no) && mask.is_contiguous() && yes.sizes() == no.sizes())
     return where_rows(mask, yes, no);
   return at::where(mask.unsqueeze(-1), yes, no);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/rng.h"
 #include "util/error.h"
 
 namespace crais {
@@ -42,7 +43,7 @@ Problem::Problem(std::shared_ptr<const Target> target, AffineMap base, const at:
 }
 
 at::Tensor Problem::draw(int64_t num_particles, at::Generator& rng) const {
-  return at::empty({num_problems(), num_particles, dim()}, base_.options()).normal_(0, 1, rng);
+  return fill_normal(at::empty({num_problems(), num_particles, dim()}, base_.options()), rng);
 }
 
 Particles Problem::start(int64_t num_particles, at::Generator& rng) const {

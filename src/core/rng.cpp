@@ -3,7 +3,38 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "simd/simd_kernel.h"
+
 namespace crais {
+namespace {
+
+/// LibTorch's generator on the CPU, whose bits become keys.
+class CounterGenerator : public at::CPUGeneratorImpl {
+ public:
+  explicit CounterGenerator(uint64_t seed) : at::CPUGeneratorImpl(seed) {}
+
+ private:
+  CounterGenerator* clone_impl() const override {
+    auto copy = std::make_unique<CounterGenerator>(0);
+    copy->set_state(*get_state());
+    return copy.release();
+  }
+};
+
+/// The key of one call, if `rng` counts and `x` can be filled so.
+std::optional<uint64_t> next_key(const at::Tensor& x, at::Generator& rng) {
+  if (!x.is_cpu() || !x.is_contiguous()) return {};
+  auto* const counter = dynamic_cast<CounterGenerator*>(rng.unsafeGetGeneratorImpl());
+  if (counter == nullptr) return {};
+  const std::lock_guard<std::mutex> lock(counter->mutex_);
+  return counter->random64();
+}
+
+}  // namespace
 
 uint64_t mix64(uint64_t x) {
   x += 0x9e3779b97f4a7c15ULL;
@@ -20,13 +51,41 @@ double hashed_uniform(uint64_t seed, uint64_t index) {
   return static_cast<double>(mix64(mix64(seed) ^ index) >> 11) * 0x1.0p-53;
 }
 
-at::Generator make_generator(uint64_t seed, at::Device device) {
-  if (device.is_cpu()) return at::make_generator<at::CPUGeneratorImpl>(seed);
+at::Generator make_generator(uint64_t seed, at::Device device, Stream stream) {
+  if (device.is_cpu()) {
+    return stream == Stream::kCounter ? at::make_generator<CounterGenerator>(seed)
+                                      : at::make_generator<at::CPUGeneratorImpl>(seed);
+  }
   // Only the CUDA backend knows its generator's type; a clone of its default keeps this file
   // free of CUDA headers.
   at::Generator generator = at::globalContext().defaultGenerator(device).clone();
   generator.set_current_seed(seed);
   return generator;
+}
+
+at::Tensor fill_normal(at::Tensor x, at::Generator& rng) {
+  if (x.scalar_type() == at::kFloat) {
+    if (const auto key = next_key(x, rng)) {
+      simd_kernel().normals(*key, x.data_ptr<float>(), x.numel());
+      return x;
+    }
+  }
+  return x.normal_(0, 1, rng);
+}
+
+at::Tensor fill_uniform(at::Tensor x, at::Generator& rng, double low, double high) {
+  if (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble) {
+    if (const auto key = next_key(x, rng)) {
+      if (x.scalar_type() == at::kFloat) {
+        simd_kernel().uniforms(*key, x.data_ptr<float>(), x.numel());
+      } else {
+        simd_kernel().wide_uniforms(*key, x.data_ptr<double>(), x.numel());
+      }
+      if (low != 0 || high != 1) x.mul_(high - low).add_(low);
+      return x;
+    }
+  }
+  return x.uniform_(low, high, rng);
 }
 
 }  // namespace crais

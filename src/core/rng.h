@@ -22,6 +22,7 @@ enum class Purpose : uint64_t {
   kCentre = 10,
   kBase = 11,
   kResample = 12,
+  kChains = 13,
 };
 
 /// One step of SplitMix64: a bijective mix of 64 bits (Steele, Lea & Flood 2014).
@@ -34,7 +35,26 @@ uint64_t derive_seed(uint64_t seed, Purpose purpose, uint64_t index = 0);
 /// LibTorch. For data that must never change, such as a static binarisation.
 double hashed_uniform(uint64_t seed, uint64_t index);
 
-/// A fresh generator on `device`, seeded; the global generators are not touched.
-at::Generator make_generator(uint64_t seed, at::Device device = at::kCPU);
+/// How numbers are made of a generator's bits. The values are those of `--stream`; one that has
+/// been released never changes.
+enum class Stream : int {
+  kLibTorch = 1,  ///< LibTorch's own, one at a time
+  kCounter = 2,   ///< on the CPU in float32, functions of a key and an index: several times as fast
+};
+
+/// A fresh generator on `device`, seeded; the global generators are not touched. LibTorch's own
+/// functions draw the same numbers from it whatever the stream, which fill_normal and fill_uniform
+/// ask for.
+at::Generator make_generator(uint64_t seed, at::Device device = at::kCPU,
+                             Stream stream = Stream::kLibTorch);
+
+/// Fills `x`, fresh memory of any shape, with standard normal numbers, and returns it. A generator
+/// of Stream::kCounter fills contiguous float32 on the CPU with numbers of its own, each a function
+/// of 64 bits that the call takes and of its index: the same on every instruction set. In all other
+/// cases this is normal_.
+at::Tensor fill_normal(at::Tensor x, at::Generator& rng);
+
+/// The same with uniform numbers in [low, high), of float32 or float64.
+at::Tensor fill_uniform(at::Tensor x, at::Generator& rng, double low = 0, double high = 1);
 
 }  // namespace crais

@@ -19,11 +19,13 @@ class Ais : public Method {
                         run.accept_prob.mean(0),
                         run.num_nonfinite,
                         run.cost};
+    if (has_independent_chains()) result.log_w = run.log_w;
     if (parts_.keep_particles)
       result.particles = {problem.base().to_z(run.particles.e), run.log_w,
                           run.genealogy.num_resamplings};
     return result;
   }
+  bool has_independent_chains() const override { return !parts_.resampling; }
   bool has_particles() const override { return true; }
   int64_t num_anneals() const override { return 1; }
 

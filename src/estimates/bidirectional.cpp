@@ -20,10 +20,14 @@ class Bidirectional : public Method {
         anneal_in_blocks(problem, *parts_.path, plan, *parts_.transition, plan.num_particles, rng);
     const AnnealResult reverse = anneal_reverse_in_blocks(
         problem, *parts_.path, plan, *parts_.transition, plan.num_particles, rng);
-    return {log_normalizer(forward.log_w), reverse_log_normalizer(reverse.log_w),
-            0.5 * (forward.accept_prob.mean(0) + reverse.accept_prob.mean(0)),
-            forward.num_nonfinite + reverse.num_nonfinite, forward.cost + reverse.cost};
+    MethodResult result{log_normalizer(forward.log_w), reverse_log_normalizer(reverse.log_w),
+                        0.5 * (forward.accept_prob.mean(0) + reverse.accept_prob.mean(0)),
+                        forward.num_nonfinite + reverse.num_nonfinite, forward.cost + reverse.cost};
+    result.log_w = forward.log_w;
+    result.reverse_log_w = reverse.log_w;
+    return result;
   }
+  bool has_independent_chains() const override { return true; }
   int64_t num_anneals() const override { return 2; }
   bool needs_exact_draws() const override { return true; }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/path.h"
 #include "core/problem.h"
@@ -16,6 +17,7 @@
 #include "core/transition.h"
 #include "estimates/estimate.h"
 #include "estimates/expectation.h"
+#include "estimates/rate_distortion.h"
 #include "samplers/plan.h"
 
 namespace crais {
@@ -28,7 +30,13 @@ struct MethodResult {
   int64_t num_nonfinite = 0;
   Cost cost;                                        // summed over problems and particles
   std::optional<WeightedParticles> particles = {};  // where they were asked for
+  std::optional<RateDistortion> curve = {};         // of methods that have one
+  // Of methods with independent chains [P,K] float64: all that `estimate` and `upper` are made of.
+  at::Tensor log_w = {}, reverse_log_w = {};  // the latter of chains that run back, if any
 };
+
+/// One estimate of all the chains of `blocks`, results of one method with independent chains.
+MethodResult joined(const std::vector<MethodResult>& blocks);
 
 /// Hears of each iteration of a preparation: how many are done, of how many, and the objective in
 /// nats when it was last known. May throw to stop it.
@@ -61,8 +69,12 @@ class Method {
                                 at::Generator& rng) const = 0;
   /// How often `estimate` anneals under the plan; methods with 0 ignore its temperatures.
   virtual int64_t num_anneals() const { return 0; }
+  /// True if `plan.num_particles` chains may be had some at a time, as `joined` results.
+  virtual bool has_independent_chains() const { return false; }
   /// True if it has weighted particles of the target to show for it.
   virtual bool has_particles() const { return false; }
+  /// True if its results have a curve.
+  virtual bool has_curve() const { return false; }
   /// True if the target must have exact draws.
   virtual bool needs_exact_draws() const { return false; }
 };

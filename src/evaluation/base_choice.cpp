@@ -35,11 +35,11 @@ struct Trial {
 
 /// Adds what it costs to `cost`, also where it throws.
 Trial try_base(const EstimatorParts& parts, const std::string& name, const Target& pilots,
-               Cost& cost) {
+               std::optional<at::ScalarType> forces, Cost& cost) {
   const auto rule = BaseRegistry::instance().make("base", name);
   const Base base = fit_base(parts, *rule, pilots, kSharedStream);
   cost += base.cost;
-  const CentredProblem centre = centred(parts, pilots, base.map, kSharedStream);
+  const CentredProblem centre = centred(parts, pilots, base.map, forces, kSharedStream);
   cost += centre.cost;
   TunedPlan tuned = make_plan(parts, centre.problem, kSharedStream);
   cost += tuned.cost;
@@ -53,7 +53,8 @@ Trial try_base(const EstimatorParts& parts, const std::string& name, const Targe
 
 }  // namespace
 
-BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_t num_problems) {
+BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_t num_problems,
+                       std::optional<at::ScalarType> forces) {
   if (parts.num_anneals() == 0) {  // IWAE and the ELBO are known by the encoder they start from
     const bool learns = std::any_of(parts.methods.begin(), parts.methods.end(),
                                     [](const auto& method) { return method->needs_preparation(); });
@@ -67,7 +68,7 @@ BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_
   at::Tensor highest;
   for (const std::string& name : candidates) {
     try {
-      Trial trial = try_base(parts, name, *part, best.cost);
+      Trial trial = try_base(parts, name, *part, forces, best.cost);
       if (highest.defined() && !clearly_above(trial.value, highest)) continue;
       highest = trial.value;
       best.name = name;

@@ -24,6 +24,7 @@ struct BaseChoice {
 /// the last one's error is thrown. `num_problems` are to be estimated in all: under a budget pilots
 /// take a tenth of it, and where that is too little Laplace is taken on trust.
 /// Cost: for each candidate, its base, its pilot, and as many chains again as are estimated with.
-BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_t num_problems);
+BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_t num_problems,
+                       std::optional<at::ScalarType> forces = {});
 
 }  // namespace crais

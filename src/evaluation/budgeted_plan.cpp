@@ -5,7 +5,8 @@
 namespace crais {
 
 TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
-                        int64_t num_problems, const Cost& spent) {
+                        int64_t num_problems, std::optional<at::ScalarType> forces,
+                        const Cost& spent) {
   // What one base costs is known from the first problem's.
   const Base first = fit_base(parts, rule, *target.slice(0, 1), kSharedStream);
   const Budget budget{*parts.options.budget, num_problems, parts.num_anneals(),
@@ -14,7 +15,7 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
       pilot_size(budget, parts.transition->evaluations_per_step(), target.num_problems());
   const auto pilots = target.slice(0, size.num_problems);
   const Base base = fit_base(parts, rule, *pilots, kSharedStream);
-  const CentredProblem centre = centred(parts, *pilots, base.map, kSharedStream);
+  const CentredProblem centre = centred(parts, *pilots, base.map, forces, kSharedStream);
   const Cost before = first.cost + base.cost + centre.cost;
   at::Generator rng = stream_of(parts, target, Purpose::kPilot, kSharedStream);
   const BudgetParts budget_parts{*parts.path, *parts.transition,

@@ -10,6 +10,7 @@ namespace crais {
 /// and what was `spent` before, on choosing the base. Throws BudgetError, ScheduleError. Cost:
 /// returned; the budget has room for it.
 TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
-                        int64_t num_problems, const Cost& spent);
+                        int64_t num_problems, std::optional<at::ScalarType> forces,
+                        const Cost& spent);
 
 }  // namespace crais

@@ -21,7 +21,7 @@ std::string flag_words(int64_t flags) {
 }
 
 const std::vector<std::pair<std::string, ChunkRun::Column ChunkRun::*>>& ChunkRun::columns() {
-  static const std::vector<std::pair<std::string, Column ChunkRun::*>> kAll = {
+  static const std::vector<std::pair<std::string, ChunkRun::Column ChunkRun::*>> kAll = {
       {"log_normalizer", &ChunkRun::log_normalizer},
       {"std_error", &ChunkRun::std_error},
       {"bias", &ChunkRun::bias},
@@ -47,10 +47,36 @@ void ChunkRun::scatter(const ChunkRun& part, const std::vector<int64_t>& index) 
   cost += part.cost;
 }
 
-ChunkRun::Column to_column(const at::Tensor& values) {
+std::vector<double> to_column(const at::Tensor& values) {
   if (!values.defined()) return {};
   const at::Tensor plain = values.to(at::kCPU, at::kDouble).contiguous();
   return {plain.data_ptr<double>(), plain.data_ptr<double>() + plain.numel()};
+}
+
+bool ChunkResult::has_chains(int64_t count) const {
+  return std::all_of(runs.begin(), runs.end(), [&](const ChunkRun& run) {
+    int64_t chains = 0;
+    for (const ChainBlock& block : run.blocks) chains += block.log_w.size(1);
+    return run.blocks.empty() || chains == count;
+  });
+}
+
+ChainBlock block_of(const MethodResult& found) {
+  return {found.log_w.cpu(),
+          found.reverse_log_w.defined() ? found.reverse_log_w.cpu() : at::Tensor(),
+          found.accept_prob.cpu(), found.num_nonfinite, found.cost};
+}
+
+MethodResult result_of(const ChainBlock& block) {
+  MethodResult found;
+  found.log_w = block.log_w;
+  found.reverse_log_w = block.reverse_log_w;
+  found.estimate = log_normalizer(found.log_w);
+  if (found.reverse_log_w.defined()) found.upper = reverse_log_normalizer(found.reverse_log_w);
+  found.accept_prob = block.accept_prob;
+  found.num_nonfinite = block.num_nonfinite;
+  found.cost = block.cost;
+  return found;
 }
 
 ChunkRun to_run(const MethodResult& found, int64_t num_problems) {
@@ -78,6 +104,7 @@ ChunkRun to_run(const MethodResult& found, int64_t num_problems) {
   }
   run.num_nonfinite = found.num_nonfinite;
   run.cost = found.cost;
+  if (found.curve) run.curve = sums_of(*found.curve);
   return run;
 }
 

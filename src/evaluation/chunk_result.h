@@ -29,6 +29,21 @@ const std::vector<std::pair<Flag, std::string>>& all_flags();
 /// "ess+tail", or "" for none.
 std::string flag_words(int64_t flags);
 
+/// A tensor's numbers; none where it is undefined.
+std::vector<double> to_column(const at::Tensor& values);
+
+/// The chains of one random stream: with them a run can be had with more (`extend`).
+struct ChainBlock {
+  at::Tensor log_w;          // [P,K] float64, nats; zero weights are -inf
+  at::Tensor reverse_log_w;  // the same of chains that run back; undefined where there are none
+  at::Tensor accept_prob;    // [P] float64, mean over moves and these chains
+  int64_t num_nonfinite = 0;
+  Cost cost;
+};
+ChainBlock block_of(const MethodResult& found);
+/// The inverse but for particles.
+MethodResult result_of(const ChainBlock& block);
+
 /// One method, one repeat, one chunk. A column has one entry a problem, or none at all.
 struct ChunkRun {
   using Column = std::vector<double>;
@@ -49,6 +64,8 @@ struct ChunkRun {
   double seconds = 0.0;                                 // of one thread
   std::map<std::string, ExpectationSums> expectations;  // by their names in the options
   std::optional<WeightedParticles> particles;           // with `keep_particles`; never in files
+  std::vector<ChainBlock> blocks;                       // of methods with independent chains
+  std::optional<RateDistortionSums> curve;              // of methods that have one
 
   /// Every column of numbers with the name it has in files, in their order.
   static const std::vector<std::pair<std::string, Column ChunkRun::*>>& columns();
@@ -60,9 +77,6 @@ struct ChunkRun {
 /// What `found` says of `num_problems` problems; flags are those that its own weights raise.
 ChunkRun to_run(const MethodResult& found, int64_t num_problems);
 
-/// A tensor's numbers; none where it is undefined.
-ChunkRun::Column to_column(const at::Tensor& values);
-
 struct ChunkResult {
   int64_t chunk = 0;
   std::vector<int64_t> indices;  // of its problems, in their data set
@@ -70,6 +84,9 @@ struct ChunkResult {
   std::optional<Plan> plan;  // its own, where plans are not shared
   Cost base;                 // of fitting bases
   Cost tuning;               // of centres, that plan, and the chains that choose how many
+
+  /// True if every run that is so many independent chains has `count`.
+  bool has_chains(int64_t count) const;
 };
 
 }  // namespace crais

@@ -6,7 +6,9 @@
 
 #include "evaluation/base_choice.h"
 #include "evaluation/budgeted_plan.h"
+#include "evaluation/force_choice.h"
 #include "evaluation/parts.h"
+#include "evaluation/target_error.h"
 #include "samplers/blocks.h"
 
 namespace crais {
@@ -27,6 +29,11 @@ bool Estimator::anneals() const { return parts_->num_anneals() > 0; }
 
 bool Estimator::needs_exact_draws() const { return parts_->needs_exact_draws(); }
 
+bool Estimator::has_independent_chains() const {
+  return std::any_of(parts_->methods.begin(), parts_->methods.end(),
+                     [](const auto& method) { return method->has_independent_chains(); });
+}
+
 bool Estimator::learns() const {
   return std::any_of(parts_->methods.begin(), parts_->methods.end(),
                      [](const auto& method) { return method->needs_preparation(); });
@@ -36,22 +43,36 @@ bool Estimator::needs_pilot() const { return options().budget || parts_->needs_p
 
 bool Estimator::is_adaptive() const { return parts_->rule->is_adaptive(); }
 
-TunedEstimator Estimator::tune(const Target& pilots, int64_t num_problems,
+int64_t Estimator::num_pilots(int64_t num_problems) const {
+  int64_t pilots = options().pilot_problems;
+  // Problems differ by orders of magnitude, and a few of them say little of the mean.
+  if (options().mean_error)
+    pilots = std::max(pilots, std::clamp<int64_t>(num_problems / 4, 16, 256));
+  return std::min(pilots, num_problems);
+}
+
+TunedEstimator Estimator::tune(const Target& given, int64_t num_problems,
                                const PrepareReport& report, const Target* training) const {
-  if (num_problems == 0) num_problems = pilots.num_problems();
+  if (num_problems == 0) num_problems = given.num_problems();
+  const auto first = given.num_problems() > options().pilot_problems && given.can_select()
+                         ? given.slice(0, options().pilot_problems)
+                         : given.shared();
+  const Target& pilots = *first;
   TunedState state;
+  state.forces = choose_forces(*parts_, pilots, state.tuning);
   state.base = options().base;
   if (state.base == kAuto) {
-    BaseChoice choice = choose_base(*parts_, pilots, num_problems);
+    BaseChoice choice = choose_base(*parts_, pilots, num_problems, state.forces);
     state.base = choice.name;
     state.plan = std::move(choice.plan);
-    state.tuning = choice.cost;
+    state.tuning += choice.cost;
   }
   const auto base_rule = BaseRegistry::instance().make("base", state.base);
   if (!parts_->shares_plan()) {
     state.plan.reset();
   } else if (options().budget) {
-    TunedPlan found = budgeted_plan(*parts_, *base_rule, pilots, num_problems, state.tuning);
+    TunedPlan found =
+        budgeted_plan(*parts_, *base_rule, pilots, num_problems, state.forces, state.tuning);
     state.plan = std::move(found.plan);
     state.tuning += found.cost;
   } else if (!needs_pilot()) {
@@ -59,10 +80,20 @@ TunedEstimator Estimator::tune(const Target& pilots, int64_t num_problems,
     state.plan->num_particles = options().chains;
   } else if (!state.plan) {
     const Base base = fit_base(*parts_, *base_rule, pilots, kSharedStream);
-    const CentredProblem centre = centred(*parts_, pilots, base.map, kSharedStream);
+    const CentredProblem centre = centred(*parts_, pilots, base.map, state.forces, kSharedStream);
     TunedPlan found = make_plan(*parts_, centre.problem, kSharedStream);
     state.plan = std::move(found.plan);
     state.tuning += base.cost + centre.cost + found.cost;
+  }
+  if (options().mean_error) {
+    const Base base = fit_base(*parts_, *base_rule, given, kSharedStream);
+    const CentredProblem centre = centred(*parts_, given, base.map, state.forces, kSharedStream);
+    state.tuning += base.cost + centre.cost;
+    at::Generator rng = stream_of(*parts_, given, Purpose::kChains, kSharedStream);
+    const MeanErrorPlan found =
+        plan_for_mean(*parts_, centre.problem, *state.plan, num_problems, rng, state.tuning);
+    state.by_spread = found.pilots;
+    if (found.chains > 0) state.plan->num_particles = found.chains;
   }
   return restore(std::move(state), training ? *training : pilots, report);
 }
@@ -76,7 +107,7 @@ TunedEstimator Estimator::restore(TunedState state, const Target& training,
     const auto start = std::chrono::steady_clock::now();
     const auto rule = BaseRegistry::instance().make("base", state.base);
     const Base base = fit_base(*parts_, *rule, training, kSharedStream);
-    const CentredProblem centre = centred(*parts_, training, base.map, kSharedStream);
+    const CentredProblem centre = centred(*parts_, training, base.map, state.forces, kSharedStream);
     PreparedMethod prepared = methods[m]->prepare(
         centre.problem, derive_seed(options().seed, Purpose::kTrain, m), report);
     methods[m] = prepared.method;
@@ -92,7 +123,7 @@ int64_t Estimator::most_particles(int64_t num_problems, int64_t dim) const {
   int64_t most = num_problems;
   if (anneals()) {
     const int64_t wanted = num_problems * options().chains;
-    const bool is_known = !options().budget && !options().target_error;
+    const bool is_known = !options().budget && !options().target_error && !options().mean_error;
     // Chains of SMC stay together; of AIS, a block has one of each problem at least.
     const int64_t fewest = parts_->resampling ? options().chains : num_problems;
     most = std::max({most, fewest, is_known ? std::min(wanted, block) : block});
@@ -106,7 +137,7 @@ int64_t Estimator::most_particles(int64_t num_problems, int64_t dim) const {
 TunedEstimator tune(const Target& target, const EstimateOptions& options) {
   const Estimator estimator(options);
   const int64_t num_problems = target.num_problems();
-  const int64_t pilots = std::min(options.pilot_problems, num_problems);
+  const int64_t pilots = estimator.num_pilots(num_problems);
   return estimator.tune(target.can_select() ? *target.slice(0, pilots) : target, num_problems);
 }
 

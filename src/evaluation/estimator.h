@@ -24,6 +24,8 @@ class Estimator {
   const EstimateOptions& options() const;
   bool anneals() const;
   bool needs_exact_draws() const;
+  /// True if a method has chains of which more can be had later.
+  bool has_independent_chains() const;
   /// True if a method learns (Method::prepare).
   bool learns() const;
   /// True if tuning takes a pilot: the schedule adapts, or step sizes do, or the path is learned.
@@ -31,9 +33,13 @@ class Estimator {
   /// True if the particles decide on the temperatures.
   bool is_adaptive() const;
 
-  /// Chooses the base and makes the shared plan on `pilots`, `options().pilot_problems` problems or
-  /// fewer, and lets methods learn that do, on `training` (null: the pilots). `num_problems` are to
-  /// be estimated in all; 0 stands for those of `pilots`. Every random number is of streams that no
+  /// Of so many problems, how many `tune` takes for pilots: the first of them.
+  int64_t num_pilots(int64_t num_problems) const;
+
+  /// Chooses the base and makes the shared plan on the first `options().pilot_problems` of
+  /// `pilots`, with `mean_error` how many chains a spread of weights is worth on all of them, and
+  /// lets methods learn that do, on `training` (null: the pilots). `num_problems` are to be
+  /// estimated in all; 0 stands for those of `pilots`. Every random number is of streams that no
   /// chunk has, so the pilots may be estimated too. `base = "auto"`: see choose_base. Throws
   /// ScheduleError, BudgetError, DivergedError. Cost: `state().tuning` and `learned`.
   TunedEstimator tune(const Target& pilots, int64_t num_problems = 0,

@@ -4,6 +4,7 @@
 
 #include "io/json.h"
 #include "kernels/fused_decoder.h"
+#include "kernels/processor.h"
 #include "util/version.h"
 
 namespace crais {
@@ -11,9 +12,13 @@ namespace crais {
 using nlohmann::json;
 
 json computed_by() {
+  const std::string evaluator = chosen_evaluator();
+  const bool narrow =
+      evaluator != "aten" && has_bfloat16_products();  // see VaePosterior::curvature
   return {{"sources", source_digest()},
           {"libtorch", libtorch_version()},
-          {"evaluator", chosen_evaluator()},
+          {"evaluator", evaluator},
+          {"jacobians", narrow ? "bfloat16" : "as evaluated"},
           {"compiler", __VERSION__}};
 }
 

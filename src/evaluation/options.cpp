@@ -33,22 +33,32 @@ void check(const EstimateOptions& o) {
   require_count(o.chains, "`chains`");
   require(!o.budget || *o.budget > 0, "`budget` must be above 0");
   require(!o.target_error || *o.target_error > 0, "`target_error` must be above 0");
-  require(!o.budget || !o.target_error, "`budget` and `target_error` exclude each other");
+  require(!o.mean_error || *o.mean_error > 0, "`mean_error` must be above 0");
+  require((o.budget ? 1 : 0) + (o.target_error ? 1 : 0) + (o.mean_error ? 1 : 0) <= 1,
+          "`budget`, `target_error` and `mean_error` exclude each other");
   require(!o.budget || !o.plan_per_problem,
           "`budget` chooses one plan for all problems; leave out `plan_per_problem`");
   for (const auto& name : o.expectations)
     if (std::count(o.expectations.begin(), o.expectations.end(), name) > 1)
       throw argument_error("`expectations` " + name + " is given twice");
-  require(!o.target_error || (o.expectations.empty() && !o.keep_particles),
-          "`target_error` gives problems different numbers of chains, and neither `expectations` "
-          "nor `keep_particles` go with it; ask for more `chains`");
+  require((!o.target_error && !o.mean_error) || (o.expectations.empty() && !o.keep_particles),
+          "`target_error` and `mean_error` give problems different numbers of chains, and neither "
+          "`expectations` nor `keep_particles` go with them; ask for more `chains`");
+  require(!o.mean_error || !o.plan_per_problem,
+          "`mean_error` chooses chains under one plan for all problems; leave out "
+          "`plan_per_problem`");
+  require(!o.mean_error || o.resampling.empty(),
+          "`mean_error` is for chains that know nothing of each other; leave out `resampling`");
   require(o.max_evaluations > 0, "`max_evaluations` must be above 0");
   require_count(o.repeats, "`repeats`");
+  require(o.stream == 1 || o.stream == 2, "`stream` must be 1 or 2");
   require_count(o.steps, "`steps`");
   require_count(o.num_leapfrog, "`num_leapfrog`");
   require(!o.step_size || *o.step_size > 0, "`step_size` must be above 0, or left to a pilot");
   require(!o.target_acceptance || (*o.target_acceptance > 0 && *o.target_acceptance < 1),
           "`target_acceptance` must lie between 0 and 1");
+  require(o.force_dtype == "auto" || o.force_dtype == "float32" || o.force_dtype == "bfloat16",
+          "`force_dtype` must be auto, float32 or bfloat16");
   if (o.pilot_chains) require_count(*o.pilot_chains, "`pilot_chains`", 2);
   require_count(o.pilot_problems, "`pilot_problems`");
   require(o.min_step >= 0 && o.min_step <= o.max_step,

@@ -22,9 +22,11 @@ struct EstimateOptions {
   int64_t chains = 16;                         ///< annealed chains of a problem
   std::optional<double> budget = {};  ///< evaluations of a problem, all told: sets chains, steps
   std::optional<double> target_error = {};  ///< nats: as many chains as bring error and bias below
-  double max_evaluations = 1e5;             ///< of a problem, where target_error stops
-  int64_t repeats = 1;                      ///< independent ones, under the same plan
-  uint64_t seed = 0;                        ///< decides every random number
+  std::optional<double> mean_error = {};  ///< nats: of the mean over all problems, chains and bias
+  double max_evaluations = 1e5;           ///< of a problem, where target_error and mean_error stop
+  int64_t repeats = 1;                    ///< independent ones, under the same plan
+  uint64_t seed = 0;                      ///< decides every random number
+  int64_t stream = 2;  ///< version of the random numbers: 1, LibTorch's; 2, counted ones (Stream)
   std::vector<std::string> expectations = {};  ///< of ExpectationRegistry: means under the target
   bool keep_particles = false;                 ///< in results, with their weights
   // Annealing.
@@ -36,6 +38,7 @@ struct EstimateOptions {
   std::optional<double> step_size = {};          ///< absent: a pilot tunes one for each temperature
   std::string resampling = {};                   ///< of ResamplingRegistry; empty: AIS
   std::optional<double> target_acceptance = {};  ///< of the tuning; absent: the kernel's own
+  std::string force_dtype = "auto";  ///< "float32" (as values), "bfloat16", "auto": choose_forces
   // Pilots.
   bool plan_per_problem = false;             ///< else one plan for all
   std::optional<int64_t> pilot_chains = {};  ///< of a problem; absent: as `chains`, at most 256

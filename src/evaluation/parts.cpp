@@ -27,14 +27,31 @@ EstimatorParts::EstimatorParts(EstimateOptions estimate_options)
                            (options.keep_particles ? "`keep_particles`" : "`expectations`") +
                            " takes; use ais (with `resampling`: SMC)");
   }
+  for (const auto& method : methods) {
+    if (!method->has_curve()) continue;
+    if (options.base == "auto") options.base = "prior";  // where the curve begins
+    if (options.base != "prior")
+      throw argument_error(
+          "the method rate-distortion anneals from the prior; its `base` is prior, not " +
+          options.base);
+    if (options.plan_per_problem)
+      throw argument_error(
+          "the method rate-distortion has means over problems at each temperature; leave out "
+          "`plan_per_problem`");
+    if (options.target_error || options.mean_error)
+      throw argument_error(
+          "`target_error` and `mean_error` give problems different numbers of chains for one "
+          "value; the method "
+          "rate-distortion has a curve of them; ask for more `chains`");
+  }
   expectations.reserve(options.expectations.size());
   for (const auto& name : options.expectations)
     expectations.push_back(ExpectationRegistry::instance().make("expectation", name));
   const auto annealed = std::count_if(methods.begin(), methods.end(),
                                       [](const auto& method) { return method->num_anneals() > 0; });
-  if ((options.budget || options.target_error) && annealed != 1)
+  if ((options.budget || options.target_error || options.mean_error) && annealed != 1)
     throw argument_error(
-        "`budget` and `target_error` plan for one annealed entry of `methods`, not " +
+        "`budget`, `target_error` and `mean_error` plan for one annealed entry of `methods`, not " +
         std::to_string(annealed));
 }
 
@@ -56,8 +73,8 @@ std::unique_ptr<ScheduleRule> EstimatorParts::make_rule(int64_t steps) const {
 
 at::Generator stream_of(const EstimatorParts& parts, const Target& target, Purpose purpose,
                         uint64_t stream) {
-  return make_generator(derive_seed(parts.options.seed, purpose, stream),
-                        target.options().device());
+  return make_generator(derive_seed(parts.options.seed, purpose, stream), target.options().device(),
+                        static_cast<Stream>(parts.options.stream));
 }
 
 Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
@@ -67,14 +84,17 @@ Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& t
 }
 
 CentredProblem centred(const EstimatorParts& parts, const Target& target, const AffineMap& base,
-                       uint64_t stream) {
-  const Problem plain(target.shared(), base);
+                       std::optional<at::ScalarType> forces, uint64_t stream) {
+  const auto annealed = forces ? target.with_forces(*forces) : target.shared();
+  if (!annealed)
+    throw argument_error("the plan has forces that this target has not; tune it anew here");
+  const Problem plain(annealed, base);
   if (parts.num_anneals() == 0 || parts.path->divergence().order() == 0.0) return {plain, {}};
   constexpr int64_t kSteps = 64;
   at::Generator rng = stream_of(parts, target, Purpose::kCentre, stream);
   const RoughNormalizer rough =
       rough_log_normalizer(plain, *parts.transition, kSteps, parts.pilot, rng);
-  return {Problem(target.shared(), base, rough.value), rough.cost};
+  return {Problem(annealed, base, rough.value), rough.cost};
 }
 
 TunedPlan make_plan(const EstimatorParts& parts, const Problem& problem, uint64_t stream) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <set>
 
 #include "io/json.h"
+#include "util/base64.h"
 #include "util/error.h"
 
 namespace crais {
@@ -150,6 +152,94 @@ ExpectationSums sums_from(const json& object, const std::string& source, int64_t
   return sums;
 }
 
+/// A row of base64 a problem: float64 as they lie in memory, little-endian.
+json packed(const at::Tensor& matrix) {
+  json rows = json::array();
+  for (int64_t i = 0; i < matrix.size(0); ++i) {
+    const at::Tensor row = matrix[i].contiguous();
+    rows.push_back(to_base64({static_cast<const char*>(row.data_ptr()), row.nbytes()}));
+  }
+  return rows;
+}
+
+/// The inverse, of log-weights: none is +inf or NaN, and each row has as many.
+at::Tensor unpacked(const json& object, const std::string& key, const std::string& source,
+                    int64_t num_problems) {
+  std::vector<at::Tensor> rows;
+  for (const auto& entry : json_field<std::vector<std::string>>(object, key, source)) {
+    const auto bytes = from_base64(entry);
+    require(bytes && !bytes->empty() && bytes->size() % sizeof(double) == 0, source,
+            "a row of '" + key + "' is no list of numbers");
+    rows.push_back(at::empty({static_cast<int64_t>(bytes->size() / sizeof(double))}, at::kDouble));
+    std::memcpy(rows.back().data_ptr(), bytes->data(), bytes->size());
+    require(rows.back().numel() == rows.front().numel(), source,
+            "the rows of '" + key + "' differ in length");
+    require(holds(rows.back() < INFINITY), source, "a log-weight is no number");
+  }
+  require(static_cast<int64_t>(rows.size()) == num_problems, source,
+          "a list is not as long as its problems are many");
+  return at::stack(rows);
+}
+
+json to_json(const ChainBlock& block) {
+  json object = {{"log_w", packed(block.log_w)},
+                 {"accept_prob", column_json(block.accept_prob)},
+                 {"num_nonfinite", block.num_nonfinite},
+                 {"cost", to_json(block.cost)}};
+  if (block.reverse_log_w.defined()) object["reverse_log_w"] = packed(block.reverse_log_w);
+  return object;
+}
+
+ChainBlock block_from(const json& object, const std::string& source, int64_t num_problems) {
+  ChainBlock block{unpacked(object, "log_w", source, num_problems),
+                   {},
+                   column_from(object, "accept_prob", source),
+                   json_field<int64_t>(object, "num_nonfinite", source),
+                   cost_from(object, "cost", source)};
+  if (object.contains("reverse_log_w")) {
+    block.reverse_log_w = unpacked(object, "reverse_log_w", source, num_problems);
+    require(block.reverse_log_w.sizes() == block.log_w.sizes(), source,
+            "chains of both directions are not as many");
+  }
+  require(block.accept_prob.size(0) == num_problems && block.num_nonfinite >= 0, source,
+          "a block of chains is not of its problems");
+  return block;
+}
+
+json to_json(const RateDistortionSums& curve) {
+  json object = {{"beta", column_json(curve.beta)}, {"least_ess", column_json(curve.least_ess)}};
+  for (const auto& [name, column] : curve.columns())
+    object[name] = {{"mean", column_json((curve.*column).mean)},
+                    {"squares", column_json((curve.*column).squares)},
+                    {"errors", column_json((curve.*column).errors)}};
+  return object;
+}
+
+RateDistortionSums curve_from(const json& object, const std::string& source, size_t num_problems) {
+  RateDistortionSums curve;
+  curve.num_problems = static_cast<int64_t>(num_problems);
+  curve.beta = column_from(object, "beta", source);
+  const at::Tensor& beta = curve.beta;
+  require(beta.numel() >= 2 && holds(beta[0] == 0) && holds(beta[-1] == 1) &&
+              holds(beta.slice(0, 1) >= beta.slice(0, 0, -1)),
+          source, "the temperatures of a curve do not rise from 0 to 1");
+  const auto column = [&](const json& of, const char* key) {
+    at::Tensor values = column_from(of, key, source);
+    require(values.sizes() == beta.sizes(), source, "the columns of a curve differ in length");
+    return values;
+  };
+  curve.least_ess = column(object, "least_ess");
+  if (object.contains("gap")) curve.gap.mean = beta;  // it is one of the columns
+  for (const auto& [name, member] : curve.columns()) {
+    const json of = json_field<json>(object, name, source);
+    CurveSums& sums =
+        curve.*member = {column(of, "mean"), column(of, "squares"), column(of, "errors")};
+    for (const at::Tensor& squares : {sums.squares, sums.errors})
+      require(!(squares < 0).any().item<bool>(), source, "a sum of squares is below 0");
+  }
+  return curve;
+}
+
 }  // namespace
 
 json to_json(const Cost& cost) {
@@ -220,6 +310,8 @@ json to_json(const ChunkResult& result) {
     for (const auto& [name, column] : ChunkRun::columns()) entry[name] = jsons(run.*column);
     entry["flags"] = run.flags;
     for (const auto& [name, sums] : run.expectations) entry["expectations"][name] = to_json(sums);
+    for (const auto& block : run.blocks) entry["blocks"].push_back(to_json(block));
+    if (run.curve) entry["curve"] = to_json(*run.curve);
     object["runs"].push_back(std::move(entry));
   }
   return object;
@@ -267,6 +359,12 @@ ChunkResult chunk_from(const json& object, const std::string& source) {
         run.expectations[name] =
             sums_from(sums, source, static_cast<int64_t>(result.indices.size()));
     }
+    if (entry.contains("blocks"))
+      for (const auto& block : json_field<std::vector<json>>(entry, "blocks", source))
+        run.blocks.push_back(
+            block_from(block, source, static_cast<int64_t>(result.indices.size())));
+    if (entry.contains("curve"))
+      run.curve = curve_from(json_field<json>(entry, "curve", source), source, run.flags.size());
     result.runs.push_back(std::move(run));
   }
   check_runs(result.runs, source);

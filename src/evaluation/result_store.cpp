@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <utility>
 
+#include "core/spec.h"
 #include "evaluation/identity.h"
 #include "evaluation/result_json.h"
+#include "evaluation/work_queue.h"
 #include "io/json.h"
 #include "util/error.h"
 #include "util/files.h"
@@ -25,7 +27,9 @@ void write_sealed(const fs::path& path, const std::string& fingerprint, const js
                               "\",\"content\":" + text + "}\n");
 }
 
-json read_sealed(const fs::path& path, const std::string& fingerprint) {
+/// The content; `fingerprint` becomes that of its run, which must be one of `known`.
+json read_sealed(const fs::path& path, const std::vector<std::string>& known,
+                 std::string& fingerprint) {
   const std::string source = path.string();
   const std::string advice = "; delete it to have it computed again";
   json sealed;
@@ -37,7 +41,8 @@ json read_sealed(const fs::path& path, const std::string& fingerprint) {
   } catch (const Error& error) {
     throw data_error(error.what() + advice);
   }
-  if (json_field<std::string>(sealed, "fingerprint", source) != fingerprint)
+  fingerprint = json_field<std::string>(sealed, "fingerprint", source);
+  if (std::find(known.begin(), known.end(), fingerprint) == known.end())
     throw data_error(source + ": belongs to a run with other settings" + advice);
   return sealed["content"];
 }
@@ -64,9 +69,18 @@ void check_chunk(const ChunkResult& result, const RunShape& expected, const std:
                      " repeats of " + join(expected.methods) + ", as the run has");
 }
 
-constexpr const char* kReports[] = {"summary.json",   "report.html",     "per_image.csv",
-                                    "thumbnails.npy", "schedule.csv",    "per_problem.csv",
-                                    "plan.json",      "expectations.csv"};
+constexpr const char* kBfloat16 = "bfloat16";  // forces, in a state
+
+constexpr const char* kReports[] = {
+    "summary.json",        "report.html",         "per_image.csv",      "thumbnails.npy",
+    "schedule.csv",        "per_problem.csv",     "plan.json",          "expectations.csv",
+    "rate_distortion.csv", "rate_distortion.svg", "rate_distortion.png"};
+
+bool is_chunk_file(const fs::path& path) {
+  const std::string stem = path.stem().string();
+  return path.extension() == ".json" && !stem.empty() && stem.size() <= 18 &&
+         std::all_of(stem.begin(), stem.end(), [](unsigned char c) { return std::isdigit(c); });
+}
 
 /// Names the first setting in which two runs differ.
 std::string first_difference(const json& here, const json& there, const std::string& prefix = "") {
@@ -94,17 +108,21 @@ ResultStore::ResultStore(fs::path folder, const json& run, const StoreOptions& o
                          "folder");
   make_output_folder(chunks);
   if (options.overwrite) clear();
-  if (fs::exists(record, ignored)) {
+  // Of several that begin at once, one makes the record, and the others go by it.
+  if (!fs::exists(record, ignored)) refuse_other_reports();
+  if (fs::exists(record, ignored) || !write_file_new(record, to_text(run_)))
     continue_with(read_json(record.string()), run, options);
-  } else {
-    for (const char* name : kReports)
-      if (fs::exists(folder_ / name, ignored))
-        throw argument_error(folder_.string() + " holds a " + name +
-                             " of something else (no run.json); replace it with `overwrite`, or "
-                             "choose another folder");
-    write_file_atomic(record, to_text(run_));
-  }
   fingerprint_ = sha256(run_.dump());
+  find_earlier();
+}
+
+void ResultStore::refuse_other_reports() const {
+  std::error_code ignored;
+  for (const char* name : kReports)
+    if (fs::exists(folder_ / name, ignored) && !fs::exists(folder_ / "run.json", ignored))
+      throw argument_error(folder_.string() + " holds a " + name +
+                           " of something else (no run.json); replace it with `overwrite`, or "
+                           "choose another folder");
 }
 
 void ResultStore::continue_with(const json& there, const json& run, const StoreOptions& options) {
@@ -116,7 +134,7 @@ void ResultStore::continue_with(const json& there, const json& run, const StoreO
   if (!there.is_object()) throw data_error((folder_ / "run.json").string() + ": is no object");
   json asked = there;
   asked.erase("computed_by");
-  if (asked != run)
+  if (asked != run && !options.extend)
     throw argument_error(name +
                          " holds results of other settings: " + first_difference(run, asked) +
                          "; use those, `overwrite`, or another folder");
@@ -125,6 +143,36 @@ void ResultStore::continue_with(const json& there, const json& run, const StoreO
     throw argument_error(name + " holds results that another build has computed (" + difference +
                          "); `accept_other_version` goes on with them, `overwrite` starts afresh");
   run_ = there;
+  if (asked != run) extend_to(run);
+}
+
+/// Whoever asks for it knows that `run` is more of the same.
+void ResultStore::extend_to(const json& run) {
+  write_file_atomic(earlier_path(), to_text(run_));
+  const json by = run_.value("computed_by", json());
+  run_ = run;
+  run_["computed_by"] = by;
+  write_file_atomic(folder_ / "run.json", to_text(run_));
+}
+
+void ResultStore::find_earlier() {
+  std::error_code ignored;
+  if (!fs::exists(earlier_path(), ignored)) return;
+  const json earlier = read_json(earlier_path().string());
+  if (earlier == run_) return;  // an extension that has not begun
+  earlier_ = earlier;
+  earlier_fingerprint_ = sha256(earlier.dump());
+}
+
+std::vector<std::string> ResultStore::known_fingerprints() const {
+  if (!earlier_) return {fingerprint_};
+  return {fingerprint_, earlier_fingerprint_};
+}
+
+void ResultStore::forget_earlier() {
+  std::error_code ignored;
+  fs::remove(earlier_path(), ignored);
+  earlier_.reset();
 }
 
 ResultStore::ResultStore(fs::path folder) : folder_(std::move(folder)) {
@@ -133,6 +181,7 @@ ResultStore::ResultStore(fs::path folder) : folder_(std::move(folder)) {
     throw no_input_error(folder_.string() + ": holds no evaluation (no run.json)");
   run_ = read_json((folder_ / "run.json").string());
   fingerprint_ = sha256(run_.dump());
+  find_earlier();
 }
 
 fs::path ResultStore::chunk_path(int64_t chunk) const {
@@ -145,40 +194,98 @@ void ResultStore::write_chunk(const ChunkResult& result) const {
   write_sealed(chunk_path(result.chunk), fingerprint_, to_json(result));
 }
 
-std::map<int64_t, ChunkResult> ResultStore::read_chunks(const RunShape& expected) const {
-  std::map<int64_t, ChunkResult> chunks;
+/// `use(chunk, its file)` of those that the run of that fingerprint left.
+template <typename Use>
+void ResultStore::for_each_chunk(const std::string& fingerprint, const Use& use) const {
   std::error_code error;
-  if (!fs::exists(folder_ / "chunks", error)) return chunks;
+  if (!fs::exists(folder_ / "chunks", error)) return;
   const fs::directory_iterator entries(folder_ / "chunks", error);
   if (error) throw no_input_error((folder_ / "chunks").string() + ": " + error.message());
   for (const auto& entry : entries) {
     if (entry.path().extension() != ".json") continue;
-    ChunkResult result = chunk_from(read_sealed(entry.path(), fingerprint_), entry.path().string());
+    std::string found;
+    const json content = read_sealed(entry.path(), known_fingerprints(), found);
+    if (found != fingerprint) continue;
+    ChunkResult result = chunk_from(content, entry.path().string());
     if (entry.path() != chunk_path(result.chunk))
       throw data_error(entry.path().string() + ": holds chunk " + std::to_string(result.chunk));
-    check_chunk(result, expected, entry.path().string());
-    chunks.emplace(result.chunk, std::move(result));
+    use(std::move(result), entry.path().string());
   }
+}
+
+std::map<int64_t, ChunkResult> ResultStore::read_chunks(const RunShape& expected) const {
+  std::map<int64_t, ChunkResult> chunks;
+  for_each_chunk(fingerprint_, [&](ChunkResult result, const std::string& source) {
+    check_chunk(result, expected, source);
+    chunks.emplace(result.chunk, std::move(result));
+  });
   return chunks;
+}
+
+std::map<int64_t, ChunkResult> ResultStore::read_earlier_chunks() const {
+  std::map<int64_t, ChunkResult> chunks;
+  if (!earlier_) return chunks;
+  for_each_chunk(earlier_fingerprint_, [&](ChunkResult result, const std::string& /*source*/) {
+    chunks.emplace(result.chunk, std::move(result));
+  });
+  return chunks;
+}
+
+std::set<int64_t> ResultStore::finished() const {
+  std::set<int64_t> chunks;
+  std::error_code error;
+  const fs::directory_iterator entries(folder_ / "chunks", error);
+  if (error) throw no_input_error((folder_ / "chunks").string() + ": " + error.message());
+  for (const auto& entry : entries)
+    if (is_chunk_file(entry.path())) chunks.insert(std::stoll(entry.path().stem().string()));
+  return chunks;
+}
+
+bool ResultStore::has_report() const {
+  std::error_code ignored;
+  return fs::exists(folder_ / kReports[0], ignored);
 }
 
 void ResultStore::write_state(const TunedState& state) const {
   json content = {{"base", state.base}, {"tuning", to_json(state.tuning)}};
+  if (state.forces) content["forces"] = kBfloat16;
+  if (state.by_spread)
+    content["by_spread"] = {{"pilot_chains", state.by_spread->pilot_chains},
+                            {"per_spread", state.by_spread->per_spread}};
   if (state.plan) content["plan"] = to_json(*state.plan);
   for (const auto& [method, learning] : state.learned)
     content["learned"][method] = {{"cost", to_json(learning.cost)}, {"seconds", learning.seconds}};
   write_sealed(folder_ / "plan.json", fingerprint_, content);
 }
 
-std::optional<TunedState> ResultStore::read_state() const {
-  const fs::path path = folder_ / "plan.json";
+bool ResultStore::has_state() const {
   std::error_code ignored;
-  if (!fs::exists(path, ignored)) return {};
+  return fs::exists(folder_ / "plan.json", ignored);
+}
+
+std::optional<TunedState> ResultStore::read_state() const {
+  if (!has_state()) return {};
+  const fs::path path = folder_ / "plan.json";
   const std::string source = path.string();
-  const json content = read_sealed(path, fingerprint_);
+  std::string found;
+  const json content = read_sealed(path, known_fingerprints(), found);
   TunedState state;
   state.base = json_field<std::string>(content, "base", source);
   state.tuning = cost_from(content, "tuning", source);
+  if (content.contains("forces")) {
+    const auto forces = json_field<std::string>(content, "forces", source);
+    if (forces != kBfloat16)
+      throw data_error(source + ": forces in " + quoted(forces) + ", which nothing here has");
+    state.forces = at::kBFloat16;
+  }
+  if (content.contains("by_spread")) {
+    const json by_spread = json_field<json>(content, "by_spread", source);
+    state.by_spread = {json_field<int64_t>(by_spread, "pilot_chains", source),
+                       json_field<double>(by_spread, "per_spread", source)};
+    if (state.by_spread->pilot_chains < 2 || state.by_spread->pilot_chains > kMostCount ||
+        !(state.by_spread->per_spread > 0 && state.by_spread->per_spread <= 1e9))
+      throw data_error(source + ": no pilot says what 'by_spread' does");
+  }
   if (content.contains("plan")) state.plan = plan_from(content["plan"], source);
   if (content.contains("learned"))
     for (const auto& [method, learning] : content["learned"].items())
@@ -189,13 +296,11 @@ std::optional<TunedState> ResultStore::read_state() const {
 
 void ResultStore::clear() const {
   fs::remove(folder_ / "run.json");
+  fs::remove(earlier_path());
   for (const char* name : kReports) fs::remove(folder_ / name);
-  for (const auto& entry : fs::directory_iterator(folder_ / "chunks")) {
-    const std::string stem = entry.path().stem().string();
-    if (entry.path().extension() == ".json" &&
-        std::all_of(stem.begin(), stem.end(), [](unsigned char c) { return std::isdigit(c); }))
-      fs::remove(entry.path());
-  }
+  for (const auto& entry : fs::directory_iterator(folder_ / "chunks"))
+    if (is_chunk_file(entry.path())) fs::remove(entry.path());
+  FolderClaims::remove((folder_ / "claims").string());
 }
 
 }  // namespace crais

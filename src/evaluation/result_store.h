@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ struct RunShape {
 /// `DIR/plan.json` is what chunks share: base and plan; `DIR/chunks/000012.json` the results of
 /// chunk 12, with the fingerprint and a digest of its own. Every file is written whole or not at
 /// all.
+///
+/// A run may become one with more problems or more chains. `DIR/earlier.json` is then what run.json
+/// was, and files of its fingerprint are what the new run makes its own of; once all are, it is
+/// gone.
 class ResultStore {
  public:
   /// Opens a folder for a run decided by `run` and by what computes it (see identity.h; this build,
@@ -40,26 +45,52 @@ class ResultStore {
 
   const std::filesystem::path& folder() const { return folder_; }
   const nlohmann::json& run() const { return run_; }
+  const std::string& fingerprint() const { return fingerprint_; }
 
   void write_chunk(const ChunkResult& result) const;
-  /// Every chunk in the folder.
+  /// Every chunk of this run in the folder.
   /// Throws Error kData naming a file that is damaged, of another run or no chunk of `expected`.
   std::map<int64_t, ChunkResult> read_chunks(const RunShape& expected) const;
 
+  /// The settings that the results had before they were extended, where not all are made this
+  /// run's.
+  const std::optional<nlohmann::json>& earlier() const { return earlier_; }
+  /// Chunks of the run of those settings, checked by themselves only.
+  std::map<int64_t, ChunkResult> read_earlier_chunks() const;
+  /// Says that there is nothing left of it.
+  void forget_earlier();
+
+  /// The numbers of the chunk files there are, not read.
+  std::set<int64_t> finished() const;
+  /// True once the reports are there: summary.json is written last.
+  bool has_report() const;
+
   void write_state(const TunedState& state) const;
+  bool has_state() const;
+  /// That of this run, or of the earlier one.
   std::optional<TunedState> read_state() const;
 
   /// Removes the reports and chunks, and nothing that is not ours.
   void clear() const;
 
  private:
+  void refuse_other_reports() const;
   void continue_with(const nlohmann::json& there, const nlohmann::json& run,
                      const StoreOptions& options);
+  void extend_to(const nlohmann::json& run);
+  void find_earlier();
+  /// Of this run, and of the earlier one where there is one.
+  std::vector<std::string> known_fingerprints() const;
+  template <typename Use>
+  void for_each_chunk(const std::string& fingerprint, const Use& use) const;
   std::filesystem::path chunk_path(int64_t chunk) const;
+  std::filesystem::path earlier_path() const { return folder_ / "earlier.json"; }
 
   std::filesystem::path folder_;
   nlohmann::json run_;
   std::string fingerprint_;
+  std::optional<nlohmann::json> earlier_;
+  std::string earlier_fingerprint_;
 };
 
 }  // namespace crais

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "evaluation/chunks.h"
@@ -14,6 +15,7 @@
 namespace crais {
 
 class ResultStore;
+class WorkQueue;
 
 /// Problems that are made as they are needed.
 struct ProblemSource {
@@ -54,6 +56,7 @@ struct RunOptions {
   Shard shard = {};                    // the chunks that are done here
   RunObserver* observer = nullptr;     // null: nobody
   const ResultStore* store = nullptr;  // null: nothing is kept
+  WorkQueue* queue = nullptr;          // null: no other worker; with one there is a store, no shard
 };
 
 /// Estimates all problems, in chunks of `estimator.options().chunk`; what the store holds is not
@@ -63,7 +66,9 @@ struct RunOptions {
 /// A target that throws Error kInterrupted stops the run as `stop` does, and its chunk is left out;
 /// without an observer the error is thrown on.
 /// While it runs LibTorch has one thread for each operation (see OneThreadPerOperation).
-/// @return  the finished chunks: not all of them where `stop` held, or of another shard.
+/// @return  the finished chunks: not all of them where `stop` held, or of another shard. Under a
+///          queue all chunks for the one worker that is to report, and none for the others, which
+///          return once the report is there or `stop` held.
 /// Cost: in the results; summarise_method adds it up.
 RunResults run_problems(const ProblemSource& problems, const Estimator& estimator,
                         const RunOptions& options = {});
@@ -73,5 +78,7 @@ struct Progressed {
   int64_t done = 0, total = 0;
 };
 Progressed progressed(const RunResults& results, const Chunks& chunks, const Shard& shard);
+/// The same of all workers: chunks with these numbers are finished.
+Progressed progressed(const std::set<int64_t>& finished, const Chunks& chunks);
 
 }  // namespace crais

@@ -9,6 +9,7 @@ struct StoreOptions {
   bool resume = false;                ///< go on with them
   bool overwrite = false;             ///< remove them
   bool accept_other_version = false;  ///< go on although another build has computed them
+  bool extend = false;                ///< resume, as a run of more of the same: see ResultStore
 };
 
 }  // namespace crais

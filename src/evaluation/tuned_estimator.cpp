@@ -1,10 +1,12 @@
 #include "evaluation/tuned_estimator.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "evaluation/parts.h"
 #include "evaluation/target_error.h"
+#include "samplers/blocks.h"
 
 namespace crais {
 namespace {
@@ -33,13 +35,48 @@ TunedEstimator::TunedEstimator(std::shared_ptr<const EstimatorParts> parts, Tune
 
 const EstimateOptions& TunedEstimator::options() const { return parts_->options; }
 
-ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target) const {
+int64_t TunedEstimator::num_chains() const {
+  return state_.plan ? state_.plan->num_particles : options().chains;
+}
+
+/// The chains of an estimate, those of each random stream by themselves.
+MethodResult TunedEstimator::anneal(const Method& method, const Problem& problem, const Plan& plan,
+                                    uint64_t seed, const std::vector<ChainBlock>& earlier,
+                                    std::vector<ChainBlock>& blocks) const {
+  const int64_t most = chains_per_stream(problem.num_problems(), problem.dim());
+  std::vector<MethodResult> parts;
+  Plan some = plan;
+  for (int64_t begin = 0; begin < plan.num_particles; begin += most) {
+    const size_t number = blocks.size();
+    some.num_particles = std::min(most, plan.num_particles - begin);
+    if (number < earlier.size() && earlier[number].log_w.size(1) == some.num_particles) {
+      blocks.push_back(earlier[number]);
+      parts.push_back(result_of(blocks.back()));
+      continue;
+    }
+    at::Generator rng =
+        make_generator(number == 0 ? seed : mix64(seed ^ number), problem.base().options().device(),
+                       static_cast<Stream>(options().stream));
+    MethodResult found = method.estimate(problem, some, rng);
+    blocks.push_back(block_of(found));
+    parts.push_back(result_of(blocks.back()));
+    parts.back().particles = std::move(found.particles);
+  }
+  return joined(parts);
+}
+
+ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target,
+                                     const ChunkResult* earlier) const {
+  const bool has_earlier =
+      earlier != nullptr && !options().keep_particles && options().expectations.empty() &&
+      earlier->runs.size() == methods_.size() * static_cast<size_t>(options().repeats) &&
+      static_cast<int64_t>(earlier->indices.size()) == target.num_problems();
   const auto stream = static_cast<uint64_t>(chunk);
   ChunkResult result;
   result.chunk = chunk;
   const Base base = fit_base(*parts_, *base_, target, stream);
   result.base = base.cost;
-  const CentredProblem centre = centred(*parts_, target, base.map, stream);
+  const CentredProblem centre = centred(*parts_, target, base.map, state_.forces, stream);
   result.tuning = centre.cost;
   Plan plan{{}, {}, options().chains};
   if (state_.plan) {
@@ -53,18 +90,32 @@ ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target) const 
   for (int64_t repeat = 0; repeat < options().repeats; ++repeat) {
     for (size_t m = 0; m < methods_.size(); ++m) {
       const Method& method = *methods_[m];
-      const uint64_t seed = derive_seed(options().seed, Purpose::kEstimate, stream);
-      at::Generator rng = make_generator(mix64(mix64(seed ^ static_cast<uint64_t>(repeat)) ^ m),
-                                         target.options().device());
+      const ChunkRun* before = has_earlier ? &earlier->runs[result.runs.size()] : nullptr;
+      if (before && method.num_anneals() == 0 && !method.needs_preparation()) {  // knows no chains
+        result.runs.push_back(*before);
+        continue;
+      }
+      const uint64_t seed = mix64(mix64(derive_seed(options().seed, Purpose::kEstimate, stream) ^
+                                        static_cast<uint64_t>(repeat)) ^
+                                  m);
+      at::Generator rng =
+          make_generator(seed, target.options().device(), static_cast<Stream>(options().stream));
       const auto start = Clock::now();
       ChunkRun run;
-      if (options().target_error && method.num_anneals() > 0) {
-        TargetedRun targeted = estimate_to_error(*parts_, method, centre.problem, plan, rng);
+      if ((options().target_error || state_.by_spread) && method.num_anneals() > 0) {
+        TargetedRun targeted =
+            estimate_to_error(*parts_, method, centre.problem, plan, state_.by_spread, rng);
         run = std::move(targeted.run);
         result.tuning += targeted.tuning;
       } else {
-        MethodResult found = method.estimate(centre.problem, plan, rng);
+        std::vector<ChainBlock> blocks;
+        MethodResult found =
+            method.has_independent_chains()
+                ? anneal(method, centre.problem, plan, seed,
+                         before ? before->blocks : std::vector<ChainBlock>(), blocks)
+                : method.estimate(centre.problem, plan, rng);
         run = to_run(found, target.num_problems());
+        run.blocks = std::move(blocks);
         for (size_t i = 0; i < parts_->expectations.size(); ++i)
           run.expectations[options().expectations[i]] = expectation_sums(
               parts_->expectations[i]->values(target, found.particles->z), *found.particles);
@@ -72,7 +123,8 @@ ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target) const 
       }
       run.method = options().methods[m];
       run.repeat = repeat;
-      run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      run.seconds = std::chrono::duration<double>(Clock::now() - start).count() +
+                    (before ? before->seconds : 0.0);
       for (size_t i = 0; i < base_flags.size(); ++i) run.flags[i] |= base_flags[i];
       result.runs.push_back(std::move(run));
     }

@@ -23,12 +23,21 @@ struct Learning {
   double seconds = 0.0;  // of one thread
 };
 
+/// For the error of a mean: each problem's own pilot says how many chains it gets, in proportion to
+/// the spread of its weights.
+struct ChainsBySpread {
+  int64_t pilot_chains = 0;
+  double per_spread = 0;  // chains, for a relative standard deviation of 1
+};
+
 /// What tuning has found, and all chunks have in common.
 struct TunedState {
-  std::string base;          // a name of BaseRegistry
+  std::string base;                           // a name of BaseRegistry
+  std::optional<at::ScalarType> forces = {};  // of what is annealed, where not as exact as values
   std::optional<Plan> plan;  // absent where nothing is annealed, and where each problem has its own
-  Cost tuning;               // of choosing and planning; pilots' bases included
-  std::map<std::string, Learning> learned;  // by the names of methods that learn
+  std::optional<ChainsBySpread> by_spread = {};  // with mean_error, where it pays
+  Cost tuning;                                   // of choosing and planning; pilots' bases included
+  std::map<std::string, Learning> learned;       // by the names of methods that learn
 };
 
 /// Immutable: threads share it. Made by Estimator::tune.
@@ -42,13 +51,21 @@ class TunedEstimator {
 
   const EstimateOptions& options() const;
   const TunedState& state() const { return state_; }
+  /// Annealed chains of a problem, but with target_error and mean_error.
+  int64_t num_chains() const;
 
   /// Every method and repeat, on problems that are chunk number `chunk` of the run: every random
-  /// number is of streams of (seed, chunk, purpose), whatever else runs.
+  /// number is of streams of (seed, chunk, purpose), whatever else runs. `earlier` is the result of
+  /// a run with fewer chains under the same plan: its chains are kept.
   /// Cost: in the result, that of bases and of a plan of its own apart.
-  ChunkResult estimate(int64_t chunk, const Target& target) const;
+  ChunkResult estimate(int64_t chunk, const Target& target,
+                       const ChunkResult* earlier = nullptr) const;
 
  private:
+  MethodResult anneal(const Method& method, const Problem& problem, const Plan& plan, uint64_t seed,
+                      const std::vector<ChainBlock>& earlier,
+                      std::vector<ChainBlock>& blocks) const;
+
   std::shared_ptr<const EstimatorParts> parts_;
   TunedState state_;
   std::shared_ptr<const BaseRule> base_;

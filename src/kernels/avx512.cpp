@@ -2,10 +2,12 @@
 namespace crais {
 constexpr int kPanelRows = 8, kTileVectors = 3;
 }
+#include "kernels/float32_back.h"
+//
 #include "kernels/fused_impl.h"
 #include "kernels/multiply_adds.h"
 
 namespace crais {
-constinit const FusedKernel kAvx512Kernel = {"fused-avx512", kPanelRows, Tile::workspace_size,
-                                             evaluate, multiply_adds};
+constinit const FusedKernel kAvx512Kernel = {"fused-avx512",       Packing::kPanels, kPanelRows,
+                                             Tile::workspace_size, evaluate,         multiply_adds};
 }  // namespace crais

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <utility>
 
+#include "core/plain.h"
+#include "kernels/processor.h"
 #include "util/error.h"
 
 namespace crais {
@@ -13,17 +16,44 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-/// W [rows, columns] as [panels][columns, filled][panel_rows], zeros filling.
-at::Tensor panels_of(const at::Tensor& w, int64_t panel_rows) {
-  const auto missing = [&](int64_t dim) {
-    return (panel_rows - w.size(dim) % panel_rows) % panel_rows;
+/// x with zeros up to a multiple of `rows` and `columns`.
+at::Tensor filled(const at::Tensor& x, int64_t rows, int64_t columns) {
+  const auto missing = [&](int64_t dim, int64_t unit) {
+    return (unit - x.size(dim) % unit) % unit;
   };
-  const at::Tensor filled = at::constant_pad_nd(w, {0, missing(1), 0, missing(0)});
-  return filled.reshape({-1, panel_rows, filled.size(1)}).transpose(1, 2).contiguous();
+  return at::constant_pad_nd(x, {0, missing(1, columns), 0, missing(0, rows)});
 }
 
-bool is_plain(const at::Tensor& x) {
-  return x.is_cpu() && x.scalar_type() == at::kFloat && x.is_contiguous();
+/// W [rows, columns] as [panels][columns, filled][panel_rows].
+at::Tensor panels_of(const at::Tensor& w, int64_t panel_rows) {
+  const at::Tensor full = filled(w, panel_rows, panel_rows);
+  return full.reshape({-1, panel_rows, full.size(1)}).transpose(1, 2).contiguous();
+}
+
+/// W [outputs, inputs] rounded, as [panels of inputs][outputs / 2, filled][panel_rows] pairs.
+at::Tensor pairs_of(const at::Tensor& w, int64_t panel_rows) {
+  const at::Tensor full = filled(w.to(at::kBFloat16), panel_rows, panel_rows);
+  return full.reshape({full.size(0) / 2, 2, -1, panel_rows}).permute({2, 0, 3, 1}).contiguous();
+}
+
+/// W [rows, columns] in bfloat16 as [blocks of columns][blocks of rows][2 tiles][16][16][2].
+at::Tensor tiles_of(const at::Tensor& w) {
+  const at::Tensor full = filled(w, kTileBlock, kTileBlock);
+  return full.reshape({full.size(0) / kTileBlock, 16, 2, -1, 2, 16})
+      .permute({3, 0, 4, 1, 5, 2})
+      .contiguous();
+}
+
+/// The same of W's parts: [blocks of columns][blocks of rows][parts][2 tiles][16][16][2].
+at::Tensor tiles_of_parts(const at::Tensor& w, int64_t count) {
+  at::Tensor rest = w;
+  std::vector<at::Tensor> parts;
+  for (int64_t i = 0; i < count; ++i) {
+    const at::Tensor part = rest.to(at::kBFloat16);
+    parts.push_back(tiles_of(part));
+    rest = rest - part.to(at::kFloat);
+  }
+  return at::stack(parts, 2).contiguous();
 }
 
 /// Of this thread, kept for its next evaluation.
@@ -40,9 +70,16 @@ float* workspace(int64_t size) {
 std::vector<const FusedKernel*> available_kernels() {
   std::vector<const FusedKernel*> kernels;
 #ifdef CRAIS_X86_KERNELS
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("fma"))
-    kernels.push_back(&kAvx512Kernel);
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("fma");
+  const bool bfloat16 = avx512 && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512vl") && has_avx512_bfloat16();
+  // Intel's processors take four times as long for a dot product of pairs as for a multiply-add.
+  const bool pairs_pay = __builtin_cpu_is("amd");
+  if (bfloat16 && has_tiles()) kernels.push_back(&kAmxKernel);
+  if (bfloat16 && pairs_pay) kernels.push_back(&kAvx512Bf16Kernel);
+  if (avx512) kernels.push_back(&kAvx512Kernel);
+  if (bfloat16 && !pairs_pay) kernels.push_back(&kAvx512Bf16Kernel);
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     kernels.push_back(&kAvx2Kernel);
 #endif
@@ -50,9 +87,14 @@ std::vector<const FusedKernel*> available_kernels() {
   return kernels;
 }
 
-double peak_flops(int64_t samples) {
+const FusedKernel& fastest_exact() {
+  for (const FusedKernel* kernel : available_kernels())
+    if (has_exact_forces(*kernel)) return *kernel;
+  return kPortableKernel;
+}
+
+double peak_flops(int64_t samples, const FusedKernel& kernel) {
   using Clock = std::chrono::steady_clock;
-  const FusedKernel& kernel = *available_kernels().front();
   double best = 0.0;
   for (int64_t i = 0; i < samples; ++i) {
     constexpr int64_t kRounds = 200'000;
@@ -65,27 +107,50 @@ double peak_flops(int64_t samples) {
 
 bool FusedDecoder::supports(const Vae& vae) {
   const at::Tensor& weight = vae.decoder.layers.front().weight;
-  return weight.is_cpu() && weight.scalar_type() == at::kFloat &&
-         vae.architecture.likelihood.family == Likelihood::Family::kBernoulli;
+  return weight.is_cpu() && weight.scalar_type() == at::kFloat;
 }
 
-FusedDecoder::FusedDecoder(const Vae& vae, const FusedKernel& kernel)
+FusedDecoder::FusedDecoder(const Vae& vae, const FusedKernel& kernel,
+                           std::shared_ptr<const FusedDecoder> cheap)
     : kernel_(kernel),
       activation_(vae.decoder.activation),
+      likelihood_(vae.architecture.likelihood),
       latent_(vae.architecture.latent),
-      pixels_(vae.architecture.num_pixels()) {
-  TORCH_CHECK(supports(vae), "fused decoder: only float32 on the CPU with Bernoulli pixels");
-  const auto keep = [this](const at::Tensor& packed) {
-    TORCH_CHECK(reinterpret_cast<uintptr_t>(packed.data_ptr()) % kAlignment == 0,
-                "fused decoder: LibTorch's memory is not aligned to ", kAlignment, " bytes");
-    storage_.push_back(packed);
-    return packed.data_ptr<float>();
-  };
-  for (const LinearLayer& layer : vae.decoder.layers) {
-    const at::Tensor w = layer.weight.detach();
-    layers_.push_back({w.size(1), w.size(0), keep(panels_of(w, kernel.panel_rows)),
-                       keep(at::constant_pad_nd(layer.bias.detach(), {0, kernel.panel_rows}))});
+      pixels_(vae.architecture.num_pixels()),
+      cheap_(std::move(cheap)) {
+  TORCH_CHECK(supports(vae), "fused decoder: only float32 on the CPU");
+  for (const LinearLayer& layer : vae.decoder.layers)
+    layers_.push_back(pack(layer, &layer == &vae.decoder.layers.back()));
+}
+
+template <class Number>
+const Number* FusedDecoder::keep(const at::Tensor& packed) {
+  TORCH_CHECK(reinterpret_cast<uintptr_t>(packed.data_ptr()) % kAlignment == 0,
+              "fused decoder: LibTorch's memory is not aligned to ", kAlignment, " bytes");
+  storage_.push_back(packed);
+  return static_cast<const Number*>(packed.data_ptr());
+}
+
+PackedLayer FusedDecoder::pack(const LinearLayer& layer, bool is_last) {
+  const at::Tensor w = layer.weight.detach();
+  // A pixel that fills the last block must be sure of its value, lest its logarithm be counted.
+  const bool is_logit = is_last && likelihood_.family == Likelihood::Family::kBernoulli;
+  const double no_pixel = kernel_.packing == Packing::kTiles && is_logit ? -1e30 : 0.0;
+  PackedLayer packed{};
+  packed.inputs = w.size(1);
+  packed.outputs = w.size(0);
+  packed.bias = keep<float>(
+      at::constant_pad_nd(layer.bias.detach(), {0, kernel_.panel_rows}, no_pixel).contiguous());
+  if (kernel_.packing == Packing::kTiles) {
+    packed.forward =
+        keep<uint16_t>(tiles_of_parts(w.t(), is_last ? kPartsOfOutput : kPartsOfHidden));
+    packed.back = keep<uint16_t>(tiles_of(w.to(at::kBFloat16)));
+    return packed;
   }
+  packed.weight = keep<float>(panels_of(w, kernel_.panel_rows));
+  if (kernel_.packing == Packing::kPanelsAndPairs)
+    packed.pairs = keep<uint32_t>(pairs_of(w, kernel_.panel_rows));
+  return packed;
 }
 
 void FusedDecoder::run(const at::Tensor& z, const at::Tensor& images, at::Tensor& log_density,
@@ -94,7 +159,15 @@ void FusedDecoder::run(const at::Tensor& z, const at::Tensor& images, at::Tensor
                   z.size(0) == images.size(0) && z.size(2) == latent_ && images.size(1) == pixels_,
               "fused decoder: wants contiguous float32 z [P,K,", latent_, "] and images [P,",
               pixels_, "] on the CPU, got ", z.sizes(), " and ", images.sizes());
-  const PackedNetwork network{activation_, static_cast<int64_t>(layers_.size()), layers_.data()};
+  const bool is_gaussian = likelihood_.family == Likelihood::Family::kGaussian;
+  const double sd = likelihood_.noise_sd;
+  const PackedNetwork network{
+      activation_,
+      is_gaussian ? PixelFamily::kGaussian : PixelFamily::kBernoulli,
+      static_cast<float>(1 / (sd * sd)),
+      is_gaussian ? static_cast<double>(pixels_) * std::log(sd * std::sqrt(2 * M_PI)) : 0.0,
+      static_cast<int64_t>(layers_.size()),
+      layers_.data()};
   log_density = at::empty({z.size(0), z.size(1)}, z.options().dtype(at::kDouble));
   if (grad != nullptr) *grad = at::empty_like(z);
   kernel_.evaluate(
@@ -125,8 +198,12 @@ std::shared_ptr<const FusedDecoder> make_fused_decoder(const Vae& vae) {
   const std::string wanted = chosen_evaluator();
   std::string choices;
   for (const FusedKernel* kernel : available_kernels()) {
-    if (wanted == kernel->name)
-      return FusedDecoder::supports(vae) ? std::make_shared<FusedDecoder>(vae, *kernel) : nullptr;
+    if (wanted == kernel->name) {
+      if (!FusedDecoder::supports(vae)) return nullptr;
+      if (has_exact_forces(*kernel)) return std::make_shared<FusedDecoder>(vae, *kernel);
+      return std::make_shared<FusedDecoder>(vae, fastest_exact(),
+                                            std::make_shared<FusedDecoder>(vae, *kernel));
+    }
     choices += std::string(kernel->name) + ", ";
   }
   if (wanted == "aten") return nullptr;

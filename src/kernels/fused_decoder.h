@@ -13,52 +13,74 @@
 
 namespace crais {
 
-/// The kernels this processor runs, the fastest first.
+/// The kernels this processor and its system run, the fastest first. A kernel with forces in
+/// bfloat16 comes first only where its instructions are faster than float32's.
 std::vector<const FusedKernel*> available_kernels();
 
-/// Float32 operations a second that one core does at most: the fastest of `samples` runs of
-/// multiply-adds in registers, about 1 ms each.
-double peak_flops(int64_t samples);
+/// Whether its forces are in float32, as its values are.
+inline bool has_exact_forces(const FusedKernel& kernel) {
+  return kernel.packing == Packing::kPanels;
+}
 
-/// A decoder MLP with Bernoulli pixels, its weights packed once for a kernel. Immutable, so that
-/// threads share it.
+/// The fastest of them whose forces are in float32.
+const FusedKernel& fastest_exact();
+
+/// Operations a second that one core does at most with the instructions of a kernel's forces, or of
+/// float32 where none is given: the fastest of `samples` runs of multiply-adds in registers, some
+/// milliseconds each.
+double peak_flops(int64_t samples, const FusedKernel& kernel = fastest_exact());
+
+/// A decoder MLP with Bernoulli or normal pixels, its weights packed once for a kernel. Immutable,
+/// so that threads share it.
 class FusedDecoder {
  public:
-  /// Float32 on the CPU, Bernoulli pixels: what the kernels compute.
+  /// Float32 on the CPU: what the kernels compute.
   static bool supports(const Vae& vae);
 
-  /// Copies the decoder. Throws c10::Error unless `supports(vae)`.
-  FusedDecoder(const Vae& vae, const FusedKernel& kernel);
+  /// Copies the decoder. Throws c10::Error unless `supports(vae)`. `cheap`, which may be null, is
+  /// the same decoder for a kernel with forces in bfloat16.
+  FusedDecoder(const Vae& vae, const FusedKernel& kernel,
+               std::shared_ptr<const FusedDecoder> cheap = nullptr);
 
   /// log N(z; 0, I) + log p(x | z) for z [P,K,D] and images [P,pixels], float32 on the CPU and
   /// contiguous: [P,K] float64, nats. A particle's result is the same bits wherever it stands.
   /// Cost: 1 density per particle.
   at::Tensor log_density(const at::Tensor& z, const at::Tensor& images) const;
 
-  /// The same with its gradient [P,K,D] float32. Cost: 1 per particle, six matrix products.
+  /// The same with its gradient [P,K,D] float32, of whatever accuracy the kernel gives it. Cost: 1
+  /// per particle, a product a layer and direction.
   Evaluation evaluate(const at::Tensor& z, const at::Tensor& images) const;
 
-  /// "fused-avx512", "fused-avx2", "fused-portable".
+  /// "fused-avx512", "fused-amx", ...
   std::string name() const { return kernel_.name; }
+
+  /// The same decoder with forces in bfloat16; null where there is none.
+  const std::shared_ptr<const FusedDecoder>& cheap() const { return cheap_; }
 
  private:
   void run(const at::Tensor& z, const at::Tensor& images, at::Tensor& log_density,
            at::Tensor* grad) const;
 
+  PackedLayer pack(const LinearLayer& layer, bool is_last);
+  template <class Number>
+  const Number* keep(const at::Tensor& packed);
+
   const FusedKernel& kernel_;
   Activation activation_;
+  Likelihood likelihood_;
   int64_t latent_, pixels_;
   std::vector<at::Tensor> storage_;  // what layers_ points to
   std::vector<PackedLayer> layers_;
+  std::shared_ptr<const FusedDecoder> cheap_;
 };
 
 /// The evaluator of decoders that kernels support: the fastest kernel here ("fused-avx512"), or
 /// what the environment variable CRAIS_EVALUATOR names, "aten" among it.
 std::string chosen_evaluator();
 
-/// For the fastest kernel here, or the one that the environment variable CRAIS_EVALUATOR names;
-/// null where that is "aten" or the decoder is not supported. Throws Error kArgument if this
-/// processor cannot run what it names.
+/// With forces in float32, by the fastest such kernel here; where `chosen_evaluator` names a kernel
+/// with forces in bfloat16, that is its `cheap`. Null where it names "aten" or the decoder is not
+/// supported. Throws Error kArgument if this processor cannot run what it names.
 std::shared_ptr<const FusedDecoder> make_fused_decoder(const Vae& vae);
 
 }  // namespace crais

@@ -1,5 +1,6 @@
-// log p(x, z) of a Bernoulli decoder and its gradient, fused. Included once by the source file of
-// each instruction set, which defines kPanelRows and kTileVectors to fit its registers.
+// log p(x, z) of a decoder and its gradient, fused. Included once by the source file of each
+// instruction set, which defines kPanelRows and kTileVectors to fit its registers, and has included
+// the way back, float32_back.h or bfloat16_back.h.
 //
 // A tile of particles goes through the whole network before the next one starts. Its activations
 // lie [unit][lane], so a weight is one broadcast, each particle's sums run in one order whatever
@@ -16,8 +17,11 @@
 namespace crais {
 namespace {
 
-// At most 120 factors 1 + exp(-|l|) <= 2 multiply to less than the largest float.
-constexpr int64_t kGroupPanels = 120 / kPanelRows;
+constexpr int64_t kGroupPanels = kMostPixels / kPanelRows;
+
+using Back = void (*)(const PackedLayer&, int64_t first, int64_t count, const Vec* in, Vec* out,
+                      Vec* workspace);
+constexpr Back kMultiplyBack[] = {nullptr, multiply_back<1>, multiply_back<2>, multiply_back<3>};
 
 /// Some consecutive particles of a batch on their way through the network.
 class Tile {
@@ -28,11 +32,14 @@ class Tile {
     grad_ = units_ + kTileVectors * all_units(network);
     logits_ = grad_ + kTileVectors * widest(network);
     pixels_ = logits_ + kTileVectors * kGroupPanels * kPanelRows;
+    back_ = pixels_ + kGroupPanels * kPanelRows;
   }
 
   static int64_t workspace_size(const PackedNetwork& network) {
     const int64_t group = kGroupPanels * kPanelRows;
-    return kLanes * (kTileVectors * (all_units(network) + widest(network) + group) + group);
+    const int64_t most = widest(network) > group ? widest(network) : group;
+    return kLanes * (kTileVectors * (all_units(network) + widest(network) + group) + group) +
+           back_workspace(most);
   }
 
   /// Particles [row, row + vectors kLanes), as far as there are any.
@@ -48,7 +55,14 @@ class Tile {
       activate(network_.activation, output, layer.outputs * vectors_);
       input = output;
     }
-    score(network_.layers[network_.num_layers - 1], input);
+    switch (network_.pixels) {
+      case PixelFamily::kBernoulli:
+        score<BernoulliPixels<Quotient>>(network_.layers[network_.num_layers - 1], input);
+        break;
+      case PixelFamily::kGaussian:
+        score<GaussianPixels>(network_.layers[network_.num_layers - 1], input);
+        break;
+    }
     if (batch_.grad != nullptr) backward(input);
     store();
   }
@@ -87,11 +101,13 @@ class Tile {
       Vec sum = {};
       for (int64_t d = 0; d < dim; ++d) sum += units_[d * vectors_ + v] * units_[d * vectors_ + v];
       for (int i = 0; i < kLanes; ++i)
-        value_[v * kLanes + i] = -0.5 * sum[i] - static_cast<double>(dim) * kHalfLog2Pi;
+        value_[v * kLanes + i] =
+            -0.5 * sum[i] - static_cast<double>(dim) * kHalfLog2Pi - network_.log_normalizer;
     }
   }
 
   /// Adds log p(x | h), and makes grad_ its gradient with respect to h, the last layer's input.
+  template <class Pixels>
   void score(const PackedLayer& layer, const Vec* h) {
     const int64_t all = panels(layer.outputs), groups = (all + kGroupPanels - 1) / kGroupPanels;
     const int64_t size = (all + groups - 1) / groups * kPanelRows;  // even groups
@@ -102,12 +118,23 @@ class Tile {
       kMultiply[vectors_](layer, first, count, h, logits_);
       for (int64_t v = 0; v < vectors_; ++v) {
         load_pixels(v, layer.outputs, first, count);
-        const auto sweep = gradient ? bernoulli<true> : bernoulli<false>;
-        const Vec value = sweep(pixels_, logits_ + v, vectors_, count);
+        const Vec value = sweep<Pixels>(v, count);
         for (int i = 0; i < kLanes; ++i) value_[v * kLanes + i] += value[i];
       }
-      if (gradient) kMultiplyBack[vectors_](layer, first, count, logits_, grad_);
+      if (gradient) kMultiplyBack[vectors_](layer, first, count, logits_, grad_, back_);
     }
+  }
+
+  /// A column of a group's outputs: returns sum_j log p(x_j | o_j), and their slopes replace the
+  /// outputs. Also where nobody asks for slopes: a loop of its own might round otherwise.
+  template <class Pixels>
+  Vec sweep(int64_t vector, int64_t count) {
+    Pixels pixels;
+    Vec* output = logits_ + vector;
+    for (int64_t j = 0; j < count; ++j, output += vectors_)
+      *output = pixels.add(pixels_[j], *output, network_);
+    pixels.collect();
+    return pixels.total();
   }
 
   /// Takes grad_ from the last layer's input to the latents; the activations are used up.
@@ -116,7 +143,7 @@ class Tile {
       const PackedLayer& layer = network_.layers[i];
       back_through(network_.activation, grad_, h, layer.outputs * vectors_);
       clear_grad(layer.inputs);
-      kMultiplyBack[vectors_](layer, 0, layer.outputs, h, grad_);
+      kMultiplyBack[vectors_](layer, 0, layer.outputs, h, grad_, back_);
       h -= padded(layer.inputs) * vectors_;
     }
   }
@@ -158,7 +185,7 @@ class Tile {
   const PackedNetwork& network_;
   const FusedBatch& batch_;
   int64_t row_ = 0, vectors_ = 0;
-  Vec *units_, *grad_, *logits_, *pixels_;
+  Vec *units_, *grad_, *logits_, *pixels_, *back_;
   double value_[kTileVectors * kLanes];
 };
 

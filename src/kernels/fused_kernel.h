@@ -8,19 +8,45 @@
 
 namespace crais {
 
-/// One linear layer. W [outputs, inputs] is stored in panels: as many of its rows as a kernel's
-/// register tile has, side by side; zeros fill the last panel and its columns up to such a
-/// multiple.
+/// How a kernel wants the weights of a layer.
+enum class Packing {
+  kPanels,          // float32
+  kPanelsAndPairs,  // the same, and bfloat16 for the way back
+  kTiles,           // bfloat16, in parts for the way forward
+};
+
+/// The parts of a weight on the way forward by tiles: bfloat16 numbers, each the rounded rest of
+/// those before. Three are all of a float32 number. The last layer, which is the largest, does with
+/// two: what hidden units lack reaches every pixel, what a logit lacks one.
+constexpr int64_t kPartsOfHidden = 3, kPartsOfOutput = 2;
+/// Rows and columns of a block of weights: two tiles side by side.
+constexpr int64_t kTileBlock = 32;
+
+/// One linear layer, W [outputs, inputs].
+///
+/// Panels hold as many rows as a kernel's register tile has, side by side; zeros fill the last
+/// panel and its columns up to such a multiple. Tiles hold weights as TDPBF16PS takes them: 16
+/// pairs of rows, 16 columns; zeros fill the last block. Numbers in bfloat16 stand as their bits.
 struct PackedLayer {
   int64_t inputs;
   int64_t outputs;
-  const float* weight;  // [panels of outputs][inputs, filled][panel_rows]
-  const float* bias;    // [panels of outputs][panel_rows]
+  const float* bias;      // [outputs, filled]
+  const float* weight;    // panels: [panels of outputs][inputs, filled][panel_rows]
+  const uint32_t* pairs;  // of outputs: [panels of inputs][outputs / 2, filled][panel_rows]
+  // W^T as [blocks of outputs][blocks of inputs][parts][2 tiles][16][16][2]
+  const uint16_t* forward;
+  const uint16_t* back;  // W as [blocks of inputs][blocks of outputs][2 tiles][16][16][2]
 };
 
-/// A decoder MLP whose last layer gives the logits of Bernoulli pixels.
+enum class PixelFamily { kBernoulli, kGaussian };
+
+/// A decoder MLP whose last layer gives the logits of Bernoulli pixels, or the means of normal
+/// ones.
 struct PackedNetwork {
   Activation activation;
+  PixelFamily pixels;
+  float precision;        // of normal pixels: 1 / variance
+  double log_normalizer;  // of an image, for normal pixels: sum of log(sd sqrt(2 pi)), nats
   int64_t num_layers;
   const PackedLayer* layers;
 };
@@ -28,17 +54,18 @@ struct PackedNetwork {
 /// Particles of some images, those of an image in a row.
 struct FusedBatch {
   const float* z;       // [images, particles, latent]
-  const float* pixels;  // [images, pixels], in [0, 1]
+  const float* pixels;  // [images, pixels], in [0, 1] for Bernoulli pixels
   int64_t num_images;
   int64_t num_particles;  // of each image
   double* log_density;    // [images, particles]: log N(z; 0, I) + log p(x | z), nats
   float* grad;            // [images, particles, latent], or null: values only
 };
 
-/// The evaluator for one instruction set. Particles lie on SIMD lanes; each result depends on its
-/// own particle and image alone, bit for bit, wherever it stands in the batch.
+/// The evaluator for one instruction set. Each result depends on its own particle and image alone,
+/// bit for bit, wherever it stands in the batch.
 struct FusedKernel {
   const char* name;
+  Packing packing;
   int64_t panel_rows;
   int64_t (*workspace_size)(const PackedNetwork&);  // floats
   /// `workspace` and all of the network are aligned to 64 bytes.
@@ -47,9 +74,12 @@ struct FusedKernel {
   double (*multiply_adds)(int64_t rounds);
 };
 
-// Each is defined in the source file of its name, compiled for that instruction set.
+// Each is defined in the source file of its name, compiled for that instruction set. The forces of
+// the last two are in bfloat16.
 extern const FusedKernel kAvx512Kernel;
 extern const FusedKernel kAvx2Kernel;
 extern const FusedKernel kPortableKernel;
+extern const FusedKernel kAmxKernel;
+extern const FusedKernel kAvx512Bf16Kernel;
 
 }  // namespace crais

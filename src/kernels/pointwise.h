@@ -40,22 +40,56 @@ void back_through(Activation activation, const Vec* g, Vec* h, int64_t count) {
   }
 }
 
-/// One column of lanes of a group's logits l. Returns sum_j log p(x_j | l_j); for a gradient,
-/// x_j - sigmoid(l_j) replaces l_j.
+struct ExactQuotient {
+  static Vec of(Vec a, Vec b) { return quotient(a, b); }
+};
+
+/// Pixels that a lane has seen at most before `collect`: so many factors 1 + exp(-|l|) <= 2
+/// multiply to less than the largest float.
+constexpr int64_t kMostPixels = 120;
+
+/// sum_j log p(x_j | l_j) of the pixels of a lane, l the logits.
 ///
+/// `Quotient` is for the slopes, which need not be as exact as the values.
 /// log p = x l - max(l, 0) - log(1 + exp(-|l|)), whose terms do not cancel each other; the
 /// logarithms are taken as one of a product.
-template <bool kGradient>
-Vec bernoulli(const Vec* x, Vec* logits, int64_t stride, int64_t count) {
-  Vec product = splat(1.0F), sum = {};
-  for (int64_t j = 0; j < count; ++j, logits += stride) {
-    const Vec l = *logits, e = scaled_exp(minus_abs(l)).exp();
-    product *= 1 + e;
-    sum += x[j] * l - (l > 0 ? l : Vec{});
-    if (kGradient) *logits = x[j] - (l > 0 ? splat(1.0F) : e) / (1 + e);
+template <class Quotient>
+class BernoulliPixels {
+ public:
+  /// Adds a pixel and returns the slope of its log p in l.
+  Vec add(Vec x, Vec l, const PackedNetwork& /*network*/) {
+    const Vec e = scaled_exp(minus_abs(l)).exp();
+    product_ *= 1 + e;
+    sum_ += x * l - (l > 0 ? l : Vec{});
+    return x - Quotient::of(l > 0 ? splat(1.0F) : e, 1 + e);
   }
-  return sum - log(product);  // a NaN among the logits is in the sum
-}
+
+  void collect() {
+    sum_ -= log(product_);
+    product_ = splat(1.0F);
+  }
+
+  /// After `collect`. A NaN among the logits is in the sum.
+  Vec total() const { return sum_; }
+
+ private:
+  Vec product_ = splat(1.0F), sum_ = {};
+};
+
+/// The same of normal pixels with means o, but for their normaliser. Nothing cancels.
+class GaussianPixels {
+ public:
+  Vec add(Vec x, Vec o, const PackedNetwork& network) {
+    const Vec apart = x - o, slope = network.precision * apart;
+    sum_ += slope * apart;
+    return slope;
+  }
+  void collect() {}
+  Vec total() const { return -0.5F * sum_; }
+
+ private:
+  Vec sum_ = {};
+};
 
 }  // namespace
 }  // namespace crais

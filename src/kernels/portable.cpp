@@ -2,10 +2,12 @@
 namespace crais {
 constexpr int kPanelRows = 4, kTileVectors = 2;
 }
+#include "kernels/float32_back.h"
+//
 #include "kernels/fused_impl.h"
 #include "kernels/multiply_adds.h"
 
 namespace crais {
-constinit const FusedKernel kPortableKernel = {"fused-portable", kPanelRows, Tile::workspace_size,
-                                               evaluate, multiply_adds};
+constinit const FusedKernel kPortableKernel = {
+    "fused-portable", Packing::kPanels, kPanelRows, Tile::workspace_size, evaluate, multiply_adds};
 }  // namespace crais

@@ -1,4 +1,4 @@
-// A layer's two matrix products for a tile of particles, [unit][lane]. kPanelRows and kTileVectors,
+// A layer's matrix product for a tile of particles, [unit][lane]. kPanelRows and kTileVectors,
 // which fit the registers, come from the source file.
 #pragma once
 
@@ -64,30 +64,8 @@ void multiply(const PackedLayer& layer, int64_t first, int64_t count, const Vec*
   }
 }
 
-/// The other way: out [inputs][N] += W^T in, for in [count][N] of outputs [first, first + count).
-template <int N>
-void multiply_back(const PackedLayer& layer, int64_t first, int64_t count, const Vec* in,
-                   Vec* out) {
-  const int64_t stride = padded(layer.inputs) * kPanelRows;
-  const float* w = layer.weight + first * padded(layer.inputs);
-  for (int64_t panel = panels(layer.inputs); panel > 0; --panel) {
-    Sums<N> sums;
-    sums.load(out);
-    const float* block = w;  // kPanelRows x kPanelRows of W
-    const Vec* x = in;
-    for (int64_t rest = count; rest > 0; rest -= kPanelRows, block += stride) {
-      const int64_t rows = rest < kPanelRows ? rest : kPanelRows;
-      for (int64_t j = 0; j < rows; ++j, x += N) sums.template add<kPanelRows>(block + j, x);
-    }
-    sums.store(out);
-    w += kPanelRows * kPanelRows;
-    out += kPanelRows * N;
-  }
-}
-
 using Product = void (*)(const PackedLayer&, int64_t first, int64_t count, const Vec* in, Vec* out);
 constexpr Product kMultiply[] = {nullptr, multiply<1>, multiply<2>, multiply<3>};
-constexpr Product kMultiplyBack[] = {nullptr, multiply_back<1>, multiply_back<2>, multiply_back<3>};
 static_assert(kTileVectors <= 3);
 
 }  // namespace

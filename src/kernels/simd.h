@@ -1,22 +1,14 @@
-// Vectors of floats as wide as the instruction set being compiled for, and the few functions of
-// them a decoder takes. Everything has internal linkage: code compiled for one instruction set must
-// never be what the linker picks for another. For the same reason, no standard headers here.
+// The few functions of vectors of floats that a decoder takes.
 #pragma once
 
-#if defined(__AVX512F__)
-#define CRAIS_VECTOR_BYTES 64
-#elif defined(__AVX2__)
-#define CRAIS_VECTOR_BYTES 32
-#else
-#define CRAIS_VECTOR_BYTES 16
-#endif
+#include "simd/vectors.h"
 
 namespace crais {
 namespace {
 
-using Vec = float __attribute__((vector_size(CRAIS_VECTOR_BYTES), may_alias));
-using IntVec = int __attribute__((vector_size(CRAIS_VECTOR_BYTES), may_alias));
-constexpr int kLanes = CRAIS_VECTOR_BYTES / 4;
+using Vec = Floats;
+using IntVec = Ints;
+constexpr int kLanes = kWords;
 
 inline Vec splat(float x) { return x - Vec{}; }
 inline IntVec bits(Vec x) { return reinterpret_cast<IntVec>(x); }
@@ -28,13 +20,21 @@ constexpr int kMantissa = 0x007fffff;
 
 inline Vec minus_abs(Vec x) { return from_bits(bits(x) | kSignBit); }
 
-/// c[0] + c[1] x + c[2] x^2 + ...
-template <int N>
-inline Vec polynomial(Vec x, const float (&c)[N]) {
-  Vec sum = splat(c[N - 1]);
-#pragma GCC unroll 8
-  for (int i = N - 2; i >= 0; --i) sum = sum * x + c[i];
-  return sum;
+#if defined(__AVX512F__)
+/// 1 / x to 2^-14. (GCC 12 warns of what the instruction's plain form leaves open.)
+inline Vec rough_reciprocal(Vec x) {
+  return reinterpret_cast<Vec>(_mm512_maskz_rcp14_ps(0xffff, reinterpret_cast<__m512>(x)));
+}
+#endif
+
+/// a / b for b in [1, 4], to 1e-7. A division of 16 floats takes as long as 16 multiplications.
+inline Vec quotient(Vec a, Vec b) {
+#if defined(__AVX512F__)
+  const Vec rough = rough_reciprocal(b);
+  return a * (rough * (2 - b * rough));
+#else
+  return a / b;
+#endif
 }
 
 /// exp(y) = scale (1 + tail) with scale a power of two and |tail| < 0.42.
@@ -70,12 +70,12 @@ inline Vec log(Vec x) {
   constexpr float kLn2 = 0.693147181F;
   const Vec mantissa = from_bits((bits(x) & kMantissa) | kOneBits);  // [1, 2)
   const Vec exponent = __builtin_convertvector((bits(x) >> 23) - 127, Vec);
-  return exponent * kLn2 + twice_atanh((mantissa - 1) / (mantissa + 1));
+  return exponent * kLn2 + twice_atanh(quotient(mantissa - 1, mantissa + 1));
 }
 
 inline Vec tanh(Vec x) {
   const Vec m = scaled_exp(2 * minus_abs(x)).expm1();
-  return from_bits(bits(-m / (m + 2)) | (bits(x) & kSignBit));
+  return from_bits(bits(quotient(-m, m + 2)) | (bits(x) & kSignBit));
 }
 
 inline Vec elu(Vec x) { return x > 0 ? x : scaled_exp(x > 0 ? Vec{} : x).expm1(); }
@@ -84,7 +84,7 @@ inline Vec relu(Vec x) { return x < 0 ? Vec{} : x; }  // so that NaN stays NaN
 
 inline Vec softplus(Vec x) {
   const Vec e = scaled_exp(minus_abs(x)).exp();
-  return (x > 0 ? x : Vec{}) + twice_atanh(e / (e + 2));
+  return (x > 0 ? x : Vec{}) + twice_atanh(quotient(e, e + 2));
 }
 
 }  // namespace

@@ -44,12 +44,20 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
                            " as bring its standard error and "
                            "bias below; pilot chains decide, fresh ones estimate")
             .above(0),
+        option::number("mean-error", "NATS", {},
+                       "as many chains, and where they help most, as bring the error of the mean "
+                       "below, of chains and bias together")
+            .above(0),
         option::number("max-evals", "EVALS", defaults.max_evaluations,
-                       "--target-error stops here; what has not got there is flagged")
+                       "--target-error and --mean-error stop here; what has not got to its target "
+                       "is flagged")
             .above(0),
         option::integer("repeats", "R", defaults.repeats, "independent repeats under the same plan")
             .at_least(1),
-        option::seed(static_cast<int64_t>(defaults.seed))}},
+        option::seed(static_cast<int64_t>(defaults.seed)),
+        option::choice("stream", {"1", "2"}, std::to_string(defaults.stream),
+                       "version of the random numbers: 1, LibTorch's; 2, counted ones, sooner "
+                       "drawn in float32 on the CPU")}},
       {"Annealing",
        {option::text("schedule", "NAME", defaults.schedule,
                      choices<ScheduleRegistry>("temperatures")),
@@ -64,7 +72,11 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
                      "of the leapfrog; adapt: a pilot tunes one per temperature, then freezes it"),
         option::text("resample", "NAME", {}, choices<ResamplingRegistry>("SMC in place of AIS")),
         option::number("target-acceptance", "A", {}, "of the adaptation (the kernel's own)")
-            .between(0.05, 0.99)}},
+            .between(0.05, 0.99),
+        option::choice(
+            "force-dtype", {"auto", "float32", "bfloat16"}, defaults.force_dtype,
+            "of the gradients that move chains; values, which accept and weigh, stay "
+            "exact. auto: bfloat16 where it is faster here and pilots accept as often")}},
       {"Pilot",
        {option::flag("per-" + problem,
                      "a plan for each " + problem +
@@ -110,6 +122,11 @@ OptionGroup output_options(const std::string& files) {
       {option::text("out", "DIR", {}, files), option::flag("resume", "go on with what DIR holds"),
        option::flag("overwrite", "replace what DIR holds"),
        option::flag("accept-other-version", "go on with results of another build of crais"),
+       option::choice("queue", {"auto", "none", "folder", "store"}, "auto",
+                      "share chunks with other workers on DIR: folder by files in it, store by "
+                      "torchrun's store; auto: store under torchrun, else none"),
+       option::text("lease", "TIME", "1m",
+                    "of a queue: a worker silent for so long has lost its chunks to the others"),
        option::text("max-time", "TIME", {},
                     "as 55m, 1h30m or HH:MM:SS: begin no chunk that would end later, exit with 75; "
                     "--resume goes on"),
@@ -131,16 +148,27 @@ StoreOptions read_store(const CommandLine& cli) {
   return options;
 }
 
+Sharing read_sharing(const CommandLine& cli) {
+  const std::string queue = cli.text("queue");
+  if (queue == "auto") return Sharing::kAuto;
+  if (queue == "none") return Sharing::kNone;
+  if (!cli.has("out"))
+    throw argument_error("--queue " + queue + " needs --out DIR: the folder that workers share");
+  return queue == "folder" ? Sharing::kFolder : Sharing::kStore;
+}
+
 EstimateOptions read_estimator(const CommandLine& cli, const std::string& problem) {
   EstimateOptions o;
   o.methods = cli.texts("method");
   o.base = cli.text("base");
   o.chains = cli.integer("chains");
   if (cli.has("budget")) o.budget = cli.number("budget");
+  if (cli.has("mean-error")) o.mean_error = cli.number("mean-error");
   if (cli.has("target-error")) o.target_error = cli.number("target-error");
   o.max_evaluations = cli.number("max-evals");
   o.repeats = cli.integer("repeats");
   o.seed = static_cast<uint64_t>(cli.integer("seed"));
+  o.stream = cli.text("stream") == "1" ? 1 : 2;
   o.schedule = cli.text("schedule");
   o.steps = cli.integer("steps");
   o.path = cli.text("path");
@@ -152,6 +180,7 @@ EstimateOptions read_estimator(const CommandLine& cli, const std::string& proble
     throw argument_error("--step-size: must be above 0, or 'adapt'");
   o.resampling = cli.text("resample", "");
   if (cli.has("target-acceptance")) o.target_acceptance = cli.number("target-acceptance");
+  o.force_dtype = cli.text("force-dtype");
   o.plan_per_problem = cli.flag("per-" + problem);
   if (cli.has("pilot-chains")) o.pilot_chains = cli.integer("pilot-chains");
   o.pilot_problems = cli.integer("pilot-" + problem + "s");
@@ -180,6 +209,8 @@ RunSettings read_run(const CommandLine& cli, const std::string& problem) {
   if (cli.has("max-time")) s.max_time = parse_duration(cli.text("max-time"), "--max-time");
   if (s.max_time && s.out.empty())
     throw argument_error("--max-time needs --out DIR: nothing would be kept");
+  s.sharing = read_sharing(cli);
+  s.lease = parse_duration(cli.text("lease"), "--lease");
   s.format = parse_format(cli.text("format"));
   s.quiet = cli.flag("quiet");
   s.resolved = cli.settings();
@@ -188,11 +219,14 @@ RunSettings read_run(const CommandLine& cli, const std::string& problem) {
 
 nlohmann::json deciding_settings(const RunSettings& settings) {
   nlohmann::json deciding = settings.resolved;
-  for (const char* operational : {"data-dir", "threads", "memory-limit", "shard", "out", "resume",
-                                  "overwrite", "accept-other-version", "max-time", "format",
-                                  "dry-run", "quiet", "save-particles", "resampled"})
+  for (const char* operational :
+       {"data-dir", "threads", "memory-limit", "shard", "out", "resume", "overwrite",
+        "accept-other-version", "max-time", "format", "dry-run", "queue", "lease", "quiet",
+        "save-particles", "resampled"})
     deciding.erase(operational);
   if (deciding.contains("expect") && deciding["expect"].empty()) deciding.erase("expect");
+  if (deciding.contains("rate-distortion") && deciding["rate-distortion"].is_null())
+    deciding.erase("rate-distortion");
   // The temperatures decide, not where they stand.
   if (const std::string& schedule = settings.estimator.schedule; schedule.rfind("file:", 0) == 0)
     deciding["schedule_sha256"] = sha256(read_file(schedule.substr(5)));

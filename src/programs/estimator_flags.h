@@ -22,6 +22,14 @@ namespace crais {
 std::vector<OptionGroup> estimator_options(const std::string& problem,
                                            const std::string& default_base);
 
+/// How chunks are shared with other workers on the same folder.
+enum class Sharing {
+  kAuto,    // kStore under torchrun, else kNone
+  kNone,    // there are no others
+  kFolder,  // by files that claim them
+  kStore,   // by torchrun's store
+};
+
 /// What is called the same in every estimating program beside how it estimates.
 struct RunSettings {
   EstimateOptions estimator;
@@ -30,11 +38,19 @@ struct RunSettings {
   int64_t threads = 0;
   std::string out;  // empty: no files
   StoreOptions store;
+  Sharing sharing = Sharing::kAuto;
+  int64_t lease = 60;               // seconds after which a silent worker has lost its chunks
   std::optional<int64_t> max_time;  // seconds of the process; chunks that would end later wait
   Format format = Format::kTable;
   bool quiet = false;
   nlohmann::json resolved;  // every flag, for the record
 };
+
+/// Whether chunks are shared with other workers; what `auto` stands for is not known before
+/// resolve_sharing.
+inline bool is_shared(const RunSettings& settings) {
+  return settings.sharing == Sharing::kFolder || settings.sharing == Sharing::kStore;
+}
 
 /// The group "Output", whose folder holds `files`.
 OptionGroup output_options(const std::string& files);

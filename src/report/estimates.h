@@ -54,4 +54,9 @@ std::string estimates_csv(const RunResults& results, const std::string& problem,
 /// left (nats at alpha 0), the mean acceptance, the ESS as a fraction.
 std::string schedule_csv(const RunResults& results, const std::string& problem);
 
+/// A line on the error of a mean that --mean-error in `settings` asked for; "" where nothing did,
+/// or the method does not anneal.
+std::string error_of_mean(const nlohmann::json& settings, const MethodSummary& summary,
+                          double monte_carlo_std_error);
+
 }  // namespace crais

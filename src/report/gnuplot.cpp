@@ -94,12 +94,15 @@ std::optional<std::string> svg_of(const Drawing& drawing) {
                                    drawing.width, drawing.height, drawing));
 }
 
+std::optional<std::string> png_of(const Drawing& drawing) {
+  return printed_by_gnuplot(script("pngcairo rounded font 'sans-serif,13'", drawing.width * 4 / 3,
+                                   drawing.height * 4 / 3, drawing));
+}
+
 bool write_drawing(const fs::path& stem, const Drawing& drawing) {
   const auto svg = svg_of(drawing);
   if (!svg) return false;
-  const auto png =
-      printed_by_gnuplot(script("pngcairo rounded font 'sans-serif,13'", drawing.width * 4 / 3,
-                                drawing.height * 4 / 3, drawing));
+  const auto png = png_of(drawing);
   if (!png) return false;
   write_file_atomic(stem.string() + ".svg", *svg);
   write_file_atomic(stem.string() + ".png", *png);

@@ -22,6 +22,9 @@ Drawing half_page(Drawing drawing);
 /// The picture as SVG; nothing if there is no gnuplot. Throws Error kIo if gnuplot fails.
 std::optional<std::string> svg_of(const Drawing& drawing);
 
+/// The picture as PNG, a third larger.
+std::optional<std::string> png_of(const Drawing& drawing);
+
 /// Writes STEM.svg and STEM.png, both or neither. False if there is no gnuplot.
 /// Throws Error kIo if gnuplot fails.
 bool write_drawing(const std::filesystem::path& stem, const Drawing& drawing);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "util/base64.h"
 #include "util/error.h"
 #include "util/format.h"
 
@@ -41,24 +42,8 @@ std::string words(const std::string& text) {
   return out;
 }
 
-/// RFC 4648, with padding.
-std::string base64(std::string_view bytes) {
-  static constexpr char kDigits[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t group = 0;
-    for (size_t j = 0; j < 3; ++j)
-      group = group << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0U);
-    for (size_t j = 0; j < 4; ++j)
-      out += i + j <= bytes.size() ? kDigits[group >> (18 - 6 * j) & 63] : '=';
-  }
-  return out;
-}
-
 std::string image(const std::string& type, const std::string& content, const std::string& alt) {
-  return "<img src=\"data:" + type + ";base64," + base64(content) + "\" alt=\"" + escaped(alt) +
+  return "<img src=\"data:" + type + ";base64," + to_base64(content) + "\" alt=\"" + escaped(alt) +
          "\">";
 }
 

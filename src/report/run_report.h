@@ -26,8 +26,8 @@ struct ReportFile {
       : name(std::move(file)), content([text] { return text; }) {}
 };
 
-/// A run of any estimating program. Where it was stopped, only `results`, `run` and `progress` are
-/// there.
+/// A run of any estimating program. Where it was stopped or is elsewhere, only `results`, `run` and
+/// `progress` are there.
 struct RunReport {
   RunResults results;
   Progressed progress;
@@ -36,6 +36,8 @@ struct RunReport {
   std::vector<ReportFile> files;  // the first is summary.json
   /// Tables for people, in lines of at most `width` columns (0: no limit).
   std::function<std::string(int width)> text;
+
+  bool is_elsewhere = false;  // complete, and another worker reports
 
   bool is_complete() const { return progress.done == progress.total; }
 };

@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <functional>
 
 #include "core/path.h"
 #include "core/problem.h"
@@ -24,12 +25,20 @@ class StepSizes {
   virtual void observe(int64_t /*index*/, const at::Tensor& /*accept_prob*/) {}
 };
 
+/// Hears of the particles and their log-weights [P,K] at each temperature beta [P] of a way, in its
+/// order: weighted, they are particles of the density there. On the way there the first are draws
+/// of the base, the others have been moved; on the way back none have been moved where they are.
+/// Log-weights lack the centre of the problem.
+using AnnealObserver = std::function<void(const at::Tensor& beta, const Particles& particles,
+                                          const at::Tensor& log_w)>;
+
 struct AnnealOptions {
   int64_t num_particles = 16;
   int64_t max_steps = 8192;                // of an adaptive schedule
   bool shared = true;                      // one schedule for all problems
   const Resampling* resampling = nullptr;  // absent: AIS, which is SMC that never resamples
   bool record = false;                     // divergence and ESS at each temperature
+  AnnealObserver observe = {};             // empty: nobody
 };
 
 struct AnnealResult {
@@ -69,6 +78,7 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
 /// `betas` [T+1,C] and `step_sizes` as of the way there. Cost: 1 + L T evaluations per particle.
 AnnealResult anneal_reverse(const Problem& problem, const Path& path, const at::Tensor& betas,
                             const Transition& transition, const StepSizes& step_sizes,
-                            const at::Tensor& e, at::Generator& rng);
+                            const at::Tensor& e, at::Generator& rng,
+                            const AnnealObserver& observe = {});
 
 }  // namespace crais

@@ -78,6 +78,11 @@ AnnealResult by_problems(const Problem& problem, const Plan& plan, int64_t block
 
 int64_t chains_per_block(int64_t num_problems, int64_t dim) { return per_block(num_problems, dim); }
 
+int64_t chains_per_stream(int64_t num_problems, int64_t dim) {
+  constexpr int64_t kNumbers = int64_t{1} << 15, kGrain = 16;
+  return kGrain * std::max<int64_t>(1, (kNumbers / (num_problems * dim) + kGrain - 1) / kGrain);
+}
+
 AnnealResult anneal_in_blocks(const Problem& problem, const Path& path, const Plan& plan,
                               const Transition& transition, int64_t num_particles,
                               at::Generator& rng, const Resampling* resampling,

@@ -198,25 +198,28 @@ Plan select(const Plan& plan, const at::Tensor& index) {
 
 AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
                     const Transition& transition, int64_t num_particles, at::Generator& rng,
-                    const Resampling* resampling) {
+                    const Resampling* resampling, const AnnealObserver& observe) {
   const at::Device device = problem.base().options().device();
   FrozenStepSizes step_sizes(plan.step_sizes.to(device));
   const std::shared_ptr<const Path> learned = learned_path(plan, device);
   return anneal(problem, learned ? *learned : path, FixedSchedule(plan.betas.to(device)),
                 transition, step_sizes,
-                {num_particles, plan.num_steps(), plan.betas.size(1) == 1, resampling}, rng);
+                {num_particles, plan.num_steps(), plan.betas.size(1) == 1, resampling,
+                 /*record=*/false, observe},
+                rng);
 }
 
 AnnealResult anneal_reverse(const Problem& problem, const Path& path, const Plan& plan,
-                            const Transition& transition, int64_t num_particles,
-                            at::Generator& rng) {
+                            const Transition& transition, int64_t num_particles, at::Generator& rng,
+                            const AnnealObserver& observe) {
   const auto z = problem.target().exact_sample(num_particles, rng);
   if (!z)
     throw argument_error("reverse chains start from exact draws of the target, and it has none");
   const at::Device device = problem.base().options().device();
   const std::shared_ptr<const Path> learned = learned_path(plan, device);
   return anneal_reverse(problem, learned ? *learned : path, plan.betas.to(device), transition,
-                        FrozenStepSizes(plan.step_sizes.to(device)), problem.base().to_e(*z), rng);
+                        FrozenStepSizes(plan.step_sizes.to(device)), problem.base().to_e(*z), rng,
+                        observe);
 }
 
 }  // namespace crais

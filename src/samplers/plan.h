@@ -83,12 +83,12 @@ Plan select(const Plan& plan, const at::Tensor& index);
 /// Cost: 1 + L T evaluations per particle.
 AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
                     const Transition& transition, int64_t num_particles, at::Generator& rng,
-                    const Resampling* resampling = nullptr);
+                    const Resampling* resampling = nullptr, const AnnealObserver& observe = {});
 
 /// The way back under the frozen plan, from K exact draws of each target. E[mean w] = 1/Z.
 /// Throws Error kArgument if the target has no exact draws. Cost: as the way there.
 AnnealResult anneal_reverse(const Problem& problem, const Path& path, const Plan& plan,
-                            const Transition& transition, int64_t num_particles,
-                            at::Generator& rng);
+                            const Transition& transition, int64_t num_particles, at::Generator& rng,
+                            const AnnealObserver& observe = {});
 
 }  // namespace crais

@@ -1,6 +1,7 @@
 #include "samplers/resampling.h"
 
 #include "core/log_math.h"
+#include "core/rng.h"
 #include "util/error.h"
 
 namespace crais {
@@ -20,7 +21,7 @@ class Systematic : public Resampling {
  public:
   using Resampling::Resampling;
   at::Tensor ancestors(const at::Tensor& log_w, at::Generator& rng) const override {
-    const at::Tensor u = at::empty({log_w.size(0), 1}, log_w.options()).uniform_(0, 1, rng);
+    const at::Tensor u = fill_uniform(at::empty({log_w.size(0), 1}, log_w.options()), rng);
     return inverted(log_w, (at::arange(log_w.size(1), log_w.options()) + u) /
                                static_cast<double>(log_w.size(1)));
   }
@@ -31,7 +32,7 @@ class Multinomial : public Resampling {
  public:
   using Resampling::Resampling;
   at::Tensor ancestors(const at::Tensor& log_w, at::Generator& rng) const override {
-    return inverted(log_w, at::empty_like(log_w).uniform_(0, 1, rng));
+    return inverted(log_w, fill_uniform(at::empty_like(log_w), rng));
   }
   bool draws_independently() const override { return true; }
 };

@@ -33,6 +33,8 @@ class DecoderTarget : public Target {
     /// Images [N, ...] -> mean and log-variance of q(z | x), [N, latent_dim] each; empty: no
     /// encoder.
     std::function<Vae::Posterior(const at::Tensor& x)> encode = {};
+    /// Of simulated images, [P, latent_dim]: what each was simulated from; else undefined.
+    at::Tensor latents = {};
   };
 
   /// `images` [P, ...], of the decoder's dtype and on its device.
@@ -43,14 +45,21 @@ class DecoderTarget : public Target {
   int64_t dim() const override { return options_.latent_dim; }
   at::TensorOptions options() const override { return images_.options(); }
   at::Tensor log_density(const at::Tensor& z) const override;
+  /// In `forces`, by autocast around a pass forward and back, beside the value's own pass forward.
+  Evaluation evaluate(const at::Tensor& z) const override;
+  /// bfloat16 of float32 images, on the CPU and on CUDA. Nothing measures whether it pays.
+  std::shared_ptr<const Target> with_forces(at::ScalarType dtype) const override;
   bool can_select() const override { return true; }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
   /// q(z | x), if there is an encoder.
   std::optional<AffineMap> amortised_base() const override;
+  /// k times the latent that made each image, if it is known: an exact draw of its posterior.
+  std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
 
  private:
   Options options_;
   at::Tensor images_;
+  at::ScalarType forces_ = at::kFloat;  // of products behind the gradient, where images are float32
 };
 
 }  // namespace crais

@@ -57,17 +57,26 @@ ModelPosterior::ModelPosterior(std::shared_ptr<const LatentModel> model, at::Ten
     throw argument_error("labels must be [P, ...] of the model's shape of labels");
 }
 
-Evaluation ModelPosterior::evaluate(const at::Tensor& z) const {
+Evaluation ModelPosterior::evaluate(const at::Tensor& z) const { return evaluated(z, forces_); }
+
+std::shared_ptr<const Target> ModelPosterior::with_forces(at::ScalarType dtype) const {
+  if (!model_->has_forces(dtype)) return nullptr;
+  auto target = std::make_shared<ModelPosterior>(*this);
+  target->forces_ = dtype;
+  return target;
+}
+
+Evaluation ModelPosterior::evaluated(const at::Tensor& z, at::ScalarType forces) const {
   const int64_t problems = z.size(0), particles = z.size(1), rows = problems * particles;
   const at::Tensor latents = z.reshape({rows, dim()});
   const at::Tensor owner =
       at::arange(problems, z.options().dtype(at::kLong)).repeat_interleave(particles);
-  const LatentModel::Density all = density(latents, owner, model_->batch());
+  const LatentModel::Density all = density(latents, owner, model_->batch(), forces);
   return {all.value.view({problems, particles}), all.grad.view({problems, particles, dim()})};
 }
 
 LatentModel::Density ModelPosterior::density(const at::Tensor& z, const at::Tensor& owner,
-                                             int64_t batch) const {
+                                             int64_t batch, at::ScalarType forces) const {
   const int64_t rows = z.size(0);
   at::Tensor value = at::empty({rows}, z.options()), grad = at::empty_like(z);
   for (int64_t begin = 0; begin < rows; begin += batch) {
@@ -76,13 +85,15 @@ LatentModel::Density ModelPosterior::density(const at::Tensor& z, const at::Tens
     LatentModel::Density found;
     stop_if_interrupted();
     try {
-      found = model_->joint(part, data_.index_select(0, index), labels_of(index));
+      const at::Tensor data = data_.index_select(0, index), labels = labels_of(index);
+      found = forces == at::kFloat ? model_->joint(part, data, labels)
+                                   : model_->joint_with_forces(part, data, labels, forces);
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
       // Short memory has many names in the libraries below: fewer rows are tried whatever it was.
       if (end - begin > 1) {
-        found = density(part, index, (end - begin + 1) / 2);
+        found = density(part, index, (end - begin + 1) / 2, forces);
       } else if (is_out_of_memory(error)) {
         throw std::bad_alloc();
       } else {
@@ -106,9 +117,11 @@ Evaluation ModelPosterior::evaluate_with_graph(const at::Tensor& /*z*/) const {
 }
 
 std::shared_ptr<const Target> ModelPosterior::select(const at::Tensor& index) const {
-  return std::make_shared<ModelPosterior>(
-      model_, data_.index_select(0, index),
-      latents_.defined() ? latents_.index_select(0, index) : latents_, labels_of(index));
+  auto part = std::make_shared<ModelPosterior>(*this);
+  part->data_ = data_.index_select(0, index);
+  if (latents_.defined()) part->latents_ = latents_.index_select(0, index);
+  part->labels_ = labels_of(index);
+  return part;
 }
 
 at::Tensor ModelPosterior::curvature(const at::Tensor& z) const {
@@ -147,7 +160,7 @@ at::Tensor ModelPosterior::prior_precision(const at::Tensor& z) const {
 }
 
 at::Tensor ModelPosterior::hessian(const at::Tensor& z) const {
-  return symmetric(-derivatives(evaluate(displaced(z)).grad));
+  return symmetric(-derivatives(evaluated(displaced(z), at::kFloat).grad));
 }
 
 at::Tensor ModelPosterior::low_rank(const at::Tensor& z) const {
@@ -155,7 +168,8 @@ at::Tensor ModelPosterior::low_rank(const at::Tensor& z) const {
   // Minus the Hessian of log p(x | z) times v [P,D], by a difference of gradients.
   const auto likelihood_times = [&](const at::Tensor& v) {
     const at::Tensor steps = kDifference * at::stack({v, -v}, 1);
-    const at::Tensor slope = derivatives(evaluate(z.unsqueeze(1) + steps).grad).squeeze(1);
+    const at::Tensor slope =
+        derivatives(evaluated(z.unsqueeze(1) + steps, at::kFloat).grad).squeeze(1);
     return -slope - at::matmul(prior, v.unsqueeze(2)).squeeze(2);
   };
   at::Generator rng = make_generator(0);  // the start is any vector, the same in each run

@@ -32,6 +32,9 @@ class ModelPosterior : public Target {
   /// As dear as `evaluate`: an exported model knows both or neither.
   at::Tensor log_density(const at::Tensor& z) const override { return evaluate(z).log_density; }
   Evaluation evaluate(const at::Tensor& z) const override;
+  /// Where the model has them. Curvatures stay those of float32.
+  std::shared_ptr<const Target> with_forces(at::ScalarType dtype) const override;
+  bool forces_pay(at::ScalarType dtype) const override { return model_->forces_pay(dtype); }
   /// Throws Error kArgument: an exported model has no second derivatives.
   Evaluation evaluate_with_graph(const at::Tensor& z) const override;
   bool can_select() const override { return true; }
@@ -61,7 +64,9 @@ class ModelPosterior : public Target {
   /// Rows [N,D] with the problems that they belong to [N], in calls of at most `batch` rows; of
   /// fewer where a call fails. Throws Error kData, or std::bad_alloc, if one row cannot be
   /// computed.
-  LatentModel::Density density(const at::Tensor& z, const at::Tensor& owner, int64_t batch) const;
+  LatentModel::Density density(const at::Tensor& z, const at::Tensor& owner, int64_t batch,
+                               at::ScalarType forces) const;
+  Evaluation evaluated(const at::Tensor& z, at::ScalarType forces) const;
   at::Tensor labels_of(const at::Tensor& index) const;                  // undefined without labels
   at::Tensor gauss_newton(int64_t problem, const at::Tensor& z) const;  // [D] -> [D,D]
   at::Tensor prior_precision(const at::Tensor& z) const;                // [P,D] -> [P,D,D]
@@ -72,6 +77,7 @@ class ModelPosterior : public Target {
   at::Tensor data_;
   at::Tensor latents_;
   at::Tensor labels_;
+  at::ScalarType forces_ = at::kFloat;  // of products behind the gradient that `evaluate` gives
 };
 
 }  // namespace crais

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "kernels/fused_decoder.h"
+#include "kernels/processor.h"
+#include "simd/simd_kernel.h"
 #include "targets/decoder_graph.h"
 #include "util/error.h"
 
@@ -31,7 +33,8 @@ at::Tensor likelihood_grad(const Likelihood& likelihood, const at::Tensor& x, at
 constexpr int64_t kRowsPerBlock = 512;                     // of an evaluation by ATen
 constexpr int64_t kNumbersPerJacobian = int64_t{1} << 18;  // [P,D,pixels]
 
-Evaluation aten_evaluate(const Vae& vae, const at::Tensor& x, const at::Tensor& z) {
+Evaluation aten_evaluate(const Vae& vae, const at::Tensor& x, const at::Tensor& z,
+                         std::optional<at::ScalarType> forces) {
   const std::vector<LinearLayer>& layers = vae.decoder.layers;
   const Activation activation = vae.decoder.activation;
   std::vector<at::Tensor> hidden = {z};
@@ -42,9 +45,13 @@ Evaluation aten_evaluate(const Vae& vae, const at::Tensor& x, const at::Tensor& 
   const Likelihood& likelihood = vae.architecture.likelihood;
   const at::Tensor log_density = prior_log_density(z) + likelihood.log_prob(x, output);
 
-  at::Tensor grad = at::matmul(likelihood_grad(likelihood, x, output), layers.back().weight);
+  const auto back = [&](const at::Tensor& grad, const at::Tensor& weight) {
+    if (!forces) return at::matmul(grad, weight);
+    return at::matmul(grad.to(*forces), weight.to(*forces)).to(z.scalar_type());
+  };
+  at::Tensor grad = back(likelihood_grad(likelihood, x, output), layers.back().weight);
   for (size_t i = layers.size() - 1; i > 0; --i)
-    grad = at::matmul(grad.mul_(slope(activation, hidden[i])), layers[i - 1].weight);
+    grad = back(grad.mul_(slope(activation, hidden[i])), layers[i - 1].weight);
   return {log_density, grad.sub_(z)};
 }
 
@@ -68,6 +75,20 @@ Evaluation in_blocks(
     if (part.grad.defined()) grad.push_back(part.grad);
   }
   return {at::cat(log_density, dim), grad.empty() ? at::Tensor() : at::cat(grad, dim)};
+}
+
+/// I + J W J^T of each problem, for J [P D, pixels] in bfloat16 and the roots of W [P, pixels].
+at::Tensor grams_of_bfloat16(const at::Tensor& jacobian, const at::Tensor& roots) {
+  const int64_t num = roots.size(0), pixels = roots.size(1), dim = jacobian.size(0) / num;
+  const at::Tensor narrow = jacobian.contiguous(), scale = roots.contiguous();
+  at::Tensor found = at::empty({num, dim, dim}, roots.options());
+  at::Tensor scratch = at::empty({gram_scratch(dim, pixels)}, roots.options());
+  const auto* const x = reinterpret_cast<const uint16_t*>(narrow.data_ptr<at::BFloat16>());
+  for (int64_t p = 0; p < num; ++p)
+    simd_kernel().gram(x + p * dim * pixels, scale.data_ptr<float>() + p * pixels, dim, pixels,
+                       scratch.data_ptr<float>(), found.data_ptr<float>() + p * dim * dim);
+  found.diagonal(0, 1, 2).add_(1);
+  return found;
 }
 
 }  // namespace
@@ -114,7 +135,7 @@ at::Tensor VaePosterior::log_density(const at::Tensor& z) const {
 Evaluation VaePosterior::evaluate(const at::Tensor& z) const {
   if (is_fused(z)) return fused_->evaluate(z.contiguous(), images_);
   return in_blocks(images_.unsqueeze(1), z, [this](const at::Tensor& x, const at::Tensor& part) {
-    return aten_evaluate(vae_, x, part);
+    return aten_evaluate(vae_, x, part, forces_);
   });
 }
 
@@ -122,18 +143,56 @@ Evaluation VaePosterior::evaluate_with_graph(const at::Tensor& z) const {
   return evaluate_decoder_with_graph(vae_, images_.unsqueeze(1), z);
 }
 
+std::shared_ptr<const Target> VaePosterior::with_forces(at::ScalarType dtype) const {
+  auto cheap = std::make_shared<VaePosterior>(*this);
+  const bool has_kernel = forces_pay(dtype);
+  cheap->fused_ = has_kernel ? fused_->cheap() : nullptr;
+  if (!has_kernel) cheap->forces_ = dtype;
+  return cheap;
+}
+
+bool VaePosterior::forces_pay(at::ScalarType dtype) const {
+  return dtype == at::kBFloat16 && fused_ && fused_->cheap() && images_.scalar_type() == at::kFloat;
+}
+
 std::shared_ptr<const Target> VaePosterior::select(const at::Tensor& index) const {
-  return std::make_shared<VaePosterior>(
-      vae_, images_.index_select(0, index),
-      latents_.defined() ? latents_.index_select(0, index) : latents_, fused_);
+  auto some = std::make_shared<VaePosterior>(*this);
+  some->images_ = images_.index_select(0, index);
+  if (latents_.defined()) some->latents_ = latents_.index_select(0, index);
+  return some;
 }
 
 at::Tensor VaePosterior::curvature(const at::Tensor& z) const {
-  const int64_t block =
-      std::max<int64_t>(1, kNumbersPerJacobian / (z.size(1) * vae_.architecture.num_pixels()));
-  if (z.size(0) <= block || !z.is_cpu()) return curvature_block(z);
+  const bool narrow =
+      fused_ && z.is_cpu() && z.scalar_type() == at::kFloat && has_bfloat16_products();
+  const int64_t block = std::max<int64_t>(
+      1, (narrow ? 4 : 1) * kNumbersPerJacobian / (z.size(1) * vae_.architecture.num_pixels()));
+  Jacobians jacobians;
+  at::Tensor hidden = z;
+  for (const LinearLayer& layer : vae_.decoder.layers) {
+    const bool first = jacobians.across.empty();
+    jacobians.across.push_back(
+        (narrow && !first ? layer.weight.to(at::kBFloat16) : layer.weight).t());
+    hidden = at::linear(hidden, layer.weight, layer.bias);
+    if (jacobians.across.size() == vae_.decoder.layers.size()) break;
+    hidden = activate(vae_.decoder.activation, hidden);
+    jacobians.slopes.push_back(slope(vae_.decoder.activation, hidden));
+  }
+  const Likelihood& likelihood = vae_.architecture.likelihood;
+  if (likelihood.family == Likelihood::Family::kBernoulli) {
+    const at::Tensor s = at::sigmoid(hidden);
+    jacobians.slopes.push_back((s * (1 - s)).sqrt());  // the root of W
+  } else {
+    jacobians.slopes.push_back(at::full_like(hidden, 1 / likelihood.noise_sd));
+  }
+  if (z.size(0) <= block || !z.is_cpu()) return curvature_block(jacobians);
   std::vector<at::Tensor> parts;
-  for (const at::Tensor& part : z.split(block)) parts.push_back(curvature_block(part));
+  for (int64_t begin = 0; begin < z.size(0); begin += block) {
+    Jacobians part{jacobians.across, {}};
+    for (const at::Tensor& all : jacobians.slopes)
+      part.slopes.push_back(all.slice(0, begin, std::min(begin + block, z.size(0))));
+    parts.push_back(curvature_block(part));
+  }
   return at::cat(parts);
 }
 
@@ -147,32 +206,21 @@ int64_t VaePosterior::working_memory() const {
   return static_cast<int64_t>(images_.element_size()) * std::max(jacobians, evaluation);
 }
 
-at::Tensor VaePosterior::curvature_block(const at::Tensor& z) const {
-  const std::vector<LinearLayer>& layers = vae_.decoder.layers;
-  const Activation activation = vae_.decoder.activation;
-  const int64_t num = z.size(0), dim = z.size(1);
+at::Tensor VaePosterior::curvature_block(const Jacobians& of) {
+  const int64_t num = of.slopes.front().size(0), dim = of.across.front().size(0);
+  const at::ScalarType type = of.slopes.front().scalar_type();
   // Rows are (problem, latent) pairs, so that every product is one large one.
-  at::Tensor hidden = z, jacobian;
-  for (size_t i = 0; i < layers.size(); ++i) {
-    const at::Tensor across = layers[i].weight.t();
-    jacobian = i == 0 ? across.repeat({num, 1, 1})
-                      : at::mm(jacobian.reshape({num * dim, across.size(0)}), across)
-                            .view({num, dim, across.size(1)});
-    hidden = at::linear(hidden, layers[i].weight, layers[i].bias);
-    if (i + 1 == layers.size()) break;
-    hidden = activate(activation, hidden);
-    jacobian.mul_(slope(activation, hidden).unsqueeze(1));
+  at::Tensor jacobian = of.across.front().contiguous().repeat({num, 1, 1});
+  for (size_t i = 1; i < of.across.size(); ++i) {
+    jacobian.mul_(of.slopes[i - 1].unsqueeze(1));
+    const at::Tensor rows = jacobian.view({num * dim, jacobian.size(2)});
+    jacobian = at::mm(rows.to(of.across[i].scalar_type()), of.across[i]);
+    if (i + 1 < of.across.size() || jacobian.scalar_type() == type)
+      jacobian = jacobian.to(type).view({num, dim, jacobian.size(1)});
   }
-  const Likelihood& likelihood = vae_.architecture.likelihood;
-  at::Tensor root;  // of W
-  if (likelihood.family == Likelihood::Family::kBernoulli) {
-    const at::Tensor s = at::sigmoid(hidden);
-    root = (s * (1 - s)).sqrt().unsqueeze(1);
-  } else {
-    root = at::full_like(hidden, 1 / likelihood.noise_sd).unsqueeze(1);
-  }
-  jacobian.mul_(root);
-  return at::baddbmm(at::eye(dim, z.options()), jacobian, jacobian.transpose(1, 2));
+  if (jacobian.scalar_type() != type) return grams_of_bfloat16(jacobian, of.slopes.back());
+  jacobian.mul_(of.slopes.back().unsqueeze(1));
+  return at::baddbmm(at::eye(dim, jacobian.options()), jacobian, jacobian.transpose(1, 2));
 }
 
 int64_t VaePosterior::curvature_cost() const {

@@ -39,12 +39,18 @@ class VaePosterior : public Target {
   at::Tensor log_density(const at::Tensor& z) const override;
   Evaluation evaluate(const at::Tensor& z) const override;
   Evaluation evaluate_with_graph(const at::Tensor& z) const override;
+  /// From `fused` where it has such a kernel, else ATen's products back in `dtype`.
+  std::shared_ptr<const Target> with_forces(at::ScalarType dtype) const override;
+  /// Where there is a fused kernel with such forces.
+  bool forces_pay(at::ScalarType dtype) const override;
   at::TensorOptions options() const override { return images_.options(); }
   bool can_select() const override { return true; }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
 
   /// Gauss-Newton: I + J^T W J, with J = d output / dz in closed form (a product per layer) and W
-  /// the likelihood's own curvature, s(1 - s) for Bernoulli pixels. Positive definite.
+  /// the likelihood's own curvature, s(1 - s) for Bernoulli pixels. Positive definite. Where the
+  /// processor multiplies bfloat16 matrices fast, and a fused evaluator is in use, entries of J are
+  /// rounded to 1 in 256, which moves J^T W J by less than a hundredth of its diagonal.
   at::Tensor curvature(const at::Tensor& z) const override;
   /// By multiply-adds: those of J and J^T W J over those of an evaluation.
   int64_t curvature_cost() const override;
@@ -65,12 +71,18 @@ class VaePosterior : public Target {
  private:
   /// ATen computes the rest: other shapes and types, and what autograd is to follow.
   bool is_fused(const at::Tensor& z) const;
-  at::Tensor curvature_block(const at::Tensor& z) const;
+  /// What the Jacobians of some problems are products of.
+  struct Jacobians {
+    std::vector<at::Tensor> across;  // of each layer, W^T in the type of its product
+    std::vector<at::Tensor> slopes;  // [P, outputs] of each layer; of the last, the root of W
+  };
+  static at::Tensor curvature_block(const Jacobians& of);
 
   Vae vae_;
   at::Tensor images_;
   at::Tensor latents_;
   std::shared_ptr<const FusedDecoder> fused_;  // null: ATen
+  std::optional<at::ScalarType> forces_;       // of ATen's way back, where not the images' own
 };
 
 /// N images drawn from the model, with the latents that made them: exact draws of their posteriors.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 
+#include "core/rng.h"
 #include "transitions/metropolis.h"
 
 namespace crais {
@@ -20,12 +21,11 @@ class Hmc : public Transition {
   Moved step(const Problem& problem, const Path& path, const Particles& particles,
              const at::Tensor& beta, const at::Tensor& step_size,
              at::Generator& rng) const override {
-    const at::Tensor start = refreshed(particles, rng);
+    at::Tensor start = refreshed(particles, rng);  // memory of its own
     at::Tensor half_kick = (0.5 * step_size).to(particles.e.scalar_type()).view({-1, 1, 1});
     if (jitter_ > 0)
-      half_kick =
-          half_kick *
-          at::empty_like(particles.e.narrow(-1, 0, 1)).uniform_(1 - jitter_, 1 + jitter_, rng);
+      half_kick = half_kick * fill_uniform(at::empty_like(particles.e.narrow(-1, 0, 1)), rng,
+                                           1 - jitter_, 1 + jitter_);
     const at::Tensor drift = 2 * half_kick;
 
     PathPoint now = annealed(path, beta, particles);
@@ -42,7 +42,7 @@ class Hmc : public Transition {
     const at::Tensor log_ratio = energy - (kinetic(p) - now.log_density);
     if (persistence_ == 0) return metropolis(particles, proposal, log_ratio, rng);
     Particles turned = particles;
-    turned.momentum = -start;
+    turned.momentum = start.neg_();
     proposal.momentum = p;
     return metropolis(turned, proposal, log_ratio, rng);
   }
@@ -54,9 +54,10 @@ class Hmc : public Transition {
   static at::Tensor kinetic(const at::Tensor& p) { return 0.5 * squared_norm(p); }
 
   at::Tensor refreshed(const Particles& particles, at::Generator& rng) const {
-    at::Tensor fresh = at::empty_like(particles.e).normal_(0, 1, rng);
+    at::Tensor fresh = fill_normal(at::empty_like(particles.e), rng);
     if (persistence_ == 0 || !particles.momentum.defined()) return fresh;
-    return persistence_ * particles.momentum + std::sqrt(1 - persistence_ * persistence_) * fresh;
+    return fresh.mul_(std::sqrt(1 - persistence_ * persistence_))
+        .add_(particles.momentum, persistence_);
   }
 
   double persistence_, jitter_;

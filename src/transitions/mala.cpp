@@ -2,6 +2,7 @@
 // 1996]
 #include <memory>
 
+#include "core/rng.h"
 #include "transitions/metropolis.h"
 
 namespace crais {
@@ -16,7 +17,7 @@ class Mala : public Transition {
              const at::Tensor& beta, const at::Tensor& step_size,
              at::Generator& rng) const override {
     const at::Tensor eps = step_size.to(particles.e.scalar_type()).view({-1, 1, 1});
-    const at::Tensor noise = at::empty_like(particles.e).normal_(0, 1, rng);
+    const at::Tensor noise = fill_normal(at::empty_like(particles.e), rng);
     const PathPoint here = annealed(path, beta, particles);
     const at::Tensor drifted = kicked(noise, 0.5 * eps, here, particles);
     const Particles proposal = problem.evaluate(particles.e + eps * drifted);

@@ -2,6 +2,7 @@
 // 1953]
 #include <memory>
 
+#include "core/rng.h"
 #include "transitions/metropolis.h"
 
 namespace crais {
@@ -14,7 +15,7 @@ class RandomWalk : public Transition {
              const at::Tensor& beta, const at::Tensor& step_size,
              at::Generator& rng) const override {
     const at::Tensor eps = step_size.to(particles.e.scalar_type()).view({-1, 1, 1});
-    const at::Tensor noise = at::empty_like(particles.e).normal_(0, 1, rng);
+    const at::Tensor noise = fill_normal(at::empty_like(particles.e), rng);
     const Particles proposal = problem.evaluate(particles.e + eps * noise);
     const at::Tensor log_ratio =
         annealed(path, beta, proposal).log_density - annealed(path, beta, particles).log_density;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <iomanip>
 #include <new>
@@ -79,14 +80,6 @@ class OpenFile {
   int descriptor_;
 };
 
-/// Letters and digits that nobody can foresee.
-std::string random_word() {
-  std::random_device random;
-  std::ostringstream text;
-  text << std::hex << random() << random();
-  return text.str();
-}
-
 /// A new file in `folder` that is closed and removed again unless its content was committed. No
 /// link that somebody has put there is followed: what has the name already is left alone.
 class TemporaryFile {
@@ -118,15 +111,25 @@ class TemporaryFile {
     if (::fsync(descriptor_) != 0 && errno != EINVAL) fail();
   }
 
-  /// From now on the content is at `target`, also after a power cut.
-  void commit(const fs::path& target) {
+  /// From now on the content is at `target`, also after a power cut. Unless `replaces`, false where
+  /// something is there.
+  bool commit(const fs::path& target, bool replaces = true) {
     const int descriptor = std::exchange(descriptor_, -1);
     if (::close(descriptor) != 0) fail();
+    if (!replaces) {
+      if (::link(path_.c_str(), target.c_str()) == 0) {
+        sync_folder();
+        return true;
+      }
+      std::error_code ignored;
+      if (errno == EEXIST || fs::exists(target, ignored)) return false;
+    }
     if (::rename(path_.c_str(), target.c_str()) != 0)
       throw Error(ErrorKind::kCannotCreate,
                   target.string() + ": cannot be written: " + std::strerror(errno));
     committed_ = true;
     sync_folder();
+    return true;
   }
 
  private:
@@ -163,6 +166,13 @@ std::string digest(const EVP_MD* algorithm, std::string_view bytes) {
 
 }  // namespace
 
+std::string random_word() {
+  std::random_device random;
+  char text[17];
+  std::snprintf(text, sizeof text, "%08x%08x", random(), random());
+  return text;
+}
+
 std::string read_file(const fs::path& path) { return OpenFile(path).read(); }
 
 void write_file_atomic(const fs::path& path, std::string_view content) {
@@ -170,6 +180,13 @@ void write_file_atomic(const fs::path& path, std::string_view content) {
   TemporaryFile file(folder, path.filename().string());
   file.write(content);
   file.commit(path);
+}
+
+bool write_file_new(const fs::path& path, std::string_view content) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  TemporaryFile file(folder, path.filename().string());
+  file.write(content);
+  return file.commit(path, /*replaces=*/false);
 }
 
 void make_output_folder(const fs::path& folder) {

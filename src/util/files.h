@@ -18,9 +18,16 @@ std::string read_file(const std::filesystem::path& path);
 /// behind.
 void write_file_atomic(const std::filesystem::path& path, std::string_view content);
 
+/// The same where there is no `path` yet; false, and what is there stays, where there is one. On a
+/// file system without hard links what was made at the same moment may be replaced.
+bool write_file_new(const std::filesystem::path& path, std::string_view content);
+
 /// Makes the folder (and its parents) and proves that it takes files.
 /// Throws Error kCannotCreate if it does not.
 void make_output_folder(const std::filesystem::path& folder);
+
+/// Sixteen hexadecimal digits that nobody can foresee.
+std::string random_word();
 
 /// Lower-case hexadecimal digests.
 std::string sha256(std::string_view bytes);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 namespace crais {
 
@@ -26,6 +27,12 @@ class OneThreadPerOperation {
 /// Stops handing out work once `stop()` holds or a call has thrown; rethrows the first exception.
 void parallel_for(
     int64_t count, int64_t threads, const std::function<void(int64_t)>& work,
+    const std::function<bool()>& stop = [] { return false; });
+
+/// The same for what `next()` gives on each thread, until it gives nothing.
+void parallel_while(
+    const std::function<std::optional<int64_t>()>& next, int64_t threads,
+    const std::function<void(int64_t)>& work,
     const std::function<bool()>& stop = [] { return false; });
 
 /// `threads`, or the number of cores for 0.

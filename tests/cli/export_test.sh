@@ -42,6 +42,19 @@ def exact(x):
     return normal.log_prob(x.double().flatten(1))
 
 
+# Linear too, by products that are large enough for bfloat16.
+wide = torch.nn.Sequential(torch.nn.Linear(4, 256), torch.nn.Linear(256, 512))
+with torch.no_grad():
+    back = torch.linalg.pinv(wide(torch.eye(4)) - wide(torch.zeros(1, 4)))  # [512, 4]
+    start = wide(torch.zeros(1, 4))
+
+
+def forced():
+    return describe() | dict(
+        decoder=lambda z: decoder((wide(z) - start) @ back).reshape(z.shape[0], 2, 3),
+        force_dtype="bfloat16")
+
+
 offsets = torch.randn(3, 2, 3)
 
 
@@ -63,7 +76,10 @@ models=(weights.pt2 linear.pt)
 if [ "$(printf '2.6\n%s\n' "$wanted" | sort -V | head -n 1)" = 2.6 ]; then
   "$python" -W ignore -m crais.export model:compiled -o linear.pt2 >out.txt 2>err.txt ||
     fail "no linear.pt2: $(cat err.txt)"
-  models+=(linear.pt2)
+  "$python" -W ignore -m crais.export model:forced -o forced.pt2 >out.txt 2>err.txt ||
+    fail "no forced.pt2: $(cat err.txt)"
+  grep -q "forces in bfloat16 .* us; these differ by" err.txt || fail "forces: $(cat err.txt)"
+  models+=(forced.pt2 linear.pt2)
 fi
 "$python" -W ignore - <<'PYTHON' || fail "no data"
 import torch, model
@@ -120,6 +136,21 @@ for model in "${conditionals[@]}"; do
   expect 65 "3 labels for 20 images" -- "$model" --data x.safetensors:test --labels x.safetensors:wide
 done
 
+# --- Forces in bfloat16: other chains, the same log p(x); none in a file that was exported without.
+if [ "${models[-1]}" = linear.pt2 ]; then
+  data=(--data x.safetensors:test --base prior --steps 64 --quiet)
+  for dtype in float32 bfloat16; do
+    succeed forced.pt2 "${data[@]}" --force-dtype $dtype --out "forces-$dtype"
+    exact "forces-$dtype" || fail "forces in $dtype are not exact"
+  done
+  cmp -s forces-float32/per_image.csv forces-bfloat16/per_image.csv &&
+    fail "forces in bfloat16 are those in float32"
+  succeed linear.pt "${data[@]}" --force-dtype bfloat16 --out forces-script
+  exact forces-script || fail "autocast forces of TorchScript are not exact"
+  expect 64 "--force-dtype bfloat16" "export the model again" -- linear.pt2 "${data[@]}" --force-dtype bfloat16
+  succeed linear.pt2 "${data[@]}" --force-dtype auto
+fi
+
 # --- The file decides, and the same run gives the same bytes.
 model=${models[-1]}
 for name in first second; do
@@ -163,6 +194,13 @@ spoil("latent.pt2", lambda d: d | {"latent": 5})
 spoil("huge.pt2", lambda d: d | {"data_shape": [1 << 30, 1 << 30]})
 spoil("escape.pt2", lambda d: d | {"name": "\x1b[2J"})
 spoil("batch.pt2", lambda d: d | {"batch": 0})
+spoil("forces.pt2", lambda d: d | {"forces": {"dtype": "bfloat16", "pays": True}})
+spoil("half.pt2", lambda d: d | {"forces": {"dtype": "float16", "pays": True}})
+spoil("pays.pt2", lambda d: d | {"forces": {"dtype": "bfloat16", "pays": 1}})
+spoil("words.pt2", lambda d: d | {"forces": "bfloat16"})
+both = {"functions": ["joint", "joint_bfloat16"]}
+spoil("silent.pt2", lambda d: d | both)
+spoil("unchecked.pt2", lambda d: d | both | {"forces": {"dtype": "bfloat16", "pays": True}})
 spoil("missing.pt2", keep=lambda entry: not entry.endswith("crais.safetensors"))
 spoil("values.pt2", arrays=lambda b: bytes(len(b)))
 spoil("code.pt2", keep=lambda entry: not entry.endswith(".so"))
@@ -179,6 +217,12 @@ PYTHON
   expect 65 "data_shape" -- huge.pt2 "${data[@]}"
   expect 65 "control characters" -- escape.pt2 "${data[@]}"
   expect 65 "batch" -- batch.pt2 "${data[@]}"
+  expect 65 '"forces"' "joint_bfloat16" -- forces.pt2 "${data[@]}"
+  expect 65 '"forces"' '"dtype" is not bfloat16' -- half.pt2 "${data[@]}"
+  expect 65 '"pays" is not true or false' -- pays.pt2 "${data[@]}"
+  expect 65 '"forces"' "described" -- words.pt2 "${data[@]}"
+  expect 65 '"forces"' "joint_bfloat16" -- silent.pt2 "${data[@]}"
+  expect 65 "check.grad_bfloat16" -- unchecked.pt2 "${data[@]}"
   expect 65 "crais.safetensors" -- missing.pt2 "${data[@]}"
   expect 65 "does not compute here" -- values.pt2 "${data[@]}"
   expect 65 "cannot be loaded" -- code.pt2 "${data[@]}"

@@ -154,7 +154,7 @@ chmod +x bin/*
 
 mkdir "its a \"model's\"" fake
 cp "$model" "its a \"model's\"/a \$model.safetensors"
-whole=(--simulate 64 --steps 500 --chains 8 --chunk 4 --step-size 0.5)
+whole=(--simulate 64 --steps "$steps" --chains 8 --chunk 4 --step-size 0.5)
 succeed submit slurm "its a \"model's\"/a \$model.safetensors" "${whole[@]}" --quiet --out "my 100% 'out'" --tasks 3 \
   --time 2:00:00 --cpus 2 --sbatch "--partition=long --mem=2G" --sbatch --account=me
 cp out.txt script.sh

@@ -37,5 +37,52 @@ TEST(Rng, GeneratorsRepeatAndLeaveTheGlobalOneAlone) {
   EXPECT_TRUE(at::equal(global_before, at::detail::getDefaultCPUGenerator().get_state()));
 }
 
+TEST(Rng, StreamOneIsLibTorchs) {
+  at::Generator ours = make_generator(5), theirs = at::make_generator<at::CPUGeneratorImpl>(5);
+  for (const auto dtype : {at::kFloat, at::kDouble}) {
+    const at::TensorOptions options(dtype);
+    EXPECT_TRUE(at::equal(fill_normal(at::empty({3, 50}, options), ours),
+                          at::empty({3, 50}, options).normal_(0, 1, theirs)));
+    EXPECT_TRUE(at::equal(fill_uniform(at::empty({7}, options), ours, 0.5, 2),
+                          at::empty({7}, options).uniform_(0.5, 2, theirs)));
+  }
+}
+
+TEST(Rng, LibTorchsFunctionsDrawTheSameFromEveryStream) {
+  at::Generator one = make_generator(5), two = make_generator(5, at::kCPU, Stream::kCounter);
+  EXPECT_TRUE(at::equal(at::randn({50}, one), at::randn({50}, two)));
+}
+
+TEST(Rng, CallsOfACountingGeneratorDiffer) {
+  at::Generator rng = make_generator(5, at::kCPU, Stream::kCounter);
+  at::Generator same = make_generator(5, at::kCPU, Stream::kCounter);
+  const at::Tensor first = fill_normal(at::empty({40, 50}), rng);
+  const at::Tensor second = fill_normal(at::empty({40, 50}), rng);
+  EXPECT_FALSE((first == second).any().item<bool>());
+  EXPECT_TRUE(at::equal(first, fill_normal(at::empty({2000}), same).view({40, 50})));
+  at::Generator clone = rng.clone();
+  EXPECT_TRUE(at::equal(fill_normal(at::empty({9}), rng), fill_normal(at::empty({9}), clone)));
+}
+
+TEST(Rng, WhatCannotBeCountedIsLibTorchs) {
+  at::Generator one = make_generator(5), two = make_generator(5, at::kCPU, Stream::kCounter);
+  const auto both = [&](const at::Tensor& x) {
+    return at::equal(fill_normal(x.clone(), one), fill_normal(x.clone(), two));
+  };
+  EXPECT_TRUE(both(at::empty({50}, at::kDouble)));
+  EXPECT_TRUE(both(at::empty({8, 50}).t()));
+  EXPECT_FALSE(both(at::empty({50})));
+}
+
+TEST(Rng, UniformNumbersOfACountingGeneratorLieBetweenTheirBounds) {
+  at::Generator rng = make_generator(5, at::kCPU, Stream::kCounter);
+  for (const auto dtype : {at::kFloat, at::kDouble}) {
+    const at::Tensor u = fill_uniform(at::empty({100'000}, dtype), rng, 0.75, 1.25);
+    EXPECT_GE(u.min().item<double>(), 0.75);
+    EXPECT_LE(u.max().item<double>(), 1.25);
+    EXPECT_NEAR(u.mean().item<double>(), 1, 5 * 0.5 / std::sqrt(12 * 1e5));
+  }
+}
+
 }  // namespace
 }  // namespace crais

@@ -122,6 +122,8 @@ EstimateOptions options_of(const std::string& method) {
   options.chains = 8;
   options.max_evaluations = 2000;
   options.seed = 11;
+  if (method == "rate-distortion") options.base = "prior";
+  options.stream = 1;  // the one that every device has
   options.steps = 6;
   options.pilot_chains = 8;
   options.pilot_problems = 4;
@@ -162,7 +164,8 @@ TEST_F(Device, EvaluatesADecoderGivenAsAFunction) {
          .latent_dim = kSmall.latent},
         x);
     return estimate_log_normalizer(
-        target, {.base = "laplace", .chains = 8, .seed = 5, .steps = 6, .pilot_problems = 4});
+        target,
+        {.base = "laplace", .chains = 8, .seed = 5, .stream = 1, .steps = 6, .pilot_problems = 4});
   };
   const Result there = run(mock_device()), here = run(at::kCPU);
   EXPECT_TRUE(at::allclose(there.value, here.value, 1e-12, 1e-12));
@@ -202,6 +205,12 @@ TEST_P(DeviceSchedules, Tune) {
     options.plan_per_problem = !shared;
     expect_same_estimates(options);
   }
+}
+
+TEST_F(Device, MovesByForcesInBfloat16) {
+  EstimateOptions options = options_of("ais");
+  options.force_dtype = "bfloat16";
+  expect_same_estimates(options);
 }
 
 TEST_F(Device, AnnealsAlongPowerPaths) {

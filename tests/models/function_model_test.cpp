@@ -53,6 +53,27 @@ TEST(FunctionModel, IsWhatItsFunctionsAre) {
   EXPECT_EQ(std::count(called.begin(), called.end(), "output"), 1);
 }
 
+TEST(FunctionModel, ForcesInBfloat16AreAFunctionOfItsOwn) {
+  const auto functions = [](const std::string& name, const std::vector<at::Tensor>& inputs) {
+    const double slope = name == "joint" ? 1 : name == "joint_bfloat16" ? 2 : 3;
+    return std::vector<at::Tensor>{inputs[0].sum(1), at::full_like(inputs[0], slope)};
+  };
+  const auto plain = function_model(manifest(), functions, at::kCPU);
+  EXPECT_FALSE(plain->has_forces(at::kBFloat16));
+  ModelManifest described = manifest();
+  described.model.functions.push_back("joint_bfloat16");
+  described.forces_pay = true;
+  const auto model = function_model(described, functions, at::kCPU);
+  EXPECT_TRUE(model->has_forces(at::kBFloat16));
+  EXPECT_FALSE(model->has_forces(at::kHalf));
+  EXPECT_TRUE(model->forces_pay(at::kBFloat16));
+  EXPECT_FALSE(model->forces_pay(at::kHalf));
+  const at::Tensor x = at::rand({1, 2, 3}), z = at::randn({1, 5, 3});
+  const ModelPosterior target(model, x);
+  EXPECT_EQ(target.evaluate(z).grad.max().item<double>(), 1);
+  EXPECT_EQ(target.with_forces(at::kBFloat16)->evaluate(z).grad.min().item<double>(), 2);
+}
+
 TEST(FunctionModel, WhatAFunctionReturnsIsCheckedAndWhatItThrowsPasses) {
   const at::Tensor x = at::rand({1, 2, 3}), z = at::randn({1, 1, 3});
   const auto of = [](const std::vector<at::Tensor>& results) {

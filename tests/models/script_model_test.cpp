@@ -103,6 +103,31 @@ TEST(ScriptModel, GradientIsThatOfTheValue) {
   }
 }
 
+TEST(ScriptModel, ForcesInBfloat16AreAutocasts) {
+  const auto model = read_script_model(file("linear_gaussian.pt"));
+  ASSERT_TRUE(model->has_forces(at::kBFloat16));
+  EXPECT_FALSE(model->has_forces(at::kHalf));
+  EXPECT_FALSE(model->forces_pay(at::kBFloat16));
+  const at::Tensor z = at::linspace(-1, 1, 24).view({8, 3});
+  const at::Tensor x = at::linspace(-1, 2, 48).view({8, 2, 3});
+  const LatentModel::Density plain = model->joint(z, x, {});
+  const LatentModel::Density forced = model->joint_with_forces(z, x, {}, at::kBFloat16);
+  EXPECT_TRUE(at::equal(forced.value, plain.value));
+  EXPECT_EQ(forced.grad.scalar_type(), at::kFloat);
+  EXPECT_GT(max_abs_diff(forced.grad, plain.grad), 1e-4);
+  EXPECT_LT(max_abs_diff(forced.grad, plain.grad), 2e-2 * plain.grad.abs().max().item<double>());
+  EXPECT_TRUE(at::equal(model->joint(z, x, {}).grad, plain.grad));  // autocast is over
+  const auto target = ModelPosterior(model, x).with_forces(at::kBFloat16);
+  EstimateOptions options;
+  options.base = "prior";
+  const Result result = estimate_log_normalizer(*target, options);
+  const at::Tensor truth = exact(Linear(*model), 0.5, x);
+  EXPECT_TRUE(((result.value - truth).abs() < 5 * result.std_error + 1e-5).all().item<bool>())
+      << result.value << truth;
+  const auto exact_model = read_script_model(file("linear_gaussian.pt"), at::kCPU, at::kDouble);
+  EXPECT_FALSE(exact_model->has_forces(at::kBFloat16));
+}
+
 TEST(ScriptModel, DrawsAreDecidedBySeedAndPlace) {
   const auto model = read_script_model(file("linear_gaussian.pt"));
   const LatentModel::Draws first = model->draw(7, 3), again = model->draw(7, 3);

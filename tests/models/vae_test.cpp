@@ -48,7 +48,7 @@ TEST(Likelihood, BroadcastsOverSamples) {
 }
 
 TEST(Likelihood, ParsesWhatItPrints) {
-  for (const char* text : {"bernoulli", "gaussian:0.25"})
+  for (const char* text : {"bernoulli", "gaussian:0.25", "gaussian:0.3"})
     EXPECT_EQ(to_string(parse_likelihood(text)), text);
   expect_error(ErrorKind::kArgument, {"poisson", "bernoulli"}, [] { parse_likelihood("poisson"); });
   expect_error(ErrorKind::kArgument, {"gaussian:0"}, [] { parse_likelihood("gaussian:0"); });

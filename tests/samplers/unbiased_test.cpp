@@ -8,6 +8,7 @@
 #include "samplers/importance.h"
 #include "samplers/plan.h"
 #include "support/reference_hmc.h"
+#include "support/spoiled_forces.h"
 #include "support/statistics.h"
 #include "support/targets.h"
 #include "support/temporary_folder.h"
@@ -20,6 +21,8 @@ using testing::DiagonalGaussian;
 using testing::Fault;
 using testing::LogGamma;
 using testing::ReferenceHmc;
+using testing::SpoiledForces;
+using testing::Spoiling;
 using testing::TemporaryFolder;
 
 constexpr int64_t kProblems = 400, kParticles = 8;
@@ -111,6 +114,41 @@ TEST(Unbiased, ForOtherOrders) {
     const Outcome found = estimate(target, base, "linear", path, *kernel, 5);
     EXPECT_LT(std::abs(testing::z_score(found.ratio, 1)), 5) << path;
     EXPECT_LT(testing::std_error(found.ratio), 0.06) << path;
+  }
+}
+
+// Forces decide how far chains move, never what estimates mean.
+TEST(Unbiased, ForAnyForce) {
+  const auto rule = ScheduleRegistry::instance().make("schedule", "linear", {12});
+  const AffineMap base = bases(kProblems).back().map;
+  uint64_t seed = 200;
+  for (const char* target_name : {"gaussian", "skewed"}) {
+    const std::shared_ptr<const Target> exact = make_target(target_name, kProblems);
+    for (const char* path_name : {"geometric", "power:0.5"}) {
+      const auto path = PathRegistry::instance().make("path", path_name);
+      for (const char* kernel_name : {"hmc", "ghmc:0.8"}) {
+        const auto kernel = TransitionRegistry::instance().make("kernel", kernel_name, {2});
+        double acceptance = 0.0;
+        for (const auto spoiling : {Spoiling::kNone, Spoiling::kRounded, Spoiling::kConstant,
+                                    Spoiling::kFlipped, Spoiling::kAnothers, Spoiling::kRandom}) {
+          SCOPED_TRACE(::testing::Message() << target_name << ", path " << path_name << ", "
+                                            << kernel_name << ", forces " << int(spoiling));
+          const Problem problem(std::make_shared<SpoiledForces>(exact, spoiling), base);
+          at::Generator rng = make_generator(++seed);
+          const AnnealResult run =
+              anneal(problem, *path, freeze(*rule, 0.6), *kernel, 2 * kParticles, rng);
+          const at::Tensor ratio = (log_mean_exp(run.log_w) - *exact->true_log_normalizer()).exp();
+          EXPECT_LT(std::abs(testing::z_score(ratio, 1)), 5);
+          const double here = run.accept_prob.mean().item<double>();
+          if (spoiling == Spoiling::kNone) acceptance = here;
+          if (spoiling == Spoiling::kRounded) {
+            EXPECT_NEAR(here, acceptance, 0.01);
+          } else if (spoiling != Spoiling::kNone) {
+            EXPECT_LT(here, acceptance - 0.03);
+          }
+        }
+      }
+    }
   }
 }
 

@@ -20,6 +20,7 @@ enum class Fault {
   kKeptDensity,      // an accepted particle keeps the density of where it was
   kNoFlip,           // persistent momentum that is not turned round by a rejection
   kWrongRefresh,     // rho p + (1 - rho) xi
+  kForceOfMomentum,  // a force that knows the momentum
 };
 
 class ReferenceHmc : public Transition {
@@ -39,12 +40,16 @@ class ReferenceHmc : public Transition {
     Particles end = start;
     at::Tensor p = p0;
     for (int64_t i = 0; i < num_leapfrog_; ++i) {
-      p = p + sign * 0.5 * eps * grad(path, beta, end);
+      const auto force = [&] {
+        const at::Tensor exact = grad(path, beta, end);
+        return fault_ == Fault::kForceOfMomentum ? exact - 0.5 * p : exact;
+      };
+      p = p + sign * 0.5 * eps * force();
       end = problem.evaluate(end.e + eps * p);
       const bool last = i + 1 == num_leapfrog_;
       if (last && fault_ == Fault::kMissingHalfKick) continue;
       const double kick = last && fault_ == Fault::kFlippedLastKick ? -0.5 : 0.5 * sign;
-      p = p + kick * eps * grad(path, beta, end);
+      p = p + kick * eps * force();
     }
     const at::Tensor scored_at = fault_ == Fault::kWrongBeta ? 0.5 * beta : beta;
     const at::Tensor ratio = log_density(path, scored_at, end) - kinetic(p) -

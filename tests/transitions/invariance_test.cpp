@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/rng.h"
 #include "support/grid_density.h"
 #include "support/reference_hmc.h"
 #include "support/reference_langevin.h"
+#include "support/spoiled_forces.h"
 #include "support/targets.h"
 
 namespace crais {
@@ -22,6 +24,8 @@ using testing::LangevinFault;
 using testing::LogGamma;
 using testing::ReferenceHmc;
 using testing::ReferenceLangevin;
+using testing::SpoiledForces;
+using testing::Spoiling;
 using testing::worst_z;
 
 constexpr int64_t kProblems = 200, kParticles = 60;
@@ -143,6 +147,49 @@ TEST(Invariance, HoldsForTheReference) {
     // Still invariant, which is why the integrator has tests of its own.
     EXPECT_LT(worst(ReferenceHmc(Fault::kFlippedGradient, 2), setting, 0.5, false, 23), 5)
         << setting.path;
+  }
+}
+
+Setting spoiled(Setting setting, Spoiling spoiling) {
+  const std::shared_ptr<const Target> exact = std::move(setting.target);
+  setting.target = std::make_unique<SpoiledForces>(exact, spoiling);
+  return setting;
+}
+
+// Leapfrog steps are reversible and keep volume whatever the force: only the density must be right.
+TEST(Invariance, HoldsForAnyForce) {
+  uint64_t seed = 100;
+  for (const auto spoiling : {Spoiling::kRounded, Spoiling::kConstant, Spoiling::kFlipped,
+                              Spoiling::kAnothers, Spoiling::kRandom}) {
+    for (auto& setting : settings()) {
+      const Setting wrong = spoiled(std::move(setting), spoiling);
+      for (const auto& [name, num_leapfrog] :
+           {std::pair{"hmc", 3}, {"ghmc:0.8", 1}, {"hmc:jitter=0.3", 2}, {"mala", 1}}) {
+        const auto kernel = TransitionRegistry::instance().make("kernel", name, {num_leapfrog});
+        const bool persists = std::string(name) == "ghmc:0.8";
+        EXPECT_LT(worst(*kernel, wrong, 0.5, persists, ++seed), 5)
+            << name << " L = " << num_leapfrog << ", forces " << int(spoiling) << " on "
+            << wrong.path << " at " << wrong.beta;
+      }
+    }
+  }
+}
+
+// ... as long as it is a function of the position alone.
+TEST(Invariance, FailsForForcesThatAreNoFunctionOfThePosition) {
+  for (const int64_t num_leapfrog : {1, 3}) {
+    EXPECT_GT(
+        worst(ReferenceHmc(Fault::kForceOfMomentum, num_leapfrog), gaussian_pair(), 0.9, false, 61),
+        5)
+        << num_leapfrog;
+    const auto kernel = TransitionRegistry::instance().make("kernel", "hmc", {num_leapfrog});
+    // Calls are few, and each point is asked for once, so not every setting shows it.
+    double most = 0.0;
+    for (auto& setting : settings()) {
+      const Setting changing = spoiled(std::move(setting), Spoiling::kChanging);
+      most = std::max(most, worst(*kernel, changing, 0.9, false, 62));
+    }
+    EXPECT_GT(most, 5) << num_leapfrog;
   }
 }
 

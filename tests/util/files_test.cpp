@@ -36,6 +36,15 @@ class FileSizeLimit {
   rlimit before_{};
 };
 
+TEST(Files, ANewFileReplacesNothing) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "a";
+  EXPECT_TRUE(write_file_new(path, "first"));
+  EXPECT_FALSE(write_file_new(path, "second"));
+  EXPECT_EQ(read_file(path), "first");
+  EXPECT_EQ(folder.num_entries(), 1u);  // and nothing temporary is left
+}
+
 TEST(Files, ReadsBackWhatItWrote) {
   const TemporaryFolder folder;
   const std::string content("a\0b\r\n\xff", 6);

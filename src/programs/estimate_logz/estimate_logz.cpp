@@ -9,7 +9,9 @@
 #include "programs/estimate_logz/report.h"
 #include "programs/estimate_logz/settings.h"
 #include "programs/run_program.h"
+#include "programs/sharing.h"
 #include "report/terminal.h"
+#include "util/error.h"
 #include "util/parallel.h"
 
 namespace crais {
@@ -19,7 +21,12 @@ int estimate_logz(const CommandLine& cli) {
     std::cout << list_targets(stdout_width());
     return 0;
   }
-  const LogzSettings settings = read_logz_settings(cli);
+  LogzSettings settings = read_logz_settings(cli);
+  resolve_sharing(settings, cli, /*is_shard=*/false);
+  if (is_shared(settings) && !settings.particles_file.empty())
+    throw argument_error(
+        "--save-particles: workers that share chunks keep sums over particles, not the particles; "
+        "--queue none does without the other workers");
   use_one_thread_per_operation();
   const c10::NoGradGuard no_grad;
   const LogzRun run(settings, named_target(settings));

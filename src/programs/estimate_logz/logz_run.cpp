@@ -12,6 +12,7 @@
 #include "programs/estimate_logz/particles_file.h"
 #include "programs/estimate_logz/report.h"
 #include "programs/plane.h"
+#include "programs/sharing.h"
 #include "util/error.h"
 #include "util/files.h"
 #include "util/parallel.h"
@@ -45,7 +46,7 @@ json run_record(const LogzSettings& settings, const Target& target) {
 /// options leave some.
 LogzSettings keeping_particles(LogzSettings settings, const Target& target) {
   EstimateOptions& o = settings.estimator;
-  if (target.dim() == 2 && !settings.out.empty() && !o.target_error &&
+  if (target.dim() == 2 && !settings.out.empty() && !o.target_error && !o.mean_error &&
       o.methods == std::vector<std::string>{"ais"})
     o.keep_particles = true;
   return settings;
@@ -103,17 +104,23 @@ RunReport LogzRun::run(RunObserver& observer) const {
   }
   if (!settings_.particles_file.empty())  // before the work, lest it be in vain
     make_output_folder(std::filesystem::absolute(settings_.particles_file).parent_path());
-  const RunOptions options{
-      settings_.device.is_cpu() ? settings_.threads : 1, {}, &observer, store ? &*store : nullptr};
+  const std::unique_ptr<WorkQueue> queue = open_queue(settings_, store);
+  const RunOptions options{settings_.device.is_cpu() ? settings_.threads : 1,
+                           {},
+                           &observer,
+                           store ? &*store : nullptr,
+                           queue.get()};
   LogzResults results{run_problems(ProblemSource::of(target_), estimator_, options),
                       settings_.target,
                       target_->dim(),
                       {},
                       {}};
-  const Progressed progress =
-      progressed(results, {settings_.problems, settings_.estimator.chunk}, options.shard);
-  if (progress.done == 0)
-    return {std::move(results), progress, std::move(run), json(), {}, nullptr};
+  const Chunks chunks{settings_.problems, settings_.estimator.chunk};
+  Progressed progress = progressed(results, chunks, options.shard);
+  const bool is_elsewhere = queue && progress.done < progress.total;
+  if (is_elsewhere) progress = progressed(store->finished(), chunks);
+  if (progress.done == 0 || is_elsewhere)
+    return {std::move(results), progress, std::move(run), json(), {}, nullptr, is_elsewhere};
 
   if (const auto truth = target_->true_log_normalizer()) results.truth = (*truth)[0].item<double>();
   const std::vector<TargetExpectation> expectations =
@@ -132,6 +139,7 @@ RunReport LogzRun::run(RunObserver& observer) const {
   report.progress = progress;
   report.run = std::move(run);
   if (store && report.is_complete()) write_files(report, store->folder());
+  if (queue) queue->clear();
   return report;
 }
 

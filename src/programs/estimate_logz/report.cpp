@@ -107,9 +107,12 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
   files.emplace_back("report.html", [everything, methods, expectations, summary] {
     return page_of(*everything, methods, expectations, summary);
   });
+  std::string errors;
+  for (const LogzSummary& s : methods)
+    errors += error_of_mean(summary.value("settings", json::object()), s, s.std_error);
   auto shown = [tables = result_tables(results, methods), has_truth = results.truth.has_value(),
-                expectations](int width) {
-    return text_of(tables, has_truth, expectations, width);
+                expectations, errors](int width) {
+    return text_of(tables, has_truth, expectations, width) + wrapped(errors, width);
   };
   return {std::move(results), Progressed(),     json(),
           std::move(summary), std::move(files), std::move(shown)};

@@ -6,6 +6,7 @@
 #include "programs/eval_loglik/diagnose.h"
 #include "programs/eval_loglik/evaluate.h"
 #include "programs/eval_loglik/merge.h"
+#include "programs/sharing.h"
 #include "report/terminal.h"
 #include "util/error.h"
 #include "util/parallel.h"
@@ -16,6 +17,8 @@ int eval_loglik(const CommandLine& cli) {
   const std::string& first = cli.operands().front();
   if (first == "merge") return merge_evaluations(cli);
   if (first == "diagnose") return diagnose_evaluation(cli);
+  if (first == "extend")
+    throw argument_error("extend comes first: eval-loglik extend DIR --chains +N | --images +N");
   if (first == "submit")
     throw argument_error("submit comes first: eval-loglik submit slurm MODEL --out DIR --tasks N");
   use_one_thread_per_operation();
@@ -24,8 +27,9 @@ int eval_loglik(const CommandLine& cli) {
   if (cli.operands().size() > 1)
     throw argument_error("unexpected '" + cli.operands()[1] +
                          "': one model is evaluated at a time; `eval-loglik compare` takes more");
-  const EvalSettings settings = read_settings(cli);
-  if (const auto report = evaluate_model(settings))
+  EvalSettings settings = read_settings(cli);
+  resolve_sharing(settings, cli, cli.given("shard"));
+  if (const auto report = evaluate_model(settings); report && !report->is_elsewhere)
     print(*report, settings.out, settings.format, stdout_width());
   return 0;
 }

@@ -9,7 +9,9 @@
 #include "evaluation/chunk_memory.h"
 #include "evaluation/result_store.h"
 #include "programs/eval_loglik/report.h"
+#include "programs/sharing.h"
 #include "report/thumbnails.h"
+#include "targets/tempered.h"
 #include "util/error.h"
 #include "util/format.h"
 #include "util/memory.h"
@@ -31,6 +33,30 @@ std::string quantity(const ModelDescription& model) {
   return model.is_mass || model.likelihood == "bernoulli" ? "probability" : "density";
 }
 
+/// What is evaluated: the model itself, or its decoder with the noise of a curve that says which.
+std::shared_ptr<const EvalModel> chosen_model(const EvalSettings& settings,
+                                              std::shared_ptr<const EvalModel> model) {
+  const ModelDescription& described = model->description();
+  const auto& choice = settings.rate_distortion;
+  if (described.likelihood == kSquaredError && !(choice && choice->is_mse))
+    throw argument_error(described.name +
+                         " was exported without a likelihood, and has no p(x): --rate-distortion "
+                         "mse is there for it; or export it with a likelihood");
+  if (!choice) return model;
+  if (described.prior != "standard-normal" && described.prior != "gaussian")
+    throw argument_error(
+        "--rate-distortion anneals from the prior, which has to be normal; " + described.name +
+        " has the prior " + described.prior +
+        "; export a decoder that takes normal latents, with the prior's own map in it");
+  if (!choice->is_mse || choice->end)
+    return choice->is_mse ? model->with_noise(*choice->end) : model;
+  if (settings.images.simulate)
+    throw argument_error(
+        "--rate-distortion mse: images are simulated with the noise at the end of the curve; say "
+        "which, as mse:0.1");
+  return model;
+}
+
 /// A density of x = stored / S is one of stored numbers less log2 S bits each; probabilities of
 /// 8-bit values are what they are, and so are those of binary pixels.
 double bits_offset(const ModelDescription& model, const EvalImages& images) {
@@ -42,12 +68,13 @@ double bits_offset(const ModelDescription& model, const EvalImages& images) {
 EvalRun::EvalRun(EvalSettings settings, std::shared_ptr<const EvalModel> model,
                  const std::optional<ArrayFile>& images)
     : settings_(std::move(settings)),
-      model_(std::move(model)),
+      model_(chosen_model(settings_, std::move(model))),
       estimator_(settings_.estimator),
       images_(images ? choose_images(settings_.images, *model_, *images)
                      : choose_images(settings_.images, *model_, notice_)) {
   if (!notice_.empty()) notice_ += "\n";
   if (!images_.warning.empty()) notice_ += "WARNING: " + images_.warning + "\n";
+  if (settings_.rate_distortion) choose_curve();
   if (estimator_.learns() && !images)
     training_images_ = choose_training_images(settings_.images, *model_, images_);
   chunks_ = {images_.size(), settings_.estimator.chunk};
@@ -56,9 +83,31 @@ EvalRun::EvalRun(EvalSettings settings, std::shared_ptr<const EvalModel> model,
                          " chunks of --chunk " + std::to_string(chunks_.size) + " images");
   if (estimator_.needs_exact_draws() && images_.source != "simulated")
     throw argument_error(
-        "--method bidirectional needs --simulate N: its reverse chains start from an exact draw "
+        "--method " + settings_.estimator.methods.front() +
+        " needs --simulate N: its reverse chains start from an exact draw "
         "of the posterior, which only an image simulated from the model has. The gap on simulated "
         "images then certifies these settings for real ones");
+}
+
+/// Where the curve ends, and in what units, once the images are known.
+void EvalRun::choose_curve() {
+  const DistortionChoice& choice = *settings_.rate_distortion;
+  curve_ = CurveUnits{choice.is_mse, choice.end.value_or(1.0), model_->description().num_values()};
+  curve_->is_unit_range = (images_.pixels.ge(0) & images_.pixels.le(1)).all().item<bool>();
+  if (choice.is_mse && !choice.end) {
+    constexpr double kShare = 0.5;  // of the data's own spread: beyond, rates grow and little else
+    const double spread = images_.pixels.to(at::kDouble).std(/*unbiased=*/false).item<double>();
+    if (!(spread > 0))
+      throw argument_error(
+          "--rate-distortion mse: all values of the data are the same; say the "
+          "standard deviation at the end of the curve, as mse:0.1");
+    curve_->end = kShare * spread;
+    model_ = model_->with_noise(curve_->end);
+  }
+  if (!curve_->ends_in_likelihood() && settings_.images.simulate)
+    throw argument_error("--rate-distortion nll:" + shortest(curve_->end) +
+                         ": exact draws of simulated images are those of nll:1; leave out "
+                         "--simulate, or the number");
 }
 
 RunReport EvalRun::run(RunObserver& observer) const {
@@ -70,11 +119,15 @@ RunReport EvalRun::run(RunObserver& observer) const {
     run = store->run();
   }
   const int64_t threads = threads_to_use();
-  RunResults results = run_problems(
-      problems(), estimator_, {threads, settings_.shard, &observer, store ? &*store : nullptr});
-  const Progressed progress = progressed(results, chunks_, settings_.shard);
-  if (progress.done == 0)
-    return {std::move(results), progress, std::move(run), json(), {}, nullptr};
+  const std::unique_ptr<WorkQueue> queue = open_queue(settings_, store);
+  RunResults results =
+      run_problems(problems(), estimator_,
+                   {threads, settings_.shard, &observer, store ? &*store : nullptr, queue.get()});
+  Progressed progress = progressed(results, chunks_, settings_.shard);
+  const bool is_elsewhere = queue && progress.done < progress.total;
+  if (is_elsewhere) progress = progressed(store->finished(), chunks_);
+  if (progress.done == 0 || is_elsewhere)
+    return {std::move(results), progress, std::move(run), json(), {}, nullptr, is_elsewhere};
 
   const ModelDescription& described = model_->description();
   json summary = run;
@@ -86,18 +139,26 @@ RunReport EvalRun::run(RunObserver& observer) const {
   summary["shard"] = settings_.resolved["shard"];
   summary["device"] = settings_.device.str();
   summary["threads"] = threads;
-  summary["evaluator"] = model_->evaluator();
+  const std::optional<at::ScalarType> forces = results.state.forces;
+  const std::string evaluator = model_->evaluator(forces);
+  summary["evaluator"] = evaluator;
+  summary["forces"] = forces ? "bfloat16" : "exact";
   summary["peak_memory_bytes"] = peak_memory();
   summary["seconds"] = seconds_since(start);
   at::Tensor thumbnails = thumbnails_of_results(results);
-  RunReport report = report_of({std::move(results), described.num_values(),
-                                bits_offset(described, images_), std::move(thumbnails)},
-                               std::move(summary),
-                               "Model " + about_model() + ". Evaluator " + model_->evaluator() +
-                                   " on " + settings_.device.str() + ".\n");
+  RunReport report =
+      report_of({std::move(results), described.num_values(), bits_offset(described, images_),
+                 std::move(thumbnails), curve_},
+                std::move(summary),
+                "Model " + about_model() + ". Evaluator " + evaluator + " on " +
+                    settings_.device.str() + (forces ? ", forces in bfloat16" : "") + ".\n");
   report.progress = progress;
   report.run = std::move(run);
-  if (store && report.is_complete()) write_files(report, store->folder());
+  if (store && report.is_complete()) {
+    store->forget_earlier();
+    write_files(report, store->folder());
+  }
+  if (queue) queue->clear();
   return report;
 }
 
@@ -119,6 +180,8 @@ json EvalRun::record() const {
                    {"sha256", images_.digest}}}};
   const auto [key, identity] = model_->record();
   record[key] = identity;
+  if (curve_) record["rate_distortion"] = to_json(*curve_);
+  if (curve_ && !curve_->ends_in_likelihood()) record["images"]["quantity"] = "tempered";
   if (training_images_.size() > 0)
     record["training_images"] = {{"count", training_images_.size()},
                                  {"sha256", training_images_.digest}};
@@ -146,10 +209,12 @@ std::string EvalRun::about_model() const {
 
 std::shared_ptr<const Target> EvalRun::posterior_of(const EvalImages& images, int64_t begin,
                                                     int64_t end) const {
-  return model_->posterior(
+  auto posterior = model_->posterior(
       images.pixels.slice(0, begin, end),
       images.latents.defined() ? images.latents.slice(0, begin, end) : images.latents,
       images.labels.defined() ? images.labels.slice(0, begin, end) : images.labels);
+  if (!curve_ || curve_->ends_in_likelihood()) return posterior;
+  return std::make_shared<Tempered>(std::move(posterior), Tempered::Options{curve_->end});
 }
 
 int64_t EvalRun::threads_to_use() const {
@@ -183,7 +248,8 @@ std::string EvalRun::describe() const {
        << " images (" << images_.source << ", " << images_.binarisation << ") in "
        << with_commas(chunks_.count()) << " chunks of " << chunks_.size << ", shard "
        << settings_.shard.index << " of " << settings_.shard.count << ", on "
-       << settings_.device.str() << " with evaluator " << model_->evaluator() << ".\n";
+       << settings_.device.str() << " with evaluator " << model_->evaluator({}) << ", forces "
+       << e.force_dtype << ".\n";
   for (const auto& method : e.methods)
     text << "Method " << method << " from base " << e.base << ".\n";
   if (estimator_.learns())

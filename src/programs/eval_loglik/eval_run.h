@@ -36,6 +36,7 @@ class EvalRun {
   std::string describe() const;
 
  private:
+  void choose_curve();
   nlohmann::json record() const;
   std::string about_model() const;
   at::Tensor thumbnails_of_results(const RunResults& results) const;
@@ -46,6 +47,7 @@ class EvalRun {
 
   EvalSettings settings_;
   std::shared_ptr<const EvalModel> model_;
+  std::optional<CurveUnits> curve_;  // with --rate-distortion
   Estimator estimator_;
   std::string notice_;
   EvalImages images_, training_images_;

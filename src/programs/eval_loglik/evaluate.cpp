@@ -9,11 +9,13 @@
 
 namespace crais {
 
-std::optional<RunReport> evaluate_model(const EvalSettings& settings) {
+std::optional<RunReport> evaluate_model(const EvalSettings& settings,
+                                        const std::function<void(const EvalRun&)>& check) {
   std::string understood;  // how a state_dict was read
   const std::shared_ptr<const EvalModel> model = open_model(
       settings.checkpoint, settings.state_dict, settings.device, settings.dtype, understood);
   const EvalRun run(settings, model);
+  if (check) check(run);
   if (!settings.quiet && !settings.dry_run) std::cerr << understood;
   std::cerr << run.notice();
   if (settings.dry_run) {

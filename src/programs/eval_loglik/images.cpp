@@ -27,18 +27,6 @@ IndexRange selection(const ImageSettings& settings, int64_t available) {
   return range;
 }
 
-std::string digest_of(const EvalImages& images) {
-  const at::Tensor pixels = images.pixels.contiguous();
-  std::string bytes(static_cast<const char*>(pixels.data_ptr()), pixels.nbytes());
-  bytes.append(reinterpret_cast<const char*>(images.indices.data()),
-               images.indices.size() * sizeof(int64_t));
-  if (images.labels.defined()) {
-    const at::Tensor labels = images.labels.contiguous();
-    bytes.append(static_cast<const char*>(labels.data_ptr()), labels.nbytes());
-  }
-  return sha256(bytes);
-}
-
 /// An image of that shape must hold as many numbers as the model's, and its sides be the model's.
 void check_shape(const std::string& source, const std::vector<int64_t>& shape,
                  const ModelDescription& model) {
@@ -213,11 +201,23 @@ EvalImages array_images(const ImageSettings& settings, const EvalModel& model,
 /// Finished: checked and with its digest.
 EvalImages ready(EvalImages images, const EvalModel& model) {
   check_support(model.description(), images.pixels, images.source);
-  images.digest = digest_of(images);
+  images.digest = digest_of(images, images.size());
   return images;
 }
 
 }  // namespace
+
+std::string digest_of(const EvalImages& images, int64_t count) {
+  const auto bytes_of = [&](const at::Tensor& all) {
+    const at::Tensor some = all.slice(0, 0, count).contiguous();
+    return std::string(static_cast<const char*>(some.data_ptr()), some.nbytes());
+  };
+  std::string bytes = bytes_of(images.pixels);
+  bytes.append(reinterpret_cast<const char*>(images.indices.data()),
+               static_cast<size_t>(count) * sizeof(int64_t));
+  if (images.labels.defined()) bytes += bytes_of(images.labels);
+  return sha256(bytes);
+}
 
 EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
                          const ArrayFile& given) {

@@ -42,6 +42,9 @@ EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
 EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
                          const ArrayFile& given);
 
+/// sha256 of the first `count` of them: what was evaluated.
+std::string digest_of(const EvalImages& images, int64_t count);
+
 /// At most so many images are learned on.
 constexpr int64_t kTrainingImages = 4096;
 

@@ -1,5 +1,6 @@
 #include "programs/eval_loglik/model.h"
 
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -7,20 +8,93 @@
 #include "kernels/fused_decoder.h"
 #include "models/model_package.h"
 #include "models/script_model.h"
+#include "targets/decoder_target.h"
 #include "targets/model_posterior.h"
+#include "targets/tempered.h"
 #include "targets/vae_posterior.h"
 #include "util/error.h"
 #include "util/files.h"
+#include "util/format.h"
 
 namespace crais {
 namespace {
 
 using nlohmann::json;
 
+/// Of the kernel that computes an anneal.
+std::string name_of(const FusedDecoder& fused, std::optional<at::ScalarType> forces) {
+  if (!forces) return fused.name();
+  return fused.cheap() ? fused.cheap()->name() : "aten";
+}
+
+/// What is known of a model once its likelihood is normal noise: x may be any number.
+void make_normal(ModelDescription& description, double sd) {
+  description.likelihood = "gaussian:" + shortest(sd);
+  description.low = description.high = description.step = {};
+  description.is_mass = false;
+}
+
+/// x = mean + noise, from a stream of its own.
+at::Tensor with_normal_noise(const at::Tensor& mean, double sd, uint64_t seed, int64_t i) {
+  at::Generator rng =
+      make_generator(mix64(derive_seed(seed, Purpose::kSimulate, static_cast<uint64_t>(i))));
+  return mean + sd * at::empty_like(mean).normal_(0, 1, rng);
+}
+
+/// Means of binary pixels with normal noise: an MLP, then a sigmoid.
+class SigmoidModel : public EvalModel {
+ public:
+  SigmoidModel(ModelDescription description, Vae original, const Vae& vae, double sd,
+               std::pair<std::string, json> record)
+      : description_(std::move(description)),
+        original_(std::move(original)),
+        vae_(vae),
+        sd_(sd),
+        record_(std::move(record)) {
+    likelihood_.family = Likelihood::Family::kGaussian;
+    likelihood_.noise_sd = sd;
+    make_normal(description_, sd);
+  }
+
+  const ModelDescription& description() const override { return description_; }
+  std::shared_ptr<const Target> posterior(const at::Tensor& data, const at::Tensor& latents,
+                                          const at::Tensor& /*labels*/) const override {
+    const at::TensorOptions options = vae_.decoder.layers.front().weight.options();
+    DecoderTarget::Options target;
+    target.decode = [decoder = vae_.decoder](const at::Tensor& z) {
+      return at::sigmoid(decoder.forward(z));
+    };
+    target.latent_dim = vae_.architecture.latent;
+    target.likelihood = likelihood_;
+    target.latents = latents.defined() ? latents.to(options) : latents;
+    return std::make_shared<DecoderTarget>(target, data.to(options));
+  }
+  int64_t num_draws() const override { return std::numeric_limits<int64_t>::max(); }
+  LatentModel::Draws draw(uint64_t seed, int64_t i) const override {
+    at::Generator rng =
+        make_generator(derive_seed(seed, Purpose::kSimulate, static_cast<uint64_t>(i)));
+    const at::Tensor z = simulate(original_, 1, rng).latents;
+    return {with_normal_noise(at::sigmoid(original_.decoder.forward(z)), sd_, seed, i), z, {}};
+  }
+  std::shared_ptr<const EvalModel> with_noise(double sd) const override {
+    return std::make_shared<SigmoidModel>(description_, original_, vae_, sd, record_);
+  }
+  std::string evaluator(std::optional<at::ScalarType> /*forces*/) const override { return "aten"; }
+  bool needs_blas() const override { return true; }
+  std::pair<std::string, json> record() const override { return record_; }
+
+ private:
+  ModelDescription description_;
+  Vae original_, vae_;  // as the file has it, and on the device
+  double sd_;
+  Likelihood likelihood_;
+  std::pair<std::string, json> record_;
+};
+
 class CheckpointModel : public EvalModel {
  public:
   CheckpointModel(const Checkpoint& checkpoint, at::Device device, at::ScalarType dtype)
-      : original_(checkpoint.vae),
+      : checkpoint_(checkpoint),
         vae_(checkpoint.vae.to(device, dtype)),
         fused_(make_fused_decoder(vae_)),
         options_(at::device(device).dtype(dtype)) {
@@ -52,15 +126,26 @@ class CheckpointModel : public EvalModel {
   LatentModel::Draws draw(uint64_t seed, int64_t i) const override {
     at::Generator rng =
         make_generator(derive_seed(seed, Purpose::kSimulate, static_cast<uint64_t>(i)));
-    const Simulated one = simulate(original_, 1, rng);
+    const Simulated one = simulate(checkpoint_.vae, 1, rng);
     return {one.images, one.latents, {}};
   }
-  std::string evaluator() const override { return fused_ ? fused_->name() : "aten"; }
+  std::shared_ptr<const EvalModel> with_noise(double sd) const override {
+    if (vae_.architecture.likelihood.family == Likelihood::Family::kBernoulli)
+      return std::make_shared<SigmoidModel>(description_, checkpoint_.vae, vae_, sd, record());
+    Checkpoint other = checkpoint_;
+    other.vae.architecture.likelihood.noise_sd = sd;
+    return std::make_shared<CheckpointModel>(other, options_.device(),
+                                             c10::typeMetaToScalarType(options_.dtype()));
+  }
+  std::string evaluator(std::optional<at::ScalarType> forces) const override {
+    return fused_ ? name_of(*fused_, forces) : "aten";
+  }
   bool needs_blas() const override { return !fused_; }
   std::pair<std::string, json> record() const override { return {"checkpoint", record_}; }
 
  private:
-  Vae original_, vae_;                         // as the file has it, and on the device
+  Checkpoint checkpoint_;
+  Vae vae_;                                    // on the device
   std::shared_ptr<const FusedDecoder> fused_;  // of vae_; null: ATen
   at::TensorOptions options_;
   ModelDescription description_;
@@ -69,44 +154,80 @@ class CheckpointModel : public EvalModel {
 
 class ExportedModel : public EvalModel {
  public:
-  ExportedModel(std::shared_ptr<const LatentModel> model, const std::string& digest,
-                const at::TensorOptions& options)
-      : model_(std::move(model)), options_(options) {
+  /// `noise_sd` stands in place of the model's own, where it is above 0.
+  ExportedModel(std::shared_ptr<const LatentModel> model, std::string digest,
+                const at::TensorOptions& options, double noise_sd = 0)
+      : model_(std::move(model)),
+        digest_(std::move(digest)),
+        options_(options),
+        noise_sd_(noise_sd),
+        description_(model_->description()) {
+    if (noise_sd_ > 0) make_normal(description_, noise_sd_);
     if (model_->vae()) {
       vae_ = model_->vae()->to(options.device(), c10::typeMetaToScalarType(options.dtype()));
+      if (noise_sd_ > 0) vae_->architecture.likelihood.noise_sd = noise_sd_;
       fused_ = make_fused_decoder(*vae_);
     }
     const ModelDescription& d = model_->description();
-    record_ = {{"sha256", digest},           {"kind", d.kind},        {"name", d.name},
+    record_ = {{"sha256", digest_},          {"kind", d.kind},        {"name", d.name},
                {"pixels", d.num_values()},   {"shape", d.data_shape}, {"latent", d.latent},
                {"likelihood", d.likelihood}, {"prior", d.prior}};
   }
 
-  const ModelDescription& description() const override { return model_->description(); }
+  const ModelDescription& description() const override { return description_; }
   std::shared_ptr<const Target> posterior(const at::Tensor& data, const at::Tensor& latents,
                                           const at::Tensor& labels) const override {
     const at::Tensor z = latents.defined() ? latents.to(options_) : latents;
     if (vae_) return std::make_shared<VaePosterior>(*vae_, data.to(options_), z, fused_);
     std::vector<int64_t> shape = description().data_shape;
     shape.insert(shape.begin(), data.size(0));
-    return std::make_shared<ModelPosterior>(
-        model_, data.reshape(shape).to(options_), z,
-        labels.defined() ? labels.to(options_.device()) : labels);
+    auto target =
+        std::make_shared<ModelPosterior>(model_, data.reshape(shape).to(options_), z,
+                                         labels.defined() ? labels.to(options_.device()) : labels);
+    if (noise_sd_ == 0) return target;
+    const double power = std::pow(*description_.noise_sd / noise_sd_, 2);
+    const auto constant = [&](double sd) {
+      return 0.5 * static_cast<double>(description_.num_values()) * std::log(2 * M_PI * sd * sd);
+    };
+    return std::make_shared<Tempered>(
+        target,
+        Tempered::Options{power, power * constant(*description_.noise_sd) - constant(noise_sd_),
+                          /*keeps_draws=*/true});
   }
   int64_t num_draws() const override { return model_->num_draws(); }
   LatentModel::Draws draw(uint64_t seed, int64_t i) const override {
     const LatentModel::Draws drawn = model_->draw(seed, i);
-    return {drawn.data.flatten(1).to(at::kCPU, at::kFloat), drawn.latents, drawn.labels};
+    if (noise_sd_ == 0)
+      return {drawn.data.flatten(1).to(at::kCPU, at::kFloat), drawn.latents, drawn.labels};
+    const at::Tensor mean = vae_ ? model_->vae()->decoder.forward(drawn.latents)
+                                 : model_->output(drawn.latents, drawn.labels)->value;
+    return {with_normal_noise(mean.to(at::kCPU, at::kFloat), noise_sd_, seed, i), drawn.latents,
+            drawn.labels};
   }
-  std::string evaluator() const override { return fused_ ? fused_->name() : model_->evaluator(); }
+  std::shared_ptr<const EvalModel> with_noise(double sd) const override {
+    if (vae_ && vae_->architecture.likelihood.family == Likelihood::Family::kBernoulli)
+      return std::make_shared<SigmoidModel>(description_, *model_->vae(), *vae_, sd, record());
+    if (!vae_ && !description_.noise_sd)
+      throw argument_error(description_.name + " has the likelihood " + description_.likelihood +
+                           ", which does not say what the mean of x is: the squared error takes a "
+                           "decoder of means, exported without a likelihood or with "
+                           "crais.Gaussian(sd) of one sd");
+    return std::make_shared<ExportedModel>(model_, digest_, options_, sd);
+  }
+  std::string evaluator(std::optional<at::ScalarType> forces) const override {
+    return fused_ ? name_of(*fused_, forces) : model_->evaluator();
+  }
   bool needs_blas() const override { return vae_ && !fused_; }
   std::pair<std::string, json> record() const override { return {"model", record_}; }
 
  private:
   std::shared_ptr<const LatentModel> model_;
+  std::string digest_;
   std::optional<Vae> vae_;  // of MLPs, on the device
   std::shared_ptr<const FusedDecoder> fused_;
   at::TensorOptions options_;
+  double noise_sd_;
+  ModelDescription description_;
   json record_;
 };
 

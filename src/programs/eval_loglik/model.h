@@ -29,8 +29,13 @@ class EvalModel {
   virtual int64_t num_draws() const = 0;
   virtual LatentModel::Draws draw(uint64_t seed, int64_t i) const = 0;
 
-  /// What computes: "fused-avx512", "aten", "aoti".
-  virtual std::string evaluator() const = 0;
+  /// Its decoder with normal noise of standard deviation `sd` about the mean of x, in place of its
+  /// likelihood: the squared error is then minus the log-likelihood, up to constants. Throws Error
+  /// kArgument where the model does not say what that mean is.
+  virtual std::shared_ptr<const EvalModel> with_noise(double sd) const = 0;
+
+  /// What computes an anneal with such forces (TunedState): "fused-avx512", "aten", "aoti".
+  virtual std::string evaluator(std::optional<at::ScalarType> forces) const = 0;
   /// True if a slow BLAS makes it slow.
   virtual bool needs_blas() const = 0;
 

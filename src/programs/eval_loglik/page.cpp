@@ -83,6 +83,8 @@ void add_pictures(HtmlPage& page, const EvalResults& results, const Pictured& im
   page.gallery(words + ":", items(flagged));
 }
 
+}  // namespace
+
 std::string model_path(const json& summary) {
   for (const char* kind : {"checkpoint", "model"})
     if (summary.contains(kind) && summary[kind].contains("path") &&
@@ -90,8 +92,6 @@ std::string model_path(const json& summary) {
       return summary[kind]["path"].get<std::string>();
   return "";
 }
-
-}  // namespace
 
 GalleryItem gallery_item(const at::Tensor& thumbnails, int64_t row, int64_t number,
                          const std::vector<std::string>& lines) {
@@ -105,8 +105,16 @@ std::string page_of(const EvalResults& results, const std::vector<LikelihoodSumm
   const std::string model = model_path(summary);
   HtmlPage page("Log-likelihood" + (model.empty() ? "" : " of " + model));
   for (const LikelihoodSummary& s : methods) page.lead(answer(s));
-  for (const Table& table : result_tables(methods)) add_table(page, table);
+  for (const Table& table : result_tables(methods, results.curve)) add_table(page, table);
   page.paragraph(kReading);
+  if (results.curve) {
+    const CurveReport curve(results, *results.curve);
+    page.heading("Rate and distortion");
+    if (curve.is_drawable())
+      page.drawing(curve.drawing(), curve.title() + ": rate against distortion");
+    add_table(page, curve.table());
+    page.paragraph(curve.reading());
+  }
 
   const std::vector<MethodTable> estimates = tables(results);
   const Pictured images(results, estimates.front());

@@ -14,6 +14,9 @@ namespace crais {
 std::string page_of(const EvalResults& results, const std::vector<LikelihoodSummary>& methods,
                     const nlohmann::json& summary);
 
+/// The model's file, as a summary.json has it; "" where it does not say.
+std::string model_path(const nlohmann::json& summary);
+
 /// Image `row` of the results with lines below it; `number` is what its data set calls it.
 GalleryItem gallery_item(const at::Tensor& thumbnails, int64_t row, int64_t number,
                          const std::vector<std::string>& lines);

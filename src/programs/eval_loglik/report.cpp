@@ -7,6 +7,7 @@
 #include "io/npy.h"
 #include "programs/eval_loglik/page.h"
 #include "report/terminal.h"
+#include "util/error.h"
 #include "util/format.h"
 
 namespace crais {
@@ -23,15 +24,37 @@ json to_json(const LikelihoodSummary& s) {
   return object;
 }
 
-std::string text_of(const std::vector<LikelihoodSummary>& methods, int width) {
-  const std::vector<Table> shown = result_tables(methods);
-  std::string text = shown.front().text(width) + wrapped(kReading, width);
+std::string text_of(const std::vector<LikelihoodSummary>& methods, const std::string& errors,
+                    const std::optional<CurveUnits>& units, const std::optional<CurveReport>& curve,
+                    int width) {
+  const std::vector<Table> shown = result_tables(methods, units);
+  std::string text;
+  if (curve) text = curve->table().text(width) + wrapped(curve->reading(), width);
+  text += shown.front().text(width) + wrapped(kReading, width) + wrapped(errors, width);
   if (shown.size() == 1) return text;
   return text + shown.back().text(width) +
          wrapped(
              "The truth lies between the bounds on average. The gap certifies these "
              "settings for images like these.",
              width);
+}
+
+/// A result is not lost for want of its picture.
+std::optional<std::string> drawn(std::optional<std::string> (*draw)(const Drawing&),
+                                 const Drawing& drawing) {
+  try {
+    return draw(drawing);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+void add_curve(const CurveReport& curve, std::vector<ReportFile>& files) {
+  files.emplace_back("rate_distortion.csv", curve.csv());
+  if (!curve.is_drawable()) return;
+  const Drawing drawing = curve.drawing();
+  if (const auto svg = drawn(svg_of, drawing)) files.emplace_back("rate_distortion.svg", *svg);
+  if (const auto png = drawn(png_of, drawing)) files.emplace_back("rate_distortion.png", *png);
 }
 
 }  // namespace
@@ -41,9 +64,13 @@ const std::string kReading =
     "data SE that of these images; bias is what the chains' errors suggest. Flagged images are not "
     "to be trusted: see 'flags' in per_image.csv.";
 
-std::vector<Table> result_tables(const std::vector<LikelihoodSummary>& methods) {
-  MethodsTable table("image", "Mean log-likelihood, nats", {"log p(x)", "data SE", "MC SE"},
-                     {"bits/dim"});
+std::vector<Table> result_tables(const std::vector<LikelihoodSummary>& methods,
+                                 const std::optional<CurveUnits>& curve) {
+  const bool is_likelihood = !curve || curve->ends_in_likelihood();
+  MethodsTable table(
+      "image",
+      is_likelihood ? "Mean log-likelihood, nats" : "Mean log normaliser at the curve's end, nats",
+      {is_likelihood ? "log p(x)" : "log Z", "data SE", "MC SE"}, {"bits/dim"});
   std::vector<double> lower;
   for (const auto& s : methods) {
     lower.push_back(s.log_likelihood.mean);
@@ -73,8 +100,17 @@ std::vector<LikelihoodSummary> summarise(const EvalResults& results) {
 
 RunReport report_of(EvalResults results, json summary, const std::string& about) {
   const std::vector<LikelihoodSummary> methods = summarise(results);
+  std::optional<CurveReport> curve;
+  if (results.curve) {
+    curve.emplace(results, *results.curve);
+    summary["rate_distortion"] = curve->summary();
+  }
   summary["results"] = json::array();
   for (const auto& method : methods) summary["results"].push_back(to_json(method));
+  std::string errors;
+  for (const LikelihoodSummary& s : methods)
+    errors += error_of_mean(summary.value("settings", json::object()), s,
+                            s.log_likelihood.monte_carlo_std_error);
   const auto everything = std::make_shared<const EvalResults>(results);
   std::vector<ReportFile> files = {
       {"summary.json", to_text(summary)},
@@ -82,14 +118,18 @@ RunReport report_of(EvalResults results, json summary, const std::string& about)
       {"schedule.csv", schedule_csv(results, "image")},
       {"report.html",
        [everything, methods, summary] { return page_of(*everything, methods, summary); }}};
+  if (curve) add_curve(*curve, files);
   if (results.thumbnails.defined())
     files.emplace_back("thumbnails.npy", [everything] { return npy_text(everything->thumbnails); });
+  const std::optional<CurveUnits> units = results.curve;
   return {std::move(results),
           Progressed(),
           json(),
           std::move(summary),
           std::move(files),
-          [methods, about](int width) { return text_of(methods, width) + about; }};
+          [methods, errors, units, curve, about](int width) {
+            return text_of(methods, errors, units, curve, width) + about;
+          }};
 }
 
 }  // namespace crais

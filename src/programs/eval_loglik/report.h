@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "evaluation/summary.h"
+#include "programs/eval_loglik/rate_distortion.h"
 #include "report/run_report.h"
 #include "report/table.h"
 
@@ -16,6 +18,7 @@ struct EvalResults : RunResults {
   int64_t num_pixels = 0;
   double bits_offset = 0.0;  // bits a dimension that make a density one of the stored numbers
   at::Tensor thumbnails;     // a row an image, in the order of chunks; undefined: no pictures
+  std::optional<CurveUnits> curve = {};  // of runs with --rate-distortion
 };
 
 /// One method over all images and repeats.
@@ -27,7 +30,8 @@ struct LikelihoodSummary : MethodSummary {
 std::vector<LikelihoodSummary> summarise(const EvalResults& results);
 
 /// Of the methods, and of the bounds where there are two.
-std::vector<Table> result_tables(const std::vector<LikelihoodSummary>& methods);
+std::vector<Table> result_tables(const std::vector<LikelihoodSummary>& methods,
+                                 const std::optional<CurveUnits>& curve = {});
 
 /// How to read them.
 extern const std::string kReading;

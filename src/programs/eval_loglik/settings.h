@@ -7,6 +7,7 @@
 
 #include "models/state_dict.h"
 #include "programs/estimator_flags.h"
+#include "programs/eval_loglik/rate_distortion.h"
 
 namespace crais {
 
@@ -32,6 +33,7 @@ struct EvalSettings : RunSettings {
   std::optional<int64_t> memory_limit;  // bytes
   Shard shard;
   bool dry_run = false;
+  std::optional<DistortionChoice> rate_distortion;
 };
 
 Synopsis eval_loglik_synopsis();

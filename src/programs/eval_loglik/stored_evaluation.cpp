@@ -74,6 +74,9 @@ void refuse_flags_of_runs(const CommandLine& cli, const std::string& command) {
 
 StoredEvaluation read_evaluation(const fs::path& folder) {
   const ResultStore store(folder);
+  if (store.earlier())
+    throw data_error(folder.string() +
+                     ": an extension of it is not finished; eval-loglik extend goes on with it");
   StoredEvaluation stored;
   stored.run = store.run();
   stored.shape = shape_of(stored.run, (folder / "run.json").string());
@@ -102,6 +105,8 @@ EvalResults whole_results(StoredEvaluation evaluation, const std::string& folder
   results.bits_offset = json_field<double>(images, "bits_offset", source);
   if (results.num_pixels < 1)
     throw data_error(source + ": images of " + std::to_string(results.num_pixels) + " values");
+  if (evaluation.run.contains("rate_distortion"))
+    results.curve = units_from(evaluation.run["rate_distortion"], results.num_pixels, source);
   results.thumbnails = joined(evaluation.thumbnails, count);
   static_cast<RunResults&>(results) = std::move(evaluation.found);
   return results;

@@ -27,6 +27,7 @@ constexpr const char* kUsage = "eval-loglik submit slurm MODEL --out DIR --tasks
 /// Flags that the script gives to each task, with what decides them.
 const std::vector<std::pair<std::string, std::string>>& decided_flags() {
   static const std::vector<std::pair<std::string, std::string>> kFlags = {
+      {"queue", "each task has its own shard"},
       {"shard", "each task has its own (--tasks)"},
       {"resume", "each task goes on with what its folder holds"},
       {"overwrite", "each task goes on with what its folder holds; choose another --out"},

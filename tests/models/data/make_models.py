@@ -91,7 +91,22 @@ def conditional() -> None:
     )
 
 
+def decoder_only() -> None:
+    """f(z) = W z + b, and no likelihood."""
+    torch.manual_seed(5)
+    decoder = torch.nn.Linear(3, 6)
+    crais.export(
+        HERE / "decoder_only.pt",
+        decoder=lambda z: decoder(z).reshape(z.shape[0], 2, 3),
+        likelihood=crais.SquaredError(),
+        latent=3,
+        image_shape=(2, 3),
+        fused=False,
+    )
+
+
 if __name__ == "__main__":
+    decoder_only()
     linear_mlp()
     conditional()
     linear_gaussian()

@@ -1,0 +1,249 @@
+"""Forces in bfloat16, and what is done to graphs before they are compiled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import crais
+from crais.exporting import _trace
+from crais.forces import ShorterProducts, joint_with_forces, shorter_products
+from crais.graphs import quickened
+from crais.latent_model import LatentModel, joint_of, prior_of
+
+
+class Decoder(nn.Module):
+    """Transposed and plain convolutions behind a matrix product that is large enough to cast."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.layers = nn.Sequential(
+            nn.Linear(6, 512),
+            nn.ReLU(),
+            nn.Linear(512, 512),
+            nn.Unflatten(1, (32, 4, 4)),
+            nn.ReLU(),
+            nn.ConvTranspose2d(32, 16, 4, 2, 1),
+            nn.BatchNorm2d(16),
+            nn.ReLU(),
+            nn.Conv2d(16, 16, 3, padding=1),
+            nn.ReLU(),
+            nn.ConvTranspose2d(16, 1, 4, 2, 1),
+        )
+
+    def forward(self, z: Tensor) -> Tensor:
+        return self.layers(z)
+
+
+def model_of(decoder: nn.Module, shape: tuple[int, ...], latent: int = 6) -> LatentModel:
+    return LatentModel(
+        latent=latent,
+        shape=shape,
+        decoder=decoder.eval(),
+        likelihood=crais.Bernoulli(),
+        prior=prior_of(None, None),
+        encoder=None,
+        log_joint=None,
+    )
+
+
+@pytest.fixture(scope="module")
+def model() -> LatentModel:
+    return model_of(Decoder(), (1, 16, 16))
+
+
+def rows(model: LatentModel, count: int) -> tuple[Tensor, ...]:
+    torch.manual_seed(4)
+    return model.examples("joint")(count)
+
+
+def test_forces_leave_values_as_they_are_and_change_gradients_a_little(model):
+    z, x = rows(model, 7)
+    value, grad = model.joint(z, x)
+    same, force = model.joint_bfloat16(z, x)
+    assert torch.equal(same, value)
+    apart = (force - grad).norm(dim=1) / grad.norm(dim=1)
+    assert force.dtype == torch.float32
+    assert 1e-5 < apart.min() and apart.max() < 2e-2
+
+
+def test_what_is_cast_pays_for_its_casts(model):
+    found = shorter_products(model.log_joint, rows(model, 2), torch.bfloat16)
+    # The matrix of 512 x 512 and two convolutions; not the first layer, nor the last.
+    assert found.count == 3
+    assert found.work == 512 * 512 + 32 * 16 * 16 * 16 + 8 * 8 * 16 * 16 * 9
+    small = model_of(nn.Linear(6, 4), (4,))
+    assert shorter_products(small.log_joint, rows(small, 2), torch.bfloat16).count == 0
+
+
+def test_a_force_is_a_function_of_its_row(model):
+    z, x = rows(model, 64)
+    force = model.joint_bfloat16(z, x)[1]
+    # The same point at the same place: to the last bit, whatever the other rows are.
+    assert torch.equal(model.joint_bfloat16(z, x)[1], force)
+    other = torch.where(torch.arange(64)[:, None] == 5, z, torch.randn_like(z))
+    assert torch.equal(model.joint_bfloat16(other, x)[1][5], force[5])
+    # In other places and among fewer rows: to the rounding of bfloat16.
+    for part in (z[:1], z[:17], z.flip(0)):
+        count = part.shape[0]
+        data = x.flip(0) if count == 64 else x[:count]
+        found = model.joint_bfloat16(part, data)[1]
+        expected = force.flip(0) if count == 64 else force[:count]
+        assert (found - expected).norm() < 1e-2 * expected.norm()
+
+
+def test_weights_that_ask_for_gradients_do_not_change_forces(model):
+    z, x = rows(model, 3)
+    expected = model.joint_bfloat16(z, x)[1]
+    z = z.requires_grad_(True)
+    total = model.log_joint(z, x).sum()
+    parameters = list(model.decoder.parameters())
+    with ShorterProducts(torch.bfloat16):
+        grad, *others = torch.autograd.grad(total, [z, *parameters])
+    assert (grad - expected).norm() < 1e-2 * expected.norm()
+    exact = torch.autograd.grad(model.log_joint(z, x).sum(), parameters)
+    for ours, theirs in zip(others, exact):
+        assert ours.dtype == torch.float32
+        assert (ours - theirs).norm() < 3e-2 * theirs.norm() + 1e-4
+
+
+def test_traced_graphs_compute_the_same(model):
+    z, x = rows(model, 9)
+    for key, joint in (("joint", model.joint), ("joint_bfloat16", model.joint_bfloat16)):
+        graph = _trace(key, joint, model.examples(key))
+        quick = quickened(graph)
+        for count in (1, 9):
+            value, grad = joint(z[:count], x[:count])
+            again, found = quick(z[:count], x[:count])
+            assert torch.allclose(again, value, rtol=1e-6, atol=1e-4)
+            assert (found - grad).norm() < (1e-5 if key == "joint" else 1e-2) * grad.norm()
+        casts = [n for n in quick.graph.nodes if n.target is torch.ops.aten._to_copy.default]
+        before = [n for n in graph.graph.nodes if n.target is torch.ops.aten._to_copy.default]
+        # Three weights are cast beforehand.
+        assert len(before) - len(casts) == (3 if key == "joint_bfloat16" else 0)
+
+
+def _traced(layer: nn.Module, size: tuple[int, ...]) -> torch.fx.GraphModule:
+    """The graph of a layer, of rows of as many numbers as it takes."""
+    numbers = layer.in_channels * math.prod(size)
+    same = torch.eye(numbers)  # whose size is known, as that of a decoder's first layer is
+
+    def run(rows: Tensor) -> Tensor:
+        return layer((rows @ same).reshape(-1, layer.in_channels, *size))
+
+    return _trace("layer", run, lambda count: (torch.randn(count, numbers),))
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        nn.ConvTranspose2d(5, 1, 4, 2, 1),
+        nn.ConvTranspose2d(5, 3, 3, 2, 1, output_padding=1),
+        nn.ConvTranspose2d(5, 3, 5, 3, 0),
+        nn.ConvTranspose2d(5, 16, (4, 2), (2, 1), (1, 0), bias=False),
+        nn.ConvTranspose2d(5, 2, 2, 2),
+        nn.ConvTranspose2d(5, 2, 3, 4, 0, output_padding=1),
+        nn.ConvTranspose1d(5, 2, 4, 2, 1),
+        nn.ConvTranspose3d(5, 1, 4, 2, 1),
+    ],
+)
+def test_transposed_convolutions_become_others(layer):
+    torch.manual_seed(5)
+    size = {1: (9,), 2: (6, 5), 3: (4, 3, 2)}[len(layer.kernel_size)]
+    with torch.no_grad():
+        graph = _traced(layer, size)
+        quick = quickened(graph)
+        assert "True, [" in graph.code and "True, [" not in quick.code
+        for count in (1, 4):
+            x = torch.randn(count, 5, *size)
+            expected = layer(x)
+            found = quick(x.reshape(count, -1))
+            assert found.shape == expected.shape
+            assert torch.allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        nn.ConvTranspose2d(5, 32, 4, 2, 1),  # many channels
+        nn.ConvTranspose2d(4, 4, 4, 2, 1, groups=2),
+        nn.ConvTranspose2d(5, 3, 3, 2, 1, dilation=2),
+        nn.ConvTranspose2d(5, 3, 3, 1, 1),
+    ],
+)
+def test_others_are_left_as_they_are(layer):
+    with torch.no_grad():
+        graph = _traced(layer, (6, 5))
+        assert quickened(graph).code == graph.code
+
+
+def test_a_prior_of_ones_own_has_forces_too():
+    torch.manual_seed(6)
+    weight = torch.randn(6, 6)
+
+    def log_joint(z: Tensor, x: Tensor) -> Tensor:
+        wide = torch.tanh(z @ weight).repeat(1, 64) @ torch.full((384, 384), 0.01)
+        return -0.5 * z.square().sum(1) - 0.5 * (wide[:, :6] - x).square().sum(1)
+
+    z, x = torch.randn(5, 6), torch.randn(5, 6)
+    value, grad = joint_of(log_joint)(z, x)
+    same, force = joint_with_forces(log_joint, torch.bfloat16)(z, x)
+    assert torch.equal(value, same)
+    assert not torch.equal(grad, force)
+    assert (force - grad).norm() < 2e-2 * grad.norm()
+
+
+def test_export_says_what_it_cannot_do(tmp_path):
+    plain = dict(likelihood=crais.Bernoulli(), latent=6, image_shape=(4,), fused=False)
+    decoder = nn.Linear(6, 4).eval()
+    with pytest.raises(crais.ExportError, match="large enough for bfloat16"):
+        crais.export(tmp_path / "a.pt2", decoder=decoder, force_dtype="bfloat16", **plain)
+    with pytest.raises(crais.ExportError, match="auto, bfloat16 or float32, not half"):
+        crais.export(tmp_path / "a.pt2", decoder=decoder, force_dtype="half", **plain)
+
+
+def linear_gaussian() -> tuple[dict[str, Any], Callable[[Tensor], Tensor]]:
+    """A decoder that is linear, in two layers large enough to cast, and its exact log p(x)."""
+    torch.manual_seed(7)
+    first, second = nn.Linear(4, 256), nn.Linear(256, 512)
+    last = nn.Linear(512, 6)
+    noise = 0.5
+
+    def decoder(z: Tensor) -> Tensor:
+        return last(second(first(z)))
+
+    with torch.no_grad():
+        bias = decoder(torch.zeros(1, 4))[0].double()
+        weight = decoder(torch.eye(4)).double() - bias
+    covariance = weight.T @ weight + noise**2 * torch.eye(6, dtype=torch.float64)
+    law = torch.distributions.MultivariateNormal(bias, covariance)
+
+    def log_joint(z: Tensor, x: Tensor) -> Tensor:  # which nothing recognises as an MLP
+        return crais.StandardNormal().log_prob(z) + crais.Gaussian(noise).log_prob(x, decoder(z))
+
+    return dict(log_joint=log_joint, latent=4), lambda x: law.log_prob(x.double())
+
+
+def test_estimates_with_forces_in_bfloat16_are_exact(compiled):
+    described, exact = linear_gaussian()
+    torch.manual_seed(8)
+    x = torch.randn(20, 6)
+    options = dict(described, base="prior", steps=64, chains=64, progress=False)
+    found = {
+        dtype: crais.evaluate(images=x, force_dtype=dtype, **options)
+        for dtype in ("float32", "bfloat16")
+    }
+    truth = exact(x).numpy()
+    for result in found.values():
+        assert (abs(result.log_likelihood - truth) < 5 * result.std_error + 1e-4).all()
+    assert (found["float32"].log_likelihood != found["bfloat16"].log_likelihood).any()
+    # A small decoder has nothing to gain, and says so.
+    small = dict(decoder=nn.Linear(4, 6).eval(), likelihood=crais.StudentT(3.0, 1.0), latent=4)
+    with pytest.raises(crais.UsageError, match="force_dtype"):
+        crais.evaluate(images=x, force_dtype="bfloat16", progress=False, **small)

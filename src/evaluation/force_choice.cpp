@@ -1,0 +1,67 @@
+#include "evaluation/force_choice.h"
+
+#include <cmath>
+
+#include "util/error.h"
+
+namespace crais {
+namespace {
+
+constexpr int64_t kParticles = 4;    // of each pilot problem
+constexpr int64_t kStepSizes = 7;    // 1, 1/2, ..., 1/64: in whitened coordinates one of them fits
+constexpr double kMostApart = 0.01;  // mean acceptances
+
+/// Mean acceptance of a move at each step size, all from the same particles.
+at::Tensor acceptance(const EstimatorParts& parts, const Problem& problem, Cost& cost) {
+  at::Generator rng = stream_of(parts, problem.target(), Purpose::kPilot, kSharedStream - 2);
+  const Particles start = problem.evaluate(problem.draw(kParticles, rng));
+  cost += problem.cost_of(kParticles);
+  const at::Tensor beta = at::ones({problem.num_problems()}, problem.log_center().options());
+  std::vector<at::Tensor> means;
+  for (int64_t i = 0; i < kStepSizes; ++i) {
+    const Moved moved = parts.transition->step(problem, *parts.path, start, beta,
+                                               beta * std::ldexp(1.0, static_cast<int>(-i)), rng);
+    cost += parts.transition->evaluations_per_step() * problem.cost_of(kParticles);
+    means.push_back(moved.accept_prob.mean());
+  }
+  return at::stack(means);
+}
+
+/// Where moves are compared: near the posteriors, and for nothing where an encoder knows them.
+AffineMap base_of(const EstimatorParts& parts, const Target& pilots, Cost& cost) {
+  const bool is_asked = parts.options.base != "auto";
+  if (const auto encoded = pilots.amortised_base(); encoded && !is_asked) return *encoded;
+  const std::string name = is_asked ? parts.options.base : pilots.base_candidates().front();
+  const Base base =
+      fit_base(parts, *BaseRegistry::instance().make("base", name), pilots, kSharedStream);
+  cost += base.cost;
+  return base.map;
+}
+
+bool accepts_as_often(const EstimatorParts& parts, const Target& pilots, const Target& cheap,
+                      Cost& cost) {
+  const AffineMap base = base_of(parts, pilots, cost);
+  const at::Tensor apart = acceptance(parts, Problem(pilots.shared(), base), cost) -
+                           acceptance(parts, Problem(cheap.shared(), base), cost);
+  return apart.abs().max().item<double>() <= kMostApart;
+}
+
+}  // namespace
+
+std::optional<at::ScalarType> choose_forces(const EstimatorParts& parts, const Target& pilots,
+                                            Cost& cost) {
+  const std::string& asked = parts.options.force_dtype;
+  if (asked == "float32" || parts.num_anneals() == 0) return {};
+  if (asked == "auto" && !pilots.forces_pay(at::kBFloat16)) return {};
+  const auto cheap = pilots.with_forces(at::kBFloat16);
+  if (asked == "auto")
+    return cheap && accepts_as_often(parts, pilots, *cheap, cost) ? std::optional(at::kBFloat16)
+                                                                  : std::nullopt;
+  if (!cheap)
+    throw argument_error(
+        "`force_dtype` bfloat16: this model or target has its forces in its own type alone; leave "
+        "it out, or export the model again with crais.export(force_dtype=\"bfloat16\")");
+  return at::kBFloat16;
+}
+
+}  // namespace crais

@@ -1,0 +1,37 @@
+// The way back through a layer, in float32.
+#pragma once
+
+#include "kernels/pointwise.h"
+#include "kernels/products.h"
+
+namespace crais {
+namespace {
+
+using Quotient = ExactQuotient;  // of forces
+
+/// Floats of workspace that `multiply_back` takes for so many outputs.
+inline int64_t back_workspace(int64_t /*outputs*/) { return 0; }
+
+/// out [inputs][N] += W^T in, for in [count][N] of outputs [first, first + count).
+template <int N>
+void multiply_back(const PackedLayer& layer, int64_t first, int64_t count, const Vec* in, Vec* out,
+                   Vec* /*workspace*/) {
+  const int64_t stride = padded(layer.inputs) * kPanelRows;
+  const float* w = layer.weight + first * padded(layer.inputs);
+  for (int64_t panel = panels(layer.inputs); panel > 0; --panel) {
+    Sums<N> sums;
+    sums.load(out);
+    const float* block = w;  // kPanelRows x kPanelRows of W
+    const Vec* x = in;
+    for (int64_t rest = count; rest > 0; rest -= kPanelRows, block += stride) {
+      const int64_t rows = rest < kPanelRows ? rest : kPanelRows;
+      for (int64_t j = 0; j < rows; ++j, x += N) sums.template add<kPanelRows>(block + j, x);
+    }
+    sums.store(out);
+    w += kPanelRows * kPanelRows;
+    out += kPanelRows * N;
+  }
+}
+
+}  // namespace
+}  // namespace crais

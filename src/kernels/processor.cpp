@@ -1,0 +1,59 @@
+#include "kernels/processor.h"
+
+#include <ATen/Context.h>
+
+#include <array>
+#include <cstdint>
+
+#ifdef CRAIS_X86_KERNELS
+#include <cpuid.h>
+#endif
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace crais {
+namespace {
+
+/// EAX, EBX, ECX and EDX of a leaf of CPUID; zeros where the processor has no such leaf.
+std::array<unsigned, 4> cpuid([[maybe_unused]] unsigned leaf, [[maybe_unused]] unsigned subleaf) {
+  std::array<unsigned, 4> found{};
+#ifdef CRAIS_X86_KERNELS
+  __get_cpuid_count(leaf, subleaf, &found[0], &found[1], &found[2], &found[3]);
+#endif
+  return found;
+}
+
+bool gives_tiles() {
+#if defined(__linux__) && defined(CRAIS_X86_KERNELS)
+  constexpr int64_t kRequestPermission = 0x1023, kTileData = 18;  // of arch_prctl(2)
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+bool has_tiles() {
+  static const bool kHas = [] {
+    constexpr unsigned kTiles = 1U << 24, kBfloat16 = 1U << 22;
+    const unsigned features = cpuid(7, 0)[3];
+    return (features & kTiles) != 0 && (features & kBfloat16) != 0 && gives_tiles();
+  }();
+  return kHas;
+}
+
+bool has_avx512_bfloat16() {
+  constexpr unsigned kBfloat16 = 1U << 5;
+  return (cpuid(7, 1)[0] & kBfloat16) != 0;
+}
+
+bool has_bfloat16_products() {
+  static const bool kHas =
+      has_tiles() && at::hasMKLDNN() && at::globalContext().userEnabledMkldnn();
+  return kHas;
+}
+
+}  // namespace crais

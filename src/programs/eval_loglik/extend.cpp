@@ -1,0 +1,220 @@
+#include "programs/eval_loglik/extend.h"
+
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/parse.h"
+#include "core/spec.h"
+#include "evaluation/result_store.h"
+#include "io/json.h"
+#include "programs/eval_loglik/evaluate.h"
+#include "programs/eval_loglik/page.h"
+#include "report/terminal.h"
+#include "util/error.h"
+#include "util/format.h"
+#include "util/parallel.h"
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr const char* kExtendUsage = "eval-loglik extend DIR --chains +N | --images +N";
+
+/// Flags that say how it runs, not what it computes: as eval-loglik has them.
+const std::vector<std::string>& running_flags() {
+  static const std::vector<std::string> kFlags = {
+      "threads",  "memory-limit", "data-dir", "accept-other-version",
+      "max-time", "format",       "quiet",    "dry-run"};
+  return kFlags;
+}
+
+Synopsis extend_synopsis() {
+  const Synopsis whole = eval_loglik_synopsis();
+  Synopsis s;
+  s.program = whole.program;
+  s.summary =
+      "More of the same: chains or images for results that are there, under the same plan. The "
+      "outcome is that of a run that had asked for all from the start.";
+  s.operands = "extend DIR";
+  s.min_operands = 2;
+  s.max_operands = 2;
+  s.groups.push_back({"Extend",
+                      {option::text("chains", "+N", {}, "N more annealed chains of each image"),
+                       option::text("images", "+N", {}, "the N images that follow")}});
+  OptionGroup running{"Running", {}};
+  for (const auto& group : whole.groups)
+    for (const auto& option : group.options)
+      if (std::find(running_flags().begin(), running_flags().end(), option.name) !=
+          running_flags().end())
+        running.options.push_back(option);
+  s.groups.push_back(std::move(running));
+  s.examples =
+      "  eval-loglik extend results/mnist --chains +16\n"
+      "  eval-loglik extend results/mnist --images +9000\n";
+  return s;
+}
+
+json running_settings(const CommandLine& cli) {
+  json settings = cli.settings();
+  for (const char* flag : {"chains", "images"}) settings.erase(flag);
+  return settings;
+}
+
+/// The file that the results are of.
+std::string stored_model(const fs::path& folder) {
+  const fs::path summary = folder / "summary.json";
+  std::error_code ignored;
+  if (!fs::exists(summary, ignored))
+    throw argument_error(folder.string() +
+                         ": holds no summary.json: finish the run first, by its own command with "
+                         "--resume");
+  const json object = read_json(summary.string());
+  std::string path = object.is_object() ? model_path(object) : "";
+  if (path.empty()) throw data_error(summary.string() + ": does not name the model's file");
+  return path;
+}
+
+/// N of "+N"; 0 where it is not given.
+int64_t more_of(const CommandLine& cli, const std::string& flag) {
+  if (!cli.has(flag)) return 0;
+  const std::string text = cli.text(flag);
+  if (text.empty() || text.front() != '+')
+    throw argument_error("--" + flag + " is how many more, as +16; not '" + text + "'");
+  const int64_t more = parse_integer(text.substr(1), "--" + flag);
+  if (more < 1 || more > kMostCount)
+    throw argument_error("--" + flag + ": must be from +1 to +" + std::to_string(kMostCount));
+  return more;
+}
+
+/// A command line of eval-loglik with the settings of a run.json.
+CommandLine command_line_of(const std::string& model, const json& settings,
+                            const std::vector<std::string>& more, const std::string& source) {
+  try {
+    const Synopsis synopsis = eval_loglik_synopsis();
+    std::vector<std::string> words = {model};
+    for (const auto& word : flags_of(synopsis, {model}, settings)) words.push_back(word);
+    words.insert(words.end(), more.begin(), more.end());
+    return {synopsis, words};
+  } catch (const Error& error) {
+    throw data_error(source + ": its settings are none of eval-loglik: " + error.what());
+  } catch (const json::exception& error) {
+    throw data_error(source + ": its settings are none of eval-loglik: " + error.what());
+  }
+}
+
+void add_chains(json& settings, const EstimateOptions& before, int64_t more,
+                const std::string& folder) {
+  const auto refuse = [&](const std::string& why) {
+    throw argument_error(folder + ": chains cannot be added: " + why);
+  };
+  if (before.budget) refuse("--budget has chosen how many; evaluate anew with a greater one");
+  if (before.target_error)
+    refuse("--target-error has chosen how many; evaluate anew with a smaller one");
+  if (before.mean_error)
+    refuse("--mean-error has chosen how many; evaluate anew with a smaller one");
+  if (!before.resampling.empty())
+    refuse("resampling has made the chains depend on each other; evaluate anew with more");
+  if (!Estimator(before).has_independent_chains())
+    refuse("no method of the run has chains that know nothing of each other, as ais has");
+  settings["chains"] = before.chains + more;
+  // The plan is the one that the pilots made, whose number would follow that of the chains.
+  settings["pilot-chains"] = pilot_options(before, nullptr).num_particles;
+}
+
+void add_images(json& settings, const json& images, const EvalSettings& before, int64_t more,
+                const std::string& folder) {
+  if (Estimator(before.estimator).learns())
+    throw argument_error(folder +
+                         ": images cannot be added: a method has learned beside the images that "
+                         "are there; evaluate anew with more");
+  if (before.estimator.mean_error)
+    throw argument_error(folder +
+                         ": images cannot be added: --mean-error has chosen chains for as many as "
+                         "there are; evaluate anew with more");
+  const ImageSettings& chosen = before.images;
+  const bool simulated = images.value("source", json()) == json("simulated");
+  if (!chosen.indices.empty()) {
+    const IndexRange range = parse_range(chosen.indices, "--indices");
+    if (range.end != IndexRange::kOpenEnd)
+      settings["indices"] = std::to_string(range.begin) + ":" + std::to_string(range.end + more);
+  }
+  if (chosen.limit) settings["limit"] = *chosen.limit + more;
+  if (simulated && chosen.indices.empty() && !chosen.limit)
+    settings["simulate"] = images.at("count").get<int64_t>() + more;
+}
+
+/// The new images begin with those that are there.
+void check_images(const EvalRun& run, const json& before, int64_t more, const std::string& folder) {
+  const auto count = before.at("count").get<int64_t>();
+  const std::string has = std::to_string(run.images().size());
+  if (run.images().size() != count + more)
+    throw argument_error("--images: " + folder + " has " + std::to_string(count) + " images, and " +
+                         std::to_string(more) + " more are " + std::to_string(count + more) +
+                         "; there are " + has);
+  if (digest_of(run.images(), count) != before.value("sha256", ""))
+    throw data_error(folder + ": the images that it was made of are not the first " +
+                     std::to_string(count) + " of " + run.images().source +
+                     ": the data have changed, or drawing more draws others");
+}
+
+}  // namespace
+
+bool is_extension(int argc, const char* const* argv) {
+  return argc > 1 && std::string(argv[1]) == "extend";
+}
+
+int extend_evaluation(int argc, const char* const* argv) {
+  const CommandLine cli(extend_synopsis(), argc, argv);
+  const std::string folder = cli.operands()[1];
+  const int64_t chains = more_of(cli, "chains"), images = more_of(cli, "images");
+  const ResultStore store{fs::path(folder)};
+  if (chains == 0 && images == 0 && !store.earlier())
+    throw argument_error("extend: how many more chains or images? " + std::string(kExtendUsage));
+
+  const std::string source = (fs::path(folder) / "run.json").string();
+  const std::string model = stored_model(folder);
+  // What is under way is extended from where it began: the same command goes on.
+  const json& before = store.earlier() ? *store.earlier() : store.run();
+  const auto known = json_field<json>(before, "settings", source);
+  const auto known_images = json_field<json>(before, "images", source);
+  const auto count = json_field<int64_t>(known_images, "count", source);
+  if (count < 1 || count > kMostCount)
+    throw data_error(source + ": " + std::to_string(count) + " images are no run");
+  const EvalSettings known_settings = read_settings(command_line_of(model, known, {}, source));
+  json settings = known;
+  if (chains > 0) add_chains(settings, known_settings.estimator, chains, folder);
+  if (images > 0) add_images(settings, known_images, known_settings, images, folder);
+  if (store.earlier()) {
+    const auto under_way = json_field<json>(store.run(), "settings", source);
+    if (chains == 0 && images == 0) settings = under_way;
+    if (settings != under_way)
+      throw argument_error(
+          folder + ": another extension is under way; finish it first: eval-loglik extend " +
+          folder);
+  }
+
+  std::vector<std::string> more = {"--out", folder, "--resume", "--queue", "none"};
+  for (const auto& word : flags_of(eval_loglik_synopsis(), {model}, running_settings(cli)))
+    more.push_back(word);
+  use_one_thread_per_operation();
+  const c10::NoGradGuard no_grad;
+  EvalSettings wanted = read_settings(command_line_of(model, settings, more, source));
+  wanted.store.extend = true;
+  const auto check = [&](const EvalRun& run) {
+    if (images > 0) check_images(run, known_images, images, folder);
+  };
+  if (const auto report = evaluate_model(wanted, check))
+    print(*report, wanted.out, wanted.format, stdout_width());
+  return 0;
+}
+
+}  // namespace crais

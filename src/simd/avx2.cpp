@@ -1,0 +1,8 @@
+#include "simd/passes_impl.h"
+#include "simd/random_impl.h"
+#include "simd/simd_kernel.h"
+
+namespace crais {
+constinit const SimdKernel kAvx2Simd = {"avx2",        normals, uniforms, wide_uniforms,
+                                        squared_norms, kick,    multiply, gram};
+}  // namespace crais

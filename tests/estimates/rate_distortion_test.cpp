@@ -1,0 +1,246 @@
+// Rate and distortion of a linear decoder at every temperature, against their closed form.
+#include "estimates/rate_distortion.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/rng.h"
+#include "estimates/method.h"
+#include "support/expect_error.h"
+#include "support/linear_curve.h"
+#include "support/statistics.h"
+#include "targets/tempered.h"
+#include "targets/vae_posterior.h"
+
+namespace crais {
+namespace {
+
+using testing::LinearCurve;
+using testing::max_abs_diff;
+
+constexpr int64_t kLatent = 3, kPixels = 5, kSteps = 24, kChains = 32;
+
+class RateDistortionOfLinearDecoder : public ::testing::Test {
+ protected:
+  RateDistortionOfLinearDecoder() {
+    at::Generator rng = make_generator(1);
+    vae_.architecture.image_rows = kPixels;
+    vae_.architecture.image_cols = 1;
+    vae_.architecture.latent = kLatent;
+    vae_.architecture.likelihood = parse_likelihood("gaussian:0.6");
+    truth_.weight = 0.7 * at::randn({kPixels, kLatent}, rng, at::kDouble);
+    truth_.bias = at::randn({kPixels}, rng, at::kDouble);
+    truth_.noise = 0.6;
+    vae_.decoder.layers = {{truth_.weight, truth_.bias}};
+  }
+
+  std::shared_ptr<const Target> simulated(int64_t count) {
+    at::Generator rng = make_generator(2);
+    const Simulated drawn = simulate(vae_, count, rng);
+    images_ = drawn.images;
+    return std::make_shared<VaePosterior>(vae_, images_, drawn.latents);
+  }
+
+  static std::shared_ptr<const Method> method(const std::string& spec) {
+    const std::shared_ptr<const Path> path = PathRegistry::instance().make("path", "geometric");
+    const std::shared_ptr<const Transition> kernel =
+        TransitionRegistry::instance().make("kernel", "ghmc:0.8", {1});
+    return MethodRegistry::instance().make("method", spec, AnnealingParts{path, kernel, nullptr});
+  }
+
+  /// Equal steps of log-weights' mean would crowd at the prior; squares of equal steps do as well.
+  static Plan plan(int64_t steps = kSteps, int64_t chains = kChains) {
+    const at::Tensor betas = at::linspace(0, 1, steps + 1, at::kDouble).square().unsqueeze(1);
+    return {betas, at::full({steps, 1}, 0.5, at::kDouble), chains};
+  }
+
+  static MethodResult run(const std::shared_ptr<const Target>& target, const std::string& spec,
+                          const Plan& plan, uint64_t seed = 3) {
+    const Problem problem(target, target->prior_base());
+    at::Generator rng = make_generator(seed);
+    return method(spec)->estimate(problem, plan, rng);
+  }
+
+  Vae vae_;
+  LinearCurve truth_;
+  at::Tensor images_;
+};
+
+TEST_F(RateDistortionOfLinearDecoder, EveryTemperatureIsTheClosedForm) {
+  const auto target = simulated(400);
+  const RateDistortion found = *run(target, "rate-distortion", plan()).curve;
+  ASSERT_EQ(found.beta.size(0), kSteps + 1);
+  EXPECT_EQ(found.rate[0].abs().max().item<double>(), 0);  // the prior itself
+  for (int64_t t = 0; t <= kSteps; ++t) {
+    const double beta = found.beta[t].item<double>();
+    SCOPED_TRACE("beta " + std::to_string(beta));
+    const LinearCurve::Point exact = truth_.at(beta, images_);
+    EXPECT_LT(std::abs(testing::z_score(found.distortion[t] - exact.distortion, 0)), 5);
+    if (t == 0) continue;
+    EXPECT_LT(std::abs(testing::z_score(found.log_normalizer[t] +
+                                            0.5 * found.log_normalizer_error[t].square() -
+                                            exact.log_normalizer,
+                                        0)),
+              5);
+    EXPECT_LT(std::abs(testing::z_score(found.rate[t] - found.rate_bias[t] - exact.rate, 0)), 5);
+    // The test sees a sign: of beta D, and of the weights.
+    const at::Tensor mistaken = beta * found.distortion[t] - found.log_normalizer[t];
+    EXPECT_GT(std::abs(testing::z_score(mistaken - exact.rate, 0)), 5);
+  }
+  EXPECT_LT(testing::std_error(found.rate[kSteps] - truth_.at(1, images_).rate), 0.02);
+}
+
+TEST_F(RateDistortionOfLinearDecoder, AtTheEndRateAndDistortionAreMinusLogLikelihood) {
+  const auto target = simulated(400);
+  const MethodResult result = run(target, "rate-distortion", plan());
+  const at::Tensor sum = result.curve->rate[kSteps] + result.curve->distortion[kSteps];
+  EXPECT_LT(max_abs_diff(sum, -result.estimate.value), 1e-10);
+  EXPECT_LT(
+      std::abs(testing::z_score(sum + truth_.log_likelihood(images_) + result.estimate.bias, 0)),
+      5);
+}
+
+TEST_F(RateDistortionOfLinearDecoder, TheCurveFallsAndBends) {
+  const auto target = simulated(200);
+  const RateDistortion found = *run(target, "rate-distortion", plan()).curve;
+  const at::Tensor rate = found.rate.mean(1), distortion = found.distortion.mean(1);
+  EXPECT_TRUE((rate.diff() > 0).all().item<bool>());
+  EXPECT_TRUE((distortion.diff() < 0).all().item<bool>());
+  // Between two temperatures the slope is between minus the one and minus the other.
+  const at::Tensor slope = (rate.diff() / distortion.diff()).slice(0, 1);
+  EXPECT_TRUE((slope < -0.9 * found.beta.slice(0, 1, -1)).all().item<bool>());
+  EXPECT_TRUE((slope > -1.1 * found.beta.slice(0, 2)).all().item<bool>());
+}
+
+TEST_F(RateDistortionOfLinearDecoder, ErrorBarsCover) {
+  constexpr int64_t kReplicates = 600;
+  simulated(2);
+  const at::Tensor one = images_.slice(0, 1, 2).repeat({kReplicates, 1});
+  const auto target = std::make_shared<VaePosterior>(vae_, one);
+  const RateDistortion found = *run(target, "rate-distortion", plan(), 11).curve;
+  for (const int64_t t : {0, 4, 12, 24}) {
+    const double beta = found.beta[t].item<double>();
+    SCOPED_TRACE("beta " + std::to_string(beta));
+    const LinearCurve::Point exact = truth_.at(beta, one.slice(0, 0, 1));
+    const auto check = [&](const at::Tensor& values, const at::Tensor& errors, double truth) {
+      const double spread = values.std(0, /*unbiased=*/true).item<double>();
+      EXPECT_NEAR(errors.square().mean().sqrt().item<double>() / spread, 1, 0.15);
+      const double covered =
+          ((values - truth).abs() < 2 * errors).to(at::kDouble).mean().item<double>();
+      EXPECT_GT(covered, 0.92);
+      EXPECT_LT(covered, 0.98);
+    };
+    check(found.distortion[t], found.distortion_error[t], exact.distortion.item<double>());
+    if (t == 0) continue;
+    check(found.rate[t], found.rate_error[t], exact.rate.item<double>());
+    check(found.log_normalizer[t], found.log_normalizer_error[t],
+          exact.log_normalizer.item<double>());
+  }
+}
+
+TEST_F(RateDistortionOfLinearDecoder, SimulatedImagesHaveBoundsBothWays) {
+  const auto target = simulated(400);
+  const at::Tensor truth = truth_.log_likelihood(images_);
+  for (const int64_t steps : {3, 96}) {
+    const MethodResult result = run(target, "rate-distortion:reverse=1", plan(steps, /*chains=*/8));
+    const at::Tensor lower = result.estimate.value, upper = result.upper->value;
+    EXPECT_LT(max_abs_diff(result.curve->gap[steps], upper - lower), 1e-10);
+    EXPECT_LT(result.curve->gap[0].abs().max().item<double>(), 1e-10);
+    EXPECT_GT((truth - lower).mean().item<double>(), -5 * testing::std_error(truth - lower));
+    EXPECT_GT((upper - truth).mean().item<double>(), -5 * testing::std_error(upper - truth));
+    if (steps == 3) {  // far enough apart to be told from the truth
+      EXPECT_GT(testing::z_score(truth - lower, 0), 5);
+      EXPECT_GT(testing::z_score(upper - truth, 0), 5);
+      continue;
+    }
+    for (int64_t t = 1; t <= steps; ++t) {  // close: an estimate of log Z at every temperature
+      const at::Tensor exact =
+          truth_.at(result.curve->beta[t].item<double>(), images_).log_normalizer;
+      const at::Tensor apart = result.curve->log_normalizer[t] + result.curve->gap[t] - exact;
+      EXPECT_LT(std::abs(apart.mean().item<double>()), 0.05) << t;
+    }
+    const Cost one = run(target, "rate-distortion", plan(steps, 8)).cost;
+    EXPECT_EQ(one.densities, 400 * 8 * (1 + steps));
+    EXPECT_EQ(result.cost.densities, 2 * one.densities);
+  }
+}
+
+TEST_F(RateDistortionOfLinearDecoder, ATemperedPosteriorGoesOnBeyondOne) {
+  const auto posterior = simulated(400);
+  constexpr double kLast = 2.5;
+  const auto target = std::make_shared<Tempered>(posterior, Tempered::Options{kLast});
+  const RateDistortion found = *run(target, "rate-distortion", plan()).curve;
+  for (const int64_t t : {6, 16, 24}) {
+    const LinearCurve::Point exact = truth_.at(kLast * found.beta[t].item<double>(), images_);
+    EXPECT_LT(std::abs(testing::z_score(found.distortion[t] / kLast - exact.distortion, 0)), 5);
+    EXPECT_LT(std::abs(testing::z_score(found.rate[t] - found.rate_bias[t] - exact.rate, 0)), 5);
+  }
+}
+
+TEST_F(RateDistortionOfLinearDecoder, SumsOfPartsAreThoseOfTheWhole) {
+  const auto target = simulated(7);
+  const RateDistortion whole = *run(target, "rate-distortion:reverse=1", plan(6, 4)).curve;
+  const auto part = [&](int64_t begin, int64_t end) {
+    RateDistortion some = whole;
+    for (at::Tensor RateDistortion::*field :
+         {&RateDistortion::rate, &RateDistortion::rate_error, &RateDistortion::rate_bias,
+          &RateDistortion::distortion, &RateDistortion::distortion_error,
+          &RateDistortion::log_normalizer, &RateDistortion::log_normalizer_error,
+          &RateDistortion::ess, &RateDistortion::gap, &RateDistortion::gap_error})
+      some.*field = (whole.*field).slice(1, begin, end);
+    return some;
+  };
+  const RateDistortionSums all = sums_of(whole),
+                           parts = merged(
+                               {sums_of(part(0, 3)), sums_of(part(3, 4)), sums_of(part(4, 7))});
+  EXPECT_EQ(parts.num_problems, 7);
+  EXPECT_EQ(all.columns().size(), 6U);
+  for (const auto& [name, column] : all.columns()) {
+    EXPECT_LT(max_abs_diff((all.*column).mean, (parts.*column).mean), 1e-12) << name;
+    EXPECT_LT(max_abs_diff((all.*column).squares, (parts.*column).squares), 1e-10) << name;
+    EXPECT_LT(max_abs_diff((all.*column).errors, (parts.*column).errors), 1e-10) << name;
+  }
+  EXPECT_TRUE(at::equal(all.least_ess, parts.least_ess));
+  EXPECT_LT(max_abs_diff(all.rate.squares / 6, whole.rate.var(1, /*unbiased=*/true)), 1e-10);
+  RateDistortionSums other = sums_of(part(0, 3));
+  other.beta = other.beta * 0.5;
+  expect_error(ErrorKind::kData, {"different temperatures"}, [&] { merged({all, other}); });
+}
+
+TEST_F(RateDistortionOfLinearDecoder, BlocksOfProblemsAreOneResult) {
+  // So many chains that a block holds one problem.
+  const auto target = simulated(3);
+  const Plan many = plan(2, 120000);
+  const MethodResult result = run(target, "rate-distortion", many);
+  ASSERT_EQ(result.curve->rate.sizes(), at::IntArrayRef({3, 3}));
+  EXPECT_EQ(result.cost.densities, 3 * 120000 * 3);
+  for (int64_t t : {1, 2}) {
+    const at::Tensor exact = truth_.at(result.curve->beta[t].item<double>(), images_).rate;
+    const at::Tensor z = (result.curve->rate[t] - exact) / result.curve->rate_error[t];
+    EXPECT_LT(z.abs().max().item<double>(), 5);
+  }
+}
+
+TEST_F(RateDistortionOfLinearDecoder, SaysWhatItCannot) {
+  const auto target = simulated(2);
+  at::Generator rng = make_generator(1);
+  const Problem elsewhere(target, target->prior_base().widened(1.5));
+  expect_error(ErrorKind::kArgument, {"prior"},
+               [&] { method("rate-distortion")->estimate(elsewhere, plan(), rng); });
+  Plan own = plan();
+  own.betas = own.betas.repeat({1, 2});
+  own.step_sizes = own.step_sizes.repeat({1, 2});
+  expect_error(ErrorKind::kArgument, {"plan_per_problem"},
+               [&] { run(target, "rate-distortion", own); });
+  const std::shared_ptr<const Path> power = PathRegistry::instance().make("path", "power:0.5");
+  const std::shared_ptr<const Transition> kernel =
+      TransitionRegistry::instance().make("kernel", "hmc", {1});
+  expect_error(ErrorKind::kArgument, {"geometric"}, [&] {
+    MethodRegistry::instance().make("method", "rate-distortion",
+                                    AnnealingParts{power, kernel, nullptr});
+  });
+}
+
+}  // namespace
+}  // namespace crais

@@ -1,0 +1,134 @@
+#include "evaluation/force_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "evaluation/log_normalizer.h"
+#include "evaluation/result_store.h"
+#include "evaluation/run_problems.h"
+#include "io/json.h"
+#include "support/expect_error.h"
+#include "support/spoiled_forces.h"
+#include "support/targets.h"
+#include "support/temporary_folder.h"
+
+namespace crais {
+namespace {
+
+using testing::DiagonalGaussian;
+using testing::SpoiledForces;
+using testing::Spoiling;
+using testing::TemporaryFolder;
+
+constexpr int64_t kProblems = 6;
+
+/// A target whose forces in bfloat16 are spoiled so much, and which says whether they pay.
+class WithForces : public SpoiledForces {
+ public:
+  WithForces(std::shared_ptr<const Target> exact, Spoiling spoiling, bool pays)
+      : SpoiledForces(exact, Spoiling::kNone),
+        exact_(std::move(exact)),
+        spoiling_(spoiling),
+        pays_(pays) {}
+
+  std::shared_ptr<const Target> with_forces(at::ScalarType dtype) const override {
+    EXPECT_EQ(dtype, at::kBFloat16);
+    return std::make_shared<SpoiledForces>(exact_, spoiling_);
+  }
+  bool forces_pay(at::ScalarType /*dtype*/) const override { return pays_; }
+  std::optional<at::Tensor> true_log_normalizer() const override {
+    return exact_->true_log_normalizer();
+  }
+  bool can_select() const override { return true; }
+  std::shared_ptr<const Target> select(const at::Tensor& index) const override {
+    return std::make_shared<WithForces>(exact_->select(index), spoiling_, pays_);
+  }
+
+ private:
+  std::shared_ptr<const Target> exact_;
+  Spoiling spoiling_;
+  bool pays_;
+};
+
+std::shared_ptr<const Target> make_target(Spoiling spoiling, bool pays = true) {
+  const std::vector<double> mean = {1.2, -0.7, 0.4}, sd = {0.3, 0.8, 0.5};
+  return std::make_shared<WithForces>(std::make_shared<DiagonalGaussian>(kProblems, mean, sd, 0.9),
+                                      spoiling, pays);
+}
+
+EstimateOptions options(const std::string& force_dtype, const std::string& base = "prior") {
+  EstimateOptions options;
+  options.force_dtype = force_dtype;
+  options.base = base;
+  options.steps = 12;
+  options.chains = 8;
+  options.seed = 3;
+  return options;
+}
+
+TEST(ForceChoice, AutoTakesForcesThatPayAndAcceptAsOften) {
+  const auto chosen = [](Spoiling spoiling, bool pays, const std::string& asked) {
+    return tune(*make_target(spoiling, pays), options(asked)).state().forces;
+  };
+  EXPECT_EQ(chosen(Spoiling::kRounded, true, "auto"), at::kBFloat16);
+  EXPECT_FALSE(chosen(Spoiling::kRounded, false, "auto"));
+  EXPECT_FALSE(chosen(Spoiling::kRounded, true, "float32"));
+  EXPECT_EQ(chosen(Spoiling::kRounded, false, "bfloat16"), at::kBFloat16);
+  for (const auto spoiling : {Spoiling::kFlipped, Spoiling::kConstant, Spoiling::kRandom}) {
+    EXPECT_FALSE(chosen(spoiling, true, "auto")) << int(spoiling);
+    EXPECT_EQ(chosen(spoiling, true, "bfloat16"), at::kBFloat16) << int(spoiling);
+  }
+}
+
+TEST(ForceChoice, NothingIsAnnealedNothingIsChosen) {
+  EstimateOptions asked = options("bfloat16");
+  asked.methods = {"iwae:20"};
+  EXPECT_FALSE(tune(*make_target(Spoiling::kRounded), asked).state().forces);
+}
+
+TEST(ForceChoice, CostOfTheComparisonIsCounted) {
+  const auto cost = [](const std::string& asked) {
+    return tune(*make_target(Spoiling::kRounded), options(asked)).state().tuning.gradients;
+  };
+  // Two starts and seven moves with either force, of four particles of each pilot.
+  EXPECT_EQ(cost("auto") - cost("float32"), 2 * (1 + 7) * 4 * kProblems);
+  EXPECT_EQ(cost("bfloat16"), cost("float32"));
+}
+
+TEST(ForceChoice, EstimatesAreRightWithAnyForces) {
+  for (const char* base : {"auto", "prior", "laplace"}) {
+    for (const auto spoiling : {Spoiling::kRounded, Spoiling::kFlipped}) {
+      EstimateOptions asked = options("bfloat16", base);
+      asked.chains = 64;
+      const Result found = estimate_log_normalizer(*make_target(spoiling), asked);
+      const at::Tensor error = found.value - 0.9;
+      EXPECT_LT((error / (5 * found.std_error + 1e-9)).abs().max().item<double>(), 1.0)
+          << base << " " << int(spoiling);
+    }
+  }
+}
+
+TEST(ForceChoice, RefusesWhatIsNotThere) {
+  const DiagonalGaussian target(2, {1.0}, {0.5}, 0.0);
+  expect_error(ErrorKind::kArgument, {"`force_dtype` bfloat16"},
+               [&] { tune(target, options("bfloat16")); });
+  EXPECT_FALSE(tune(target, options("auto")).state().forces);
+  expect_error(ErrorKind::kArgument, {"`force_dtype`", "auto, float32 or bfloat16"},
+               [&] { tune(target, options("float16")); });
+}
+
+TEST(ForceChoice, IsStored) {
+  const TemporaryFolder folder;
+  const auto target = make_target(Spoiling::kRounded);
+  const auto run = [&](bool resume) {
+    const ResultStore store(folder.path() / "out", {{"program", "test"}},
+                            StoreOptions{resume, false, false});
+    return run_problems(ProblemSource::of(target), Estimator(options("auto")), {.store = &store});
+  };
+  EXPECT_EQ(run(false).state.forces, at::kBFloat16);
+  EXPECT_EQ(run(true).state.forces, at::kBFloat16);
+}
+
+}  // namespace
+}  // namespace crais

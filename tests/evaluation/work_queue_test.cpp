@@ -1,0 +1,359 @@
+#include "evaluation/work_queue.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "evaluation/result_store.h"
+#include "evaluation/run_problems.h"
+#include "support/expect_error.h"
+#include "support/targets.h"
+#include "support/temporary_folder.h"
+#include "util/files.h"
+
+namespace crais {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using testing::DiagonalGaussian;
+using testing::TemporaryFolder;
+
+const WorkQueue::Stop kNever = [] { return false; };
+const auto kNothing = [] { return std::set<int64_t>(); };
+
+/// Claims in memory. A worker in `living` shows life whenever somebody looks.
+class TableOfClaims : public Claims {
+ public:
+  std::string take(const std::string& name, const std::string& worker) override {
+    const std::lock_guard lock(mutex);
+    return owners.try_emplace(name, worker).first->second;
+  }
+  std::optional<int64_t> draw(int64_t count) override {
+    const std::lock_guard lock(mutex);
+    return num_drawn < count ? std::optional(num_drawn++) : std::nullopt;
+  }
+  void beat(const std::string& worker) override {
+    const std::lock_guard lock(mutex);
+    if (deaf.count(worker) == 0) ++beats[worker];
+  }
+  void leave(const std::string& worker) override {
+    const std::lock_guard lock(mutex);
+    left.insert(worker);
+  }
+  std::string last_beat(const std::string& worker) override {
+    const std::lock_guard lock(mutex);
+    ++looks;
+    if (left.count(worker) > 0) return kGone;
+    if (living.count(worker) > 0) ++beats[worker];
+    return std::to_string(beats[worker]);
+  }
+
+  std::mutex mutex;
+  std::map<std::string, std::string> owners;
+  std::map<std::string, int64_t> beats;
+  std::set<std::string> living, left, deaf;
+  int64_t num_drawn = 0, looks = 0;
+};
+
+TEST(WorkQueue, GivesEachChunkToOneWorker) {
+  const TemporaryFolder folder;
+  for (const bool in_folder : {true, false}) {
+    const auto table = std::make_shared<TableOfClaims>();
+    std::mutex mutex;
+    std::map<int64_t, int> given;
+    std::set<int64_t> finished = {3, 17};
+    const auto work = [&] {
+      std::shared_ptr<Claims> claims = table;
+      if (in_folder) claims = std::make_shared<FolderClaims>(folder.path().string());
+      WorkQueue queue(claims, 1h);
+      const auto done = [&] {
+        const std::lock_guard lock(mutex);
+        return finished;
+      };
+      while (const auto chunk = queue.next(40, done, kNever)) {
+        const std::lock_guard lock(mutex);
+        ++given[*chunk];
+        finished.insert(*chunk);
+      }
+    };
+    std::vector<std::thread> workers;
+    workers.reserve(5);
+    for (int i = 0; i < 5; ++i) workers.emplace_back(work);
+    for (auto& worker : workers) worker.join();
+    EXPECT_EQ(given.size(), 38u);
+    for (const auto& [chunk, times] : given) EXPECT_EQ(times, 1) << chunk;
+    EXPECT_EQ(given.count(3) + given.count(17), 0u);
+  }
+}
+
+TEST(WorkQueue, TakesOverWhatASilentWorkerHolds) {
+  const auto claims = std::make_shared<TableOfClaims>();
+  claims->owners["000000.0"] = "00000000000000aa";
+  claims->owners["000001.0"] = "00000000000000bb";
+  claims->owners["000001.1"] = "00000000000000cc";  // has taken it over, and died too
+  claims->num_drawn = 2;
+  WorkQueue queue(claims, 20ms);
+  std::set<int64_t> given;
+  given.insert(queue.next(2, kNothing, kNever).value());
+  given.insert(queue.next(2, kNothing, kNever).value());
+  EXPECT_EQ(given, (std::set<int64_t>{0, 1}));
+  EXPECT_EQ(claims->owners.count("000000.1"), 1u);
+  EXPECT_EQ(claims->owners.count("000001.2"), 1u);
+  EXPECT_EQ(queue.next(2, kNothing, kNever), std::nullopt);  // all was given, and to this worker
+}
+
+TEST(WorkQueue, LeavesALivingWorkerWhatItHolds) {
+  const auto claims = std::make_shared<TableOfClaims>();
+  claims->owners["000000.0"] = "00000000000000aa";
+  claims->living = {"00000000000000aa"};
+  claims->num_drawn = 1;
+  WorkQueue queue(claims, 1ms);  // long over whenever it looks again
+  EXPECT_EQ(queue.next(1, kNothing, [&] { return claims->looks > 20; }), std::nullopt);
+  EXPECT_GT(claims->looks, 20);
+  EXPECT_EQ(claims->owners.size(), 1u);
+  // It is done at last, and nothing is left.
+  EXPECT_EQ(queue.next(
+                1, [] { return std::set<int64_t>{0}; }, kNever),
+            std::nullopt);
+}
+
+TEST(WorkQueue, WhatALeavingWorkerHoldsIsFreeAtOnce) {
+  const TemporaryFolder folder;
+  {
+    WorkQueue leaving(std::make_shared<FolderClaims>(folder.path().string()), 1h);
+    EXPECT_EQ(leaving.next(1, kNothing, kNever), 0);
+    EXPECT_TRUE(leaving.lead(
+        "plan", [] { return false; }, kNever));
+  }
+  WorkQueue queue(std::make_shared<FolderClaims>(folder.path().string()), 1h);
+  EXPECT_EQ(queue.next(1, kNothing, kNever), 0);
+  EXPECT_TRUE(queue.lead(
+      "plan", [] { return false; }, kNever));
+}
+
+TEST(WorkQueue, OneLeadsAndTheOthersWait) {
+  const TemporaryFolder folder;
+  std::atomic<int> leaders{0};
+  std::atomic<bool> is_done{false};
+  std::vector<std::thread> workers;
+  workers.reserve(4);
+  for (int i = 0; i < 4; ++i)
+    workers.emplace_back([&] {
+      WorkQueue queue(std::make_shared<FolderClaims>(folder.path().string()), 1h);
+      if (!queue.lead(
+              "plan", [&] { return is_done.load(); }, kNever))
+        return;
+      ++leaders;
+      is_done = true;
+    });
+  for (auto& worker : workers) worker.join();
+  EXPECT_EQ(leaders, 1);
+
+  const auto claims = std::make_shared<TableOfClaims>();
+  claims->owners["plan.0"] = "00000000000000aa";
+  WorkQueue heir(claims, 20ms);
+  EXPECT_TRUE(heir.lead(
+      "plan", [] { return false; }, kNever));  // the leader has died
+  claims->owners["report.0"] = "00000000000000bb";
+  claims->living = {"00000000000000bb"};
+  EXPECT_FALSE(heir.lead(
+      "report", [] { return false; }, [&] { return claims->looks > 20; }));
+}
+
+TEST(WorkQueue, WhatOthersHaveWrittenIsNotTrusted) {
+  const TemporaryFolder folder;
+  const auto claims = folder.path() / "claims";
+  std::filesystem::create_directories(claims);
+  write_file_atomic(claims / "000000.0", "../../../etc/passwd");
+  write_file_atomic(claims / "000001.0", "");
+  write_file_atomic(claims / "000002.0", std::string(100'000, 'a'));
+  ASSERT_EQ(::mkfifo((claims / "000003.0").c_str(), 0600), 0);
+  std::filesystem::create_symlink("000000.0", claims / "000004.0");
+  std::filesystem::create_directories(claims / "000005.0");
+  for (const char* name : {"-1.0", "99999999999999999999.0", "x", "7", ".0"})
+    write_file_atomic(claims / name, "00000000000000aa");
+  WorkQueue queue(std::make_shared<FolderClaims>(folder.path().string()), 20ms);
+  std::set<int64_t> given;
+  while (const auto chunk = queue.next(7, kNothing, kNever)) given.insert(*chunk);
+  EXPECT_EQ(given, (std::set<int64_t>{0, 1, 2, 3, 4, 5, 6}));
+}
+
+TEST(WorkQueue, ClearsWhatIsItsOwn) {
+  const TemporaryFolder folder;
+  const auto claims = folder.path() / "claims";
+  {
+    WorkQueue queue(std::make_shared<FolderClaims>(folder.path().string()), 1h);
+    queue.next(2, kNothing, kNever);
+    queue.lead(
+        "plan", [] { return false; }, kNever);
+    folder.file("claims/mine.txt", "mine");
+    queue.clear();
+  }
+  ASSERT_TRUE(std::filesystem::exists(claims / "mine.txt"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(claims), {}), 1);
+  std::filesystem::remove(claims / "mine.txt");
+  FolderClaims::remove(claims.string());
+  EXPECT_FALSE(std::filesystem::exists(claims));
+}
+
+TEST(WorkQueue, ClaimsThatAreGoneMatterOnlyWhileThereIsWork) {
+  const TemporaryFolder folder;
+  WorkQueue queue(std::make_shared<FolderClaims>(folder.path().string()), 1h);
+  std::filesystem::remove_all(folder.path() / "claims");
+  EXPECT_EQ(queue.next(
+                1, [] { return std::set<int64_t>{0}; }, kNever),
+            std::nullopt);
+  EXPECT_FALSE(queue.lead(
+      "report", [] { return true; }, kNever));
+  expect_error(ErrorKind::kCannotCreate, {"claims", "000000.0"},
+               [&] { queue.next(1, kNothing, kNever); });
+}
+
+TEST(WorkQueue, FollowsNoLink) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "others");
+  std::filesystem::create_directory_symlink("others", folder.path() / "claims");
+  expect_error(ErrorKind::kArgument, {"claims", "is a link"},
+               [&] { FolderClaims(folder.path().string()); });
+  FolderClaims::remove((folder.path() / "claims").string());
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "claims"));
+}
+
+// --- Runs that share a folder.
+
+constexpr int64_t kProblems = 22;
+
+ProblemSource problems() {
+  const at::Tensor index = at::arange(kProblems, at::kDouble).unsqueeze(1);
+  return ProblemSource::of(std::make_shared<DiagonalGaussian>(
+      at::cat({0.1 * index, 1 - 0.05 * index}, 1),
+      at::cat({0.4 + 0.02 * index, at::full_like(index, 0.7)}, 1), 0.3 * index.squeeze(1)));
+}
+
+EstimateOptions small() {
+  EstimateOptions options;
+  options.steps = 5;
+  options.chains = 8;
+  options.chunk = 3;
+  options.pilot_problems = 4;
+  return options;
+}
+
+std::vector<double> values_of(const RunResults& results) {
+  std::vector<double> values;
+  for (const auto& [number, chunk] : results.chunks)
+    values.insert(values.end(), chunk.runs[0].log_normalizer.begin(),
+                  chunk.runs[0].log_normalizer.end());
+  return values;
+}
+
+TEST(SharedRun, WorkersComeToTheResultOfOneAlone) {
+  const Estimator estimator(small());
+  const std::vector<double> alone = values_of(run_problems(problems(), estimator));
+  const TemporaryFolder folder;
+  const json record = {{"run", "test"}};
+  std::mutex mutex;
+  std::vector<std::vector<double>> reports;
+  std::vector<std::thread> workers;
+  for (int64_t threads : {1, 2, 1})
+    workers.emplace_back([&, threads] {
+      const ResultStore store(folder.path() / "run", record, {.resume = true});
+      WorkQueue queue(std::make_shared<FolderClaims>((folder.path() / "run").string()), 1h);
+      RunOptions options;
+      options.threads = threads;
+      options.store = &store;
+      options.queue = &queue;
+      const RunResults results = run_problems(problems(), estimator, options);
+      if (results.chunks.empty()) return;
+      write_file_atomic(folder.path() / "run" / "summary.json", "{}");
+      queue.clear();
+      const std::lock_guard lock(mutex);
+      reports.push_back(values_of(results));
+    });
+  for (auto& worker : workers) worker.join();
+  ASSERT_EQ(reports.size(), 1u);  // one has them all, the others none
+  EXPECT_EQ(reports[0], alone);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "run" / "claims"));
+}
+
+/// It sleeps over its lease, loses its chunk, and writes it all the same.
+TEST(SharedRun, APausedWorkerComesBack) {
+  const Estimator estimator(small());
+  const std::vector<double> alone = values_of(run_problems(problems(), estimator));
+  const TemporaryFolder folder;
+  const json record = {{"run", "test"}};
+  const auto claims = std::make_shared<TableOfClaims>();
+  const auto work = [&](const ProblemSource& source) {
+    const ResultStore store(folder.path() / "run", record, {.resume = true});
+    WorkQueue queue(claims, 50ms);
+    RunOptions options;
+    options.store = &store;
+    options.queue = &queue;
+    const RunResults results = run_problems(source, estimator, options);
+    if (!results.chunks.empty()) write_file_atomic(folder.path() / "run" / "summary.json", "{}");
+    return results;
+  };
+  ProblemSource paused = problems();
+  const auto make = paused.make;
+  std::atomic<bool> is_asleep{false}, has_slept{false};
+  paused.make = [&](int64_t begin, int64_t end) {
+    if (begin == 0 && end == 3) {  // chunk 0, not the pilot
+      {
+        const std::lock_guard lock(claims->mutex);
+        for (const auto& [worker, count] : claims->beats) claims->deaf.insert(worker);
+      }
+      is_asleep = true;
+      for (bool is_lost = false; !is_lost;) {  // until another has taken it over
+        std::this_thread::sleep_for(1ms);
+        const std::lock_guard lock(claims->mutex);
+        is_lost = claims->owners.count("000000.1") > 0;
+      }
+      has_slept = true;
+    }
+    return make(begin, end);
+  };
+  RunResults of_paused;
+  std::thread sleeper([&] { of_paused = work(paused); });
+  while (!is_asleep) std::this_thread::sleep_for(1ms);
+  const RunResults of_other = work(problems());
+  sleeper.join();
+  EXPECT_TRUE(has_slept);
+  EXPECT_FALSE(of_other.chunks.empty() && of_paused.chunks.empty());
+  for (const RunResults& results : {of_other, of_paused})
+    if (!results.chunks.empty()) {
+      EXPECT_EQ(values_of(results), alone);
+    }
+}
+
+TEST(SharedRun, OneOfSeveralRecordsIsMade) {
+  for (int round = 0; round < 20; ++round) {
+    const TemporaryFolder folder;
+    std::atomic<int> made{0}, refused{0};
+    std::vector<std::thread> workers;
+    workers.reserve(4);
+    for (int settings = 0; settings < 4; ++settings)
+      workers.emplace_back([&, settings] {
+        try {
+          const ResultStore store(folder.path() / "run", {{"settings", settings % 2}},
+                                  {.resume = true});
+          ++made;
+        } catch (const Error& error) {
+          EXPECT_NE(std::string(error.what()).find("other settings"), std::string::npos)
+              << error.what();
+          ++refused;
+        }
+      });
+    for (auto& worker : workers) worker.join();
+    EXPECT_EQ(made, 2);
+    EXPECT_EQ(refused, 2);
+  }
+}
+
+}  // namespace
+}  // namespace crais

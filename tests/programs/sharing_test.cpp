@@ -1,0 +1,100 @@
+#include "programs/sharing.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "programs/eval_loglik/settings.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
+#include "util/parallel.h"
+
+namespace crais {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+const Variables kTorchrun = {{"RANK", "5"},
+                             {"WORLD_SIZE", "8"},
+                             {"LOCAL_RANK", "1"},
+                             {"LOCAL_WORLD_SIZE", "4"},
+                             {"MASTER_ADDR", "node7"},
+                             {"MASTER_PORT", "29400"},
+                             {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
+
+EvalSettings resolved(std::vector<std::string> flags, const Variables& variables) {
+  flags.insert(flags.begin(), "model");
+  const CommandLine cli(eval_loglik_synopsis(), flags);
+  EvalSettings settings = read_settings(cli);
+  resolve_sharing(settings, cli, cli.given("shard"), [&](const std::string& name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  });
+  return settings;
+}
+
+TEST(Sharing, IsAutomaticUnderTorchrunAlone) {
+  const EvalSettings alone = resolved({"--out", "d"}, {});
+  EXPECT_EQ(alone.sharing, Sharing::kNone);
+  EXPECT_FALSE(is_shared(alone));
+  EXPECT_FALSE(alone.store.resume);
+  EXPECT_EQ(alone.threads, 0);
+
+  const EvalSettings shared = resolved({"--out", "d", "--device", "cpu"}, kTorchrun);
+  EXPECT_EQ(shared.sharing, Sharing::kStore);
+  EXPECT_TRUE(is_shared(shared));
+  EXPECT_TRUE(shared.store.resume);
+  EXPECT_EQ(shared.threads, std::max<int64_t>(1, resolve_threads(0) / 4));
+  EXPECT_TRUE(shared.device.is_cpu());
+  EXPECT_EQ(resolved({"--out", "d", "--threads", "3"}, kTorchrun).threads, 3);
+
+  for (const auto& flags :
+       {std::vector<std::string>{"--queue", "none"}, {"--shard", "1/2", "--out", "d"}})
+    EXPECT_EQ(resolved(flags, kTorchrun).sharing, Sharing::kNone) << flags[0];
+  const EvalSettings folder =
+      resolved({"--queue", "folder", "--out", "d", "--lease", "2m"}, kTorchrun);
+  EXPECT_EQ(folder.sharing, Sharing::kFolder);
+  EXPECT_EQ(folder.lease, 120);
+}
+
+TEST(Sharing, DecidesNoResult) {
+  const auto deciding = [](const std::vector<std::string>& flags) {
+    return deciding_settings(resolved(flags, {}));
+  };
+  EXPECT_EQ(deciding({"--queue", "folder", "--out", "d", "--lease", "5s"}), deciding({}));
+}
+
+TEST(Sharing, RefusesWhatCannotBeShared) {
+  const auto refuse = [](const std::vector<std::string>& words,
+                         const std::vector<std::string>& flags, const Variables& variables) {
+    expect_error(ErrorKind::kArgument, words, [&] { resolved(flags, variables); });
+  };
+  refuse({"under torchrun", "--out", "--queue none"}, {}, kTorchrun);
+  refuse({"under torchrun", "--overwrite", "d"}, {"--out", "d", "--overwrite"}, kTorchrun);
+  refuse({"--queue folder", "--out"}, {"--queue", "folder"}, {});
+  refuse({"--queue folder", "--shard"}, {"--queue", "folder", "--out", "d", "--shard", "1/2"}, {});
+  refuse({"--queue store", "no RANK"}, {"--queue", "store", "--out", "d"}, {});
+  refuse({"under torchrun", "RANK is set, but WORLD_SIZE is not"}, {"--out", "d"}, {{"RANK", "0"}});
+  Variables broken = kTorchrun;
+  broken["LOCAL_WORLD_SIZE"] = "many";
+  refuse({"LOCAL_WORLD_SIZE", "'many'"}, {"--out", "d"}, broken);
+}
+
+TEST(Sharing, OpensTheQueueThatWasAskedFor) {
+  const testing::TemporaryFolder folder;
+  const std::string out = (folder.path() / "run").string();
+  EvalSettings settings = resolved({"--out", out}, {});
+  const std::optional<ResultStore> store(std::in_place, out, nlohmann::json{{"run", 1}},
+                                         StoreOptions());
+  EXPECT_EQ(open_queue(settings, store), nullptr);
+  settings.sharing = Sharing::kFolder;
+  const auto queue = open_queue(settings, store);
+  ASSERT_NE(queue, nullptr);
+  EXPECT_EQ(queue->next(
+                1, [] { return std::set<int64_t>(); }, [] { return false; }),
+            0);
+  EXPECT_TRUE(std::filesystem::exists(out + "/claims/000000.0"));
+}
+
+}  // namespace
+}  // namespace crais
