@@ -9,15 +9,15 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kColours = 3;
+constexpr int64_t kColourChannels = 3;
 
 /// Channels first: [N, channels, rows, cols] of data that are pictures, else undefined.
 at::Tensor as_pictures(const at::Tensor& data, const std::vector<int64_t>& shape) {
   if (shape.size() == 2) return data.reshape({-1, 1, shape[0], shape[1]});
   if (shape.size() != 3) return {};
-  if (shape[0] == 1 || shape[0] == kColours)
+  if (shape[0] == 1 || shape[0] == kColourChannels)
     return data.reshape({-1, shape[0], shape[1], shape[2]});
-  if (shape[2] == 1 || shape[2] == kColours)
+  if (shape[2] == 1 || shape[2] == kColourChannels)
     return data.reshape({-1, shape[0], shape[1], shape[2]}).permute({0, 3, 1, 2});
   return {};
 }
@@ -40,7 +40,8 @@ at::Tensor thumbnails_of(const at::Tensor& data, const std::vector<int64_t>& sha
 
 at::Tensor parse_thumbnails(std::string_view bytes, int64_t count, const std::string& where) {
   at::Tensor found = parse_npy(bytes, where);
-  const bool is_picture = found.dim() == 3 || (found.dim() == 4 && found.size(3) == kColours);
+  const bool is_picture =
+      found.dim() == 3 || (found.dim() == 4 && found.size(3) == kColourChannels);
   if (found.scalar_type() != at::kByte || !is_picture || found.size(0) != count ||
       found.size(1) < 1 || found.size(1) > kThumbnailSide || found.size(2) < 1 ||
       found.size(2) > kThumbnailSide)

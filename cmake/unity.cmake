@@ -1,0 +1,21 @@
+# Files that are compiled together are neighbours: up to ten of one folder, in the order of their names.
+# Groups depend on the project's list of files alone, not on what a machine's LibTorch leaves out of
+# them, so that names which clash in one unnamed namespace clash on every machine, or on none.
+set(CRAIS_UNITY_BATCH 10)
+function(compile_neighbours_together target)
+  get_target_property(sources ${target} SOURCES)
+  list(SORT sources)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    if(NOT folder STREQUAL last_folder)
+      set(last_folder ${folder})
+      set(count 0)
+    endif()
+    math(EXPR batch "${count} / ${CRAIS_UNITY_BATCH}")
+    math(EXPR count "${count} + 1")
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE group)
+    string(MAKE_C_IDENTIFIER "${group}_${batch}" group)
+    set_property(SOURCE ${source} PROPERTY UNITY_GROUP ${group})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
