@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crais.errors import UsageError
+from crais.native import extension
 
 Array = NDArray[Any]
 
@@ -213,23 +214,62 @@ def _picture(image: Any) -> Array:
 class Comparison:
     """Paired differences `after` - `before` of the same images, nats.
 
-    difference [N] an image; mean, its standard error over images `data_se`, and by the chains
-    alone `mc_se`.
+    Floats:
+        mean           the mean difference
+        data_se, mc_se its standard errors: over images, and by the chains alone
+        low, high      its 95% interval over all such images, by Student's t
+        unpaired_se    what the error would be of two separate sets of images
+        bias           to be expected of the mean; NaN where unknown
+        share_better   of the images gained; clearly_better and clearly_worse count those that
+                       changed by more than two Monte Carlo errors
+
+    Arrays [N]: difference and std_error (Monte Carlo) of each image. `flagged` counts the images
+    that are flagged in either result, and `unflagged` is (mean, data_se, mc_se) of the others, or
+    None where no image is flagged.
     """
 
     def __init__(self, before: Result, after: Result) -> None:
-        self.difference: Array = after.log_normalizer - before.log_normalizer
-        count = len(self.difference)
-        self.mean = float(self.difference.mean())
-        self.data_se = float(self.difference.std(ddof=1) / math.sqrt(count)) if count > 1 else math.nan
-        self.mc_se = math.sqrt(float((before.std_error**2 + after.std_error**2).sum())) / count
+        native = extension()
+        found = native.compare(
+            *(
+                native.ImageEstimates(
+                    result.log_normalizer.tolist(),
+                    result.std_error.tolist(),
+                    result.bias_each.tolist(),
+                    (result.flags != 0).tolist(),
+                )
+                for result in (after, before)
+            )
+        )
+        self.mean: float = found.difference.mean
+        self.data_se: float = found.difference.data_se
+        self.mc_se: float = found.difference.mc_se
+        self.low: float = found.low
+        self.high: float = found.high
+        self.unpaired_se: float = found.unpaired_se
+        self.bias: float = found.bias
+        self.share_better: float = found.share_better
+        self.clearly_better: int = found.clearly_better
+        self.clearly_worse: int = found.clearly_worse
+        self.flagged: int = found.flagged
+        left = found.unflagged
+        self.unflagged: tuple[float, float, float] | None = (
+            None if left is None else (left.mean, left.data_se, left.mc_se)
+        )
+        self.difference: Array = np.asarray(found.per_image)
+        self.std_error: Array = np.asarray(found.std_error)
 
     def __repr__(self) -> str:
-        return (
-            f"after - before: {self.mean:+.3f} nats, SE over {len(self.difference)} images "
-            f"{self.data_se:.3f}, SE by the chains {self.mc_se:.3f}; "
-            f"{float((self.difference > 0).mean()):.0%} of the images gained"
-        )
+        lines = [
+            f"after - before: {self.mean:+.3f} nats, 95% interval {self.low:+.3f} to {self.high:+.3f}; "
+            f"SE over {len(self.difference)} images {self.data_se:.3f} (of separate sets "
+            f"{self.unpaired_se:.3f}), by the chains {self.mc_se:.3f}",
+            f"{self.share_better:.0%} of the images gained; clearly better {self.clearly_better}, "
+            f"clearly worse {self.clearly_worse}",
+        ]
+        if self.unflagged is not None:
+            lines.append(f"without {self.flagged} flagged images: {self.unflagged[0]:+.3f}")
+        return "\n".join(lines)
 
 
 def compare(before: Result, after: Result) -> Comparison:

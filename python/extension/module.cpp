@@ -11,5 +11,6 @@ PYBIND11_MODULE(_crais, m) {
   crais::bind_evaluate(m);
   crais::bind_log_normalizer(m);
   crais::bind_train_vae(m);
+  crais::bind_compare(m);
   m.def("stop", [] { crais::set_interrupted(true); });  // every run, since Python ends
 }

@@ -21,5 +21,6 @@ void bind_options(py::module_& m);
 void bind_evaluate(py::module_& m);
 void bind_log_normalizer(py::module_& m);
 void bind_train_vae(py::module_& m);
+void bind_compare(py::module_& m);
 
 }  // namespace crais

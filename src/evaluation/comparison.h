@@ -16,6 +16,7 @@ struct ImageEstimates {
   std::vector<double> value, std_error, bias;  // Monte Carlo; bias is NaN where it is unknown
   std::vector<bool> flagged;                   // in any repeat
 
+  ImageEstimates() = default;
   explicit ImageEstimates(const MethodTable& table);
 };
 

@@ -250,7 +250,7 @@ TEST(Command, KnowsWhatAPresetSays) {
             "measure m --preset short --steps 64");
 }
 
-class Config : public testing::Test {
+class Config : public ::testing::Test {
  protected:
   Config()
       : path_(fs::temp_directory_path() / ("crais_cli_" + std::to_string(::getpid()) + ".json")) {}

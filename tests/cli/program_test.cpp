@@ -19,7 +19,7 @@ namespace {
   ::_exit(run_main("measure", body));
 }
 
-auto exits(int code) { return testing::ExitedWithCode(code); }
+auto exits(int code) { return ::testing::ExitedWithCode(code); }
 
 TEST(RunMainDeathTest, PassesTheBodysCodeOn) {
   EXPECT_EXIT(run_and_leave([] { return 0; }), exits(0), "^$");

@@ -51,14 +51,16 @@ refuse srun -- SLURM_JOB_ID=1 SLURM_PROCID=0 SLURM_NTASKS=3
 refuse "only 7 chunks" -- RANK=0 WORLD_SIZE=8
 
 # --- A run that ends in time, and one that is warned, go on to the bytes of one left alone.
-# As long as this machine needs to be stopped by a second.
-for steps in 500 2000 8000 32000; do
+# Three times as long as this machine needs to be stopped by a second: by then it may have less to do.
+for ((steps = 250; steps <= 64000; steps *= 2)); do
   long=("$model" --simulate 64 --steps "$steps" --chains 8 --chunk 4 --quiet --step-size 0.5)
   rm -rf timed
   "$program" "${long[@]}" --threads 1 --out timed --max-time 1s >out.txt 2>err.txt
   [ $? = 75 ] && break
 done
 rm -rf timed
+steps=$((3 * steps))
+long=("$model" --simulate 64 --steps "$steps" --chains 8 --chunk 4 --quiet --step-size 0.5)
 succeed "${long[@]}" --out whole
 expect 75 "time is up" "of 64 images done" "--resume" -- "${long[@]}" --threads 1 --out timed --max-time 1s
 [ -e timed/summary.json ] && fail "--max-time 1s: finished"

@@ -15,7 +15,7 @@ namespace {
 
 using testing::max_abs_diff;
 
-std::vector<std::string> specs() {
+std::vector<std::string> target_specs() {
   std::vector<std::string> all = {"u2",  "u5:s=std",           "u10:s=std",
                                   "u11", "student-t:2,nu=1.5", "mixture:3"};
   for (const auto& [name, entry] : TargetRegistry::instance().entries())
@@ -49,7 +49,7 @@ class Targets : public ::testing::TestWithParam<std::string> {
   std::string file_ = folder_.file("cases.csv", "1,3.5,a\n2,0.5,b\n4,1.5,a\n3,-1,b\n0,0,a\n");
 };
 
-INSTANTIATE_TEST_SUITE_P(Every, Targets, ::testing::ValuesIn(specs()),
+INSTANTIATE_TEST_SUITE_P(Every, Targets, ::testing::ValuesIn(target_specs()),
                          testing::named_by_index_and_spec);
 
 TEST_P(Targets, KeepTheirShapes) {

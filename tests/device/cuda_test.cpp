@@ -16,15 +16,15 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kImages = 8, kChains = 256;
+constexpr int64_t kCudaImages = 8, kChains = 256;
 
 /// Images of a random decoder of the default size, and their posteriors.
-struct Posteriors {
-  Posteriors(at::Device device, at::ScalarType dtype) {
+struct CudaPosteriors {
+  CudaPosteriors(at::Device device, at::ScalarType dtype) {
     const c10::NoGradGuard no_grad;
     at::Generator rng = make_generator(2);
     const Vae here = make_vae({}, 1).to(at::kCPU, at::kDouble);
-    const Simulated drawn = simulate(here, kImages, rng);
+    const Simulated drawn = simulate(here, kCudaImages, rng);
     vae = here.to(device, dtype);
     target = std::make_unique<VaePosterior>(vae, drawn.images.to(device, dtype),
                                             drawn.latents.to(device, dtype));
@@ -56,11 +56,11 @@ TEST_F(Cuda, EvaluatesAsTheCpuDoes) {
   const auto largest = [](const at::Tensor& there, const at::Tensor& here) {
     return (there.cpu().to(at::kDouble) - here).abs().max().item<double>();
   };
-  const Posteriors here(at::kCPU, at::kDouble);
+  const CudaPosteriors here(at::kCPU, at::kDouble);
   at::Generator rng = make_generator(3);
-  const at::Tensor z = at::empty({kImages, 64, 50}, at::kDouble).normal_(0, 1, rng);
+  const at::Tensor z = at::empty({kCudaImages, 64, 50}, at::kDouble).normal_(0, 1, rng);
   const Evaluation expected = here.target->evaluate(z);
-  const Posteriors twice(device_, at::kDouble), once(device_, at::kFloat);
+  const CudaPosteriors twice(device_, at::kDouble), once(device_, at::kFloat);
   const Evaluation exact = twice.target->evaluate(z.to(device_));
   EXPECT_LT(largest(exact.log_density, expected.log_density), 1e-9);
   EXPECT_LT(largest(exact.grad, expected.grad), 1e-10);
@@ -70,8 +70,8 @@ TEST_F(Cuda, EvaluatesAsTheCpuDoes) {
 }
 
 TEST_F(Cuda, EstimatesAsTheCpuDoes) {
-  const Posteriors here(at::kCPU, at::kFloat), there(device_, at::kFloat);
-  const auto estimate = [](const Posteriors& images) {
+  const CudaPosteriors here(at::kCPU, at::kFloat), there(device_, at::kFloat);
+  const auto estimate = [](const CudaPosteriors& images) {
     const Problem problem(borrow(*images.target), *images.target->amortised_base());
     const AnnealResult found = run(problem, "ghmc:0.8", 5);
     return log_normalizer(found.log_w.cpu(), {});
@@ -88,7 +88,7 @@ TEST_F(Cuda, ReplaysGraphsOfMoves) {
   const bool has_graphs = make_recorder(rng) != nullptr;
   ::unsetenv("CRAIS_CUDA_GRAPHS");
   if (!has_graphs) GTEST_SKIP() << "crais was built without CUDA graphs";
-  const Posteriors images(device_, at::kFloat);
+  const CudaPosteriors images(device_, at::kFloat);
   const AffineMap base = *images.target->amortised_base();
   for (const char* kernel : {"hmc", "hmc:jitter=0.3", "ghmc:0.8", "mala", "random-walk"}) {
     const Problem plain(borrow(*images.target), base), replayed(borrow(*images.target), base);

@@ -42,7 +42,7 @@ class TwoModes : public Target {
   }
 };
 
-EstimateOptions small() {
+EstimateOptions brief() {
   EstimateOptions options;
   options.steps = 8;
   options.pilot_chains = 8;
@@ -51,7 +51,7 @@ EstimateOptions small() {
 }
 
 TEST(BaseChoice, TrustsLaplaceWhereNothingIsClearlyBetter) {
-  const BaseChoice choice = choose_base(EstimatorParts(small()), Encoded(4, 0.5), 4);
+  const BaseChoice choice = choose_base(EstimatorParts(brief()), Encoded(4, 0.5), 4);
   EXPECT_EQ(choice.name, "laplace");
   ASSERT_TRUE(choice.plan);
   EXPECT_EQ(choice.plan->num_steps(), 8);
@@ -59,14 +59,14 @@ TEST(BaseChoice, TrustsLaplaceWhereNothingIsClearlyBetter) {
 }
 
 TEST(BaseChoice, LeavesLaplaceWhereAnotherFindsClearlyMore) {
-  const BaseChoice choice = choose_base(EstimatorParts(small()), TwoModes(), 8);
+  const BaseChoice choice = choose_base(EstimatorParts(brief()), TwoModes(), 8);
   EXPECT_EQ(choice.name, "prior");
 }
 
 TEST(BaseChoice, CostsWhatItsTrialsAsk) {
   const DiagonalGaussian inner(4, {1.0, -2.0}, {0.3, 0.5}, 0.0);
   const Counting target(inner);
-  EstimateOptions options = small();
+  EstimateOptions options = brief();
   options.pilot_problems = 4;
   const BaseChoice choice = choose_base(EstimatorParts(options), target, 4);
   // Laplace and prior: each a pilot of 8 and a trial of 16 chains; what Laplace fits comes on top,
@@ -77,7 +77,7 @@ TEST(BaseChoice, CostsWhatItsTrialsAsk) {
 }
 
 TEST(BaseChoice, WithoutAnnealingIsTheEncoderIfThereIsOne) {
-  EstimateOptions options = small();
+  EstimateOptions options = brief();
   options.methods = {"iwae:10"};
   const EstimatorParts parts(options);
   EXPECT_EQ(choose_base(parts, Encoded(4, 1.0), 4).name, "encoder");
@@ -86,7 +86,7 @@ TEST(BaseChoice, WithoutAnnealingIsTheEncoderIfThereIsOne) {
 }
 
 TEST(BaseChoice, TakesLaplaceOnTrustWhereABudgetLeavesNoPilot) {
-  EstimateOptions options = small();
+  EstimateOptions options = brief();
   options.budget = 60;
   const BaseChoice choice = choose_base(EstimatorParts(options), TwoModes(), 8);
   EXPECT_EQ(choice.name, "laplace");
@@ -96,7 +96,7 @@ TEST(BaseChoice, TakesLaplaceOnTrustWhereABudgetLeavesNoPilot) {
 
 /// A schedule that no base but a perfect one survives.
 TEST(BaseChoice, PassesOverABaseThatItsScheduleCannotBridgeFrom) {
-  EstimateOptions options = small();
+  EstimateOptions options = brief();
   options.schedule = "cess:0.95";
   options.step_size = 0.3;
   options.max_steps = 40;  // far too few from the prior
@@ -122,7 +122,7 @@ TEST(BaseChoice, HidesNoOtherError) {
     }
   };
   expect_error(ErrorKind::kData, {"damaged"},
-               [] { choose_base(EstimatorParts(small()), Broken(), 4); });
+               [] { choose_base(EstimatorParts(brief()), Broken(), 4); });
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ using testing::SpoiledForces;
 using testing::Spoiling;
 using testing::TemporaryFolder;
 
-constexpr int64_t kProblems = 6;
+constexpr int64_t kForced = 6;
 
 /// A target whose forces in bfloat16 are spoiled so much, and which says whether they pay.
 class WithForces : public SpoiledForces {
@@ -53,7 +53,7 @@ class WithForces : public SpoiledForces {
 
 std::shared_ptr<const Target> make_target(Spoiling spoiling, bool pays = true) {
   const std::vector<double> mean = {1.2, -0.7, 0.4}, sd = {0.3, 0.8, 0.5};
-  return std::make_shared<WithForces>(std::make_shared<DiagonalGaussian>(kProblems, mean, sd, 0.9),
+  return std::make_shared<WithForces>(std::make_shared<DiagonalGaussian>(kForced, mean, sd, 0.9),
                                       spoiling, pays);
 }
 
@@ -92,7 +92,7 @@ TEST(ForceChoice, CostOfTheComparisonIsCounted) {
     return tune(*make_target(Spoiling::kRounded), options(asked)).state().tuning.gradients;
   };
   // Two starts and seven moves with either force, of four particles of each pilot.
-  EXPECT_EQ(cost("auto") - cost("float32"), 2 * (1 + 7) * 4 * kProblems);
+  EXPECT_EQ(cost("auto") - cost("float32"), 2 * (1 + 7) * 4 * kForced);
   EXPECT_EQ(cost("bfloat16"), cost("float32"));
 }
 

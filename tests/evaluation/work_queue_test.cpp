@@ -227,16 +227,16 @@ TEST(WorkQueue, FollowsNoLink) {
 
 // --- Runs that share a folder.
 
-constexpr int64_t kProblems = 22;
+constexpr int64_t kShared = 22;
 
-ProblemSource problems() {
-  const at::Tensor index = at::arange(kProblems, at::kDouble).unsqueeze(1);
+ProblemSource shared_problems() {
+  const at::Tensor index = at::arange(kShared, at::kDouble).unsqueeze(1);
   return ProblemSource::of(std::make_shared<DiagonalGaussian>(
       at::cat({0.1 * index, 1 - 0.05 * index}, 1),
       at::cat({0.4 + 0.02 * index, at::full_like(index, 0.7)}, 1), 0.3 * index.squeeze(1)));
 }
 
-EstimateOptions small() {
+EstimateOptions share() {
   EstimateOptions options;
   options.steps = 5;
   options.chains = 8;
@@ -254,8 +254,8 @@ std::vector<double> values_of(const RunResults& results) {
 }
 
 TEST(SharedRun, WorkersComeToTheResultOfOneAlone) {
-  const Estimator estimator(small());
-  const std::vector<double> alone = values_of(run_problems(problems(), estimator));
+  const Estimator estimator(share());
+  const std::vector<double> alone = values_of(run_problems(shared_problems(), estimator));
   const TemporaryFolder folder;
   const json record = {{"run", "test"}};
   std::mutex mutex;
@@ -269,7 +269,7 @@ TEST(SharedRun, WorkersComeToTheResultOfOneAlone) {
       options.threads = threads;
       options.store = &store;
       options.queue = &queue;
-      const RunResults results = run_problems(problems(), estimator, options);
+      const RunResults results = run_problems(shared_problems(), estimator, options);
       if (results.chunks.empty()) return;
       write_file_atomic(folder.path() / "run" / "summary.json", "{}");
       queue.clear();
@@ -284,8 +284,8 @@ TEST(SharedRun, WorkersComeToTheResultOfOneAlone) {
 
 /// It sleeps over its lease, loses its chunk, and writes it all the same.
 TEST(SharedRun, APausedWorkerComesBack) {
-  const Estimator estimator(small());
-  const std::vector<double> alone = values_of(run_problems(problems(), estimator));
+  const Estimator estimator(share());
+  const std::vector<double> alone = values_of(run_problems(shared_problems(), estimator));
   const TemporaryFolder folder;
   const json record = {{"run", "test"}};
   const auto claims = std::make_shared<TableOfClaims>();
@@ -299,7 +299,7 @@ TEST(SharedRun, APausedWorkerComesBack) {
     if (!results.chunks.empty()) write_file_atomic(folder.path() / "run" / "summary.json", "{}");
     return results;
   };
-  ProblemSource paused = problems();
+  ProblemSource paused = shared_problems();
   const auto make = paused.make;
   std::atomic<bool> is_asleep{false}, has_slept{false};
   paused.make = [&](int64_t begin, int64_t end) {
@@ -321,7 +321,7 @@ TEST(SharedRun, APausedWorkerComesBack) {
   RunResults of_paused;
   std::thread sleeper([&] { of_paused = work(paused); });
   while (!is_asleep) std::this_thread::sleep_for(1ms);
-  const RunResults of_other = work(problems());
+  const RunResults of_other = work(shared_problems());
   sleeper.join();
   EXPECT_TRUE(has_slept);
   EXPECT_FALSE(of_other.chunks.empty() && of_paused.chunks.empty());

@@ -15,21 +15,21 @@ namespace {
 
 using nlohmann::json;
 
-void expect_data_error(const std::string& text, const std::vector<std::string>& words) {
+void expect_json_error(const std::string& text, const std::vector<std::string>& words) {
   expect_error(ErrorKind::kData, words, [&] { parse_json(text, "run.json"); });
 }
 
 TEST(Json, NamesThePlaceOfWhatIsWrong) {
-  expect_data_error("{\n  \"a\": 1,\n  \"b\": x\n}", {"run.json", "line 3, column 8"});
-  expect_data_error("[1,", {"run.json", "line 1, column 4"});
-  expect_data_error("", {"run.json", "line 1, column 1", "empty"});
-  expect_data_error("{} {}", {"run.json", "line 1, column 4"});
-  expect_data_error("[1e999]", {"run.json", "out of range"});
+  expect_json_error("{\n  \"a\": 1,\n  \"b\": x\n}", {"run.json", "line 3, column 8"});
+  expect_json_error("[1,", {"run.json", "line 1, column 4"});
+  expect_json_error("", {"run.json", "line 1, column 1", "empty"});
+  expect_json_error("{} {}", {"run.json", "line 1, column 4"});
+  expect_json_error("[1e999]", {"run.json", "out of range"});
 }
 
 TEST(Json, RejectsARepeatedKey) {
-  expect_data_error(R"({"a": 1, "b": {"c": 1}, "a": 2})", {"\"a\" is given twice"});
-  expect_data_error(R"([{"a": {"c": 1, "c": 1}}])", {"\"c\" is given twice"});
+  expect_json_error(R"({"a": 1, "b": {"c": 1}, "a": 2})", {"\"a\" is given twice"});
+  expect_json_error(R"([{"a": {"c": 1, "c": 1}}])", {"\"c\" is given twice"});
   EXPECT_NO_THROW(parse_json(R"([{"a": 1}, {"a": {"a": 2}}])", "run.json"));
 }
 

@@ -122,17 +122,17 @@ TEST(TorchFile, RecognisesWhatPyTorchWrote) {
 }
 
 TEST(TorchFile, RefusesOtherFilesOfPyTorchAndSaysWhatToDo) {
-  const auto expect_refused = [](const std::string& name, std::vector<std::string> words) {
+  const auto expect_no_load = [](const std::string& name, std::vector<std::string> words) {
     words.push_back(fixture(name));
     expect_error(ErrorKind::kData, words, [&] { read_torch_file(fixture(name)); });
   };
-  expect_refused("module.pt", {"run code", "\"torch.nn.modules.linear.Linear\"",
+  expect_no_load("module.pt", {"run code", "\"torch.nn.modules.linear.Linear\"",
                                "torch.save(model.state_dict()"});
-  expect_refused("legacy.pt", {"before 1.6", "torch.save(torch.load(FILE, weights_only=True)"});
-  expect_refused("script.pt", {"TorchScript", "torch.jit.load(FILE).state_dict()"});
-  expect_refused("protocol4.pt", {"protocol 2"});
-  expect_refused("no_tensor.pt", {"holds no tensor"});
-  expect_refused("expanded.pt", {"expanded view of 12 values", "contiguous()"});
+  expect_no_load("legacy.pt", {"before 1.6", "torch.save(torch.load(FILE, weights_only=True)"});
+  expect_no_load("script.pt", {"TorchScript", "torch.jit.load(FILE).state_dict()"});
+  expect_no_load("protocol4.pt", {"protocol 2"});
+  expect_no_load("no_tensor.pt", {"holds no tensor"});
+  expect_no_load("expanded.pt", {"expanded view of 12 values", "contiguous()"});
 }
 
 TEST(TorchFile, AMissingFileIsNoInput) {
@@ -175,7 +175,7 @@ std::string file_of(const std::string& pickle) {
                  {"archive/version", "3\n"}});
 }
 
-void expect_refused(const std::string& opcodes, const std::vector<std::string>& words) {
+void expect_no_load(const std::string& opcodes, const std::vector<std::string>& words) {
   const std::string file = file_of(pickle(opcodes));
   expect_error(ErrorKind::kData, {"FILE: "}, [&] { parse_torch_file(file, "FILE"); });
   expect_error(ErrorKind::kData, words, [&] { parse_torch_file(file, "FILE"); });
@@ -207,16 +207,16 @@ TEST(TorchFileByHand, CodeIsRefusedAndNamed) {
     const size_t dot = name.rfind('.');
     const std::string opcodes =
         "c" + name.substr(0, dot) + "\n" + name.substr(dot + 1) + "\n(" + text("print(1)") + "tR";
-    expect_refused(opcodes, {"would run code", "\"" + name + "\"", "save the state_dict"});
+    expect_no_load(opcodes, {"would run code", "\"" + name + "\"", "save the state_dict"});
     // Also where nothing calls it, or where a tensor stands beside.
-    expect_refused("c" + name.substr(0, dot) + "\n" + name.substr(dot + 1) + "\n", {name});
-    expect_refused("(" + tensor({}) + opcodes + "t", {name});
+    expect_no_load("c" + name.substr(0, dot) + "\n" + name.substr(dot + 1) + "\n", {name});
+    expect_no_load("(" + tensor({}) + opcodes + "t", {name});
   }
 }
 
 TEST(TorchFileByHand, OtherOpcodesAreRefused) {
   for (const char* opcode : {"i", "o", "\x81", "\x92", "\x93", "\x82", "\x83", "\x84"})
-    expect_refused(
+    expect_no_load(
         "c"
         "collections\nOrderedDict\n)" +
             std::string(opcode),
@@ -225,49 +225,49 @@ TEST(TorchFileByHand, OtherOpcodesAreRefused) {
     if (std::string_view(".(}])t\x85\x86\x87"
                          "aesuqrhjcQRbN\x88\x89GKMJ\x8a\x8bX")
             .find(static_cast<char>(opcode)) == std::string_view::npos)
-      expect_refused(std::string(1, static_cast<char>(opcode)), {"opcode 0x", "byte 3"});
+      expect_no_load(std::string(1, static_cast<char>(opcode)), {"opcode 0x", "byte 3"});
 }
 
 TEST(TorchFileByHand, AllowedNamesAreCalledAsTorchSaveDoesOrNotAtAll) {
-  expect_refused("ccollections\nOrderedDict\n(" + tensor({}) + "tR", {"OrderedDict", "not called"});
-  expect_refused("ctorch\nFloatStorage\n" + integer(1) + "\x85R", {"FloatStorage", "not called"});
-  expect_refused("ctorch\nfloat32\n)R", {"torch.float32", "not called"});
-  expect_refused("ctorch\nSize\n)R", {"torch.Size"});
-  expect_refused("ctorch._utils\n_rebuild_parameter\n)R", {"_rebuild_parameter"});
-  expect_refused("ctorch._utils\n_rebuild_tensor_v2\n)R", {"a tensor is not described"});
-  expect_refused(text("eval") + ")R", {"a function was expected"});
-  expect_refused("ccollections\nOrderedDict\n]R", {"a tuple of arguments was expected"});
-  expect_refused("(tQ", {"a storage is not described"});
-  expect_refused(integer(1) + "Q", {"a tuple was expected"});
-  expect_refused(integer(1) + integer(2) + "b", {"a dictionary was expected"});
+  expect_no_load("ccollections\nOrderedDict\n(" + tensor({}) + "tR", {"OrderedDict", "not called"});
+  expect_no_load("ctorch\nFloatStorage\n" + integer(1) + "\x85R", {"FloatStorage", "not called"});
+  expect_no_load("ctorch\nfloat32\n)R", {"torch.float32", "not called"});
+  expect_no_load("ctorch\nSize\n)R", {"torch.Size"});
+  expect_no_load("ctorch._utils\n_rebuild_parameter\n)R", {"_rebuild_parameter"});
+  expect_no_load("ctorch._utils\n_rebuild_tensor_v2\n)R", {"a tensor is not described"});
+  expect_no_load(text("eval") + ")R", {"a function was expected"});
+  expect_no_load("ccollections\nOrderedDict\n]R", {"a tuple of arguments was expected"});
+  expect_no_load("(tQ", {"a storage is not described"});
+  expect_no_load(integer(1) + "Q", {"a tuple was expected"});
+  expect_no_load(integer(1) + integer(2) + "b", {"a dictionary was expected"});
 }
 
 TEST(TorchFileByHand, StacksThatRunDryAreRefused) {
   for (const char* opcodes : {"", "t", "u", "e", "s", "a", "R", "b", "Q", "\x85", "\x87", "q\x01",
                               "(s", "}(a", "}s", "}]a", "](u", "NN", "(N"})
-    expect_refused(opcodes, {"not a pickle of torch.save", "byte"});
-  expect_refused("}(Nu", {"a key has no value"});
-  expect_refused("h" + little_endian(0, 1), {"never had"});
-  expect_refused("Nr" + little_endian(0xffffffff, 4), {"out of their order"});
-  expect_refused("N.N", {"something follows"});
+    expect_no_load(opcodes, {"not a pickle of torch.save", "byte"});
+  expect_no_load("}(Nu", {"a key has no value"});
+  expect_no_load("h" + little_endian(0, 1), {"never had"});
+  expect_no_load("Nr" + little_endian(0xffffffff, 4), {"out of their order"});
+  expect_no_load("N.N", {"something follows"});
 }
 
 TEST(TorchFileByHand, CountsBeyondTheFileAreRefused) {
-  expect_refused("X" + little_endian(0xffffffff, 4) + "x", {"truncated"});
-  expect_refused("\x8b" + little_endian(0xffffffff, 4) + "x", {"truncated"});
-  expect_refused("ccollections", {"truncated"});
+  expect_no_load("X" + little_endian(0xffffffff, 4) + "x", {"truncated"});
+  expect_no_load("\x8b" + little_endian(0xffffffff, 4) + "x", {"truncated"});
+  expect_no_load("ccollections", {"truncated"});
   for (const int64_t count : {int64_t{-1}, int64_t{5}, int64_t{7}, INT64_MAX, INT64_MIN})
-    expect_refused(tensor({.count = count}), {"archive/data/0", "24 bytes", std::to_string(count)});
+    expect_no_load(tensor({.count = count}), {"archive/data/0", "24 bytes", std::to_string(count)});
   // 2^62 floats: their bytes are 2^64, which wraps to 0.
-  expect_refused(tensor({.count = int64_t{1} << 62}), {"24 bytes"});
-  expect_refused(tensor({.storage = "DoubleStorage"}), {"24 bytes", "6 values of 8"});
-  expect_refused(tensor({.key = "1"}), {"archive/data/1", "not in the archive"});
-  expect_refused(tensor({.key = "../version"}), {"not in the archive"});
+  expect_no_load(tensor({.count = int64_t{1} << 62}), {"24 bytes"});
+  expect_no_load(tensor({.storage = "DoubleStorage"}), {"24 bytes", "6 values of 8"});
+  expect_no_load(tensor({.key = "1"}), {"archive/data/1", "not in the archive"});
+  expect_no_load(tensor({.key = "../version"}), {"not in the archive"});
 }
 
 TEST(TorchFileByHand, ViewsOutsideTheirMemoryAreRefused) {
   const auto outside = [](const Described& t) {
-    expect_refused(tensor(t), {"tensor \"\"", "beyond the 6 values"});
+    expect_no_load(tensor(t), {"tensor \"\"", "beyond the 6 values"});
   };
   outside({.offset = 1});
   outside({.offset = -1});
@@ -278,31 +278,31 @@ TEST(TorchFileByHand, ViewsOutsideTheirMemoryAreRefused) {
   outside({.sizes = {INT64_MAX, INT64_MAX}});
   outside({.sizes = {INT64_MAX, 0, INT64_MAX}, .strides = {1, 1, 1}});
   outside({.offset = 7, .sizes = {0, 3}});
-  expect_refused(tensor({.sizes = {-1, 3}}), {"negative"});
-  expect_refused(tensor({.strides = {-3, 1}}), {"negative"});
-  expect_refused(tensor({.strides = {1}}), {"not as many strides"});
-  expect_refused(tensor({.sizes = std::vector<int64_t>(17, 1)}), {"over 16 dimensions"});
+  expect_no_load(tensor({.sizes = {-1, 3}}), {"negative"});
+  expect_no_load(tensor({.strides = {-3, 1}}), {"negative"});
+  expect_no_load(tensor({.strides = {1}}), {"not as many strides"});
+  expect_no_load(tensor({.sizes = std::vector<int64_t>(17, 1)}), {"over 16 dimensions"});
   // No allocation justifies what an expanded view would become.
-  expect_refused(tensor({.sizes = {INT64_MAX}, .strides = {0}}), {"expanded view"});
-  expect_refused(tensor({.sizes = {7}, .strides = {0}}), {"expanded view"});
+  expect_no_load(tensor({.sizes = {INT64_MAX}, .strides = {0}}), {"expanded view"});
+  expect_no_load(tensor({.sizes = {7}, .strides = {0}}), {"expanded view"});
 }
 
 TEST(TorchFileByHand, OneMemoryHasOneDescription) {
   const std::string integers = tensor({.storage = "IntStorage"});
-  expect_refused("(" + tensor({}) + integers + "t", {"archive/data/0", "two ways"});
+  expect_no_load("(" + tensor({}) + integers + "t", {"archive/data/0", "two ways"});
 }
 
 TEST(TorchFileByHand, TwoTensorsHaveTwoNames) {
   const std::string a = text("a"), b = text("b"), both = text("a.b");
-  expect_refused("}(" + a + tensor({}) + a + tensor({}) + "u", {"two tensors", "\"a\""});
-  expect_refused("}(" + a + "}" + b + tensor({}) + "s" + both + tensor({}) + "u", {"\"a.b\""});
-  expect_refused("}" + a + "\x85" + tensor({}) + "s", {"neither a text nor a whole number"});
+  expect_no_load("}(" + a + tensor({}) + a + tensor({}) + "u", {"two tensors", "\"a\""});
+  expect_no_load("}(" + a + "}" + b + tensor({}) + "s" + both + tensor({}) + "u", {"\"a.b\""});
+  expect_no_load("}" + a + "\x85" + tensor({}) + "s", {"neither a text nor a whole number"});
 }
 
 TEST(TorchFileByHand, DepthIsBounded) {
-  expect_refused(std::string(1'000'000, ']') + std::string(999'999, 'a'), {"lies deeper than 64"});
+  expect_no_load(std::string(1'000'000, ']') + std::string(999'999, 'a'), {"lies deeper than 64"});
   // A list that holds itself.
-  expect_refused("]q" + little_endian(0, 1) + "h" + little_endian(0, 1) + "a", {"deeper than 64"});
+  expect_no_load("]q" + little_endian(0, 1) + "h" + little_endian(0, 1) + "a", {"deeper than 64"});
   EXPECT_EQ(names_of(parse_torch_file(file_of(pickle("]]]" + tensor({}) + "aaa")), "FILE"))[0],
             "0.0.0");
 }
@@ -316,8 +316,8 @@ TEST(TorchFileByHand, ValuesInManyPlacesAreBounded) {
     laughs += "eq" + little_endian(i + 1, 1);
   }
   // The lists stay on the stack but for the last; a tuple gathers them.
-  expect_refused("(" + laughs + "t", {"unfolds to more names"});
-  expect_refused("}" + text(std::string(2000, 'x')) + tensor({}) + "s", {"longer than 1024"});
+  expect_no_load("(" + laughs + "t", {"unfolds to more names"});
+  expect_no_load("}" + text(std::string(2000, 'x')) + tensor({}) + "s", {"longer than 1024"});
 }
 
 TEST(TorchFileByHand, OneTensorUnderTwoNamesIsTwo) {

@@ -11,12 +11,12 @@
 namespace crais {
 namespace {
 
-struct Problem {
+struct ObjectiveCase {
   Vae vae;
   at::Tensor x;
 };
 
-Problem small_problem() {
+ObjectiveCase small_problem() {
   VaeArchitecture architecture;
   architecture.image_rows = 3;
   architecture.image_cols = 4;
@@ -37,7 +37,7 @@ at::Tensor log_normal(const at::Tensor& z, const at::Tensor& mean, const at::Ten
 }
 
 /// log p(x, z) - log q(z | x) of the sample that `noise` makes, term by term: [K, B].
-at::Tensor log_weights(const Problem& problem, const at::Tensor& noise) {
+at::Tensor log_weights(const ObjectiveCase& problem, const at::Tensor& noise) {
   const auto posterior = problem.vae.encode(problem.x);
   const at::Tensor z = posterior.mean + (posterior.log_var / 2).exp() * noise;
   const at::Tensor zero = at::zeros({1}, at::kDouble);
@@ -63,14 +63,14 @@ TEST(Objective, KlDivergenceOfThePriorIsZero) {
 }
 
 TEST(Objective, IwaeOfOneSampleIsTheOneSampleElbo) {
-  const Problem problem = small_problem();
+  const ObjectiveCase problem = small_problem();
   const at::Tensor e = noise({1, 5, 2});
   const Bounds bounds = evaluate({Objective::Kind::kIwae, 1}, problem.vae, problem.x, e);
   EXPECT_TRUE(at::allclose(bounds.bound, log_weights(problem, e)[0], 1e-12, 1e-12));
 }
 
 TEST(Objective, IwaeIsTheLogOfTheMeanWeight) {
-  const Problem problem = small_problem();
+  const ObjectiveCase problem = small_problem();
   const at::Tensor e = noise({7, 5, 2});
   const Bounds bounds = evaluate({Objective::Kind::kIwae, 7}, problem.vae, problem.x, e);
   EXPECT_TRUE(at::allclose(bounds.bound, log_weights(problem, e).exp().mean(0).log(), 1e-10));
@@ -79,7 +79,7 @@ TEST(Objective, IwaeIsTheLogOfTheMeanWeight) {
 }
 
 TEST(Objective, ElboIsReconstructionLessKl) {
-  const Problem problem = small_problem();
+  const ObjectiveCase problem = small_problem();
   const at::Tensor e = noise({1, 5, 2});
   const auto posterior = problem.vae.encode(problem.x);
   const at::Tensor z = posterior.mean + (posterior.log_var / 2).exp() * e[0];
@@ -93,7 +93,7 @@ TEST(Objective, ElboIsReconstructionLessKl) {
 }
 
 TEST(Objective, ElboAndOneSampleBoundAgreeInExpectation) {
-  const Problem problem = small_problem();
+  const ObjectiveCase problem = small_problem();
   constexpr int64_t kSamples = 20000;
   const at::Tensor e = noise({kSamples, 5, 2});
   const at::Tensor weights = log_weights(problem, e);

@@ -38,7 +38,7 @@ Plan plan_of(const std::vector<double>& middle) {
 }
 
 /// Three problems in two chunks, two repeats: values 1, 2.5, 4 and then 1.5, 2, 3.
-LogzResults results() {
+LogzResults logz_results() {
   LogzResults all;
   all.target = "three";
   all.dim = 3;
@@ -57,7 +57,7 @@ LogzResults results() {
 }
 
 TEST(EstimateReport, SummarisesAMethodOverChunksAndRepeats) {
-  const LogzSummary s = summarise(results()).front();
+  const LogzSummary s = summarise(logz_results()).front();
   EXPECT_EQ(s.method, "ais");
   EXPECT_EQ(s.problems, 3);
   EXPECT_EQ(s.repeats, 2);
@@ -78,7 +78,7 @@ TEST(EstimateReport, SummarisesAMethodOverChunksAndRepeats) {
 }
 
 TEST(EstimateReport, MeasuresErrorsOfReplicatesByTheirSpread) {
-  const LogzSummary s = summarise(results()).front();
+  const LogzSummary s = summarise(logz_results()).front();
   EXPECT_NEAR(s.mean, 14.0 / 6, 1e-14);
   const double sum_of_squares = 1 + 6.25 + 16 + 2.25 + 4 + 9;
   const double variance = (sum_of_squares - 6 * s.mean * s.mean) / 5;
@@ -101,7 +101,7 @@ TEST(EstimateReport, AsksTheChainsForTheErrorOfOneEstimate) {
 }
 
 TEST(EstimateReport, CertifiesByTheGapOfEachProblem) {
-  LogzResults both = results();
+  LogzResults both = logz_results();
   const auto add_upper = [&](int64_t chunk, size_t run, std::vector<double> upper) {
     ChunkRun& to = both.chunks[chunk].runs[run];
     to.upper_std_error = std::vector<double>(upper.size(), 0.5);
@@ -120,11 +120,11 @@ TEST(EstimateReport, CertifiesByTheGapOfEachProblem) {
   EXPECT_NEAR(c.gap_std_error, std::sqrt((1 + 16 + 25) / 144.0 / 2 / 3), 1e-14);
   EXPECT_NE(certificate_table({summaries.front()}, {1.0}, "Bounds")->text().find("0.8333"),
             std::string::npos);
-  EXPECT_FALSE(certificate_table({summarise(results()).front()}, {1.0}, "Bounds").has_value());
+  EXPECT_FALSE(certificate_table({summarise(logz_results()).front()}, {1.0}, "Bounds").has_value());
 }
 
 TEST(EstimateReport, WritesALineForEachEstimate) {
-  LogzResults all = results();
+  LogzResults all = logz_results();
   all.chunks[0].runs.pop_back();
   all.chunks.erase(1);
   EXPECT_EQ(estimates_csv(all, "problem", "log_normalizer", all.truth),
@@ -148,7 +148,7 @@ TEST(EstimateReport, WritesALineForEachEstimate) {
 }
 
 TEST(EstimateReport, NumbersTheProblemsOfEveryChunk) {
-  LogzResults all = results();
+  LogzResults all = logz_results();
   all.state.plan.reset();
   all.chunks[0].plan = plan_of({0.25, 0.5});
   all.chunks[1].plan = plan_of({1.0});

@@ -22,7 +22,7 @@ using testing::Fault;
 using testing::LogGamma;
 using testing::ReferenceHmc;
 
-constexpr int64_t kProblems = 2000, kParticles = 4;
+constexpr int64_t kBothWays = 2000, kParticles = 4;
 
 struct Setting {
   std::unique_ptr<Target> target;
@@ -31,16 +31,16 @@ struct Setting {
 
 /// The base is wider than the target, so that reverse weights have light tails.
 Setting gaussian() {
-  return {std::make_unique<DiagonalGaussian>(kProblems, std::vector<double>{0.6, -0.4},
+  return {std::make_unique<DiagonalGaussian>(kBothWays, std::vector<double>{0.6, -0.4},
                                              std::vector<double>{0.7, 0.8}, 2.5),
-          AffineMap::identity(kProblems, 2, at::kDouble)};
+          AffineMap::identity(kBothWays, 2, at::kDouble)};
 }
 
 Setting skewed() {
-  const at::Tensor loc = at::tensor({1.0, 1.4}, at::kDouble).repeat({kProblems, 1});
+  const at::Tensor loc = at::tensor({1.0, 1.4}, at::kDouble).repeat({kBothWays, 1});
   const at::Tensor scale = at::tensor({0.9, 0.0, -0.1, 0.8}, at::kDouble).view({2, 2});
-  return {std::make_unique<LogGamma>(kProblems, std::vector<double>{3.0, 4.0}),
-          {loc, scale.repeat({kProblems, 1, 1})}};
+  return {std::make_unique<LogGamma>(kBothWays, std::vector<double>{3.0, 4.0}),
+          {loc, scale.repeat({kBothWays, 1, 1})}};
 }
 
 Plan plan_of(int64_t steps, double step_size) {
@@ -55,7 +55,7 @@ at::Tensor reverse_ratio(const Setting& s, const std::string& path_spec, const T
   const Problem problem(borrow(*s.target), s.base, *s.target->true_log_normalizer() + 0.5);
   at::Generator rng = make_generator(seed);
   const AnnealResult run = anneal_reverse(problem, *path, plan, kernel, kParticles, rng);
-  EXPECT_EQ(run.cost, Cost::with_gradient(kProblems * kParticles *
+  EXPECT_EQ(run.cost, Cost::with_gradient(kBothWays * kParticles *
                                           (1 + kernel.evaluations_per_step() * plan.num_steps())));
   return (log_mean_exp(run.log_w) + *s.target->true_log_normalizer()).exp();
 }

@@ -12,10 +12,10 @@ namespace {
 using testing::Counting;
 using testing::DiagonalGaussian;
 
-constexpr int64_t kDim = 512, kSteps = 3;
+constexpr int64_t kDim = 512, kBlockSteps = 3;
 
 /// Two problems whose chains do not fit into a block: 1024 each at this dimension.
-struct Setting {
+struct BlockSetting {
   DiagonalGaussian gaussian{2, std::vector<double>(kDim, 0.02), std::vector<double>(kDim, 0.99),
                             1.5};
   Counting target{gaussian};  // knows no exact draws
@@ -24,7 +24,7 @@ struct Setting {
   std::unique_ptr<Path> path = PathRegistry::instance().make("path", "geometric");
   std::unique_ptr<Transition> kernel = TransitionRegistry::instance().make("kernel", "hmc", {});
   Plan plan = freeze(
-      *ScheduleRegistry::instance().make("schedule", "linear", ScheduleOptions{kSteps}), 0.2);
+      *ScheduleRegistry::instance().make("schedule", "linear", ScheduleOptions{kBlockSteps}), 0.2);
 };
 
 TEST(Blocks, HoldAMillionNumbersOrOneChain) {
@@ -34,7 +34,7 @@ TEST(Blocks, HoldAMillionNumbersOrOneChain) {
 }
 
 TEST(Blocks, FewChainsAreOneBlock) {
-  const Setting s;
+  const BlockSetting s;
   at::Generator one = make_generator(3), other = make_generator(3);
   const AnnealResult whole = anneal(s.problem, *s.path, s.plan, *s.kernel, 7, one);
   const AnnealResult blocks = anneal_in_blocks(s.problem, *s.path, s.plan, *s.kernel, 7, other);
@@ -43,17 +43,17 @@ TEST(Blocks, FewChainsAreOneBlock) {
 }
 
 TEST(Blocks, ManyChainsNeverMeetInMemory) {
-  const Setting s;
+  const BlockSetting s;
   constexpr int64_t kChains = 2500;
   at::Generator rng = make_generator(4);
   const AnnealResult run = anneal_in_blocks(s.problem, *s.path, s.plan, *s.kernel, kChains, rng);
   EXPECT_EQ(s.target.most_rows, 2 * 1024);
-  EXPECT_EQ(run.cost.gradients, 2 * kChains * (1 + kSteps));
+  EXPECT_EQ(run.cost.gradients, 2 * kChains * (1 + kBlockSteps));
   EXPECT_EQ(run.cost.gradients, s.target.gradients);
   ASSERT_EQ(run.log_w.sizes(), at::IntArrayRef({2, kChains}));
   EXPECT_TRUE(at::equal(run.genealogy.roots,
                         at::arange(kChains).expand({2, kChains})));  // each its own ancestor
-  EXPECT_EQ(run.accept_prob.sizes(), at::IntArrayRef({kSteps, 2}));
+  EXPECT_EQ(run.accept_prob.sizes(), at::IntArrayRef({kBlockSteps, 2}));
   EXPECT_GT(run.accept_prob.min().item<double>(), 0.3);
   EXPECT_LE(run.accept_prob.max().item<double>(), 1.0);
   // No block repeats another's numbers, and all estimate one normaliser.
@@ -64,7 +64,7 @@ TEST(Blocks, ManyChainsNeverMeetInMemory) {
 }
 
 TEST(Blocks, TheWayBackToo) {
-  const Setting s;
+  const BlockSetting s;
   constexpr int64_t kChains = 1500;
   const Problem problem(borrow(s.gaussian), s.base);
   at::Generator rng = make_generator(5);
@@ -79,7 +79,7 @@ TEST(Blocks, TheWayBackToo) {
 
 /// Problems that differ, each with a plan of its own: what a block takes must be its own.
 TEST(Blocks, ResampledChainsStayTogether) {
-  const Setting s;
+  const BlockSetting s;
   for (const char* spec : {"systematic:1", "multinomial:1"}) {
     SCOPED_TRACE(spec);
     const auto resampling = ResamplingRegistry::instance().make("resampling", spec);
@@ -98,7 +98,7 @@ TEST(Blocks, ResampledChainsStayTogether) {
     at::Generator one = make_generator(6), other = make_generator(6);
     const AnnealResult run =
         anneal_in_blocks(problem, *s.path, plan, *s.kernel, kChains, one, resampling.get());
-    EXPECT_EQ(run.cost.gradients, 3 * kChains * (1 + kSteps));
+    EXPECT_EQ(run.cost.gradients, 3 * kChains * (1 + kBlockSteps));
     int64_t done = 0;
     for (const at::Tensor& part : {index.slice(0, 0, 2), index.slice(0, 2, 3)}) {
       const AnnealResult expected = anneal(problem.select(part), *s.path, select(plan, part),

@@ -19,9 +19,9 @@ using testing::Counting;
 using testing::DiagonalGaussian;
 using testing::LogGamma;
 
-constexpr int64_t kDim = 2;
+constexpr int64_t kMcdDim = 2;
 
-enum class Fault {
+enum class McdFault {
   kNone,
   kPlainAis,       // the network is left out
   kWrongVariance,  // F drawn with variance 2 eps, scored with 4 eps
@@ -38,38 +38,40 @@ at::Tensor log_normal(const at::Tensor& x, const at::Tensor& mean, const at::Ten
 
 /// Each density written out, with the draws in the order in which the library makes them.
 at::Tensor reference(const Problem& problem, const McdParameters& p, int64_t num_particles,
-                     at::Generator& rng, Fault fault = Fault::kNone) {
-  const at::Tensor sd = p.log_sd.exp().expand({kDim}), ones = at::ones_like(sd);
+                     at::Generator& rng, McdFault fault = McdFault::kNone) {
+  const at::Tensor sd = p.log_sd.exp().expand({kMcdDim}), ones = at::ones_like(sd);
   const auto grad = [&](const at::Tensor& beta, const at::Tensor& e) {
     return (1 - beta) * (p.loc - e) / sd.square() + beta * problem.evaluate(e).grad_log_gamma;
   };
   at::Tensor e = p.loc + sd * problem.draw(num_particles, rng);
-  if (fault == Fault::kWrongBaseMean) e = e + 0.2;
-  at::Tensor log_w = fault == Fault::kNoBaseScale ? -log_normal((e - p.loc) / sd, 0 * ones, ones)
-                                                  : -log_normal(e, p.loc, sd.square());
+  if (fault == McdFault::kWrongBaseMean) e = e + 0.2;
+  at::Tensor log_w = fault == McdFault::kNoBaseScale ? -log_normal((e - p.loc) / sd, 0 * ones, ones)
+                                                     : -log_normal(e, p.loc, sd.square());
   const int64_t num_steps = p.step_sizes.size(0);
   for (int64_t k = 1; k <= num_steps; ++k) {
     const at::Tensor beta = p.betas[k], eps = p.step_sizes[k - 1], variance = 2 * eps * ones;
     const at::Tensor mean = e + eps * grad(beta, e);
     const at::Tensor to = mean + variance.sqrt() * problem.draw(num_particles, rng);
     at::Tensor score = grad(beta, to);
-    if (fault != Fault::kPlainAis)  // the network wants all steps at once
+    if (fault != McdFault::kPlainAis)  // the network wants all steps at once
       score = score + p.network.forward(to.expand({num_steps, -1, -1, -1}))[k - 1];
     if (p.of_score.defined())
       score = score + p.of_score[k - 1] * grad(beta, to) + p.of_place[k - 1] * to;
-    if (fault == Fault::kFlippedScore) score = -score;
+    if (fault == McdFault::kFlippedScore) score = -score;
     const at::Tensor back = to - eps * grad(beta, to) + 2 * eps * score;
-    log_w = log_w + log_normal(e, back, fault == Fault::kStaleLogDet ? 0.5 * variance : variance);
-    if (fault == Fault::kStaleLogDet) log_w = log_w - 0.5 * kDim * std::log(2.0);
-    log_w = log_w - log_normal(to, fault == Fault::kForwardAtEnd ? e + eps * grad(beta, to) : mean,
-                               fault == Fault::kWrongVariance ? 2 * variance : variance);
+    log_w =
+        log_w + log_normal(e, back, fault == McdFault::kStaleLogDet ? 0.5 * variance : variance);
+    if (fault == McdFault::kStaleLogDet) log_w = log_w - 0.5 * kMcdDim * std::log(2.0);
+    log_w =
+        log_w - log_normal(to, fault == McdFault::kForwardAtEnd ? e + eps * grad(beta, to) : mean,
+                           fault == McdFault::kWrongVariance ? 2 * variance : variance);
     e = to;
   }
   return log_w + problem.evaluate(e).log_gamma;
 }
 
 ScoreNetworkShape small(int64_t num_steps, bool linear = false) {
-  return {kDim, num_steps, 5, 3, linear};
+  return {kMcdDim, num_steps, 5, 3, linear};
 }
 
 /// Starting values, or with nothing at its default and the network at work.
@@ -92,7 +94,7 @@ TEST(Mcd, WeighsByTheDensitiesItStandsFor) {
   const LogGamma target(3, {3.0, 4.0});
   for (const bool triangular : {false, true}) {
     const Problem problem(borrow(target),
-                          triangular ? base_of(3) : AffineMap::identity(3, kDim, at::kDouble));
+                          triangular ? base_of(3) : AffineMap::identity(3, kMcdDim, at::kDouble));
     for (const bool linear : {false, true}) {
       const McdParameters parameters(small(6, linear), make_flat(small(6, linear), true));
       at::Generator rng = make_generator(1), same = make_generator(1);
@@ -110,11 +112,12 @@ TEST(Mcd, IsUnadjustedLangevinAisBeforeTraining) {
   EXPECT_LT(testing::max_abs_diff(parameters.betas, at::linspace(0, 1, 10, at::kDouble)), 1e-15);
   at::Generator rng = make_generator(2), same = make_generator(2), again = make_generator(2);
   const at::Tensor log_w = mcd_log_weights(problem, parameters, 5, rng).log_w;
-  EXPECT_LT(testing::max_abs_diff(log_w, reference(problem, parameters, 5, same, Fault::kPlainAis)),
-            1e-10);
-  EXPECT_GT(
-      testing::max_abs_diff(log_w, reference(problem, parameters, 5, again, Fault::kFlippedScore)),
-      0.1);
+  EXPECT_LT(
+      testing::max_abs_diff(log_w, reference(problem, parameters, 5, same, McdFault::kPlainAis)),
+      1e-10);
+  EXPECT_GT(testing::max_abs_diff(
+                log_w, reference(problem, parameters, 5, again, McdFault::kFlippedScore)),
+            0.1);
 }
 
 TEST(Mcd, EndsItsScheduleAtExactlyOne) {
@@ -147,13 +150,13 @@ TEST(Mcd, IsBiasedWithAnyDensityWrong) {
   const LogGamma target(kProblems, {3.0, 4.0});
   const Problem problem(borrow(target), base_of(kProblems));
   const McdParameters parameters(small(6), make_flat(small(6), true));
-  const auto z = [&](Fault fault) {
+  const auto z = [&](McdFault fault) {
     at::Generator rng = make_generator(5);
     return std::abs(z_of(target, reference(problem, parameters, 8, rng, fault)));
   };
-  EXPECT_LT(z(Fault::kNone), 5);
-  for (const auto fault : {Fault::kWrongVariance, Fault::kStaleLogDet, Fault::kNoBaseScale,
-                           Fault::kForwardAtEnd, Fault::kWrongBaseMean})
+  EXPECT_LT(z(McdFault::kNone), 5);
+  for (const auto fault : {McdFault::kWrongVariance, McdFault::kStaleLogDet, McdFault::kNoBaseScale,
+                           McdFault::kForwardAtEnd, McdFault::kWrongBaseMean})
     EXPECT_GT(z(fault), 5) << "fault " << int(fault);
 }
 
@@ -165,14 +168,14 @@ TEST(Mcd, BoundsLooselyWithTheScoreFlipped) {
   at::Generator rng = make_generator(6), same = make_generator(6);
   const double right = mcd_log_weights(problem, parameters, 8, rng).log_w.mean().item<double>();
   const double flipped =
-      reference(problem, parameters, 8, same, Fault::kFlippedScore).mean().item<double>();
+      reference(problem, parameters, 8, same, McdFault::kFlippedScore).mean().item<double>();
   EXPECT_GT(right, flipped + 1);
 }
 
 TEST(Mcd, CountsItsEvaluations) {
   const LogGamma inner(3, {3.0, 4.0});
   const Counting target(inner);
-  const Problem problem(borrow(target), AffineMap::identity(3, kDim, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(3, kMcdDim, at::kDouble));
   const at::Tensor flat = make_flat(small(6), true);
   at::Generator rng = make_generator(7);
   EXPECT_EQ(mcd_log_weights(problem, {small(6), flat}, 5, rng).cost,
@@ -217,7 +220,7 @@ McdTrainingOptions short_training() {
 TEST(McdTraining, RaisesTheBoundAndStaysUnbiased) {
   const LogGamma pilots(4, {3.0, 4.0});
   const double truth = (*pilots.true_log_normalizer())[0].item<double>();
-  const Problem problem(borrow(pilots), AffineMap::identity(4, kDim, at::kDouble));
+  const Problem problem(borrow(pilots), AffineMap::identity(4, kMcdDim, at::kDouble));
   int64_t heard = 0;
   const TrainedMcd trained = train_mcd(problem, small(6), short_training(), 1,
                                        [&](int64_t i, double) { EXPECT_EQ(i, ++heard); });
@@ -227,7 +230,7 @@ TEST(McdTraining, RaisesTheBoundAndStaysUnbiased) {
 
   constexpr int64_t kProblems = 4000;
   const LogGamma target(kProblems, {3.0, 4.0});
-  const Problem fresh(borrow(target), AffineMap::identity(kProblems, kDim, at::kDouble));
+  const Problem fresh(borrow(target), AffineMap::identity(kProblems, kMcdDim, at::kDouble));
   at::Generator rng = make_generator(9);
   const McdParameters parameters(small(6), trained.flat);
   EXPECT_FALSE(parameters.loc.requires_grad());
@@ -279,7 +282,7 @@ TEST(McdTraining, HoldsProblemsOutWhereThereAreMany) {
                                      testing::row({1.5, -1.0}).repeat({kOthers, 1})});
     const DiagonalGaussian target(mean, at::full_like(mean, 0.5),
                                   at::zeros({mean.size(0)}, at::kDouble));
-    const Problem problem(borrow(target), AffineMap::identity(mean.size(0), kDim, at::kDouble));
+    const Problem problem(borrow(target), AffineMap::identity(mean.size(0), kMcdDim, at::kDouble));
     return train_mcd(problem, small(6), options, 1);
   };
   const TrainedMcd alike = train({1.5, -1.0}), apart = train({-1.5, 1.0});
@@ -292,7 +295,7 @@ TEST(McdTraining, HoldsProblemsOutWhereThereAreMany) {
 
 TEST(McdTraining, SaysWhereItDiverges) {
   const LogGamma target(2, {3.0, 4.0});
-  const Problem problem(borrow(target), AffineMap::identity(2, kDim, at::kDouble));
+  const Problem problem(borrow(target), AffineMap::identity(2, kMcdDim, at::kDouble));
   McdTrainingOptions options = short_training();
   options.step_size = 500;
   expect_error(ErrorKind::kArgument, {"mcd", "step="},

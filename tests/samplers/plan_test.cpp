@@ -17,7 +17,7 @@ namespace {
 using testing::DiagonalGaussian;
 using testing::max_abs_diff;
 
-std::unique_ptr<ScheduleRule> schedule(const std::string& spec, int64_t steps = 64) {
+std::unique_ptr<ScheduleRule> schedule_rule(const std::string& spec, int64_t steps = 64) {
   ScheduleOptions options;
   options.steps = steps;
   return ScheduleRegistry::instance().make("schedule", spec, options);
@@ -39,19 +39,19 @@ at::Tensor columns(const std::vector<std::vector<double>>& values) {
 }
 
 TEST(Freeze, KeepsTheScheduleAndTheStepSize) {
-  const Plan plan = freeze(*schedule("sigmoidal", 5), 0.3);
-  EXPECT_TRUE(at::equal(plan.betas, schedule("sigmoidal", 5)->betas()));
+  const Plan plan = freeze(*schedule_rule("sigmoidal", 5), 0.3);
+  EXPECT_TRUE(at::equal(plan.betas, schedule_rule("sigmoidal", 5)->betas()));
   EXPECT_TRUE(at::equal(plan.step_sizes, at::full({5, 1}, 0.3, at::kDouble)));
   EXPECT_EQ(plan.num_steps(), 5);
-  EXPECT_THROW(freeze(*schedule("cess:0.5"), 0.3), c10::Error);
+  EXPECT_THROW(freeze(*schedule_rule("cess:0.5"), 0.3), c10::Error);
 }
 
 TEST(NeedsPilot, UnlessEverythingIsGiven) {
   PilotOptions given;
   given.step_size = 0.5;
-  EXPECT_FALSE(needs_pilot(geometric(), *schedule("linear"), given));
-  EXPECT_TRUE(needs_pilot(geometric(), *schedule("linear"), {}));
-  EXPECT_TRUE(needs_pilot(geometric(), *schedule("cess:0.5"), given));
+  EXPECT_FALSE(needs_pilot(geometric(), *schedule_rule("linear"), given));
+  EXPECT_TRUE(needs_pilot(geometric(), *schedule_rule("linear"), {}));
+  EXPECT_TRUE(needs_pilot(geometric(), *schedule_rule("cess:0.5"), given));
 }
 
 TEST(Interpolate, ToItsOwnLengthIsTheIdentity) {
@@ -98,7 +98,8 @@ TEST(Tune, ReachesTheAcceptanceItAimsAt) {
     options.initial_step_size = 3.0;
     at::Generator rng = make_generator(2);
     const Plan plan =
-        run_pilot(problem, geometric(), *schedule("geometric", 150), *kernel(), options, rng).plan;
+        run_pilot(problem, geometric(), *schedule_rule("geometric", 150), *kernel(), options, rng)
+            .plan;
     const AnnealResult run = anneal(problem, geometric(), plan, *kernel(), 16, rng);
     const double expected = aim > 0 ? aim : kernel()->target_acceptance();
     EXPECT_NEAR(run.accept_prob.slice(0, 40).mean().item<double>(), expected, 0.03);
@@ -114,11 +115,11 @@ TEST(Tune, KeepsAGivenStepSize) {
   options.step_size = 0.37;
   at::Generator rng = make_generator(3);
   const Plan plan =
-      run_pilot(problem, geometric(), *schedule("cess:0.9"), *kernel(), options, rng).plan;
+      run_pilot(problem, geometric(), *schedule_rule("cess:0.9"), *kernel(), options, rng).plan;
   EXPECT_TRUE((plan.step_sizes == 0.37).all().item<bool>());
   EXPECT_EQ(plan.betas.size(1), 1);
   options.interpolate = 17;
-  EXPECT_EQ(run_pilot(problem, geometric(), *schedule("cess:0.9"), *kernel(), options, rng)
+  EXPECT_EQ(run_pilot(problem, geometric(), *schedule_rule("cess:0.9"), *kernel(), options, rng)
                 .plan.num_steps(),
             17);
 }
@@ -139,7 +140,7 @@ TEST(Tune, MayPlanForEachProblem) {
     options.shared = false;
     at::Generator rng = make_generator(4);
     const Plan plan =
-        run_pilot(problem, geometric(), *schedule(spec), *kernel(), options, rng).plan;
+        run_pilot(problem, geometric(), *schedule_rule(spec), *kernel(), options, rng).plan;
     ASSERT_EQ(plan.betas.size(1), 2);
     const at::Tensor length = (plan.betas < 1).sum(0);
     EXPECT_LT(length[0].item<int64_t>() + 3, length[1].item<int64_t>()) << spec;
@@ -166,10 +167,10 @@ TEST(Tune, GivesUpAfterMaxSteps) {
   options.max_steps = 5;
   at::Generator rng = make_generator(5);
   expect_error(ErrorKind::kArgument, {"after 5 steps", "`max_steps`", "beta = "}, [&] {
-    run_pilot(problem, geometric(), *schedule("constant-rate:0.001"), *kernel(), options, rng);
+    run_pilot(problem, geometric(), *schedule_rule("constant-rate:0.001"), *kernel(), options, rng);
   });
   // A known schedule is as long as it is.
-  EXPECT_EQ(run_pilot(problem, geometric(), *schedule("linear", 9), *kernel(), options, rng)
+  EXPECT_EQ(run_pilot(problem, geometric(), *schedule_rule("linear", 9), *kernel(), options, rng)
                 .plan.num_steps(),
             9);
 }

@@ -25,7 +25,7 @@ using testing::SpoiledForces;
 using testing::Spoiling;
 using testing::TemporaryFolder;
 
-constexpr int64_t kProblems = 400, kParticles = 8;
+constexpr int64_t kReplicates = 400, kParticles = 8;
 
 struct Base {
   std::string name;
@@ -87,8 +87,8 @@ TEST(Unbiased, ForEveryScheduleAndPathAndBase) {
   const TemporaryFolder folder;
   uint64_t seed = 0;
   for (const char* target_name : {"gaussian", "skewed"}) {
-    const auto target = make_target(target_name, kProblems);
-    for (const auto& [base_name, base] : bases(kProblems)) {
+    const auto target = make_target(target_name, kReplicates);
+    for (const auto& [base_name, base] : bases(kReplicates)) {
       for (const char* path : {"geometric", "power:0.5", "power:1"}) {
         for (const auto& schedule : schedule_specs(folder)) {
           SCOPED_TRACE(::testing::Message() << target_name << ", base " << base_name << ", path "
@@ -107,8 +107,8 @@ TEST(Unbiased, ForEveryScheduleAndPathAndBase) {
 }
 
 TEST(Unbiased, ForOtherOrders) {
-  const DiagonalGaussian target(kProblems, {0.4, -0.3}, {0.8, 0.9}, -1.5);
-  const AffineMap base = AffineMap::identity(kProblems, 2, at::kDouble);
+  const DiagonalGaussian target(kReplicates, {0.4, -0.3}, {0.8, 0.9}, -1.5);
+  const AffineMap base = AffineMap::identity(kReplicates, 2, at::kDouble);
   const auto kernel = TransitionRegistry::instance().make("kernel", "hmc", {1});
   for (const char* path : {"power:-0.5", "power:0.25", "power:2"}) {
     const Outcome found = estimate(target, base, "linear", path, *kernel, 5);
@@ -120,10 +120,10 @@ TEST(Unbiased, ForOtherOrders) {
 // Forces decide how far chains move, never what estimates mean.
 TEST(Unbiased, ForAnyForce) {
   const auto rule = ScheduleRegistry::instance().make("schedule", "linear", {12});
-  const AffineMap base = bases(kProblems).back().map;
+  const AffineMap base = bases(kReplicates).back().map;
   uint64_t seed = 200;
   for (const char* target_name : {"gaussian", "skewed"}) {
-    const std::shared_ptr<const Target> exact = make_target(target_name, kProblems);
+    const std::shared_ptr<const Target> exact = make_target(target_name, kReplicates);
     for (const char* path_name : {"geometric", "power:0.5"}) {
       const auto path = PathRegistry::instance().make("path", path_name);
       for (const char* kernel_name : {"hmc", "ghmc:0.8"}) {
@@ -153,8 +153,8 @@ TEST(Unbiased, ForAnyForce) {
 }
 
 TEST(Unbiased, NotWithABrokenKernel) {
-  const auto target = make_target("skewed", kProblems);
-  const AffineMap base = AffineMap::identity(kProblems, 2, at::kDouble);
+  const auto target = make_target("skewed", kReplicates);
+  const AffineMap base = AffineMap::identity(kReplicates, 2, at::kDouble);
   const auto z = [&](Fault fault, double step_size) {
     const auto path = PathRegistry::instance().make("path", "geometric");
     const auto rule = ScheduleRegistry::instance().make("schedule", "linear", {30});
@@ -193,8 +193,8 @@ class Perfect : public Transition {
 
 TEST(PerfectTransitions, LoseTheSumOfDivergences) {
   constexpr double kMean = 1.2, kSd = 0.5, kLogC = 0.7;
-  const DiagonalGaussian target(kProblems, {kMean}, {kSd}, kLogC);
-  const Problem problem(borrow(target), AffineMap::identity(kProblems, 1, at::kDouble));
+  const DiagonalGaussian target(kReplicates, {kMean}, {kSd}, kLogC);
+  const Problem problem(borrow(target), AffineMap::identity(kReplicates, 1, at::kDouble));
   const auto path = PathRegistry::instance().make("path", "geometric");
   for (const char* spec : {"linear", "sigmoidal", "exponential:0.1"}) {
     const auto rule = ScheduleRegistry::instance().make("schedule", spec, {7});
@@ -221,8 +221,8 @@ TEST(PerfectTransitions, LoseTheSumOfDivergences) {
 
 TEST(Importance, EstimatesTheNormaliser) {
   for (const char* name : {"gaussian", "skewed"}) {
-    const auto target = make_target(name, kProblems);
-    for (const auto& [base_name, base] : bases(kProblems)) {
+    const auto target = make_target(name, kReplicates);
+    for (const auto& [base_name, base] : bases(kReplicates)) {
       const Problem problem(borrow(*target), base);
       at::Generator rng = make_generator(11);
       const at::Tensor log_w = importance_log_weights(problem, 64, rng).log_w;

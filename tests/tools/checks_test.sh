@@ -56,11 +56,11 @@ echo '// changed' >>src/edited.h
 echo 'int FAULT;' >>src/faulty.cpp
 echo 'int fresh;' >src/fresh.cpp
 expect 64 "no commit 'nowhere'" scripts/check-tidy --base nowhere
-expect 66 "there is no build/clang/compile_commands.json" scripts/check-tidy --base HEAD
-mkdir -p build/clang
+expect 66 "there is no build/tidy/compile_commands.json" scripts/check-tidy --base HEAD
+mkdir -p build/tidy
 for file in kept elsewhere edited faulty; do
   printf '  "file": "%s"\n' "$PWD/src/$file.cpp"
-done >build/clang/compile_commands.json
+done >build/tidy/compile_commands.json
 expect 1 "2 files looked at, 1 with findings" scripts/check-tidy --base HEAD
 expect 1 "src/faulty.cpp: FAILED" scripts/check-tidy --base HEAD
 expect 1 "left out: src/fresh.cpp" scripts/check-tidy --base HEAD

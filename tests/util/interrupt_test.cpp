@@ -41,11 +41,11 @@ void expect_flag_after(int signal) {
 }
 
 TEST(InterruptDeathTest, SigintSetsTheFlag) {
-  EXPECT_EXIT(expect_flag_after(SIGINT), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(expect_flag_after(SIGINT), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(InterruptDeathTest, SigtermSetsTheFlag) {
-  EXPECT_EXIT(expect_flag_after(SIGTERM), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(expect_flag_after(SIGTERM), ::testing::ExitedWithCode(0), "");
 }
 
 void raise_twice(int first, int second, unsigned microseconds_between) {
@@ -59,11 +59,11 @@ void raise_twice(int first, int second, unsigned microseconds_between) {
 TEST(InterruptDeathTest, TheSecondSignalLeavesAtOnce) {
   for (const int first : {SIGINT, SIGTERM, SIGHUP})
     for (const int second : {SIGINT, SIGTERM, SIGHUP})
-      EXPECT_EXIT(raise_twice(first, second, 150'000), testing::ExitedWithCode(75), "");
+      EXPECT_EXIT(raise_twice(first, second, 150'000), ::testing::ExitedWithCode(75), "");
 }
 
 TEST(InterruptDeathTest, OneKeystrokeDeliveredTwiceIsOne) {
-  EXPECT_EXIT(raise_twice(SIGINT, SIGINT, 0), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(raise_twice(SIGINT, SIGINT, 0), ::testing::ExitedWithCode(0), "");
 }
 
 void expect_no_flag_after_ignored(int signal) {
@@ -75,15 +75,15 @@ void expect_no_flag_after_ignored(int signal) {
 
 TEST(InterruptDeathTest, SighupAndSigusr1SetTheFlagUnlessTheyAreIgnored) {
   for (const int signal : {SIGHUP, SIGUSR1}) {
-    EXPECT_EXIT(expect_flag_after(signal), testing::ExitedWithCode(0), "");
-    EXPECT_EXIT(expect_no_flag_after_ignored(signal), testing::ExitedWithCode(0), "");
+    EXPECT_EXIT(expect_flag_after(signal), ::testing::ExitedWithCode(0), "");
+    EXPECT_EXIT(expect_no_flag_after_ignored(signal), ::testing::ExitedWithCode(0), "");
   }
 }
 
 TEST(InterruptDeathTest, AWarningIsNotTheFirstOfTwoSignals) {
   for (const int second : {SIGINT, SIGTERM, SIGHUP, SIGUSR1})
-    EXPECT_EXIT(raise_twice(SIGUSR1, second, 150'000), testing::ExitedWithCode(0), "");
-  EXPECT_EXIT(raise_twice(SIGTERM, SIGUSR1, 150'000), testing::ExitedWithCode(0), "");
+    EXPECT_EXIT(raise_twice(SIGUSR1, second, 150'000), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(raise_twice(SIGTERM, SIGUSR1, 150'000), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(InterruptDeathTest, TheSecondSignalAfterAWarningLeavesAtOnce) {
@@ -93,7 +93,7 @@ TEST(InterruptDeathTest, TheSecondSignalAfterAWarningLeavesAtOnce) {
         ::raise(SIGUSR1);
         raise_twice(SIGTERM, SIGTERM, 150'000);
       },
-      testing::ExitedWithCode(75), "");
+      ::testing::ExitedWithCode(75), "");
 }
 
 TEST(Interrupt, StopsWhatIsUnderWay) {
