@@ -170,6 +170,7 @@ succeed "${small[@]}" --target-error 0.0001 --max-evals 500 --out missed
 succeed "${small[@]}" --target-error 0.02 --threads 1 --out target1
 same target/per_image.csv target1/per_image.csv
 succeed "${few[@]}" --preset paper --out paper
+succeed "$model" --simulate 9 --quiet --preset robust --out robust
 if command -v python3 >/dev/null; then
   python3 - <<'PYTHON' || fail "summaries of bounds, budgets, targets, presets"
 import csv, json
@@ -196,6 +197,8 @@ summary, paper, _ = read("paper")
 settings = summary["settings"]
 assert settings["base"] == "prior" and settings["kernel"] == "hmc" and settings["step-size"] == "0.5"
 assert settings["chains"] == 8  # what is given wins
+_, robust, _ = read("robust")
+assert robust["base"] == "laplace" and robust["evaluations_per_image"]["estimating"] == 4 * 241, robust
 PYTHON
 fi
 

@@ -75,12 +75,18 @@ TEST(Diagnose, KnowsEveryFlag) {
 }
 
 TEST(Diagnose, SeesBoundsThatStandApartUnflagged) {
-  const Finding f = finding([](ChunkRun& r) {
+  const auto apart = [](ChunkRun& r) {
     r.upper = {-69.9, -79.9, -85.0, -99.9};
     r.upper_std_error = {0.1, 0.1, 0.1, 0.1};
-  });
+  };
+  const Finding f = finding(apart);
   EXPECT_EQ(f.images, std::vector<int64_t>{30});
   EXPECT_TRUE(says(f, "bounds"));
+  EXPECT_TRUE(says(f, "--chains 4 --steps 240 ")) << sentence_of(f);
+  EXPECT_DOUBLE_EQ(f.evaluations, 784 * 1.25);
+  json adaptive = run();
+  adaptive["settings"]["schedule"] = "cess:0.9";
+  EXPECT_TRUE(says(finding(apart, adaptive), "a finer --schedule than cess:0.9"));
 }
 
 TEST(Diagnose, SeesABiasThatCounts) {

@@ -18,6 +18,8 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kLonger = 4;           // times as many transitions
+constexpr int64_t kFewer = 4;            // of as many chains is kept one, for ...
+constexpr int64_t kMuchLonger = 5;       // ... times as many transitions (--preset robust)
 constexpr double kShareOfData = 1 / 3.;  // of the data's error, that bias or chains may come to
 constexpr double kLargeGap = 1.0;        // nats between the bounds of one image
 constexpr double kLowAcceptance = 0.4, kHighAcceptance = 0.95;
@@ -90,13 +92,16 @@ class Examination {
 
   /// Longer annealing: what moves weights most for its cost.
   std::string longer() const {
+    return has_steps() ? "--steps " + std::to_string(kLonger * asked_.steps)
+                       : "a finer --schedule than " + asked_.schedule + ", for " +
+                             std::to_string(kLonger) + " times as many transitions";
+  }
+
+  /// True if --steps says how many temperatures there are.
+  bool has_steps() const {
     static const std::set<std::string> kOfSteps = {"linear", "sigmoidal", "geometric",
                                                    "exponential"};
-    const std::string& schedule = asked_.schedule;
-    return kOfSteps.count(schedule.substr(0, schedule.find(':'))) > 0
-               ? "--steps " + std::to_string(kLonger * asked_.steps)
-               : "a finer --schedule than " + schedule + ", for " + std::to_string(kLonger) +
-                     " times as many transitions";
+    return kOfSteps.count(asked_.schedule.substr(0, asked_.schedule.find(':'))) > 0;
   }
 
   void flags() {
@@ -146,9 +151,16 @@ class Examination {
       return upper[r][i] - lower[r][i] > kLargeGap && table_.flags[r][i] == 0;
     });
     if (images.empty()) return;
-    add("the bounds of unflagged images are more than 1 nat apart: a mode that no forward chain "
-        "visits, most likely",
-        images, "anneal longer: " + longer(), kLonger * summary_.evaluations);
+    const std::string what =
+        "the bounds of unflagged images are more than 1 nat apart: a tail or a mode that forward "
+        "chains miss, most likely";
+    if (!has_steps() || asked_.chains < 2 * kFewer || asked_.has_budget)
+      return add(what, images, "anneal longer: " + longer(), kLonger * summary_.evaluations);
+    const std::string wider = summary_.base == "laplace" ? " --base laplace:1.1" : "";
+    add(what, images,
+        "anneal fewer chains for longer: --chains " + std::to_string(asked_.chains / kFewer) +
+            " --steps " + std::to_string(kMuchLonger * asked_.steps) + wider,
+        summary_.evaluations * kMuchLonger / kFewer);
   }
 
   void bias() {
