@@ -1,5 +1,6 @@
 """`crais.evaluate`: the same numbers as the programs', whatever holds model and images."""
 
+import csv
 import json
 import math
 
@@ -231,3 +232,21 @@ def test_a_target_is_a_density():
     target = crais.Target(lambda z: -0.5 * z.square().sum(1), dim=2)
     found = crais.evaluate(target, progress=False)
     assert found.mean == pytest.approx(np.log(2 * np.pi))
+
+
+def test_a_curve_of_rate_and_distortion(curved, images, likelihood, tmp_path):
+    found = crais.evaluate(
+        curved, images, likelihood=likelihood, rate_distortion="nll", chains=8, chunk=8, progress=False
+    )
+    found.save(tmp_path / "curve")
+    with open(tmp_path / "curve" / "rate_distortion.csv", encoding="utf-8") as file:
+        points = [{k: float(v) for k, v in row.items() if v} for row in csv.DictReader(file)]
+    assert points[0]["beta"] == 0 and points[0]["rate"] == 0
+    # At beta = 1 the curve is -log p(x) = R + D.
+    assert points[-1]["beta"] == 1
+    assert points[-1]["rate"] + points[-1]["distortion"] == pytest.approx(-found.mean)
+    assert "Rate and distortion" in repr(found)
+    with pytest.raises(crais.UsageError, match="base"):
+        crais.evaluate(
+            curved, images, likelihood=likelihood, rate_distortion="nll", base="encoder", progress=False
+        )

@@ -23,7 +23,7 @@ constexpr int64_t kMuchLonger = 5;       // ... times as many transitions (--pre
 constexpr double kShareOfData = 1 / 3.;  // of the data's error, that bias or chains may come to
 constexpr double kLargeGap = 1.0;        // nats between the bounds of one image
 constexpr double kLowAcceptance = 0.4, kHighAcceptance = 0.95;
-constexpr int64_t kFewChains = 8;
+constexpr int64_t kFewChains = 4;  // errors by fewer do not cover what they should
 constexpr size_t kMostNamed = 12;
 
 /// The settings that remedies start from.
