@@ -198,7 +198,7 @@ settings = summary["settings"]
 assert settings["base"] == "prior" and settings["kernel"] == "hmc" and settings["step-size"] == "0.5"
 assert settings["chains"] == 8  # what is given wins
 _, robust, _ = read("robust")
-assert robust["base"] == "laplace" and robust["evaluations_per_image"]["estimating"] == 4 * 241, robust
+assert robust["base"] == "laplace:1.1" and robust["evaluations_per_image"]["estimating"] == 4 * 241, robust
 PYTHON
 fi
 
