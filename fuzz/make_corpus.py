@@ -137,6 +137,9 @@ def evaluated(programs, work):
     folder_seed("methods", work / "methods")
     programs.run(*run, "--rate-distortion", "nll", "--schedule", "linear", "--out", "curve")
     folder_seed("curve", work / "curve")
+    shutil.copytree(work / "ais", work / "extended")
+    programs.run("eval-loglik", "extend", "extended", "--chains", "+2")
+    folder_seed("extended", work / "extended")
     programs.run(*run, "--path", "f:jensen-shannon", "--per-image", "--out", "path")
     folder_seed("learned-path", work / "path")
     # Expectations are estimate-logz's; the reader is the same.

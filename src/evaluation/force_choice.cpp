@@ -17,9 +17,11 @@ at::Tensor acceptance(const EstimatorParts& parts, const Problem& problem, Cost&
   const Particles start = problem.evaluate(problem.draw(kParticles, rng));
   cost += problem.cost_of(kParticles);
   const at::Tensor beta = at::ones({problem.num_problems()}, problem.log_center().options());
+  // Every path ends at the target, and those that a pilot learns know nothing yet.
+  const auto path = PathRegistry::instance().make("path", "geometric");
   std::vector<at::Tensor> means;
   for (int64_t i = 0; i < kStepSizes; ++i) {
-    const Moved moved = parts.transition->step(problem, *parts.path, start, beta,
+    const Moved moved = parts.transition->step(problem, *path, start, beta,
                                                beta * std::ldexp(1.0, static_cast<int>(-i)), rng);
     cost += parts.transition->evaluations_per_step() * problem.cost_of(kParticles);
     means.push_back(moved.accept_prob.mean());

@@ -81,6 +81,12 @@ TEST(ForceChoice, AutoTakesForcesThatPayAndAcceptAsOften) {
   }
 }
 
+TEST(ForceChoice, IsMadeBeforeAPathIsLearned) {
+  EstimateOptions asked = options("auto");
+  asked.path = "f:jensen-shannon";
+  EXPECT_EQ(tune(*make_target(Spoiling::kRounded), asked).state().forces, at::kBFloat16);
+}
+
 TEST(ForceChoice, NothingIsAnnealedNothingIsChosen) {
   EstimateOptions asked = options("bfloat16");
   asked.methods = {"iwae:20"};

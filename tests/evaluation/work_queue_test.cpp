@@ -295,7 +295,7 @@ TEST(SharedRun, APausedWorkerComesBack) {
     RunOptions options;
     options.store = &store;
     options.queue = &queue;
-    const RunResults results = run_problems(source, estimator, options);
+    RunResults results = run_problems(source, estimator, options);
     if (!results.chunks.empty()) write_file_atomic(folder.path() / "run" / "summary.json", "{}");
     return results;
   };
