@@ -28,12 +28,13 @@ std::unique_ptr<Transition> kernel(int64_t num_leapfrog = 1) {
 }
 
 const Path& geometric() {
-  static const auto path = PathRegistry::instance().make("path", "geometric");
-  return *path;
+  static const auto kPath = PathRegistry::instance().make("path", "geometric");
+  return *kPath;
 }
 
 at::Tensor columns(const std::vector<std::vector<double>>& values) {
   std::vector<at::Tensor> all;
+  all.reserve(values.size());
   for (const auto& column : values) all.push_back(at::tensor(column, at::kDouble));
   return at::stack(all, 1);
 }
