@@ -35,9 +35,7 @@ class Targets : public ::testing::TestWithParam<std::string> {
   /// Points around and beyond the base.
   static at::Tensor points(const Target& target, int64_t k, uint64_t seed) {
     at::Generator rng = make_generator(seed);
-    const at::Tensor z =
-        at::randn({target.num_problems(), k, target.dim()}, rng, at::kDouble) * 1.7 + 0.3;
-    return z;
+    return at::randn({target.num_problems(), k, target.dim()}, rng, at::kDouble) * 1.7 + 0.3;
   }
 
   /// Integrated over the plane; else as a product.

@@ -15,7 +15,7 @@ namespace crais::testing {
 /// smooth densities is exact to rounding.
 class PlaneQuadrature {
  public:
-  static constexpr int64_t kPoints = 800, kCells = 8;
+  static constexpr int64_t kPoints = 800, kCells = 8, kWidth = kPoints / kCells;
 
   explicit PlaneQuadrature(const Target& target, double reach = 40) {
     // A coarse look at where the mass is, then the grid.
@@ -38,7 +38,6 @@ class PlaneQuadrature {
 
   /// Probabilities of kCells x kCells equal cells, and how many of the draws [N,2] lie in each.
   at::Tensor probabilities() const {
-    constexpr int64_t kWidth = kPoints / kCells;
     return mass_.view({kCells, kWidth, kCells, kWidth}).sum({1, 3}).flatten();
   }
   at::Tensor counts(const at::Tensor& draws) const {
@@ -46,7 +45,7 @@ class PlaneQuadrature {
     for (int64_t axis = 0; axis < 2; ++axis) {
       // A grid point stands for the half steps around it.
       const at::Tensor place = (draws.select(-1, axis) - axes_[size_t(axis)][0]) / step(axis) + 0.5;
-      cell.push_back((place / double(kPoints / kCells)).floor().clamp(0, kCells - 1).to(at::kLong));
+      cell.push_back((place / double(kWidth)).floor().clamp(0, kCells - 1).to(at::kLong));
     }
     return at::bincount(cell[0] * kCells + cell[1], {}, kCells * kCells).to(at::kDouble);
   }
