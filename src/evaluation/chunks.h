@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
+#include <string>
 
 namespace crais {
 
@@ -16,6 +18,13 @@ struct Chunks {
   int64_t begin(int64_t chunk) const { return chunk * size; }
   int64_t end(int64_t chunk) const { return std::min(problems, (chunk + 1) * size); }
 };
+
+/// "000012" of chunk 12: as its file and claims to it are called.
+inline std::string chunk_name(int64_t chunk) {
+  char name[24];
+  std::snprintf(name, sizeof name, "%06lld", static_cast<long long>(chunk));
+  return name;
+}
 
 /// Part `index` of `count`; index counts from 1. Part i holds the pieces i-1, i-1+count, ...
 struct Shard {

@@ -185,9 +185,7 @@ ResultStore::ResultStore(fs::path folder) : folder_(std::move(folder)) {
 }
 
 fs::path ResultStore::chunk_path(int64_t chunk) const {
-  char name[32];
-  std::snprintf(name, sizeof name, "%06lld.json", static_cast<long long>(chunk));
-  return folder_ / "chunks" / name;
+  return folder_ / "chunks" / (chunk_name(chunk) + ".json");
 }
 
 void ResultStore::write_chunk(const ChunkResult& result) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "evaluation/chunks.h"
 #include "util/error.h"
 #include "util/files.h"
 
@@ -15,12 +16,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kFirstWait = 50ms;  // between two looks at what others do; then doubled
 constexpr size_t kWatched = 8;             // chunks of others a look
-
-/// As the file of a chunk is called.
-std::string chunk_name(int64_t chunk) {
-  const std::string digits = std::to_string(chunk);
-  return std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0') + digits;
-}
 
 }  // namespace
 

@@ -5,13 +5,9 @@ program="${CRAIS_BIN:?}/eval-loglik"
 . "$(dirname "$0")/support.sh"
 unset CRAIS_DATA
 
-train() { # FOLDER ARGUMENTS...
-  "$CRAIS_BIN/train-vae" --data synthetic:600 --hidden 20 --latent 5 --quiet --out "$@" >out.txt 2>err.txt ||
-    fail "no checkpoint: $(cat err.txt)"
-}
-train early --epochs 2
+small_vae early --epochs 2
 cp -r early late
-train late --epochs 12 --resume
+small_vae late --epochs 12 --resume
 python3 - <<'PYTHON' || { echo "skipped: there is no python3 with numpy" && exit 77; }
 import numpy
 rng = numpy.random.default_rng(1)

@@ -9,8 +9,7 @@ browser=$(command -v chromium || command -v chromium-browser || command -v googl
   { echo "skipped: there is no chromium" && exit 77; }
 command -v gnuplot >/dev/null || { echo "skipped: there is no gnuplot" && exit 77; }
 
-"$CRAIS_BIN/train-vae" --data synthetic:600 --hidden 20 --latent 5 --epochs 3 --quiet --out vae >out.txt 2>err.txt ||
-  fail "no checkpoint: $(cat err.txt)"
+small_vae vae --epochs 3
 small=(--simulate 30 --steps 8 --chains 4 --chunk 8 --quiet)
 succeed vae/vae.safetensors "${small[@]}" --method ais --method bidirectional --out eval
 succeed vae/vae.safetensors "${small[@]}" --per-image --out each

@@ -5,8 +5,7 @@ program="${CRAIS_BIN:?}/eval-loglik"
 . "$(dirname "$0")/support.sh"
 unset CRAIS_DATA
 
-"$CRAIS_BIN/train-vae" --data synthetic:600 --hidden 20 --latent 5 --epochs 2 --quiet --out vae >out.txt 2>err.txt ||
-  fail "no checkpoint: $(cat err.txt)"
+small_vae vae --epochs 2
 model=vae/vae.safetensors
 data=$CRAIS_SOURCE/tests/models/data
 curve=("$model" --simulate 40 --schedule constant-length:0.3 --chains 4 --chunk 8 --quiet)

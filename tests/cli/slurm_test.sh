@@ -7,8 +7,7 @@ program="${CRAIS_BIN:?}/eval-loglik"
 unset CRAIS_DATA RANK WORLD_SIZE
 for variable in $(compgen -e SLURM_); do unset "$variable"; done
 
-"$CRAIS_BIN/train-vae" --data synthetic:600 --hidden 20 --latent 5 --epochs 2 --quiet --out vae >out.txt 2>err.txt ||
-  fail "no checkpoint: $(cat err.txt)"
+small_vae vae --epochs 2
 model=vae/vae.safetensors
 small=("$model" --simulate 50 --steps 8 --chains 4 --chunk 8 --quiet)
 

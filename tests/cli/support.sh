@@ -26,6 +26,12 @@ expect() {
   done
 }
 
+# small_vae FOLDER ARGUMENTS: a checkpoint in seconds.
+small_vae() {
+  "${CRAIS_BIN:?}/train-vae" --data synthetic:600 --hidden 20 --latent 5 --quiet --out "$@" >out.txt 2>err.txt ||
+    fail "no checkpoint: $(cat err.txt)"
+}
+
 # succeed ARGUMENTS: exit code 0.
 succeed() {
   "$program" "$@" >out.txt 2>err.txt || fail "$*: exit $?: $(cat err.txt)"

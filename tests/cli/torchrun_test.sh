@@ -7,8 +7,7 @@ program="${CRAIS_BIN:?}/eval-loglik"
 unset CRAIS_DATA
 for variable in $(compgen -e | grep -E '^(RANK|WORLD_SIZE|MASTER_|LOCAL_|TORCHELASTIC_|SLURM_)'); do unset "$variable"; done
 
-"$CRAIS_BIN/train-vae" --data synthetic:600 --hidden 20 --latent 5 --epochs 2 --quiet --out vae >out.txt 2>err.txt ||
-  fail "no checkpoint: $(cat err.txt)"
+small_vae vae --epochs 2
 model=vae/vae.safetensors
 plain=("$model" --simulate 64 --steps 1000 --chains 8 --chunk 2 --step-size 0.5)
 run=("${plain[@]}" --lease 5s)

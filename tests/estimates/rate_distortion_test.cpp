@@ -25,14 +25,8 @@ class RateDistortionOfLinearDecoder : public ::testing::Test {
  protected:
   RateDistortionOfLinearDecoder() {
     at::Generator rng = make_generator(1);
-    vae_.architecture.image_rows = kPixels;
-    vae_.architecture.image_cols = 1;
-    vae_.architecture.latent = kLatent;
-    vae_.architecture.likelihood = parse_likelihood("gaussian:0.6");
-    truth_.weight = 0.7 * at::randn({kPixels, kLatent}, rng, at::kDouble);
-    truth_.bias = at::randn({kPixels}, rng, at::kDouble);
-    truth_.noise = 0.6;
-    vae_.decoder.layers = {{truth_.weight, truth_.bias}};
+    truth_ = LinearCurve::drawn(kPixels, kLatent, 0.6, rng);
+    vae_ = truth_.vae();
   }
 
   std::shared_ptr<const Target> simulated(int64_t count) {

@@ -65,12 +65,8 @@ class CurveOfLinearDecoder : public ::testing::Test {
  protected:
   CurveOfLinearDecoder() {
     at::Generator rng = make_generator(1);
-    vae_.architecture.image_rows = 5;
-    vae_.architecture.image_cols = 1;
-    vae_.architecture.latent = 3;
-    vae_.architecture.likelihood = parse_likelihood("gaussian:0.4");
-    truth_ = {0.7 * at::randn({5, 3}, rng, at::kDouble), at::randn({5}, rng, at::kDouble), 0.4};
-    vae_.decoder.layers = {{truth_.weight, truth_.bias}};
+    truth_ = LinearCurve::drawn(5, 3, 0.4, rng);
+    vae_ = truth_.vae();
     images_ = simulate(vae_, 200, rng).images;
   }
 

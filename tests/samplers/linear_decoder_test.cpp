@@ -9,6 +9,7 @@
 #include "estimates/estimate.h"
 #include "samplers/importance.h"
 #include "samplers/plan.h"
+#include "support/linear_curve.h"
 #include "support/statistics.h"
 #include "support/temporary_folder.h"
 #include "targets/vae_posterior.h"
@@ -16,50 +17,36 @@
 namespace crais {
 namespace {
 
+using testing::LinearCurve;
 using testing::max_abs_diff;
 using testing::TemporaryFolder;
 
 constexpr int64_t kImages = 300, kLatent = 3, kPixels = 5;
-constexpr double kNoise = 0.6;
 
 class LinearDecoder : public ::testing::Test {
  protected:
   LinearDecoder() {
     at::Generator rng = make_generator(1);
-    vae_.architecture.image_rows = kPixels;
-    vae_.architecture.image_cols = 1;
-    vae_.architecture.latent = kLatent;
-    vae_.architecture.likelihood = parse_likelihood("gaussian:0.6");
-    weight_ = 0.7 * at::randn({kPixels, kLatent}, rng, at::kDouble);
-    bias_ = at::randn({kPixels}, rng, at::kDouble);
-    vae_.decoder.layers = {{weight_, bias_}};
+    const LinearCurve linear = LinearCurve::drawn(kPixels, kLatent, 0.6, rng);
+    vae_ = linear.vae();
     images_ = simulate(vae_, kImages, rng).images;
-
-    const at::Tensor eye = at::eye(kPixels, at::kDouble);
-    const at::Tensor covariance = at::mm(weight_, weight_.t()) + kNoise * kNoise * eye;
-    const at::Tensor centred = images_ - bias_;
-    const at::Tensor solved = at::mm(centred, at::linalg_inv(covariance));
-    truth_ = -0.5 * (solved * centred).sum(-1) - 0.5 * at::logdet(covariance) -
-             0.5 * kPixels * std::log(2 * M_PI);
-
-    const at::Tensor precision =
-        at::eye(kLatent, at::kDouble) + at::mm(weight_.t(), weight_) / (kNoise * kNoise);
-    posterior_covariance_ = at::linalg_inv(precision);
-    posterior_mean_ = at::mm(centred, at::mm(weight_, posterior_covariance_)) / (kNoise * kNoise);
+    truth_ = linear.log_likelihood(images_);
+    posterior_ = linear.posterior(1.0, images_);
   }
 
   AffineMap exact_posterior() const {
-    return {posterior_mean_, at::linalg_cholesky(posterior_covariance_).repeat({kImages, 1, 1})};
+    return {posterior_.mean, at::linalg_cholesky(posterior_.covariance).repeat({kImages, 1, 1})};
   }
 
   /// What an encoder might have learned: shifted, no correlations, too wide.
   AffineMap approximate_posterior() const {
-    const at::Tensor sd = posterior_covariance_.diagonal().sqrt();
-    return {posterior_mean_ + 0.3 * sd, (1.25 * sd).repeat({kImages, 1})};
+    const at::Tensor sd = posterior_.covariance.diagonal().sqrt();
+    return {posterior_.mean + 0.3 * sd, (1.25 * sd).repeat({kImages, 1})};
   }
 
   Vae vae_;
-  at::Tensor weight_, bias_, images_, truth_, posterior_mean_, posterior_covariance_;
+  at::Tensor images_, truth_;
+  LinearCurve::Posterior posterior_;
 };
 
 TEST_F(LinearDecoder, IsExactFromTheExactPosterior) {

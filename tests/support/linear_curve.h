@@ -1,9 +1,13 @@
-// Rate and distortion of a decoder that is linear with normal noise, in closed form.
+// A decoder that is linear with normal noise: log p(x), posteriors, rate and distortion in closed
+// form.
 #pragma once
 
 #include <ATen/ATen.h>
 
 #include <cmath>
+
+#include "core/rng.h"
+#include "models/vae.h"
 
 namespace crais::testing {
 
@@ -12,6 +16,34 @@ namespace crais::testing {
 struct LinearCurve {
   at::Tensor weight, bias;  // [n,D], [n]
   double noise = 1.0;
+
+  static LinearCurve drawn(int64_t pixels, int64_t latent, double noise, at::Generator& rng) {
+    const at::Tensor weight = 0.7 * at::randn({pixels, latent}, rng, at::kDouble);
+    return {weight, at::randn({pixels}, rng, at::kDouble), noise};
+  }
+
+  Vae vae() const {
+    Vae vae;
+    vae.architecture.image_rows = weight.size(0);
+    vae.architecture.image_cols = 1;
+    vae.architecture.latent = weight.size(1);
+    vae.architecture.likelihood.family = Likelihood::Family::kGaussian;
+    vae.architecture.likelihood.noise_sd = noise;
+    vae.decoder.layers = {{weight, bias}};
+    return vae;
+  }
+
+  struct Posterior {
+    at::Tensor mean, covariance;  // [N,D], [D,D]
+  };
+
+  /// q, of images [N,n].
+  Posterior posterior(double beta, const at::Tensor& images) const {
+    const double precision = beta / (noise * noise);
+    const at::Tensor covariance = at::linalg_inv(at::eye(weight.size(1), at::kDouble) +
+                                                 precision * at::mm(weight.t(), weight));
+    return {at::mm(precision * at::mm(images - bias, weight), covariance), covariance};
+  }
 
   struct Point {
     at::Tensor rate, distortion, log_normalizer;  // [N] nats
@@ -23,10 +55,9 @@ struct LinearCurve {
     const auto n = static_cast<double>(weight.size(0));
     const at::Tensor gram = at::mm(weight.t(), weight) * precision;
     const at::Tensor inverse = at::eye(weight.size(1), at::kDouble) + beta * gram;
-    const at::Tensor covariance = at::linalg_inv(inverse);
+    const auto [mean, covariance] = posterior(beta, images);
     const at::Tensor r = images - bias;
-    const at::Tensor pulled = at::mm(r, weight) * precision;    // W'r / s^2, in rows
-    const at::Tensor mean = beta * at::mm(pulled, covariance);  // of q
+    const at::Tensor pulled = at::mm(r, weight) * precision;  // W'r / s^2, in rows
     const double constant = 0.5 * n * std::log(2 * M_PI * noise * noise);
     const at::Tensor left = r - at::mm(mean, weight.t());
     const at::Tensor distortion = constant + 0.5 * precision * left.square().sum(1) +
