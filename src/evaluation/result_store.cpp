@@ -188,8 +188,27 @@ fs::path ResultStore::chunk_path(int64_t chunk) const {
   return folder_ / "chunks" / (chunk_name(chunk) + ".json");
 }
 
+void ResultStore::remove_leftovers() const {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder_ / "chunks", ignored)) {
+    // ".000012.json.WORD.tmp", as write_file_atomic calls it
+    const fs::path name = entry.path().filename();
+    if (name.extension() == ".tmp" && name.string().front() == '.' &&
+        is_chunk_file(name.stem().stem().string().substr(1)))
+      found.push_back(entry.path());
+  }
+  for (const auto& path : found) fs::remove(path, ignored);
+}
+
 void ResultStore::write_chunk(const ChunkResult& result) const {
-  write_sealed(chunk_path(result.chunk), fingerprint_, to_json(result));
+  const fs::path path = chunk_path(result.chunk);
+  try {
+    write_sealed(path, fingerprint_, to_json(result));
+  } catch (const Error&) {
+    std::error_code ignored;  // another worker's is as good, and its remove_leftovers was quicker
+    if (!fs::exists(path, ignored)) throw;
+  }
 }
 
 /// `use(chunk, its file)` of those that the run of that fingerprint left.

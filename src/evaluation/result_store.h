@@ -47,6 +47,8 @@ class ResultStore {
   const nlohmann::json& run() const { return run_; }
   const std::string& fingerprint() const { return fingerprint_; }
 
+  /// Of chunks that killed workers were writing. Only once every chunk is there.
+  void remove_leftovers() const;
   void write_chunk(const ChunkResult& result) const;
   /// Every chunk of this run in the folder.
   /// Throws Error kData naming a file that is damaged, of another run or no chunk of `expected`.

@@ -67,10 +67,12 @@ void report_if_leading(RunResults& results, const RunShape& shape, const RunOpti
     throw no_input_error((store.folder() / "chunks").string() +
                          ": a chunk that was finished is gone");
   if (options.queue->lead(
-          "report", [&] { return store.has_report(); }, stop))
+          "report", [&] { return store.has_report(); }, stop)) {
+    store.remove_leftovers();
     results.chunks = store.read_chunks(shape);
-  else if (store.has_report())
+  } else if (store.has_report()) {
     options.queue->clear();
+  }
 }
 
 }  // namespace

@@ -282,6 +282,21 @@ TEST(SharedRun, WorkersComeToTheResultOfOneAlone) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "run" / "claims"));
 }
 
+TEST(SharedRun, LeavesNothingThatAKilledWorkerWasWriting) {
+  const TemporaryFolder folder;
+  const std::filesystem::path run = folder.path() / "run";
+  const ResultStore store(run, {{"run", "test"}}, {.resume = true});
+  write_file_atomic(run / "chunks" / ".000001.json.9f3a.tmp", "{\"chu");
+  write_file_atomic(run / "chunks" / ".notes.tmp", "mine");
+  WorkQueue queue(std::make_shared<FolderClaims>(run.string()), 1h);
+  RunOptions options;
+  options.store = &store;
+  options.queue = &queue;
+  EXPECT_FALSE(run_problems(shared_problems(), Estimator(share()), options).chunks.empty());
+  EXPECT_FALSE(std::filesystem::exists(run / "chunks" / ".000001.json.9f3a.tmp"));
+  EXPECT_TRUE(std::filesystem::exists(run / "chunks" / ".notes.tmp"));
+}
+
 /// It sleeps over its lease, loses its chunk, and writes it all the same.
 TEST(SharedRun, APausedWorkerComesBack) {
   const Estimator estimator(share());
