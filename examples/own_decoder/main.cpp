@@ -46,7 +46,7 @@ int main() {
       waves(64));
   const crais::Result r = crais::estimate_log_normalizer(target, {.seed = 1});
   const bool precise = r.summary.ess_mean > 0.2 && r.std_error.mean().item<double>() < 0.5;
-  std::printf("64 held-out waves, base %s, 16 chains each: %s\n", r.base.c_str(),
+  std::printf("64 held-out waves, base %s, 8 chains each: %s\n", r.base.c_str(),
               precise ? "log p(x) to within half a nat" : "not precise");
   std::printf("better than noise of sd 1: %s\n",
               r.value.mean().item<double>() > -22.7 ? "yes" : "no");

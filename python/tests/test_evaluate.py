@@ -224,7 +224,7 @@ def test_the_help_has_every_option():
     for name in {*names} - own:
         assert f"  {name}=" in crais.evaluate.__doc__, name
     assert "iwae[:K]" in crais.evaluate.__doc__
-    assert "steps=T [48]" in crais.log_normalizer.__doc__
+    assert "steps=T [96]" in crais.log_normalizer.__doc__
     assert "epochs=N" in crais.train_vae.__doc__
 
 

@@ -91,7 +91,7 @@ class Target : public std::enable_shared_from_this<Target> {
   virtual std::optional<AffineMap> amortised_base() const { return {}; }
 
   /// The bases that `auto` tries, in the order of trust: a later one has to be clearly better.
-  /// Default: Laplace, the encoder if there is one, the prior.
+  /// Default: "laplace", "encoder" if there is one, "prior".
   virtual std::vector<std::string> base_candidates() const;
 
   /// Bytes that a call takes at most beside its arguments and results, as far as the target knows.

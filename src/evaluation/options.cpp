@@ -11,6 +11,7 @@ namespace crais {
 namespace {
 
 constexpr int64_t kMostPilotChains = 256;  // by default: more find no better plan
+constexpr int64_t kLeastThatDecide = 16;   // by default: a variance over fewer is no guide
 constexpr double kMostEvaluations = 1e15;  // an estimate: years of any machine
 
 void require(bool holds, const char* rule) {
@@ -84,10 +85,16 @@ ScheduleOptions schedule_options(const EstimateOptions& options, int64_t steps) 
           options.weighted_ratio};
 }
 
+int64_t default_pilot_chains(int64_t chains, bool is_adaptive) {
+  return std::clamp<int64_t>(chains, is_adaptive ? kLeastThatDecide : 2, kMostPilotChains);
+}
+
 PilotOptions pilot_options(const EstimateOptions& options, const Resampling* resampling) {
+  const auto rule = ScheduleRegistry::instance().make("schedule", options.schedule,
+                                                      schedule_options(options, options.steps));
   PilotOptions pilot;
   pilot.num_particles =
-      options.pilot_chains.value_or(std::clamp<int64_t>(options.chains, 2, kMostPilotChains));
+      options.pilot_chains.value_or(default_pilot_chains(options.chains, rule->is_adaptive()));
   pilot.max_steps = options.max_steps;
   pilot.shared = !options.plan_per_problem;
   pilot.step_size = options.step_size;

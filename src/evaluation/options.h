@@ -19,7 +19,7 @@ namespace crais {
 struct EstimateOptions {
   std::vector<std::string> methods = {"ais"};  ///< of MethodRegistry
   std::string base = "auto";                   ///< of BaseRegistry, or "auto": see choose_base
-  int64_t chains = 16;                         ///< annealed chains of a problem
+  int64_t chains = 8;                          ///< annealed chains of a problem
   std::optional<double> budget = {};  ///< evaluations of a problem, all told: sets chains, steps
   std::optional<double> target_error = {};  ///< nats: as many chains as bring error and bias below
   std::optional<double> mean_error = {};  ///< nats: of the mean over all problems, chains and bias
@@ -31,7 +31,7 @@ struct EstimateOptions {
   bool keep_particles = false;                 ///< in results, with their weights
   // Annealing.
   std::string schedule = "linear";               ///< of ScheduleRegistry
-  int64_t steps = 48;                            ///< transitions of a heuristic schedule
+  int64_t steps = 96;                            ///< transitions of a heuristic schedule
   std::string path = "geometric";                ///< of PathRegistry
   std::string kernel = "ghmc:0.8";               ///< of TransitionRegistry
   int64_t num_leapfrog = 1;                      ///< leapfrog steps of a transition
@@ -41,7 +41,7 @@ struct EstimateOptions {
   std::string force_dtype = "auto";  ///< "float32" (as values), "bfloat16", "auto": choose_forces
   // Pilots.
   bool plan_per_problem = false;             ///< else one plan for all
-  std::optional<int64_t> pilot_chains = {};  ///< of a problem; absent: as `chains`, at most 256
+  std::optional<int64_t> pilot_chains = {};  ///< of a problem; absent: default_pilot_chains
   int64_t pilot_problems = 16;               ///< the first so many tune a shared plan
   double min_step = 0.0;                     ///< least step of beta, adaptive schedules
   double max_step = 0.125;                   ///< greatest step of beta, adaptive schedules
@@ -60,6 +60,9 @@ void check(const EstimateOptions& options);
 
 /// What schedules are told, for a heuristic of `steps` transitions.
 ScheduleOptions schedule_options(const EstimateOptions& options, int64_t steps);
+
+/// As many as `chains`, within bounds; at least 16 where particles decide the schedule.
+int64_t default_pilot_chains(int64_t chains, bool is_adaptive);
 
 /// What pilots are told.
 PilotOptions pilot_options(const EstimateOptions& options, const Resampling* resampling);

@@ -82,7 +82,8 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
                      "a plan for each " + problem +
                          "; else one for all. A pilot tunes plans on seeds of its own, then they "
                          "are frozen"),
-        option::integer("pilot-chains", "K", {}, "chains " + one + " (as --chains, up to 256)")
+        option::integer("pilot-chains", "K", {}, "chains " + one + " (as --chains, up to 256; at least 16 where "
+                        "particles decide the schedule)")
             .at_least(2),
         option::integer("pilot-" + problem + "s", "N", defaults.pilot_problems,
                         problem + "s that a shared plan is tuned on")

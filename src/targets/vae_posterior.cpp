@@ -242,7 +242,9 @@ std::optional<AffineMap> VaePosterior::amortised_base() const {
 std::vector<std::string> VaePosterior::base_candidates() const {
   if (vae_.architecture.likelihood.family == Likelihood::Family::kGaussian)
     return {"best:1.1", "prior"};
-  return Target::base_candidates();
+  std::vector<std::string> names = Target::base_candidates();
+  names.front() = "laplace:1.1";
+  return names;
 }
 
 std::optional<at::Tensor> VaePosterior::exact_sample(int64_t k, at::Generator& /*rng*/) const {

@@ -44,6 +44,7 @@ class TwoModes : public Target {
 
 EstimateOptions brief() {
   EstimateOptions options;
+  options.chains = 16;
   options.steps = 8;
   options.pilot_chains = 8;
   options.pilot_problems = 4;

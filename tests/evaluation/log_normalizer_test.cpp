@@ -35,7 +35,7 @@ TEST(LogNormalizer, OfAFunction) {
   EXPECT_GT(r.ess.item<double>(), 0.5);
   EXPECT_EQ(r.flag_words(0), "");
   EXPECT_EQ(r.bound, Bound::kLower);
-  EXPECT_EQ(r.summary.evaluations, 256 * (1 + 48));
+  EXPECT_EQ(r.summary.evaluations, 256 * (1 + 96));
   EXPECT_GT(r.summary.tuning_evaluations, 0);
   EXPECT_EQ(static_cast<double>(r.cost.densities),
             r.summary.evaluations + r.summary.base_evaluations + r.summary.tuning_evaluations);

@@ -63,9 +63,11 @@ TEST(EstimateOptions, EachIsCheckedAndNamed) {
 
 TEST(EstimateOptions, PilotsHaveAsManyChainsAsTheEstimateUpToABound) {
   EstimateOptions options;
-  EXPECT_EQ(pilot_options(options, nullptr).num_particles, 16);
+  EXPECT_EQ(pilot_options(options, nullptr).num_particles, options.chains);
   options.chains = 1;
   EXPECT_EQ(pilot_options(options, nullptr).num_particles, 2);
+  options.schedule = "cess:0.9";  // particles decide
+  EXPECT_EQ(pilot_options(options, nullptr).num_particles, 16);
   options.chains = 100000;
   EXPECT_EQ(pilot_options(options, nullptr).num_particles, 256);
   options.pilot_chains = 7;

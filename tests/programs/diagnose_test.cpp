@@ -113,7 +113,7 @@ TEST(Diagnose, SeesStepsOfTheWrongLength) {
 TEST(Diagnose, SeesFewChainsProposalsAndAnotherBinarisation) {
   json few = run();
   few["settings"]["chains"] = 3;
-  EXPECT_TRUE(says(finding([](ChunkRun&) {}, few), "--chains 16"));
+  EXPECT_TRUE(says(finding([](ChunkRun&) {}, few), "--chains 8"));
   EXPECT_TRUE(says(finding([](ChunkRun& r) { r.num_nonfinite = 5; }), "5 proposals"));
   json other = run();
   other["images"]["binarisation_warning"] = "threshold in place of dynamic";

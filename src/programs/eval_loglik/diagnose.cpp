@@ -18,12 +18,11 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kLonger = 4;           // times as many transitions
-constexpr int64_t kFewer = 4;            // of as many chains is kept one, for ...
-constexpr int64_t kMuchLonger = 5;       // ... times as many transitions (--preset robust)
+constexpr int64_t kFewestChains = 4;     // errors by fewer do not cover what they should
+constexpr double kLongerAll = 1.25;      // times as many transitions of all chains together
 constexpr double kShareOfData = 1 / 3.;  // of the data's error, that bias or chains may come to
 constexpr double kLargeGap = 1.0;        // nats between the bounds of one image
 constexpr double kLowAcceptance = 0.4, kHighAcceptance = 0.95;
-constexpr int64_t kFewChains = 4;  // errors by fewer do not cover what they should
 constexpr size_t kMostNamed = 12;
 
 /// The settings that remedies start from.
@@ -154,13 +153,15 @@ class Examination {
     const std::string what =
         "the bounds of unflagged images are more than 1 nat apart: a tail or a mode that forward "
         "chains miss, most likely";
-    if (!has_steps() || asked_.chains < 2 * kFewer || asked_.has_budget)
+    if (!has_steps() || asked_.chains < 2 * kFewestChains || asked_.has_budget)
       return add(what, images, "anneal longer: " + longer(), kLonger * summary_.evaluations);
+    const auto transitions = static_cast<double>(asked_.chains * asked_.steps);
     const std::string wider = summary_.base == "laplace" ? " --base laplace:1.1" : "";
     add(what, images,
-        "anneal fewer chains for longer: --chains " + std::to_string(asked_.chains / kFewer) +
-            " --steps " + std::to_string(kMuchLonger * asked_.steps) + wider,
-        summary_.evaluations * kMuchLonger / kFewer);
+        "anneal fewer chains for longer: --chains " + std::to_string(kFewestChains) +
+            " --steps " + std::to_string(std::llround(kLongerAll * transitions / kFewestChains)) +
+            wider,
+        kLongerAll * summary_.evaluations);
   }
 
   void bias() {
@@ -181,10 +182,10 @@ class Examination {
 
   void chains() {
     const MeanEstimate& mean = summary_.log_likelihood;
-    if (anneals_ && asked_.chains < kFewChains && !asked_.has_budget)
+    if (anneals_ && asked_.chains < kFewestChains && !asked_.has_budget)
       add("an error bar from " + std::to_string(asked_.chains) + " chains is not reliable", {},
-          "--chains 16",
-          16.0 / std::max<double>(1, static_cast<double>(asked_.chains)) * summary_.evaluations);
+          "--chains 8",
+          8.0 / std::max<double>(1, static_cast<double>(asked_.chains)) * summary_.evaluations);
     if (mean.monte_carlo_std_error > kShareOfData * mean.data_std_error)
       add("the chains' error of the mean (" + significant(mean.monte_carlo_std_error, 2) +
               ") counts beside that of the images (" + significant(mean.data_std_error, 2) + ")",

@@ -153,17 +153,17 @@ std::vector<VariantResult> run_variants(
 }
 
 std::string pilot_flags(const std::string& flags, int64_t steps) {
-  std::string kept, pilots = std::to_string(EstimateOptions().chains);
+  std::string kept;
+  int64_t chains = EstimateOptions().chains;
   const std::vector<std::string> words = split(flags, ' ');
   for (size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--chains")
-      pilots = std::to_string(
-          pilot_options({.chains = parse_integer(words.at(++i), "--chains")}, nullptr)
-              .num_particles);
+      chains = parse_integer(words.at(++i), "--chains");
     else if (!words[i].empty())
       kept += words[i] + " ";
   }
-  if (kept.find("--pilot-chains") == std::string::npos) kept += "--pilot-chains " + pilots + " ";
+  if (kept.find("--pilot-chains") == std::string::npos)
+    kept += "--pilot-chains " + std::to_string(default_pilot_chains(chains, true)) + " ";
   return kept + "--chains 1 --max-steps " + std::to_string(2 * steps);
 }
 
