@@ -16,6 +16,13 @@ bool clearly_above(const at::Tensor& value, const at::Tensor& other) {
   return apart.mean().item<double>() > 2 * std_error_of_mean(apart);
 }
 
+/// A Laplace base a tenth wider lets chains begin in tails too, where they have the time to come
+/// back. A budget decides on the time later.
+std::string reaching(const std::string& name, const EstimateOptions& options) {
+  constexpr int64_t kLong = 64;
+  return name == "laplace" && !options.budget && options.steps >= kLong ? "laplace:1.1" : name;
+}
+
 int64_t num_pilots(const EstimatorParts& parts, const Target& target, int64_t num_problems,
                    size_t num_candidates) {
   const EstimateOptions& options = parts.options;
@@ -60,7 +67,8 @@ BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_
                                     [](const auto& method) { return method->needs_preparation(); });
     return {target.amortised_base() && !learns ? "encoder" : "laplace", {}, {}};
   }
-  const std::vector<std::string> candidates = target.base_candidates();
+  std::vector<std::string> candidates = target.base_candidates();
+  for (std::string& name : candidates) name = reaching(name, parts.options);
   const int64_t pilots = num_pilots(parts, target, num_problems, candidates.size());
   if (pilots == 0) return {candidates.front(), {}, {}};
   const auto part = target.slice(0, pilots);

@@ -29,10 +29,11 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
       {"Method",
        {option::texts("method", "NAME", defaults.methods, choices<MethodRegistry>("repeatable"))
             .uncut(),
-        option::text("base", "NAME", default_base,
-                     choices<BaseRegistry>("where chains start") +
-                         "\nauto  laplace, unless pilots find clearly more from encoder or prior; "
-                         "encoder if nothing is annealed"),
+        option::text(
+            "base", "NAME", default_base,
+            choices<BaseRegistry>("where chains start") +
+                "\nauto  laplace, a tenth wider for 64 temperatures and more, unless pilots find "
+                "clearly more from encoder or prior; encoder if nothing is annealed"),
         option::integer("chains", "K", defaults.chains, "annealed chains " + one).at_least(1),
         option::number("budget", "EVALS", {},
                        "evaluations " + one +
@@ -82,8 +83,10 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
                      "a plan for each " + problem +
                          "; else one for all. A pilot tunes plans on seeds of its own, then they "
                          "are frozen"),
-        option::integer("pilot-chains", "K", {}, "chains " + one + " (as --chains, up to 256; at least 16 where "
-                        "particles decide the schedule)")
+        option::integer("pilot-chains", "K", {},
+                        "chains " + one +
+                            " (as --chains, up to 256; at least 16 where "
+                            "particles decide the schedule)")
             .at_least(2),
         option::integer("pilot-" + problem + "s", "N", defaults.pilot_problems,
                         problem + "s that a shared plan is tuned on")

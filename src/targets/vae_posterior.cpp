@@ -242,9 +242,7 @@ std::optional<AffineMap> VaePosterior::amortised_base() const {
 std::vector<std::string> VaePosterior::base_candidates() const {
   if (vae_.architecture.likelihood.family == Likelihood::Family::kGaussian)
     return {"best:1.1", "prior"};
-  std::vector<std::string> names = Target::base_candidates();
-  names.front() = "laplace:1.1";
-  return names;
+  return Target::base_candidates();
 }
 
 std::optional<at::Tensor> VaePosterior::exact_sample(int64_t k, at::Generator& /*rng*/) const {

@@ -59,6 +59,14 @@ TEST(BaseChoice, TrustsLaplaceWhereNothingIsClearlyBetter) {
   EXPECT_EQ(choice.plan->num_particles, 16);
 }
 
+TEST(BaseChoice, LongChainsBeginFurtherOut) {
+  EstimateOptions options = brief();
+  options.steps = 64;
+  EXPECT_EQ(choose_base(EstimatorParts(options), Encoded(4, 0.5), 4).name, "laplace:1.1");
+  options.budget = 5000;  // which decides on the length later
+  EXPECT_EQ(choose_base(EstimatorParts(options), Encoded(4, 0.5), 4).name, "laplace");
+}
+
 TEST(BaseChoice, LeavesLaplaceWhereAnotherFindsClearlyMore) {
   const BaseChoice choice = choose_base(EstimatorParts(brief()), TwoModes(), 8);
   EXPECT_EQ(choice.name, "prior");

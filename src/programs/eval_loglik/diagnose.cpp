@@ -158,9 +158,8 @@ class Examination {
     const auto transitions = static_cast<double>(asked_.chains * asked_.steps);
     const std::string wider = summary_.base == "laplace" ? " --base laplace:1.1" : "";
     add(what, images,
-        "anneal fewer chains for longer: --chains " + std::to_string(kFewestChains) +
-            " --steps " + std::to_string(std::llround(kLongerAll * transitions / kFewestChains)) +
-            wider,
+        "anneal fewer chains for longer: --chains " + std::to_string(kFewestChains) + " --steps " +
+            std::to_string(std::llround(kLongerAll * transitions / kFewestChains)) + wider,
         kLongerAll * summary_.evaluations);
   }
 

@@ -28,7 +28,7 @@ Synopsis eval_loglik_synopsis() {
                    "log-likelihood up to that beta (1), or mean squared error down to that of "
                    "noise of standard deviation SD (half that of the data). With --simulate, "
                    "bounds both ways. Schedule: " +
-                       std::string(kCurveSchedule)));
+                       std::string(kCurveSchedule) + ", chains: " + std::to_string(kCurveChains)));
   s.presets = estimator_presets(
       "constant rate from the prior as in the paper's experiments with VAEs", "30", "16");
   // Mass in tails and second modes wants time to be found in, and a base that reaches out for it.
@@ -137,9 +137,11 @@ void ask_for_curve(const CommandLine& cli, EvalSettings& s) {
   e.methods = {method};
   e.base = "prior";
   if (!cli.given("schedule") && cli.text("preset") != "paper") e.schedule = kCurveSchedule;
+  if (!cli.given("chains") && cli.text("preset") != "paper") e.chains = kCurveChains;
   s.resolved["method"] = e.methods;
   s.resolved["base"] = e.base;
   s.resolved["schedule"] = e.schedule;
+  s.resolved["chains"] = e.chains;
 }
 
 }  // namespace

@@ -196,10 +196,10 @@ class Accuracy : public Experiment {
       std::string name, flags;
       int64_t steps;
     };
-    const std::vector<Setting> settings = {{"prior", "--base prior --kernel hmc", 64},
-                                           {"encoder", "--base encoder", 64},
-                                           {"Laplace", "--base laplace", 16},
-                                           {"Laplace", "--base laplace", 64}};
+    const std::vector<Setting> settings = {{"prior", "--chains 16 --base prior --kernel hmc", 64},
+                                           {"encoder", "--chains 16 --base encoder", 64},
+                                           {"Laplace", "--chains 16 --base laplace", 16},
+                                           {"Laplace", "--chains 16 --base laplace", 64}};
     std::vector<Variant> variants;
     std::vector<std::string> schedules;
     for (const Setting& s : settings) {

@@ -56,7 +56,8 @@ std::vector<Row> recommended_rows(int64_t steps) {
   const auto add = [&](const std::string& base, const std::string& schedule,
                        const std::string& flags) {
     rows.push_back(
-        {{base + ", " + schedule, "--base " + base + " --schedule " + schedule + flags}, {}});
+        {{base + ", " + schedule, "--base " + base + " --chains 16 --schedule " + schedule + flags},
+         {}});
   };
   add("laplace", "linear", length);
   if (steps > 64) return rows;  // the others say no more there

@@ -48,7 +48,7 @@ std::vector<double> deltas_of(double alpha, const OrderSetting& setting) {
 std::vector<OrderFamily> order_families(bool full) {
   const std::vector<OrderSetting> settings = {
       {"prior, the paper's settings", "--preset paper", {30, 8}},
-      {"encoder, step sizes tuned", "--base encoder", {1, 0.25}}};
+      {"encoder, step sizes tuned", "--base encoder --chains 16", {1, 0.25}}};
   const std::string steps = std::to_string(kOrderSteps);
   std::vector<OrderFamily> families;
   for (const OrderSetting& setting : settings) {
