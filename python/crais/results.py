@@ -18,7 +18,7 @@ from crais.native import extension
 
 Array = NDArray[Any]
 
-_WORDS = ((1, "ess"), (2, "tail"), (4, "base"), (8, "target"), (16, "modes"))
+_WORDS = ((1, "ess"), (2, "tail"), (4, "base"), (8, "target"), (16, "modes"), (32, "gap"))
 
 
 class Result:

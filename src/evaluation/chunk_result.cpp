@@ -5,11 +5,9 @@
 namespace crais {
 
 const std::vector<std::pair<Flag, std::string>>& all_flags() {
-  static const std::vector<std::pair<Flag, std::string>> kAll = {{kFewEffective, "ess"},
-                                                                 {kTail, "tail"},
-                                                                 {kBaseFailed, "base"},
-                                                                 {kMissedTarget, "target"},
-                                                                 {kModes, "modes"}};
+  static const std::vector<std::pair<Flag, std::string>> kAll = {
+      {kFewEffective, "ess"},    {kTail, "tail"},   {kBaseFailed, "base"},
+      {kMissedTarget, "target"}, {kModes, "modes"}, {kApart, "gap"}};
   return kAll;
 }
 
@@ -98,9 +96,11 @@ ChunkRun to_run(const MethodResult& found, int64_t num_problems) {
   const at::Tensor few = suspect_error(lower).cpu(), tail = suspect_tail(lower).cpu();
   run.flags.resize(static_cast<size_t>(num_problems));
   for (int64_t i = 0; i < num_problems; ++i) {
-    int64_t& flags = run.flags[static_cast<size_t>(i)];
+    const auto row = static_cast<size_t>(i);
+    int64_t& flags = run.flags[row];
     if (few[i].item<bool>()) flags |= kFewEffective;
     if (tail[i].item<bool>()) flags |= kTail;
+    if (found.upper && run.upper[row] - run.log_normalizer[row] > kLargeGap) flags |= kApart;
   }
   run.num_nonfinite = found.num_nonfinite;
   run.cost = found.cost;

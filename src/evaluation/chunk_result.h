@@ -23,7 +23,9 @@ enum Flag : int64_t {
   kBaseFailed = 4,    // the base is not the one asked for
   kMissedTarget = 8,  // target_error was not reached
   kModes = 16,        // the base covers one of several modes
+  kApart = 32,        // the bounds are more than kLargeGap apart
 };
+constexpr double kLargeGap = 1.0;  // nats
 /// Every flag with its word in files.
 const std::vector<std::pair<Flag, std::string>>& all_flags();
 /// "ess+tail", or "" for none.

@@ -74,10 +74,11 @@ TEST(Diagnose, KnowsEveryFlag) {
   }
 }
 
-TEST(Diagnose, SeesBoundsThatStandApartUnflagged) {
+TEST(Diagnose, SeesBoundsThatStandApart) {
   const auto apart = [](ChunkRun& r) {
     r.upper = {-69.9, -79.9, -85.0, -99.9};
     r.upper_std_error = {0.1, 0.1, 0.1, 0.1};
+    r.flags = {0, 0, kApart, 0};
   };
   const Finding f = finding(apart);
   EXPECT_EQ(f.images, std::vector<int64_t>{30});

@@ -21,7 +21,6 @@ constexpr int64_t kLonger = 4;           // times as many transitions
 constexpr int64_t kFewestChains = 4;     // errors by fewer do not cover what they should
 constexpr double kLongerAll = 1.25;      // times as many transitions of all chains together
 constexpr double kShareOfData = 1 / 3.;  // of the data's error, that bias or chains may come to
-constexpr double kLargeGap = 1.0;        // nats between the bounds of one image
 constexpr double kLowAcceptance = 0.4, kHighAcceptance = 0.95;
 constexpr size_t kMostNamed = 12;
 
@@ -62,7 +61,6 @@ class Examination {
 
   std::vector<Finding> findings() {
     flags();
-    gaps();
     bias();
     chains();
     acceptance();
@@ -137,22 +135,18 @@ class Examination {
           add("the posterior has a mode that the base does not cover", images,
               "anneal longer, so that chains find it: " + longer(), kLonger * now);
           break;
+        case kApart:
+          gaps(images);
+          break;
       }
     }
   }
 
-  /// Bounds that stand apart although nothing is flagged: what chains cannot see.
-  void gaps() {
-    if (!table_.has("upper")) return;
-    const auto& lower = table_.columns.at("log_normalizer");
-    const auto& upper = table_.columns.at("upper");
-    const auto images = images_where([&](size_t r, size_t i) {
-      return upper[r][i] - lower[r][i] > kLargeGap && table_.flags[r][i] == 0;
-    });
-    if (images.empty()) return;
+  /// Bounds that stand apart: what chains cannot see from one side.
+  void gaps(const std::vector<int64_t>& images) {
     const std::string what =
-        "the bounds of unflagged images are more than 1 nat apart: a tail or a mode that forward "
-        "chains miss, most likely";
+        "the bounds are more than 1 nat apart: a tail or a mode that forward chains miss, most "
+        "likely";
     if (!has_steps() || asked_.chains < 2 * kFewestChains || asked_.has_budget)
       return add(what, images, "anneal longer: " + longer(), kLonger * summary_.evaluations);
     const auto transitions = static_cast<double>(asked_.chains * asked_.steps);
