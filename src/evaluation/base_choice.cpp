@@ -4,16 +4,17 @@
 #include <vector>
 
 #include "estimates/estimate.h"
+#include "evaluation/comparison.h"
 #include "samplers/blocks.h"
 
 namespace crais {
 namespace {
 
-/// By more than two standard errors of the mean difference; never on a single problem, whose error
+/// By more than the mean difference is uncertain, at 95%; never on a single problem, whose interval
 /// is NaN.
 bool clearly_above(const at::Tensor& value, const at::Tensor& other) {
   const at::Tensor apart = value - other;
-  return apart.mean().item<double>() > 2 * std_error_of_mean(apart);
+  return apart.mean().item<double>() > interval_width(apart.numel()) * std_error_of_mean(apart);
 }
 
 /// A Laplace base a tenth wider lets chains begin in tails too, where they have the time to come

@@ -16,7 +16,7 @@ struct BaseChoice {
 };
 
 /// The target's first candidate (mostly Laplace), unless another's estimates on pilots are clearly
-/// higher (two standard errors of the paired difference): every estimate is a lower bound on
+/// higher (the 95% interval of the paired difference): every estimate is a lower bound on
 /// average, so the highest is the best. Chains of 64 temperatures and more begin from a Laplace
 /// base that is a tenth wider. Where nothing is annealed, the encoder if there is one, else
 /// Laplace.

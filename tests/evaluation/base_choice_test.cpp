@@ -27,6 +27,16 @@ class Encoded : public DiagonalGaussian {
   double sd_;
 };
 
+/// Two bases between which nothing tells.
+class Alike : public DiagonalGaussian {
+ public:
+  explicit Alike(int64_t num_problems)
+      : DiagonalGaussian(num_problems, {1.0, -2.0}, {0.3, 0.5}, 0.7) {}
+  std::vector<std::string> base_candidates() const override {
+    return {"laplace:1.5,rounds=1", "laplace:1.501,rounds=1"};
+  }
+};
+
 /// Two modes at +-4, of which a climb finds one.
 class TwoModes : public Target {
  public:
@@ -57,6 +67,18 @@ TEST(BaseChoice, TrustsLaplaceWhereNothingIsClearlyBetter) {
   ASSERT_TRUE(choice.plan);
   EXPECT_EQ(choice.plan->num_steps(), 8);
   EXPECT_EQ(choice.plan->num_particles, 16);
+}
+
+/// Two standard errors of two numbers are no proof: they chose the other in 16 of 120.
+TEST(BaseChoice, FewPilotsProveLittle) {
+  EstimateOptions options = brief();
+  options.pilot_problems = 2;
+  options.steps = options.pilot_chains.emplace(2);
+  int64_t others = 0;
+  for (options.seed = 0; options.seed < 120; ++options.seed)
+    others +=
+        choose_base(EstimatorParts(options), Alike(2), 2).name == Alike(2).base_candidates()[1];
+  EXPECT_LE(others, 8);
 }
 
 TEST(BaseChoice, LongChainsBeginFurtherOut) {
