@@ -149,7 +149,8 @@ class Examination {
         "likely";
     if (!has_steps() || asked_.chains < 2 * kFewestChains || asked_.has_budget)
       return add(what, images, "anneal longer: " + longer(), kLonger * summary_.evaluations);
-    const auto transitions = static_cast<double>(asked_.chains * asked_.steps);
+    const double transitions =
+        static_cast<double>(asked_.chains) * static_cast<double>(asked_.steps);
     const std::string wider = summary_.base == "laplace" ? " --base laplace:1.1" : "";
     add(what, images,
         "anneal fewer chains for longer: --chains " + std::to_string(kFewestChains) + " --steps " +
