@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <torch/version.h>
 #include <unistd.h>
 
 #include <map>
@@ -131,6 +132,8 @@ TEST_F(StoreClaims, SayWhereAStoreIsNotAndHowLongItWasWaitedFor) {
 }
 
 TEST_F(StoreClaims, ALostStoreInterrupts) {
+  // There a thread of its own may find the connection reset, and end the process.
+  if (TORCH_VERSION_MAJOR < 2) GTEST_SKIP() << "LibTorch 1 does not always survive a lost store";
   const int64_t port = free_port();
   auto here = store_claims({"127.0.0.1", port, true}, "run", 20s);
   const auto there = store_claims({"127.0.0.1", port, false}, "run", 20s);
