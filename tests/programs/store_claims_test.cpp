@@ -122,12 +122,13 @@ TEST_F(StoreClaims, SayWhereAStoreIsNotAndHowLongItWasWaitedFor) {
                [&] {
                  store_claims({"127.0.0.1", port, false}, "run", 300ms);
                });
+  expect_error(ErrorKind::kInterrupted, {"cannot reach", "no.such.host.invalid:1"}, [&] {
+    store_claims({"no.such.host.invalid", 1, false}, "run", 300ms);
+  });
+  if (TORCH_VERSION_MAJOR < 2) return;  // which may end the process when a store is lost
   const Mute mute;
   expect_error(ErrorKind::kInterrupted, {"cannot reach", std::to_string(mute.port), "waited"}, [&] {
     store_claims({"127.0.0.1", mute.port, false}, "run", 300ms);
-  });
-  expect_error(ErrorKind::kInterrupted, {"cannot reach", "no.such.host.invalid:1"}, [&] {
-    store_claims({"no.such.host.invalid", 1, false}, "run", 300ms);
   });
 }
 
@@ -145,6 +146,7 @@ TEST_F(StoreClaims, ALostStoreInterrupts) {
 }
 
 TEST_F(StoreClaims, ASignalWaitsForNoStore) {
+  if (TORCH_VERSION_MAJOR < 2) GTEST_SKIP() << "LibTorch 1 does not always survive a lost store";
   set_interrupted(true);
   const Mute mute;
   expect_error(ErrorKind::kInterrupted, {"interrupted"}, [&] {
