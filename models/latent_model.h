@@ -25,6 +25,9 @@ struct LabelDescription {
 /// exp(-|x - f(z)|^2) is there to have a gradient.
 inline constexpr const char* kSquaredError = "squared-error";
 
+/// No model has more latents.
+inline constexpr int64_t kMostLatents = 1 << 16;
+
 /// What is known of a model beside its functions.
 struct ModelDescription {
   std::string name;                 // for people

@@ -1,50 +1,15 @@
 #include "models/mlp_model.h"
 
-#include <c10/core/GradMode.h>
-#include <torch/csrc/autograd/autograd.h>
-
-#include <cmath>
 #include <utility>
-
-#include "util/error.h"
 
 namespace crais {
 
-MlpModel::MlpModel(ModelManifest manifest, std::string where)
-    : ManifestModel(std::move(manifest), std::move(where)), vae_(*this->manifest().vae) {}
+MlpModel::MlpModel(const ModelManifest& manifest, std::string where)
+    : DecodedModel(manifest, std::move(where), manifest.vae->architecture.likelihood),
+      vae_(*manifest.vae) {}
 
-LatentModel::Density MlpModel::joint(const at::Tensor& z, const at::Tensor& x,
-                                     const at::Tensor& /*y*/) const {
-  c10::AutoGradMode with_grad(true);
-  const at::Tensor leaf = z.detach().requires_grad_(true);
-  const double log_scale = 0.5 * static_cast<double>(z.size(1)) * std::log(2 * M_PI);
-  const at::Tensor value =
-      vae_.architecture.likelihood.log_prob(x.flatten(1), vae_.decoder.forward(leaf)) -
-      0.5 * leaf.square().sum(1) - log_scale;
-  return {value.detach(), torch::autograd::grad({value.sum()}, {leaf})[0]};
-}
+at::Tensor MlpModel::decode(const at::Tensor& z) const { return vae_.decoder.forward(z); }
 
-std::vector<at::Tensor> MlpModel::call(const std::string& function,
-                                       std::vector<at::Tensor> inputs) const {
-  if (function == "encode") {
-    const Vae::Posterior q = vae_.encode(inputs[0].flatten(1));
-    return {q.mean, q.log_var};
-  }
-  const Likelihood& likelihood = vae_.architecture.likelihood;
-  const bool bernoulli = likelihood.family == Likelihood::Family::kBernoulli;
-  const double sd = likelihood.noise_sd;
-  const at::Tensor output = vae_.decoder.forward(inputs[0]);
-  if (function == "output") {
-    const at::Tensor s = at::sigmoid(output);
-    return {output, bernoulli ? s * (1 - s) : at::full_like(output, 1 / (sd * sd))};
-  }
-  if (function != "simulate") throw internal_error("an MLP has no '" + function + "'");
-  const at::Tensor u = inputs[1];
-  const at::Tensor x = bernoulli ? u.lt(at::sigmoid(output)).to(output.scalar_type())
-                                 : output + sd * std::sqrt(2.0) * at::erfinv(2 * u - 1);
-  std::vector<int64_t> shape = description().data_shape;
-  shape.insert(shape.begin(), x.size(0));
-  return {inputs[0], x.view(shape)};
-}
+Vae::Posterior MlpModel::posterior(const at::Tensor& x) const { return vae_.encode(x.flatten(1)); }
 
 }  // namespace crais

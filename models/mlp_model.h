@@ -3,23 +3,22 @@
 
 #include <string>
 
-#include "models/model_manifest.h"
+#include "models/decoded_model.h"
 
 namespace crais {
 
 /// Encoder and decoder of a manifest's `vae`, in plain ATen.
-class MlpModel : public ManifestModel {
+class MlpModel : public DecodedModel {
  public:
   /// Requires manifest.vae.
-  MlpModel(ModelManifest manifest, std::string where);
+  MlpModel(const ModelManifest& manifest, std::string where);
 
   std::string evaluator() const override { return "aten"; }
   const Vae* vae() const override { return &vae_; }
-  Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const override;
 
  private:
-  std::vector<at::Tensor> call(const std::string& function,
-                               std::vector<at::Tensor> inputs) const override;
+  at::Tensor decode(const at::Tensor& z) const override;
+  Vae::Posterior posterior(const at::Tensor& x) const override;
 
   Vae vae_;
 };

@@ -17,7 +17,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kManifestVersion = 1;
-constexpr int64_t kMaxLatent = 1 << 16;
 constexpr int64_t kMaxValues = int64_t{1} << 30;
 constexpr int64_t kMaxBatch = 1 << 16;
 constexpr double kValueTolerance = 1e-4;  // relative, of compiled against eager values
@@ -38,7 +37,7 @@ class ManifestReader {
     ModelManifest m;
     m.model.kind = "exported";
     m.model.name = text("name");
-    m.model.latent = integer("latent", 1, kMaxLatent);
+    m.model.latent = integer("latent", 1, kMostLatents);
     m.model.data_shape = shape("data_shape");
     m.model.functions = words("functions");
     if (!m.model.has("joint")) throw wrong("functions", "a list with \"joint\"");

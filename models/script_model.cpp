@@ -6,11 +6,14 @@
 #include <torch/script.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "core/rng.h"
 #include "io/zip.h"
 #include "models/autocast.h"
+#include "models/decoded_model.h"
 #include "models/model_manifest.h"
 #include "util/error.h"
 #include "util/files.h"
@@ -41,6 +44,21 @@ auto of_file(const std::string& where, const std::string& what, const Call& call
   }
 }
 
+/// What a method returns: a tensor, or a tuple of them. Inputs are moved to where the module is.
+std::vector<at::Tensor> call_method(const torch::jit::Module& module, const std::string& method,
+                                    std::vector<at::Tensor> inputs,
+                                    const at::TensorOptions& options) {
+  for (at::Tensor& input : inputs)
+    input =
+        at::isFloatingType(input.scalar_type()) ? input.to(options) : input.to(options.device());
+  const c10::IValue result = module.get_method(method)({inputs.begin(), inputs.end()});
+  if (result.isTensor()) return {result.toTensor()};
+  std::vector<at::Tensor> tensors;
+  for (const c10::IValue& one : result.toTupleRef().elements()) tensors.push_back(one.toTensor());
+  return tensors;
+}
+
+/// A module that crais.export wrote.
 class ScriptModel : public ManifestModel {
  public:
   ScriptModel(ModelManifest manifest, const std::string& where, torch::jit::Module module,
@@ -95,23 +113,136 @@ class ScriptModel : public ManifestModel {
 
   std::vector<at::Tensor> call(const std::string& function,
                                std::vector<at::Tensor> inputs) const override {
-    for (at::Tensor& input : inputs)
-      input = at::isFloatingType(input.scalar_type()) ? input.to(options_)
-                                                      : input.to(options_.device());
     return of_file(where(), "'" + function + "' fails", [&] {
-      const c10::IValue result =
-          module_.get_method(method_of(function))({inputs.begin(), inputs.end()});
-      std::vector<at::Tensor> tensors;
-      if (result.isTensor()) return std::vector<at::Tensor>{result.toTensor()};
-      for (const c10::IValue& one : result.toTupleRef().elements())
-        tensors.push_back(one.toTensor());
-      return tensors;
+      return call_method(module_, method_of(function), std::move(inputs), options_);
     });
   }
 
   torch::jit::Module module_;
   at::TensorOptions options_;
 };
+
+/// The method by which a module of another program decodes.
+std::string decoder_of(const torch::jit::Module& module) {
+  return module.find_method("decode") ? "decode" : "forward";
+}
+
+/// A module of another program.
+class PlainScriptModel : public DecodedModel {
+ public:
+  PlainScriptModel(const ModelManifest& manifest, const std::string& where,
+                   torch::jit::Module module, const at::TensorOptions& options)
+      : DecodedModel(manifest, where, parse_likelihood(manifest.model.likelihood)),
+        module_(std::move(module)),
+        options_(options) {}
+
+  std::string evaluator() const override { return "torchscript"; }
+
+ private:
+  at::Tensor decode(const at::Tensor& z) const override {
+    return called(decoder_of(module_), z, 1)[0];
+  }
+  Vae::Posterior posterior(const at::Tensor& x) const override {
+    const std::vector<at::Tensor> q = called("encode", x, 2);
+    return {q[0], q[1]};
+  }
+
+  std::vector<at::Tensor> called(const std::string& method, const at::Tensor& input,
+                                 size_t count) const {
+    return of_file(where(), "'" + method + "' fails", [&] {
+      std::vector<at::Tensor> found = call_method(module_, method, {input}, options_);
+      if (found.size() != count)
+        throw data_error(where() + ": '" + method + "' returns " + std::to_string(found.size()) +
+                         " tensors, not " + std::to_string(count));
+      return found;
+    });
+  }
+
+  torch::jit::Module module_;
+  at::TensorOptions options_;
+};
+
+/// The one number of latents that a decoder takes, found by trying.
+int64_t find_latent(const torch::jit::Module& module, const at::TensorOptions& options,
+                    const std::string& where) {
+  constexpr int64_t kMostTried = 1024;
+  std::vector<int64_t> taken;
+  for (int64_t dim = 1; dim <= kMostTried && taken.size() < 2; ++dim) {
+    try {
+      const auto made = call_method(module, decoder_of(module), {at::zeros({2, dim})}, options);
+      if (made.size() == 1 && made[0].dim() > 1 && made[0].size(0) == 2) taken.push_back(dim);
+    } catch (const std::exception&) {  // not so many
+    }
+  }
+  const std::string decoder = where + ": its '" + decoder_of(module) + "' takes ";
+  if (taken.empty())
+    throw data_error(decoder + "no z [B,D] with a D up to " + std::to_string(kMostTried) +
+                     "; `latent` says what D is");
+  if (taken.size() > 1)
+    throw argument_error(decoder + "z [B,D] of D = " + std::to_string(taken[0]) + ", " +
+                         std::to_string(taken[1]) + " and perhaps more; say which by `latent`");
+  return taken[0];
+}
+
+/// A decoder must be a function of rows, of finite values; logits are none after a sigmoid.
+void check_decoder(const at::Tensor& together, const at::Tensor& alone, bool bernoulli,
+                   const std::string& what) {
+  if (!together.isfinite().all().item<bool>())
+    throw data_error(what + " makes values that are not finite of a draw from N(0, I)");
+  const double size = together.abs().max().item<double>();
+  if ((together[0] - alone[0]).abs().max().item<double>() > 1e-4 * (1 + size))
+    throw data_error(what + " makes other values of a row where others stand beside it");
+  if (bernoulli && together.ge(0).logical_and(together.le(1)).all().item<bool>())
+    throw argument_error(what +
+                         " makes values in [0, 1], as after a sigmoid; bernoulli is of logits: "
+                         "write the module without it");
+}
+
+std::shared_ptr<const LatentModel> plain_model(const torch::jit::Module& module,
+                                               const std::string& where,
+                                               const at::TensorOptions& options,
+                                               const ScriptOptions& asked) {
+  const c10::NoGradGuard no_grad;
+  if (asked.likelihood.empty())
+    throw argument_error(where +
+                         ": TorchScript that does not say what it is; say `likelihood` bernoulli "
+                         "or gaussian:SD, or write it with crais.export(\"name.pt\", ...)");
+  if (!module.find_method(decoder_of(module)))
+    throw data_error(where + ": has no method 'decode' or 'forward'");
+  const Likelihood likelihood = parse_likelihood(asked.likelihood);
+  const bool bernoulli = likelihood.family == Likelihood::Family::kBernoulli;
+  ModelManifest manifest;
+  ModelDescription& d = manifest.model;
+  d.name = where.substr(where.rfind('/') + 1);
+  d.kind = kPlainScript;
+  d.likelihood = to_string(likelihood);
+  d.latent = asked.latent > 0 ? asked.latent : find_latent(module, options, where);
+  d.functions = {"joint", "output", "simulate"};
+  if (module.find_method("encode")) d.functions.emplace_back("encode");
+  if (bernoulli)
+    std::tie(d.low, d.high) = std::pair(0.0, 1.0);
+  else
+    d.noise_sd = likelihood.noise_sd;
+
+  constexpr int64_t kRows = 64;
+  at::Generator rng = make_generator(0);
+  const at::Tensor z = at::empty({kRows, d.latent}, at::kFloat).normal_(0, 1, rng);
+  const std::string decoder = where + ": '" + decoder_of(module) + "'";
+  const auto decode = [&](const at::Tensor& rows) {
+    const auto made = of_file(where, "'" + decoder_of(module) + "' fails", [&] {
+      return call_method(module, decoder_of(module), {rows}, options);
+    });
+    if (made.size() != 1 || !at::isFloatingType(made[0].scalar_type()) || made[0].dim() < 2 ||
+        made[0].size(0) != rows.size(0) || made[0].numel() == 0)
+      throw data_error(decoder + " does not make one tensor [B, ...] of z [B,D]");
+    return made[0];
+  };
+  const at::Tensor together = decode(z);
+  check_decoder(together, decode(z.slice(0, 0, 1)), bernoulli, decoder);
+  d.data_shape = together.sizes().slice(1).vec();
+  manifest.uniforms = d.num_values();
+  return std::make_shared<PlainScriptModel>(manifest, where, module, options);
+}
 
 }  // namespace
 
@@ -126,7 +257,8 @@ bool is_script_model(const std::filesystem::path& path) {
 }
 
 std::shared_ptr<const LatentModel> read_script_model(const std::filesystem::path& path,
-                                                     at::Device device, at::ScalarType dtype) {
+                                                     at::Device device, at::ScalarType dtype,
+                                                     const ScriptOptions& script) {
   const std::string where = path.string();
   torch::jit::setGraphExecutorOptimize(false);  // what it specialises costs more than it brings
   torch::jit::ExtraFilesMap extra{{kExtra, ""}};
@@ -137,13 +269,12 @@ std::shared_ptr<const LatentModel> read_script_model(const std::filesystem::path
     for (const at::Tensor& parameter : loaded.parameters()) parameter.set_requires_grad(false);
     return loaded;
   });
-  if (extra.at(kExtra).empty())
-    throw data_error(where +
-                     ": TorchScript that does not say what it is; write it with "
-                     "crais.export(\"name.pt\", ...)");
+  const at::TensorOptions options = at::device(device).dtype(dtype);
+  if (extra.at(kExtra).empty()) return plain_model(module, where, options, script);
+  if (!script.likelihood.empty() || script.latent > 0)
+    throw argument_error(where + " says itself what it is: leave out `likelihood` and `latent`");
   ModelManifest manifest = read_manifest(extra.at(kExtra), where + ": extra/" + kExtra);
   manifest.model.kind = "TorchScript";
-  const at::TensorOptions options = at::device(device).dtype(dtype);
   auto model = std::make_shared<ScriptModel>(manifest, where, std::move(module), options);
   check_values(manifest, *model, where);
   return model;

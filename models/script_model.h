@@ -1,11 +1,13 @@
 /// @file
-/// Exported models: TorchScript files (.pt), which every LibTorch from 1.13 on loads.
+/// Models in TorchScript files (.pt), which every LibTorch from 1.13 on loads.
 #pragma once
 
 #include <ATen/ATen.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include "models/latent_model.h"
 
@@ -14,13 +16,27 @@ namespace crais {
 /// True if the file is a TorchScript archive. Nothing in it runs.
 bool is_script_model(const std::filesystem::path& path);
 
-/// Loads a TorchScript module that crais.export wrote as "name.pt", and repeats its self-check. Its
-/// functions are methods; autograd gives the gradients, so an evaluation is slower than a
-/// package's.
+/// What TorchScript of another program does not say of itself.
+struct ScriptOptions {
+  std::string likelihood;  ///< p(x | decoder's output): "bernoulli" (of logits), "gaussian:SD"
+  int64_t latent = 0;      ///< D; 0: the one number up to 1,024 that the decoder takes
+};
+
+/// How the description calls a module that is no work of crais.export.
+inline constexpr const char* kPlainScript = "plain TorchScript";
+
+/// Loads a TorchScript module; autograd gives the gradients, so an evaluation is slower than a
+/// package's. One that crais.export wrote as "name.pt" says what it is, and repeats its self-check.
 ///
-/// Throws Error kData if the file is damaged, says nothing of itself, or fails its self-check.
+/// Of any other, `decode`, or else `forward`, takes z [B,D] to logits or means [B, ...] of x, row
+/// by row, and `encode`, if there is one, takes x [B, ...] to mean and log-variance [B,D] of z. The
+/// prior is N(0, I), and `options` say the likelihood.
+///
+/// Throws Error kData if the file is damaged, fails its self-check, or has no such functions; and
+/// kArgument if the options must say more, or say what the file says itself.
 std::shared_ptr<const LatentModel> read_script_model(const std::filesystem::path& path,
                                                      at::Device device = at::kCPU,
-                                                     at::ScalarType dtype = at::kFloat);
+                                                     at::ScalarType dtype = at::kFloat,
+                                                     const ScriptOptions& options = {});
 
 }  // namespace crais

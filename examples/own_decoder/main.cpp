@@ -44,7 +44,7 @@ int main() {
        .latent_dim = kLatent,
        .likelihood = crais::parse_likelihood("gaussian:0.2")},
       waves(64));
-  const crais::Result r = crais::estimate_log_normalizer(target, {.seed = 1});
+  const crais::Result r = crais::estimate_log_normalizer(target, {.chains = 8, .seed = 1});
   const bool precise = r.summary.ess_mean > 0.2 && r.std_error.mean().item<double>() < 0.5;
   std::printf("64 held-out waves, base %s, 8 chains each: %s\n", r.base.c_str(),
               precise ? "log p(x) to within half a nat" : "not precise");

@@ -60,7 +60,8 @@ def evaluate(
 
     model        a module with `decode` (or `decoder`), perhaps with `encode` (or `encoder`),
                  `likelihood`, `prior`, `latent`; or with `log_joint`. Or the name of a file: a
-                 checkpoint of train-vae, a model of crais.export, the state_dict of an MLP.
+                 checkpoint of train-vae, a model of crais.export, the state_dict of an MLP, a
+                 decoder in TorchScript (with likelihood="bernoulli" or "gaussian:SD").
                  Or a crais.Target, which goes to `log_normalizer`.
     images       [N, *shape]: a tensor, an array, a Dataset or DataLoader whose items begin with the
                  image. uint8 wants scale=255, binarisation="static:0" or dequantise="uniform:0".
@@ -99,7 +100,7 @@ def evaluate(
         None if labels is None or isinstance(labels, str) else torch.as_tensor(labels).cpu(),
     )
     if isinstance(model, (str, os.PathLike)):
-        flags = {**about, "image_shape": image_shape, **options}
+        flags = {**about, "image_shape": image_shape, "latent": latent, **options}
         if isinstance(labels, str):
             flags["labels"] = labels
         for name, value in about.items():

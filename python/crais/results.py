@@ -18,8 +18,6 @@ from crais.native import extension
 
 Array = NDArray[Any]
 
-_WORDS = ((1, "ess"), (2, "tail"), (4, "base"), (8, "target"), (16, "modes"), (32, "gap"))
-
 
 class Result:
     """Estimates of the first method, in nats; `methods` has all of them.
@@ -90,7 +88,8 @@ class Result:
 
     def flag_words(self, i: int) -> str:
         """Why not to trust estimate i: "ess+tail"; "" for no reason."""
-        return "+".join(word for bit, word in _WORDS if self.flags[i] & bit)
+        words: str = extension().flag_words(int(self.flags[i]))
+        return words
 
     def __repr__(self) -> str:
         return self._report.text(100)

@@ -37,7 +37,7 @@ RunReport run_evaluation(const std::vector<std::string>& arguments, const py::ob
     const EvalSettings settings = read_settings({eval_loglik_synopsis(), arguments});
     std::string notice;
     const std::shared_ptr<const EvalModel> model =
-        described.empty() ? open_model(settings.checkpoint, settings.state_dict, settings.device,
+        described.empty() ? open_model(settings.checkpoint, settings.foreign, settings.device,
                                        settings.dtype, notice)
                           : model_of(described, run, device);
     const EvalRun evaluation(

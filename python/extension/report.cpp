@@ -21,6 +21,7 @@ std::map<std::string, at::Tensor> arrays_of(const MethodTable& table) {
 }  // namespace
 
 void bind_report(py::module_& m) {
+  m.def("flag_words", &flag_words);
   py::class_<RunReport>(m, "Report")
       .def_property_readonly("done", [](const RunReport& r) { return r.progress.done; })
       .def_property_readonly("total", [](const RunReport& r) { return r.progress.total; })

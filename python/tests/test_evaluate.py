@@ -59,6 +59,22 @@ def test_an_mlp_in_memory_has_the_program_s_bits(mlp, images, likelihood, progra
     assert np.array_equal(loaded.log_likelihood, found.log_likelihood)
 
 
+def test_a_decoder_in_torchscript_is_the_module(mlp, images, tmp_path):
+    torch.jit.trace(mlp.decoder, torch.zeros(2, 4)).save(tmp_path / "decoder.pt")
+    script, module = (
+        crais.evaluate(model, images, likelihood="bernoulli", latent=4, base="laplace", **CHEAP)
+        if isinstance(model, str)
+        else crais.evaluate(
+            decoder=model, images=images, likelihood=crais.Bernoulli(), latent=4, base="laplace",
+            **CHEAP,
+        )
+        for model in (str(tmp_path / "decoder.pt"), mlp.decoder)
+    )  # fmt: skip
+    assert script.summary["evaluator"] == "torchscript"
+    errors = np.hypot(script.std_error, module.std_error)
+    assert np.all(np.abs(script.log_likelihood - module.log_likelihood) < 5 * errors + 1e-3)
+
+
 def test_the_result_does_not_depend_on_threads(curved, images, likelihood):
     one, two = (
         crais.evaluate(curved, images, likelihood=likelihood, threads=n, **CHEAP) for n in (1, 2)

@@ -89,12 +89,11 @@ int64_t default_pilot_chains(int64_t chains, bool is_adaptive) {
   return std::clamp<int64_t>(chains, is_adaptive ? kLeastThatDecide : 2, kMostPilotChains);
 }
 
-PilotOptions pilot_options(const EstimateOptions& options, const Resampling* resampling) {
-  const auto rule = ScheduleRegistry::instance().make("schedule", options.schedule,
-                                                      schedule_options(options, options.steps));
+PilotOptions pilot_options(const EstimateOptions& options, const ScheduleRule& rule,
+                           const Resampling* resampling) {
   PilotOptions pilot;
   pilot.num_particles =
-      options.pilot_chains.value_or(default_pilot_chains(options.chains, rule->is_adaptive()));
+      options.pilot_chains.value_or(default_pilot_chains(options.chains, rule.is_adaptive()));
   pilot.max_steps = options.max_steps;
   pilot.shared = !options.plan_per_problem;
   pilot.step_size = options.step_size;

@@ -64,7 +64,8 @@ ScheduleOptions schedule_options(const EstimateOptions& options, int64_t steps);
 /// As many as `chains`, within bounds; at least 16 where particles decide the schedule.
 int64_t default_pilot_chains(int64_t chains, bool is_adaptive);
 
-/// What pilots are told.
-PilotOptions pilot_options(const EstimateOptions& options, const Resampling* resampling);
+/// What pilots are told, of the schedule that `options` name as `rule`.
+PilotOptions pilot_options(const EstimateOptions& options, const ScheduleRule& rule,
+                           const Resampling* resampling);
 
 }  // namespace crais

@@ -16,7 +16,7 @@ EstimatorParts::EstimatorParts(EstimateOptions estimate_options)
                                                    TransitionOptions{options.num_leapfrog});
   if (!options.resampling.empty())
     resampling = ResamplingRegistry::instance().make("resampling", options.resampling);
-  pilot = pilot_options(options, resampling.get());
+  pilot = pilot_options(options, *rule, resampling.get());
   const bool keep_particles = options.keep_particles || !options.expectations.empty();
   methods.reserve(options.methods.size());
   for (const auto& method : options.methods) {

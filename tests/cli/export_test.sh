@@ -121,6 +121,31 @@ assert abs(result["log_likelihood"] + 6.6) < 3, result
   expect 64 "not conditional" -- "$model" --data x.safetensors:test --labels x.safetensors:y
 done
 
+# --- TorchScript of another program: exact too, once it is said what its outputs mean.
+"$python" -W ignore - <<'PYTHON' || fail "no plain.pt"
+import torch, model
+
+
+class Decoder(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = model.decoder
+
+    def forward(self, z):
+        return self.linear(z).reshape(-1, 2, 3)
+
+
+torch.jit.script(Decoder()).save("plain.pt")
+PYTHON
+plain=(plain.pt --likelihood gaussian:0.5)
+succeed "${plain[@]}" --data x.safetensors:test --base laplace --steps 64 --out out-plain
+grep -q "^decoder     4 latents to \[2, 3\]" err.txt || fail "plain.pt: $(cat err.txt)"
+exact out-plain || fail "plain.pt is not exact"
+succeed "${plain[@]}" --latent 4 --simulate 30 --method bidirectional --base laplace --quiet
+expect 64 "plain.pt: TorchScript that does not say what it is" "--likelihood" -- plain.pt --data x.safetensors:test
+expect 65 "'forward' fails" -- "${plain[@]}" --latent 5 --data x.safetensors:test
+expect 64 "says itself" "--likelihood" -- linear.pt --likelihood bernoulli --data x.safetensors:test
+
 # --- p(x | y): images that are moved by what their labels say have the same log-likelihoods.
 conditionals=(conditional.pt)
 [ "${models[-1]}" = linear.pt2 ] && conditionals+=(conditional.pt2)

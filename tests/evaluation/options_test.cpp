@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "evaluation/estimator.h"
+#include "evaluation/parts.h"
 #include "support/expect_error.h"
 
 namespace crais {
@@ -63,15 +64,15 @@ TEST(EstimateOptions, EachIsCheckedAndNamed) {
 
 TEST(EstimateOptions, PilotsHaveAsManyChainsAsTheEstimateUpToABound) {
   EstimateOptions options;
-  EXPECT_EQ(pilot_options(options, nullptr).num_particles, options.chains);
+  EXPECT_EQ(EstimatorParts(options).pilot.num_particles, options.chains);
   options.chains = 1;
-  EXPECT_EQ(pilot_options(options, nullptr).num_particles, 2);
+  EXPECT_EQ(EstimatorParts(options).pilot.num_particles, 2);
   options.schedule = "cess:0.9";  // particles decide
-  EXPECT_EQ(pilot_options(options, nullptr).num_particles, 16);
+  EXPECT_EQ(EstimatorParts(options).pilot.num_particles, 16);
   options.chains = 100000;
-  EXPECT_EQ(pilot_options(options, nullptr).num_particles, 256);
+  EXPECT_EQ(EstimatorParts(options).pilot.num_particles, 256);
   options.pilot_chains = 7;
-  EXPECT_EQ(pilot_options(options, nullptr).num_particles, 7);
+  EXPECT_EQ(EstimatorParts(options).pilot.num_particles, 7);
 }
 
 }  // namespace

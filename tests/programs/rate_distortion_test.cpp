@@ -14,6 +14,7 @@
 #include "models/checkpoint.h"
 #include "models/script_model.h"
 #include "programs/eval_loglik/model.h"
+#include "programs/eval_loglik/settings.h"
 #include "support/expect_error.h"
 #include "support/linear_curve.h"
 #include "support/statistics.h"
@@ -220,6 +221,20 @@ TEST(Curve, ReadsItsFlag) {
     bad["values_in_unit_range"] = true;
     expect_error(ErrorKind::kData, {"here"}, [&] { units_from(bad, 784, "here"); });
   }
+}
+
+TEST(CurveSettings, HaveAScheduleAndChainsOfTheirOwnUnlessAskedOtherwise) {
+  const auto estimator = [](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"model", "--rate-distortion", "nll"});
+    const EvalSettings settings = read_settings(CommandLine(eval_loglik_synopsis(), flags));
+    EXPECT_EQ(settings.resolved.at("chains"), settings.estimator.chains);
+    return settings.estimator;
+  };
+  EXPECT_EQ(estimator({}).chains, kCurveChains);
+  EXPECT_EQ(estimator({}).schedule, kCurveSchedule);
+  EXPECT_NE(kCurveChains, EstimateOptions().chains);
+  EXPECT_EQ(estimator({"--chains", "3"}).chains, 3);
+  EXPECT_EQ(estimator({"--schedule", "linear"}).schedule, "linear");
 }
 
 }  // namespace

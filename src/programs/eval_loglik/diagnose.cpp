@@ -176,10 +176,11 @@ class Examination {
 
   void chains() {
     const MeanEstimate& mean = summary_.log_likelihood;
+    const int64_t usual = EstimateOptions().chains;
     if (anneals_ && asked_.chains < kFewestChains && !asked_.has_budget)
       add("an error bar from " + std::to_string(asked_.chains) + " chains is not reliable", {},
-          "--chains 8",
-          8.0 / std::max<double>(1, static_cast<double>(asked_.chains)) * summary_.evaluations);
+          "--chains " + std::to_string(usual),
+          static_cast<double>(usual) / static_cast<double>(asked_.chains) * summary_.evaluations);
     if (mean.monte_carlo_std_error > kShareOfData * mean.data_std_error)
       add("the chains' error of the mean (" + significant(mean.monte_carlo_std_error, 2) +
               ") counts beside that of the images (" + significant(mean.data_std_error, 2) + ")",

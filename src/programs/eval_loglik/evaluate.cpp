@@ -11,9 +11,9 @@ namespace crais {
 
 std::optional<RunReport> evaluate_model(const EvalSettings& settings,
                                         const std::function<void(const EvalRun&)>& check) {
-  std::string understood;  // how a state_dict was read
+  std::string understood;  // how a file of another program was read
   const std::shared_ptr<const EvalModel> model = open_model(
-      settings.checkpoint, settings.state_dict, settings.device, settings.dtype, understood);
+      settings.checkpoint, settings.foreign, settings.device, settings.dtype, understood);
   const EvalRun run(settings, model);
   if (check) check(run);
   if (!settings.quiet && !settings.dry_run) std::cerr << understood;

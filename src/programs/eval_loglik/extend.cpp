@@ -12,6 +12,7 @@
 
 #include "cli/parse.h"
 #include "core/spec.h"
+#include "evaluation/parts.h"
 #include "evaluation/result_store.h"
 #include "io/json.h"
 #include "programs/eval_loglik/evaluate.h"
@@ -127,7 +128,7 @@ void add_chains(json& settings, const EstimateOptions& before, int64_t more,
     refuse("no method of the run has chains that know nothing of each other, as ais has");
   settings["chains"] = before.chains + more;
   // The plan is the one that the pilots made, whose number would follow that of the chains.
-  settings["pilot-chains"] = pilot_options(before, nullptr).num_particles;
+  settings["pilot-chains"] = EstimatorParts(before).pilot.num_particles;
 }
 
 void add_images(json& settings, const json& images, const EvalSettings& before, int64_t more,

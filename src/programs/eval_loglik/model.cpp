@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <sstream>
 #include <utility>
 
 #include "core/rng.h"
@@ -231,6 +232,16 @@ class ExportedModel : public EvalModel {
   json record_;
 };
 
+/// What was found out about a decoder in TorchScript, as RecognisedVae::describe says it.
+std::string describe_decoder(const ModelDescription& model) {
+  std::ostringstream text;
+  text << "decoder     " << model.latent << " latents to " << at::IntArrayRef(model.data_shape)
+       << "\nencoder     " << (model.has("encode") ? "its method 'encode'" : "it has none")
+       << "\nlikelihood  " << model.likelihood
+       << (model.noise_sd ? ": the outputs are means\n" : ": the outputs are logits\n");
+  return text.str();
+}
+
 /// A checkpoint of ours says so in its metadata.
 bool is_checkpoint(const StateDict& state) { return state.metadata.count("crais") > 0; }
 
@@ -259,15 +270,20 @@ std::unique_ptr<EvalModel> latent_eval_model(std::shared_ptr<const LatentModel> 
   return std::make_unique<ExportedModel>(std::move(model), digest, options);
 }
 
-std::unique_ptr<EvalModel> open_model(const std::string& path, const StateDictOptions& options,
+std::unique_ptr<EvalModel> open_model(const std::string& path, const ForeignOptions& options,
                                       at::Device device, at::ScalarType dtype,
                                       std::string& notice) {
   const auto exported = [&](std::shared_ptr<const LatentModel> model) {
     return std::make_unique<ExportedModel>(std::move(model), sha256(read_file(path)),
                                            at::device(device).dtype(dtype));
   };
-  if (is_script_model(path)) return exported(read_script_model(path, device, dtype));
-  if (!is_model_package(path)) return vae_model(path, options, device, dtype, notice);
+  if (is_script_model(path)) {
+    auto model = read_script_model(path, device, dtype, options.script());
+    if (model->description().kind == kPlainScript)
+      notice = path + ", as it was understood:\n" + describe_decoder(model->description());
+    return exported(std::move(model));
+  }
+  if (!is_model_package(path)) return vae_model(path, options.state_dict, device, dtype, notice);
   auto model = read_model_package(path, device);
   if (!model->vae() && dtype != at::kFloat)
     throw argument_error("`dtype`: " + path + " was exported in float32");

@@ -11,6 +11,7 @@
 #include "core/target.h"
 #include "models/checkpoint.h"
 #include "models/latent_model.h"
+#include "models/script_model.h"
 #include "models/state_dict.h"
 
 namespace crais {
@@ -51,10 +52,20 @@ std::unique_ptr<EvalModel> latent_eval_model(std::shared_ptr<const LatentModel> 
                                              const std::string& digest,
                                              const at::TensorOptions& options);
 
+/// What files of other programs do not say of themselves.
+struct ForeignOptions {
+  StateDictOptions state_dict;
+  int64_t latent = 0;  // of TorchScript; 0: found by trying
+
+  /// What TorchScript is told of it.
+  ScriptOptions script() const { return {state_dict.likelihood, latent}; }
+};
+
 /// By what the file holds, whatever its name: an exported model, a checkpoint of ours, or a
-/// state_dict that `options` help to read. `notice` says how a state_dict was understood. Throws as
-/// the readers of these files do; kArgument for a device or type that the model cannot have.
-std::unique_ptr<EvalModel> open_model(const std::string& path, const StateDictOptions& options,
+/// state_dict or a TorchScript module that `options` help to read. `notice` says how one of these
+/// was understood. Throws as the readers of these files do; kArgument for a device or type that the
+/// model cannot have.
+std::unique_ptr<EvalModel> open_model(const std::string& path, const ForeignOptions& options,
                                       at::Device device, at::ScalarType dtype, std::string& notice);
 
 }  // namespace crais

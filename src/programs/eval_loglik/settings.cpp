@@ -15,7 +15,8 @@ Synopsis eval_loglik_synopsis() {
   s.program = "eval-loglik";
   s.summary =
       "Estimates log p(x) in nats, with error bars, for images under a model with latents: a "
-      "checkpoint of train-vae, a model of crais.export (.pt2, .pt), the state_dict of an MLP.";
+      "checkpoint of train-vae, a model of crais.export (.pt2, .pt), the state_dict of an MLP, a "
+      "decoder in TorchScript.";
   s.operands =
       "MODEL | compare DIR|MODEL... | diagnose DIR | extend DIR | merge DIR... | submit slurm "
       "MODEL";
@@ -56,13 +57,15 @@ Synopsis eval_loglik_synopsis() {
          option::text("indices", "A:B", {}, "only images A to B-1"),
          option::integer("simulate", "N", {}, "evaluate N images drawn from the model instead")
              .at_least(1)}},
-       {"MLPs of another program (a state_dict in .safetensors, .pt or .pth)",
+       {"Models of other programs (a state_dict in .safetensors, .pt or .pth; TorchScript)",
         {option::text("decoder", "NAMES", {}, "its Linear layers in order, as fc3,fc4").uncut(),
          option::text("encoder", "NAMES", {},
                       "as fc1,fc21+fc22 (two heads), or none; layers are found where not named")
              .uncut(),
          option::choice("activation", {"tanh", "elu", "relu", "softplus"}, {}, "between layers"),
          option::text("likelihood", "NAME", {}, "bernoulli (of logits) or gaussian:SD"),
+         option::integer("latent", "D", {}, "of TorchScript (else found by trying)")
+             .between(1, kMostLatents),
          option::text("image-shape", "HxW", {}, "of images that are not square")}},
        {"Running",
         {option::device(), option::threads(),
@@ -148,12 +151,13 @@ void ask_for_curve(const CommandLine& cli, EvalSettings& s) {
 
 EvalSettings read_settings(const CommandLine& cli, const std::string& model) {
   EvalSettings s{read_run(cli, "image"), model, {}, {}, {}, {}, cli.flag("dry-run"), {}};
-  s.state_dict.decoder_layers = cli.text("decoder", "");
-  s.state_dict.encoder_layers = cli.text("encoder", "");
-  s.state_dict.activation = cli.text("activation", "");
-  s.state_dict.likelihood = cli.text("likelihood", "");
+  s.foreign.state_dict.decoder_layers = cli.text("decoder", "");
+  s.foreign.state_dict.encoder_layers = cli.text("encoder", "");
+  s.foreign.state_dict.activation = cli.text("activation", "");
+  s.foreign.state_dict.likelihood = cli.text("likelihood", "");
+  if (cli.has("latent")) s.foreign.latent = cli.integer("latent");
   if (cli.has("image-shape"))
-    std::tie(s.state_dict.image_rows, s.state_dict.image_cols) =
+    std::tie(s.foreign.state_dict.image_rows, s.foreign.state_dict.image_cols) =
         parse_image_shape(cli.text("image-shape"));
 
   s.images.data = cli.text("data", "");

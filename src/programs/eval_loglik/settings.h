@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "models/state_dict.h"
 #include "programs/estimator_flags.h"
+#include "programs/eval_loglik/model.h"
 #include "programs/eval_loglik/rate_distortion.h"
 
 namespace crais {
@@ -28,7 +28,7 @@ struct ImageSettings {
 
 struct EvalSettings : RunSettings {
   std::string checkpoint;
-  StateDictOptions state_dict;  // for a checkpoint of another program
+  ForeignOptions foreign;  // for a file of another program
   ImageSettings images;
   std::optional<int64_t> memory_limit;  // bytes
   Shard shard;

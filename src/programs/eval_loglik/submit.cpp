@@ -196,7 +196,7 @@ void check_tasks(const Submission& s, const std::string& device) {
   use_one_thread_per_operation();
   const EvalSettings settings = read_settings(CommandLine(eval_loglik_synopsis(), arguments));
   std::string understood;
-  const EvalRun run(settings, open_model(settings.checkpoint, settings.state_dict, settings.device,
+  const EvalRun run(settings, open_model(settings.checkpoint, settings.foreign, settings.device,
                                          settings.dtype, understood));
   const Chunks chunks{run.images().size(), settings.estimator.chunk};
   std::cerr << understood << run.notice();

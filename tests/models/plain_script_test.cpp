@@ -1,0 +1,196 @@
+// TorchScript of another program: a decoder, perhaps an encoder, and nothing that says what it is.
+#include <gtest/gtest.h>
+#include <torch/script.h>
+
+#include <cmath>
+#include <string>
+
+#include "core/rng.h"
+#include "evaluation/log_normalizer.h"
+#include "models/script_model.h"
+#include "support/expect_error.h"
+#include "support/statistics.h"
+#include "support/temporary_folder.h"
+#include "targets/model_posterior.h"
+#include "targets/vae_posterior.h"
+
+namespace crais {
+namespace {
+
+using testing::max_abs_diff;
+using testing::TemporaryFolder;
+
+constexpr double kNoise = 0.5;
+
+/// Modules with a matrix `weight` [3,6] and an offset `bias` [6], written as another program would.
+class PlainScript : public ::testing::Test {
+ protected:
+  PlainScript() {
+    at::Generator rng = make_generator(3);
+    weight_ = at::empty({3, 6}, at::kFloat).normal_(0, 1, rng);
+    bias_ = at::empty({6}, at::kFloat).normal_(0, 1, rng);
+  }
+
+  std::string written(const std::string& methods) const {
+    torch::jit::Module module("Decoder");
+    module.register_parameter("weight", weight_, false);
+    module.register_parameter("bias", bias_, false);
+    module.define(methods);
+    const std::string path = (folder_.path() / "plain.pt").string();
+    module.save(path);
+    return path;
+  }
+  std::shared_ptr<const LatentModel> read(const std::string& methods,
+                                          const ScriptOptions& options) const {
+    return read_script_model(written(methods), at::kCPU, at::kFloat, options);
+  }
+  void expect_refused(ErrorKind kind, const std::vector<std::string>& words,
+                      const std::string& methods, const ScriptOptions& options) const {
+    expect_error(kind, words, [&] { read(methods, options); });
+  }
+
+  TemporaryFolder folder_;
+  at::Tensor weight_, bias_;
+};
+
+const std::string kForward = R"(
+def forward(self, z):
+    return (torch.matmul(z, self.weight) + self.bias).reshape(z.shape[0], 2, 3)
+)";
+const std::string kEncode = R"(
+def encode(self, x):
+    h = torch.matmul(x.flatten(1), self.weight.t())
+    return 0.1 * h, 0.2 * h - 1.0
+)";
+const ScriptOptions kGaussian = {"gaussian:0.5", 0}, kBernoulli = {"bernoulli", 0};
+
+TEST_F(PlainScript, SaysWhatWasFoundOut) {
+  const auto model = read(kForward + kEncode, kGaussian);
+  const ModelDescription& d = model->description();
+  EXPECT_EQ(d.kind, kPlainScript);
+  EXPECT_EQ(d.name, "plain.pt");
+  EXPECT_EQ(d.latent, 3);
+  EXPECT_EQ(d.data_shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(d.likelihood, "gaussian:0.5");
+  EXPECT_EQ(d.noise_sd, kNoise);
+  EXPECT_TRUE(d.has("encode"));
+  EXPECT_FALSE(d.low.has_value());
+  EXPECT_EQ(model->evaluator(), "torchscript");
+
+  const auto binary = read(kForward, kBernoulli);
+  EXPECT_FALSE(binary->description().has("encode"));
+  EXPECT_EQ(binary->description().low, 0.0);
+  EXPECT_EQ(binary->description().high, 1.0);
+}
+
+TEST_F(PlainScript, FindsTheExactProbabilityOfALinearGaussianDecoder) {
+  const auto model = read(kForward, kGaussian);
+  const at::Tensor x = at::linspace(-1, 2, 24, at::kFloat).view({4, 2, 3});
+  const at::Tensor off = (x.flatten(1) - bias_).to(at::kDouble), w = weight_.to(at::kDouble);
+  const at::Tensor covariance =
+      at::matmul(w.t(), w) + kNoise * kNoise * at::eye(6, at::TensorOptions(at::kDouble));
+  const at::Tensor truth = -0.5 * (off * at::linalg_solve(covariance, off.t()).t()).sum(1) -
+                           0.5 * at::logdet(covariance) - 3 * std::log(2 * M_PI);
+  EstimateOptions options;
+  options.base = "laplace";
+  const Result result = estimate_log_normalizer(ModelPosterior(model, x), options);
+  EXPECT_LT(max_abs_diff(result.value, truth), 1e-3) << result.value << truth;
+}
+
+TEST_F(PlainScript, IsWhatTheSameWeightsAreAsAnMlp) {
+  const auto model = read(kForward + kEncode, kBernoulli);
+  Vae vae;
+  vae.architecture = {2, 3, 3, {}, Activation::kTanh, parse_likelihood("bernoulli")};
+  vae.decoder.layers = {{weight_.t().contiguous(), bias_}};
+  const at::Tensor x = at::tensor({1, 0, 1, 1, 0, 0}, at::kFloat).view({1, 2, 3});
+  const at::Tensor z = at::linspace(-2, 2, 15, at::kFloat).view({5, 3});
+  const Evaluation expected = VaePosterior(vae, x.flatten(1)).evaluate(z.unsqueeze(0));
+  const LatentModel::Density found = model->joint(z, x.expand({5, 2, 3}), {});
+  EXPECT_LT(max_abs_diff(found.value, expected.log_density[0]), 1e-5);
+  EXPECT_LT(max_abs_diff(found.grad, expected.grad[0]), 1e-5);
+
+  const at::Tensor logits = at::matmul(z, weight_) + bias_, p = at::sigmoid(logits);
+  EXPECT_LT(max_abs_diff(model->output(z, {})->value, logits), 1e-6);
+  EXPECT_LT(max_abs_diff(model->output(z, {})->weight, p * (1 - p)), 1e-6);
+
+  const at::Tensor h = at::matmul(x.flatten(1), weight_.t());
+  const LatentModel::Posterior q = *model->encode(x, {});
+  EXPECT_LT(max_abs_diff(q.loc, 0.1 * h), 1e-6);
+  EXPECT_LT(max_abs_diff(q.scale, (0.1 * h - 0.5).exp()), 1e-6);
+}
+
+TEST_F(PlainScript, DrawsFromTheDecoder) {
+  constexpr int64_t kDraws = 4000;
+  for (const ScriptOptions& options : {kGaussian, kBernoulli}) {
+    const auto model = read(kForward, options);
+    std::vector<at::Tensor> residuals;
+    for (int64_t i = 0; i < kDraws; ++i) {
+      const LatentModel::Draws drawn = model->draw(5, i);
+      const at::Tensor output = model->output(drawn.latents, {})->value;
+      const bool bernoulli = options.likelihood == "bernoulli";
+      const at::Tensor mean = bernoulli ? at::sigmoid(output) : output;
+      const at::Tensor spread = bernoulli ? (mean * (1 - mean)).sqrt() : at::full({1, 6}, kNoise);
+      residuals.push_back((drawn.data.flatten(1) - mean) / spread);
+    }
+    const at::Tensor r = at::cat(residuals).to(at::kDouble);
+    EXPECT_LT(r.mean(0).abs().max().item<double>(), 5 / std::sqrt(kDraws)) << options.likelihood;
+    EXPECT_NEAR(r.square().mean().item<double>(), 1, 0.05) << options.likelihood;
+    EXPECT_TRUE(at::equal(model->draw(5, 7).data, model->draw(5, 7).data));
+    EXPECT_FALSE(at::equal(model->draw(5, 7).latents, model->draw(6, 7).latents));
+  }
+}
+
+TEST_F(PlainScript, DecodeGoesBeforeForward) {
+  const auto model = read(
+      "def forward(self, x):\n    return x\n"
+      "def decode(self, z):\n    return 2.0 * torch.matmul(z, self.weight)\n",
+      kGaussian);
+  const at::Tensor z = at::ones({1, 3});
+  EXPECT_LT(max_abs_diff(model->output(z, {})->value, 2 * at::matmul(z, weight_)), 1e-6);
+}
+
+TEST_F(PlainScript, AsksForWhatCannotBeFound) {
+  expect_refused(ErrorKind::kArgument, {"plain.pt", "`likelihood`", "crais.export"}, kForward, {});
+  expect_refused(ErrorKind::kArgument, {"`likelihood`"}, kForward, {"", 3});
+  const std::string any = "def forward(self, z):\n    return z.sum(1, keepdim=True) * self.bias\n";
+  expect_refused(ErrorKind::kArgument, {"D = 1, 2", "`latent`"}, any, kGaussian);
+  EXPECT_EQ(read(any, {"gaussian:1", 4})->description().latent, 4);
+  expect_refused(ErrorKind::kData, {"no z [B,D]", "`latent`"},
+                 "def forward(self, z):\n    return z.reshape(-1, 3, 5, 7)[:, :, :, :, 0]\n",
+                 kGaussian);
+  expect_refused(ErrorKind::kData, {"'forward' fails"}, kForward, {"bernoulli", 4});
+  expect_refused(ErrorKind::kArgument, {"likelihood"}, kForward, {"cauchy", 0});
+}
+
+TEST_F(PlainScript, RefusesWhatIsNoDecoder) {
+  const auto forward = [](const std::string& result) {
+    return "def forward(self, z):\n    h = torch.matmul(z, self.weight)\n    return " + result +
+           "\n";
+  };
+  expect_refused(ErrorKind::kData, {"no method 'decode' or 'forward'"}, kEncode, kGaussian);
+  expect_refused(ErrorKind::kArgument, {"'forward'", "sigmoid", "logits"},
+                 forward("torch.sigmoid(h)"), kBernoulli);
+  EXPECT_NO_THROW(read(forward("torch.sigmoid(h)"), kGaussian));
+  expect_refused(ErrorKind::kData, {"other values of a row"}, forward("h - h.mean(0)"), kGaussian);
+  expect_refused(ErrorKind::kData, {"not finite"}, forward("torch.log(h)"), kGaussian);
+  expect_refused(ErrorKind::kData, {"no z [B,D]"}, forward("(h, h)"), kGaussian);
+  expect_refused(ErrorKind::kData, {"does not make one tensor"}, forward("(h, h)"),
+                 {"gaussian:1", 3});
+  expect_refused(ErrorKind::kData, {"does not make one tensor"}, forward("h.sum()"),
+                 {"gaussian:1", 3});
+
+  const auto one_head = read(kForward + "def encode(self, x):\n    return x\n", kGaussian);
+  expect_error(ErrorKind::kData, {"'encode' returns 1"}, [&] {
+    one_head->encode(at::zeros({1, 2, 3}), {});
+  });
+}
+
+TEST(ExportedScript, SaysItselfWhatItIs) {
+  const std::string path = std::string(CRAIS_SOURCE) + "/tests/models/data/linear_gaussian.pt";
+  for (const ScriptOptions& options : {ScriptOptions{"bernoulli", 0}, ScriptOptions{"", 3}})
+    expect_error(ErrorKind::kArgument, {"says itself", "`likelihood`", "`latent`"},
+                 [&] { read_script_model(path, at::kCPU, at::kFloat, options); });
+}
+
+}  // namespace
+}  // namespace crais
