@@ -42,6 +42,15 @@ def exact(x):
     return normal.log_prob(x.double().flatten(1))
 
 
+class Decoder(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = decoder
+
+    def forward(self, z):
+        return self.linear(z).reshape(-1, 2, 3)
+
+
 # Linear too, by products that are large enough for bfloat16.
 wide = torch.nn.Sequential(torch.nn.Linear(4, 256), torch.nn.Linear(256, 512))
 with torch.no_grad():
@@ -122,21 +131,10 @@ assert abs(result["log_likelihood"] + 6.6) < 3, result
 done
 
 # --- TorchScript of another program: exact too, once it is said what its outputs mean.
-"$python" -W ignore - <<'PYTHON' || fail "no plain.pt"
+"$python" -W ignore -c '
 import torch, model
-
-
-class Decoder(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = model.decoder
-
-    def forward(self, z):
-        return self.linear(z).reshape(-1, 2, 3)
-
-
-torch.jit.script(Decoder()).save("plain.pt")
-PYTHON
+torch.jit.script(model.Decoder()).save("plain.pt")
+' || fail "no plain.pt"
 plain=(plain.pt --likelihood gaussian:0.5)
 succeed "${plain[@]}" --data x.safetensors:test --base laplace --steps 64 --out out-plain
 grep -q "^decoder     4 latents to \[2, 3\]" err.txt || fail "plain.pt: $(cat err.txt)"
