@@ -86,15 +86,14 @@ Task VaeExperiment::task(const std::string& flags, uint64_t seed) const {
           [options = settings.estimator, problems] { return estimate_cell(options, problems); }};
 }
 
-MatchedPlans VaeExperiment::match(const std::string& flags, int64_t steps) const {
-  constexpr int64_t kSeeds = 2;
+MatchedPlans VaeExperiment::match(const std::string& flags, int64_t steps, int64_t seeds) const {
   VaeExperiment pilots = *this;  // with the images that pilots see
   const int64_t count = std::min(images_.size(), EstimateOptions().pilot_problems);
   pilots.images_.pixels = images_.pixels.slice(0, 0, count);
   if (images_.latents.defined()) pilots.images_.latents = images_.latents.slice(0, 0, count);
   pilots.identity_["limit"] = count;
   return match_variant(flags, steps, [&](const std::vector<Variant>& trials) {
-    return pilots.run("plans of " + std::to_string(steps), trials, kSeeds);
+    return pilots.run("plans of " + std::to_string(steps), trials, seeds);
   });
 }
 

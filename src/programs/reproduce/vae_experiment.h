@@ -28,8 +28,9 @@ class VaeExperiment {
   std::vector<VariantResult> run(const std::string& label, const std::vector<Variant>& variants,
                                  int64_t seeds, uint64_t first_seed = 0) const;
 
-  /// What `flags` leave open with an `@`, chosen such that plans have `steps` transitions.
-  MatchedPlans match(const std::string& flags, int64_t steps) const;
+  /// What `flags` leave open with an `@`, chosen such that the plans of `run` with as many seeds
+  /// have `steps` transitions.
+  MatchedPlans match(const std::string& flags, int64_t steps, int64_t seeds) const;
 
   /// Evaluations that --base laplace takes for one image.
   int64_t laplace_cost() const;

@@ -205,8 +205,9 @@ class Accuracy : public Experiment {
     for (const Setting& s : settings) {
       std::vector<std::string> own = {"linear", "sigmoidal", "geometric"};
       for (const std::string rule : {"constant-rate", "constant-length", "cess"})
-        own.push_back(rule + ":" +
-                      experiment.match(s.flags + " --schedule " + rule + ":@", s.steps).setting);
+        own.push_back(
+            rule + ":" +
+            experiment.match(s.flags + " --schedule " + rule + ":@", s.steps, seeds).setting);
       for (const std::string& schedule : own) {
         schedules.push_back(schedule);
         variants.push_back({s.name, s.flags + " --schedule " + schedule + " --steps " +

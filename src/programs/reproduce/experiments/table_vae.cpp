@@ -22,7 +22,7 @@ struct Row {
   PublishedVae published;  // zeros: not there
 };
 
-std::vector<Row> published_rows(const VaeExperiment& experiment, int64_t steps) {
+std::vector<Row> published_rows(const VaeExperiment& experiment, int64_t steps, int64_t seeds) {
   const std::string paper = "--preset paper";
   std::vector<Row> rows;
   const auto add = [&](const std::string& name, const std::string& schedule,
@@ -34,7 +34,7 @@ std::vector<Row> published_rows(const VaeExperiment& experiment, int64_t steps) 
     add(name, name + " --steps " + std::to_string(steps), {log_p, spread, cost, cost});
   };
   const auto rule = [&](const std::string& name, const PublishedVae& published) {
-    const MatchedPlans plans = experiment.match(paper + " --schedule " + name + ":@", steps);
+    const MatchedPlans plans = experiment.match(paper + " --schedule " + name + ":@", steps, seeds);
     if (plans.transitions > 0)
       rows.push_back({{name + ":" + plans.setting, plans.flags}, published});
   };
@@ -106,7 +106,7 @@ class TableVae : public Experiment {
       const std::string size = std::to_string(steps);
       block(experiment, truth, "paper-" + size,
             "The paper's settings (prior, full refreshment, step 0.5), M near " + size, steps,
-            published_rows(experiment, steps), seeds, page, curves);
+            published_rows(experiment, steps, seeds), seeds, page, curves);
       block(experiment, truth, "recommended-" + size,
             "Persistent momentum, step sizes tuned, M = " + size, steps, recommended_rows(steps),
             seeds, page, curves);
