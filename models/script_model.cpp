@@ -127,6 +127,18 @@ std::string decoder_of(const torch::jit::Module& module) {
   return module.find_method("decode") ? "decode" : "forward";
 }
 
+/// What a module of another program makes of latents [B,D]: [B, ...].
+at::Tensor decoded(const torch::jit::Module& module, const at::Tensor& z,
+                   const at::TensorOptions& options, const std::string& where) {
+  const std::string name = "'" + decoder_of(module) + "'";
+  const auto made = of_file(where, name + " fails",
+                            [&] { return call_method(module, decoder_of(module), {z}, options); });
+  if (made.size() != 1 || !at::isFloatingType(made[0].scalar_type()) || made[0].dim() < 2 ||
+      made[0].size(0) != z.size(0) || made[0].numel() == 0)
+    throw data_error(where + ": " + name + " does not make one tensor [B, ...] of z [B,D]");
+  return made[0];
+}
+
 /// A module of another program.
 class PlainScriptModel : public DecodedModel {
  public:
@@ -140,22 +152,15 @@ class PlainScriptModel : public DecodedModel {
 
  private:
   at::Tensor decode(const at::Tensor& z) const override {
-    return called(decoder_of(module_), z, 1)[0];
+    return decoded(module_, z, options_, where());
   }
   Vae::Posterior posterior(const at::Tensor& x) const override {
-    const std::vector<at::Tensor> q = called("encode", x, 2);
+    const auto q = of_file(where(), "'encode' fails",
+                           [&] { return call_method(module_, "encode", {x}, options_); });
+    if (q.size() != 2)
+      throw data_error(where() + ": 'encode' returns " + std::to_string(q.size()) +
+                       " tensors, not mean and log-variance");
     return {q[0], q[1]};
-  }
-
-  std::vector<at::Tensor> called(const std::string& method, const at::Tensor& input,
-                                 size_t count) const {
-    return of_file(where(), "'" + method + "' fails", [&] {
-      std::vector<at::Tensor> found = call_method(module_, method, {input}, options_);
-      if (found.size() != count)
-        throw data_error(where() + ": '" + method + "' returns " + std::to_string(found.size()) +
-                         " tensors, not " + std::to_string(count));
-      return found;
-    });
   }
 
   torch::jit::Module module_;
@@ -169,9 +174,9 @@ int64_t find_latent(const torch::jit::Module& module, const at::TensorOptions& o
   std::vector<int64_t> taken;
   for (int64_t dim = 1; dim <= kMostTried && taken.size() < 2; ++dim) {
     try {
-      const auto made = call_method(module, decoder_of(module), {at::zeros({2, dim})}, options);
-      if (made.size() == 1 && made[0].dim() > 1 && made[0].size(0) == 2) taken.push_back(dim);
-    } catch (const std::exception&) {  // not so many
+      decoded(module, at::zeros({2, dim}), options, where);
+      taken.push_back(dim);
+    } catch (const Error&) {  // not so many
     }
   }
   const std::string decoder = where + ": its '" + decoder_of(module) + "' takes ";
@@ -184,18 +189,27 @@ int64_t find_latent(const torch::jit::Module& module, const at::TensorOptions& o
   return taken[0];
 }
 
-/// A decoder must be a function of rows, of finite values; logits are none after a sigmoid.
-void check_decoder(const at::Tensor& together, const at::Tensor& alone, bool bernoulli,
-                   const std::string& what) {
+/// The shape of what a decoder makes of a row: a function of that row, of finite values. Logits are
+/// none after a sigmoid.
+std::vector<int64_t> checked_shape(const torch::jit::Module& module,
+                                   const at::TensorOptions& options, const std::string& where,
+                                   const ModelDescription& model) {
+  constexpr int64_t kRows = 64;
+  at::Generator rng = make_generator(0);
+  const at::Tensor z = at::empty({kRows, model.latent}, at::kFloat).normal_(0, 1, rng);
+  const at::Tensor together = decoded(module, z, options, where);
+  const at::Tensor alone = decoded(module, z.slice(0, 0, 1), options, where);
+  const std::string what = where + ": '" + decoder_of(module) + "' makes ";
   if (!together.isfinite().all().item<bool>())
-    throw data_error(what + " makes values that are not finite of a draw from N(0, I)");
+    throw data_error(what + "values that are not finite of a draw from N(0, I)");
   const double size = together.abs().max().item<double>();
   if ((together[0] - alone[0]).abs().max().item<double>() > 1e-4 * (1 + size))
-    throw data_error(what + " makes other values of a row where others stand beside it");
-  if (bernoulli && together.ge(0).logical_and(together.le(1)).all().item<bool>())
+    throw data_error(what + "other values of a row where others stand beside it");
+  if (!model.noise_sd && together.ge(0).logical_and(together.le(1)).all().item<bool>())
     throw argument_error(what +
-                         " makes values in [0, 1], as after a sigmoid; bernoulli is of logits: "
-                         "write the module without it");
+                         "values in [0, 1], as after a sigmoid; bernoulli is of logits: write the "
+                         "module without it");
+  return together.sizes().slice(1).vec();
 }
 
 std::shared_ptr<const LatentModel> plain_model(const torch::jit::Module& module,
@@ -210,36 +224,19 @@ std::shared_ptr<const LatentModel> plain_model(const torch::jit::Module& module,
   if (!module.find_method(decoder_of(module)))
     throw data_error(where + ": has no method 'decode' or 'forward'");
   const Likelihood likelihood = parse_likelihood(asked.likelihood);
-  const bool bernoulli = likelihood.family == Likelihood::Family::kBernoulli;
   ModelManifest manifest;
   ModelDescription& d = manifest.model;
   d.name = where.substr(where.rfind('/') + 1);
   d.kind = kPlainScript;
   d.likelihood = to_string(likelihood);
-  d.latent = asked.latent > 0 ? asked.latent : find_latent(module, options, where);
-  d.functions = {"joint", "output", "simulate"};
-  if (module.find_method("encode")) d.functions.emplace_back("encode");
-  if (bernoulli)
+  if (likelihood.family == Likelihood::Family::kBernoulli)
     std::tie(d.low, d.high) = std::pair(0.0, 1.0);
   else
     d.noise_sd = likelihood.noise_sd;
-
-  constexpr int64_t kRows = 64;
-  at::Generator rng = make_generator(0);
-  const at::Tensor z = at::empty({kRows, d.latent}, at::kFloat).normal_(0, 1, rng);
-  const std::string decoder = where + ": '" + decoder_of(module) + "'";
-  const auto decode = [&](const at::Tensor& rows) {
-    const auto made = of_file(where, "'" + decoder_of(module) + "' fails", [&] {
-      return call_method(module, decoder_of(module), {rows}, options);
-    });
-    if (made.size() != 1 || !at::isFloatingType(made[0].scalar_type()) || made[0].dim() < 2 ||
-        made[0].size(0) != rows.size(0) || made[0].numel() == 0)
-      throw data_error(decoder + " does not make one tensor [B, ...] of z [B,D]");
-    return made[0];
-  };
-  const at::Tensor together = decode(z);
-  check_decoder(together, decode(z.slice(0, 0, 1)), bernoulli, decoder);
-  d.data_shape = together.sizes().slice(1).vec();
+  d.functions = {"joint", "output", "simulate"};
+  if (module.find_method("encode")) d.functions.emplace_back("encode");
+  d.latent = asked.latent > 0 ? asked.latent : find_latent(module, options, where);
+  d.data_shape = checked_shape(module, options, where, d);
   manifest.uniforms = d.num_values();
   return std::make_shared<PlainScriptModel>(manifest, where, module, options);
 }
@@ -271,8 +268,6 @@ std::shared_ptr<const LatentModel> read_script_model(const std::filesystem::path
   });
   const at::TensorOptions options = at::device(device).dtype(dtype);
   if (extra.at(kExtra).empty()) return plain_model(module, where, options, script);
-  if (!script.likelihood.empty() || script.latent > 0)
-    throw argument_error(where + " says itself what it is: leave out `likelihood` and `latent`");
   ModelManifest manifest = read_manifest(extra.at(kExtra), where + ": extra/" + kExtra);
   manifest.model.kind = "TorchScript";
   auto model = std::make_shared<ScriptModel>(manifest, where, std::move(module), options);

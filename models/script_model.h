@@ -33,7 +33,7 @@ inline constexpr const char* kPlainScript = "plain TorchScript";
 /// prior is N(0, I), and `options` say the likelihood.
 ///
 /// Throws Error kData if the file is damaged, fails its self-check, or has no such functions; and
-/// kArgument if the options must say more, or say what the file says itself.
+/// kArgument if the options must say more.
 std::shared_ptr<const LatentModel> read_script_model(const std::filesystem::path& path,
                                                      at::Device device = at::kCPU,
                                                      at::ScalarType dtype = at::kFloat,

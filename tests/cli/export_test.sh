@@ -142,7 +142,6 @@ exact out-plain || fail "plain.pt is not exact"
 succeed "${plain[@]}" --latent 4 --simulate 30 --method bidirectional --base laplace --quiet
 expect 64 "plain.pt: TorchScript that does not say what it is" "--likelihood" -- plain.pt --data x.safetensors:test
 expect 65 "'forward' fails" -- "${plain[@]}" --latent 5 --data x.safetensors:test
-expect 64 "says itself" "--likelihood" -- linear.pt --likelihood bernoulli --data x.safetensors:test
 
 # --- p(x | y): images that are moved by what their labels say have the same log-likelihoods.
 conditionals=(conditional.pt)

@@ -185,12 +185,5 @@ TEST_F(PlainScript, RefusesWhatIsNoDecoder) {
   });
 }
 
-TEST(ExportedScript, SaysItselfWhatItIs) {
-  const std::string path = std::string(CRAIS_SOURCE) + "/tests/models/data/linear_gaussian.pt";
-  for (const ScriptOptions& options : {ScriptOptions{"bernoulli", 0}, ScriptOptions{"", 3}})
-    expect_error(ErrorKind::kArgument, {"says itself", "`likelihood`", "`latent`"},
-                 [&] { read_script_model(path, at::kCPU, at::kFloat, options); });
-}
-
 }  // namespace
 }  // namespace crais
