@@ -36,7 +36,7 @@ class PlainScript : public ::testing::Test {
     module.register_parameter("weight", weight_, false);
     module.register_parameter("bias", bias_, false);
     module.define(methods);
-    const std::string path = (folder_.path() / "plain.pt").string();
+    std::string path = (folder_.path() / "plain.pt").string();
     module.save(path);
     return path;
   }
