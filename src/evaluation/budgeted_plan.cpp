@@ -1,5 +1,7 @@
 #include "evaluation/budgeted_plan.h"
 
+#include <algorithm>
+
 #include "samplers/budget.h"
 
 namespace crais {
@@ -7,14 +9,16 @@ namespace crais {
 TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
                         int64_t num_problems, std::optional<at::ScalarType> forces,
                         const Cost& spent) {
-  // What one base costs is known from the first problem's.
+  // How many pilots there may be follows from what the first problem's base costs; a fit of many
+  // problems goes on until the last has arrived.
   const Base first = fit_base(parts, rule, *target.slice(0, 1), kSharedStream);
-  const Budget budget{*parts.options.budget, num_problems, parts.num_anneals(),
-                      first.cost.densities, parts.needs_exact_draws()};
+  Budget budget{*parts.options.budget, num_problems, parts.num_anneals(), first.cost.densities,
+                parts.needs_exact_draws()};
   const PilotSize size =
       pilot_size(budget, parts.transition->evaluations_per_step(), target.num_problems());
   const auto pilots = target.slice(0, size.num_problems);
   const Base base = fit_base(parts, rule, *pilots, kSharedStream);
+  budget.base_cost = std::max(budget.base_cost, base.cost.densities / size.num_problems);
   const CentredProblem centre = centred(parts, *pilots, base.map, forces, kSharedStream);
   const Cost before = first.cost + base.cost + centre.cost;
   at::Generator rng = stream_of(parts, target, Purpose::kPilot, kSharedStream);

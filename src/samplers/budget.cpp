@@ -117,9 +117,10 @@ BudgetedPlan plan_within(const Budget& budget, const PilotSize& size, const Prob
     best.plan.num_particles = chains;
   }
   if (best.plan.num_particles == 0)
-    throw BudgetError(NAN, "pilots have used up all " + shortest(budget.evaluations) +
-                               " evaluations of `budget`; allow more, or take a schedule of fewer "
-                               "steps");
+    throw BudgetError(NAN, "the base (" + std::to_string(budget.base_cost) +
+                               " evaluations) and pilots have used up all " +
+                               shortest(budget.evaluations) +
+                               " of `budget`; allow more, or take a schedule of fewer steps");
   return best;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "bases/base.h"
 #include "core/rng.h"
 #include "support/expect_error.h"
 #include "support/statistics.h"
@@ -62,6 +63,38 @@ TEST(LogNormalizer, OfSeveralProblemsWholeAndInChunks) {
     EXPECT_LT(((r->value - kBanana) / r->std_error).abs().max().item<double>(), 5);
   expect_error(ErrorKind::kArgument, {"select"},
                [&] { estimate_log_normalizer(whole, {.budget = 500}); });
+}
+
+/// The prior, by a fit that takes longer where one of several problems is slow.
+class SlowTogether : public BaseRule {
+ public:
+  Base build(const Target& target, at::Generator& rng) const override {
+    Base base = BaseRegistry::instance().make("base", "prior")->build(target, rng);
+    const int64_t problems = target.num_problems();
+    base.cost = {problems * (problems > 1 ? 500 : 20), 0};
+    return base;
+  }
+};
+const Enrol<BaseRegistry> kEnrolSlowTogether("slow-together",
+                                             {"slow-together", "of tests", "slow-together",
+                                              [](Spec&) {
+                                                return std::make_unique<SlowTogether>();
+                                              }});
+
+TEST(LogNormalizer, ABudgetHoldsWhereFitsOfManyProblemsTakeLonger) {
+  const FunctionTarget target({.num_problems = 200, .dim = 2},
+                              [](const at::Tensor& z, const at::Tensor& index) {
+                                return banana(z, at::full({index.size(0)}, 0.2, at::kDouble));
+                              });
+  const auto spent = [&](double budget) {
+    const Result r =
+        estimate_log_normalizer(target, {.base = "slow-together", .budget = budget, .seed = 1});
+    return static_cast<double>(r.cost.densities) / 200;
+  };
+  EXPECT_LE(spent(2000), 2000);
+  EXPECT_GT(spent(2000), 1900);
+  expect_error(ErrorKind::kArgument, {"the base (500 evaluations)", "510", "`budget`"},
+               [&] { spent(510); });
 }
 
 TEST(LogNormalizer, SaysWhatAFunctionReturnsAmiss) {
