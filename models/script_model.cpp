@@ -6,6 +6,7 @@
 #include <torch/script.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -167,12 +168,15 @@ class PlainScriptModel : public DecodedModel {
   at::TensorOptions options_;
 };
 
-/// The one number of latents that a decoder takes, found by trying.
+/// The one number of latents that a decoder takes, among the sizes of its weights.
 int64_t find_latent(const torch::jit::Module& module, const at::TensorOptions& options,
                     const std::string& where) {
-  constexpr int64_t kMostTried = 1024;
+  std::set<int64_t> sizes = {1};  // which fits where others do by broadcasting alone
+  for (const at::Tensor& weight : module.parameters())
+    sizes.insert(weight.sizes().begin(), weight.sizes().end());
   std::vector<int64_t> taken;
-  for (int64_t dim = 1; dim <= kMostTried && taken.size() < 2; ++dim) {
+  for (const int64_t dim : sizes) {
+    if (dim < 1 || dim > kMostLatents) continue;
     try {
       decoded(module, at::zeros({2, dim}), options, where);
       taken.push_back(dim);
@@ -181,8 +185,8 @@ int64_t find_latent(const torch::jit::Module& module, const at::TensorOptions& o
   }
   const std::string decoder = where + ": its '" + decoder_of(module) + "' takes ";
   if (taken.empty())
-    throw data_error(decoder + "no z [B,D] with a D up to " + std::to_string(kMostTried) +
-                     "; `latent` says what D is");
+    throw argument_error(decoder +
+                         "no z [B,D] with D a size of its weights; say what D is by `latent`");
   if (taken.size() > 1)
     throw argument_error(decoder + "z [B,D] of D = " + std::to_string(taken[0]) + ", " +
                          std::to_string(taken[1]) + " and perhaps more; say which by `latent`");

@@ -19,7 +19,7 @@ bool is_script_model(const std::filesystem::path& path);
 /// What TorchScript of another program does not say of itself.
 struct ScriptOptions {
   std::string likelihood;  ///< p(x | decoder's output): "bernoulli" (of logits), "gaussian:SD"
-  int64_t latent = 0;      ///< D; 0: the one number up to 1,024 that the decoder takes
+  int64_t latent = 0;      ///< D; 0: the one size of its weights that the decoder takes
 };
 
 /// How the description calls a module that is no work of crais.export.

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "util/interrupt.h"
+
 namespace crais {
 namespace {
 
@@ -95,6 +97,7 @@ LogWeights mcd_log_weights(const Problem& problem, const McdParameters& paramete
   // The network has no part in the moves: one call of it does for all of them.
   std::vector<at::Tensor> ends, noises, scores, residuals;  // [P,K,D] each
   for (int64_t k = 1; k < parameters.betas.size(0); ++k) {
+    stop_if_interrupted();
     const at::Tensor beta = parameters.betas[k], step = parameters.step_sizes[k - 1];
     const at::Tensor noise = problem.draw(num_particles, rng);
     const at::Tensor before = score(beta, now);

@@ -153,9 +153,9 @@ TEST_F(PlainScript, AsksForWhatCannotBeFound) {
   expect_refused(ErrorKind::kArgument, {"plain.pt", "`likelihood`", "crais.export"}, kForward, {});
   expect_refused(ErrorKind::kArgument, {"`likelihood`"}, kForward, {"", 3});
   const std::string any = "def forward(self, z):\n    return z.sum(1, keepdim=True) * self.bias\n";
-  expect_refused(ErrorKind::kArgument, {"D = 1, 2", "`latent`"}, any, kGaussian);
+  expect_refused(ErrorKind::kArgument, {"D = 1, 3", "`latent`"}, any, kGaussian);
   EXPECT_EQ(read(any, {"gaussian:1", 4})->description().latent, 4);
-  expect_refused(ErrorKind::kData, {"no z [B,D]", "`latent`"},
+  expect_refused(ErrorKind::kArgument, {"no z [B,D]", "`latent`"},
                  "def forward(self, z):\n    return z.reshape(-1, 3, 5, 7)[:, :, :, :, 0]\n",
                  kGaussian);
   expect_refused(ErrorKind::kData, {"'forward' fails"}, kForward, {"bernoulli", 4});
@@ -173,7 +173,7 @@ TEST_F(PlainScript, RefusesWhatIsNoDecoder) {
   EXPECT_NO_THROW(read(forward("torch.sigmoid(h)"), kGaussian));
   expect_refused(ErrorKind::kData, {"other values of a row"}, forward("h - h.mean(0)"), kGaussian);
   expect_refused(ErrorKind::kData, {"not finite"}, forward("torch.log(h)"), kGaussian);
-  expect_refused(ErrorKind::kData, {"no z [B,D]"}, forward("(h, h)"), kGaussian);
+  expect_refused(ErrorKind::kArgument, {"no z [B,D]"}, forward("(h, h)"), kGaussian);
   expect_refused(ErrorKind::kData, {"does not make one tensor"}, forward("(h, h)"),
                  {"gaussian:1", 3});
   expect_refused(ErrorKind::kData, {"does not make one tensor"}, forward("h.sum()"),

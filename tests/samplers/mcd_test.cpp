@@ -11,6 +11,7 @@
 #include "support/expect_error.h"
 #include "support/statistics.h"
 #include "support/targets.h"
+#include "util/interrupt.h"
 
 namespace crais {
 namespace {
@@ -291,6 +292,20 @@ TEST(McdTraining, HoldsProblemsOutWhereThereAreMany) {
   EXPECT_GT(alike.elbo, alike.initial_elbo + 1);
   // What is learned on the others does those no good that validate, elsewhere as they are.
   EXPECT_LT(apart.elbo - apart.initial_elbo, 0.2 * (alike.elbo - alike.initial_elbo));
+}
+
+TEST(McdTraining, ASignalEndsItWithinAnIteration) {
+  const DiagonalGaussian target(2, {0.8, -0.4}, {0.7, 0.4}, 0.5);
+  const Problem problem(borrow(target), base_of(2));
+  int64_t reported = 0;
+  const auto interrupt = [&](int64_t /*iteration*/, double /*elbo*/) {
+    ++reported;
+    set_interrupted(true);
+  };
+  expect_error(ErrorKind::kInterrupted, {"interrupted"},
+               [&] { train_mcd(problem, small(4), short_training(), 1, interrupt); });
+  set_interrupted(false);
+  EXPECT_EQ(reported, 1);
 }
 
 TEST(McdTraining, SaysWhereItDiverges) {

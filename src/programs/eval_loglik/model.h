@@ -55,7 +55,7 @@ std::unique_ptr<EvalModel> latent_eval_model(std::shared_ptr<const LatentModel> 
 /// What files of other programs do not say of themselves.
 struct ForeignOptions {
   StateDictOptions state_dict;
-  int64_t latent = 0;  // of TorchScript; 0: found by trying
+  int64_t latent = 0;  // of TorchScript; 0: found by trying the sizes of its weights
 
   /// What TorchScript is told of it.
   ScriptOptions script() const { return {state_dict.likelihood, latent}; }

@@ -64,7 +64,7 @@ Synopsis eval_loglik_synopsis() {
              .uncut(),
          option::choice("activation", {"tanh", "elu", "relu", "softplus"}, {}, "between layers"),
          option::text("likelihood", "NAME", {}, "bernoulli (of logits) or gaussian:SD"),
-         option::integer("latent", "D", {}, "of TorchScript (else found by trying)")
+         option::integer("latent", "D", {}, "of TorchScript (else a size of its weights)")
              .between(1, kMostLatents),
          option::text("image-shape", "HxW", {}, "of images that are not square")}},
        {"Running",
