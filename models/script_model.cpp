@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -233,10 +232,12 @@ std::shared_ptr<const LatentModel> plain_model(const torch::jit::Module& module,
   d.name = where.substr(where.rfind('/') + 1);
   d.kind = kPlainScript;
   d.likelihood = to_string(likelihood);
-  if (likelihood.family == Likelihood::Family::kBernoulli)
-    std::tie(d.low, d.high) = std::pair(0.0, 1.0);
-  else
+  if (likelihood.family == Likelihood::Family::kBernoulli) {
+    d.low = 0.0;
+    d.high = 1.0;
+  } else {
     d.noise_sd = likelihood.noise_sd;
+  }
   d.functions = {"joint", "output", "simulate"};
   if (module.find_method("encode")) d.functions.emplace_back("encode");
   d.latent = asked.latent > 0 ? asked.latent : find_latent(module, options, where);
