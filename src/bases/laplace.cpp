@@ -2,8 +2,9 @@
 //                                                      [Tierney & Kadane 1986; MacKay 2003, ch. 27]
 //
 // Damped Newton steps d = H^-1 g on log gamma. A curvature costs as much as tens of evaluations, so
-// each serves a round of several steps (Shamanskii's method), each followed by one evaluation. A
-// step that does not climb is halved, and taken back. The last curvature is the base's precision.
+// each serves a round of several steps (Shamanskii's method), the more the dearer it is, each
+// followed by one evaluation. A step that does not climb is halved, and taken back. The last
+// curvature is the base's precision.
 #include <algorithm>
 #include <limits>
 #include <tuple>
@@ -55,41 +56,42 @@ class Laplace : public BaseRule {
   }
 
  private:
-  /// Where a climb ended.
-  struct Mode {
-    at::Tensor z;         // [P,D]
-    at::Tensor root;      // [P,D,D], of the covariance
-    at::Tensor log_mass;  // [P] float64: log gamma + log det root, the integral but for a constant
-    at::Tensor failed;    // [P] bool
-  };
-
   /// One point of each problem on its way up.
   class Climb {
    public:
     Climb(const Target& target, at::Tensor z)
-        : target_(target), z_(std::move(z)), now_(target.evaluate(z_.unsqueeze(1))) {
+        : target_(target.shared()), z_(std::move(z)), now_(target.evaluate(z_.unsqueeze(1))) {
       length_ = at::ones({z_.size(0), 1}, z_.options());
     }
 
+    /// Goes on with the problems at `index` [Q] alone.
+    void narrow(const at::Tensor& index) {
+      target_ = target_->select(index);
+      z_ = z_.index_select(0, index);
+      now_ = {now_.log_density.index_select(0, index), now_.grad.index_select(0, index)};
+      length_ = length_.index_select(0, index);
+    }
+
     const at::Tensor& z() const { return z_; }
+    Factored curvature() const { return factor_precision(target_->curvature(z_).to(at::kDouble)); }
     at::Tensor log_density() const { return now_.log_density.squeeze(1).to(at::kDouble); }
     at::Tensor not_finite() const {
       return ~(now_.log_density.isfinite().squeeze(1) & now_.grad.isfinite().flatten(1).all(-1));
     }
 
-    /// True if Newton's steps are short for every problem that has not failed: their squares, in
-    /// standard deviations of the fit, are below `until`.
-    bool has_arrived(const at::Tensor& covariance_root, const at::Tensor& failed,
-                     double until) const {
+    /// [P] bool: Newton's step is short. Its square, in standard deviations of the fit, is below
+    /// `until`.
+    at::Tensor has_arrived(const at::Tensor& covariance_root, double until) const {
       const at::Tensor gradient = now_.grad.to(at::kDouble).transpose(1, 2);
-      const at::Tensor square =
-          at::matmul(covariance_root.transpose(1, 2), gradient).square().sum({1, 2});
-      return ((square < until) | failed).all().item<bool>();
+      return at::matmul(covariance_root.transpose(1, 2), gradient).square().sum({1, 2}) < until;
     }
+
+    /// [P] bool: no step climbs any more, however short; rounding does not tell them apart.
+    at::Tensor is_stuck() const { return length_.flatten() < 1e-3; }
 
     /// A round.
     void steps(const at::Tensor& covariance_root) {
-      for (int64_t i = 0; i < kStepsARound; ++i) step(covariance_root);
+      for (int64_t i = 0; i < steps_a_round(*target_); ++i) step(covariance_root);
     }
 
    private:
@@ -101,7 +103,7 @@ class Laplace : public BaseRule {
               .squeeze(2)
               .to(z_.scalar_type());
       const at::Tensor trial = z_ + length_ * newton;
-      const Evaluation there = target_.evaluate(trial.unsqueeze(1));
+      const Evaluation there = target_->evaluate(trial.unsqueeze(1));
       const at::Tensor climbs = (there.log_density > now_.log_density) &
                                 there.grad.isfinite().flatten(1).all(-1, /*keepdim=*/true);
       z_ = at::where(climbs, trial, z_);
@@ -110,10 +112,29 @@ class Laplace : public BaseRule {
       length_ = at::where(climbs, (1.5 * length_).clamp_max(1.0), 0.5 * length_);
     }
 
-    const Target& target_;
-    at::Tensor z_;       // [P,D]
-    Evaluation now_;     // [P,1], [P,1,D]
-    at::Tensor length_;  // [P,1], of a Newton step
+    std::shared_ptr<const Target> target_;  // the caller's, until it is narrowed
+    at::Tensor z_;                          // [P,D]
+    Evaluation now_;                        // [P,1], [P,1,D]
+    at::Tensor length_;                     // [P,1], of a Newton step
+  };
+
+  /// Where a climb ended.
+  struct Mode {
+    at::Tensor z;         // [P,D]
+    at::Tensor root;      // [P,D,D], of the covariance
+    at::Tensor log_mass;  // [P] float64: log gamma + log det root, the integral but for a constant
+    at::Tensor failed;    // [P] bool
+
+    /// The problems at `place` [Q] are where `climb` is.
+    void put(const at::Tensor& place, const Climb& climb, const at::Tensor& covariance_root,
+             const at::Tensor& has_failed) {
+      const at::Tensor narrow_root = covariance_root.to(root.options());
+      const at::Tensor log_det = narrow_root.diagonal(0, 1, 2).to(at::kDouble).log().sum(-1);
+      z.index_copy_(0, place, climb.z());
+      root.index_copy_(0, place, narrow_root);
+      log_mass.index_copy_(0, place, climb.log_density() + log_det);
+      failed.index_copy_(0, place, has_failed | ~narrow_root.isfinite().flatten(1).all(-1));
+    }
   };
 
   /// The most probable of `draws` draws from the prior, [P,D].
@@ -135,13 +156,13 @@ class Laplace : public BaseRule {
     std::vector<at::Tensor> ends, heights;
     for (const at::Tensor& start : starts) {
       Climb climb(target, start);
-      climb.steps(curvature_at(target, climb).covariance_root);
+      climb.steps(climb.curvature().covariance_root);
       ends.push_back(climb.z());
       heights.push_back(climb.log_density().nan_to_num(-std::numeric_limits<double>::infinity()));
     }
     const auto climbs = static_cast<int64_t>(starts.size());
-    cost += climbs * cost_of_start(target);
-    cost += climbs * cost_of_round(target);
+    cost += Cost::with_gradient(climbs * target.num_problems() *
+                                (1 + target.curvature_cost() + steps_a_round(target)));
     const int64_t quarter = (static_cast<int64_t>(starts.size()) + 3) / 4;
     const at::Tensor order = std::get<1>(
         at::stack(heights).sort(/*stable=*/true, /*dim=*/0, /*descending=*/true));  // [S,P]
@@ -153,33 +174,38 @@ class Laplace : public BaseRule {
     return kept;
   }
 
-  static Cost cost_of_start(const Target& target) {
-    return Cost::with_gradient(target.num_problems());
-  }
-  static Cost cost_of_round(const Target& target) {
-    return Cost::with_gradient(target.num_problems() * (target.curvature_cost() + kStepsARound));
-  }
-
-  static Factored curvature_at(const Target& target, const Climb& climb) {
-    return factor_precision(target.curvature(climb.z()).to(at::kDouble));
-  }
-
+  /// A problem that has arrived, or failed, stops there, and costs no more.
   Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, Cost& cost) const {
+    const int64_t problems = start.size(0);
     Climb climb(target, start);
-    cost += cost_of_start(target);
+    cost += Cost::with_gradient(problems);
+    Mode mode{at::empty_like(start),
+              at::empty({problems, start.size(1), start.size(1)}, start.options()),
+              at::empty({problems}, start.options().dtype(at::kDouble)),
+              at::empty({problems}, start.options().dtype(at::kBool))};
+    at::Tensor place = at::arange(problems, start.options().dtype(at::kLong));  // [Q], who climbs
     at::Tensor failed = climb.not_finite();
     Factored factored;
     for (int64_t round = 0; round < rounds; ++round) {
-      factored = curvature_at(target, climb);
+      factored = climb.curvature();
+      cost += Cost::with_gradient(place.size(0) * target.curvature_cost());
       failed = failed | factored.failed;
-      cost += cost_of_round(target);
-      if (until_ > 0 && climb.has_arrived(factored.covariance_root, failed, until_)) break;
+      const at::Tensor stops = failed | climb.has_arrived(factored.covariance_root, until_) |
+                               (climb.is_stuck() & (until_ > 0));
+      const at::Tensor going = at::nonzero(~stops).flatten();
+      if (going.size(0) == 0) break;
+      if (going.size(0) < place.size(0) && target.can_select()) {
+        mode.put(place, climb, factored.covariance_root, failed);
+        climb.narrow(going);
+        place = place.index_select(0, going);
+        failed = failed.index_select(0, going);
+        factored.covariance_root = factored.covariance_root.index_select(0, going);
+      }
       climb.steps(factored.covariance_root);
+      cost += Cost::with_gradient(place.size(0) * steps_a_round(target));
     }
-    const at::Tensor root = factored.covariance_root.to(start.options());
-    failed = failed | ~root.isfinite().flatten(1).all(-1);
-    const at::Tensor log_det = root.diagonal(0, 1, 2).to(at::kDouble).log().sum(-1);
-    return {climb.z(), root, climb.log_density() + log_det, failed};
+    mode.put(place, climb, factored.covariance_root, failed);
+    return mode;
   }
 
   /// Modes far apart in units of either's width, of comparable mass.
@@ -203,7 +229,11 @@ class Laplace : public BaseRule {
             at::where(take, b.log_mass, a.log_mass), a.failed & b.failed};
   }
 
-  static constexpr int64_t kStepsARound = 4;
+  /// An eighth of a curvature's cost: more rarely save one.
+  static int64_t steps_a_round(const Target& target) {
+    return std::clamp<int64_t>(target.curvature_cost() / 8, 4, 32);
+  }
+
   static constexpr int64_t kDrawsAStart = 32;
 
   double widening_;

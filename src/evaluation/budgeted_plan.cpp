@@ -17,10 +17,15 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
   const PilotSize size =
       pilot_size(budget, parts.transition->evaluations_per_step(), target.num_problems());
   const auto pilots = target.slice(0, size.num_problems);
-  const Base base = fit_base(parts, rule, *pilots, kSharedStream);
+  Base base = first;
+  Cost before = first.cost;
+  if (size.num_problems > 1) {
+    base = fit_base(parts, rule, *pilots, kSharedStream);
+    before += base.cost;
+  }
   budget.base_cost = std::max(budget.base_cost, base.cost.densities / size.num_problems);
   const CentredProblem centre = centred(parts, *pilots, base.map, forces, kSharedStream);
-  const Cost before = first.cost + base.cost + centre.cost;
+  before += centre.cost;
   at::Generator rng = stream_of(parts, target, Purpose::kPilot, kSharedStream);
   const BudgetParts budget_parts{*parts.path, *parts.transition,
                                  [&](int64_t steps) { return parts.make_rule(steps); },

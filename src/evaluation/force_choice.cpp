@@ -1,5 +1,6 @@
 #include "evaluation/force_choice.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "util/error.h"
@@ -7,15 +8,17 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kParticles = 4;    // of each pilot problem
+constexpr int64_t kParticles = 4;    // for each pilot problem
 constexpr int64_t kStepSizes = 7;    // 1, 1/2, ..., 1/64: in whitened coordinates one of them fits
 constexpr double kMostApart = 0.01;  // mean acceptances
+constexpr int64_t kBaseCost = 2000;  // evaluations, of all bases; at least one is fitted
 
-/// Mean acceptance of a move at each step size, all from the same particles.
-at::Tensor acceptance(const EstimatorParts& parts, const Problem& problem, Cost& cost) {
+/// Mean acceptance of a move at each step size, all from the same particles of each problem.
+at::Tensor acceptance(const EstimatorParts& parts, const Problem& problem, int64_t particles,
+                      Cost& cost) {
   at::Generator rng = stream_of(parts, problem.target(), Purpose::kPilot, kSharedStream - 2);
-  const Particles start = problem.evaluate(problem.draw(kParticles, rng));
-  cost += problem.cost_of(kParticles);
+  const Particles start = problem.evaluate(problem.draw(particles, rng));
+  cost += problem.cost_of(particles);
   const at::Tensor beta = at::ones({problem.num_problems()}, problem.log_center().options());
   // Every path ends at the target, and those that a pilot learns know nothing yet.
   const auto path = PathRegistry::instance().make("path", "geometric");
@@ -23,28 +26,39 @@ at::Tensor acceptance(const EstimatorParts& parts, const Problem& problem, Cost&
   for (int64_t i = 0; i < kStepSizes; ++i) {
     const Moved moved = parts.transition->step(problem, *path, start, beta,
                                                beta * std::ldexp(1.0, static_cast<int>(-i)), rng);
-    cost += parts.transition->evaluations_per_step() * problem.cost_of(kParticles);
+    cost += parts.transition->evaluations_per_step() * problem.cost_of(particles);
     means.push_back(moved.accept_prob.mean());
   }
   return at::stack(means);
 }
 
-/// Where moves are compared: near the posteriors, and for nothing where an encoder knows them.
+/// Where moves are compared: near the posteriors of the first problems, as many as their bases
+/// allow.
 AffineMap base_of(const EstimatorParts& parts, const Target& pilots, Cost& cost) {
   const bool is_asked = parts.options.base != "auto";
   if (const auto encoded = pilots.amortised_base(); encoded && !is_asked) return *encoded;
   const std::string name = is_asked ? parts.options.base : pilots.base_candidates().front();
-  const Base base =
-      fit_base(parts, *BaseRegistry::instance().make("base", name), pilots, kSharedStream);
-  cost += base.cost;
-  return base.map;
+  const auto rule = BaseRegistry::instance().make("base", name);
+  const auto fitted = [&](const Target& target) {
+    Base base = fit_base(parts, *rule, target, kSharedStream);
+    cost += base.cost;
+    return base;
+  };
+  if (!pilots.can_select()) return fitted(pilots).map;
+  const Base first = fitted(*pilots.slice(0, 1));
+  const int64_t few =
+      std::min(pilots.num_problems(), kBaseCost / std::max<int64_t>(1, first.cost.densities));
+  return few > 1 ? fitted(*pilots.slice(0, few)).map : first.map;
 }
 
-bool accepts_as_often(const EstimatorParts& parts, const Target& pilots, const Target& cheap,
-                      Cost& cost) {
+bool accepts_as_often(const EstimatorParts& parts, const Target& pilots, Cost& cost) {
   const AffineMap base = base_of(parts, pilots, cost);
-  const at::Tensor apart = acceptance(parts, Problem(pilots.shared(), base), cost) -
-                           acceptance(parts, Problem(cheap.shared(), base), cost);
+  const auto exact = pilots.slice(0, base.num_problems());
+  const int64_t particles = kParticles * pilots.num_problems() / base.num_problems();
+  const auto of = [&](const std::shared_ptr<const Target>& target) {
+    return acceptance(parts, Problem(target, base), particles, cost);
+  };
+  const at::Tensor apart = of(exact) - of(exact->with_forces(at::kBFloat16));
   return apart.abs().max().item<double>() <= kMostApart;
 }
 
@@ -57,8 +71,8 @@ std::optional<at::ScalarType> choose_forces(const EstimatorParts& parts, const T
   if (asked == "auto" && !pilots.forces_pay(at::kBFloat16)) return {};
   const auto cheap = pilots.with_forces(at::kBFloat16);
   if (asked == "auto")
-    return cheap && accepts_as_often(parts, pilots, *cheap, cost) ? std::optional(at::kBFloat16)
-                                                                  : std::nullopt;
+    return cheap && accepts_as_often(parts, pilots, cost) ? std::optional(at::kBFloat16)
+                                                          : std::nullopt;
   if (!cheap)
     throw argument_error(
         "`force_dtype` bfloat16: this model or target has its forces in its own type alone; leave "

@@ -17,7 +17,8 @@ namespace crais {
 ///
 /// Throws Error kArgument where `bfloat16` is asked for and the target has no such forces.
 /// @param cost  what the comparison took is added to it: with either force 1 + 7 L evaluations of 4
-///              particles of a pilot, and a base where no encoder gives one.
+///              particles a pilot; and where no encoder gives them bases, of fewer pilots with more
+///              particles each where all would take more than 2,000 evaluations.
 std::optional<at::ScalarType> choose_forces(const EstimatorParts& parts, const Target& pilots,
                                             Cost& cost);
 

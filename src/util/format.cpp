@@ -29,7 +29,9 @@ std::string shortest(float value) { return shortest_text(value); }
 
 std::string fixed(double value, int decimals) {
   if (!std::isfinite(value)) return shortest(value);
-  char buffer[512];
+  constexpr double kMostExact = 1e15;  // a double has no more digits than that
+  if (std::abs(value) >= kMostExact) return significant(value, 4);
+  char buffer[64];
   std::snprintf(buffer, sizeof(buffer), "%.*f", std::clamp(decimals, 0, 20), value);
   const std::string text = buffer;
   const bool negative_zero = text[0] == '-' && text.find_first_not_of("-0.") == std::string::npos;

@@ -11,7 +11,7 @@ namespace crais {
 std::string shortest(double value);
 std::string shortest(float value);
 
-/// A fixed number of decimals: "-87.31".
+/// A fixed number of decimals: "-87.31"; from 1e15 on four digits: "1.388e+200".
 std::string fixed(double value, int decimals);
 /// About `digits` significant digits without an exponent where one can do without: "3.2", "0.0041".
 std::string significant(double value, int digits = 3);

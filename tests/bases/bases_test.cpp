@@ -183,6 +183,42 @@ TEST(Laplace, StopsWhereItHasArrived) {
   EXPECT_LT(stopped.cost.gradients, fixed.cost.gradients / 3);
 }
 
+/// Slopes around `centres` [P]: the farther a centre from 0, where the fit begins, the more rounds.
+class Slopes : public Target {
+ public:
+  explicit Slopes(at::Tensor centres) : centres_(std::move(centres)) {}
+  int64_t num_problems() const override { return centres_.size(0); }
+  int64_t dim() const override { return 1; }
+  at::Tensor log_density(const at::Tensor& z) const override {
+    return -(1 + (z.select(-1, 0) - centres_.unsqueeze(1)).square()).sqrt();
+  }
+  bool can_select() const override { return true; }
+  std::shared_ptr<const Target> select(const at::Tensor& index) const override {
+    return std::make_shared<Slopes>(centres_.index_select(0, index));
+  }
+
+ private:
+  at::Tensor centres_;
+};
+
+TEST(Laplace, ProblemsThatHaveArrivedCostNoMore) {
+  const std::string fit = "laplace:1,rounds=30,until=1e-6";
+  const at::Tensor centres = at::tensor({0.0, 12.0, 3.0}, at::kDouble);
+  const Base together = build(fit, Slopes(centres));
+  EXPECT_LT((together.map.loc().flatten() - centres).abs().max().item<double>(), 1e-3);
+  EXPECT_FALSE(together.fell_back.any().item<bool>());
+  // Each goes its own way, whoever is beside it.
+  std::vector<int64_t> alone;
+  for (int64_t p = 0; p < 3; ++p) {
+    const Base base = build(fit, Slopes(centres.slice(0, p, p + 1)));
+    alone.push_back(base.cost.gradients);
+    EXPECT_TRUE(at::equal(base.map.loc()[0], together.map.loc()[p]));
+    EXPECT_TRUE(at::equal(base.map.matrix()[0], together.map.matrix()[p]));
+  }
+  EXPECT_EQ(together.cost.gradients, alone[0] + alone[1] + alone[2]);
+  EXPECT_LT(3 * alone[0], alone[1]);
+}
+
 TEST(Laplace, FallsBackProblemByProblem) {
   const Base base = build("laplace", Broken());
   const at::Tensor expected = at::tensor({0, 1, 0}).to(at::kBool);

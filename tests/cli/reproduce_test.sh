@@ -28,10 +28,10 @@ cp out.txt first.txt
 for file in index.html figure-2d.csv figure-2d.json; do
   [ -s first/figure-2d/$file ] || fail "no $file: $(ls first/figure-2d)"
 done
-cp -r first/figure-2d copy
+cp -r first copy
 succeed "${small[@]}" --out first
 same first.txt out.txt
-diff -r first/figure-2d copy >diff.txt || fail "the second time differs: $(head -n 3 diff.txt)"
+diff -r first copy >diff.txt || fail "the second time differs: $(head -n 3 diff.txt)"
 [ -z "$(find first -name '*.json' -path '*cells*' -newer first.txt)" ] || fail "cells were computed again"
 
 # --- One lost cell is made again, to the byte.
@@ -43,7 +43,7 @@ same "$cell" "copy/cells/$(basename "$cell")"
 # --- One that is damaged is named, and no fault of the program.
 for damage in 's/.*/[]/' 's/"result":.*/"result":{}}/' 's/"result":.*/"result":[]}/'; do
   sed -i "$damage" "$cell"
-  expect 65 "first/figure-2d/cells" -- "${small[@]}" --out first
+  expect 65 "first/cells" -- "${small[@]}" --out first
   cp "copy/cells/$(basename "$cell")" "$cell"
 done
 
@@ -52,5 +52,5 @@ mkdir empty
 PATH="$work/empty" "$program" "${small[@]}" --out first >out.txt 2>err.txt || fail "without gnuplot: exit $?"
 [ "$(grep -c gnuplot err.txt)" = 1 ] || fail "without gnuplot: $(cat err.txt)"
 same first.txt out.txt
-same first/figure-2d/figure-2d.csv copy/figure-2d.csv
+same first/figure-2d/figure-2d.csv copy/figure-2d/figure-2d.csv
 finish

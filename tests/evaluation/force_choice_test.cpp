@@ -22,6 +22,7 @@ using testing::Spoiling;
 using testing::TemporaryFolder;
 
 constexpr int64_t kForced = 6;
+constexpr int64_t kCurvature = 900;  // evaluations
 
 /// A target whose forces in bfloat16 are spoiled so much, and which says whether they pay.
 class WithForces : public SpoiledForces {
@@ -37,6 +38,7 @@ class WithForces : public SpoiledForces {
     return std::make_shared<SpoiledForces>(exact_, spoiling_);
   }
   bool forces_pay(at::ScalarType /*dtype*/) const override { return pays_; }
+  int64_t curvature_cost() const override { return kCurvature; }
   std::optional<at::Tensor> true_log_normalizer() const override {
     return exact_->true_log_normalizer();
   }
@@ -100,6 +102,18 @@ TEST(ForceChoice, CostOfTheComparisonIsCounted) {
   // Two starts and seven moves with either force, of four particles of each pilot.
   EXPECT_EQ(cost("auto") - cost("float32"), 2 * (1 + 7) * 4 * kForced);
   EXPECT_EQ(cost("bfloat16"), cost("float32"));
+}
+
+TEST(ForceChoice, DearBasesAreFittedToFewProblems) {
+  const auto cost = [](const std::string& asked) {
+    return tune(*make_target(Spoiling::kRounded), options(asked, "laplace:1,rounds=1"))
+        .state()
+        .tuning.gradients;
+  };
+  // A start, a curvature and a round of 32 steps: of the first problem, then of the two for which
+  // there are 2,000 evaluations. They have the particles of all six.
+  const int64_t base = 1 + kCurvature + 32;
+  EXPECT_EQ(cost("auto") - cost("float32"), 2 * (1 + 7) * 4 * kForced + (1 + 2) * base);
 }
 
 TEST(ForceChoice, EstimatesAreRightWithAnyForces) {

@@ -16,15 +16,14 @@ namespace {
 class DensityExperiments : public ::testing::Test {
  protected:
   DensityExperiments() {
-    options_.out = folder_.path();
+    options_.cells = folder_.path() / "cells";
     options_.quiet = true;
     options_.threads = 1;
   }
 
   int64_t num_cells() const {
     int64_t count = 0;
-    for ([[maybe_unused]] const auto& entry :
-         std::filesystem::directory_iterator(options_.out / "cells"))
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(options_.cells))
       ++count;
     return count;
   }
@@ -74,8 +73,7 @@ TEST_F(DensityExperiments, RefuseDamagedCells) {
   const std::vector<Variant> variants = {{"linear", "--steps 4 --chains 4 --step-size 0.5"}};
   const DensityExperiment experiment(options_, "u10", 2);
   experiment.run("first", variants);
-  const std::filesystem::path path =
-      std::filesystem::directory_iterator(options_.out / "cells")->path();
+  const std::filesystem::path path = std::filesystem::directory_iterator(options_.cells)->path();
   nlohmann::json cell = read_json(path);
   cell["result"]["ess"][0] = 0.125;
   write_file_atomic(path, cell.dump());

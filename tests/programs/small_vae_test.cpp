@@ -26,7 +26,7 @@ Vae linear_vae(double scale) {
 TEST(SmallVae, IsIntegrated) {
   const testing::TemporaryFolder folder;
   ExperimentOptions options;
-  options.out = folder.path();
+  options.cells = folder.path() / "cells";
   options.quiet = true;
   // Decoders that do not look at the latent: pixels are independent.
   const VaeExperiment blind(options, linear_vae(0), 8);

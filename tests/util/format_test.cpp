@@ -27,6 +27,8 @@ TEST(Format, FixedHasNoNegativeZero) {
   EXPECT_EQ(fixed(-87.314, 2), "-87.31");
   EXPECT_EQ(fixed(-0.001, 2), "0.00");
   EXPECT_EQ(fixed(2.0, 0), "2");
+  EXPECT_EQ(fixed(123456789012345.5, 1), "123456789012345.5");
+  EXPECT_EQ(fixed(-1.38778e200, 3), "-1.388e+200");
   EXPECT_EQ(fixed(-kInfinity, 2), "-inf");
 }
 

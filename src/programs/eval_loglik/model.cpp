@@ -242,14 +242,24 @@ std::string describe_decoder(const ModelDescription& model) {
   return text.str();
 }
 
+std::string unused_options(const std::string& path, const ForeignOptions& options) {
+  if (!options.is_given()) return "";
+  return path +
+         " says itself what it is: what flags say of layers, likelihood, latents or the shape of "
+         "images is not used\n";
+}
+
 /// A checkpoint of ours says so in its metadata.
 bool is_checkpoint(const StateDict& state) { return state.metadata.count("crais") > 0; }
 
-std::unique_ptr<EvalModel> vae_model(const std::string& path, const StateDictOptions& options,
+std::unique_ptr<EvalModel> vae_model(const std::string& path, const ForeignOptions& options,
                                      at::Device device, at::ScalarType dtype, std::string& notice) {
   const StateDict state = read_state_dict(path);
-  if (is_checkpoint(state)) return checkpoint_model(read_checkpoint(path), device, dtype);
-  const RecognisedVae found = vae_from_state_dict(state, options);
+  if (is_checkpoint(state)) {
+    notice = unused_options(path, options);
+    return checkpoint_model(read_checkpoint(path), device, dtype);
+  }
+  const RecognisedVae found = vae_from_state_dict(state, options.state_dict);
   notice = path + ", as it was understood:\n" + found.describe();
   Checkpoint checkpoint{found.vae, {}, state.sha256};
   if (found.vae.architecture.likelihood.family == Likelihood::Family::kGaussian)
@@ -279,11 +289,13 @@ std::unique_ptr<EvalModel> open_model(const std::string& path, const ForeignOpti
   };
   if (is_script_model(path)) {
     auto model = read_script_model(path, device, dtype, options.script());
-    if (model->description().kind == kPlainScript)
-      notice = path + ", as it was understood:\n" + describe_decoder(model->description());
+    notice = model->description().kind == kPlainScript
+                 ? path + ", as it was understood:\n" + describe_decoder(model->description())
+                 : unused_options(path, options);
     return exported(std::move(model));
   }
-  if (!is_model_package(path)) return vae_model(path, options.state_dict, device, dtype, notice);
+  if (!is_model_package(path)) return vae_model(path, options, device, dtype, notice);
+  notice = unused_options(path, options);
   auto model = read_model_package(path, device);
   if (!model->vae() && dtype != at::kFloat)
     throw argument_error("`dtype`: " + path + " was exported in float32");

@@ -57,14 +57,20 @@ struct ForeignOptions {
   StateDictOptions state_dict;
   int64_t latent = 0;  // of TorchScript; 0: found by trying the sizes of its weights
 
+  /// True if anything was said.
+  bool is_given() const {
+    const StateDictOptions& s = state_dict;
+    return latent > 0 || s.image_rows > 0 ||
+           !(s.decoder_layers + s.encoder_layers + s.activation + s.likelihood).empty();
+  }
   /// What TorchScript is told of it.
   ScriptOptions script() const { return {state_dict.likelihood, latent}; }
 };
 
 /// By what the file holds, whatever its name: an exported model, a checkpoint of ours, or a
 /// state_dict or a TorchScript module that `options` help to read. `notice` says how one of these
-/// was understood. Throws as the readers of these files do; kArgument for a device or type that the
-/// model cannot have.
+/// was understood, or that `options` are not for this file. Throws as the readers of these files
+/// do; kArgument for a device or type that the model cannot have.
 std::unique_ptr<EvalModel> open_model(const std::string& path, const ForeignOptions& options,
                                       at::Device device, at::ScalarType dtype, std::string& notice);
 

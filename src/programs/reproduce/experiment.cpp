@@ -42,12 +42,12 @@ bool ExperimentOptions::has(const std::string& fault) const {
 
 std::filesystem::path cell_path(const ExperimentOptions& options, const json& key) {
   const json identity = {{"key", key}, {"device", options.device.is_cpu() ? "cpu" : "cuda"}};
-  return options.out / "cells" / (sha256(identity.dump()).substr(0, 24) + ".json");
+  return options.cells / (sha256(identity.dump()).substr(0, 24) + ".json");
 }
 
 std::vector<json> run_tasks(const ExperimentOptions& options, const std::string& label,
                             const std::vector<Task>& tasks) {
-  make_output_folder(options.out / "cells");
+  make_output_folder(options.cells);
   std::vector<json> results(tasks.size());
   std::vector<std::filesystem::path> paths;
   std::vector<size_t> missing;

@@ -27,7 +27,8 @@ struct ExperimentOptions {
   bool full = false;  // the sizes that were published, rather than minutes
   int64_t seeds = 0;  // 0: the experiment's own number
   std::string checkpoint, data_dir;
-  std::filesystem::path out;
+  std::filesystem::path out;    // tables and pictures
+  std::filesystem::path cells;  // finished computations, which experiments share
   c10::Device device = c10::kCPU;
   int64_t threads = 0;
   bool quiet = false;
@@ -46,8 +47,9 @@ struct Task {
 /// Where the result of the task with this key is kept.
 std::filesystem::path cell_path(const ExperimentOptions& options, const nlohmann::json& key);
 
-/// Runs tasks side by side with progress. Each result is kept under OUT/cells by a digest of its
-/// key, so that what is done is never done again: resuming is the same command.
+/// Runs tasks side by side with progress. Each result is kept in the folder of cells by a digest of
+/// its key, so that what is done is never done again, by whichever experiment: resuming is the same
+/// command.
 /// Throws Error kInterrupted once those begun are finished, if a signal has come; kData for a
 /// result that is damaged; kArgument for one that another build has computed (see identity.h),
 /// unless `accept_other_version`.

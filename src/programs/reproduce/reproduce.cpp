@@ -59,7 +59,7 @@ void run_one(const std::string& name, ExperimentOptions options) {
   try {
     experiment->run(options, page);
   } catch (const nlohmann::json::exception&) {  // a cell, whose digest nobody has taken
-    throw data_error((options.out / "cells").string() +
+    throw data_error(options.cells.string() +
                      ": a cell lacks a result or has another in its place; delete the folder to "
                      "have its cells computed again");
   }
@@ -93,7 +93,7 @@ Synopsis reproduce_synopsis() {
       {"Running", {option::device(), option::threads(), option::quiet()}},
       {"Output",
        {option::text("out", "DIR", "results",
-                     "a folder DIR/EXPERIMENT each; what it holds is not computed again"),
+                     "a folder DIR/EXPERIMENT each; what DIR/cells holds is not computed again"),
         option::flag("accept-other-version",
                      "take results of another build of crais as they are")}}};
   s.examples =
@@ -115,6 +115,7 @@ int reproduce(const CommandLine& cli) {
   options.checkpoint = cli.text("checkpoint");
   options.data_dir = cli.text("data-dir", "");
   options.out = cli.text("out");
+  options.cells = options.out / "cells";
   options.device = parse_device(cli.text("device"));
   options.threads = cli.integer("threads");
   options.quiet = cli.flag("quiet");

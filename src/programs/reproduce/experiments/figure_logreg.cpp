@@ -206,7 +206,7 @@ class FigureLogreg : public Experiment {
   /// Every schedule from every start, at several lengths.
   static void compare_schedules(const Comparison& c, bool full, Page& page) {
     const std::vector<int64_t> lengths =
-        full ? std::vector<int64_t>{16, 64, 256, 1024, 4096} : std::vector<int64_t>{16, 128};
+        full ? std::vector<int64_t>{16, 64, 256, 1024} : std::vector<int64_t>{16, 128};
     std::vector<std::vector<Cell>> best, all;
     for (const Start& start : kStarts) {
       const std::vector<Line> compared = lines(start);

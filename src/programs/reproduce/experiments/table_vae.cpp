@@ -88,7 +88,8 @@ class TableVae : public Experiment {
 
   void run(const ExperimentOptions& options, Page& page) const override {
     const int64_t seeds = options.seeds > 0 ? options.seeds : options.full ? 5 : 2;
-    const VaeExperiment experiment(options, options.full ? 1000 : 100, /*simulated=*/false);
+    const VaeExperiment experiment(options, num_diffusion_images(options.full),
+                                   /*simulated=*/false);
     page.paragraph(
         "The first " + std::to_string(experiment.images().size()) + " images of " +
         std::filesystem::path(experiment.images().source).filename().string() + " (" +

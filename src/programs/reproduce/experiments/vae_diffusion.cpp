@@ -70,13 +70,14 @@ std::optional<Series> diffusion_table(const VaeExperiment& experiment, const at:
                       "-", "-", "-", list[i].variant.flags});
       continue;
     }
-    const at::Tensor error = result.value - truth;
-    const Spread bound(result.value.mean(1)), bias(error.mean(1));
+    const at::Tensor value = result.value.slice(1, 0, truth.size(0));
+    const at::Tensor error = value - truth;
+    const Spread bound(value.mean(1)), bias(error.mean(1));
     rows.push_back({list[i].variant.name, list[i].base, Cell::number(bound.mean, 3),
                     Cell::number(bound.std_error, 3), Cell::number(bias.mean, 3),
                     Cell::number(bias.std_error, 3),
                     Cell::number(error.square().mean().sqrt().item<double>(), 3),
-                    Cell::number(result.ess.mean().item<double>(), 3),
+                    Cell::number(result.ess.slice(1, 0, truth.size(0)).mean().item<double>(), 3),
                     Cell::number(result.base + result.estimating, 0),
                     Cell::number(result.tuning * images, 0),
                     list[i].learns ? Cell::number(result.training_seconds / 60, 1) : Cell("-"),
@@ -90,7 +91,8 @@ std::optional<Series> diffusion_table(const VaeExperiment& experiment, const at:
   page.table(
       "diffusion",
       "Monte Carlo Diffusion of 64 moves against annealing of 64, 16 chains, " +
-          std::to_string(trainings) + " trainings: log p(x), nats",
+          std::to_string(trainings) + " trainings: log p(x) of " + std::to_string(truth.size(0)) +
+          " images, nats",
       {"method", "base", "log p(x)", "SE", "error", "SE of that", "rms an image", "ESS",
        "evaluations an image", "evaluations of tuning or training", "minutes of training", "flags"},
       rows);
