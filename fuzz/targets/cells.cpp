@@ -27,7 +27,7 @@ std::string sealed(const std::string& result) {
 /// The results of two seeds, or a file as it is ("=== raw").
 void read(std::string_view input) {
   ExperimentOptions options;
-  options.out = folder();
+  options.cells = folder();
   options.quiet = options.accept_other_version = true;
   int64_t seeds = 0;
   for (const auto& [name, bytes] : parts(input))
