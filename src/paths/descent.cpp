@@ -1,8 +1,11 @@
 #include "paths/descent.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
+
+#include "core/plain.h"
 
 namespace crais {
 namespace {
@@ -191,6 +194,9 @@ Tilts DescentPath::rows(const at::Tensor& knot) const {
 PathPoint DescentPath::at(const at::Tensor& beta, const at::Tensor& log_q0,
                           const at::Tensor& log_gamma) const {
   TORCH_CHECK(!needs_learning(), "path ", name_, ": a pilot has to learn it first");
+  if (is_plain(log_q0, at::kDouble) && is_plain(log_gamma, at::kDouble) &&
+      log_q0.sizes() == log_gamma.sizes())
+    return at_each(beta, log_q0, log_gamma);
   const at::Tensor kappa = log_gamma - log_q0;
   // Problems at one beta of a shared path are one long row.
   const bool is_one_row = num_knots_.size(0) == 1 && (beta.size(0) == 1 || beta.stride(0) == 0);
@@ -199,16 +205,42 @@ PathPoint DescentPath::at(const at::Tensor& beta, const at::Tensor& log_q0,
       (is_one_row ? beta.select(1, 0).slice(0, 0, 1) : beta.select(1, 0)) * num_knots_;
   const at::Tensor knot = at::minimum(place.floor(), num_knots_ - 1);
   const at::Tensor part = (place - knot).unsqueeze(1);
-  const TiltPoint low = evaluate(rows(knot), row), high = evaluate(rows(knot + 1), row);
-  // No part of an infinite h is 0.
-  const at::Tensor h =
-      (at::where(part == 1, 0.0, (1 - part) * low.h) + at::where(part == 0, 0.0, part * high.h))
-          .view_as(kappa);
-  const at::Tensor w = ((1 - part) * low.w + part * high.w).view_as(kappa);
+  const TiltPoint found = mix(part, evaluate(rows(knot), row), evaluate(rows(knot + 1), row));
+  const at::Tensor h = found.h.view_as(kappa), w = found.w.view_as(kappa);
   const at::Tensor at_start = beta == 0, at_end = beta == 1;
   const at::Tensor slope =
       at::where(at_start, at::zeros_like(w), at::where(at_end, at::ones_like(w), w));
   return {at::where(at_start, log_q0, at::where(at_end, log_gamma, log_q0 + h)), 1 - slope, slope};
+}
+
+PathPoint DescentPath::at_each(const at::Tensor& beta, const at::Tensor& log_q0,
+                               const at::Tensor& log_gamma) const {
+  const int64_t problems = log_q0.size(0), particles = log_q0.size(1);
+  const int64_t count = num_knots_.size(0), target = theta_.size(1);
+  const at::Tensor betas = beta.select(1, 0).expand({problems}).contiguous();
+  PathPoint found{at::empty_like(log_q0), at::empty_like(log_q0), at::empty_like(log_q0)};
+  const double *q0 = log_q0.data_ptr<double>(), *gamma = log_gamma.data_ptr<double>();
+  double *density = found.log_density.data_ptr<double>(),
+         *of_q0 = found.d_log_q0.data_ptr<double>(),
+         *of_gamma = found.d_log_gamma.data_ptr<double>();
+  for (int64_t p = 0; p < problems; ++p) {
+    const int64_t column = count == 1 ? 0 : p;
+    const double b = betas.data_ptr<double>()[p], knots = num_knots_.data_ptr<double>()[column];
+    const double place = b * knots, knot = std::min(knots - 1, std::floor(place));
+    const auto row = [&](double at_knot) {
+      return (at_knot >= knots ? target : static_cast<int64_t>(at_knot)) * count + column;
+    };
+    const int64_t low = row(knot), high = row(knot + 1);
+    for (int64_t i = p * particles; i < (p + 1) * particles; ++i) {
+      const double kappa = gamma[i] - q0[i];
+      const TiltNumber between =
+          mix(place - knot, evaluate(tables_, low, kappa), evaluate(tables_, high, kappa));
+      density[i] = b == 0 ? q0[i] : b == 1 ? gamma[i] : q0[i] + between.h;
+      of_gamma[i] = b == 0 ? 0 : b == 1 ? 1 : between.w;
+      of_q0[i] = 1 - of_gamma[i];
+    }
+  }
+  return found;
 }
 
 at::Tensor DescentPath::advance(const at::Tensor& beta, const at::Tensor& log_time) const {

@@ -1,5 +1,6 @@
 #include "paths/tilt.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace crais {
@@ -15,6 +16,36 @@ at::Tensor cut(const at::Tensor& w, const at::Tensor& mean_slope) {
   const at::Tensor most = (3 * at::minimum(left, right)).clamp(0, 1);
   const at::Tensor least = (3 * at::maximum(left, right) - 2).clamp(0, 1);
   return at::minimum(at::maximum(w, least), most);
+}
+
+// Formulas are written once, for tensors and for numbers.
+at::Tensor clamped(const at::Tensor& x) { return x.clamp(0, 1); }
+double clamped(double x) { return std::clamp(x, 0.0, 1.0); }
+
+/// w x; 0 where w is 0, however far x is.
+at::Tensor times(const at::Tensor& w, const at::Tensor& x) { return at::where(w == 0, 0.0, w * x); }
+double times(double w, double x) { return w == 0 ? 0.0 : w * x; }
+
+template <typename Number>
+struct Cell {
+  Number x0, width, h0, h1, w0, w1;  // where it begins, how wide it is, and its two nodes
+};
+
+/// h and its slope at kappa; beyond the cell at the slope of the nearer node.
+template <typename Number>
+std::pair<Number, Number> cubic(const Cell<Number>& cell, const Number& kappa) {
+  const auto& [x0, width, h0, h1, w0, w1] = cell;
+  const Number place = (kappa - x0) / width, t = clamped(place);
+  const Number rise = (h1 - h0) / width, bend = w0 + w1 - 2 * rise;
+  const Number slope_change = 3 * rise - 2 * w0 - w1;
+  const Number inside = h0 + width * t * (w0 + t * (slope_change + t * bend));
+  const Number w = clamped(w0 + t * (2 * slope_change + 3 * t * bend));
+  return {inside + times(w, (place - t) * width), w};
+}
+
+template <typename Point, typename Number>
+Point mixed(const Number& part, const Point& from, const Point& to) {
+  return {times(1 - part, from.h) + times(part, to.h), (1 - part) * from.w + part * to.w};
 }
 
 }  // namespace
@@ -37,17 +68,31 @@ TiltPoint evaluate(const Tilts& tilts, const at::Tensor& kappa) {
   const auto at_node = [](const at::Tensor& values, const at::Tensor& node) {
     return values.gather(1, node);
   };
-  const at::Tensor x0 = at_node(tilts.kappa, left), width = at_node(tilts.kappa, right) - x0;
-  const at::Tensor h0 = at_node(tilts.h, left), h1 = at_node(tilts.h, right);
-  const at::Tensor w0 = at_node(tilts.w, left), w1 = at_node(tilts.w, right);
-  const at::Tensor place = (kappa - x0) / width, t = place.clamp(0, 1);
-  const at::Tensor rise = (h1 - h0) / width, bend = w0 + w1 - 2 * rise;
-  const at::Tensor slope_change = 3 * rise - 2 * w0 - w1;
-  const at::Tensor inside = h0 + width * t * (w0 + t * (slope_change + t * bend));
-  const at::Tensor w = (w0 + t * (2 * slope_change + 3 * t * bend)).clamp(0, 1);
-  // Beyond the nodes at the slope of the last one; 0 times an infinite distance is 0.
-  const at::Tensor beyond = (place - t) * width;
-  return {inside + at::where(w == 0, 0.0, w * beyond), w};
+  const at::Tensor x0 = at_node(tilts.kappa, left);
+  const auto [h, w] =
+      cubic<at::Tensor>({x0, at_node(tilts.kappa, right) - x0, at_node(tilts.h, left),
+                         at_node(tilts.h, right), at_node(tilts.w, left), at_node(tilts.w, right)},
+                        kappa);
+  return {h, w};
+}
+
+TiltNumber evaluate(const Tilts& tilts, int64_t row, double kappa) {
+  const int64_t nodes = tilts.kappa.size(1), first = row * nodes;
+  const double *x = tilts.kappa.data_ptr<double>() + first, *h = tilts.h.data_ptr<double>() + first,
+               *w = tilts.w.data_ptr<double>() + first;
+  const int64_t right =
+      std::clamp<int64_t>(std::lower_bound(x, x + nodes, kappa) - x, 1, nodes - 1);
+  const int64_t left = right - 1;
+  const auto [value, slope] =
+      cubic<double>({x[left], x[right] - x[left], h[left], h[right], w[left], w[right]}, kappa);
+  return {value, slope};
+}
+
+TiltPoint mix(const at::Tensor& part, const TiltPoint& from, const TiltPoint& to) {
+  return mixed(part, from, to);
+}
+TiltNumber mix(double part, const TiltNumber& from, const TiltNumber& to) {
+  return mixed(part, from, to);
 }
 
 }  // namespace crais

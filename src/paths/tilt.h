@@ -26,5 +26,14 @@ struct TiltPoint {
 };
 /// At kappa [R,M], which may be infinite. Cost: O(log N) a number.
 TiltPoint evaluate(const Tilts& tilts, const at::Tensor& kappa);
+/// A part in [0, 1] of the way from one to another; a part of 0 of an infinite h is 0.
+TiltPoint mix(const at::Tensor& part, const TiltPoint& from, const TiltPoint& to);
+
+/// The same for one number on the CPU, the same bits: nothing is allocated.
+struct TiltNumber {
+  double h, w;
+};
+TiltNumber evaluate(const Tilts& tilts, int64_t row, double kappa);
+TiltNumber mix(double part, const TiltNumber& from, const TiltNumber& to);
 
 }  // namespace crais

@@ -1,7 +1,9 @@
 #include "schedules/adaptive.h"
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <vector>
 
 #include "core/log_math.h"
 #include "util/error.h"
@@ -20,8 +22,7 @@ at::Tensor AdaptiveSchedule::next(const Progress& progress, const Path& path) co
   const at::Tensor wish = propose(progress, path);
   const at::Tensor allowed =
       at::minimum(at::maximum(wish, beta + options_.min_step), beta + options_.max_step);
-  const at::Tensor clipped =
-      allowed.masked_fill(at::isposinf(wish) | (allowed > 1 - kResolution), 1.0);
+  at::Tensor clipped = allowed.masked_fill(at::isposinf(wish) | (allowed > 1 - kResolution), 1.0);
   const at::Tensor stuck = ~(clipped > beta) & (beta < 1);
   if (stuck.any().item<bool>()) {
     const int64_t p = stuck.nonzero()[0].item<int64_t>();
@@ -52,40 +53,102 @@ at::Tensor SearchedSchedule::propose(const Progress& progress, const Path& path)
   });
 }
 
+namespace {
+
+/// Where the longest good step of one problem ends, between a point that is good and one that is
+/// not: inverse quadratic interpolation where three points allow it, else halving [Chandrupatla
+/// 1997]. "Above" is how far the statistic exceeds its bound; a good point is at least at it.
+class StepSearch {
+ public:
+  StepSearch(double beta, double above_beta, double farthest, double above_farthest)
+      : beta_(beta),
+        farthest_(farthest),
+        whole_step_(above_farthest >= 0),
+        latest_{farthest, above_farthest},
+        other_{beta, above_beta},
+        before_(other_) {}
+
+  bool has_arrived() const {
+    return whole_step_ || std::abs(other_.x - latest_.x) <= 2 * resolution();
+  }
+  /// Where to look next; where it has arrived, the same again.
+  double next() const {
+    return has_arrived() ? latest_.x : latest_.x + share_ * (other_.x - latest_.x);
+  }
+  /// What was found there.
+  void add(double x, double above) {
+    if (has_arrived()) return;
+    const Point point{x, above};
+    const bool same_side = point.is_good() == latest_.is_good();
+    before_ = same_side ? latest_ : other_;
+    if (!same_side) other_ = latest_;
+    latest_ = point;
+    const double margin = resolution() / std::abs(other_.x - latest_.x);
+    share_ = std::min(std::max(share(), margin), 1 - margin);
+  }
+  double end() const { return whole_step_ ? farthest_ : latest_.is_good() ? latest_.x : other_.x; }
+
+ private:
+  struct Point {
+    double x, above;
+    bool is_good() const { return above >= 0; }
+  };
+
+  double resolution() const {
+    constexpr double kTolerance = 1e-11;  // of the step
+    return kTolerance * (std::max(latest_.x, other_.x) - beta_);
+  }
+  /// Of the way from the latest point to the one across the root.
+  double share() const {
+    const auto& [a, fa] = latest_;
+    const auto& [b, fb] = other_;
+    const auto& [c, fc] = before_;
+    const double xi = (a - b) / (c - b), phi = (fa - fb) / (fc - fb);
+    const double interpolated =
+        fa / (fb - fa) * (fc / (fb - fc)) + (c - a) / (b - a) * (fa / (fc - fa)) * (fb / (fc - fb));
+    if (phi * phi < xi && (1 - phi) * (1 - phi) < 1 - xi && std::isfinite(interpolated))
+      return interpolated;
+    return a == beta_ || b == beta_ ? kTowardsStart : 0.5;
+  }
+
+  // While only the start is good, an eighth of the way: steps may be orders of magnitude shorter.
+  static constexpr double kTowardsStart = 0.875;
+
+  double beta_, farthest_;
+  bool whole_step_;
+  Point latest_, other_, before_;  // the root lies between the first two
+  double share_ = kTowardsStart;
+};
+
+}  // namespace
+
 at::Tensor largest_step(const at::Tensor& beta, double max_step, const at::Tensor& bound,
                         const std::function<at::Tensor(const at::Tensor&)>& statistic) {
   constexpr int kMostEvaluations = 150;
-  constexpr double kTolerance = 1e-11;  // of the step
+  const auto above = [&](const at::Tensor& x) {
+    return (statistic(x) - bound).to(at::kCPU, at::kDouble).contiguous();
+  };
   const at::Tensor farthest = (beta + max_step).clamp_max(1.0);
-  // The root lies between `a`, the latest point, and `b`; `c` was there before.
-  at::Tensor a = farthest, b = beta, c = b;
-  at::Tensor fa = statistic(a) - bound, fb = statistic(b) - bound, fc = fb;
-  const at::Tensor whole_step = fa >= 0;
-  // While only the start is good, an eighth of the way: steps may be orders of magnitude shorter.
-  at::Tensor t = at::full_like(a, 0.875);
+  const at::Tensor above_farthest = above(farthest), above_beta = above(beta);
+  const at::Tensor start = beta.cpu().contiguous(), goal = farthest.cpu().contiguous();
+  std::vector<StepSearch> searches;
+  for (int64_t p = 0; p < beta.size(0); ++p)
+    searches.emplace_back(start.data_ptr<double>()[p], above_beta.data_ptr<double>()[p],
+                          goal.data_ptr<double>()[p], above_farthest.data_ptr<double>()[p]);
+  const auto all = [&](auto&& number) {
+    at::Tensor list = at::empty_like(start);
+    std::transform(searches.begin(), searches.end(), list.data_ptr<double>(), number);
+    return list;
+  };
+  const auto is_done = [](const StepSearch& search) { return search.has_arrived(); };
   for (int i = 0; i < kMostEvaluations; ++i) {
-    const at::Tensor x = a + t * (b - a);
-    const at::Tensor fx = statistic(x) - bound;
-    const at::Tensor same_side = (fx >= 0) == (fa >= 0);
-    c = at::where(same_side, a, b);
-    fc = at::where(same_side, fa, fb);
-    b = at::where(same_side, b, a);
-    fb = at::where(same_side, fb, fa);
-    a = x;
-    fa = fx;
-    const at::Tensor width = (b - a).abs(), least = kTolerance * (at::maximum(a, b) - beta);
-    if ((whole_step | (width <= 2 * least)).all().item<bool>()) break;
-    // Inverse quadratic interpolation where the three points allow.
-    const at::Tensor xi = (a - b) / (c - b), phi = (fa - fb) / (fc - fb);
-    const at::Tensor interpolated =
-        fa / (fb - fa) * (fc / (fb - fc)) + (c - a) / (b - a) * (fa / (fc - fa)) * (fb / (fc - fb));
-    const at::Tensor usable = (phi.square() < xi) & ((1 - phi).square() < 1 - xi);
-    const at::Tensor halving = at::where((b == beta) | (a == beta), 0.875, 0.5);
-    const at::Tensor margin = least / width;
-    t = at::where(usable & interpolated.isfinite(), interpolated, halving);
-    t = at::minimum(at::maximum(t, margin), 1 - margin).nan_to_num(0.0);  // arrived: no width
+    if (std::all_of(searches.begin(), searches.end(), is_done)) break;
+    const at::Tensor x = all([](const StepSearch& search) { return search.next(); });
+    const at::Tensor found = above(x.to(beta.device()));
+    for (size_t p = 0; p < searches.size(); ++p)
+      searches[p].add(x.data_ptr<double>()[p], found.data_ptr<double>()[p]);
   }
-  return at::where(whole_step, farthest, at::where(fa >= 0, a, b));
+  return all([](const StepSearch& search) { return search.end(); }).to(beta.device());
 }
 
 }  // namespace crais
