@@ -27,7 +27,7 @@ class FigureLogregSchedules : public Experiment {
   }
 
   void run(const ExperimentOptions& options, Page& page) const override {
-    const int64_t seeds = options.seeds > 0 ? options.seeds : options.full ? 20 : 4;
+    const int64_t seeds = options.seeds > 0 ? options.seeds : options.full ? 20 : 3;
     page.paragraph(
         "Pima and Sonar, prior N(0, 25 I), 256 chains from N(0, I) (as in the paper) and from a "
         "Laplace base, " +
