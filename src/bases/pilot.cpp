@@ -1,7 +1,11 @@
-// Mean and covariance of a pilot's particles: a base for targets without structure.
+// Mean and covariance of a pilot's particles: a base for targets without structure, and for
+// posteriors that are no normal near their mode.
 #include <c10/core/GradMode.h>
 
 #include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "bases/base.h"
 #include "core/transition.h"
@@ -34,8 +38,15 @@ at::Tensor shrunk_covariance(const at::Tensor& x) {
 
 class Pilot : public BaseRule {
  public:
-  Pilot(int64_t num_particles, int64_t steps, int64_t rounds, double widening)
-      : num_particles_(num_particles), steps_(steps), rounds_(rounds), widening_(widening) {}
+  /// `from`: where the chains begin; null: at the target's first guess.
+  Pilot(int64_t num_particles, int64_t steps, int64_t rounds, double widening,
+        std::unique_ptr<BaseRule> from, double shrink)
+      : num_particles_(num_particles),
+        steps_(steps),
+        rounds_(rounds),
+        widening_(widening),
+        shrink_(shrink),
+        from_(std::move(from)) {}
 
   Base build(const Target& target, at::Generator& rng) const override {
     const c10::NoGradGuard no_grad;
@@ -47,7 +58,7 @@ class Pilot : public BaseRule {
     PilotOptions options;
     options.num_particles = num_particles_;
 
-    Base base(first_guess(target));
+    Base base = from_ ? from_->build(target, rng) : Base(first_guess(target));
     for (int64_t round = 0; round < rounds_; ++round) {
       const Problem problem(target.shared(), base.map);
       const PilotRun pilot = run_pilot(problem, *path, *rule, *transition, options, rng);
@@ -58,31 +69,43 @@ class Pilot : public BaseRule {
   }
 
  private:
-  static Base refit(const Base& base, const at::Tensor& e, const Cost& cost) {
+  /// The moments of particles e [P,K,D]; of the covariance the base's own, I, is a part.
+  Base refit(const Base& base, const at::Tensor& e, const Cost& cost) const {
     const at::Tensor wide = e.to(at::kDouble);
-    const auto [root, info] = at::linalg_cholesky_ex(shrunk_covariance(wide));
+    const at::Tensor covariance =
+        (1 - shrink_) * shrunk_covariance(wide) + shrink_ * at::eye(wide.size(2), wide.options());
+    const auto [root, info] = at::linalg_cholesky_ex(covariance);
     const at::Tensor failed = (info > 0) | ~root.isfinite().flatten(1).all(-1);
     const at::Tensor matrix = base.map.matrix();
     const at::Tensor loc = base.map.to_z(wide.mean(1, true).to(e.scalar_type())).squeeze(1);
     const at::Tensor fitted = at::matmul(matrix, root.to(e.scalar_type())).tril();
-    return {AffineMap(at::where(failed.unsqueeze(1), base.map.loc(), loc),
-                      at::where(failed.view({-1, 1, 1}), matrix, fitted)),
-            base.fell_back | failed, base.cost + cost};
+    Base refitted(AffineMap(at::where(failed.unsqueeze(1), base.map.loc(), loc),
+                            at::where(failed.view({-1, 1, 1}), matrix, fitted)),
+                  base.fell_back | failed, base.cost + cost);
+    refitted.ambiguous = base.ambiguous;
+    return refitted;
   }
 
   int64_t num_particles_, steps_, rounds_;
-  double widening_;
+  double widening_, shrink_;
+  std::unique_ptr<const BaseRule> from_;
 };
 
 const Enrol<BaseRegistry> kEnrolPilotBase(
     "pilot", {"pilot[:K]",
-              "mean and shrunk covariance of K = 256 pilot chains (steps=64, rounds=4, widening=1)",
+              "mean and shrunk covariance of K = 256 pilot chains (steps=64, rounds=4, widening=1; "
+              "from=BASE: where the chains begin, in place of the encoder or the prior; shrink=S: "
+              "the share that covariances keep of what the chains began from, 0)",
               "pilot:64,steps=16", [](Spec& spec) {
                 const int64_t particles = spec.integer("particles", 4, 1'000'000, 256);
                 const int64_t steps = spec.integer("steps", 1, 100'000, 64);
                 const int64_t rounds = spec.integer("rounds", 1, 100, 4);
-                return std::make_unique<Pilot>(particles, steps, rounds,
-                                               spec.number("widening", 0.1, 10.0, 1.0));
+                const double widening = spec.number("widening", 0.1, 10.0, 1.0);
+                const std::string from = spec.word("from", "");
+                return std::make_unique<Pilot>(
+                    particles, steps, rounds, widening,
+                    from.empty() ? nullptr : BaseRegistry::instance().make("from", from),
+                    spec.number("shrink", 0.0, 1.0, 0.0));
               }});
 
 }  // namespace
