@@ -4,7 +4,7 @@
 # survive; the loops of src/simd are not, so that they give the same bits on every processor.
 set(for_avx2 -mavx2 -mfma)
 set(for_avx512 -mavx512f -mavx512dq -mfma -mprefer-vector-width=512)
-set(for_avx512bf16 ${for_avx512} -mavx512bw -mavx512vl -mavx512bf16)
+set(for_avx512bf16 ${for_avx512} -mavx512bw -mavx512vl -mavx512bf16 -mavx512vnni)
 set(for_amx ${for_avx512bf16} -mamx-tile -mamx-bf16)
 foreach(folder IN ITEMS kernels simd)
   set(sources ${PROJECT_SOURCE_DIR}/src/${folder}/portable.cpp)

@@ -11,11 +11,17 @@ namespace {
 constexpr int64_t kParticles = 4;    // for each pilot problem
 constexpr int64_t kStepSizes = 7;    // 1, 1/2, ..., 1/64: in whitened coordinates one of them fits
 constexpr double kMostApart = 0.01;  // mean acceptances
+constexpr double kMostOff = 1e-3;    // nats on average, of log-densities of a thousand or less
 constexpr int64_t kBaseCost = 2000;  // evaluations, of all bases; at least one is fitted
 
-/// Mean acceptance of a move at each step size, all from the same particles of each problem.
-at::Tensor acceptance(const EstimatorParts& parts, const Problem& problem, int64_t particles,
-                      Cost& cost) {
+/// The same particles of each problem, whatever the forces.
+struct Pilot {
+  at::Tensor log_density;  // [P,K] float64
+  at::Tensor acceptance;   // mean, of a move at each step size
+};
+
+Pilot make_pilot(const EstimatorParts& parts, const Problem& problem, int64_t particles,
+                 Cost& cost) {
   at::Generator rng = stream_of(parts, problem.target(), Purpose::kPilot, kSharedStream - 2);
   const Particles start = problem.evaluate(problem.draw(particles, rng));
   cost += problem.cost_of(particles);
@@ -29,7 +35,7 @@ at::Tensor acceptance(const EstimatorParts& parts, const Problem& problem, int64
     cost += parts.transition->evaluations_per_step() * problem.cost_of(particles);
     means.push_back(moved.accept_prob.mean());
   }
-  return at::stack(means);
+  return {start.log_gamma, at::stack(means)};
 }
 
 /// Where moves are compared: near the posteriors of the first problems, as many as their bases
@@ -51,15 +57,18 @@ AffineMap base_of(const EstimatorParts& parts, const Target& pilots, Cost& cost)
   return few > 1 ? fitted(*pilots.slice(0, few)).map : first.map;
 }
 
-bool accepts_as_often(const EstimatorParts& parts, const Target& pilots, Cost& cost) {
+bool is_as_good(const EstimatorParts& parts, const Target& pilots, Cost& cost) {
   const AffineMap base = base_of(parts, pilots, cost);
   const auto exact = pilots.slice(0, base.num_problems());
   const int64_t particles = kParticles * pilots.num_problems() / base.num_problems();
   const auto of = [&](const std::shared_ptr<const Target>& target) {
-    return acceptance(parts, Problem(target, base), particles, cost);
+    return make_pilot(parts, Problem(target, base), particles, cost);
   };
-  const at::Tensor apart = of(exact) - of(exact->with_forces(at::kBFloat16));
-  return apart.abs().max().item<double>() <= kMostApart;
+  const Pilot with = of(exact), cheap = of(exact->with_forces(at::kBFloat16));
+  const double apart = (with.acceptance - cheap.acceptance).abs().max().item<double>();
+  const double off = (with.log_density - cheap.log_density).abs().mean().item<double>();
+  const double size = with.log_density.abs().mean().item<double>();
+  return apart <= kMostApart && off <= kMostOff * std::max(1.0, size / 1000);
 }
 
 }  // namespace
@@ -71,8 +80,7 @@ std::optional<at::ScalarType> choose_forces(const EstimatorParts& parts, const T
   if (asked == "auto" && !pilots.forces_pay(at::kBFloat16)) return {};
   const auto cheap = pilots.with_forces(at::kBFloat16);
   if (asked == "auto")
-    return cheap && accepts_as_often(parts, pilots, cost) ? std::optional(at::kBFloat16)
-                                                          : std::nullopt;
+    return cheap && is_as_good(parts, pilots, cost) ? std::optional(at::kBFloat16) : std::nullopt;
   if (!cheap)
     throw argument_error(
         "`force_dtype` bfloat16: this model or target has its forces in its own type alone; leave "

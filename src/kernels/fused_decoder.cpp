@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/plain.h"
+#include "kernels/packing.h"
 #include "kernels/processor.h"
 #include "util/error.h"
 
@@ -15,46 +16,6 @@ namespace crais {
 namespace {
 
 constexpr int64_t kAlignment = 64;
-
-/// x with zeros up to a multiple of `rows` and `columns`.
-at::Tensor filled(const at::Tensor& x, int64_t rows, int64_t columns) {
-  const auto missing = [&](int64_t dim, int64_t unit) {
-    return (unit - x.size(dim) % unit) % unit;
-  };
-  return at::constant_pad_nd(x, {0, missing(1, columns), 0, missing(0, rows)});
-}
-
-/// W [rows, columns] as [panels][columns, filled][panel_rows].
-at::Tensor panels_of(const at::Tensor& w, int64_t panel_rows) {
-  const at::Tensor full = filled(w, panel_rows, panel_rows);
-  return full.reshape({-1, panel_rows, full.size(1)}).transpose(1, 2).contiguous();
-}
-
-/// W [outputs, inputs] rounded, as [panels of inputs][outputs / 2, filled][panel_rows] pairs.
-at::Tensor pairs_of(const at::Tensor& w, int64_t panel_rows) {
-  const at::Tensor full = filled(w.to(at::kBFloat16), panel_rows, panel_rows);
-  return full.reshape({full.size(0) / 2, 2, -1, panel_rows}).permute({2, 0, 3, 1}).contiguous();
-}
-
-/// W [rows, columns] in bfloat16 as [blocks of columns][blocks of rows][2 tiles][16][16][2].
-at::Tensor tiles_of(const at::Tensor& w) {
-  const at::Tensor full = filled(w, kTileBlock, kTileBlock);
-  return full.reshape({full.size(0) / kTileBlock, 16, 2, -1, 2, 16})
-      .permute({3, 0, 4, 1, 5, 2})
-      .contiguous();
-}
-
-/// The same of W's parts: [blocks of columns][blocks of rows][parts][2 tiles][16][16][2].
-at::Tensor tiles_of_parts(const at::Tensor& w, int64_t count) {
-  at::Tensor rest = w;
-  std::vector<at::Tensor> parts;
-  for (int64_t i = 0; i < count; ++i) {
-    const at::Tensor part = rest.to(at::kBFloat16);
-    parts.push_back(tiles_of(part));
-    rest = rest - part.to(at::kFloat);
-  }
-  return at::stack(parts, 2).contiguous();
-}
 
 /// Of this thread, kept for its next evaluation.
 float* workspace(int64_t size) {
@@ -74,12 +35,13 @@ std::vector<const FusedKernel*> available_kernels() {
                       __builtin_cpu_supports("fma");
   const bool bfloat16 = avx512 && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512vl") && has_avx512_bfloat16();
+  const bool pairs = bfloat16 && __builtin_cpu_supports("avx512vnni");
   // Intel's processors take four times as long for a dot product of pairs as for a multiply-add.
   const bool pairs_pay = __builtin_cpu_is("amd");
   if (bfloat16 && has_tiles()) kernels.push_back(&kAmxKernel);
-  if (bfloat16 && pairs_pay) kernels.push_back(&kAvx512Bf16Kernel);
+  if (pairs && pairs_pay) kernels.push_back(&kAvx512Bf16Kernel);
   if (avx512) kernels.push_back(&kAvx512Kernel);
-  if (bfloat16 && !pairs_pay) kernels.push_back(&kAvx512Bf16Kernel);
+  if (pairs && !pairs_pay) kernels.push_back(&kAvx512Bf16Kernel);
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     kernels.push_back(&kAvx2Kernel);
 #endif
@@ -147,9 +109,15 @@ PackedLayer FusedDecoder::pack(const LinearLayer& layer, bool is_last) {
     packed.back = keep<uint16_t>(tiles_of(w.to(at::kBFloat16)));
     return packed;
   }
-  packed.weight = keep<float>(panels_of(w, kernel_.panel_rows));
-  if (kernel_.packing == Packing::kPanelsAndPairs)
-    packed.pairs = keep<uint32_t>(pairs_of(w, kernel_.panel_rows));
+  const bool is_fixed = kernel_.packing == Packing::kFixedPoint;
+  if (is_fixed) packed.pairs = keep<uint32_t>(pairs_of(w, kernel_.panel_rows));
+  if (is_fixed && is_logit && packed.inputs <= kWidestFixedPoint) {
+    const PackedFixedPoint fixed = fixed_point_of(w, kernel_.panel_rows);
+    packed.fixed = {keep<uint32_t>(fixed.high), keep<uint32_t>(fixed.low),
+                    keep<int32_t>(fixed.start), keep<float>(fixed.unit)};
+  } else {
+    packed.weight = keep<float>(panels_of(w, kernel_.panel_rows));
+  }
   return packed;
 }
 

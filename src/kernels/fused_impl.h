@@ -1,6 +1,7 @@
 // log p(x, z) of a decoder and its gradient, fused. Included once by the source file of each
 // instruction set, which defines kPanelRows and kTileVectors to fit its registers, and has included
-// the way back, float32_back.h or bfloat16_back.h.
+// a way forward through the last layer, float32_outputs.h or fixed_outputs.h, and back,
+// float32_back.h or bfloat16_back.h.
 //
 // A tile of particles goes through the whole network before the next one starts. Its activations
 // lie [unit][lane], so a weight is one broadcast, each particle's sums run in one order whatever
@@ -22,6 +23,10 @@ constexpr int64_t kGroupPanels = kMostPixels / kPanelRows;
 using Back = void (*)(const PackedLayer&, int64_t first, int64_t count, const Vec* in, Vec* out,
                       Vec* workspace);
 constexpr Back kMultiplyBack[] = {nullptr, multiply_back<1>, multiply_back<2>, multiply_back<3>};
+using Outputs = void (*)(const PackedLayer&, int64_t first, int64_t count, const OutputInputs& in,
+                         Vec* out);
+constexpr Outputs kMultiplyOutputs[] = {nullptr, multiply_outputs<1>, multiply_outputs<2>,
+                                        multiply_outputs<3>};
 
 /// Some consecutive particles of a batch on their way through the network.
 class Tile {
@@ -32,14 +37,15 @@ class Tile {
     grad_ = units_ + kTileVectors * all_units(network);
     logits_ = grad_ + kTileVectors * widest(network);
     pixels_ = logits_ + kTileVectors * kGroupPanels * kPanelRows;
-    back_ = pixels_ + kGroupPanels * kPanelRows;
+    inputs_ = pixels_ + kGroupPanels * kPanelRows;
+    back_ = inputs_ + outputs_workspace(widest(network)) / kLanes;
   }
 
   static int64_t workspace_size(const PackedNetwork& network) {
     const int64_t group = kGroupPanels * kPanelRows;
     const int64_t most = widest(network) > group ? widest(network) : group;
     return kLanes * (kTileVectors * (all_units(network) + widest(network) + group) + group) +
-           back_workspace(most);
+           outputs_workspace(widest(network)) + back_workspace(most);
   }
 
   /// Particles [row, row + vectors kLanes), as far as there are any.
@@ -111,18 +117,21 @@ class Tile {
   void score(const PackedLayer& layer, const Vec* h) {
     const int64_t all = panels(layer.outputs), groups = (all + kGroupPanels - 1) / kGroupPanels;
     const int64_t size = (all + groups - 1) / groups * kPanelRows;  // even groups
-    const bool gradient = batch_.grad != nullptr;
+    const bool rounds = outputs_round(layer), gradient = batch_.grad != nullptr || rounds;
     if (gradient) clear_grad(layer.inputs);
+    const OutputInputs in(layer, h, vectors_, inputs_);
     for (int64_t first = 0; first < layer.outputs; first += size) {
       const int64_t rest = layer.outputs - first, count = size < rest ? size : rest;
-      kMultiply[vectors_](layer, first, count, h, logits_);
+      kMultiplyOutputs[vectors_](layer, first, count, in, logits_);
       for (int64_t v = 0; v < vectors_; ++v) {
         load_pixels(v, layer.outputs, first, count);
-        const Vec value = sweep<Pixels>(v, count);
-        for (int i = 0; i < kLanes; ++i) value_[v * kLanes + i] += value[i];
+        add_to_value(v, sweep<Pixels>(v, count));
       }
       if (gradient) kMultiplyBack[vectors_](layer, first, count, logits_, grad_, back_);
     }
+    if (rounds)
+      for (int64_t v = 0; v < vectors_; ++v)
+        add_to_value(v, missed(layer, h + v, grad_ + v, vectors_));
   }
 
   /// A column of a group's outputs: returns sum_j log p(x_j | o_j), and their slopes replace the
@@ -146,6 +155,10 @@ class Tile {
       kMultiplyBack[vectors_](layer, 0, layer.outputs, h, grad_, back_);
       h -= padded(layer.inputs) * vectors_;
     }
+  }
+
+  void add_to_value(int64_t vector, Vec share) {
+    for (int i = 0; i < kLanes; ++i) value_[vector * kLanes + i] += share[i];
   }
 
   void clear_grad(int64_t units) {
@@ -185,7 +198,7 @@ class Tile {
   const PackedNetwork& network_;
   const FusedBatch& batch_;
   int64_t row_ = 0, vectors_ = 0;
-  Vec *units_, *grad_, *logits_, *pixels_, *back_;
+  Vec *units_, *grad_, *logits_, *pixels_, *inputs_, *back_;
   double value_[kTileVectors * kLanes];
 };
 

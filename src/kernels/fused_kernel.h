@@ -10,9 +10,9 @@ namespace crais {
 
 /// How a kernel wants the weights of a layer.
 enum class Packing {
-  kPanels,          // float32
-  kPanelsAndPairs,  // the same, and bfloat16 for the way back
-  kTiles,           // bfloat16, in parts for the way forward
+  kPanels,      // float32
+  kFixedPoint,  // float32, but fixed point for logits and bfloat16 for the way back
+  kTiles,       // bfloat16, in parts for the way forward
 };
 
 /// The parts of a weight on the way forward by tiles: bfloat16 numbers, each the rounded rest of
@@ -22,6 +22,22 @@ constexpr int64_t kPartsOfHidden = 3, kPartsOfOutput = 2;
 /// Rows and columns of a block of weights: two tiles side by side.
 constexpr int64_t kTileBlock = 32;
 
+// Inputs in fixed point: the largest of a particle is kInputSteps steps. Low parts of weights meet
+// them in coarse steps of 2^kCoarseBits, kCoarseOffset more, so that none is negative.
+constexpr int kCoarseBits = 5, kInputSteps = 127 << kCoarseBits, kCoarseOffset = 128;
+/// Inputs that a layer in fixed point has at most, lest its sums overflow.
+constexpr int64_t kWidestFixedPoint = 1 << 16;
+
+/// W [outputs, inputs] = unit (high + low / 2^kLowBits), each output with a unit of its own. Sums
+/// of low products, divided by 2^kLowShift, are in the unit of high ones.
+constexpr int kLowBits = 8, kLowShift = kLowBits - kCoarseBits;
+struct FixedPointWeights {
+  const uint32_t* high;  // of int16: [panels of outputs][inputs / 2, filled][panel_rows] pairs
+  const uint32_t* low;   // of int8: [panels of outputs][inputs / 4, filled][panel_rows] fours
+  const int32_t* start;  // [outputs, filled]: of low sums; takes the offset back and rounds
+  const float* unit;     // [outputs, filled]
+};
+
 /// One linear layer, W [outputs, inputs].
 ///
 /// Panels hold as many rows as a kernel's register tile has, side by side; zeros fill the last
@@ -30,9 +46,10 @@ constexpr int64_t kTileBlock = 32;
 struct PackedLayer {
   int64_t inputs;
   int64_t outputs;
-  const float* bias;      // [outputs, filled]
-  const float* weight;    // panels: [panels of outputs][inputs, filled][panel_rows]
-  const uint32_t* pairs;  // of outputs: [panels of inputs][outputs / 2, filled][panel_rows]
+  const float* bias;        // [outputs, filled]
+  const float* weight;      // panels: [panels of outputs][inputs, filled][panel_rows]
+  FixedPointWeights fixed;  // or, where there are such, in place of `weight`
+  const uint32_t* pairs;    // of outputs: [panels of inputs][outputs / 2, filled][panel_rows]
   // W^T as [blocks of outputs][blocks of inputs][parts][2 tiles][16][16][2]
   const uint16_t* forward;
   const uint16_t* back;  // W as [blocks of inputs][blocks of outputs][2 tiles][16][16][2]

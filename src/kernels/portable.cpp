@@ -3,6 +3,7 @@ namespace crais {
 constexpr int kPanelRows = 4, kTileVectors = 2;
 }
 #include "kernels/float32_back.h"
+#include "kernels/float32_outputs.h"
 //
 #include "kernels/fused_impl.h"
 #include "kernels/multiply_adds.h"

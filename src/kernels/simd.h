@@ -11,6 +11,7 @@ using IntVec = Ints;
 constexpr int kLanes = kWords;
 
 inline Vec splat(float x) { return x - Vec{}; }
+inline IntVec splat(int x) { return x + IntVec{}; }
 inline IntVec bits(Vec x) { return reinterpret_cast<IntVec>(x); }
 inline Vec from_bits(IntVec x) { return reinterpret_cast<Vec>(x); }
 

@@ -24,18 +24,20 @@ using testing::TemporaryFolder;
 constexpr int64_t kForced = 6;
 constexpr int64_t kCurvature = 900;  // evaluations
 
-/// A target whose forces in bfloat16 are spoiled so much, and which says whether they pay.
+/// A target whose forces in bfloat16 are spoiled so much, which says whether they pay, and whose
+/// values are off where it has them.
 class WithForces : public SpoiledForces {
  public:
-  WithForces(std::shared_ptr<const Target> exact, Spoiling spoiling, bool pays)
+  WithForces(std::shared_ptr<const Target> exact, Spoiling spoiling, bool pays, double off)
       : SpoiledForces(exact, Spoiling::kNone),
         exact_(std::move(exact)),
         spoiling_(spoiling),
-        pays_(pays) {}
+        pays_(pays),
+        off_(off) {}
 
   std::shared_ptr<const Target> with_forces(at::ScalarType dtype) const override {
     EXPECT_EQ(dtype, at::kBFloat16);
-    return std::make_shared<SpoiledForces>(exact_, spoiling_);
+    return std::make_shared<SpoiledForces>(exact_, spoiling_, off_);
   }
   bool forces_pay(at::ScalarType /*dtype*/) const override { return pays_; }
   int64_t curvature_cost() const override { return kCurvature; }
@@ -44,19 +46,20 @@ class WithForces : public SpoiledForces {
   }
   bool can_select() const override { return true; }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override {
-    return std::make_shared<WithForces>(exact_->select(index), spoiling_, pays_);
+    return std::make_shared<WithForces>(exact_->select(index), spoiling_, pays_, off_);
   }
 
  private:
   std::shared_ptr<const Target> exact_;
   Spoiling spoiling_;
   bool pays_;
+  double off_;
 };
 
-std::shared_ptr<const Target> make_target(Spoiling spoiling, bool pays = true) {
+std::shared_ptr<const Target> make_target(Spoiling spoiling, bool pays = true, double off = 0.0) {
   const std::vector<double> mean = {1.2, -0.7, 0.4}, sd = {0.3, 0.8, 0.5};
   return std::make_shared<WithForces>(std::make_shared<DiagonalGaussian>(kForced, mean, sd, 0.9),
-                                      spoiling, pays);
+                                      spoiling, pays, off);
 }
 
 EstimateOptions options(const std::string& force_dtype, const std::string& base = "prior") {
@@ -80,6 +83,16 @@ TEST(ForceChoice, AutoTakesForcesThatPayAndAcceptAsOften) {
   for (const auto spoiling : {Spoiling::kFlipped, Spoiling::kConstant, Spoiling::kRandom}) {
     EXPECT_FALSE(chosen(spoiling, true, "auto")) << int(spoiling);
     EXPECT_EQ(chosen(spoiling, true, "bfloat16"), at::kBFloat16) << int(spoiling);
+  }
+}
+
+TEST(ForceChoice, AutoTakesOnlyValuesThatAgree) {
+  const auto chosen = [](double off) {
+    return tune(*make_target(Spoiling::kRounded, true, off), options("auto")).state().forces;
+  };
+  for (const double sign : {1.0, -1.0}) {
+    EXPECT_EQ(chosen(sign * 5e-4), at::kBFloat16);
+    EXPECT_FALSE(chosen(sign * 2e-3));
   }
 }
 

@@ -184,6 +184,22 @@ TEST_P(EveryKernel, SaturatedLogits) {
   EXPECT_TRUE(grad_is_right(kernel(), found, truth)) << grad_error(found, truth);
 }
 
+// Every input at its largest and every weight of one sign: no sum of a kernel's may overflow.
+TEST_P(EveryKernel, LargestSums) {
+  for (const int64_t units : {8, 400, 3000}) {
+    Vae vae = make({units}, 3, 6, 6);
+    LinearLayer &first = vae.decoder.layers.front(), &last = vae.decoder.layers.back();
+    first.weight = 1e-3 * first.weight;
+    first.bias = at::full({units}, 2.0F);
+    const at::Tensor logit =
+        9 * at::where(at::arange(36) % 2 == 0, at::ones({36}), -at::ones({36}));
+    last.weight = (logit / static_cast<double>(units)).unsqueeze(1).repeat({1, units});
+    const at::Tensor images = make_images(2, vae, rng_), z = at::randn({2, 10, 3}, rng_);
+    const Evaluation found = pack(vae).evaluate(z, images), truth = reference(vae, images, z);
+    EXPECT_LT(value_error(found, truth), 1e-2) << units;
+  }
+}
+
 // exp(-|0|) = 1: the largest factors that the kernels multiply before they take a logarithm.
 TEST_P(EveryKernel, UndecidedPixels) {
   Vae vae = make({6}, 3, 1, 500);

@@ -23,16 +23,19 @@ enum class Spoiling {
 
 class SpoiledForces : public Target {
  public:
-  SpoiledForces(std::shared_ptr<const Target> inner, Spoiling spoiling)
-      : inner_(std::move(inner)), spoiling_(spoiling) {}
+  /// `off` is what is added to log-densities, nats.
+  SpoiledForces(std::shared_ptr<const Target> inner, Spoiling spoiling, double off = 0.0)
+      : inner_(std::move(inner)), spoiling_(spoiling), off_(off) {}
 
   int64_t num_problems() const override { return inner_->num_problems(); }
   int64_t dim() const override { return inner_->dim(); }
   at::TensorOptions options() const override { return inner_->options(); }
-  at::Tensor log_density(const at::Tensor& z) const override { return inner_->log_density(z); }
+  at::Tensor log_density(const at::Tensor& z) const override {
+    return inner_->log_density(z) + off_;
+  }
   Evaluation evaluate(const at::Tensor& z) const override {
     const Evaluation exact = inner_->evaluate(z);
-    return {exact.log_density, spoiled(z, exact.grad)};
+    return {exact.log_density + off_, spoiled(z, exact.grad)};
   }
 
  private:
@@ -58,6 +61,7 @@ class SpoiledForces : public Target {
 
   std::shared_ptr<const Target> inner_;
   Spoiling spoiling_;
+  double off_;
   mutable std::atomic<int64_t> calls_{0};
 };
 

@@ -1,0 +1,31 @@
+// Weights in the order in which the kernels read them.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+
+namespace crais {
+
+/// W [rows, columns] as [panels][columns, filled][panel_rows].
+at::Tensor panels_of(const at::Tensor& w, int64_t panel_rows);
+
+/// W [outputs, inputs] in bfloat16, as [panels of inputs][outputs / 2, filled][panel_rows] pairs.
+at::Tensor pairs_of(const at::Tensor& w, int64_t panel_rows);
+
+/// W [rows, columns] in bfloat16 as [blocks of columns][blocks of rows][2 tiles][16][16][2].
+at::Tensor tiles_of(const at::Tensor& w);
+
+/// The same of `count` parts of W, each the rounded rest of those before:
+/// [blocks of columns][blocks of rows][parts][2 tiles][16][16][2].
+at::Tensor tiles_of_parts(const at::Tensor& w, int64_t count);
+
+/// What FixedPointWeights points to: int16, int8, int32, float32.
+struct PackedFixedPoint {
+  at::Tensor high, low, start, unit;
+};
+
+/// W [outputs, inputs] in fixed point.
+PackedFixedPoint fixed_point_of(const at::Tensor& w, int64_t panel_rows);
+
+}  // namespace crais
