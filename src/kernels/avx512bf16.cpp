@@ -9,7 +9,7 @@ constexpr int kPanelRows = 8, kTileVectors = 3;
 #include "kernels/multiply_adds.h"
 
 namespace crais {
-constinit const FusedKernel kAvx512Bf16Kernel = {"fused-avx512bf16", Packing::kFixedPoint,
+constinit const FusedKernel kAvx512Bf16Kernel = {"fused-avx512bf16", Packing::kFixedAndBfloat16,
                                                  kPanelRows,         Tile::workspace_size,
                                                  evaluate,           multiply_adds};
 }  // namespace crais

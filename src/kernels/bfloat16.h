@@ -20,10 +20,5 @@ inline HalfVec rounded(Vec x) {
 inline IntVec widened_bits(HalfVec x) { return __builtin_convertvector(x, IntVec); }
 inline Vec widened(HalfVec x) { return from_bits(widened_bits(x) << 16); }
 
-/// For numbers that will be rounded: to 2^-14.
-struct RoughQuotient {
-  static Vec of(Vec a, Vec b) { return a * rough_reciprocal(b); }
-};
-
 }  // namespace
 }  // namespace crais

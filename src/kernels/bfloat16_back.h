@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include "kernels/bfloat16.h"
+#include "kernels/pointwise.h"
 #include "kernels/products.h"
 
 namespace crais {

@@ -9,36 +9,10 @@
 // units may have kinks.
 #pragma once
 
-#include <immintrin.h>
-
-#include "kernels/products.h"
+#include "kernels/fixed_point.h"
 
 namespace crais {
 namespace {
-
-/// The numbers of a lane in fixed point: the largest is kInputSteps steps.
-struct FixedPoint {
-  /// Of `count` numbers, `stride` vectors apart. Where one is not finite, no step is.
-  FixedPoint(const Vec* x, int64_t count, int64_t stride) {
-    constexpr float kLeast = 1e-30F;
-    IntVec largest = bits(splat(kLeast));  // as integers, NaN is larger than any number
-    for (int64_t i = 0; i < count; ++i) {
-      const IntVec size = bits(x[i * stride]) & ~kSignBit;
-      largest = size > largest ? size : largest;
-    }
-    step = from_bits(largest) * (1.0F / kInputSteps);
-    per_step = kInputSteps / from_bits(largest);
-  }
-
-  IntVec steps(Vec x) const {
-    return reinterpret_cast<IntVec>(_mm512_cvtps_epi32(reinterpret_cast<__m512>(x * per_step)));
-  }
-  Vec rest(Vec x) const { return x - step * __builtin_convertvector(steps(x), Vec); }
-
-  Vec step, per_step;
-};
-
-inline int64_t groups(int64_t units, int64_t size) { return (units + size - 1) / size; }
 
 /// Whether the layer has weights in fixed point; else it is as in float32.
 inline bool outputs_round(const PackedLayer& layer) { return layer.fixed.high != nullptr; }
@@ -72,7 +46,7 @@ struct OutputInputs {
         bytes |= ((coarse + kCoarseOffset) & 0xff) << (8 * i);
       }
       for (int64_t i = 0; i < 2; ++i)
-        pairs[(2 * q + i) * vectors + v] = (of[2 * i] & 0xffff) | (of[2 * i + 1] << 16);
+        pairs[(2 * q + i) * vectors + v] = paired(of[2 * i], of[2 * i + 1]);
       fours[q * vectors + v] = bytes;
     }
   }
@@ -82,58 +56,6 @@ struct OutputInputs {
 inline int64_t outputs_workspace(int64_t inputs) {
   return kTileVectors * kLanes * (1 + 3 * groups(inputs, 4));
 }
-
-/// sum += the dot products of each lane's numbers: pairs of int16, or fours of bytes, `x` without a
-/// sign. (GCC 12 copies the sums of the intrinsics about, which takes half as long again.)
-struct Pairs {
-  [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, IntVec w) {
-    asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
-  }
-};
-struct Fours {
-  [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, IntVec w) {
-    asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
-  }
-};
-
-/// The register tile, of integers.
-template <int N>
-struct IntSums {
-  IntVec of[kPanelRows][N];
-
-  /// of[i] += w[i] . x
-  template <class Products>
-  [[gnu::always_inline]] void add(const uint32_t* w, const IntVec* x) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i) {
-      const IntVec weights = splat(static_cast<int>(w[i]));
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) Products::add(of[i][v], x[v], weights);
-    }
-  }
-
-  [[gnu::always_inline]] void start(const int32_t* with) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) of[i][v] = splat(with[i]);
-  }
-  [[gnu::always_inline]] void divide_low() {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) of[i][v] >>= kLowShift;
-  }
-  /// x[i] = unit[i] step of[i] + bias[i].
-  [[gnu::always_inline]] void store(const float* unit, const Vec* step, const float* bias,
-                                    Vec* x) const {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v)
-        x[i * N + v] = __builtin_convertvector(of[i][v], Vec) * unit[i] * step[v] + bias[i];
-  }
-};
 
 /// Outputs [first, first + count) of a layer, as `multiply` has them.
 template <int N>

@@ -33,15 +33,17 @@ std::vector<const FusedKernel*> available_kernels() {
 #ifdef CRAIS_X86_KERNELS
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("fma");
-  const bool bfloat16 = avx512 && __builtin_cpu_supports("avx512bw") &&
-                        __builtin_cpu_supports("avx512vl") && has_avx512_bfloat16();
-  const bool pairs = bfloat16 && __builtin_cpu_supports("avx512vnni");
-  // Intel's processors take four times as long for a dot product of pairs as for a multiply-add.
-  const bool pairs_pay = __builtin_cpu_is("amd");
+  const bool wide =
+      avx512 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  const bool integers = wide && __builtin_cpu_supports("avx512vnni");
+  const bool bfloat16 = wide && has_avx512_bfloat16();
+  // Intel's processors take four times as long for a pair of bfloat16 as for one of integers.
+  const bool bfloat16_pays = __builtin_cpu_is("amd");
   if (bfloat16 && has_tiles()) kernels.push_back(&kAmxKernel);
-  if (pairs && pairs_pay) kernels.push_back(&kAvx512Bf16Kernel);
+  if (integers && bfloat16 && bfloat16_pays) kernels.push_back(&kAvx512Bf16Kernel);
+  if (integers) kernels.push_back(&kAvx512VnniKernel);
+  if (integers && bfloat16 && !bfloat16_pays) kernels.push_back(&kAvx512Bf16Kernel);
   if (avx512) kernels.push_back(&kAvx512Kernel);
-  if (pairs && !pairs_pay) kernels.push_back(&kAvx512Bf16Kernel);
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     kernels.push_back(&kAvx2Kernel);
 #endif
@@ -67,9 +69,15 @@ double peak_flops(int64_t samples, const FusedKernel& kernel) {
   return best;
 }
 
-bool FusedDecoder::supports(const Vae& vae) {
-  const at::Tensor& weight = vae.decoder.layers.front().weight;
-  return weight.is_cpu() && weight.scalar_type() == at::kFloat;
+bool FusedDecoder::supports(const Vae& vae, const FusedKernel& kernel) {
+  const std::vector<LinearLayer>& layers = vae.decoder.layers;
+  const bool is_fixed =
+      kernel.packing == Packing::kFixedPoint || kernel.packing == Packing::kFixedAndBfloat16;
+  const auto fits = [&](const LinearLayer& layer) {
+    return !is_fixed || layer.weight.size(1) <= kWidestFixedPoint;
+  };
+  return layers.front().weight.is_cpu() && layers.front().weight.scalar_type() == at::kFloat &&
+         std::all_of(layers.begin(), layers.end(), fits);
 }
 
 FusedDecoder::FusedDecoder(const Vae& vae, const FusedKernel& kernel,
@@ -80,7 +88,9 @@ FusedDecoder::FusedDecoder(const Vae& vae, const FusedKernel& kernel,
       latent_(vae.architecture.latent),
       pixels_(vae.architecture.num_pixels()),
       cheap_(std::move(cheap)) {
-  TORCH_CHECK(supports(vae), "fused decoder: only float32 on the CPU");
+  TORCH_CHECK(supports(vae, kernel),
+              "fused decoder: only float32 on the CPU, of layers of at most ", kWidestFixedPoint,
+              " inputs in fixed point");
   for (const LinearLayer& layer : vae.decoder.layers)
     layers_.push_back(pack(layer, &layer == &vae.decoder.layers.back()));
 }
@@ -109,9 +119,14 @@ PackedLayer FusedDecoder::pack(const LinearLayer& layer, bool is_last) {
     packed.back = keep<uint16_t>(tiles_of(w.to(at::kBFloat16)));
     return packed;
   }
-  const bool is_fixed = kernel_.packing == Packing::kFixedPoint;
-  if (is_fixed) packed.pairs = keep<uint32_t>(pairs_of(w, kernel_.panel_rows));
-  if (is_fixed && is_logit && packed.inputs <= kWidestFixedPoint) {
+  if (kernel_.packing == Packing::kFixedPoint) {
+    const PackedPairs fixed = fixed_pairs_of(w, kernel_.panel_rows);
+    packed.pairs = keep<uint32_t>(fixed.pairs);
+    packed.unit_of_pairs = keep<float>(fixed.unit);
+  } else if (kernel_.packing == Packing::kFixedAndBfloat16) {
+    packed.pairs = keep<uint32_t>(pairs_of(w.to(at::kBFloat16), kernel_.panel_rows));
+  }
+  if (packed.pairs != nullptr && is_logit) {
     const PackedFixedPoint fixed = fixed_point_of(w, kernel_.panel_rows);
     packed.fixed = {keep<uint32_t>(fixed.high), keep<uint32_t>(fixed.low),
                     keep<int32_t>(fixed.start), keep<float>(fixed.unit)};
@@ -167,10 +182,11 @@ std::shared_ptr<const FusedDecoder> make_fused_decoder(const Vae& vae) {
   std::string choices;
   for (const FusedKernel* kernel : available_kernels()) {
     if (wanted == kernel->name) {
-      if (!FusedDecoder::supports(vae)) return nullptr;
-      if (has_exact_forces(*kernel)) return std::make_shared<FusedDecoder>(vae, *kernel);
-      return std::make_shared<FusedDecoder>(vae, fastest_exact(),
-                                            std::make_shared<FusedDecoder>(vae, *kernel));
+      const FusedKernel& exact = has_exact_forces(*kernel) ? *kernel : fastest_exact();
+      if (!FusedDecoder::supports(vae, exact)) return nullptr;
+      const bool has_cheap = &exact != kernel && FusedDecoder::supports(vae, *kernel);
+      return std::make_shared<FusedDecoder>(
+          vae, exact, has_cheap ? std::make_shared<FusedDecoder>(vae, *kernel) : nullptr);
     }
     choices += std::string(kernel->name) + ", ";
   }

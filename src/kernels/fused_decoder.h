@@ -13,8 +13,8 @@
 
 namespace crais {
 
-/// The kernels this processor and its system run, the fastest first. A kernel with forces in
-/// bfloat16 comes first only where its instructions are faster than float32's.
+/// The kernels this processor and its system run, the fastest first: those with forces of 16 bits
+/// before those in float32.
 std::vector<const FusedKernel*> available_kernels();
 
 /// Whether its forces are in float32, as its values are.
@@ -34,11 +34,11 @@ double peak_flops(int64_t samples, const FusedKernel& kernel = fastest_exact());
 /// so that threads share it.
 class FusedDecoder {
  public:
-  /// Float32 on the CPU: what the kernels compute.
-  static bool supports(const Vae& vae);
+  /// Float32 on the CPU, and for kernels in fixed point layers of at most kWidestFixedPoint inputs.
+  static bool supports(const Vae& vae, const FusedKernel& kernel);
 
-  /// Copies the decoder. Throws c10::Error unless `supports(vae)`. `cheap`, which may be null, is
-  /// the same decoder for a kernel with forces in bfloat16.
+  /// Copies the decoder. Throws c10::Error unless `supports(vae, kernel)`. `cheap`, which may be
+  /// null, is the same decoder for a kernel with forces in bfloat16.
   FusedDecoder(const Vae& vae, const FusedKernel& kernel,
                std::shared_ptr<const FusedDecoder> cheap = nullptr);
 

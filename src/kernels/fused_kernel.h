@@ -10,9 +10,10 @@ namespace crais {
 
 /// How a kernel wants the weights of a layer.
 enum class Packing {
-  kPanels,      // float32
-  kFixedPoint,  // float32, but fixed point for logits and bfloat16 for the way back
-  kTiles,       // bfloat16, in parts for the way forward
+  kPanels,            // float32
+  kFixedPoint,        // fixed point for logits and the way back, the rest float32
+  kFixedAndBfloat16,  // the same, but bfloat16 for the way back
+  kTiles,             // bfloat16, in parts for the way forward
 };
 
 /// The parts of a weight on the way forward by tiles: bfloat16 numbers, each the rounded rest of
@@ -26,7 +27,7 @@ constexpr int64_t kTileBlock = 32;
 // them in coarse steps of 2^kCoarseBits, kCoarseOffset more, so that none is negative.
 constexpr int kCoarseBits = 5, kInputSteps = 127 << kCoarseBits, kCoarseOffset = 128;
 /// Inputs that a layer in fixed point has at most, lest its sums overflow.
-constexpr int64_t kWidestFixedPoint = 1 << 16;
+constexpr int64_t kWidestFixedPoint = 1 << 15;
 
 /// W [outputs, inputs] = unit (high + low / 2^kLowBits), each output with a unit of its own. Sums
 /// of low products, divided by 2^kLowShift, are in the unit of high ones.
@@ -49,7 +50,9 @@ struct PackedLayer {
   const float* bias;        // [outputs, filled]
   const float* weight;      // panels: [panels of outputs][inputs, filled][panel_rows]
   FixedPointWeights fixed;  // or, where there are such, in place of `weight`
-  const uint32_t* pairs;    // of outputs: [panels of inputs][outputs / 2, filled][panel_rows]
+  // For the way back, pairs of outputs in bfloat16, or of int16 and inputs in a unit of their own:
+  const uint32_t* pairs;       // [panels of inputs][outputs / 2, filled][panel_rows]
+  const float* unit_of_pairs;  // [inputs, filled]
   // W^T as [blocks of outputs][blocks of inputs][parts][2 tiles][16][16][2]
   const uint16_t* forward;
   const uint16_t* back;  // W as [blocks of inputs][blocks of outputs][2 tiles][16][16][2]
@@ -92,11 +95,12 @@ struct FusedKernel {
 };
 
 // Each is defined in the source file of its name, compiled for that instruction set. The forces of
-// the last two are in bfloat16.
+// the last three have 16 bits.
 extern const FusedKernel kAvx512Kernel;
 extern const FusedKernel kAvx2Kernel;
 extern const FusedKernel kPortableKernel;
 extern const FusedKernel kAmxKernel;
 extern const FusedKernel kAvx512Bf16Kernel;
+extern const FusedKernel kAvx512VnniKernel;
 
 }  // namespace crais

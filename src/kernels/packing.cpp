@@ -21,6 +21,28 @@ at::Tensor groups_of(const at::Tensor& w, int64_t panel_rows, int64_t group) {
   return full.reshape({-1, panel_rows, full.size(1) / group, group}).transpose(1, 2).contiguous();
 }
 
+/// The steps [rows, 1], float64, that a number takes in W [rows, columns] in fixed point.
+at::Tensor steps_of(const at::Tensor& w) {
+  constexpr double kLargest = 32767, kLargestSum = 0x1p31;
+  const at::Tensor size = w.to(at::kDouble).abs();
+  // No sum may overflow, whatever a row is multiplied by, kInputSteps at most. The sixteenth is for
+  // rounding, which makes a weight larger by half a step and its low part by another half: a layer
+  // has at most kWidestFixedPoint inputs, and the way back takes few outputs of the last at a time.
+  constexpr double kRoom = 15.0 / 16 * kLargestSum / kInputSteps;
+  static_assert(kLargestSum / kInputSteps - kRoom > kWidestFixedPoint);
+  constexpr double kMostSteps = 1e30;  // of a row of zeros
+  return at::minimum(kLargest / size.amax(1), kRoom / size.sum(1))
+      .clamp_max(kMostSteps)
+      .unsqueeze(1);
+}
+
+at::Tensor units_of(const at::Tensor& steps) { return (1 / steps).squeeze(1).to(at::kFloat); }
+
+/// x [rows] with zeros up to a multiple of `rows`.
+at::Tensor filled_up(const at::Tensor& x, int64_t rows) {
+  return filled(x.unsqueeze(1), rows, 1).squeeze(1).contiguous();
+}
+
 }  // namespace
 
 at::Tensor panels_of(const at::Tensor& w, int64_t panel_rows) {
@@ -29,7 +51,7 @@ at::Tensor panels_of(const at::Tensor& w, int64_t panel_rows) {
 }
 
 at::Tensor pairs_of(const at::Tensor& w, int64_t panel_rows) {
-  const at::Tensor full = filled(w.to(at::kBFloat16), panel_rows, panel_rows);
+  const at::Tensor full = filled(w, panel_rows, panel_rows);
   return full.reshape({full.size(0) / 2, 2, -1, panel_rows}).permute({2, 0, 3, 1}).contiguous();
 }
 
@@ -52,22 +74,18 @@ at::Tensor tiles_of_parts(const at::Tensor& w, int64_t count) {
 }
 
 PackedFixedPoint fixed_point_of(const at::Tensor& w, int64_t panel_rows) {
-  constexpr double kLargest = 32767, kLargestSum = 0x1p31;
-  const at::Tensor wide = w.to(at::kDouble), size = wide.abs();
-  // No sum may overflow, whatever the inputs: of kInputSteps times a row's numbers, each of which
-  // rounding makes larger by half a step and its low part by another half at most.
-  const double room = kLargestSum / kInputSteps - static_cast<double>(w.size(1) + 1);
-  constexpr double kMostSteps = 1e30;  // of a row of zeros
-  const at::Tensor steps =
-      at::minimum(kLargest / size.amax(1), room / size.sum(1)).clamp_max(kMostSteps).unsqueeze(1);
-  const at::Tensor scaled = wide * steps, high = scaled.round();
+  const at::Tensor steps = steps_of(w), scaled = w.to(at::kDouble) * steps, high = scaled.round();
   const at::Tensor low = ((scaled - high) * (1 << kLowBits)).round().clamp(-127, 127);
   const at::Tensor start = (1 << (kLowShift - 1)) - kCoarseOffset * low.sum(1);
-  const int64_t missing = (panel_rows - w.size(0) % panel_rows) % panel_rows;
   return {groups_of(high.to(at::kShort), panel_rows, 2),
-          groups_of(low.to(at::kChar), panel_rows, 4),
-          at::constant_pad_nd(start.to(at::kInt), {0, missing}).contiguous(),
-          at::constant_pad_nd((1 / steps).squeeze(1).to(at::kFloat), {0, missing}).contiguous()};
+          groups_of(low.to(at::kChar), panel_rows, 4), filled_up(start.to(at::kInt), panel_rows),
+          filled_up(units_of(steps), panel_rows)};
+}
+
+PackedPairs fixed_pairs_of(const at::Tensor& w, int64_t panel_rows) {
+  const at::Tensor steps = steps_of(w.t());
+  const at::Tensor scaled = (w.to(at::kDouble) * steps.t()).round();
+  return {pairs_of(scaled.to(at::kShort), panel_rows), filled_up(units_of(steps), panel_rows)};
 }
 
 }  // namespace crais

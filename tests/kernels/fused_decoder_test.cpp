@@ -279,7 +279,7 @@ TEST(FusedDecoder, AgreesOnATrainedNetwork) {
 
 TEST(FusedDecoder, SupportsSinglePrecision) {
   const Vae vae = make_case("tanh", {6}, 3, 5, 5), wide = vae.to(at::kCPU, at::kDouble);
-  EXPECT_TRUE(FusedDecoder::supports(vae));
+  EXPECT_TRUE(FusedDecoder::supports(vae, kPortableKernel));
   EXPECT_EQ(make_fused_decoder(wide), nullptr);
   EXPECT_THROW(FusedDecoder(wide, kPortableKernel), c10::Error);
 }

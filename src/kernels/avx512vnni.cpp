@@ -1,0 +1,15 @@
+// AVX-512 with dot products of integers, but none of bfloat16: logits and forces in fixed point.
+namespace crais {
+constexpr int kPanelRows = 8, kTileVectors = 3;
+}
+#include "kernels/fixed_back.h"
+#include "kernels/fixed_outputs.h"
+//
+#include "kernels/fused_impl.h"
+#include "kernels/multiply_adds.h"
+
+namespace crais {
+constinit const FusedKernel kAvx512VnniKernel = {"fused-avx512vnni", Packing::kFixedPoint,
+                                                 kPanelRows,         Tile::workspace_size,
+                                                 evaluate,           multiply_adds};
+}  // namespace crais
