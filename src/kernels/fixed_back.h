@@ -19,7 +19,7 @@ using Quotient = RoughQuotient;  // of forces
 template <int N>
 void multiply_back(const PackedLayer& layer, int64_t first, int64_t count, const Vec* in, Vec* out,
                    Vec* workspace) {
-  const int64_t pairs = groups(count, 2);
+  const int64_t pairs = grouped(count, 2);
   auto* const rounded = reinterpret_cast<IntVec*>(workspace);
   Vec step[N];
   for (int v = 0; v < N; ++v) {

@@ -24,7 +24,7 @@ struct OutputInputs {
     if (!outputs_round(layer)) return;
     step = workspace;
     pairs = reinterpret_cast<IntVec*>(step + vectors);
-    fours = pairs + 2 * groups(layer.inputs, 4) * vectors;
+    fours = pairs + 2 * grouped(layer.inputs, 4) * vectors;
     for (int64_t v = 0; v < vectors; ++v) round(layer.inputs, v, vectors);
   }
 
@@ -37,7 +37,7 @@ struct OutputInputs {
   void round(int64_t inputs, int64_t v, int64_t vectors) const {
     const FixedPoint lane(units + v, inputs, vectors);
     step[v] = lane.step;
-    for (int64_t q = 0; q < groups(inputs, 4); ++q) {
+    for (int64_t q = 0; q < grouped(inputs, 4); ++q) {
       IntVec bytes = {};
       IntVec of[4];
       for (int64_t i = 0; i < 4; ++i) {  // past the last unit weights are zeros
@@ -54,7 +54,7 @@ struct OutputInputs {
 
 /// Floats of workspace that so many inputs take.
 inline int64_t outputs_workspace(int64_t inputs) {
-  return kTileVectors * kLanes * (1 + 3 * groups(inputs, 4));
+  return kTileVectors * kLanes * (1 + 3 * grouped(inputs, 4));
 }
 
 /// Outputs [first, first + count) of a layer, as `multiply` has them.
@@ -69,10 +69,10 @@ void multiply_outputs(const PackedLayer& layer, int64_t first, int64_t count,
   for (; first < end; first += kPanelRows) {
     IntSums<N> sums;
     sums.start(layer.fixed.start + first);
-    for (int64_t q = 0; q < groups(layer.inputs, 4); ++q)
+    for (int64_t q = 0; q < grouped(layer.inputs, 4); ++q)
       sums.template add<Fours>(low + q * kPanelRows, in.fours + q * N);
     sums.divide_low();
-    for (int64_t q = 0; q < groups(layer.inputs, 2); ++q)
+    for (int64_t q = 0; q < grouped(layer.inputs, 2); ++q)
       sums.template add<Pairs>(high + q * kPanelRows, in.pairs + q * N);
     sums.store(layer.fixed.unit + first, in.step, layer.bias + first, out);
     high += width / 2 * kPanelRows;

@@ -34,10 +34,12 @@ struct FixedPoint {
 /// Of two rows of lanes, each lane's pair of int16.
 inline IntVec paired(IntVec even, IntVec odd) { return (even & 0xffff) | (odd << 16); }
 
-inline int64_t groups(int64_t units, int64_t size) { return (units + size - 1) / size; }
+/// Groups of `size` that so many units make, the last one filled.
+inline int64_t grouped(int64_t units, int64_t size) { return (units + size - 1) / size; }
 
-/// sum += the dot products of each lane's numbers: pairs of int16, or fours of bytes, `x` without a
-/// sign. (GCC 12 copies the sums of the intrinsics about, which takes half as long again.)
+/// sum += the dot products of each lane's numbers: pairs of int16, or fours of bytes, of which `x`
+/// are without a sign. (GCC 12 copies the sums of the intrinsics about, which takes half as long
+/// again.)
 struct Pairs {
   [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, IntVec w) {
     asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));

@@ -35,14 +35,8 @@ std::vector<const FusedKernel*> available_kernels() {
                       __builtin_cpu_supports("fma");
   const bool wide =
       avx512 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  const bool integers = wide && __builtin_cpu_supports("avx512vnni");
-  const bool bfloat16 = wide && has_avx512_bfloat16();
-  // Intel's processors take four times as long for a pair of bfloat16 as for one of integers.
-  const bool bfloat16_pays = __builtin_cpu_is("amd");
-  if (bfloat16 && has_tiles()) kernels.push_back(&kAmxKernel);
-  if (integers && bfloat16 && bfloat16_pays) kernels.push_back(&kAvx512Bf16Kernel);
-  if (integers) kernels.push_back(&kAvx512VnniKernel);
-  if (integers && bfloat16 && !bfloat16_pays) kernels.push_back(&kAvx512Bf16Kernel);
+  if (wide && has_avx512_bfloat16() && has_tiles()) kernels.push_back(&kAmxKernel);
+  if (wide && __builtin_cpu_supports("avx512vnni")) kernels.push_back(&kAvx512VnniKernel);
   if (avx512) kernels.push_back(&kAvx512Kernel);
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     kernels.push_back(&kAvx2Kernel);
@@ -71,8 +65,7 @@ double peak_flops(int64_t samples, const FusedKernel& kernel) {
 
 bool FusedDecoder::supports(const Vae& vae, const FusedKernel& kernel) {
   const std::vector<LinearLayer>& layers = vae.decoder.layers;
-  const bool is_fixed =
-      kernel.packing == Packing::kFixedPoint || kernel.packing == Packing::kFixedAndBfloat16;
+  const bool is_fixed = kernel.packing == Packing::kFixedPoint;
   const auto fits = [&](const LinearLayer& layer) {
     return !is_fixed || layer.weight.size(1) <= kWidestFixedPoint;
   };
@@ -119,14 +112,13 @@ PackedLayer FusedDecoder::pack(const LinearLayer& layer, bool is_last) {
     packed.back = keep<uint16_t>(tiles_of(w.to(at::kBFloat16)));
     return packed;
   }
-  if (kernel_.packing == Packing::kFixedPoint) {
-    const PackedPairs fixed = fixed_pairs_of(w, kernel_.panel_rows);
-    packed.pairs = keep<uint32_t>(fixed.pairs);
-    packed.unit_of_pairs = keep<float>(fixed.unit);
-  } else if (kernel_.packing == Packing::kFixedAndBfloat16) {
-    packed.pairs = keep<uint32_t>(pairs_of(w.to(at::kBFloat16), kernel_.panel_rows));
+  const bool is_fixed = kernel_.packing == Packing::kFixedPoint;
+  if (is_fixed) {
+    const PackedPairs back = fixed_pairs_of(w, kernel_.panel_rows);
+    packed.pairs = keep<uint32_t>(back.pairs);
+    packed.unit_of_pairs = keep<float>(back.unit);
   }
-  if (packed.pairs != nullptr && is_logit) {
+  if (is_fixed && is_logit) {
     const PackedFixedPoint fixed = fixed_point_of(w, kernel_.panel_rows);
     packed.fixed = {keep<uint32_t>(fixed.high), keep<uint32_t>(fixed.low),
                     keep<int32_t>(fixed.start), keep<float>(fixed.unit)};

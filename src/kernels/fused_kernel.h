@@ -10,10 +10,9 @@ namespace crais {
 
 /// How a kernel wants the weights of a layer.
 enum class Packing {
-  kPanels,            // float32
-  kFixedPoint,        // fixed point for logits and the way back, the rest float32
-  kFixedAndBfloat16,  // the same, but bfloat16 for the way back
-  kTiles,             // bfloat16, in parts for the way forward
+  kPanels,      // float32
+  kFixedPoint,  // float32, but fixed point for logits and for the way back
+  kTiles,       // bfloat16, in parts for the way forward
 };
 
 /// The parts of a weight on the way forward by tiles: bfloat16 numbers, each the rounded rest of
@@ -50,8 +49,8 @@ struct PackedLayer {
   const float* bias;        // [outputs, filled]
   const float* weight;      // panels: [panels of outputs][inputs, filled][panel_rows]
   FixedPointWeights fixed;  // or, where there are such, in place of `weight`
-  // For the way back, pairs of outputs in bfloat16, or of int16 and inputs in a unit of their own:
-  const uint32_t* pairs;       // [panels of inputs][outputs / 2, filled][panel_rows]
+  // W for the way back in fixed point, each input with a unit of its own:
+  const uint32_t* pairs;       // of outputs: [panels of inputs][outputs / 2, filled][panel_rows]
   const float* unit_of_pairs;  // [inputs, filled]
   // W^T as [blocks of outputs][blocks of inputs][parts][2 tiles][16][16][2]
   const uint16_t* forward;
@@ -95,12 +94,11 @@ struct FusedKernel {
 };
 
 // Each is defined in the source file of its name, compiled for that instruction set. The forces of
-// the last three have 16 bits.
+// the last two have 16 bits.
 extern const FusedKernel kAvx512Kernel;
 extern const FusedKernel kAvx2Kernel;
 extern const FusedKernel kPortableKernel;
 extern const FusedKernel kAmxKernel;
-extern const FusedKernel kAvx512Bf16Kernel;
 extern const FusedKernel kAvx512VnniKernel;
 
 }  // namespace crais
