@@ -77,7 +77,8 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
         option::choice(
             "force-dtype", {"auto", "float32", "bfloat16"}, defaults.force_dtype,
             "of the gradients that move chains; values, which accept and weigh, stay "
-            "exact. auto: bfloat16 where it is faster here and pilots accept as often")}},
+            "exact. auto: bfloat16 where it is faster here and pilots accept as often, with values "
+            "that agree")}},
       {"Pilot",
        {option::flag("per-" + problem,
                      "a plan for each " + problem +
