@@ -1,5 +1,5 @@
-// The way back through a layer in fixed point: 13 bits of the slopes, 13 or more of the weights,
-// exact sums in int32.
+// The way back through a layer in fixed point: 8 bits of the slopes and of the weights, exact sums
+// in int32.
 #pragma once
 
 #include "kernels/fixed_point.h"
@@ -9,7 +9,7 @@ namespace crais {
 namespace {
 
 inline int64_t back_workspace(int64_t outputs) {
-  return kTileVectors * kLanes * padded(outputs) / 2;
+  return kTileVectors * kLanes * grouped(outputs, 4);
 }
 
 using Quotient = RoughQuotient;  // of forces
@@ -19,25 +19,34 @@ using Quotient = RoughQuotient;  // of forces
 template <int N>
 void multiply_back(const PackedLayer& layer, int64_t first, int64_t count, const Vec* in, Vec* out,
                    Vec* workspace) {
-  const int64_t pairs = grouped(count, 2);
+  const int64_t fours = grouped(count, 4);
   auto* const rounded = reinterpret_cast<IntVec*>(workspace);
   Vec step[N];
+  IntVec start[N];  // takes the offset of weights back
   for (int v = 0; v < N; ++v) {
-    const FixedPoint lane(in + v, count, N);
+    const FixedPoint lane(in + v, count, N, kByteSteps);
     step[v] = lane.step;
-    for (int64_t q = 0; q < pairs; ++q)
-      rounded[q * N + v] =
-          paired(lane.steps(in[2 * q * N + v]), lane.steps(in[(2 * q + 1) * N + v]));
+    IntVec sum = {};
+    for (int64_t q = 0; q < fours; ++q) {
+      IntVec bytes = {};
+      for (int64_t i = 0; i < 4; ++i) {
+        const IntVec steps = lane.steps(in[(4 * q + i) * N + v]);
+        bytes |= (steps & 0xff) << (8 * i);
+        sum += steps;
+      }
+      rounded[q * N + v] = bytes;
+    }
+    start[v] = -kByteOffset * sum;
   }
-  const uint32_t* w = layer.pairs + first / 2 * kPanelRows;
-  const float* unit = layer.unit_of_pairs;
+  const uint32_t* w = layer.back_fours + first / 4 * kPanelRows;
+  const float* unit = layer.unit_of_fours;
   for (int64_t panel = panels(layer.inputs); panel > 0; --panel) {
     IntSums<N> sums;
-    sums.clear();
-    for (int64_t q = 0; q < pairs; ++q)
-      sums.template add<Pairs>(w + q * kPanelRows, rounded + q * N);
+    sums.start(start);
+    for (int64_t q = 0; q < fours; ++q)
+      sums.template add<FoursOfWeights>(w + q * kPanelRows, rounded + q * N);
     sums.add_to(unit, step, out);
-    w += padded(layer.outputs) / 2 * kPanelRows;
+    w += padded(layer.outputs) / 4 * kPanelRows;
     unit += kPanelRows;
     out += kPanelRows * N;
   }

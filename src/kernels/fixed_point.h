@@ -9,18 +9,19 @@
 namespace crais {
 namespace {
 
-/// The numbers of a lane in fixed point: the largest is kInputSteps steps.
+/// The numbers of a lane in fixed point.
 struct FixedPoint {
-  /// Of `count` numbers, `stride` vectors apart. Where one is not finite, no step is.
-  FixedPoint(const Vec* x, int64_t count, int64_t stride) {
+  /// Of `count` numbers, `stride` vectors apart, the largest of so many steps. Where one is not
+  /// finite, no step is.
+  FixedPoint(const Vec* x, int64_t count, int64_t stride, int most) {
     constexpr float kLeast = 1e-30F;
     IntVec largest = bits(splat(kLeast));  // as integers, NaN is larger than any number
     for (int64_t i = 0; i < count; ++i) {
       const IntVec size = bits(x[i * stride]) & ~kSignBit;
       largest = size > largest ? size : largest;
     }
-    step = from_bits(largest) * (1.0F / kInputSteps);
-    per_step = kInputSteps / from_bits(largest);
+    step = from_bits(largest) * (1.0F / static_cast<float>(most));
+    per_step = static_cast<float>(most) / from_bits(largest);
   }
 
   IntVec steps(Vec x) const {
@@ -51,6 +52,13 @@ struct Fours {
   }
 };
 
+/// The same where the weights are without a sign.
+struct FoursOfWeights {
+  [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, IntVec w) {
+    asm("vpdpbusd %1, %2, %0" : "+v"(sum) : "v"(x), "v"(w));
+  }
+};
+
 /// The register tile, of integers.
 template <int N>
 struct IntSums {
@@ -67,11 +75,11 @@ struct IntSums {
     }
   }
 
-  [[gnu::always_inline]] void clear() {
+  [[gnu::always_inline]] void start(const IntVec* with) {
 #pragma GCC unroll 16
     for (int i = 0; i < kPanelRows; ++i)
 #pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) of[i][v] = IntVec{};
+      for (int v = 0; v < N; ++v) of[i][v] = with[v];
   }
   [[gnu::always_inline]] void start(const int32_t* with) {
 #pragma GCC unroll 16

@@ -114,9 +114,9 @@ PackedLayer FusedDecoder::pack(const LinearLayer& layer, bool is_last) {
   }
   const bool is_fixed = kernel_.packing == Packing::kFixedPoint;
   if (is_fixed) {
-    const PackedPairs back = fixed_pairs_of(w, kernel_.panel_rows);
-    packed.pairs = keep<uint32_t>(back.pairs);
-    packed.unit_of_pairs = keep<float>(back.unit);
+    const PackedFours back = fixed_fours_of(w, kernel_.panel_rows);
+    packed.back_fours = keep<uint32_t>(back.fours);
+    packed.unit_of_fours = keep<float>(back.unit);
   }
   if (is_fixed && is_logit) {
     const PackedFixedPoint fixed = fixed_point_of(w, kernel_.panel_rows);

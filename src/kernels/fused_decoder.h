@@ -13,7 +13,7 @@
 
 namespace crais {
 
-/// The kernels this processor and its system run, the fastest first: those with forces of 16 bits
+/// The kernels this processor and its system run, the fastest first: those with cheap forces
 /// before those in float32.
 std::vector<const FusedKernel*> available_kernels();
 

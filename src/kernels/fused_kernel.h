@@ -25,6 +25,9 @@ constexpr int64_t kTileBlock = 32;
 // Inputs in fixed point: the largest of a particle is kInputSteps steps. Low parts of weights meet
 // them in coarse steps of 2^kCoarseBits, kCoarseOffset more, so that none is negative.
 constexpr int kCoarseBits = 5, kInputSteps = 127 << kCoarseBits, kCoarseOffset = 128;
+// On the way back, a number is a byte. Those of weights are kByteOffset more, so that none is
+// negative.
+constexpr int kByteSteps = 127, kByteOffset = 128;
 /// Inputs that a layer in fixed point has at most, lest its sums overflow.
 constexpr int64_t kWidestFixedPoint = 1 << 15;
 
@@ -50,8 +53,8 @@ struct PackedLayer {
   const float* weight;      // panels: [panels of outputs][inputs, filled][panel_rows]
   FixedPointWeights fixed;  // or, where there are such, in place of `weight`
   // W for the way back in fixed point, each input with a unit of its own:
-  const uint32_t* pairs;       // of outputs: [panels of inputs][outputs / 2, filled][panel_rows]
-  const float* unit_of_pairs;  // [inputs, filled]
+  const uint32_t* back_fours;  // of bytes: [panels of inputs][outputs / 4, filled][panel_rows]
+  const float* unit_of_fours;  // [inputs, filled]
   // W^T as [blocks of outputs][blocks of inputs][parts][2 tiles][16][16][2]
   const uint16_t* forward;
   const uint16_t* back;  // W as [blocks of inputs][blocks of outputs][2 tiles][16][16][2]
@@ -94,7 +97,7 @@ struct FusedKernel {
 };
 
 // Each is defined in the source file of its name, compiled for that instruction set. The forces of
-// the last two have 16 bits.
+// the last two are cheap: bfloat16, and 8 bits in fixed point.
 extern const FusedKernel kAvx512Kernel;
 extern const FusedKernel kAvx2Kernel;
 extern const FusedKernel kPortableKernel;

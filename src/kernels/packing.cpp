@@ -50,11 +50,6 @@ at::Tensor panels_of(const at::Tensor& w, int64_t panel_rows) {
   return full.reshape({-1, panel_rows, full.size(1)}).transpose(1, 2).contiguous();
 }
 
-at::Tensor pairs_of(const at::Tensor& w, int64_t panel_rows) {
-  const at::Tensor full = filled(w, panel_rows, panel_rows);
-  return full.reshape({full.size(0) / 2, 2, -1, panel_rows}).permute({2, 0, 3, 1}).contiguous();
-}
-
 at::Tensor tiles_of(const at::Tensor& w) {
   const at::Tensor full = filled(w, kTileBlock, kTileBlock);
   return full.reshape({full.size(0) / kTileBlock, 16, 2, -1, 2, 16})
@@ -82,10 +77,12 @@ PackedFixedPoint fixed_point_of(const at::Tensor& w, int64_t panel_rows) {
           filled_up(units_of(steps), panel_rows)};
 }
 
-PackedPairs fixed_pairs_of(const at::Tensor& w, int64_t panel_rows) {
-  const at::Tensor steps = steps_of(w.t());
-  const at::Tensor scaled = (w.to(at::kDouble) * steps.t()).round();
-  return {pairs_of(scaled.to(at::kShort), panel_rows), filled_up(units_of(steps), panel_rows)};
+PackedFours fixed_fours_of(const at::Tensor& w, int64_t panel_rows) {
+  constexpr double kMostSteps = 1e30;  // of a column of zeros
+  const at::Tensor wide = w.to(at::kDouble);
+  const at::Tensor steps = (kByteSteps / wide.abs().amax(0)).clamp_max(kMostSteps);
+  const at::Tensor bytes = ((wide * steps).round() + kByteOffset).to(at::kByte);
+  return {groups_of(bytes.t(), panel_rows, 4), filled_up((1 / steps).to(at::kFloat), panel_rows)};
 }
 
 }  // namespace crais

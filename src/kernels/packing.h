@@ -10,9 +10,6 @@ namespace crais {
 /// W [rows, columns] as [panels][columns, filled][panel_rows].
 at::Tensor panels_of(const at::Tensor& w, int64_t panel_rows);
 
-/// W [outputs, inputs] as [panels of inputs][outputs / 2, filled][panel_rows] pairs.
-at::Tensor pairs_of(const at::Tensor& w, int64_t panel_rows);
-
 /// W [rows, columns] in bfloat16 as [blocks of columns][blocks of rows][2 tiles][16][16][2].
 at::Tensor tiles_of(const at::Tensor& w);
 
@@ -28,12 +25,11 @@ struct PackedFixedPoint {
 /// W [outputs, inputs] in fixed point.
 PackedFixedPoint fixed_point_of(const at::Tensor& w, int64_t panel_rows);
 
-struct PackedPairs {
-  at::Tensor pairs, unit;
+struct PackedFours {
+  at::Tensor fours, unit;
 };
 
-/// W [outputs, inputs] in fixed point for the way back: int16 as `pairs_of`, and the units of
-/// inputs.
-PackedPairs fixed_pairs_of(const at::Tensor& w, int64_t panel_rows);
+/// W [outputs, inputs] in bytes for the way back, and the units of inputs.
+PackedFours fixed_fours_of(const at::Tensor& w, int64_t panel_rows);
 
 }  // namespace crais

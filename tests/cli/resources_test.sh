@@ -13,7 +13,7 @@ small=(vae/vae.safetensors --simulate 40 --steps 4 --chains 3 --chunk 8 --base l
 
 # --- The evaluator.
 succeed "${small[@]}" --quiet --out fused
-grep -qE ' Evaluator fused-[a-z0-9]* on cpu(, forces of 16 bits)?\.$' out.txt || fail "no evaluator: $(cat out.txt)"
+grep -qE ' Evaluator fused-[a-z0-9]* on cpu(, cheap forces)?\.$' out.txt || fail "no evaluator: $(cat out.txt)"
 grep -q '"evaluator": "fused-' fused/summary.json || fail "no evaluator in summary.json"
 grep -q '"evaluator": "fused-' fused/run.json || fail "run.json does not say what computes it"
 CRAIS_EVALUATOR=aten expect 64 "another build" "evaluator" "--accept-other-version" -- "${small[@]}" --quiet --out fused --resume
@@ -39,14 +39,14 @@ done
 succeed "${small[@]}" --quiet --force-dtype float32
 grep -q ' on cpu\.$' out.txt || fail "float32: $(cat out.txt)"
 succeed "${small[@]}" --quiet --force-dtype bfloat16 --out cheap
-grep -q ' on cpu, forces of 16 bits\.$' out.txt || fail "bfloat16: $(cat out.txt)"
+grep -q ' on cpu, cheap forces\.$' out.txt || fail "bfloat16: $(cat out.txt)"
 grep -q '"forces": "bfloat16"' cheap/summary.json || fail "summary.json does not say in what forces are"
 grep -q '"forces": *"bfloat16"' cheap/plan.json || fail "plan.json does not say in what forces are"
 succeed "${small[@]}" --quiet --force-dtype bfloat16 --out cheap --resume
 expect 64 "force" "float32" "bfloat16" -- "${small[@]}" --quiet --force-dtype float32 --out cheap --resume
 expect 64 "--force-dtype" "auto" -- "${small[@]}" --force-dtype float16
 CRAIS_EVALUATOR=aten succeed "${small[@]}" --quiet --force-dtype bfloat16
-grep -q 'Evaluator aten on cpu, forces of 16 bits' out.txt || fail "aten: $(cat out.txt)"
+grep -q 'Evaluator aten on cpu, cheap forces' out.txt || fail "aten: $(cat out.txt)"
 program="$CRAIS_BIN/estimate-logz" expect 64 "--force-dtype bfloat16" "leave" -- normal:2 --quiet --force-dtype bfloat16
 
 # --- The BLAS is looked at where it is used, and only once if it is fast.

@@ -151,7 +151,7 @@ RunReport EvalRun::run(RunObserver& observer) const {
                  std::move(thumbnails), curve_},
                 std::move(summary),
                 "Model " + about_model() + ". Evaluator " + evaluator + " on " +
-                    settings_.device.str() + (forces ? ", forces of 16 bits" : "") + ".\n");
+                    settings_.device.str() + (forces ? ", cheap forces" : "") + ".\n");
   report.progress = progress;
   report.run = std::move(run);
   if (store && report.is_complete()) {
