@@ -26,8 +26,7 @@ at::Tensor steps_of(const at::Tensor& w) {
   constexpr double kLargest = 32767, kLargestSum = 0x1p31;
   const at::Tensor size = w.to(at::kDouble).abs();
   // No sum may overflow, whatever a row is multiplied by, kInputSteps at most. The sixteenth is for
-  // rounding, which makes a weight larger by half a step and its low part by another half: a layer
-  // has at most kWidestFixedPoint inputs, and the way back takes few outputs of the last at a time.
+  // rounding, which makes a weight larger by half a step and its low part by another half.
   constexpr double kRoom = 15.0 / 16 * kLargestSum / kInputSteps;
   static_assert(kLargestSum / kInputSteps - kRoom > kWidestFixedPoint);
   constexpr double kMostSteps = 1e30;  // of a row of zeros
