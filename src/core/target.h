@@ -53,9 +53,10 @@ class Target : public std::enable_shared_from_this<Target> {
   /// Value and gradient together, the cost unit of the library. Default: autograd of log_density.
   virtual Evaluation evaluate(const at::Tensor& z) const;
 
-  /// The same problems and values, with gradients whose products are computed in `dtype`
-  /// (at::kBFloat16): what moves particles need not be as exact as what accepts and weighs them. It
-  /// must be a function of z alone, bit for bit. Null where there is none. Default: none.
+  /// The same problems and, up to rounding, values, with gradients whose products are computed in
+  /// `dtype` (at::kBFloat16) or what a kernel has in its place: what moves particles need not be as
+  /// exact as what accepts and weighs them. It must be a function of z alone, bit for bit. Null
+  /// where there is none. Default: none.
   virtual std::shared_ptr<const Target> with_forces(at::ScalarType /*dtype*/) const { return {}; }
   /// True if `with_forces(dtype)` is faster than this target on this machine.
   virtual bool forces_pay(at::ScalarType /*dtype*/) const { return false; }

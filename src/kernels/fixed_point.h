@@ -93,22 +93,33 @@ struct IntSums {
 #pragma GCC unroll 4
       for (int v = 0; v < N; ++v) of[i][v] >>= kLowShift;
   }
+  // What is added is loaded before the product: a check between the two, of a sanitizer, would keep
+  // some lanes from fusing them.
+
   /// x[i] = unit[i] step of[i] + bias[i].
   [[gnu::always_inline]] void store(const float* unit, const Vec* step, const float* bias,
                                     Vec* x) const {
 #pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
+    for (int i = 0; i < kPanelRows; ++i) {
+      const Vec scale = splat(unit[i]), start = splat(bias[i]);
 #pragma GCC unroll 4
-      for (int v = 0; v < N; ++v)
-        x[i * N + v] = __builtin_convertvector(of[i][v], Vec) * unit[i] * step[v] + bias[i];
+      for (int v = 0; v < N; ++v) {
+        const Vec factor = scale * step[v];
+        x[i * N + v] = __builtin_convertvector(of[i][v], Vec) * factor + start;
+      }
+    }
   }
   /// x[i] += unit[i] step of[i].
   [[gnu::always_inline]] void add_to(const float* unit, const Vec* step, Vec* x) const {
 #pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
+    for (int i = 0; i < kPanelRows; ++i) {
+      const Vec scale = splat(unit[i]);
 #pragma GCC unroll 4
-      for (int v = 0; v < N; ++v)
-        x[i * N + v] += __builtin_convertvector(of[i][v], Vec) * unit[i] * step[v];
+      for (int v = 0; v < N; ++v) {
+        const Vec factor = scale * step[v], before = x[i * N + v];
+        x[i * N + v] = __builtin_convertvector(of[i][v], Vec) * factor + before;
+      }
+    }
   }
 };
 
