@@ -38,7 +38,7 @@ class FusedDecoder {
   static bool supports(const Vae& vae, const FusedKernel& kernel);
 
   /// Copies the decoder. Throws c10::Error unless `supports(vae, kernel)`. `cheap`, which may be
-  /// null, is the same decoder for a kernel with forces in bfloat16.
+  /// null, is the same decoder for a kernel with cheap forces.
   FusedDecoder(const Vae& vae, const FusedKernel& kernel,
                std::shared_ptr<const FusedDecoder> cheap = nullptr);
 
@@ -54,7 +54,7 @@ class FusedDecoder {
   /// "fused-avx512", "fused-amx", ...
   std::string name() const { return kernel_.name; }
 
-  /// The same decoder with forces in bfloat16; null where there is none.
+  /// The same decoder with cheap forces; null where there is none.
   const std::shared_ptr<const FusedDecoder>& cheap() const { return cheap_; }
 
  private:
@@ -79,7 +79,7 @@ class FusedDecoder {
 std::string chosen_evaluator();
 
 /// With forces in float32, by the fastest such kernel here; where `chosen_evaluator` names a kernel
-/// with forces in bfloat16, that is its `cheap`. Null where it names "aten" or the decoder is not
+/// with cheap forces, that is its `cheap`. Null where it names "aten" or the decoder is not
 /// supported. Throws Error kArgument if this processor cannot run what it names.
 std::shared_ptr<const FusedDecoder> make_fused_decoder(const Vae& vae);
 

@@ -171,14 +171,12 @@ class Tile {
       return batch_.pixels + particle(vector * kLanes + lane) / batch_.num_particles * size + begin;
     };
     const float* x = image(0);
-    if (x == image(kLanes - 1)) {
-      for (int64_t j = 0; j < count; ++j) pixels_[j] = splat(x[j]);
-      return;
-    }
-    float* out = reinterpret_cast<float*>(pixels_);
-    for (int lane = 0; lane < kLanes; ++lane) {
+    for (int64_t j = 0; j < count; ++j) pixels_[j] = splat(x[j]);
+    for (int lane = 1; lane < kLanes; ++lane) {  // few images in a vector: all lanes from here on
+      if (x == image(lane)) continue;
       x = image(lane);
-      for (int64_t j = 0; j < count; ++j) out[j * kLanes + lane] = x[j];
+      const IntVec is_later = lane_numbers() >= lane;
+      for (int64_t j = 0; j < count; ++j) pixels_[j] = is_later ? splat(x[j]) : pixels_[j];
     }
   }
 

@@ -15,6 +15,13 @@ inline IntVec splat(int x) { return x + IntVec{}; }
 inline IntVec bits(Vec x) { return reinterpret_cast<IntVec>(x); }
 inline Vec from_bits(IntVec x) { return reinterpret_cast<Vec>(x); }
 
+/// 0, 1, ...
+inline IntVec lane_numbers() {
+  IntVec lanes = {};
+  for (int i = 0; i < kLanes; ++i) lanes[i] = i;
+  return lanes;
+}
+
 constexpr int kSignBit = -0x7fffffff - 1;
 constexpr int kOneBits = 0x3f800000;
 constexpr int kMantissa = 0x007fffff;
