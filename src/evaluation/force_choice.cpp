@@ -14,12 +14,13 @@ constexpr double kMostApart = 0.01;  // mean acceptances
 constexpr double kMostOff = 1e-3;    // nats on average, of log-densities of a thousand or less
 constexpr int64_t kBaseCost = 2000;  // evaluations, of all bases; at least one is fitted
 
-/// The same particles of each problem, whatever the forces.
+/// What forces are judged by.
 struct Pilot {
   at::Tensor log_density;  // [P,K] float64
   at::Tensor acceptance;   // mean, of a move at each step size
 };
 
+/// Of the same particles of each problem and the same random numbers, whatever the forces.
 Pilot make_pilot(const EstimatorParts& parts, const Problem& problem, int64_t particles,
                  Cost& cost) {
   at::Generator rng = stream_of(parts, problem.target(), Purpose::kPilot, kSharedStream - 2);

@@ -172,7 +172,7 @@ class Tile {
     };
     const float* x = image(0);
     for (int64_t j = 0; j < count; ++j) pixels_[j] = splat(x[j]);
-    for (int lane = 1; lane < kLanes; ++lane) {  // few images in a vector: all lanes from here on
+    for (int lane = 1; lane < kLanes; ++lane) {  // another image takes all lanes from its first on
       if (x == image(lane)) continue;
       x = image(lane);
       const IntVec is_later = lane_numbers() >= lane;

@@ -301,6 +301,22 @@ TEST(FusedDecoder, SupportsSinglePrecision) {
   EXPECT_THROW(FusedDecoder(wide, kPortableKernel), c10::Error);
 }
 
+// Sums of integers could overflow in a layer that is wider: it has exact forces alone.
+TEST(FusedDecoder, FixedPointIsForLayersThatFit) {
+  for (const int64_t above : {0, 1}) {
+    const Vae vae = make_case("tanh", {kWidestFixedPoint + above}, 1, 1, 1);
+    for (const FusedKernel* kernel : available_kernels()) {
+      const bool fits = above == 0 || kernel->packing != Packing::kFixedPoint;
+      EXPECT_EQ(FusedDecoder::supports(vae, *kernel), fits) << kernel->name;
+      if (!fits) EXPECT_THROW(FusedDecoder(vae, *kernel), c10::Error);
+    }
+    const FusedKernel& fastest = *available_kernels().front();
+    const bool has_cheap = !has_exact_forces(fastest) && FusedDecoder::supports(vae, fastest);
+    if (chosen_evaluator() == fastest.name)
+      EXPECT_EQ(make_fused_decoder(vae)->cheap() != nullptr, has_cheap);
+  }
+}
+
 // What moves particles must be a function of where they are: the same point, the same force.
 TEST(FusedDecoder, CheapForcesAreAFunctionOfThePoint) {
   const Vae vae = make_case("elu", {70, 40}, 33);
