@@ -19,8 +19,7 @@ inline bool outputs_round(const PackedLayer& layer) { return layer.fixed.high !=
 
 /// Inputs of the last layer as `multiply_outputs` takes them.
 struct OutputInputs {
-  OutputInputs(const PackedLayer& layer, const Vec* units, int64_t vectors, Vec* workspace)
-      : units(units) {
+  OutputInputs(const PackedLayer& layer, const Vec* x, int64_t vectors, Vec* workspace) : units(x) {
     if (!outputs_round(layer)) return;
     step = workspace;
     pairs = reinterpret_cast<IntVec*>(step + vectors);

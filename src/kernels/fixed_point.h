@@ -25,7 +25,8 @@ struct FixedPoint {
   }
 
   IntVec steps(Vec x) const {
-    return reinterpret_cast<IntVec>(_mm512_cvtps_epi32(reinterpret_cast<__m512>(x * per_step)));
+    const auto scaled = reinterpret_cast<__m512>(x * per_step);
+    return reinterpret_cast<IntVec>(_mm512_maskz_cvtps_epi32(0xffff, scaled));
   }
   Vec rest(Vec x) const { return x - step * __builtin_convertvector(steps(x), Vec); }
 

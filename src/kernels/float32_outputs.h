@@ -8,9 +8,8 @@ namespace {
 
 /// Inputs of the last layer as `multiply_outputs` takes them: as they are.
 struct OutputInputs {
-  OutputInputs(const PackedLayer& /*layer*/, const Vec* units, int64_t /*vectors*/,
-               Vec* /*workspace*/)
-      : units(units) {}
+  OutputInputs(const PackedLayer& /*layer*/, const Vec* x, int64_t /*vectors*/, Vec* /*workspace*/)
+      : units(x) {}
   const Vec* units;
 };
 

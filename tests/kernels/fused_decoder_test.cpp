@@ -308,12 +308,15 @@ TEST(FusedDecoder, FixedPointIsForLayersThatFit) {
     for (const FusedKernel* kernel : available_kernels()) {
       const bool fits = above == 0 || kernel->packing != Packing::kFixedPoint;
       EXPECT_EQ(FusedDecoder::supports(vae, *kernel), fits) << kernel->name;
-      if (!fits) EXPECT_THROW(FusedDecoder(vae, *kernel), c10::Error);
+      if (!fits) {
+        EXPECT_THROW(FusedDecoder(vae, *kernel), c10::Error);
+      }
     }
     const FusedKernel& fastest = *available_kernels().front();
     const bool has_cheap = !has_exact_forces(fastest) && FusedDecoder::supports(vae, fastest);
-    if (chosen_evaluator() == fastest.name)
+    if (chosen_evaluator() == fastest.name) {
       EXPECT_EQ(make_fused_decoder(vae)->cheap() != nullptr, has_cheap);
+    }
   }
 }
 
