@@ -5,7 +5,7 @@
 set(for_avx2 -mavx2 -mfma)
 set(for_avx512 -mavx512f -mavx512dq -mfma -mprefer-vector-width=512)
 set(for_avx512vnni ${for_avx512} -mavx512bw -mavx512vl -mavx512vnni)
-set(for_amx ${for_avx512} -mavx512bw -mavx512vl -mavx512bf16 -mamx-tile -mamx-bf16)
+set(for_amx ${for_avx512} -mavx512bw -mavx512vl -mavx512bf16 -mamx-tile -mamx-bf16 -mamx-int8)
 foreach(folder IN ITEMS kernels simd)
   set(sources ${PROJECT_SOURCE_DIR}/src/${folder}/portable.cpp)
   foreach(set IN ITEMS avx2 avx512 avx512vnni amx)

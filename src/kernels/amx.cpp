@@ -1,13 +1,14 @@
-// log p(x, z) of a decoder and its gradient on AMX: forces in bfloat16, values by products of split
-// numbers, exact to 1e-3 nats and mostly to 1e-4. A float32 number is the sum of three bfloat16
-// numbers, its parts.
+// log p(x, z) of a decoder and its gradient on AMX: forces of 8 bits or in bfloat16, values by
+// products of split numbers, exact to 1e-3 nats and mostly to 1e-4. A number is the sum of bfloat16
+// numbers, its parts: three are all of a float32 number, of which inputs have the first two. What
+// the third would have changed in the value is known once the gradient is, and added.
 //
 // A few blocks of 32 particles go through the whole network before the next ones start. Units lie
-// in blocks of 32 as well, [unit block][particle][unit], so what one product leaves is, after a
-// pass over 4 KB, what the next one reads. Particles are rows of the tiles: each one's sums run in
-// one order wherever it stands. While the tiles compute a block of units, the vector units finish
-// the one before.
-#include "kernels/bfloat16.h"
+// in blocks as well, [unit block][particle][unit], so what one product leaves is, after a pass over
+// 4 KB, what the next one reads. Particles are rows of the tiles: each one's sums run in one order
+// wherever it stands. While the tiles compute a block of units, the vector units finish the one
+// before.
+#include "kernels/instructions.h"
 #include "kernels/pointwise.h"
 #include "kernels/tiles.h"
 
@@ -19,25 +20,27 @@ constexpr int64_t kRowVectors = kBlock / kLanes;
 // --- numbers ----------------------------------------------------------------------------------
 
 inline void put(HalfVec x, Bfloat16* to) { *reinterpret_cast<HalfVec*>(to) = x; }
-/// The lanes that hold the first `rest` numbers.
-inline __mmask16 lanes(int64_t rest) {
-  return static_cast<__mmask16>(rest >= kLanes ? 0xffff : rest > 0 ? (1 << rest) - 1 : 0);
-}
-/// Numbers from anywhere, zeros for those past the first `rest`.
-inline Vec load(const float* x, int64_t rest) {
-  return reinterpret_cast<Vec>(_mm512_maskz_loadu_ps(lanes(rest), x));
-}
-inline void store(Vec x, float* to, int64_t rest) {
-  _mm512_mask_storeu_ps(to, lanes(rest), reinterpret_cast<__m512>(x));
-}
+inline Vec widened(HalfVec x) { return from_bits(__builtin_convertvector(x, IntVec) << 16); }
 
 /// x as its parts, kBlockNumbers apart.
 inline void split(Vec x, Bfloat16* parts) {
   for (int64_t i = 0; i < kParts; ++i) {
     const HalfVec part = rounded(x);
-    put(part, parts + i * kBlockNumbers);
+    put(part, parts + i * kBlockNumbers<Bfloat16>);
     x -= widened(part);
   }
+}
+
+/// What `split` leaves.
+inline Vec rest_of(Vec x) {
+  for (int64_t i = 0; i < kParts; ++i) x -= widened(rounded(x));
+  return x;
+}
+
+/// A force of a pixel, rounded. One of 8 bits is at most 1 and has kByteSteps steps.
+inline void put_force(Vec force, Bfloat16* to) { put(rounded(force), to); }
+inline void put_force(Vec force, int8_t* to) {
+  *reinterpret_cast<ByteVec*>(to) = low_bytes(nearest(force * static_cast<float>(kByteSteps)));
 }
 
 inline double sum_of(Vec x) {
@@ -59,23 +62,23 @@ class Group {
       : network_(network), batch_(batch) {
     for (float*& sums : sums_) {
       sums = workspace;
-      workspace += kBlockNumbers;
+      workspace += kBlockSums;
     }
     units_ = workspace;
-    auto* half =
-        reinterpret_cast<Bfloat16*>(units_ + kGroup * hidden_blocks(network) * kBlockNumbers);
+    auto* half = reinterpret_cast<Bfloat16*>(units_ + kGroup * hidden_blocks(network) * kBlockSums);
     for (Bfloat16*& parts : parts_) {
       parts = half;
-      half += kGroup * kParts * widest_input(network) * kBlockNumbers;
+      half += kGroup * kParts * widest_input(network) * kBlockNumbers<Bfloat16>;
     }
     forces_[0] = half;
-    forces_[1] = half + kGroup * widest_output(network) * kBlockNumbers;
+    forces_[1] = half + kGroup * widest_output(network) * kBlockNumbers<Bfloat16>;
   }
 
   static int64_t workspace_size(const PackedNetwork& network) {
     const int64_t inputs = widest_input(network), outputs = widest_output(network);
     const int64_t halves = kGroup * (2 * kParts * inputs + outputs + inputs);
-    return kBlockNumbers * (2 + kGroup * hidden_blocks(network)) + kBlockNumbers * halves / 2;
+    return kBlockSums * (2 + kGroup * hidden_blocks(network)) +
+           kBlockNumbers<Bfloat16> * halves / 2;
   }
 
   /// Particles [row, row + count), count <= kGroupRows.
@@ -84,17 +87,20 @@ class Group {
     count_ = count;
     begin();
     for (int64_t i = 0; i + 1 < network_.num_layers; ++i) forward(i);
+    const int64_t last = network_.num_layers - 1;
     switch (network_.pixels) {
       case PixelFamily::kBernoulli:
-        score<BernoulliPixels<RoughQuotient>>();
+        score<BernoulliPixels<RoughQuotient>, int8_t>();
+        backward<int8_t>(last, network_.layers[last].back_bytes);
         break;
       case PixelFamily::kGaussian:
-        score<GaussianPixels>();
+        score<GaussianPixels, Bfloat16>();
+        backward<Bfloat16>(last, network_.layers[last].back);
         break;
     }
-    if (batch_.grad != nullptr)
-      for (int64_t i = network_.num_layers - 1; i >= 0; --i) backward(i);
-    for (int64_t i = 0; i < count_; ++i) batch_.log_density[row_ + i] = value_[i];
+    for (int64_t i = last - 1; i >= 0; --i) backward<Bfloat16>(i, network_.layers[i].back);
+    for (int64_t i = 0; i < count_; ++i)
+      batch_.log_density[row_ + i] = value_[i] + sum_of(missed_[i]);
   }
 
  private:
@@ -128,8 +134,8 @@ class Group {
   float* inputs_of(int64_t layer, int64_t block) const {
     float* units = units_;
     for (int64_t i = 1; i < layer; ++i)
-      units += kGroup * blocks(network_.layers[i].inputs) * kBlockNumbers;
-    return units + block * blocks(network_.layers[layer].inputs) * kBlockNumbers;
+      units += kGroup * blocks(network_.layers[i].inputs) * kBlockSums;
+    return units + block * blocks(network_.layers[layer].inputs) * kBlockSums;
   }
 
   /// Latents to parts, and the prior's log-density.
@@ -140,48 +146,50 @@ class Group {
       for (int64_t i = 0; i < rows_of(block); ++i) {
         const int64_t row = block * kBlock + i;
         const float* z = batch_.z + particle(row) * dim;
-        Bfloat16* const parts = parts_[0] + block * width * kParts * kBlockNumbers;
+        Bfloat16* const parts = parts_[0] + block * width * kParts * kBlockNumbers<Bfloat16>;
         Vec squares = {};
         for (int64_t unit = 0; unit < width; ++unit) {
           const int64_t rest = dim - unit * kBlock;
           for (int64_t v = 0; v < kBlock; v += kLanes) {
             const Vec x = load(z + unit * kBlock + v, rest - v);
             squares += x * x;
-            split(x, parts + unit * kParts * kBlockNumbers + i * kBlock + v);
+            split(x, parts + unit * kParts * kBlockNumbers<Bfloat16> + i * kBlock + v);
           }
         }
         value_[row] = -0.5 * sum_of(squares) - static_cast<double>(dim) * kHalfLog2Pi -
                       network_.log_normalizer;
         image_[row] = batch_.pixels + particle(row) / batch_.num_particles *
                                           network_.layers[network_.num_layers - 1].outputs;
+        missed_[row] = Vec{};
       }
   }
 
   /// Multiplies the particles, `count` blocks of units wide, by the weights of each of `units`
   /// blocks of units. `finish(block, unit, sums, begin, end)` takes rows [begin, end) of a block's
   /// sums.
-  template <int64_t kWeights, class Finish>
-  void multiply_all(const Bfloat16* particles, const Bfloat16* weights, int64_t count,
-                    int64_t units, const Finish& finish) {
-    constexpr int64_t kOfWeights = kWeights * kBlockNumbers;
-    constexpr int64_t kOfParticles = kParticles<kWeights> * kBlockNumbers;
+  template <class Number, int64_t kWeights, class Finish>
+  void multiply_all(const Number* particles, const Number* weights, int64_t count, int64_t units,
+                    const Finish& finish) {
+    constexpr int64_t kOfWeights = kWeights * kBlockNumbers<Number>;
+    constexpr int64_t kOfParticles = kParticles<kWeights> * kBlockNumbers<Number>;
     const int64_t all = blocks(count_), products = count * kProducts<kWeights>;
+    // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a layer has inputs
     const int64_t step = (kBlock + products - 1) / products;
     int64_t before = 0, unit_before = 0, rows_before = 0;  // what waits to be finished
     int64_t turn = 0;
     for (int64_t unit = 0; unit < units; ++unit, weights += count * kOfWeights)
       for (int64_t block = 0; block < all; ++block, ++turn) {
-        const float* waiting = sums_[(turn + 1) % 2];
+        float* const waiting = sums_[(turn + 1) % 2];
         const auto meanwhile = [&](int64_t i) {
           const int64_t begin = i * step, end = begin + step;
           if (begin < rows_before)
             finish(before, unit_before, waiting, begin, end < rows_before ? end : rows_before);
         };
-        const Bfloat16* own = particles + block * count * kOfParticles;
+        const Number* own = particles + block * count * kOfParticles;
         if (rows_of(block) == kBlock)
-          multiply<kWeights, true>(own, weights, count, sums_[turn % 2], meanwhile);
+          multiply<Number, kWeights, true>(own, weights, count, sums_[turn % 2], meanwhile);
         else
-          multiply<kWeights, false>(own, weights, count, sums_[turn % 2], meanwhile);
+          multiply<Number, kWeights, false>(own, weights, count, sums_[turn % 2], meanwhile);
         before = block;
         unit_before = unit;
         rows_before = rows_of(block);
@@ -198,78 +206,98 @@ class Group {
                             int64_t end) {
       const Vec* bias = reinterpret_cast<const Vec*>(layer.bias + unit * kBlock);
       const Vec* sum = reinterpret_cast<const Vec*>(sums);
-      Vec* const h = reinterpret_cast<Vec*>(inputs_of(index + 1, block) + unit * kBlockNumbers);
-      Bfloat16* const parts = outputs + (block * width + unit) * kParts * kBlockNumbers;
+      Vec* const h = reinterpret_cast<Vec*>(inputs_of(index + 1, block) + unit * kBlockSums);
+      Bfloat16* const parts = outputs + (block * width + unit) * kParts * kBlockNumbers<Bfloat16>;
       for (int64_t i = begin * kRowVectors; i < end * kRowVectors; ++i)
         h[i] = sum[i] + bias[i % kRowVectors];
       activate(network_.activation, h + begin * kRowVectors, (end - begin) * kRowVectors);
       for (int64_t i = begin * kRowVectors; i < end * kRowVectors; ++i)
         split(h[i], parts + i * kLanes);
     };
-    multiply_all<kPartsOfHidden>(parts_[index % 2], layer.forward, blocks(layer.inputs), width,
-                                 finish);
+    multiply_all<Bfloat16, kPartsOfHidden>(parts_[index % 2], layer.forward, blocks(layer.inputs),
+                                           width, finish);
   }
 
   /// Adds log p(x | h), and leaves its gradient with respect to the outputs in forces_[0].
-  template <class Pixels>
+  template <class Pixels, class Number>
   void score() {
     const int64_t last = network_.num_layers - 1;
     const PackedLayer& layer = network_.layers[last];
-    const int64_t width = blocks(layer.outputs);
+    const int64_t width = row_blocks<Number>(layer.outputs);
     Pixels pixels[kGroupRows];
+    Vec finite[kGroupRows] = {};  // zeros, or NaN where a force is not finite, which a byte hides
     const auto finish = [&](int64_t block, int64_t unit, const float* sums, int64_t begin,
                             int64_t end) {
       const Vec* bias = reinterpret_cast<const Vec*>(layer.bias + unit * kBlock);
-      const int64_t rest = layer.outputs - unit * kBlock;
+      const int64_t first = unit * kBlock, rest = layer.outputs - first;
       const bool collect = (unit + 1) * kRowVectors % kMostPixels < kRowVectors;
-      Bfloat16* const forces = forces_[0] + (block * width + unit) * kBlockNumbers;
+      Number* const forces = reinterpret_cast<Number*>(forces_[0]) +
+                             (block * width + first / kRowNumbers<Number>)*kBlockNumbers<Number> +
+                             first % kRowNumbers<Number>;
       for (int64_t i = begin; i < end; ++i) {
         const int64_t row = block * kBlock + i;
         const Vec* sum = reinterpret_cast<const Vec*>(sums + i * kBlock);
-        const float* x = image_[row] + unit * kBlock;
+        const float* x = image_[row] + first;
         for (int64_t v = 0; v < kRowVectors; ++v) {
           const Vec force =
               pixels[row].add(load(x + v * kLanes, rest - v * kLanes), sum[v] + bias[v], network_);
-          put(rounded(force), forces + i * kBlock + v * kLanes);
+          put_force(force, forces + i * kRowNumbers<Number> + v * kLanes);
+          if constexpr (sizeof(Number) == 1) finite[row] += 0 * force;
         }
         if (collect) pixels[row].collect();
       }
     };
-    multiply_all<kPartsOfOutput>(parts_[last % 2], layer.forward, blocks(layer.inputs), width,
-                                 finish);
+    multiply_all<Bfloat16, kPartsOfOutput>(parts_[last % 2], layer.forward, blocks(layer.inputs),
+                                           blocks(layer.outputs), finish);
     for (int64_t row = 0; row < count_; ++row) {
       pixels[row].collect();
       value_[row] += sum_of(pixels[row].total());
+      step_[row] = static_cast<float>(1.0 / kByteSteps + sum_of(finite[row]));
     }
   }
 
   /// From the gradient with respect to a layer's outputs to its inputs', which it leaves in the
   /// other half of forces_, or, of the latents, in the batch.
-  void backward(int64_t index) {
+  template <class Number>
+  void backward(int64_t index, const Number* weights) {
     const PackedLayer& layer = network_.layers[index];
     const int64_t done = network_.num_layers - 1 - index, width = blocks(layer.inputs);
     Bfloat16* const to = forces_[(done + 1) % 2];
-    const auto finish = [&](int64_t block, int64_t unit, const float* sums, int64_t begin,
-                            int64_t end) {
+    const auto finish = [&](int64_t block, int64_t unit, float* sums, int64_t begin, int64_t end) {
+      if constexpr (sizeof(Number) == 1) {
+        const Vec* units = reinterpret_cast<const Vec*>(layer.back_unit + unit * kBlock);
+        for (int64_t i = begin; i < end; ++i) {
+          Vec* const sum = reinterpret_cast<Vec*>(sums + i * kBlock);
+          for (int64_t v = 0; v < kRowVectors; ++v)
+            sum[v] =
+                __builtin_convertvector(bits(sum[v]), Vec) * (units[v] * step_[block * kBlock + i]);
+        }
+      }
       if (index == 0) return this->end(block, unit, sums, begin, end);
-      Vec* const h = reinterpret_cast<Vec*>(inputs_of(index, block) + unit * kBlockNumbers);
+      Vec* const h = reinterpret_cast<Vec*>(inputs_of(index, block) + unit * kBlockSums);
+      const Vec* const grad = reinterpret_cast<const Vec*>(sums);
       const int64_t first = begin * kRowVectors, count = (end - begin) * kRowVectors;
-      back_through(network_.activation, reinterpret_cast<const Vec*>(sums) + first, h + first,
-                   count);
       for (int64_t i = first; i < first + count; ++i)
-        put(rounded(h[i]), to + (block * width + unit) * kBlockNumbers + i * kLanes);
+        missed_[block * kBlock + i / kRowVectors] += rest_of(h[i]) * grad[i];
+      back_through(network_.activation, grad + first, h + first, count);
+      for (int64_t i = first; i < first + count; ++i)
+        put(rounded(h[i]), to + (block * width + unit) * kBlockNumbers<Bfloat16> + i * kLanes);
     };
-    multiply_all<1>(forces_[done % 2], layer.back, blocks(layer.outputs), width, finish);
+    multiply_all<Number, 1>(reinterpret_cast<const Number*>(forces_[done % 2]), weights,
+                            row_blocks<Number>(layer.outputs), width, finish);
   }
 
   /// The gradient with respect to a block of latents; the prior's is -z.
-  void end(int64_t block, int64_t unit, const float* sums, int64_t begin, int64_t end) const {
-    const int64_t dim = network_.layers[0].inputs, rest = dim - unit * kBlock;
+  void end(int64_t block, int64_t unit, const float* sums, int64_t begin, int64_t end) {
+    const int64_t dim = network_.layers[0].inputs, first = unit * kBlock;
     for (int64_t i = begin; i < end && block * kBlock + i < count_; ++i) {
-      const int64_t at = (row_ + block * kBlock + i) * dim + unit * kBlock;
+      const int64_t row = block * kBlock + i, at = (row_ + row) * dim + first;
       for (int64_t v = 0; v < kBlock; v += kLanes) {
+        const int64_t rest = dim - first - v;
         const Vec force = *reinterpret_cast<const Vec*>(sums + i * kBlock + v);
-        store(force - load(batch_.z + at + v, rest - v), batch_.grad + at + v, rest - v);
+        const Vec z = load(batch_.z + at + v, rest);
+        missed_[row] += rest_of(z) * force;
+        if (batch_.grad != nullptr) store(force - z, batch_.grad + at + v, rest);
       }
     }
   }
@@ -283,6 +311,8 @@ class Group {
   Bfloat16* forces_[2];  // with respect to a layer's outputs, and to its inputs
   const float* image_[kGroupRows] = {};
   double value_[kGroupRows] = {};
+  Vec missed_[kGroupRows] = {};  // of the value, by inputs that have two parts
+  float step_[kGroupRows] = {};  // of forces of 8 bits; NaN where one is not finite
 };
 
 void evaluate(const PackedNetwork& network, const FusedBatch& batch, float* workspace) {
@@ -297,12 +327,9 @@ void evaluate(const PackedNetwork& network, const FusedBatch& batch, float* work
 double multiply_adds(int64_t rounds) {
   const TileUnit tiles;
   Tiles<true>::clear();
-  _tile_zero(4);
-  _tile_zero(5);
-  _tile_zero(6);
-  _tile_zero(7);
-  for (int64_t i = 0; i < rounds; ++i) Tiles<true>::multiply();
-  return 4.0 * 2 * kTileRows * kTileNumbers * static_cast<double>(rounds);
+  clear_operands();
+  for (int64_t i = 0; i < rounds; ++i) Tiles<true>::multiply<Bfloat16>();
+  return 2.0 * kBlockSums * kRowNumbers<Bfloat16> * static_cast<double>(rounds);
 }
 
 }  // namespace

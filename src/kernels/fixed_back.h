@@ -39,7 +39,7 @@ void multiply_back(const PackedLayer& layer, int64_t first, int64_t count, const
     start[v] = -kByteOffset * sum;
   }
   const uint32_t* w = layer.back_fours + first / 4 * kPanelRows;
-  const float* unit = layer.unit_of_fours;
+  const float* unit = layer.back_unit;
   for (int64_t panel = panels(layer.inputs); panel > 0; --panel) {
     IntSums<N> sums;
     sums.start(start);

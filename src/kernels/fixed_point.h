@@ -2,8 +2,7 @@
 // (AVX-512 VNNI).
 #pragma once
 
-#include <immintrin.h>
-
+#include "kernels/instructions.h"
 #include "kernels/products.h"
 
 namespace crais {
@@ -24,10 +23,7 @@ struct FixedPoint {
     per_step = static_cast<float>(most) / from_bits(largest);
   }
 
-  IntVec steps(Vec x) const {
-    const auto scaled = reinterpret_cast<__m512>(x * per_step);
-    return reinterpret_cast<IntVec>(_mm512_maskz_cvtps_epi32(0xffff, scaled));
-  }
+  IntVec steps(Vec x) const { return nearest(x * per_step); }
   Vec rest(Vec x) const { return x - step * __builtin_convertvector(steps(x), Vec); }
 
   Vec step, per_step;
@@ -39,25 +35,9 @@ inline IntVec paired(IntVec even, IntVec odd) { return (even & 0xffff) | (odd <<
 /// Groups of `size` that so many units make, the last one filled.
 inline int64_t grouped(int64_t units, int64_t size) { return (units + size - 1) / size; }
 
-/// sum += the dot products of each lane's numbers: pairs of int16, or fours of bytes, of which `x`
-/// are without a sign. (GCC 12 copies the sums of the intrinsics about, which takes half as long
-/// again.)
-struct Pairs {
-  [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, IntVec w) {
-    asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
-  }
-};
-struct Fours {
-  [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, IntVec w) {
-    asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
-  }
-};
-
-/// The same where the weights are without a sign.
+/// Fours where the weights are without a sign.
 struct FoursOfWeights {
-  [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, IntVec w) {
-    asm("vpdpbusd %1, %2, %0" : "+v"(sum) : "v"(x), "v"(w));
-  }
+  [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, IntVec w) { Fours::add(sum, w, x); }
 };
 
 /// The register tile, of integers.

@@ -65,9 +65,16 @@ double peak_flops(int64_t samples, const FusedKernel& kernel) {
 
 bool FusedDecoder::supports(const Vae& vae, const FusedKernel& kernel) {
   const std::vector<LinearLayer>& layers = vae.decoder.layers;
-  const bool is_fixed = kernel.packing == Packing::kFixedPoint;
   const auto fits = [&](const LinearLayer& layer) {
-    return !is_fixed || layer.weight.size(1) <= kWidestFixedPoint;
+    switch (kernel.packing) {
+      case Packing::kFixedPoint:
+        return layer.weight.size(1) <= kWidestFixedPoint;
+      case Packing::kTiles:
+        return layer.weight.size(0) <= kMostByteProducts;
+      case Packing::kPanels:
+        return true;
+    }
+    return false;
   };
   return layers.front().weight.is_cpu() && layers.front().weight.scalar_type() == at::kFloat &&
          std::all_of(layers.begin(), layers.end(), fits);
@@ -83,7 +90,7 @@ FusedDecoder::FusedDecoder(const Vae& vae, const FusedKernel& kernel,
       cheap_(std::move(cheap)) {
   TORCH_CHECK(supports(vae, kernel),
               "fused decoder: only float32 on the CPU, of layers of at most ", kWidestFixedPoint,
-              " inputs in fixed point");
+              " inputs in fixed point and ", kMostByteProducts, " outputs in tiles");
   for (const LinearLayer& layer : vae.decoder.layers)
     layers_.push_back(pack(layer, &layer == &vae.decoder.layers.back()));
 }
@@ -109,14 +116,20 @@ PackedLayer FusedDecoder::pack(const LinearLayer& layer, bool is_last) {
   if (kernel_.packing == Packing::kTiles) {
     packed.forward =
         keep<uint16_t>(tiles_of_parts(w.t(), is_last ? kPartsOfOutput : kPartsOfHidden));
-    packed.back = keep<uint16_t>(tiles_of(w.to(at::kBFloat16)));
+    if (is_logit) {
+      const PackedBytes back = tiles_of_bytes(w);
+      packed.back_bytes = keep<int8_t>(back.bytes);
+      packed.back_unit = keep<float>(back.unit);
+    } else {
+      packed.back = keep<uint16_t>(tiles_of(w));
+    }
     return packed;
   }
   const bool is_fixed = kernel_.packing == Packing::kFixedPoint;
   if (is_fixed) {
-    const PackedFours back = fixed_fours_of(w, kernel_.panel_rows);
-    packed.back_fours = keep<uint32_t>(back.fours);
-    packed.unit_of_fours = keep<float>(back.unit);
+    const PackedBytes back = panels_of_bytes(w, kernel_.panel_rows);
+    packed.back_fours = keep<uint32_t>(back.bytes);
+    packed.back_unit = keep<float>(back.unit);
   }
   if (is_fixed && is_logit) {
     const PackedFixedPoint fixed = fixed_point_of(w, kernel_.panel_rows);

@@ -1,7 +1,7 @@
 // log p(x, z) of a decoder and its gradient, fused. Included once by the source file of each
 // instruction set, which defines kPanelRows and kTileVectors to fit its registers, and has included
 // a way forward through the last layer, float32_outputs.h or fixed_outputs.h, and back,
-// float32_back.h or bfloat16_back.h.
+// float32_back.h or fixed_back.h.
 //
 // A tile of particles goes through the whole network before the next one starts. Its activations
 // lie [unit][lane], so a weight is one broadcast, each particle's sums run in one order whatever

@@ -12,7 +12,7 @@ namespace crais {
 enum class Packing {
   kPanels,      // float32
   kFixedPoint,  // float32, but fixed point for logits and for the way back
-  kTiles,       // bfloat16, in parts for the way forward
+  kTiles,       // bfloat16, in parts for the way forward; of logits, bytes for the way back
 };
 
 /// The parts of a weight on the way forward by tiles: bfloat16 numbers, each the rounded rest of
@@ -28,6 +28,8 @@ constexpr int kCoarseBits = 5, kInputSteps = 127 << kCoarseBits, kCoarseOffset =
 // On the way back, a number is a byte. Those of weights are kByteOffset more, so that none is
 // negative.
 constexpr int kByteSteps = 127, kByteOffset = 128;
+/// So many products of two bytes do not overflow their sum.
+constexpr int64_t kMostByteProducts = 1 << 17;
 /// Inputs that a layer in fixed point has at most, lest its sums overflow.
 constexpr int64_t kWidestFixedPoint = 1 << 15;
 
@@ -44,8 +46,9 @@ struct FixedPointWeights {
 /// One linear layer, W [outputs, inputs].
 ///
 /// Panels hold as many rows as a kernel's register tile has, side by side; zeros fill the last
-/// panel and its columns up to such a multiple. Tiles hold weights as TDPBF16PS takes them: 16
-/// pairs of rows, 16 columns; zeros fill the last block. Numbers in bfloat16 stand as their bits.
+/// panel and its columns up to such a multiple. Tiles hold weights as TDPBF16PS and TDPBSSD take
+/// them: 16 pairs or fours of rows, 16 columns; zeros fill the last block. Numbers in bfloat16
+/// stand as their bits.
 struct PackedLayer {
   int64_t inputs;
   int64_t outputs;
@@ -54,7 +57,8 @@ struct PackedLayer {
   FixedPointWeights fixed;  // or, where there are such, in place of `weight`
   // W for the way back in fixed point, each input with a unit of its own:
   const uint32_t* back_fours;  // of bytes: [panels of inputs][outputs / 4, filled][panel_rows]
-  const float* unit_of_fours;  // [inputs, filled]
+  const int8_t* back_bytes;    // [blocks of inputs][outputs / 64, filled][2 tiles][16][16][4]
+  const float* back_unit;      // [inputs, filled]
   // W^T as [blocks of outputs][blocks of inputs][parts][2 tiles][16][16][2]
   const uint16_t* forward;
   const uint16_t* back;  // W as [blocks of inputs][blocks of outputs][2 tiles][16][16][2]
@@ -97,7 +101,8 @@ struct FusedKernel {
 };
 
 // Each is defined in the source file of its name, compiled for that instruction set. The forces of
-// the last two are cheap: bfloat16, and 8 bits in fixed point.
+// the last two are cheap: of 8 bits, but by tiles in bfloat16 where they leave hidden layers or are
+// those of normal pixels.
 extern const FusedKernel kAvx512Kernel;
 extern const FusedKernel kAvx2Kernel;
 extern const FusedKernel kPortableKernel;

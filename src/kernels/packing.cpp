@@ -35,11 +35,27 @@ at::Tensor steps_of(const at::Tensor& w) {
       .unsqueeze(1);
 }
 
-at::Tensor units_of(const at::Tensor& steps) { return (1 / steps).squeeze(1).to(at::kFloat); }
+/// The same of W [outputs, inputs] in bytes, each input with steps of its own: [1, inputs].
+at::Tensor byte_steps_of(const at::Tensor& w) {
+  constexpr double kMostSteps = 1e30;  // of a column of zeros
+  return (kByteSteps / w.to(at::kDouble).abs().amax({0}, true)).clamp_max(kMostSteps);
+}
 
-/// x [rows] with zeros up to a multiple of `rows`.
-at::Tensor filled_up(const at::Tensor& x, int64_t rows) {
-  return filled(x.unsqueeze(1), rows, 1).squeeze(1).contiguous();
+at::Tensor whole_steps(const at::Tensor& w, const at::Tensor& steps) {
+  return (w.to(at::kDouble) * steps).round();
+}
+
+/// 1 / steps, and zeros up to a multiple of `rows`.
+at::Tensor units_of(const at::Tensor& steps, int64_t rows) {
+  return filled((1 / steps).to(at::kFloat).view({-1, 1}), rows, 1).squeeze(1).contiguous();
+}
+
+/// W [rows, columns] as [blocks of columns][blocks of rows][2 tiles][16][16][group].
+at::Tensor tiles_of_groups(const at::Tensor& w, int64_t group) {
+  const at::Tensor full = filled(w, kTileBlock / 2 * group, kTileBlock);
+  return full.reshape({-1, 16, group, full.size(1) / kTileBlock, 2, 16})
+      .permute({3, 0, 4, 1, 5, 2})
+      .contiguous();
 }
 
 }  // namespace
@@ -49,20 +65,14 @@ at::Tensor panels_of(const at::Tensor& w, int64_t panel_rows) {
   return full.reshape({-1, panel_rows, full.size(1)}).transpose(1, 2).contiguous();
 }
 
-at::Tensor tiles_of(const at::Tensor& w) {
-  const at::Tensor full = filled(w, kTileBlock, kTileBlock);
-  return full.reshape({full.size(0) / kTileBlock, 16, 2, -1, 2, 16})
-      .permute({3, 0, 4, 1, 5, 2})
-      .contiguous();
-}
+at::Tensor tiles_of(const at::Tensor& w) { return tiles_of_groups(w.to(at::kBFloat16), 2); }
 
 at::Tensor tiles_of_parts(const at::Tensor& w, int64_t count) {
   at::Tensor rest = w;
   std::vector<at::Tensor> parts;
   for (int64_t i = 0; i < count; ++i) {
-    const at::Tensor part = rest.to(at::kBFloat16);
-    parts.push_back(tiles_of(part));
-    rest = rest - part.to(at::kFloat);
+    parts.push_back(tiles_of(rest));
+    rest = rest - rest.to(at::kBFloat16).to(at::kFloat);
   }
   return at::stack(parts, 2).contiguous();
 }
@@ -72,16 +82,19 @@ PackedFixedPoint fixed_point_of(const at::Tensor& w, int64_t panel_rows) {
   const at::Tensor low = ((scaled - high) * (1 << kLowBits)).round().clamp(-127, 127);
   const at::Tensor start = (1 << (kLowShift - 1)) - kCoarseOffset * low.sum(1);
   return {groups_of(high.to(at::kShort), panel_rows, 2),
-          groups_of(low.to(at::kChar), panel_rows, 4), filled_up(start.to(at::kInt), panel_rows),
-          filled_up(units_of(steps), panel_rows)};
+          groups_of(low.to(at::kChar), panel_rows, 4),
+          filled(start.to(at::kInt).unsqueeze(1), panel_rows, 1).squeeze(1).contiguous(),
+          units_of(steps, panel_rows)};
 }
 
-PackedFours fixed_fours_of(const at::Tensor& w, int64_t panel_rows) {
-  constexpr double kMostSteps = 1e30;  // of a column of zeros
-  const at::Tensor wide = w.to(at::kDouble);
-  const at::Tensor steps = (kByteSteps / wide.abs().amax(0)).clamp_max(kMostSteps);
-  const at::Tensor bytes = ((wide * steps).round() + kByteOffset).to(at::kByte);
-  return {groups_of(bytes.t(), panel_rows, 4), filled_up((1 / steps).to(at::kFloat), panel_rows)};
+PackedBytes panels_of_bytes(const at::Tensor& w, int64_t panel_rows) {
+  const at::Tensor steps = byte_steps_of(w), bytes = whole_steps(w, steps) + kByteOffset;
+  return {groups_of(bytes.to(at::kByte).t(), panel_rows, 4), units_of(steps.t(), panel_rows)};
+}
+
+PackedBytes tiles_of_bytes(const at::Tensor& w) {
+  const at::Tensor steps = byte_steps_of(w);
+  return {tiles_of_groups(whole_steps(w, steps).to(at::kChar), 4), units_of(steps.t(), kTileBlock)};
 }
 
 }  // namespace crais

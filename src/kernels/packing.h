@@ -25,11 +25,11 @@ struct PackedFixedPoint {
 /// W [outputs, inputs] in fixed point.
 PackedFixedPoint fixed_point_of(const at::Tensor& w, int64_t panel_rows);
 
-struct PackedFours {
-  at::Tensor fours, unit;
+/// W [outputs, inputs] in bytes for the way back, as panels or as tiles, and the units of inputs.
+struct PackedBytes {
+  at::Tensor bytes, unit;
 };
-
-/// W [outputs, inputs] in bytes for the way back, and the units of inputs.
-PackedFours fixed_fours_of(const at::Tensor& w, int64_t panel_rows);
+PackedBytes panels_of_bytes(const at::Tensor& w, int64_t panel_rows);
+PackedBytes tiles_of_bytes(const at::Tensor& w);
 
 }  // namespace crais

@@ -43,12 +43,10 @@ void back_through(Activation activation, const Vec* g, Vec* h, int64_t count) {
 struct ExactQuotient {
   static Vec of(Vec a, Vec b) { return quotient(a, b); }
 };
-#if defined(__AVX512F__)
 /// For numbers that will be rounded: to 2^-14.
 struct RoughQuotient {
   static Vec of(Vec a, Vec b) { return a * rough_reciprocal(b); }
 };
-#endif
 
 /// Pixels that a lane has seen at most before `collect`: so many factors 1 + exp(-|l|) <= 2
 /// multiply to less than the largest float.

@@ -38,9 +38,10 @@ bool gives_tiles() {
 
 bool has_tiles() {
   static const bool kHas = [] {
-    constexpr unsigned kTiles = 1U << 24, kBfloat16 = 1U << 22;
+    constexpr unsigned kTiles = 1U << 24, kBfloat16 = 1U << 22, kInt8 = 1U << 25;
     const unsigned features = cpuid(7, 0)[3];
-    return (features & kTiles) != 0 && (features & kBfloat16) != 0 && gives_tiles();
+    return (features & kTiles) != 0 && (features & kBfloat16) != 0 && (features & kInt8) != 0 &&
+           gives_tiles();
   }();
   return kHas;
 }

@@ -3,8 +3,8 @@
 
 namespace crais {
 
-/// Whether the processor has AMX with bfloat16, and the system gives this process its tiles: a
-/// system that has not been asked ends the process at the first use of one.
+/// Whether the processor has AMX with bfloat16 and int8, and the system gives this process its
+/// tiles: a system that has not been asked ends the process at the first use of one.
 bool has_tiles();
 
 /// Whether the processor has AVX-512's dot products of bfloat16 pairs.

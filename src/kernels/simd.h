@@ -28,12 +28,14 @@ constexpr int kMantissa = 0x007fffff;
 
 inline Vec minus_abs(Vec x) { return from_bits(bits(x) | kSignBit); }
 
-#if defined(__AVX512F__)
-/// 1 / x to 2^-14. (GCC 12 warns of what the instruction's plain form leaves open.)
+/// 1 / x to 2^-14 at least. (GCC 12 warns of what the instruction's plain form leaves open.)
 inline Vec rough_reciprocal(Vec x) {
+#if defined(__AVX512F__)
   return reinterpret_cast<Vec>(_mm512_maskz_rcp14_ps(0xffff, reinterpret_cast<__m512>(x)));
-}
+#else
+  return 1 / x;
 #endif
+}
 
 /// a / b for b in [1, 4], to 1e-7. A division of 16 floats takes as long as 16 multiplications.
 inline Vec quotient(Vec a, Vec b) {

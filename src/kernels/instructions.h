@@ -1,0 +1,60 @@
+// Instructions of AVX-512 that compilers have no operators for. tests/kernels/emulated has the same
+// file in plain C++, so that the kernels can be tested on processors without them.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "kernels/simd.h"
+
+namespace crais {
+namespace {
+
+inline __mmask16 lanes(int64_t first) {
+  return static_cast<__mmask16>(first >= kLanes ? 0xffff : first > 0 ? (1 << first) - 1 : 0);
+}
+/// Numbers from anywhere, zeros for those past the first `rest`.
+inline Vec load(const float* x, int64_t rest) {
+  return reinterpret_cast<Vec>(_mm512_maskz_loadu_ps(lanes(rest), x));
+}
+inline void store(Vec x, float* to, int64_t rest) {
+  _mm512_mask_storeu_ps(to, lanes(rest), reinterpret_cast<__m512>(x));
+}
+
+/// The nearest integers, ties to even; of NaN the least integer. (GCC 12 warns of what the
+/// instruction's plain form leaves open.)
+inline IntVec nearest(Vec x) {
+  return reinterpret_cast<IntVec>(_mm512_maskz_cvtps_epi32(0xffff, reinterpret_cast<__m512>(x)));
+}
+
+using ByteVec = int8_t __attribute__((vector_size(16), may_alias));
+inline ByteVec low_bytes(IntVec x) {
+  return reinterpret_cast<ByteVec>(
+      _mm512_maskz_cvtepi32_epi8(0xffff, reinterpret_cast<__m512i>(x)));
+}
+
+#if defined(__AVX512BF16__)
+using HalfVec = uint16_t __attribute__((vector_size(32), may_alias));
+/// To the nearest bfloat16, ties to even; subnormal numbers become 0.
+inline HalfVec rounded(Vec x) {
+  return reinterpret_cast<HalfVec>(_mm512_cvtneps_pbh(reinterpret_cast<__m512>(x)));
+}
+#endif
+
+/// sum += the dot products of each lane's numbers: pairs of int16, or fours of bytes, of which `x`
+/// are without a sign. (GCC 12 copies the sums of the intrinsics about, which takes half as long
+/// again.)
+struct Pairs {
+  [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, IntVec w) {
+    asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
+  }
+};
+struct Fours {
+  [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, IntVec w) {
+    asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
+  }
+};
+
+}  // namespace
+}  // namespace crais
