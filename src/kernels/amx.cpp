@@ -20,20 +20,23 @@ constexpr int64_t kRowVectors = kBlock / kLanes;
 // --- numbers ----------------------------------------------------------------------------------
 
 inline void put(HalfVec x, Bfloat16* to) { *reinterpret_cast<HalfVec*>(to) = x; }
-inline Vec widened(HalfVec x) { return from_bits(__builtin_convertvector(x, IntVec) << 16); }
+/// The nearest bfloat16 number, in the fewest instructions: ties go away from zero.
+inline Vec leading(Vec x) {
+  constexpr int kHalf = 0x8000, kLeading = -0x10000;
+  return from_bits((bits(x) + kHalf) & kLeading);
+}
 
 /// x as its parts, kBlockNumbers apart.
 inline void split(Vec x, Bfloat16* parts) {
   for (int64_t i = 0; i < kParts; ++i) {
-    const HalfVec part = rounded(x);
-    put(part, parts + i * kBlockNumbers<Bfloat16>);
-    x -= widened(part);
+    put(rounded(leading(x)), parts + i * kBlockNumbers<Bfloat16>);
+    x -= leading(x);
   }
 }
 
 /// What `split` leaves.
 inline Vec rest_of(Vec x) {
-  for (int64_t i = 0; i < kParts; ++i) x -= widened(rounded(x));
+  for (int64_t i = 0; i < kParts; ++i) x -= leading(x);
   return x;
 }
 
