@@ -30,6 +30,7 @@ constexpr int kCoarseBits = 5, kInputSteps = 127 << kCoarseBits, kCoarseOffset =
 constexpr int kByteSteps = 127, kByteOffset = 128;
 /// So many products of two bytes do not overflow their sum.
 constexpr int64_t kMostByteProducts = 1 << 17;
+static_assert(kMostByteProducts * kByteSteps * kByteSteps < INT32_MAX);
 /// Inputs that a layer in fixed point has at most, lest its sums overflow.
 constexpr int64_t kWidestFixedPoint = 1 << 15;
 
