@@ -9,7 +9,6 @@ namespace crais {
 namespace {
 
 constexpr int64_t kTileRows = 16;  // of 64 bytes: 16 sums, 32 bfloat16 numbers, 64 of 8 bits
-constexpr int64_t kTileBytes = 1024;
 
 /// What LDTILECFG reads: eight tiles of 16 rows of 64 bytes.
 struct alignas(64) TileConfiguration {
@@ -90,6 +89,7 @@ struct Tiles {
 
  private:
   static const void* second(const void* block) {
+    constexpr int64_t kTileBytes = 64 * kTileRows;
     return static_cast<const uint8_t*>(block) + kTileBytes;
   }
 };

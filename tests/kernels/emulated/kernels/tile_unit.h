@@ -10,7 +10,6 @@ namespace crais {
 namespace {
 
 constexpr int64_t kTileRows = 16;
-constexpr int64_t kTileBytes = 1024;
 using Bfloat16 = uint16_t;
 
 /// Rows of 16 words: sums, pairs or fours.
