@@ -3,12 +3,14 @@
 # otherwise. Decoders are free to fuse a multiplication and an addition, which they are written to
 # survive; the loops of src/simd are not, so that they give the same bits on every processor.
 set(for_avx2 -mavx2 -mfma)
+set(for_avx2bytes ${for_avx2})
+set(for_avxvnni ${for_avx2} -mavxvnni)
 set(for_avx512 -mavx512f -mavx512dq -mfma -mprefer-vector-width=512)
 set(for_avx512vnni ${for_avx512} -mavx512bw -mavx512vl -mavx512vnni)
 set(for_amx ${for_avx512} -mavx512bw -mavx512vl -mavx512bf16 -mamx-tile -mamx-bf16 -mamx-int8)
 foreach(folder IN ITEMS kernels simd)
   set(sources ${PROJECT_SOURCE_DIR}/src/${folder}/portable.cpp)
-  foreach(set IN ITEMS avx2 avx512 avx512vnni amx)
+  foreach(set IN ITEMS avx2 avx2bytes avxvnni avx512 avx512vnni amx)
     set(source ${PROJECT_SOURCE_DIR}/src/${folder}/${set}.cpp)
     if(NOT EXISTS ${source})
       continue()

@@ -1,5 +1,5 @@
-// The way back through a layer in fixed point: 8 bits of the slopes and of the weights, exact sums
-// in int32.
+// The way back through a layer in fixed point: bytes of the slopes and of the weights, exact sums
+// in int32. The source file's kPacking says how many bits weights have.
 #pragma once
 
 #include "kernels/fixed_point.h"
@@ -36,7 +36,7 @@ void multiply_back(const PackedLayer& layer, int64_t first, int64_t count, const
       }
       rounded[q * N + v] = bytes;
     }
-    start[v] = -kByteOffset * sum;
+    start[v] = -weight_bytes(kPacking).offset * sum;
   }
   const uint32_t* w = layer.back_fours + first / 4 * kPanelRows;
   const float* unit = layer.back_unit;

@@ -1,5 +1,4 @@
-// Numbers in fixed point and their products, on processors that have dot products of integers
-// (AVX-512 VNNI).
+// Numbers in fixed point and their products.
 #pragma once
 
 #include "kernels/instructions.h"
@@ -37,7 +36,9 @@ inline int64_t grouped(int64_t units, int64_t size) { return (units + size - 1) 
 
 /// Fours where the weights are without a sign.
 struct FoursOfWeights {
-  [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, IntVec w) { Fours::add(sum, w, x); }
+  [[gnu::always_inline]] static void add(IntVec& sum, const IntVec& x, IntVec w) {
+    Fours::add(sum, w, x);
+  }
 };
 
 /// The register tile, of integers.

@@ -38,8 +38,11 @@ std::vector<const FusedKernel*> available_kernels() {
   if (wide && has_avx512_bfloat16() && has_tiles()) kernels.push_back(&kAmxKernel);
   if (wide && __builtin_cpu_supports("avx512vnni")) kernels.push_back(&kAvx512VnniKernel);
   if (avx512) kernels.push_back(&kAvx512Kernel);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    if (has_avx_vnni()) kernels.push_back(&kAvxVnniKernel);
+    if (has_fast_integers()) kernels.push_back(&kAvx2BytesKernel);
     kernels.push_back(&kAvx2Kernel);
+  }
 #endif
   kernels.push_back(&kPortableKernel);
   return kernels;
@@ -67,6 +70,7 @@ bool FusedDecoder::supports(const Vae& vae, const FusedKernel& kernel) {
   const std::vector<LinearLayer>& layers = vae.decoder.layers;
   const auto fits = [&](const LinearLayer& layer) {
     switch (kernel.packing) {
+      case Packing::kBytesBack:
       case Packing::kFixedPoint:
         return layer.weight.size(1) <= kWidestFixedPoint;
       case Packing::kTiles:
@@ -125,13 +129,12 @@ PackedLayer FusedDecoder::pack(const LinearLayer& layer, bool is_last) {
     }
     return packed;
   }
-  const bool is_fixed = kernel_.packing == Packing::kFixedPoint;
-  if (is_fixed) {
-    const PackedBytes back = panels_of_bytes(w, kernel_.panel_rows);
+  if (!has_exact_forces(kernel_)) {
+    const PackedBytes back = panels_of_bytes(w, kernel_.panel_rows, weight_bytes(kernel_.packing));
     packed.back_fours = keep<uint32_t>(back.bytes);
     packed.back_unit = keep<float>(back.unit);
   }
-  if (is_fixed && is_logit) {
+  if (kernel_.packing == Packing::kFixedPoint && is_logit) {
     const PackedFixedPoint fixed = fixed_point_of(w, kernel_.panel_rows);
     packed.fixed = {keep<uint32_t>(fixed.high), keep<uint32_t>(fixed.low),
                     keep<int32_t>(fixed.start), keep<float>(fixed.unit)};

@@ -13,8 +13,7 @@
 
 namespace crais {
 
-/// The kernels this processor and its system run, the fastest first: those with cheap forces
-/// before those in float32.
+/// The kernels this processor and its system run, the fastest first.
 std::vector<const FusedKernel*> available_kernels();
 
 /// Whether its forces are in float32, as its values are.

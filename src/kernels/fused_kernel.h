@@ -11,6 +11,7 @@ namespace crais {
 /// How a kernel wants the weights of a layer.
 enum class Packing {
   kPanels,      // float32
+  kBytesBack,   // float32, but bytes for the way back
   kFixedPoint,  // float32, but fixed point for logits and for the way back
   kTiles,       // bfloat16, in parts for the way forward; of logits, bytes for the way back
 };
@@ -25,9 +26,17 @@ constexpr int64_t kTileBlock = 32;
 // Inputs in fixed point: the largest of a particle is kInputSteps steps. Low parts of weights meet
 // them in coarse steps of 2^kCoarseBits, kCoarseOffset more, so that none is negative.
 constexpr int kCoarseBits = 5, kInputSteps = 127 << kCoarseBits, kCoarseOffset = 128;
-// On the way back, a number is a byte. Those of weights are kByteOffset more, so that none is
-// negative.
-constexpr int kByteSteps = 127, kByteOffset = 128;
+/// On the way back, a number is a byte, the largest of kByteSteps steps.
+constexpr int kByteSteps = 127;
+/// How products of bytes take weights: without a sign, so each is `offset` more than its steps.
+struct WeightBytes {
+  int steps;  // of the largest
+  int offset;
+};
+/// AVX2 adds two products in 16 bits before it has 32, which takes a bit of the weights.
+constexpr WeightBytes weight_bytes(Packing packing) {
+  return packing == Packing::kBytesBack ? WeightBytes{63, 64} : WeightBytes{127, 128};
+}
 /// So many products of two bytes do not overflow their sum.
 constexpr int64_t kMostByteProducts = 1 << 17;
 static_assert(kMostByteProducts * kByteSteps * kByteSteps < INT32_MAX);
@@ -101,13 +110,15 @@ struct FusedKernel {
   double (*multiply_adds)(int64_t rounds);
 };
 
-// Each is defined in the source file of its name, compiled for that instruction set. The forces of
-// the last two are cheap: of 8 bits, but by tiles in bfloat16 where they leave hidden layers or are
-// those of normal pixels.
+// Each is defined in the source file of its name, compiled for that instruction set.
 extern const FusedKernel kAvx512Kernel;
 extern const FusedKernel kAvx2Kernel;
 extern const FusedKernel kPortableKernel;
+// The forces of these are cheap: of bytes, but by tiles in bfloat16 where they leave hidden layers
+// or are those of normal pixels.
 extern const FusedKernel kAmxKernel;
 extern const FusedKernel kAvx512VnniKernel;
+extern const FusedKernel kAvxVnniKernel;
+extern const FusedKernel kAvx2BytesKernel;
 
 }  // namespace crais

@@ -1,5 +1,5 @@
-// Instructions of AVX-512 that compilers have no operators for. tests/kernels/emulated has the same
-// file in plain C++, so that the kernels can be tested on processors without them.
+// Instructions that compilers have no operators for. tests/kernels/emulated has the same file in
+// plain C++, so that the kernels can be tested on processors without them.
 #pragma once
 
 #include <immintrin.h>
@@ -11,6 +11,7 @@
 namespace crais {
 namespace {
 
+#if defined(__AVX512F__)
 inline __mmask16 lanes(int64_t first) {
   return static_cast<__mmask16>(first >= kLanes ? 0xffff : first > 0 ? (1 << first) - 1 : 0);
 }
@@ -34,6 +35,14 @@ inline ByteVec low_bytes(IntVec x) {
       _mm512_maskz_cvtepi32_epi8(0xffff, reinterpret_cast<__m512i>(x)));
 }
 
+#else
+
+/// The same, of vectors half as long.
+inline IntVec nearest(Vec x) {
+  return reinterpret_cast<IntVec>(_mm256_cvtps_epi32(reinterpret_cast<__m256>(x)));
+}
+#endif
+
 #if defined(__AVX512BF16__)
 using HalfVec = uint16_t __attribute__((vector_size(32), may_alias));
 /// To the nearest bfloat16, ties to even; subnormal numbers become 0.
@@ -45,16 +54,34 @@ inline HalfVec rounded(Vec x) {
 /// sum += the dot products of each lane's numbers: pairs of int16, or fours of bytes, of which `x`
 /// are without a sign. (GCC 12 copies the sums of the intrinsics about, which takes half as long
 /// again.)
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+#if defined(__AVX512VNNI__)
+#define CRAIS_ENCODING ""
+#else
+#define CRAIS_ENCODING "%{vex%} "
+#endif
 struct Pairs {
   [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, IntVec w) {
-    asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
+    asm(CRAIS_ENCODING "vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
   }
 };
 struct Fours {
   [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, IntVec w) {
-    asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
+    asm(CRAIS_ENCODING "vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
   }
 };
+#undef CRAIS_ENCODING
+#elif !defined(__AVX512F__)
+/// By three instructions, the first of which has sums of two in 16 bits: `x` are at most 127, lest
+/// they overflow. `w` stays in memory, since sums leave no register for it.
+struct Fours {
+  [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, const IntVec& w) {
+    __m256i pairs;
+    asm("vpmaddubsw %2, %1, %0" : "=x"(pairs) : "x"(x), "m"(w));
+    sum += reinterpret_cast<IntVec>(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  }
+};
+#endif
 
 }  // namespace
 }  // namespace crais

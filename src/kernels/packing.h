@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "kernels/fused_kernel.h"
+
 namespace crais {
 
 /// W [rows, columns] as [panels][columns, filled][panel_rows].
@@ -29,7 +31,7 @@ PackedFixedPoint fixed_point_of(const at::Tensor& w, int64_t panel_rows);
 struct PackedBytes {
   at::Tensor bytes, unit;
 };
-PackedBytes panels_of_bytes(const at::Tensor& w, int64_t panel_rows);
+PackedBytes panels_of_bytes(const at::Tensor& w, int64_t panel_rows, WeightBytes range);
 PackedBytes tiles_of_bytes(const at::Tensor& w);
 
 }  // namespace crais

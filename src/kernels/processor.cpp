@@ -51,6 +51,19 @@ bool has_avx512_bfloat16() {
   return (cpuid(7, 1)[0] & kBfloat16) != 0;
 }
 
+bool has_avx_vnni() {
+  constexpr unsigned kVnni = 1U << 4;
+  return (cpuid(7, 1)[0] & kVnni) != 0;
+}
+
+bool has_fast_integers() {
+  // Told by instructions that were new with them.
+  constexpr unsigned kClflushopt = 1U << 23, kVaes = 1U << 9, kGenuineIntel = 0x756e6547;
+  const std::array<unsigned, 4> features = cpuid(7, 0);
+  const bool is_intel = cpuid(0, 0)[1] == kGenuineIntel;
+  return is_intel ? (features[1] & kClflushopt) != 0 : (features[2] & kVaes) != 0;
+}
+
 bool has_bfloat16_products() {
   static const bool kHas =
       has_tiles() && at::hasMKLDNN() && at::globalContext().userEnabledMkldnn();

@@ -25,10 +25,10 @@ inline IntVec nearest(Vec x) {
   return fits ? __builtin_convertvector(fits ? whole : Vec{}, IntVec) : splat(kSignBit);
 }
 
-using ByteVec = int8_t __attribute__((vector_size(16), may_alias));
+using ByteVec = int8_t __attribute__((vector_size(CRAIS_SIMD_BYTES / 4), may_alias));
 inline ByteVec low_bytes(IntVec x) { return __builtin_convertvector(x, ByteVec); }
 
-using HalfVec = uint16_t __attribute__((vector_size(32), may_alias));
+using HalfVec = uint16_t __attribute__((vector_size(CRAIS_SIMD_BYTES / 2), may_alias));
 inline HalfVec rounded(Vec x) {
   constexpr int kExponent = 0x7f800000, kQuiet = 0x00400000;
   const IntVec from = bits(x), size = from & ~kSignBit;
