@@ -12,7 +12,7 @@ namespace crais {
 ///
 /// `auto` takes bfloat16 where the target says that it pays and moves of pilots are accepted as
 /// often as with exact forces: from the same particles, by the same random numbers, at beta = 1,
-/// mean acceptance must differ by at most 0.01 at each of some step sizes. It never decides whether
+/// mean acceptance may lose 0.02 at most at each of some step sizes. It never decides whether
 /// estimates are right: any force is, for the exact density accepts. Kernels with cheap forces
 /// compute that density in another way, whose error depends on the weights: at these particles it
 /// must be within 0.001 nats on average, of a log-density of a thousand or less.

@@ -1,10 +1,7 @@
-// AVX2, forces of bytes. As in avx2.cpp, but activations come from the nearest cache.
-#include "kernels/fused_kernel.h"
-
+// AVX2, forces of 8 bits.
 namespace crais {
-constexpr Packing kPacking = Packing::kBytesBack;
 constexpr int kPanelRows = 4, kTileVectors = 3;
-}  // namespace crais
+}
 #include "kernels/fixed_back.h"
 #include "kernels/float32_outputs.h"
 //
@@ -12,6 +9,7 @@ constexpr int kPanelRows = 4, kTileVectors = 3;
 #include "kernels/multiply_adds.h"
 
 namespace crais {
-constinit const FusedKernel kAvx2BytesKernel = {"fused-avx2bytes",    kPacking, kPanelRows,
-                                                Tile::workspace_size, evaluate, multiply_adds};
+constinit const FusedKernel kAvx2BytesKernel = {"fused-avx2bytes", Packing::kBytesBack,
+                                                kPanelRows,        Tile::workspace_size,
+                                                evaluate,          multiply_adds};
 }  // namespace crais

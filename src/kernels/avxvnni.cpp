@@ -1,10 +1,7 @@
 // AVX2 with dot products of integers: logits and forces in fixed point.
-#include "kernels/fused_kernel.h"
-
 namespace crais {
-constexpr Packing kPacking = Packing::kFixedPoint;
 constexpr int kPanelRows = 4, kTileVectors = 3;
-}  // namespace crais
+}
 #include "kernels/fixed_back.h"
 #include "kernels/fixed_outputs.h"
 //
@@ -12,6 +9,7 @@ constexpr int kPanelRows = 4, kTileVectors = 3;
 #include "kernels/multiply_adds.h"
 
 namespace crais {
-constinit const FusedKernel kAvxVnniKernel = {"fused-avxvnni",      kPacking, kPanelRows,
-                                              Tile::workspace_size, evaluate, multiply_adds};
+constinit const FusedKernel kAvxVnniKernel = {"fused-avxvnni", Packing::kFixedPoint,
+                                              kPanelRows,      Tile::workspace_size,
+                                              evaluate,        multiply_adds};
 }  // namespace crais

@@ -1,5 +1,5 @@
-// The way back through a layer in fixed point: bytes of the slopes and of the weights, exact sums
-// in int32. The source file's kPacking says how many bits weights have.
+// The way back through a layer in fixed point: 8 bits of the slopes and of the weights, exact sums
+// in int32.
 #pragma once
 
 #include "kernels/fixed_point.h"
@@ -24,7 +24,7 @@ void multiply_back(const PackedLayer& layer, int64_t first, int64_t count, const
   Vec step[N];
   IntVec start[N];  // takes the offset of weights back
   for (int v = 0; v < N; ++v) {
-    const FixedPoint lane(in + v, count, N, kByteSteps);
+    const FixedPoint lane(largest(in + v, 4 * fours, N, Fours::kSumsOfTwo), kByteSteps);
     step[v] = lane.step;
     IntVec sum = {};
     for (int64_t q = 0; q < fours; ++q) {
@@ -36,7 +36,7 @@ void multiply_back(const PackedLayer& layer, int64_t first, int64_t count, const
       }
       rounded[q * N + v] = bytes;
     }
-    start[v] = -weight_bytes(kPacking).offset * sum;
+    start[v] = -kByteOffset * sum;
   }
   const uint32_t* w = layer.back_fours + first / 4 * kPanelRows;
   const float* unit = layer.back_unit;

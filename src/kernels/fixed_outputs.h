@@ -34,7 +34,7 @@ struct OutputInputs {
 
  private:
   void round(int64_t inputs, int64_t v, int64_t vectors) const {
-    const FixedPoint lane(units + v, inputs, vectors, kInputSteps);
+    const FixedPoint lane(largest(units + v, inputs, vectors), kInputSteps);
     step[v] = lane.step;
     for (int64_t q = 0; q < grouped(inputs, 4); ++q) {
       IntVec bytes = {};
@@ -84,7 +84,7 @@ void multiply_outputs(const PackedLayer& layer, int64_t first, int64_t count,
 /// of each, their rows `vectors` apart.
 inline Vec missed(const PackedLayer& layer, const Vec* units, const Vec* grad, int64_t vectors) {
   Vec sum = {};
-  const FixedPoint lane(units, layer.inputs, vectors, kInputSteps);
+  const FixedPoint lane(largest(units, layer.inputs, vectors), kInputSteps);
   for (int64_t i = 0; i < layer.inputs; ++i)
     sum += lane.rest(units[i * vectors]) * grad[i * vectors];
   return sum;

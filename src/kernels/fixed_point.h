@@ -7,20 +7,28 @@
 namespace crais {
 namespace {
 
+/// The size of the largest of a lane's `count` numbers, `stride` vectors apart, or of the largest
+/// sum of two neighbours, where `sums` are asked for and it is larger. NaN is larger than any.
+inline Vec largest(const Vec* x, int64_t count, int64_t stride, bool sums = false) {
+  constexpr float kLeast = 1e-30F;
+  IntVec found = bits(splat(kLeast));
+  const auto see = [&](Vec number) {
+    const IntVec size = bits(number) & ~kSignBit;
+    found = size > found ? size : found;
+  };
+  for (int64_t i = 0; i < count; ++i) {
+    see(x[i * stride]);
+    if (sums && i % 2 == 1) see(x[(i - 1) * stride] + x[i * stride]);
+  }
+  return from_bits(found);
+}
+
 /// The numbers of a lane in fixed point.
 struct FixedPoint {
-  /// Of `count` numbers, `stride` vectors apart, the largest of so many steps. Where one is not
-  /// finite, no step is.
-  FixedPoint(const Vec* x, int64_t count, int64_t stride, int most) {
-    constexpr float kLeast = 1e-30F;
-    IntVec largest = bits(splat(kLeast));  // as integers, NaN is larger than any number
-    for (int64_t i = 0; i < count; ++i) {
-      const IntVec size = bits(x[i * stride]) & ~kSignBit;
-      largest = size > largest ? size : largest;
-    }
-    step = from_bits(largest) * (1.0F / static_cast<float>(most));
-    per_step = static_cast<float>(most) / from_bits(largest);
-  }
+  /// A number of size `largest` has `most` steps. Where it is not finite, no step is.
+  FixedPoint(Vec largest, int most)
+      : step(largest * (1.0F / static_cast<float>(most))),
+        per_step(static_cast<float>(most) / largest) {}
 
   IntVec steps(Vec x) const { return nearest(x * per_step); }
   Vec rest(Vec x) const { return x - step * __builtin_convertvector(steps(x), Vec); }

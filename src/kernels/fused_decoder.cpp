@@ -130,7 +130,7 @@ PackedLayer FusedDecoder::pack(const LinearLayer& layer, bool is_last) {
     return packed;
   }
   if (!has_exact_forces(kernel_)) {
-    const PackedBytes back = panels_of_bytes(w, kernel_.panel_rows, weight_bytes(kernel_.packing));
+    const PackedBytes back = panels_of_bytes(w, kernel_.panel_rows);
     packed.back_fours = keep<uint32_t>(back.bytes);
     packed.back_unit = keep<float>(back.unit);
   }

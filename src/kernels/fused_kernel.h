@@ -26,17 +26,9 @@ constexpr int64_t kTileBlock = 32;
 // Inputs in fixed point: the largest of a particle is kInputSteps steps. Low parts of weights meet
 // them in coarse steps of 2^kCoarseBits, kCoarseOffset more, so that none is negative.
 constexpr int kCoarseBits = 5, kInputSteps = 127 << kCoarseBits, kCoarseOffset = 128;
-/// On the way back, a number is a byte, the largest of kByteSteps steps.
-constexpr int kByteSteps = 127;
-/// How products of bytes take weights: without a sign, so each is `offset` more than its steps.
-struct WeightBytes {
-  int steps;  // of the largest
-  int offset;
-};
-/// AVX2 adds two products in 16 bits before it has 32, which takes a bit of the weights.
-constexpr WeightBytes weight_bytes(Packing packing) {
-  return packing == Packing::kBytesBack ? WeightBytes{63, 64} : WeightBytes{127, 128};
-}
+// On the way back, a number is a byte. Those of weights are kByteOffset more, so that none is
+// negative.
+constexpr int kByteSteps = 127, kByteOffset = 128;
 /// So many products of two bytes do not overflow their sum.
 constexpr int64_t kMostByteProducts = 1 << 17;
 static_assert(kMostByteProducts * kByteSteps * kByteSteps < INT32_MAX);
@@ -114,7 +106,7 @@ struct FusedKernel {
 extern const FusedKernel kAvx512Kernel;
 extern const FusedKernel kAvx2Kernel;
 extern const FusedKernel kPortableKernel;
-// The forces of these are cheap: of bytes, but by tiles in bfloat16 where they leave hidden layers
+// The forces of these are cheap: of 8 bits, but by tiles in bfloat16 where they leave hidden layers
 // or are those of normal pixels.
 extern const FusedKernel kAmxKernel;
 extern const FusedKernel kAvx512VnniKernel;

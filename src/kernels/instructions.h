@@ -66,15 +66,17 @@ struct Pairs {
   }
 };
 struct Fours {
+  static constexpr bool kSumsOfTwo = false;  // by way of narrower numbers
   [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, IntVec w) {
     asm(CRAIS_ENCODING "vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
   }
 };
 #undef CRAIS_ENCODING
 #elif !defined(__AVX512F__)
-/// By three instructions, the first of which has sums of two in 16 bits: `x` are at most 127, lest
-/// they overflow. `w` stays in memory, since sums leave no register for it.
+/// By three instructions, the first of which sums two products in 16 bits: neighbours in `w`, where
+/// they have one sign, are together at most 128. They stay in memory, since sums leave no register.
 struct Fours {
+  static constexpr bool kSumsOfTwo = true;
   [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, const IntVec& w) {
     __m256i pairs;
     asm("vpmaddubsw %2, %1, %0" : "=x"(pairs) : "x"(x), "m"(w));

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "kernels/fused_kernel.h"
+
 namespace crais {
 namespace {
 
@@ -33,11 +35,10 @@ at::Tensor steps_of(const at::Tensor& w) {
       .unsqueeze(1);
 }
 
-/// The same of W [outputs, inputs] in bytes, `most` to the largest, each input with steps of its
-/// own: [1, inputs].
-at::Tensor byte_steps_of(const at::Tensor& w, int most) {
+/// The same of W [outputs, inputs] in bytes, each input with steps of its own: [1, inputs].
+at::Tensor byte_steps_of(const at::Tensor& w) {
   constexpr double kMostSteps = 1e30;  // of a column of zeros
-  return (most / w.to(at::kDouble).abs().amax({0}, true)).clamp_max(kMostSteps);
+  return (kByteSteps / w.to(at::kDouble).abs().amax({0}, true)).clamp_max(kMostSteps);
 }
 
 at::Tensor whole_steps(const at::Tensor& w, const at::Tensor& steps) {
@@ -86,14 +87,13 @@ PackedFixedPoint fixed_point_of(const at::Tensor& w, int64_t panel_rows) {
           units_of(steps, panel_rows)};
 }
 
-PackedBytes panels_of_bytes(const at::Tensor& w, int64_t panel_rows, WeightBytes range) {
-  const at::Tensor steps = byte_steps_of(w, range.steps);
-  const at::Tensor bytes = whole_steps(w, steps) + range.offset;
+PackedBytes panels_of_bytes(const at::Tensor& w, int64_t panel_rows) {
+  const at::Tensor steps = byte_steps_of(w), bytes = whole_steps(w, steps) + kByteOffset;
   return {groups_of(bytes.to(at::kByte).t(), panel_rows, 4), units_of(steps.t(), panel_rows)};
 }
 
 PackedBytes tiles_of_bytes(const at::Tensor& w) {
-  const at::Tensor steps = byte_steps_of(w, kByteSteps);
+  const at::Tensor steps = byte_steps_of(w);
   return {tiles_of_groups(whole_steps(w, steps).to(at::kChar), 4), units_of(steps.t(), kTileBlock)};
 }
 

@@ -5,8 +5,6 @@
 
 #include <cstdint>
 
-#include "kernels/fused_kernel.h"
-
 namespace crais {
 
 /// W [rows, columns] as [panels][columns, filled][panel_rows].
@@ -31,7 +29,7 @@ PackedFixedPoint fixed_point_of(const at::Tensor& w, int64_t panel_rows);
 struct PackedBytes {
   at::Tensor bytes, unit;
 };
-PackedBytes panels_of_bytes(const at::Tensor& w, int64_t panel_rows, WeightBytes range);
+PackedBytes panels_of_bytes(const at::Tensor& w, int64_t panel_rows);
 PackedBytes tiles_of_bytes(const at::Tensor& w);
 
 }  // namespace crais

@@ -42,6 +42,7 @@ struct Pairs {
   }
 };
 struct Fours {
+  static constexpr bool kSumsOfTwo = false;
   static void add(IntVec& sum, IntVec x, IntVec w) {
     for (int shift : {0, 8, 16, 24}) sum += ((x >> shift) & 0xff) * ((w << (24 - shift)) >> 24);
   }
