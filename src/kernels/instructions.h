@@ -52,8 +52,8 @@ inline HalfVec rounded(Vec x) {
 #endif
 
 /// sum += the dot products of each lane's numbers: pairs of int16, or fours of bytes, of which `x`
-/// are without a sign. (GCC 12 copies the sums of the intrinsics about, which takes half as long
-/// again.)
+/// are without a sign. `kSumsOfTwo`: two products are summed in 16 bits on the way. (GCC 12 copies
+/// the sums of the intrinsics about, which takes half as long again.)
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 #if defined(__AVX512VNNI__)
 #define CRAIS_ENCODING ""
@@ -66,7 +66,7 @@ struct Pairs {
   }
 };
 struct Fours {
-  static constexpr bool kSumsOfTwo = false;  // by way of narrower numbers
+  static constexpr bool kSumsOfTwo = false;
   [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, IntVec w) {
     asm(CRAIS_ENCODING "vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
   }
