@@ -23,25 +23,23 @@ inline void store(Vec x, float* to, int64_t rest) {
   _mm512_mask_storeu_ps(to, lanes(rest), reinterpret_cast<__m512>(x));
 }
 
-/// The nearest integers, ties to even; of NaN the least integer. (GCC 12 warns of what the
-/// instruction's plain form leaves open.)
-inline IntVec nearest(Vec x) {
-  return reinterpret_cast<IntVec>(_mm512_maskz_cvtps_epi32(0xffff, reinterpret_cast<__m512>(x)));
-}
-
 using ByteVec = int8_t __attribute__((vector_size(16), may_alias));
 inline ByteVec low_bytes(IntVec x) {
   return reinterpret_cast<ByteVec>(
       _mm512_maskz_cvtepi32_epi8(0xffff, reinterpret_cast<__m512i>(x)));
 }
 
-#else
-
-/// The same, of vectors half as long.
-inline IntVec nearest(Vec x) {
-  return reinterpret_cast<IntVec>(_mm256_cvtps_epi32(reinterpret_cast<__m256>(x)));
-}
 #endif
+
+/// The nearest integers, ties to even; of NaN the least integer. (GCC 12 warns of what the plain
+/// form of AVX-512's instruction leaves open.)
+inline IntVec nearest(Vec x) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<IntVec>(_mm512_maskz_cvtps_epi32(0xffff, reinterpret_cast<__m512>(x)));
+#else
+  return reinterpret_cast<IntVec>(_mm256_cvtps_epi32(reinterpret_cast<__m256>(x)));
+#endif
+}
 
 #if defined(__AVX512BF16__)
 using HalfVec = uint16_t __attribute__((vector_size(32), may_alias));
@@ -73,8 +71,8 @@ struct Fours {
 };
 #undef CRAIS_ENCODING
 #elif !defined(__AVX512F__)
-/// By three instructions, the first of which sums two products in 16 bits: neighbours in `w`, where
-/// they have one sign, are together at most 128. They stay in memory, since sums leave no register.
+/// By three instructions, of which the first sums two products in 16 bits. Two neighbours in `w` of
+/// one sign must add up to 128 at most. `w` stays in memory, since the sums leave it no register.
 struct Fours {
   static constexpr bool kSumsOfTwo = true;
   [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, const IntVec& w) {

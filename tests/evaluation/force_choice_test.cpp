@@ -80,7 +80,8 @@ TEST(ForceChoice, AutoTakesForcesThatPayAndAcceptAsOften) {
   EXPECT_FALSE(chosen(Spoiling::kRounded, false, "auto"));
   EXPECT_FALSE(chosen(Spoiling::kRounded, true, "float32"));
   EXPECT_EQ(chosen(Spoiling::kRounded, false, "bfloat16"), at::kBFloat16);
-  for (const auto spoiling : {Spoiling::kFlipped, Spoiling::kConstant, Spoiling::kRandom}) {
+  for (const auto spoiling :
+       {Spoiling::kWeak, Spoiling::kFlipped, Spoiling::kConstant, Spoiling::kRandom}) {
     EXPECT_FALSE(chosen(spoiling, true, "auto")) << int(spoiling);
     EXPECT_EQ(chosen(spoiling, true, "bfloat16"), at::kBFloat16) << int(spoiling);
   }

@@ -14,6 +14,7 @@ namespace crais::testing {
 enum class Spoiling {
   kNone,
   kRounded,   // to bfloat16
+  kWeak,      // three quarters of it
   kConstant,  // one vector everywhere
   kFlipped,   // the other way
   kAnothers,  // that of another density: as of another image
@@ -45,6 +46,8 @@ class SpoiledForces : public Target {
         return grad;
       case Spoiling::kRounded:
         return grad.to(at::kBFloat16).to(grad.scalar_type());
+      case Spoiling::kWeak:
+        return 0.75 * grad;
       case Spoiling::kConstant:
         return at::full_like(grad, 0.8);
       case Spoiling::kFlipped:
