@@ -99,6 +99,17 @@ struct IntSums {
       }
     }
   }
+  /// x[i] = unit[i] step of[i], for the first `rows`.
+  [[gnu::always_inline]] void store(const float* unit, const Vec* step, Vec* x,
+                                    int64_t rows) const {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPanelRows; ++i) {
+      if (i >= rows) break;
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v)
+        x[i * N + v] = __builtin_convertvector(of[i][v], Vec) * (splat(unit[i]) * step[v]);
+    }
+  }
   /// x[i] += unit[i] step of[i].
   [[gnu::always_inline]] void add_to(const float* unit, const Vec* step, Vec* x) const {
 #pragma GCC unroll 16

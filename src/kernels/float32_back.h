@@ -1,6 +1,7 @@
 // The way back through a layer, in float32.
 #pragma once
 
+#include "kernels/gather.h"
 #include "kernels/pointwise.h"
 #include "kernels/products.h"
 
@@ -31,6 +32,12 @@ void multiply_back(const PackedLayer& layer, int64_t first, int64_t count, const
     w += kPanelRows * kPanelRows;
     out += kPanelRows * N;
   }
+}
+
+/// The same of a convolution, of all its outputs; out [inputs][N] is new.
+template <int N>
+void gather_back(const PackedLayer& layer, const Vec* in, Vec* out, Vec* /*workspace*/) {
+  gather<N>(layer.gather_back, nullptr, in, out);
 }
 
 }  // namespace

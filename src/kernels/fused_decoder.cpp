@@ -5,9 +5,12 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "core/plain.h"
+#include "kernels/gather_layout.h"
 #include "kernels/packing.h"
 #include "kernels/processor.h"
 #include "util/error.h"
@@ -66,37 +69,63 @@ double peak_flops(int64_t samples, const FusedKernel& kernel) {
   return best;
 }
 
-bool FusedDecoder::supports(const Vae& vae, const FusedKernel& kernel) {
-  const std::vector<LinearLayer>& layers = vae.decoder.layers;
-  const auto fits = [&](const LinearLayer& layer) {
+bool FusedDecoder::supports(const DecoderNetwork& network, const FusedKernel& kernel) {
+  const auto fits = [&](const DecoderLayer& layer) {
+    const int64_t widest = layer.convolution
+                               ? layer.weight.numel() / layer.bias.numel()  // of one output
+                               : layer.weight.size(1);
     switch (kernel.packing) {
       case Packing::kBytesBack:
       case Packing::kFixedPoint:
-        return layer.weight.size(1) <= kWidestFixedPoint;
+        return widest <= kWidestFixedPoint;
       case Packing::kTiles:
-        return layer.weight.size(0) <= kMostByteProducts;
+        return !layer.convolution && layer.weight.size(0) <= kMostByteProducts;
       case Packing::kPanels:
         return true;
     }
     return false;
   };
-  return layers.front().weight.is_cpu() && layers.front().weight.scalar_type() == at::kFloat &&
-         std::all_of(layers.begin(), layers.end(), fits);
+  const at::Tensor& first = network.layers.front().weight;
+  return first.is_cpu() && first.scalar_type() == at::kFloat &&
+         std::all_of(network.layers.begin(), network.layers.end(), fits);
 }
 
-FusedDecoder::FusedDecoder(const Vae& vae, const FusedKernel& kernel,
+FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& kernel,
                            std::shared_ptr<const FusedDecoder> cheap)
     : kernel_(kernel),
-      activation_(vae.decoder.activation),
-      likelihood_(vae.architecture.likelihood),
-      latent_(vae.architecture.latent),
-      pixels_(vae.architecture.num_pixels()),
+      activation_(network.activation),
+      likelihood_(network.likelihood),
+      latent_(network.layers.front().inputs()),
+      pixels_(network.layers.back().outputs()),
       cheap_(std::move(cheap)) {
-  TORCH_CHECK(supports(vae, kernel),
-              "fused decoder: only float32 on the CPU, of layers of at most ", kWidestFixedPoint,
-              " inputs in fixed point and ", kMostByteProducts, " outputs in tiles");
-  for (const LinearLayer& layer : vae.decoder.layers)
-    layers_.push_back(pack(layer, &layer == &vae.decoder.layers.back()));
+  TORCH_CHECK(supports(network, kernel), "fused decoder: ", kernel.name,
+              " does not take this decoder: only float32 on the CPU, sums of at most ",
+              kWidestFixedPoint, " inputs in fixed point, and in tiles ", kMostByteProducts,
+              " outputs and no convolution");
+  // Between convolutions, and where one meets a dense layer, units are [place][channel].
+  const auto image_order = [](const at::Tensor& units, const Convolution::Shape& image) {
+    return units.unflatten(0, {image.channels, image.places()}).transpose(0, 1).flatten(0, 1);
+  };
+  const std::vector<DecoderLayer>& layers = network.layers;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (layers[i].convolution) {
+      layers_.push_back(pack_convolution(layers[i]));
+      continue;
+    }
+    DecoderLayer dense = layers[i];
+    if (i > 0 && layers[i - 1].convolution)
+      dense.weight = image_order(dense.weight.t(), layers[i - 1].convolution->output).t();
+    if (i + 1 < layers.size() && layers[i + 1].convolution) {
+      dense.weight = image_order(dense.weight, layers[i + 1].convolution->input);
+      dense.bias = image_order(dense.bias, layers[i + 1].convolution->input);
+    }
+    layers_.push_back(pack(dense, i + 1 == layers.size()));
+  }
+  const auto order_of = [&](const Convolution::Shape& image) {
+    return keep<int32_t>(image_order(at::arange(image.units(), at::kInt), image).contiguous());
+  };
+  if (const auto& first = layers.front().convolution) latent_order_ = order_of(first->input);
+  if (const auto& last = layers.back().convolution) pixel_order_ = order_of(last->output);
 }
 
 template <class Number>
@@ -107,7 +136,62 @@ const Number* FusedDecoder::keep(const at::Tensor& packed) {
   return static_cast<const Number*>(packed.data_ptr());
 }
 
-PackedLayer FusedDecoder::pack(const LinearLayer& layer, bool is_last) {
+template <class Record>
+const Record* FusedDecoder::keep(const std::vector<Record>& records) {
+  static_assert(std::is_trivially_copyable_v<Record>);
+  if (records.empty()) return nullptr;
+  const auto size = static_cast<int64_t>(records.size() * sizeof(Record));
+  const at::Tensor copy = at::empty({size}, at::kByte);
+  std::memcpy(copy.data_ptr(), records.data(), static_cast<size_t>(size));
+  return reinterpret_cast<const Record*>(keep<uint8_t>(copy));
+}
+
+PackedGather FusedDecoder::pack_gather(const Convolution& convolution, const at::Tensor& weight,
+                                       bool adjoint) {
+  const Convolution::Shape &to = adjoint ? convolution.input : convolution.output,
+                           &from = adjoint ? convolution.output : convolution.input;
+  // [taps][channels][input channels]
+  const bool output_first = convolution.transposed == adjoint;
+  const at::Tensor by_tap =
+      weight.flatten(2).permute(output_first ? at::IntArrayRef{2, 0, 1} : at::IntArrayRef{2, 1, 0});
+  const GatherLayout layout =
+      gather_layout(connections(convolution, adjoint),
+                    {to.places(), to.channels, from.channels, by_tap.size(0)}, kernel_.panel_rows);
+  // [channels][taps, input channels]
+  const at::Tensor w =
+      by_tap.index_select(0, at::tensor(layout.taps, at::kLong)).transpose(0, 1).flatten(1);
+  PackedGather packed{};
+  packed.num_tiles = static_cast<int64_t>(layout.tiles.size());
+  packed.tiles = keep(layout.tiles);
+  packed.runs = keep(layout.runs);
+  packed.places = keep(layout.places);
+  const bool one_place = layout.places.empty();
+  if (adjoint && one_place && !has_exact_forces(kernel_) && from.channels % 4 == 0) {
+    const PackedBytes bytes = panels_of_bytes(w.t(), kernel_.panel_rows);
+    packed.columns = 4 * bytes.bytes.size(1);
+    packed.fours = keep<uint32_t>(bytes.bytes);
+    packed.unit = keep<float>(bytes.unit);
+    return packed;
+  }
+  const at::Tensor weights = one_place ? panels_of(w, kernel_.panel_rows) : w.contiguous();
+  packed.columns = weights.size(1);
+  packed.weight = keep<float>(weights);
+  return packed;
+}
+
+PackedLayer FusedDecoder::pack_convolution(const DecoderLayer& layer) {
+  const Convolution& convolution = *layer.convolution;
+  PackedLayer packed{};
+  packed.inputs = convolution.input.units();
+  packed.outputs = convolution.output.units();
+  packed.bias = keep<float>(
+      at::constant_pad_nd(layer.bias.detach(), {0, kernel_.panel_rows}, 0.0).contiguous());
+  packed.gather = pack_gather(convolution, layer.weight.detach(), /*adjoint=*/false);
+  packed.gather_back = pack_gather(convolution, layer.weight.detach(), /*adjoint=*/true);
+  return packed;
+}
+
+PackedLayer FusedDecoder::pack(const DecoderLayer& layer, bool is_last) {
   const at::Tensor w = layer.weight.detach();
   // A pixel that fills the last block must be sure of its value, lest its logarithm be counted.
   const bool is_logit = is_last && likelihood_.family == Likelihood::Family::kBernoulli;
@@ -158,7 +242,9 @@ void FusedDecoder::run(const at::Tensor& z, const at::Tensor& images, at::Tensor
       static_cast<float>(1 / (sd * sd)),
       is_gaussian ? static_cast<double>(pixels_) * std::log(sd * std::sqrt(2 * M_PI)) : 0.0,
       static_cast<int64_t>(layers_.size()),
-      layers_.data()};
+      layers_.data(),
+      latent_order_,
+      pixel_order_};
   log_density = at::empty({z.size(0), z.size(1)}, z.options().dtype(at::kDouble));
   if (grad != nullptr) *grad = at::empty_like(z);
   kernel_.evaluate(
@@ -185,22 +271,27 @@ std::string chosen_evaluator() {
   return wanted != nullptr ? wanted : available_kernels().front()->name;
 }
 
-std::shared_ptr<const FusedDecoder> make_fused_decoder(const Vae& vae) {
+std::shared_ptr<const FusedDecoder> make_fused_decoder(const DecoderNetwork& network) {
   const std::string wanted = chosen_evaluator();
-  std::string choices;
-  for (const FusedKernel* kernel : available_kernels()) {
-    if (wanted == kernel->name) {
-      const FusedKernel& exact = has_exact_forces(*kernel) ? *kernel : fastest_exact();
-      if (!FusedDecoder::supports(vae, exact)) return nullptr;
-      const bool has_cheap = &exact != kernel && FusedDecoder::supports(vae, *kernel);
-      return std::make_shared<FusedDecoder>(
-          vae, exact, has_cheap ? std::make_shared<FusedDecoder>(vae, *kernel) : nullptr);
-    }
-    choices += std::string(kernel->name) + ", ";
-  }
   if (wanted == "aten") return nullptr;
-  throw argument_error("CRAIS_EVALUATOR is '" + wanted + "'; this processor offers " + choices +
-                       "aten");
+  const std::vector<const FusedKernel*> kernels = available_kernels();
+  const auto chosen = std::find_if(kernels.begin(), kernels.end(), [&](const FusedKernel* kernel) {
+    return wanted == kernel->name;
+  });
+  if (chosen == kernels.end()) {
+    std::string choices;
+    for (const FusedKernel* kernel : kernels) choices += std::string(kernel->name) + ", ";
+    throw argument_error("CRAIS_EVALUATOR is '" + wanted + "'; this processor offers " + choices +
+                         "aten");
+  }
+  const FusedKernel& exact = has_exact_forces(**chosen) ? **chosen : fastest_exact();
+  if (!FusedDecoder::supports(network, exact)) return nullptr;
+  const auto cheap = std::find_if(chosen, kernels.end(), [&](const FusedKernel* kernel) {
+    return has_exact_forces(*kernel) || FusedDecoder::supports(network, *kernel);
+  });
+  const bool has_cheap = cheap != kernels.end() && !has_exact_forces(**cheap);
+  return std::make_shared<FusedDecoder>(
+      network, exact, has_cheap ? std::make_shared<FusedDecoder>(network, **cheap) : nullptr);
 }
 
 }  // namespace crais

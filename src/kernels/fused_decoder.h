@@ -9,7 +9,7 @@
 
 #include "core/target.h"
 #include "kernels/fused_kernel.h"
-#include "models/vae.h"
+#include "models/decoder_network.h"
 
 namespace crais {
 
@@ -29,17 +29,23 @@ const FusedKernel& fastest_exact();
 /// milliseconds each.
 double peak_flops(int64_t samples, const FusedKernel& kernel = fastest_exact());
 
-/// A decoder MLP with Bernoulli or normal pixels, its weights packed once for a kernel. Immutable,
-/// so that threads share it.
+/// A decoder with Bernoulli or normal pixels, its weights packed once for a kernel. Immutable, so
+/// that threads share it.
 class FusedDecoder {
  public:
-  /// Float32 on the CPU, and for kernels in fixed point layers of at most kWidestFixedPoint inputs.
-  static bool supports(const Vae& vae, const FusedKernel& kernel);
+  /// Float32 on the CPU. Kernels in fixed point take sums of at most kWidestFixedPoint inputs,
+  /// kernels by tiles no convolutions.
+  static bool supports(const DecoderNetwork& network, const FusedKernel& kernel);
+  static bool supports(const Vae& vae, const FusedKernel& kernel) {
+    return supports(decoder_network(vae), kernel);
+  }
 
-  /// Copies the decoder. Throws c10::Error unless `supports(vae, kernel)`. `cheap`, which may be
-  /// null, is the same decoder for a kernel with cheap forces.
-  FusedDecoder(const Vae& vae, const FusedKernel& kernel,
+  /// Copies the decoder. Throws c10::Error unless `supports(network, kernel)`. `cheap`, which may
+  /// be null, is the same decoder for a kernel with cheap forces.
+  FusedDecoder(const DecoderNetwork& network, const FusedKernel& kernel,
                std::shared_ptr<const FusedDecoder> cheap = nullptr);
+  FusedDecoder(const Vae& vae, const FusedKernel& kernel)
+      : FusedDecoder(decoder_network(vae), kernel) {}
 
   /// log N(z; 0, I) + log p(x | z) for z [P,K,D] and images [P,pixels], float32 on the CPU and
   /// contiguous: [P,K] float64, nats. A particle's result is the same bits wherever it stands.
@@ -60,9 +66,13 @@ class FusedDecoder {
   void run(const at::Tensor& z, const at::Tensor& images, at::Tensor& log_density,
            at::Tensor* grad) const;
 
-  PackedLayer pack(const LinearLayer& layer, bool is_last);
+  PackedLayer pack(const DecoderLayer& layer, bool is_last);
+  PackedLayer pack_convolution(const DecoderLayer& layer);
+  PackedGather pack_gather(const Convolution& convolution, const at::Tensor& weight, bool adjoint);
   template <class Number>
   const Number* keep(const at::Tensor& packed);
+  template <class Record>
+  const Record* keep(const std::vector<Record>& records);
 
   const FusedKernel& kernel_;
   Activation activation_;
@@ -70,6 +80,7 @@ class FusedDecoder {
   int64_t latent_, pixels_;
   std::vector<at::Tensor> storage_;  // what layers_ points to
   std::vector<PackedLayer> layers_;
+  const int32_t *latent_order_ = nullptr, *pixel_order_ = nullptr;
   std::shared_ptr<const FusedDecoder> cheap_;
 };
 
@@ -77,9 +88,13 @@ class FusedDecoder {
 /// what the environment variable CRAIS_EVALUATOR names, "aten" among it.
 std::string chosen_evaluator();
 
-/// With forces in float32, by the fastest such kernel here; where `chosen_evaluator` names a kernel
-/// with cheap forces, that is its `cheap`. Null where it names "aten" or the decoder is not
-/// supported. Throws Error kArgument if this processor cannot run what it names.
-std::shared_ptr<const FusedDecoder> make_fused_decoder(const Vae& vae);
+/// With forces in float32, by the fastest such kernel here; its `cheap` is by what
+/// `chosen_evaluator` names, where that is a kernel with cheap forces, or by the fastest one after
+/// it that supports the decoder. Null where "aten" is named or the decoder is not supported. Throws
+/// Error kArgument if this processor cannot run what is named.
+std::shared_ptr<const FusedDecoder> make_fused_decoder(const DecoderNetwork& network);
+inline std::shared_ptr<const FusedDecoder> make_fused_decoder(const Vae& vae) {
+  return make_fused_decoder(decoder_network(vae));
+}
 
 }  // namespace crais

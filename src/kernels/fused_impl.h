@@ -7,10 +7,11 @@
 // lie [unit][lane], so a weight is one broadcast, each particle's sums run in one order whatever
 // its lane, and what is between the layers stays in the nearest cache. Logits exist for a group of
 // pixels at a time: one sweep turns them into their share of the value and of the gradient, which
-// goes back through the last matrix at once.
+// goes back through the last matrix at once. A convolution has all its outputs at once.
 #pragma once
 
 #include "kernels/fused_kernel.h"
+#include "kernels/gather.h"
 #include "kernels/pointwise.h"
 #include "kernels/products.h"
 #include "kernels/simd.h"
@@ -18,7 +19,7 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kGroupPanels = kMostPixels / kPanelRows;
+constexpr int64_t kGroupPanels = kMostPixels / kPanelRows, kGroup = kGroupPanels * kPanelRows;
 
 using Back = void (*)(const PackedLayer&, int64_t first, int64_t count, const Vec* in, Vec* out,
                       Vec* workspace);
@@ -28,6 +29,13 @@ using Outputs = void (*)(const PackedLayer&, int64_t first, int64_t count, const
 constexpr Outputs kMultiplyOutputs[] = {nullptr, multiply_outputs<1>, multiply_outputs<2>,
                                         multiply_outputs<3>};
 
+using Gather = void (*)(const PackedGather&, const float* start, const Vec* in, Vec* out);
+constexpr Gather kGather[] = {nullptr, gather<1>, gather<2>, gather<3>};
+using GatherBack = void (*)(const PackedLayer&, const Vec* in, Vec* out, Vec* workspace);
+constexpr GatherBack kGatherBack[] = {nullptr, gather_back<1>, gather_back<2>, gather_back<3>};
+
+inline bool is_convolution(const PackedLayer& layer) { return layer.gather.num_tiles > 0; }
+
 /// Some consecutive particles of a batch on their way through the network.
 class Tile {
  public:
@@ -36,15 +44,15 @@ class Tile {
     units_ = reinterpret_cast<Vec*>(workspace);
     grad_ = units_ + kTileVectors * all_units(network);
     logits_ = grad_ + kTileVectors * widest(network);
-    pixels_ = logits_ + kTileVectors * kGroupPanels * kPanelRows;
-    inputs_ = pixels_ + kGroupPanels * kPanelRows;
+    pixels_ = logits_ + kTileVectors * outputs_at_once(network);
+    inputs_ = pixels_ + kGroup;
     back_ = inputs_ + outputs_workspace(widest(network)) / kLanes;
   }
 
   static int64_t workspace_size(const PackedNetwork& network) {
-    const int64_t group = kGroupPanels * kPanelRows;
-    const int64_t most = widest(network) > group ? widest(network) : group;
-    return kLanes * (kTileVectors * (all_units(network) + widest(network) + group) + group) +
+    const int64_t outputs = outputs_at_once(network);
+    const int64_t most = widest(network) > outputs ? widest(network) : outputs;
+    return kLanes * (kTileVectors * (all_units(network) + widest(network) + outputs) + kGroup) +
            outputs_workspace(widest(network)) + back_workspace(most);
   }
 
@@ -57,16 +65,19 @@ class Tile {
     for (int64_t i = 0; i + 1 < network_.num_layers; ++i) {
       const PackedLayer& layer = network_.layers[i];
       Vec* output = input + padded(layer.inputs) * vectors_;
-      kMultiply[vectors_](layer, 0, layer.outputs, input, output);
+      if (is_convolution(layer))
+        kGather[vectors_](layer.gather, layer.bias, input, output);
+      else
+        kMultiply[vectors_](layer, 0, layer.outputs, input, output);
       activate(network_.activation, output, layer.outputs * vectors_);
       input = output;
     }
     switch (network_.pixels) {
       case PixelFamily::kBernoulli:
-        score<BernoulliPixels<Quotient>>(network_.layers[network_.num_layers - 1], input);
+        score<BernoulliPixels<Quotient>>(input);
         break;
       case PixelFamily::kGaussian:
-        score<GaussianPixels>(network_.layers[network_.num_layers - 1], input);
+        score<GaussianPixels>(input);
         break;
     }
     if (batch_.grad != nullptr) backward(input);
@@ -88,10 +99,21 @@ class Tile {
     return most;
   }
 
+  /// Of the last layer.
+  static int64_t outputs_at_once(const PackedNetwork& network) {
+    const PackedLayer& last = network.layers[network.num_layers - 1];
+    return is_convolution(last) ? padded(last.outputs) : kGroup;
+  }
+
   /// The particle on a lane; those past the last one repeat it.
   int64_t particle(int64_t lane) const {
     const int64_t last = batch_.num_images * batch_.num_particles - 1;
     return row_ + lane < last ? row_ + lane : last;
+  }
+
+  /// Where the d-th input of the network lies in z.
+  int64_t latent(int64_t d) const {
+    return network_.latent_order == nullptr ? d : network_.latent_order[d];
   }
 
   /// Latents to lanes, and the prior's log-density.
@@ -100,7 +122,7 @@ class Tile {
     float* unit = reinterpret_cast<float*>(units_);
     for (int64_t lane = 0; lane < lanes; ++lane) {
       const float* z = batch_.z + particle(lane) * dim;
-      for (int64_t d = 0; d < dim; ++d) unit[d * lanes + lane] = z[d];
+      for (int64_t d = 0; d < dim; ++d) unit[d * lanes + lane] = z[latent(d)];
     }
     constexpr double kHalfLog2Pi = 0.91893853320467274178;
     for (int64_t v = 0; v < vectors_; ++v) {
@@ -114,7 +136,29 @@ class Tile {
 
   /// Adds log p(x | h), and makes grad_ its gradient with respect to h, the last layer's input.
   template <class Pixels>
-  void score(const PackedLayer& layer, const Vec* h) {
+  void score(const Vec* h) {
+    const PackedLayer& layer = network_.layers[network_.num_layers - 1];
+    if (is_convolution(layer))
+      score_at_once<Pixels>(layer, h);
+    else
+      score_by_groups<Pixels>(layer, h);
+  }
+
+  template <class Pixels>
+  void score_at_once(const PackedLayer& layer, const Vec* h) {
+    kGather[vectors_](layer.gather, layer.bias, h, logits_);
+    for (int64_t first = 0; first < layer.outputs; first += kGroup) {
+      const int64_t rest = layer.outputs - first, count = kGroup < rest ? kGroup : rest;
+      for (int64_t v = 0; v < vectors_; ++v) {
+        load_pixels(v, layer.outputs, first, count);
+        add_to_value(v, sweep<Pixels>(logits_ + first * vectors_ + v, count));
+      }
+    }
+    if (batch_.grad != nullptr) kGatherBack[vectors_](layer, logits_, grad_, back_);
+  }
+
+  template <class Pixels>
+  void score_by_groups(const PackedLayer& layer, const Vec* h) {
     const int64_t all = panels(layer.outputs), groups = (all + kGroupPanels - 1) / kGroupPanels;
     const int64_t size = (all + groups - 1) / groups * kPanelRows;  // even groups
     const bool rounds = outputs_round(layer), gradient = batch_.grad != nullptr || rounds;
@@ -125,7 +169,7 @@ class Tile {
       kMultiplyOutputs[vectors_](layer, first, count, in, logits_);
       for (int64_t v = 0; v < vectors_; ++v) {
         load_pixels(v, layer.outputs, first, count);
-        add_to_value(v, sweep<Pixels>(v, count));
+        add_to_value(v, sweep<Pixels>(logits_ + v, count));
       }
       if (gradient) kMultiplyBack[vectors_](layer, first, count, logits_, grad_, back_);
     }
@@ -137,9 +181,8 @@ class Tile {
   /// A column of a group's outputs: returns sum_j log p(x_j | o_j), and their slopes replace the
   /// outputs. Also where nobody asks for slopes: a loop of its own might round otherwise.
   template <class Pixels>
-  Vec sweep(int64_t vector, int64_t count) {
+  Vec sweep(Vec* output, int64_t count) {
     Pixels pixels;
-    Vec* output = logits_ + vector;
     for (int64_t j = 0; j < count; ++j, output += vectors_)
       *output = pixels.add(pixels_[j], *output, network_);
     pixels.collect();
@@ -151,8 +194,12 @@ class Tile {
     for (int64_t i = network_.num_layers - 2; i >= 0; --i) {
       const PackedLayer& layer = network_.layers[i];
       back_through(network_.activation, grad_, h, layer.outputs * vectors_);
-      clear_grad(layer.inputs);
-      kMultiplyBack[vectors_](layer, 0, layer.outputs, h, grad_, back_);
+      if (is_convolution(layer)) {
+        kGatherBack[vectors_](layer, h, grad_, back_);
+      } else {
+        clear_grad(layer.inputs);
+        kMultiplyBack[vectors_](layer, 0, layer.outputs, h, grad_, back_);
+      }
       h -= padded(layer.inputs) * vectors_;
     }
   }
@@ -167,16 +214,18 @@ class Tile {
 
   /// Pixels [begin, begin + count) of each lane's image.
   void load_pixels(int64_t vector, int64_t size, int64_t begin, int64_t count) {
+    const int32_t* const order = network_.pixel_order;
     const auto image = [&](int64_t lane) {
-      return batch_.pixels + particle(vector * kLanes + lane) / batch_.num_particles * size + begin;
+      return batch_.pixels + particle(vector * kLanes + lane) / batch_.num_particles * size;
     };
+    const auto place = [&](int64_t j) { return order == nullptr ? begin + j : order[begin + j]; };
     const float* x = image(0);
-    for (int64_t j = 0; j < count; ++j) pixels_[j] = splat(x[j]);
+    for (int64_t j = 0; j < count; ++j) pixels_[j] = splat(x[place(j)]);
     for (int lane = 1; lane < kLanes; ++lane) {  // another image takes all lanes from its first on
       if (x == image(lane)) continue;
       x = image(lane);
       const IntVec is_later = lane_numbers() >= lane;
-      for (int64_t j = 0; j < count; ++j) pixels_[j] = is_later ? splat(x[j]) : pixels_[j];
+      for (int64_t j = 0; j < count; ++j) pixels_[j] = is_later ? splat(x[place(j)]) : pixels_[j];
     }
   }
 
@@ -189,7 +238,7 @@ class Tile {
       if (batch_.grad == nullptr) continue;
       const int64_t row = (row_ + lane) * dim;
       for (int64_t d = 0; d < dim; ++d)
-        batch_.grad[row + d] = grad[d * lanes + lane] - batch_.z[row + d];
+        batch_.grad[row + latent(d)] = grad[d * lanes + lane] - batch_.z[row + latent(d)];
     }
   }
 

@@ -45,6 +45,36 @@ struct FixedPointWeights {
   const float* unit;     // [outputs, filled]
 };
 
+/// Inputs in a row that meet columns of the weights in a row.
+struct GatherRun {
+  int32_t input, weight, count;
+};
+/// What fills the register tile: sums over the same runs. Either for `rows` channels of one place,
+/// which begin at `output`, or for one channel of panel_rows places.
+struct GatherTile {
+  int32_t panel;  // of the weights: of panel_rows channels, or of one
+  int32_t first_run, num_runs;
+  int32_t output;  // or the first of the tile's places
+  int32_t rows;
+};
+/// A place whose inputs lie so far from those of the tile's first place.
+struct GatherPlace {
+  int32_t shift, output;
+};
+
+/// A sum over some inputs for each output, whose weights depend on how the two lie to each other: a
+/// convolution, transposed or not, or the adjoint of one. Units of images are [place][channel].
+struct PackedGather {
+  int64_t num_tiles;  // 0: the layer is dense
+  int64_t columns;    // of the weights, filled
+  const GatherTile* tiles;
+  const GatherRun* runs;
+  const GatherPlace* places;  // null: tiles are of one place
+  const float* weight;        // [panels of channels][columns][panel_rows], or [channels][columns]
+  const uint32_t* fours;      // or bytes: [panels of channels][columns / 4][panel_rows]
+  const float* unit;          // of these: [channels, filled]
+};
+
 /// One linear layer, W [outputs, inputs].
 ///
 /// Panels hold as many rows as a kernel's register tile has, side by side; zeros fill the last
@@ -64,12 +94,13 @@ struct PackedLayer {
   // W^T as [blocks of outputs][blocks of inputs][parts][2 tiles][16][16][2]
   const uint16_t* forward;
   const uint16_t* back;  // W as [blocks of inputs][blocks of outputs][2 tiles][16][16][2]
+  // Of a convolution, in place of all weights above; its bias is [channels, filled].
+  PackedGather gather, gather_back;
 };
 
 enum class PixelFamily { kBernoulli, kGaussian };
 
-/// A decoder MLP whose last layer gives the logits of Bernoulli pixels, or the means of normal
-/// ones.
+/// A decoder whose last layer gives the logits of Bernoulli pixels, or the means of normal ones.
 struct PackedNetwork {
   Activation activation;
   PixelFamily pixels;
@@ -77,6 +108,9 @@ struct PackedNetwork {
   double log_normalizer;  // of an image, for normal pixels: sum of log(sd sqrt(2 pi)), nats
   int64_t num_layers;
   const PackedLayer* layers;
+  // Where each input lies among the latents, and each output in its image; null: in their order.
+  const int32_t* latent_order;
+  const int32_t* pixel_order;
 };
 
 /// Particles of some images, those of an image in a row.

@@ -27,6 +27,22 @@ struct Sums {
     }
   }
 
+  /// of[i] += w x[shift[i]].
+  [[gnu::always_inline]] void add_places(float w, const Vec* x,
+                                         const int64_t (&shift)[kPanelRows]) {
+    const Vec weight = splat(w);
+#pragma GCC unroll 16
+    for (int i = 0; i < kPanelRows; ++i)
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) of[i][v] += weight * x[shift[i] + v];
+  }
+
+  [[gnu::always_inline]] void start(float bias) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPanelRows; ++i)
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) of[i][v] = splat(bias);
+  }
   [[gnu::always_inline]] void start(const float* bias) {
 #pragma GCC unroll 16
     for (int i = 0; i < kPanelRows; ++i)
@@ -44,6 +60,16 @@ struct Sums {
     for (int i = 0; i < kPanelRows; ++i)
 #pragma GCC unroll 4
       for (int v = 0; v < N; ++v) x[i * N + v] = of[i][v];
+  }
+  [[gnu::always_inline]] void store_row(int i, Vec* x) const {
+    for (int v = 0; v < N; ++v) x[v] = of[i][v];
+  }
+  /// The first `rows` of them.
+  [[gnu::always_inline]] void store(Vec* x, int64_t rows) const {
+    if (rows == kPanelRows) return store(x);
+#pragma GCC unroll 16
+    for (int i = 0; i < kPanelRows; ++i)
+      if (i < rows) store_row(i, x + i * N);
   }
 };
 

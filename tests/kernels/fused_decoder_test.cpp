@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/rng.h"
+#include "kernels/every_kernel.h"
 #include "models/checkpoint.h"
 #include "support/expect_error.h"
 #include "support/guarded_memory.h"
@@ -15,32 +16,10 @@
 
 namespace crais {
 
-// tests/kernels/emulated
-extern const FusedKernel kEmulatedAmxKernel;
-extern const FusedKernel kEmulatedAvx512VnniKernel;
-extern const FusedKernel kEmulatedAvxVnniKernel;
-
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-/// This processor's, and the emulated ones.
-const std::vector<FusedKernel>& all_kernels() {
-  static const std::vector<FusedKernel> kAll = [] {
-    std::vector<FusedKernel> all;
-    for (const FusedKernel* kernel : available_kernels()) all.push_back(*kernel);
-    const auto emulate = [&](FusedKernel kernel, const char* name) {
-      kernel.name = name;
-      all.push_back(kernel);
-    };
-    emulate(kEmulatedAmxKernel, "emulated-amx");
-    emulate(kEmulatedAvx512VnniKernel, "emulated-avx512vnni");
-    emulate(kEmulatedAvxVnniKernel, "emulated-avxvnni");
-    return all;
-  }();
-  return kAll;
-}
 
 Vae make_case(const std::string& activation, std::vector<int64_t> hidden, int64_t latent = 5,
               int64_t rows = 28, int64_t cols = 28) {
@@ -66,15 +45,6 @@ Evaluation reference(const Vae& vae, const at::Tensor& images, const at::Tensor&
   return target.Target::evaluate(z.to(at::kDouble));
 }
 
-double value_error(const Evaluation& found, const Evaluation& truth) {
-  return (found.log_density - truth.log_density).abs().max().item<double>();
-}
-
-double grad_error(const Evaluation& found, const Evaluation& truth) {
-  const at::Tensor error = (found.grad.to(at::kDouble) - truth.grad).norm(2, {-1});
-  return (error / truth.grad.norm(2, {-1})).max().item<double>();
-}
-
 /// Of forces in float32, in bfloat16, which tiles have for normal pixels, or of 8 bits.
 bool grad_is_right(const FusedKernel& kernel, const Evaluation& found, const Evaluation& truth,
                    bool has_normal_pixels = false) {
@@ -93,11 +63,7 @@ at::Tensor make_images(int64_t count, const Vae& vae, at::Generator& rng) {
 
 class EveryKernel : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
  protected:
-  const FusedKernel& kernel() const {
-    for (const FusedKernel& kernel : all_kernels())
-      if (kernel.name == std::get<0>(GetParam())) return kernel;
-    throw std::logic_error("no such kernel");
-  }
+  const FusedKernel& kernel() const { return kernel_of(std::get<0>(GetParam())); }
   FusedDecoder pack(const Vae& vae) const { return {vae, kernel()}; }
   Vae make(std::vector<int64_t> hidden, int64_t latent = 5, int64_t rows = 28,
            int64_t cols = 28) const {
@@ -117,10 +83,8 @@ INSTANTIATE_TEST_SUITE_P(All, EveryKernel,
                          ::testing::Combine(::testing::ValuesIn(kernel_names()),
                                             ::testing::Values("tanh", "elu", "relu", "softplus")),
                          [](const auto& instance) {
-                           std::string name =
-                               std::get<0>(instance.param) + "_" + std::get<1>(instance.param);
-                           name[name.find('-')] = '_';
-                           return name;
+                           return name_of_test(std::get<0>(instance.param),
+                                               std::get<1>(instance.param));
                          });
 
 TEST_P(EveryKernel, AgreesWithAutogradInDoublePrecision) {

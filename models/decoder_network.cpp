@@ -1,0 +1,71 @@
+#include "models/decoder_network.h"
+
+namespace crais {
+namespace {
+
+/// Of the smaller image of a convolution along one axis, with the larger one's size.
+int64_t size_of_smaller(int64_t larger, int64_t kernel, int64_t stride, int64_t padding,
+                        int64_t dilation) {
+  const int64_t room = larger + 2 * padding - dilation * (kernel - 1) - 1;
+  return room < 0 ? 0 : room / stride + 1;
+}
+
+/// [2] of what a transposed convolution adds to the end of its output.
+std::vector<int64_t> output_padding(const Convolution& c) {
+  const auto along = [&](size_t axis, int64_t in, int64_t out) {
+    return out - ((in - 1) * c.stride[axis] - 2 * c.padding[axis] +
+                  c.dilation[axis] * (c.kernel[axis] - 1) + 1);
+  };
+  return {along(0, c.input.rows, c.output.rows), along(1, c.input.columns, c.output.columns)};
+}
+
+at::Tensor apply(const DecoderLayer& layer, const at::Tensor& x) {
+  if (!layer.convolution) return at::linear(x, layer.weight, layer.bias);
+  const Convolution& c = *layer.convolution;
+  const std::vector<int64_t> none = {0, 0};
+  return at::convolution(x.view({-1, c.input.channels, c.input.rows, c.input.columns}),
+                         layer.weight, layer.bias, c.stride, c.padding, c.dilation, c.transposed,
+                         c.transposed ? output_padding(c) : none, 1)
+      .flatten(1);
+}
+
+}  // namespace
+
+bool Convolution::is_possible() const {
+  const Shape &smaller = transposed ? input : output, &larger = transposed ? output : input;
+  return smaller.rows ==
+             size_of_smaller(larger.rows, kernel[0], stride[0], padding[0], dilation[0]) &&
+         smaller.columns ==
+             size_of_smaller(larger.columns, kernel[1], stride[1], padding[1], dilation[1]);
+}
+
+int64_t DecoderLayer::inputs() const {
+  return convolution ? convolution->input.units() : weight.size(1);
+}
+
+int64_t DecoderLayer::outputs() const {
+  return convolution ? convolution->output.units() : weight.size(0);
+}
+
+int64_t DecoderLayer::multiplications() const {
+  if (!convolution) return weight.numel();
+  const Convolution& c = *convolution;
+  return weight.numel() * (c.transposed ? c.input : c.output).places();
+}
+
+at::Tensor DecoderNetwork::forward(at::Tensor z) const {
+  for (const DecoderLayer& layer : layers) {
+    z = apply(layer, z);
+    if (&layer != &layers.back()) z = activate(activation, z);
+  }
+  return z;
+}
+
+DecoderNetwork decoder_network(const Vae& vae) {
+  DecoderNetwork network{{}, vae.decoder.activation, vae.architecture.likelihood};
+  for (const LinearLayer& layer : vae.decoder.layers)
+    network.layers.push_back({layer.weight, layer.bias, {}});
+  return network;
+}
+
+}  // namespace crais

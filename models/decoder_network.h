@@ -1,0 +1,62 @@
+/// @file
+/// A decoder as a chain of layers, dense or convolutional.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/vae.h"
+
+namespace crais {
+
+/// A convolution of images in one group, or a transposed one, as torch.nn.Conv2d and
+/// ConvTranspose2d are: the output's size says what padding an output takes.
+struct Convolution {
+  struct Shape {
+    int64_t channels = 0, rows = 0, columns = 0;
+    int64_t places() const { return rows * columns; }
+    int64_t units() const { return channels * places(); }
+  };
+  using Pair = std::array<int64_t, 2>;  // along rows, along columns
+
+  bool transposed = false;
+  Shape input, output;
+  Pair kernel = {1, 1}, stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
+
+  /// False where no convolution of these sizes makes such an output of such an input.
+  bool is_possible() const;
+};
+
+/// A linear map with a bias.
+struct DecoderLayer {
+  /// Dense [out, in]; of a convolution as PyTorch has it: [out, in, *kernel] channels, or
+  /// [in, out, *kernel] where it is transposed.
+  at::Tensor weight;
+  at::Tensor bias;  // [out]: of units, or of channels
+  std::optional<Convolution> convolution;
+
+  int64_t inputs() const;   // units
+  int64_t outputs() const;  // units
+  int64_t multiplications() const;
+};
+
+/// Layers with an activation between them (none after the last), from latents under N(0, I) to the
+/// logits of Bernoulli pixels or the means of normal ones. Units of an image are in PyTorch's
+/// order, [channel][row][column].
+struct DecoderNetwork {
+  std::vector<DecoderLayer> layers;
+  Activation activation = Activation::kTanh;
+  Likelihood likelihood;
+
+  /// [N, latent] -> [N, pixels]. Differentiable.
+  at::Tensor forward(at::Tensor z) const;
+};
+
+/// The decoder of a VAE.
+DecoderNetwork decoder_network(const Vae& vae);
+
+}  // namespace crais

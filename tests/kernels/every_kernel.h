@@ -1,0 +1,56 @@
+// The kernels that are tested, this processor's and the emulated ones, and how far off they are.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kernels/fused_decoder.h"
+
+namespace crais {
+
+// tests/kernels/emulated
+extern const FusedKernel kEmulatedAmxKernel;
+extern const FusedKernel kEmulatedAvx512VnniKernel;
+extern const FusedKernel kEmulatedAvxVnniKernel;
+
+inline const std::vector<FusedKernel>& all_kernels() {
+  static const std::vector<FusedKernel> kAll = [] {
+    std::vector<FusedKernel> all;
+    for (const FusedKernel* kernel : available_kernels()) all.push_back(*kernel);
+    const auto emulate = [&](FusedKernel kernel, const char* name) {
+      kernel.name = name;
+      all.push_back(kernel);
+    };
+    emulate(kEmulatedAmxKernel, "emulated-amx");
+    emulate(kEmulatedAvx512VnniKernel, "emulated-avx512vnni");
+    emulate(kEmulatedAvxVnniKernel, "emulated-avxvnni");
+    return all;
+  }();
+  return kAll;
+}
+
+inline const FusedKernel& kernel_of(const std::string& name) {
+  for (const FusedKernel& kernel : all_kernels())
+    if (kernel.name == name) return kernel;
+  throw std::logic_error("no such kernel");
+}
+
+/// The largest of any particle, nats.
+inline double value_error(const Evaluation& found, const Evaluation& truth) {
+  return (found.log_density - truth.log_density).abs().max().item<double>();
+}
+
+/// The same of its length.
+inline double grad_error(const Evaluation& found, const Evaluation& truth) {
+  const at::Tensor error = (found.grad.to(at::kDouble) - truth.grad).norm(2, {-1});
+  return (error / truth.grad.norm(2, {-1})).max().item<double>();
+}
+
+/// Of a kernel and something else.
+inline std::string name_of_test(std::string kernel, const std::string& other) {
+  kernel[kernel.find('-')] = '_';
+  return kernel + "_" + other;
+}
+
+}  // namespace crais

@@ -1,0 +1,280 @@
+// Convolutional decoders against PyTorch's own convolutions in float64.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "core/rng.h"
+#include "kernels/every_kernel.h"
+#include "kernels/fused_decoder.h"
+#include "kernels/gather_layout.h"
+#include "models/decoder_network.h"
+#include "support/guarded_memory.h"
+
+namespace crais {
+namespace {
+
+using Shape = Convolution::Shape;
+
+/// Weights and biases as uneven as a trained network's.
+class Builder {
+ public:
+  explicit Builder(Activation activation) { network_.activation = activation; }
+
+  Builder& dense(int64_t inputs, int64_t outputs) {
+    add({outputs, inputs}, inputs, outputs, {});
+    return *this;
+  }
+  Builder& convolution(const Convolution& c) {
+    EXPECT_TRUE(c.is_possible());
+    const auto [in, out] = std::pair(c.input.channels, c.output.channels);
+    const int64_t taps = c.kernel[0] * c.kernel[1];
+    const int64_t seen =
+        c.transposed ? std::max<int64_t>(1, taps / (c.stride[0] * c.stride[1])) : taps;
+    add({c.transposed ? in : out, c.transposed ? out : in, c.kernel[0], c.kernel[1]}, in * seen,
+        out, c);
+    return *this;
+  }
+  DecoderNetwork done(const Likelihood& likelihood = {}) {
+    network_.likelihood = likelihood;
+    return network_;
+  }
+
+ private:
+  void add(const std::vector<int64_t>& shape, int64_t fan_in, int64_t biases,
+           std::optional<Convolution> convolution) {
+    const double sd = 1.2 / std::sqrt(static_cast<double>(fan_in));
+    network_.layers.push_back({sd * at::randn(shape, rng_), 0.3 * at::randn({biases}, rng_) - 0.1,
+                               std::move(convolution)});
+  }
+
+  DecoderNetwork network_;
+  at::Generator rng_ = make_generator(1);
+};
+
+Convolution convolution(Shape input, Shape output, int64_t kernel, int64_t stride = 1,
+                        int64_t padding = 0) {
+  return {false, input, output, {kernel, kernel}, {stride, stride}, {padding, padding}};
+}
+
+Convolution transposed(Shape input, Shape output, int64_t kernel, int64_t stride = 1,
+                       int64_t padding = 0) {
+  return {true, input, output, {kernel, kernel}, {stride, stride}, {padding, padding}};
+}
+
+/// A VAE of MNIST as tutorials have it.
+DecoderNetwork dense_then_transposed(Activation activation) {
+  return Builder(activation)
+      .dense(6, 8 * 7 * 7)
+      .convolution(transposed({8, 7, 7}, {12, 14, 14}, 4, 2, 1))
+      .convolution(transposed({12, 14, 14}, {1, 28, 28}, 4, 2, 1))
+      .done();
+}
+
+/// A generator of colour pixels, from latents that are an image of one pixel.
+DecoderNetwork transposed_alone(Activation activation) {
+  return Builder(activation)
+      .convolution(transposed({10, 1, 1}, {16, 4, 4}, 4))
+      .convolution(transposed({16, 4, 4}, {9, 8, 8}, 3, 2, 1))  // an output padding of 1
+      .convolution(transposed({9, 8, 8}, {3, 16, 16}, 4, 2, 1))
+      .done();
+}
+
+/// Strides, dilations, kernels and images that are not square, and dense layers behind.
+DecoderNetwork odd_sizes(Activation activation) {
+  return Builder(activation)
+      .convolution({false, {3, 4, 5}, {5, 6, 3}, {1, 3}, {1, 2}, {1, 1}, {1, 1}})
+      .convolution({true, {5, 6, 3}, {4, 13, 9}, {3, 2}, {2, 2}, {0, 0}, {1, 3}})
+      .convolution({false, {4, 13, 9}, {8, 5, 6}, {3, 3}, {2, 2}, {0, 2}, {2, 1}})
+      .dense(8 * 5 * 6, 30)
+      .dense(30, 37)
+      .done();
+}
+
+/// A kernel that is larger than its image: what a place sees begins and ends at its borders.
+DecoderNetwork large_kernels(Activation activation) {
+  return Builder(activation)
+      .dense(4, 2 * 3 * 3)
+      .convolution(convolution({2, 3, 3}, {8, 5, 5}, 5, 1, 3))
+      .convolution(convolution({8, 5, 5}, {2, 5, 5}, 7, 1, 3))
+      .done();
+}
+
+using Make = DecoderNetwork (*)(Activation);
+const std::vector<std::pair<std::string, Make>> kNetworks = {
+    {"DenseThenTransposed", dense_then_transposed},
+    {"TransposedAlone", transposed_alone},
+    {"OddSizes", odd_sizes},
+    {"LargeKernels", large_kernels}};
+
+/// Value and gradient by autograd in float64.
+Evaluation reference(const DecoderNetwork& network, const at::Tensor& images, const at::Tensor& z) {
+  DecoderNetwork wide = network;
+  for (DecoderLayer& layer : wide.layers) {
+    layer.weight = layer.weight.to(at::kDouble);
+    layer.bias = layer.bias.to(at::kDouble);
+  }
+  const at::Tensor leaf = z.to(at::kDouble).requires_grad_();
+  const at::Tensor output = wide.forward(leaf.flatten(0, 1)).view({z.size(0), z.size(1), -1});
+  const at::Tensor value = wide.likelihood.log_prob(images.to(at::kDouble).unsqueeze(1), output) -
+                           (0.5 * leaf.square() + 0.5 * std::log(2 * M_PI)).sum(-1);
+  value.sum().backward();
+  return {value.detach(), leaf.grad()};
+}
+
+struct Data {
+  at::Tensor z, images;
+};
+
+Data make_data(const DecoderNetwork& network, int64_t problems, int64_t particles) {
+  at::Generator rng = make_generator(3);
+  const int64_t latent = network.layers.front().inputs(), pixels = network.layers.back().outputs();
+  return {at::randn({problems, particles, latent}, rng),
+          (1.6 * at::rand({problems, pixels}, rng) - 0.3).clamp(0, 1)};
+}
+
+using Case = std::tuple<std::string, std::pair<std::string, Make>>;
+
+class EveryConvolution : public ::testing::TestWithParam<Case> {
+ protected:
+  const FusedKernel& kernel() const { return kernel_of(std::get<0>(GetParam())); }
+  DecoderNetwork make(Activation activation = Activation::kElu) const {
+    return std::get<1>(GetParam()).second(activation);
+  }
+};
+
+/// Tiles take no convolutions.
+std::vector<std::string> kernels_for_convolutions() {
+  std::vector<std::string> names;
+  for (const FusedKernel& kernel : all_kernels())
+    if (kernel.packing != Packing::kTiles) names.emplace_back(kernel.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryConvolution,
+                         ::testing::Combine(::testing::ValuesIn(kernels_for_convolutions()),
+                                            ::testing::ValuesIn(kNetworks)),
+                         [](const auto& instance) {
+                           return name_of_test(std::get<0>(instance.param),
+                                               std::get<1>(instance.param).first);
+                         });
+
+TEST_P(EveryConvolution, AgreesWithAutogradInDoublePrecision) {
+  const testing::GuardedMemory guard;
+  for (const Activation activation : {Activation::kElu, Activation::kTanh, Activation::kRelu}) {
+    const DecoderNetwork network = make(activation);
+    const auto [z, images] = make_data(network, 3, 23);
+    const FusedDecoder decoder(network, kernel());
+    const Evaluation truth = reference(network, images, z), found = decoder.evaluate(z, images);
+    EXPECT_LT(value_error(found, truth), 2e-6 * truth.log_density.abs().max().item<double>());
+    EXPECT_LT(grad_error(found, truth), has_exact_forces(kernel()) ? 2e-5 : 0.1);
+    EXPECT_TRUE(at::equal(decoder.log_density(z, images), found.log_density));
+  }
+}
+
+TEST_P(EveryConvolution, TakesNormalPixels) {
+  DecoderNetwork network = make();
+  network.likelihood = parse_likelihood("gaussian:0.3");
+  const auto [z, images] = make_data(network, 2, 9);
+  const Evaluation truth = reference(network, images, z),
+                   found = FusedDecoder(network, kernel()).evaluate(z, images);
+  EXPECT_LT(value_error(found, truth), 2e-6 * truth.log_density.abs().max().item<double>());
+  EXPECT_LT(grad_error(found, truth), has_exact_forces(kernel()) ? 2e-5 : 0.1);
+}
+
+TEST_P(EveryConvolution, IsAFunctionOfTheParticle) {
+  const DecoderNetwork network = make();
+  const auto [z, images] = make_data(network, 2, 60);
+  const FusedDecoder decoder(network, kernel());
+  const Evaluation all = decoder.evaluate(z, images);
+  for (const int64_t k : {0, 7, 31, 59}) {
+    const Evaluation one = decoder.evaluate(z.slice(1, k, k + 1).contiguous(), images);
+    EXPECT_TRUE(at::equal(one.log_density, all.log_density.slice(1, k, k + 1))) << k;
+    EXPECT_TRUE(at::equal(one.grad, all.grad.slice(1, k, k + 1))) << k;
+  }
+}
+
+TEST_P(EveryConvolution, NanStaysWithItsParticle) {
+  const DecoderNetwork network = make();
+  auto [z, images] = make_data(network, 2, 30);
+  const FusedDecoder decoder(network, kernel());
+  const Evaluation before = decoder.evaluate(z, images);
+  z.index_put_({at::tensor(1), at::tensor(4)}, std::numeric_limits<float>::quiet_NaN());
+  const Evaluation after = decoder.evaluate(z, images);
+  EXPECT_TRUE(std::isnan(after.log_density[1][4].item<double>()));
+  at::Tensor others = at::ones({2, 30}, at::kBool);
+  others[1][4] = false;
+  EXPECT_TRUE(
+      at::equal(after.log_density.masked_select(others), before.log_density.masked_select(others)));
+  EXPECT_TRUE(at::equal(after.grad.index({others}), before.grad.index({others})));
+}
+
+/// Each connection is in the layout as often as in the convolution, at the right weight.
+TEST(GatherLayout, HoldsEveryConnection) {
+  for (const auto& [name, make] : kNetworks)
+    for (const DecoderLayer& layer : make(Activation::kElu).layers)
+      for (const bool adjoint : {false, true}) {
+        if (!layer.convolution) continue;
+        const Convolution& c = *layer.convolution;
+        const Shape &to = adjoint ? c.input : c.output, &from = adjoint ? c.output : c.input;
+        const std::vector<Connection> all = connections(c, adjoint);
+        const GatherLayout layout = gather_layout(
+            all, {to.places(), to.channels, from.channels, c.kernel[0] * c.kernel[1]}, 4);
+        at::Tensor found = at::zeros({to.places(), from.places()}, at::kLong),
+                   wanted = found.clone();
+        for (const Connection& one : all) wanted[one.output][one.input] += one.tap + 1;
+        at::Tensor tiles = at::zeros({to.units()}, at::kLong);
+        const auto follow = [&](const GatherTile& tile, int64_t shift, int64_t output) {
+          for (int32_t r = tile.first_run; r < tile.first_run + tile.num_runs; ++r) {
+            const GatherRun& run = layout.runs[static_cast<size_t>(r)];
+            for (int32_t k = 0; k < run.count; k += static_cast<int32_t>(from.channels)) {
+              const int64_t tap =
+                  layout.taps[static_cast<size_t>((run.weight + k) / from.channels)];
+              found[output / to.channels][(run.input + shift + k) / from.channels] += tap + 1;
+            }
+          }
+        };
+        for (const GatherTile& tile : layout.tiles) {
+          if (layout.places.empty()) {
+            for (int32_t i = 0; i < tile.rows; ++i) tiles[tile.output + i] += 1;
+            if (tile.panel == 0) follow(tile, 0, tile.output);
+            continue;
+          }
+          int64_t last = -1;
+          for (int32_t i = 0; i < 4; ++i) {
+            const GatherPlace& place = layout.places[static_cast<size_t>(tile.output + i)];
+            if (place.output == last) continue;  // it fills the tile
+            last = place.output;
+            tiles[place.output + tile.panel] += 1;
+            if (tile.panel == 0) follow(tile, place.shift, place.output);
+          }
+        }
+        EXPECT_TRUE(at::equal(found, wanted)) << name << adjoint;
+        EXPECT_TRUE(at::equal(tiles, at::ones_like(tiles))) << name << adjoint;
+      }
+}
+
+TEST(Convolution, KnowsWhichSizesArePossible) {
+  EXPECT_TRUE(convolution({1, 8, 8}, {1, 4, 4}, 4, 2, 1).is_possible());
+  EXPECT_FALSE(convolution({1, 8, 8}, {1, 5, 4}, 4, 2, 1).is_possible());
+  EXPECT_TRUE(transposed({1, 4, 4}, {1, 9, 8}, 4, 2, 1).is_possible());
+  EXPECT_FALSE(transposed({1, 4, 4}, {1, 10, 8}, 4, 2, 1).is_possible());
+  EXPECT_FALSE(convolution({1, 2, 2}, {1, 1, 1}, 4).is_possible());
+}
+
+TEST(FusedDecoder, TilesLeaveConvolutionsToTheNextKernel) {
+  const DecoderNetwork network = dense_then_transposed(Activation::kElu);
+  for (const FusedKernel& kernel : all_kernels())
+    EXPECT_EQ(FusedDecoder::supports(network, kernel), kernel.packing != Packing::kTiles)
+        << kernel.name;
+  const auto fused = make_fused_decoder(network);
+  ASSERT_NE(fused, nullptr);
+  bool is_cheap = false;
+  for (const FusedKernel* kernel : available_kernels())
+    is_cheap |= !has_exact_forces(*kernel) && kernel->packing != Packing::kTiles;
+  EXPECT_EQ(fused->cheap() != nullptr, is_cheap);
+}
+
+}  // namespace
+}  // namespace crais
