@@ -19,6 +19,9 @@ using nlohmann::json;
 constexpr int64_t kManifestVersion = 1;
 constexpr int64_t kMaxValues = int64_t{1} << 30;
 constexpr int64_t kMaxBatch = 1 << 16;
+constexpr int64_t kMostLayers = 100;
+// Of a convolution, whose places are listed in memory: places times taps, and units of an image.
+constexpr int64_t kMostConnections = int64_t{1} << 22, kMostUnits = int64_t{1} << 21;
 constexpr double kValueTolerance = 1e-4;  // relative, of compiled against eager values
 constexpr double kGradTolerance = 1e-3;
 constexpr double kForceTolerance = 2e-2;  // bfloat16 rounds to 4e-3
@@ -72,6 +75,9 @@ class ManifestReader {
     if (mlp != object_.end() && has_forces)
       throw wrong("forces", "of a compiled model; this one is weights");
     if (mlp != object_.end()) m.vae = ManifestReader(*mlp, where_ + ": \"mlp\"").read_vae(m);
+    const auto decoder = object_.find("decoder");
+    if (decoder != object_.end() && !decoder->is_null())
+      m.decoder = ManifestReader(*decoder, where_ + ": \"decoder\"").read_decoder(m);
     return m;
   }
 
@@ -196,21 +202,101 @@ class ManifestReader {
     int64_t width = inputs;
     while (true) {
       const std::string layer = "mlp." + name + "." + std::to_string(mlp.layers.size());
-      const at::Tensor *weight = arrays.find(layer + ".weight"),
-                       *bias = arrays.find(layer + ".bias");
-      if (!weight || !bias) break;
-      const bool fits = weight->dim() == 2 && weight->size(1) == width && bias->dim() == 1 &&
-                        bias->size(0) == weight->size(0) && weight->size(0) > 0;
-      if (!fits || weight->scalar_type() != at::kFloat || bias->scalar_type() != at::kFloat)
-        throw wrong(layer, "a float32 layer of " + std::to_string(width) + " inputs");
-      if (!weight->isfinite().all().item<bool>() || !bias->isfinite().all().item<bool>())
-        throw wrong(layer, "finite");
-      width = weight->size(0);
-      mlp.layers.push_back({*weight, *bias});
+      if (!arrays.find(layer + ".weight") || !arrays.find(layer + ".bias")) break;
+      const DecoderLayer read = read_dense(arrays, layer, width);
+      width = read.weight.size(0);
+      mlp.layers.push_back({read.weight, read.bias});
     }
     if (mlp.empty() || width != outputs)
       throw wrong(name, "an MLP with " + std::to_string(outputs) + " outputs");
     return mlp;
+  }
+
+  /// The layers that this object describes, their weights among the manifest's arrays.
+  DecoderNetwork read_decoder(const ModelManifest& m) const {
+    if (!object_.is_object()) throw wrong("layers", "described");
+    if (m.model.has("prior") || m.model.labels)
+      throw wrong("layers", "of a decoder under N(0, I) without labels");
+    DecoderNetwork network;
+    network.activation = parsed("activation", parse_activation);
+    network.likelihood = parsed("likelihood", parse_likelihood);
+    const json& layers = field("layers");
+    if (!layers.is_array() || layers.empty() || layers.size() > kMostLayers)
+      throw wrong("layers", "a list of 1 to " + std::to_string(kMostLayers));
+    int64_t width = m.model.latent;
+    for (const json& layer : layers) {
+      const std::string name = "decoder." + std::to_string(network.layers.size());
+      const ManifestReader reader(layer, where_ + ": \"" + name + "\"");
+      if (!layer.is_object()) throw wrong("layers", "a list of descriptions");
+      const std::string kind = reader.text("kind");
+      if (kind != "dense" && kind != "convolution")
+        throw reader.wrong("kind", "dense or convolution");
+      network.layers.push_back(kind == "dense" ? reader.read_dense(m.arrays, name, width)
+                                               : reader.read_convolution(m.arrays, name, width));
+      width = network.layers.back().outputs();
+    }
+    if (width != m.model.num_values())
+      throw wrong("layers", "a decoder with " + std::to_string(m.model.num_values()) + " outputs");
+    return network;
+  }
+
+  DecoderLayer read_dense(const SafeTensors& arrays, const std::string& name,
+                          int64_t inputs) const {
+    const at::Tensor weight = parameter(arrays, name + ".weight"),
+                     bias = parameter(arrays, name + ".bias");
+    if (weight.dim() != 2 || weight.size(1) != inputs || bias.dim() != 1 ||
+        bias.size(0) != weight.size(0))
+      throw wrong(name, "a float32 layer of " + std::to_string(inputs) + " inputs");
+    return {weight, bias, {}};
+  }
+
+  DecoderLayer read_convolution(const SafeTensors& arrays, const std::string& name,
+                                int64_t inputs) const {
+    const at::Tensor weight = parameter(arrays, name + ".weight"),
+                     bias = parameter(arrays, name + ".bias");
+    Convolution c;
+    if (!field("transposed").is_boolean()) throw wrong("transposed", "true or false");
+    c.transposed = field("transposed").get<bool>();
+    c.input = image("input");
+    c.output = image("output");
+    c.stride = along_axes("stride", 1);
+    c.padding = along_axes("padding", 0);
+    c.dilation = along_axes("dilation", 1);
+    const int64_t from = c.transposed ? 0 : 1;  // the dimension of input channels
+    if (weight.dim() != 4 || weight.size(from) != c.input.channels ||
+        weight.size(1 - from) != c.output.channels || bias.dim() != 1 ||
+        bias.size(0) != c.output.channels || c.input.units() != inputs)
+      throw wrong(name,
+                  "a float32 convolution of its image, " + std::to_string(inputs) + " inputs");
+    c.kernel = {weight.size(2), weight.size(3)};
+    if (!c.is_possible()) throw wrong("output", "what a convolution makes of its input");
+    const int64_t places = (c.transposed ? c.input : c.output).places();
+    if (places > kMostConnections / (c.kernel[0] * c.kernel[1]))
+      throw wrong(name, "of at most " + std::to_string(kMostConnections) +
+                            " places times taps of the kernel");
+    if (std::max(c.input.units(), c.output.units()) > kMostUnits)
+      throw wrong(name, "of images of at most " + std::to_string(kMostUnits) + " units");
+    return {weight, bias, c};
+  }
+
+  Convolution::Shape image(const std::string& key) const {
+    const std::vector<int64_t> sizes = shape(key, 3);
+    if (sizes.size() != 3) throw wrong(key, "channels, rows and columns");
+    return {sizes[0], sizes[1], sizes[2]};
+  }
+  Convolution::Pair along_axes(const std::string& key, int64_t least) const {
+    constexpr int64_t kMost = 1 << 16;
+    const json& list = field(key);
+    if (!list.is_array() || list.size() != 2) throw wrong(key, "a pair");
+    return {checked(list[0], key, least, kMost), checked(list[1], key, least, kMost)};
+  }
+
+  at::Tensor parameter(const SafeTensors& arrays, const std::string& name) const {
+    const at::Tensor* found = arrays.find(name);
+    if (!found || found->scalar_type() != at::kFloat || found->numel() == 0)
+      throw wrong(name, "an array of float32");
+    if (!found->isfinite().all().item<bool>()) throw wrong(name, "finite");
+    return *found;
   }
 
   const json& object_;
@@ -301,6 +387,12 @@ void check_values(const ModelManifest& manifest, const LatentModel& model,
     const LatentModel::Density forced = model.joint_with_forces(z, x, y, at::kBFloat16);
     wrong = differs(forced.value, "check.value", kValueTolerance) ||
             differs(forced.grad, "check.grad_bfloat16", kForceTolerance);
+  }
+  if (!wrong && manifest.decoder) {
+    const DecoderNetwork& decoder = *manifest.decoder;
+    const at::Tensor prior = 0.5 * (z.square() + std::log(2 * M_PI)).sum(1);
+    wrong = differs(decoder.likelihood.log_prob(x.flatten(1), decoder.forward(z)) - prior,
+                    "check.value", kValueTolerance);
   }
   if (wrong)
     throw data_error(where + ": its code does not compute here what PyTorch did at export" +

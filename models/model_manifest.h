@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/safetensors.h"
+#include "models/decoder_network.h"
 #include "models/latent_model.h"
 #include "models/vae.h"
 
@@ -27,7 +28,8 @@ struct ModelManifest {
   int64_t batch = 1;                   // rows with which a row costs least
   bool forces_pay = false;             // its gradient in bfloat16 is faster where it was written
   SafeTensors arrays;
-  std::optional<Vae> vae;  // what a model of MLPs is: such a file holds no code
+  std::optional<Vae> vae;                 // what a model of MLPs is: such a file holds no code
+  std::optional<DecoderNetwork> decoder;  // of any model that has one of known layers, beside code
 
   /// One that must be there.
   const at::Tensor& array(const std::string& name) const { return *arrays.find(name); }
@@ -58,6 +60,9 @@ class ManifestModel : public LatentModel {
   std::optional<Posterior> encode(const at::Tensor& x, const at::Tensor& y) const override;
   std::optional<Output> output(const at::Tensor& z, const at::Tensor& y) const override;
   std::optional<Moments> prior_moments() const override;
+  const DecoderNetwork* decoder() const override {
+    return manifest_.decoder ? &*manifest_.decoder : nullptr;
+  }
   int64_t num_draws() const override;
   Draws draw(uint64_t seed, int64_t i) const override;
 

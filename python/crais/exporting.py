@@ -3,7 +3,8 @@
 The file is an AOTInductor package (.pt2): native code for one version of PyTorch and one kind of
 machine. Beside the code it holds what crais must know (`extra/crais.safetensors`): shapes, the
 likelihood's support, moments of the prior, and inputs with the values that eager PyTorch finds.
-An MLP needs no code: its weights lie there too, and crais has its own evaluator for them.
+An MLP needs no code: its weights lie there too, and crais has its own evaluator for them. Of a
+decoder with convolutions whose layers it knows, the weights lie beside the code.
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ from crais.latent_model import (
     VALUE_TOLERANCE,
     LatentModel,
     check_inputs,
+    computes,
     differ,
     joint_of,
     manifest,
     prior_of,
 )
+from crais.layers import MlpVae
 from crais.likelihoods import Likelihood
-from crais.mlp import MlpVae
 from crais.priors import Prior
 
 _EXTRA = "crais.safetensors"
@@ -68,6 +70,7 @@ class ExportReport:
     microseconds: float  # of an evaluation (value and gradient) in Python, one thread
     force_microseconds: float | None = None  # the same with its gradient in bfloat16
     force_error: float | None = None  # of that gradient, of the gradient's own length
+    decoder_is_fused: bool = False  # crais computes log p(x, z) from weights, on a CPU
     notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -84,6 +87,11 @@ class ExportReport:
                 f"an evaluation takes {self.microseconds:.0f} us on one thread, {self.batch} rows "
                 "a call"
             )
+            if self.decoder_is_fused:
+                lines.append(
+                    "on a CPU, crais computes log p(x, z) with its own evaluator: it knows the "
+                    "decoder's layers"
+                )
         if self.force_microseconds is not None:
             lines.append(
                 f"with forces in bfloat16 {self.force_microseconds:.0f} us; these differ by "
@@ -136,8 +144,8 @@ def export(
     simulate      pairs (x, z) that are stored for certificates where the likelihood's draws are no
                   function of uniform numbers
     march         the processor to compile for, as "x86-64-v3"; this one if it is left out
-    fused         keep only the weights of an MLP, which crais computes faster than compiled code;
-                  False: compile it as any other model
+    fused         keep the weights of an MLP, or of a decoder with convolutions, which crais
+                  computes faster than compiled code; False: treat it as any other model
     force_dtype   "bfloat16": a second entry, with the same value and a gradient whose convolutions
                   and matrix products are in bfloat16, for `eval-loglik --force-dtype`. "auto": if
                   this processor has instructions for it and it is faster. "float32": none. It takes
@@ -166,16 +174,23 @@ def export(
         random_state.begin(model.device)
         with _as_export_error():
             _check_shapes(model)
-            mlp = model.mlp() if fused else None
+            known = model.known_layers() if fused else None
+            mlp = known if isinstance(known, MlpVae) else None
             compiled = mlp is None and not os.fspath(path).endswith(".pt")
-            forces = compiled and _wants_forces(model, force_dtype)
+            wanted = "float32" if known is not None and force_dtype == "auto" else force_dtype
+            forces = compiled and _wants_forces(model, wanted)
             functions = model.functions(forces)
             arrays = model.checks(forces)
+            if known is not None and mlp is None and not computes(known, arrays):
+                known = None
         if "simulate" not in functions:
             arrays |= _pairs(model, simulate, notes)
         name = name or os.path.splitext(os.path.basename(path))[0]
         described = model.describe(functions, name, binarisation)
         described["device"] = model.device.type
+        if known is not None and mlp is None:
+            described["decoder"] = known.describe()
+            arrays |= known.tensors()
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "model")
             if mlp is not None:
@@ -192,6 +207,7 @@ def export(
     report.functions = described["functions"]
     report.seconds = time.monotonic() - started
     report.notes = notes
+    report.decoder_is_fused = known is not None
     if not quiet:
         print(report, file=sys.stderr)
     return report

@@ -20,8 +20,8 @@ from crais import safetensors
 from crais.captured import Function, check_modes, device_of, on_device
 from crais.errors import UsageError
 from crais.forces import ShorterProducts, joint_with_forces, shorter_products
+from crais.layers import FusedDecoder, MlpVae, recognise
 from crais.likelihoods import Bernoulli, ContinuousBernoulli, Likelihood
-from crais.mlp import MlpVae, recognise
 from crais.priors import Hierarchical, Prior, StandardNormal
 
 FORMAT_VERSION = 1
@@ -139,8 +139,8 @@ class LatentModel:
             return False
         return True
 
-    def mlp(self) -> MlpVae | None:
-        """The model as weights, if it is made of MLPs."""
+    def known_layers(self) -> MlpVae | FusedDecoder | None:
+        """What crais can compute of the model from weights alone."""
         if self.decoder is None or self.labels is not None:
             return None
         z, x = self.draw_z(2), self.plain_x(2)
@@ -299,6 +299,13 @@ class LatentModel:
                 f"the encoder must return mean and log_var {list(wanted)}, or mean and scale_tril "
                 f"{[*wanted, self.latent]}"
             )
+
+
+def computes(known: MlpVae | FusedDecoder, arrays: dict[str, Tensor]) -> bool:
+    """True if the weights have the model's own values: else PyTorch computes it."""
+    with torch.no_grad():
+        found = known.log_joint(arrays["check.z"], arrays["check.x"])
+    return not differ(found, arrays["check.value"], VALUE_TOLERANCE)
 
 
 def check_density(value: Any, z: Tensor, what: str) -> None:

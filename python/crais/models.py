@@ -12,9 +12,9 @@ from crais import native, random_state
 from crais.captured import Function, check_float32, device_of
 from crais.errors import UsageError
 from crais.forces import pays_in_python, processor_has_bfloat16
-from crais.latent_model import VALUE_TOLERANCE, LatentModel, differ, manifest, prior_of
+from crais.latent_model import LatentModel, computes, manifest, prior_of
+from crais.layers import MlpVae
 from crais.likelihoods import Likelihood
-from crais.mlp import MlpVae
 from crais.priors import Prior
 
 _ROWS = {"cpu": 64}  # of a call
@@ -36,7 +36,8 @@ def in_memory(
 
     Images have the first of the `shapes` that the functions take; without any, the shape of what
     the decoder returns. With `force_dtype` bfloat16, or auto where it pays, there is a function
-    whose gradient is in bfloat16. `parts` are decoder, likelihood, encoder and log_joint, as `export` takes them.
+    whose gradient is in bfloat16. `parts` are decoder, likelihood, encoder and log_joint, as `export`
+    takes them.
     """
     decoder, encoder = parts["decoder"], parts["encoder"]
     likelihood = parts["likelihood"]
@@ -70,10 +71,10 @@ def in_memory(
             arrays = model.checks(forces)
         described = model.describe(functions, name, forces_pay=pays)
         described["batch"] = _ROWS.get(device.type, _ROWS_ELSEWHERE)
-        mlp = model.mlp()
-        if mlp is not None and _computes(mlp, arrays):
-            described["mlp"] = mlp.describe()
-            arrays |= mlp.tensors()
+        known = model.known_layers()
+        if known is not None and computes(known, arrays):
+            described["mlp" if isinstance(known, MlpVae) else "decoder"] = known.describe()
+            arrays |= known.tensors()
     return functions, manifest(arrays, described), device
 
 
@@ -86,13 +87,6 @@ def _forces(model: LatentModel, force_dtype: str) -> tuple[bool, bool]:
     products = model.shorter_products()
     pays = pays_in_python(products, model.device)
     return (pays, pays) if force_dtype == "auto" else (products.count > 0, pays)
-
-
-def _computes(mlp: MlpVae, arrays: dict[str, Tensor]) -> bool:
-    """True if the weights have the model's own values: else PyTorch computes it."""
-    with torch.no_grad():
-        found = mlp.log_joint(arrays["check.z"], arrays["check.x"])
-    return not differ(found, arrays["check.value"], VALUE_TOLERANCE)
 
 
 def _first_that_works(

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/plain.h"
 #include "core/rng.h"
+#include "kernels/fused_decoder.h"
 #include "util/error.h"
 #include "util/interrupt.h"
 #include "util/memory.h"
@@ -40,12 +42,23 @@ at::Tensor symmetric(const at::Tensor& matrices) {
 
 }  // namespace
 
-ModelPosterior::ModelPosterior(std::shared_ptr<const LatentModel> model, at::Tensor data,
+std::shared_ptr<const FusedDecoder> fused_decoder_of(const LatentModel& model) {
+  return model.decoder() != nullptr ? make_fused_decoder(*model.decoder()) : nullptr;
+}
+
+ModelPosterior::ModelPosterior(std::shared_ptr<const LatentModel> model, const at::Tensor& data,
                                at::Tensor latents, at::Tensor labels)
+    : ModelPosterior(model, data, std::move(latents), std::move(labels), fused_decoder_of(*model)) {
+}
+
+ModelPosterior::ModelPosterior(std::shared_ptr<const LatentModel> model, const at::Tensor& data,
+                               at::Tensor latents, at::Tensor labels,
+                               std::shared_ptr<const FusedDecoder> fused)
     : model_(std::move(model)),
-      data_(std::move(data)),
+      data_(data.contiguous()),
       latents_(std::move(latents)),
-      labels_(std::move(labels)) {
+      labels_(std::move(labels)),
+      fused_(std::move(fused)) {
   const ModelDescription& described = model_->description();
   if (data_.dim() < 1 || data_.sizes().slice(1) != at::IntArrayRef(described.data_shape))
     throw argument_error("data must be [P, ...] of the model's shape");
@@ -59,14 +72,35 @@ ModelPosterior::ModelPosterior(std::shared_ptr<const LatentModel> model, at::Ten
 
 Evaluation ModelPosterior::evaluate(const at::Tensor& z) const { return evaluated(z, forces_); }
 
+const FusedDecoder* ModelPosterior::fused_for(const at::Tensor& z, at::ScalarType forces) const {
+  if (!fused_ || !is_plain(z.contiguous()) || !is_plain(data_)) return nullptr;
+  return forces == at::kFloat ? fused_.get() : fused_->cheap().get();
+}
+
+at::Tensor ModelPosterior::log_density(const at::Tensor& z) const {
+  const FusedDecoder* fused = fused_for(z, forces_);
+  return fused != nullptr ? fused->log_density(z.contiguous(), data_.flatten(1))
+                          : evaluate(z).log_density;
+}
+
+bool ModelPosterior::has_cheap_kernel(at::ScalarType dtype) const {
+  return dtype == at::kBFloat16 && fused_ && fused_->cheap();
+}
+
+bool ModelPosterior::forces_pay(at::ScalarType dtype) const {
+  return fused_ ? has_cheap_kernel(dtype) : model_->forces_pay(dtype);
+}
+
 std::shared_ptr<const Target> ModelPosterior::with_forces(at::ScalarType dtype) const {
-  if (!model_->has_forces(dtype)) return nullptr;
+  if (!has_cheap_kernel(dtype) && !model_->has_forces(dtype)) return nullptr;
   auto target = std::make_shared<ModelPosterior>(*this);
   target->forces_ = dtype;
   return target;
 }
 
 Evaluation ModelPosterior::evaluated(const at::Tensor& z, at::ScalarType forces) const {
+  if (const FusedDecoder* fused = fused_for(z, forces))
+    return fused->evaluate(z.contiguous(), data_.flatten(1));
   const int64_t problems = z.size(0), particles = z.size(1), rows = problems * particles;
   const at::Tensor latents = z.reshape({rows, dim()});
   const at::Tensor owner =

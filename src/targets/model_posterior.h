@@ -14,6 +14,12 @@
 
 namespace crais {
 
+class FusedDecoder;
+
+/// The fused evaluator of a model whose decoder is known layer by layer (LatentModel::decoder), by
+/// the processor's fastest kernel; null where there is none, or CRAIS_EVALUATOR is aten.
+std::shared_ptr<const FusedDecoder> fused_decoder_of(const LatentModel& model);
+
 /// gamma_p(z) = p(x_p, z) of P data under a LatentModel.
 ///
 ///     auto model = crais::read_model_package("vae.pt2");
@@ -23,18 +29,23 @@ class ModelPosterior : public Target {
  public:
   /// `data` [P, ...] float32. `latents` [P,D], where the data were simulated, are what they were
   /// simulated from; else undefined. `labels` [P, ...] are those of a conditional model p(x | y).
-  ModelPosterior(std::shared_ptr<const LatentModel> model, at::Tensor data, at::Tensor latents = {},
-                 at::Tensor labels = {});
+  /// Density and gradient come from a fused evaluator where the model's decoder has one.
+  ModelPosterior(std::shared_ptr<const LatentModel> model, const at::Tensor& data,
+                 at::Tensor latents = {}, at::Tensor labels = {});
+  /// The same with an evaluator that several posteriors share: fused_decoder_of(*model), or null to
+  /// have the model's own functions always.
+  ModelPosterior(std::shared_ptr<const LatentModel> model, const at::Tensor& data,
+                 at::Tensor latents, at::Tensor labels, std::shared_ptr<const FusedDecoder> fused);
 
   int64_t num_problems() const override { return data_.size(0); }
   int64_t dim() const override { return model_->description().latent; }
   at::TensorOptions options() const override { return data_.options(); }
-  /// As dear as `evaluate`: an exported model knows both or neither.
-  at::Tensor log_density(const at::Tensor& z) const override { return evaluate(z).log_density; }
+  /// As dear as `evaluate` where no fused evaluator is in use: other models know both or neither.
+  at::Tensor log_density(const at::Tensor& z) const override;
   Evaluation evaluate(const at::Tensor& z) const override;
   /// Where the model has them. Curvatures stay those of float32.
   std::shared_ptr<const Target> with_forces(at::ScalarType dtype) const override;
-  bool forces_pay(at::ScalarType dtype) const override { return model_->forces_pay(dtype); }
+  bool forces_pay(at::ScalarType dtype) const override;
   /// Throws Error kArgument: an exported model has no second derivatives.
   Evaluation evaluate_with_graph(const at::Tensor& z) const override;
   bool can_select() const override { return true; }
@@ -61,6 +72,9 @@ class ModelPosterior : public Target {
   int64_t working_memory() const override;
 
  private:
+  /// What computes z with such forces; null: the model's own functions.
+  const FusedDecoder* fused_for(const at::Tensor& z, at::ScalarType forces) const;
+  bool has_cheap_kernel(at::ScalarType dtype) const;
   /// Rows [N,D] with the problems that they belong to [N], in calls of at most `batch` rows; of
   /// fewer where a call fails. Throws Error kData, or std::bad_alloc, if one row cannot be
   /// computed.
@@ -77,6 +91,7 @@ class ModelPosterior : public Target {
   at::Tensor data_;
   at::Tensor latents_;
   at::Tensor labels_;
+  std::shared_ptr<const FusedDecoder> fused_;  // null: the model's own functions
   at::ScalarType forces_ = at::kFloat;  // of products behind the gradient that `evaluate` gives
 };
 

@@ -7,7 +7,9 @@
 #include <functional>
 #include <limits>
 
+#include "core/rng.h"
 #include "evaluation/log_normalizer.h"
+#include "kernels/fused_decoder.h"
 #include "models/model_package.h"
 #include "support/expect_error.h"
 #include "support/statistics.h"
@@ -126,6 +128,38 @@ TEST(ScriptModel, ForcesInBfloat16AreAutocasts) {
       << result.value << truth;
   const auto exact_model = read_script_model(file("linear_gaussian.pt"), at::kCPU, at::kDouble);
   EXPECT_FALSE(exact_model->has_forces(at::kBFloat16));
+}
+
+TEST(ScriptModel, ADecoderOfConvolutionsIsFused) {
+  const auto model = read_script_model(file("convolutional.pt"));
+  ASSERT_NE(model->decoder(), nullptr);
+  EXPECT_EQ(model->decoder()->layers.size(), 3U);
+  EXPECT_EQ(read_script_model(file("linear_gaussian.pt"))->decoder(), nullptr);
+  at::Generator rng = make_generator(1);
+  const at::Tensor z = at::randn({3, 17, 4}, rng);
+  const at::Tensor x = (at::rand({3, 2, 4, 6}, rng) < 0.4).to(at::kFloat);
+  const ModelPosterior fused(model, x), plain(model, x, {}, {}, nullptr);
+  const Evaluation found = fused.evaluate(z), wanted = plain.evaluate(z);
+  EXPECT_EQ(found.log_density.scalar_type(), at::kDouble);
+  EXPECT_LT(max_abs_diff(found.log_density, wanted.log_density), 1e-4);
+  EXPECT_LT(max_abs_diff(found.grad, wanted.grad), 1e-4);
+  EXPECT_TRUE(at::equal(fused.log_density(z), found.log_density));
+  EXPECT_TRUE(at::equal(fused.select(at::tensor({2}))->evaluate(z.slice(0, 2, 3)).grad,
+                        found.grad.slice(0, 2, 3)));
+  EXPECT_LT(max_abs_diff(fused.curvature(z.select(1, 0)), plain.curvature(z.select(1, 0))), 1e-4);
+  EXPECT_FALSE(plain.forces_pay(at::kBFloat16));
+  EXPECT_EQ(fused.forces_pay(at::kBFloat16), fused_decoder_of(*model)->cheap() != nullptr);
+  const Evaluation forced = fused.with_forces(at::kBFloat16)->evaluate(z);
+  EXPECT_LT(max_abs_diff(forced.log_density, wanted.log_density), 1e-4);
+  EXPECT_GT(max_abs_diff(forced.grad, wanted.grad), 1e-6);
+  EXPECT_LT(max_abs_diff(forced.grad, wanted.grad), 0.1 * wanted.grad.abs().max().item<double>());
+}
+
+TEST(ScriptModel, DoubleIsNotFused) {
+  const auto model = read_script_model(file("convolutional.pt"), at::kCPU, at::kDouble);
+  const at::Tensor x = at::ones({1, 2, 4, 6}, at::kDouble), z = at::ones({1, 1, 4}, at::kDouble);
+  EXPECT_TRUE(at::equal(ModelPosterior(model, x).evaluate(z).grad,
+                        ModelPosterior(model, x, {}, {}, nullptr).evaluate(z).grad));
 }
 
 TEST(ScriptModel, DrawsAreDecidedBySeedAndPlace) {

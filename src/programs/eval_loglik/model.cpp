@@ -168,6 +168,8 @@ class ExportedModel : public EvalModel {
       vae_ = model_->vae()->to(options.device(), c10::typeMetaToScalarType(options.dtype()));
       if (noise_sd_ > 0) vae_->architecture.likelihood.noise_sd = noise_sd_;
       fused_ = make_fused_decoder(*vae_);
+    } else if (options.device().is_cpu() && options.dtype() == at::kFloat) {
+      fused_ = fused_decoder_of(*model_);
     }
     const ModelDescription& d = model_->description();
     record_ = {{"sha256", digest_},          {"kind", d.kind},        {"name", d.name},
@@ -182,9 +184,9 @@ class ExportedModel : public EvalModel {
     if (vae_) return std::make_shared<VaePosterior>(*vae_, data.to(options_), z, fused_);
     std::vector<int64_t> shape = description().data_shape;
     shape.insert(shape.begin(), data.size(0));
-    auto target =
-        std::make_shared<ModelPosterior>(model_, data.reshape(shape).to(options_), z,
-                                         labels.defined() ? labels.to(options_.device()) : labels);
+    auto target = std::make_shared<ModelPosterior>(
+        model_, data.reshape(shape).to(options_), z,
+        labels.defined() ? labels.to(options_.device()) : labels, fused_);
     if (noise_sd_ == 0) return target;
     const double power = std::pow(*description_.noise_sd / noise_sd_, 2);
     const auto constant = [&](double sd) {
@@ -216,7 +218,8 @@ class ExportedModel : public EvalModel {
     return std::make_shared<ExportedModel>(model_, digest_, options_, sd);
   }
   std::string evaluator(std::optional<at::ScalarType> forces) const override {
-    return fused_ ? name_of(*fused_, forces) : model_->evaluator();
+    if (!fused_ || (!vae_ && forces && !fused_->cheap())) return model_->evaluator();
+    return name_of(*fused_, forces);
   }
   bool needs_blas() const override { return vae_ && !fused_; }
   std::pair<std::string, json> record() const override { return {"model", record_}; }

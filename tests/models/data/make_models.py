@@ -30,6 +30,7 @@ def linear_gaussian() -> None:
         encoder=encode,
         latent=3,
         image_shape=(2, 3),
+        fused=False,
     )
 
 
@@ -105,7 +106,36 @@ def decoder_only() -> None:
     )
 
 
+def convolutional() -> None:
+    """Binary pixels from convolutions; their weights stand beside the code."""
+    torch.manual_seed(6)
+    decoder = torch.nn.Sequential(
+        torch.nn.Linear(4, 8 * 2 * 3),
+        torch.nn.Unflatten(1, (8, 2, 3)),
+        torch.nn.ELU(),
+        torch.nn.ConvTranspose2d(8, 3, 4, 2, 1, bias=False),
+        torch.nn.BatchNorm2d(3),
+        torch.nn.ELU(),
+        torch.nn.Conv2d(3, 2, 3, 1, 1),
+    )
+    with torch.no_grad():
+        for parameter in decoder.parameters():
+            parameter.copy_(2 * parameter + 0.1)
+        decoder[4].running_mean.normal_()
+        decoder[4].running_var.uniform_(0.5, 2.0)
+    crais.export(
+        HERE / "convolutional.pt",
+        decoder=decoder.eval(),
+        likelihood=crais.Bernoulli(),
+        encoder=torch.nn.Sequential(torch.nn.Flatten(), _Halves(48, 4)),
+        latent=4,
+        image_shape=(2, 4, 6),
+        binarisation="none",
+    )
+
+
 if __name__ == "__main__":
+    convolutional()
     decoder_only()
     linear_mlp()
     conditional()

@@ -1,0 +1,411 @@
+"""Decoders and encoders whose layers crais knows: recognised by the operations that they do.
+
+crais has its own evaluator for these, faster than compiled code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from crais.likelihoods import Bernoulli, Gaussian, Likelihood, SquaredError
+from crais.priors import Prior, StandardNormal
+
+_MOST_LAYERS = 100
+# Of a convolution, whose places are listed in memory: places times taps, and units of an image.
+_MOST_CONNECTIONS, _MOST_UNITS = 1 << 22, 1 << 21
+
+
+@dataclass
+class Convolution:
+    """A two-dimensional convolution of one group, or a transposed one, of images of these shapes."""
+
+    transposed: bool
+    input: tuple[int, int, int]  # channels, rows, columns
+    output: tuple[int, int, int]
+    stride: list[int]
+    padding: list[int]
+    dilation: list[int]
+    output_padding: list[int]
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "transposed": self.transposed,
+            "input": list(self.input),
+            "output": list(self.output),
+            "stride": self.stride,
+            "padding": self.padding,
+            "dilation": self.dilation,
+        }
+
+
+@dataclass
+class Layer:
+    """A linear map with a bias."""
+
+    weight: Tensor  # [out, in], or as torch.nn.Conv2d and ConvTranspose2d have it
+    bias: Tensor  # [out], of units or of channels
+    convolution: Convolution | None = None
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """[B, in units] -> [B, out units]."""
+        c = self.convolution
+        if c is None:
+            return F.linear(rows, self.weight, self.bias)
+        found = torch.ops.aten.convolution.default(
+            rows.unflatten(1, c.input), self.weight, self.bias, c.stride, c.padding, c.dilation,
+            c.transposed, c.output_padding, 1,
+        )
+        return found.flatten(1)
+
+    @property
+    def multiplications(self) -> int:
+        c = self.convolution
+        if c is None:
+            return self.weight.numel()
+        return self.weight.numel() * math.prod((c.input if c.transposed else c.output)[1:])
+
+    def scaled(self, scale: Tensor, shift: Tensor) -> Layer:
+        """The same, then times `scale` and plus `shift` [out]."""
+        c = self.convolution
+        shape = [1] * self.weight.dim()
+        shape[1 if c is not None and c.transposed else 0] = -1
+        return replace(self, weight=self.weight * scale.view(shape), bias=self.bias * scale + shift)
+
+
+@dataclass
+class Network:
+    """Layers with one activation between them."""
+
+    layers: list[Layer]
+    activation: str  # "tanh", "elu", "relu", "softplus"
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """[B, in] -> [B, out]."""
+        activate = getattr(F, self.activation) if self.activation != "tanh" else torch.tanh
+        for i, layer in enumerate(self.layers):
+            rows = layer(rows if i == 0 else activate(rows))
+        return rows
+
+    @property
+    def is_mlp(self) -> bool:
+        return all(layer.convolution is None for layer in self.layers)
+
+    def tensors(self, name: str) -> dict[str, Tensor]:
+        """Under the names of models/model_manifest.cpp."""
+        return {
+            f"{name}.{i}.{kind}": tensor.contiguous()
+            for i, layer in enumerate(self.layers)
+            for kind, tensor in (("weight", layer.weight), ("bias", layer.bias))
+        }
+
+
+def _log_joint(decoder: Network, likelihood: Likelihood, z: Tensor, x: Tensor) -> Tensor:
+    output = decoder(z).reshape(x.shape)
+    return StandardNormal().log_prob(z) + likelihood.log_prob(x, output)
+
+
+@dataclass
+class FusedDecoder:
+    """A decoder under N(0, I) that the fused evaluator computes, of a model that is more."""
+
+    decoder: Network
+    likelihood: Likelihood
+
+    def log_joint(self, z: Tensor, x: Tensor) -> Tensor:
+        """log p(x, z) [B], nats."""
+        return _log_joint(self.decoder, self.likelihood, z, x)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "activation": self.decoder.activation,
+            "likelihood": _likelihood(self.likelihood),
+            "layers": [
+                {"kind": "dense"}
+                if layer.convolution is None
+                else {"kind": "convolution"} | layer.convolution.describe()
+                for layer in self.decoder.layers
+            ],
+        }
+
+    def tensors(self) -> dict[str, Tensor]:
+        return self.decoder.tensors("decoder")
+
+
+@dataclass
+class MlpVae:
+    """A model that the fused evaluator computes."""
+
+    decoder: Network
+    encoder: Network | None  # its last layer gives mean and log-variance, one after the other
+    likelihood: Likelihood
+
+    def log_joint(self, z: Tensor, x: Tensor) -> Tensor:
+        """log p(x, z) [B], nats."""
+        return _log_joint(self.decoder, self.likelihood, z, x)
+
+    def describe(self) -> dict[str, Any]:
+        """The activations, and the likelihood as eval-loglik writes it: "gaussian:0.1"."""
+        return {
+            "decoder": self.decoder.activation,
+            "encoder": self.encoder.activation if self.encoder else None,
+            "likelihood": _likelihood(self.likelihood),
+        }
+
+    def tensors(self) -> dict[str, Tensor]:
+        encoder = self.encoder.tensors("mlp.encoder") if self.encoder else {}
+        return self.decoder.tensors("mlp.decoder") | encoder
+
+
+def recognise(
+    decoder: Callable[[Tensor], Any],
+    likelihood: Likelihood,
+    prior: Prior,
+    encoder: Callable[[Tensor], Any] | None,
+    z: Tensor,
+    x: Tensor,
+) -> MlpVae | FusedDecoder | None:
+    """What the fused evaluator can compute of a model: all of it, its decoder, or nothing.
+
+    z [B, D] and x [B, *shape] are examples. The likelihood must be Bernoulli, or Gaussian with one
+    standard deviation, and the prior a standard normal.
+    """
+    if _likelihood(likelihood) is None or type(prior) is not StandardNormal:
+        return None
+    outputs = _outputs(decoder, z)
+    network = outputs[0].network() if len(outputs) == 1 else None
+    if network is None or network(z).shape[1] != x[0].numel():
+        return None
+    if network.is_mlp and encoder is None:
+        return MlpVae(network, None, likelihood)
+    heads = _heads(_outputs(encoder, x), z.shape[1]) if network.is_mlp and encoder else None
+    return MlpVae(network, heads, likelihood) if heads else FusedDecoder(network, likelihood)
+
+
+def _likelihood(likelihood: Likelihood) -> str | None:
+    """As eval-loglik writes it; None where its evaluators for MLPs do not know it."""
+    if type(likelihood) is Bernoulli:
+        return "bernoulli"
+    if type(likelihood) in (Gaussian, SquaredError):
+        sd = likelihood.spec()["scale"]
+        return f"gaussian:{sd:.9g}" if isinstance(sd, float) else None
+    return None
+
+
+@dataclass
+class _Chain:
+    """What an intermediate result is: entries `rows` of a network's last layer."""
+
+    layers: list[Layer] = field(default_factory=list)
+    activations: list[str] = field(default_factory=list)  # after each layer but the last
+    rows: slice = field(default_factory=lambda: slice(None))
+
+    @property
+    def _is_layer(self) -> bool:
+        """True if no activation came after the last layer, and all of it is there."""
+        return len(self.activations) + 1 == len(self.layers) and self.rows == slice(None)
+
+    def linear(self, weight: Tensor, bias: Tensor | None) -> _Chain | None:
+        return self._then(weight, bias, weight.shape[0], None)
+
+    def convolved(
+        self, weight: Tensor, bias: Tensor | None, convolution: Convolution
+    ) -> _Chain | None:
+        c = convolution
+        places = math.prod((c.input if c.transposed else c.output)[1:])
+        if places * math.prod(weight.shape[2:]) > _MOST_CONNECTIONS:
+            return None
+        if max(math.prod(c.input), math.prod(c.output)) > _MOST_UNITS:
+            return None
+        return self._then(weight, bias, c.output[0], c)
+
+    def _then(
+        self, weight: Tensor, bias: Tensor | None, outputs: int, convolution: Convolution | None
+    ) -> _Chain | None:
+        if self.rows != slice(None) or len(self.layers) == _MOST_LAYERS:
+            return None
+        weight = weight.detach().float()
+        bias = weight.new_zeros(outputs) if bias is None else bias.detach().float()
+        layer = Layer(weight, bias, convolution)
+        if not self._is_layer:
+            return replace(self, layers=[*self.layers, layer])
+        joined = _joined(self.layers[-1], layer)
+        return replace(self, layers=[*self.layers[:-1], joined]) if joined else None
+
+    def scaled(self, scale: Tensor, shift: Tensor, channels: int) -> _Chain | None:
+        """Each channel times its entry of `scale`, plus that of `shift`."""
+        if not self._is_layer:
+            return None
+        last = self.layers[-1]
+        if last.convolution is None:  # its outputs are channels of several places each
+            places = last.bias.numel() // channels
+            scale, shift = (one.repeat_interleave(places) for one in (scale, shift))
+        return replace(self, layers=[*self.layers[:-1], last.scaled(scale, shift)])
+
+    def activated(self, name: str) -> _Chain | None:
+        return replace(self, activations=[*self.activations, name]) if self._is_layer else None
+
+    def part(self, rows: slice) -> _Chain | None:
+        is_dense = self._is_layer and self.layers[-1].convolution is None
+        return replace(self, rows=rows) if is_dense else None
+
+    def network(self) -> Network | None:
+        """As a whole function; None where it ends in an activation, or has several."""
+        kinds = set(self.activations)
+        if len(self.activations) + 1 != len(self.layers) or len(kinds) > 1:
+            return None
+        last = self.layers[-1]
+        if self.rows != slice(None):
+            last = Layer(last.weight[self.rows].contiguous(), last.bias[self.rows].contiguous())
+        return Network([*self.layers[:-1], last], kinds.pop() if kinds else "tanh")
+
+
+def _joined(first: Layer, second: Layer) -> Layer | None:
+    """Two layers with nothing between them as one; None where that would be more work."""
+    if first.convolution is not None:
+        return None
+    with torch.no_grad():
+        bias = second(first.bias.unsqueeze(0))
+        if first.weight.shape[1] * bias.numel() > first.multiplications + second.multiplications:
+            return None
+        columns = second(first.weight.t()) - second(torch.zeros_like(first.bias).unsqueeze(0))
+    return Layer(columns.t().contiguous(), bias[0])
+
+
+def _heads(outputs: list[_Chain], latent: int) -> Network | None:
+    """Mean and log-variance, whose layers but the last are the same, as one MLP."""
+    parts = [network for chain in outputs if (network := chain.network()) is not None]
+    if len(outputs) != 2 or len(parts) != 2 or not all(part.is_mlp for part in parts):
+        return None
+    mean, log_var = parts
+    body, other = mean.layers[:-1], log_var.layers[:-1]
+    shared = len(body) == len(other) and all(
+        torch.equal(one.weight, two.weight) and torch.equal(one.bias, two.bias)
+        for one, two in zip(body, other, strict=True)
+    )
+    last = (mean.layers[-1], log_var.layers[-1])
+    if not shared or mean.activation != log_var.activation:
+        return None
+    if any(layer.weight.shape[0] != latent for layer in last):
+        return None
+    joined = Layer(
+        torch.cat([layer.weight for layer in last]), torch.cat([layer.bias for layer in last])
+    )
+    return Network([*body, joined], mean.activation)
+
+
+def _outputs(function: Callable[[Tensor], Any], example: Tensor) -> list[_Chain]:
+    """What each result of the function is; empty where one of them is no chain of layers."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    try:
+        with torch.no_grad():
+            tracer = make_fx(  # without values, so that control flow that depends on them fails
+                lambda rows: function(rows), tracing_mode="fake", _allow_non_fake_inputs=True
+            )
+            graph = tracer(example)
+    except Exception:  # whatever a user's code raises under tracing: it is no MLP
+        return []
+    found: dict[torch.fx.Node, Any] = {}
+    for node in graph.graph.nodes:
+        if node.op == "placeholder":
+            found[node] = _Chain()
+        elif node.op == "get_attr":
+            found[node] = getattr(graph, node.target)
+        elif node.op == "call_function":
+            args = [found.get(a) if isinstance(a, torch.fx.Node) else a for a in node.args]
+            found[node] = _apply(node, args)
+        elif node.op == "output":
+            results = node.args[0] if isinstance(node.args[0], (tuple, list)) else (node.args[0],)
+            chains = [found.get(result) for result in results]
+            if all(isinstance(chain, _Chain) for chain in chains):
+                return cast(list[_Chain], chains)
+    return []
+
+
+def _apply(node: torch.fx.Node, args: list[Any]) -> Any:
+    """What a node of the graph is: a chain, a list of chains, a tensor; None for anything else."""
+    name = str(node.target).removeprefix("aten.")
+    if name == "t.default" and isinstance(args[0], Tensor):
+        return args[0].t()
+    if name == "<built-in function getitem>" and isinstance(args[0], list):
+        return args[0][args[1]]
+    if not args:
+        return None
+    if name == "addmm.default" and isinstance(args[1], _Chain) and not node.kwargs:
+        fixed = isinstance(args[0], Tensor) and isinstance(args[2], Tensor)
+        return args[1].linear(args[2].t(), args[0]) if fixed else None
+    if not isinstance(args[0], _Chain):
+        return None
+    chain, *rest = args
+    kind, _, _ = name.partition(".")
+    kind = kind.removesuffix("_")  # in place
+    source = cast(torch.fx.Node, node.args[0]).meta["val"]
+    if kind == "mm" and isinstance(rest[0], Tensor):
+        return chain.linear(rest[0].t(), None)
+    if kind == "convolution":
+        return _convolved(node, chain, rest)
+    if kind in _BATCH_NORMS:
+        found = _normalised(chain, source.shape[1], _BATCH_NORMS[kind](rest))
+        return [found, None, None, None]  # moments and workspace are not asked for
+    if kind in _ACTIVATIONS and rest in ([], _ACTIVATIONS[kind]):
+        return chain.activated(kind)
+    if kind in ("view", "_unsafe_view", "reshape", "detach", "clone", "alias"):
+        return chain if node.meta["val"].shape[0] == source.shape[0] else None
+    if kind == "split" and source.dim() == 2 and len(rest) == 2 and rest[1] == 1:
+        return [chain.part(slice(i, i + rest[0])) for i in range(0, source.shape[1], rest[0])]
+    if kind == "slice" and node.meta["val"].shape == source.shape:
+        return chain  # [:], which older versions of PyTorch write out
+    if kind == "slice" and source.dim() == 2 and len(rest) == 3 and rest[0] == 1:
+        return chain.part(slice(rest[1], min(rest[2], source.shape[1])))
+    return None
+
+
+def _convolved(node: torch.fx.Node, chain: _Chain, rest: list[Any]) -> _Chain | None:
+    weight, bias, stride, padding, dilation, transposed, output_padding, groups = rest
+    source = cast(torch.fx.Node, node.args[0]).meta["val"]
+    known = isinstance(weight, Tensor) and (bias is None or isinstance(bias, Tensor))
+    if not known or groups != 1 or source.dim() != 4:
+        return None
+    convolution = Convolution(
+        transposed,
+        tuple(source.shape[1:]),
+        tuple(node.meta["val"].shape[1:]),
+        *(list(sizes) for sizes in (stride, padding, dilation, output_padding)),
+    )
+    return chain.convolved(weight, bias, convolution)
+
+
+def _normalised(chain: _Chain, channels: int, parameters: list[Any] | None) -> _Chain | None:
+    """After batch normalisation by stored moments, which is linear."""
+    if parameters is None or not all(isinstance(one, Tensor) for one in parameters[2:4]):
+        return None
+    weight, bias, mean, var, eps = parameters
+    scale = (var.detach().double() + eps).rsqrt()
+    scale = scale if weight is None else scale * weight.detach().double()
+    shift = -mean.detach().double() * scale
+    shift = shift if bias is None else shift + bias.detach().double()
+    return chain.scaled(scale.float(), shift.float(), channels)
+
+
+# By the names that versions of PyTorch trace them under, in eval mode alone: weight, bias, mean,
+# variance, epsilon.
+_BATCH_NORMS: dict[str, Callable[[list[Any]], list[Any] | None]] = {
+    "_native_batch_norm_legit_no_training": lambda rest: [*rest[:4], rest[5]],
+    "native_batch_norm": lambda rest: None if rest[4] else [*rest[:4], rest[6]],
+    "cudnn_batch_norm": lambda rest: None if rest[4] else [*rest[:4], rest[6]],
+}
+
+# Their arguments where they are written out: those of PyTorch's own defaults.
+_ACTIVATIONS: dict[str, list[Any]] = {
+    "tanh": [],
+    "relu": [],
+    "elu": [1.0],
+    "softplus": [1.0, 20.0],
+}

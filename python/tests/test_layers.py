@@ -1,0 +1,183 @@
+"""Layers are told from other functions, and are what they were told to be."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import crais
+from crais import layers
+
+Z, X = torch.randn(3, 5), torch.rand(3, 3, 4)
+
+
+class Vae(nn.Module):
+    """Layers with names of their own, two heads, and activations that are no modules."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc1, self.fc21 = nn.Linear(12, 8), nn.Linear(8, 5)
+        self.fc22 = nn.Linear(8, 5, bias=False)
+        self.fc3, self.fc4 = nn.Linear(5, 8), nn.Linear(8, 12)
+
+    def encode(self, x):
+        hidden = F.relu(self.fc1(x.flatten(1)))
+        return self.fc21(hidden), self.fc22(hidden)
+
+    def decode(self, z):
+        return self.fc4(F.softplus(self.fc3(z))).reshape(-1, 3, 4)
+
+
+def recognised(decoder, encoder=None, likelihood=None, prior=None):
+    return layers.recognise(
+        decoder, likelihood or crais.Bernoulli(), prior or crais.StandardNormal(), encoder, Z, X
+    )
+
+
+def test_functions_are_recognised_and_stay_what_they_are():
+    vae = Vae()
+    found = recognised(vae.decode, vae.encode)
+    assert found.describe() == {"decoder": "softplus", "encoder": "relu", "likelihood": "bernoulli"}
+    torch.testing.assert_close(found.decoder(Z).reshape(-1, 3, 4), vae.decode(Z))
+    torch.testing.assert_close(found.encoder(X.flatten(1)), torch.cat(vae.encode(X), 1))
+    wanted = crais.StandardNormal().log_prob(Z) + crais.Bernoulli().log_prob(X, vae.decode(Z))
+    torch.testing.assert_close(found.log_joint(Z, X), wanted)
+    shapes = {name: tuple(tensor.shape) for name, tensor in found.tensors().items()}
+    assert shapes["mlp.encoder.1.weight"] == (10, 8) and shapes["mlp.encoder.1.bias"] == (10,)
+    assert not any(tensor.requires_grad for tensor in found.tensors().values())
+
+
+def test_every_activation_and_head():
+    for kind, name in ((nn.Tanh, "tanh"), (nn.ELU, "elu"), (nn.ReLU, "relu")):
+        decoder = nn.Sequential(nn.Linear(5, 7), kind(), nn.Linear(7, 12), nn.Unflatten(1, (3, 4)))
+        assert recognised(decoder).describe()["decoder"] == name
+    both = nn.Sequential(nn.Flatten(), nn.Linear(12, 8), nn.Tanh(), nn.Linear(8, 10))
+    for encoder in (
+        lambda x: both(x).chunk(2, 1),
+        lambda x: (both(x)[:, :5], both(x)[:, 5:]),
+    ):
+        found = recognised(Vae().decode, encoder)
+        torch.testing.assert_close(found.encoder(X.flatten(1)), both(X))
+    swapped = recognised(Vae().decode, lambda x: tuple(reversed(both(x).chunk(2, 1))))
+    torch.testing.assert_close(swapped.encoder(X.flatten(1)), both(X).roll(5, 1))
+
+
+def test_one_standard_deviation():
+    decode = Vae().decode
+    assert recognised(decode, None, crais.Gaussian(0.25)).describe()["likelihood"] == "gaussian:0.25"
+    assert recognised(decode, None, crais.Gaussian(torch.full((3, 4), 0.3))) is None
+    assert recognised(decode, None, crais.Laplace(0.3)) is None
+    assert recognised(decode, prior=crais.GaussianPrior(torch.zeros(5), 1.0)) is None
+
+
+def test_what_has_no_known_layers():
+    def network(*between, out=12):
+        return nn.Sequential(nn.Linear(5, 7), *between, nn.Linear(7, out))
+
+    plain = network(nn.ELU())
+    steps = torch.tensor(2.0)
+    for decoder in (
+        nn.Sequential(plain, nn.Sigmoid()),
+        nn.Sequential(plain, nn.Tanh()),
+        network(nn.LeakyReLU()),
+        network(nn.ELU(0.5)),
+        network(nn.Softplus(beta=2)),
+        network(nn.Tanh(), nn.Tanh()),
+        network(nn.LayerNorm(7)),
+        network(nn.ELU(), nn.Linear(7, 7), nn.Tanh()),
+        network(nn.ELU(), out=11),
+        lambda z: plain(z) + 1,
+        lambda z: plain(2 * z),
+        lambda z: plain(z) * steps,
+        lambda z: plain(z).flip(1),
+        lambda z: plain(z) + z.sum(1, keepdim=True),
+        lambda z: plain(z).reshape(3, 3, 4).transpose(1, 2),
+        lambda z: plain(z) if z.sum() > -100 else plain(-z),
+    ):
+        assert recognised(decoder) is None, decoder
+
+
+def test_a_decoder_is_known_beside_any_encoder():
+    vae, other = Vae(), Vae()
+    for encoder in (
+        lambda x: vae.encode(x)[0],
+        lambda x: (vae.encode(x)[0], 2 * vae.encode(x)[1]),
+        lambda x: vae.encode(2 * x - 1),
+        lambda x: (vae.encode(x)[0], other.encode(x)[1]),
+    ):
+        found = recognised(vae.decode, encoder)
+        assert isinstance(found, layers.FusedDecoder)
+        assert found.describe()["layers"] == [{"kind": "dense"}] * 2
+        torch.testing.assert_close(found.decoder(Z).reshape(-1, 3, 4), vae.decode(Z))
+
+
+def uneven(network):
+    """With moments and weights of batch normalisation as after training."""
+    for one in network.modules():
+        if isinstance(one, nn.BatchNorm2d):
+            for tensor in (one.running_mean, one.weight, one.bias):
+                if tensor is not None:
+                    tensor.data.normal_()
+            one.running_var.uniform_(0.5, 2.0)
+    return network.eval()
+
+
+CONVOLUTIONAL = {
+    "batch norm after all": nn.Sequential(
+        nn.Linear(5, 8 * 3 * 4), nn.Unflatten(1, (8, 3, 4)), nn.BatchNorm2d(8), nn.ELU(),
+        nn.ConvTranspose2d(8, 6, 4, 2, 1, bias=False), nn.BatchNorm2d(6), nn.ELU(inplace=True),
+        nn.Conv2d(6, 4, 3, 1, 1, bias=False), nn.BatchNorm2d(4, affine=False),
+    ),
+    "latents as an image": nn.Sequential(
+        nn.Unflatten(1, (5, 1, 1)), nn.ConvTranspose2d(5, 7, (3, 4)), nn.ReLU(True),
+        nn.ConvTranspose2d(7, 4, 3, 2, 1, output_padding=1),
+    ),
+    "nothing between two layers": nn.Sequential(
+        nn.Linear(5, 6 * 2 * 2), nn.Unflatten(1, (6, 2, 2)), nn.ConvTranspose2d(6, 5, 3, 2),
+        nn.Tanh(), nn.Conv2d(5, 3, (3, 2), (1, 2), (0, 1), dilation=(2, 1)),
+    ),
+    "dense at the end": nn.Sequential(
+        nn.Unflatten(1, (5, 1, 1)), nn.ConvTranspose2d(5, 7, 3), nn.Softplus(), nn.Flatten(),
+        nn.Linear(63, 12),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CONVOLUTIONAL)
+def test_convolutions_are_recognised_and_stay_what_they_are(kind):
+    decoder = uneven(CONVOLUTIONAL[kind])
+    output = decoder(Z).detach()
+    x = torch.rand_like(output)
+    found = layers.recognise(decoder, crais.Gaussian(0.5), crais.StandardNormal(), None, Z, x)
+    assert isinstance(found, layers.FusedDecoder)
+    torch.testing.assert_close(found.decoder(Z).reshape(output.shape), output)
+    described = found.describe()
+    kinds = [layer["kind"] for layer in described["layers"]]
+    assert "convolution" in kinds and described["likelihood"] == "gaussian:0.5"
+    shapes = {tuple(layer["output"]) for layer in described["layers"] if "output" in layer}
+    assert tuple(output.shape[1:]) in shapes or kinds[-1] == "dense"
+    if kind == "nothing between two layers":
+        assert kinds == ["dense", "convolution"]
+
+
+def test_what_convolutions_are_not_known():
+    def network(*after):
+        return nn.Sequential(
+            nn.Linear(5, 64), nn.ELU(), nn.Unflatten(1, (4, 4, 4)), *after, nn.Flatten()
+        ).eval()
+
+    x = torch.rand(3, 4, 4, 4)
+    same = nn.Conv2d(4, 4, 3, 1, 1)
+    for decoder in (
+        network(nn.Conv2d(4, 4, 3, 1, 1, groups=2)),
+        network(nn.BatchNorm2d(4), same),
+        network(same, nn.GroupNorm(2, 4)),
+        network(same, nn.ELU(), nn.Upsample(8), nn.Conv2d(4, 4, 2, 2)),
+        network(nn.Flatten(2), nn.Conv1d(4, 4, 3, 1, 1)),
+        lambda z: network()(z) + same(network()(z).view(-1, 4, 4, 4)).flatten(1),
+    ):
+        found = layers.recognise(decoder, crais.Bernoulli(), crais.StandardNormal(), None, Z, x)
+        assert found is None, decoder
+    known = network(same)
+    found = layers.recognise(known, crais.Bernoulli(), crais.StandardNormal(), None, Z, x)
+    assert isinstance(found, layers.FusedDecoder)

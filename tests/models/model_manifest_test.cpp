@@ -1,0 +1,139 @@
+// What the description of a decoder's layers may say. Each fault is one line.
+#include "models/model_manifest.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "io/zip.h"
+#include "support/expect_error.h"
+#include "util/files.h"
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+
+/// tests/models/data/convolutional.pt's own, with its description altered.
+std::string altered(const std::function<void(json& description, SafeTensors& arrays)>& alter) {
+  const std::string path = std::string(CRAIS_SOURCE) + "/tests/models/data/convolutional.pt";
+  const std::string bytes = read_file(path);
+  ZipArchive archive(bytes, path);
+  SafeTensors content = parse_safetensors(archive.read("model/extra/crais.safetensors"), "file");
+  json description = json::parse(content.metadata.at("crais"));
+  alter(description, content);
+  content.metadata["crais"] = description.dump();
+  return serialise_safetensors(content);
+}
+
+void put(SafeTensors& arrays, const std::string& name, const at::Tensor& tensor) {
+  for (auto& [known, value] : arrays.tensors)
+    if (known == name) value = tensor;
+  if (!arrays.find(name)) arrays.tensors.emplace_back(name, tensor);
+}
+
+json& layer(json& description, size_t i) { return description["decoder"]["layers"][i]; }
+
+TEST(ModelManifest, ReadsADecodersLayers) {
+  const ModelManifest manifest =
+      read_manifest(altered([](json& /*description*/, SafeTensors& /*arrays*/) {}), "file");
+  ASSERT_TRUE(manifest.decoder);
+  const std::vector<DecoderLayer>& layers = manifest.decoder->layers;
+  ASSERT_EQ(layers.size(), 3U);
+  EXPECT_FALSE(layers[0].convolution);
+  EXPECT_TRUE(layers[1].convolution->transposed);
+  EXPECT_FALSE(layers[2].convolution->transposed);
+  EXPECT_EQ(layers[0].inputs(), 4);
+  EXPECT_EQ(layers[1].inputs(), 8 * 2 * 3);
+  EXPECT_EQ(layers[2].outputs(), 2 * 4 * 6);
+  EXPECT_EQ(manifest.decoder->activation, Activation::kElu);
+}
+
+TEST(ModelManifest, RefusesLayersThatCannotBe) {
+  const std::vector<std::pair<const char*, std::function<void(json&, SafeTensors&)>>> faults = {
+      {"\"layers\" is not a list of 1 to 100",
+       [](json& d, SafeTensors&) { d["decoder"]["layers"] = json::array(); }},
+      {"\"layers\" is not a list of descriptions", [](json& d, SafeTensors&) { layer(d, 0) = 3; }},
+      {"\"kind\" is not dense or convolution",
+       [](json& d, SafeTensors&) { layer(d, 1)["kind"] = "sparse"; }},
+      {"unknown activation", [](json& d, SafeTensors&) { d["decoder"]["activation"] = "swish"; }},
+      {"unknown likelihood", [](json& d, SafeTensors&) { d["decoder"]["likelihood"] = "laplace"; }},
+      {"\"transposed\" is not true or false",
+       [](json& d, SafeTensors&) { layer(d, 1)["transposed"] = 1; }},
+      {"a float32 convolution of its image",
+       [](json& d, SafeTensors&) { layer(d, 1)["transposed"] = false; }},
+      {"\"input\" is not channels, rows and columns",
+       [](json& d, SafeTensors&) {
+         layer(d, 1)["input"] = {8, 2, 3, 1};
+       }},
+      {"a float32 convolution of its image",
+       [](json& d, SafeTensors&) {
+         layer(d, 1)["input"] = {8, 3, 3};
+       }},
+      {"\"output\" is not what a convolution makes of its input",
+       [](json& d, SafeTensors&) {
+         layer(d, 1)["output"] = {3, 4, 8};
+       }},
+      {"\"output\" is not what a convolution makes of its input",
+       [](json& d, SafeTensors&) {
+         layer(d, 1)["padding"] = {60'000, 1};
+       }},
+      {"\"stride\" is not a whole number in 1..",
+       [](json& d, SafeTensors&) {
+         layer(d, 1)["stride"] = {0, 2};
+       }},
+      {"\"dilation\" is not a pair", [](json& d, SafeTensors&) { layer(d, 1)["dilation"] = 1; }},
+      {"\"padding\" is missing", [](json& d, SafeTensors&) { layer(d, 1).erase("padding"); }},
+      {"\"layers\" is not a decoder with 48 outputs",
+       [](json& d, SafeTensors&) { d["decoder"]["layers"].erase(2); }},
+      {"\"decoder.0.weight\" is not an array of float32",
+       [](json&, SafeTensors& s) {
+         put(s, "decoder.0.weight", at::ones({48, 4}, at::kDouble));
+       }},
+      {"\"decoder.2.bias\" is not finite",
+       [](json&, SafeTensors& s) { put(s, "decoder.2.bias", at::full({2}, INFINITY)); }},
+      {"a float32 layer of 4 inputs",
+       [](json&, SafeTensors& s) {
+         put(s, "decoder.0.weight", at::ones({48, 5}));
+       }},
+      // From one place to more than are listed.
+      {"units",
+       [](json& d, SafeTensors& s) {
+         d["decoder"]["layers"] = {{{"kind", "convolution"},
+                                    {"transposed", true},
+                                    {"input", {4, 1, 1}},
+                                    {"output", {1, 2000, 2000}},
+                                    {"stride", {2000, 2000}},
+                                    {"padding", {0, 0}},
+                                    {"dilation", {1, 1}}}};
+         put(s, "decoder.0.weight", at::ones({4, 1, 1, 1}));
+         put(s, "decoder.0.bias", at::ones({1}));
+       }},
+      {"places times taps",
+       [](json& d, SafeTensors& s) {
+         d["decoder"]["layers"] = {{{"kind", "convolution"},
+                                    {"transposed", false},
+                                    {"input", {4, 1, 1}},
+                                    {"output", {1, 1001, 1001}},
+                                    {"stride", {1, 1}},
+                                    {"padding", {501, 501}},
+                                    {"dilation", {1, 1}}}};
+         put(s, "decoder.0.weight", at::ones({1, 4, 3, 3}));
+         put(s, "decoder.0.bias", at::ones({1}));
+       }},
+      {"under N(0, I) without labels",
+       [](json& d, SafeTensors& s) {
+         d["functions"].push_back("prior");
+         put(s, "prior.loc", at::zeros({4}));
+         put(s, "prior.scale_tril", at::eye(4));
+       }},
+  };
+  for (const auto& [message, alter] : faults)
+    expect_error(ErrorKind::kData, {message},
+                 [&change = alter] { read_manifest(altered(change), "file"); });
+}
+
+}  // namespace
+}  // namespace crais
