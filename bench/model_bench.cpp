@@ -1,6 +1,7 @@
 // model_bench MODEL [IMAGES [ROUNDS [FORCE_DTYPE]]]: a whole run of eval-loglik's defaults on an
 // exported model, in units of its own calls of `joint` timed alone at the same batch; then one call
-// with forces in float32 and in bfloat16, in turns. One thread; a table, then JSON.
+// with forces in float32, in bfloat16, and of fused kernels where these know the decoder, in turns.
+// One thread; a table, then JSON.
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 
@@ -14,6 +15,7 @@
 
 #include "cli/program.h"
 #include "evaluation/run_problems.h"
+#include "kernels/fused_decoder.h"
 #include "models/model_package.h"
 #include "models/script_model.h"
 #include "targets/model_posterior.h"
@@ -111,20 +113,34 @@ int run(int argc, char** argv) {
               ratio);
   // One call at a time, in turns: what neighbours take falls on both.
   double plain = HUGE_VAL, forced = HUGE_VAL;
+  std::vector<std::pair<std::unique_ptr<FusedDecoder>, double>> fused;
+  if (source->decoder() != nullptr)
+    for (const FusedKernel* kernel : available_kernels())
+      if (FusedDecoder::supports(*source->decoder(), *kernel))
+        fused.emplace_back(std::make_unique<FusedDecoder>(*source->decoder(), *kernel), HUGE_VAL);
+  constexpr int64_t kFusedRows = 384;  // whole tiles for every kernel
+  const at::Tensor many = at::randn({1, kFusedRows, dim}), one = x.slice(0, 0, 1).flatten(1);
   const bool has_forces = source->has_forces(at::kBFloat16);
   for (int64_t i = 0; i < 100 * rounds; ++i) {
     plain = std::min(plain, seconds_of([&] { source->joint(z, x, {}); }));
     if (has_forces)
       forced =
           std::min(forced, seconds_of([&] { source->joint_with_forces(z, x, {}, at::kBFloat16); }));
+    for (auto& [decoder, seconds] : fused)
+      seconds = std::min(seconds, seconds_of([&, &d = decoder] { d->evaluate(many, one); }));
   }
   const double micro = 1e6 / static_cast<double>(batch);
   std::printf("a row of one call: float32 %.1f us", micro * plain);
   if (has_forces) std::printf(", forces in bfloat16 %.1f us", micro * forced);
+  for (const auto& [decoder, seconds] : fused)
+    std::printf(", %s %.1f", decoder->name().c_str(), 1e6 / kFusedRows * seconds);
   std::printf("\n");
-  const nlohmann::json result = {{"model", file},      {"batch", batch},   {"rows", model->rows},
-                                 {"ratio", ratio},     {"ratios", ratios}, {"run_seconds", whole},
-                                 {"call_seconds", own}};
+  nlohmann::json kernels = nlohmann::json::object();
+  for (const auto& [decoder, seconds] : fused) kernels[decoder->name()] = seconds / kFusedRows;
+  const nlohmann::json result = {{"model", file},       {"batch", batch},
+                                 {"rows", model->rows}, {"ratio", ratio},
+                                 {"ratios", ratios},    {"run_seconds", whole},
+                                 {"call_seconds", own}, {"fused_row_seconds", kernels}};
   std::printf("%s\n", result.dump().c_str());
   return 0;
 }

@@ -337,6 +337,6 @@ double multiply_adds(int64_t rounds) {
 
 }  // namespace
 
-constinit const FusedKernel kAmxKernel = {"fused-amx",           Packing::kTiles, kBlock,
-                                          Group::workspace_size, evaluate,        multiply_adds};
+constinit const FusedKernel kAmxKernel = {
+    "fused-amx", Packing::kTiles, kBlock, Group::workspace_size, evaluate, nullptr, multiply_adds};
 }  // namespace crais

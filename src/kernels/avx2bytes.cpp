@@ -9,7 +9,7 @@ constexpr int kPanelRows = 4, kTileVectors = 3;
 #include "kernels/multiply_adds.h"
 
 namespace crais {
-constinit const FusedKernel kAvx2BytesKernel = {"fused-avx2bytes", Packing::kBytesBack,
-                                                kPanelRows,        Tile::workspace_size,
-                                                evaluate,          multiply_adds};
+constinit const FusedKernel kAvx2BytesKernel = {
+    "fused-avx2bytes", Packing::kBytesBack, kPanelRows, Tile::workspace_size, evaluate, decode,
+    multiply_adds};
 }  // namespace crais

@@ -10,5 +10,6 @@ constexpr int kPanelRows = 8, kTileVectors = 3;
 
 namespace crais {
 constinit const FusedKernel kAvx512Kernel = {"fused-avx512",       Packing::kPanels, kPanelRows,
-                                             Tile::workspace_size, evaluate,         multiply_adds};
+                                             Tile::workspace_size, evaluate,         decode,
+                                             multiply_adds};
 }  // namespace crais

@@ -9,7 +9,7 @@ constexpr int kPanelRows = 8, kTileVectors = 3;
 #include "kernels/multiply_adds.h"
 
 namespace crais {
-constinit const FusedKernel kAvx512VnniKernel = {"fused-avx512vnni", Packing::kFixedPoint,
-                                                 kPanelRows,         Tile::workspace_size,
-                                                 evaluate,           multiply_adds};
+constinit const FusedKernel kAvx512VnniKernel = {
+    "fused-avx512vnni", Packing::kFixedPoint, kPanelRows, Tile::workspace_size, evaluate, nullptr,
+    multiply_adds};
 }  // namespace crais

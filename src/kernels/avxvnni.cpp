@@ -9,7 +9,7 @@ constexpr int kPanelRows = 4, kTileVectors = 3;
 #include "kernels/multiply_adds.h"
 
 namespace crais {
-constinit const FusedKernel kAvxVnniKernel = {"fused-avxvnni", Packing::kFixedPoint,
-                                              kPanelRows,      Tile::workspace_size,
-                                              evaluate,        multiply_adds};
+constinit const FusedKernel kAvxVnniKernel = {
+    "fused-avxvnni", Packing::kFixedPoint, kPanelRows, Tile::workspace_size, evaluate,
+    nullptr,         multiply_adds};
 }  // namespace crais

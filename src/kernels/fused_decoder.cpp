@@ -228,25 +228,28 @@ PackedLayer FusedDecoder::pack(const DecoderLayer& layer, bool is_last) {
   return packed;
 }
 
+PackedNetwork FusedDecoder::network() const {
+  const bool is_gaussian = likelihood_.family == Likelihood::Family::kGaussian;
+  const double sd = likelihood_.noise_sd;
+  return {activation_,
+          is_gaussian ? PixelFamily::kGaussian : PixelFamily::kBernoulli,
+          static_cast<float>(1 / (sd * sd)),
+          is_gaussian ? static_cast<double>(pixels_) * std::log(sd * std::sqrt(2 * M_PI)) : 0.0,
+          static_cast<int64_t>(layers_.size()),
+          layers_.data(),
+          latent_order_,
+          pixel_order_};
+}
+
 void FusedDecoder::run(const at::Tensor& z, const at::Tensor& images, at::Tensor& log_density,
                        at::Tensor* grad) const {
   TORCH_CHECK(is_plain(z) && is_plain(images) && z.dim() == 3 && images.dim() == 2 &&
                   z.size(0) == images.size(0) && z.size(2) == latent_ && images.size(1) == pixels_,
               "fused decoder: wants contiguous float32 z [P,K,", latent_, "] and images [P,",
               pixels_, "] on the CPU, got ", z.sizes(), " and ", images.sizes());
-  const bool is_gaussian = likelihood_.family == Likelihood::Family::kGaussian;
-  const double sd = likelihood_.noise_sd;
-  const PackedNetwork network{
-      activation_,
-      is_gaussian ? PixelFamily::kGaussian : PixelFamily::kBernoulli,
-      static_cast<float>(1 / (sd * sd)),
-      is_gaussian ? static_cast<double>(pixels_) * std::log(sd * std::sqrt(2 * M_PI)) : 0.0,
-      static_cast<int64_t>(layers_.size()),
-      layers_.data(),
-      latent_order_,
-      pixel_order_};
   log_density = at::empty({z.size(0), z.size(1)}, z.options().dtype(at::kDouble));
   if (grad != nullptr) *grad = at::empty_like(z);
+  const PackedNetwork network = this->network();
   kernel_.evaluate(
       network,
       {z.data_ptr<float>(), images.data_ptr<float>(), z.size(0), z.size(1),
@@ -264,6 +267,17 @@ Evaluation FusedDecoder::evaluate(const at::Tensor& z, const at::Tensor& images)
   Evaluation found;
   run(z, images, found.log_density, &found.grad);
   return found;
+}
+
+at::Tensor FusedDecoder::decode(const at::Tensor& z) const {
+  TORCH_CHECK(kernel_.decode != nullptr && is_plain(z) && z.dim() == 2 && z.size(1) == latent_,
+              "fused decoder: wants contiguous float32 z [N,", latent_,
+              "] on the CPU and a kernel that decodes, got ", z.sizes(), " for ", kernel_.name);
+  const PackedNetwork network = this->network();
+  at::Tensor outputs = at::empty({z.size(0), pixels_}, z.options());
+  kernel_.decode(network, {z.data_ptr<float>(), z.size(0), outputs.data_ptr<float>()},
+                 workspace(kernel_.workspace_size(network)));
+  return outputs;
 }
 
 std::string chosen_evaluator() {

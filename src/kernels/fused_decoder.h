@@ -56,6 +56,10 @@ class FusedDecoder {
   /// per particle, a product a layer and direction.
   Evaluation evaluate(const at::Tensor& z, const at::Tensor& images) const;
 
+  /// Logits or means [N,pixels] float32 of z [N,D], as the density has them. Requires a kernel that
+  /// has `decode`, as those with exact forces do. Cost: half an evaluation a row.
+  at::Tensor decode(const at::Tensor& z) const;
+
   /// "fused-avx512", "fused-amx", ...
   std::string name() const { return kernel_.name; }
 
@@ -66,6 +70,7 @@ class FusedDecoder {
   void run(const at::Tensor& z, const at::Tensor& images, at::Tensor& log_density,
            at::Tensor* grad) const;
 
+  PackedNetwork network() const;
   PackedLayer pack(const DecoderLayer& layer, bool is_last);
   PackedLayer pack_convolution(const DecoderLayer& layer);
   PackedGather pack_gather(const Convolution& convolution, const at::Tensor& weight, bool adjoint);

@@ -58,20 +58,7 @@ class Tile {
 
   /// Particles [row, row + vectors kLanes), as far as there are any.
   void run(int64_t row, int64_t vectors) {
-    row_ = row;
-    vectors_ = vectors;
-    load();
-    Vec* input = units_;
-    for (int64_t i = 0; i + 1 < network_.num_layers; ++i) {
-      const PackedLayer& layer = network_.layers[i];
-      Vec* output = input + padded(layer.inputs) * vectors_;
-      if (is_convolution(layer))
-        kGather[vectors_](layer.gather, layer.bias, input, output);
-      else
-        kMultiply[vectors_](layer, 0, layer.outputs, input, output);
-      activate(network_.activation, output, layer.outputs * vectors_);
-      input = output;
-    }
+    Vec* const input = forward(row, vectors);
     switch (network_.pixels) {
       case PixelFamily::kBernoulli:
         score<BernoulliPixels<Quotient>>(input);
@@ -82,6 +69,22 @@ class Tile {
     }
     if (batch_.grad != nullptr) backward(input);
     store();
+  }
+
+  /// The same points' outputs [points, pixels], and nothing else.
+  void decode(int64_t row, int64_t vectors, float* outputs) {
+    const Vec* const h = forward(row, vectors);
+    const PackedLayer& layer = network_.layers[network_.num_layers - 1];
+    if (is_convolution(layer)) {
+      kGather[vectors_](layer.gather, layer.bias, h, logits_);
+      return store_outputs(0, layer.outputs, outputs);
+    }
+    const OutputInputs in(layer, h, vectors_, inputs_);
+    for (int64_t first = 0; first < layer.outputs; first += kGroup) {
+      const int64_t rest = layer.outputs - first, count = kGroup < rest ? kGroup : rest;
+      kMultiplyOutputs[vectors_](layer, first, count, in, logits_);
+      store_outputs(first, count, outputs);
+    }
   }
 
  private:
@@ -109,6 +112,30 @@ class Tile {
   int64_t particle(int64_t lane) const {
     const int64_t last = batch_.num_images * batch_.num_particles - 1;
     return row_ + lane < last ? row_ + lane : last;
+  }
+
+  /// Where the j-th output lies in its image.
+  int64_t pixel(int64_t j) const {
+    return network_.pixel_order == nullptr ? j : network_.pixel_order[j];
+  }
+
+  /// Through all layers but the last: its input.
+  Vec* forward(int64_t row, int64_t vectors) {
+    row_ = row;
+    vectors_ = vectors;
+    load();
+    Vec* input = units_;
+    for (int64_t i = 0; i + 1 < network_.num_layers; ++i) {
+      const PackedLayer& layer = network_.layers[i];
+      Vec* output = input + padded(layer.inputs) * vectors_;
+      if (is_convolution(layer))
+        kGather[vectors_](layer.gather, layer.bias, input, output);
+      else
+        kMultiply[vectors_](layer, 0, layer.outputs, input, output);
+      activate(network_.activation, output, layer.outputs * vectors_);
+      input = output;
+    }
+    return input;
   }
 
   /// Where the d-th input of the network lies in z.
@@ -214,19 +241,28 @@ class Tile {
 
   /// Pixels [begin, begin + count) of each lane's image.
   void load_pixels(int64_t vector, int64_t size, int64_t begin, int64_t count) {
-    const int32_t* const order = network_.pixel_order;
     const auto image = [&](int64_t lane) {
       return batch_.pixels + particle(vector * kLanes + lane) / batch_.num_particles * size;
     };
-    const auto place = [&](int64_t j) { return order == nullptr ? begin + j : order[begin + j]; };
     const float* x = image(0);
-    for (int64_t j = 0; j < count; ++j) pixels_[j] = splat(x[place(j)]);
+    for (int64_t j = 0; j < count; ++j) pixels_[j] = splat(x[pixel(begin + j)]);
     for (int lane = 1; lane < kLanes; ++lane) {  // another image takes all lanes from its first on
       if (x == image(lane)) continue;
       x = image(lane);
       const IntVec is_later = lane_numbers() >= lane;
-      for (int64_t j = 0; j < count; ++j) pixels_[j] = is_later ? splat(x[place(j)]) : pixels_[j];
+      for (int64_t j = 0; j < count; ++j)
+        pixels_[j] = is_later ? splat(x[pixel(begin + j)]) : pixels_[j];
     }
+  }
+
+  /// Of each lane's point, outputs [first, first + count).
+  void store_outputs(int64_t first, int64_t count, float* outputs) const {
+    const int64_t lanes = vectors_ * kLanes, rest = batch_.num_images * batch_.num_particles - row_;
+    const int64_t size = network_.layers[network_.num_layers - 1].outputs;
+    const float* const found = reinterpret_cast<const float*>(logits_);
+    for (int64_t lane = 0; lane < (lanes < rest ? lanes : rest); ++lane)
+      for (int64_t j = 0; j < count; ++j)
+        outputs[(row_ + lane) * size + pixel(first + j)] = found[j * lanes + lane];
   }
 
   void store() const {
@@ -249,13 +285,26 @@ class Tile {
   double value_[kTileVectors * kLanes];
 };
 
+/// Calls `use` for each tile of so many particles: the first, and how many vectors.
+template <class Use>
+void for_tiles(int64_t particles, Use use) {
+  for (int64_t row = 0; row < particles; row += kTileVectors * kLanes) {
+    const int64_t vectors = (particles - row + kLanes - 1) / kLanes;
+    use(row, vectors < kTileVectors ? vectors : int64_t{kTileVectors});
+  }
+}
+
 void evaluate(const PackedNetwork& network, const FusedBatch& batch, float* workspace) {
   Tile tile(network, batch, workspace);
-  const int64_t rows = batch.num_images * batch.num_particles;
-  for (int64_t row = 0; row < rows; row += kTileVectors * kLanes) {
-    const int64_t vectors = (rows - row + kLanes - 1) / kLanes;
-    tile.run(row, vectors < kTileVectors ? vectors : kTileVectors);
-  }
+  for_tiles(batch.num_images * batch.num_particles,
+            [&](int64_t row, int64_t vectors) { tile.run(row, vectors); });
+}
+
+void decode(const PackedNetwork& network, const FusedPoints& points, float* workspace) {
+  const FusedBatch batch{points.z, nullptr, 1, points.num_points, nullptr, nullptr};
+  Tile tile(network, batch, workspace);
+  for_tiles(points.num_points,
+            [&](int64_t row, int64_t vectors) { tile.decode(row, vectors, points.outputs); });
 }
 
 }  // namespace

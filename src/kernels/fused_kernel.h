@@ -123,6 +123,13 @@ struct FusedBatch {
   float* grad;            // [images, particles, latent], or null: values only
 };
 
+/// Points to decode, with nothing to compare their outputs with.
+struct FusedPoints {
+  const float* z;  // [points, latent]
+  int64_t num_points;
+  float* outputs;  // [points, pixels]: logits or means
+};
+
 /// The evaluator for one instruction set. Each result depends on its own particle and image alone,
 /// bit for bit, wherever it stands in the batch.
 struct FusedKernel {
@@ -132,6 +139,8 @@ struct FusedKernel {
   int64_t (*workspace_size)(const PackedNetwork&);  // floats
   /// `workspace` and all of the network are aligned to 64 bytes.
   void (*evaluate)(const PackedNetwork&, const FusedBatch&, float* workspace);
+  /// Null where outputs are rounded and the gradient makes up for it.
+  void (*decode)(const PackedNetwork&, const FusedPoints&, float* workspace);
   /// Keeps the multiply-add units busy, about 2 ns a round, and returns the operations done.
   double (*multiply_adds)(int64_t rounds);
 };

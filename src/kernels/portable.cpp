@@ -9,6 +9,7 @@ constexpr int kPanelRows = 4, kTileVectors = 2;
 #include "kernels/multiply_adds.h"
 
 namespace crais {
-constinit const FusedKernel kPortableKernel = {
-    "fused-portable", Packing::kPanels, kPanelRows, Tile::workspace_size, evaluate, multiply_adds};
+constinit const FusedKernel kPortableKernel = {"fused-portable",     Packing::kPanels, kPanelRows,
+                                               Tile::workspace_size, evaluate,         decode,
+                                               multiply_adds};
 }  // namespace crais

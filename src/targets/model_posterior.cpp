@@ -162,7 +162,15 @@ at::Tensor ModelPosterior::curvature(const at::Tensor& z) const {
   if (dim() > kMostDense) return low_rank(z);
   if (!model_->description().has("output")) return hessian(z);
   at::Tensor precision = prior_precision(z);
-  for (int64_t p = 0; p < z.size(0); ++p) precision[p].add_(gauss_newton(p, z[p]));
+  const at::Tensor all = at::arange(z.size(0), z.options().dtype(at::kLong));
+  for (const at::Tensor& index : all.split(model_->batch())) {
+    const at::Tensor part = z.index_select(0, index);
+    const at::Tensor weights = model_->output(part, labels_of(index))->weight;
+    for (int64_t i = 0; i < part.size(0); ++i) {
+      const at::Tensor scaled = jacobian(part[i], index[i]) * weights[i].sqrt();
+      precision[index[i].item<int64_t>()].add_(at::mm(scaled, scaled.t()));
+    }
+  }
   return precision;
 }
 
@@ -171,18 +179,13 @@ int64_t ModelPosterior::curvature_cost() const {
   return model_->description().has("output") ? dim() : 2 * dim();
 }
 
-at::Tensor ModelPosterior::gauss_newton(int64_t problem, const at::Tensor& z) const {
-  const auto output = [&](const at::Tensor& rows) {
-    const at::Tensor owner = at::full({rows.size(0)}, problem, z.options().dtype(at::kLong));
-    return *model_->output(rows, labels_of(owner));
-  };
+at::Tensor ModelPosterior::jacobian(const at::Tensor& z, const at::Tensor& problem) const {
   const at::Tensor points = displaced(z.unsqueeze(0))[0];
+  if (fused_for(points, at::kFloat)) return derivatives(fused_->decode(points).unsqueeze(0))[0];
   std::vector<at::Tensor> values;
-  for (const at::Tensor& rows : points.split(model_->batch())) values.push_back(output(rows).value);
-  const at::Tensor jacobian = derivatives(at::cat(values).unsqueeze(0))[0];
-  const at::Tensor root = output(z.unsqueeze(0)).weight.sqrt();
-  const at::Tensor scaled = jacobian * root;
-  return at::mm(scaled, scaled.t());
+  for (const at::Tensor& rows : points.split(model_->batch()))
+    values.push_back(model_->output(rows, labels_of(problem.expand({rows.size(0)})))->value);
+  return derivatives(at::cat(values).unsqueeze(0))[0];
 }
 
 at::Tensor ModelPosterior::prior_precision(const at::Tensor& z) const {

@@ -81,11 +81,12 @@ class ModelPosterior : public Target {
   LatentModel::Density density(const at::Tensor& z, const at::Tensor& owner, int64_t batch,
                                at::ScalarType forces) const;
   Evaluation evaluated(const at::Tensor& z, at::ScalarType forces) const;
-  at::Tensor labels_of(const at::Tensor& index) const;                  // undefined without labels
-  at::Tensor gauss_newton(int64_t problem, const at::Tensor& z) const;  // [D] -> [D,D]
-  at::Tensor prior_precision(const at::Tensor& z) const;                // [P,D] -> [P,D,D]
-  at::Tensor hessian(const at::Tensor& z) const;                        // [P,D] -> [P,D,D]
-  at::Tensor low_rank(const at::Tensor& z) const;                       // [P,D] -> [P,D,D]
+  at::Tensor labels_of(const at::Tensor& index) const;  // undefined without labels
+  /// d output / dz of a problem [] at z [D]: [D,M].
+  at::Tensor jacobian(const at::Tensor& z, const at::Tensor& problem) const;
+  at::Tensor prior_precision(const at::Tensor& z) const;  // [P,D] -> [P,D,D]
+  at::Tensor hessian(const at::Tensor& z) const;          // [P,D] -> [P,D,D]
+  at::Tensor low_rank(const at::Tensor& z) const;         // [P,D] -> [P,D,D]
 
   std::shared_ptr<const LatentModel> model_;
   at::Tensor data_;

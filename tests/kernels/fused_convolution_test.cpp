@@ -195,6 +195,21 @@ TEST_P(EveryConvolution, IsAFunctionOfTheParticle) {
   }
 }
 
+TEST_P(EveryConvolution, DecodesAsTheNetworkDoes) {
+  const DecoderNetwork network = make();
+  const at::Tensor z = make_data(network, 1, 31).z[0], wanted = network.forward(z);
+  const testing::GuardedMemory guard;
+  const FusedDecoder decoder(network, kernel());
+  if (kernel().packing == Packing::kFixedPoint) {
+    EXPECT_THROW(decoder.decode(z), c10::Error);
+    return;
+  }
+  const at::Tensor found = decoder.decode(z);
+  EXPECT_EQ(found.sizes(), wanted.sizes());
+  EXPECT_LT((found - wanted).abs().max().item<double>(),
+            1e-5 * (1 + wanted.abs().max().item<double>()));
+}
+
 TEST_P(EveryConvolution, NanStaysWithItsParticle) {
   const DecoderNetwork network = make();
   auto [z, images] = make_data(network, 2, 30);

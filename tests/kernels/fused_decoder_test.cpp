@@ -342,6 +342,20 @@ TEST(FusedDecoder, CheapForcesAreAFunctionOfThePoint) {
   }
 }
 
+TEST(FusedDecoder, DecodesAsTheNetworkDoes) {
+  const Vae vae = make_case("elu", {60, 100}, 20);
+  at::Generator rng = make_generator(4);
+  const at::Tensor z = at::randn({77, 20}, rng), wanted = vae.decoder.forward(z);
+  for (const FusedKernel& kernel : all_kernels()) {
+    const FusedDecoder decoder(vae, kernel);
+    if (kernel.packing == Packing::kTiles || kernel.packing == Packing::kFixedPoint) {
+      EXPECT_THROW(decoder.decode(z), c10::Error);
+      continue;
+    }
+    EXPECT_LT((decoder.decode(z) - wanted).abs().max().item<double>(), 1e-4) << kernel.name;
+  }
+}
+
 TEST(FusedDecoder, RejectsWhatDoesNotFit) {
   const FusedDecoder decoder(make_case("tanh", {6}, 3, 5, 5), kPortableKernel);
   const at::Tensor z = at::zeros({2, 4, 3}), images = at::zeros({2, 25});
