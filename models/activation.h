@@ -4,6 +4,9 @@
 
 namespace crais {
 
-enum class Activation { kTanh, kElu, kRelu, kSoftplus };
+enum class Activation { kTanh, kElu, kRelu, kLeakyRelu, kSoftplus };
+
+/// Of the leaky rectifier below 0: PyTorch's default.
+inline constexpr double kLeak = 0.01;
 
 }  // namespace crais

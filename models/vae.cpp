@@ -14,6 +14,7 @@ const std::vector<std::pair<std::string, Activation>> kActivations = {
     {"tanh", Activation::kTanh},
     {"elu", Activation::kElu},
     {"relu", Activation::kRelu},
+    {"leaky-relu", Activation::kLeakyRelu},
     {"softplus", Activation::kSoftplus}};
 
 Mlp make_mlp(const std::vector<int64_t>& sizes, Activation activation, at::Generator& generator) {
@@ -92,6 +93,8 @@ at::Tensor activate(Activation activation, const at::Tensor& x) {
       return at::elu(x);
     case Activation::kRelu:
       return at::relu(x);
+    case Activation::kLeakyRelu:
+      return at::leaky_relu(x, kLeak);
     case Activation::kSoftplus:
       return at::softplus(x);
   }

@@ -13,7 +13,8 @@
 
 namespace crais {
 
-/// "tanh", "elu", "relu", "softplus". Throws Error kArgument on another name, listing these.
+/// "tanh", "elu", "relu", "leaky-relu", "softplus". Throws Error kArgument on another name, listing
+/// these.
 Activation parse_activation(const std::string& name);
 std::string to_string(Activation activation);
 at::Tensor activate(Activation activation, const at::Tensor& x);

@@ -37,7 +37,7 @@ def read_checkpoint(path):
             tensors[name] = flat.reshape(entry["shape"])
     activation = json.loads(header["__metadata__"]["crais"])["architecture"]["activation"]
     layer = {"tanh": torch.nn.Tanh, "elu": torch.nn.ELU, "relu": torch.nn.ReLU,
-             "softplus": torch.nn.Softplus}[activation]
+             "leaky-relu": torch.nn.LeakyReLU, "softplus": torch.nn.Softplus}[activation]
 
     def mlp(part):
         layers = []

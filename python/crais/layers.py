@@ -24,7 +24,7 @@ _MOST_CONNECTIONS, _MOST_UNITS = 1 << 22, 1 << 21
 
 @dataclass
 class Convolution:
-    """A two-dimensional convolution of one group, or a transposed one, of images of these shapes."""
+    """A convolution of one group, or a transposed one, of images of these shapes."""
 
     transposed: bool
     input: tuple[int, int, int]  # channels, rows, columns
@@ -84,7 +84,7 @@ class Network:
     """Layers with one activation between them."""
 
     layers: list[Layer]
-    activation: str  # "tanh", "elu", "relu", "softplus"
+    activation: str  # as torch.nn.functional has it: "tanh", "elu", "leaky_relu"
 
     def __call__(self, rows: Tensor) -> Tensor:
         """[B, in] -> [B, out]."""
@@ -106,6 +106,11 @@ class Network:
         }
 
 
+def _known_as(activation: str) -> str:
+    """By crais: "leaky-relu"."""
+    return activation.replace("_", "-")
+
+
 def _log_joint(decoder: Network, likelihood: Likelihood, z: Tensor, x: Tensor) -> Tensor:
     output = decoder(z).reshape(x.shape)
     return StandardNormal().log_prob(z) + likelihood.log_prob(x, output)
@@ -124,7 +129,7 @@ class FusedDecoder:
 
     def describe(self) -> dict[str, Any]:
         return {
-            "activation": self.decoder.activation,
+            "activation": _known_as(self.decoder.activation),
             "likelihood": _likelihood(self.likelihood),
             "layers": [
                 {"kind": "dense"}
@@ -153,8 +158,8 @@ class MlpVae:
     def describe(self) -> dict[str, Any]:
         """The activations, and the likelihood as eval-loglik writes it: "gaussian:0.1"."""
         return {
-            "decoder": self.decoder.activation,
-            "encoder": self.encoder.activation if self.encoder else None,
+            "decoder": _known_as(self.decoder.activation),
+            "encoder": _known_as(self.encoder.activation) if self.encoder else None,
             "likelihood": _likelihood(self.likelihood),
         }
 
@@ -205,6 +210,7 @@ class _Chain:
     layers: list[Layer] = field(default_factory=list)
     activations: list[str] = field(default_factory=list)  # after each layer but the last
     rows: slice = field(default_factory=lambda: slice(None))
+    enlarged: tuple[int, int] = (1, 1)  # each pixel of what the activations left, so many times
 
     @property
     def _is_layer(self) -> bool:
@@ -214,9 +220,21 @@ class _Chain:
     def linear(self, weight: Tensor, bias: Tensor | None) -> _Chain | None:
         return self._then(weight, bias, weight.shape[0], None)
 
+    def enlarge(self, factors: tuple[int, int]) -> _Chain | None:
+        """Nearest neighbours; a convolution must follow."""
+        if self._is_layer or self.enlarged != (1, 1):
+            return None
+        return replace(self, enlarged=factors)
+
     def convolved(
         self, weight: Tensor, bias: Tensor | None, convolution: Convolution
     ) -> _Chain | None:
+        if self.enlarged != (1, 1):
+            of_smaller = _of_smaller(weight, convolution, self.enlarged)
+            if of_smaller is None:
+                return None
+            weight, convolution = of_smaller
+            return replace(self, enlarged=(1, 1)).convolved(weight, bias, convolution)
         c = convolution
         places = math.prod((c.input if c.transposed else c.output)[1:])
         if places * math.prod(weight.shape[2:]) > _MOST_CONNECTIONS:
@@ -228,7 +246,8 @@ class _Chain:
     def _then(
         self, weight: Tensor, bias: Tensor | None, outputs: int, convolution: Convolution | None
     ) -> _Chain | None:
-        if self.rows != slice(None) or len(self.layers) == _MOST_LAYERS:
+        is_whole = self.rows == slice(None) and self.enlarged == (1, 1)
+        if not is_whole or len(self.layers) == _MOST_LAYERS:
             return None
         weight = weight.detach().float()
         bias = weight.new_zeros(outputs) if bias is None else bias.detach().float()
@@ -264,6 +283,29 @@ class _Chain:
         if self.rows != slice(None):
             last = Layer(last.weight[self.rows].contiguous(), last.bias[self.rows].contiguous())
         return Network([*self.layers[:-1], last], kinds.pop() if kinds else "tanh")
+
+
+def _of_smaller(
+    weight: Tensor, convolution: Convolution, factors: tuple[int, int]
+) -> tuple[Tensor, Convolution] | None:
+    """A convolution of an image enlarged by nearest neighbours, as a transposed one of the image.
+
+    Its pixels meet sums of the kernel's entries: a quarter of the work, or less, at a factor of 2.
+    """
+    c = convolution
+    padding = [kernel - 1 - pad for kernel, pad in zip(weight.shape[2:], c.padding)]
+    if c.transposed or c.stride != [1, 1] or c.dilation != [1, 1] or min(padding) < 0:
+        return None
+    weight = weight.detach().float().transpose(0, 1)
+    for axis, factor in zip((2, 3), factors):
+        kernel = weight.shape[axis]
+        taps = torch.arange(kernel + factor - 1).view(-1, 1)
+        distance = torch.arange(kernel) - (kernel - 1 - taps)  # of a pixel's copy from its first
+        sums = ((distance >= 0) & (distance < factor)).to(weight)
+        weight = torch.tensordot(weight, sums, ([axis], [1])).movedim(-1, axis)
+    channels, rows, columns = c.input
+    image = (channels, rows // factors[0], columns // factors[1])
+    return weight, Convolution(True, image, c.output, list(factors), padding, [1, 1], [0, 0])
 
 
 def _joined(first: Layer, second: Layer) -> Layer | None:
@@ -351,6 +393,11 @@ def _apply(node: torch.fx.Node, args: list[Any]) -> Any:
         return chain.linear(rest[0].t(), None)
     if kind == "convolution":
         return _convolved(node, chain, rest)
+    if kind == "upsample_nearest2d":
+        shapes = zip(node.meta["val"].shape[2:], source.shape[2:])
+        wholes = [(large // small, large % small) for large, small in shapes]
+        factors = (wholes[0][0], wholes[1][0])
+        return chain.enlarge(factors) if all(rest == 0 for _, rest in wholes) else None
     if kind in _BATCH_NORMS:
         found = _normalised(chain, source.shape[1], _BATCH_NORMS[kind](rest))
         return [found, None, None, None]  # moments and workspace are not asked for
@@ -407,5 +454,6 @@ _ACTIVATIONS: dict[str, list[Any]] = {
     "tanh": [],
     "relu": [],
     "elu": [1.0],
+    "leaky_relu": [0.01],
     "softplus": [1.0, 20.0],
 }

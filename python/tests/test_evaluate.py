@@ -92,6 +92,35 @@ def test_a_fused_and_a_called_model_agree(mlp, images, likelihood):
     np.testing.assert_allclose(called.log_likelihood, fused.log_likelihood, atol=1e-3)
 
 
+def test_a_decoder_of_convolutions_is_fused_whatever_the_encoder(images, likelihood):
+    torch.manual_seed(4)
+    decoder = torch.nn.Sequential(
+        torch.nn.Linear(4, 8 * 3 * 3), torch.nn.Unflatten(1, (8, 3, 3)), torch.nn.BatchNorm2d(8),
+        torch.nn.ELU(), torch.nn.ConvTranspose2d(8, 1, 4, 2, 1), torch.nn.Flatten(2),
+    ).eval()  # fmt: skip
+    decoder[4].weight.data *= 5
+    rows = []
+
+    def decode(z):
+        rows.append(len(z))
+        return decoder(z).view(-1, 6, 6)
+
+    def encode(x):
+        return torch.zeros(len(x), 4), (0.1 * x.sum((1, 2), keepdim=True)[:, :, 0]).expand(-1, 4)
+
+    same = {"likelihood": likelihood, "encoder": encode, "latent": 4, "images": images}
+    fused = crais.evaluate(decoder=decode, force_dtype="float32", **same, **CHEAP)
+    assert fused.summary["evaluator"].startswith("fused")
+    assert sum(rows) < 100  # of checks; no chain called it
+    called = crais.evaluate(
+        log_joint=lambda z, x: likelihood.log_prob(x, decode(z))
+        + crais.StandardNormal().log_prob(z),
+        latent=4, images=images, **CHEAP,
+    )  # fmt: skip
+    assert called.summary["evaluator"] == "pytorch"
+    np.testing.assert_allclose(called.log_likelihood, fused.log_likelihood, atol=1e-3)
+
+
 def test_images_of_every_kind(curved, images, likelihood):
     wanted = crais.evaluate(curved, images, likelihood=likelihood, **CHEAP).log_likelihood
     set_of = TensorDataset(images, torch.arange(len(images)))

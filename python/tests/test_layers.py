@@ -48,7 +48,9 @@ def test_functions_are_recognised_and_stay_what_they_are():
 
 
 def test_every_activation_and_head():
-    for kind, name in ((nn.Tanh, "tanh"), (nn.ELU, "elu"), (nn.ReLU, "relu")):
+    for kind, name in (
+        (nn.Tanh, "tanh"), (nn.ELU, "elu"), (nn.ReLU, "relu"), (nn.LeakyReLU, "leaky-relu"),
+    ):
         decoder = nn.Sequential(nn.Linear(5, 7), kind(), nn.Linear(7, 12), nn.Unflatten(1, (3, 4)))
         assert recognised(decoder).describe()["decoder"] == name
     both = nn.Sequential(nn.Flatten(), nn.Linear(12, 8), nn.Tanh(), nn.Linear(8, 10))
@@ -79,7 +81,7 @@ def test_what_has_no_known_layers():
     for decoder in (
         nn.Sequential(plain, nn.Sigmoid()),
         nn.Sequential(plain, nn.Tanh()),
-        network(nn.LeakyReLU()),
+        network(nn.LeakyReLU(0.2)),
         network(nn.ELU(0.5)),
         network(nn.Softplus(beta=2)),
         network(nn.Tanh(), nn.Tanh()),
@@ -136,6 +138,11 @@ CONVOLUTIONAL = {
         nn.Linear(5, 6 * 2 * 2), nn.Unflatten(1, (6, 2, 2)), nn.ConvTranspose2d(6, 5, 3, 2),
         nn.Tanh(), nn.Conv2d(5, 3, (3, 2), (1, 2), (0, 1), dilation=(2, 1)),
     ),
+    "enlarged images": nn.Sequential(
+        nn.Linear(5, 6 * 2 * 2), nn.ELU(), nn.Unflatten(1, (6, 2, 2)), nn.Upsample(scale_factor=2),
+        nn.Conv2d(6, 5, 3, padding=1), nn.BatchNorm2d(5), nn.ELU(), nn.Upsample((12, 8)),
+        nn.Conv2d(5, 2, (2, 5), padding=(0, 1)),
+    ),
     "dense at the end": nn.Sequential(
         nn.Unflatten(1, (5, 1, 1)), nn.ConvTranspose2d(5, 7, 3), nn.Softplus(), nn.Flatten(),
         nn.Linear(63, 12),
@@ -173,6 +180,10 @@ def test_what_convolutions_are_not_known():
         network(nn.BatchNorm2d(4), same),
         network(same, nn.GroupNorm(2, 4)),
         network(same, nn.ELU(), nn.Upsample(8), nn.Conv2d(4, 4, 2, 2)),
+        network(same, nn.ELU(), nn.Upsample(6), nn.Conv2d(4, 4, 3)),
+        network(same, nn.ELU(), nn.Upsample(8, mode="bilinear"), nn.Conv2d(4, 4, 5)),
+        network(same, nn.Upsample(8), nn.Conv2d(4, 4, 5)),
+        network(same, nn.ELU(), nn.Upsample(8), nn.ConvTranspose2d(4, 4, 3, 1, 3)),
         network(nn.Flatten(2), nn.Conv1d(4, 4, 3, 1, 1)),
         lambda z: network()(z) + same(network()(z).view(-1, 4, 4, 4)).flatten(1),
     ):

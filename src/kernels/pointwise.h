@@ -12,6 +12,8 @@ inline void for_each(Vec* h, int64_t count, Function function) {
   for (int64_t i = 0; i < count; ++i) h[i] = function(i, h[i]);
 }
 
+constexpr float kSlopeBelow = static_cast<float>(kLeak);  // of the leaky rectifier
+
 void activate(Activation activation, Vec* x, int64_t count) {
   switch (activation) {
     case Activation::kTanh:
@@ -20,6 +22,8 @@ void activate(Activation activation, Vec* x, int64_t count) {
       return for_each(x, count, [](int64_t, Vec a) { return elu(a); });
     case Activation::kRelu:
       return for_each(x, count, [](int64_t, Vec a) { return relu(a); });
+    case Activation::kLeakyRelu:
+      return for_each(x, count, [](int64_t, Vec a) { return a < 0 ? kSlopeBelow * a : a; });
     case Activation::kSoftplus:
       return for_each(x, count, [](int64_t, Vec a) { return softplus(a); });
   }
@@ -27,7 +31,7 @@ void activate(Activation activation, Vec* x, int64_t count) {
 
 /// The activation's output h becomes g times its slope there.
 void back_through(Activation activation, const Vec* g, Vec* h, int64_t count) {
-  const Vec one = splat(1.0F), zero = {};
+  const Vec one = splat(1.0F), leak = splat(kSlopeBelow), zero = {};
   switch (activation) {
     case Activation::kTanh:
       return for_each(h, count, [=](int64_t i, Vec a) { return g[i] * (1 - a * a); });
@@ -35,6 +39,8 @@ void back_through(Activation activation, const Vec* g, Vec* h, int64_t count) {
       return for_each(h, count, [=](int64_t i, Vec a) { return g[i] * (a > 0 ? one : a + 1); });
     case Activation::kRelu:
       return for_each(h, count, [=](int64_t i, Vec a) { return g[i] * (a > 0 ? one : zero); });
+    case Activation::kLeakyRelu:
+      return for_each(h, count, [=](int64_t i, Vec a) { return g[i] * (a > 0 ? one : leak); });
     case Activation::kSoftplus:
       return for_each(h, count, [=](int64_t i, Vec a) { return -g[i] * scaled_exp(-a).expm1(); });
   }

@@ -23,6 +23,7 @@ at::Tensor d_slope(Activation activation, const at::Tensor& output, const at::Te
     case Activation::kElu:
       return at::where(output > 0, at::zeros_like(d_output), d_output);
     case Activation::kRelu:
+    case Activation::kLeakyRelu:
       return {};
     case Activation::kSoftplus:
       return (1 - slope).mul_(d_output);
@@ -129,6 +130,8 @@ at::Tensor slope(Activation activation, const at::Tensor& output) {
       return at::where(output > 0, at::ones_like(output), output + 1);
     case Activation::kRelu:
       return (output > 0).to(output.scalar_type());
+    case Activation::kLeakyRelu:
+      return at::where(output > 0, at::ones_like(output), at::full_like(output, kLeak));
     case Activation::kSoftplus:
       return -at::expm1(-output);
   }

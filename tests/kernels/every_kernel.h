@@ -1,6 +1,7 @@
 // The kernels that are tested, this processor's and the emulated ones, and how far off they are.
 #pragma once
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -48,9 +49,10 @@ inline double grad_error(const Evaluation& found, const Evaluation& truth) {
 }
 
 /// Of a kernel and something else.
-inline std::string name_of_test(std::string kernel, const std::string& other) {
-  kernel[kernel.find('-')] = '_';
-  return kernel + "_" + other;
+inline std::string name_of_test(const std::string& kernel, const std::string& other) {
+  std::string name = kernel + "_" + other;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
 }  // namespace crais

@@ -81,7 +81,8 @@ std::vector<std::string> kernel_names() {
 
 INSTANTIATE_TEST_SUITE_P(All, EveryKernel,
                          ::testing::Combine(::testing::ValuesIn(kernel_names()),
-                                            ::testing::Values("tanh", "elu", "relu", "softplus")),
+                                            ::testing::Values("tanh", "elu", "relu", "leaky-relu",
+                                                              "softplus")),
                          [](const auto& instance) {
                            return name_of_test(std::get<0>(instance.param),
                                                std::get<1>(instance.param));

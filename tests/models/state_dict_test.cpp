@@ -240,7 +240,7 @@ TEST(StateDict, TheMetadataMaySayActivationAndLikelihood) {
 }
 
 TEST(StateDict, AnActivationIsNeeded) {
-  expect_refused(example_vae(), {}, {"`activation`", "tanh, elu, relu or softplus"});
+  expect_refused(example_vae(), {}, {"`activation`", "tanh, elu, relu, leaky-relu or softplus"});
   StateDictOptions options = relu();
   options.activation = "gelu";
   expect_error(ErrorKind::kArgument, {"gelu"},

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "support/scratch.h"
@@ -63,6 +64,8 @@ double activated(Activation activation, double x) {
       return x > 0 ? x : std::expm1(x);
     case Activation::kRelu:
       return std::max(x, 0.0);
+    case Activation::kLeakyRelu:
+      return std::max(x, 0.01 * x);
     case Activation::kSoftplus:
       return std::log1p(std::exp(x));
   }
@@ -86,8 +89,12 @@ TEST_P(Activations, StandBetweenLayersAndNotAfterTheLast) {
 
 INSTANTIATE_TEST_SUITE_P(All, Activations,
                          ::testing::Values(Activation::kTanh, Activation::kElu, Activation::kRelu,
-                                           Activation::kSoftplus),
-                         [](const auto& instance) { return to_string(instance.param); });
+                                           Activation::kLeakyRelu, Activation::kSoftplus),
+                         [](const auto& instance) {
+                           std::string name = to_string(instance.param);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 TEST(Vae, MirrorsItsHiddenLayers) {
   VaeArchitecture architecture;

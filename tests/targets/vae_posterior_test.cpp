@@ -21,7 +21,7 @@ struct Case {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const char* activation : {"tanh", "elu", "relu", "softplus"})
+  for (const char* activation : {"tanh", "elu", "relu", "leaky-relu", "softplus"})
     for (const char* likelihood : {"bernoulli", "gaussian:0.3"})
       all.push_back({activation, likelihood});
   return all;

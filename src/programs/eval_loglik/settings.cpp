@@ -62,7 +62,8 @@ Synopsis eval_loglik_synopsis() {
          option::text("encoder", "NAMES", {},
                       "as fc1,fc21+fc22 (two heads), or none; layers are found where not named")
              .uncut(),
-         option::choice("activation", {"tanh", "elu", "relu", "softplus"}, {}, "between layers"),
+         option::choice("activation", {"tanh", "elu", "relu", "leaky-relu", "softplus"}, {},
+                        "between layers"),
          option::text("likelihood", "NAME", {}, "bernoulli (of logits) or gaussian:SD"),
          option::integer("latent", "D", {}, "of TorchScript (else a size of its weights)")
              .between(1, kMostLatents),
