@@ -300,7 +300,8 @@ void evaluate(const PackedNetwork& network, const FusedBatch& batch, float* work
             [&](int64_t row, int64_t vectors) { tile.run(row, vectors); });
 }
 
-void decode(const PackedNetwork& network, const FusedPoints& points, float* workspace) {
+[[maybe_unused]] void decode(const PackedNetwork& network, const FusedPoints& points,
+                             float* workspace) {
   const FusedBatch batch{points.z, nullptr, 1, points.num_points, nullptr, nullptr};
   Tile tile(network, batch, workspace);
   for_tiles(points.num_points,

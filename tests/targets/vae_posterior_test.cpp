@@ -58,14 +58,17 @@ class VaePosteriors : public ::testing::TestWithParam<Case> {
 
 INSTANTIATE_TEST_SUITE_P(Every, VaePosteriors, ::testing::ValuesIn(cases()),
                          [](const auto& instance) {
-                           return instance.param.activation + "_" +
-                                  instance.param.likelihood.substr(0, 4);
+                           std::string name = instance.param.activation + "_" +
+                                              instance.param.likelihood.substr(0, 4);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
                          });
 
 double activated(const std::string& name, double x) {
   if (name == "tanh") return std::tanh(x);
   if (name == "elu") return x > 0 ? x : std::exp(x) - 1;
   if (name == "relu") return x > 0 ? x : 0;
+  if (name == "leaky-relu") return x > 0 ? x : 0.01 * x;
   return std::log1p(std::exp(x));
 }
 
