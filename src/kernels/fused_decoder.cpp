@@ -71,9 +71,13 @@ double peak_flops(int64_t samples, const FusedKernel& kernel) {
 
 bool FusedDecoder::supports(const DecoderNetwork& network, const FusedKernel& kernel) {
   const auto fits = [&](const DecoderLayer& layer) {
-    const int64_t widest = layer.convolution
-                               ? layer.weight.numel() / layer.bias.numel()  // of one output
-                               : layer.weight.size(1);
+    // Terms of a sum on the way forward and back; outputs of the last dense layer go back in
+    // groups.
+    const bool is_last_dense = &layer == &network.layers.back() && !layer.convolution;
+    const int64_t from = layer.convolution && layer.convolution->transposed ? 0 : 1;
+    const int64_t terms = layer.weight.numel() / layer.weight.size(1 - from),
+                  terms_back = is_last_dense ? 1 : layer.weight.numel() / layer.weight.size(from);
+    const int64_t widest = std::max(terms, terms_back);
     switch (kernel.packing) {
       case Packing::kBytesBack:
       case Packing::kFixedPoint:

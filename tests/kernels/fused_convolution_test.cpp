@@ -278,6 +278,22 @@ TEST(Convolution, KnowsWhichSizesArePossible) {
   EXPECT_FALSE(convolution({1, 2, 2}, {1, 1, 1}, 4).is_possible());
 }
 
+/// A sum of bytes on the way back has as many terms as a place of the input has outputs.
+TEST(FusedDecoder, BytesAreForConvolutionsThatFit) {
+  for (const int64_t above : {0, 1}) {
+    const DecoderNetwork network =
+        Builder(Activation::kElu)
+            .dense(2, 1)
+            .convolution(convolution({1, 1, 1}, {kWidestFixedPoint + above, 1, 1}, 1))
+            .done();
+    for (const FusedKernel& kernel : all_kernels())
+      if (kernel.packing != Packing::kTiles) {
+        EXPECT_EQ(FusedDecoder::supports(network, kernel), above == 0 || has_exact_forces(kernel))
+            << kernel.name;
+      }
+  }
+}
+
 TEST(FusedDecoder, TilesLeaveConvolutionsToTheNextKernel) {
   const DecoderNetwork network = dense_then_transposed(Activation::kElu);
   for (const FusedKernel& kernel : all_kernels())
