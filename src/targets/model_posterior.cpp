@@ -46,8 +46,8 @@ std::shared_ptr<const FusedDecoder> fused_decoder_of(const LatentModel& model) {
   return model.decoder() != nullptr ? make_fused_decoder(*model.decoder()) : nullptr;
 }
 
-ModelPosterior::ModelPosterior(std::shared_ptr<const LatentModel> model, const at::Tensor& data,
-                               at::Tensor latents, at::Tensor labels)
+ModelPosterior::ModelPosterior(const std::shared_ptr<const LatentModel>& model,
+                               const at::Tensor& data, at::Tensor latents, at::Tensor labels)
     : ModelPosterior(model, data, std::move(latents), std::move(labels), fused_decoder_of(*model)) {
 }
 

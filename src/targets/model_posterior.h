@@ -30,7 +30,7 @@ class ModelPosterior : public Target {
   /// `data` [P, ...] float32. `latents` [P,D], where the data were simulated, are what they were
   /// simulated from; else undefined. `labels` [P, ...] are those of a conditional model p(x | y).
   /// Density and gradient come from a fused evaluator where the model's decoder has one.
-  ModelPosterior(std::shared_ptr<const LatentModel> model, const at::Tensor& data,
+  ModelPosterior(const std::shared_ptr<const LatentModel>& model, const at::Tensor& data,
                  at::Tensor latents = {}, at::Tensor labels = {});
   /// The same with an evaluator that several posteriors share: fused_decoder_of(*model), or null to
   /// have the model's own functions always.

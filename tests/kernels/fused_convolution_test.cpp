@@ -43,10 +43,10 @@ class Builder {
 
  private:
   void add(const std::vector<int64_t>& shape, int64_t fan_in, int64_t biases,
-           std::optional<Convolution> convolution) {
+           const std::optional<Convolution>& convolution) {
     const double sd = 1.2 / std::sqrt(static_cast<double>(fan_in));
-    network_.layers.push_back({sd * at::randn(shape, rng_), 0.3 * at::randn({biases}, rng_) - 0.1,
-                               std::move(convolution)});
+    network_.layers.push_back(
+        {sd * at::randn(shape, rng_), 0.3 * at::randn({biases}, rng_) - 0.1, convolution});
   }
 
   DecoderNetwork network_;
@@ -257,8 +257,8 @@ TEST(GatherLayout, HoldsEveryConnection) {
             continue;
           }
           int64_t last = -1;
-          for (int32_t i = 0; i < 4; ++i) {
-            const GatherPlace& place = layout.places[static_cast<size_t>(tile.output + i)];
+          for (size_t i = 0; i < 4; ++i) {
+            const GatherPlace& place = layout.places[static_cast<size_t>(tile.output) + i];
             if (place.output == last) continue;  // it fills the tile
             last = place.output;
             tiles[place.output + tile.panel] += 1;
