@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,6 +76,10 @@ class ModelPosterior : public Target {
   /// What computes z with such forces; null: the model's own functions.
   const FusedDecoder* fused_for(const at::Tensor& z, at::ScalarType forces) const;
   bool has_cheap_kernel(at::ScalarType dtype) const;
+  /// `evaluate` on blocks of problems and particles, joined: between blocks a signal is seen.
+  Evaluation in_blocks(
+      const at::Tensor& z,
+      const std::function<Evaluation(const at::Tensor& z, const at::Tensor& data)>& evaluate) const;
   /// Rows [N,D] with the problems that they belong to [N], in calls of at most `batch` rows; of
   /// fewer where a call fails. Throws Error kData, or std::bad_alloc, if one row cannot be
   /// computed.
@@ -93,6 +98,7 @@ class ModelPosterior : public Target {
   at::Tensor latents_;
   at::Tensor labels_;
   std::shared_ptr<const FusedDecoder> fused_;  // null: the model's own functions
+  int64_t fused_rows_ = 1;                     // of a block
   at::ScalarType forces_ = at::kFloat;  // of products behind the gradient that `evaluate` gives
 };
 

@@ -10,6 +10,7 @@
 #include "bases/base.h"
 #include "core/rng.h"
 #include "evaluation/log_normalizer.h"
+#include "kernels/fused_decoder.h"
 #include "support/expect_error.h"
 #include "support/statistics.h"
 
@@ -276,6 +277,39 @@ TEST(ModelPosterior, LanczosFindsACurvatureOfLowRank) {
   EXPECT_LT(max_abs_diff(found[0], model->precision()), 1e-6);
   EXPECT_LT(max_abs_diff(found[1], model->precision()), 1e-6);
   EXPECT_EQ(target.curvature_cost(), 128);
+}
+
+TEST(ModelPosterior, FusedEvaluationsAreJoinedFromBlocks) {
+  // 58 million multiplications a row: blocks of 37 rows.
+  const Convolution wide{false, {32, 64, 64}, {1, 64, 64}, {21, 21}, {1, 1}, {10, 10}, {1, 1}};
+  at::Generator rng = make_generator(1);
+  DecoderNetwork network;
+  network.layers = {{0.1 * at::randn({32 * 64 * 64, 2}, rng), at::zeros({32 * 64 * 64}), {}},
+                    {0.1 * at::randn({1, 32, 21, 21}, rng), at::zeros({1}), wide}};
+  class Convolutional : public LinearModel {
+   public:
+    explicit Convolutional(const DecoderNetwork& network) : LinearModel({}), network_(network) {
+      description_.data_shape = {64, 64};
+    }
+    const ModelDescription& description() const override { return description_; }
+    const DecoderNetwork* decoder() const override { return &network_; }
+
+   private:
+    ModelDescription description_ = LinearModel::description();
+    const DecoderNetwork& network_;
+  };
+  const auto model = std::make_shared<Convolutional>(network);
+  const at::Tensor x = (at::rand({3, 64, 64}, rng) < 0.5).to(at::kFloat);
+  const auto fused = fused_decoder_of(*model);
+  if (!fused) GTEST_SKIP() << "CRAIS_EVALUATOR is aten";
+  const ModelPosterior target(model, x, {}, {}, fused);
+  for (const int64_t particles : {16, 40}) {  // two problems at once, then parts of one
+    const at::Tensor z = at::randn({3, particles, 2}, rng);
+    const Evaluation found = target.evaluate(z), whole = fused->evaluate(z, x.flatten(1));
+    EXPECT_TRUE(at::equal(found.log_density, whole.log_density)) << particles;
+    EXPECT_TRUE(at::equal(found.grad, whole.grad)) << particles;
+    EXPECT_TRUE(at::equal(target.log_density(z), whole.log_density)) << particles;
+  }
 }
 
 TEST(ModelPosterior, DataOutsideTheSupportAreNamed) {
