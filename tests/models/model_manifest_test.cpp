@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/zip.h"
+#include "models/script_model.h"
 #include "support/expect_error.h"
 #include "util/files.h"
 
@@ -49,6 +50,21 @@ TEST(ModelManifest, ReadsADecodersLayers) {
   EXPECT_EQ(layers[1].inputs(), 8 * 2 * 3);
   EXPECT_EQ(layers[2].outputs(), 2 * 4 * 6);
   EXPECT_EQ(manifest.decoder->activation, Activation::kElu);
+}
+
+TEST(ModelManifest, LayersMustComputeWhatTheModelDoes) {
+  const auto model =
+      read_script_model(std::string(CRAIS_SOURCE) + "/tests/models/data/convolutional.pt");
+  const auto manifest = [](double factor) {
+    return read_manifest(altered([factor](json& /*description*/, SafeTensors& arrays) {
+                           const at::Tensor* weight = arrays.find("decoder.1.weight");
+                           put(arrays, "decoder.1.weight", factor * *weight);
+                         }),
+                         "file");
+  };
+  check_values(manifest(1.0), *model, "file");
+  expect_error(ErrorKind::kData, {"does not compute here what PyTorch did"},
+               [&] { check_values(manifest(1.01), *model, "file"); });
 }
 
 TEST(ModelManifest, RefusesLayersThatCannotBe) {
