@@ -215,7 +215,7 @@ TEST_P(EveryConvolution, NanStaysWithItsParticle) {
   auto [z, images] = make_data(network, 2, 30);
   const FusedDecoder decoder(network, kernel());
   const Evaluation before = decoder.evaluate(z, images);
-  z.index_put_({at::tensor(1), at::tensor(4)}, std::numeric_limits<float>::quiet_NaN());
+  z[1][4].fill_(std::numeric_limits<float>::quiet_NaN());
   const Evaluation after = decoder.evaluate(z, images);
   EXPECT_TRUE(std::isnan(after.log_density[1][4].item<double>()));
   at::Tensor others = at::ones({2, 30}, at::kBool);
