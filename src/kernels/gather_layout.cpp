@@ -108,10 +108,12 @@ GatherLayout gather_layout(const std::vector<Connection>& connections, const Gat
              from = static_cast<int32_t>(sizes.input_channels),
              rows = static_cast<int32_t>(panel_rows);
   const int32_t panels = (channels + rows - 1) / rows;
+  std::vector<std::vector<GatherRun>> runs_of_place;
+  for (const auto& of_place : seen) runs_of_place.push_back(runs_of(of_place, position));
 
   if (4 * channels >= 3 * panels * rows) {
     for (int32_t place = 0; place < sizes.places; ++place) {
-      const std::vector<GatherRun> runs = runs_of(seen[static_cast<size_t>(place)], position);
+      const std::vector<GatherRun>& runs = runs_of_place[static_cast<size_t>(place)];
       const auto first = static_cast<int32_t>(layout.runs.size());
       append(layout.runs, runs, from);
       for (int32_t panel = 0; panel < panels; ++panel)
@@ -125,7 +127,7 @@ GatherLayout gather_layout(const std::vector<Connection>& connections, const Gat
   // Places that see the same taps at the same distances from their first input.
   std::map<std::vector<int32_t>, std::vector<int32_t>> alike;
   for (int32_t place = 0; place < sizes.places; ++place) {
-    const std::vector<GatherRun> runs = runs_of(seen[static_cast<size_t>(place)], position);
+    const std::vector<GatherRun>& runs = runs_of_place[static_cast<size_t>(place)];
     std::vector<int32_t> pattern;
     for (const GatherRun& run : runs)
       pattern.insert(pattern.end(), {run.input - runs.front().input, run.weight, run.count});
@@ -133,16 +135,14 @@ GatherLayout gather_layout(const std::vector<Connection>& connections, const Gat
   }
   for (const auto& [pattern, places] : alike) {
     for (size_t begin = 0; begin < places.size(); begin += static_cast<size_t>(rows)) {
-      const auto& of_first = seen[static_cast<size_t>(places[begin])];
-      const std::vector<GatherRun> runs = runs_of(of_first, position);
+      const std::vector<GatherRun>& runs = runs_of_place[static_cast<size_t>(places[begin])];
       const auto first = static_cast<int32_t>(layout.runs.size()),
                  first_place = static_cast<int32_t>(layout.places.size());
       append(layout.runs, runs, from);
       for (size_t i = begin; i < begin + static_cast<size_t>(rows); ++i) {
         const int32_t place = places[std::min(i, places.size() - 1)];  // the last fills the tile
-        const auto& of_place = seen[static_cast<size_t>(place)];
-        const int32_t shift =
-            of_place.empty() ? 0 : of_place.front().input - of_first.front().input;
+        const auto& own = runs_of_place[static_cast<size_t>(place)];
+        const int32_t shift = own.empty() ? 0 : own.front().input - runs.front().input;
         layout.places.push_back({shift * from, place * channels});
       }
       for (int32_t channel = 0; channel < channels; ++channel)
