@@ -65,6 +65,12 @@ class Counting : public LatentModel {
   std::shared_ptr<const LatentModel> model_;
 };
 
+/// A kernel and what it takes for all rows, seconds.
+struct Fused {
+  std::unique_ptr<FusedDecoder> decoder;
+  double whole = HUGE_VAL, value = HUGE_VAL;
+};
+
 int run(int argc, char** argv) {
   if (argc < 2) {
     std::fprintf(stderr, "model_bench MODEL [IMAGES [ROUNDS [FORCE_DTYPE]]]\n");
@@ -113,11 +119,11 @@ int run(int argc, char** argv) {
               ratio);
   // One call at a time, in turns: what neighbours take falls on both.
   double plain = HUGE_VAL, forced = HUGE_VAL;
-  std::vector<std::pair<std::unique_ptr<FusedDecoder>, double>> fused;
+  std::vector<Fused> fused;
   if (source->decoder() != nullptr)
     for (const FusedKernel* kernel : available_kernels())
       if (FusedDecoder::supports(*source->decoder(), *kernel))
-        fused.emplace_back(std::make_unique<FusedDecoder>(*source->decoder(), *kernel), HUGE_VAL);
+        fused.push_back({std::make_unique<FusedDecoder>(*source->decoder(), *kernel)});
   constexpr int64_t kFusedRows = 384;  // whole tiles for every kernel
   const at::Tensor many = at::randn({1, kFusedRows, dim}), one = x.slice(0, 0, 1).flatten(1);
   const bool has_forces = source->has_forces(at::kBFloat16);
@@ -126,21 +132,33 @@ int run(int argc, char** argv) {
     if (has_forces)
       forced =
           std::min(forced, seconds_of([&] { source->joint_with_forces(z, x, {}, at::kBFloat16); }));
-    for (auto& [decoder, seconds] : fused)
-      seconds = std::min(seconds, seconds_of([&, &d = decoder] { d->evaluate(many, one); }));
+    for (Fused& one_of : fused) {
+      const FusedDecoder& decoder = *one_of.decoder;
+      one_of.whole = std::min(one_of.whole, seconds_of([&] { decoder.evaluate(many, one); }));
+      one_of.value = std::min(one_of.value, seconds_of([&] { decoder.log_density(many, one); }));
+    }
   }
   const double micro = 1e6 / static_cast<double>(batch);
   std::printf("a row of one call: float32 %.1f us", micro * plain);
   if (has_forces) std::printf(", forces in bfloat16 %.1f us", micro * forced);
-  for (const auto& [decoder, seconds] : fused)
-    std::printf(", %s %.1f", decoder->name().c_str(), 1e6 / kFusedRows * seconds);
   std::printf("\n");
-  nlohmann::json kernels = nlohmann::json::object();
-  for (const auto& [decoder, seconds] : fused) kernels[decoder->name()] = seconds / kFusedRows;
-  const nlohmann::json result = {{"model", file},       {"batch", batch},
-                                 {"rows", model->rows}, {"ratio", ratio},
-                                 {"ratios", ratios},    {"run_seconds", whole},
-                                 {"call_seconds", own}, {"fused_row_seconds", kernels}};
+  nlohmann::json kernels = nlohmann::json::object(), values = kernels;
+  for (const Fused& one_of : fused) {
+    const std::string kernel = one_of.decoder->name();
+    kernels[kernel] = one_of.whole / kFusedRows;
+    values[kernel] = one_of.value / kFusedRows;
+    std::printf("  %-20s %6.1f us, the value alone %6.1f\n", kernel.c_str(),
+                1e6 / kFusedRows * one_of.whole, 1e6 / kFusedRows * one_of.value);
+  }
+  const nlohmann::json result = {{"model", file},
+                                 {"batch", batch},
+                                 {"rows", model->rows},
+                                 {"ratio", ratio},
+                                 {"ratios", ratios},
+                                 {"run_seconds", whole},
+                                 {"call_seconds", own},
+                                 {"fused_row_seconds", kernels},
+                                 {"fused_value_seconds", values}};
   std::printf("%s\n", result.dump().c_str());
   return 0;
 }

@@ -2,6 +2,7 @@
 
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/jit/passes/graph_rewrite_helper.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/script.h>
 
@@ -58,6 +59,15 @@ std::vector<at::Tensor> call_method(const torch::jit::Module& module, const std:
   return tensors;
 }
 
+/// Traces have `_convolution`, which autocast on the CPU does not know; it knows those by name.
+void name_convolutions(const torch::jit::Module& module) {
+  for (const torch::jit::Module& part : module.modules())
+    for (const torch::jit::Method& method : part.get_methods()) {
+      std::shared_ptr<torch::jit::Graph> graph = method.graph();
+      torch::jit::graph_rewrite_helper::replaceConvolutionWithAtenConv(graph);
+    }
+}
+
 /// A module that crais.export wrote.
 class ScriptModel : public ManifestModel {
  public:
@@ -67,6 +77,7 @@ class ScriptModel : public ManifestModel {
     for (const std::string& function : description().functions)
       if (!module_.find_method(method_of(function)))
         throw data_error(where + ": has no method \"" + method_of(function) + "\"");
+    of_file(where, "cannot be read", [&] { name_convolutions(module_); });
   }
 
   std::string evaluator() const override { return "torchscript"; }

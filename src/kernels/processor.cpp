@@ -25,6 +25,11 @@ std::array<unsigned, 4> cpuid([[maybe_unused]] unsigned leaf, [[maybe_unused]] u
   return found;
 }
 
+bool is_intel() {
+  constexpr unsigned kGenuineIntel = 0x756e6547;
+  return cpuid(0, 0)[1] == kGenuineIntel;
+}
+
 bool gives_tiles() {
 #if defined(__linux__) && defined(CRAIS_X86_KERNELS)
   constexpr int64_t kRequestPermission = 0x1023, kTileData = 18;  // of arch_prctl(2)
@@ -58,15 +63,14 @@ bool has_avx_vnni() {
 
 bool has_fast_integers() {
   // Told by instructions that were new with them.
-  constexpr unsigned kClflushopt = 1U << 23, kVaes = 1U << 9, kGenuineIntel = 0x756e6547;
+  constexpr unsigned kClflushopt = 1U << 23, kVaes = 1U << 9;
   const std::array<unsigned, 4> features = cpuid(7, 0);
-  const bool is_intel = cpuid(0, 0)[1] == kGenuineIntel;
-  return is_intel ? (features[1] & kClflushopt) != 0 : (features[2] & kVaes) != 0;
+  return is_intel() ? (features[1] & kClflushopt) != 0 : (features[2] & kVaes) != 0;
 }
 
 bool has_bfloat16_products() {
-  static const bool kHas =
-      has_tiles() && at::hasMKLDNN() && at::globalContext().userEnabledMkldnn();
+  static const bool kHas = (has_tiles() || (!is_intel() && has_avx512_bfloat16())) &&
+                           at::hasMKLDNN() && at::globalContext().userEnabledMkldnn();
   return kHas;
 }
 

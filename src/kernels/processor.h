@@ -17,8 +17,8 @@ bool has_avx_vnni();
 /// since Skylake, AMD's since Zen 3.
 bool has_fast_integers();
 
-/// True if ATen multiplies bfloat16 matrices, summing in float32, by tiles: a fifth of the time of
-/// float32 or less. Elsewhere they take longer.
+/// True if ATen multiplies bfloat16 matrices, summing in float32, by tiles, a fifth of the time of
+/// float32 or less, or by AMD's dot products, half of it. Elsewhere they take longer.
 bool has_bfloat16_products();
 
 }  // namespace crais

@@ -155,6 +155,17 @@ TEST(ScriptModel, ADecoderOfConvolutionsIsFused) {
   EXPECT_LT(max_abs_diff(forced.grad, wanted.grad), 0.1 * wanted.grad.abs().max().item<double>());
 }
 
+TEST(ScriptModel, ForcesOfConvolutionsAreShortToo) {
+  const auto model = read_script_model(file("convolutional.pt"));
+  at::Generator rng = make_generator(1);
+  const at::Tensor z = at::randn({8, 4}, rng);
+  const at::Tensor x = (at::rand({8, 2, 4, 6}, rng) < 0.4).to(at::kFloat);
+  const at::Tensor plain = model->joint(z, x, {}).grad,
+                   forced = model->joint_with_forces(z, x, {}, at::kBFloat16).grad;
+  EXPECT_GT(max_abs_diff(forced, plain), 1e-5);
+  EXPECT_LT(max_abs_diff(forced, plain), 2e-2 * plain.abs().max().item<double>());
+}
+
 TEST(ScriptModel, DoubleIsNotFused) {
   const auto model = read_script_model(file("convolutional.pt"), at::kCPU, at::kDouble);
   const at::Tensor x = at::ones({1, 2, 4, 6}, at::kDouble), z = at::ones({1, 1, 4}, at::kDouble);
