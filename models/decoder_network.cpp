@@ -54,17 +54,24 @@ int64_t DecoderLayer::multiplications() const {
 }
 
 at::Tensor DecoderNetwork::forward(at::Tensor z) const {
+  std::vector<at::Tensor> sums, outputs;
   for (const DecoderLayer& layer : layers) {
-    z = apply(layer, z);
-    if (&layer != &layers.back()) z = activate(activation, z);
+    at::Tensor sum = apply(layer, z);
+    if (layer.skip)
+      sum = sum + (layer.skip->before_activation ? sums : outputs)
+                      .at(static_cast<size_t>(layer.skip->from));
+    z = activate(layer.activation, sum);
+    sums.push_back(sum);
+    outputs.push_back(z);
   }
   return z;
 }
 
 DecoderNetwork decoder_network(const Vae& vae) {
-  DecoderNetwork network{{}, vae.decoder.activation, vae.architecture.likelihood};
+  DecoderNetwork network{{}, vae.architecture.likelihood};
   for (const LinearLayer& layer : vae.decoder.layers)
-    network.layers.push_back({layer.weight, layer.bias, {}});
+    network.layers.push_back({layer.weight, layer.bias, {}, vae.decoder.activation});
+  network.layers.back().activation = Activation::kIdentity;
   return network;
 }
 

@@ -20,6 +20,7 @@ struct Convolution {
     int64_t channels = 0, rows = 0, columns = 0;
     int64_t places() const { return rows * columns; }
     int64_t units() const { return channels * places(); }
+    bool operator==(const Shape&) const = default;
   };
   using Pair = std::array<int64_t, 2>;  // along rows, along columns
 
@@ -31,25 +32,33 @@ struct Convolution {
   bool is_possible() const;
 };
 
-/// A linear map with a bias.
+/// An earlier layer whose units are added to a layer's sums, before its activation.
+struct Skip {
+  int64_t from = 0;                // its index
+  bool before_activation = false;  // its own sums, not what its activation makes of them
+  bool operator==(const Skip&) const = default;
+};
+
+/// A linear map with a bias, perhaps a residual connection, then an activation.
 struct DecoderLayer {
   /// Dense [out, in]; of a convolution as PyTorch has it: [out, in, *kernel] channels, or
   /// [in, out, *kernel] where it is transposed.
   at::Tensor weight;
   at::Tensor bias;  // [out]: of units, or of channels
   std::optional<Convolution> convolution;
+  Activation activation = Activation::kIdentity;
+  std::optional<Skip> skip = {};
 
   int64_t inputs() const;   // units
   int64_t outputs() const;  // units
   int64_t multiplications() const;
 };
 
-/// Layers with an activation between them (none after the last), from latents under N(0, I) to the
-/// logits of Bernoulli pixels or the means of normal ones. Units of an image are in PyTorch's
+/// Layers from latents under N(0, I) to the logits of Bernoulli pixels or the means of normal ones.
+/// Units of an image are in PyTorch's
 /// order, [channel][row][column].
 struct DecoderNetwork {
   std::vector<DecoderLayer> layers;
-  Activation activation = Activation::kTanh;
   Likelihood likelihood;
 
   /// [N, latent] -> [N, pixels]. Differentiable.

@@ -87,7 +87,8 @@ class ManifestReader {
   }
   const json& field(const std::string& key) const {
     const auto found = object_.find(key);
-    if (found == object_.end()) throw data_error(where_ + ": \"" + key + "\" is missing");
+    if (found == object_.end())
+      throw data_error(where_ + ": \"" + key + "\" is missing" + kExportAgain);
     return *found;
   }
   std::string text(const std::string& key) const {
@@ -218,7 +219,6 @@ class ManifestReader {
     if (m.model.has("prior") || m.model.labels)
       throw wrong("layers", "of a decoder under N(0, I) without labels");
     DecoderNetwork network;
-    network.activation = parsed("activation", parse_activation);
     network.likelihood = parsed("likelihood", parse_likelihood);
     const json& layers = field("layers");
     if (!layers.is_array() || layers.empty() || layers.size() > kMostLayers)
@@ -233,11 +233,28 @@ class ManifestReader {
         throw reader.wrong("kind", "dense or convolution");
       network.layers.push_back(kind == "dense" ? reader.read_dense(m.arrays, name, width)
                                                : reader.read_convolution(m.arrays, name, width));
+      if (!reader.field("activation").is_null())
+        network.layers.back().activation = reader.parsed("activation", parse_activation);
+      if (layer.contains("skip")) network.layers.back().skip = reader.read_skip(network.layers);
       width = network.layers.back().outputs();
     }
     if (width != m.model.num_values())
       throw wrong("layers", "a decoder with " + std::to_string(m.model.num_values()) + " outputs");
     return network;
+  }
+
+  /// Of the last of the layers so far.
+  Skip read_skip(const std::vector<DecoderLayer>& layers) const {
+    const json& skip = field("skip");
+    if (!skip.is_object()) throw wrong("skip", "described");
+    const ManifestReader reader(skip, where_ + ": \"skip\"");
+    const auto last = static_cast<int64_t>(layers.size()) - 1;
+    const int64_t from = reader.integer("from", 0, kMostLayers);
+    if (from >= last || layers[static_cast<size_t>(from)].outputs() != layers.back().outputs())
+      throw reader.wrong("from", "an earlier layer with as many outputs");
+    if (!reader.field("before_activation").is_boolean())
+      throw reader.wrong("before_activation", "true or false");
+    return {from, skip["before_activation"].get<bool>()};
   }
 
   DecoderLayer read_dense(const SafeTensors& arrays, const std::string& name,

@@ -293,7 +293,7 @@ class Recogniser {
     if (name.empty())
       throw argument_error(state_.source +
                            ": a state_dict does not say what stands between its layers; give " +
-                           "`activation` (tanh, elu, relu, leaky-relu or softplus)");
+                           "`activation`, one of " + activation_names());
     return parse_activation(name);
   }
   Likelihood likelihood() const {

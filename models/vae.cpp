@@ -10,12 +10,11 @@
 namespace crais {
 namespace {
 
-const std::vector<std::pair<std::string, Activation>> kActivations = {
-    {"tanh", Activation::kTanh},
-    {"elu", Activation::kElu},
-    {"relu", Activation::kRelu},
-    {"leaky-relu", Activation::kLeakyRelu},
-    {"softplus", Activation::kSoftplus}};
+const std::vector<std::pair<std::string, Activation::Kind>> kActivations = {
+    {"tanh", Activation::kTanh},         {"elu", Activation::kElu},
+    {"relu", Activation::kRelu},         {"leaky-relu", Activation::kLeakyRelu},
+    {"softplus", Activation::kSoftplus}, {"sigmoid", Activation::kSigmoid},
+    {"silu", Activation::kSilu},         {"gelu", Activation::kGelu}};
 
 Mlp make_mlp(const std::vector<int64_t>& sizes, Activation activation, at::Generator& generator) {
   Mlp mlp;
@@ -46,18 +45,30 @@ Mlp moved(Mlp mlp, at::Device device, at::ScalarType dtype) {
 
 }  // namespace
 
-Activation parse_activation(const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& [known, activation] : kActivations) {
-    if (known == name) return activation;
-    names.push_back(known);
+Activation parse_activation(const std::string& text) {
+  Spec spec(text);
+  for (const auto& [name, kind] : kActivations) {
+    if (name != spec.name()) continue;
+    Activation activation = kind;
+    if (kind == Activation::kLeakyRelu)
+      activation.leak = spec.number("slope", 0.0, 1.0, activation.leak);
+    spec.finish();
+    return activation;
   }
-  throw argument_error("unknown activation '" + name + "'; choose from " + join(names));
+  throw argument_error("unknown activation '" + text + "'; choose from " + activation_names());
+}
+
+std::string activation_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, kind] : kActivations)
+    names.push_back(kind == Activation::kLeakyRelu ? name + "[:SLOPE]" : name);
+  return join(names);
 }
 
 std::string to_string(Activation activation) {
-  for (const auto& [name, known] : kActivations)
-    if (known == activation) return name;
+  for (const auto& [name, kind] : kActivations)
+    if (kind == activation.kind)
+      return activation == Activation(kind) ? name : name + ":" + shortest(activation.leak);
   throw Error(ErrorKind::kInternal, "unknown activation");
 }
 
@@ -86,7 +97,9 @@ at::Tensor Likelihood::log_prob(const at::Tensor& x, const at::Tensor& output) c
 }
 
 at::Tensor activate(Activation activation, const at::Tensor& x) {
-  switch (activation) {
+  switch (activation.kind) {
+    case Activation::kIdentity:
+      return x;
     case Activation::kTanh:
       return at::tanh(x);
     case Activation::kElu:
@@ -94,9 +107,15 @@ at::Tensor activate(Activation activation, const at::Tensor& x) {
     case Activation::kRelu:
       return at::relu(x);
     case Activation::kLeakyRelu:
-      return at::leaky_relu(x, kLeak);
+      return at::leaky_relu(x, activation.leak);
     case Activation::kSoftplus:
       return at::softplus(x);
+    case Activation::kSigmoid:
+      return at::sigmoid(x);
+    case Activation::kSilu:
+      return at::silu(x);
+    case Activation::kGelu:
+      return at::gelu(x);
   }
   throw Error(ErrorKind::kInternal, "unknown activation");
 }

@@ -13,9 +13,10 @@
 
 namespace crais {
 
-/// "tanh", "elu", "relu", "leaky-relu", "softplus". Throws Error kArgument on another name, listing
-/// these.
-Activation parse_activation(const std::string& name);
+/// One of `activation_names`, as "tanh" or "leaky-relu:0.2". Throws Error kArgument on another,
+/// listing these.
+Activation parse_activation(const std::string& text);
+std::string activation_names();
 std::string to_string(Activation activation);
 at::Tensor activate(Activation activation, const at::Tensor& x);
 

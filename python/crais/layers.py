@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, cast
 
 import torch
@@ -45,16 +46,29 @@ class Convolution:
         }
 
 
+@dataclass(frozen=True)
+class Skip:
+    """A residual connection from an earlier layer."""
+
+    start: int  # its index
+    before_activation: bool
+
+    def describe(self) -> dict[str, Any]:
+        return {"from": self.start, "before_activation": self.before_activation}
+
+
 @dataclass
 class Layer:
-    """A linear map with a bias."""
+    """A linear map with a bias, units of an earlier layer added or not, then an activation."""
 
     weight: Tensor  # [out, in], or as torch.nn.Conv2d and ConvTranspose2d have it
     bias: Tensor  # [out], of units or of channels
     convolution: Convolution | None = None
+    activation: str | None = None  # as crais names it: "elu", "leaky-relu:0.2"
+    skip: Skip | None = None
 
-    def __call__(self, rows: Tensor) -> Tensor:
-        """[B, in units] -> [B, out units]."""
+    def linear(self, rows: Tensor) -> Tensor:
+        """[B, in units] -> [B, out units], with nothing added and no activation."""
         c = self.convolution
         if c is None:
             return F.linear(rows, self.weight, self.bias)
@@ -72,30 +86,54 @@ class Layer:
         return self.weight.numel() * math.prod((c.input if c.transposed else c.output)[1:])
 
     def scaled(self, scale: Tensor, shift: Tensor) -> Layer:
-        """The same, then times `scale` and plus `shift` [out]."""
+        """The linear map, then times `scale` and plus `shift` [out]."""
         c = self.convolution
         shape = [1] * self.weight.dim()
         shape[1 if c is not None and c.transposed else 0] = -1
         return replace(self, weight=self.weight * scale.view(shape), bias=self.bias * scale + shift)
 
 
+def _activated(activation: str | None, rows: Tensor) -> Tensor:
+    if activation is None:
+        return rows
+    name, _, slope = activation.partition(":")
+    if name == "leaky-relu":
+        return F.leaky_relu(rows, float(slope or 0.01))
+    return cast(Tensor, getattr(torch if name in ("tanh", "sigmoid") else F, name)(rows))
+
+
 @dataclass
 class Network:
-    """Layers with one activation between them."""
+    """Layers, one after the other."""
 
     layers: list[Layer]
-    activation: str  # as torch.nn.functional has it: "tanh", "elu", "leaky_relu"
 
     def __call__(self, rows: Tensor) -> Tensor:
         """[B, in] -> [B, out]."""
-        activate = getattr(F, self.activation) if self.activation != "tanh" else torch.tanh
-        for i, layer in enumerate(self.layers):
-            rows = layer(rows if i == 0 else activate(rows))
+        sums: list[Tensor] = []
+        outputs: list[Tensor] = []
+        for layer in self.layers:
+            added = layer.linear(rows)
+            if layer.skip is not None:
+                start = sums if layer.skip.before_activation else outputs
+                added = added + start[layer.skip.start]
+            rows = _activated(layer.activation, added)
+            sums.append(added)
+            outputs.append(rows)
         return rows
 
     @property
     def is_mlp(self) -> bool:
-        return all(layer.convolution is None for layer in self.layers)
+        """Dense layers with one activation between them, none after the last."""
+        *hidden, last = self.layers
+        kinds = {layer.activation for layer in hidden}
+        dense = all(layer.convolution is None and layer.skip is None for layer in self.layers)
+        return dense and len(kinds) <= 1 and None not in kinds and last.activation is None
+
+    @property
+    def activation(self) -> str:
+        """Of an MLP."""
+        return self.layers[0].activation or "tanh"
 
     def tensors(self, name: str) -> dict[str, Tensor]:
         """Under the names of models/model_manifest.cpp."""
@@ -104,11 +142,6 @@ class Network:
             for i, layer in enumerate(self.layers)
             for kind, tensor in (("weight", layer.weight), ("bias", layer.bias))
         }
-
-
-def _known_as(activation: str) -> str:
-    """By crais: "leaky-relu"."""
-    return activation.replace("_", "-")
 
 
 def _log_joint(decoder: Network, likelihood: Likelihood, z: Tensor, x: Tensor) -> Tensor:
@@ -129,12 +162,12 @@ class FusedDecoder:
 
     def describe(self) -> dict[str, Any]:
         return {
-            "activation": _known_as(self.decoder.activation),
             "likelihood": _likelihood(self.likelihood),
             "layers": [
-                {"kind": "dense"}
-                if layer.convolution is None
-                else {"kind": "convolution"} | layer.convolution.describe()
+                {"kind": "convolution" if layer.convolution else "dense"}
+                | {"activation": layer.activation}
+                | ({"skip": layer.skip.describe()} if layer.skip else {})
+                | (layer.convolution.describe() if layer.convolution else {})
                 for layer in self.decoder.layers
             ],
         }
@@ -158,8 +191,8 @@ class MlpVae:
     def describe(self) -> dict[str, Any]:
         """The activations, and the likelihood as eval-loglik writes it: "gaussian:0.1"."""
         return {
-            "decoder": _known_as(self.decoder.activation),
-            "encoder": _known_as(self.encoder.activation) if self.encoder else None,
+            "decoder": self.decoder.activation,
+            "encoder": self.encoder.activation if self.encoder else None,
             "likelihood": _likelihood(self.likelihood),
         }
 
@@ -179,13 +212,16 @@ def recognise(
     """What the fused evaluator can compute of a model: all of it, its decoder, or nothing.
 
     z [B, D] and x [B, *shape] are examples. The likelihood must be Bernoulli, or Gaussian with one
-    standard deviation, and the prior a standard normal.
+    standard deviation, and the prior a standard normal. Means may come from a sigmoid or tanh.
     """
     if _likelihood(likelihood) is None or type(prior) is not StandardNormal:
         return None
     outputs = _outputs(decoder, z)
     network = outputs[0].network() if len(outputs) == 1 else None
     if network is None or network(z).shape[1] != x[0].numel():
+        return None
+    ends = (None,) if type(likelihood) is Bernoulli else (None, "sigmoid", "tanh")
+    if network.layers[-1].activation not in ends:
         return None
     if network.is_mlp and encoder is None:
         return MlpVae(network, None, likelihood)
@@ -208,23 +244,29 @@ class _Chain:
     """What an intermediate result is: entries `rows` of a network's last layer."""
 
     layers: list[Layer] = field(default_factory=list)
-    activations: list[str] = field(default_factory=list)  # after each layer but the last
     rows: slice = field(default_factory=lambda: slice(None))
-    enlarged: tuple[int, int] = (1, 1)  # each pixel of what the activations left, so many times
+    enlarged: tuple[int, int] = (1, 1)  # each pixel of the last layer's output, so many times
 
     @property
-    def _is_layer(self) -> bool:
-        """True if no activation came after the last layer, and all of it is there."""
-        return len(self.activations) + 1 == len(self.layers) and self.rows == slice(None)
+    def _is_whole(self) -> bool:
+        return self.rows == slice(None) and self.enlarged == (1, 1)
+
+    @property
+    def _is_linear(self) -> bool:
+        """True if it is all of a last layer, which no activation follows."""
+        return self._is_whole and bool(self.layers) and self.layers[-1].activation is None
+
+    @property
+    def _is_own(self) -> bool:
+        """True if it is linear and nothing was added to it."""
+        return self._is_linear and self.layers[-1].skip is None
 
     def linear(self, weight: Tensor, bias: Tensor | None) -> _Chain | None:
         return self._then(weight, bias, weight.shape[0], None)
 
     def enlarge(self, factors: tuple[int, int]) -> _Chain | None:
         """Nearest neighbours; a convolution must follow."""
-        if self._is_layer or self.enlarged != (1, 1):
-            return None
-        return replace(self, enlarged=factors)
+        return replace(self, enlarged=factors) if self._is_whole else None
 
     def convolved(
         self, weight: Tensor, bias: Tensor | None, convolution: Convolution
@@ -246,20 +288,19 @@ class _Chain:
     def _then(
         self, weight: Tensor, bias: Tensor | None, outputs: int, convolution: Convolution | None
     ) -> _Chain | None:
-        is_whole = self.rows == slice(None) and self.enlarged == (1, 1)
-        if not is_whole or len(self.layers) == _MOST_LAYERS:
+        if not self._is_whole or len(self.layers) == _MOST_LAYERS:
             return None
         weight = weight.detach().float()
         bias = weight.new_zeros(outputs) if bias is None else bias.detach().float()
         layer = Layer(weight, bias, convolution)
-        if not self._is_layer:
-            return replace(self, layers=[*self.layers, layer])
-        joined = _joined(self.layers[-1], layer)
-        return replace(self, layers=[*self.layers[:-1], joined]) if joined else None
+        joined = _joined(self.layers[-1], layer) if self._is_own else None
+        if joined is not None:
+            return replace(self, layers=[*self.layers[:-1], joined])
+        return replace(self, layers=[*self.layers, layer])
 
     def scaled(self, scale: Tensor, shift: Tensor, channels: int) -> _Chain | None:
         """Each channel times its entry of `scale`, plus that of `shift`."""
-        if not self._is_layer:
+        if not self._is_own:
             return None
         last = self.layers[-1]
         if last.convolution is None:  # its outputs are channels of several places each
@@ -267,22 +308,57 @@ class _Chain:
             scale, shift = (one.repeat_interleave(places) for one in (scale, shift))
         return replace(self, layers=[*self.layers[:-1], last.scaled(scale, shift)])
 
-    def activated(self, name: str) -> _Chain | None:
-        return replace(self, activations=[*self.activations, name]) if self._is_layer else None
+    @cached_property
+    def written_out(self) -> _Chain | None:
+        """With the enlarged image as that of a layer; the same one whoever asks."""
+        if self.enlarged == (1, 1):
+            return self
+        smaller = replace(self, enlarged=(1, 1))
+        larger = _enlarged(self.layers[-1], self.enlarged) if smaller._is_own else None
+        return replace(smaller, layers=[*self.layers[:-1], larger]) if larger else None
+
+    def activated(self, activation: str) -> _Chain | None:
+        if self.enlarged != (1, 1):
+            if self.written_out is not None:
+                return self.written_out.activated(activation)
+            smaller = replace(self, enlarged=(1, 1)).activated(activation)  # before the copies
+            return smaller.enlarge(self.enlarged) if smaller else None
+        if not self._is_linear:
+            return None
+        last = replace(self.layers[-1], activation=activation)
+        return replace(self, layers=[*self.layers[:-1], last])
+
+    def added(self, earlier: _Chain) -> _Chain | None:
+        """What this is, plus what it was earlier; None for what the evaluator does not keep."""
+        start = len(earlier.layers) - 1
+        if not self._is_own or not earlier._is_whole or not 0 <= start < len(self.layers) - 1:
+            return None
+        *before, source = zip(self.layers, earlier.layers)
+        if any(one is not other for one, other in before):
+            return None
+        here, there = source
+        if here.weight is not there.weight or here.skip != there.skip:
+            return None
+        is_sum = there.activation is None and here.activation is not None
+        if not is_sum and (here.activation != there.activation or here.activation in _NOT_KEPT):
+            return None
+        if any(layer.skip and layer.skip.start == start for layer in self.layers):
+            return None
+        last = replace(self.layers[-1], skip=Skip(start, is_sum))
+        return replace(self, layers=[*self.layers[:-1], last])
 
     def part(self, rows: slice) -> _Chain | None:
-        is_dense = self._is_layer and self.layers[-1].convolution is None
+        is_dense = self._is_own and self.layers[-1].convolution is None
         return replace(self, rows=rows) if is_dense else None
 
     def network(self) -> Network | None:
-        """As a whole function; None where it ends in an activation, or has several."""
-        kinds = set(self.activations)
-        if len(self.activations) + 1 != len(self.layers) or len(kinds) > 1:
+        """As a whole function; None where it does not end in a layer of its own."""
+        if not self.layers or self.enlarged != (1, 1) or self.layers[-1].skip:
             return None
         last = self.layers[-1]
         if self.rows != slice(None):
             last = Layer(last.weight[self.rows].contiguous(), last.bias[self.rows].contiguous())
-        return Network([*self.layers[:-1], last], kinds.pop() if kinds else "tanh")
+        return Network([*self.layers[:-1], last])
 
 
 def _of_smaller(
@@ -308,15 +384,31 @@ def _of_smaller(
     return weight, Convolution(True, image, c.output, list(factors), padding, [1, 1], [0, 0])
 
 
+def _enlarged(layer: Layer, factors: tuple[int, int]) -> Layer | None:
+    """A convolution of one tap, its image then enlarged by nearest neighbours: a transposed one."""
+    c = layer.convolution
+    one_tap = tuple(layer.weight.shape[2:]) == (1, 1)
+    if c is None or c.transposed or not one_tap or c.stride != [1, 1] or c.padding != [0, 0]:
+        return None
+    channels, rows, columns = c.output
+    image = (channels, rows * factors[0], columns * factors[1])
+    if math.prod(image) > _MOST_UNITS:
+        return None
+    weight = layer.weight.transpose(0, 1).expand(-1, -1, *factors)
+    larger = Convolution(True, c.input, image, list(factors), [0, 0], [1, 1], [0, 0])
+    return replace(layer, weight=weight, convolution=larger)
+
+
 def _joined(first: Layer, second: Layer) -> Layer | None:
     """Two layers with nothing between them as one; None where that would be more work."""
     if first.convolution is not None:
         return None
     with torch.no_grad():
-        bias = second(first.bias.unsqueeze(0))
+        bias = second.linear(first.bias.unsqueeze(0))
         if first.weight.shape[1] * bias.numel() > first.multiplications + second.multiplications:
             return None
-        columns = second(first.weight.t()) - second(torch.zeros_like(first.bias).unsqueeze(0))
+        columns = second.linear(first.weight.t())
+        columns = columns - second.linear(torch.zeros_like(first.bias).unsqueeze(0))
     return Layer(columns.t().contiguous(), bias[0])
 
 
@@ -328,18 +420,20 @@ def _heads(outputs: list[_Chain], latent: int) -> Network | None:
     mean, log_var = parts
     body, other = mean.layers[:-1], log_var.layers[:-1]
     shared = len(body) == len(other) and all(
-        torch.equal(one.weight, two.weight) and torch.equal(one.bias, two.bias)
+        torch.equal(one.weight, two.weight)
+        and torch.equal(one.bias, two.bias)
+        and one.activation == two.activation
         for one, two in zip(body, other, strict=True)
     )
     last = (mean.layers[-1], log_var.layers[-1])
-    if not shared or mean.activation != log_var.activation:
+    if not shared:
         return None
     if any(layer.weight.shape[0] != latent for layer in last):
         return None
     joined = Layer(
         torch.cat([layer.weight for layer in last]), torch.cat([layer.bias for layer in last])
     )
-    return Network([*body, joined], mean.activation)
+    return Network([*body, joined])
 
 
 def _outputs(function: Callable[[Tensor], Any], example: Tensor) -> list[_Chain]:
@@ -386,6 +480,8 @@ def _apply(node: torch.fx.Node, args: list[Any]) -> Any:
     if not isinstance(args[0], _Chain):
         return None
     chain, *rest = args
+    if name in ("add.Tensor", "add_.Tensor") and not node.kwargs:
+        return _sum(node, chain, rest[0])
     kind, _, _ = name.partition(".")
     kind = kind.removesuffix("_")  # in place
     source = cast(torch.fx.Node, node.args[0]).meta["val"]
@@ -401,8 +497,9 @@ def _apply(node: torch.fx.Node, args: list[Any]) -> Any:
     if kind in _BATCH_NORMS:
         found = _normalised(chain, source.shape[1], _BATCH_NORMS[kind](rest))
         return [found, None, None, None]  # moments and workspace are not asked for
-    if kind in _ACTIVATIONS and rest in ([], _ACTIVATIONS[kind]):
-        return chain.activated(kind)
+    if kind in _ACTIVATIONS:
+        activation = _ACTIVATIONS[kind](*rest, **node.kwargs)
+        return chain.activated(activation) if activation else None
     if kind in ("view", "_unsafe_view", "reshape", "detach", "clone", "alias"):
         return chain if node.meta["val"].shape[0] == source.shape[0] else None
     if kind == "split" and source.dim() == 2 and len(rest) == 2 and rest[1] == 1:
@@ -412,6 +509,17 @@ def _apply(node: torch.fx.Node, args: list[Any]) -> Any:
     if kind == "slice" and source.dim() == 2 and len(rest) == 3 and rest[0] == 1:
         return chain.part(slice(rest[1], min(rest[2], source.shape[1])))
     return None
+
+
+def _sum(node: torch.fx.Node, one: _Chain, other: Any) -> _Chain | None:
+    """A residual connection, written in either order."""
+    if not isinstance(other, _Chain):
+        return None
+    shapes = {cast(torch.fx.Node, source).meta["val"].shape for source in node.args}
+    if len(shapes) != 1:
+        return None
+    longer, shorter = sorted((one, other), key=lambda chain: -len(chain.layers))
+    return longer.added(shorter.written_out) if shorter.written_out else None
 
 
 def _convolved(node: torch.fx.Node, chain: _Chain, rest: list[Any]) -> _Chain | None:
@@ -449,11 +557,23 @@ _BATCH_NORMS: dict[str, Callable[[list[Any]], list[Any] | None]] = {
     "cudnn_batch_norm": lambda rest: None if rest[4] else [*rest[:4], rest[6]],
 }
 
-# Their arguments where they are written out: those of PyTorch's own defaults.
-_ACTIVATIONS: dict[str, list[Any]] = {
-    "tanh": [],
-    "relu": [],
-    "elu": [1.0],
-    "leaky_relu": [0.01],
-    "softplus": [1.0, 20.0],
+# Their slope is no function of what they make, so that the evaluator keeps what they are given.
+_NOT_KEPT = ("silu", "gelu")
+
+# Of an operation's arguments, the activation as crais names it; None where it has no such.
+_ACTIVATIONS: dict[str, Callable[..., str | None]] = {
+    "tanh": lambda: "tanh",
+    "relu": lambda: "relu",
+    "sigmoid": lambda: "sigmoid",
+    "silu": lambda: "silu",
+    "gelu": lambda approximate="none": "gelu" if approximate == "none" else None,
+    "elu": lambda *scales: "elu" if set(scales) <= {1} else None,
+    "leaky_relu": lambda slope=0.01: _leaky(slope),
+    "softplus": lambda beta=1, threshold=20: "softplus" if (beta, threshold) == (1, 20) else None,
 }
+
+
+def _leaky(slope: float) -> str | None:
+    if not 0 <= slope <= 1:
+        return None
+    return "leaky-relu" if slope == 0.01 else f"leaky-relu:{slope!r}"

@@ -49,10 +49,14 @@ def test_functions_are_recognised_and_stay_what_they_are():
 
 def test_every_activation_and_head():
     for kind, name in (
-        (nn.Tanh, "tanh"), (nn.ELU, "elu"), (nn.ReLU, "relu"), (nn.LeakyReLU, "leaky-relu"),
+        (nn.Tanh(), "tanh"), (nn.ELU(), "elu"), (nn.ReLU(), "relu"), (nn.Softplus(), "softplus"),
+        (nn.LeakyReLU(), "leaky-relu"), (nn.LeakyReLU(0.2), "leaky-relu:0.2"),
+        (nn.Sigmoid(), "sigmoid"), (nn.SiLU(inplace=True), "silu"), (nn.GELU(), "gelu"),
     ):
-        decoder = nn.Sequential(nn.Linear(5, 7), kind(), nn.Linear(7, 12), nn.Unflatten(1, (3, 4)))
-        assert recognised(decoder).describe()["decoder"] == name
+        decoder = nn.Sequential(nn.Linear(5, 7), kind, nn.Linear(7, 12), nn.Unflatten(1, (3, 4)))
+        found = recognised(decoder)
+        assert found.describe()["decoder"] == name
+        torch.testing.assert_close(found.decoder(Z).reshape(-1, 3, 4), decoder(Z))
     both = nn.Sequential(nn.Flatten(), nn.Linear(12, 8), nn.Tanh(), nn.Linear(8, 10))
     for encoder in (
         lambda x: both(x).chunk(2, 1),
@@ -81,12 +85,13 @@ def test_what_has_no_known_layers():
     for decoder in (
         nn.Sequential(plain, nn.Sigmoid()),
         nn.Sequential(plain, nn.Tanh()),
-        network(nn.LeakyReLU(0.2)),
+        nn.Sequential(plain, nn.Upsample(scale_factor=2)),
+        network(nn.LeakyReLU(-0.2)),
         network(nn.ELU(0.5)),
+        network(nn.GELU("tanh")),
         network(nn.Softplus(beta=2)),
         network(nn.Tanh(), nn.Tanh()),
         network(nn.LayerNorm(7)),
-        network(nn.ELU(), nn.Linear(7, 7), nn.Tanh()),
         network(nn.ELU(), out=11),
         lambda z: plain(z) + 1,
         lambda z: plain(2 * z),
@@ -99,6 +104,23 @@ def test_what_has_no_known_layers():
         assert recognised(decoder) is None, decoder
 
 
+def test_each_layer_has_its_activation():
+    decoder = nn.Sequential(
+        nn.Linear(5, 7), nn.SiLU(), nn.Linear(7, 6), nn.LeakyReLU(0.3), nn.Linear(6, 12)
+    )
+    means = nn.Sequential(decoder, nn.Sigmoid(), nn.Unflatten(1, (3, 4)))
+    found = recognised(decoder)
+    assert isinstance(found, layers.FusedDecoder)
+    kinds = ["silu", "leaky-relu:0.3", None]
+    assert [layer["activation"] for layer in found.describe()["layers"]] == kinds
+    torch.testing.assert_close(found.decoder(Z), decoder(Z))
+    found = recognised(means, None, crais.Gaussian(0.25))
+    assert found.describe()["layers"][-1] == {"kind": "dense", "activation": "sigmoid"}
+    torch.testing.assert_close(found.decoder(Z).reshape(-1, 3, 4), means(Z))
+    assert recognised(means) is None  # logits are none after a sigmoid
+    assert recognised(nn.Sequential(decoder, nn.ReLU()), None, crais.Gaussian(0.25)) is None
+
+
 def test_a_decoder_is_known_beside_any_encoder():
     vae, other = Vae(), Vae()
     for encoder in (
@@ -109,7 +131,9 @@ def test_a_decoder_is_known_beside_any_encoder():
     ):
         found = recognised(vae.decode, encoder)
         assert isinstance(found, layers.FusedDecoder)
-        assert found.describe()["layers"] == [{"kind": "dense"}] * 2
+        assert found.describe()["layers"] == [
+            {"kind": "dense", "activation": "softplus"}, {"kind": "dense", "activation": None},
+        ]
         torch.testing.assert_close(found.decoder(Z).reshape(-1, 3, 4), vae.decode(Z))
 
 
@@ -122,6 +146,88 @@ def uneven(network):
                     tensor.data.normal_()
             one.running_var.uniform_(0.5, 2.0)
     return network.eval()
+
+
+class Residual(nn.Module):
+    """x + f(x)."""
+
+    def __init__(self, *body):
+        super().__init__()
+        self.body = nn.Sequential(*body)
+
+    def forward(self, x):
+        return x + self.body(x)
+
+
+def same(channels=6):
+    return nn.Conv2d(channels, channels, 3, padding=1)
+
+
+RESIDUAL = {
+    "activation first": nn.Sequential(
+        nn.Linear(5, 6 * 4 * 3), nn.Unflatten(1, (6, 4, 3)),
+        Residual(nn.SiLU(), same(), nn.SiLU(), same()),
+        Residual(nn.SiLU(), same(), nn.SiLU(), same()),
+        nn.SiLU(), nn.Conv2d(6, 2, 3),
+    ),
+    "after the activation": nn.Sequential(
+        nn.Unflatten(1, (5, 1, 1)), nn.ConvTranspose2d(5, 6, (4, 3)), nn.BatchNorm2d(6), nn.ReLU(),
+        Residual(same(), nn.BatchNorm2d(6), nn.ReLU(True), same(), nn.BatchNorm2d(6)),
+        nn.ReLU(True),
+        Residual(same(), nn.BatchNorm2d(6), nn.ReLU(True), same(), nn.BatchNorm2d(6)),
+        nn.ReLU(True),
+        nn.ConvTranspose2d(6, 1, 2, 2),
+    ),
+    "enlarged": nn.Sequential(
+        nn.Linear(5, 6 * 2 * 2), nn.Unflatten(1, (6, 2, 2)), nn.ELU(), nn.Conv2d(6, 4, 1),
+        nn.Upsample(scale_factor=(3, 2)), Residual(nn.ELU(), same(4), nn.ELU(), same(4)), nn.ELU(),
+        nn.Conv2d(4, 1, 3),
+    ),
+    "dense": nn.Sequential(
+        nn.Linear(5, 9), Residual(nn.ELU(), nn.Linear(9, 7), nn.ELU(), nn.Linear(7, 9)), nn.ELU(),
+        nn.Linear(9, 12),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", RESIDUAL)
+def test_residual_connections_are_recognised_and_stay_what_they_are(kind):
+    decoder = uneven(RESIDUAL[kind])
+    output = decoder(Z).detach()
+    x = torch.rand_like(output)
+    found = layers.recognise(decoder, crais.Bernoulli(), crais.StandardNormal(), None, Z, x)
+    assert isinstance(found, layers.FusedDecoder)
+    torch.testing.assert_close(found.decoder(Z).reshape(output.shape), output)
+    skips = [layer.get("skip") for layer in found.describe()["layers"] if "skip" in layer]
+    starts = {
+        "activation first": [0, 2], "after the activation": [0, 2], "enlarged": [1], "dense": [0],
+    }[kind]
+    assert [skip["from"] for skip in skips] == starts
+    assert all(skip["before_activation"] == (kind != "after the activation") for skip in skips)
+
+
+def test_what_residual_connections_are_not_known():
+    first, second, last = nn.Linear(5, 9), nn.Linear(9, 9), nn.Linear(9, 12)
+
+    def twice(z):
+        start = F.elu(first(z))
+        return last(F.elu(second(F.elu(second(start) + start)) + start))
+
+    def of_outputs(z):
+        start = F.silu(first(z))
+        return last(F.silu(second(start) + start))
+
+    for decoder in (
+        twice,
+        of_outputs,
+        lambda z: last(F.elu(torch.add(second(F.elu(first(z))), first(z), alpha=2))),
+        lambda z: last(F.elu(second(F.elu(first(z))) + F.elu(first(2 * z)))),
+        lambda z: last(F.elu(second(F.elu(first(z))) + first(z)[:1])),
+        lambda z: last(F.elu(second(F.elu(first(z))) + 1)),
+        nn.Sequential(first, Residual(nn.ELU(), second), nn.BatchNorm1d(9).eval(), nn.ELU(), last),
+        nn.Sequential(first, nn.ELU(), nn.Linear(9, 12), Residual(nn.ELU(), nn.Linear(12, 12))),
+    ):
+        assert recognised(decoder) is None, decoder
 
 
 CONVOLUTIONAL = {
@@ -142,6 +248,16 @@ CONVOLUTIONAL = {
         nn.Linear(5, 6 * 2 * 2), nn.ELU(), nn.Unflatten(1, (6, 2, 2)), nn.Upsample(scale_factor=2),
         nn.Conv2d(6, 5, 3, padding=1), nn.BatchNorm2d(5), nn.ELU(), nn.Upsample((12, 8)),
         nn.Conv2d(5, 2, (2, 5), padding=(0, 1)),
+    ),
+    "an activation for each layer": nn.Sequential(
+        nn.Linear(5, 6 * 2 * 2), nn.SiLU(), nn.Unflatten(1, (6, 2, 2)),
+        nn.ConvTranspose2d(6, 5, 3, 2), nn.Upsample(scale_factor=2),
+        nn.Conv2d(5, 4, 3, padding=1), nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.LeakyReLU(0.2),
+        nn.Conv2d(4, 2, 3), nn.Sigmoid(),
+    ),
+    "activation of an enlarged image": nn.Sequential(
+        nn.Linear(5, 6 * 2 * 2), nn.Unflatten(1, (6, 2, 2)), nn.Upsample(scale_factor=2), nn.ELU(),
+        nn.Conv2d(6, 5, 3, padding=1), nn.Upsample(scale_factor=2), nn.ELU(), nn.Conv2d(5, 1, 3),
     ),
     "dense at the end": nn.Sequential(
         nn.Unflatten(1, (5, 1, 1)), nn.ConvTranspose2d(5, 7, 3), nn.Softplus(), nn.Flatten(),
@@ -182,7 +298,6 @@ def test_what_convolutions_are_not_known():
         network(same, nn.ELU(), nn.Upsample(8), nn.Conv2d(4, 4, 2, 2)),
         network(same, nn.ELU(), nn.Upsample(6), nn.Conv2d(4, 4, 3)),
         network(same, nn.ELU(), nn.Upsample(8, mode="bilinear"), nn.Conv2d(4, 4, 5)),
-        network(same, nn.Upsample(8), nn.Conv2d(4, 4, 5)),
         network(same, nn.ELU(), nn.Upsample(8), nn.ConvTranspose2d(4, 4, 3, 1, 3)),
         network(nn.Flatten(2), nn.Conv1d(4, 4, 3, 1, 1)),
         lambda z: network()(z) + same(network()(z).view(-1, 4, 4, 4)).flatten(1),

@@ -97,7 +97,7 @@ class Group {
         backward<int8_t>(last, network_.layers[last].back_bytes);
         break;
       case PixelFamily::kGaussian:
-        score<GaussianPixels, Bfloat16>();
+        score<GaussianPixels<OutputIsMean>, Bfloat16>();
         backward<Bfloat16>(last, network_.layers[last].back);
         break;
     }
@@ -213,7 +213,8 @@ class Group {
       Bfloat16* const parts = outputs + (block * width + unit) * kParts * kBlockNumbers<Bfloat16>;
       for (int64_t i = begin * kRowVectors; i < end * kRowVectors; ++i)
         h[i] = sum[i] + bias[i % kRowVectors];
-      activate(network_.activation, h + begin * kRowVectors, (end - begin) * kRowVectors);
+      activate(layer.activation, h + begin * kRowVectors, h + begin * kRowVectors,
+               (end - begin) * kRowVectors);
       for (int64_t i = begin * kRowVectors; i < end * kRowVectors; ++i)
         split(h[i], parts + i * kLanes);
     };
@@ -282,7 +283,7 @@ class Group {
       const int64_t first = begin * kRowVectors, count = (end - begin) * kRowVectors;
       for (int64_t i = first; i < first + count; ++i)
         missed_[block * kBlock + i / kRowVectors] += rest_of(h[i]) * grad[i];
-      back_through(network_.activation, grad + first, h + first, count);
+      back_through(network_.layers[index - 1].activation, false, grad + first, h + first, count);
       for (int64_t i = first; i < first + count; ++i)
         put(rounded(h[i]), to + (block * width + unit) * kBlockNumbers<Bfloat16> + i * kLanes);
     };

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <set>
 #include <type_traits>
 #include <utility>
 
@@ -69,6 +71,33 @@ double peak_flops(int64_t samples, const FusedKernel& kernel) {
   return best;
 }
 
+namespace {
+
+/// The image that a layer's outputs are, in the order [place][channel]: where a convolution makes
+/// or takes them.
+std::optional<Convolution::Shape> image_of(const std::vector<DecoderLayer>& layers, size_t i) {
+  if (layers[i].convolution) return layers[i].convolution->output;
+  if (i + 1 < layers.size() && layers[i + 1].convolution) return layers[i + 1].convolution->input;
+  return {};
+}
+
+/// Residual connections of hidden layers: of a layer one at most, of units that the kernel keeps.
+bool skips_are_known(const std::vector<DecoderLayer>& layers) {
+  std::set<int64_t> sources;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (!layers[i].skip) continue;
+    const auto [index, before] = *layers[i].skip;
+    const auto from = static_cast<size_t>(index);
+    const bool is_kept = before || layers[from].activation.slope_is_of_output();
+    if (i + 1 == layers.size() || !is_kept || image_of(layers, from) != image_of(layers, i) ||
+        !sources.insert(index).second)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 bool FusedDecoder::supports(const DecoderNetwork& network, const FusedKernel& kernel) {
   const auto fits = [&](const DecoderLayer& layer) {
     // Terms of a sum on the way forward and back; outputs of the last dense layer go back in
@@ -82,30 +111,39 @@ bool FusedDecoder::supports(const DecoderNetwork& network, const FusedKernel& ke
       case Packing::kBytesBack:
       case Packing::kFixedPoint:
         return widest <= kWidestFixedPoint;
-      case Packing::kTiles:
-        return !layer.convolution && layer.weight.size(0) <= kMostByteProducts;
+      case Packing::kTiles: {
+        const bool is_last = &layer == &network.layers.back();
+        return !layer.convolution && !layer.skip && layer.weight.size(0) <= kMostByteProducts &&
+               (is_last ? layer.activation == Activation::kIdentity
+                        : layer.activation.slope_is_of_output());
+      }
       case Packing::kPanels:
         return true;
     }
     return false;
   };
   const at::Tensor& first = network.layers.front().weight;
-  return first.is_cpu() && first.scalar_type() == at::kFloat &&
+  const Activation::Kind mean = network.layers.back().activation.kind;
+  const bool is_known = mean == Activation::kIdentity ||
+                        (network.likelihood.family == Likelihood::Family::kGaussian &&
+                         (mean == Activation::kSigmoid || mean == Activation::kTanh));
+  return is_known && skips_are_known(network.layers) && first.is_cpu() &&
+         first.scalar_type() == at::kFloat &&
          std::all_of(network.layers.begin(), network.layers.end(), fits);
 }
 
 FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& kernel,
                            std::shared_ptr<const FusedDecoder> cheap)
     : kernel_(kernel),
-      activation_(network.activation),
       likelihood_(network.likelihood),
       latent_(network.layers.front().inputs()),
       pixels_(network.layers.back().outputs()),
       cheap_(std::move(cheap)) {
   TORCH_CHECK(supports(network, kernel), "fused decoder: ", kernel.name,
-              " does not take this decoder: only float32 on the CPU, sums of at most ",
+              " does not take this decoder: only float32 on the CPU, logits, or means as they are "
+              "or by a sigmoid or tanh, sums of at most ",
               kWidestFixedPoint, " inputs in fixed point, and in tiles ", kMostByteProducts,
-              " outputs and no convolution");
+              " outputs, no convolution, residual connection, silu or gelu, and means as they are");
   // Between convolutions, and where one meets a dense layer, units are [place][channel].
   const auto image_order = [](const at::Tensor& units, const Convolution::Shape& image) {
     return units.unflatten(0, {image.channels, image.places()}).transpose(0, 1).flatten(0, 1);
@@ -124,6 +162,15 @@ FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& ker
       dense.bias = image_order(dense.bias, layers[i + 1].convolution->input);
     }
     layers_.push_back(pack(dense, i + 1 == layers.size()));
+  }
+  for (size_t i = 0; i < layers.size(); ++i) {
+    layers_[i].activation = layers[i].activation;
+    layers_[i].keeps_input |= !layers[i].activation.slope_is_of_output();
+    if (!layers[i].skip) continue;
+    layers_[i].skip_from = layers[i].skip->from;
+    PackedLayer& source = layers_[static_cast<size_t>(layers[i].skip->from)];
+    source.skip_to = static_cast<int64_t>(i);
+    source.keeps_input |= layers[i].skip->before_activation;
   }
   const auto order_of = [&](const Convolution::Shape& image) {
     return keep<int32_t>(image_order(at::arange(image.units(), at::kInt), image).contiguous());
@@ -235,8 +282,7 @@ PackedLayer FusedDecoder::pack(const DecoderLayer& layer, bool is_last) {
 PackedNetwork FusedDecoder::network() const {
   const bool is_gaussian = likelihood_.family == Likelihood::Family::kGaussian;
   const double sd = likelihood_.noise_sd;
-  return {activation_,
-          is_gaussian ? PixelFamily::kGaussian : PixelFamily::kBernoulli,
+  return {is_gaussian ? PixelFamily::kGaussian : PixelFamily::kBernoulli,
           static_cast<float>(1 / (sd * sd)),
           is_gaussian ? static_cast<double>(pixels_) * std::log(sd * std::sqrt(2 * M_PI)) : 0.0,
           static_cast<int64_t>(layers_.size()),

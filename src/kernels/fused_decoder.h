@@ -33,8 +33,11 @@ double peak_flops(int64_t samples, const FusedKernel& kernel = fastest_exact());
 /// that threads share it.
 class FusedDecoder {
  public:
-  /// Float32 on the CPU. Kernels in fixed point take sums of at most kWidestFixedPoint inputs,
-  /// kernels by tiles no convolutions.
+  /// Float32 on the CPU; logits, or means as they are or by a sigmoid or tanh; residual connections
+  /// between hidden layers, one at most from each, not from the output of a SiLU or GELU. Kernels
+  /// in fixed point take sums of at most kWidestFixedPoint inputs, kernels by tiles neither
+  /// convolutions nor residual connections, only activations whose slope is a function of their
+  /// output, and means as they are.
   static bool supports(const DecoderNetwork& network, const FusedKernel& kernel);
   static bool supports(const Vae& vae, const FusedKernel& kernel) {
     return supports(decoder_network(vae), kernel);
@@ -80,7 +83,6 @@ class FusedDecoder {
   const Record* keep(const std::vector<Record>& records);
 
   const FusedKernel& kernel_;
-  Activation activation_;
   Likelihood likelihood_;
   int64_t latent_, pixels_;
   std::vector<at::Tensor> storage_;  // what layers_ points to

@@ -47,27 +47,29 @@ class Tile {
     pixels_ = logits_ + kTileVectors * outputs_at_once(network);
     inputs_ = pixels_ + kGroup;
     back_ = inputs_ + outputs_workspace(widest(network)) / kLanes;
+    active_ = back_ + back_workspace(most_slopes(network)) / kLanes;
   }
 
   static int64_t workspace_size(const PackedNetwork& network) {
     const int64_t outputs = outputs_at_once(network);
-    const int64_t most = widest(network) > outputs ? widest(network) : outputs;
-    return kLanes * (kTileVectors * (all_units(network) + widest(network) + outputs) + kGroup) +
-           outputs_workspace(widest(network)) + back_workspace(most);
+    const int64_t active = keeps_inputs(network) ? widest(network) : 0;
+    return kLanes *
+               (kTileVectors * (all_units(network) + widest(network) + outputs + active) + kGroup) +
+           outputs_workspace(widest(network)) + back_workspace(most_slopes(network));
   }
 
   /// Particles [row, row + vectors kLanes), as far as there are any.
   void run(int64_t row, int64_t vectors) {
-    Vec* const input = forward(row, vectors);
+    const Vec* const input = forward(row, vectors);
     switch (network_.pixels) {
       case PixelFamily::kBernoulli:
         score<BernoulliPixels<Quotient>>(input);
         break;
       case PixelFamily::kGaussian:
-        score<GaussianPixels>(input);
+        score_normal(input);
         break;
     }
-    if (batch_.grad != nullptr) backward(input);
+    if (batch_.grad != nullptr) backward();
     store();
   }
 
@@ -77,13 +79,13 @@ class Tile {
     const PackedLayer& layer = network_.layers[network_.num_layers - 1];
     if (is_convolution(layer)) {
       kGather[vectors_](layer.gather, layer.bias, h, logits_);
-      return store_outputs(0, layer.outputs, outputs);
+      return store_outputs(layer, 0, layer.outputs, outputs);
     }
     const OutputInputs in(layer, h, vectors_, inputs_);
     for (int64_t first = 0; first < layer.outputs; first += kGroup) {
       const int64_t rest = layer.outputs - first, count = kGroup < rest ? kGroup : rest;
       kMultiplyOutputs[vectors_](layer, first, count, in, logits_);
-      store_outputs(first, count, outputs);
+      store_outputs(layer, first, count, outputs);
     }
   }
 
@@ -100,6 +102,18 @@ class Tile {
       most = units > most ? units : most;
     }
     return most;
+  }
+
+  static bool keeps_inputs(const PackedNetwork& network) {
+    for (int64_t i = 0; i + 1 < network.num_layers; ++i)
+      if (network.layers[i].keeps_input) return true;
+    return false;
+  }
+
+  /// Units that go back through a layer at once.
+  static int64_t most_slopes(const PackedNetwork& network) {
+    const int64_t outputs = outputs_at_once(network), units = widest(network);
+    return units > outputs ? units : outputs;
   }
 
   /// Of the last layer.
@@ -120,22 +134,32 @@ class Tile {
   }
 
   /// Through all layers but the last: its input.
-  Vec* forward(int64_t row, int64_t vectors) {
+  const Vec* forward(int64_t row, int64_t vectors) {
     row_ = row;
     vectors_ = vectors;
     load();
-    Vec* input = units_;
+    const Vec* input = units_;
     for (int64_t i = 0; i + 1 < network_.num_layers; ++i) {
       const PackedLayer& layer = network_.layers[i];
-      Vec* output = input + padded(layer.inputs) * vectors_;
+      Vec* const output = units_of(i);
       if (is_convolution(layer))
         kGather[vectors_](layer.gather, layer.bias, input, output);
       else
         kMultiply[vectors_](layer, 0, layer.outputs, input, output);
-      activate(network_.activation, output, layer.outputs * vectors_);
-      input = output;
+      const int64_t count = layer.outputs * vectors_;
+      if (layer.skip_from >= 0) add(units_of(layer.skip_from), output, count);
+      Vec* const active = layer.keeps_input ? active_ : output;
+      activate(layer.activation, output, active, count);
+      input = active;
     }
     return input;
+  }
+
+  /// Of a hidden layer, or of the latents at -1.
+  Vec* units_of(int64_t layer) const {
+    Vec* units = units_;
+    for (int64_t i = 0; i <= layer; ++i) units += padded(network_.layers[i].inputs) * vectors_;
+    return units;
   }
 
   /// Where the d-th input of the network lies in z.
@@ -169,6 +193,17 @@ class Tile {
       score_at_once<Pixels>(layer, h);
     else
       score_by_groups<Pixels>(layer, h);
+  }
+
+  void score_normal(const Vec* h) {
+    switch (network_.layers[network_.num_layers - 1].activation.kind) {
+      case Activation::kSigmoid:
+        return score<GaussianPixels<SigmoidIsMean>>(h);
+      case Activation::kTanh:
+        return score<GaussianPixels<TanhIsMean>>(h);
+      default:
+        return score<GaussianPixels<OutputIsMean>>(h);
+    }
   }
 
   template <class Pixels>
@@ -216,18 +251,23 @@ class Tile {
     return pixels.total();
   }
 
-  /// Takes grad_ from the last layer's input to the latents; the activations are used up.
-  void backward(Vec* h) {
+  /// Takes grad_ from the last layer's input to the latents. In the place of a layer's units comes
+  /// the gradient with respect to its sums.
+  void backward() {
     for (int64_t i = network_.num_layers - 2; i >= 0; --i) {
       const PackedLayer& layer = network_.layers[i];
-      back_through(network_.activation, grad_, h, layer.outputs * vectors_);
+      const int64_t count = layer.outputs * vectors_;
+      Vec* const h = units_of(i);
+      const Vec* const skipped = layer.skip_to >= 0 ? units_of(layer.skip_to) : nullptr;
+      if (skipped != nullptr && !layer.keeps_input) add(skipped, grad_, count);
+      back_through(layer.activation, layer.keeps_input, grad_, h, count);
+      if (skipped != nullptr && layer.keeps_input) add(skipped, h, count);
       if (is_convolution(layer)) {
         kGatherBack[vectors_](layer, h, grad_, back_);
       } else {
         clear_grad(layer.inputs);
         kMultiplyBack[vectors_](layer, 0, layer.outputs, h, grad_, back_);
       }
-      h -= padded(layer.inputs) * vectors_;
     }
   }
 
@@ -256,13 +296,13 @@ class Tile {
   }
 
   /// Of each lane's point, outputs [first, first + count).
-  void store_outputs(int64_t first, int64_t count, float* outputs) const {
+  void store_outputs(const PackedLayer& layer, int64_t first, int64_t count, float* outputs) const {
+    activate(layer.activation, logits_, logits_, count * vectors_);
     const int64_t lanes = vectors_ * kLanes, rest = batch_.num_images * batch_.num_particles - row_;
-    const int64_t size = network_.layers[network_.num_layers - 1].outputs;
     const float* const found = reinterpret_cast<const float*>(logits_);
     for (int64_t lane = 0; lane < (lanes < rest ? lanes : rest); ++lane)
       for (int64_t j = 0; j < count; ++j)
-        outputs[(row_ + lane) * size + pixel(first + j)] = found[j * lanes + lane];
+        outputs[(row_ + lane) * layer.outputs + pixel(first + j)] = found[j * lanes + lane];
   }
 
   void store() const {
@@ -282,6 +322,7 @@ class Tile {
   const FusedBatch& batch_;
   int64_t row_ = 0, vectors_ = 0;
   Vec *units_, *grad_, *logits_, *pixels_, *inputs_, *back_;
+  Vec* active_;  // of the layer at work, where its units keep what the activation is given
   double value_[kTileVectors * kLanes];
 };
 

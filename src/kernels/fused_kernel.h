@@ -96,13 +96,18 @@ struct PackedLayer {
   const uint16_t* back;  // W as [blocks of inputs][blocks of outputs][2 tiles][16][16][2]
   // Of a convolution, in place of all weights above; its bias is [channels, filled].
   PackedGather gather, gather_back;
+  Activation activation;  // after the layer
+  bool keeps_input;       // units keep what the activation is given, not what it makes of that
+  // Layers that a residual connection joins, or -1: the one whose units, as they are kept, are
+  // added to this one's sums, and the one to whose sums this one's are.
+  int64_t skip_from = -1, skip_to = -1;
 };
 
 enum class PixelFamily { kBernoulli, kGaussian };
 
-/// A decoder whose last layer gives the logits of Bernoulli pixels, or the means of normal ones.
+/// A decoder whose last layer gives the logits of Bernoulli pixels, or the means of normal ones, as
+/// they are or by a sigmoid or tanh.
 struct PackedNetwork {
-  Activation activation;
   PixelFamily pixels;
   float precision;        // of normal pixels: 1 / variance
   double log_normalizer;  // of an image, for normal pixels: sum of log(sd sqrt(2 pi)), nats

@@ -7,43 +7,72 @@
 namespace crais {
 namespace {
 
-template <class Function>
-inline void for_each(Vec* h, int64_t count, Function function) {
-  for (int64_t i = 0; i < count; ++i) h[i] = function(i, h[i]);
-}
-
-constexpr float kSlopeBelow = static_cast<float>(kLeak);  // of the leaky rectifier
-
-void activate(Activation activation, Vec* x, int64_t count) {
-  switch (activation) {
+/// What an activation makes of `count` inputs, which may lie in the place of its outputs.
+void activate(Activation activation, const Vec* x, Vec* out, int64_t count) {
+  const auto each = [=](auto function) {
+    for (int64_t i = 0; i < count; ++i) out[i] = function(x[i]);
+  };
+  const Vec leak = splat(static_cast<float>(activation.leak));
+  switch (activation.kind) {
+    case Activation::kIdentity:
+      return each([](Vec a) { return a; });
     case Activation::kTanh:
-      return for_each(x, count, [](int64_t, Vec a) { return tanh(a); });
+      return each([](Vec a) { return tanh(a); });
     case Activation::kElu:
-      return for_each(x, count, [](int64_t, Vec a) { return elu(a); });
+      return each([](Vec a) { return elu(a); });
     case Activation::kRelu:
-      return for_each(x, count, [](int64_t, Vec a) { return relu(a); });
+      return each([](Vec a) { return relu(a); });
     case Activation::kLeakyRelu:
-      return for_each(x, count, [](int64_t, Vec a) { return a < 0 ? kSlopeBelow * a : a; });
+      return each([=](Vec a) { return a < 0 ? leak * a : a; });
     case Activation::kSoftplus:
-      return for_each(x, count, [](int64_t, Vec a) { return softplus(a); });
+      return each([](Vec a) { return softplus(a); });
+    case Activation::kSigmoid:
+      return each([](Vec a) { return Sigmoid(a).value; });
+    case Activation::kSilu:
+      return each([](Vec a) { return a * Sigmoid(a).value; });
+    case Activation::kGelu:
+      return each([](Vec a) { return a * Normal(a).below; });
   }
 }
 
-/// The activation's output h becomes g times its slope there.
-void back_through(Activation activation, const Vec* g, Vec* h, int64_t count) {
-  const Vec one = splat(1.0F), leak = splat(kSlopeBelow), zero = {};
-  switch (activation) {
+/// h, the activation's output, or its input where `is_input`, becomes g times the slope there.
+void back_through(Activation activation, bool is_input, const Vec* g, Vec* h, int64_t count) {
+  if (is_input && activation.slope_is_of_output()) activate(activation, h, h, count);
+  const auto times = [=](auto slope) {
+    for (int64_t i = 0; i < count; ++i) h[i] = g[i] * slope(h[i]);
+  };
+  const Vec one = splat(1.0F), leak = splat(static_cast<float>(activation.leak)), zero = {};
+  switch (activation.kind) {
+    case Activation::kIdentity:
+      return times([=](Vec) { return one; });
     case Activation::kTanh:
-      return for_each(h, count, [=](int64_t i, Vec a) { return g[i] * (1 - a * a); });
+      return times([](Vec a) { return 1 - a * a; });
     case Activation::kElu:
-      return for_each(h, count, [=](int64_t i, Vec a) { return g[i] * (a > 0 ? one : a + 1); });
+      return times([=](Vec a) { return a > 0 ? one : a + 1; });
     case Activation::kRelu:
-      return for_each(h, count, [=](int64_t i, Vec a) { return g[i] * (a > 0 ? one : zero); });
+      return times([=](Vec a) { return a > 0 ? one : zero; });
     case Activation::kLeakyRelu:
-      return for_each(h, count, [=](int64_t i, Vec a) { return g[i] * (a > 0 ? one : leak); });
+      return times([=](Vec a) { return a > 0 ? one : leak; });
     case Activation::kSoftplus:
-      return for_each(h, count, [=](int64_t i, Vec a) { return -g[i] * scaled_exp(-a).expm1(); });
+      return times([](Vec a) { return -scaled_exp(-a).expm1(); });
+    case Activation::kSigmoid:
+      return times([](Vec a) { return a * (1 - a); });
+    case Activation::kSilu:
+      return times([](Vec a) {
+        const Sigmoid s(a);
+        return s.value * (1 + a * s.rest);
+      });
+    case Activation::kGelu:
+      return times([](Vec a) {
+        const Normal normal(a);
+        return normal.below + a * normal.density;
+      });
   }
+}
+
+/// out += x
+[[maybe_unused]] void add(const Vec* x, Vec* out, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) out[i] += x[i];
 }
 
 struct ExactQuotient {
@@ -86,13 +115,28 @@ class BernoulliPixels {
   Vec product_ = splat(1.0F), sum_ = {};
 };
 
-/// The same of normal pixels with means o, but for their normaliser. Nothing cancels.
+/// What makes the mean of a normal pixel from an output, and its slope as a function of the mean.
+struct OutputIsMean {
+  static Vec of(Vec output) { return output; }
+  static Vec slope(Vec /*mean*/) { return splat(1.0F); }
+};
+struct SigmoidIsMean {
+  static Vec of(Vec output) { return Sigmoid(output).value; }
+  static Vec slope(Vec mean) { return mean * (1 - mean); }
+};
+struct TanhIsMean {
+  static Vec of(Vec output) { return tanh(output); }
+  static Vec slope(Vec mean) { return 1 - mean * mean; }
+};
+
+/// The same of normal pixels, but for their normaliser. Nothing cancels.
+template <class Mean>
 class GaussianPixels {
  public:
   Vec add(Vec x, Vec o, const PackedNetwork& network) {
-    const Vec apart = x - o, slope = network.precision * apart;
+    const Vec mean = Mean::of(o), apart = x - mean, slope = network.precision * apart;
     sum_ += slope * apart;
-    return slope;
+    return slope * Mean::slope(mean);
   }
   void collect() {}
   Vec total() const { return -0.5F * sum_; }

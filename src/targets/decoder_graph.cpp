@@ -14,26 +14,44 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// d slope, from the activation's output, its slope there and d output. Undefined: 0 everywhere.
-at::Tensor d_slope(Activation activation, const at::Tensor& output, const at::Tensor& slope,
-                   const at::Tensor& d_output) {
-  switch (activation) {
+/// A hidden layer's activation: what it was given, what it makes of it, and its slope there.
+struct Activated {
+  at::Tensor input, output, slope;
+};
+
+at::Tensor normal_density(const at::Tensor& x) {
+  return (-0.5 * x.square()).exp_().div_(std::sqrt(2 * M_PI));
+}
+
+/// d slope along d input. Undefined: 0 everywhere.
+at::Tensor d_slope(Activation activation, const Activated& at, const at::Tensor& d_input) {
+  const at::Tensor &x = at.input, &y = at.output;
+  switch (activation.kind) {
     case Activation::kTanh:
-      return (output * d_output).mul_(-2);
+      return (y * at.slope).mul_(-2).mul_(d_input);
     case Activation::kElu:
-      return at::where(output > 0, at::zeros_like(d_output), d_output);
+      return at::where(y > 0, at::zeros_like(d_input), at.slope * d_input);
+    case Activation::kIdentity:
     case Activation::kRelu:
     case Activation::kLeakyRelu:
       return {};
     case Activation::kSoftplus:
-      return (1 - slope).mul_(d_output);
+      return (1 - at.slope).mul_(at.slope).mul_(d_input);
+    case Activation::kSigmoid:
+      return (1 - 2 * y).mul_(at.slope).mul_(d_input);
+    case Activation::kSilu: {
+      const at::Tensor s = at::sigmoid(x);
+      return (2 + x * (1 - 2 * s)).mul_(s * (1 - s)).mul_(d_input);
+    }
+    case Activation::kGelu:
+      return (2 - x.square()).mul_(normal_density(x)).mul_(d_input);
   }
   throw internal_error("unknown activation");
 }
 
-/// Saved for the backward pass: weights W_1..W_L, then outputs h_i and slopes of the hidden layers,
-/// then u_i = d log p(x | z) / d h_i, then the second derivative in the decoder's output,
-/// then the gradient in z.
+/// Saved for the backward pass: weights W_1..W_L, then of the hidden layers inputs, outputs h_i and
+/// slopes of the activations, then u_i = d log p(x | z) / d h_i, then the second derivative in the
+/// decoder's output, then the gradient in z.
 class DecoderGraph : public torch::autograd::Function<DecoderGraph> {
  public:
   static variable_list forward(AutogradContext* ctx, const at::Tensor& z, const at::Tensor& x,
@@ -42,8 +60,9 @@ class DecoderGraph : public torch::autograd::Function<DecoderGraph> {
     const Activation activation = vae.decoder.activation;
     const Likelihood& likelihood = vae.architecture.likelihood;
     const size_t hidden = layers.size() - 1;
-    variable_list weights, outputs, slopes, upstream(hidden);
+    variable_list weights, inputs, outputs, slopes, upstream(hidden);
     weights.reserve(layers.size());
+    inputs.reserve(hidden);
     outputs.reserve(hidden);
     slopes.reserve(hidden);
     at::Tensor h = z;
@@ -51,8 +70,9 @@ class DecoderGraph : public torch::autograd::Function<DecoderGraph> {
       weights.push_back(layer.weight);
       h = at::linear(h, layer.weight, layer.bias);
       if (weights.size() > hidden) break;
+      inputs.push_back(h);
       outputs.push_back(h = activate(activation, h));
-      slopes.push_back(slope(activation, h));
+      slopes.push_back(slope(activation, inputs.back(), h));
     }
     const double log_scale = 0.5 * static_cast<double>(z.size(-1)) * std::log(2.0 * M_PI);
     const at::Tensor value = likelihood.log_prob(x, h) - 0.5 * z.square().sum(-1) - log_scale;
@@ -75,11 +95,11 @@ class DecoderGraph : public torch::autograd::Function<DecoderGraph> {
     const at::Tensor grad = u - z;
 
     variable_list saved = weights;
-    for (const variable_list& list : {outputs, slopes, upstream})
+    for (const variable_list& list : {inputs, outputs, slopes, upstream})
       saved.insert(saved.end(), list.begin(), list.end());
     saved.insert(saved.end(), {curvature, grad});
     ctx->save_for_backward(saved);
-    ctx->saved_data["activation"] = static_cast<int64_t>(activation);
+    ctx->saved_data["activation"] = to_string(activation);
     ctx->set_materialize_grads(false);
     return {value, grad};
   }
@@ -87,12 +107,14 @@ class DecoderGraph : public torch::autograd::Function<DecoderGraph> {
   static variable_list backward(AutogradContext* ctx, const variable_list& cotangents) {
     TORCH_CHECK(!c10::GradMode::is_enabled(), "decoder graph: there are no third derivatives");
     const variable_list saved = ctx->get_saved_variables();
-    const auto activation = static_cast<Activation>(ctx->saved_data["activation"].toInt());
-    const size_t hidden = (saved.size() - 3) / 4;
+    const Activation activation = parse_activation(ctx->saved_data["activation"].toStringRef());
+    const size_t hidden = (saved.size() - 3) / 5;
     const auto weight = [&](size_t i) { return saved[i]; };
-    const auto output = [&](size_t i) { return saved[hidden + 1 + i]; };
-    const auto slope_of = [&](size_t i) { return saved[2 * hidden + 1 + i]; };
-    const auto upstream = [&](size_t i) { return saved[3 * hidden + 1 + i]; };
+    const auto hidden_at = [&](size_t i) {
+      const size_t first = hidden + 1 + i;
+      return Activated{saved[first], saved[first + hidden], saved[first + 2 * hidden]};
+    };
+    const auto upstream = [&](size_t i) { return saved[4 * hidden + 1 + i]; };
     const at::Tensor& curvature = saved[saved.size() - 2];
     const at::Tensor& grad = saved.back();
 
@@ -100,16 +122,17 @@ class DecoderGraph : public torch::autograd::Function<DecoderGraph> {
     if (cotangents[0].defined()) found = cotangents[0].unsqueeze(-1) * grad;
     if (cotangents[1].defined()) {
       const at::Tensor& v = cotangents[1];
-      variable_list tangents;  // of the hidden outputs, along v
+      variable_list tangents;  // of the activations' inputs, along v
       tangents.reserve(hidden);
       at::Tensor t = v;
-      for (size_t i = 0; i < hidden; ++i)
-        tangents.push_back(t = at::matmul(t, weight(i).t()).mul_(slope_of(i)));
+      for (size_t i = 0; i < hidden; ++i) {
+        tangents.push_back(at::matmul(t, weight(i).t()));
+        t = tangents.back() * hidden_at(i).slope;
+      }
       t = at::matmul(at::matmul(t, weight(hidden).t()).mul_(curvature), weight(hidden));
       for (size_t i = hidden; i > 0; --i) {
-        t.mul_(slope_of(i - 1));
-        const at::Tensor bent =
-            d_slope(activation, output(i - 1), slope_of(i - 1), tangents[i - 1]);
+        t.mul_(hidden_at(i - 1).slope);
+        const at::Tensor bent = d_slope(activation, hidden_at(i - 1), tangents[i - 1]);
         if (bent.defined()) t.addcmul_(bent, upstream(i - 1));
         t = at::matmul(t, weight(i - 1));
       }
@@ -122,8 +145,10 @@ class DecoderGraph : public torch::autograd::Function<DecoderGraph> {
 
 }  // namespace
 
-at::Tensor slope(Activation activation, const at::Tensor& output) {
-  switch (activation) {
+at::Tensor slope(Activation activation, const at::Tensor& input, const at::Tensor& output) {
+  switch (activation.kind) {
+    case Activation::kIdentity:
+      return at::ones_like(output);
     case Activation::kTanh:
       return 1 - output.square();
     case Activation::kElu:
@@ -131,9 +156,17 @@ at::Tensor slope(Activation activation, const at::Tensor& output) {
     case Activation::kRelu:
       return (output > 0).to(output.scalar_type());
     case Activation::kLeakyRelu:
-      return at::where(output > 0, at::ones_like(output), at::full_like(output, kLeak));
+      return at::where(output > 0, at::ones_like(output), at::full_like(output, activation.leak));
     case Activation::kSoftplus:
       return -at::expm1(-output);
+    case Activation::kSigmoid:
+      return output * (1 - output);
+    case Activation::kSilu: {
+      const at::Tensor s = at::sigmoid(input);
+      return s * (1 + input * (1 - s));
+    }
+    case Activation::kGelu:
+      return at::special_ndtr(input).addcmul_(input, normal_density(input));
   }
   throw internal_error("unknown activation");
 }

@@ -8,8 +8,8 @@
 
 namespace crais {
 
-/// d activation / d input, from the activation's output.
-at::Tensor slope(Activation activation, const at::Tensor& output);
+/// d activation / d input, from the activation's input and output.
+at::Tensor slope(Activation activation, const at::Tensor& input, const at::Tensor& output);
 
 /// log p(x, z) [P,K] and its gradient in z [P,K,D], both differentiable in z. x [P,1,pixels].
 ///

@@ -37,11 +37,14 @@ Evaluation aten_evaluate(const Vae& vae, const at::Tensor& x, const at::Tensor& 
                          std::optional<at::ScalarType> forces) {
   const std::vector<LinearLayer>& layers = vae.decoder.layers;
   const Activation activation = vae.decoder.activation;
-  std::vector<at::Tensor> hidden = {z};
-  for (size_t i = 0; i + 1 < layers.size(); ++i)
-    hidden.push_back(
-        activate(activation, at::linear(hidden.back(), layers[i].weight, layers[i].bias)));
-  const at::Tensor output = at::linear(hidden.back(), layers.back().weight, layers.back().bias);
+  std::vector<at::Tensor> slopes;
+  at::Tensor hidden = z;
+  for (size_t i = 0; i + 1 < layers.size(); ++i) {
+    const at::Tensor input = at::linear(hidden, layers[i].weight, layers[i].bias);
+    hidden = activate(activation, input);
+    slopes.push_back(slope(activation, input, hidden));
+  }
+  const at::Tensor output = at::linear(hidden, layers.back().weight, layers.back().bias);
   const Likelihood& likelihood = vae.architecture.likelihood;
   const at::Tensor log_density = prior_log_density(z) + likelihood.log_prob(x, output);
 
@@ -51,7 +54,7 @@ Evaluation aten_evaluate(const Vae& vae, const at::Tensor& x, const at::Tensor& 
   };
   at::Tensor grad = back(likelihood_grad(likelihood, x, output), layers.back().weight);
   for (size_t i = layers.size() - 1; i > 0; --i)
-    grad = back(grad.mul_(slope(activation, hidden[i])), layers[i - 1].weight);
+    grad = back(grad.mul_(slopes[i - 1]), layers[i - 1].weight);
   return {log_density, grad.sub_(z)};
 }
 
@@ -175,8 +178,9 @@ at::Tensor VaePosterior::curvature(const at::Tensor& z) const {
         (narrow && !first ? layer.weight.to(at::kBFloat16) : layer.weight).t());
     hidden = at::linear(hidden, layer.weight, layer.bias);
     if (jacobians.across.size() == vae_.decoder.layers.size()) break;
-    hidden = activate(vae_.decoder.activation, hidden);
-    jacobians.slopes.push_back(slope(vae_.decoder.activation, hidden));
+    const at::Tensor input = hidden;
+    hidden = activate(vae_.decoder.activation, input);
+    jacobians.slopes.push_back(slope(vae_.decoder.activation, input, hidden));
   }
   const Likelihood& likelihood = vae_.architecture.likelihood;
   if (likelihood.family == Likelihood::Family::kBernoulli) {

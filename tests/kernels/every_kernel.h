@@ -51,7 +51,8 @@ inline double grad_error(const Evaluation& found, const Evaluation& truth) {
 /// Of a kernel and something else.
 inline std::string name_of_test(const std::string& kernel, const std::string& other) {
   std::string name = kernel + "_" + other;
-  std::replace(name.begin(), name.end(), '-', '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
   return name;
 }
 

@@ -20,7 +20,7 @@ using Shape = Convolution::Shape;
 /// Weights and biases as uneven as a trained network's.
 class Builder {
  public:
-  explicit Builder(Activation activation) { network_.activation = activation; }
+  explicit Builder(Activation activation) : activation_(activation) {}
 
   Builder& dense(int64_t inputs, int64_t outputs) {
     add({outputs, inputs}, inputs, outputs, {});
@@ -36,8 +36,13 @@ class Builder {
         out, c);
     return *this;
   }
+  Builder& skip(int64_t from, bool before_activation) {
+    network_.layers.back().skip = Skip{from, before_activation};
+    return *this;
+  }
   DecoderNetwork done(const Likelihood& likelihood = {}) {
     network_.likelihood = likelihood;
+    network_.layers.back().activation = Activation::kIdentity;
     return network_;
   }
 
@@ -45,10 +50,11 @@ class Builder {
   void add(const std::vector<int64_t>& shape, int64_t fan_in, int64_t biases,
            const std::optional<Convolution>& convolution) {
     const double sd = 1.2 / std::sqrt(static_cast<double>(fan_in));
-    network_.layers.push_back(
-        {sd * at::randn(shape, rng_), 0.3 * at::randn({biases}, rng_) - 0.1, convolution});
+    network_.layers.push_back({sd * at::randn(shape, rng_), 0.3 * at::randn({biases}, rng_) - 0.1,
+                               convolution, activation_});
   }
 
+  Activation activation_;
   DecoderNetwork network_;
   at::Generator rng_ = make_generator(1);
 };
@@ -101,12 +107,35 @@ DecoderNetwork large_kernels(Activation activation) {
       .done();
 }
 
+/// Residual connections from an activation's inputs and from its outputs, where those are kept; of
+/// images and of dense layers.
+DecoderNetwork residual(Activation activation) {
+  const Convolution same = convolution({8, 5, 4}, {8, 5, 4}, 3, 1, 1);
+  const bool outputs_are_not_kept = !activation.slope_is_of_output();
+  return Builder(activation)
+      .dense(6, 8 * 5 * 4)
+      .convolution(same)
+      .convolution(same)
+      .skip(0, /*before_activation=*/true)
+      .convolution(same)
+      .convolution(same)
+      .skip(2, outputs_are_not_kept)
+      .convolution(convolution({8, 5, 4}, {3, 3, 2}, 3))
+      .dense(18, 11)
+      .dense(11, 11)
+      .dense(11, 11)
+      .skip(6, outputs_are_not_kept)
+      .dense(11, 23)
+      .done();
+}
+
 using Make = DecoderNetwork (*)(Activation);
 const std::vector<std::pair<std::string, Make>> kNetworks = {
     {"DenseThenTransposed", dense_then_transposed},
     {"TransposedAlone", transposed_alone},
     {"OddSizes", odd_sizes},
-    {"LargeKernels", large_kernels}};
+    {"LargeKernels", large_kernels},
+    {"Residual", residual}};
 
 /// Value and gradient by autograd in float64.
 Evaluation reference(const DecoderNetwork& network, const at::Tensor& images, const at::Tensor& z) {
@@ -162,8 +191,8 @@ INSTANTIATE_TEST_SUITE_P(All, EveryConvolution,
 
 TEST_P(EveryConvolution, AgreesWithAutogradInDoublePrecision) {
   const testing::GuardedMemory guard;
-  for (const Activation activation : {Activation::kElu, Activation::kTanh, Activation::kRelu}) {
-    const DecoderNetwork network = make(activation);
+  for (const char* activation : {"elu", "tanh", "relu", "leaky-relu:0.2", "silu", "gelu"}) {
+    const DecoderNetwork network = make(parse_activation(activation));
     const auto [z, images] = make_data(network, 3, 23);
     const FusedDecoder decoder(network, kernel());
     const Evaluation truth = reference(network, images, z), found = decoder.evaluate(z, images);
@@ -181,6 +210,40 @@ TEST_P(EveryConvolution, TakesNormalPixels) {
                    found = FusedDecoder(network, kernel()).evaluate(z, images);
   EXPECT_LT(value_error(found, truth), 2e-6 * truth.log_density.abs().max().item<double>());
   EXPECT_LT(grad_error(found, truth), has_exact_forces(kernel()) ? 2e-5 : 0.1);
+}
+
+TEST_P(EveryConvolution, TakesMeansBySigmoidAndTanh) {
+  for (const Activation::Kind mean : {Activation::kSigmoid, Activation::kTanh}) {
+    DecoderNetwork network = make();
+    network.likelihood = parse_likelihood("gaussian:0.3");
+    network.layers.back().activation = mean;
+    const auto [z, images] = make_data(network, 2, 9);
+    const FusedDecoder decoder(network, kernel());
+    const Evaluation truth = reference(network, images, z), found = decoder.evaluate(z, images);
+    EXPECT_LT(value_error(found, truth), 2e-6 * truth.log_density.abs().max().item<double>());
+    EXPECT_LT(grad_error(found, truth), has_exact_forces(kernel()) ? 2e-5 : 0.1);
+    if (kernel().decode != nullptr) {
+      EXPECT_LT((decoder.decode(z[0]) - network.forward(z[0])).abs().max().item<double>(), 1e-5);
+    }
+    network.likelihood = {};
+    EXPECT_FALSE(FusedDecoder::supports(network, kernel()));  // logits after a sigmoid are none
+  }
+}
+
+TEST_P(EveryConvolution, TakesAnActivationForEachLayer) {
+  DecoderNetwork network = make();
+  std::vector<Activation> each = {Activation::kSilu,
+                                  Activation::kIdentity,
+                                  {Activation::kLeakyRelu, 0.3},
+                                  Activation::kSigmoid};
+  for (size_t i = 0; i + 1 < network.layers.size(); ++i)
+    network.layers[i].activation = each.at(i % each.size());
+  const auto [z, images] = make_data(network, 2, 30);
+  const FusedDecoder decoder(network, kernel());
+  const Evaluation truth = reference(network, images, z), found = decoder.evaluate(z, images);
+  EXPECT_LT(value_error(found, truth), 2e-6 * truth.log_density.abs().max().item<double>());
+  EXPECT_LT(grad_error(found, truth), has_exact_forces(kernel()) ? 2e-5 : 0.1);
+  EXPECT_TRUE(at::equal(decoder.log_density(z, images), found.log_density));
 }
 
 TEST_P(EveryConvolution, IsAFunctionOfTheParticle) {
@@ -305,6 +368,34 @@ TEST(FusedDecoder, TilesLeaveConvolutionsToTheNextKernel) {
   for (const FusedKernel* kernel : available_kernels())
     is_cheap |= !has_exact_forces(*kernel) && kernel->packing != Packing::kTiles;
   EXPECT_EQ(fused->cheap() != nullptr, is_cheap);
+}
+
+TEST(FusedDecoder, SupportsResidualConnectionsOfWhatIsKept) {
+  const auto is_supported = [](DecoderNetwork network) {
+    return FusedDecoder::supports(network, kPortableKernel);
+  };
+  const DecoderNetwork known = residual(Activation::kElu);
+  EXPECT_TRUE(is_supported(known));
+  DecoderNetwork network = known;
+  network.layers[4].skip = Skip{0, true};  // a second one from there
+  EXPECT_FALSE(is_supported(network));
+  network = residual(Activation::kSilu);
+  EXPECT_TRUE(is_supported(network));
+  network.layers[4].skip = Skip{2, false};  // whose input alone is kept
+  EXPECT_FALSE(is_supported(network));
+  network = known;
+  network.layers.pop_back();  // so that the last layer's sums are not in one place
+  EXPECT_FALSE(is_supported(network));
+  // As many units, but one layer's are in the order of an image.
+  network = Builder(Activation::kElu)
+                .dense(3, 24)
+                .dense(24, 24)
+                .skip(0, false)
+                .convolution(convolution({4, 3, 2}, {8, 2, 1}, 2))
+                .done();
+  EXPECT_FALSE(is_supported(network));
+  network.layers[1].skip.reset();
+  EXPECT_TRUE(is_supported(network));
 }
 
 }  // namespace

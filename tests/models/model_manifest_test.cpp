@@ -49,7 +49,32 @@ TEST(ModelManifest, ReadsADecodersLayers) {
   EXPECT_EQ(layers[0].inputs(), 4);
   EXPECT_EQ(layers[1].inputs(), 8 * 2 * 3);
   EXPECT_EQ(layers[2].outputs(), 2 * 4 * 6);
-  EXPECT_EQ(manifest.decoder->activation, Activation::kElu);
+  EXPECT_EQ(layers[0].activation, Activation::kElu);
+  EXPECT_EQ(layers[1].activation, Activation(Activation::kLeakyRelu, 0.2));
+  EXPECT_EQ(layers[2].activation, Activation::kIdentity);
+}
+
+TEST(ModelManifest, ReadsResidualConnections) {
+  const auto read = [](const json& before) {
+    return read_manifest(altered([&before](json& d, SafeTensors& arrays) {
+                           json second = layer(d, 0);
+                           second["skip"] = {{"from", 0}, {"before_activation", before}};
+                           d["decoder"]["layers"] = {layer(d, 0), second, layer(d, 1), layer(d, 2)};
+                           for (const char* kind : {".weight", ".bias"})
+                             for (int i = 3; i > 1; --i)
+                               put(arrays, "decoder." + std::to_string(i) + kind,
+                                   *arrays.find("decoder." + std::to_string(i - 1) + kind));
+                           put(arrays, "decoder.1.weight", at::eye(48));
+                           put(arrays, "decoder.1.bias", at::zeros({48}));
+                         }),
+                         "file");
+  };
+  const DecoderNetwork decoder = *read(true).decoder;
+  EXPECT_FALSE(decoder.layers[0].skip);
+  EXPECT_EQ(decoder.layers[1].skip, (Skip{0, true}));
+  EXPECT_EQ(*read(false).decoder->layers[1].skip, (Skip{0, false}));
+  expect_error(ErrorKind::kData, {"\"before_activation\" is not true or false"},
+               [&] { read("yes"); });
 }
 
 TEST(ModelManifest, LayersMustComputeWhatTheModelDoes) {
@@ -74,7 +99,7 @@ TEST(ModelManifest, RefusesLayersThatCannotBe) {
       {"\"layers\" is not a list of descriptions", [](json& d, SafeTensors&) { layer(d, 0) = 3; }},
       {"\"kind\" is not dense or convolution",
        [](json& d, SafeTensors&) { layer(d, 1)["kind"] = "sparse"; }},
-      {"unknown activation", [](json& d, SafeTensors&) { d["decoder"]["activation"] = "swish"; }},
+      {"unknown activation", [](json& d, SafeTensors&) { layer(d, 0)["activation"] = "swish"; }},
       {"unknown likelihood", [](json& d, SafeTensors&) { d["decoder"]["likelihood"] = "laplace"; }},
       {"\"transposed\" is not true or false",
        [](json& d, SafeTensors&) { layer(d, 1)["transposed"] = 1; }},
@@ -114,6 +139,15 @@ TEST(ModelManifest, RefusesLayersThatCannotBe) {
        [](json&, SafeTensors& s) {
          put(s, "decoder.0.weight", at::ones({48, 5}));
        }},
+      {"\"from\" is not an earlier layer with as many outputs",
+       [](json& d, SafeTensors&) {
+         layer(d, 1)["skip"] = {{"from", 0}, {"before_activation", true}};
+       }},
+      {"\"from\" is not an earlier layer with as many outputs",
+       [](json& d, SafeTensors&) {
+         layer(d, 1)["skip"] = {{"from", 1}, {"before_activation", true}};
+       }},
+      {"\"skip\" is not described", [](json& d, SafeTensors&) { layer(d, 1)["skip"] = 0; }},
       // From one place to more than are listed.
       {"units",
        [](json& d, SafeTensors& s) {

@@ -240,9 +240,10 @@ TEST(StateDict, TheMetadataMaySayActivationAndLikelihood) {
 }
 
 TEST(StateDict, AnActivationIsNeeded) {
-  expect_refused(example_vae(), {}, {"`activation`", "tanh, elu, relu, leaky-relu or softplus"});
+  expect_refused(example_vae(), {},
+                 {"`activation`", "tanh, elu, relu, leaky-relu[:SLOPE], softplus"});
   StateDictOptions options = relu();
-  options.activation = "gelu";
+  options.activation = "swish";
   expect_error(ErrorKind::kArgument, {"gelu"},
                [&] { vae_from_state_dict(example_vae().state(), options); });
 }

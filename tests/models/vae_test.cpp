@@ -57,7 +57,9 @@ TEST(Likelihood, ParsesWhatItPrints) {
 }
 
 double activated(Activation activation, double x) {
-  switch (activation) {
+  switch (activation.kind) {
+    case Activation::kIdentity:
+      return x;
     case Activation::kTanh:
       return std::tanh(x);
     case Activation::kElu:
@@ -65,34 +67,44 @@ double activated(Activation activation, double x) {
     case Activation::kRelu:
       return std::max(x, 0.0);
     case Activation::kLeakyRelu:
-      return std::max(x, 0.01 * x);
+      return std::max(x, activation.leak * x);
     case Activation::kSoftplus:
       return std::log1p(std::exp(x));
+    case Activation::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Activation::kSilu:
+      return x / (1 + std::exp(-x));
+    case Activation::kGelu:
+      return 0.5 * x * std::erfc(-x / std::sqrt(2));
   }
   return NAN;
 }
 
-class Activations : public ::testing::TestWithParam<Activation> {};
+class Activations : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Activations, StandBetweenLayersAndNotAfterTheLast) {
   // One unit a layer, so that the network can be written down.
   const auto layer = [](double weight, double bias) {
     return LinearLayer{at::full({1, 1}, weight, at::kDouble), at::full({1}, bias, at::kDouble)};
   };
-  const Mlp mlp{{layer(1.5, 0.2), layer(-2.0, 0.1), layer(3.0, -0.5)}, GetParam()};
+  const Activation activation = parse_activation(GetParam());
+  EXPECT_EQ(to_string(activation), GetParam());
+  const Mlp mlp{{layer(1.5, 0.2), layer(-2.0, 0.1), layer(3.0, -0.5)}, activation};
   for (const double x : {-1.3, 0.4}) {
-    const double hidden = activated(GetParam(), 1.5 * x + 0.2);
-    const double expected = 3.0 * activated(GetParam(), -2.0 * hidden + 0.1) - 0.5;
+    const double hidden = activated(activation, 1.5 * x + 0.2);
+    const double expected = 3.0 * activated(activation, -2.0 * hidden + 0.1) - 0.5;
     EXPECT_NEAR(mlp.forward(at::full({1, 1}, x, at::kDouble)).item<double>(), expected, 1e-12);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Activations,
-                         ::testing::Values(Activation::kTanh, Activation::kElu, Activation::kRelu,
-                                           Activation::kLeakyRelu, Activation::kSoftplus),
+                         ::testing::Values("tanh", "elu", "relu", "leaky-relu", "leaky-relu:0.2",
+                                           "softplus", "sigmoid", "silu", "gelu"),
                          [](const auto& instance) {
-                           std::string name = to_string(instance.param);
-                           std::replace(name.begin(), name.end(), '-', '_');
+                           std::string name = instance.param;
+                           std::replace_if(
+                               name.begin(), name.end(),
+                               [](char c) { return std::isalnum(c) == 0; }, '_');
                            return name;
                          });
 
@@ -117,7 +129,11 @@ TEST(Vae, ItsFirstWeightsDependOnTheSeedAlone) {
 }
 
 TEST(Vae, RejectsUnknownActivations) {
-  expect_error(ErrorKind::kArgument, {"sine", "softplus"}, [] { parse_activation("sine"); });
+  expect_error(ErrorKind::kArgument, {"sine", "softplus", "leaky-relu[:SLOPE]"},
+               [] { parse_activation("sine"); });
+  expect_error(ErrorKind::kArgument, {"leaky-relu:1.5", "slope"},
+               [] { parse_activation("leaky-relu:1.5"); });
+  expect_error(ErrorKind::kArgument, {"tanh:2"}, [] { parse_activation("tanh:2"); });
 }
 
 }  // namespace

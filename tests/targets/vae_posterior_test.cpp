@@ -21,7 +21,8 @@ struct Case {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const char* activation : {"tanh", "elu", "relu", "leaky-relu", "softplus"})
+  for (const char* activation :
+       {"tanh", "elu", "relu", "leaky-relu:0.2", "softplus", "sigmoid", "silu", "gelu"})
     for (const char* likelihood : {"bernoulli", "gaussian:0.3"})
       all.push_back({activation, likelihood});
   return all;
@@ -56,19 +57,22 @@ class VaePosteriors : public ::testing::TestWithParam<Case> {
   at::Tensor images_, z_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Every, VaePosteriors, ::testing::ValuesIn(cases()),
-                         [](const auto& instance) {
-                           std::string name = instance.param.activation + "_" +
-                                              instance.param.likelihood.substr(0, 4);
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Every, VaePosteriors, ::testing::ValuesIn(cases()), [](const auto& instance) {
+      std::string name = instance.param.activation + "_" + instance.param.likelihood.substr(0, 4);
+      std::replace_if(
+          name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
+      return name;
+    });
 
 double activated(const std::string& name, double x) {
   if (name == "tanh") return std::tanh(x);
   if (name == "elu") return x > 0 ? x : std::exp(x) - 1;
   if (name == "relu") return x > 0 ? x : 0;
-  if (name == "leaky-relu") return x > 0 ? x : 0.01 * x;
+  if (name == "leaky-relu:0.2") return x > 0 ? x : 0.2 * x;
+  if (name == "sigmoid") return 1 / (1 + std::exp(-x));
+  if (name == "silu") return x / (1 + std::exp(-x));
+  if (name == "gelu") return 0.5 * x * (1 + std::erf(x / std::sqrt(2)));
   return std::log1p(std::exp(x));
 }
 

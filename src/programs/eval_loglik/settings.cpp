@@ -6,6 +6,7 @@
 
 #include "cli/parse.h"
 #include "core/spec.h"
+#include "models/vae.h"
 #include "util/error.h"
 
 namespace crais {
@@ -62,8 +63,7 @@ Synopsis eval_loglik_synopsis() {
          option::text("encoder", "NAMES", {},
                       "as fc1,fc21+fc22 (two heads), or none; layers are found where not named")
              .uncut(),
-         option::choice("activation", {"tanh", "elu", "relu", "leaky-relu", "softplus"}, {},
-                        "between layers"),
+         option::text("activation", "A", {}, "between layers: " + activation_names()),
          option::text("likelihood", "NAME", {}, "bernoulli (of logits) or gaussian:SD"),
          option::integer("latent", "D", {}, "of TorchScript (else a size of its weights)")
              .between(1, kMostLatents),

@@ -36,8 +36,7 @@ OptionGroup network_group() {
           {option::integer("latent", "N", 50, "latent dimensions").between(1, kMaxSize),
            option::integers("hidden", "N,N", {200, 200}, "units of the encoder's hidden layers")
                .between(1, kMaxSize),
-           option::choice("act", {"tanh", "elu", "relu", "leaky-relu", "softplus"}, "tanh",
-                          "activation"),
+           option::text("act", "A", "tanh", "activation: " + activation_names()),
            option::text("likelihood", "L", "bernoulli", "bernoulli or gaussian:SD")}};
 }
 
