@@ -1,5 +1,7 @@
 #include "models/decoder_network.h"
 
+#include <map>
+
 namespace crais {
 namespace {
 
@@ -54,15 +56,19 @@ int64_t DecoderLayer::multiplications() const {
 }
 
 at::Tensor DecoderNetwork::forward(at::Tensor z) const {
-  std::vector<at::Tensor> sums, outputs;
-  for (const DecoderLayer& layer : layers) {
+  std::map<Skip, at::Tensor> kept;  // what a later layer adds
+  for (const DecoderLayer& layer : layers)
+    if (layer.skip) kept.emplace(*layer.skip, at::Tensor());
+  const auto keep = [&kept](const Skip& what, const at::Tensor& units) {
+    if (const auto place = kept.find(what); place != kept.end()) place->second = units;
+  };
+  for (int64_t i = 0; const DecoderLayer& layer : layers) {
     at::Tensor sum = apply(layer, z);
-    if (layer.skip)
-      sum = sum + (layer.skip->before_activation ? sums : outputs)
-                      .at(static_cast<size_t>(layer.skip->from));
+    if (layer.skip) sum = sum + kept.at(*layer.skip);
     z = activate(layer.activation, sum);
-    sums.push_back(sum);
-    outputs.push_back(z);
+    keep({i, true}, sum);
+    keep({i, false}, z);
+    ++i;
   }
   return z;
 }

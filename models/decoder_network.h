@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -36,7 +37,7 @@ struct Convolution {
 struct Skip {
   int64_t from = 0;                // its index
   bool before_activation = false;  // its own sums, not what its activation makes of them
-  bool operator==(const Skip&) const = default;
+  auto operator<=>(const Skip&) const = default;
 };
 
 /// A linear map with a bias, perhaps a residual connection, then an activation.
@@ -55,8 +56,7 @@ struct DecoderLayer {
 };
 
 /// Layers from latents under N(0, I) to the logits of Bernoulli pixels or the means of normal ones.
-/// Units of an image are in PyTorch's
-/// order, [channel][row][column].
+/// Units of an image are in PyTorch's order, [channel][row][column].
 struct DecoderNetwork {
   std::vector<DecoderLayer> layers;
   Likelihood likelihood;

@@ -60,6 +60,7 @@ Activation parse_activation(const std::string& text) {
 
 std::string activation_names() {
   std::vector<std::string> names;
+  names.reserve(kActivations.size());
   for (const auto& [name, kind] : kActivations)
     names.push_back(kind == Activation::kLeakyRelu ? name + "[:SLOPE]" : name);
   return join(names);
