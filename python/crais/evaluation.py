@@ -80,8 +80,8 @@ def evaluate(
     Functions are called with many rows at once, float32, on the model's device, from several
     threads (threads=1: from this one). Modules must be in eval mode, and a row's value must not
     depend on others. Nothing is copied, and PyTorch's random state, threads and modes are as before
-    afterwards. Linear layers with one activation between them, with a Bernoulli likelihood or a
-    Gaussian of one standard deviation, run on crais's own evaluator.
+    afterwards. Decoders of known layers (docs/models.md), with a Bernoulli likelihood or a Gaussian
+    of one standard deviation, run on crais's own evaluator.
 
     Ctrl-C raises Interrupted, whose `result` has the images done; with out="folder" another call
     with resume=True goes on from there. Raises UsageError, DataError, and what the model raises.

@@ -77,8 +77,8 @@ class EveryKernel : public ::testing::TestWithParam<std::tuple<std::string, std:
 std::vector<std::tuple<std::string, std::string>> every_case() {
   std::vector<std::tuple<std::string, std::string>> cases;
   for (const FusedKernel& kernel : all_kernels())
-    for (const char* activation : {"tanh", "elu", "relu", "leaky-relu", "leaky-relu:0.2",
-                                   "softplus", "sigmoid", "silu", "gelu"})
+    for (const char* activation :
+         {"tanh", "elu", "relu", "leaky-relu:0.2", "softplus", "sigmoid", "silu", "gelu"})
       if (FusedDecoder::supports(make_case(activation, {3}), kernel))
         cases.emplace_back(kernel.name, activation);
   return cases;
