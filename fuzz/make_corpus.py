@@ -249,7 +249,7 @@ def stored_files():
                 seed("manifest", path.stem, in_lines(entry, "crais"))
                 if path.stem == "linear_gaussian":
                     seed("manifest", "forces", in_lines(with_forces(entry), "crais"))
-    keys = re.findall(r'(?:text|integer|number|words|shape|field|find|name_of|image|along_axes)\("([a-z_]+)"',
+    keys = re.findall(r'(?:text|integer|number|words|shape|field|find|name_of|image|along_axes|contains)\("([a-z_]+)"',
                       (SOURCE / "models/model_manifest.cpp").read_text())
     dictionary("manifest", [f'"{key}":' for key in keys])
     keys = re.findall(r'(?:text|natural|size|sizes|number|at)\("([a-z_]+)"', (SOURCE / "models/checkpoint.cpp").read_text())

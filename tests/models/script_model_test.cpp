@@ -155,6 +155,26 @@ TEST(ScriptModel, ADecoderOfConvolutionsIsFused) {
   EXPECT_LT(max_abs_diff(forced.grad, wanted.grad), 0.1 * wanted.grad.abs().max().item<double>());
 }
 
+TEST(ScriptModel, ADecoderOfResidualBlocksIsFused) {
+  const auto model = read_script_model(file("residual.pt"));
+  ASSERT_NE(model->decoder(), nullptr);
+  const std::vector<DecoderLayer>& layers = model->decoder()->layers;
+  ASSERT_EQ(layers.size(), 5U);
+  EXPECT_EQ(layers[1].skip, (Skip{0, true}));
+  EXPECT_EQ(layers[3].skip, (Skip{1, false}));
+  EXPECT_EQ(layers.back().activation, Activation::kSigmoid);
+  at::Generator rng = make_generator(1);
+  const at::Tensor z = at::randn({3, 17, 3}, rng), x = at::rand({3, 1, 4, 6}, rng);
+  const ModelPosterior fused(model, x), plain(model, x, {}, {}, nullptr);
+  ASSERT_NE(fused_decoder_of(*model), nullptr);
+  const Evaluation found = fused.evaluate(z), wanted = plain.evaluate(z);
+  EXPECT_LT(max_abs_diff(found.log_density, wanted.log_density), 1e-3);
+  EXPECT_LT(max_abs_diff(found.grad, wanted.grad), 1e-4 * wanted.grad.abs().max().item<double>());
+  const at::Tensor mode = z.select(1, 0), curvature = plain.curvature(mode);
+  EXPECT_LT(max_abs_diff(fused.curvature(mode), curvature),
+            1e-3 * curvature.abs().max().item<double>());
+}
+
 TEST(ScriptModel, ForcesOfConvolutionsAreShortToo) {
   const auto model = read_script_model(file("convolutional.pt"));
   at::Generator rng = make_generator(1);

@@ -134,8 +134,40 @@ def convolutional() -> None:
     )
 
 
+class _Residual(torch.nn.Module):
+    def __init__(self, *body: torch.nn.Module) -> None:
+        super().__init__()
+        self.body = torch.nn.Sequential(*body)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.body(x)
+
+
+def residual() -> None:
+    """Normal pixels from blocks x + f(x), means by a sigmoid."""
+    torch.manual_seed(7)
+    decoder = torch.nn.Sequential(
+        torch.nn.Linear(3, 4 * 2 * 3),
+        torch.nn.Unflatten(1, (4, 2, 3)),
+        _Residual(torch.nn.SiLU(), torch.nn.Conv2d(4, 4, 3, 1, 1)),
+        torch.nn.ReLU(),
+        _Residual(torch.nn.Conv2d(4, 5, 2), torch.nn.GELU(), torch.nn.ConvTranspose2d(5, 4, 2)),
+        torch.nn.LeakyReLU(0.2),
+        torch.nn.ConvTranspose2d(4, 1, 4, 2, 1),
+        torch.nn.Sigmoid(),
+    )
+    crais.export(
+        HERE / "residual.pt",
+        decoder=decoder.eval(),
+        likelihood=crais.Gaussian(0.2),
+        latent=3,
+        image_shape=(1, 4, 6),
+    )
+
+
 if __name__ == "__main__":
     convolutional()
+    residual()
     decoder_only()
     linear_mlp()
     conditional()
