@@ -189,27 +189,27 @@ INSTANTIATE_TEST_SUITE_P(All, EveryConvolution,
                                                std::get<1>(instance.param).first);
                          });
 
+/// With autograd in float64; and the value alone is the same.
+void expect_right(const DecoderNetwork& network, const FusedKernel& kernel, int64_t problems,
+                  int64_t particles) {
+  const auto [z, images] = make_data(network, problems, particles);
+  const FusedDecoder decoder(network, kernel);
+  const Evaluation truth = reference(network, images, z), found = decoder.evaluate(z, images);
+  EXPECT_LT(value_error(found, truth), 2e-6 * truth.log_density.abs().max().item<double>());
+  EXPECT_LT(grad_error(found, truth), has_exact_forces(kernel) ? 2e-5 : 0.1);
+  EXPECT_TRUE(at::equal(decoder.log_density(z, images), found.log_density));
+}
+
 TEST_P(EveryConvolution, AgreesWithAutogradInDoublePrecision) {
   const testing::GuardedMemory guard;
-  for (const char* activation : {"elu", "tanh", "relu", "leaky-relu:0.2", "silu", "gelu"}) {
-    const DecoderNetwork network = make(parse_activation(activation));
-    const auto [z, images] = make_data(network, 3, 23);
-    const FusedDecoder decoder(network, kernel());
-    const Evaluation truth = reference(network, images, z), found = decoder.evaluate(z, images);
-    EXPECT_LT(value_error(found, truth), 2e-6 * truth.log_density.abs().max().item<double>());
-    EXPECT_LT(grad_error(found, truth), has_exact_forces(kernel()) ? 2e-5 : 0.1);
-    EXPECT_TRUE(at::equal(decoder.log_density(z, images), found.log_density));
-  }
+  for (const char* activation : {"elu", "tanh", "relu", "leaky-relu:0.2", "silu", "gelu"})
+    expect_right(make(parse_activation(activation)), kernel(), 3, 23);
 }
 
 TEST_P(EveryConvolution, TakesNormalPixels) {
   DecoderNetwork network = make();
   network.likelihood = parse_likelihood("gaussian:0.3");
-  const auto [z, images] = make_data(network, 2, 9);
-  const Evaluation truth = reference(network, images, z),
-                   found = FusedDecoder(network, kernel()).evaluate(z, images);
-  EXPECT_LT(value_error(found, truth), 2e-6 * truth.log_density.abs().max().item<double>());
-  EXPECT_LT(grad_error(found, truth), has_exact_forces(kernel()) ? 2e-5 : 0.1);
+  expect_right(network, kernel(), 2, 9);
 }
 
 TEST_P(EveryConvolution, TakesMeansBySigmoidAndTanh) {
@@ -217,13 +217,11 @@ TEST_P(EveryConvolution, TakesMeansBySigmoidAndTanh) {
     DecoderNetwork network = make();
     network.likelihood = parse_likelihood("gaussian:0.3");
     network.layers.back().activation = mean;
-    const auto [z, images] = make_data(network, 2, 9);
-    const FusedDecoder decoder(network, kernel());
-    const Evaluation truth = reference(network, images, z), found = decoder.evaluate(z, images);
-    EXPECT_LT(value_error(found, truth), 2e-6 * truth.log_density.abs().max().item<double>());
-    EXPECT_LT(grad_error(found, truth), has_exact_forces(kernel()) ? 2e-5 : 0.1);
+    expect_right(network, kernel(), 2, 9);
     if (kernel().decode != nullptr) {
-      EXPECT_LT((decoder.decode(z[0]) - network.forward(z[0])).abs().max().item<double>(), 1e-5);
+      const at::Tensor z = make_data(network, 1, 9).z[0];
+      const FusedDecoder decoder(network, kernel());
+      EXPECT_LT((decoder.decode(z) - network.forward(z)).abs().max().item<double>(), 1e-5);
     }
     network.likelihood = {};
     EXPECT_FALSE(FusedDecoder::supports(network, kernel()));  // logits after a sigmoid are none
@@ -232,18 +230,13 @@ TEST_P(EveryConvolution, TakesMeansBySigmoidAndTanh) {
 
 TEST_P(EveryConvolution, TakesAnActivationForEachLayer) {
   DecoderNetwork network = make();
-  std::vector<Activation> each = {Activation::kSilu,
-                                  Activation::kIdentity,
-                                  {Activation::kLeakyRelu, 0.3},
-                                  Activation::kSigmoid};
+  const std::vector<Activation> each = {Activation::kSilu,
+                                        Activation::kIdentity,
+                                        {Activation::kLeakyRelu, 0.3},
+                                        Activation::kSigmoid};
   for (size_t i = 0; i + 1 < network.layers.size(); ++i)
     network.layers[i].activation = each.at(i % each.size());
-  const auto [z, images] = make_data(network, 2, 30);
-  const FusedDecoder decoder(network, kernel());
-  const Evaluation truth = reference(network, images, z), found = decoder.evaluate(z, images);
-  EXPECT_LT(value_error(found, truth), 2e-6 * truth.log_density.abs().max().item<double>());
-  EXPECT_LT(grad_error(found, truth), has_exact_forces(kernel()) ? 2e-5 : 0.1);
-  EXPECT_TRUE(at::equal(decoder.log_density(z, images), found.log_density));
+  expect_right(network, kernel(), 2, 30);
 }
 
 TEST_P(EveryConvolution, IsAFunctionOfTheParticle) {
