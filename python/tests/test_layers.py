@@ -190,15 +190,20 @@ RESIDUAL = {
 }
 
 
-@pytest.mark.parametrize("kind", RESIDUAL)
-def test_residual_connections_are_recognised_and_stay_what_they_are(kind):
-    decoder = uneven(RESIDUAL[kind])
-    output = decoder(Z).detach()
+def described(decoder, likelihood):
+    """What a decoder is recognised as, and the shape of what it makes: it stays what it is."""
+    output = uneven(decoder)(Z).detach()
     x = torch.rand_like(output)
-    found = layers.recognise(decoder, crais.Bernoulli(), crais.StandardNormal(), None, Z, x)
+    found = layers.recognise(decoder, likelihood, crais.StandardNormal(), None, Z, x)
     assert isinstance(found, layers.FusedDecoder)
     torch.testing.assert_close(found.decoder(Z).reshape(output.shape), output)
-    skips = [layer.get("skip") for layer in found.describe()["layers"] if "skip" in layer]
+    return found.describe(), output.shape
+
+
+@pytest.mark.parametrize("kind", RESIDUAL)
+def test_residual_connections_are_recognised_and_stay_what_they_are(kind):
+    found, _ = described(RESIDUAL[kind], crais.Bernoulli())
+    skips = [layer["skip"] for layer in found["layers"] if "skip" in layer]
     starts = {
         "activation first": [0, 2], "after the activation": [0, 2], "enlarged": [1], "dense": [0],
     }[kind]
@@ -268,17 +273,11 @@ CONVOLUTIONAL = {
 
 @pytest.mark.parametrize("kind", CONVOLUTIONAL)
 def test_convolutions_are_recognised_and_stay_what_they_are(kind):
-    decoder = uneven(CONVOLUTIONAL[kind])
-    output = decoder(Z).detach()
-    x = torch.rand_like(output)
-    found = layers.recognise(decoder, crais.Gaussian(0.5), crais.StandardNormal(), None, Z, x)
-    assert isinstance(found, layers.FusedDecoder)
-    torch.testing.assert_close(found.decoder(Z).reshape(output.shape), output)
-    described = found.describe()
-    kinds = [layer["kind"] for layer in described["layers"]]
-    assert "convolution" in kinds and described["likelihood"] == "gaussian:0.5"
-    shapes = {tuple(layer["output"]) for layer in described["layers"] if "output" in layer}
-    assert tuple(output.shape[1:]) in shapes or kinds[-1] == "dense"
+    found, shape = described(CONVOLUTIONAL[kind], crais.Gaussian(0.5))
+    kinds = [layer["kind"] for layer in found["layers"]]
+    assert "convolution" in kinds and found["likelihood"] == "gaussian:0.5"
+    shapes = {tuple(layer["output"]) for layer in found["layers"] if "output" in layer}
+    assert tuple(shape[1:]) in shapes or kinds[-1] == "dense"
     if kind == "nothing between two layers":
         assert kinds == ["dense", "convolution"]
 

@@ -283,7 +283,8 @@ class Group {
       const int64_t first = begin * kRowVectors, count = (end - begin) * kRowVectors;
       for (int64_t i = first; i < first + count; ++i)
         missed_[block * kBlock + i / kRowVectors] += rest_of(h[i]) * grad[i];
-      back_through(network_.layers[index - 1].activation, false, grad + first, h + first, count);
+      back_through(network_.layers[index - 1].activation, /*is_input=*/false, grad + first,
+                   h + first, count);
       for (int64_t i = first; i < first + count; ++i)
         put(rounded(h[i]), to + (block * width + unit) * kBlockNumbers<Bfloat16> + i * kLanes);
     };

@@ -155,7 +155,7 @@ class Tile {
     return input;
   }
 
-  /// Of a hidden layer, or of the latents at -1.
+  /// Of a hidden layer.
   Vec* units_of(int64_t layer) const {
     Vec* units = units_;
     for (int64_t i = 0; i <= layer; ++i) units += padded(network_.layers[i].inputs) * vectors_;

@@ -14,9 +14,9 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// A hidden layer's activation: what it was given, what it makes of it, and its slope there.
+/// A hidden layer's activation: its slope, and what that is a function of, its output or its input.
 struct Activated {
-  at::Tensor input, output, slope;
+  at::Tensor kept, slope;
 };
 
 at::Tensor normal_density(const at::Tensor& x) {
@@ -25,12 +25,12 @@ at::Tensor normal_density(const at::Tensor& x) {
 
 /// d slope along d input. Undefined: 0 everywhere.
 at::Tensor d_slope(Activation activation, const Activated& at, const at::Tensor& d_input) {
-  const at::Tensor &x = at.input, &y = at.output;
+  const at::Tensor& kept = at.kept;
   switch (activation.kind) {
     case Activation::kTanh:
-      return (y * at.slope).mul_(-2).mul_(d_input);
+      return (kept * at.slope).mul_(-2).mul_(d_input);
     case Activation::kElu:
-      return at::where(y > 0, at::zeros_like(d_input), at.slope * d_input);
+      return at::where(kept > 0, at::zeros_like(d_input), at.slope * d_input);
     case Activation::kIdentity:
     case Activation::kRelu:
     case Activation::kLeakyRelu:
@@ -38,19 +38,19 @@ at::Tensor d_slope(Activation activation, const Activated& at, const at::Tensor&
     case Activation::kSoftplus:
       return (1 - at.slope).mul_(at.slope).mul_(d_input);
     case Activation::kSigmoid:
-      return (1 - 2 * y).mul_(at.slope).mul_(d_input);
+      return (1 - 2 * kept).mul_(at.slope).mul_(d_input);
     case Activation::kSilu: {
-      const at::Tensor s = at::sigmoid(x);
-      return (2 + x * (1 - 2 * s)).mul_(s * (1 - s)).mul_(d_input);
+      const at::Tensor s = at::sigmoid(kept);
+      return (2 + kept * (1 - 2 * s)).mul_(s * (1 - s)).mul_(d_input);
     }
     case Activation::kGelu:
-      return (2 - x.square()).mul_(normal_density(x)).mul_(d_input);
+      return (2 - kept.square()).mul_(normal_density(kept)).mul_(d_input);
   }
   throw internal_error("unknown activation");
 }
 
-/// Saved for the backward pass: weights W_1..W_L, then of the hidden layers inputs, outputs h_i and
-/// slopes of the activations, then u_i = d log p(x | z) / d h_i, then the second derivative in the
+/// Saved for the backward pass: weights W_1..W_L, then of the hidden layers what `Activated` has,
+/// then u_i = d log p(x | z) / d h_i, then the second derivative in the
 /// decoder's output, then the gradient in z.
 class DecoderGraph : public torch::autograd::Function<DecoderGraph> {
  public:
@@ -60,19 +60,19 @@ class DecoderGraph : public torch::autograd::Function<DecoderGraph> {
     const Activation activation = vae.decoder.activation;
     const Likelihood& likelihood = vae.architecture.likelihood;
     const size_t hidden = layers.size() - 1;
-    variable_list weights, inputs, outputs, slopes, upstream(hidden);
+    variable_list weights, kept, slopes, upstream(hidden);
     weights.reserve(layers.size());
-    inputs.reserve(hidden);
-    outputs.reserve(hidden);
+    kept.reserve(hidden);
     slopes.reserve(hidden);
     at::Tensor h = z;
     for (const LinearLayer& layer : layers) {
       weights.push_back(layer.weight);
       h = at::linear(h, layer.weight, layer.bias);
       if (weights.size() > hidden) break;
-      inputs.push_back(h);
-      outputs.push_back(h = activate(activation, h));
-      slopes.push_back(slope(activation, inputs.back(), h));
+      const at::Tensor input = h;
+      h = activate(activation, input);
+      kept.push_back(activation.slope_is_of_output() ? h : input);
+      slopes.push_back(slope(activation, input, h));
     }
     const double log_scale = 0.5 * static_cast<double>(z.size(-1)) * std::log(2.0 * M_PI);
     const at::Tensor value = likelihood.log_prob(x, h) - 0.5 * z.square().sum(-1) - log_scale;
@@ -95,11 +95,12 @@ class DecoderGraph : public torch::autograd::Function<DecoderGraph> {
     const at::Tensor grad = u - z;
 
     variable_list saved = weights;
-    for (const variable_list& list : {inputs, outputs, slopes, upstream})
+    for (const variable_list& list : {kept, slopes, upstream})
       saved.insert(saved.end(), list.begin(), list.end());
     saved.insert(saved.end(), {curvature, grad});
     ctx->save_for_backward(saved);
-    ctx->saved_data["activation"] = to_string(activation);
+    ctx->saved_data["kind"] = static_cast<int64_t>(activation.kind);
+    ctx->saved_data["leak"] = activation.leak;
     ctx->set_materialize_grads(false);
     return {value, grad};
   }
@@ -107,14 +108,15 @@ class DecoderGraph : public torch::autograd::Function<DecoderGraph> {
   static variable_list backward(AutogradContext* ctx, const variable_list& cotangents) {
     TORCH_CHECK(!c10::GradMode::is_enabled(), "decoder graph: there are no third derivatives");
     const variable_list saved = ctx->get_saved_variables();
-    const Activation activation = parse_activation(ctx->saved_data["activation"].toStringRef());
-    const size_t hidden = (saved.size() - 3) / 5;
+    const Activation activation(static_cast<Activation::Kind>(ctx->saved_data["kind"].toInt()),
+                                ctx->saved_data["leak"].toDouble());
+    const size_t hidden = (saved.size() - 3) / 4;
     const auto weight = [&](size_t i) { return saved[i]; };
     const auto hidden_at = [&](size_t i) {
       const size_t first = hidden + 1 + i;
-      return Activated{saved[first], saved[first + hidden], saved[first + 2 * hidden]};
+      return Activated{saved[first], saved[first + hidden]};
     };
-    const auto upstream = [&](size_t i) { return saved[4 * hidden + 1 + i]; };
+    const auto upstream = [&](size_t i) { return saved[3 * hidden + 1 + i]; };
     const at::Tensor& curvature = saved[saved.size() - 2];
     const at::Tensor& grad = saved.back();
 

@@ -1,12 +1,12 @@
 // The kernels that are tested, this processor's and the emulated ones, and how far off they are.
 #pragma once
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "kernels/fused_decoder.h"
+#include "support/activations.h"
 
 namespace crais {
 
@@ -46,14 +46,6 @@ inline double value_error(const Evaluation& found, const Evaluation& truth) {
 inline double grad_error(const Evaluation& found, const Evaluation& truth) {
   const at::Tensor error = (found.grad.to(at::kDouble) - truth.grad).norm(2, {-1});
   return (error / truth.grad.norm(2, {-1})).max().item<double>();
-}
-
-/// Of a kernel and something else.
-inline std::string name_of_test(const std::string& kernel, const std::string& other) {
-  std::string name = kernel + "_" + other;
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
 }
 
 }  // namespace crais

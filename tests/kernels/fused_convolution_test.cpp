@@ -185,8 +185,8 @@ INSTANTIATE_TEST_SUITE_P(All, EveryConvolution,
                          ::testing::Combine(::testing::ValuesIn(kernels_for_convolutions()),
                                             ::testing::ValuesIn(kNetworks)),
                          [](const auto& instance) {
-                           return name_of_test(std::get<0>(instance.param),
-                                               std::get<1>(instance.param).first);
+                           return testing::name_of_test(std::get<0>(instance.param) + "_" +
+                                                        std::get<1>(instance.param).first);
                          });
 
 /// With autograd in float64; and the value alone is the same.

@@ -50,7 +50,7 @@ TEST(ModelManifest, ReadsADecodersLayers) {
   EXPECT_EQ(layers[1].inputs(), 8 * 2 * 3);
   EXPECT_EQ(layers[2].outputs(), 2 * 4 * 6);
   EXPECT_EQ(layers[0].activation, Activation::kElu);
-  EXPECT_EQ(layers[1].activation, Activation(Activation::kLeakyRelu, 0.2));
+  EXPECT_EQ(layers[1].activation, Activation::kElu);
   EXPECT_EQ(layers[2].activation, Activation::kIdentity);
 }
 

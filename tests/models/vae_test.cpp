@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "support/activations.h"
 #include "support/scratch.h"
 #include "util/error.h"
 
@@ -56,30 +57,6 @@ TEST(Likelihood, ParsesWhatItPrints) {
   expect_error(ErrorKind::kArgument, {"sd"}, [] { parse_likelihood("gaussian"); });
 }
 
-double activated(Activation activation, double x) {
-  switch (activation.kind) {
-    case Activation::kIdentity:
-      return x;
-    case Activation::kTanh:
-      return std::tanh(x);
-    case Activation::kElu:
-      return x > 0 ? x : std::expm1(x);
-    case Activation::kRelu:
-      return std::max(x, 0.0);
-    case Activation::kLeakyRelu:
-      return std::max(x, activation.leak * x);
-    case Activation::kSoftplus:
-      return std::log1p(std::exp(x));
-    case Activation::kSigmoid:
-      return 1 / (1 + std::exp(-x));
-    case Activation::kSilu:
-      return x / (1 + std::exp(-x));
-    case Activation::kGelu:
-      return 0.5 * x * std::erfc(-x / std::sqrt(2));
-  }
-  return NAN;
-}
-
 class Activations : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Activations, StandBetweenLayersAndNotAfterTheLast) {
@@ -91,8 +68,8 @@ TEST_P(Activations, StandBetweenLayersAndNotAfterTheLast) {
   EXPECT_EQ(to_string(activation), GetParam());
   const Mlp mlp{{layer(1.5, 0.2), layer(-2.0, 0.1), layer(3.0, -0.5)}, activation};
   for (const double x : {-1.3, 0.4}) {
-    const double hidden = activated(activation, 1.5 * x + 0.2);
-    const double expected = 3.0 * activated(activation, -2.0 * hidden + 0.1) - 0.5;
+    const double hidden = testing::activated(GetParam(), 1.5 * x + 0.2);
+    const double expected = 3.0 * testing::activated(GetParam(), -2.0 * hidden + 0.1) - 0.5;
     EXPECT_NEAR(mlp.forward(at::full({1, 1}, x, at::kDouble)).item<double>(), expected, 1e-12);
   }
 }
@@ -101,11 +78,7 @@ INSTANTIATE_TEST_SUITE_P(All, Activations,
                          ::testing::Values("tanh", "elu", "relu", "leaky-relu", "leaky-relu:0.2",
                                            "softplus", "sigmoid", "silu", "gelu"),
                          [](const auto& instance) {
-                           std::string name = instance.param;
-                           std::replace_if(
-                               name.begin(), name.end(),
-                               [](char c) { return std::isalnum(c) == 0; }, '_');
-                           return name;
+                           return testing::name_of_test(instance.param);
                          });
 
 TEST(Vae, MirrorsItsHiddenLayers) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/rng.h"
+#include "support/activations.h"
 #include "support/expect_error.h"
 #include "support/statistics.h"
 
@@ -57,24 +58,11 @@ class VaePosteriors : public ::testing::TestWithParam<Case> {
   at::Tensor images_, z_;
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Every, VaePosteriors, ::testing::ValuesIn(cases()), [](const auto& instance) {
-      std::string name = instance.param.activation + "_" + instance.param.likelihood.substr(0, 4);
-      std::replace_if(
-          name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
-      return name;
-    });
-
-double activated(const std::string& name, double x) {
-  if (name == "tanh") return std::tanh(x);
-  if (name == "elu") return x > 0 ? x : std::exp(x) - 1;
-  if (name == "relu") return x > 0 ? x : 0;
-  if (name == "leaky-relu:0.2") return x > 0 ? x : 0.2 * x;
-  if (name == "sigmoid") return 1 / (1 + std::exp(-x));
-  if (name == "silu") return x / (1 + std::exp(-x));
-  if (name == "gelu") return 0.5 * x * (1 + std::erf(x / std::sqrt(2)));
-  return std::log1p(std::exp(x));
-}
+INSTANTIATE_TEST_SUITE_P(Every, VaePosteriors, ::testing::ValuesIn(cases()),
+                         [](const auto& instance) {
+                           return testing::name_of_test(instance.param.activation + "_" +
+                                                        instance.param.likelihood.substr(0, 4));
+                         });
 
 TEST_P(VaePosteriors, ValueIsTheDefinition) {
   const VaePosterior target(vae_, images_);
@@ -96,7 +84,7 @@ TEST_P(VaePosteriors, ValueIsTheDefinition) {
         for (int64_t j = 0; j < weight.size(1); ++j)
           sum += weight[i][j].item<double>() * h[size_t(j)];
         const bool last = layer + 1 == vae_.decoder.layers.size();
-        out.push_back(last ? sum : activated(GetParam().activation, sum));
+        out.push_back(last ? sum : testing::activated(GetParam().activation, sum));
       }
       h = out;
     }

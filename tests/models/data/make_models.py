@@ -115,7 +115,7 @@ def convolutional() -> None:
         torch.nn.ELU(),
         torch.nn.ConvTranspose2d(8, 3, 4, 2, 1, bias=False),
         torch.nn.BatchNorm2d(3),
-        torch.nn.LeakyReLU(0.2),
+        torch.nn.ELU(),
         torch.nn.Conv2d(3, 2, 3, 1, 1),
     )
     with torch.no_grad():
