@@ -364,7 +364,7 @@ TEST(FusedDecoder, TilesLeaveConvolutionsToTheNextKernel) {
 }
 
 TEST(FusedDecoder, SupportsResidualConnectionsOfWhatIsKept) {
-  const auto is_supported = [](DecoderNetwork network) {
+  const auto is_supported = [](const DecoderNetwork& network) {
     return FusedDecoder::supports(network, kPortableKernel);
   };
   const DecoderNetwork known = residual(Activation::kElu);
