@@ -10,14 +10,15 @@
 namespace crais {
 namespace {
 
-/// Whole rows of D floats at a time: at::where of a mask that repeats over D takes three times as
+/// Whole rows of D numbers at a time: at::where of a mask that repeats over D takes three times as
 /// long.
+template <class Number>
 at::Tensor where_rows(const at::Tensor& mask, const at::Tensor& yes, const at::Tensor& no) {
   at::Tensor chosen = at::empty_like(yes);
-  const int64_t dim = yes.size(-1);
+  const int64_t dim = yes.dim() == mask.dim() ? 1 : yes.size(-1);
   const bool* take = mask.data_ptr<bool>();
-  const float *from_yes = yes.data_ptr<float>(), *from_no = no.data_ptr<float>();
-  float* to = chosen.data_ptr<float>();
+  const auto *from_yes = yes.data_ptr<Number>(), *from_no = no.data_ptr<Number>();
+  auto* to = chosen.data_ptr<Number>();
   for (int64_t i = 0; i < mask.numel(); ++i)
     std::copy_n((take[i] ? from_yes : from_no) + i * dim, dim, to + i * dim);
   return chosen;
@@ -27,6 +28,11 @@ at::Tensor where_rows(const at::Tensor& mask, const at::Tensor& yes, const at::T
 
 PathPoint annealed(const Path& path, const at::Tensor& beta, const Particles& particles) {
   return path.at(beta.unsqueeze(1), particles.log_q0, particles.log_gamma);
+}
+
+at::Tensor annealed_log_density(const Path& path, const at::Tensor& beta,
+                                const Particles& particles) {
+  return path.log_density(beta.unsqueeze(1), particles.log_q0, particles.log_gamma);
 }
 
 at::Tensor squared_norm(const at::Tensor& x) {
@@ -42,10 +48,13 @@ at::Tensor squared_norm(const at::Tensor& x) {
 }
 
 at::Tensor choose(const at::Tensor& mask, const at::Tensor& yes, const at::Tensor& no) {
-  if (yes.dim() == mask.dim()) return at::where(mask, yes, no);
-  if (is_plain(yes) && is_plain(no) && mask.is_contiguous() && yes.sizes() == no.sizes())
-    return where_rows(mask, yes, no);
-  return at::where(mask.unsqueeze(-1), yes, no);
+  const auto are_plain = [&](at::ScalarType type) {
+    return is_plain(yes, type) && is_plain(no, type) && mask.is_contiguous() &&
+           yes.sizes() == no.sizes();
+  };
+  if (are_plain(at::kFloat)) return where_rows<float>(mask, yes, no);
+  if (are_plain(at::kDouble)) return where_rows<double>(mask, yes, no);
+  return at::where(yes.dim() == mask.dim() ? mask : mask.unsqueeze(-1), yes, no);
 }
 
 Particles where(const at::Tensor& mask, const Particles& yes, const Particles& no) {

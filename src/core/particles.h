@@ -22,6 +22,8 @@ struct Particles {
 
 /// The annealed density at cached particles, beta [P]. Cost: no target evaluations.
 PathPoint annealed(const Path& path, const at::Tensor& beta, const Particles& particles);
+at::Tensor annealed_log_density(const Path& path, const at::Tensor& beta,
+                                const Particles& particles);
 
 /// |x|^2 of each particle: [P,K,D] -> [P,K] float64. One pass, where no graph is made.
 at::Tensor squared_norm(const at::Tensor& x);

@@ -35,6 +35,12 @@ class Path {
   virtual PathPoint at(const at::Tensor& beta, const at::Tensor& log_q0,
                        const at::Tensor& log_gamma) const = 0;
 
+  /// The density alone.
+  virtual at::Tensor log_density(const at::Tensor& beta, const at::Tensor& log_q0,
+                                 const at::Tensor& log_gamma) const {
+    return at(beta, log_q0, log_gamma).log_density;
+  }
+
   const Divergence& divergence() const { return *divergence_; }
   const std::shared_ptr<const Divergence>& shared_divergence() const { return divergence_; }
 

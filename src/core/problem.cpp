@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/elementwise.h"
 #include "core/rng.h"
 #include "util/error.h"
 
@@ -11,7 +12,8 @@ namespace {
 
 at::Tensor standard_normal_log_density(const at::Tensor& e) {
   const double log_scale = 0.5 * static_cast<double>(e.size(-1)) * std::log(2.0 * M_PI);
-  return -0.5 * squared_norm(e) - log_scale;
+  return elementwise([log_scale](const auto& norm) { return -0.5 * norm - log_scale; },
+                     squared_norm(e));
 }
 
 void require_finite_start(const Particles& particles) {

@@ -13,14 +13,19 @@ class Geometric : public Path {
 
   PathPoint at(const at::Tensor& beta, const at::Tensor& log_q0,
                const at::Tensor& log_gamma) const override {
-    // xlogy-like products: an end that has no weight must not turn -inf into NaN.
-    const at::Tensor back = 1 - beta;
+    return {log_density(beta, log_q0, log_gamma), (1 - beta).expand_as(log_q0),
+            beta.expand_as(log_gamma)};
+  }
+
+  at::Tensor log_density(const at::Tensor& beta, const at::Tensor& log_q0,
+                         const at::Tensor& log_gamma) const override {
     if (is_plain(log_q0, at::kDouble) && is_plain(log_gamma, at::kDouble) && log_q0.dim() == 2 &&
         beta.dim() == 2 && beta.size(1) == 1 && !beta.requires_grad())
-      return {bridged(beta, log_q0, log_gamma), back.expand_as(log_q0), beta.expand_as(log_gamma)};
-    const at::Tensor from = at::where(beta == 1, 0.0, back * log_q0);
+      return bridged(beta, log_q0, log_gamma);
+    // xlogy-like products: an end that has no weight must not turn -inf into NaN.
+    const at::Tensor from = at::where(beta == 1, 0.0, (1 - beta) * log_q0);
     const at::Tensor to = at::where(beta == 0, 0.0, beta * log_gamma);
-    return {from + to, back.expand_as(log_q0), beta.expand_as(log_gamma)};
+    return from + to;
   }
 
  private:

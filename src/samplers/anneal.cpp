@@ -5,6 +5,7 @@
 #include <sstream>
 #include <vector>
 
+#include "core/elementwise.h"
 #include "core/log_math.h"
 #include "samplers/divergence.h"
 #include "samplers/mover.h"
@@ -14,10 +15,13 @@
 namespace crais {
 namespace {
 
-/// What a change of temperature adds to log-weights.
-at::Tensor increment(const Path& path, const at::Tensor& from, const at::Tensor& to,
-                     const Particles& particles) {
-  return annealed(path, to, particles).log_density - annealed(path, from, particles).log_density;
+/// Log-weights after a change of temperature.
+at::Tensor reweighted(const at::Tensor& log_w, const Path& path, const at::Tensor& from,
+                      const at::Tensor& to, const Particles& particles) {
+  return elementwise([](const auto& weight, const auto& after,
+                        const auto& before) { return weight + (after - before); },
+                     log_w, annealed_log_density(path, to, particles),
+                     annealed_log_density(path, from, particles));
 }
 
 [[noreturn]] void throw_unfinished(const at::Tensor& beta, int64_t steps) {
@@ -91,7 +95,7 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
         throw;
       }
     }();
-    run.log_w = run.log_w + increment(path, beta, next, run.particles);
+    run.log_w = reweighted(run.log_w, path, beta, next, run.particles);
     beta = next;
     if (options.resampling) resample(*options.resampling, run, rng);
 
@@ -144,7 +148,7 @@ AnnealResult anneal_reverse(const Problem& problem, const Path& path, const at::
     run.particles = moved.particles;
     num_nonfinite = num_nonfinite + moved.num_nonfinite;
     accept_probs.push_back(moved.accept_prob.mean(-1));
-    run.log_w = run.log_w + increment(path, beta, beta_at(index), run.particles);
+    run.log_w = reweighted(run.log_w, path, beta, beta_at(index), run.particles);
     if (observe) observe(beta_at(index), run.particles, run.log_w);
   }
   run.accept_prob = at::stack(accept_probs);

@@ -7,7 +7,7 @@ namespace crais {
 void DivergenceRecord::add(const at::Tensor& beta, const Particles& particles,
                            const at::Tensor& log_w) {
   const std::optional<double> order = path_.divergence().order();
-  const at::Tensor kappa = particles.log_gamma - annealed(path_, beta, particles).log_density;
+  const at::Tensor kappa = particles.log_gamma - annealed_log_density(path_, beta, particles);
   const at::Tensor weights = log_normalise(log_w);
   const auto mean = [&](const at::Tensor& log_weights) {
     return (log_weights.exp() * kappa).sum(-1);

@@ -43,7 +43,7 @@ at::Tensor AdaptiveSchedule::statistic_weights(const Progress& progress, bool we
 
 at::Tensor SearchedSchedule::propose(const Progress& progress, const Path& path) const {
   const auto log_density = [&](const at::Tensor& beta) {
-    return annealed(path, beta, progress.particles).log_density;
+    return annealed_log_density(path, beta, progress.particles);
   };
   const at::Tensor here = log_density(progress.beta);
   const at::Tensor log_w = weights(progress);

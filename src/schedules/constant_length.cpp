@@ -19,7 +19,7 @@ class ConstantLength : public AdaptiveSchedule {
  protected:
   at::Tensor propose(const Progress& progress, const Path& path) const override {
     const auto log_density = [&](const at::Tensor& beta) {
-      return annealed(path, beta, progress.particles).log_density;
+      return annealed_log_density(path, beta, progress.particles);
     };
     const at::Tensor here = log_density(progress.beta);
     const at::Tensor weights = statistic_weights(progress).exp();

@@ -26,7 +26,7 @@ class ConstantRate : public AdaptiveSchedule {
   at::Tensor propose(const Progress& progress, const Path& path) const override {
     const Particles& particles = progress.particles;
     const at::Tensor& beta = progress.beta;
-    const at::Tensor kappa = particles.log_gamma - annealed(path, beta, particles).log_density;
+    const at::Tensor kappa = particles.log_gamma - annealed_log_density(path, beta, particles);
     const at::Tensor ratio_weights = AdaptiveSchedule::statistic_weights(
         progress, options().weighted || options().weighted_ratio);
     const at::Tensor log_v =

@@ -3,6 +3,6 @@
 #include "simd/simd_kernel.h"
 
 namespace crais {
-constinit const SimdKernel kAvx2Simd = {"avx2",        normals, uniforms, wide_uniforms,
-                                        squared_norms, kick,    multiply, gram};
+constinit const SimdKernel kAvx2Simd = {
+    "avx2", normals, uniforms, wide_uniforms, squared_norms, kick, kick_and_drift, multiply, gram};
 }  // namespace crais

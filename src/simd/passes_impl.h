@@ -86,11 +86,53 @@ void squared_norms(const float* x, int64_t rows, int64_t dim, double* out) {
   }
 }
 
+template <class T>
+[[gnu::always_inline]] inline T load_as(const float* from) {
+  T x;
+  __builtin_memcpy(&x, from, sizeof(T));
+  return x;
+}
+
+/// f(place, number) for all of a row, where `number` is of the type to compute in: vectors, the
+/// last of which overlaps the one before, or floats if the row is shorter than one.
+template <class F>
+[[gnu::always_inline]] inline void along_row(int64_t dim, const F& f) {
+  if (dim < kWords) {
+    for (int64_t i = 0; i < dim; ++i) f(i, float{});
+    return;
+  }
+  int64_t i = 0;
+  for (; i + kWords <= dim; i += kWords) f(i, Floats{});
+  if (i < dim) f(dim - kWords, Floats{});
+}
+
+template <class T>
+[[gnu::always_inline]] inline T kicked(const float* p, const float* grad, const float* e, float a,
+                                       float b) {
+  return load_as<T>(p) + a * load_as<T>(grad) - b * load_as<T>(e);
+}
+
 void kick(const float* p, const float* grad, const float* e, const float* a, const float* b,
           int64_t rows, int64_t dim, float* out) {
-  for (int64_t row = 0; row < rows; ++row, p += dim, grad += dim, e += dim, out += dim) {
-    const float to_grad = a[row], to_e = b[row];
-    for (int64_t i = 0; i < dim; ++i) out[i] = p[i] + to_grad * grad[i] - to_e * e[i];
+  for (int64_t row = 0; row < rows; ++row, p += dim, grad += dim, e += dim, out += dim)
+    along_row(dim, [&](int64_t i, auto number) {
+      const auto to = kicked<decltype(number)>(p + i, grad + i, e + i, a[row], b[row]);
+      __builtin_memcpy(out + i, &to, sizeof(to));
+    });
+}
+
+void kick_and_drift(const float* p, const float* grad, const float* e, const float* a,
+                    const float* b, const float* c, int64_t rows, int64_t dim, float* out_p,
+                    float* out_e) {
+  for (int64_t row = 0; row < rows; ++row) {
+    along_row(dim, [&](int64_t i, auto number) {
+      using T = decltype(number);
+      const T to_p = kicked<T>(p + i, grad + i, e + i, a[row], b[row]);
+      const T to_e = load_as<T>(e + i) + 2 * c[row] * to_p;
+      __builtin_memcpy(out_p + i, &to_p, sizeof(T));
+      __builtin_memcpy(out_e + i, &to_e, sizeof(T));
+    });
+    p += dim, grad += dim, e += dim, out_p += dim, out_e += dim;
   }
 }
 

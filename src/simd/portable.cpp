@@ -3,6 +3,7 @@
 #include "simd/simd_kernel.h"
 
 namespace crais {
-constinit const SimdKernel kPortableSimd = {"portable",    normals, uniforms, wide_uniforms,
-                                            squared_norms, kick,    multiply, gram};
+constinit const SimdKernel kPortableSimd = {"portable",     normals,       uniforms,
+                                            wide_uniforms,  squared_norms, kick,
+                                            kick_and_drift, multiply,      gram};
 }  // namespace crais

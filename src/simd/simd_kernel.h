@@ -45,6 +45,10 @@ struct SimdKernel {
   /// p + a grad - b e, with an a and a b for each row.
   void (*kick)(const float* p, const float* grad, const float* e, const float* a, const float* b,
                int64_t rows, int64_t dim, float* out);
+  /// The same, and e + 2 c times that.
+  void (*kick_and_drift)(const float* p, const float* grad, const float* e, const float* a,
+                         const float* b, const float* c, int64_t rows, int64_t dim, float* out_p,
+                         float* out_e);
   /// Each row x becomes start + x M, the affine map in its packed form.
   void (*multiply)(const Triangle& shape, const float* packed, const float* x, int64_t rows,
                    float* out);

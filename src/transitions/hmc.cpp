@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 
+#include "core/elementwise.h"
 #include "core/rng.h"
 #include "transitions/metropolis.h"
 
@@ -26,20 +27,24 @@ class Hmc : public Transition {
     if (jitter_ > 0)
       half_kick = half_kick * fill_uniform(at::empty_like(particles.e.narrow(-1, 0, 1)), rng,
                                            1 - jitter_, 1 + jitter_);
-    const at::Tensor drift = 2 * half_kick;
 
     PathPoint now = annealed(path, beta, particles);
-    const at::Tensor energy = kinetic(start) - now.log_density;
+    const at::Tensor energy =
+        elementwise([](const auto& norm, const auto& density) { return 0.5 * norm - density; },
+                    squared_norm(start), now.log_density);
     at::Tensor p = start;
     Particles proposal = particles;
     for (int64_t i = 0; i < num_leapfrog_; ++i) {
-      p = kicked(p, half_kick, now, proposal);
-      proposal = problem.evaluate(at::addcmul(proposal.e, drift, p));
+      const Drifted to = kicked_and_drifted(p, half_kick, now, proposal);
+      proposal = problem.evaluate(to.e);
       now = annealed(path, beta, proposal);
-      p = kicked(p, half_kick, now, proposal);
+      p = kicked(to.p, half_kick, now, proposal);
     }
 
-    const at::Tensor log_ratio = energy - (kinetic(p) - now.log_density);
+    const at::Tensor log_ratio =
+        elementwise([](const auto& before, const auto& norm,
+                       const auto& density) { return before - (0.5 * norm - density); },
+                    energy, squared_norm(p), now.log_density);
     if (persistence_ == 0) return metropolis(particles, proposal, log_ratio, rng);
     Particles turned = particles;
     turned.momentum = start.neg_();
@@ -51,8 +56,6 @@ class Hmc : public Transition {
   double target_acceptance() const override { return 0.7; }
 
  private:
-  static at::Tensor kinetic(const at::Tensor& p) { return 0.5 * squared_norm(p); }
-
   at::Tensor refreshed(const Particles& particles, at::Generator& rng) const {
     at::Tensor fresh = fill_normal(at::empty_like(particles.e), rng);
     if (persistence_ == 0 || !particles.momentum.defined()) return fresh;

@@ -19,11 +19,11 @@ class Mala : public Transition {
     const at::Tensor eps = step_size.to(particles.e.scalar_type()).view({-1, 1, 1});
     const at::Tensor noise = fill_normal(at::empty_like(particles.e), rng);
     const PathPoint here = annealed(path, beta, particles);
-    const at::Tensor drifted = kicked(noise, 0.5 * eps, here, particles);
-    const Particles proposal = problem.evaluate(particles.e + eps * drifted);
+    const Drifted to = kicked_and_drifted(noise, 0.5 * eps, here, particles);
+    const Particles proposal = problem.evaluate(to.e);
     const PathPoint there = annealed(path, beta, proposal);
     // Minus the noise that would lead back, eps xi' = e - e' - eps^2/2 grad(e').
-    const at::Tensor back = kicked(drifted, 0.5 * eps, there, proposal);
+    const at::Tensor back = kicked(to.p, 0.5 * eps, there, proposal);
     const at::Tensor log_ratio =
         there.log_density - here.log_density + 0.5 * (squared_norm(noise) - squared_norm(back));
     return metropolis(particles, proposal, log_ratio, rng);

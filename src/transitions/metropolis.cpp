@@ -1,6 +1,8 @@
 #include "transitions/metropolis.h"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "core/plain.h"
@@ -17,23 +19,29 @@ at::Tensor per_vector(const at::Tensor& weight, const Particles& particles) {
   return (is_shared ? weight.narrow(1, 0, 1) : weight).to(particles.e.scalar_type()).unsqueeze(-1);
 }
 
-/// step times a weight of the path, for each of the particles.
-std::vector<float> factors(const at::Tensor& step, const at::Tensor& weight) {
-  const int64_t problems = weight.size(0), particles = weight.size(1);
-  const at::Tensor steps = step.expand({problems, particles, 1});
-  std::vector<float> found(static_cast<size_t>(weight.numel()));
-  const auto of_step = steps.accessor<float, 3>();
-  const auto of_path = weight.accessor<double, 2>();
-  size_t i = 0;
-  for (int64_t p = 0; p < problems; ++p)
-    for (int64_t k = 0; k < particles; ++k)
-      found[i++] = of_step[p][k][0] * static_cast<float>(of_path[p][k]);
-  return found;
-}
+/// What loops over particles multiply by, a number for each of them.
+struct Factors {
+  std::vector<float> step, to_grad, to_e;  // step times the path's weights
 
-/// By the loops of src/simd, if they can; else undefined.
-at::Tensor kicked_at_once(const at::Tensor& p, const at::Tensor& step, const PathPoint& point,
-                          const Particles& particles) {
+  Factors(const at::Tensor& step_size, const PathPoint& point, int64_t problems, int64_t particles)
+      : step(static_cast<size_t>(problems * particles)), to_grad(step), to_e(step) {
+    const auto steps = step_size.accessor<float, 3>();
+    const auto gamma = point.d_log_gamma.accessor<double, 2>();
+    const auto q0 = point.d_log_q0.accessor<double, 2>();
+    const bool is_shared = step_size.size(0) == 1, is_alike = step_size.size(1) == 1;
+    size_t i = 0;
+    for (int64_t p = 0; p < problems; ++p)
+      for (int64_t k = 0; k < particles; ++k, ++i) {
+        step[i] = steps[is_shared ? 0 : p][is_alike ? 0 : k][0];
+        to_grad[i] = step[i] * static_cast<float>(gamma[p][k]);
+        to_e[i] = step[i] * static_cast<float>(q0[p][k]);
+      }
+  }
+};
+
+/// Those of particles that the loops of src/simd can take.
+std::optional<Factors> factors(const at::Tensor& p, const at::Tensor& step, const PathPoint& point,
+                               const Particles& particles) {
   const auto is_weight = [](const at::Tensor& x) {
     return x.is_cpu() && x.scalar_type() == at::kDouble && x.dim() == 2;
   };
@@ -41,50 +49,64 @@ at::Tensor kicked_at_once(const at::Tensor& p, const at::Tensor& step, const Pat
       step.scalar_type() != at::kFloat || !step.is_cpu() || step.dim() != 3 ||
       !is_weight(point.d_log_gamma) || !is_weight(point.d_log_q0) || p.dim() != 3)
     return {};
-  const std::vector<float> to_grad = factors(step, point.d_log_gamma),
-                           to_e = factors(step, point.d_log_q0);
-  at::Tensor found = at::empty_like(p);
-  simd_kernel().kick(p.data_ptr<float>(), particles.grad_log_gamma.data_ptr<float>(),
-                     particles.e.data_ptr<float>(), to_grad.data(), to_e.data(),
-                     p.size(0) * p.size(1), p.size(2), found.data_ptr<float>());
-  return found;
+  return Factors(step, point, p.size(0), p.size(1));
 }
 
-/// Takes proposals: `ratio` [P,K], clamped to at most 1 and 0 where it was not finite, becomes
-/// their probability. Returns which are taken, and counts those that were not finite.
-at::Tensor taken(const at::Tensor& log_ratio, const at::Tensor& u, at::Tensor& probability,
-                 int64_t& num_nonfinite) {
-  at::Tensor accepted = at::empty(log_ratio.sizes(), log_ratio.options().dtype(at::kBool));
-  const double *ratio = log_ratio.data_ptr<double>(), *point = u.data_ptr<double>();
-  double* of = probability.data_ptr<double>();
-  bool* take = accepted.data_ptr<bool>();
-  for (int64_t i = 0; i < log_ratio.numel(); ++i) {
-    const bool finite = std::isfinite(ratio[i]);
-    if (!finite) of[i] = 0;
-    num_nonfinite += finite ? 0 : 1;
-    take[i] = point[i] < of[i];
+/// Which proposals are taken, and with what probability.
+struct Taken {
+  at::Tensor accepted, probability;  // [P,K] bool, float64
+  int64_t num_nonfinite = 0;
+
+  Taken(const at::Tensor& log_ratio, const at::Tensor& u)
+      : accepted(at::empty(log_ratio.sizes(), log_ratio.options().dtype(at::kBool))),
+        probability(at::empty_like(log_ratio)) {
+    const double *ratio = log_ratio.data_ptr<double>(), *point = u.data_ptr<double>();
+    auto* const of = probability.data_ptr<double>();
+    bool* const take = accepted.data_ptr<bool>();
+    for (int64_t i = 0; i < log_ratio.numel(); ++i) {
+      const bool finite = std::isfinite(ratio[i]);
+      of[i] = finite ? std::exp(std::min(ratio[i], 0.0)) : 0;
+      num_nonfinite += finite ? 0 : 1;
+      take[i] = point[i] < of[i];
+    }
   }
-  return accepted;
-}
+};
 
 }  // namespace
 
 at::Tensor kicked(const at::Tensor& p, const at::Tensor& step, const PathPoint& point,
                   const Particles& particles) {
-  if (at::Tensor found = kicked_at_once(p, step, point, particles); found.defined()) return found;
+  if (const auto by = factors(p, step, point, particles)) {
+    at::Tensor found = at::empty_like(p);
+    simd_kernel().kick(p.data_ptr<float>(), particles.grad_log_gamma.data_ptr<float>(),
+                       particles.e.data_ptr<float>(), by->to_grad.data(), by->to_e.data(),
+                       p.size(0) * p.size(1), p.size(2), found.data_ptr<float>());
+    return found;
+  }
   return at::addcmul(p, step * per_vector(point.d_log_gamma, particles), particles.grad_log_gamma)
       .addcmul_(step * per_vector(point.d_log_q0, particles), particles.e, -1);  // grad log q0 = -e
+}
+
+Drifted kicked_and_drifted(const at::Tensor& p, const at::Tensor& half, const PathPoint& point,
+                           const Particles& particles) {
+  if (const auto by = factors(p, half, point, particles)) {
+    Drifted found{at::empty_like(p), at::empty_like(p)};
+    simd_kernel().kick_and_drift(p.data_ptr<float>(), particles.grad_log_gamma.data_ptr<float>(),
+                                 particles.e.data_ptr<float>(), by->to_grad.data(), by->to_e.data(),
+                                 by->step.data(), p.size(0) * p.size(1), p.size(2),
+                                 found.p.data_ptr<float>(), found.e.data_ptr<float>());
+    return found;
+  }
+  const at::Tensor faster = kicked(p, half, point, particles);
+  return {faster, at::addcmul(particles.e, 2 * half, faster)};
 }
 
 Moved metropolis(const Particles& particles, const Particles& proposal, const at::Tensor& log_ratio,
                  at::Generator& rng) {
   if (is_plain(log_ratio, at::kDouble)) {
-    const at::Tensor u = fill_uniform(at::empty_like(log_ratio), rng);
-    at::Tensor accept_prob = log_ratio.clamp_max(0.0).exp_();
-    int64_t num_nonfinite = 0;
-    const at::Tensor accepted = taken(log_ratio, u, accept_prob, num_nonfinite);
-    return {where(accepted, proposal, particles), accept_prob,
-            at::full({}, num_nonfinite, at::kLong)};
+    const Taken taken(log_ratio, fill_uniform(at::empty_like(log_ratio), rng));
+    return {where(taken.accepted, proposal, particles), taken.probability,
+            at::full({}, taken.num_nonfinite, at::kLong)};
   }
   const at::Tensor finite = log_ratio.isfinite();
   const at::Tensor accept_prob =

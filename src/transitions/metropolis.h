@@ -14,6 +14,13 @@ namespace crais {
 at::Tensor kicked(const at::Tensor& p, const at::Tensor& step, const PathPoint& point,
                   const Particles& particles);
 
+/// A kick of half a step and the drift after it: p as above, and e + 2 half p.
+struct Drifted {
+  at::Tensor p, e;  // [P,K,D]
+};
+Drifted kicked_and_drifted(const at::Tensor& p, const at::Tensor& half, const PathPoint& point,
+                           const Particles& particles);
+
 /// Takes each proposal with probability min(1, exp(log_ratio)), log_ratio [P,K] float64; where that
 /// is not finite it is rejected and counted. Momenta go with their particles.
 ///                                                                        [Metropolis et al. 1953]

@@ -18,7 +18,7 @@ class RandomWalk : public Transition {
     const at::Tensor noise = fill_normal(at::empty_like(particles.e), rng);
     const Particles proposal = problem.evaluate(particles.e + eps * noise);
     const at::Tensor log_ratio =
-        annealed(path, beta, proposal).log_density - annealed(path, beta, particles).log_density;
+        annealed_log_density(path, beta, proposal) - annealed_log_density(path, beta, particles);
     return metropolis(particles, proposal, log_ratio, rng);
   }
 

@@ -29,7 +29,9 @@ TEST(Choose, TakesWholeParticles) {
 TEST(Choose, TakesNumbers) {
   const at::Tensor mask = at::tensor({1.0, 0.0, 1.0}).to(at::kBool).unsqueeze(0);
   const at::Tensor yes = at::tensor({1.0, 2.0, 3.0}).unsqueeze(0), no = -yes;
-  EXPECT_TRUE(at::equal(choose(mask, yes, no), at::tensor({1.0, -2.0, 3.0}).unsqueeze(0)));
+  const at::Tensor expected = at::tensor({1.0, -2.0, 3.0}).unsqueeze(0);
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf})
+    EXPECT_TRUE(at::equal(choose(mask, yes.to(type), no.to(type)), expected.to(type))) << type;
 }
 
 }  // namespace

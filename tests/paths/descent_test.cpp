@@ -97,7 +97,7 @@ TEST_P(Descents, ConstantRateTakesDivergenceOverDeltaSteps) {
   const Particles particles{{}, line.log_q0(), line.log_gamma(), {}, {}};
   at::Tensor beta = at::zeros({1}, at::kDouble);
   for (int64_t i = 0; i < 380; ++i) {
-    const at::Tensor log_w = annealed(*path, beta, particles).log_density;
+    const at::Tensor log_w = annealed_log_density(*path, beta, particles);
     if (i % 40 == 0) {
       EXPECT_NEAR(line.divergence(path->divergence(), log_w - line.log_q0()),
                   whole * (1 - double(i) / kSteps), 0.03 * whole)

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <string>
+#include <tuple>
 
 #include "core/affine_map.h"
 #include "core/particles.h"
@@ -38,7 +39,7 @@ TEST_P(Passes, SquaredNorms) {
 }
 
 TEST_P(Passes, Kick) {
-  for (const int64_t dim : {1, 16, 50}) {
+  for (const int64_t dim : {1, 3, 4, 7, 8, 15, 16, 17, 50}) {
     const at::Tensor p = randn({5, dim}), g = randn({5, dim}), e = randn({5, dim});
     const at::Tensor a = randn({5}), b = randn({5});
     at::Tensor found = at::empty({5, dim}), fastest = at::empty({5, dim});
@@ -47,6 +48,24 @@ TEST_P(Passes, Kick) {
                    a.data_ptr<float>(), b.data_ptr<float>(), 5, dim, out.data_ptr<float>());
     EXPECT_TRUE(at::allclose(found, p + a.unsqueeze(1) * g - b.unsqueeze(1) * e, 1e-6, 1e-6));
     EXPECT_TRUE(at::equal(found, fastest));
+  }
+}
+
+TEST_P(Passes, KickAndDrift) {
+  for (const int64_t dim : {1, 3, 4, 7, 8, 15, 16, 17, 50}) {
+    const at::Tensor p = randn({5, dim}), g = randn({5, dim}), e = randn({5, dim});
+    const at::Tensor a = randn({5}), b = randn({5}), c = randn({5});
+    at::Tensor found_p = at::empty({5, dim}), found_e = at::empty({5, dim}),
+               fastest_p = at::empty({5, dim}), fastest_e = at::empty({5, dim});
+    for (const auto& [kernel, out_p, out_e] :
+         {std::tuple(GetParam(), found_p, found_e), {&simd_kernel(), fastest_p, fastest_e}})
+      kernel->kick_and_drift(p.data_ptr<float>(), g.data_ptr<float>(), e.data_ptr<float>(),
+                             a.data_ptr<float>(), b.data_ptr<float>(), c.data_ptr<float>(), 5, dim,
+                             out_p.data_ptr<float>(), out_e.data_ptr<float>());
+    const at::Tensor kicked = p + a.unsqueeze(1) * g - b.unsqueeze(1) * e;
+    EXPECT_TRUE(at::allclose(found_p, kicked, 1e-6, 1e-6)) << dim;
+    EXPECT_TRUE(at::allclose(found_e, e + 2 * c.unsqueeze(1) * kicked, 1e-6, 1e-6)) << dim;
+    EXPECT_TRUE(at::equal(found_p, fastest_p) && at::equal(found_e, fastest_e)) << dim;
   }
 }
 
@@ -123,8 +142,14 @@ TEST(FloatPasses, KicksAreThoseOfDoubles) {
     for (const at::Tensor& weight : {shared, own}) {
       const PathPoint point{own, 1 - weight, weight};
       const at::Tensor found = kicked(p, step, point, {e, own, own, g, {}});
-      const at::Tensor exact = kicked(wide(p), wide(step), point, {wide(e), own, own, wide(g), {}});
+      const Particles exactly{wide(e), own, own, wide(g), {}};
+      const at::Tensor exact = kicked(wide(p), wide(step), point, exactly);
       EXPECT_LT((found - exact).abs().max().item<double>(), 1e-6);
+      const Drifted both = kicked_and_drifted(p, step, point, {e, own, own, g, {}}),
+                    exact_both = kicked_and_drifted(wide(p), wide(step), point, exactly);
+      EXPECT_TRUE(at::equal(both.p, found) && at::equal(exact_both.p, exact));
+      EXPECT_LT((both.e - exact_both.e).abs().max().item<double>(), 2e-6);
+      EXPECT_TRUE(at::allclose(exact_both.e, exactly.e + 2 * wide(step) * exact, 0, 1e-14));
     }
 }
 
