@@ -1,5 +1,6 @@
-// overhead_bench [ROUNDS]: what is done around evaluations, in units of one evaluation of the same
-// particles: 64 images with 16 chains. One thread; a table, then JSON.
+// overhead_bench [ROUNDS [CHAINS]]: what is done around evaluations, in units of one evaluation of
+// the same particles: 64 images with 16 chains, or as many as asked. One thread; a table, then
+// JSON.
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 
@@ -39,8 +40,9 @@ class Free : public Target {
 int main(int argc, char** argv) {
   using namespace crais;
   using namespace crais::bench;
-  constexpr int64_t kImages = 64, kChains = 16;
+  constexpr int64_t kImages = 64;
   const int64_t rounds = argc > 1 ? std::atol(argv[1]) : 31;
+  const int64_t chains = argc > 2 ? std::atol(argv[2]) : 16;
   at::set_num_threads(1);
   if (std::getenv("CRAIS_DEFAULT_MALLOC") == nullptr) keep_freed_memory();
   const c10::NoGradGuard no_grad;
@@ -50,21 +52,20 @@ int main(int argc, char** argv) {
   const VaePosterior target(vae, images);
   const AffineMap base = *target.amortised_base();
   const Problem problem(borrow(target), base);
-  const Particles particles = problem.start(kChains, rng);
+  const Particles particles = problem.start(chains, rng);
   const at::Tensor z = base.to_z(particles.e), mode = base.loc();
   const at::Tensor log_w = particles.log_gamma - particles.log_q0;
   const at::Tensor beta = at::full({kImages}, 0.3, at::kDouble), next = beta + 0.02;
   const auto path = PathRegistry::instance().make("path", "geometric");
   const auto laplace = BaseRegistry::instance().make("base", "laplace");
 
-  std::vector<Contender> contenders = {
-      {"evaluation", [&] { target.evaluate(z); }},
-      {"one reweighting", [&] {
-         const auto at = [&](const at::Tensor& b) {
-           return path->at(b.unsqueeze(1), particles.log_q0, particles.log_gamma).log_density;
-         };
-         (void)(log_w + at(next) - at(beta));
-       }}};
+  std::vector<Contender> contenders = {{"evaluation", [&] { target.evaluate(z); }},
+                                       {"one reweighting", [&] {
+                                          const auto at = [&](const at::Tensor& b) {
+                                            return annealed_log_density(*path, b, particles);
+                                          };
+                                          (void)(log_w + at(next) - at(beta));
+                                        }}};
   std::vector<std::unique_ptr<ScheduleRule>> rules;
   for (const char* spec : {"cess:0.9", "ess:0.9", "constant-rate:1", "constant-length:0.5"}) {
     rules.push_back(ScheduleRegistry::instance().make("schedule", spec, ScheduleOptions{}));
@@ -86,7 +87,7 @@ int main(int argc, char** argv) {
   contenders.push_back({"curvature (Laplace's)", [&] { target.curvature(mode); }});
   contenders.push_back({"evaluation, an image each", [&] { target.evaluate(z.slice(1, 0, 1)); }});
   contenders.push_back({"Laplace base", [&] { laplace->build(target, rng); }});
-  const Free free(kImages, kChains, target.dim());
+  const Free free(kImages, chains, target.dim());
   const AffineMap fitted = laplace->build(target, rng).map;
   constexpr int64_t kSteps = 32;
   const Plan plan = freeze(
@@ -98,7 +99,7 @@ int main(int argc, char** argv) {
     const Transition* transition = transitions.back().get();
     around.push_back(std::string("32 transitions but evaluations, ") + spec);
     contenders.push_back({around.back(), [&, transition] {
-                            anneal(Problem(borrow(free), fitted), *path, plan, *transition, kChains,
+                            anneal(Problem(borrow(free), fitted), *path, plan, *transition, chains,
                                    rng);
                           }});
   }
@@ -110,16 +111,16 @@ int main(int argc, char** argv) {
   const double unit = times.at("evaluation");
   nlohmann::json report = {{"machine", machine()}, {"evaluator", target.evaluator()}};
   std::printf("%s; evaluator %s, %ld images x %ld chains\n", machine().c_str(),
-              target.evaluator().c_str(), long(kImages), long(kChains));
+              target.evaluator().c_str(), long(kImages), long(chains));
   for (const Contender& contender : contenders) {
     const double time = times.at(contender.name);
     std::printf("  %-38s %9.3f ms  %8.4f evaluations of all  %8.1f of one particle an image\n",
-                contender.name.c_str(), 1e3 * time, time / unit, kChains * time / unit);
+                contender.name.c_str(), 1e3 * time, time / unit, chains * time / unit);
     report["milliseconds"][contender.name] = 1e3 * time;
   }
   for (const std::string& name : around)
     std::printf("  %-38s %9.3f us a particle and transition\n", name.c_str(),
-                1e6 * times.at(name) / double(kSteps * kImages * kChains));
+                1e6 * times.at(name) / double(kSteps * kImages * chains));
   std::printf("counted for a Laplace base: %.1f evaluations an image\n",
               double(laplace->build(target, rng).cost.densities) / kImages);
   std::printf("\n%s\n", report.dump(2).c_str());

@@ -1,5 +1,4 @@
-/// @file
-/// Formulas of numbers, for tensors.
+// Formulas of numbers, for tensors.
 #pragma once
 
 #include <ATen/ATen.h>
