@@ -36,7 +36,7 @@ at::Tensor DivergenceRecord::finish() const {
     // f may be infinite where no weight is.
     return at::where(weights == 0, 0.0, weights * path_.divergence().f(log_u)).sum(-1);
   }
-  const at::Tensor moment = at::stack(moment_);
+  at::Tensor moment = at::stack(moment_);
   if (*order == 0) return log_ratio - moment;
   if (*order == 1) return moment;
   return at::expm1(moment - *order * log_ratio) / (*order * (*order - 1));
