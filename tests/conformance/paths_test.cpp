@@ -89,6 +89,14 @@ TEST_P(Paths, LetsProblemsStandAtDifferentPlaces) {
   }
 }
 
+TEST_P(Paths, GivesTheDensityAlone) {
+  const at::Tensor a = randn(11, 3), b = randn(12, 3), beta = column({0, 0.3, 1, 0.9, 1e-6});
+  const at::Tensor expected = path_->at(beta, a, b).log_density;
+  EXPECT_TRUE(at::equal(path_->log_density(beta, a, b), expected));
+  const at::Tensor turned = a.t().contiguous().t();  // in whatever order it lies in memory
+  EXPECT_LT(max_abs_diff(path_->log_density(beta, turned, b), expected), 1e-12);
+}
+
 TEST_P(Paths, DerivativesAreThoseOfAutograd) {
   const at::Tensor a = randn(7, 3).requires_grad_(true), b = randn(8, 3).requires_grad_(true);
   const PathPoint point = path_->at(inner_betas(), a, b);
