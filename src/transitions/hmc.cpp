@@ -29,9 +29,7 @@ class Hmc : public Transition {
                                            1 - jitter_, 1 + jitter_);
 
     PathPoint now = annealed(path, beta, particles);
-    const at::Tensor energy =
-        elementwise([](const auto& norm, const auto& density) { return 0.5 * norm - density; },
-                    squared_norm(start), now.log_density);
+    const at::Tensor before = energy(start, now);
     at::Tensor p = start;
     Particles proposal = particles;
     for (int64_t i = 0; i < num_leapfrog_; ++i) {
@@ -41,10 +39,7 @@ class Hmc : public Transition {
       p = kicked(to.p, half_kick, now, proposal);
     }
 
-    const at::Tensor log_ratio =
-        elementwise([](const auto& before, const auto& norm,
-                       const auto& density) { return before - (0.5 * norm - density); },
-                    energy, squared_norm(p), now.log_density);
+    const at::Tensor log_ratio = before - energy(p, now);
     if (persistence_ == 0) return metropolis(particles, proposal, log_ratio, rng);
     Particles turned = particles;
     turned.momentum = start.neg_();
@@ -56,6 +51,12 @@ class Hmc : public Transition {
   double target_acceptance() const override { return 0.7; }
 
  private:
+  /// Of momenta p at particles where the path is at `point`, [P,K].
+  static at::Tensor energy(const at::Tensor& p, const PathPoint& point) {
+    return elementwise([](const auto& norm, const auto& density) { return 0.5 * norm - density; },
+                       squared_norm(p), point.log_density);
+  }
+
   at::Tensor refreshed(const Particles& particles, at::Generator& rng) const {
     at::Tensor fresh = fill_normal(at::empty_like(particles.e), rng);
     if (persistence_ == 0 || !particles.momentum.defined()) return fresh;

@@ -2,6 +2,7 @@
 // 1996]
 #include <memory>
 
+#include "core/elementwise.h"
 #include "core/rng.h"
 #include "transitions/metropolis.h"
 
@@ -25,7 +26,9 @@ class Mala : public Transition {
     // Minus the noise that would lead back, eps xi' = e - e' - eps^2/2 grad(e').
     const at::Tensor back = kicked(to.p, 0.5 * eps, there, proposal);
     const at::Tensor log_ratio =
-        there.log_density - here.log_density + 0.5 * (squared_norm(noise) - squared_norm(back));
+        elementwise([](const auto& after, const auto& before, const auto& norm,
+                       const auto& norm_back) { return after - before + 0.5 * (norm - norm_back); },
+                    there.log_density, here.log_density, squared_norm(noise), squared_norm(back));
     return metropolis(particles, proposal, log_ratio, rng);
   }
 

@@ -22,21 +22,6 @@ at::Tensor per_vector(const at::Tensor& weight, const Particles& particles) {
 /// What loops over particles multiply by, a number for each of them.
 struct Factors {
   std::vector<float> step, to_grad, to_e;  // step times the path's weights
-
-  Factors(const at::Tensor& step_size, const PathPoint& point, int64_t problems, int64_t particles)
-      : step(static_cast<size_t>(problems * particles)), to_grad(step), to_e(step) {
-    const auto steps = step_size.accessor<float, 3>();
-    const auto gamma = point.d_log_gamma.accessor<double, 2>();
-    const auto q0 = point.d_log_q0.accessor<double, 2>();
-    const bool is_shared = step_size.size(0) == 1, is_alike = step_size.size(1) == 1;
-    size_t i = 0;
-    for (int64_t p = 0; p < problems; ++p)
-      for (int64_t k = 0; k < particles; ++k, ++i) {
-        step[i] = steps[is_shared ? 0 : p][is_alike ? 0 : k][0];
-        to_grad[i] = step[i] * static_cast<float>(gamma[p][k]);
-        to_e[i] = step[i] * static_cast<float>(q0[p][k]);
-      }
-  }
 };
 
 /// Those of particles that the loops of src/simd can take.
@@ -49,7 +34,21 @@ std::optional<Factors> factors(const at::Tensor& p, const at::Tensor& step, cons
       step.scalar_type() != at::kFloat || !step.is_cpu() || step.dim() != 3 ||
       !is_weight(point.d_log_gamma) || !is_weight(point.d_log_q0) || p.dim() != 3)
     return {};
-  return Factors(step, point, p.size(0), p.size(1));
+  const at::Tensor each = step.expand({p.size(0), p.size(1), 1});
+  const auto steps = each.accessor<float, 3>();
+  const auto gamma = point.d_log_gamma.accessor<double, 2>();
+  const auto q0 = point.d_log_q0.accessor<double, 2>();
+  Factors found;
+  found.step.resize(static_cast<size_t>(each.numel()));
+  found.to_grad = found.to_e = found.step;
+  size_t i = 0;
+  for (int64_t n = 0; n < p.size(0); ++n)
+    for (int64_t k = 0; k < p.size(1); ++k, ++i) {
+      found.step[i] = steps[n][k][0];
+      found.to_grad[i] = found.step[i] * static_cast<float>(gamma[n][k]);
+      found.to_e[i] = found.step[i] * static_cast<float>(q0[n][k]);
+    }
+  return found;
 }
 
 /// Which proposals are taken, and with what probability.
