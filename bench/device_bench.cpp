@@ -96,10 +96,7 @@ void annealing(const Vae& vae, int64_t num_images, int64_t rounds, Report& repor
                                           for (int64_t i = 0; i <= kSteps; ++i) floor.run();
                                         }},
                                        {"anneal", [&] { with_graphs("0"); }}};
-  ::setenv("CRAIS_CUDA_GRAPHS", "1", 1);
-  const bool has_graphs = make_recorder(rng) != nullptr;
-  ::unsetenv("CRAIS_CUDA_GRAPHS");
-  if (has_graphs) contenders.push_back({"anneal, graphs", [&] { with_graphs("1"); }});
+  if (make_recorder(rng)) contenders.push_back({"anneal, graphs", [&] { with_graphs("1"); }});
   const std::string group = "annealing " + std::to_string(num_images) + " images";
   report.add(group, contenders, rounds, double((kSteps + 1) * num_images * kParticles),
              double(kSteps + 1) * floor.flops());

@@ -95,6 +95,11 @@ class Target : public std::enable_shared_from_this<Target> {
   /// Default: "laplace", "encoder" if there is one, "prior".
   virtual std::vector<std::string> base_candidates() const;
 
+  /// True if every evaluation of particles of one shape launches the same operations on a device
+  /// and waits for none of them, so that a move may be recorded once and replayed. Default: not
+  /// known.
+  virtual bool is_replayable() const { return false; }
+
   /// Bytes that a call takes at most beside its arguments and results, as far as the target knows.
   virtual int64_t working_memory() const { return 0; }
 

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <functional>
-#include <future>
 #include <limits>
 #include <mutex>
 #include <stdexcept>
@@ -93,29 +93,35 @@ class StoreLine {
 
   /// Throws whatever the question does; std::runtime_error where no answer comes.
   std::string ask(const Question& question) {
-    std::packaged_task<std::string()> task(
-        [shared = shared_, question] { return question(shared->store); });
-    std::future<std::string> answer = task.get_future();
-    {
-      const std::lock_guard lock(shared_->mutex);
-      shared_->questions.push_back(std::move(task));
-    }
+    const auto asked = std::make_shared<Asked>(Asked{question, {}, {}, false});
+    std::unique_lock lock(shared_->mutex);
+    shared_->questions.push_back(asked);
     shared_->some.notify_all();
     const Stopwatch waited;
-    while (answer.wait_for(50ms) != std::future_status::ready) {
+    while (!shared_->some.wait_for(lock, 50ms, [&] { return asked->is_answered; })) {
       if (waited.time() > patience_ || (interrupted() && waited.time() > 1s)) is_stuck_ = true;
       if (is_stuck_) throw std::runtime_error("no answer for " + waited.text());
     }
-    return answer.get();
+    if (asked->error) std::rethrow_exception(asked->error);
+    return asked->answer;
   }
 
   bool is_stuck() const { return is_stuck_; }
 
  private:
+  // By hand, not by std::future: a program that holds its code gives LibTorch's libraries the
+  // address of it, and those that bring pieces of a C++ library of their own then crash in oneDNN.
+  struct Asked {
+    Question question;
+    std::string answer;
+    std::exception_ptr error;
+    bool is_answered;
+  };
+
   struct Shared {  // outlives the line where the thread does
     std::mutex mutex;
     std::condition_variable some;
-    std::deque<std::packaged_task<std::string()>> questions;
+    std::deque<std::shared_ptr<Asked>> questions;
     bool is_over = false;
     c10::intrusive_ptr<c10d::Store> store;  // the thread's alone
 
@@ -123,11 +129,18 @@ class StoreLine {
       for (std::unique_lock lock(mutex);;) {
         some.wait(lock, [&] { return is_over || !questions.empty(); });
         if (is_over) return;
-        auto question = std::move(questions.front());
+        const std::shared_ptr<Asked> asked = std::move(questions.front());
         questions.pop_front();
         lock.unlock();
-        question();
+        try {
+          asked->answer = asked->question(store);
+        } catch (...) {
+          asked->error = std::current_exception();
+        }
+        asked->question = {};  // what it holds ends on this thread
         lock.lock();
+        asked->is_answered = true;
+        some.notify_all();
       }
     }
   };

@@ -19,8 +19,8 @@ class Recorder {
   virtual void replay() = 0;
 };
 
-/// A CUDA graph, if `rng` is a CUDA generator, crais was built with graphs and CRAIS_CUDA_GRAPHS=1
-/// asks for them; else null. `rng` must outlive it.
+/// A CUDA graph, if `rng` is a CUDA generator and crais was built with graphs, unless
+/// CRAIS_CUDA_GRAPHS=0 forbids them; else null. `rng` must outlive it.
 std::unique_ptr<Recorder> make_recorder(at::Generator& rng);
 
 }  // namespace crais

@@ -43,6 +43,7 @@ class VaePosterior : public Target {
   std::shared_ptr<const Target> with_forces(at::ScalarType dtype) const override;
   /// Where there is a fused kernel with such forces.
   bool forces_pay(at::ScalarType dtype) const override;
+  bool is_replayable() const override { return true; }
   at::TensorOptions options() const override { return images_.options(); }
   bool can_select() const override { return true; }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
