@@ -32,6 +32,9 @@ class Result:
         ess        effective fraction of the chains, in (0, 1]
         lower, upper, gap     of certificates (method="bidirectional"); else NaN
 
+    flagged: True where the result as a whole is not to be trusted; `reasons` say why, and what would
+    mend it.
+
     Arrays [N], an entry an image, means over repeats:
         log_likelihood (log_normalizer for densities), std_error, bias_each, ess_each, flags: sets
         of bits, 0 where the estimate is to be trusted (`flag_words` says them); upper_each,
@@ -61,6 +64,9 @@ class Result:
         self.upper = _number(certificate.get("upper"))
         self.lower = self.mean if certificate else math.nan
         self.gap = _number(certificate.get("gap"))
+
+        self.reasons: list[str] = [f"{r['what']} ({r['remedy']})" for r in first.get("reasons", [])]
+        self.flagged = bool(self.reasons)
 
         table = self._tables[self.method]
         self.log_normalizer: Array = table["log_normalizer"].mean(0)

@@ -19,7 +19,8 @@ std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim,
   };
   return std::make_shared<FunctionTarget>(
       FunctionTargetOptions{settings.problems, dim,
-                            at::device(settings.device).dtype(settings.dtype)},
+                            at::device(settings.device).dtype(settings.dtype),
+                            /*replicated=*/true},
       FunctionTarget::IndexedLogDensity(density));
 }
 

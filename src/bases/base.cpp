@@ -14,6 +14,14 @@ at::Tensor made_definite(const at::Tensor& precision) {
 
 }  // namespace
 
+AffineMap Base::main_parts() const { return partition ? map.select(main_rows()) : map; }
+
+at::Tensor Base::main_rows() const {
+  TORCH_CHECK(partition, "a base of one part a problem has no rows to choose from");
+  const at::Tensor counts = partition->counts();
+  return counts.cumsum(0) - counts;
+}
+
 AffineMap first_guess(const Target& target) {
   if (const auto amortised = target.amortised_base()) return *amortised;
   return target.prior_base();

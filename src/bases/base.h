@@ -4,8 +4,11 @@
 
 #include <ATen/ATen.h>
 
+#include <optional>
+
 #include "core/affine_map.h"
 #include "core/cost.h"
+#include "core/partition.h"
 #include "core/registry.h"
 #include "core/target.h"
 
@@ -14,8 +17,11 @@ namespace crais {
 struct Base {
   AffineMap map;
   at::Tensor fell_back;  // [P] bool: the fit failed, and the problem has the base it began from
-  at::Tensor ambiguous;  // [P] bool: another fit would be as good, elsewhere
+  at::Tensor ambiguous;  // [P] bool: there may be modes that the base does not cover
   Cost cost;             // of fitting, summed over problems
+  // Where problems have several parts: `map` has a row for each, those of great share first, and
+  // the others have an entry a problem.
+  std::optional<Partition> partition = {};
 
   /// A base that needs no fit.
   explicit Base(AffineMap ready)
@@ -27,6 +33,12 @@ struct Base {
         fell_back(std::move(failed)),
         ambiguous(at::zeros_like(fell_back)),
         cost(spent) {}
+
+  int64_t num_problems() const { return fell_back.size(0); }
+  /// The first part of each problem, which has the greatest share.
+  AffineMap main_parts() const;
+  /// The rows of these, [P] int64, where there is a partition.
+  at::Tensor main_rows() const;
 };
 
 /// A way to choose bases. Immutable: threads share it.

@@ -1,6 +1,8 @@
 #include "core/problem.h"
 
 #include <cmath>
+#include <limits>
+#include <string>
 #include <utility>
 
 #include "core/elementwise.h"
@@ -16,17 +18,33 @@ at::Tensor standard_normal_log_density(const at::Tensor& e) {
                      squared_norm(e));
 }
 
-void require_finite_start(const Particles& particles) {
-  const at::Tensor bad =
-      ~(particles.log_gamma.isfinite() & particles.grad_log_gamma.isfinite().all(-1));
-  if (!bad.any().item<bool>()) return;
+[[noreturn]] void throw_at(const Particles& particles, const at::Tensor& bad,
+                           const std::string& trouble) {
   const at::Tensor first = bad.nonzero()[0].cpu();
   const int64_t p = first[0].item<int64_t>(), k = first[1].item<int64_t>();
   throw data_error("the density of problem " + std::to_string(p) + " at starting particle " +
                    std::to_string(k) + " (temperature 0) is " +
-                   std::to_string(particles.log_gamma[p][k].item<double>()) +
-                   ", or its gradient is not finite; " + std::to_string(bad.sum().item<int64_t>()) +
-                   " of " + std::to_string(bad.numel()) + " particles start so");
+                   std::to_string(particles.log_gamma[p][k].item<double>()) + trouble + "; " +
+                   std::to_string(bad.sum().item<int64_t>()) + " of " +
+                   std::to_string(bad.numel()) + " particles start so");
+}
+
+/// Starts of zero density are kept, with no weight.
+Particles checked_start(Particles particles) {
+  const at::Tensor finite = particles.log_gamma.isfinite();
+  const at::Tensor bad_grad = finite & ~particles.grad_log_gamma.isfinite().all(-1);
+  const at::Tensor fine = finite & ~bad_grad;
+  if (fine.all().item<bool>()) return particles;
+  const at::Tensor infinite = particles.log_gamma == std::numeric_limits<double>::infinity();
+  if (infinite.any().item<bool>()) throw_at(particles, infinite, "");
+  if (bad_grad.any().item<bool>())
+    throw_at(particles, bad_grad, ", and its gradient is not finite");
+  if (!finite.any().item<bool>()) throw_at(particles, ~finite, "");
+  particles.log_gamma =
+      particles.log_gamma.masked_fill(particles.log_gamma.isnan(), Problem::kUndefined)
+          .masked_fill(particles.log_gamma.isneginf(), Problem::kNothing);
+  particles.grad_log_gamma = particles.grad_log_gamma.masked_fill(~finite.unsqueeze(-1), 0);
+  return particles;
 }
 
 }  // namespace
@@ -49,9 +67,7 @@ at::Tensor Problem::draw(int64_t num_particles, at::Generator& rng) const {
 }
 
 Particles Problem::start(int64_t num_particles, at::Generator& rng) const {
-  Particles particles = evaluate(draw(num_particles, rng));
-  require_finite_start(particles);
-  return particles;
+  return checked_start(evaluate(draw(num_particles, rng)));
 }
 
 Particles Problem::evaluate(const at::Tensor& e) const {
@@ -73,6 +89,13 @@ at::Tensor Problem::log_weight(const at::Tensor& e) const {
 
 Problem Problem::select(const at::Tensor& index) const {
   return {target_->select(index), base_.select(index), log_center_.index_select(0, index)};
+}
+
+Problem Problem::select_whole(const at::Tensor& index) const {
+  if (!partition_) return select(index);
+  Problem some = select(partition_->rows_of(index));
+  some.partition_ = partition_->select(index);
+  return some;
 }
 
 }  // namespace crais

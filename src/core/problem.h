@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "core/affine_map.h"
 #include "core/cost.h"
 #include "core/particles.h"
+#include "core/partition.h"
 #include "core/target.h"
 
 namespace crais {
@@ -38,9 +40,20 @@ class Problem {
   /// [P] float64, nats: what every cached log_gamma lacks.
   const at::Tensor& log_center() const { return log_center_; }
 
-  /// K draws of the base per problem, evaluated. Cost: 1 per particle.
-  /// Throws Error kData, naming problem and particle, if a density or gradient is not finite.
+  /// Where several rows are parts of one problem of the user's: which. Absent: each row is a
+  /// problem.
+  const std::optional<Partition>& partition() const { return partition_; }
+  void set_partition(std::optional<Partition> partition) { partition_ = std::move(partition); }
+
+  /// K draws of the base per problem, evaluated. Cost: 1 per particle. A density of zero becomes
+  /// kNothing, NaN becomes kUndefined, and such a chain has no weight. Throws Error kData, naming
+  /// problem and particle, if a density is +inf, if a gradient is not finite where the density is,
+  /// or if no particle has any.
   Particles start(int64_t num_particles, at::Generator& rng) const;
+
+  /// The log density of starting particles whose density is zero: finite, so that temperatures can
+  /// multiply it, and low enough for a weight of zero.
+  static constexpr double kNothing = -1e30, kUndefined = 2 * kNothing;
 
   /// K draws e [P,K,D] of the base. Cost: none.
   at::Tensor draw(int64_t num_particles, at::Generator& rng) const;
@@ -61,14 +74,17 @@ class Problem {
     return Cost::with_gradient(num_problems() * num_particles);
   }
 
-  /// The problems at `index` [Q] int64, on the device of the problem's tensors.
+  /// The rows at `index` [Q] int64, on the device of the problem's tensors, each a problem.
   Problem select(const at::Tensor& index) const;
+  /// The problems at `index` [Q] int64 with all of their parts.
+  Problem select_whole(const at::Tensor& index) const;
 
  private:
   std::shared_ptr<const Target> target_;
   AffineMap base_;
   at::Tensor log_center_;
   at::Tensor log_scale_;  // [P,1]: log|det A| - log_center
+  std::optional<Partition> partition_;
 };
 
 }  // namespace crais

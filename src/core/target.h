@@ -69,6 +69,9 @@ class Target : public std::enable_shared_from_this<Target> {
   /// estimated as a whole, without `target_error` and `budget`.
   virtual bool can_select() const { return false; }
 
+  /// True if every problem is the same density: bases may be fitted to one of them. Default: no.
+  virtual bool is_replicated() const { return false; }
+
   /// The problems at `index` [Q] int64, in that order. Throws Error kArgument unless can_select().
   virtual std::shared_ptr<const Target> select(const at::Tensor& index) const;
 

@@ -16,7 +16,7 @@ namespace crais {
 struct Moved {
   Particles particles;
   at::Tensor accept_prob;    // [P,K] float64, min(1, ratio); 0 for a non-finite proposal
-  at::Tensor num_nonfinite;  // [] int64: proposals whose energy was not finite, hence rejected
+  at::Tensor num_nonfinite;  // [] int64: proposals rejected for a density of NaN or +inf
 };
 
 /// A Markov kernel with gamma_beta as its invariant density, in whitened coordinates (unit mass).

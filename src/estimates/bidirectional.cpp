@@ -1,7 +1,9 @@
 // Forward chains bound log Z from below, reverse chains from exact draws bound it from above.
 //                                                       [Grosse, Ghahramani & Adams 2015]
+#include "core/rng.h"
 #include "estimates/method.h"
 #include "samplers/blocks.h"
+#include "targets/partitioned.h"
 #include "util/error.h"
 
 namespace crais {
@@ -18,8 +20,10 @@ class Bidirectional : public Method {
                         at::Generator& rng) const override {
     const AnnealResult forward =
         anneal_in_blocks(problem, *parts_.path, plan, *parts_.transition, plan.num_particles, rng);
-    const AnnealResult reverse = anneal_reverse_in_blocks(
-        problem, *parts_.path, plan, *parts_.transition, plan.num_particles, rng);
+    const AnnealResult reverse =
+        problem.partition() ? reverse_of_parts(problem, plan, rng)
+                            : anneal_reverse_in_blocks(problem, *parts_.path, plan,
+                                                       *parts_.transition, plan.num_particles, rng);
     MethodResult result{log_normalizer(forward.log_w), reverse_log_normalizer(reverse.log_w),
                         0.5 * (forward.accept_prob.mean(0) + reverse.accept_prob.mean(0)),
                         forward.num_nonfinite + reverse.num_nonfinite, forward.cost + reverse.cost};
@@ -32,6 +36,25 @@ class Bidirectional : public Method {
   bool needs_exact_draws() const override { return true; }
 
  private:
+  /// An exact draw z* of the problem gets a label j with probability r_j(z*), and (j, z*) is an
+  /// exact draw of the pairs whose base is pi_j N_j(z). Every part runs back from every draw, and
+  /// the part that the label names counts. Log-weights are of problems, [P,K].
+  AnnealResult reverse_of_parts(const Problem& problem, const Plan& plan,
+                                at::Generator& rng) const {
+    const auto& target = dynamic_cast<const PartitionedTarget&>(problem.target());
+    const auto z = target.exact_sample(plan.num_particles, rng);
+    if (!z) throw internal_error("parts of a target without exact draws run back");
+    AnnealResult reverse = anneal_reverse(problem, *parts_.path, plan, *parts_.transition, *z, rng);
+    const Partition& partition = *problem.partition();
+    const at::Tensor counts = partition.counts(), first = counts.cumsum(0) - counts;  // [P]
+    const at::Tensor logs = target.log_components(*z).index_select(1, first);         // [J,P,K]
+    const at::Tensor gumbel = -(-fill_uniform(at::empty_like(logs), rng).log()).log();
+    const at::Tensor row = first.unsqueeze(1) + (logs + gumbel).argmax(0);  // [P,K]
+    const at::Tensor weighed = reverse.log_w + partition.log_share.unsqueeze(1);
+    reverse.log_w = weighed.gather(0, row);
+    return reverse;
+  }
+
   AnnealingParts parts_;
 };
 

@@ -1,8 +1,54 @@
 #include "estimates/method.h"
 
+#include <cmath>
+#include <limits>
+
 #include "util/error.h"
 
 namespace crais {
+namespace {
+
+/// Of a sum of independent estimates: variances of a sum, in units of its square, add up.
+Estimate sum_of(const Estimate& parts, const Partition& partition) {
+  const at::Tensor value = partition.log_sum_exp(parts.value);
+  const at::Tensor shares = (parts.value - value.index_select(0, partition.problem)).exp();
+  const at::Tensor variance = partition.sum((shares * parts.std_error).square());
+  const at::Tensor counts = partition.counts().to(value.options());
+  // The effective number of chains of a sum of weights, each part's own number known.
+  const at::Tensor ess = 1 / (partition.sum(shares.square() / parts.ess) * counts);
+  const at::Tensor k =
+      at::where(shares > 0.05, parts.pareto_k, -std::numeric_limits<double>::infinity());
+  const at::Tensor highest = partition.log_sum_exp(1e3 * k) / 1e3;  // a NaN stays one
+  return {value, variance.sqrt(), -0.5 * variance, ess, highest};
+}
+
+/// The particles of all parts of a problem side by side, [P,JK,...]; those of missing parts have no
+/// weight. A weight counts J times, so that the mean of all is the sum over parts of means.
+WeightedParticles side_by_side(const WeightedParticles& parts, const Partition& partition) {
+  const at::Tensor counts = partition.counts();
+  const int64_t most = counts.max().item<int64_t>(), chains = parts.log_w.size(1);
+  const at::Tensor place = at::arange(most, counts.options()).unsqueeze(0);
+  const at::Tensor is_there = place < counts.unsqueeze(1);  // [P,J]
+  const at::Tensor rows = at::where(is_there, (counts.cumsum(0) - counts).unsqueeze(1) + place, 0);
+  const at::Tensor log_w =
+      (parts.log_w.index_select(0, rows.flatten()).view({-1, most, chains}) +
+       std::log(static_cast<double>(most)))
+          .masked_fill(~is_there.unsqueeze(2), -std::numeric_limits<double>::infinity());
+  const at::Tensor z = parts.z.index_select(0, rows.flatten());
+  return {z.view({-1, most * chains, z.size(2)}), log_w.flatten(1),
+          parts.num_resamplings.defined() ? partition.mean(parts.num_resamplings) : at::Tensor()};
+}
+
+}  // namespace
+
+MethodResult merged(MethodResult parts, const Partition& partition) {
+  const bool has_parts = parts.log_w.defined() && parts.log_w.size(0) == partition.num_parts();
+  if (has_parts) parts.log_w = partition.log_sum_exp(parts.log_w);
+  parts.estimate = has_parts ? log_normalizer(parts.log_w) : sum_of(parts.estimate, partition);
+  if (parts.accept_prob.defined()) parts.accept_prob = partition.mean(parts.accept_prob);
+  if (parts.particles) parts.particles = side_by_side(*parts.particles, partition);
+  return parts;
+}
 
 PreparedMethod Method::prepare(const Problem& /*pilots*/, uint64_t /*seed*/,
                                const PrepareReport& /*report*/) const {

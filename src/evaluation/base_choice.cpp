@@ -17,11 +17,26 @@ bool clearly_above(const at::Tensor& value, const at::Tensor& other) {
   return apart.mean().item<double>() > interval_width(apart.numel()) * std_error_of_mean(apart);
 }
 
+constexpr const char* kModesBase = "modes";
+
+/// True if a search finds several modes in an eighth of the pilots or more: then every problem gets
+/// a search of its own. Adds what it costs.
+bool have_rivals(const EstimatorParts& parts, const Target& pilots, Cost& cost) {
+  if (!pilots.can_select()) return false;
+  const Base found = fit_base(parts, *BaseRegistry::instance().make("base", kModesBase), pilots,
+                              kSharedStream - 3);
+  cost += found.cost;
+  if (!found.partition) return false;
+  const int64_t several = (found.partition->counts() > 1).sum().item<int64_t>();
+  return 8 * several >= pilots.num_problems();
+}
+
 /// A Laplace base a tenth wider lets chains begin in tails too, where they have the time to come
 /// back. A budget decides on the time later.
 std::string reaching(const std::string& name, const EstimateOptions& options) {
   constexpr int64_t kLong = 64;
-  return name == "laplace" && !options.budget && options.steps >= kLong ? "laplace:1.1" : name;
+  const bool is_fit = name == "laplace" || name == kModesBase;
+  return is_fit && !options.budget && options.steps >= kLong ? name + ":1.1" : name;
 }
 
 int64_t num_pilots(const EstimatorParts& parts, const Target& target, int64_t num_problems,
@@ -47,7 +62,7 @@ Trial try_base(const EstimatorParts& parts, const std::string& name, const Targe
   const auto rule = BaseRegistry::instance().make("base", name);
   const Base base = fit_base(parts, *rule, pilots, kSharedStream);
   cost += base.cost;
-  const CentredProblem centre = centred(parts, pilots, base.map, forces, kSharedStream);
+  const CentredProblem centre = centred(parts, pilots, base, forces, kSharedStream);
   cost += centre.cost;
   TunedPlan tuned = make_plan(parts, centre.problem, kSharedStream);
   cost += tuned.cost;
@@ -56,7 +71,8 @@ Trial try_base(const EstimatorParts& parts, const std::string& name, const Targe
       anneal_in_blocks(centre.problem, *parts.path, tuned.plan, *parts.transition,
                        parts.options.chains, rng, parts.resampling.get());
   cost += run.cost;
-  return {std::move(tuned.plan), log_normalizer(run.log_w, run.genealogy).value};
+  const at::Tensor value = log_normalizer(run.log_w, run.genealogy).value;
+  return {std::move(tuned.plan), base.partition ? base.partition->log_sum_exp(value) : value};
 }
 
 }  // namespace
@@ -68,12 +84,18 @@ BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_
                                     [](const auto& method) { return method->needs_preparation(); });
     return {target.amortised_base() && !learns ? "encoder" : "laplace", {}, {}};
   }
+  BaseChoice best;
   std::vector<std::string> candidates = target.base_candidates();
+  if (!parts.options.budget &&
+      have_rivals(
+          parts,
+          *target.slice(0, std::min<int64_t>(parts.options.pilot_problems, target.num_problems())),
+          best.cost))
+    candidates.insert(candidates.begin(), kModesBase);
   for (std::string& name : candidates) name = reaching(name, parts.options);
   const int64_t pilots = num_pilots(parts, target, num_problems, candidates.size());
-  if (pilots == 0) return {candidates.front(), {}, {}};
+  if (pilots == 0) return {candidates.front(), {}, best.cost};
   const auto part = target.slice(0, pilots);
-  BaseChoice best;
   at::Tensor highest;
   for (const std::string& name : candidates) {
     try {

@@ -24,7 +24,9 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
     before += base.cost;
   }
   budget.base_cost = std::max(budget.base_cost, base.cost.densities / size.num_problems);
-  const CentredProblem centre = centred(parts, *pilots, base.map, forces, kSharedStream);
+  if (base.partition)  // on average
+    budget.num_anneals *= (base.partition->num_parts() + size.num_problems - 1) / size.num_problems;
+  const CentredProblem centre = centred(parts, *pilots, base, forces, kSharedStream);
   before += centre.cost;
   at::Generator rng = stream_of(parts, target, Purpose::kPilot, kSharedStream);
   const BudgetParts budget_parts{*parts.path, *parts.transition,

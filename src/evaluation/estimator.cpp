@@ -8,6 +8,8 @@
 #include "evaluation/budgeted_plan.h"
 #include "evaluation/force_choice.h"
 #include "evaluation/parts.h"
+#include "evaluation/replicated_plan.h"
+#include "evaluation/second_opinion.h"
 #include "evaluation/target_error.h"
 #include "samplers/blocks.h"
 
@@ -61,6 +63,7 @@ TunedEstimator Estimator::tune(const Target& given, int64_t num_problems,
   TunedState state;
   state.forces = choose_forces(*parts_, pilots, state.tuning);
   state.base = options().base;
+  if (state.base == kAuto && given.is_replicated() && anneals()) state.base = "mixture";
   if (state.base == kAuto) {
     BaseChoice choice = choose_base(*parts_, pilots, num_problems, state.forces);
     state.base = choice.name;
@@ -68,7 +71,7 @@ TunedEstimator Estimator::tune(const Target& given, int64_t num_problems,
     state.tuning += choice.cost;
   }
   const auto base_rule = BaseRegistry::instance().make("base", state.base);
-  if (!parts_->shares_plan()) {
+  if (!parts_->shares_plan() || plans_by_chunk(given, state.base)) {
     state.plan.reset();
   } else if (options().budget) {
     TunedPlan found =
@@ -80,14 +83,14 @@ TunedEstimator Estimator::tune(const Target& given, int64_t num_problems,
     state.plan->num_particles = options().chains;
   } else if (!state.plan) {
     const Base base = fit_base(*parts_, *base_rule, pilots, kSharedStream);
-    const CentredProblem centre = centred(*parts_, pilots, base.map, state.forces, kSharedStream);
+    const CentredProblem centre = centred(*parts_, pilots, base, state.forces, kSharedStream);
     TunedPlan found = make_plan(*parts_, centre.problem, kSharedStream);
     state.plan = std::move(found.plan);
     state.tuning += base.cost + centre.cost + found.cost;
   }
   if (options().mean_error) {
     const Base base = fit_base(*parts_, *base_rule, given, kSharedStream);
-    const CentredProblem centre = centred(*parts_, given, base.map, state.forces, kSharedStream);
+    const CentredProblem centre = centred(*parts_, given, base, state.forces, kSharedStream);
     state.tuning += base.cost + centre.cost;
     at::Generator rng = stream_of(*parts_, given, Purpose::kChains, kSharedStream);
     const MeanErrorPlan found =
@@ -95,6 +98,8 @@ TunedEstimator Estimator::tune(const Target& given, int64_t num_problems,
     state.by_spread = found.pilots;
     if (found.chains > 0) state.plan->num_particles = found.chains;
   }
+  if (anneals() && wants_second_opinion(options(), given, state.base))
+    state.witness = second_opinion(options(), given, state.tuning);
   return restore(std::move(state), training ? *training : pilots, report);
 }
 
@@ -107,7 +112,7 @@ TunedEstimator Estimator::restore(TunedState state, const Target& training,
     const auto start = std::chrono::steady_clock::now();
     const auto rule = BaseRegistry::instance().make("base", state.base);
     const Base base = fit_base(*parts_, *rule, training, kSharedStream);
-    const CentredProblem centre = centred(*parts_, training, base.map, state.forces, kSharedStream);
+    const CentredProblem centre = centred(*parts_, training, base, state.forces, kSharedStream);
     PreparedMethod prepared = methods[m]->prepare(
         centre.problem, derive_seed(options().seed, Purpose::kTrain, m), report);
     methods[m] = prepared.method;

@@ -53,11 +53,11 @@ AffineMap base_of(const EstimatorParts& parts, const Target& pilots, Cost& cost)
     cost += base.cost;
     return base;
   };
-  if (!pilots.can_select()) return fitted(pilots).map;
+  if (!pilots.can_select()) return fitted(pilots).main_parts();
   const Base first = fitted(*pilots.slice(0, 1));
   const int64_t few =
       std::min(pilots.num_problems(), kBaseCost / std::max<int64_t>(1, first.cost.densities));
-  return few > 1 ? fitted(*pilots.slice(0, few)).map : first.map;
+  return few > 1 ? fitted(*pilots.slice(0, few)).main_parts() : first.main_parts();
 }
 
 bool is_as_good(const EstimatorParts& parts, const Target& pilots, Cost& cost) {

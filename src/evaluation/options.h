@@ -50,6 +50,8 @@ struct EstimateOptions {
   bool weighted = false;                     ///< adaptive schedules: weighted statistics
   bool weighted_ratio = false;               ///< constant rate: a weighted mass ratio
   std::optional<int64_t> interpolate = {};   ///< stretch the tuned plan to so many transitions
+  bool witness =
+      false;  ///< of a density whose base is chosen: a second opinion, by the base mixture
   // Units of work.
   int64_t chunk = 64;  ///< problems estimated together; results depend on it
 };

@@ -45,6 +45,7 @@ json to_json(const EstimateOptions& o) {
                  {"weighted_ratio", o.weighted_ratio},
                  {"interpolate", optional(o.interpolate)},
                  {"chunk", o.chunk}};
+  if (o.witness) object["witness"] = true;
   if (!o.expectations.empty()) object["expectations"] = o.expectations;
   return object;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "targets/partitioned.h"
 #include "util/error.h"
 
 namespace crais {
@@ -83,18 +84,23 @@ Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& t
   return rule.build(target, rng);
 }
 
-CentredProblem centred(const EstimatorParts& parts, const Target& target, const AffineMap& base,
+CentredProblem centred(const EstimatorParts& parts, const Target& target, const Base& base,
                        std::optional<at::ScalarType> forces, uint64_t stream) {
-  const auto annealed = forces ? target.with_forces(*forces) : target.shared();
+  auto annealed = forces ? target.with_forces(*forces) : target.shared();
   if (!annealed)
     throw argument_error("the plan has forces that this target has not; tune it anew here");
-  const Problem plain(annealed, base);
-  if (parts.num_anneals() == 0 || parts.path->divergence().order() == 0.0) return {plain, {}};
-  constexpr int64_t kSteps = 64;
-  at::Generator rng = stream_of(parts, target, Purpose::kCentre, stream);
-  const RoughNormalizer rough =
-      rough_log_normalizer(plain, *parts.transition, kSteps, parts.pilot, rng);
-  return {Problem(annealed, base, rough.value), rough.cost};
+  if (base.partition)
+    annealed = std::make_shared<PartitionedTarget>(*annealed, base.map, *base.partition);
+  CentredProblem found{Problem(annealed, base.map), {}};
+  if (parts.num_anneals() > 0 && parts.path->divergence().order() != 0.0) {
+    constexpr int64_t kSteps = 64;
+    at::Generator rng = stream_of(parts, target, Purpose::kCentre, stream);
+    const RoughNormalizer rough =
+        rough_log_normalizer(found.problem, *parts.transition, kSteps, parts.pilot, rng);
+    found = {Problem(annealed, base.map, rough.value), rough.cost};
+  }
+  found.problem.set_partition(base.partition);
+  return found;
 }
 
 TunedPlan make_plan(const EstimatorParts& parts, const Problem& problem, uint64_t stream) {

@@ -56,13 +56,13 @@ at::Generator stream_of(const EstimatorParts& parts, const Target& target, Purpo
 Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
               uint64_t stream);
 
-/// A problem as it is annealed, with `forces` where given (Target::with_forces), centred by a pilot
-/// where the path asks for it, and what that cost.
+/// A problem as it is annealed, in the parts of its base, with `forces` where given
+/// (Target::with_forces), centred by a pilot where the path asks for it, and what that cost.
 struct CentredProblem {
   Problem problem;
   Cost cost;
 };
-CentredProblem centred(const EstimatorParts& parts, const Target& target, const AffineMap& base,
+CentredProblem centred(const EstimatorParts& parts, const Target& target, const Base& base,
                        std::optional<at::ScalarType> forces, uint64_t stream);
 
 /// A plan, by a pilot where there is need of one, and what that cost.

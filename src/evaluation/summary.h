@@ -73,7 +73,8 @@ struct MethodSummary {
   double gradients = 0.0;    // those of them that asked for a gradient
   Cost cost;                 // of all problems and repeats: bases, pilots, learning, estimating
   int64_t num_nonfinite = 0;
-  double seconds = 0.0;  // of one thread, all problems and repeats, without tuning
+  double seconds = 0.0;       // of one thread, all problems and repeats, without tuning
+  std::vector<Doubt> doubts;  // about the whole; none: it is as its errors say
 };
 MethodSummary summarise_method(const MethodTable& table, const RunResults& results);
 

@@ -57,9 +57,10 @@ int64_t chains_by_spread(const PilotWeights& pilot, double per_spread, int64_t m
 MeanErrorPlan plan_for_mean(const EstimatorParts& parts, const Problem& pilots, const Plan& plan,
                             int64_t num_problems, at::Generator& rng, Cost& cost) {
   constexpr int64_t kMostChoosing = 8, kMeasuring = 12;
-  const AnnealResult run = anneal_in_blocks(pilots, *parts.path, plan, *parts.transition,
-                                            kMostChoosing + kMeasuring, rng);
+  AnnealResult run = anneal_in_blocks(pilots, *parts.path, plan, *parts.transition,
+                                      kMostChoosing + kMeasuring, rng);
   cost += run.cost;
+  if (pilots.partition()) run.log_w = pilots.partition()->log_sum_exp(run.log_w);
   const auto measuring = pilot_weights(run.log_w.slice(1, kMostChoosing));
   const auto count = static_cast<double>(measuring.size());
   const int64_t most = most_chains(parts, annealed(parts), plan);
@@ -113,7 +114,9 @@ TargetedRun estimate_to_error(const EstimatorParts& parts, const Method& method,
                        by_spread ? by_spread->pilot_chains : std::max<int64_t>(fewest, 8), rng,
                        parts.resampling.get());
   std::map<int64_t, std::vector<int64_t>> groups;  // by the number of chains
-  const std::vector<PilotWeights> weights = pilot_weights(pilot.log_w, pilot.genealogy);
+  const std::vector<PilotWeights> weights =
+      problem.partition() ? pilot_weights(problem.partition()->log_sum_exp(pilot.log_w))
+                          : pilot_weights(pilot.log_w, pilot.genealogy);
   for (size_t i = 0; i < weights.size(); ++i) {
     const int64_t chains = by_spread
                                ? chains_by_spread(weights[i], by_spread->per_spread, most)
@@ -123,10 +126,13 @@ TargetedRun estimate_to_error(const EstimatorParts& parts, const Method& method,
   TargetedRun result{{}, pilot.cost};
   for (const auto& [chains, members] : groups) {
     const at::Tensor index = at::tensor(members, at::kLong).to(problem.base().options().device());
-    Plan longer = select(plan, index);
+    const std::optional<Partition>& whole = problem.partition();
+    Plan longer = select(plan, whole ? whole->rows_of(index) : index);
     longer.num_particles = chains;
-    const Problem part = problem.select(index);
-    result.run.scatter(to_run(method.estimate(part, longer, rng), part.num_problems()), members);
+    const Problem part = problem.select_whole(index);
+    MethodResult found = method.estimate(part, longer, rng);
+    if (part.partition()) found = merged(std::move(found), *part.partition());
+    result.run.scatter(to_run(found, index.size(0)), members);
   }
   if (!parts.options.target_error) return result;
   for (size_t i = 0; i < result.run.flags.size(); ++i)

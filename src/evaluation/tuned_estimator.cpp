@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "evaluation/parts.h"
+#include "evaluation/replicated_plan.h"
 #include "evaluation/target_error.h"
 #include "samplers/blocks.h"
 
@@ -16,12 +17,20 @@ using Clock = std::chrono::steady_clock;
 /// What a base says of its problems.
 std::vector<int64_t> flags_of(const Base& base) {
   const at::Tensor failed = base.fell_back.cpu(), ambiguous = base.ambiguous.cpu();
-  std::vector<int64_t> flags(static_cast<size_t>(base.map.num_problems()));
+  std::vector<int64_t> flags(static_cast<size_t>(base.num_problems()));
   for (size_t i = 0; i < flags.size(); ++i) {
     if (failed[static_cast<int64_t>(i)].item<bool>()) flags[i] |= kBaseFailed;
     if (ambiguous[static_cast<int64_t>(i)].item<bool>()) flags[i] |= kModes;
   }
   return flags;
+}
+
+/// What each problem's estimate has cost goes by how many parts it has.
+void share_cost(const Partition& partition, ChunkRun& run) {
+  const std::vector<double> counts = to_column(partition.counts());
+  const double mean =
+      static_cast<double>(partition.num_parts()) / static_cast<double>(counts.size());
+  for (size_t i = 0; i < counts.size(); ++i) run.evaluations[i] *= counts[i] / mean;
 }
 
 }  // namespace
@@ -58,6 +67,7 @@ MethodResult TunedEstimator::anneal(const Method& method, const Problem& problem
         make_generator(number == 0 ? seed : mix64(seed ^ number), problem.base().options().device(),
                        static_cast<Stream>(options().stream));
     MethodResult found = method.estimate(problem, some, rng);
+    if (problem.partition()) found = merged(std::move(found), *problem.partition());
     blocks.push_back(block_of(found));
     parts.push_back(result_of(blocks.back()));
     parts.back().particles = std::move(found.particles);
@@ -76,15 +86,18 @@ ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target,
   result.chunk = chunk;
   const Base base = fit_base(*parts_, *base_, target, stream);
   result.base = base.cost;
-  const CentredProblem centre = centred(*parts_, target, base.map, state_.forces, stream);
+  const CentredProblem centre = centred(*parts_, target, base, state_.forces, stream);
   result.tuning = centre.cost;
   Plan plan{{}, {}, options().chains};
   if (state_.plan) {
     plan = *state_.plan;
   } else if (parts_->num_anneals() > 0) {
-    const TunedPlan own = make_plan(*parts_, centre.problem, stream);
+    const TunedPlan own = plans_by_chunk(target, state_.base)
+                              ? replicated_plan(*parts_, centre.problem, base.cost, stream)
+                              : make_plan(*parts_, centre.problem, stream);
     result.tuning += own.cost;
-    result.plan = plan = own.plan;
+    plan = own.plan;
+    result.plan = base.partition ? select(plan, base.main_rows()) : plan;
   }
   const std::vector<int64_t> base_flags = flags_of(base);
   for (int64_t repeat = 0; repeat < options().repeats; ++repeat) {
@@ -114,7 +127,10 @@ ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target,
                 ? anneal(method, centre.problem, plan, seed,
                          before ? before->blocks : std::vector<ChainBlock>(), blocks)
                 : method.estimate(centre.problem, plan, rng);
+        if (base.partition && !method.has_independent_chains())
+          found = merged(std::move(found), *base.partition);
         run = to_run(found, target.num_problems());
+        if (base.partition) share_cost(*base.partition, run);
         run.blocks = std::move(blocks);
         for (size_t i = 0; i < parts_->expectations.size(); ++i)
           run.expectations[options().expectations[i]] = expectation_sums(

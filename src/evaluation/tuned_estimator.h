@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "evaluation/chunk_result.h"
+#include "evaluation/doubts.h"
 #include "evaluation/options.h"
 
 namespace crais {
@@ -36,6 +37,7 @@ struct TunedState {
   std::optional<at::ScalarType> forces = {};  // of what is annealed, where not as exact as values
   std::optional<Plan> plan;  // absent where nothing is annealed, and where each problem has its own
   std::optional<ChainsBySpread> by_spread = {};  // with mean_error, where it pays
+  std::optional<Witness> witness = {};           // a second opinion, where one was asked for
   Cost tuning;                                   // of choosing and planning; pilots' bases included
   std::map<std::string, Learning> learned;       // by the names of methods that learn
 };

@@ -62,6 +62,12 @@ json to_json(const MethodSummary& s, const std::string& problem) {
                    {"estimating_with_gradient", s.gradients}}},
                  {"nonfinite_proposals", s.num_nonfinite},
                  {"thread_seconds", s.seconds}};
+  object["reasons"] = json::array();
+  for (const Doubt doubt : s.doubts) {
+    const DoubtEntry& entry = entry_of(doubt);
+    object["reasons"].push_back(
+        {{"reason", entry.word}, {"what", entry.sentence}, {"remedy", entry.remedy}});
+  }
   if (s.certificate)
     object["certificate"] = {
         {"upper", json_number(s.certificate->upper.mean)},
@@ -187,6 +193,16 @@ std::string schedule_csv(const RunResults& results, const std::string& problem) 
       add_schedule(csv, std::to_string(result.indices[i]), *result.plan,
                    result.plan->betas.size(1) == 1 ? 0 : static_cast<int64_t>(i));
   return csv.text();
+}
+
+std::string doubts_of(const MethodSummary& summary) {
+  std::string lines;
+  for (const Doubt doubt : summary.doubts) {
+    const DoubtEntry& entry = entry_of(doubt);
+    lines += "Flagged as a whole (" + summary.method + "): " + entry.sentence + ". To mend it, " +
+             entry.remedy + ".\n";
+  }
+  return lines;
 }
 
 std::string error_of_mean(const nlohmann::json& settings, const MethodSummary& summary,

@@ -54,6 +54,10 @@ std::string estimates_csv(const RunResults& results, const std::string& problem,
 /// left (nats at alpha 0), the mean acceptance, the ESS as a fraction.
 std::string schedule_csv(const RunResults& results, const std::string& problem);
 
+/// "Flagged as a whole: replicates of this one density contradict each other; raise `budget`." and
+/// so on, a line a doubt; "" for none. Options are fields in backquotes.
+std::string doubts_of(const MethodSummary& summary);
+
 /// A line on the error of a mean that --mean-error in `settings` asked for; "" where nothing did,
 /// or the method does not anneal.
 std::string error_of_mean(const nlohmann::json& settings, const MethodSummary& summary,

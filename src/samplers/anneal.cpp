@@ -2,6 +2,7 @@
 
 #include <c10/core/GradMode.h>
 
+#include <limits>
 #include <sstream>
 #include <vector>
 
@@ -14,6 +15,9 @@
 
 namespace crais {
 namespace {
+
+/// Lower log-weights are those of chains that started at a density of zero.
+constexpr double kNoWeight = 1e-10 * Problem::kNothing;
 
 /// Log-weights after a change of temperature.
 at::Tensor reweighted(const at::Tensor& log_w, const Path& path, const at::Tensor& from,
@@ -68,7 +72,7 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
                    beta, at::ones_like(beta),
                    options.resampling != nullptr && options.resampling->draws_independently()};
   std::vector<at::Tensor> betas = {beta}, used_step_sizes, accept_probs, fractions;
-  at::Tensor num_nonfinite = at::zeros({}, wide.dtype(at::kLong));
+  at::Tensor num_nonfinite = (run.particles.log_gamma <= Problem::kUndefined).sum();
   DivergenceRecord divergence(path);
   Mover move(problem, path, transition, rng);
   const auto record = [&] {
@@ -115,7 +119,9 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
   run.step_sizes = at::stack(used_step_sizes);
   run.accept_prob = at::stack(accept_probs);
   run.num_nonfinite = num_nonfinite.item<int64_t>();
-  run.log_w = run.log_w + problem.log_center().unsqueeze(1);
+  run.log_w =
+      run.log_w.masked_fill(run.log_w < kNoWeight, -std::numeric_limits<double>::infinity()) +
+      problem.log_center().unsqueeze(1);
   run.cost = cost_of_moves(problem, transition, options.num_particles, run.step_sizes.size(0));
   if (options.record) {
     run.divergence = divergence.finish();

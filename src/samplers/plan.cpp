@@ -210,16 +210,22 @@ AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
 }
 
 AnnealResult anneal_reverse(const Problem& problem, const Path& path, const Plan& plan,
+                            const Transition& transition, const at::Tensor& z, at::Generator& rng,
+                            const AnnealObserver& observe) {
+  const at::Device device = problem.base().options().device();
+  const std::shared_ptr<const Path> learned = learned_path(plan, device);
+  return anneal_reverse(problem, learned ? *learned : path, plan.betas.to(device), transition,
+                        FrozenStepSizes(plan.step_sizes.to(device)), problem.base().to_e(z), rng,
+                        observe);
+}
+
+AnnealResult anneal_reverse(const Problem& problem, const Path& path, const Plan& plan,
                             const Transition& transition, int64_t num_particles, at::Generator& rng,
                             const AnnealObserver& observe) {
   const auto z = problem.target().exact_sample(num_particles, rng);
   if (!z)
     throw argument_error("reverse chains start from exact draws of the target, and it has none");
-  const at::Device device = problem.base().options().device();
-  const std::shared_ptr<const Path> learned = learned_path(plan, device);
-  return anneal_reverse(problem, learned ? *learned : path, plan.betas.to(device), transition,
-                        FrozenStepSizes(plan.step_sizes.to(device)), problem.base().to_e(*z), rng,
-                        observe);
+  return anneal_reverse(problem, path, plan, transition, *z, rng, observe);
 }
 
 }  // namespace crais

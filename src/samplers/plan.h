@@ -85,8 +85,14 @@ AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
                     const Transition& transition, int64_t num_particles, at::Generator& rng,
                     const Resampling* resampling = nullptr, const AnnealObserver& observe = {});
 
-/// The way back under the frozen plan, from K exact draws of each target. E[mean w] = 1/Z.
-/// Throws Error kArgument if the target has no exact draws. Cost: as the way there.
+/// The way back under the frozen plan, from exact draws z [P,K,D] of each target. E[w] = 1/Z.
+/// Cost: as the way there.
+AnnealResult anneal_reverse(const Problem& problem, const Path& path, const Plan& plan,
+                            const Transition& transition, const at::Tensor& z, at::Generator& rng,
+                            const AnnealObserver& observe = {});
+
+/// The same from K draws that the target makes. Throws Error kArgument if the target has no exact
+/// draws. Cost: as the way there.
 AnnealResult anneal_reverse(const Problem& problem, const Path& path, const Plan& plan,
                             const Transition& transition, int64_t num_particles, at::Generator& rng,
                             const AnnealObserver& observe = {});

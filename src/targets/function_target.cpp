@@ -22,7 +22,8 @@ FunctionTarget::FunctionTarget(const FunctionTargetOptions& options, IndexedLogD
       index_(at::arange(options.num_problems, options.tensors.dtype(at::kLong))),
       dim_(options.dim),
       tensors_(options.tensors),
-      can_select_(true) {
+      can_select_(true),
+      replicated_(options.replicated) {
   if (options.num_problems < 1 || options.dim < 1)
     throw argument_error("a FunctionTarget needs at least one problem and one dimension, not " +
                          std::to_string(options.num_problems) + " and " +

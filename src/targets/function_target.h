@@ -17,6 +17,7 @@ struct FunctionTargetOptions {
   int64_t num_problems = 1;
   int64_t dim = 1;
   at::TensorOptions tensors = at::kDouble;  ///< dtype and device of particles
+  bool replicated = false;                  ///< every problem is the same density
 };
 
 /// The densities that a function computes with ATen or LibTorch operations; the gradient is
@@ -43,6 +44,7 @@ class FunctionTarget : public Target {
   /// Throws Error kArgument if the function's result is not [P,K].
   at::Tensor log_density(const at::Tensor& z) const override;
   bool can_select() const override { return can_select_; }
+  bool is_replicated() const override { return replicated_; }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
 
  private:
@@ -50,7 +52,7 @@ class FunctionTarget : public Target {
   at::Tensor index_;  // [P] int64
   int64_t dim_;
   at::TensorOptions tensors_;
-  bool can_select_;
+  bool can_select_, replicated_;
 };
 
 }  // namespace crais

@@ -36,6 +36,7 @@ class Replicated : public Target {
 
   /// As many replicates as `index` has entries: a view, which shares this target.
   bool can_select() const override { return true; }
+  bool is_replicated() const override { return true; }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
 
   std::optional<at::Tensor> true_log_normalizer() const override {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -65,7 +66,7 @@ struct Taken {
     for (int64_t i = 0; i < log_ratio.numel(); ++i) {
       const bool finite = std::isfinite(ratio[i]);
       of[i] = finite ? std::exp(std::min(ratio[i], 0.0)) : 0;
-      num_nonfinite += finite ? 0 : 1;
+      num_nonfinite += finite || ratio[i] == -std::numeric_limits<double>::infinity() ? 0 : 1;
       take[i] = point[i] < of[i];
     }
   }
@@ -111,7 +112,8 @@ Moved metropolis(const Particles& particles, const Particles& proposal, const at
   const at::Tensor accept_prob =
       at::where(finite, log_ratio.clamp_max(0.0).exp(), at::zeros_like(log_ratio));
   const at::Tensor accepted = fill_uniform(at::empty_like(accept_prob), rng) < accept_prob;
-  return {where(accepted, proposal, particles), accept_prob, (~finite).sum()};
+  return {where(accepted, proposal, particles), accept_prob,
+          (~finite & ~log_ratio.isneginf()).sum()};
 }
 
 }  // namespace crais

@@ -19,7 +19,7 @@ std::string answer(const LogzResults& results, const LogzSummary& s) {
   if (results.truth)
     text += "; the truth is " + fixed(*results.truth, 4) + ", " + fixed(std::abs(*s.error), 4) +
             " away (z = " + fixed(*s.z_score, 1) + ")";
-  return text + ". " + flagged_words(s);
+  return text + ". " + flagged_words(s) + " " + doubts_of(s);
 }
 
 void add_expectation(HtmlPage& page, const TargetExpectation& e) {

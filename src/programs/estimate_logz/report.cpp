@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "cli/program.h"
 #include "core/target.h"
 #include "io/json.h"
 #include "programs/estimate_logz/page.h"
@@ -22,6 +23,7 @@ LogzSummary summarise_one(const MethodTable& table, const LogzResults& results) 
   s.mean = values.mean().item<double>();
   s.std_error =
       values.numel() > 1 ? std_error_of_mean(values) : table.matrix("std_error").item<double>();
+  s.doubts = doubts_of_replicates(table, results);
   if (results.truth) {
     s.error = s.mean - *results.truth;
     s.z_score = *s.error / s.std_error;
@@ -65,7 +67,8 @@ std::vector<Table> result_tables(const LogzResults& results,
   std::vector<double> lower;
   for (const LogzSummary& s : methods) {
     lower.push_back(s.mean);
-    std::vector<std::string> cells = {fixed(s.mean, 4), significant(s.std_error, 2)};
+    std::vector<std::string> cells = {(s.doubts.empty() ? "" : ">= ") + fixed(s.mean, 4),
+                                      significant(s.std_error, 2)};
     if (results.truth)
       cells.insert(cells.end(),
                    {fixed(*results.truth, 4), fixed(*s.error, 4), fixed(*s.z_score, 1)});
@@ -109,7 +112,8 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
   });
   std::string errors;
   for (const LogzSummary& s : methods)
-    errors += error_of_mean(summary.value("settings", json::object()), s, s.std_error);
+    errors += with_flags("estimate-logz", doubts_of(s)) +
+              error_of_mean(summary.value("settings", json::object()), s, s.std_error);
   auto shown = [tables = result_tables(results, methods), has_truth = results.truth.has_value(),
                 expectations, errors](int width) {
     return text_of(tables, has_truth, expectations, width) + wrapped(errors, width);

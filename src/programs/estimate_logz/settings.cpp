@@ -8,6 +8,9 @@ namespace crais {
 
 namespace {
 
+constexpr double kDefaultBudget = 1e5;  // evaluations of a replicate, all told
+constexpr const char* kDefaultResampling = "systematic:0.5";
+
 std::string expectation_choices() {
   std::string text =
       "means and variances under the target with standard errors, from the weighted particles of "
@@ -35,6 +38,23 @@ void check_particles(const LogzSettings& settings) {
     throw argument_error("--save-particles is of one repeat; ask for more --problems instead");
 }
 
+/// Without a word on how to anneal, a density gets a budget, which its base and pilots share, and
+/// resampling, which costs nothing where weights stay even.
+void set_defaults(const CommandLine& cli, LogzSettings& settings) {
+  EstimateOptions& o = settings.estimator;
+  for (const char* flag : {"budget", "chains", "steps", "schedule", "step-size", "interpolate",
+                           "target-error", "mean-error", "per-problem", "path"})
+    if (cli.given(flag)) return;
+  if (o.base != "auto" || o.methods != std::vector<std::string>{"ais"} ||
+      cli.text("preset") != "recommended")
+    return;
+  o.budget = kDefaultBudget;
+  settings.resolved["budget"] = kDefaultBudget;
+  if (!o.resampling.empty()) return;
+  o.resampling = kDefaultResampling;
+  settings.resolved["resample"] = kDefaultResampling;
+}
+
 }  // namespace
 
 Synopsis estimate_logz_synopsis() {
@@ -46,7 +66,7 @@ Synopsis estimate_logz_synopsis() {
   s.operands = "TARGET | list";
   s.min_operands = 1;
   s.max_operands = 4096;
-  s.groups = estimator_options("problem", "prior");
+  s.groups = estimator_options("problem", "auto");
   s.presets = estimator_presets(
       "constant rate from the prior as in the paper's figure in the plane", "0.03125", "1024");
   s.groups.insert(
@@ -55,6 +75,9 @@ Synopsis estimate_logz_synopsis() {
         {option::integer("problems", "R", 10,
                          "independent replicates of the target: their spread is the error bar")
              .at_least(1),
+         option::choice("witness", {"auto", "none"}, "auto",
+                        "of a base other than auto or mixture: a second opinion by the base "
+                        "mixture, which flags the result where it is clearly higher"),
          option::text("data-dir", "DIR", {},
                       "where a target's FILE may lie, or DIR/uci (else $CRAIS_DATA, ./data)")}},
        {"Particles",
@@ -89,6 +112,8 @@ LogzSettings read_logz_settings(const CommandLine& cli) {
   LogzSettings settings{read_run(cli, "problem"),       cli.operands().front(),
                         cli.integer("problems"),        cli.text("data-dir", ""),
                         cli.text("save-particles", ""), cli.flag("resampled")};
+  set_defaults(cli, settings);
+  settings.estimator.witness = cli.text("witness") == "auto";
   settings.estimator.expectations = cli.texts("expect");
   settings.estimator.keep_particles = !settings.particles_file.empty();
   check_particles(settings);

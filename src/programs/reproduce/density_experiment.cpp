@@ -10,6 +10,11 @@ namespace crais {
 
 using nlohmann::json;
 
+std::string with_base(const std::string& flags) {
+  return "--witness none " +
+         (flags.find("--base") == std::string::npos ? "--base prior " + flags : flags);
+}
+
 DensityExperiment::DensityExperiment(const ExperimentOptions& options, const std::string& target,
                                      int64_t replicates)
     : DensityExperiment(options, target, replicates, [target](const TargetOptions& target_options) {
@@ -37,7 +42,7 @@ std::optional<double> DensityExperiment::truth() const {
 }
 
 Task DensityExperiment::task(const std::string& flags, uint64_t seed) const {
-  const std::string all = flags + " --problems " + std::to_string(replicates_);
+  const std::string all = with_base(flags) + " --problems " + std::to_string(replicates_);
   const LogzSettings settings =
       read_logz_settings(CommandLine(estimate_logz_synopsis(), arguments_of(name_, all, seed)));
   const auto target = settings.dtype == at::kDouble ? target_ : make(settings.dtype);

@@ -14,6 +14,9 @@
 
 namespace crais {
 
+/// Flags of estimate-logz without a second opinion, and with the base prior where they name none.
+std::string with_base(const std::string& flags);
+
 /// Replicates of a named target, and variants that are flags of estimate-logz: what a row says can
 /// be had again by `estimate-logz TARGET FLAGS --problems REPLICATES --seed SEED`.
 class DensityExperiment {

@@ -173,8 +173,8 @@ class FigureParticles : public Experiment {
           std::to_string(kChains) + " --pilot-problems 1 --problems " + std::to_string(runs) +
           " --chunk " + std::to_string(runs) + (components ? " --expect modes" : "");
       found.commands.push_back({name, variant.name, flags});
-      const LogzSettings settings =
-          read_logz_settings(CommandLine(estimate_logz_synopsis(), arguments_of(name, flags, 0)));
+      const LogzSettings settings = read_logz_settings(
+          CommandLine(estimate_logz_synopsis(), arguments_of(name, with_base(flags), 0)));
       EstimateOptions estimate = settings.estimator;
       estimate.keep_particles = true;
       tasks.push_back({{{"target", name},

@@ -1,0 +1,50 @@
+#include "bases/climb.h"
+
+#include <algorithm>
+
+namespace crais {
+
+int64_t steps_a_round(const Target& target) {
+  return std::clamp<int64_t>(target.curvature_cost() / 8, 4, 32);
+}
+
+Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double until,
+           Cost& cost) {
+  const int64_t problems = start.size(0);
+  Climb climber(target, start);
+  cost += Cost::with_gradient(problems);
+  Mode mode{at::empty_like(start),
+            at::empty({problems, start.size(1), start.size(1)}, start.options()),
+            at::empty({problems, start.size(1), start.size(1)}, start.options()),
+            at::empty({problems}, start.options().dtype(at::kDouble)),
+            at::empty({problems}, start.options().dtype(at::kBool))};
+  at::Tensor place = at::arange(problems, start.options().dtype(at::kLong));  // [Q], who climbs
+  at::Tensor failed = climber.not_finite();
+  Factored factored;
+  at::Tensor earlier;
+  for (int64_t round = 0; round < rounds; ++round) {
+    if (round > 0) earlier = factored.covariance_root;
+    factored = climber.curvature();
+    if (round == 0) earlier = factored.covariance_root;
+    cost += Cost::with_gradient(place.size(0) * target.curvature_cost());
+    failed = failed | factored.failed;
+    const at::Tensor stops = failed | climber.has_arrived(factored.covariance_root, until) |
+                             (climber.is_stuck() & (until > 0));
+    const at::Tensor going = at::nonzero(~stops).flatten();
+    if (going.size(0) == 0) break;
+    if (going.size(0) < place.size(0) && target.can_select()) {
+      mode.put(place, climber, factored.covariance_root, earlier, failed);
+      climber.narrow(going);
+      place = place.index_select(0, going);
+      failed = failed.index_select(0, going);
+      factored.covariance_root = factored.covariance_root.index_select(0, going);
+      earlier = earlier.index_select(0, going);
+    }
+    climber.steps(factored.covariance_root);
+    cost += Cost::with_gradient(place.size(0) * steps_a_round(target));
+  }
+  mode.put(place, climber, factored.covariance_root, earlier, failed);
+  return mode;
+}
+
+}  // namespace crais

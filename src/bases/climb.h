@@ -1,0 +1,105 @@
+// Newton's method on log gamma, many problems at once: where fits by modes begin.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "bases/base.h"
+#include "util/interrupt.h"
+
+namespace crais {
+
+/// Steps that one curvature serves: an eighth of what it costs. More rarely save one.
+int64_t steps_a_round(const Target& target);
+
+/// One point of each problem on its way up.
+class Climb {
+ public:
+  Climb(const Target& target, at::Tensor z)
+      : target_(target.shared()), z_(std::move(z)), now_(target.evaluate(z_.unsqueeze(1))) {
+    length_ = at::ones({z_.size(0), 1}, z_.options());
+  }
+
+  /// Goes on with the problems at `index` [Q] alone.
+  void narrow(const at::Tensor& index) {
+    target_ = target_->select(index);
+    z_ = z_.index_select(0, index);
+    now_ = {now_.log_density.index_select(0, index), now_.grad.index_select(0, index)};
+    length_ = length_.index_select(0, index);
+  }
+
+  const at::Tensor& z() const { return z_; }
+  Factored curvature() const { return factor_precision(target_->curvature(z_).to(at::kDouble)); }
+  at::Tensor log_density() const { return now_.log_density.squeeze(1).to(at::kDouble); }
+  at::Tensor not_finite() const {
+    return ~(now_.log_density.isfinite().squeeze(1) & now_.grad.isfinite().flatten(1).all(-1));
+  }
+
+  /// [P] bool: Newton's step is short. Its square, in standard deviations of the fit, is below
+  /// `until`.
+  at::Tensor has_arrived(const at::Tensor& covariance_root, double until) const {
+    const at::Tensor gradient = now_.grad.to(at::kDouble).transpose(1, 2);
+    return at::matmul(covariance_root.transpose(1, 2), gradient).square().sum({1, 2}) < until;
+  }
+
+  /// [P] bool: no step climbs any more, however short; rounding does not tell them apart.
+  at::Tensor is_stuck() const { return length_.flatten() < 1e-3; }
+
+  /// A round.
+  void steps(const at::Tensor& covariance_root) {
+    for (int64_t i = 0; i < steps_a_round(*target_); ++i) step(covariance_root);
+  }
+
+ private:
+  void step(const at::Tensor& covariance_root) {
+    stop_if_interrupted();
+    const at::Tensor gradient = now_.grad.to(at::kDouble).transpose(1, 2);
+    const at::Tensor newton =
+        at::matmul(covariance_root, at::matmul(covariance_root.transpose(1, 2), gradient))
+            .squeeze(2)
+            .to(z_.scalar_type());
+    const at::Tensor trial = z_ + length_ * newton;
+    const Evaluation there = target_->evaluate(trial.unsqueeze(1));
+    const at::Tensor climbs = (there.log_density > now_.log_density) &
+                              there.grad.isfinite().flatten(1).all(-1, /*keepdim=*/true);
+    z_ = at::where(climbs, trial, z_);
+    now_ = {at::where(climbs, there.log_density, now_.log_density),
+            at::where(climbs.unsqueeze(2), there.grad, now_.grad)};
+    length_ = at::where(climbs, (1.5 * length_).clamp_max(1.0), 0.5 * length_);
+  }
+
+  std::shared_ptr<const Target> target_;  // the caller's, until it is narrowed
+  at::Tensor z_;                          // [P,D]
+  Evaluation now_;                        // [P,1], [P,1,D]
+  at::Tensor length_;                     // [P,1], of a Newton step
+};
+
+/// Where a climb ended.
+struct Mode {
+  at::Tensor z;         // [P,D]
+  at::Tensor root;      // [P,D,D], of the covariance
+  at::Tensor before;    // [P,D,D]: the same a round earlier, perhaps on the other side of a kink
+  at::Tensor log_mass;  // [P] float64: log gamma + log det root, the integral but for a constant
+  at::Tensor failed;    // [P] bool
+
+  /// The problems at `place` [Q] are where `climb` is.
+  void put(const at::Tensor& place, const Climb& climb, const at::Tensor& covariance_root,
+           const at::Tensor& earlier_root, const at::Tensor& has_failed) {
+    const at::Tensor narrow_root = covariance_root.to(root.options());
+    const at::Tensor log_det = narrow_root.diagonal(0, 1, 2).to(at::kDouble).log().sum(-1);
+    z.index_copy_(0, place, climb.z());
+    root.index_copy_(0, place, narrow_root);
+    before.index_copy_(0, place, earlier_root.to(root.options()));
+    log_mass.index_copy_(0, place, climb.log_density() + log_det);
+    failed.index_copy_(0, place, has_failed | ~narrow_root.isfinite().flatten(1).all(-1));
+  }
+};
+
+/// Climbs from `start` [P,D]. A problem that has arrived (where the square of Newton's step, in
+/// standard deviations, is below `until`), or failed, stops there, and costs no more. Cost: added.
+Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double until, Cost& cost);
+
+}  // namespace crais

@@ -1,0 +1,329 @@
+// A normal at each mode that a search from many starts finds: the parts of a partition of unity.
+//
+// Modes that no start has reached are estimated too: of n climbs, f_1 of which ended where no other
+// did, about f_1 / n of further starts would lead to modes unseen.             [Good 1953]
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "bases/climb.h"
+#include "core/rng.h"
+
+namespace crais {
+namespace {
+
+constexpr double kUnseen = 0.12;  // more of further starts than this may lead to unseen modes
+constexpr double kSerious =
+    6.0;  // nats below the greatest mass: those below do not count as unseen
+constexpr int64_t kDrawsAStart = 32, kMostBatches = 4;
+constexpr double kScales[] = {1, 3, 10, 30};  // of the starts of a density without a prior
+
+/// The modes of one problem among its climbs, the heaviest first.
+struct Found {
+  std::vector<int64_t> climbs;  // one for each mode: its place among the climbs
+  double unseen = 0;            // estimated share of further starts that would lead elsewhere
+};
+
+/// A normal of one problem.
+struct Part {
+  int64_t problem;
+  at::Tensor loc, root;  // [D], [D,D]
+  double log_mass;
+};
+
+/// How far the density reaches to either side of each normal's middle along each column of its
+/// root, in units of it, before it falls by half a nat: [R,2,D] float64, 1 where the density is as
+/// the normal says. Past a kink, on a plain or a ridge it is not. Cost: 8 D densities a normal.
+at::Tensor reaches(const Target& rows, const at::Tensor& loc, const at::Tensor& root, Cost& cost) {
+  constexpr double kFall = 0.5, kFactor = 4, kMost = 64;
+  constexpr int kIterations = 4;
+  const at::Tensor columns = root.transpose(1, 2);                              // [R,D,D]
+  const at::Tensor sides = at::cat({columns, -columns}, 1).to(root.options());  // [R,2D,D]
+  const at::Tensor top = rows.log_density(loc.unsqueeze(1)).to(at::kDouble);
+  at::Tensor reach = at::ones({loc.size(0), sides.size(1)}, top.options());
+  for (int i = 0; i < kIterations; ++i) {
+    const at::Tensor points = loc.unsqueeze(1) + reach.to(root.scalar_type()).unsqueeze(2) * sides;
+    const at::Tensor fall = (top - rows.log_density(points).to(at::kDouble))
+                                .nan_to_num(kMost)
+                                .clamp(kFall / (kFactor * kFactor), kFall * kFactor * kFactor);
+    reach = (reach * (kFall / fall).sqrt()).clamp(1 / kMost, kMost);  // as of a parabola
+    cost += Cost{points.size(0) * points.size(1), 0};
+  }
+  return reach.view({loc.size(0), 2, loc.size(1)});
+}
+
+/// The same with each column of its root multiplied: `scale` [D].
+Part stretched(const Part& part, const at::Tensor& scale) {
+  return {part.problem, part.loc, part.root * scale.to(part.root.scalar_type()).unsqueeze(0),
+          part.log_mass + scale.log().sum().item<double>()};
+}
+
+at::Tensor log_volume(const at::Tensor& root) {
+  return root.diagonal(0, -2, -1).to(at::kDouble).log().sum(-1);
+}
+
+constexpr double kAlike = 1.5;  // nats of volume: a kink has a fit on either side
+
+/// Fits of all problems so far, S of each: where climbs ended, and, a round earlier, what they took
+/// the density for, where that is wider and as true.
+struct Fits {
+  at::Tensor z, root, log_mass, failed, is_end;  // [P,S,D], [P,S,D,D], [P,S], [P,S], [P,S] bool
+
+  void add(const Target& rows, const Mode& mode, int64_t problems, Cost& cost) {
+    const at::Tensor failed_here = mode.failed | ~mode.log_mass.isfinite();
+    join(problems, mode.z, mode.root, mode.log_mass, failed_here, true);
+    const at::Tensor more = log_volume(mode.before) - log_volume(mode.root);
+    const at::Tensor index = at::nonzero(~failed_here & (more > kAlike)).flatten();
+    at::Tensor before = mode.before.clone(), is_not = at::ones_like(failed_here);
+    if (index.numel() > 0) {
+      const at::Tensor root = before.index_select(0, index);
+      const at::Tensor reach =
+          reaches(*rows.select(index), mode.z.index_select(0, index), root, cost);
+      const at::Tensor scale = std::get<0>(reach.max(1)).clamp_max(1).to(root.scalar_type());
+      before.index_copy_(0, index, root * scale.unsqueeze(1));
+      is_not.index_copy_(
+          0, index,
+          log_volume(before.index_select(0, index)) - log_volume(mode.root.index_select(0, index)) <
+              kAlike);
+    }
+    join(problems, mode.z, before, mode.log_mass + log_volume(before) - log_volume(mode.root),
+         is_not, false);
+  }
+
+  /// [P,S,S]: |root_i^-1 (z_j - z_i)|^2.
+  at::Tensor distances() const {
+    const at::Tensor wide = z.to(at::kDouble);
+    const at::Tensor apart = (wide.unsqueeze(1) - wide.unsqueeze(2)).transpose(2, 3);
+    return at::linalg_solve_triangular(root.to(at::kDouble), apart, /*upper=*/false)
+        .square()
+        .sum(2);
+  }
+
+ private:
+  void join(int64_t problems, const at::Tensor& z_more, const at::Tensor& root_more,
+            const at::Tensor& mass_more, const at::Tensor& failed_more, bool are_ends) {
+    const auto put = [&](at::Tensor& all, const at::Tensor& more) {
+      std::vector<int64_t> shape = more.sizes().vec();
+      shape[0] /= problems;
+      shape.insert(shape.begin(), problems);
+      all = all.defined() ? at::cat({all, more.view(shape)}, 1) : more.view(shape);
+    };
+    put(z, z_more);
+    put(root, root_more);
+    put(log_mass, mass_more);
+    put(failed, failed_more);
+    put(is_end, at::full_like(failed_more, are_ends));
+  }
+};
+
+class Modes : public BaseRule {
+ public:
+  Modes(double widening, int64_t rounds, int64_t starts, int64_t most)
+      : widening_(widening), rounds_(rounds), starts_(starts), most_(most) {}
+
+  Base build(const Target& target, at::Generator& rng) const override {
+    if (!target.can_select())
+      return BaseRegistry::instance().make("base", "laplace")->build(target, rng);
+    const AffineMap guess = first_guess(target);
+    const int64_t problems = target.num_problems();
+    const bool is_bare = target.is_replicated();
+    const int64_t starts =
+        starts_ > 0 ? starts_
+                    : std::clamp<int64_t>((is_bare ? 1500 : 300) / target.curvature_cost(), 4,
+                                          is_bare ? 128 : 16);
+    Cost cost;
+    Fits fits;
+    std::vector<Found> found;
+    for (int64_t batch = 0; batch < (is_bare ? kMostBatches : 1); ++batch) {
+      const at::Tensor rows =
+          at::arange(problems, target.options().dtype(at::kLong)).repeat_interleave(starts);
+      const at::Tensor from = start_points(target, guess, starts, batch == 0, rng, cost);
+      const auto many = target.select(rows);
+      fits.add(*many, climb(*many, from.flatten(0, 1), rounds_, kArrived, cost), problems, cost);
+      found = sorted_out(fits);
+      if (std::none_of(found.begin(), found.end(), [](const Found& f) { return f.unseen > 0; }))
+        break;
+    }
+    return assembled(target, fits, found, guess, cost);
+  }
+
+ private:
+  /// [P,S,D]: the guess, then draws of the prior, some of them the most probable of many.
+  static at::Tensor start_points(const Target& target, const AffineMap& guess, int64_t starts,
+                                 bool with_guess, at::Generator& rng, Cost& cost) {
+    const int64_t problems = target.num_problems(), dim = target.dim();
+    const AffineMap prior = target.prior_base();
+    const at::Tensor e = fill_normal(at::empty({problems, starts, dim}, target.options()), rng);
+    at::Tensor z = prior.to_z(e).clone();
+    if (target.is_replicated()) {
+      const int64_t count = static_cast<int64_t>(std::size(kScales));
+      for (int64_t s = 0; s < starts; ++s) z.select(1, s).mul_(kScales[s % count]);
+    } else {
+      for (int64_t s = 2; s < starts; s += 2)
+        z.select(1, s).copy_(highest(target, prior, rng, cost));
+    }
+    if (with_guess) z.select(1, 0).copy_(guess.loc());
+    return z;
+  }
+
+  /// The most probable of some draws of the prior, [P,D].
+  static at::Tensor highest(const Target& target, const AffineMap& prior, at::Generator& rng,
+                            Cost& cost) {
+    const int64_t problems = target.num_problems(), dim = target.dim();
+    cost += Cost{problems * kDrawsAStart, 0};
+    const at::Tensor z =
+        prior.to_z(fill_normal(at::empty({problems, kDrawsAStart, dim}, target.options()), rng));
+    const at::Tensor density =
+        target.log_density(z).nan_to_num(-std::numeric_limits<double>::infinity());
+    const at::Tensor best = density.argmax(1).view({problems, 1, 1}).expand({problems, 1, dim});
+    return z.gather(1, best).squeeze(1);
+  }
+
+  std::vector<Found> sorted_out(const Fits& fits) const {
+    const at::Tensor distance = fits.distances().cpu().contiguous();
+    const at::Tensor mass = fits.log_mass.cpu().contiguous(), failed = fits.failed.cpu();
+    const at::Tensor log_det = log_volume(fits.root).cpu().contiguous();
+    const at::Tensor ends = fits.is_end.cpu();
+    const auto far = distance.accessor<double, 3>();
+    const auto m = mass.accessor<double, 2>(), det = log_det.accessor<double, 2>();
+    const int64_t problems = mass.size(0), count = mass.size(1);
+    const double near = 1 + 0.05 * static_cast<double>(fits.z.size(2));
+    std::vector<Found> all(static_cast<size_t>(problems));
+    for (int64_t p = 0; p < problems; ++p) {
+      std::vector<int64_t> order;
+      for (int64_t s = 0; s < count; ++s)
+        if (!failed[p][s].item<bool>()) order.push_back(s);
+      std::stable_sort(order.begin(), order.end(),
+                       [&](int64_t a, int64_t b) { return m[p][a] > m[p][b]; });
+      const auto are_one = [&](int64_t a, int64_t b) {
+        return std::max(far[p][a][b], far[p][b][a]) < near &&
+               std::abs(det[p][a] - det[p][b]) < kAlike;
+      };
+      Found& found = all[static_cast<size_t>(p)];
+      std::vector<int64_t> arrivals;
+      int64_t num_ends = 0;
+      for (const int64_t s : order) {
+        const int64_t arrived = ends[p][s].item<bool>() ? 1 : 0;
+        num_ends += arrived;
+        const auto known = std::find_if(found.climbs.begin(), found.climbs.end(),
+                                        [&](int64_t k) { return are_one(k, s); });
+        if (known == found.climbs.end()) {
+          found.climbs.push_back(s);
+          arrivals.push_back(arrived);
+        } else {
+          arrivals[static_cast<size_t>(known - found.climbs.begin())] += arrived;
+        }
+      }
+      int64_t once = 0;
+      for (size_t i = 0; i < arrivals.size(); ++i)
+        if (arrivals[i] == 1 && m[p][found.climbs[i]] > m[p][found.climbs[0]] - kSerious) ++once;
+      if (num_ends > 0) found.unseen = static_cast<double>(once) / static_cast<double>(num_ends);
+      keep_heaviest(found, [&](int64_t s) { return m[p][s]; });
+    }
+    return all;
+  }
+
+  /// Modes of less than a thousandth of the mass are left to their neighbours.
+  template <typename Mass>
+  void keep_heaviest(Found& found, const Mass& mass) const {
+    constexpr double kLeast = 1e-3;
+    size_t kept = 0;
+    for (const int64_t s : found.climbs) {
+      if (std::exp(mass(s) - mass(found.climbs[0])) < kLeast || kept == static_cast<size_t>(most_))
+        break;
+      ++kept;
+    }
+    if (kept == static_cast<size_t>(most_) && found.climbs.size() > kept) found.unseen = 1;
+    found.climbs.resize(kept);
+  }
+
+  /// The normals of all problems, as far as the density reaches; beside one that is far too narrow
+  /// on a side stands a wider one.
+  std::vector<Part> parts_of(const Target& target, const Fits& fits,
+                             const std::vector<Found>& found, Cost& cost) const {
+    std::vector<Part> parts;
+    std::vector<at::Tensor> loc, root;
+    std::vector<int64_t> problem;
+    for (size_t p = 0; p < found.size(); ++p)
+      for (const int64_t s : found[p].climbs) {
+        problem.push_back(static_cast<int64_t>(p));
+        loc.push_back(fits.z[problem.back()][s]);
+        root.push_back(fits.root[problem.back()][s]);
+        parts.push_back({problem.back(), loc.back(), root.back(),
+                         fits.log_mass[problem.back()][s].item<double>()});
+      }
+    if (parts.empty()) return parts;
+    const at::Tensor rows = at::tensor(problem, at::kLong).to(fits.z.device());
+    const at::Tensor reach = reaches(*target.select(rows), at::stack(loc), at::stack(root), cost);
+    for (size_t r = 0; r < problem.size(); ++r) {
+      const at::Tensor wider = std::get<0>(reach[static_cast<int64_t>(r)].max(0));
+      if ((wider > kWide).any().item<bool>()) parts.push_back(stretched(parts[r], wider));
+      parts[r] = stretched(parts[r], wider.clamp_max(1));
+    }
+    std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+      return a.problem != b.problem ? a.problem < b.problem : a.log_mass > b.log_mass;
+    });
+    return parts;
+  }
+
+  Base assembled(const Target& target, const Fits& fits, const std::vector<Found>& found,
+                 const AffineMap& guess, Cost cost) const {
+    std::vector<Part> parts = parts_of(target, fits, found, cost);
+    const at::Tensor guess_root = guess.matrix();
+    std::vector<uint8_t> failed, ambiguous;
+    for (size_t i = 0; i < found.size(); ++i) {
+      failed.push_back(found[i].climbs.empty());
+      ambiguous.push_back(found[i].unseen > kUnseen);
+      if (!found[i].climbs.empty()) continue;
+      const auto p = static_cast<int64_t>(i);
+      const auto place = std::find_if(parts.begin(), parts.end(),
+                                      [&](const Part& part) { return part.problem > p; });
+      parts.insert(place, {p, guess.loc()[p], guess_root[p] / widening_, 0});
+    }
+    std::vector<at::Tensor> loc, root;
+    std::vector<int64_t> problem;
+    std::vector<double> log_mass;
+    for (const Part& part : parts) {
+      loc.push_back(part.loc);
+      root.push_back(widening_ * part.root);
+      problem.push_back(part.problem);
+      log_mass.push_back(part.log_mass);
+    }
+    const at::TensorOptions options = guess.loc().options();
+    Base base(AffineMap(at::stack(loc), at::stack(root)),
+              at::tensor(failed, at::kByte).to(options.dtype(at::kBool)), cost);
+    base.ambiguous = at::tensor(ambiguous, at::kByte).to(options.dtype(at::kBool));
+    if (parts.size() == found.size()) return base;
+    Partition partition{at::tensor(problem, at::kLong).to(options.device()),
+                        at::tensor(log_mass, at::kDouble).to(options.device()),
+                        static_cast<int64_t>(found.size())};
+    partition.log_share =
+        partition.log_share -
+        partition.log_sum_exp(partition.log_share).index_select(0, partition.problem);
+    base.partition = std::move(partition);
+    return base;
+  }
+
+  static constexpr double kWide = 2;        // a reach that deserves a part of its own
+  static constexpr double kArrived = 1e-3;  // square of the last Newton step, standard deviations
+
+  double widening_;
+  int64_t rounds_, starts_, most_;
+};
+
+const Enrol<BaseRegistry> kEnrolModesBase(
+    "modes",
+    {"modes[:W]",
+     "a Laplace fit, its standard deviations times W, at each mode that a search finds; chains "
+     "start from every one, and their estimates add up (rounds=12 of Newton's method, starts=N: 4 "
+     "to 128, by what they cost; most=N modes of a problem: 64)",
+     "modes:1.1,starts=4", [](Spec& spec) {
+       const double widening = spec.number("widening", 0.1, 10.0, 1.0);
+       const int64_t rounds = spec.integer("rounds", 1, 1000, 12);
+       const int64_t starts = spec.integer("starts", 1, 1000, 0);
+       return std::make_unique<Modes>(widening, rounds, starts, spec.integer("most", 1, 1000, 64));
+     }});
+
+}  // namespace
+}  // namespace crais

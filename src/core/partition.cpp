@@ -1,0 +1,60 @@
+#include "core/partition.h"
+
+#include <limits>
+#include <vector>
+
+namespace crais {
+namespace {
+
+/// `problem` [Q] in the shape of `values` [Q,...].
+at::Tensor index_like(const at::Tensor& problem, const at::Tensor& values) {
+  std::vector<int64_t> shape(static_cast<size_t>(values.dim()), 1);
+  shape[0] = problem.size(0);
+  return problem.to(values.device()).view(shape).expand_as(values);
+}
+
+at::Tensor made(const at::Tensor& values, int64_t num_problems, double start) {
+  std::vector<int64_t> shape = values.sizes().vec();
+  shape[0] = num_problems;
+  return at::full(shape, start, values.options());
+}
+
+}  // namespace
+
+at::Tensor Partition::counts() const { return at::bincount(problem, {}, num_problems); }
+
+at::Tensor Partition::rows_of(const at::Tensor& index) const {
+  std::vector<at::Tensor> rows;
+  const at::Tensor wanted = index.to(problem.device());
+  for (int64_t i = 0; i < wanted.size(0); ++i)
+    rows.push_back(at::nonzero(problem == wanted[i]).flatten());
+  return at::cat(rows);
+}
+
+Partition Partition::select(const at::Tensor& index) const {
+  const at::Tensor wanted = index.to(problem.device());
+  const at::Tensor places = at::arange(wanted.size(0), problem.options());
+  return {places.repeat_interleave(counts().index_select(0, wanted)),
+          log_share.index_select(0, rows_of(index)), wanted.size(0)};
+}
+
+at::Tensor Partition::log_sum_exp(const at::Tensor& values) const {
+  const at::Tensor index = index_like(problem, values);
+  const at::Tensor highest = made(values, num_problems, -std::numeric_limits<double>::infinity())
+                                 .scatter_reduce(0, index, values, "amax");
+  const at::Tensor shift = at::where(highest.isfinite(), highest, at::zeros_like(highest));
+  return sum((values - shift.gather(0, index)).exp()).log() + shift;
+}
+
+at::Tensor Partition::sum(const at::Tensor& values) const {
+  return made(values, num_problems, 0).scatter_add(0, index_like(problem, values), values);
+}
+
+at::Tensor Partition::mean(const at::Tensor& values) const {
+  const at::Tensor total = sum(values);
+  std::vector<int64_t> shape(static_cast<size_t>(values.dim()), 1);
+  shape[0] = num_problems;
+  return total / counts().to(total.options()).view(shape);
+}
+
+}  // namespace crais

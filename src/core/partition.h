@@ -1,0 +1,33 @@
+/// @file
+/// Problems that are cut into parts, whose normalisers sum to the problem's.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+
+namespace crais {
+
+/// Q parts of P problems. With q0(z) = sum_j pi_j N_j(z) and r_j(z) = pi_j N_j(z) / q0(z), part j
+/// of a problem is gamma(z) r_j(z). The r_j sum to 1 everywhere, so Z = sum_j Z_j whatever the N_j
+/// are, and the sum of unbiased estimates of the Z_j is an unbiased estimate of Z.
+struct Partition {
+  at::Tensor problem;    // [Q] int64, ascending: whose part each row is
+  at::Tensor log_share;  // [Q] float64: log pi_j; the shares of a problem sum to 1
+  int64_t num_problems = 0;
+
+  int64_t num_parts() const { return problem.size(0); }
+  /// [P] int64: parts of each problem.
+  at::Tensor counts() const;
+  /// Rows of the problems at `index` [N] int64, in that order.
+  at::Tensor rows_of(const at::Tensor& index) const;
+  /// The problems at `index` [N] int64, in that order.
+  Partition select(const at::Tensor& index) const;
+
+  /// Over the parts of each problem, [Q,...] float64 -> [P,...]: log sum exp, sums, means.
+  at::Tensor log_sum_exp(const at::Tensor& values) const;
+  at::Tensor sum(const at::Tensor& values) const;
+  at::Tensor mean(const at::Tensor& values) const;
+};
+
+}  // namespace crais

@@ -1,0 +1,116 @@
+#include "evaluation/doubts.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "evaluation/summary.h"
+
+namespace crais {
+namespace {
+
+constexpr double kSlight = 0.05;  // nats: disagreement that nobody minds
+
+double variance_of_mean(const std::vector<double>& values, double mean) {
+  double sum = 0;
+  for (const double value : values) sum += (value - mean) * (value - mean);
+  const auto count = static_cast<double>(values.size());
+  return sum / (count * (count - 1));
+}
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+/// Their spread is far above their own errors: chi^2 over its degrees of freedom.
+bool contradict(const at::Tensor& value, const at::Tensor& std_error) {
+  constexpr double kFar = 6.0;
+  const auto count = static_cast<double>(value.numel());
+  if (count < 3) return false;
+  const double spread = value.std().item<double>();
+  const double chi2 =
+      ((value - value.mean()) / std_error.clamp_min(1e-6)).square().sum().item<double>() /
+      (count - 1);
+  return spread > kSlight && !(chi2 < kFar);
+}
+
+/// Two chunks differ by more than their replicates' spread explains.
+bool chunks_are_apart(const std::string& method, const RunResults& results) {
+  constexpr double kErrors = 5.0;
+  std::vector<std::vector<double>> all;
+  for (const auto& [number, chunk] : results.chunks) {
+    std::vector<double> values;
+    for (const ChunkRun& run : chunk.runs)
+      if (run.method == method)
+        values.insert(values.end(), run.log_normalizer.begin(), run.log_normalizer.end());
+    if (values.size() >= 3) all.push_back(std::move(values));
+  }
+  for (size_t i = 0; i < all.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      const double a = mean_of(all[i]), b = mean_of(all[j]);
+      const double error = std::sqrt(variance_of_mean(all[i], a) + variance_of_mean(all[j], b));
+      if (std::abs(a - b) > kSlight && std::abs(a - b) > kErrors * error) return true;
+    }
+  return false;
+}
+
+/// Allowing for what both have in errors, and the estimate in bias.
+bool refutes(const Witness& witness, double mean, double error, double bias) {
+  constexpr double kErrors = 4.0, kLeast = 0.02;
+  const double allowed =
+      kErrors * std::hypot(witness.error, error) + (std::isnan(bias) ? 0 : std::abs(bias));
+  return witness.value - mean > std::max(kLeast, allowed);
+}
+
+}  // namespace
+
+const std::vector<DoubtEntry>& all_doubts() {
+  static const std::vector<DoubtEntry> kAll = {
+      {Doubt::kMostFlagged, "flags", "half of the replicates or more are flagged",
+       "raise `budget`, or `steps`"},
+      {Doubt::kReplicates, "replicates", "replicates of this one density contradict each other",
+       "raise `budget`, or try the `base` mixture"},
+      {Doubt::kBases, "bases", "bases that were fitted apart lead to different values",
+       "raise `budget`"},
+      {Doubt::kRefuted, "refuted",
+       "a second opinion, a lower bound as well, is higher: chains have missed a part of the "
+       "density",
+       "leave the `base` to auto"},
+      {Doubt::kUndefined, "undefined",
+       "the density is NaN or +inf where chains went; such points were counted as zero",
+       "let the density return -inf where it is zero, and a number elsewhere"}};
+  return kAll;
+}
+
+const DoubtEntry& entry_of(Doubt doubt) {
+  return *std::find_if(all_doubts().begin(), all_doubts().end(),
+                       [&](const DoubtEntry& entry) { return entry.doubt == doubt; });
+}
+
+std::vector<Doubt> doubts_of_replicates(const MethodTable& table, const RunResults& results) {
+  constexpr double kFewUndefined = 1e-3;  // of all evaluations: a step that went astray
+  const at::Tensor value = table.matrix("log_normalizer");
+  const double mean = value.mean().item<double>();
+  std::vector<Doubt> doubts;
+  int64_t flagged = 0, estimates = 0;
+  for (const auto& repeat : table.flags)
+    for (const int64_t flags : repeat) {
+      ++estimates;
+      flagged += flags != 0 ? 1 : 0;
+    }
+  if (2 * flagged >= estimates) doubts.push_back(Doubt::kMostFlagged);
+  if (contradict(value, table.matrix("std_error"))) doubts.push_back(Doubt::kReplicates);
+  if (chunks_are_apart(table.method, results)) doubts.push_back(Doubt::kBases);
+  const double error =
+      value.numel() > 1 ? std_error_of_mean(value) : table.matrix("std_error").item<double>();
+  if (results.state.witness &&
+      refutes(*results.state.witness, mean, error, table.matrix("bias").mean().item<double>()))
+    doubts.push_back(Doubt::kRefuted);
+  if (static_cast<double>(table.num_nonfinite) >
+      kFewUndefined * static_cast<double>(table.cost.densities))
+    doubts.push_back(Doubt::kUndefined);
+  return doubts;
+}
+
+}  // namespace crais

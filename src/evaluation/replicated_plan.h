@@ -1,0 +1,17 @@
+// A plan for replicates of one density that share a base of several parts.
+#pragma once
+
+#include "evaluation/parts.h"
+
+namespace crais {
+
+/// True if each chunk of replicates fits a base of its own, and with it plans.
+bool plans_by_chunk(const Target& target, const std::string& base);
+
+/// Temperatures and step sizes for each part of the base, tuned on one replicate. Within a `budget`
+/// the chunk's pilots and base come first, and what is left of it buys as many temperatures as
+/// kFewChains chains of each part allow, up to kMostSteps, then chains. Cost: of the pilot.
+TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, const Cost& base,
+                          uint64_t stream);
+
+}  // namespace crais
