@@ -16,7 +16,8 @@ namespace {
 constexpr double kUnseen = 0.12;  // more of further starts than this may lead to unseen modes
 constexpr double kSerious =
     6.0;  // nats below the greatest mass: those below do not count as unseen
-constexpr int64_t kDrawsAStart = 32, kMostBatches = 4;
+constexpr int64_t kDearest = 40'000;  // evaluations, after which no further batch of starts begins
+constexpr int64_t kDrawsAStart = 32, kMostBatches = 16;
 constexpr double kScales[] = {1, 3, 10, 30};  // of the starts of a density without a prior
 
 /// The modes of one problem among its climbs, the heaviest first.
@@ -142,7 +143,8 @@ class Modes : public BaseRule {
       const auto many = target.select(rows);
       fits.add(*many, climb(*many, from.flatten(0, 1), rounds_, kArrived, cost), problems, cost);
       found = sorted_out(fits);
-      if (std::none_of(found.begin(), found.end(), [](const Found& f) { return f.unseen > 0; }))
+      if (cost.densities > kDearest ||
+          std::none_of(found.begin(), found.end(), [](const Found& f) { return f.unseen > 0; }))
         break;
     }
     return assembled(target, fits, found, guess, cost);

@@ -79,8 +79,7 @@ class Spoilt : public DiagonalGaussian {
 };
 
 TEST(Problem, NamesANonFiniteStart) {
-  for (const auto& [value, slope] : {std::pair{double(NAN), 0.0}, std::pair{-INFINITY + 0.0, 0.0},
-                                     std::pair{0.0, double(NAN)}}) {
+  for (const auto& [value, slope] : {std::pair{INFINITY + 0.0, 0.0}, std::pair{0.0, double(NAN)}}) {
     const Spoilt target(value, slope);
     const Problem problem(borrow(target), AffineMap::identity(3, 2, at::kDouble));
     at::Generator rng = make_generator(3);
@@ -88,6 +87,34 @@ TEST(Problem, NamesANonFiniteStart) {
                  [&] { problem.start(4, rng); });
     problem.evaluate(problem.draw(4, rng));  // on the way anything may happen
   }
+}
+
+/// A density of zero is a weight of zero, not a fault; one that is no number counts as zero.
+TEST(Problem, StartsOfNoDensityHaveNoWeight) {
+  for (const auto& [value, kept] : {std::pair{-INFINITY + 0.0, Problem::kNothing},
+                                    std::pair{double(NAN), Problem::kUndefined}}) {
+    const Spoilt target(value, 0.0);
+    const Problem problem(borrow(target), AffineMap::identity(3, 2, at::kDouble));
+    at::Generator rng = make_generator(3);
+    const Particles start = problem.start(4, rng);
+    EXPECT_EQ(start.log_gamma[1][2].item<double>(), kept);
+    EXPECT_EQ((start.log_gamma < -1e20).sum().item<int64_t>(), 1);
+    EXPECT_TRUE(start.grad_log_gamma.isfinite().all().item<bool>());
+  }
+}
+
+TEST(Problem, NamesAStartWhereNothingHasDensity) {
+  class Nowhere : public DiagonalGaussian {
+   public:
+    Nowhere() : DiagonalGaussian(2, {1}, {1}, 0) {}
+    at::Tensor log_density(const at::Tensor& z) const override {
+      return at::full_like(z.select(-1, 0), -INFINITY) + 0 * z.select(-1, 0);
+    }
+  };
+  const Nowhere target;
+  const Problem problem(borrow(target), AffineMap::identity(2, 1, at::kDouble));
+  at::Generator rng = make_generator(3);
+  expect_error(ErrorKind::kData, {"-inf", "8 of 8"}, [&] { problem.start(4, rng); });
 }
 
 TEST(Particles, WhereTakesEachFromItsSide) {

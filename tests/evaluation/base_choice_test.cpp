@@ -90,8 +90,14 @@ TEST(BaseChoice, LongChainsBeginFurtherOut) {
 }
 
 TEST(BaseChoice, LeavesLaplaceWhereAnotherFindsClearlyMore) {
+  EstimateOptions options = brief();
+  options.budget = 1e6;  // which leaves the search for modes out
+  EXPECT_EQ(choose_base(EstimatorParts(options), TwoModes(), 8).name, "prior");
+}
+
+TEST(BaseChoice, SearchesForModesWherePilotsHaveSeveral) {
   const BaseChoice choice = choose_base(EstimatorParts(brief()), TwoModes(), 8);
-  EXPECT_EQ(choice.name, "prior");
+  EXPECT_EQ(choice.name, "modes");
 }
 
 TEST(BaseChoice, CostsWhatItsTrialsAsk) {

@@ -100,6 +100,10 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
   summary["true_log_normalizer"] = results.truth ? json_number(*results.truth) : json();
   summary["results"] = json::array();
   for (const LogzSummary& method : methods) summary["results"].push_back(to_json(method));
+  if (const auto& witness = results.state.witness)
+    summary["second_opinion"] = {{"base", "mixture"},
+                                 {"log_normalizer", json_number(witness->value)},
+                                 {"monte_carlo_std_error", json_number(witness->error)}};
   if (!expectations.empty()) summary["expectations"] = to_json(expectations);
   std::vector<ReportFile> files = {
       {"summary.json", to_text(summary)},

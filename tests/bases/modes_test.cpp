@@ -1,0 +1,102 @@
+// Bases of several parts: modes and mixtures on densities of known normaliser.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "bases/base.h"
+#include "bases/normal_mixture.h"
+#include "core/log_math.h"
+#include "core/rng.h"
+#include "support/statistics.h"
+#include "targets/function_target.h"
+
+namespace crais {
+namespace {
+
+Base fit(const std::string& spec, const Target& target, uint64_t seed = 1) {
+  at::Generator rng = make_generator(seed);
+  return BaseRegistry::instance().make("base", spec)->build(target, rng);
+}
+
+FunctionTarget replicated(int64_t dim, const std::function<at::Tensor(const at::Tensor&)>& density,
+                          int64_t problems = 1) {
+  return FunctionTarget(
+      {problems, dim, at::kDouble, /*replicated=*/true},
+      FunctionTarget::IndexedLogDensity(
+          [density](const at::Tensor& z, const at::Tensor& /*index*/) { return density(z); }));
+}
+
+/// N(-7, 1) and 9 times as much N(7, 0.1^2) in the plane.
+at::Tensor two_widths(const at::Tensor& z) {
+  const at::Tensor wide = -0.5 * (z + 7).square().sum(-1) + std::log(0.1);
+  const at::Tensor narrow = -50 * (z - 7).square().sum(-1) + std::log(0.9 * 100);
+  return at::logaddexp(wide, narrow) - std::log(2 * M_PI);
+}
+
+TEST(Modes, AreFoundFarFromThePrior) {
+  const Base base = fit("modes", replicated(2, two_widths, 3));
+  ASSERT_TRUE(base.partition);
+  EXPECT_EQ(base.num_problems(), 3);
+  EXPECT_TRUE(at::equal(base.partition->counts(), at::tensor({2, 2, 2}, at::kLong)));
+  EXPECT_NEAR(base.map.loc()[0][0].item<double>(), 7, 1e-3);
+  EXPECT_NEAR(base.map.loc()[1][0].item<double>(), -7, 1e-3);
+  EXPECT_NEAR(base.partition->log_share[0].exp().item<double>(), 0.9, 1e-3);
+  EXPECT_NEAR(base.map.matrix()[0][0][0].item<double>(), 0.1, 0.02);
+  EXPECT_FALSE(base.ambiguous.any().item<bool>());
+  EXPECT_GT(base.cost.densities, 0);
+}
+
+TEST(Modes, AreOnePartWhereThereIsOne) {
+  const Base base =
+      fit("modes:1.1",
+          replicated(3, [](const at::Tensor& z) { return -2 * (z - 1).square().sum(-1); }));
+  EXPECT_FALSE(base.partition);
+  EXPECT_NEAR(base.map.matrix()[0][1][1].item<double>(), 1.1 * 0.5, 1e-3);
+}
+
+/// 2^10 modes: a search of some hundred starts sees most of its modes once, and says so.
+TEST(Modes, SayWhereMoreAreToBeExpected) {
+  const Base base = fit("modes", replicated(10, [](const at::Tensor& z) {
+                          return -8 * (z.square() - 4).square().sum(-1);
+                        }));
+  EXPECT_TRUE(base.ambiguous.all().item<bool>());
+}
+
+/// Flat below 0: the fit at the kink is too narrow on that side, and a wider one stands beside it.
+TEST(Modes, ReachPastAKink) {
+  const Base base =
+      fit("modes", replicated(2, [](const at::Tensor& z) {
+            return -0.5 * z.square().sum(-1) - 200 * (at::relu(z) - 0.02).square().sum(-1);
+          }));
+  ASSERT_TRUE(base.partition);
+  EXPECT_GT(base.map.matrix().diagonal(0, 1, 2).max().item<double>(), 0.8);
+}
+
+TEST(NormalMixture, IsFittedToDraws) {
+  at::Generator rng = make_generator(3);
+  const at::Tensor e = at::empty({4000, 2}, at::kDouble).normal_(0, 1, rng);
+  const at::Tensor is_left = at::empty({4000, 1}, at::kDouble).uniform_(0, 1, rng) < 0.25;
+  const NormalMixture found = fit_normals(at::where(is_left, 0.5 * e - 4, e + 3), 2, rng);
+  const int64_t left = found.loc[0][0].item<double>() < 0 ? 0 : 1;
+  EXPECT_NEAR(found.loc[left][0].item<double>(), -4, 0.1);
+  EXPECT_NEAR(found.log_share[left].exp().item<double>(), 0.25, 0.03);
+  EXPECT_NEAR(found.root[left][0][0].item<double>(), 0.5, 0.1);
+  EXPECT_NEAR(found.root[1 - left][1][1].item<double>(), 1, 0.1);
+}
+
+/// A funnel has no normal near it; eight parts cover what one leaves out.
+TEST(Mixture, CoversAFunnel) {
+  const auto funnel = [](const at::Tensor& z) {
+    const at::Tensor v = z.select(-1, 0), x = z.select(-1, 1);
+    return -v.square() / 8 - std::log(2.0) - 0.5 * x.square() * (-v).exp() - 0.5 * v -
+           std::log(2 * M_PI);
+  };
+  const Base base = fit("mixture", replicated(2, funnel, 5));
+  EXPECT_EQ(base.num_problems(), 5);
+  ASSERT_TRUE(base.partition);
+  EXPECT_GT(base.partition->num_parts(), 5);
+  EXPECT_EQ(base.partition->num_parts() % 5, 0);  // the fit of one replicate serves all
+}
+
+}  // namespace
+}  // namespace crais

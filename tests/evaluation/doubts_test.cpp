@@ -1,0 +1,148 @@
+// What is said of a result as a whole, and what a density without options comes to.
+#include "evaluation/doubts.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/rng.h"
+#include "evaluation/log_normalizer.h"
+#include "evaluation/second_opinion.h"
+#include "evaluation/summary.h"
+#include "targets/function_target.h"
+
+namespace crais {
+namespace {
+
+using Values = std::vector<double>;
+
+/// Two chunks of five replicates with these values, each with this error.
+RunResults results_of(const Values& values, double error, int64_t flag = 0) {
+  RunResults results;
+  for (int64_t c = 0; c < 2; ++c) {
+    ChunkRun run;
+    run.method = "ais";
+    run.log_normalizer = {values.begin() + 5 * c, values.begin() + 5 * (c + 1)};
+    run.std_error = Values(5, error);
+    run.bias = Values(5, -error * error / 2);
+    run.ess = Values(5, 0.9);
+    run.flags = std::vector<int64_t>(5, flag);
+    run.cost = {10'000, 10'000};
+    ChunkResult chunk;
+    chunk.chunk = c;
+    chunk.indices = {5 * c, 5 * c + 1, 5 * c + 2, 5 * c + 3, 5 * c + 4};
+    chunk.runs = {run};
+    results.chunks[c] = chunk;
+  }
+  return results;
+}
+
+std::vector<Doubt> doubts(const RunResults& results) {
+  return doubts_of_replicates(tables(results).front(), results);
+}
+
+bool has(const std::vector<Doubt>& all, Doubt doubt) {
+  return std::find(all.begin(), all.end(), doubt) != all.end();
+}
+
+const Values kAgree = {1.00, 1.02, 0.99, 1.01, 0.98, 1.00, 1.02, 0.99, 1.01, 0.98};
+
+TEST(Doubts, AreNoneWhereReplicatesAgree) { EXPECT_TRUE(doubts(results_of(kAgree, 0.02)).empty()); }
+
+TEST(Doubts, ReplicatesContradictEachOther) {
+  Values values = kAgree;
+  values[3] = 2.5;
+  EXPECT_TRUE(has(doubts(results_of(values, 0.02)), Doubt::kReplicates));
+  EXPECT_FALSE(has(doubts(results_of(values, 0.5)), Doubt::kReplicates));  // as their errors say
+}
+
+TEST(Doubts, BasesLeadToDifferentValues) {
+  Values values = kAgree;
+  for (size_t i = 5; i < 10; ++i) values[i] += 0.2;
+  EXPECT_TRUE(has(doubts(results_of(values, 0.1)), Doubt::kBases));
+  EXPECT_FALSE(has(doubts(results_of(kAgree, 0.1)), Doubt::kBases));
+}
+
+TEST(Doubts, AHigherLowerBoundRefutes) {
+  RunResults results = results_of(kAgree, 0.02);
+  results.state.witness = {1.5, 0.03};
+  EXPECT_EQ(doubts(results), (std::vector<Doubt>{Doubt::kRefuted}));
+  results.state.witness = {1.05, 0.03};  // within its errors
+  EXPECT_TRUE(doubts(results).empty());
+  results.state.witness = {0.5, 0.03};  // a lower bound may lie anywhere below
+  EXPECT_TRUE(doubts(results).empty());
+}
+
+TEST(Doubts, MostReplicatesAreFlagged) {
+  EXPECT_TRUE(has(doubts(results_of(kAgree, 0.02, kModes)), Doubt::kMostFlagged));
+}
+
+TEST(Doubts, NumbersThatAreNone) {
+  RunResults results = results_of(kAgree, 0.02);
+  results.chunks[0].runs[0].num_nonfinite = 5;
+  EXPECT_TRUE(doubts(results).empty());
+  results.chunks[0].runs[0].num_nonfinite = 500;
+  EXPECT_TRUE(has(doubts(results), Doubt::kUndefined));
+}
+
+TEST(Doubts, EachHasItsWords) {
+  for (const Doubt doubt : {Doubt::kMostFlagged, Doubt::kReplicates, Doubt::kBases, Doubt::kRefuted,
+                            Doubt::kUndefined}) {
+    EXPECT_FALSE(entry_of(doubt).sentence.empty());
+    EXPECT_FALSE(entry_of(doubt).remedy.empty());
+  }
+}
+
+/// exp(0.5 x + 6 x^2 - x^4), whose lesser well holds 16%: log Z = 9.3745.
+FunctionTarget double_well(int64_t problems) {
+  return FunctionTarget(
+      {problems, 1, at::kDouble, /*replicated=*/true},
+      FunctionTarget::IndexedLogDensity([](const at::Tensor& z, const at::Tensor& /*index*/) {
+        const at::Tensor x = z.select(-1, 0);
+        return 0.5 * x + 6 * x.square() - x.pow(4);
+      }));
+}
+
+TEST(SecondOpinion, SeesTheOtherWell) {
+  EstimateOptions options;
+  options.base = "laplace";
+  options.witness = true;
+  Cost cost;
+  const FunctionTarget target = double_well(4);
+  ASSERT_TRUE(wants_second_opinion(options, target, "laplace"));
+  EXPECT_FALSE(wants_second_opinion(options, target, "mixture"));
+  const Witness witness = second_opinion(options, target, cost);
+  EXPECT_NEAR(witness.value, 9.3745, 0.02);
+  EXPECT_LT(witness.error, 0.02);
+  EXPECT_GT(cost.densities, 10'000);
+}
+
+TEST(SecondOpinion, FlagsABaseThatMissesAMode) {
+  EstimateOptions options;
+  options.base = "laplace";
+  options.chunk = 5;
+  options.steps = 48;
+  options.witness = true;
+  const RunResults run = estimate_log_normalizer(double_well(10), options).run;
+  EXPECT_TRUE(has(doubts(run), Doubt::kRefuted));
+  options.base = "mixture";
+  const Result right = estimate_log_normalizer(double_well(10), options);
+  EXPECT_TRUE(doubts(right.run).empty());
+  EXPECT_NEAR(right.value.mean().item<double>(), 9.3745, 0.01);
+}
+
+TEST(Auto, OfADensityIsRightWithinItsBudget) {
+  EstimateOptions options;
+  options.chunk = 5;
+  options.budget = 5e4;
+  options.resampling = "systematic:0.5";
+  const Result found = estimate_log_normalizer(double_well(10), options);
+  EXPECT_EQ(found.base, "mixture");
+  EXPECT_NEAR(found.value.mean().item<double>(), 9.3745, 0.01);
+  EXPECT_LE(static_cast<double>(found.cost.densities), 1.02 * 10 * 5e4);
+  EXPECT_GE(static_cast<double>(found.cost.densities), 0.5 * 10 * 5e4);
+}
+
+}  // namespace
+}  // namespace crais
