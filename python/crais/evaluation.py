@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crais import native
+from crais import native, random_state
 from crais.captured import Function, device_of
 from crais.errors import Interrupted, UsageError
 from crais.images import as_tensor
-from crais.latent_model import check_density
+from crais.latent_model import check_bounded, check_density
 from crais.likelihoods import Likelihood
 from crais.models import in_memory
 from crais.priors import Prior
@@ -179,6 +179,7 @@ def log_normalizer(
         if dim is None or dim < 1:
             raise UsageError("give dim=D, the dimension of z, at least 1")
         device, name = device_of([target]), getattr(target, "__name__", "function")
+        _check_bounded(target, dim, device, options)
         functions = {"log_density": _density(target)}
         options = {"device": str(device), **options}
     arguments = [name if name.isidentifier() or not functions else "function"]
@@ -281,6 +282,17 @@ def _method(model: Any, *names: str) -> Function | None:
 def _integer(model: Any, name: str) -> int | None:
     value = getattr(model, name, None)
     return value if isinstance(value, int) else None
+
+
+def _check_bounded(
+    target: Function, dim: int, device: torch.device, options: dict[str, Any]
+) -> None:
+    """At points of its own random numbers; PyTorch's state is as before."""
+    dtype = torch.float32 if options.get("dtype") == "float32" else torch.float64
+    with native.as_before(device):
+        random_state.begin(device)
+        points = torch.randn(8, dim, dtype=dtype).to(device)
+        check_bounded(_density(target), points, "the log density")
 
 
 def _density(function: Function) -> Function:

@@ -122,6 +122,13 @@ class Network:
             outputs.append(rows)
         return rows
 
+    def before(self, activation: str) -> Network | None:
+        """Without this activation at the end; None where another is there."""
+        *others, last = self.layers
+        if last.activation != activation:
+            return None
+        return Network([*others, replace(last, activation=None)])
+
     @property
     def is_mlp(self) -> bool:
         """Dense layers with one activation between them, none after the last."""
@@ -212,7 +219,8 @@ def recognise(
     """What the fused evaluator can compute of a model: all of it, its decoder, or nothing.
 
     z [B, D] and x [B, *shape] are examples. The likelihood must be Bernoulli, or Gaussian with one
-    standard deviation, and the prior a standard normal. Means may come from a sigmoid or tanh.
+    standard deviation, and the prior a standard normal. Means may come from a sigmoid or tanh,
+    probabilities must come from a sigmoid.
     """
     if _likelihood(likelihood) is None or type(prior) is not StandardNormal:
         return None
@@ -220,8 +228,10 @@ def recognise(
     network = outputs[0].network() if len(outputs) == 1 else None
     if network is None or network(z).shape[1] != x[0].numel():
         return None
+    if type(likelihood) is Bernoulli and likelihood.probs:
+        network, likelihood = network.before("sigmoid"), Bernoulli()
     ends = (None,) if type(likelihood) is Bernoulli else (None, "sigmoid", "tanh")
-    if network.layers[-1].activation not in ends:
+    if network is None or network.layers[-1].activation not in ends:
         return None
     if network.is_mlp and encoder is None:
         return MlpVae(network, None, likelihood)

@@ -92,13 +92,16 @@ def _forces(model: LatentModel, force_dtype: str) -> tuple[bool, bool]:
 def _first_that_works(
     make: Callable[[Sequence[int]], LatentModel], shapes: Sequence[Sequence[int]]
 ) -> LatentModel:
-    """Raises what the first shape raised where none works."""
+    """Raises what the first shape raised where none works; first what crais found at fault in a
+    model that ran.
+    """
     failure: Exception | None = None
     for shape in shapes:
         try:
             return make(shape)
         except (RuntimeError, ValueError, TypeError, IndexError) as error:
-            failure = failure or error
+            is_plainer = isinstance(error, UsageError) and not isinstance(failure, UsageError)
+            failure = error if failure is None or is_plainer else failure
     assert failure is not None
     raise failure
 
