@@ -261,8 +261,8 @@ def _require_parts(parts: dict[str, Any]) -> None:
             "the model has neither decode(z) nor log_joint(z, x): give decoder=..., or log_joint=..."
         )
     raise UsageError(
-        "the model does not say its likelihood: give likelihood=crais.Bernoulli(), where the "
-        "decoder returns logits, or another of crais"
+        "the model does not say its likelihood: give likelihood=crais.Bernoulli() where the decoder "
+        "returns logits, crais.Bernoulli(probs=True) after a sigmoid, or another of crais"
     )
 
 

@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kNoMatter = 0.02;  // nats
 constexpr double kErrors = 5;       // that count as more than chance
+constexpr double kRough = 0.1;      // nats: by so much, chains may have missed more
 constexpr double kVague = 0.3;      // nats: an error of so much says nothing
 
 /// The logarithm of the integral of p(z).
@@ -24,7 +25,8 @@ struct Mass {
     return std::abs(log - other) < kNoMatter + kErrors * std_error;
   }
   std::string text() const {
-    return "exp(" + fixed(log, 2) + " +- " + significant(std::max(std_error, 0.001), 1) + ")";
+    return std::string(std_error < kRough ? "" : "at least ") + "exp(" + fixed(log, 2) + " +- " +
+           significant(std::max(std_error, 0.001), 1) + ")";
   }
 };
 
@@ -55,26 +57,27 @@ std::optional<Mass> mass_of(const Target& prior, const std::string& base, int64_
 std::string check_prior(const EvalModel& model, bool is_accepted, int64_t threads) {
   const std::shared_ptr<const Target> prior = model.prior();
   if (!prior) return "";
-  const std::optional<Mass> first = mass_of(*prior, "auto", EstimateOptions{}.steps, threads);
-  if (!first || first->is_near(0)) {
-    const bool is_vague = first && first->std_error > kVague;
-    return is_vague ? "whether p(z) integrates to 1 is not known: " + first->text() : "";
-  }
-  const std::string found = "p(z) integrates to " + first->text() + ", not 1";
+  constexpr int64_t kMostFitted = 64;  // dimensions: beyond, a fit takes longer than all the rest
+  const std::string base = prior->dim() > kMostFitted ? "prior" : "auto";
+  const std::optional<Mass> first = mass_of(*prior, base, EstimateOptions{}.steps, threads);
+  if (!first) return "";
+  const std::string unknown =
+      "whether p(z) integrates to 1 is not known: chains found " + first->text();
+  if (first->is_near(0)) return first->std_error > kVague ? unknown : "";
   // An estimate errs by what its chains have missed: then longer chains from elsewhere find more.
-  bool is_certain = first->log > 0;
-  if (!is_certain) {
+  if (first->log < 0) {
     const std::optional<Mass> second = mass_of(*prior, "prior", 512, threads);
     if (second && second->is_near(0)) return "";
-    is_certain = second && first->is_even && second->is_even && second->is_near(first->log);
+    const bool is_certain = second && first->is_even && second->is_even;
+    if (!is_certain || !second->is_near(first->log)) return unknown;
   }
-  if (is_certain && !is_accepted)
-    throw data_error(
-        found +
-        ", and moves log p(x) by as much: is a constant left out, or a mean in place of "
-        "a sum? `accept_prior` takes it as it is");
-  return found +
-         (is_certain ? ", and moves log p(x) by as much" : " by chains that may miss modes");
+  const std::string found =
+      "p(z) integrates to " + first->text() + ", not 1, and moves log p(x) by as much";
+  if (!is_accepted)
+    throw data_error(found +
+                     ": is a constant left out, or a mean in place of a sum? `accept_prior` takes "
+                     "it as it is");
+  return found;
 }
 
 }  // namespace crais
