@@ -68,7 +68,8 @@ def evaluate(
                  Without images: those that data, split, limit, indices or simulate choose.
     likelihood   p(x | output), as crais.Bernoulli() of logits
     prior        p(z); a standard normal if it is left out. log_prior: z -> log p(z) [B]
-    decoder      z [B, latent] -> output, where the model has no such method
+    decoder      z [B, latent] -> output, where the model has no such method: a tensor, a mapping
+                 or tuple with one, or a torch.distributions object (then without likelihood)
     encoder      x [B, *shape] -> mean and log_var [B, latent], or mean and scale_tril
     log_joint    (z [B, latent], x [B, *shape]) -> log p(x, z) [B], nats, in place of decoder and
                  likelihood; its gradient is autograd's
@@ -254,16 +255,10 @@ def _parts_of(model: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _require_parts(parts: dict[str, Any]) -> None:
-    if parts["log_joint"] is not None:
-        return
-    if parts["decoder"] is None:
+    if parts["log_joint"] is None and parts["decoder"] is None:
         raise UsageError(
             "the model has neither decode(z) nor log_joint(z, x): give decoder=..., or log_joint=..."
         )
-    raise UsageError(
-        "the model does not say its likelihood: give likelihood=crais.Bernoulli() where the decoder "
-        "returns logits, crais.Bernoulli(probs=True) after a sigmoid, or another of crais"
-    )
 
 
 def _shapes_of(images: Tensor | None) -> list[Sequence[int]]:

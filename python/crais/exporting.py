@@ -43,6 +43,7 @@ from crais.latent_model import (
 )
 from crais.layers import MlpVae
 from crais.likelihoods import Likelihood
+from crais.outputs import unvalidated
 from crais.priors import Prior
 
 _EXTRA = "crais.safetensors"
@@ -295,7 +296,7 @@ def _trace(
     graphs = []
     for rows in _TRACE_ROWS:
         try:
-            with shapes.patch(use_duck_shape=False):  # type: ignore[attr-defined]
+            with unvalidated(), shapes.patch(use_duck_shape=False):  # type: ignore[attr-defined]
                 tracer = make_fx(call, tracing_mode="symbolic", _allow_non_fake_inputs=True)
                 graphs.append(tracer(*examples(rows)))
         except Exception as error:  # whatever the user's code raises under tracing

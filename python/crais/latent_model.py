@@ -21,6 +21,7 @@ from crais.errors import UsageError
 from crais.forces import ShorterProducts, joint_with_forces, shorter_products
 from crais.layers import FusedDecoder, MlpVae, recognise
 from crais.likelihoods import Bernoulli, ContinuousBernoulli, Likelihood
+from crais.outputs import Distribution, OfDecoder, adapted
 from crais.priors import Hierarchical, Prior, StandardNormal
 
 FORMAT_VERSION = 1
@@ -55,6 +56,8 @@ class LatentModel:
     ) -> None:
         if latent < 1 or not shape or min(shape) < 1:
             raise UsageError("latent and every entry of image_shape must be at least 1")
+        if decoder is not None and likelihood is None:
+            likelihood = OfDecoder()
         if (decoder is None) != (likelihood is None) or (decoder is None) == (log_joint is None):
             raise UsageError("give a decoder with its likelihood, or a log_joint")
         self.latent, self.shape = latent, shape
@@ -129,7 +132,8 @@ class LatentModel:
             found["encode"] = self.encode
         if self.likelihood is None:
             return found
-        found["output"] = self.output
+        if not isinstance(self.likelihood, Distribution):
+            found["output"] = self.output
         if not isinstance(self.prior, StandardNormal):
             found["prior"] = self.prior_value
         if self.likelihood.uniforms is not None and self._prior_draws():
@@ -299,6 +303,12 @@ class LatentModel:
         """Of log p(x, z), which must be a differentiable function of z, and of the encoder."""
         rows = 2
         z, x, y = self.draw_z(rows), self.plain_x(rows), self.draw_y(rows)
+        if self.decoder is not None:
+            self.decoder, likelihood = adapted(self.decoder, self.likelihood, z, x, y)
+            if likelihood is not self.likelihood:
+                self.likelihood = on_device(likelihood, self.device)
+                self.parts += [self.decoder, self.likelihood]
+                x = self.plain_x(rows)
         with torch.enable_grad():
             value = self.log_joint(z.requires_grad_(True), x, *y)
         check_density(value, z, "log p(x, z)")
@@ -306,7 +316,9 @@ class LatentModel:
             raise UsageError(f"log p(x, z) is {value.dtype}; models are float32: call .float()")
         if self.decoder is not None:
             with torch.enable_grad():
-                _check_reaches(z, self.decoder(z, *y))
+                output = self.decoder(z, *y)
+                of_output = isinstance(self.likelihood, Distribution)
+                _check_reaches(z, self.likelihood.log_prob(x, output) if of_output else output)
         if self.encoder is not None:
             self._check_encoder(x, *y)
 

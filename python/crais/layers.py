@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from crais.likelihoods import Bernoulli, Gaussian, Likelihood, SquaredError
+from crais.outputs import unvalidated
 from crais.priors import Prior, StandardNormal
 
 _MOST_LAYERS = 100
@@ -451,7 +452,7 @@ def _outputs(function: Callable[[Tensor], Any], example: Tensor) -> list[_Chain]
     from torch.fx.experimental.proxy_tensor import make_fx
 
     try:
-        with torch.no_grad():
+        with torch.no_grad(), unvalidated():
             tracer = make_fx(  # without values, so that control flow that depends on them fails
                 lambda rows: function(rows), tracing_mode="fake", _allow_non_fake_inputs=True
             )
@@ -514,8 +515,8 @@ def _apply(node: torch.fx.Node, args: list[Any]) -> Any:
         return chain if node.meta["val"].shape[0] == source.shape[0] else None
     if kind == "split" and source.dim() == 2 and len(rest) == 2 and rest[1] == 1:
         return [chain.part(slice(i, i + rest[0])) for i in range(0, source.shape[1], rest[0])]
-    if kind == "slice" and node.meta["val"].shape == source.shape:
-        return chain  # [:], which older versions of PyTorch write out
+    if kind in ("slice", "expand") and node.meta["val"].shape == source.shape:
+        return chain  # [:], which older versions of PyTorch write out; of broadcasting
     if kind == "slice" and source.dim() == 2 and len(rest) == 3 and rest[0] == 1:
         return chain.part(slice(rest[1], min(rest[2], source.shape[1])))
     return None

@@ -15,6 +15,7 @@ from crais.forces import pays_in_python, processor_has_bfloat16
 from crais.latent_model import LatentModel, computes, manifest, prior_of
 from crais.layers import MlpVae
 from crais.likelihoods import Likelihood
+from crais.outputs import shape_of
 from crais.priors import Prior
 
 _ROWS = {"cpu": 64}  # of a call
@@ -126,10 +127,12 @@ def _shape_of(
     y: tuple[Tensor, ...],
 ) -> Sequence[int]:
     """Of the data that the model makes, where the output has the same shape."""
-    if decoder is None or likelihood is None or latent is None:
+    if decoder is None or latent is None:
         raise UsageError("give image_shape=(...), the shape of one datum, and latent=D")
     with torch.no_grad():
         output = decoder(torch.zeros(1, latent, device=device), *y)
-    if not isinstance(output, Tensor) or likelihood.uniforms is None:
+    shape = shape_of(output)
+    is_tensor = isinstance(output, Tensor)
+    if shape is None or is_tensor and (likelihood is None or likelihood.uniforms is None):
         raise UsageError("give image_shape=(...), the shape of one datum")
-    return list(output.shape[1:])
+    return shape
