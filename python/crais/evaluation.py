@@ -114,6 +114,7 @@ def evaluate(
 
     if isinstance(model, type):
         raise UsageError(f"the model is a class: give an instance, as {model.__name__}()")
+    model = _unwrapped(model)
     parts = _parts_of(model, {**about, "prior": prior, "log_joint": log_joint})
     shape: Any = image_shape if image_shape is not None else getattr(model, "image_shape", None)
     functions, manifest, device = in_memory(
@@ -268,6 +269,18 @@ def _shapes_of(images: Tensor | None) -> list[Sequence[int]]:
     own = images.shape[1:]
     others = [(own.numel(),), (1, *own)] if len(own) == 2 else [(own.numel(),)]
     return [own, *(shape for shape in others if shape != tuple(own))]
+
+
+def _unwrapped(model: Any) -> Any:
+    """What DataParallel, torch.compile, Lightning or another module of one's own is around."""
+
+    def is_model(one: Any) -> bool:
+        return any(hasattr(one, name) for name in ("decode", "decoder", "log_joint"))
+
+    if is_model(model) or not isinstance(model, torch.nn.Module):
+        return model
+    inner = [found for child in model.children() if is_model(found := _unwrapped(child))]
+    return inner[0] if len(inner) == 1 else model
 
 
 def _method(model: Any, *names: str) -> Function | None:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from crais import safetensors
 from crais.captured import Function, check_modes, device_of, on_device
+from crais.encoders import adapted as adapted_encoder
 from crais.errors import UsageError
 from crais.forces import ShorterProducts, joint_with_forces, shorter_products
 from crais.layers import FusedDecoder, MlpVae, recognise
@@ -320,6 +321,7 @@ class LatentModel:
                 of_output = isinstance(self.likelihood, Distribution)
                 _check_reaches(z, self.likelihood.log_prob(x, output) if of_output else output)
         if self.encoder is not None:
+            self.encoder = adapted_encoder(self.encoder, x, y, self.latent)
             self._check_encoder(x, *y)
 
     def _check_encoder(self, x: Tensor, *y: Tensor) -> None:

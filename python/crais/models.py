@@ -10,6 +10,7 @@ from torch import Tensor
 
 from crais import native, random_state
 from crais.captured import Function, check_float32, device_of
+from crais.encoders import adapted
 from crais.errors import UsageError
 from crais.forces import pays_in_python, processor_has_bfloat16
 from crais.latent_model import LatentModel, computes, manifest, prior_of
@@ -112,11 +113,10 @@ def _latent_of(
 ) -> int:
     if encoder is None:
         raise UsageError("give latent=D, the dimension of z: there is no encoder that says it")
+    x = torch.zeros(1, *shape, device=device)
     with torch.no_grad():
-        code = encoder(torch.zeros(1, *shape, device=device), *y)
-    if not isinstance(code, (tuple, list)) or not isinstance(code[0], Tensor):
-        raise UsageError("the encoder must return mean and log_var, or mean and scale_tril")
-    return int(code[0].shape[-1])
+        mean, _ = adapted(encoder, x, y, None)(x, *y)
+    return int(mean.shape[-1])
 
 
 def _shape_of(

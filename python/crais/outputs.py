@@ -39,7 +39,7 @@ class Distribution(L.Likelihood):
 
     def __init__(self, like: D.Distribution) -> None:
         super().__init__()
-        self._name = type(_plain(like)).__name__
+        self._name = type(plain(like)).__name__
         support = _plain_support(like.support)
         if getattr(support, "is_discrete", False):
             self.step = 1.0
@@ -83,7 +83,7 @@ def adapted(
         found, tensors = _of_distribution(output, z)
         if type(likelihood) not in (OfDecoder, type(found)):
             raise UsageError(
-                f"the decoder returns a distribution, {_described(output)}, and the likelihood is "
+                f"the decoder returns a distribution, {described(output)}, and the likelihood is "
                 f"{type(likelihood).__name__}: leave the likelihood out"
             )
         return (decoder if tensors is None else _then(decoder, tensors)), found
@@ -125,21 +125,21 @@ def _choice(output: Any, likelihood: L.Likelihood, x: Tensor) -> Callable[[Any],
     """How to get at the part that the likelihood takes; None where that is the output itself."""
     if isinstance(output, (Tensor, D.Distribution)) or _fits(output, likelihood, x):
         return None
-    parts = _parts(output)
+    parts = parts_of(output)
     fitting = [name for name, part in parts.items() if _fits(part, likelihood, x)]
     known = [name for name in _NAMES if name in fitting] or (fitting if len(fitting) == 1 else [])
     if not known:
         which = "any" if not fitting else f"{' or '.join(map(repr, fitting))}"
         raise UsageError(
-            f"the decoder returns {_described(output)}, and crais does not see {which} of these as "
+            f"the decoder returns {described(output)}, and crais does not see {which} of these as "
             f"what {type(likelihood).__name__} takes for x {list(x.shape[1:])}: give a decoder that "
             f"returns one, as decoder=lambda z: model.decode(z)[{next(iter(parts), 0)!r}]"
         )
     name = known[0]
-    return lambda found: _parts(found)[name]
+    return lambda found: parts_of(found)[name]
 
 
-def _parts(output: Any) -> dict[Any, Any]:
+def parts_of(output: Any) -> dict[Any, Any]:
     """By name, or by place."""
     if isinstance(output, Mapping):
         return dict(output)
@@ -164,20 +164,21 @@ def _fits(part: Any, likelihood: L.Likelihood, x: Tensor) -> bool:
         return False
 
 
-def _described(output: Any) -> str:
+def described(output: Any) -> str:
     """The structure, in one line."""
     if isinstance(output, Tensor):
         return str(list(output.shape))
     if isinstance(output, D.Distribution):
-        return f"{type(_plain(output)).__name__} {[*output.batch_shape, *output.event_shape]}"
-    parts = ", ".join(f"{name} {_described(part)}" for name, part in list(_parts(output).items())[:8])
+        return f"{type(plain(output)).__name__} {[*output.batch_shape, *output.event_shape]}"
+    parts = ", ".join(f"{name} {described(part)}" for name, part in list(parts_of(output).items())[:8])
     return f"a {type(output).__name__}" + (f" of {parts}" if parts else "")
 
 
 # What a distribution is.
 
 
-def _plain(distribution: D.Distribution) -> D.Distribution:
+def plain(distribution: D.Distribution) -> D.Distribution:
+    """Without `Independent` around it."""
     while isinstance(distribution, D.Independent):
         distribution = distribution.base_dist
     return distribution
@@ -192,13 +193,13 @@ def _plain_support(support: Any) -> Any:
 def _of_distribution(
     output: D.Distribution, z: Tensor
 ) -> tuple[L.Likelihood, Callable[[Any], L.Output] | None]:
-    plain = _plain(output)
-    make = _FAMILIES.get(type(plain))
-    taken = make(plain, z) if make is not None else None
+    base = plain(output)
+    make = _FAMILIES.get(type(base))
+    taken = make(base, z) if make is not None else None
     if taken is None:
         return Distribution(output), None
     likelihood, tensors = taken
-    return likelihood, lambda found: tensors(_plain(found))
+    return likelihood, lambda found: tensors(plain(found))
 
 
 def _fixed(parameter: Tensor, z: Tensor) -> Tensor | None:
@@ -214,16 +215,16 @@ def _fixed(parameter: Tensor, z: Tensor) -> Tensor | None:
 
 
 def _bernoulli(kind: type) -> Callable[[Any, Tensor], _Taken]:
-    def make(plain: Any, z: Tensor) -> _Taken:
-        probs = "probs" in plain.__dict__  # as it was made
+    def make(base: Any, z: Tensor) -> _Taken:
+        probs = "probs" in base.__dict__  # as it was made
         return kind(probs=probs), lambda found: found.probs if probs else found.logits
 
     return make
 
 
 def _location_scale(kind: Callable[..., L.Likelihood]) -> Callable[[Any, Tensor], _Taken]:
-    def make(plain: Any, z: Tensor) -> _Taken:
-        scale = _fixed(plain.scale, z)
+    def make(base: Any, z: Tensor) -> _Taken:
+        scale = _fixed(base.scale, z)
         if scale is not None:
             return kind(scale), lambda found: found.loc
         return kind(None), lambda found: (found.loc, found.scale.log())
@@ -231,15 +232,15 @@ def _location_scale(kind: Callable[..., L.Likelihood]) -> Callable[[Any, Tensor]
     return make
 
 
-def _student_t(plain: Any, z: Tensor) -> _Taken | None:
-    df = _fixed(plain.df, z)
+def _student_t(base: Any, z: Tensor) -> _Taken | None:
+    df = _fixed(base.df, z)
     if df is None or df.dim() > 0:
         return None
-    return _location_scale(lambda scale: L.StudentT(float(df), scale))(plain, z)
+    return _location_scale(lambda scale: L.StudentT(float(df), scale))(base, z)
 
 
-def _negative_binomial(plain: Any, z: Tensor) -> _Taken | None:
-    count = _fixed(plain.total_count, z)
+def _negative_binomial(base: Any, z: Tensor) -> _Taken | None:
+    count = _fixed(base.total_count, z)
     if count is None:
         return None
     theta = L.NegativeBinomial(count, learn=False)
@@ -252,6 +253,6 @@ _FAMILIES: dict[type, Callable[[Any, Tensor], _Taken | None]] = {
     D.Normal: _location_scale(L.Gaussian),
     D.Laplace: _location_scale(L.Laplace),
     D.StudentT: _student_t,
-    D.Poisson: lambda plain, z: (L.Poisson(), lambda found: found.rate.log()),
+    D.Poisson: lambda base, z: (L.Poisson(), lambda found: found.rate.log()),
     D.NegativeBinomial: _negative_binomial,
 }

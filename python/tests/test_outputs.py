@@ -71,7 +71,7 @@ def net(seed=0, outputs=10):
     ).eval()
 
 
-ONE, TWO, SD = net(), net(1), torch.linspace(0.3, 0.8, 10)
+ONE, TWO, FIFTY, SD = net(), net(1), net(2, 50), torch.linspace(0.3, 0.8, 10)
 
 # A distribution of z, and what it is in crais: its output and likelihood.
 SAME = {
@@ -129,7 +129,7 @@ def mixture(z):
     "distribution",
     [
         mixture,
-        lambda z: D.Categorical(logits=net(2, 50)(z).view(-1, 10, 5)),
+        lambda z: D.Categorical(logits=FIFTY(z).view(-1, 10, 5)),
         lambda z: D.LogNormal(ONE(z), 0.5),
         lambda z: D.MultivariateNormal(ONE(z), 0.25 * torch.eye(10)),
         lambda z: D.Geometric(logits=ONE(z)),
