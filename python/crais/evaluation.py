@@ -17,7 +17,7 @@ from crais.images import as_tensor
 from crais.latent_model import check_bounded, check_density
 from crais.likelihoods import Likelihood
 from crais.models import in_memory
-from crais.priors import Prior
+from crais.priors import Prior, of_distribution
 from crais.results import Result
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def evaluate(
     images: Any = None,
     *,
     likelihood: Likelihood | str | None = None,
-    prior: Prior | None = None,
+    prior: Prior | torch.distributions.Distribution | None = None,
     decoder: Function | str | None = None,
     encoder: Function | str | None = None,
     log_joint: Function | None = None,
@@ -107,8 +107,9 @@ def evaluate(
         for name, value in about.items():
             if value is not None and not isinstance(value, str):
                 raise UsageError(f"{name} of a file is a name; {type(value).__name__} is none")
-        for name, value in {"prior": prior, "log_joint": log_joint, "log_prior": log_prior}.items():
-            if value is not None:
+        densities = {"prior": prior, "log_joint": log_joint, "log_prior": log_prior}
+        for name, density in densities.items():
+            if density is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
         return _evaluated(os.fspath(model), flags, {}, b"", torch.device("cpu"), data, progress)
 
@@ -250,6 +251,8 @@ def _parts_of(model: Any, given: dict[str, Any]) -> dict[str, Any]:
             raise UsageError(f"{name} must be a function; names of layers are for files")
     if parts["likelihood"] is not None and not isinstance(parts["likelihood"], Likelihood):
         raise UsageError("likelihood must be one of crais's, as crais.Bernoulli()")
+    if isinstance(parts["prior"], torch.distributions.Distribution):
+        parts["prior"] = of_distribution(parts["prior"])
     if parts["prior"] is not None and not isinstance(parts["prior"], Prior):
         raise UsageError("prior must be one of crais's, as crais.GaussianPrior(...), or log_prior")
     return parts

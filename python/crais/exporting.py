@@ -108,7 +108,7 @@ def export(
     image_shape: Sequence[int],
     decoder: Function | None = None,
     likelihood: Likelihood | None = None,
-    prior: Prior | None = None,
+    prior: Prior | torch.distributions.Distribution | None = None,
     encoder: Function | None = None,
     log_joint: Function | None = None,
     log_prior: Function | None = None,

@@ -23,7 +23,7 @@ from crais.forces import ShorterProducts, joint_with_forces, shorter_products
 from crais.layers import FusedDecoder, MlpVae, recognise
 from crais.likelihoods import Bernoulli, ContinuousBernoulli, Likelihood
 from crais.outputs import Distribution, OfDecoder, adapted
-from crais.priors import Hierarchical, Prior, StandardNormal
+from crais.priors import Hierarchical, Prior, StandardNormal, of_distribution
 
 FORMAT_VERSION = 1
 VALUE_TOLERANCE = 1e-4  # relative, of two ways to compute a model
@@ -464,11 +464,15 @@ def _rows(output: Any) -> Tensor:
     return torch.cat([part.reshape(part.shape[0], -1) for part in parts], 1)
 
 
-def prior_of(prior: Prior | None, log_prior: Function | None) -> Prior:
+def prior_of(
+    prior: Prior | torch.distributions.Distribution | None, log_prior: Function | None
+) -> Prior:
     if prior is not None and log_prior is not None:
         raise UsageError("give prior or log_prior, not both")
     if log_prior is not None:
         return Hierarchical(log_prior)
+    if isinstance(prior, torch.distributions.Distribution):
+        return of_distribution(prior)
     return prior if prior is not None else StandardNormal()
 
 

@@ -234,6 +234,19 @@ def test_a_prior_that_is_normalised_is_taken(curved, images, likelihood, log_pri
     crais.evaluate(curved, images, likelihood=likelihood, latent=4, log_prior=log_prior, **CHEAP)
 
 
+def test_a_distribution_is_a_prior(mlp, images, likelihood, tmp_path):
+    normal = torch.distributions.Normal(torch.zeros(4), torch.ones(4))
+    same = {"likelihood": likelihood, **CHEAP}
+    wanted = crais.evaluate(mlp, images, **same)
+    found = crais.evaluate(mlp, images, prior=torch.distributions.Independent(normal, 1), **same)
+    assert found.summary["evaluator"].startswith("fused")
+    assert np.array_equal(found.log_likelihood, wanted.log_likelihood)
+    laplace = torch.distributions.Laplace(torch.zeros(4), 1.0)
+    as_function = crais.evaluate(mlp, images, log_prior=lambda z: laplace.log_prob(z).sum(1), **same)
+    found = crais.evaluate(mlp, images, prior=laplace, **same)
+    np.testing.assert_allclose(found.log_likelihood, as_function.log_likelihood, atol=0.5)
+
+
 def test_warnings_stay_with_the_result(curved, images, likelihood, tmp_path):
     with pytest.warns(UserWarning, match="grey pixels"):
         found = crais.evaluate(
