@@ -210,7 +210,8 @@ TEST_F(PlainScript, RefusesWhatIsNoDecoder) {
   expect_refused(ErrorKind::kArgument, {"'forward'", "sigmoid", "bernoulli:probs", "logits"},
                  forward("torch.sigmoid(h)"), kBernoulli);
   EXPECT_EQ(
-      read(forward("torch.sigmoid(h)"), {"bernoulli:logits", 0})->description().warnings.size(), 1U);
+      read(forward("torch.sigmoid(h)"), {"bernoulli:logits", 0})->description().warnings.size(),
+      1U);
   EXPECT_TRUE(read(forward("h"), {"bernoulli:logits", 0})->description().warnings.empty());
   expect_refused(ErrorKind::kArgument, {"outside [0, 1]", "bernoulli:probs"}, forward("h"),
                  {"bernoulli:probs", 0});
