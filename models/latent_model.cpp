@@ -1,6 +1,7 @@
 #include "models/latent_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numeric>
 
@@ -45,16 +46,25 @@ void check_support(const ModelDescription& model, const at::Tensor& data,
   if (model.step) {
     const at::Tensor steps = (flat - model.low.value_or(0.0)) / *model.step;
     bad = bad | ((steps - steps.round()).abs() > 1e-3);
-    right += " in steps of " + shortest(*model.step);
+    right = model.low == 0.0 && model.high == 1.0 && *model.step == 1.0
+                ? "0 or 1"
+                : right + " in steps of " + shortest(*model.step);
   }
   const at::Tensor found = bad.nonzero();
   if (found.size(0) == 0) return;
   const auto image = found[0][0].item<int64_t>(), entry = found[0][1].item<int64_t>();
   const auto value = flat[image][entry].item<double>();
+  std::string remedy;
+  if (model.likelihood == "bernoulli" && value > 0 && value < 1)
+    remedy =
+        ": `binarisation` static:0 makes grey pixels of 0 to 255, or k / 255, binary; "
+        "ContinuousBernoulli is a density of grey ones";
+  else if (value > 1 && model.high == 1.0)
+    remedy = std::string(". Pixels of 0 to 255 want `scale` 255") +
+             (model.likelihood == "bernoulli" ? ", or grey ones `binarisation` static:0" : "");
   throw data_error(where + ": entry " + std::to_string(entry) + " of image " +
                    std::to_string(image) + " is " + shortest(value) + "; the likelihood (" +
-                   model.likelihood + ") needs " + right +
-                   (value > 1 && model.high == 1.0 ? ". Pixels of 0 to 255 want `scale` 255" : ""));
+                   model.likelihood + ") needs " + right + remedy);
 }
 
 at::Tensor labels_for(const LabelDescription& labels, const at::Tensor& stored,

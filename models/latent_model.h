@@ -44,6 +44,7 @@ struct ModelDescription {
   bool is_mass = false;                    // p(x) is a probability of 8-bit data, not a density
   std::vector<std::string> functions;      // "joint", "encode", "output", ...
   std::optional<LabelDescription> labels;  // of a model p(x | y)
+  std::vector<std::string> warnings;       // why its numbers may not mean what one thinks
 
   /// Numbers in one datum.
   int64_t num_values() const;

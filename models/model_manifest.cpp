@@ -51,10 +51,13 @@ class ManifestReader {
     m.model.high = number("high");
     m.model.step = number("step");
     if (m.model.step && !(*m.model.step > 0)) throw wrong("step", "positive");
+    if (m.model.likelihood == "bernoulli") m.model.step = 1.0;  // which earlier files leave out
     m.model.is_mass = number("levels").has_value();
     const json& binarisation = field("binarisation");
     if (!binarisation.is_null())
       m.model.binarisation = to_string(parsed("binarisation", parse_binarisation));
+    if (const auto found = object_.find("warnings"); found != object_.end())
+      m.model.warnings = words("warnings");
     m.torch = text("torch");
     m.machine = text("machine");
     m.cpu_flags = words("cpu_flags");
@@ -172,7 +175,8 @@ class ManifestReader {
     if (!list.is_array() || list.size() > 1000) throw wrong(key, "a list of words");
     std::vector<std::string> found;
     for (const json& word : list) {
-      if (!word.is_string()) throw wrong(key, "a list of words");
+      if (!word.is_string() || word.get_ref<const std::string&>().size() > 1000)
+        throw wrong(key, "a list of words");
       found.push_back(word.get<std::string>());
     }
     return found;

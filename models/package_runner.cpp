@@ -1,6 +1,10 @@
 #include "models/package_runner.h"
 
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <thread>
 #include <type_traits>
@@ -22,6 +26,16 @@ namespace {
 
 using Package = torch::inductor::AOTIModelPackageLoader;
 
+/// The code of a package asks for libtorch.so by name. A program is linked against libtorch_cpu.so
+/// alone, and its search path does not serve libraries that are opened later: so the one that lies
+/// beside is opened before.
+void open_libtorch() {
+  Dl_info here;
+  if (dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &here) == 0) return;
+  const auto beside = std::filesystem::path(here.dli_fname).parent_path() / "libtorch.so";
+  dlopen(beside.c_str(), RTLD_NOW | RTLD_GLOBAL);  // the loader says so where that fails
+}
+
 /// Several threads run one package side by side, where this LibTorch can (2.8, say).
 template <typename Loaded>
 std::unique_ptr<Loaded> load(const std::string& path, const std::string& function) {
@@ -41,6 +55,7 @@ struct PackageRunner::Loader {
 
 PackageRunner::PackageRunner(const std::string& path, const std::string& function) {
   try {
+    open_libtorch();
     loader_ = std::make_unique<Loader>();
     loader_->package = load<Package>(path, function);
   } catch (const std::exception& error) {

@@ -154,16 +154,19 @@ at::Tensor decoded(const torch::jit::Module& module, const at::Tensor& z,
 class PlainScriptModel : public DecodedModel {
  public:
   PlainScriptModel(const ModelManifest& manifest, const std::string& where,
-                   torch::jit::Module module, const at::TensorOptions& options)
-      : DecodedModel(manifest, where, parse_likelihood(manifest.model.likelihood)),
+                   torch::jit::Module module, const at::TensorOptions& options,
+                   const DecoderLikelihood& likelihood)
+      : DecodedModel(manifest, where, likelihood.likelihood),
         module_(std::move(module)),
-        options_(options) {}
+        options_(options),
+        gives_probs_(likelihood.probs.value_or(false)) {}
 
   std::string evaluator() const override { return "torchscript"; }
 
  private:
   at::Tensor decode(const at::Tensor& z) const override {
-    return decoded(module_, z, options_, where());
+    const at::Tensor made = decoded(module_, z, options_, where());
+    return gives_probs_ ? logits_of(made) : made;
   }
   Vae::Posterior posterior(const at::Tensor& x) const override {
     const auto q = of_file(where(), "'encode' fails",
@@ -176,6 +179,7 @@ class PlainScriptModel : public DecodedModel {
 
   torch::jit::Module module_;
   at::TensorOptions options_;
+  bool gives_probs_;
 };
 
 /// The one number of latents that a decoder takes, among the sizes of its weights.
@@ -200,30 +204,75 @@ int64_t find_latent(const torch::jit::Module& module, const at::TensorOptions& o
   if (taken.size() > 1)
     throw argument_error(decoder + "z [B,D] of D = " + std::to_string(taken[0]) + ", " +
                          std::to_string(taken[1]) + " and perhaps more; say which by `latent`");
+  const int64_t made = decoded(module, at::zeros({1, taken[0]}), options, where).numel();
+  if (made == taken[0] && made > 1)
+    throw argument_error(
+        decoder + "as many numbers (" + std::to_string(made) +
+        ") as it gives back: is this encoder and decoder in one? Write the decoder "
+        "alone; if it is one, say `latent` " +
+        std::to_string(made));
   return taken[0];
 }
 
-/// The shape of what a decoder makes of a row: a function of that row, of finite values. Logits are
-/// none after a sigmoid.
-std::vector<int64_t> checked_shape(const torch::jit::Module& module,
-                                   const at::TensorOptions& options, const std::string& where,
-                                   const ModelDescription& model) {
+/// Refuses outputs that are not what the likelihood takes them for. Returns what is in doubt.
+std::vector<std::string> check_outputs(const at::Tensor& outputs,
+                                       const DecoderLikelihood& likelihood,
+                                       const std::string& what) {
+  if (likelihood.likelihood.family != Likelihood::Family::kBernoulli) return {};
+  const bool is_unit = outputs.ge(0).logical_and(outputs.le(1)).all().item<bool>();
+  if (is_unit && !likelihood.probs)
+    throw argument_error(
+        what +
+        "values in [0, 1], as after a sigmoid, and bernoulli is of logits: say "
+        "`likelihood` bernoulli:probs if these are probabilities, bernoulli:logits "
+        "if they are logits");
+  if (!is_unit && likelihood.probs.value_or(false))
+    throw argument_error(
+        what +
+        "values outside [0, 1], and bernoulli:probs is of probabilities; bernoulli "
+        "is of logits");
+  if (!is_unit || *likelihood.probs) return {};
+  return {"the decoder's outputs all lie in [0, 1], and are taken for logits"};
+}
+
+/// Says the shape of what a decoder makes of a row, which must be a function of that row, of finite
+/// values that the likelihood takes.
+void find_shape(const torch::jit::Module& module, const at::TensorOptions& options,
+                const std::string& where, ModelDescription& model,
+                const DecoderLikelihood& likelihood) {
   constexpr int64_t kRows = 64;
   at::Generator rng = make_generator(0);
   const at::Tensor z = at::empty({kRows, model.latent}, at::kFloat).normal_(0, 1, rng);
   const at::Tensor together = decoded(module, z, options, where);
+  const at::Tensor again = decoded(module, z, options, where);
   const at::Tensor alone = decoded(module, z.slice(0, 0, 1), options, where);
   const std::string what = where + ": '" + decoder_of(module) + "' makes ";
   if (!together.isfinite().all().item<bool>())
     throw data_error(what + "values that are not finite of a draw from N(0, I)");
   const double size = together.abs().max().item<double>();
+  if ((together - again).abs().max().item<double>() > 1e-6 * (1 + size))
+    throw data_error(
+        what +
+        "other values at every call: is a latent drawn inside, as in encoder and decoder "
+        "in one? Write the decoder alone");
   if ((together[0] - alone[0]).abs().max().item<double>() > 1e-4 * (1 + size))
     throw data_error(what + "other values of a row where others stand beside it");
-  if (!model.noise_sd && together.ge(0).logical_and(together.le(1)).all().item<bool>())
-    throw argument_error(what +
-                         "values in [0, 1], as after a sigmoid; bernoulli is of logits: write the "
-                         "module without it");
-  return together.sizes().slice(1).vec();
+  model.warnings = check_outputs(together, likelihood, what);
+  model.data_shape = together.sizes().slice(1).vec();
+}
+
+/// True if `encode` gives another mean at every call. One that fails says so when it is asked for.
+bool draws_inside(const PlainScriptModel& model) {
+  std::vector<int64_t> shape = model.description().data_shape;
+  shape.insert(shape.begin(), 2);
+  at::Generator rng = make_generator(0);
+  const at::Tensor x = at::empty(shape, at::kFloat).bernoulli_(0.5, rng);
+  try {
+    const at::Tensor mean = model.encode(x, {})->loc, again = model.encode(x, {})->loc;
+    return !at::allclose(mean, again);
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 std::shared_ptr<const LatentModel> plain_model(const torch::jit::Module& module,
@@ -237,7 +286,8 @@ std::shared_ptr<const LatentModel> plain_model(const torch::jit::Module& module,
                          "or gaussian:SD, or write it with crais.export(\"name.pt\", ...)");
   if (!module.find_method(decoder_of(module)))
     throw data_error(where + ": has no method 'decode' or 'forward'");
-  const Likelihood likelihood = parse_likelihood(asked.likelihood);
+  const DecoderLikelihood said = parse_decoder_likelihood(asked.likelihood);
+  const Likelihood& likelihood = said.likelihood;
   ModelManifest manifest;
   ModelDescription& d = manifest.model;
   d.name = where.substr(where.rfind('/') + 1);
@@ -246,15 +296,22 @@ std::shared_ptr<const LatentModel> plain_model(const torch::jit::Module& module,
   if (likelihood.family == Likelihood::Family::kBernoulli) {
     d.low = 0.0;
     d.high = 1.0;
+    d.step = 1.0;
   } else {
     d.noise_sd = likelihood.noise_sd;
   }
   d.functions = {"joint", "output", "simulate"};
   if (module.find_method("encode")) d.functions.emplace_back("encode");
   d.latent = asked.latent > 0 ? asked.latent : find_latent(module, options, where);
-  d.data_shape = checked_shape(module, options, where, d);
+  find_shape(module, options, where, d, said);
   manifest.uniforms = d.num_values();
-  return std::make_shared<PlainScriptModel>(manifest, where, module, options);
+  auto model = std::make_shared<PlainScriptModel>(manifest, where, module, options, said);
+  if (d.has("encode") && draws_inside(*model))
+    throw data_error(
+        where +
+        ": 'encode' gives another mean at every call: is a latent drawn inside? It has "
+        "to return mean and log-variance");
+  return model;
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ bool is_script_model(const std::filesystem::path& path);
 
 /// What TorchScript of another program does not say of itself.
 struct ScriptOptions {
-  std::string likelihood;  ///< p(x | decoder's output): "bernoulli" (of logits), "gaussian:SD"
+  std::string likelihood;  ///< p(x | decoder's output): "bernoulli" (of logits), "bernoulli:probs",
+                           ///< "bernoulli:logits" (even if all lie in [0, 1]), "gaussian:SD"
   int64_t latent = 0;      ///< D; 0: the one size of its weights that the decoder takes
 };
 

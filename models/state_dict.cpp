@@ -298,7 +298,7 @@ class Recogniser {
   }
   Likelihood likelihood() const {
     const std::string text = said(options_.likelihood, "likelihood");
-    return text.empty() ? Likelihood{} : parse_likelihood(text);
+    return text.empty() ? Likelihood{} : parse_decoder_likelihood(text).likelihood;
   }
 
   // The layers of the file.

@@ -1,6 +1,7 @@
 #include "models/vae.h"
 
 #include <cmath>
+#include <limits>
 
 #include "core/rng.h"
 #include "core/spec.h"
@@ -84,6 +85,25 @@ Likelihood parse_likelihood(const std::string& text) {
   }
   spec.finish();
   return likelihood;
+}
+
+DecoderLikelihood parse_decoder_likelihood(const std::string& text) {
+  Spec spec(text);
+  if (spec.name() != "bernoulli") return {parse_likelihood(text), {}};
+  const std::string outputs = spec.word("outputs", "");
+  spec.finish();
+  if (outputs.empty()) return {};
+  if (outputs != "probs" && outputs != "logits")
+    throw argument_error("the outputs of bernoulli are probs or logits, not '" + outputs + "'");
+  return {Likelihood{}, outputs == "probs"};
+}
+
+at::Tensor logits_of(const at::Tensor& probs) {
+  const bool is_double = probs.scalar_type() == at::kDouble;
+  const double eps =
+      is_double ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+  return probs.clamp_min(std::numeric_limits<float>::min()).log() -
+         at::log1p(-probs.clamp_max(1 - eps / 2));
 }
 
 std::string to_string(const Likelihood& likelihood) {

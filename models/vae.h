@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,6 +50,20 @@ struct Likelihood {
 /// "bernoulli" or "gaussian:SD".
 Likelihood parse_likelihood(const std::string& text);
 std::string to_string(const Likelihood& likelihood);
+
+/// What the outputs of a decoder from elsewhere mean.
+struct DecoderLikelihood {
+  Likelihood likelihood;
+  /// Bernoulli: true for probabilities, as after a sigmoid; false for logits, even where all lie in
+  /// [0, 1]; nothing for logits, of which that is not believed.
+  std::optional<bool> probs;
+};
+
+/// As parse_likelihood, or "bernoulli:probs", "bernoulli:logits".
+DecoderLikelihood parse_decoder_likelihood(const std::string& text);
+
+/// The logits of probabilities; finite where a sigmoid was rounded to 0 or 1.
+at::Tensor logits_of(const at::Tensor& probs);
 
 struct VaeArchitecture {
   int64_t image_rows = 28;

@@ -10,14 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crais import native
+from crais import native, random_state
 from crais.captured import Function, device_of
 from crais.errors import Interrupted, UsageError
 from crais.images import as_tensor
-from crais.latent_model import check_density
+from crais.latent_model import check_bounded, check_density
 from crais.likelihoods import Likelihood
 from crais.models import in_memory
-from crais.priors import Prior
+from crais.priors import Prior, of_distribution
 from crais.results import Result
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def evaluate(
     images: Any = None,
     *,
     likelihood: Likelihood | str | None = None,
-    prior: Prior | None = None,
+    prior: Prior | torch.distributions.Distribution | None = None,
     decoder: Function | str | None = None,
     encoder: Function | str | None = None,
     log_joint: Function | None = None,
@@ -68,7 +68,8 @@ def evaluate(
                  Without images: those that data, split, limit, indices or simulate choose.
     likelihood   p(x | output), as crais.Bernoulli() of logits
     prior        p(z); a standard normal if it is left out. log_prior: z -> log p(z) [B]
-    decoder      z [B, latent] -> output, where the model has no such method
+    decoder      z [B, latent] -> output, where the model has no such method: a tensor, a mapping
+                 or tuple with one, or a torch.distributions object (then without likelihood)
     encoder      x [B, *shape] -> mean and log_var [B, latent], or mean and scale_tril
     log_joint    (z [B, latent], x [B, *shape]) -> log p(x, z) [B], nats, in place of decoder and
                  likelihood; its gradient is autograd's
@@ -106,13 +107,15 @@ def evaluate(
         for name, value in about.items():
             if value is not None and not isinstance(value, str):
                 raise UsageError(f"{name} of a file is a name; {type(value).__name__} is none")
-        for name, value in {"prior": prior, "log_joint": log_joint, "log_prior": log_prior}.items():
-            if value is not None:
+        densities = {"prior": prior, "log_joint": log_joint, "log_prior": log_prior}
+        for name, density in densities.items():
+            if density is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
         return _evaluated(os.fspath(model), flags, {}, b"", torch.device("cpu"), data, progress)
 
     if isinstance(model, type):
         raise UsageError(f"the model is a class: give an instance, as {model.__name__}()")
+    model = _unwrapped(model)
     parts = _parts_of(model, {**about, "prior": prior, "log_joint": log_joint})
     shape: Any = image_shape if image_shape is not None else getattr(model, "image_shape", None)
     functions, manifest, device = in_memory(
@@ -179,6 +182,7 @@ def log_normalizer(
         if dim is None or dim < 1:
             raise UsageError("give dim=D, the dimension of z, at least 1")
         device, name = device_of([target]), getattr(target, "__name__", "function")
+        _check_bounded(target, dim, device, options)
         functions = {"log_density": _density(target)}
         options = {"device": str(device), **options}
     arguments = [name if name.isidentifier() or not functions else "function"]
@@ -247,22 +251,18 @@ def _parts_of(model: Any, given: dict[str, Any]) -> dict[str, Any]:
             raise UsageError(f"{name} must be a function; names of layers are for files")
     if parts["likelihood"] is not None and not isinstance(parts["likelihood"], Likelihood):
         raise UsageError("likelihood must be one of crais's, as crais.Bernoulli()")
+    if isinstance(parts["prior"], torch.distributions.Distribution):
+        parts["prior"] = of_distribution(parts["prior"])
     if parts["prior"] is not None and not isinstance(parts["prior"], Prior):
         raise UsageError("prior must be one of crais's, as crais.GaussianPrior(...), or log_prior")
     return parts
 
 
 def _require_parts(parts: dict[str, Any]) -> None:
-    if parts["log_joint"] is not None:
-        return
-    if parts["decoder"] is None:
+    if parts["log_joint"] is None and parts["decoder"] is None:
         raise UsageError(
             "the model has neither decode(z) nor log_joint(z, x): give decoder=..., or log_joint=..."
         )
-    raise UsageError(
-        "the model does not say its likelihood: give likelihood=crais.Bernoulli(), where the "
-        "decoder returns logits, or another of crais"
-    )
 
 
 def _shapes_of(images: Tensor | None) -> list[Sequence[int]]:
@@ -274,6 +274,18 @@ def _shapes_of(images: Tensor | None) -> list[Sequence[int]]:
     return [own, *(shape for shape in others if shape != tuple(own))]
 
 
+def _unwrapped(model: Any) -> Any:
+    """What DataParallel, torch.compile, Lightning or another module of one's own is around."""
+
+    def is_model(one: Any) -> bool:
+        return any(hasattr(one, name) for name in ("decode", "decoder", "log_joint"))
+
+    if is_model(model) or not isinstance(model, torch.nn.Module):
+        return model
+    inner = [found for child in model.children() if is_model(found := _unwrapped(child))]
+    return inner[0] if len(inner) == 1 else model
+
+
 def _method(model: Any, *names: str) -> Function | None:
     return next((getattr(model, name) for name in names if hasattr(model, name)), None)
 
@@ -281,6 +293,17 @@ def _method(model: Any, *names: str) -> Function | None:
 def _integer(model: Any, name: str) -> int | None:
     value = getattr(model, name, None)
     return value if isinstance(value, int) else None
+
+
+def _check_bounded(
+    target: Function, dim: int, device: torch.device, options: dict[str, Any]
+) -> None:
+    """At points of its own random numbers; PyTorch's state is as before."""
+    dtype = torch.float32 if options.get("dtype") == "float32" else torch.float64
+    with native.as_before(device):
+        random_state.begin(device)
+        points = torch.randn(8, dim, dtype=dtype).to(device)
+        check_bounded(_density(target), points, "the log density")
 
 
 def _density(function: Function) -> Function:

@@ -43,6 +43,7 @@ from crais.latent_model import (
 )
 from crais.layers import MlpVae
 from crais.likelihoods import Likelihood
+from crais.outputs import unvalidated
 from crais.priors import Prior
 
 _EXTRA = "crais.safetensors"
@@ -107,7 +108,7 @@ def export(
     image_shape: Sequence[int],
     decoder: Function | None = None,
     likelihood: Likelihood | None = None,
-    prior: Prior | None = None,
+    prior: Prior | torch.distributions.Distribution | None = None,
     encoder: Function | None = None,
     log_joint: Function | None = None,
     log_prior: Function | None = None,
@@ -295,7 +296,7 @@ def _trace(
     graphs = []
     for rows in _TRACE_ROWS:
         try:
-            with shapes.patch(use_duck_shape=False):  # type: ignore[attr-defined]
+            with unvalidated(), shapes.patch(use_duck_shape=False):  # type: ignore[attr-defined]
                 tracer = make_fx(call, tracing_mode="symbolic", _allow_non_fake_inputs=True)
                 graphs.append(tracer(*examples(rows)))
         except Exception as error:  # whatever the user's code raises under tracing

@@ -9,7 +9,6 @@ import contextlib
 import json
 import math
 import platform
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -18,11 +17,13 @@ from torch import Tensor
 
 from crais import safetensors
 from crais.captured import Function, check_modes, device_of, on_device
+from crais.encoders import adapted as adapted_encoder
 from crais.errors import UsageError
 from crais.forces import ShorterProducts, joint_with_forces, shorter_products
 from crais.layers import FusedDecoder, MlpVae, recognise
 from crais.likelihoods import Bernoulli, ContinuousBernoulli, Likelihood
-from crais.priors import Hierarchical, Prior, StandardNormal
+from crais.outputs import Distribution, OfDecoder, adapted
+from crais.priors import Hierarchical, Prior, StandardNormal, of_distribution
 
 FORMAT_VERSION = 1
 VALUE_TOLERANCE = 1e-4  # relative, of two ways to compute a model
@@ -30,6 +31,10 @@ GRAD_TOLERANCE = 1e-3
 FORCE_TOLERANCE = 2e-2  # of two ways to compute a gradient in bfloat16, which rounds to 4e-3
 
 _CHECK_ROWS = 4
+_DIRECTIONS = 3  # random ones, along which a density is looked at
+_DIFFERENCES = (0.02, 0.04)  # half the distances of difference quotients
+_FAR = (1e2, 1e4, 1e6, 1e8)  # from the origin
+_OUTPUT_ROWS = 16  # so that logits of a few pixels do not all lie in [0, 1] by chance
 
 
 class LatentModel:
@@ -52,6 +57,8 @@ class LatentModel:
     ) -> None:
         if latent < 1 or not shape or min(shape) < 1:
             raise UsageError("latent and every entry of image_shape must be at least 1")
+        if decoder is not None and likelihood is None:
+            likelihood = OfDecoder()
         if (decoder is None) != (likelihood is None) or (decoder is None) == (log_joint is None):
             raise UsageError("give a decoder with its likelihood, or a log_joint")
         self.latent, self.shape = latent, shape
@@ -65,6 +72,7 @@ class LatentModel:
         self._log_joint: Any = log_joint
         self.labels = _checked_labels(labels)
         self.parts = [decoder, self.likelihood, self.prior, encoder, log_joint]
+        self.warnings: list[str] = []  # why numbers may not mean what one thinks, of `checks`
         check_modes(self.parts)
 
     @contextlib.contextmanager
@@ -125,7 +133,8 @@ class LatentModel:
             found["encode"] = self.encode
         if self.likelihood is None:
             return found
-        found["output"] = self.output
+        if not isinstance(self.likelihood, Distribution):
+            found["output"] = self.output
         if not isinstance(self.prior, StandardNormal):
             found["prior"] = self.prior_value
         if self.likelihood.uniforms is not None and self._prior_draws():
@@ -181,6 +190,8 @@ class LatentModel:
         x = torch.rand(rows, *self.shape).to(self.device)
         if self.likelihood is None or self.likelihood.step is None:
             return x
+        if self.likelihood.high == 1:
+            x = x * (1 + self.likelihood.step)  # its last value is as likely as the others
         return torch.floor(x / self.likelihood.step) * self.likelihood.step
 
     def draw(self, rows: int) -> tuple[Tensor, ...] | None:
@@ -199,6 +210,7 @@ class LatentModel:
 
         Raises where a value is not finite, or depends on more than its own row.
         """
+        self._check_output()
         z, x, y = self.draw_z(_CHECK_ROWS), self.plain_x(_CHECK_ROWS), self.draw_y(_CHECK_ROWS)
         drawn = self.draw(_CHECK_ROWS)
         if drawn is not None:
@@ -213,25 +225,39 @@ class LatentModel:
         if self.labels is not None:
             arrays |= {"check.y": y[0], "labels": self.labels}
         _check_rows(self.joint, check_inputs(arrays))
+        if self._log_joint is not None:
+            check_bounded(lambda z: self._log_joint(z, x, *y), z, "log p(x, z)")
+        elif not isinstance(self.prior, StandardNormal):
+            check_bounded(self.prior.log_prob, z, "log p(z)")
+        _check_slopes(self.log_joint, arrays)
         if forces:
             arrays["check.grad_bfloat16"] = self.joint_bfloat16(z, x, *y)[1]
-        if isinstance(self.likelihood, (Bernoulli, ContinuousBernoulli)):
-            self._check_logits(z, *y)
         if self.likelihood is not None and not isinstance(self.prior, StandardNormal):
             with torch.no_grad():
                 loc, scale_tril = self.prior.moments(self.latent)
             arrays |= {"prior.loc": loc.float(), "prior.scale_tril": scale_tril.float()}
         return arrays
 
-    def _check_logits(self, z: Tensor, *y: Tensor) -> None:
+    def _check_output(self) -> None:
+        """The decoder's output is what its likelihood takes it for: logits, or probabilities."""
+        if not isinstance(self.likelihood, (Bernoulli, ContinuousBernoulli)):
+            return
         with torch.no_grad():
-            output = self.decoder(z, *y)
-        if bool(((output >= 0) & (output <= 1)).all()):
-            kind = type(self.likelihood).__name__
-            warnings.warn(
-                f"all that the decoder returns lies in [0, 1]: are these probabilities? {kind} "
-                "takes logits, the numbers before the sigmoid",
-                stacklevel=5,  # who calls crais.evaluate
+            output = self.decoder(self.draw_z(_OUTPUT_ROWS), *self.draw_y(_OUTPUT_ROWS))
+        kind, probs = type(self.likelihood).__name__, self.likelihood.probs
+        is_unit = bool(((output >= 0) & (output <= 1)).all())
+        if is_unit and probs is None:
+            raise UsageError(
+                f"all that the decoder returns lies in [0, 1], as after a sigmoid, and {kind}() takes "
+                f"logits: say {kind}(probs=True) if these are probabilities, probs=False if they are "
+                "logits"
+            )
+        if is_unit and probs is False:
+            self.warnings.append("the decoder's outputs all lie in [0, 1], and are taken for logits")
+        if not is_unit and probs:
+            raise UsageError(
+                f"the decoder returns {float(output.min()):.4g} to {float(output.max()):.4g}, and "
+                f"{kind}(probs=True) takes probabilities, in [0, 1]; {kind}() takes logits"
             )
 
     def describe(
@@ -263,6 +289,7 @@ class LatentModel:
             "levels": likelihood.levels if likelihood is not None else None,
             "binarisation": binarisation,
             "labels": self._describe_labels(),
+            "warnings": self.warnings,
             "forces": {"dtype": "bfloat16", "pays": forces_pay}
             if "joint_bfloat16" in functions
             else None,
@@ -277,17 +304,29 @@ class LatentModel:
         """Of log p(x, z), which must be a differentiable function of z, and of the encoder."""
         rows = 2
         z, x, y = self.draw_z(rows), self.plain_x(rows), self.draw_y(rows)
+        if self.decoder is not None:
+            self.decoder, likelihood = adapted(self.decoder, self.likelihood, z, x, y)
+            if likelihood is not self.likelihood:
+                self.likelihood = on_device(likelihood, self.device)
+                self.parts += [self.decoder, self.likelihood]
+                x = self.plain_x(rows)
         with torch.enable_grad():
             value = self.log_joint(z.requires_grad_(True), x, *y)
         check_density(value, z, "log p(x, z)")
         if value.dtype != torch.float32:
             raise UsageError(f"log p(x, z) is {value.dtype}; models are float32: call .float()")
+        if self.decoder is not None:
+            with torch.enable_grad():
+                output = self.decoder(z, *y)
+                of_output = isinstance(self.likelihood, Distribution)
+                _check_reaches(z, self.likelihood.log_prob(x, output) if of_output else output)
         if self.encoder is not None:
+            self.encoder = adapted_encoder(self.encoder, x, y, self.latent)
             self._check_encoder(x, *y)
 
     def _check_encoder(self, x: Tensor, *y: Tensor) -> None:
         with torch.no_grad():
-            code = self.encoder(x, *y)
+            code, again = self.encoder(x, *y), self.encoder(x, *y)
         wanted = (x.shape[0], self.latent)
         if (
             not isinstance(code, (tuple, list))
@@ -298,6 +337,11 @@ class LatentModel:
             raise UsageError(
                 f"the encoder must return mean and log_var {list(wanted)}, or mean and scale_tril "
                 f"{[*wanted, self.latent]}"
+            )
+        if not all(torch.equal(one, other) for one, other in zip(code, again)):
+            raise UsageError(
+                "the encoder differs from call to call: is a latent drawn inside? It must return "
+                "mean and log_var"
             )
 
 
@@ -320,6 +364,80 @@ def check_density(value: Any, z: Tensor, what: str) -> None:
         raise UsageError(
             f"{what} is no differentiable function of z: is there a .detach(), a no_grad, NumPy?"
         )
+
+
+def check_bounded(log_density: Function, z: Tensor, what: str) -> None:
+    """A log density must not rise for ever on the way out: no such density has an integral.
+
+    The ways go through the points z [B, D]. Where the function fails far away, nothing is known.
+    """
+    directions = z / z.norm(dim=1, keepdim=True)
+    try:
+        values = torch.stack([_value(log_density, far * directions) for far in _FAR])
+    except Exception:  # whatever a user's code raises at numbers that it was not made for
+        return
+    rises = (values[1:] > values[:-1]).all(0) & (values[-1] > values[0] + 1)
+    if bool(rises.any()):
+        row = int(rises.nonzero()[0])
+        raise UsageError(
+            f"{what} grows without bound, from {float(values[0, row]):.4g} at |z| = {_FAR[0]:.0e} to "
+            f"{float(values[-1, row]):.4g} at {_FAR[-1]:.0e}: is it a loss, of the wrong sign?"
+        )
+
+
+def _check_reaches(z: Tensor, output: Any) -> None:
+    """The decoder's output must have a gradient with respect to z, whatever else it has one to."""
+    parts = output if isinstance(output, (tuple, list)) else (output,)
+    sums = [part.sum() for part in parts if part.requires_grad]
+    grads = torch.autograd.grad(sums, z, allow_unused=True) if sums else (None,)
+    if grads[0] is None:
+        raise UsageError(
+            "the decoder's output has no gradient with respect to z: is there a .detach(), a "
+            "no_grad, NumPy in it?"
+        )
+
+
+def _check_slopes(log_joint: Function, arrays: dict[str, Tensor]) -> None:
+    """The gradient must be that of the values, which a part that is detached from z does not have.
+
+    Slopes along random directions stand beside differences over two distances: where these two
+    differ, the values have kinks or steps there, and say nothing.
+    """
+    z, *others = check_inputs(arrays)
+    rows, latent = z.shape
+    along = torch.nn.functional.normalize(torch.randn(_DIRECTIONS, 1, latent), dim=2).to(z)
+    slope = (arrays["check.grad"] * along).sum(2)
+    size = arrays["check.value"].abs() + 1
+    inputs = [part.repeat(_DIRECTIONS, *[1] * (part.dim() - 1)) for part in others]
+    near, far = (
+        _difference(log_joint, z, step * along, inputs) / (2 * step) for step in _DIFFERENCES
+    )
+    noise = 1e-5 * size / _DIFFERENCES[0]
+    smooth = (near - far).abs() < 0.03 * far.abs() + noise
+    size = torch.maximum(near.abs(), slope.abs())
+    apart = smooth & ((near - slope).abs() > 0.05 * size + noise)
+    if 2 * int(smooth.sum()) > smooth.numel() and 2 * int(apart.sum()) > int(smooth.sum()):
+        i = int((apart * size).argmax())
+        raise UsageError(
+            f"the gradient of log p(x, z) is not that of its values: a slope of "
+            f"{float(slope.flatten()[i]):.4g}, by differences {float(near.flatten()[i]):.4g}: is a "
+            "part detached from z, by .detach(), a no_grad, NumPy?"
+        )
+
+
+def _difference(log_joint: Function, z: Tensor, steps: Tensor, inputs: list[Tensor]) -> Tensor:
+    """log p(x, z + step) - log p(x, z - step) [steps, rows]."""
+    up, down = (
+        _value(lambda z: log_joint(z, *inputs), (z + step).flatten(0, 1)) for step in (steps, -steps)
+    )
+    return (up - down).view(len(steps), len(z))
+
+
+def _value(function: Function, z: Tensor) -> Tensor:
+    """Of z as functions are given it, with a gradient to come, which does not."""
+    with torch.enable_grad():
+        value: Tensor = function(z.detach().requires_grad_(True))
+    return value.detach()
 
 
 def with_gradient(function: Function, z: Tensor) -> tuple[Tensor, Tensor]:
@@ -346,11 +464,15 @@ def _rows(output: Any) -> Tensor:
     return torch.cat([part.reshape(part.shape[0], -1) for part in parts], 1)
 
 
-def prior_of(prior: Prior | None, log_prior: Function | None) -> Prior:
+def prior_of(
+    prior: Prior | torch.distributions.Distribution | None, log_prior: Function | None
+) -> Prior:
     if prior is not None and log_prior is not None:
         raise UsageError("give prior or log_prior, not both")
     if log_prior is not None:
         return Hierarchical(log_prior)
+    if isinstance(prior, torch.distributions.Distribution):
+        return of_distribution(prior)
     return prior if prior is not None else StandardNormal()
 
 

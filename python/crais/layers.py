@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from crais.likelihoods import Bernoulli, Gaussian, Likelihood, SquaredError
+from crais.outputs import unvalidated
 from crais.priors import Prior, StandardNormal
 
 _MOST_LAYERS = 100
@@ -122,6 +123,13 @@ class Network:
             outputs.append(rows)
         return rows
 
+    def before(self, activation: str) -> Network | None:
+        """Without this activation at the end; None where another is there."""
+        *others, last = self.layers
+        if last.activation != activation:
+            return None
+        return Network([*others, replace(last, activation=None)])
+
     @property
     def is_mlp(self) -> bool:
         """Dense layers with one activation between them, none after the last."""
@@ -212,7 +220,8 @@ def recognise(
     """What the fused evaluator can compute of a model: all of it, its decoder, or nothing.
 
     z [B, D] and x [B, *shape] are examples. The likelihood must be Bernoulli, or Gaussian with one
-    standard deviation, and the prior a standard normal. Means may come from a sigmoid or tanh.
+    standard deviation, and the prior a standard normal. Means may come from a sigmoid or tanh,
+    probabilities must come from a sigmoid.
     """
     if _likelihood(likelihood) is None or type(prior) is not StandardNormal:
         return None
@@ -220,8 +229,10 @@ def recognise(
     network = outputs[0].network() if len(outputs) == 1 else None
     if network is None or network(z).shape[1] != x[0].numel():
         return None
+    if type(likelihood) is Bernoulli and likelihood.probs:
+        network, likelihood = network.before("sigmoid"), Bernoulli()
     ends = (None,) if type(likelihood) is Bernoulli else (None, "sigmoid", "tanh")
-    if network.layers[-1].activation not in ends:
+    if network is None or network.layers[-1].activation not in ends:
         return None
     if network.is_mlp and encoder is None:
         return MlpVae(network, None, likelihood)
@@ -441,7 +452,7 @@ def _outputs(function: Callable[[Tensor], Any], example: Tensor) -> list[_Chain]
     from torch.fx.experimental.proxy_tensor import make_fx
 
     try:
-        with torch.no_grad():
+        with torch.no_grad(), unvalidated():
             tracer = make_fx(  # without values, so that control flow that depends on them fails
                 lambda rows: function(rows), tracing_mode="fake", _allow_non_fake_inputs=True
             )
@@ -504,8 +515,8 @@ def _apply(node: torch.fx.Node, args: list[Any]) -> Any:
         return chain if node.meta["val"].shape[0] == source.shape[0] else None
     if kind == "split" and source.dim() == 2 and len(rest) == 2 and rest[1] == 1:
         return [chain.part(slice(i, i + rest[0])) for i in range(0, source.shape[1], rest[0])]
-    if kind == "slice" and node.meta["val"].shape == source.shape:
-        return chain  # [:], which older versions of PyTorch write out
+    if kind in ("slice", "expand") and node.meta["val"].shape == source.shape:
+        return chain  # [:], which older versions of PyTorch write out; of broadcasting
     if kind == "slice" and source.dim() == 2 and len(rest) == 3 and rest[0] == 1:
         return chain.part(slice(rest[1], min(rest[2], source.shape[1])))
     return None

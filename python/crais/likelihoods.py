@@ -61,58 +61,102 @@ class Likelihood(nn.Module):
         return {"name": type(self).__name__}
 
 
-class Bernoulli(Likelihood):
-    """Binary x; the output holds logits.
+class _OfLogits(Likelihood):
+    """x in [0, 1] whose output holds logits, or with `probs` what a sigmoid makes of them.
 
-    Grey values between 0 and 1 get the same formula, which is then no normalised density.
+    probs=None stands for logits, and an output that lies in [0, 1] all through is then refused as
+    probabilities by mistake. probs=False says that these are logits all the same.
     """
 
     low, high, uniforms = 0.0, 1.0, 1
+    name: str
+
+    def __init__(self, probs: bool | None = None) -> None:
+        super().__init__()
+        self.probs = probs
+
+    def element(self, x: Tensor, logits: Tensor) -> Tensor:
+        """log p of every element of x."""
+        raise NotImplementedError
+
+    def information(self, logits: Tensor) -> Tensor:
+        """The Fisher information about a logit."""
+        raise NotImplementedError
+
+    def quantile(self, logits: Tensor, u: Tensor) -> Tensor:
+        """x as a function of u."""
+        raise NotImplementedError
 
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
-        logits = _like_x(output, x)
-        return _total(x * logits - F.softplus(logits))
+        return _total(self.element(x, self._logits(_like_x(output, x))))
 
     def fisher(self, output: Output) -> Output:
-        logits = _only(output)
-        return torch.sigmoid(logits) * torch.sigmoid(-logits)
+        about_logits = self.information(self._logits(_only(output)))
+        if not self.probs:
+            return about_logits
+        p = _open(_only(output))
+        return about_logits * (p * (1 - p)).pow(-2)
 
     def sample(self, output: Output, u: Tensor) -> Tensor:
-        logits = _only(output)
-        return (u[:, 0] < torch.sigmoid(logits)).to(logits.dtype)
+        return self.quantile(self._logits(_only(output)), u[:, 0])
 
     def spec(self) -> dict[str, Any]:
-        return {"name": "bernoulli"}
+        return {"name": self.name} | ({"probs": True} if self.probs else {})
+
+    def _logits(self, output: Tensor) -> Tensor:
+        """Finite where a sigmoid was rounded to 0 or 1."""
+        if not self.probs:
+            return output
+        numbers = torch.finfo(output.dtype)
+        below_one = output.clamp(max=1 - numbers.eps / 2)
+        return output.clamp(min=numbers.tiny).log() - torch.log1p(-below_one)
 
 
-class ContinuousBernoulli(Likelihood):
-    """x in [0, 1] with density proportional to exp(logit x) (Loaiza-Ganem and Cunningham, 2019)."""
+class Bernoulli(_OfLogits):
+    """Binary x; the output holds logits.
 
-    low, high, uniforms = 0.0, 1.0, 1
+    With probs=True it holds probabilities, as after a sigmoid. probs=False: logits, even where all
+    lie in [0, 1]. Grey values have no probability: see ContinuousBernoulli.
+    """
 
-    def log_prob(self, x: Tensor, output: Output) -> Tensor:
-        logits = _like_x(output, x)
-        return _total((x - 0.5) * logits - _log_sinhc(0.5 * logits))
+    name = "bernoulli"
+    step = 1.0
 
-    def fisher(self, output: Output) -> Output:
-        logits = _only(output)
+    def element(self, x: Tensor, logits: Tensor) -> Tensor:
+        return x * logits - F.softplus(logits)
+
+    def information(self, logits: Tensor) -> Tensor:
+        return torch.sigmoid(logits) * torch.sigmoid(-logits)
+
+    def quantile(self, logits: Tensor, u: Tensor) -> Tensor:
+        return (u < torch.sigmoid(logits)).to(logits.dtype)
+
+
+class ContinuousBernoulli(_OfLogits):
+    """x in [0, 1] with density proportional to exp(logit x) (Loaiza-Ganem and Cunningham, 2019).
+
+    `probs` is as in `Bernoulli`: the output is then sigmoid(logit), which is not the mean of x.
+    """
+
+    name = "continuous-bernoulli"
+
+    def element(self, x: Tensor, logits: Tensor) -> Tensor:
+        return (x - 0.5) * logits - _log_sinhc(0.5 * logits)
+
+    def information(self, logits: Tensor) -> Tensor:
         square = logits.square()
         near = 1 / 12 - square / 240 + square.square() / 6048 - square * square.square() / 172800
         small = square < 0.5
         safe = torch.where(small, 1.0, logits)
         return torch.where(small, near, safe.pow(-2) - 0.25 * torch.sinh(0.5 * safe).pow(-2))
 
-    def sample(self, output: Output, u: Tensor) -> Tensor:
-        logits, u = _only(output), u[:, 0]
+    def quantile(self, logits: Tensor, u: Tensor) -> Tensor:
         small = logits.abs() < 1e-3
         steep = -torch.where(small, 1.0, logits.abs())
         mirrored = torch.where(logits > 0, 1 - u, u)
         falling = torch.log1p(mirrored * torch.expm1(steep)) / steep  # for a negative logit
         x = torch.where(logits > 0, 1 - falling, falling)
         return torch.where(small, u + 0.5 * logits * u * (1 - u), x).clamp(0, 1)
-
-    def spec(self) -> dict[str, Any]:
-        return {"name": "continuous-bernoulli"}
 
 
 class _LocationScale(Likelihood):

@@ -10,11 +10,13 @@ from torch import Tensor
 
 from crais import native, random_state
 from crais.captured import Function, check_float32, device_of
+from crais.encoders import adapted
 from crais.errors import UsageError
 from crais.forces import pays_in_python, processor_has_bfloat16
 from crais.latent_model import LatentModel, computes, manifest, prior_of
 from crais.layers import MlpVae
 from crais.likelihoods import Likelihood
+from crais.outputs import shape_of
 from crais.priors import Prior
 
 _ROWS = {"cpu": 64}  # of a call
@@ -92,13 +94,16 @@ def _forces(model: LatentModel, force_dtype: str) -> tuple[bool, bool]:
 def _first_that_works(
     make: Callable[[Sequence[int]], LatentModel], shapes: Sequence[Sequence[int]]
 ) -> LatentModel:
-    """Raises what the first shape raised where none works."""
+    """Raises what the first shape raised where none works; first what crais found at fault in a
+    model that ran.
+    """
     failure: Exception | None = None
     for shape in shapes:
         try:
             return make(shape)
         except (RuntimeError, ValueError, TypeError, IndexError) as error:
-            failure = failure or error
+            is_plainer = isinstance(error, UsageError) and not isinstance(failure, UsageError)
+            failure = error if failure is None or is_plainer else failure
     assert failure is not None
     raise failure
 
@@ -108,11 +113,10 @@ def _latent_of(
 ) -> int:
     if encoder is None:
         raise UsageError("give latent=D, the dimension of z: there is no encoder that says it")
+    x = torch.zeros(1, *shape, device=device)
     with torch.no_grad():
-        code = encoder(torch.zeros(1, *shape, device=device), *y)
-    if not isinstance(code, (tuple, list)) or not isinstance(code[0], Tensor):
-        raise UsageError("the encoder must return mean and log_var, or mean and scale_tril")
-    return int(code[0].shape[-1])
+        mean, _ = adapted(encoder, x, y, None)(x, *y)
+    return int(mean.shape[-1])
 
 
 def _shape_of(
@@ -123,10 +127,12 @@ def _shape_of(
     y: tuple[Tensor, ...],
 ) -> Sequence[int]:
     """Of the data that the model makes, where the output has the same shape."""
-    if decoder is None or likelihood is None or latent is None:
+    if decoder is None or latent is None:
         raise UsageError("give image_shape=(...), the shape of one datum, and latent=D")
     with torch.no_grad():
         output = decoder(torch.zeros(1, latent, device=device), *y)
-    if not isinstance(output, Tensor) or likelihood.uniforms is None:
+    shape = shape_of(output)
+    is_tensor = isinstance(output, Tensor)
+    if shape is None or is_tensor and (likelihood is None or likelihood.uniforms is None):
         raise UsageError("give image_shape=(...), the shape of one datum")
-    return list(output.shape[1:])
+    return shape

@@ -8,6 +8,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch import distributions as D
+
+from crais.errors import UsageError
 
 _DRAWS = 20_000
 
@@ -285,6 +288,44 @@ class Hierarchical(Prior):
 
     def spec(self) -> dict[str, Any]:
         return {"name": "function", "simulates": self._sample is not None}
+
+
+def of_distribution(given: D.Distribution) -> Prior:
+    """A distribution of PyTorch's over z [D] as one of these priors."""
+    plain: Any = given
+    while isinstance(plain, D.Independent):
+        plain = plain.base_dist
+    if isinstance(plain, D.MultivariateNormal) and plain.loc.dim() == 1:
+        return Gaussian(plain.loc, scale_tril=plain.scale_tril, learn=False)
+    if isinstance(plain, D.Normal) and plain.loc.dim() < 2:
+        if bool((plain.loc == 0).all() and (plain.scale == 1).all()):
+            return StandardNormal()
+        if plain.loc.dim() == 1:
+            return Gaussian(plain.loc, plain.scale, learn=False)
+    if isinstance(plain, D.MixtureSameFamily) and not plain.batch_shape:
+        parts: Any = plain.component_distribution
+        normal = parts.base_dist if isinstance(parts, D.Independent) else parts
+        if isinstance(normal, D.Normal) and normal.loc.dim() == 2:
+            weights: Any = plain.mixture_distribution
+            return Mixture(weights.logits, normal.loc, normal.scale, learn=False)
+    shape = [*given.batch_shape, *given.event_shape]
+    if len(shape) > 1:
+        raise UsageError(f"the prior is a distribution of {shape}; one of z [D] is expected")
+    moments = _moments(given) if shape else None
+    return Hierarchical(lambda z: _of_rows(given.log_prob(z)), moments=moments)
+
+
+def _of_rows(log_p: Tensor) -> Tensor:
+    """Of independent coordinates, or of rows already."""
+    return log_p.sum(1) if log_p.dim() > 1 else log_p
+
+
+@torch.no_grad()
+def _moments(given: D.Distribution) -> tuple[Tensor, Tensor]:
+    with torch.random.fork_rng([]):
+        torch.manual_seed(0)
+        z: Tensor = given.sample(torch.Size([_DRAWS]))
+    return z.mean(0), _cholesky(torch.cov(z.T).reshape(z.shape[1], -1))
 
 
 def _normal(e: Tensor) -> Tensor:

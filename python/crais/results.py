@@ -40,7 +40,8 @@ class Result:
         of bits, 0 where the estimate is to be trusted (`flag_words` says them); upper_each,
         pareto_k, accept_prob, evaluations where the method has them; indices in the data.
 
-    In a notebook it shows itself as a table with pictures (of matplotlib, if it is installed).
+    `warnings` are lines that say why the numbers may not mean what one thinks: [] where all is
+    well. In a notebook it shows itself as a table with pictures (of matplotlib, if it is installed).
     """
 
     def __init__(self, report: Any, images: Any = None) -> None:
@@ -53,6 +54,7 @@ class Result:
             for method, columns in report.methods
         }
         self.methods: list[dict[str, Any]] = self.summary["results"]
+        self.warnings: list[str] = self.summary.get("warnings", [])
         first = self.methods[0]
         self.method: str = first["method"]
         self.mean = _number(first.get("log_likelihood", first.get("log_normalizer")))

@@ -187,10 +187,103 @@ def test_models_of_another_dtype_are_refused(evaluate, curved, images, dtype):
         evaluate(curved.to(dtype), images)
 
 
-def test_probabilities_in_place_of_logits_are_doubted(evaluate, curved, images):
+@pytest.mark.parametrize("kind", [crais.Bernoulli, crais.ContinuousBernoulli])
+def test_probabilities_in_place_of_logits_are_refused(evaluate, curved, images, kind):
+    logits = evaluate(curved, images, likelihood=kind())
+    with pytest.raises(crais.UsageError, match=rf"takes probabilities, in \[0, 1\]; {kind.__name__}\(\)"):
+        evaluate(curved, images, likelihood=kind(probs=True))
     curved.decoder.append(nn.Sigmoid())
-    with pytest.warns(UserWarning, match=r"in \[0, 1\]: are these probabilities\? Bernoulli takes"):
-        evaluate(curved, images)
+    with pytest.raises(crais.UsageError, match=rf"say {kind.__name__}\(probs=True\) .*probs=False"):
+        evaluate(curved, images, likelihood=kind())
+    said = evaluate(curved, images, likelihood=kind(probs=True))
+    np.testing.assert_allclose(said.log_likelihood, logits.log_likelihood, atol=0.02)
+    with pytest.warns(UserWarning, match="taken for logits"):
+        other = evaluate(curved, images, likelihood=kind(probs=False))
+    assert abs(other.mean - logits.mean) > 1
+    assert "taken for logits" in other.warnings[0] and logits.warnings == said.warnings == []
+
+
+def frozen(function):
+    def call(*inputs):
+        with torch.no_grad():
+            return function(*inputs)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        frozen,
+        lambda decode: torch.inference_mode()(decode),
+        lambda decode: lambda z: decode(z).detach(),
+        lambda decode: lambda z: decode(z.detach()),
+        lambda decode: lambda z: torch.as_tensor(decode(z).detach().numpy()),
+    ],
+)
+def test_a_decoder_without_a_gradient_is_refused(evaluate, curved, mlp, images, broken):
+    for model in (curved, mlp):
+        with pytest.raises(crais.UsageError, match="the decoder's output has no gradient"):
+            evaluate(
+                None, images, decoder=broken(lambda z, m=model: m.decoder(z).view(-1, 6, 6)), latent=4
+            )
+
+
+def test_a_gradient_of_something_else_is_refused(evaluate, curved, images):
+    likelihood, prior = crais.Bernoulli(), crais.StandardNormal()
+    decode = lambda z: curved.decoder(z).view(-1, 6, 6)
+    of_joint(evaluate, lambda z, x: prior.log_prob(z) + likelihood.log_prob(x, decode(z)), images)
+    for log_joint in (
+        lambda z, x: prior.log_prob(z) + likelihood.log_prob(x, decode(z)).detach(),
+        lambda z, x: prior.log_prob(z) + likelihood.log_prob(x, decode(z.detach())),
+    ):
+        with pytest.raises(crais.UsageError, match="gradient of .* is not that of its values"):
+            of_joint(evaluate, log_joint, images)
+
+
+def test_values_with_steps_and_kinks_are_taken(evaluate, curved, images):
+    for likelihood in (
+        lambda z: -z.abs().sum(1),
+        lambda z: -(10 * z).round().abs().sum(1),
+        lambda z: torch.where(z[:, 0] > 0, 1.0, 0.0),
+    ):
+        of_joint(evaluate, lambda z, x: quadratic(z, x) + likelihood(z), images)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda z: 0.5 * z.square().sum(1),
+        lambda z: nn.functional.softplus(z).sum(1),
+        lambda z: z.abs().sum(1).log1p() * 100,
+        lambda z: z[:, 0] - 0.01 * z.sum(1),
+    ],
+)
+def test_a_density_that_grows_without_bound_is_refused(evaluate, images, loss):
+    with pytest.raises(crais.UsageError, match=r"log p\(x, z\) grows without bound.*wrong sign"):
+        of_joint(evaluate, lambda z, x: loss(z), images)
+    with pytest.raises(crais.UsageError, match="log density grows without bound.*wrong sign"):
+        crais.log_normalizer(loss, dim=4, progress=False)
+    with pytest.raises(crais.UsageError, match=r"log p\(z\) grows without bound.*wrong sign"):
+        evaluate(None, images, decoder=lambda z: z.repeat(1, 9).view(-1, 6, 6), latent=4, log_prior=loss)
+
+
+def test_a_density_that_fails_far_away_is_taken(evaluate, images):
+    def log_joint(z, x):
+        if z.abs().max() > 1e3:
+            raise ArithmeticError("far")
+        return quadratic(z, x)
+
+    of_joint(evaluate, log_joint, images)
+
+
+def test_an_encoder_that_draws_is_refused(evaluate, mlp, images):
+    def encode(x):
+        mean, log_var = mlp.encode(x)
+        return mean + torch.randn_like(mean), log_var
+
+    with pytest.raises(crais.UsageError, match="encoder differs from call to call: is a latent drawn"):
+        evaluate(mlp, images, encoder=encode)
 
 
 def test_a_density_that_is_no_number_names_image_and_point(evaluate, images):

@@ -143,6 +143,128 @@ def test_images_of_every_kind(curved, images, likelihood):
     assert np.array_equal(binary.log_likelihood, wanted)
 
 
+def test_a_sigmoid_at_the_end_is_fused(mlp, images, likelihood):
+    wanted = crais.evaluate(mlp, images, likelihood=likelihood, **CHEAP)
+    mlp.decoder.append(torch.nn.Sigmoid())
+    found = crais.evaluate(mlp, images, likelihood=crais.Bernoulli(probs=True), **CHEAP)
+    assert found.summary["evaluator"].startswith("fused")
+    assert np.array_equal(found.log_likelihood, wanted.log_likelihood)
+
+
+def test_grey_pixels_are_no_binary_ones(mlp, curved, images, likelihood):
+    grey = (torch.rand(20, 6, 6, generator=torch.Generator().manual_seed(6)) * 255).to(torch.uint8)
+    same = {"likelihood": likelihood, **CHEAP}
+    refused = r"0 or 1: binarisation static:0 .* ContinuousBernoulli"
+    for model in (mlp, curved):
+        with pytest.raises(crais.DataError, match=refused):
+            crais.evaluate(model, grey, scale=255, **same)
+        with pytest.raises(crais.DataError, match=refused):
+            crais.evaluate(model, grey / 255, **same)
+        with pytest.raises(crais.DataError, match=r"scale 255.*binarisation static:0"):
+            crais.evaluate(model, grey, **same)
+        bytes_of = crais.evaluate(model, grey, binarisation="static:0", **same)
+        for floats, scale in ((grey / 255, None), (grey.double() / 255, None), (grey.float(), 255)):
+            found = crais.evaluate(model, floats, binarisation="static:0", scale=scale, **same)
+            assert np.array_equal(found.log_likelihood, bytes_of.log_likelihood)
+        with pytest.raises(crais.UsageError, match="or floats k / 255"):
+            crais.evaluate(model, torch.rand(20, 6, 6), binarisation="static:0", **same)
+        for pixels, scale in ((grey, None), (grey / 255, None)):
+            asked = crais.evaluate(model, pixels, binarisation="none", scale=scale, **same)
+            assert any("grey pixels under bernoulli" in line for line in asked.warnings)
+    assert crais.evaluate(mlp, images, **same).warnings == []
+    continuous = crais.evaluate(mlp, grey / 255, likelihood=crais.ContinuousBernoulli(), **CHEAP)
+    assert continuous.warnings == []
+
+
+class Lopsided(torch.nn.Module):
+    """A flow whose inverse forgets by how much it stretches."""
+
+    def forward(self, e):
+        return 2 * e, torch.full_like(e[:, 0], 4 * math.log(2))
+
+    def inverse(self, z):
+        return z / 2, torch.zeros_like(z[:, 0])
+
+
+def mixture(means, sd):
+    """log p(z) of a mixture of normals, as a function that says no more."""
+    parts = torch.distributions.Independent(torch.distributions.Normal(means, sd), 1)
+    weights = torch.distributions.Categorical(torch.ones(len(means)))
+    return torch.distributions.MixtureSameFamily(weights, parts).log_prob
+
+
+FORGOTTEN = 2 * math.log(2 * math.pi)  # of 4 dimensions
+
+
+@pytest.mark.parametrize(
+    ("prior", "log_mass"),
+    [
+        ({"log_prior": lambda z: -0.5 * z.square().sum(1)}, FORGOTTEN),
+        ({"log_prior": lambda z: torch.distributions.Normal(0, 1).log_prob(z).mean(1)}, 5.53),
+        ({"log_prior": lambda z: torch.distributions.Normal(0, 1).log_prob(z).sum(1) - 1}, -1),
+        ({"prior": crais.Hierarchical(lambda z: -0.5 * z.square().sum(1))}, FORGOTTEN),
+        ({"prior": crais.Flow(Lopsided())}, 4 * math.log(2)),
+    ],
+)
+def test_a_prior_that_is_not_normalised_is_refused(curved, images, likelihood, prior, log_mass):
+    same = {"likelihood": likelihood, "latent": 4, **CHEAP, **prior}
+    with pytest.raises(crais.DataError, match=r"integrates to exp\(.*not 1.*accept_prior") as raised:
+        crais.evaluate(curved, images, **same)
+    found = float(str(raised.value).split("exp(")[1].split(" ")[0])
+    assert found == pytest.approx(log_mass, abs=0.05)
+    accepted = crais.evaluate(curved, images, accept_prior=True, **same)
+    assert len(accepted.warnings) == 1 and "integrates to exp(" in accepted.warnings[0]
+    assert "WARNING: p(z) integrates to exp(" in repr(accepted)
+    assert accepted.to_dict()["warnings"] == accepted.warnings
+
+
+@pytest.mark.parametrize(
+    "log_prior",
+    [
+        lambda z: torch.distributions.Normal(0, 1).log_prob(z).sum(1),
+        lambda z: torch.distributions.Normal(30, 0.2).log_prob(z).sum(1),
+        lambda z: torch.distributions.Laplace(0, 3).log_prob(z).sum(1),
+        lambda z: torch.distributions.StudentT(3).log_prob(z).sum(1),
+        mixture(torch.eye(4) * 3, 0.5),
+        mixture(torch.randn(40, 4, generator=torch.Generator().manual_seed(7)) * 5, 0.3),
+    ],
+)
+def test_a_prior_that_is_normalised_is_taken(curved, images, likelihood, log_prior):
+    curved.encode = None
+    crais.evaluate(curved, images, likelihood=likelihood, latent=4, log_prior=log_prior, **CHEAP)
+
+
+def test_a_distribution_is_a_prior(mlp, images, likelihood, tmp_path):
+    normal = torch.distributions.Normal(torch.zeros(4), torch.ones(4))
+    same = {"likelihood": likelihood, **CHEAP}
+    wanted = crais.evaluate(mlp, images, **same)
+    found = crais.evaluate(mlp, images, prior=torch.distributions.Independent(normal, 1), **same)
+    assert found.summary["evaluator"].startswith("fused")
+    assert np.array_equal(found.log_likelihood, wanted.log_likelihood)
+    laplace = torch.distributions.Laplace(torch.zeros(4), 1.0)
+    as_function = crais.evaluate(mlp, images, log_prior=lambda z: laplace.log_prob(z).sum(1), **same)
+    found = crais.evaluate(mlp, images, prior=laplace, **same)
+    np.testing.assert_allclose(found.log_likelihood, as_function.log_likelihood, atol=0.5)
+
+
+def test_warnings_stay_with_the_result(curved, images, likelihood, tmp_path):
+    with pytest.warns(UserWarning, match="grey pixels"):
+        found = crais.evaluate(
+            curved, 0.9 * images, likelihood=likelihood, binarisation="none",
+            out=tmp_path / "out", **CHEAP,
+        )  # fmt: skip
+    assert "WARNING: grey pixels under bernoulli" in repr(found)
+    assert "grey pixels under bernoulli" in found._repr_html_()
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["warnings"] == found.warnings
+    assert "grey pixels under bernoulli" in (tmp_path / "out" / "report.html").read_text()
+    again = crais.evaluate(
+        curved, 0.9 * images, likelihood=likelihood, binarisation="none", out=tmp_path / "out",
+        resume=True, **CHEAP,
+    )  # fmt: skip
+    assert again.warnings == found.warnings
+
+
 def test_a_model_that_says_all_itself(curved, images):
     curved.likelihood, curved.latent = crais.Bernoulli(), 4
     wanted = crais.evaluate(curved, images, **CHEAP)

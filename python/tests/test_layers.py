@@ -118,6 +118,16 @@ def test_each_layer_has_its_activation():
     assert found.describe()["layers"][-1] == {"kind": "dense", "activation": "sigmoid"}
     torch.testing.assert_close(found.decoder(Z).reshape(-1, 3, 4), means(Z))
     assert recognised(means) is None  # logits are none after a sigmoid
+    binary = recognised(means, None, crais.Bernoulli(probs=True))
+    assert [layer["activation"] for layer in binary.describe()["layers"]] == kinds
+    torch.testing.assert_close(binary.decoder(Z), decoder(Z))
+    wanted = crais.StandardNormal().log_prob(Z) + crais.Bernoulli(True).log_prob(X, means(Z))
+    torch.testing.assert_close(binary.log_joint(Z, X), wanted)
+    for other in (decoder, nn.Sequential(decoder, nn.Tanh())):
+        assert recognised(other, None, crais.Bernoulli(probs=True)) is None
+    mlp = Vae()
+    found = recognised(lambda z: mlp.decode(z).sigmoid(), mlp.encode, crais.Bernoulli(True))
+    assert found.describe() == {"decoder": "softplus", "encoder": "relu", "likelihood": "bernoulli"}
     assert recognised(nn.Sequential(decoder, nn.ReLU()), None, crais.Gaussian(0.25)) is None
 
 

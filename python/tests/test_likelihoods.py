@@ -45,6 +45,14 @@ def mixture_output(rows: int) -> Tensor:
 CASES: dict[str, tuple[Make, Callable[[int], L.Output]]] = {
     "bernoulli": (L.Bernoulli, lambda n: normal(n, *SHAPE, scale=2)),
     "continuous-bernoulli": (L.ContinuousBernoulli, lambda n: normal(n, *SHAPE, scale=3)),
+    "bernoulli-probs": (
+        lambda: L.Bernoulli(probs=True),
+        lambda n: torch.sigmoid(normal(n, *SHAPE, scale=2)),
+    ),
+    "continuous-bernoulli-probs": (
+        lambda: L.ContinuousBernoulli(probs=True),
+        lambda n: torch.sigmoid(normal(n, *SHAPE, scale=3)),
+    ),
     "gaussian": (lambda: L.Gaussian(0.7), lambda n: normal(n, *SHAPE)),
     "gaussian-learned": (lambda: L.Gaussian(0.7, learn=True), lambda n: normal(n, *SHAPE)),
     "squared-error": (L.SquaredError, lambda n: normal(n, *SHAPE)),
@@ -139,6 +147,10 @@ REFERENCES: dict[str, Callable[[Tensor, L.Output], Tensor]] = {
     "bernoulli": lambda x, o: D.Bernoulli(logits=o).log_prob(x),
     "continuous-bernoulli": lambda x, o: D.ContinuousBernoulli(
         logits=o, lims=(0.499999, 0.500001)
+    ).log_prob(x),
+    "bernoulli-probs": lambda x, o: D.Bernoulli(o).log_prob(x),
+    "continuous-bernoulli-probs": lambda x, o: D.ContinuousBernoulli(
+        o, lims=(0.499999, 0.500001)
     ).log_prob(x),
     "gaussian": lambda x, o: D.Normal(o, 0.7).log_prob(x),
     "gaussian-learned": lambda x, o: D.Normal(o, 0.7).log_prob(x),
@@ -315,6 +327,7 @@ def test_fisher_of_an_observed_library_is_that_of_draw_library() -> None:
 MOMENTS: dict[str, Callable[[L.Output], D.Distribution]] = {
     "bernoulli": lambda o: D.Bernoulli(logits=o),
     "continuous-bernoulli": lambda o: D.ContinuousBernoulli(logits=o),
+    "bernoulli-probs": lambda o: D.Bernoulli(o),
     "gaussian": lambda o: D.Normal(o, 0.7),
     "gaussian-pair": lambda o: D.Normal(o[0], o[1].exp()),
     "laplace": lambda o: D.Laplace(o, 0.5),
@@ -382,7 +395,8 @@ def extreme(name: str) -> tuple[list[L.Output], Tensor]:
     return [cast(item, torch.float64) for item in shifted], x
 
 
-@pytest.mark.parametrize("name", NAMES)
+# Probabilities far out: test_probabilities_that_a_sigmoid_rounds_are_finite.
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("-probs")])
 def test_float32_is_stable_at_extremes(name: str) -> None:
     outputs, x = extreme(name)
     exact, single = case(name, 1)[0], case(name, 1, torch.float32)[0]
@@ -454,6 +468,20 @@ def test_a_wrong_shape_is_an_error(name: str) -> None:
         likelihood.log_prob(x[:, :, :2], output)
 
 
+@pytest.mark.parametrize("kind", [L.Bernoulli, L.ContinuousBernoulli])
+def test_probabilities_that_a_sigmoid_rounds_are_finite(kind: type) -> None:
+    """Their log-probabilities are those of the logits, as far as float32 tells these apart."""
+    logits = torch.tensor([-200.0, -120, -40, -12, 12, 40, 200]).unsqueeze(1)
+    for value in (0.0, 1.0):
+        x, probs = torch.full_like(logits, value), torch.sigmoid(logits).requires_grad_()
+        found = kind(probs=True).log_prob(x, probs)
+        (grad,) = torch.autograd.grad(found.sum(), probs)
+        assert torch.isfinite(found).all() and torch.isfinite(grad).all()
+        assert torch.isfinite(kind(probs=True).fisher(probs.detach())).all()
+        known = logits.clamp(-87.3, 16.6)
+        torch.testing.assert_close(found, kind().log_prob(x, known), rtol=1e-2, atol=1e-2)
+
+
 def test_learned_numbers_are_parameters_and_others_are_not() -> None:
     for make in (L.Gaussian, L.Laplace, L.DiscretizedGaussian, L.DiscretizedLogistic):
         assert not any(p.requires_grad for p in make(0.3).parameters())
@@ -465,6 +493,8 @@ def test_learned_numbers_are_parameters_and_others_are_not() -> None:
 def test_specs_name_likelihoods() -> None:
     assert L.Gaussian(0.5).spec() == {"name": "gaussian", "scale": 0.5}
     assert L.GaussianWithScale().spec() == {"name": "gaussian", "scale": "decoder"}
+    assert L.Bernoulli().spec() == L.Bernoulli(probs=False).spec() == {"name": "bernoulli"}
+    assert L.ContinuousBernoulli(True).spec() == {"name": "continuous-bernoulli", "probs": True}
     assert L.StudentT(4, 0.5).spec() == {"name": "student-t", "scale": 0.5, "df": 4.0}
     assert L.NegativeBinomial(library="observed").spec()["library"] == "observed"
     with pytest.raises(ValueError, match="observed"):

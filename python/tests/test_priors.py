@@ -291,3 +291,45 @@ def test_a_function_without_draws_says_so() -> None:
     assert torch.equal(scale_tril, torch.eye(LATENT))
     given = (torch.ones(LATENT), 2 * torch.eye(LATENT))
     assert P.Hierarchical(lambda z: z.sum(1), moments=given).moments(LATENT) is given
+
+
+GIVEN: dict[str, tuple[Callable[[], D.Distribution], type]] = {
+    "standard": (lambda: D.Normal(torch.zeros(LATENT), torch.ones(LATENT)), P.StandardNormal),
+    "standard-scalar": (lambda: D.Normal(0.0, 1.0), P.StandardNormal),
+    "scalar": (lambda: D.Normal(1.0, 2.0), P.Hierarchical),
+    "normal": (lambda: D.Independent(D.Normal(torch.ones(LATENT), 0.5), 1), P.Gaussian),
+    "multivariate": (
+        lambda: D.MultivariateNormal(torch.ones(LATENT), scale_tril=lower()), P.Gaussian
+    ),
+    "mixture": (
+        lambda: D.MixtureSameFamily(
+            D.Categorical(logits=torch.randn(3)), D.Independent(D.Normal(locs(3), 0.5), 1)
+        ),
+        P.Mixture,
+    ),
+    "laplace": (lambda: D.Independent(D.Laplace(torch.zeros(LATENT), 1.0), 1), P.Hierarchical),
+    "student-t": (lambda: D.StudentT(torch.full((LATENT,), 5.0)), P.Hierarchical),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_a_distribution_becomes_a_prior(name: str) -> None:
+    torch.manual_seed(3)
+    make, kind = GIVEN[name]
+    given = make()
+    before = torch.get_rng_state()
+    prior = P.of_distribution(given).eval()
+    assert type(prior) is kind and torch.equal(torch.get_rng_state(), before)
+    z = torch.randn(20, LATENT)
+    log_p = given.log_prob(z)
+    torch.testing.assert_close(prior.log_prob(z), log_p.sum(1) if log_p.dim() > 1 else log_p)
+    if name != "scalar":
+        draws = given.sample((40_000,)) if name != "standard-scalar" else torch.randn(40_000, LATENT)
+        loc, scale_tril = prior.moments(LATENT)
+        torch.testing.assert_close(loc, draws.mean(0), rtol=0, atol=0.1)
+        torch.testing.assert_close(scale_tril @ scale_tril.T, torch.cov(draws.T), rtol=0.2, atol=0.2)
+
+
+def test_a_distribution_of_another_shape_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"of \[3, 4\]; one of z \[D\]"):
+        P.of_distribution(D.Laplace(torch.zeros(3, 4), 1.0))

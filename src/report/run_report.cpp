@@ -2,9 +2,25 @@
 
 #include <iostream>
 
+#include "report/terminal.h"
 #include "util/files.h"
 
 namespace crais {
+
+std::vector<std::string> warnings_of(const nlohmann::json& run) {
+  const auto found = run.find("warnings");
+  if (found == run.end() || !found->is_array()) return {};
+  std::vector<std::string> warnings;
+  for (const nlohmann::json& one : *found)
+    if (one.is_string()) warnings.push_back(one.get<std::string>());
+  return warnings;
+}
+
+std::string warning_lines(const std::vector<std::string>& warnings, int width) {
+  std::string lines;
+  for (const std::string& warning : warnings) lines += wrapped("WARNING: " + warning + ".", width);
+  return lines;
+}
 
 void write_files(const RunReport& report, const std::filesystem::path& folder) {
   for (auto file = report.files.rbegin(); file != report.files.rend(); ++file)

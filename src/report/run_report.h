@@ -42,6 +42,11 @@ struct RunReport {
   bool is_complete() const { return progress.done == progress.total; }
 };
 
+/// Why the numbers of a run may not mean what one thinks: `warnings` of its record or summary.
+std::vector<std::string> warnings_of(const nlohmann::json& run);
+/// Each of them in a line of its own, broken at `width` columns (0: never).
+std::string warning_lines(const std::vector<std::string>& warnings, int width);
+
 /// Writes the reports to the folder, the first of `files` last: summary.json then says that all are
 /// there.
 void write_files(const RunReport& report, const std::filesystem::path& folder);

@@ -14,7 +14,7 @@ rng = numpy.random.default_rng(1)
 numpy.save("images.npy", rng.integers(0, 256, (40, 28, 28)).astype("uint8"))
 numpy.save("others.npy", rng.integers(0, 256, (40, 28, 28)).astype("uint8"))
 PYTHON
-settings=(--scale 255 --steps 8 --chunk 16 --quiet)
+settings=(--binarisation static:0 --steps 8 --chunk 16 --quiet)
 small=(--data images.npy "${settings[@]}" --chains 4)
 succeed early/vae.safetensors "${small[@]}" --out a
 succeed late/vae.safetensors "${small[@]}" --out b
@@ -75,7 +75,7 @@ grep -q 'not evaluated alike' out.txt && fail "another file's name is said to ma
 # --- What cannot be compared.
 succeed late/vae.safetensors "${small[@]}" --limit 20 --out fewer
 expect 64 "other images" "count: 40 and 20" -- compare a fewer
-succeed late/vae.safetensors "${small[@]}" --binarisation threshold:1 --out threshold
+succeed late/vae.safetensors "${small[@]/static:0/threshold:1}" --out threshold
 expect 64 "other images" "binarisation" -- compare a threshold
 succeed late/vae.safetensors --data others.npy "${settings[@]}" --chains 4 --out others
 expect 64 "other images" "file_md5" -- compare a others
@@ -105,7 +105,7 @@ rm -rf bad && cp -r b bad && rm bad/thumbnails.npy
 succeed compare bad bad --out pictureless
 
 # --- diagnose: in words, with a remedy that helps.
-succeed early/vae.safetensors --data images.npy --scale 255 --steps 2 --chains 4 --chunk 16 --base prior --quiet --out poor
+succeed early/vae.safetensors --data images.npy --binarisation static:0 --steps 2 --chains 4 --chunk 16 --base prior --quiet --out poor
 "$program" diagnose poor >out.txt 2>err.txt
 [ $? = 1 ] || fail "diagnose of a poor run: $(cat out.txt err.txt)"
 tr '\n' ' ' <out.txt | grep -q 'few chains carry the estimate.*Remedy: .*--steps 8' || fail "diagnose: $(cat out.txt)"

@@ -285,6 +285,20 @@ expect 64 "needs --simulate" "exact draw" "certifies" -- "$model" --data-dir gre
   fail "a mismatched binarisation: $(cat err.txt)"
 grep -q 'WARNING.*threshold:127' err.txt || fail "no warning of another binarisation: $(cat err.txt)"
 grep -q 'threshold:127' mismatch/summary.json || fail "the mismatch is not recorded"
+grep -q '"warnings"' mismatch/summary.json || fail "summary.json has no warnings"
+grep -q '^WARNING: the checkpoint model was trained' out.txt ||
+  fail "the table does not warn of another binarisation: $(cat out.txt)"
+grep -q 'Warning: .*threshold:127' mismatch/report.html || fail "the page does not warn of another binarisation"
+python3 - <<'PYTHON' 2>/dev/null && {
+import numpy
+numpy.save("grey.npy", numpy.random.default_rng(1).random((3, 28, 28)).astype("float32"))
+PYTHON
+  expect 65 "grey.npy: entry 0 of image 0" "0 or 1" "--binarisation static:0" "ContinuousBernoulli" -- "$model" --data grey.npy
+  expect 64 "grey.npy" "floats k / 255" -- "$model" --data grey.npy --binarisation static:0
+  "$program" "$model" --data grey.npy --binarisation none --steps 2 --chains 2 --out grey >out.txt 2>err.txt ||
+    fail "grey pixels that are asked for: $(cat err.txt)"
+  grep -q 'grey pixels under bernoulli' grey/summary.json || fail "grey pixels are not recorded"
+}
 
 touch file
 expect 73 "file" -- "${small[@]}" --out file

@@ -37,14 +37,14 @@ python3 - <<'PYTHON' 2>/dev/null && {
 import numpy
 numpy.save("images.npy", numpy.random.default_rng(1).integers(0, 256, (60, 28, 28)).astype("uint8"))
 PYTHON
-  succeed "${small[@]}" --data images.npy --scale 255 --indices 10:40 --chains 16 --out of-a-file
+  succeed "${small[@]}" --data images.npy --binarisation static:0 --indices 10:40 --chains 16 --out of-a-file
   succeed extend of-a-file --images +10 --quiet
-  alike of-a-file --data images.npy --scale 255 --indices 10:50 --chains 16
+  alike of-a-file --data images.npy --binarisation static:0 --indices 10:50 --chains 16
   expect 64 "--indices" "beyond the 60 images" -- extend of-a-file --images +20 --quiet
-  succeed "${small[@]}" --data images.npy --scale 255 --limit 50 --chains 16 --out limited
+  succeed "${small[@]}" --data images.npy --binarisation static:0 --limit 50 --chains 16 --out limited
   expect 64 "--images" "has 50 images" "there are 60" -- extend limited --images +20 --quiet
   succeed extend limited --images +10 --quiet
-  alike limited --data images.npy --scale 255 --limit 60 --chains 16
+  alike limited --data images.npy --binarisation static:0 --limit 60 --chains 16
   cp images.npy kept.npy
   python3 -c 'import numpy; x = numpy.load("images.npy"); x[12] = 0; numpy.save("images.npy", x)'
   expect 65 "the data have changed" -- extend of-a-file --images +5 --quiet

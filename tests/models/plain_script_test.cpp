@@ -81,6 +81,7 @@ TEST_F(PlainScript, SaysWhatWasFoundOut) {
   EXPECT_FALSE(binary->description().has("encode"));
   EXPECT_EQ(binary->description().low, 0.0);
   EXPECT_EQ(binary->description().high, 1.0);
+  EXPECT_EQ(binary->description().step, 1.0);
 }
 
 TEST_F(PlainScript, FindsTheExactProbabilityOfALinearGaussianDecoder) {
@@ -162,14 +163,58 @@ TEST_F(PlainScript, AsksForWhatCannotBeFound) {
   expect_refused(ErrorKind::kArgument, {"likelihood"}, kForward, {"cauchy", 0});
 }
 
+TEST_F(PlainScript, ProbabilitiesAreThoseOfTheirLogits) {
+  const std::string head =
+      "def forward(self, z):\n    h = torch.matmul(z, self.weight) + self.bias\n";
+  const auto logits = read(head + "    return h\n", kBernoulli);
+  const auto probs = read(head + "    return torch.sigmoid(h)\n", {"bernoulli:probs", 0});
+  EXPECT_EQ(probs->description().likelihood, "bernoulli");
+  const at::Tensor x = at::tensor({1, 0, 1, 1, 0, 0}, at::kFloat).expand({5, 6});
+  const at::Tensor z = at::linspace(-2, 2, 15, at::kFloat).view({5, 3});
+  const LatentModel::Density expected = logits->joint(z, x, {}), found = probs->joint(z, x, {});
+  EXPECT_LT(max_abs_diff(found.value, expected.value), 1e-4);
+  EXPECT_LT(max_abs_diff(found.grad, expected.grad), 1e-4);
+  EXPECT_LT(max_abs_diff(probs->output(z, {})->value, logits->output(z, {})->value), 1e-4);
+  EXPECT_TRUE(at::equal(probs->draw(5, 7).data, logits->draw(5, 7).data));
+  // A sigmoid that was rounded has a finite value and gradient.
+  const LatentModel::Density far = probs->joint(200 * z, x, {});
+  EXPECT_TRUE(far.value.isfinite().all().item<bool>() && far.grad.isfinite().all().item<bool>());
+}
+
+TEST_F(PlainScript, SaysWhatAWholeAutoencoderIs) {
+  const auto whole = [](const std::string& mean) {
+    return "def forward(self, x):\n    mean = torch.matmul(x, self.weight.t())" + mean +
+           "\n    return torch.matmul(mean, self.weight)\n";
+  };
+  for (const ScriptOptions& options : {kGaussian, kBernoulli})
+    expect_refused(ErrorKind::kArgument,
+                   {"as many numbers (6)", "encoder and decoder", "`latent` 6"}, whole(""),
+                   options);
+  EXPECT_EQ(read(whole(""), {"gaussian:0.5", 6})->description().latent, 6);
+  const std::string noise = " + torch.randn([1])";
+  expect_refused(ErrorKind::kData, {"every call", "drawn inside"}, whole(noise),
+                 {"gaussian:0.5", 6});
+  expect_refused(ErrorKind::kData, {"'encode'", "every call", "drawn inside"},
+                 kForward +
+                     "def encode(self, x):\n    h = torch.matmul(x.flatten(1), self.weight.t())\n"
+                     "    return h + torch.randn([1]), h\n",
+                 kGaussian);
+}
+
 TEST_F(PlainScript, RefusesWhatIsNoDecoder) {
   const auto forward = [](const std::string& result) {
     return "def forward(self, z):\n    h = torch.matmul(z, self.weight)\n    return " + result +
            "\n";
   };
   expect_refused(ErrorKind::kData, {"no method 'decode' or 'forward'"}, kEncode, kGaussian);
-  expect_refused(ErrorKind::kArgument, {"'forward'", "sigmoid", "logits"},
+  expect_refused(ErrorKind::kArgument, {"'forward'", "sigmoid", "bernoulli:probs", "logits"},
                  forward("torch.sigmoid(h)"), kBernoulli);
+  EXPECT_EQ(
+      read(forward("torch.sigmoid(h)"), {"bernoulli:logits", 0})->description().warnings.size(),
+      1U);
+  EXPECT_TRUE(read(forward("h"), {"bernoulli:logits", 0})->description().warnings.empty());
+  expect_refused(ErrorKind::kArgument, {"outside [0, 1]", "bernoulli:probs"}, forward("h"),
+                 {"bernoulli:probs", 0});
   EXPECT_NO_THROW(read(forward("torch.sigmoid(h)"), kGaussian));
   expect_refused(ErrorKind::kData, {"other values of a row"}, forward("h - h.mean(0)"), kGaussian);
   expect_refused(ErrorKind::kData, {"not finite"}, forward("torch.log(h)"), kGaussian);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/rng.h"
+#include "support/expect_error.h"
 #include "support/temporary_folder.h"
 
 namespace crais {
@@ -74,6 +76,40 @@ TEST_F(TrainingImages, AreFurtherOnesOfSimulatedImages) {
   settings_.simulate = 7;
   settings_.indices = "4:6";
   EXPECT_TRUE(at::equal(chosen().pixels, found.pixels.slice(0, 0, 2)));
+}
+
+EvalImages of_array(const at::Tensor& values, ImageSettings settings) {
+  return choose_images(settings, *tiny(), array_in_memory(values, {}, "x"));
+}
+
+TEST(BinaryPixels, AreNotGrey) {
+  at::Generator rng = make_generator(1);
+  const at::Tensor bytes = at::randint(256, {5, 2, 3}, rng, at::kByte);
+  ImageSettings plain;
+  expect_error(ErrorKind::kData, {"0 or 1", "static:0", "ContinuousBernoulli"},
+               [&] { of_array(bytes.to(at::kFloat) / 255, plain); });
+  ImageSettings scaled;
+  scaled.scale = 255;
+  expect_error(ErrorKind::kData, {"0 or 1", "static:0"}, [&] { of_array(bytes, scaled); });
+  const at::Tensor black_or_white = bytes.gt(127).to(at::kByte) * 255;
+  EXPECT_FALSE(of_array(black_or_white, scaled).is_grey);
+
+  ImageSettings drawn;
+  drawn.binarisation = "static:3";
+  const at::Tensor expected = of_array(bytes, drawn).pixels;
+  EXPECT_TRUE(at::equal(of_array(bytes.to(at::kFloat) / 255, drawn).pixels, expected));
+  EXPECT_TRUE(at::equal(of_array(bytes.to(at::kDouble) / 255, drawn).pixels, expected));
+  for (const at::Tensor& other :
+       {at::full({5, 2, 3}, 0.1234), at::full({5, 2, 3}, 2.0), at::full({5, 2, 3}, -1.0)})
+    expect_error(ErrorKind::kArgument, {"k / 255"}, [&] { of_array(other, drawn); });
+
+  ImageSettings none;
+  none.binarisation = "none";
+  EXPECT_TRUE(of_array(bytes, none).is_grey);
+  EXPECT_TRUE(of_array(bytes.to(at::kFloat) / 255, none).is_grey);
+  ImageSettings means;
+  means.is_for_means = true;
+  EXPECT_FALSE(of_array(bytes.to(at::kFloat) / 255, means).is_grey);
 }
 
 }  // namespace

@@ -98,6 +98,7 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
                     json summary) {
   const std::vector<LogzSummary> methods = summarise(results);
   summary["true_log_normalizer"] = results.truth ? json_number(*results.truth) : json();
+  summary["warnings"] = warnings_of(summary);
   summary["results"] = json::array();
   for (const LogzSummary& method : methods) summary["results"].push_back(to_json(method));
   if (const auto& witness = results.state.witness)

@@ -8,6 +8,7 @@
 
 #include "evaluation/chunk_memory.h"
 #include "evaluation/result_store.h"
+#include "programs/eval_loglik/prior_check.h"
 #include "programs/eval_loglik/report.h"
 #include "programs/sharing.h"
 #include "report/thumbnails.h"
@@ -73,7 +74,8 @@ EvalRun::EvalRun(EvalSettings settings, std::shared_ptr<const EvalModel> model,
       images_(images ? choose_images(settings_.images, *model_, *images)
                      : choose_images(settings_.images, *model_, notice_)) {
   if (!notice_.empty()) notice_ += "\n";
-  if (!images_.warning.empty()) notice_ += "WARNING: " + images_.warning + "\n";
+  warnings_ = found_warnings();
+  for (const std::string& warning : warnings_) notice_ += "WARNING: " + warning + "\n";
   if (settings_.rate_distortion) choose_curve();
   if (estimator_.learns() && !images)
     training_images_ = choose_training_images(settings_.images, *model_, images_);
@@ -87,6 +89,19 @@ EvalRun::EvalRun(EvalSettings settings, std::shared_ptr<const EvalModel> model,
         " needs --simulate N: its reverse chains start from an exact draw "
         "of the posterior, which only an image simulated from the model has. The gap on simulated "
         "images then certifies these settings for real ones");
+}
+
+std::vector<std::string> EvalRun::found_warnings() const {
+  std::vector<std::string> found = model_->description().warnings;
+  if (!images_.warning.empty()) found.push_back(images_.warning);
+  if (images_.is_grey)
+    found.emplace_back(
+        "grey pixels under bernoulli have no probability: log p(x) is the value of a formula, and "
+        "compares with no log-likelihood");
+  const std::string doubt = check_prior(*model_, settings_.accept_prior,
+                                        settings_.device.is_cpu() ? settings_.threads : 1);
+  if (!doubt.empty()) found.push_back(doubt);
+  return found;
 }
 
 /// Where the curve ends, and in what units, once the images are known.
@@ -182,6 +197,7 @@ json EvalRun::record() const {
   record[key] = identity;
   if (curve_) record["rate_distortion"] = to_json(*curve_);
   if (curve_ && !curve_->ends_in_likelihood()) record["images"]["quantity"] = "tempered";
+  if (!warnings_.empty()) record["warnings"] = warnings_;
   if (training_images_.size() > 0)
     record["training_images"] = {{"count", training_images_.size()},
                                  {"sha256", training_images_.digest}};

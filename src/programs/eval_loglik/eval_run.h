@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "data/array_file.h"
 #include "evaluation/chunks.h"
@@ -37,6 +38,8 @@ class EvalRun {
 
  private:
   void choose_curve();
+  /// Why the numbers may not mean what one thinks.
+  std::vector<std::string> found_warnings() const;
   nlohmann::json record() const;
   std::string about_model() const;
   at::Tensor thumbnails_of_results(const RunResults& results) const;
@@ -50,6 +53,7 @@ class EvalRun {
   std::optional<CurveUnits> curve_;  // with --rate-distortion
   Estimator estimator_;
   std::string notice_;
+  std::vector<std::string> warnings_;
   EvalImages images_, training_images_;
   Chunks chunks_{};
 };

@@ -159,7 +159,22 @@ EvalImages mnist_images(const ImageSettings& settings, const EvalModel& model) {
   return images;
 }
 
-/// Numbers of any array, divided by --scale; bytes become binary where binarisation is asked for.
+/// Pixels of 0 to 255 as bytes: those of floats k / 255 too.
+at::Tensor bytes_of(const at::Tensor& stored, double scale, const std::string& source) {
+  if (stored.scalar_type() == at::kByte) return stored;
+  const at::Tensor levels = stored.to(at::kDouble) / scale * 255;
+  const at::Tensor whole = levels.round();
+  if (!((levels - whole).abs() < 1e-2)
+           .logical_and(whole >= 0)
+           .logical_and(whole <= 255)
+           .all()
+           .item<bool>())
+    throw argument_error("--binarisation is for pixels of 0 to 255 (uint8), or floats k / 255; " +
+                         source + " holds other " + at::toString(stored.scalar_type()));
+  return whole.to(at::kByte);
+}
+
+/// Numbers of any array, divided by --scale; pixels become binary where binarisation is asked for.
 EvalImages array_images(const ImageSettings& settings, const EvalModel& model,
                         const ArrayFile& file) {
   const ModelDescription& described = model.description();
@@ -182,13 +197,12 @@ EvalImages array_images(const ImageSettings& settings, const EvalModel& model,
                            at::toString(stored.scalar_type()));
     images.dequantisation = "uniform:" + std::to_string(*settings.dequantise);
     images.pixels = dequantised(stored, *settings.dequantise, range.begin) / images.scale;
-  } else if (!settings.binarisation.empty()) {
-    if (stored.scalar_type() != at::kByte)
-      throw argument_error("--binarisation is for pixels of 0 to 255 (uint8); " + file.source +
-                           " holds " + at::toString(stored.scalar_type()));
+  } else if (!settings.binarisation.empty() &&
+             (settings.binarisation != "none" || stored.scalar_type() == at::kByte)) {
     const Binarisation binarisation = parse_binarisation(settings.binarisation);
     at::Generator rng = make_generator(derive_seed(settings.seed, Purpose::kBinarise));
-    images.pixels = binarise(binarisation, stored, range.begin, rng);
+    images.pixels =
+        binarise(binarisation, bytes_of(stored, images.scale, file.source), range.begin, rng);
     images.binarisation = to_string(binarisation);
   } else {
     images.pixels = stored.to(at::kFloat) / images.scale;
@@ -198,9 +212,20 @@ EvalImages array_images(const ImageSettings& settings, const EvalModel& model,
   return images;
 }
 
+/// True if there is a number between black and white.
+bool has_grey(const at::Tensor& pixels) {
+  return pixels.gt(0).logical_and(pixels.lt(1)).any().item<bool>();
+}
+
 /// Finished: checked and with its digest.
-EvalImages ready(EvalImages images, const EvalModel& model) {
-  check_support(model.description(), images.pixels, images.source);
+EvalImages ready(EvalImages images, const ImageSettings& settings, const EvalModel& model) {
+  ModelDescription described = model.description();
+  if (described.likelihood == "bernoulli" &&
+      (settings.is_for_means || settings.binarisation == "none")) {
+    described.step.reset();
+    images.is_grey = !settings.is_for_means && has_grey(images.pixels);
+  }
+  check_support(described, images.pixels, images.source);
   images.digest = digest_of(images, images.size());
   return images;
 }
@@ -221,7 +246,7 @@ std::string digest_of(const EvalImages& images, int64_t count) {
 
 EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
                          const ArrayFile& given) {
-  return ready(array_images(settings, model, given), model);
+  return ready(array_images(settings, model, given), settings, model);
 }
 
 EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
@@ -236,7 +261,7 @@ EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
              " images simulated from the model. To evaluate real ones: scripts/fetch-mnist data";
   }
   return ready(count ? simulated_images(settings, *count, model) : mnist_images(settings, model),
-               model);
+               settings, model);
 }
 
 EvalImages choose_training_images(const ImageSettings& settings, const EvalModel& model,
@@ -246,13 +271,13 @@ EvalImages choose_training_images(const ImageSettings& settings, const EvalModel
   if (evaluated.source == "simulated") {
     const int64_t first = evaluated.indices.back() + 1, end = first + kTrainingImages;
     others.indices = std::to_string(first) + ":" + std::to_string(end);
-    return ready(simulated_images(others, end, model), model);
+    return ready(simulated_images(others, end, model), settings, model);
   }
   if (!settings.data.empty() || parse_split(settings.split) == Split::kTrain) return {};
   others.indices.clear();
   others.split = to_string(Split::kTrain);
   try {
-    return ready(mnist_images(others, model), model);
+    return ready(mnist_images(others, model), settings, model);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kNoInput) throw;
     return {};

@@ -27,6 +27,7 @@ struct EvalImages {
   double scale = 1.0;            // that stored numbers were divided by
   std::string digest;            // sha256 of pixels and indices: what was evaluated
   std::string warning;           // where the binarisation is not the model's
+  bool is_grey = false;          // under bernoulli, as `--binarisation none` has asked for
 
   int64_t size() const { return pixels.defined() ? pixels.size(0) : 0; }
 };

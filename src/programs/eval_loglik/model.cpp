@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "models/script_model.h"
 #include "targets/decoder_target.h"
 #include "targets/model_posterior.h"
+#include "targets/model_prior.h"
 #include "targets/tempered.h"
 #include "targets/vae_posterior.h"
 #include "util/error.h"
@@ -109,6 +111,7 @@ class CheckpointModel : public EvalModel {
     if (architecture.likelihood.family == Likelihood::Family::kBernoulli) {
       description_.low = 0.0;
       description_.high = 1.0;
+      description_.step = 1.0;
     }
     record_ = {{"sha256", checkpoint.sha256},
                {"pixels", architecture.num_pixels()},
@@ -216,6 +219,14 @@ class ExportedModel : public EvalModel {
                            "decoder of means, exported without a likelihood or with "
                            "crais.Gaussian(sd) of one sd");
     return std::make_shared<ExportedModel>(model_, digest_, options_, sd);
+  }
+  std::shared_ptr<const Target> prior() const override {
+    constexpr int64_t kReplicates = 16;
+    static const std::set<std::string> formulas = {"standard-normal", "gaussian", "mixture",
+                                                   "vamp"};
+    const ModelDescription& d = model_->description();
+    if (!d.has("prior") || formulas.count(d.prior) > 0) return nullptr;
+    return std::make_shared<ModelPrior>(model_, options_, kReplicates);
   }
   std::string evaluator(std::optional<at::ScalarType> forces) const override {
     if (!fused_ || (!vae_ && forces && !fused_->cheap())) return model_->evaluator();

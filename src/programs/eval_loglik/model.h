@@ -35,6 +35,10 @@ class EvalModel {
   /// kArgument where the model does not say what that mean is.
   virtual std::shared_ptr<const EvalModel> with_noise(double sd) const = 0;
 
+  /// Replicates of its p(z), where that is a function of somebody's and may integrate to anything;
+  /// null where it is a normal, or another density that is one by its formula.
+  virtual std::shared_ptr<const Target> prior() const { return nullptr; }
+
   /// What computes an anneal with such forces (TunedState): "fused-avx512", "aten", "aoti".
   virtual std::string evaluator(std::optional<at::ScalarType> forces) const = 0;
   /// True if a slow BLAS makes it slow.

@@ -8,6 +8,7 @@
 #include "programs/eval_loglik/diagnose.h"
 #include "programs/eval_loglik/settings.h"
 #include "report/run_page.h"
+#include "report/run_report.h"
 #include "report/thumbnails.h"
 #include "util/format.h"
 
@@ -105,6 +106,7 @@ std::string page_of(const EvalResults& results, const std::vector<LikelihoodSumm
   const std::string model = model_path(summary);
   HtmlPage page("Log-likelihood" + (model.empty() ? "" : " of " + model));
   for (const LikelihoodSummary& s : methods) page.lead(answer(s));
+  for (const std::string& warning : warnings_of(summary)) page.lead("Warning: " + warning + ".");
   for (const Table& table : result_tables(methods, results.curve)) add_table(page, table);
   page.paragraph(kReading);
   if (results.curve) {

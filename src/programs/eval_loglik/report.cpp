@@ -105,6 +105,8 @@ RunReport report_of(EvalResults results, json summary, const std::string& about)
     curve.emplace(results, *results.curve);
     summary["rate_distortion"] = curve->summary();
   }
+  const std::vector<std::string> warnings = warnings_of(summary);
+  summary["warnings"] = warnings;
   summary["results"] = json::array();
   for (const auto& method : methods) summary["results"].push_back(to_json(method));
   std::string errors;
@@ -127,8 +129,9 @@ RunReport report_of(EvalResults results, json summary, const std::string& about)
           json(),
           std::move(summary),
           std::move(files),
-          [methods, errors, units, curve, about](int width) {
-            return text_of(methods, errors, units, curve, width) + about;
+          [methods, errors, units, curve, about, warnings](int width) {
+            return text_of(methods, errors, units, curve, width) + warning_lines(warnings, width) +
+                   about;
           }};
 }
 

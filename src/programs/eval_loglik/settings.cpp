@@ -64,7 +64,8 @@ Synopsis eval_loglik_synopsis() {
                       "as fc1,fc21+fc22 (two heads), or none; layers are found where not named")
              .uncut(),
          option::text("activation", "A", {}, "between layers: " + activation_names()),
-         option::text("likelihood", "NAME", {}, "bernoulli (of logits) or gaussian:SD"),
+         option::text("likelihood", "NAME", {},
+                      "bernoulli (of logits; bernoulli:probs after a sigmoid) or gaussian:SD"),
          option::integer("latent", "D", {}, "of TorchScript (else a size of its weights)")
              .between(1, kMostLatents),
          option::text("image-shape", "HxW", {}, "of images that are not square")}},
@@ -78,6 +79,7 @@ Synopsis eval_loglik_synopsis() {
                       "as 1G: fewer threads where all would take more; results do not change"),
          option::text("shard", "i/N", "1/1",
                       "only every N-th chunk, from the i-th; auto: as Slurm or torchrun says"),
+         option::flag("accept-prior", "take a prior that does not integrate to 1, and warn of it"),
          option::flag("dry-run", "say what would be done, and its cost")}},
        output_options("summary.json, report.html, per_image.csv, schedule.csv and chunks")});
   s.examples =
@@ -142,6 +144,7 @@ void ask_for_curve(const CommandLine& cli, EvalSettings& s) {
   e.base = "prior";
   if (!cli.given("schedule") && cli.text("preset") != "paper") e.schedule = kCurveSchedule;
   if (!cli.given("chains") && cli.text("preset") != "paper") e.chains = kCurveChains;
+  s.images.is_for_means = s.rate_distortion->is_mse;
   s.resolved["method"] = e.methods;
   s.resolved["base"] = e.base;
   s.resolved["schedule"] = e.schedule;
@@ -172,6 +175,7 @@ EvalSettings read_settings(const CommandLine& cli, const std::string& model) {
   if (cli.has("limit")) s.images.limit = cli.integer("limit");
   if (cli.has("simulate")) s.images.simulate = cli.integer("simulate");
   s.images.seed = s.estimator.seed;
+  s.accept_prior = cli.flag("accept-prior");
 
   if (cli.has("rate-distortion"))
     ask_for_curve(cli, s);

@@ -24,6 +24,7 @@ struct ImageSettings {
   std::optional<int64_t> limit;
   std::optional<int64_t> simulate;
   uint64_t seed = 0;
+  bool is_for_means = false;  // a decoder's means are compared with them, whatever its likelihood
 };
 
 struct EvalSettings : RunSettings {
@@ -33,6 +34,7 @@ struct EvalSettings : RunSettings {
   std::optional<int64_t> memory_limit;  // bytes
   Shard shard;
   bool dry_run = false;
+  bool accept_prior = false;  // one that does not integrate to 1
   std::optional<DistortionChoice> rate_distortion;
 };
 

@@ -1,0 +1,108 @@
+"""What encoders return: distributions, mappings, one tensor of both, a draw beside them.
+
+A probe says which, once; the rest of crais sees mean and log_var, or mean and scale_tril.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch import distributions as D
+
+from crais.captured import Function
+from crais.errors import UsageError
+from crais.outputs import described, parts_of, plain
+
+Code = tuple[Tensor, Tensor]
+
+# By which libraries call them.
+_MEANS = "mean mu loc z_mean embedding qz_m".split()
+_SPREADS: dict[str, Callable[[Tensor], Tensor]] = {
+    "scale_tril": lambda spread: spread,
+    **dict.fromkeys(
+        "log_var logvar log_variance log_covariance z_log_var".split(), lambda spread: spread
+    ),
+    **dict.fromkeys("log_std log_scale log_sigma logstd".split(), lambda spread: 2 * spread),
+    **dict.fromkeys("std stddev sigma scale".split(), lambda spread: 2 * spread.log()),
+    **dict.fromkeys("var variance qz_v".split(), lambda spread: spread.log()),
+}
+_DISTRIBUTIONS = "latent_dist qz q_z dist distribution posterior".split()
+
+
+def adapted(encoder: Function, x: Tensor, y: tuple[Tensor, ...], latent: int | None) -> Function:
+    """The encoder as mean and log_var, or mean and scale_tril; itself where it is one already.
+
+    x are rows of any numbers. Cost: two calls.
+    """
+    with torch.no_grad():
+        output = encoder(x, *y)
+        take = _reading(output, lambda: encoder(x, *y), latent)
+    if take is None:
+        raise UsageError(
+            f"the encoder must return mean and log_var [B, D], or mean and scale_tril [B, D, D]; it "
+            f"returns {described(output)}: say which, as encoder=lambda x: (q.mean, q.log_var)"
+        )
+    if take is _pair:
+        return encoder
+    return lambda *inputs: take(encoder(*inputs))
+
+
+def _pair(output: Any) -> Code:
+    mean, spread = output
+    return mean, spread
+
+
+def _reading(
+    output: Any, again: Callable[[], Any], latent: int | None
+) -> Callable[[Any], Code] | None:
+    """How to get mean and log_var; None for what is not known."""
+    if isinstance(output, D.Distribution):
+        return _of_distribution if _is_normal(output) else None
+    if isinstance(output, Tensor):
+        is_both = output.dim() == 2 and output.shape[1] == 2 * (latent or output.shape[1] // 2)
+        return (lambda both: both.chunk(2, 1)) if is_both else None
+    if isinstance(output, (tuple, list)) and not hasattr(output, "_asdict"):
+        return _of_tuple(output, again)
+    parts = parts_of(output)
+    for name in _DISTRIBUTIONS:
+        if name in parts:
+            inner = _reading(parts[name], lambda: parts_of(again())[name], latent)
+            return None if inner is None else lambda found: inner(parts_of(found)[name])
+    mean = next((name for name in _MEANS if isinstance(parts.get(name), Tensor)), None)
+    spread = next((name for name in _SPREADS if isinstance(parts.get(name), Tensor)), None)
+    if mean is None or spread is None:
+        return None
+    log_var = _SPREADS[spread]
+    return lambda found: (parts_of(found)[mean], log_var(parts_of(found)[spread]))
+
+
+def _of_tuple(output: Any, again: Callable[[], Any]) -> Callable[[Any], Code] | None:
+    """Two tensors, or three of which one is a draw: it differs from call to call, or is the mean."""
+    if len(output) == 2 and all(isinstance(part, Tensor) for part in output):
+        return _pair
+    if len(output) == 1:
+        inner = _reading(output[0], lambda: again()[0], None)
+        return None if inner is None else lambda found: inner(found[0])
+    if len(output) != 3 or len({getattr(part, "shape", None) for part in output}) != 1:
+        return None
+    drawn = [i for i, (one, two) in enumerate(zip(output, again())) if not torch.equal(one, two)]
+    if not drawn:
+        drawn = [i for i in (0, 2) if torch.equal(output[i], output[1 if i == 0 else 0])][:1]
+    if len(drawn) != 1:
+        return None
+    mean, log_var = (i for i in range(3) if i != drawn[0])
+    return lambda found: (found[mean], found[log_var])
+
+
+def _is_normal(output: D.Distribution) -> bool:
+    return isinstance(plain(output), (D.Normal, D.MultivariateNormal))
+
+
+def _of_distribution(output: D.Distribution) -> Code:
+    normal: Any = plain(output)
+    if isinstance(normal, D.MultivariateNormal):
+        return normal.loc, normal.scale_tril
+    return normal.loc, 2 * normal.scale.log()

@@ -1,0 +1,258 @@
+"""What decoders return in place of tensors: distributions, mappings, tuples, objects with fields.
+
+A probe says which, once; the rest of crais sees tensors, and a likelihood that takes them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch import distributions as D
+
+from crais import likelihoods as L
+from crais.captured import Function
+from crais.errors import UsageError
+
+# By which libraries call the parameters of p(x | z), the plainest first.
+_NAMES = (
+    "logits sample reconstruction reconstructions recon_x x_recon recon x_hat px dist distribution "
+    "mean loc output out"
+).split()
+
+_Taken = tuple[L.Likelihood, Callable[[Any], L.Output]]  # of a distribution: what it is, its tensors
+
+
+class OfDecoder(L.Likelihood):
+    """What the decoder returns, a distribution: the user has named none."""
+
+
+class Distribution(L.Likelihood):
+    """Any distribution of PyTorch's, by its own `log_prob` and `sample`.
+
+    It has no output to differentiate, so that bases take curvatures from gradients.
+    """
+
+    def __init__(self, like: D.Distribution) -> None:
+        super().__init__()
+        self._name = type(plain(like)).__name__
+        support = _plain_support(like.support)
+        if getattr(support, "is_discrete", False):
+            self.step = 1.0
+        if isinstance(support, (type(D.constraints.boolean), type(D.constraints.unit_interval))):
+            self.low, self.high = 0.0, 1.0
+        self.low = float(getattr(support, "lower_bound", self.low))
+        self.high = float(getattr(support, "upper_bound", self.high))
+
+    def log_prob(self, x: Tensor, output: Any) -> Tensor:
+        shape = [*output.batch_shape, *output.event_shape][1:]
+        if list(x.shape[1:]) != shape:
+            raise ValueError(
+                f"a row of x has shape {list(x.shape[1:])}, but the decoder's distribution is of "
+                f"rows of shape {shape}"
+            )
+        found: Tensor = output.log_prob(x)
+        return found.flatten(1).sum(1) if found.dim() > 1 else found
+
+    def draw(self, output: Any, x_shape: Any) -> Tensor:
+        drawn: Tensor = output.sample()
+        return drawn.reshape(tuple(x_shape))
+
+    def spec(self) -> dict[str, Any]:
+        return {"name": self._name}
+
+
+def adapted(
+    decoder: Function, likelihood: L.Likelihood, z: Tensor, x: Tensor, y: tuple[Tensor, ...]
+) -> tuple[Function, L.Likelihood]:
+    """A decoder whose output is one that the likelihood takes, and that likelihood.
+
+    z and x are rows of any numbers. Cost: two calls of the decoder at most.
+    """
+    with torch.enable_grad():
+        z = z.detach().requires_grad_(True)
+        output = decoder(z, *y)
+    take = _choice(output, likelihood, x)
+    if take is not None:
+        decoder, output = _then(decoder, take), take(output)
+    if isinstance(output, D.Distribution):
+        found, tensors = _of_distribution(output, z)
+        if type(likelihood) not in (OfDecoder, type(found)):
+            raise UsageError(
+                f"the decoder returns a distribution, {described(output)}, and the likelihood is "
+                f"{type(likelihood).__name__}: leave the likelihood out"
+            )
+        return (decoder if tensors is None else _then(decoder, tensors)), found
+    if isinstance(likelihood, OfDecoder):
+        raise UsageError(
+            "the model does not say its likelihood: give a decoder with its likelihood, as "
+            "crais.Bernoulli() where it returns logits, crais.Bernoulli(probs=True) after a sigmoid, "
+            "another of crais; or a log_joint"
+        )
+    return decoder, likelihood
+
+
+def shape_of(output: Any) -> list[int] | None:
+    """Of a datum, where the output says it."""
+    if isinstance(output, D.Distribution):
+        return [*output.batch_shape, *output.event_shape][1:]
+    return list(output.shape[1:]) if isinstance(output, Tensor) else None
+
+
+@contextlib.contextmanager
+def unvalidated() -> Iterator[None]:
+    """While functions are traced: distributions would look at numbers that are not there."""
+    before = D.Distribution._validate_args
+    D.Distribution.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        D.Distribution.set_default_validate_args(before)
+
+
+def _then(function: Function, take: Callable[[Any], Any]) -> Function:
+    return lambda *inputs: take(function(*inputs))
+
+
+# Which part of an output.
+
+
+def _choice(output: Any, likelihood: L.Likelihood, x: Tensor) -> Callable[[Any], Any] | None:
+    """How to get at the part that the likelihood takes; None where that is the output itself."""
+    if isinstance(output, (Tensor, D.Distribution)) or _fits(output, likelihood, x):
+        return None
+    parts = parts_of(output)
+    fitting = [name for name, part in parts.items() if _fits(part, likelihood, x)]
+    known = [name for name in _NAMES if name in fitting] or (fitting if len(fitting) == 1 else [])
+    if not known:
+        which = "any" if not fitting else f"{' or '.join(map(repr, fitting))}"
+        raise UsageError(
+            f"the decoder returns {described(output)}, and crais does not see {which} of these as "
+            f"what {type(likelihood).__name__} takes for x {list(x.shape[1:])}: give a decoder that "
+            f"returns one, as decoder=lambda z: model.decode(z)[{next(iter(parts), 0)!r}]"
+        )
+    name = known[0]
+    return lambda found: parts_of(found)[name]
+
+
+def parts_of(output: Any) -> dict[Any, Any]:
+    """By name, or by place."""
+    if isinstance(output, Mapping):
+        return dict(output)
+    if hasattr(output, "_asdict"):
+        return dict(output._asdict())
+    if isinstance(output, (tuple, list)):
+        return dict(enumerate(output))
+    if dataclasses.is_dataclass(output):
+        return {field.name: getattr(output, field.name) for field in dataclasses.fields(output)}
+    return dict(getattr(output, "__dict__", {}))
+
+
+def _fits(part: Any, likelihood: L.Likelihood, x: Tensor) -> bool:
+    if isinstance(part, D.Distribution):
+        return shape_of(part) == list(x.shape[1:])
+    if isinstance(likelihood, OfDecoder) or not isinstance(part, (Tensor, tuple, list)):
+        return False
+    try:
+        with torch.no_grad():
+            return bool(likelihood.log_prob(x, part).shape == x.shape[:1])  # type: ignore[arg-type]
+    except Exception:  # whatever a likelihood raises at what it does not take
+        return False
+
+
+def described(output: Any) -> str:
+    """The structure, in one line."""
+    if isinstance(output, Tensor):
+        return str(list(output.shape))
+    if isinstance(output, D.Distribution):
+        return f"{type(plain(output)).__name__} {[*output.batch_shape, *output.event_shape]}"
+    parts = ", ".join(f"{name} {described(part)}" for name, part in list(parts_of(output).items())[:8])
+    return f"a {type(output).__name__}" + (f" of {parts}" if parts else "")
+
+
+# What a distribution is.
+
+
+def plain(distribution: D.Distribution) -> D.Distribution:
+    """Without `Independent` around it."""
+    while isinstance(distribution, D.Independent):
+        distribution = distribution.base_dist
+    return distribution
+
+
+def _plain_support(support: Any) -> Any:
+    while hasattr(support, "base_constraint"):
+        support = support.base_constraint
+    return support
+
+
+def _of_distribution(
+    output: D.Distribution, z: Tensor
+) -> tuple[L.Likelihood, Callable[[Any], L.Output] | None]:
+    base = plain(output)
+    make = _FAMILIES.get(type(base))
+    taken = make(base, z) if make is not None else None
+    if taken is None:
+        return Distribution(output), None
+    likelihood, tensors = taken
+    return likelihood, lambda found: tensors(plain(found))
+
+
+def _fixed(parameter: Tensor, z: Tensor) -> Tensor | None:
+    """A parameter of each row, where it is no function of z: a number where all are alike."""
+    if parameter.requires_grad:
+        grads = torch.autograd.grad(parameter.sum(), z, allow_unused=True, retain_graph=True)
+        if grads[0] is not None:
+            return None
+    row = parameter.detach()[0]
+    if not bool((parameter == row).all()):
+        return None
+    return row.flatten()[0] if bool((row == row.flatten()[0]).all()) else row
+
+
+def _bernoulli(kind: type) -> Callable[[Any, Tensor], _Taken]:
+    def make(base: Any, z: Tensor) -> _Taken:
+        probs = "probs" in base.__dict__  # as it was made
+        return kind(probs=probs), lambda found: found.probs if probs else found.logits
+
+    return make
+
+
+def _location_scale(kind: Callable[..., L.Likelihood]) -> Callable[[Any, Tensor], _Taken]:
+    def make(base: Any, z: Tensor) -> _Taken:
+        scale = _fixed(base.scale, z)
+        if scale is not None:
+            return kind(scale), lambda found: found.loc
+        return kind(None), lambda found: (found.loc, found.scale.log())
+
+    return make
+
+
+def _student_t(base: Any, z: Tensor) -> _Taken | None:
+    df = _fixed(base.df, z)
+    if df is None or df.dim() > 0:
+        return None
+    return _location_scale(lambda scale: L.StudentT(float(df), scale))(base, z)
+
+
+def _negative_binomial(base: Any, z: Tensor) -> _Taken | None:
+    count = _fixed(base.total_count, z)
+    if count is None:
+        return None
+    theta = L.NegativeBinomial(count, learn=False)
+    return theta, lambda found: found.logits + found.total_count.log()
+
+
+_FAMILIES: dict[type, Callable[[Any, Tensor], _Taken | None]] = {
+    D.Bernoulli: _bernoulli(L.Bernoulli),
+    D.ContinuousBernoulli: _bernoulli(L.ContinuousBernoulli),
+    D.Normal: _location_scale(L.Gaussian),
+    D.Laplace: _location_scale(L.Laplace),
+    D.StudentT: _student_t,
+    D.Poisson: lambda base, z: (L.Poisson(), lambda found: found.rate.log()),
+    D.NegativeBinomial: _negative_binomial,
+}

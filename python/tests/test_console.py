@@ -1,0 +1,54 @@
+"""The programs as a user starts them, on files that `crais.export` wrote in the same environment."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import crais
+
+# Linkers differ in whether code that asks for a library without using it keeps it.
+LINKER = """#!/bin/sh
+case " $* " in *' -shared '*) set -- -Wl,--no-as-needed "$@" ;; esac
+exec g++ "$@"
+"""
+
+
+@pytest.fixture
+def console(compiled) -> Path:
+    """The console command of an installed package, else the program of a build folder."""
+    command = Path(sys.executable).with_name("eval-loglik")
+    is_installed = "site-packages" in compiled.parts
+    return command if is_installed else compiled / "bin" / "eval-loglik"
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+def test_a_package_that_asks_for_libtorch_is_loaded(console, curved, images, tmp_path, monkeypatch):
+    compiler = tmp_path / "linker"
+    compiler.write_text(LINKER)
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    model, data, out = (tmp_path / name for name in ("odd.pt2", "x.npy", "out"))
+    decode = lambda z: curved.decoder(torch.sin(z) + z).view(-1, 6, 6)
+    described = {"decoder": decode, "likelihood": crais.Bernoulli(), "latent": 4}
+    crais.export(model, **described, image_shape=(6, 6), force_dtype="float32", quiet=True)
+    np.save(data, images.numpy())
+    flags = ["--steps=8", "--chains=8", "--base=prior", "--quiet", f"--data={data}", f"--out={out}"]
+    environment = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "PYTHONPATH")}
+    done = subprocess.run(
+        [console, model, *flags], capture_output=True, text=True, env=environment, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads((out / "summary.json").read_text())
+    assert found["evaluator"] == "aoti"
+    wanted = crais.evaluate(
+        **described, images=images, steps=8, chains=8, base="prior", force_dtype="float32",
+        progress=False,
+    )  # fmt: skip
+    assert found["results"][0]["log_likelihood"] == pytest.approx(wanted.mean, abs=0.05)

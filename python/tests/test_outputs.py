@@ -1,0 +1,198 @@
+"""Decoders that return distributions, mappings, tuples and objects: the numbers are the tensors'."""
+
+from collections import OrderedDict, namedtuple
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch import distributions as D
+
+import crais
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+CHEAP = {"steps": 8, "chains": 8, "base": "prior", "chunk": 8, "progress": False, "latent": 4}
+
+
+@dataclass
+class Fields:
+    recon_x: Tensor
+    z: Tensor
+
+
+Named = namedtuple("Named", ["z", "x_hat"])
+
+
+class ModelOutput(OrderedDict):
+    """As in pythae and transformers: entries are attributes too."""
+
+
+def same(found, wanted):
+    assert found.summary["evaluator"] == wanted.summary["evaluator"]
+    np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda o, z: {"logits": o},
+        lambda o, z: {"z": z, "logits": o, "pooled": o.mean(1)},
+        lambda o, z: ModelOutput(reconstruction=o, embedding=z),
+        lambda o, z: Fields(o, z),
+        lambda o, z: Named(z, o),
+        lambda o, z: SimpleNamespace(sample=o),
+        lambda o, z: (o, z),
+        lambda o, z: [z, o],
+        lambda o, z: {"px": D.Bernoulli(logits=o)},
+        lambda o, z: D.Bernoulli(logits=o),
+        lambda o, z: D.Independent(D.Bernoulli(logits=o), 2),
+    ],
+)
+def test_the_output_is_found_by_name_or_shape(mlp, curved, images, wrap):
+    for model in (mlp, curved):
+        plain = lambda z, m=model: m.decoder(z).view(-1, 6, 6)
+        wanted = crais.evaluate(
+            decoder=plain, images=images, likelihood=crais.Bernoulli(), **CHEAP
+        )
+        wrapped = lambda z, p=plain: wrap(p(z), z)
+        same(
+            crais.evaluate(decoder=wrapped, images=images, likelihood=crais.Bernoulli(), **CHEAP),
+            wanted,
+        )
+
+
+def net(seed=0, outputs=10):
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(
+        torch.nn.Linear(4, 8), torch.nn.Mish(), torch.nn.Linear(8, outputs)
+    ).eval()
+
+
+ONE, TWO, FIFTY, SD = net(), net(1), net(2, 50), torch.linspace(0.3, 0.8, 10)
+
+# A distribution of z, and what it is in crais: its output and likelihood.
+SAME = {
+    "bernoulli": (
+        lambda z: D.Bernoulli(logits=ONE(z)), ONE, crais.Bernoulli()
+    ),
+    "bernoulli-probs": (
+        lambda z: D.Bernoulli(ONE(z).sigmoid()), ONE, crais.Bernoulli()
+    ),
+    "continuous-bernoulli": (
+        lambda z: D.ContinuousBernoulli(logits=ONE(z)), ONE, crais.ContinuousBernoulli()
+    ),
+    "normal": (lambda z: D.Normal(ONE(z), 0.5), ONE, crais.Gaussian(0.5)),
+    "normal-elementwise": (lambda z: D.Normal(ONE(z), SD), ONE, crais.Gaussian(SD)),
+    "normal-with-scale": (
+        lambda z: D.Independent(D.Normal(ONE(z), TWO(z).exp()), 1),
+        lambda z: (ONE(z), TWO(z)),
+        crais.GaussianWithScale(),
+    ),
+    "laplace": (lambda z: D.Laplace(ONE(z), 0.5), ONE, crais.Laplace(0.5)),
+    "student-t": (lambda z: D.StudentT(5.0, ONE(z), 0.5), ONE, crais.StudentT(5.0, 0.5)),
+    "poisson": (lambda z: D.Poisson(ONE(z).exp()), ONE, crais.Poisson()),
+    "negative-binomial": (
+        lambda z: D.NegativeBinomial(SD * 5, logits=ONE(z)),
+        lambda z: ONE(z) + (SD * 5).log(),
+        crais.NegativeBinomial(SD * 5, learn=False),
+    ),
+}  # fmt: skip
+
+
+def draws(distribution):
+    torch.manual_seed(3)
+    with torch.no_grad():
+        return distribution(torch.randn(12, 4)).sample()
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_a_distribution_is_the_likelihood_of_its_name(name):
+    distribution, output, likelihood = SAME[name]
+    x = draws(distribution)
+    options = CHEAP | {"base": "laplace"}
+    wanted = crais.evaluate(decoder=output, images=x, likelihood=likelihood, **options)
+    found = crais.evaluate(decoder=distribution, images=x, **options)
+    same(found, wanted)
+    name_of = [r.summary["model"]["likelihood"] for r in (found, wanted)]
+    assert name_of[0] == name_of[1]
+
+
+def mixture(z):
+    parts = D.Normal(torch.stack([ONE(z), TWO(z)], -1), 0.3)
+    return D.MixtureSameFamily(D.Categorical(torch.tensor([0.3, 0.7]).expand(z.shape[0], 10, 2)), parts)
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        mixture,
+        lambda z: D.Categorical(logits=FIFTY(z).view(-1, 10, 5)),
+        lambda z: D.LogNormal(ONE(z), 0.5),
+        lambda z: D.MultivariateNormal(ONE(z), 0.25 * torch.eye(10)),
+        lambda z: D.Geometric(logits=ONE(z)),
+        lambda z: D.StudentT(TWO(z).exp() + 1, ONE(z), 0.5),
+        lambda z: D.NegativeBinomial(TWO(z).exp(), logits=ONE(z)),
+    ],
+)
+def test_any_other_distribution_is_taken_as_it_is(distribution, tmp_path):
+    x = draws(distribution)
+    prior = crais.StandardNormal()
+    whole = torch.equal(x, x.round())  # the checks of a log_joint have data that are not
+
+    def log_joint(z, x):
+        return prior.log_prob(z) + distribution(z).log_prob(x.round() if whole else x).flatten(1).sum(1)
+
+    def log_joint_of_rows(z, x):
+        return prior.log_prob(z) + distribution(z).log_prob(x)
+
+    rows = log_joint_of_rows if distribution(torch.zeros(1, 4)).event_shape else log_joint
+    options = CHEAP | {"base": "laplace"}
+    wanted = crais.evaluate(log_joint=rows, images=x, **options)
+    same(crais.evaluate(decoder=distribution, images=x, **options), wanted)
+
+
+def test_a_scale_that_depends_on_z_is_not_fixed():
+    """A clamp may hide that at a probe."""
+    distribution = lambda z: D.Normal(ONE(z), (10 * (z[:, :1] - 3)).exp().clamp(min=0.5))
+    x = draws(distribution)
+    wanted = crais.evaluate(
+        decoder=lambda z: (ONE(z), distribution(z).scale.log()), images=x,
+        likelihood=crais.GaussianWithScale(), **CHEAP,
+    )  # fmt: skip
+    same(crais.evaluate(decoder=distribution, images=x, **CHEAP), wanted)
+
+
+@pytest.mark.parametrize(
+    ("decoder", "likelihood", "words"),
+    [
+        (ONE, None, "does not say its likelihood"),
+        (lambda z: D.Normal(ONE(z), 0.5), crais.Bernoulli(), r"Normal \[2, 10\], and the likelihood"),
+        (lambda z: {"a": ONE(z), "b": ONE(z)}, crais.Bernoulli(), r"a dict of a \[2, 10\], b \[2, 10\]"),
+        (lambda z: (z, z), crais.Bernoulli(), r"a tuple of 0 \[2, 4\], 1 \[2, 4\]"),
+        (lambda z: None, crais.Bernoulli(), "a NoneType"),
+        (lambda z: {"logits": ONE(z).detach()}, crais.Bernoulli(), "output has no gradient"),
+        (lambda z: D.Bernoulli(logits=ONE(z).detach()), None, "output has no gradient"),
+        (lambda z: D.LogNormal(ONE(z.detach()), 0.5), None, "output has no gradient"),
+        (lambda z: {"probs": ONE(z).sigmoid()}, crais.Bernoulli(), r"probs=True"),
+    ],
+)
+def test_outputs_that_are_refused(decoder, likelihood, words):
+    with pytest.raises(crais.UsageError, match=words):
+        crais.evaluate(decoder=decoder, images=torch.ones(3, 10), likelihood=likelihood, **CHEAP)
+
+
+def test_a_decoder_of_distributions_has_certificates_and_exports(tmp_path):
+    distribution = lambda z: D.Normal(ONE(z), 0.5)
+    bounds = crais.certify(decoder=distribution, latent=4, num_images=20, steps=50, progress=False)
+    assert bounds.lower < bounds.upper
+    crais.export(
+        tmp_path / "m.pt", decoder=mixture, latent=4, image_shape=(10,), simulate=8, quiet=True
+    )
+    found = crais.evaluate(tmp_path / "m.pt", draws(mixture), **(CHEAP | {"latent": None}))
+    wanted = crais.evaluate(decoder=mixture, images=draws(mixture), **CHEAP)
+    np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, atol=0.02)
+    bounds = crais.certify(tmp_path / "m.pt", num_images=8, steps=50, progress=False)
+    assert bounds.lower < bounds.upper

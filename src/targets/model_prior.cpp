@@ -1,0 +1,44 @@
+#include "targets/model_prior.h"
+
+#include <utility>
+#include <vector>
+
+#include "util/interrupt.h"
+
+namespace crais {
+
+ModelPrior::ModelPrior(std::shared_ptr<const LatentModel> model, const at::TensorOptions& tensors,
+                       int64_t num_problems)
+    : model_(std::move(model)), tensors_(tensors), num_problems_(num_problems) {}
+
+Evaluation ModelPrior::evaluate(const at::Tensor& z) const {
+  std::vector<at::Tensor> values, gradients;
+  for (const at::Tensor& rows : z.reshape({-1, dim()}).split(model_->batch())) {
+    stop_if_interrupted();
+    const LatentModel::Density found = *model_->prior(rows);
+    values.push_back(found.value);
+    gradients.push_back(found.grad);
+  }
+  return {at::cat(values).view({z.size(0), z.size(1)}), at::cat(gradients).view(z.sizes())};
+}
+
+std::shared_ptr<const Target> ModelPrior::select(const at::Tensor& index) const {
+  return std::make_shared<ModelPrior>(model_, tensors_, index.numel());
+}
+
+at::Tensor ModelPrior::curvature(const at::Tensor& z) const {
+  constexpr double kDifference = 1e-2;
+  const at::Tensor steps = kDifference * at::eye(dim(), z.options());
+  const auto halves = evaluate(z.unsqueeze(1) + at::cat({steps, -steps})).grad.chunk(2, 1);
+  const at::Tensor hessian = (halves[0] - halves[1]) / (2 * kDifference);
+  return -0.5 * (hessian + hessian.transpose(1, 2));
+}
+
+AffineMap ModelPrior::prior_base() const {
+  const auto moments = model_->prior_moments();
+  if (!moments) return Target::prior_base();
+  return {moments->loc.to(tensors_).expand({num_problems_, dim()}).contiguous(),
+          moments->scale_tril.to(tensors_).expand({num_problems_, dim(), dim()}).contiguous()};
+}
+
+}  // namespace crais

@@ -1,0 +1,37 @@
+// The prior p(z) of a model, as a density of its own: does it integrate to 1?
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/target.h"
+#include "models/latent_model.h"
+
+namespace crais {
+
+/// Replicates of log p(z), which the model's function "prior" computes. No decoder runs.
+class ModelPrior : public Target {
+ public:
+  /// Requires a model that has "prior".
+  ModelPrior(std::shared_ptr<const LatentModel> model, const at::TensorOptions& tensors,
+             int64_t num_problems);
+
+  int64_t num_problems() const override { return num_problems_; }
+  int64_t dim() const override { return model_->description().latent; }
+  at::TensorOptions options() const override { return tensors_; }
+  at::Tensor log_density(const at::Tensor& z) const override { return evaluate(z).log_density; }
+  Evaluation evaluate(const at::Tensor& z) const override;
+  bool can_select() const override { return true; }
+  std::shared_ptr<const Target> select(const at::Tensor& index) const override;
+  /// By central differences of the gradient.
+  at::Tensor curvature(const at::Tensor& z) const override;
+  int64_t curvature_cost() const override { return 2 * dim(); }
+  AffineMap prior_base() const override;
+
+ private:
+  std::shared_ptr<const LatentModel> model_;
+  at::TensorOptions tensors_;
+  int64_t num_problems_;
+};
+
+}  // namespace crais
