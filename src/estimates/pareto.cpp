@@ -53,7 +53,8 @@ double shape_of_tail(std::vector<double> log_w) {
   const double threshold = std::exp(log_w[tail] - highest);
   std::vector<double> exceedances;
   for (size_t i = tail; i-- > 0;) exceedances.push_back(std::exp(log_w[i] - highest) - threshold);
-  if (!(exceedances.back() > 0)) return -std::numeric_limits<double>::infinity();
+  constexpr double kRounding = 1e-9;  // of the greatest weight
+  if (!(exceedances.back() > kRounding)) return -std::numeric_limits<double>::infinity();
   return fitted_shape(exceedances);
 }
 

@@ -15,7 +15,7 @@ namespace crais {
 ///
 /// @param log_w  [P,K] float64, nats.
 /// @return       [P] float64; NaN where the tail holds fewer than 20 weights (K < 96), -inf where
-///               all its weights are equal.
+///               all its weights are equal but for rounding.
 /// Cost: O(PK log K), no target evaluations.
 at::Tensor pareto_k(const at::Tensor& log_w);
 

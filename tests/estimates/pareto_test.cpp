@@ -42,6 +42,9 @@ TEST(ParetoK, SaysWhereItCannotTell) {
   EXPECT_TRUE(pareto_k(pareto_log_weights(0.5, 95, 4)).isnan().all().item<bool>());
   EXPECT_FALSE(pareto_k(pareto_log_weights(0.5, 96, 4)).isnan().any().item<bool>());
   EXPECT_EQ(pareto_k(at::zeros({1, 200}, at::kDouble)).item<double>(), -INFINITY);
+  at::Generator rng = make_generator(5);  // equal but for rounding
+  const at::Tensor noise = 1e-14 * at::empty({1, 200}, at::kDouble).normal_(0, 1, rng);
+  EXPECT_EQ(pareto_k(noise - 3).item<double>(), -INFINITY);
 }
 
 }  // namespace
