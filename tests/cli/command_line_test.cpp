@@ -122,6 +122,31 @@ TEST(CommandLineErrors, UnknownFlagsAreNamedWithTheNearest) {
   expect_argument_error({"--vers"}, {"did you mean --version?"});
 }
 
+TEST(CommandLine, TakesWordsOfAnyLength) {
+  const std::string word(1'000'000, 'a');
+  EXPECT_EQ(read({"--schedule=" + word}).text("schedule"), word);
+  EXPECT_EQ(read({"--schedule", word}).text("schedule"), word);
+  EXPECT_EQ(CommandLine(synopsis(), Words{word}).operands(), Words{word});
+  expect_argument_error({"--" + word}, {"unknown flag"});
+  expect_argument_error({"--flag=" + word}, {"unknown flag --flag"});
+  expect_argument_error({"-" + word + "=" + word}, {"unknown flag"});
+}
+
+TEST(CommandLine, TakesWordsOfSeveralLines) {
+  EXPECT_EQ(read({"--schedule=a\nb=c"}).text("schedule"), "a\nb=c");
+  EXPECT_EQ(read({"--offset", "-3"}).number("offset"), -3);
+  EXPECT_EQ(CommandLine(synopsis(), Words{"-"}).operands(), Words{"-"});
+  EXPECT_TRUE(read({"--quiet=true"}).flag("quiet"));
+  EXPECT_FALSE(read({"--quiet=false"}).flag("quiet"));
+}
+
+TEST(CommandLineErrors, NulEndsNoWord) {  // where the system would take what stands before it
+  const std::string word("a\0b", 3);
+  expect_argument_error({"--schedule=" + word}, {"--schedule", "NUL"});
+  expect_argument_error({"--extra", word}, {"--extra", "NUL"});
+  expect_error(ErrorKind::kArgument, {"NUL"}, [&] { CommandLine(synopsis(), Words{word}); });
+}
+
 TEST(CommandLineErrors, MissingValues) {
   expect_argument_error({"--steps"}, {"--steps needs a value", "--steps T"});
   expect_argument_error({"--schedule", "--per-image"}, {"--schedule needs a value"});
