@@ -12,7 +12,14 @@ from crais import native, random_state
 from crais.captured import Function, check_float32, device_of
 from crais.errors import UsageError
 from crais.forces import pays_in_python, processor_has_bfloat16
-from crais.latent_model import LatentModel, computes, manifest, prior_of
+from crais.latent_model import (
+    LatentModel,
+    check_inputs,
+    check_unchanged,
+    computes,
+    manifest,
+    prior_of,
+)
 from crais.layers import MlpVae
 from crais.likelihoods import Likelihood
 from crais.priors import Prior
@@ -31,8 +38,10 @@ def in_memory(
     log_prior: Function | None,
     force_dtype: str = "auto",
     **parts: Any,
-) -> tuple[dict[str, Function], bytes, torch.device]:
-    """Its functions, its description (a manifest as in exported files), and its device.
+) -> tuple[dict[str, Function], bytes, torch.device, Callable[[], None]]:
+    """Its functions, its description (a manifest as in exported files), its device, and a check.
+
+    The check is for the end: it raises UsageError where the model is not what it was.
 
     Images have the first of the `shapes` that the functions take; without any, the shape of what
     the decoder returns. With `force_dtype` bfloat16, or auto where it pays, there is a function
@@ -75,7 +84,14 @@ def in_memory(
         if known is not None and computes(known, arrays):
             described["mlp" if isinstance(known, MlpVae) else "decoder"] = known.describe()
             arrays |= known.tensors()
-    return functions, manifest(arrays, described), device
+    inputs, value = check_inputs(arrays), arrays["check.value"]
+
+    def check() -> None:
+        torch.set_num_threads(1)
+        with model.in_eval_mode():
+            check_unchanged(model.joint, inputs, value)
+
+    return functions, manifest(arrays, described), device, check
 
 
 def _forces(model: LatentModel, force_dtype: str) -> tuple[bool, bool]:
@@ -109,7 +125,7 @@ def _latent_of(
     if encoder is None:
         raise UsageError("give latent=D, the dimension of z: there is no encoder that says it")
     with torch.no_grad():
-        code = encoder(torch.zeros(1, *shape, device=device), *y)
+        code = encoder(torch.zeros(1, *shape, dtype=torch.float32, device=device), *y)
     if not isinstance(code, (tuple, list)) or not isinstance(code[0], Tensor):
         raise UsageError("the encoder must return mean and log_var, or mean and scale_tril")
     return int(code[0].shape[-1])
@@ -126,7 +142,7 @@ def _shape_of(
     if decoder is None or likelihood is None or latent is None:
         raise UsageError("give image_shape=(...), the shape of one datum, and latent=D")
     with torch.no_grad():
-        output = decoder(torch.zeros(1, latent, device=device), *y)
+        output = decoder(torch.zeros(1, latent, dtype=torch.float32, device=device), *y)
     if not isinstance(output, Tensor) or likelihood.uniforms is None:
         raise UsageError("give image_shape=(...), the shape of one datum")
     return list(output.shape[1:])
