@@ -3,6 +3,7 @@
 A flag that does nothing is an error. docs/reference.md has this table.
 """
 
+import json
 import subprocess
 
 import numpy as np
@@ -153,6 +154,17 @@ def test_flags_about_images(evaluated, images, flag):
 def test_flags_that_do_nothing_beside_others(evaluated, flags, words):
     code, said = evaluated("script.pt", {"likelihood": "gaussian:1", **flags})
     assert code == 64 and words in said
+
+
+def test_settings_of_a_run_are_a_config_file(evaluated, folder):
+    """They repeat every default, also of flags that do nothing here."""
+    settings = {"split": "test", "max-evals": 100000, "data": "images.npy", "scale": 255}
+    (folder / "config.json").write_text(json.dumps(settings))
+    code, said = evaluated("script.pt", {"likelihood": "gaussian:1", "config": "config.json"})
+    assert code == 0, said
+    (folder / "config.json").write_text(json.dumps({**settings, "split": "train"}))
+    code, said = evaluated("script.pt", {"likelihood": "gaussian:1", "config": "config.json"})
+    assert code == 64 and "--split does nothing for" in said
 
 
 def test_python_refuses_what_does_nothing(evaluated, folder):

@@ -171,7 +171,7 @@ void CommandLine::read_arguments(const std::vector<std::string>& arguments) {
     for (const auto& text : texts)
       for (auto& part : cut(setting.option, text)) setting.values.push_back(std::move(part));
     check_values(setting.option, setting.values, "--" + name);
-    setting.given = true;
+    setting.given = setting.is_typed = true;
   }
   for (const Preset& preset : synopsis_.presets) {
     if (preset.name != text("preset")) continue;
@@ -231,6 +231,16 @@ void CommandLine::exclude(const std::string& one, const std::string& other) cons
 
 bool CommandLine::has(const std::string& name) const { return !setting(name).values.empty(); }
 bool CommandLine::given(const std::string& name) const { return setting(name).given; }
+bool CommandLine::chosen(const std::string& name) const {
+  const Setting& found = setting(name);
+  const auto says_the_same = [&](const std::string& one, const std::string& other) {
+    return typed(found.option, one) == typed(found.option, other);
+  };
+  const auto &values = found.values, &defaults = found.option.fallback;
+  return found.is_typed ||
+         (found.given && !std::equal(values.begin(), values.end(), defaults.begin(), defaults.end(),
+                                     says_the_same));
+}
 
 bool CommandLine::flag(const std::string& name) const {
   return setting(name, Kind::kFlag, false).values.front() == "true";

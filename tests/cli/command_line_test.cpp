@@ -122,6 +122,18 @@ TEST(CommandLineErrors, UnknownFlagsAreNamedWithTheNearest) {
   expect_argument_error({"--vers"}, {"did you mean --version?"});
 }
 
+TEST(CommandLine, KnowsWhatWasChosen) {
+  const fs::path path = fs::temp_directory_path() / "crais-chosen.json";
+  write_file_atomic(path, read({"--base", "encoder"}).settings().dump());
+  const CommandLine repeated = read({"--config", path.string(), "--steps", "64"});
+  EXPECT_TRUE(repeated.given("schedule"));  // as settings have every flag
+  EXPECT_FALSE(repeated.chosen("schedule"));
+  EXPECT_TRUE(repeated.chosen("base"));
+  EXPECT_TRUE(repeated.chosen("steps"));
+  EXPECT_FALSE(read({}).chosen("steps"));
+  fs::remove(path);
+}
+
 TEST(CommandLine, TakesWordsOfAnyLength) {
   const std::string word(1'000'000, 'a');
   EXPECT_EQ(read({"--schedule=" + word}).text("schedule"), word);

@@ -56,6 +56,7 @@ succeed "$model" --simulate 1 --steps 4 --quiet --seed 9223372036854775807
 for budget in 1e30 1.8e19 1e16 inf; do
   expect 64 "--budget" -- "$model" --simulate 24 --budget $budget
 done
+expect 64 "--max-evals does nothing without --target-error" -- "$model" --simulate 24 --max-evals 1000
 expect 64 "--max-evals" "1e15" -- "$model" --simulate 24 --target-error 0.1 --max-evals 1e30
 expect 64 "--max-evals" "this machine has" -- "$model" --simulate 24 --target-error 1e-12 --max-evals 1e15 --steps 4 --quiet
 expect 64 "--pilot-chains" "this machine has" -- "$model" --simulate 24 --pilot-chains 900000000 --quiet
@@ -163,6 +164,8 @@ numbers = array.array("f", (x * 1e30 for x in numbers))
 open(sys.argv[2], "wb").write(data[: 8 + size] + numbers.tobytes())
 PYTHON
   expect 65 "encoder" -- huge.safetensors --simulate 8 --steps 4 --quiet
+  "$program" huge.safetensors --simulate 8 --steps 4 --quiet --base prior >out.txt 2>err.txt
+  grep -q 'encoder' err.txt && fail "--base prior asks the encoder: $(cat err.txt)"
   expect 65 "encoder" -- huge.safetensors --simulate 8 --method iwae:10 --base encoder --quiet
 fi
 

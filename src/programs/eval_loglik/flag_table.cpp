@@ -68,7 +68,7 @@ bool takes(const std::vector<Kind>& kinds, Kind kind) {
 std::set<std::string> given_of_table(const CommandLine& cli) {
   std::set<std::string> given;
   for (const auto& [flag, kinds] : table())
-    if (cli.given(flag)) given.insert(flag);
+    if (cli.chosen(flag)) given.insert(flag);
   return given;
 }
 
