@@ -140,6 +140,11 @@ def evaluated(programs, work):
     shutil.copytree(work / "ais", work / "extended")
     programs.run("eval-loglik", "extend", "extended", "--chains", "+2")
     folder_seed("extended", work / "extended")
+    record, plan = (work / "ais/run.json").read_bytes(), (work / "ais/plan.json").read_bytes()
+    seed("extend", "whole", bundle([("run.json", record), ("plan.json", plan)]))
+    more = (work / "extended/run.json").read_bytes()
+    seed("extend", "under-way", bundle([("run.json", record), ("extension/run.json", more)]))
+    seed("extend", "half-moved", bundle([("run.json", record), ("replacing/run.json", more)]))
     programs.run(*run, "--path", "f:jensen-shannon", "--per-image", "--out", "path")
     folder_seed("learned-path", work / "path")
     # Expectations are estimate-logz's; the reader is the same.
@@ -289,7 +294,13 @@ def flag_texts():
              for word in re.findall(r'option::\w+\(\s*"([a-z-]+)"', path.read_text())}
     for program, arguments in lines.items():
         seed("flags", program, "\n".join([program, *arguments]))
-    dictionary("flags", [f"--{word}" for word in words] + ["--config", "--help", "\n", "K", "M", "GiB", ":", "/"])
+    seed("command_lines", "simulated", "\n".join(lines["eval-loglik"][1:5] + ["--simulate", "3", "--indices", "0:2"]))
+    seed("command_lines", "array", "--data\nimages\n--binarisation\nstatic:1\n--limit=3\n--shard\n1/2\n--chunk\n1")
+    seed("command_lines", "flat", "--data=flat\n--scale\n255")
+    seed("command_lines", "curve", "--rate-distortion\nmse:0.1\n--data\nimages\n--scale=255\n--budget\n1e3")
+    seed("with_flags", "message", "raise `max_steps`, or `pilot_chains`; not `this one` or `plan_per_problem`")
+    for target in ("flags", "command_lines"):
+        dictionary(target, [f"--{word}" for word in words] + ["--config", "--help", "\n", "K", "M", "GiB", ":", "/"])
 
 
 def main():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,16 @@ import torch
 from torch import Tensor
 
 from crais import native, random_state
-from crais.captured import Function, device_of
+from crais.captured import Function, check_modes, device_of
 from crais.errors import Interrupted, UsageError
-from crais.images import as_tensor
-from crais.latent_model import check_bounded, check_density
+from crais.images import as_tensor, tensor_of
+from crais.latent_model import (
+    check_bounded,
+    check_density,
+    check_rows,
+    check_unchanged,
+    with_gradient,
+)
 from crais.likelihoods import Likelihood
 from crais.models import in_memory
 from crais.priors import Prior, of_distribution
@@ -98,7 +104,7 @@ def evaluate(
     about = {"decoder": decoder, "encoder": encoder, "likelihood": likelihood}
     data = Data(
         None if images is None else as_tensor(images),
-        None if labels is None or isinstance(labels, str) else torch.as_tensor(labels).cpu(),
+        None if labels is None or isinstance(labels, str) else tensor_of(labels, "labels"),
     )
     if isinstance(model, (str, os.PathLike)):
         flags = {**about, "image_shape": image_shape, "latent": latent, **options}
@@ -111,14 +117,14 @@ def evaluate(
         for name, density in densities.items():
             if density is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
-        return _evaluated(os.fspath(model), flags, {}, b"", torch.device("cpu"), data, progress)
+        return _evaluated(os.fspath(model), flags, {}, b"", torch.device("cpu"), data, progress, None)
 
     if isinstance(model, type):
         raise UsageError(f"the model is a class: give an instance, as {model.__name__}()")
     model = _unwrapped(model)
     parts = _parts_of(model, {**about, "prior": prior, "log_joint": log_joint})
     shape: Any = image_shape if image_shape is not None else getattr(model, "image_shape", None)
-    functions, manifest, device = in_memory(
+    functions, manifest, device, check = in_memory(
         **parts,
         log_prior=log_prior,
         force_dtype=str(options.get("force_dtype") or "auto"),
@@ -131,7 +137,7 @@ def evaluate(
     if asked is not None and str(asked) not in (str(device), device.type, "auto"):
         raise UsageError(f"device: the model is on {device}, not {asked}; move it with .to()")
     flags = {"device": str(device), **options}
-    return _evaluated("memory", flags, functions, manifest, device, data, progress)
+    return _evaluated("memory", flags, functions, manifest, device, data, progress, check)
 
 
 @native.awaited()
@@ -177,13 +183,15 @@ def log_normalizer(
         if dim is not None:
             raise UsageError(f"dim is for a function; {target} has its own")
         functions: dict[str, Function] = {}
-        device, name = torch.device("cpu"), target
+        device, name, check = torch.device("cpu"), target, None
     else:
         if dim is None or dim < 1:
             raise UsageError("give dim=D, the dimension of z, at least 1")
+        check_modes([target])
         device, name = device_of([target]), getattr(target, "__name__", "function")
         _check_bounded(target, dim, device, options)
         functions = {"log_density": _density(target)}
+        check = _checked_density(functions["log_density"], dim, device, options.get("dtype"))
         options = {"device": str(device), **options}
     arguments = [name if name.isidentifier() or not functions else "function"]
     arguments += native.arguments(options)
@@ -194,6 +202,7 @@ def log_normalizer(
         progress=progress,
         unit="problems",
         device=device,
+        check=check,
     )
     return _finished(report, None, run.stopped, "problems")
 
@@ -206,6 +215,7 @@ def _evaluated(
     device: torch.device,
     data: Data,
     progress: bool,
+    check: Callable[[], None] | None,
 ) -> Result:
     arguments = [operand, *native.arguments(flags)]
     report, run = native.call(
@@ -217,6 +227,7 @@ def _evaluated(
         progress=progress,
         unit="images",
         device=device,
+        check=check,
     )
     return _finished(report, run.images, run.stopped, "images")
 
@@ -315,6 +326,40 @@ def _density(function: Function) -> Function:
         return value
 
     return log_density
+
+
+def _checked_density(
+    density: Function, dim: int, device: torch.device, dtype: Any
+) -> Callable[[], None] | None:
+    """A check for the end of the run. Raises UsageError where a row's value is not its own.
+
+    None where the density is not there at points around 0: the run will say why.
+    """
+    kind = torch.float32 if str(dtype) == "float32" else torch.float64
+    what = "log density"
+
+    def joint(z: Tensor) -> tuple[Tensor, Tensor]:
+        return with_gradient(density, z)
+
+    with native.as_before(device):
+        torch.set_num_threads(1)
+        generator = torch.Generator().manual_seed(0)
+        z = torch.randn(4, dim, dtype=kind, generator=generator).to(device)
+        try:
+            value, grad = joint(z)
+            z = z[torch.isfinite(value) & torch.isfinite(grad).all(1)]
+            value = joint(z)[0] if len(z) > 0 else value
+        except Exception:
+            return None
+        if len(z) == 0:
+            return None
+        check_rows(joint, [z], what)
+
+    def check() -> None:
+        torch.set_num_threads(1)
+        check_unchanged(joint, [z], value, what)
+
+    return check
 
 
 evaluate.__doc__ = (evaluate.__doc__ or "") + native.options("eval-loglik")

@@ -23,13 +23,7 @@ def as_tensor(images: Any) -> Tensor:
     elif isinstance(images, (list, tuple)):
         raise UsageError("images is a list: give a tensor or an array, as torch.stack(images)")
     else:
-        try:
-            found = torch.as_tensor(images).detach().cpu()
-        except (TypeError, ValueError, RuntimeError):
-            raise UsageError(
-                "images must be a tensor, an array, a Dataset or a DataLoader, not "
-                f"{type(images).__name__}"
-            ) from None
+        found = tensor_of(images, "images")
     if found.dtype in (torch.float64, torch.float16, torch.bfloat16):
         found = found.float()
     elif found.dtype == torch.bool:
@@ -41,6 +35,41 @@ def as_tensor(images: Any) -> Tensor:
     return found.reshape(len(found), -1) if found.dim() == 1 else found
 
 
+def tensor_of(values: Any, what: str) -> Tensor:
+    """A plain tensor on the CPU, a copy where the memory is not PyTorch's order of it."""
+    if isinstance(values, np.ma.MaskedArray):
+        if np.ma.is_masked(values):
+            raise UsageError(f"{what} is a masked array, and masks are not read: fill it, as .filled(0)")
+        values = values.data
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind not in "buif":
+            raise UsageError(f"{what} is an array of {values.dtype}: real numbers are expected")
+        values = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
+        if not values.flags.writeable:
+            values = values.copy()
+    if isinstance(values, Tensor) and (kind := _unusual(values)):
+        raise UsageError(f"{what} is a {kind} tensor: give a plain one, as of .to_dense()")
+    try:
+        return torch.as_tensor(values).detach().cpu()
+    except (TypeError, ValueError, RuntimeError):
+        dtype = f" of {values.dtype}" if isinstance(values, (np.ndarray, Tensor)) else ""
+        raise UsageError(
+            f"{what} must be a tensor, an array, a Dataset or a DataLoader, not "
+            f"{type(values).__name__}{dtype}"
+        ) from None
+
+
+def _unusual(values: Tensor) -> str:
+    """A word for a tensor that does not say all of its numbers plainly; "" for any other."""
+    if torch.masked.is_masked_tensor(values):
+        return "masked"
+    if values.is_nested:
+        return "nested"
+    if values.is_quantized:
+        return "quantized"
+    return "" if values.layout == torch.strided else "sparse"
+
+
 def _items(images: Any) -> Iterable[Any]:
     if isinstance(images, (DataLoader, IterableDataset)):
         return images
@@ -50,13 +79,15 @@ def _items(images: Any) -> Iterable[Any]:
 def _image_of(item: Any) -> Tensor:
     """The image, or the batch of them, of an item (image, label)."""
     first = item[0] if isinstance(item, (tuple, list)) and len(item) > 0 else item
-    try:
-        return torch.as_tensor(first if isinstance(first, Tensor) else np.asarray(first)).cpu()
-    except TypeError:
-        raise UsageError(
-            f"an item of images begins with a {type(first).__name__}: a tensor or an array is "
-            "expected, alone or before the labels"
-        ) from None
+    if not isinstance(first, (Tensor, np.ndarray)):
+        first = np.asarray(first)
+        if first.dtype.kind not in "buif":
+            kind = type(item[0] if isinstance(item, (tuple, list)) and item else item).__name__
+            raise UsageError(
+                f"an item of images begins with a {kind}: a tensor or an array is expected, alone "
+                "or before the labels"
+            )
+    return tensor_of(first, "an item of images")
 
 
 def _joined(images: list[Tensor], are_batches: bool) -> Tensor:

@@ -28,6 +28,7 @@ from crais.priors import Hierarchical, Prior, StandardNormal, of_distribution
 FORMAT_VERSION = 1
 VALUE_TOLERANCE = 1e-4  # relative, of two ways to compute a model
 GRAD_TOLERANCE = 1e-3
+SAME_TOLERANCE = 1e-5  # of one way, early and late: compilers may fuse what is called often
 FORCE_TOLERANCE = 2e-2  # of two ways to compute a gradient in bfloat16, which rounds to 4e-3
 
 _CHECK_ROWS = 4
@@ -143,7 +144,7 @@ class LatentModel:
 
     def _prior_draws(self) -> bool:
         try:
-            self.prior.sample(torch.zeros(1, self.latent), torch.zeros(1, self.prior.uniforms))
+            self.prior.sample(_zeros(1, self.latent), _zeros(1, self.prior.uniforms))
         except NotImplementedError:
             return False
         return True
@@ -169,7 +170,7 @@ class LatentModel:
             "prior": lambda rows: (z(rows),),
             "simulate": lambda rows: (
                 z(rows),
-                torch.rand(rows, self.num_uniforms()).to(self.device),
+                torch.rand(rows, self.num_uniforms(), dtype=torch.float32).to(self.device),
                 *y(rows),
             ),
         }[key]
@@ -177,7 +178,7 @@ class LatentModel:
     # Numbers are drawn on the CPU, so that they are the same on every device.
 
     def draw_z(self, rows: int) -> Tensor:
-        return torch.randn(rows, self.latent).to(self.device)
+        return torch.randn(rows, self.latent, dtype=torch.float32).to(self.device)
 
     def draw_y(self, rows: int) -> tuple[Tensor, ...]:
         """Labels, each one of the examples; nothing where the model has none."""
@@ -187,7 +188,7 @@ class LatentModel:
 
     def plain_x(self, rows: int) -> Tensor:
         """Data in the support, of no distribution."""
-        x = torch.rand(rows, *self.shape).to(self.device)
+        x = torch.rand(rows, *self.shape, dtype=torch.float32).to(self.device)
         if self.likelihood is None or self.likelihood.step is None:
             return x
         if self.likelihood.high == 1:
@@ -201,7 +202,7 @@ class LatentModel:
         if getattr(self.likelihood, "library", None) == "observed":
             return None  # a draw has another library size than the one that it was drawn with
         with torch.no_grad():
-            u = torch.rand(rows, self.prior.uniforms).to(self.device)
+            u = torch.rand(rows, self.prior.uniforms, dtype=torch.float32).to(self.device)
             z, y = self.prior.sample(self.draw_z(rows), u), self.draw_y(rows)
             return z, self.likelihood.draw(self.decoder(z, *y), (rows, *self.shape)), *y
 
@@ -224,7 +225,7 @@ class LatentModel:
         arrays = {"check.z": z, "check.x": x, "check.value": value, "check.grad": grad}
         if self.labels is not None:
             arrays |= {"check.y": y[0], "labels": self.labels}
-        _check_rows(self.joint, check_inputs(arrays))
+        check_rows(self.joint, check_inputs(arrays))
         if self._log_joint is not None:
             check_bounded(lambda z: self._log_joint(z, x, *y), z, "log p(x, z)")
         elif not isinstance(self.prior, StandardNormal):
@@ -458,6 +459,10 @@ def joint_of(log_joint: Function) -> Function:
     return joint
 
 
+def _zeros(*shape: int) -> Tensor:
+    return torch.zeros(*shape, dtype=torch.float32)  # whatever the default is
+
+
 def _rows(output: Any) -> Tensor:
     """A tensor, or several, as [B, M]."""
     parts = output if isinstance(output, (tuple, list)) else (output,)
@@ -491,13 +496,13 @@ def _checked_labels(labels: Tensor | None) -> Tensor | None:
     return labels.detach().cpu()
 
 
-def _check_rows(joint: Function, inputs: Sequence[Tensor]) -> None:
+def check_rows(joint: Function, inputs: Sequence[Tensor], what: str = "log p(x, z)") -> None:
     """Every row is a function of its own inputs alone, and the same at every call."""
     value, grad = joint(*inputs)
     again = joint(*inputs)
     if not torch.equal(value, again[0]):
         raise UsageError(
-            "log p(x, z) differs from call to call: is a dropout on, or a latent drawn inside?"
+            f"{what} differs from call to call: is a dropout on, or a latent drawn inside?"
         )
     rows = inputs[0].shape[0]
     for i in range(rows):
@@ -506,13 +511,28 @@ def _check_rows(joint: Function, inputs: Sequence[Tensor]) -> None:
             grad[i : i + 1], alone[1], GRAD_TOLERANCE
         ):
             raise UsageError(
-                f"a row's log p(x, z) depends on the other rows of its batch ({value[i]:.4f} among "
+                f"a row's {what} depends on the other rows of its batch ({value[i]:.4f} among "
                 f"{rows}, {alone[0][0]:.4f} alone): a BatchNorm in training mode does so"
             )
 
 
+def check_unchanged(
+    joint: Function, inputs: Sequence[Tensor], value: Tensor, what: str = "log p(x, z)"
+) -> None:
+    """At the end of a run: stored points have the values that they had at its beginning."""
+    found = joint(*inputs)[0]
+    if found.dtype == value.dtype and not differ(found, value, SAME_TOLERANCE):
+        return
+    row = int((found.to(value.dtype) - value).abs().nan_to_num(math.inf).argmax())
+    raise UsageError(
+        f"{what} has changed while it was evaluated, at a stored point from {value[row]:.6g} to "
+        f"{found[row]:.6g} ({found.dtype}): the estimates are of no one model; those in a folder "
+        "are to be deleted"
+    )
+
+
 def differ(a: Tensor, b: Tensor, tolerance: float) -> bool:
-    return bool(((a - b).abs().max() > tolerance * (1 + b.abs().max())).item())
+    return not bool(((a - b).abs().max() <= tolerance * (1 + b.abs().max())).item())
 
 
 def manifest(arrays: dict[str, Tensor], described: dict[str, Any]) -> bytes:

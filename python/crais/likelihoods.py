@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from crais.errors import UsageError
+
 Output: TypeAlias = Tensor | tuple[Tensor, ...]
 
 LEVELS = 256
@@ -519,7 +521,7 @@ class NegativeBinomial(Likelihood):
     ) -> None:
         super().__init__()
         if isinstance(library, str) and library != "observed":
-            raise ValueError(f"library is None, a number or 'observed', not '{library}'")
+            raise UsageError(f"library is None, a number or 'observed', not '{library}'")
         self.log_theta = _log_parameter(theta, learn)
         self.library = library
         self.draw_library = draw_library if isinstance(library, str) else library
@@ -591,7 +593,7 @@ def _like_x(output: Output, x: Tensor) -> Tensor:
 def _check(x: Tensor, shape: Sequence[int]) -> None:
     """Without it tensors of unlike shapes would broadcast."""
     if tuple(x.shape[1:]) != tuple(shape):
-        raise ValueError(
+        raise UsageError(
             f"a row of x has shape {list(x.shape[1:])}, but the decoder's output is for rows of "
             f"shape {list(shape)}"
         )

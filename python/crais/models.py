@@ -13,7 +13,14 @@ from crais.captured import Function, check_float32, device_of
 from crais.encoders import adapted
 from crais.errors import UsageError
 from crais.forces import pays_in_python, processor_has_bfloat16
-from crais.latent_model import LatentModel, computes, manifest, prior_of
+from crais.latent_model import (
+    LatentModel,
+    check_inputs,
+    check_unchanged,
+    computes,
+    manifest,
+    prior_of,
+)
 from crais.layers import MlpVae
 from crais.likelihoods import Likelihood
 from crais.outputs import shape_of
@@ -33,8 +40,10 @@ def in_memory(
     log_prior: Function | None,
     force_dtype: str = "auto",
     **parts: Any,
-) -> tuple[dict[str, Function], bytes, torch.device]:
-    """Its functions, its description (a manifest as in exported files), and its device.
+) -> tuple[dict[str, Function], bytes, torch.device, Callable[[], None]]:
+    """Its functions, its description (a manifest as in exported files), its device, and a check.
+
+    The check is for the end: it raises UsageError where the model is not what it was.
 
     Images have the first of the `shapes` that the functions take; without any, the shape of what
     the decoder returns. With `force_dtype` bfloat16, or auto where it pays, there is a function
@@ -77,7 +86,14 @@ def in_memory(
         if known is not None and computes(known, arrays):
             described["mlp" if isinstance(known, MlpVae) else "decoder"] = known.describe()
             arrays |= known.tensors()
-    return functions, manifest(arrays, described), device
+    inputs, value = check_inputs(arrays), arrays["check.value"]
+
+    def check() -> None:
+        torch.set_num_threads(1)
+        with model.in_eval_mode():
+            check_unchanged(model.joint, inputs, value)
+
+    return functions, manifest(arrays, described), device, check
 
 
 def _forces(model: LatentModel, force_dtype: str) -> tuple[bool, bool]:
@@ -113,7 +129,7 @@ def _latent_of(
 ) -> int:
     if encoder is None:
         raise UsageError("give latent=D, the dimension of z: there is no encoder that says it")
-    x = torch.zeros(1, *shape, device=device)
+    x = torch.zeros(1, *shape, dtype=torch.float32, device=device)
     with torch.no_grad():
         mean, _ = adapted(encoder, x, y, None)(x, *y)
     return int(mean.shape[-1])
@@ -130,7 +146,7 @@ def _shape_of(
     if decoder is None or latent is None:
         raise UsageError("give image_shape=(...), the shape of one datum, and latent=D")
     with torch.no_grad():
-        output = decoder(torch.zeros(1, latent, device=device), *y)
+        output = decoder(torch.zeros(1, latent, dtype=torch.float32, device=device), *y)
     shape = shape_of(output)
     is_tensor = isinstance(output, Tensor)
     if shape is None or is_tensor and (likelihood is None or likelihood.uniforms is None):

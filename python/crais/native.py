@@ -10,9 +10,10 @@ import re
 import sys
 import threading
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
@@ -88,18 +89,27 @@ class Run:
         self.stopped = False  # by Ctrl-C, or since Python ends
         self.astray = ""  # where the density was first not finite
         self.images = torch.empty(0)
+        self.called = False  # the model was
         self._functions = functions
         self._bar = bar
+        self._process = os.getpid()
 
     def call(self, name: str, inputs: tuple[Tensor, ...]) -> Any:
         """A function of the model, on the model's device."""
         if self.stopped:
             raise KeyboardInterrupt
+        self.called = True
         try:
             found = self._functions[name](*inputs)
         except KeyboardInterrupt:
             self.stopped = True
             raise
+        except BaseException as error:
+            if os.getpid() != self._process:
+                _end_child(error)
+            raise
+        if os.getpid() != self._process:
+            _end_child(RuntimeError("a child process of the model cannot go on with the run"))
         if name.startswith("joint"):
             self._watch(found, inputs)
         return found
@@ -135,6 +145,24 @@ class Run:
 
     def advance(self, count: int, status: str) -> None:
         self._bar.advance(count, status)
+
+
+def _end_child(error: BaseException) -> NoReturn:
+    """Ends a process that was forked in the model, as Python would have ended it there.
+
+    The run is its parent's, and so are the threads of the library, which are not here.
+    """
+    status = 1
+    if not isinstance(error, SystemExit):
+        traceback.print_exception(error)
+    elif error.code is None or isinstance(error.code, int):
+        status = error.code or 0
+    else:
+        print(error.code, file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(status & 0xFF)
 
 
 class Bar:
@@ -236,9 +264,11 @@ def call(
     progress: bool,
     unit: str,
     device: torch.device = torch.device("cpu"),
+    check: Callable[[], None] | None = None,
 ) -> tuple[Any, Run]:
     """What `function` of the extension returns, and its run.
 
+    `check` comes last, where the run has called the functions: are they what they were?
     Raises crais.errors, whatever the model raises, and Interrupted if it was stopped before
     anything was done.
     """
@@ -249,7 +279,10 @@ def call(
     _running.add(run)
     try:
         with as_before(device):
-            return function(run), run
+            found = function(run)
+            if check is not None and run.called and not run.stopped:
+                check()
+            return found, run
     except errors.DataError as error:
         error.args = (worded(program, str(error)) + run.astray,)
         raise

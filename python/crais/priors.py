@@ -12,6 +12,8 @@ from torch import distributions as D
 
 from crais.errors import UsageError
 
+from crais.errors import UsageError
+
 _DRAWS = 20_000
 
 
@@ -35,9 +37,9 @@ class Prior(nn.Module):
     def moments(self, latent: int) -> tuple[Tensor, Tensor]:
         """Mean [D] and a Cholesky factor of the covariance [D, D], here from 20,000 draws."""
         generator = torch.Generator().manual_seed(0)
-        like: Tensor = next(self.parameters(), torch.zeros(()))
-        e = torch.randn(_DRAWS, latent, generator=generator)
-        u = torch.rand(_DRAWS, self.uniforms, generator=generator)
+        like: Tensor = next(self.parameters(), torch.zeros((), dtype=torch.float32))
+        e = torch.randn(_DRAWS, latent, generator=generator, dtype=torch.float32)
+        u = torch.rand(_DRAWS, self.uniforms, generator=generator, dtype=torch.float32)
         z = self.sample(e.to(like), u.to(like))
         return z.mean(0), _cholesky(torch.cov(z.T).reshape(latent, latent))
 
@@ -56,7 +58,7 @@ class StandardNormal(Prior):
         return e
 
     def moments(self, latent: int) -> tuple[Tensor, Tensor]:
-        return torch.zeros(latent), torch.eye(latent)
+        return torch.zeros(latent, dtype=torch.float32), torch.eye(latent, dtype=torch.float32)
 
     def spec(self) -> dict[str, Any]:
         return {"name": "standard-normal"}
@@ -110,7 +112,7 @@ class Gaussian(_Deriving):
     ) -> None:
         super().__init__()
         if (sd is None) == (scale_tril is None):
-            raise ValueError("give sd or scale_tril")
+            raise UsageError("give sd or scale_tril")
         self.loc = _tensor(loc, learn)
         if scale_tril is None:
             self.log_sd = _tensor(torch.as_tensor(sd).expand_as(loc).log(), learn)
@@ -284,7 +286,7 @@ class Hierarchical(Prior):
             return self._moments
         if self._sample is not None:
             return super().moments(latent)
-        return torch.zeros(latent), torch.eye(latent)
+        return torch.zeros(latent, dtype=torch.float32), torch.eye(latent, dtype=torch.float32)
 
     def spec(self) -> dict[str, Any]:
         return {"name": "function", "simulates": self._sample is not None}

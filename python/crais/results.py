@@ -233,10 +233,14 @@ class Comparison:
     Arrays [N]: difference and std_error (Monte Carlo) of each image. `flagged` counts the images
     that are flagged in either result, and `unflagged` is (mean, data_se, mc_se) of the others, or
     None where no image is flagged.
+
+    Of two densities it is the log ratio of their normalisers. Their replicates share nothing, so
+    that the error is unpaired_se.
     """
 
     def __init__(self, before: Result, after: Result) -> None:
         native = extension()
+        self._is_density = before._is_density()
         found = native.compare(
             *(
                 native.ImageEstimates(
@@ -267,6 +271,11 @@ class Comparison:
         self.std_error: Array = np.asarray(found.std_error)
 
     def __repr__(self) -> str:
+        if self._is_density:
+            return (
+                f"log Z, after - before: {self.mean:+.4f} nats; SE {self.unpaired_se:.2g} over "
+                f"{len(self.difference)} independent replicates of each density"
+            )
         lines = [
             f"after - before: {self.mean:+.3f} nats, 95% interval {self.low:+.3f} to {self.high:+.3f}; "
             f"SE over {len(self.difference)} images {self.data_se:.3f} (of separate sets "
@@ -282,10 +291,17 @@ class Comparison:
 def compare(before: Result, after: Result) -> Comparison:
     """Paired differences of two results on the same images: far tighter than two means.
 
-    Raises UsageError where the images are not the same.
+    Of two densities: the log ratio of their normalisers. Raises UsageError where the images are not
+    the same, or one result is of images and the other of a density.
     """
     if not isinstance(before, Result) or not isinstance(after, Result):
         raise UsageError("compare takes two results, of evaluate or log_normalizer")
+    if before._is_density() != after._is_density():
+        raise UsageError("one result is of images and the other of a density: compare two of a kind")
+    if before._is_density() and len(before) != len(after):
+        raise UsageError(
+            f"the results have {len(before)} and {len(after)} replicates: ask for as many `problems`"
+        )
     one, two = (result.summary.get("images", {}).get("sha256") for result in (before, after))
     if one != two or len(before) != len(after):
         raise UsageError("the results are of different images: only the same can be compared in pairs")

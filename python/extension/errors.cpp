@@ -5,6 +5,7 @@
 #include "cli/program.h"
 #include "core/plan_error.h"
 #include "from_python.h"
+#include "util/format.h"
 
 namespace crais {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 /// crais.errors knows the kinds by their order in ErrorKind.
 void raise(int kind, const std::string& message, bool is_plan = false) {
   const py::object error =
-      py::module_::import("crais.errors").attr("of_kind")(kind, message, is_plan);
+      py::module_::import("crais.errors").attr("of_kind")(kind, printable(message), is_plan);
   PyErr_SetObject(py::type::handle_of(error).ptr(), error.ptr());
 }
 

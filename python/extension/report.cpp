@@ -1,6 +1,7 @@
 // RunReport for Python.
 #include <map>
 
+#include "cli/validate.h"
 #include "evaluation/log_normalizer.h"
 #include "module.h"
 #include "report/run_report.h"
@@ -43,6 +44,7 @@ void bind_report(py::module_& m) {
              throw argument_error("no file '" + name + "'");
            })
       .def("save", [](const RunReport& r, const std::string& folder, bool overwrite) {
+        check_whole(folder, "the folder");
         save(r, folder, {.overwrite = overwrite});
       });
 }

@@ -145,6 +145,15 @@ def test_options_that_are_refused(evaluate, curved, images, options, error, word
         (ListOf([{"x": torch.zeros(36)}]), "UsageError", "begins with a dict: a tensor or an array"),
         (ListOf([torch.zeros(36), torch.zeros(35)]), "UsageError", r"in shape: \[35\], \[36\]$"),
         (torch.zeros(2, 36, dtype=torch.complex64), "UsageError", "complex64"),
+        (np.zeros((2, 36), "complex64"), "UsageError", "complex64"),
+        (np.full((2, 36), None), "UsageError", "array of object: .*real numbers"),
+        (np.full((2, 36), "a"), "UsageError", "real numbers are expected"),
+        (torch.zeros(2, 36).to_sparse(), "UsageError", r"sparse tensor: .*\.to_dense\(\)"),
+        (torch.zeros(2, 36).to_sparse_csr(), "UsageError", "sparse tensor"),
+        (torch.nested.nested_tensor([torch.zeros(36)] * 2), "UsageError", "nested tensor"),
+        (torch.zeros(2, 36, device="meta"), "UsageError", "must be a tensor"),
+        (np.ma.masked_equal(np.eye(2, 36, dtype="f4"), 1), "UsageError", r"masks are not read.*filled"),
+        (ListOf([np.ma.masked_equal(np.eye(6, dtype="f4"), 1)]), "UsageError", "masks are not read"),
         (torch.full((2, 36), 255.0), "DataError", "entry 0 of image 0 is 255.*scale 255"),
         (torch.full((2, 36), float("nan")), "DataError", "entry 0 of image 0 is nan"),
         (torch.zeros(2, 35), "RuntimeError", "mat1 and mat2"),
@@ -154,6 +163,150 @@ def test_images_that_are_refused(evaluate, curved, images, error, words):
     with pytest.raises(Exception, match=words) as raised:
         evaluate(curved, images)
     assert type(raised.value).__name__ == error
+
+
+@pytest.mark.parametrize(
+    "arranged",
+    [
+        lambda x: x[::-1][::-1],
+        lambda x: np.asfortranarray(x),
+        lambda x: np.repeat(x, 2, 0)[::2],
+        lambda x: x.astype(">f4"),
+        lambda x: x.astype(">i8"),
+        lambda x: x.astype("<f2"),
+        lambda x: x.astype(bool),
+        lambda x: np.ma.masked_equal(x, 9.0),
+        lambda x: np.broadcast_to(x, x.shape),
+        lambda x: ListOf(list(x[::-1].astype(">f4")[::-1])),
+        lambda x: torch.from_numpy(x).T.contiguous().T,
+    ],
+)
+def test_arrays_of_any_order_are_copied(evaluate, curved, images, arranged):
+    flat = images.flatten(1)
+    found = evaluate(curved, arranged(flat.numpy()))
+    assert np.array_equal(found.log_likelihood, evaluate(curved, flat).log_likelihood)
+
+
+def test_labels_with_masks_are_refused(evaluate, images):
+    labels = np.ma.masked_less(np.arange(len(images)), 3)
+    with pytest.raises(crais.UsageError, match="labels is a masked array"):
+        of_joint(evaluate, quadratic, images, labels=labels)
+
+
+@pytest.mark.parametrize("name", ["out", "data", "schedule"])
+def test_nul_ends_no_name(evaluate, curved, images, tmp_path, name):
+    value = str(tmp_path / "a") + "\0b"
+    with pytest.raises(crais.UsageError, match=f"^{name}: the value holds a NUL"):
+        evaluate(curved, None if name == "data" else images, latent=4, **{name: value})
+    with pytest.raises(crais.UsageError, match="NUL"):
+        evaluate(value, images, likelihood=None)
+    with pytest.raises(crais.UsageError, match="NUL"):
+        evaluate(curved, images).save(value)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_newline_in_an_option_is_said_on_one_line(evaluate, curved, images):
+    with pytest.raises(crais.UsageError, match=r"unknown schedule 'a\\nb'"):
+        evaluate(curved, images, schedule="a\nb")
+
+
+def test_models_are_float32_whatever_the_default_is(evaluate, curved, images):
+    wanted = evaluate(curved, images).mean
+    prior = crais.GaussianPrior(torch.zeros(4), sd=1.0)
+    of_prior = evaluate(curved, images, prior=prior).mean
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert evaluate(curved, images).mean == wanted
+        assert evaluate(curved, images, prior=prior).mean == of_prior
+        assert evaluate(curved, None, simulate=8, latent=4, image_shape=(36,)).mean < 0
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+# What becomes of a model during a run.
+
+
+class Turning(nn.Module):
+    """A density that is another after so many calls."""
+
+    def __init__(self, turned, after=40):
+        super().__init__()
+        self.turned, self.after, self.calls = turned, after, 0
+
+    def log_joint(self, z, x):
+        self.calls += 1
+        value = -0.5 * z.square().sum(1) - 30
+        return value if self.calls <= self.after else self.turned(value)
+
+
+@pytest.mark.parametrize(
+    "turned",
+    [
+        lambda value: value + 0.1 * torch.randn_like(value),
+        lambda value: value.half().float(),
+        lambda value: value.bfloat16(),
+        lambda value: value - 1,
+        lambda value: value * (1 + 1e-4),
+    ],
+)
+def test_a_model_that_changes_during_a_run_is_found_out(evaluate, images, turned):
+    with pytest.raises(crais.UsageError, match=r"log p\(x, z\) has changed while it was evaluated"):
+        of_joint(evaluate, Turning(turned).log_joint, images, threads=1)
+    of_joint(evaluate, Turning(turned, after=10**9).log_joint, images, threads=1)
+
+
+def test_a_model_that_turns_to_training_during_a_run_is_found_out(evaluate, curved, images):
+    curved.decoder.append(nn.Dropout(0.2))
+    curved.eval()
+
+    def log_joint(z, x):
+        if z.shape[0] > 4:
+            curved.train()
+        return quadratic(z, x) + 1e-2 * curved.decoder(z).sum(1)
+
+    with pytest.raises(crais.UsageError, match="has changed while it was evaluated"):
+        of_joint(evaluate, log_joint, images)
+
+
+FORKS = """
+import os, sys, threading, torch, crais
+parent = os.getpid()
+forked = []
+def log_joint(z, x):
+    if z.shape[0] > 8 and not forked and threading.current_thread() is not None:
+        forked.append(os.fork())
+        if forked[0] == 0:
+            LEAVE
+        _, status = os.waitpid(forked[0], 0)
+        print("child", os.waitstatus_to_exitcode(status), flush=True)
+    return -0.5 * z.square().sum(1)
+r = crais.evaluate(log_joint=log_joint, images=torch.zeros(20, 4), latent=2, steps=8, chains=8,
+                   base="prior", chunk=4, progress=False, threads=THREADS)
+print(os.getpid() == parent, len(r), flush=True)
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("leave", "status", "said"),
+    [
+        ("sys.exit(3)", 3, ""),
+        ("sys.exit()", 0, ""),
+        ("sys.exit('mine')", 1, "mine\n"),
+        ("raise KeyError('mine')", 1, "KeyError: 'mine'"),
+        ("return z.sum(1)", 1, "cannot go on with the run"),
+        ("os._exit(4)", 4, ""),
+    ],
+)
+def test_a_child_of_the_model_ends_with_its_own_status(compiled, threads, leave, status, said):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c",
+         FORKS.replace("LEAVE", leave).replace("THREADS", str(threads))],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout == f"child {status}\nTrue 20\n", done.stderr
+    assert done.returncode == 0 and said in done.stderr
+    assert said or done.stderr == ""
 
 
 @pytest.mark.parametrize(

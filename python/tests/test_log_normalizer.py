@@ -87,6 +87,74 @@ def test_functions_that_are_refused(function, words):
         crais.log_normalizer(function, dim=3, progress=False)
 
 
+def in_mode(layer, training):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(4, 32), torch.nn.SiLU(), layer, torch.nn.Linear(32, 1))
+    net.double().train(training)
+    return lambda z: 3 * net(z).squeeze(1) - 0.5 * z.square().sum(1)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda z: skewed(z[:, :2]) + torch.randn(len(z), dtype=z.dtype), "differs from call to call"),
+        (in_mode(torch.nn.Dropout(0.5), True), r"2 \(Dropout\) is in training mode: call \.eval"),
+        (in_mode(torch.nn.BatchNorm1d(32), True), r"\(BatchNorm1d\) is in training mode"),
+        (lambda z: skewed(torch.dropout(z, 0.5, True)), "log density differs from call to call"),
+        (lambda z: skewed(z[:, :2]) - z.mean(), "depends on the other rows"),
+    ],
+)
+def test_a_density_that_is_no_function_of_a_row_is_refused(function, words):
+    with pytest.raises(crais.UsageError, match=words):
+        crais.log_normalizer(function, dim=4, progress=False)
+
+
+@pytest.mark.parametrize("layer", [torch.nn.Dropout(0.5), torch.nn.BatchNorm1d(32)])
+def test_layers_in_eval_mode_are_a_density(layer):
+    found = crais.log_normalizer(in_mode(layer, False), dim=4, steps=8, progress=False)
+    assert math.isfinite(found.mean)
+
+
+def test_a_density_that_changes_during_a_run_is_found_out():
+    calls = []
+
+    def drifting(z):
+        calls.append(1)
+        return skewed(z) + 0.01 * max(0, len(calls) - 50)
+
+    with pytest.raises(crais.UsageError, match="log density has changed while it was evaluated"):
+        crais.log_normalizer(drifting, dim=2, base="prior", steps=200, progress=False)
+
+
+def test_a_density_that_is_nowhere_at_the_checks_is_the_run_s_to_judge():
+    def far(z):
+        return torch.where(z[:, 0] > 50, skewed(z), -math.inf)
+
+    with pytest.raises(crais.DataError):
+        crais.log_normalizer(far, dim=2, progress=False)
+
+
+def test_comparing_densities_speaks_of_replicates():
+    one, wide = (
+        crais.log_normalizer(f"normal:{dim},sd=2", steps=8, progress=False) for dim in (2, 3)
+    )
+    found = crais.compare(one, wide)
+    assert found.mean == pytest.approx(math.log(2 * math.sqrt(2 * math.pi)), abs=5 * found.unpaired_se)
+    assert "image" not in repr(found) and "10 independent replicates of each density" in repr(found)
+    fewer = crais.log_normalizer("normal:2", steps=8, problems=5, progress=False)
+    with pytest.raises(crais.UsageError, match="10 and 5 replicates"):
+        crais.compare(one, fewer)
+
+
+def test_more_replicates_of_a_finished_folder_are_named(tmp_path):
+    def run(**options):
+        crais.log_normalizer(skewed, dim=2, steps=8, out=tmp_path, progress=False, **options)
+
+    run()
+    with pytest.raises(crais.UsageError, match="problems is 20 here and 10 there"):
+        run(problems=20, resume=True)
+
+
 def test_what_the_function_raises_comes_out_with_its_traceback():
     def broken_density(z):
         raise KeyError("mine")

@@ -1,7 +1,15 @@
 #include "bases/base.h"
 
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "util/interrupt.h"
+
 namespace crais {
 namespace {
+
+constexpr int64_t kLarge = 1024;  // dimensions, from which on a factor takes seconds
 
 /// Positive definite by taking eigenvalues by their size: the saddle-free Newton matrix.
 at::Tensor made_definite(const at::Tensor& precision) {
@@ -10,6 +18,33 @@ at::Tensor made_definite(const at::Tensor& precision) {
   const at::Tensor size = values.abs();
   const at::Tensor floored = at::maximum(size, kFloor * std::get<0>(size.max(-1, true)));
   return at::matmul(vectors * floored.unsqueeze(1), vectors.transpose(1, 2));
+}
+
+/// The inverse of lower-triangular matrices [P,D,D], where they are large in pieces: a signal may
+/// come.
+at::Tensor inverse_of(const at::Tensor& lower) {
+  const int64_t dim = lower.size(-1), piece = dim < kLarge ? dim : kLarge / 2;
+  const at::Tensor unit = at::eye(dim, lower.options());
+  std::vector<at::Tensor> parts;
+  for (int64_t begin = 0; begin < dim; begin += piece) {
+    if (begin > 0) stop_if_interrupted();
+    const at::Tensor some = unit.slice(1, begin, std::min(begin + piece, dim));
+    parts.push_back(at::linalg_solve_triangular(
+        lower, some.expand({lower.size(0), dim, some.size(1)}), /*upper=*/false));
+  }
+  return parts.size() == 1 ? parts.front() : at::cat(parts, 2);
+}
+
+/// As factor_precision finds it, problem by problem: between two of them a signal may come.
+Factored factored_one_by_one(const at::Tensor& precision) {
+  std::vector<at::Tensor> roots, failed;
+  for (int64_t p = 0; p < precision.size(0); ++p) {
+    stop_if_interrupted();
+    const Factored one = factor_precision(precision.slice(0, p, p + 1));
+    roots.push_back(one.covariance_root);
+    failed.push_back(one.failed);
+  }
+  return {at::cat(roots), at::cat(failed)};
 }
 
 }  // namespace
@@ -28,6 +63,7 @@ AffineMap first_guess(const Target& target) {
 }
 
 Factored factor_precision(const at::Tensor& precision) {
+  if (precision.size(0) > 1 && precision.size(-1) >= kLarge) return factored_one_by_one(precision);
   constexpr double kFlat = 1e-12;  // as of densities that are linear in pieces
   const at::Tensor size = precision.abs().flatten(1).amax(-1);
   const at::Tensor failed = ~size.isfinite() | (size < kFlat);
@@ -41,8 +77,7 @@ Factored factor_precision(const at::Tensor& precision) {
     h = h.index_put({indefinite}, made_definite(h.index({indefinite})));
     turned = at::linalg_cholesky(h.flip({1, 2}));
   }
-  const at::Tensor inverse =
-      at::linalg_solve_triangular(turned, unit.expand_as(turned), /*upper=*/false);
+  const at::Tensor inverse = inverse_of(turned);
   return {inverse.flip({1, 2}).transpose(1, 2).contiguous(), failed};
 }
 

@@ -36,34 +36,56 @@ std::vector<Option> all_options(const Synopsis& synopsis) {
   return options;
 }
 
-/// Finds what cxxopts would report without naming the flag, or take for a value: unknown flags,
-/// and flags whose value is missing.
-void check_spelling(const std::vector<Option>& options, const std::vector<std::string>& arguments) {
-  for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+/// The option that `flag`, "--steps", names. Throws Error kArgument where none does.
+const Option& option_of(const std::vector<Option>& options, const std::string& flag) {
+  const auto known = std::find_if(options.begin(), options.end(), [&](const Option& option) {
+    return "--" + option.name == flag || (flag == "-h" && option.name == "help");
+  });
+  if (known != options.end()) return *known;
+  const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+  const auto names = names_of(options);
+  const bool one_dash = std::find(names.begin(), names.end(), name) != names.end();
+  throw argument_error(
+      "unknown flag " + flag +
+      (one_dash ? "; did you mean --" + name + "?" : did_you_mean(name, names, "--")));
+}
+
+/// What a command line says, in its own words.
+struct Words {
+  std::map<std::string, std::vector<std::string>> given;  // the texts of each flag, by its name
+  std::vector<std::string> operands;
+};
+
+/// "--steps 8", "--steps=8", "--quiet", "--quiet=false"; after "--" all are operands.
+Words words_of(const std::vector<Option>& options, const std::vector<std::string>& arguments) {
+  Words words;
+  for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
-    if (argument.size() < 2 || argument[0] != '-' || argument == "-h") continue;
-    const auto equals = argument.find('=');
-    const std::string flag = argument.substr(0, equals);
-    const auto known = std::find_if(options.begin(), options.end(), [&](const Option& option) {
-      return "--" + option.name == flag;
-    });
-    if (known == options.end()) {
-      const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
-      const auto names = names_of(options);
-      const bool one_dash = std::find(names.begin(), names.end(), name) != names.end();
-      throw argument_error(
-          "unknown flag " + flag +
-          (one_dash ? "; did you mean --" + name + "?" : did_you_mean(name, names, "--")));
+    if (argument == "--") {
+      const auto rest = arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+      words.operands.insert(words.operands.end(), rest, arguments.end());
+      break;
     }
-    if (equals != std::string::npos) {
-      if (known->kind == Kind::kFlag) check_value(*known, argument.substr(equals + 1), flag);
+    if (argument.size() < 2 || argument[0] != '-') {
+      words.operands.push_back(argument);
       continue;
     }
-    if (known->kind == Kind::kFlag) continue;
-    ++i;
-    if (i == arguments.size() || (arguments[i].rfind("--", 0) == 0 && !known->dashed))
-      throw argument_error(flag + " needs a value: " + flag + " " + known->value_name);
+    const size_t equals = argument.find('=');
+    const std::string flag = argument.substr(0, equals);
+    const Option& option = option_of(options, flag);
+    std::string value = "true";
+    if (equals != std::string::npos) {
+      value = argument.substr(equals + 1);
+      if (option.kind == Kind::kFlag) check_value(option, value, flag);
+    } else if (option.kind != Kind::kFlag) {
+      ++i;
+      if (i == arguments.size() || (arguments[i].rfind("--", 0) == 0 && !option.dashed))
+        throw argument_error(flag + " needs a value: " + flag + " " + option.value_name);
+      value = arguments[i];
+    }
+    words.given[option.name].push_back(value);
   }
+  return words;
 }
 
 /// Flags end up in JSON, in pages and on terminals.
@@ -131,19 +153,9 @@ CommandLine::CommandLine(Synopsis synopsis, const std::vector<std::string>& argu
 
 void CommandLine::read_arguments(const std::vector<std::string>& arguments) {
   check_encoding(arguments);
-  check_spelling(all_options(synopsis_), arguments);
-  std::vector<const char*> argv{synopsis_.program.c_str()};
-  for (const auto& argument : arguments) argv.push_back(argument.c_str());
-  cxxopts::Options parser = make_parser(synopsis_);
-  std::map<std::string, std::vector<std::string>> given;
-  try {
-    const auto parsed = parser.parse(static_cast<int>(argv.size()), argv.data());
-    for (const auto& occurrence : parsed.arguments())
-      given[occurrence.key()].push_back(occurrence.value());
-    operands_ = parsed.unmatched();
-  } catch (const std::exception& error) {
-    throw argument_error(error.what());
-  }
+  auto [given, operands] = words_of(all_options(synopsis_), arguments);
+  operands_ = std::move(operands);
+  for (const auto& operand : operands_) check_whole(operand, quoted(operand));
   if (given.count("help") > 0) throw Answer{help(synopsis_)};
   if (given.count("version") > 0) throw Answer{version_text(synopsis_.program)};
   if (const auto found = given.find("config"); found != given.end()) {
@@ -159,7 +171,7 @@ void CommandLine::read_arguments(const std::vector<std::string>& arguments) {
     for (const auto& text : texts)
       for (auto& part : cut(setting.option, text)) setting.values.push_back(std::move(part));
     check_values(setting.option, setting.values, "--" + name);
-    setting.given = true;
+    setting.given = setting.is_typed = true;
   }
   for (const Preset& preset : synopsis_.presets) {
     if (preset.name != text("preset")) continue;
@@ -219,6 +231,16 @@ void CommandLine::exclude(const std::string& one, const std::string& other) cons
 
 bool CommandLine::has(const std::string& name) const { return !setting(name).values.empty(); }
 bool CommandLine::given(const std::string& name) const { return setting(name).given; }
+bool CommandLine::chosen(const std::string& name) const {
+  const Setting& found = setting(name);
+  const auto says_the_same = [&](const std::string& one, const std::string& other) {
+    return typed(found.option, one) == typed(found.option, other);
+  };
+  const auto &values = found.values, &defaults = found.option.fallback;
+  return found.is_typed ||
+         (found.given && !std::equal(values.begin(), values.end(), defaults.begin(), defaults.end(),
+                                     says_the_same));
+}
 
 bool CommandLine::flag(const std::string& name) const {
   return setting(name, Kind::kFlag, false).values.front() == "true";

@@ -51,6 +51,9 @@ class CommandLine {
   /// True if it was given, on the command line or in the --config file.
   bool given(const std::string& name) const;
 
+  /// True if it was given, but for a default that a --config file repeats, as `settings()` does.
+  bool chosen(const std::string& name) const;
+
   /// Throws Error kArgument if both of two flags without a value are set.
   void exclude(const std::string& one, const std::string& other) const;
 
@@ -68,6 +71,7 @@ class CommandLine {
     Option option;
     std::vector<std::string> values;
     bool given = false;
+    bool is_typed = false;  // on the command line
   };
 
   const Setting& setting(const std::string& name) const;

@@ -8,8 +8,9 @@
 #include <cmath>
 #include <exception>
 #include <optional>
-#include <regex>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "cli/process_rank.h"
 #include "core/spec.h"
@@ -129,22 +130,63 @@ int64_t parse_size(const std::string& text, const std::string& what) {
   return static_cast<int64_t>(bytes);
 }
 
-int64_t parse_duration(const std::string& text, const std::string& what) {
-  static const std::regex kUnits(
-      "(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?");
-  static const std::regex kClock("(?:([0-9]{1,9})-)?([0-9]{1,9}):([0-5][0-9]):([0-5][0-9])");
-  constexpr int64_t kSeconds[] = {86'400, 3'600, 60, 1};
-  constexpr int64_t kMost = 1'000 * kSeconds[0];
-  std::smatch parts;
+namespace {
+
+/// A number at the front of `text`, of at most nine digits, which it loses; nothing where there is
+/// none.
+std::optional<int64_t> take_number(std::string_view& text) {
+  const size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+  int64_t number = 0;
+  if (end == 0 || end > 9) return {};
+  std::from_chars(text.data(), text.data() + end, number);
+  text.remove_prefix(end);
+  return number;
+}
+
+/// The same where `ending` follows, which goes too; else `text` stays.
+std::optional<int64_t> take_number(std::string_view& text, char ending) {
+  std::string_view rest = text;
+  const auto number = take_number(rest);
+  if (!number || rest.empty() || rest.front() != ending) return {};
+  text = rest.substr(1);
+  return number;
+}
+
+/// "1d2h3m4s", each at most once and in this order. Nothing for anything else.
+std::optional<int64_t> seconds_of_units(std::string_view text) {
   int64_t seconds = 0;
-  if (std::regex_match(text, parts, kUnits) || std::regex_match(text, parts, kClock))
-    for (size_t i = 0; i < 4; ++i)
-      if (parts[i + 1].matched) seconds += kSeconds[i] * parse_integer(parts[i + 1], what);
-  if (seconds < 1 || seconds > kMost)
+  for (const auto& [unit, length] : {std::pair{'d', 86'400}, {'h', 3'600}, {'m', 60}, {'s', 1}})
+    seconds += length * take_number(text, unit).value_or(0);
+  return text.empty() ? std::optional(seconds) : std::nullopt;
+}
+
+/// "[D-]HH:MM:SS", as Slurm writes it. Nothing for anything else.
+std::optional<int64_t> seconds_of_clock(std::string_view text) {
+  const int64_t days = take_number(text, '-').value_or(0);
+  const auto hours = take_number(text, ':');
+  const auto in_sixty = [](std::string_view two, int64_t& value) {
+    const auto number = two.size() == 2 ? take_number(two) : std::nullopt;
+    value = number.value_or(60);
+    return two.empty() && value < 60;
+  };
+  int64_t minutes = 0, seconds = 0;
+  if (!hours || text.size() != 5 || text[2] != ':' || !in_sixty(text.substr(0, 2), minutes) ||
+      !in_sixty(text.substr(3), seconds))
+    return {};
+  return ((days * 24 + *hours) * 60 + minutes) * 60 + seconds;
+}
+
+}  // namespace
+
+int64_t parse_duration(const std::string& text, const std::string& what) {
+  constexpr int64_t kMost = int64_t{1'000} * 86'400;
+  auto seconds = seconds_of_units(text);
+  if (!seconds) seconds = seconds_of_clock(text);
+  if (!seconds || *seconds < 1 || *seconds > kMost)
     throw argument_error(what + ": '" + text +
                          "' is not a time of at least 1s and at most 1000d; write 55m, 2h, 1h30m, "
                          "HH:MM:SS or D-HH:MM:SS");
-  return seconds;
+  return *seconds;
 }
 
 }  // namespace crais

@@ -17,7 +17,6 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
-#include <regex>
 
 #include "util/error.h"
 #include "util/format.h"
@@ -122,15 +121,17 @@ int exit_code(ErrorKind kind) {
 }
 
 std::string with_flags(const std::string& program, const std::string& message) {
-  static const std::regex kOption("`([a-z_]+)`");
   const std::string per = program == "eval-loglik" ? "image" : "problem";
   std::string text;
-  auto from = message.cbegin();
-  for (std::sregex_iterator it(message.begin(), message.end(), kOption), end; it != end; ++it) {
-    text.append(from, (*it)[0].first).append(flag_of((*it)[1], per));
-    from = (*it)[0].second;
+  size_t from = 0;
+  for (size_t open = 0; (open = message.find('`', from)) != std::string::npos;) {
+    const size_t close = message.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", open + 1);
+    const bool is_field = close != std::string::npos && close > open + 1 && message[close] == '`';
+    text.append(message, from, open - from);
+    text += is_field ? flag_of(message.substr(open + 1, close - open - 1), per) : "`";
+    from = is_field ? close + 1 : open + 1;
   }
-  return text.append(from, message.cend());
+  return text.append(message, from);
 }
 
 void keep_freed_memory() {

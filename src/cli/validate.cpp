@@ -46,8 +46,14 @@ void check_choice(const Option& option, const std::string& text, const std::stri
 
 }  // namespace
 
+void check_whole(const std::string& text, const std::string& what) {
+  if (text.find('\0') != std::string::npos)
+    throw argument_error(what + ": the value holds a NUL character, where a file's name would end");
+}
+
 void check_value(const Option& option, const std::string& text, const std::string& what) {
   if (text.empty()) throw argument_error(what + ": the value is empty");
+  check_whole(text, what);
   switch (option.kind) {
     case Kind::kFlag:
       if (text != "true" && text != "false")

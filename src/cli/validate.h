@@ -9,6 +9,10 @@
 
 namespace crais {
 
+/// Throws Error kArgument if the text holds a NUL character: the system would take what stands
+/// before it.
+void check_whole(const std::string& text, const std::string& what);
+
 /// Throws Error kArgument unless the text is of the flag's type, in its range, among its choices.
 void check_value(const Option& option, const std::string& text, const std::string& what);
 /// The same of all its values; only a repeatable flag may have several.

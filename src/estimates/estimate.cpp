@@ -73,8 +73,9 @@ Estimate reverse_log_normalizer(const at::Tensor& log_w) {
 
 Estimate evidence_lower_bound(const at::Tensor& log_w) {
   const auto k = static_cast<double>(log_w.size(1));
-  return {log_w.mean(1), log_w.std(1, /*unbiased=*/true) / std::sqrt(k),
-          at::full({log_w.size(0)}, NAN, log_w.options()), ess(log_w), pareto_k(log_w)};
+  const at::Tensor unknown = at::full({log_w.size(0)}, NAN, log_w.options());
+  const at::Tensor error = k < 2 ? unknown : log_w.std(1, /*unbiased=*/true) / std::sqrt(k);
+  return {log_w.mean(1), error, unknown, ess(log_w), pareto_k(log_w)};
 }
 
 double std_error_of_mean(const at::Tensor& values) {

@@ -26,7 +26,7 @@ class ImportanceMethod : public Method {
 MethodRegistry::Factory average_of(Average average, int64_t num_samples) {
   return [=](Spec& spec, const AnnealingParts&) {
     return std::make_unique<ImportanceMethod>(average,
-                                              spec.integer("samples", 2, 100'000'000, num_samples));
+                                              spec.integer("samples", 1, 100'000'000, num_samples));
   };
 }
 

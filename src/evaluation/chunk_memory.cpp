@@ -3,9 +3,25 @@
 #include <algorithm>
 
 #include "util/error.h"
+#include "util/format.h"
 #include "util/memory.h"
 
 namespace crais {
+namespace {
+
+double bytes_of(int64_t chains, int64_t problems, int64_t bytes) {
+  return static_cast<double>(chains) * static_cast<double>(problems) * static_cast<double>(bytes);
+}
+
+/// Of one particle: position, momentum and gradient, before a move and after it, in float32.
+int64_t moving(int64_t dim) { return 6 * 4 * dim; }
+
+std::string named(const char* option, int64_t chains, int64_t problems) {
+  return std::string("`") + option + "`: " + with_commas(chains) + " chains of " +
+         with_commas(problems) + (problems == 1 ? " problem" : " problems each");
+}
+
+}  // namespace
 
 int64_t chunk_memory(const ChunkShape& shape) {
   // Of an HMC move: three of the state, as many of the proposal, momenta before and after,
@@ -26,6 +42,19 @@ int64_t threads_within(int64_t limit, int64_t present, int64_t chunk, int64_t th
                          " more; ask for " + size_text(present + chunk + (int64_t{1} << 20)) +
                          ", or for a smaller `chunk`");
   return std::min(threads, fitting);
+}
+
+void require_pilot_chains(int64_t chains, int64_t problems, int64_t dim) {
+  require_memory(bytes_of(chains, problems, moving(dim)), named("pilot_chains", chains, problems));
+}
+
+void require_chains_together(int64_t chains, int64_t problems, int64_t dim) {
+  require_memory(bytes_of(chains, problems, moving(dim)), named("chains", chains, problems));
+}
+
+void require_weights(int64_t chains, int64_t problems, const char* option) {
+  constexpr int64_t kWeight = 3 * 8;  // log w, the file's text of it, and a copy
+  require_memory(bytes_of(chains, problems, kWeight), named(option, chains, problems));
 }
 
 }  // namespace crais

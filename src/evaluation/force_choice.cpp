@@ -45,7 +45,8 @@ Pilot make_pilot(const EstimatorParts& parts, const Problem& problem, int64_t pa
 /// allow.
 AffineMap base_of(const EstimatorParts& parts, const Target& pilots, Cost& cost) {
   const bool is_asked = parts.options.base != "auto";
-  if (const auto encoded = pilots.amortised_base(); encoded && !is_asked) return *encoded;
+  if (!is_asked)
+    if (const auto encoded = pilots.amortised_base()) return *encoded;
   const std::string name = is_asked ? parts.options.base : pilots.base_candidates().front();
   const auto rule = BaseRegistry::instance().make("base", name);
   const auto fitted = [&](const Target& target) {

@@ -32,7 +32,8 @@ void check(const EstimateOptions& o) {
     if (std::count(o.methods.begin(), o.methods.end(), method) > 1)
       throw argument_error("`methods` " + method + " is given twice; use `repeats`");
   require_count(o.chains, "`chains`");
-  require(!o.budget || *o.budget > 0, "`budget` must be above 0");
+  require(!o.budget || (*o.budget > 0 && *o.budget <= kMostEvaluations),
+          "`budget` must be above 0 and at most 1e15 evaluations");
   require(!o.target_error || *o.target_error > 0, "`target_error` must be above 0");
   require(!o.mean_error || *o.mean_error > 0, "`mean_error` must be above 0");
   require((o.budget ? 1 : 0) + (o.target_error ? 1 : 0) + (o.mean_error ? 1 : 0) <= 1,
@@ -50,7 +51,8 @@ void check(const EstimateOptions& o) {
           "`plan_per_problem`");
   require(!o.mean_error || o.resampling.empty(),
           "`mean_error` is for chains that know nothing of each other; leave out `resampling`");
-  require(o.max_evaluations > 0, "`max_evaluations` must be above 0");
+  require(o.max_evaluations > 0 && o.max_evaluations <= kMostEvaluations,
+          "`max_evaluations` must be above 0 and at most 1e15");
   require_count(o.repeats, "`repeats`");
   require(o.stream == 1 || o.stream == 2, "`stream` must be 1 or 2");
   require_count(o.steps, "`steps`");

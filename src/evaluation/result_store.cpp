@@ -27,9 +27,8 @@ void write_sealed(const fs::path& path, const std::string& fingerprint, const js
                               "\",\"content\":" + text + "}\n");
 }
 
-/// The content; `fingerprint` becomes that of its run, which must be one of `known`.
-json read_sealed(const fs::path& path, const std::vector<std::string>& known,
-                 std::string& fingerprint) {
+/// The content of a file of the run with that fingerprint.
+json read_sealed(const fs::path& path, const std::string& fingerprint) {
   const std::string source = path.string();
   const std::string advice = "; delete it to have it computed again";
   json sealed;
@@ -41,8 +40,7 @@ json read_sealed(const fs::path& path, const std::vector<std::string>& known,
   } catch (const Error& error) {
     throw data_error(error.what() + advice);
   }
-  fingerprint = json_field<std::string>(sealed, "fingerprint", source);
-  if (std::find(known.begin(), known.end(), fingerprint) == known.end())
+  if (json_field<std::string>(sealed, "fingerprint", source) != fingerprint)
     throw data_error(source + ": belongs to a run with other settings" + advice);
   return sealed["content"];
 }
@@ -82,38 +80,95 @@ bool is_chunk_file(const fs::path& path) {
          std::all_of(stem.begin(), stem.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
-/// Names the first setting in which two runs differ.
+/// Names the first entry in which two objects differ; "" where `there` has all of `here`.
 std::string first_difference(const json& here, const json& there, const std::string& prefix = "") {
   for (const auto& [key, value] : here.items()) {
     const std::string name = prefix.empty() ? key : prefix + " " + key;
     if (!there.contains(key)) return name + " is new";
     if (there[key] == value) continue;
     if (value.is_object() && there[key].is_object())
-      return first_difference(value, there[key], name);
+      if (const std::string inner = first_difference(value, there[key], name); !inner.empty())
+        return inner;
     return name + " is " + value.dump() + " here and " + there[key].dump() + " there";
   }
-  return "it lacks a setting";
+  return "";
+}
+
+// What an extension is called while it grows, and while it takes the place of what it extends.
+constexpr const char* kExtension = "extension";
+constexpr const char* kReplacing = "replacing";
+
+/// Results are not written through links.
+void refuse_link(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_symlink(path, ignored))
+    throw argument_error(path.string() +
+                         ": is a link, and results are not written through one; choose another "
+                         "folder");
+}
+
+/// Removes what a run leaves in its folder, and nothing that is not ours.
+void remove_results(const fs::path& folder) {
+  fs::remove(folder / "run.json");
+  for (const char* name : kReports) fs::remove(folder / name);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder / "chunks", ignored))
+    if (is_chunk_file(entry.path())) fs::remove(entry.path());
+}
+
+void remove_folder_of_results(const fs::path& folder) {
+  std::error_code ignored;
+  if (fs::is_symlink(folder, ignored) || !fs::is_directory(folder, ignored)) return;
+  remove_results(folder);
+  fs::remove(folder / "chunks", ignored);
+  fs::remove(folder, ignored);
+}
+
+/// Puts the files of a whole extension in the place of what they replace. run.json says which run
+/// the files are of, and is the last: until it has moved, this can be done again.
+void finish_replacing(const fs::path& folder) {
+  const fs::path from = folder / kReplacing;
+  std::error_code ignored;
+  if (fs::is_symlink(from, ignored) || !fs::exists(from, ignored)) return;
+  const auto move = [&](const fs::path& name) {
+    if (fs::exists(from / name, ignored)) fs::rename(from / name, folder / name);
+  };
+  if (fs::exists(from / "run.json", ignored)) {
+    std::vector<fs::path> chunks;
+    for (const auto& entry : fs::directory_iterator(from / "chunks", ignored))
+      if (is_chunk_file(entry.path())) chunks.push_back(entry.path().filename());
+    for (const fs::path& name : chunks) move("chunks" / name);
+    for (const char* name : kReports) move(name);
+    move("run.json");
+  }
+  remove_folder_of_results(from);
 }
 
 }  // namespace
+
+std::string difference_of_runs(const json& here, const json& there) {
+  if (here == there) return "";
+  const std::string settings = first_difference(
+      here.value("settings", json::object()), there.value("settings", json::object()), "settings");
+  if (!settings.empty()) return settings;
+  const std::string other = first_difference(here, there);
+  return other.empty() ? "it lacks a setting" : other;
+}
 
 ResultStore::ResultStore(fs::path folder, const json& run, const StoreOptions& options)
     : folder_(std::move(folder)), run_(run) {
   if (!run_.contains("computed_by")) run_["computed_by"] = computed_by();
   const fs::path chunks = folder_ / "chunks", record = folder_ / "run.json";
   std::error_code ignored;
-  if (fs::is_symlink(chunks, ignored))
-    throw argument_error(chunks.string() +
-                         ": is a link, and results are not written through one; choose another "
-                         "folder");
+  refuse_link(chunks);
   make_output_folder(chunks);
   if (options.overwrite) clear();
+  finish_replacing(folder_);
   // Of several that begin at once, one makes the record, and the others go by it.
   if (!fs::exists(record, ignored)) refuse_other_reports();
   if (fs::exists(record, ignored) || !write_file_new(record, to_text(run_)))
     continue_with(read_json(record.string()), run, options);
   fingerprint_ = sha256(run_.dump());
-  find_earlier();
 }
 
 void ResultStore::refuse_other_reports() const {
@@ -134,9 +189,11 @@ void ResultStore::continue_with(const json& there, const json& run, const StoreO
   if (!there.is_object()) throw data_error((folder_ / "run.json").string() + ": is no object");
   json asked = there;
   asked.erase("computed_by");
-  if (asked != run && !options.extend)
+  json under_way = extension().value_or(json());
+  if (under_way.is_object()) under_way.erase("computed_by");
+  if (asked != run && !options.extend && under_way != run)
     throw argument_error(name +
-                         " holds results of other settings: " + first_difference(run, asked) +
+                         " holds results of other settings: " + difference_of_runs(run, asked) +
                          "; use those, `overwrite`, or another folder");
   const std::string difference = difference_of_builds(there.value("computed_by", json()));
   if (!difference.empty() && !options.accept_other_version)
@@ -148,31 +205,43 @@ void ResultStore::continue_with(const json& there, const json& run, const StoreO
 
 /// Whoever asks for it knows that `run` is more of the same.
 void ResultStore::extend_to(const json& run) {
-  write_file_atomic(earlier_path(), to_text(run_));
-  const json by = run_.value("computed_by", json());
-  run_ = run;
-  run_["computed_by"] = by;
-  write_file_atomic(folder_ / "run.json", to_text(run_));
+  json more = run;
+  more["computed_by"] = run_.value("computed_by", json());
+  const auto under_way = extension();
+  if (under_way && *under_way != more)
+    throw argument_error(folder_.string() +
+                         ": another extension is under way; finish it first: eval-loglik extend " +
+                         folder_.string() + ", or remove " + (folder_ / kExtension).string());
+  earlier_ = std::make_shared<const ResultStore>(folder_);
+  folder_ /= kExtension;
+  refuse_link(folder_);
+  refuse_link(folder_ / "chunks");
+  make_output_folder(folder_ / "chunks");
+  run_ = std::move(more);
+  if (!under_way) write_file_atomic(folder_ / "run.json", to_text(run_));
 }
 
-void ResultStore::find_earlier() {
-  std::error_code ignored;
-  if (!fs::exists(earlier_path(), ignored)) return;
-  const json earlier = read_json(earlier_path().string());
-  if (earlier == run_) return;  // an extension that has not begun
-  earlier_ = earlier;
-  earlier_fingerprint_ = sha256(earlier.dump());
-}
-
-std::vector<std::string> ResultStore::known_fingerprints() const {
-  if (!earlier_) return {fingerprint_};
-  return {fingerprint_, earlier_fingerprint_};
-}
-
-void ResultStore::forget_earlier() {
-  std::error_code ignored;
-  fs::remove(earlier_path(), ignored);
+void ResultStore::replace_earlier() {
+  if (!earlier_) return;
+  const fs::path folder = earlier_->folder_;
+  remove_leftovers();
+  fs::rename(folder_, folder / kReplacing);
+  finish_replacing(folder);
+  folder_ = folder;
   earlier_.reset();
+}
+
+std::optional<json> ResultStore::extension() const {
+  std::error_code ignored;
+  for (const char* name : {kReplacing, kExtension})
+    if (const fs::path record = folder_ / name / "run.json"; fs::exists(record, ignored))
+      return read_json(record.string());
+  return {};
+}
+
+bool ResultStore::is_being_replaced() const {
+  std::error_code ignored;
+  return fs::exists(folder_ / kReplacing / "run.json", ignored);
 }
 
 ResultStore::ResultStore(fs::path folder) : folder_(std::move(folder)) {
@@ -181,7 +250,6 @@ ResultStore::ResultStore(fs::path folder) : folder_(std::move(folder)) {
     throw no_input_error(folder_.string() + ": holds no evaluation (no run.json)");
   run_ = read_json((folder_ / "run.json").string());
   fingerprint_ = sha256(run_.dump());
-  find_earlier();
 }
 
 fs::path ResultStore::chunk_path(int64_t chunk) const {
@@ -211,18 +279,16 @@ void ResultStore::write_chunk(const ChunkResult& result) const {
   }
 }
 
-/// `use(chunk, its file)` of those that the run of that fingerprint left.
+/// `use(chunk, its file)` of each.
 template <typename Use>
-void ResultStore::for_each_chunk(const std::string& fingerprint, const Use& use) const {
+void ResultStore::for_each_chunk(const Use& use) const {
   std::error_code error;
   if (!fs::exists(folder_ / "chunks", error)) return;
   const fs::directory_iterator entries(folder_ / "chunks", error);
   if (error) throw no_input_error((folder_ / "chunks").string() + ": " + error.message());
   for (const auto& entry : entries) {
     if (entry.path().extension() != ".json") continue;
-    std::string found;
-    const json content = read_sealed(entry.path(), known_fingerprints(), found);
-    if (found != fingerprint) continue;
+    const json content = read_sealed(entry.path(), fingerprint_);
     ChunkResult result = chunk_from(content, entry.path().string());
     if (entry.path() != chunk_path(result.chunk))
       throw data_error(entry.path().string() + ": holds chunk " + std::to_string(result.chunk));
@@ -232,7 +298,7 @@ void ResultStore::for_each_chunk(const std::string& fingerprint, const Use& use)
 
 std::map<int64_t, ChunkResult> ResultStore::read_chunks(const RunShape& expected) const {
   std::map<int64_t, ChunkResult> chunks;
-  for_each_chunk(fingerprint_, [&](ChunkResult result, const std::string& source) {
+  for_each_chunk([&](ChunkResult result, const std::string& source) {
     check_chunk(result, expected, source);
     chunks.emplace(result.chunk, std::move(result));
   });
@@ -242,7 +308,7 @@ std::map<int64_t, ChunkResult> ResultStore::read_chunks(const RunShape& expected
 std::map<int64_t, ChunkResult> ResultStore::read_earlier_chunks() const {
   std::map<int64_t, ChunkResult> chunks;
   if (!earlier_) return chunks;
-  for_each_chunk(earlier_fingerprint_, [&](ChunkResult result, const std::string& /*source*/) {
+  earlier_->for_each_chunk([&](ChunkResult result, const std::string& /*source*/) {
     chunks.emplace(result.chunk, std::move(result));
   });
   return chunks;
@@ -284,11 +350,10 @@ bool ResultStore::has_state() const {
 }
 
 std::optional<TunedState> ResultStore::read_state() const {
-  if (!has_state()) return {};
+  if (!has_state()) return earlier_ ? earlier_->read_state() : std::nullopt;
   const fs::path path = folder_ / "plan.json";
   const std::string source = path.string();
-  std::string found;
-  const json content = read_sealed(path, known_fingerprints(), found);
+  const json content = read_sealed(path, fingerprint_);
   TunedState state;
   state.base = json_field<std::string>(content, "base", source);
   state.tuning = cost_from(content, "tuning", source);
@@ -320,11 +385,8 @@ std::optional<TunedState> ResultStore::read_state() const {
 }
 
 void ResultStore::clear() const {
-  fs::remove(folder_ / "run.json");
-  fs::remove(earlier_path());
-  for (const char* name : kReports) fs::remove(folder_ / name);
-  for (const auto& entry : fs::directory_iterator(folder_ / "chunks"))
-    if (is_chunk_file(entry.path())) fs::remove(entry.path());
+  remove_results(folder_);
+  for (const char* name : {kExtension, kReplacing}) remove_folder_of_results(folder_ / name);
   FolderClaims::remove((folder_ / "claims").string());
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -29,9 +30,9 @@ struct RunShape {
 /// chunk 12, with the fingerprint and a digest of its own. Every file is written whole or not at
 /// all.
 ///
-/// A run may become one with more problems or more chains. `DIR/earlier.json` is then what run.json
-/// was, and files of its fingerprint are what the new run makes its own of; once all are, it is
-/// gone.
+/// A run may become one with more problems or more chains. Until the larger run is whole, down to
+/// its reports, it has a folder of its own, `DIR/extension`, and takes from DIR what is there
+/// already. Then `replace_earlier` puts it in the place of what it extends.
 class ResultStore {
  public:
   /// Opens a folder for a run decided by `run` and by what computes it (see identity.h; this build,
@@ -54,13 +55,18 @@ class ResultStore {
   /// Throws Error kData naming a file that is damaged, of another run or no chunk of `expected`.
   std::map<int64_t, ChunkResult> read_chunks(const RunShape& expected) const;
 
-  /// The settings that the results had before they were extended, where not all are made this
-  /// run's.
-  const std::optional<nlohmann::json>& earlier() const { return earlier_; }
-  /// Chunks of the run of those settings, checked by themselves only.
+  /// True where this is an extension of results that still stand.
+  bool extends() const { return earlier_ != nullptr; }
+  /// Chunks of the run that is extended, checked by themselves only.
   std::map<int64_t, ChunkResult> read_earlier_chunks() const;
-  /// Says that there is nothing left of it.
-  void forget_earlier();
+  /// Moves a whole extension to where the results are that it extends; run.json goes last. Does
+  /// nothing for any other run.
+  void replace_earlier();
+
+  /// The run of an extension that has begun in this folder and does not stand in its place yet.
+  std::optional<nlohmann::json> extension() const;
+  /// True where files of an extension stand among those that they are to replace.
+  bool is_being_replaced() const;
 
   /// The numbers of the chunk files there are, not read.
   std::set<int64_t> finished() const;
@@ -80,19 +86,18 @@ class ResultStore {
   void continue_with(const nlohmann::json& there, const nlohmann::json& run,
                      const StoreOptions& options);
   void extend_to(const nlohmann::json& run);
-  void find_earlier();
-  /// Of this run, and of the earlier one where there is one.
-  std::vector<std::string> known_fingerprints() const;
   template <typename Use>
-  void for_each_chunk(const std::string& fingerprint, const Use& use) const;
+  void for_each_chunk(const Use& use) const;
   std::filesystem::path chunk_path(int64_t chunk) const;
-  std::filesystem::path earlier_path() const { return folder_ / "earlier.json"; }
 
   std::filesystem::path folder_;
   nlohmann::json run_;
   std::string fingerprint_;
-  std::optional<nlohmann::json> earlier_;
-  std::string earlier_fingerprint_;
+  std::shared_ptr<const ResultStore> earlier_;
 };
+
+/// Names the first thing in which two records of runs differ, settings before what they decide;
+/// "" where they are the same.
+std::string difference_of_runs(const nlohmann::json& here, const nlohmann::json& there);
 
 }  // namespace crais

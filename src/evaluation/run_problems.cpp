@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "evaluation/chunk_memory.h"
 #include "evaluation/result_store.h"
 #include "evaluation/work_queue.h"
 #include "util/error.h"
@@ -43,7 +44,15 @@ std::map<int64_t, ChunkResult> earlier_chunks(const ResultStore& store, const Ch
 /// What the run shares: as stored, or tuned on the first problems and then stored.
 TunedEstimator ready(const ProblemSource& problems, const Estimator& estimator,
                      const RunOptions& options, std::optional<TunedState> stored) {
-  const auto pilots = problems.make(0, estimator.num_pilots(problems.count));
+  const int64_t num_pilots = estimator.num_pilots(problems.count);
+  const auto pilots = problems.make(0, num_pilots);
+  const EstimateOptions& asked = estimator.options();
+  if (!stored && estimator.anneals()) {
+    if (asked.pilot_chains) require_pilot_chains(*asked.pilot_chains, num_pilots, pilots->dim());
+    const int64_t together = std::min(asked.chunk, problems.count);
+    if (!asked.resampling.empty()) require_chains_together(asked.chains, together, pilots->dim());
+    if (!asked.budget) require_weights(asked.chains, together);
+  }
   const PrepareReport report = [&](int64_t done, int64_t total, double objective) {
     if (options.observer) options.observer->learning(done, total, objective);
   };
@@ -133,7 +142,7 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
     if (!stored) return results;  // stopped
   }
   const bool is_complete = options.queue ? all_finished(*options.store, chunks) : missing.empty();
-  const bool extends = options.store && options.store->earlier();
+  const bool extends = options.store && options.store->extends();
   if (is_complete && stored && !extends) {
     results.state = std::move(*stored);
     if (options.queue) report_if_leading(results, shape, options, stop);
@@ -147,6 +156,10 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
   }
   const TunedEstimator tuned = ready(problems, estimator, options, std::move(stored));
   results.state = tuned.state();
+  require_weights(tuned.num_chains(), std::min(chunks.size, problems.count),
+                  asked.budget       ? "budget"
+                  : asked.mean_error ? "max_evaluations"
+                                     : "chains");
 
   const Progressed before = progressed(results, chunks, options.shard);
   if (options.observer) options.observer->begin(before.done, before.total);

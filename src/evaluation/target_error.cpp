@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "evaluation/chunk_memory.h"
 #include "samplers/blocks.h"
 
 namespace crais {
@@ -125,6 +126,7 @@ TargetedRun estimate_to_error(const EstimatorParts& parts, const Method& method,
   }
   TargetedRun result{{}, pilot.cost};
   for (const auto& [chains, members] : groups) {
+    require_weights(chains, static_cast<int64_t>(members.size()), "max_evaluations");
     const at::Tensor index = at::tensor(members, at::kLong).to(problem.base().options().device());
     const std::optional<Partition>& whole = problem.partition();
     Plan longer = select(plan, whole ? whole->rows_of(index) : index);

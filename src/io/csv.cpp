@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string_view>
 #include <utility>
 
 #include "util/error.h"
@@ -100,6 +101,18 @@ class Scanner {
   size_t line_ = 1;
 };
 
+/// As other programs save text: without the mark at the front by which they know UTF-8, and with
+/// lines that end in a newline, where they end in carriage returns alone.
+std::string plain_text(std::string text, const std::string& source) {
+  if (text.find('\0') != std::string::npos)
+    throw data_error(
+        source + ": holds NUL characters, which no text has; if it is UTF-16, save it as UTF-8");
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.compare(0, kMark.size(), kMark) == 0) text.erase(0, kMark.size());
+  if (text.find('\n') == std::string::npos) std::replace(text.begin(), text.end(), '\r', '\n');
+  return text;
+}
+
 }  // namespace
 
 CsvCell::CsvCell(double number) : text_(shortest(number)) {}
@@ -120,7 +133,8 @@ void CsvWriter::add_row(const std::vector<CsvCell>& cells) {
   text_ += '\n';
 }
 
-CsvTable parse_csv(const std::string& text, const std::string& source, CsvNames names) {
+CsvTable parse_csv(const std::string& bytes, const std::string& source, CsvNames names) {
+  const std::string text = plain_text(bytes, source);
   CsvTable table;
   table.source_ = source;
   Scanner scanner(text, source);

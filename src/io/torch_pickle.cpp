@@ -78,6 +78,25 @@ class PickleMachine {
                       "; save the state_dict instead: torch.save(model.state_dict(), ...)");
   }
 
+  /// Of tensors alone, though of none that is read here.
+  static bool is_of_tensors(const std::string& name) {
+    constexpr std::string_view kRebuild = "torch._utils._rebuild_", kTorch = "torch.";
+    if (name.rfind(kRebuild, 0) == 0) return true;
+    if (name.rfind(kTorch, 0) != 0 || name.find('.', kTorch.size()) != std::string::npos)
+      return false;
+    const std::string own = name.substr(kTorch.size());
+    const size_t word = std::min(own.find_first_of("0123456789"), own.size());
+    for (const char* kind : {"complex", "float", "bfloat", "uint", "int", "quint", "qint", "bits"})
+      if (word < own.size() && own.substr(0, word) == kind) return true;
+    return own == "Size" || own == "device" ||
+           (own.size() > 7 && own.substr(own.size() - 7) == "Storage");
+  }
+  Error unread(const std::string& name) const {
+    if (!is_of_tensors(name)) return runs_code(name);
+    return data_error(where_ + ": holds a tensor of a kind that is not read, " + quoted(name) +
+                      "; save plain tensors of float64 to bfloat16, int64 to uint8 or bool");
+  }
+
   // --- bytes ---
 
   std::string_view take(uint64_t count) {
@@ -287,7 +306,7 @@ class PickleMachine {
     const std::string name = module + "." + line();
     const auto found = std::find_if(kAllowed.begin(), kAllowed.end(),
                                     [&](const AllowedGlobal& known) { return name == known.name; });
-    if (found == kAllowed.end()) throw runs_code(name);
+    if (found == kAllowed.end()) throw unread(name);
     push(Kind::kGlobal, found - kAllowed.begin());
   }
   static const AllowedGlobal& allowed(const PickleValue& global) {

@@ -171,6 +171,9 @@ EstimateOptions read_estimator(const CommandLine& cli, const std::string& proble
   if (cli.has("mean-error")) o.mean_error = cli.number("mean-error");
   if (cli.has("target-error")) o.target_error = cli.number("target-error");
   o.max_evaluations = cli.number("max-evals");
+  if (cli.chosen("max-evals") && !o.target_error && !o.mean_error)
+    throw argument_error(
+        "--max-evals does nothing without --target-error or --mean-error; leave it out");
   o.repeats = cli.integer("repeats");
   o.seed = static_cast<uint64_t>(cli.integer("seed"));
   o.stream = cli.text("stream") == "1" ? 1 : 2;

@@ -53,11 +53,6 @@ void resolve_sharing(RunSettings& settings, const CommandLine& cli, bool is_shar
 std::unique_ptr<WorkQueue> open_queue(const RunSettings& settings,
                                       const std::optional<ResultStore>& store) {
   if (!is_shared(settings)) return nullptr;
-  if (store->earlier())
-    throw argument_error(settings.out +
-                         ": an extension of it is not finished, which one process goes on with: "
-                         "eval-loglik extend " +
-                         settings.out);
   const std::chrono::seconds lease(settings.lease);
   return std::make_unique<WorkQueue>(
       settings.sharing == Sharing::kFolder

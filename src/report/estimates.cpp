@@ -216,4 +216,6 @@ std::string error_of_mean(const nlohmann::json& settings, const MethodSummary& s
   return line + ": the pilots promised less, or --max-evals stopped it. Ask for less error.\n";
 }
 
+std::string known_or_dash(double error) { return std::isnan(error) ? "-" : significant(error, 2); }
+
 }  // namespace crais

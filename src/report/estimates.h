@@ -63,4 +63,7 @@ std::string doubts_of(const MethodSummary& summary);
 std::string error_of_mean(const nlohmann::json& settings, const MethodSummary& summary,
                           double monte_carlo_std_error);
 
+/// Two digits; "-" for an error that one chain, or one draw, does not show.
+std::string known_or_dash(double error);
+
 }  // namespace crais

@@ -10,6 +10,7 @@ namespace crais {
 namespace {
 
 constexpr int64_t kLeastSteps = 4, kLeastChains = 8, kPilotChains = 16, kLeastPilotChains = 4;
+constexpr int64_t kMostSteps = int64_t{1} << 20;  // a plan of more would fill the memory
 constexpr double kPilotShare = 0.1;
 
 /// The length of the run that tunes: in the middle of those tried.
@@ -37,7 +38,8 @@ PilotSize largest_pilot(const Budget& budget, int64_t move_cost, int64_t most_pr
   const auto fits = [&](int64_t steps) {
     return affordable(budget, 0, move_cost, steps) >= kLeastChains;
   };
-  while (fits(2 * size.steps.back())) size.steps.push_back(2 * size.steps.back());
+  while (size.steps.back() < kMostSteps && fits(2 * size.steps.back()))
+    size.steps.push_back(2 * size.steps.back());
   const double total = budget.evaluations * static_cast<double>(budget.num_problems);
   while (cost_of(size, budget, move_cost) > kPilotShare * total) {
     if (size.num_problems > 1)

@@ -10,6 +10,7 @@
 #include "support/expect_error.h"
 #include "support/statistics.h"
 #include "support/targets.h"
+#include "util/interrupt.h"
 
 namespace crais {
 namespace {
@@ -332,6 +333,38 @@ TEST(FactorPrecision, InvertsAndMendsAndMarks) {
   EXPECT_LT(max_abs_diff(covariance(1), at::diag(at::tensor({1.0, 0.25}, at::kDouble))), 1e-12);
   EXPECT_TRUE(at::equal(found.covariance_root, found.covariance_root.tril()));
   EXPECT_TRUE(factor_precision(at::zeros({1, 2, 2}, at::kDouble)).failed.all().item<bool>());
+}
+
+/// Of a few off-diagonal entries beside the diagonal, some of them indefinite.
+at::Tensor banded(int64_t problems, int64_t dim) {
+  const at::Tensor diagonal = 2 + at::arange(dim, at::kDouble) / static_cast<double>(dim);
+  const at::Tensor h = at::diag(diagonal) + at::diag(at::full({dim - 1}, 0.5, at::kDouble), 1) +
+                       at::diag(at::full({dim - 1}, 0.5, at::kDouble), -1);
+  return h.repeat({problems, 1, 1});
+}
+
+TEST(FactorPrecision, OfManyDimensionsIsTheSame) {  // it is made in pieces
+  at::Tensor h = banded(3, 1100);
+  h[1].mul_(2);
+  h[2][0][0] = NAN;
+  const Factored found = factor_precision(h);
+  EXPECT_TRUE(at::equal(found.failed, at::tensor({0, 0, 1}).to(at::kBool)));
+  for (const int64_t p : {0, 1}) {
+    const at::Tensor& root = found.covariance_root[p];
+    EXPECT_TRUE(at::equal(root, root.tril()));
+    EXPECT_LT(
+        max_abs_diff(at::matmul(h[p], at::matmul(root, root.t())), at::eye(1100, at::kDouble)),
+        1e-12);
+  }
+}
+
+TEST(FactorPrecision, OfManyDimensionsHeedsASignal) {
+  set_interrupted(true);
+  for (const int64_t problems : {1, 2})
+    expect_error(ErrorKind::kInterrupted, {"interrupted"},
+                 [&] { factor_precision(banded(problems, 1100)); });
+  factor_precision(banded(2, 30));  // as what takes no time
+  set_interrupted(false);
 }
 
 class EveryBase : public ::testing::TestWithParam<std::string> {};

@@ -5,8 +5,8 @@
 Every round runs a program once to its end, then again from the start, ending it again and again by
 SIGKILL, SIGTERM, SIGINT or SIGHUP, each at a random moment, until the same command has brought it
 to its end. Then the files of both are compared, byte by byte. Further rounds fill the disk, take the
-folder away, and let two processes work in one folder. Prints a line a round; exits with 1 if there
-was a finding.
+folder away, let two processes work in one folder, and replace the model between two commands. Prints
+a line a round; exits with 1 if there was a finding.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -34,9 +35,10 @@ STOPS_WITHIN = 2.0  # seconds, of processor time if the machine is busy
 class Round:
     """A command, and which of its files must be the same however often it was ended."""
 
-    command: list[str]
+    command: list[str]  # "{out}" is the folder; without it --out names it
     files: list[str]
     resume: list[str] = field(default_factory=lambda: ["--resume"])
+    base: list[str] = field(default_factory=list)  # a command that fills the folder beforehand
 
 
 @dataclass
@@ -50,11 +52,22 @@ class Tally:
         print(f"FOUND: {what}", flush=True)
 
 
-def rounds(model: Path) -> dict[str, Round]:
+def drawn_images(path: Path, count: int) -> Path:
+    """Images of random bytes, in IDX."""
+    chance = random.Random(0)
+    path.write_bytes(struct.pack(">4i", 2051, count, 28, 28) + chance.randbytes(count * 784))
+    return path
+
+
+def rounds(model: Path, other: Path, images_file: Path) -> dict[str, Round]:
     train = ["train-vae", "--data=synthetic:2000", "--hidden=100", "--latent=10", "--epochs=6",
              "--checkpoint-every=2", "--quiet"]  # fmt: skip
     images = ["eval-loglik", str(model), "--simulate=64", "--chunk=8", "--quiet"]
     results = ["per_image.csv", "schedule.csv"]
+    array = [f"--data={images_file}", "--binarisation=static:0", "--chunk=8", "--quiet"]
+    extend = ["eval-loglik", "extend", "{out}", "--quiet", "--threads=1"]
+    few = [*images, "--steps=64", "--chains=16"]
+    whole = [*results, "run.json", "plan.json", "thumbnails.npy"]
     density = ["estimate-logz", "student-t:20", "--problems=40", "--chunk=2", "--quiet"]
     estimates = ["per_problem.csv", "schedule.csv"]
     return {
@@ -72,6 +85,17 @@ def rounds(model: Path) -> dict[str, Round]:
         "estimate-logz": Round([*density, "--steps=128"], estimates),
         "expectations": Round(
             [*density, "--steps=64", "--expect=moments"], [*estimates, "expectations.csv"]
+        ),
+        "curve": Round([*images, "--rate-distortion=nll"], [*results, "rate_distortion.csv"]),
+        "compare": Round(
+            ["eval-loglik", "compare", str(model), str(other), *array, "--steps=64"],
+            ["per_image.csv", "A/per_image.csv", "B/per_image.csv"],
+        ),
+        "extend, chains": Round([*extend, "--chains=+400"], whole, resume=[], base=few),
+        "extend, images": Round([*extend, "--images=+100"], whole, resume=[], base=few),
+        "extend, both": Round(
+            [*extend, "--images=+20", "--chains=+100"], whole, resume=[],
+            base=["eval-loglik", str(model), *array, "--limit=40", "--steps=64", "--chains=16"],
         ),
         "reproduce": Round(
             ["reproduce", "figure-2d", "--seeds=2", "--quiet"],
@@ -92,14 +116,18 @@ class Machine:
 
     def __init__(self, programs: Path, chance: random.Random, tally: Tally) -> None:
         self.programs = programs
+        self.models: list[Path] = []
         self.chance = chance
         self.tally = tally
         self.environment = dict(os.environ, OMP_NUM_THREADS="1")
 
     def start(self, command: list[str], out: Path) -> subprocess.Popen[str]:
         program, *arguments = command
+        arguments = [argument.replace("{out}", str(out)) for argument in arguments]
+        if "{out}" not in command:
+            arguments.append(f"--out={out}")
         return subprocess.Popen(
-            [str(self.programs / program), *arguments, f"--out={out}"],
+            [str(self.programs / program), *arguments],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -146,12 +174,63 @@ def to_its_end(machine: Machine, name: str, command: list[str], resume: list[str
             return True
         if attempt == 0:
             command = [*command, *resume]
+        if "extend" in command and not (out / "extension").exists() and is_extended(out):
+            return True  # it was ended after its last step: again, it would add once more
     machine.tally.find(f"{name}: never came to its end")
     return False
 
 
+def is_extended(out: Path) -> bool:
+    """True where the folder has become the larger run, down to its last file."""
+    if (out / "replacing").exists():
+        return False
+    straight = out.parent / "straight" / "run.json"
+    return straight.exists() and straight.read_bytes() == (out / "run.json").read_bytes()
+
+
+def replaced_model(machine: Machine, name: str, one: Round, work: Path) -> None:
+    """Another model of the same shape in the file's place: the command refuses, and goes on later."""
+    model, other = work / "model", machine.models[1]
+    command = [str(model) if each == str(machine.models[0]) else each for each in one.command]
+    base = [str(model) if each == str(machine.models[0]) else each for each in one.base]
+    one = Round(command, one.files, one.resume, base)
+    shutil.copy(machine.models[0], model)
+    straight, stopped = work / "straight", work / "stopped"
+    prepared(machine, name, one, straight, stopped)
+    start = time.monotonic()
+    machine.run(one.command, straight)
+    after = machine.chance.uniform(0.3, 0.9) * (time.monotonic() - start)
+    if machine.end(machine.start(one.command, stopped), after, name) == 0:
+        return
+    if not any(stopped.rglob("run.json")):
+        return  # it was ended before it said what it is of
+    before = {each: each.read_bytes() for each in stopped.rglob("*") if each.is_file()}
+    shutil.copy(other, model)
+    code, errors = machine.run([*one.command, *one.resume], stopped)
+    if code != 64 or "sha256" not in errors:
+        machine.tally.find(f"{name}, another model: code {code}: {errors.strip()}")
+    if before != {each: each.read_bytes() for each in stopped.rglob("*") if each.is_file()}:
+        machine.tally.find(f"{name}, another model: files have changed")
+    shutil.copy(machine.models[0], model)
+    if to_its_end(machine, name, [*one.command, *one.resume], [], stopped, 2 * after + 1):
+        for file in differences(straight, stopped, one.files):
+            machine.tally.find(f"{name}: {file} differs after another model was refused")
+
+
+def prepared(machine: Machine, name: str, one: Round, *folders: Path) -> None:
+    """Folders in which the command finds what it wants there."""
+    if not one.base:
+        return
+    code, errors = machine.run(one.base, folders[0])
+    if code != 0:
+        machine.tally.find(f"{name}, before: code {code}: {errors.strip()}")
+    for folder in folders[1:]:
+        shutil.copytree(folders[0], folder)
+
+
 def interrupted(machine: Machine, name: str, one: Round, work: Path) -> None:
     straight, stopped = work / "straight", work / "stopped"
+    prepared(machine, name, one, straight, stopped)
     start = time.monotonic()
     code, errors = machine.run(one.command, straight)
     seconds = time.monotonic() - start
@@ -197,9 +276,15 @@ def small_disk(folder: Path) -> Iterator[Callable[[str], None]]:
 
 
 def full_disk(machine: Machine, name: str, one: Round, work: Path) -> None:
+    prepared(machine, name, one, work / "straight", work / "before")
     code, _ = machine.run(one.command, work / "straight")
     with small_disk(work / "disk") as resize:
         out = work / "disk" / "out"
+        if one.base:  # the disk is full once this is there, and little more
+            resize("32m")
+            shutil.copytree(work / "before", out)
+            used = shutil.disk_usage(out).used
+            resize(f"{used // 1024 + machine.chance.choice([0, 8, 48, 96])}k")
         code, errors = machine.run(one.command, out)
         if code not in (73, 74) or errors.count("\n") != 1:
             machine.tally.find(f"{name} on a full disk: code {code}: {errors.strip()}")
@@ -214,13 +299,15 @@ def full_disk(machine: Machine, name: str, one: Round, work: Path) -> None:
 
 
 def vanishing_folder(machine: Machine, name: str, one: Round, work: Path) -> None:
+    prepared(machine, name, one, work / "gone")
     process = machine.start(one.command, work / "gone")
     while process.poll() is None and not any((work / "gone").rglob("*.json")):
         time.sleep(0.01)
     time.sleep(machine.chance.uniform(0, 0.3))
     shutil.rmtree(work / "gone", ignore_errors=True)
     _, errors = process.communicate()
-    if process.returncode not in (0, 73, 74) or errors.count("\n") > 1:
+    expected = (0, 66, 73, 74) if one.base else (0, 73, 74)  # it may find nothing to begin with
+    if process.returncode not in expected or errors.count("\n") > 1:
         machine.tally.find(f"{name} without its folder: {process.returncode}: {errors.strip()}")
 
 
@@ -235,11 +322,31 @@ def two_at_once(machine: Machine, name: str, one: Round, work: Path) -> None:
         machine.tally.find(f"{name}, two at once: {found[0]} differs")
 
 
+Way = tuple[str, Callable[..., None], str]  # a label, what is done, to which round
+
+
+def ways_of_ending(name: str, one: Round, model: Path) -> Iterator[Way]:
+    yield name, interrupted, name
+    if one.command[:2] == ["eval-loglik", str(model)]:
+        yield f"{name}, two shards", sharded, name
+    if str(model) in [*one.command, *one.base]:
+        yield f"{name}, another model", replaced_model, name
+
+
+def ways_of_harm(name: str, one: Round) -> Iterator[Way]:
+    if one.resume or one.base:
+        yield f"{name}, full disk", full_disk, name
+        yield f"{name}, vanishing folder", vanishing_folder, name
+    if one.resume and name != "compare" and not name.startswith("train"):
+        yield f"{name}, two at once", two_at_once, name
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("programs", type=Path, help="the folder of the programs")
     parser.add_argument("names", nargs="*", help="rounds (all)")
     parser.add_argument("--kills", type=int, default=0, help="at least so many; 0: a pass (0)")
+    parser.add_argument("--seconds", type=float, default=0, help="rounds by chance, none begun after so many")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_intermixed_args()
     tally = Tally()
@@ -250,7 +357,9 @@ def main() -> int:
         code, errors = machine.run([*small, "--quiet"], base / "vae")
         if code != 0:
             sys.exit(f"no model: {errors.strip()}")
-        available = rounds(base / "vae" / "vae.safetensors")
+        code, errors = machine.run([*small, "--quiet", "--seed=2"], base / "other")
+        machine.models = [base / folder / "vae.safetensors" for folder in ("vae", "other")]
+        available = rounds(*machine.models, drawn_images(base / "images-idx3-ubyte", 60))
         unknown = [name for name in arguments.names if name not in available]
         if unknown:
             sys.exit(f"unknown round '{unknown[0]}'; choose from {', '.join(available)}")
@@ -267,19 +376,20 @@ def main() -> int:
             kills, seconds = tally.kills - before, time.monotonic() - start
             print(f"{label:36} {kills:4} kills  {seconds:6.1f} s", flush=True)
 
-        while True:
-            for name in chosen:
-                play(name, interrupted, name)
-                if chosen[name].command[0] == "eval-loglik":
-                    play(f"{name}, two shards", sharded, name)
-            if tally.kills >= arguments.kills:
-                break
-        for name in chosen:
-            if chosen[name].resume:
-                play(f"{name}, full disk", full_disk, name)
-                play(f"{name}, vanishing folder", vanishing_folder, name)
-            if chosen[name].resume and not name.startswith("train"):
-                play(f"{name}, two at once", two_at_once, name)
+        ended = [each for name in chosen for each in ways_of_ending(name, chosen[name], machine.models[0])]
+        harmed = [each for name in chosen for each in ways_of_harm(name, chosen[name])]
+        if arguments.seconds:
+            begun, both = time.monotonic(), [*ended, *harmed]
+            while time.monotonic() - begun < arguments.seconds:
+                play(*machine.chance.choice(both))
+        else:
+            while True:
+                for each in ended:
+                    play(*each)
+                if tally.kills >= arguments.kills:
+                    break
+            for each in harmed:
+                play(*each)
     print(f"{tally.kills} kills, {len(tally.findings)} findings; "
           f"slowest to stop {tally.slowest:.1f} s")  # fmt: skip
     return 1 if tally.findings else 0

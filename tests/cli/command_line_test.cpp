@@ -122,6 +122,43 @@ TEST(CommandLineErrors, UnknownFlagsAreNamedWithTheNearest) {
   expect_argument_error({"--vers"}, {"did you mean --version?"});
 }
 
+TEST(CommandLine, KnowsWhatWasChosen) {
+  const fs::path path = fs::temp_directory_path() / "crais-chosen.json";
+  write_file_atomic(path, read({"--base", "encoder"}).settings().dump());
+  const CommandLine repeated = read({"--config", path.string(), "--steps", "64"});
+  EXPECT_TRUE(repeated.given("schedule"));  // as settings have every flag
+  EXPECT_FALSE(repeated.chosen("schedule"));
+  EXPECT_TRUE(repeated.chosen("base"));
+  EXPECT_TRUE(repeated.chosen("steps"));
+  EXPECT_FALSE(read({}).chosen("steps"));
+  fs::remove(path);
+}
+
+TEST(CommandLine, TakesWordsOfAnyLength) {
+  const std::string word(1'000'000, 'a');
+  EXPECT_EQ(read({"--schedule=" + word}).text("schedule"), word);
+  EXPECT_EQ(read({"--schedule", word}).text("schedule"), word);
+  EXPECT_EQ(CommandLine(synopsis(), Words{word}).operands(), Words{word});
+  expect_argument_error({"--" + word}, {"unknown flag"});
+  expect_argument_error({"--flag=" + word}, {"unknown flag --flag"});
+  expect_argument_error({"-" + word + "=" + word}, {"unknown flag"});
+}
+
+TEST(CommandLine, TakesWordsOfSeveralLines) {
+  EXPECT_EQ(read({"--schedule=a\nb=c"}).text("schedule"), "a\nb=c");
+  EXPECT_EQ(read({"--offset", "-3"}).number("offset"), -3);
+  EXPECT_EQ(CommandLine(synopsis(), Words{"-"}).operands(), Words{"-"});
+  EXPECT_TRUE(read({"--quiet=true"}).flag("quiet"));
+  EXPECT_FALSE(read({"--quiet=false"}).flag("quiet"));
+}
+
+TEST(CommandLineErrors, NulEndsNoWord) {  // where the system would take what stands before it
+  const std::string word("a\0b", 3);
+  expect_argument_error({"--schedule=" + word}, {"--schedule", "NUL"});
+  expect_argument_error({"--extra", word}, {"--extra", "NUL"});
+  expect_error(ErrorKind::kArgument, {"NUL"}, [&] { CommandLine(synopsis(), Words{word}); });
+}
+
 TEST(CommandLineErrors, MissingValues) {
   expect_argument_error({"--steps"}, {"--steps needs a value", "--steps T"});
   expect_argument_error({"--schedule", "--per-image"}, {"--schedule needs a value"});

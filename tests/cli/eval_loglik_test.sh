@@ -314,4 +314,15 @@ if [ "$(id -u)" = 0 ] && mkdir full && mount -t tmpfs -o size=64k tmpfs full 2>/
 else
   echo "skipped: a full disk (needs to mount a small tmpfs)"
 fi
+# --- One draw has an error over images, and none of Monte Carlo.
+for method in elbo:1 iwae:1; do
+  succeed "$model" --simulate 24 --method $method --base encoder --quiet --format json
+  [ -s err.txt ] && fail "$method: $(cat err.txt)"
+  grep -q '"data_std_error": [0-9]' out.txt || fail "$method has no error over images: $(cat out.txt)"
+  grep -qE '"monte_carlo_std_error": (null|"nan")' out.txt || fail "$method: $(grep monte_carlo out.txt)"
+  succeed "$model" --simulate 24 --method $method --base encoder --quiet
+  grep -q nan out.txt && fail "$method: $(cat out.txt)"
+done
+expect 64 "elbo:0" -- "$model" --simulate 3 --method elbo:0
+
 finish

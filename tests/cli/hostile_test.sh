@@ -53,6 +53,48 @@ expect 64 "--threads" -- "${small[@]}" --threads 1000000000
 succeed "$model" --simulate 1 --steps 4 --quiet --seed 9223372036854775807
 [ -s err.txt ] && fail "one image: $(cat err.txt)"
 
+for budget in 1e30 1.8e19 1e16 inf; do
+  expect 64 "--budget" -- "$model" --simulate 24 --budget $budget
+done
+expect 64 "--max-evals does nothing without --target-error" -- "$model" --simulate 24 --max-evals 1000
+expect 64 "--max-evals" "1e15" -- "$model" --simulate 24 --target-error 0.1 --max-evals 1e30
+expect 64 "--max-evals" "this machine has" -- "$model" --simulate 24 --target-error 1e-12 --max-evals 1e15 --steps 4 --quiet
+expect 64 "--pilot-chains" "this machine has" -- "$model" --simulate 24 --pilot-chains 900000000 --quiet
+expect 64 "--chains" "this machine has" -- "$model" --simulate 4096 --chains 900000000 --chunk 4096 --steps 4 --quiet
+expect 64 "--chains" "this machine has" -- "$model" --simulate 24 --chains 900000000 --resample systematic:0.5 --steps 4 --quiet
+
+# --- Words of any length, and of several lines, from the command line and from files.
+word=$(head -c 50000 /dev/zero | tr '\0' a)
+for name in eval-loglik train-vae estimate-logz reproduce; do
+  use $name
+  expect 64 "unknown flag --flag" -- "--flag=$word"
+  expect 64 "unknown flag" -- "--$word"
+done
+use eval-loglik
+expect 64 "unknown schedule" -- "$model" --simulate 3 "--schedule=$word"
+expect 64 "unknown schedule" 'a\nb' -- "$model" --simulate 3 --schedule $'a\nb'
+printf '{"schedule": "\x60%s\x60"}' "$word" >backticks.json
+expect 64 "unknown schedule" -- "$model" --simulate 3 --config backticks.json
+printf '{"schedule": "a\\u0000b"}' >nul.json
+expect 65 "nul.json" "NUL" -- "$model" --simulate 3 --config nul.json
+printf '0\n\x60%s\x60\n1\n' "$word" >backticks
+expect 65 "backticks: line 2" -- "$model" --simulate 3 --schedule file:backticks
+cp -r run lying
+sed -i "s/\"method\": \[/\"method\": [ \"\`$word\`\", /" lying/run.json
+expect 65 "lying" -- merge lying --out merged
+
+# --- Arrays of other dimensions than images have.
+python3 - <<'PYTHON' 2>/dev/null && {
+import numpy
+numpy.save("flat.npy", numpy.zeros(100, "float32"))
+numpy.save("one.npy", numpy.zeros((), "float32"))
+numpy.save("many.npy", numpy.zeros((2, 1, 1, 1, 28, 28), "float32"))
+PYTHON
+  expect 65 "flat.npy: images are 1, the checkpoint's are 28 x 28" -- "$model" --data flat.npy
+  expect 65 "one.npy" "single number" -- "$model" --data one.npy
+  succeed "$model" --data many.npy --steps 4 --chains 2 --quiet
+}
+
 # --- A run.json that lies.
 lie() { # SED WORDS...: what the change makes of `merge`
   rm -rf lying && cp -r run lying
@@ -69,6 +111,11 @@ lie 's/"count": 24/"count": 4611686018427387904/' "no run"
 lie 's/"repeats": 1/"repeats": 0/' "no run"
 lie 's/"chunk": 8/"chunk": "8"/' "chunk"
 lie '1s/^{/[/' "not valid JSON"
+rm -rf lying && cp -r run lying && rm -r lying/chunks
+for command in "merge lying --out merged" "diagnose lying" "compare lying run"; do
+  # shellcheck disable=SC2086
+  expect 65 "lying/chunks" "holds no chunk" -- $command
+done
 rm -rf lying && cp -r run lying && rm lying/plan.json
 expect 65 "plan.json" -- merge lying --out merged
 succeed merge run --out merged
@@ -117,6 +164,8 @@ numbers = array.array("f", (x * 1e30 for x in numbers))
 open(sys.argv[2], "wb").write(data[: 8 + size] + numbers.tobytes())
 PYTHON
   expect 65 "encoder" -- huge.safetensors --simulate 8 --steps 4 --quiet
+  "$program" huge.safetensors --simulate 8 --steps 4 --quiet --base prior >out.txt 2>err.txt
+  grep -q 'encoder' err.txt && fail "--base prior asks the encoder: $(cat err.txt)"
   expect 65 "encoder" -- huge.safetensors --simulate 8 --method iwae:10 --base encoder --quiet
 fi
 

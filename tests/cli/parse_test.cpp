@@ -110,12 +110,21 @@ TEST(ParseDuration, UnitsAndTheClockOfSlurm) {
 
 TEST(ParseDuration, NothingElseIsATime) {
   for (const char* text :
-       {"",        "90",    "1.5h", "m",        "h30m",       "30m1h",
-        "1h 30m",  "-5m",   "0s",   "00:00:00", "1:30",       "1:60:00",
-        "1:00:60", "1:2:3", "1-2",  "1001d",    "999999999d", "99999999999999999999s",
-        "2h ",     "soon"})
+       {"",        "90",    "1.5h",       "m",        "h30m",       "30m1h",
+        "1h 30m",  "-5m",   "0s",         "00:00:00", "1:30",       "1:60:00",
+        "1:00:60", "1:2:3", "1-2",        "1001d",    "999999999d", "99999999999999999999s",
+        "2h ",     "soon",  "1d-1:00:00", "1:00:0a",  "1s1s",       "1s 1:00:00",
+        "1-1d"})
     expect_error(ErrorKind::kArgument, {"--max-time", "55m", "D-HH:MM:SS"},
                  [&] { parse_duration(text, "--max-time"); });
+}
+
+TEST(ParseDuration, ReadsTextOfAnyLength) {
+  for (const char* part : {"1", "1d", ":", "00:"}) {
+    std::string text;
+    for (int i = 0; i < 100'000; ++i) text += part;
+    expect_error(ErrorKind::kArgument, {"--max-time"}, [&] { parse_duration(text, "--max-time"); });
+  }
 }
 
 }  // namespace

@@ -134,5 +134,22 @@ TEST(WithFlags, TurnsOptionsIntoFlags) {
   EXPECT_EQ(with_flags("x", "nothing"), "nothing");
 }
 
+TEST(WithFlags, LeavesWhatIsNoOption) {
+  for (const char* text : {"`", "``", "a ` b", "`steps", "`Steps`", "`a b`", "``` `"})
+    EXPECT_EQ(with_flags("x", text), text);
+  EXPECT_EQ(with_flags("x", "``max_steps`"), "`--max-steps");
+  EXPECT_EQ(with_flags("x", "`a `steps`"), "`a --steps");
+}
+
+TEST(WithFlags, ReadsTextOfAnyLength) {  // a file's words may stand in a message
+  for (const size_t length : {30'000, 10'000'000}) {
+    const std::string word(length, 'a'), dashes(length, '_');
+    EXPECT_EQ(with_flags("x", "`" + word + "`"), "--" + word);
+    EXPECT_EQ(with_flags("x", "`" + word), "`" + word);
+    EXPECT_EQ(with_flags("x", "`" + dashes + "`"), "--" + std::string(length, '-'));
+    EXPECT_EQ(with_flags("x", std::string(length, '`')), std::string(length, '`'));
+  }
+}
+
 }  // namespace
 }  // namespace crais

@@ -1,6 +1,7 @@
 // More chains and more problems for results that are there.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "evaluation/result_json.h"
@@ -15,6 +16,7 @@
 namespace crais {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::DiagonalGaussian;
 using testing::TemporaryFolder;
@@ -87,7 +89,7 @@ RunResults in_folder(const std::string& folder, const EstimateOptions& options,
   ResultStore store(folder, record(options, problems.count), how);
   RunResults found = run_problems(problems, Estimator(options), {1, {}, observer, &store});
   if (progressed(found, {problems.count, kChunk}, {}).done == problems.count)
-    store.forget_earlier();
+    store.replace_earlier();
   return found;
 }
 
@@ -106,10 +108,10 @@ TEST(Extension, MoreChainsAreThoseOfOneRun) {
     const RunResults whole = run_problems(first(6), Estimator(many));
     EXPECT_EQ(chunks_of(extended), chunks_of(whole));
     EXPECT_EQ(plan_of(extended), plan_of(whole));
-    // As any run that is there: nothing of the earlier one is left.
+    // As any run that is there: it stands in the place of the earlier one.
     EXPECT_EQ(chunks_of(in_folder(folder.path(), many, first(6), {.resume = true})),
               chunks_of(whole));
-    EXPECT_FALSE(ResultStore(folder.path()).earlier());
+    EXPECT_FALSE(ResultStore(folder.path()).extension());
   }
 }
 
@@ -147,13 +149,47 @@ TEST(Extension, GoesOnWhereItWasStopped) {
   const RunResults part =
       in_folder(folder.path(), many, first(9), {.resume = true, .extend = true}, &stopping);
   EXPECT_EQ(part.chunks.size(), 1U);
-  EXPECT_TRUE(ResultStore(folder.path()).earlier());
+  EXPECT_TRUE(ResultStore(folder.path()).extension());
+  // Until it is whole, the results are what they were, and can be read.
+  EXPECT_EQ(chunks_of(in_folder(folder.path(), few, first(9), {.resume = true})),
+            chunks_of(run_problems(first(9), Estimator(few))));
   // Its own settings are known now: plain resumption does.
   int64_t gradients = 0;
   const RunResults extended =
       in_folder(folder.path(), many, counted(9, gradients), {.resume = true});
   EXPECT_EQ(gradients, (9 - 3) * (400 - 176) * (1 + 5));
   EXPECT_EQ(chunks_of(extended), chunks_of(run_problems(first(9), Estimator(many))));
+}
+
+TEST(Extension, TakesThePlaceOfTheResultsThatItExtendsInSteps) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path();
+  const EstimateOptions few = with_chains(200), many = with_chains(400);
+  in_folder(folder.path(), few, first(9), {});
+  const ResultStore store(path, record(many, 9), {.resume = true, .extend = true});
+  run_problems(first(9), Estimator(many), {1, {}, nullptr, &store});
+  EXPECT_EQ(ResultStore(path).run()["chains"], 200);
+  // Killed after the first chunk has moved.
+  fs::rename(path / "extension", path / "replacing");
+  fs::rename(path / "replacing/chunks/000000.json", path / "chunks/000000.json");
+  EXPECT_TRUE(ResultStore(path).is_being_replaced());
+  const json whole = chunks_of(run_problems(first(9), Estimator(many)));
+  // The same command, which finds that there is nothing left to do.
+  EXPECT_EQ(chunks_of(in_folder(folder.path(), many, first(9), {.resume = true, .extend = true})),
+            whole);
+  EXPECT_EQ(ResultStore(path).run()["chains"], 400);
+  EXPECT_FALSE(fs::exists(path / "replacing"));
+}
+
+TEST(Extension, AnotherOneWaitsAndOverwritingForgetsIt) {
+  const TemporaryFolder folder;
+  in_folder(folder.path(), with_chains(200), first(6), {});
+  const StoreOptions extend{.resume = true, .extend = true};
+  const ResultStore begun(folder.path(), record(with_chains(400), 6), extend);
+  expect_error(ErrorKind::kArgument, {"another extension is under way"},
+               [&] { ResultStore(folder.path(), record(with_chains(500), 6), extend); });
+  const ResultStore afresh(folder.path(), record(with_chains(200), 6), {.overwrite = true});
+  EXPECT_FALSE(afresh.extension());
 }
 
 TEST(Extension, StreamsRepeatNoNumbers) {

@@ -25,6 +25,8 @@ TEST(EstimateOptions, EachIsCheckedAndNamed) {
       {"'warp'", [](auto& o) { o.schedule = "warp"; }},
       {"`chains`", [](auto& o) { o.chains = 0; }},
       {"`budget`", [](auto& o) { o.budget = 0; }},
+      {"`budget`", [](auto& o) { o.budget = 1e30; }},
+      {"`max_evaluations`", [](auto& o) { o.max_evaluations = 1.8e19; }},
       {"`target_error`", [](auto& o) { o.target_error = -1; }},
       {"`target_error`", [](auto& o) { o.budget = 100, o.target_error = 0.1; }},
       {"`plan_per_problem`", [](auto& o) { o.budget = 100, o.plan_per_problem = true; }},

@@ -83,6 +83,20 @@ TEST(CsvReader, NamesAColumnThatIsNotThere) {
   expect_data_error("0,0\n1,1\n", {"'beta'", "no names"});
 }
 
+TEST(CsvReader, TakesTextAsOtherProgramsSaveIt) {
+  const std::string mark = "\xEF\xBB\xBF";
+  for (const std::string text :
+       {mark + "beta,x\n0.5,1\n1,2\n", std::string("beta,x\r0.5,1\r1,2\r"),
+        std::string("beta,x\r\n0.5,1\r\n1,2"), mark + "beta,x\r0.5,1\r1,2"})
+    EXPECT_EQ(parse_csv(text, "FILE").numbers("beta"), (std::vector<double>{0.5, 1})) << text;
+  EXPECT_EQ(parse_csv(mark + "3\n4\n", "FILE").numbers("any"), (std::vector<double>{3, 4}));
+}
+
+TEST(CsvReader, RejectsBytesThatNoTextHas) {
+  const std::string utf16("b\0e\0t\0a\0\n\0", 10);
+  expect_error(ErrorKind::kData, {"FILE", "NUL", "UTF-8"}, [&] { parse_csv(utf16, "FILE"); });
+}
+
 TEST(CsvReader, RejectsEmptyFiles) {
   expect_data_error("", {"b.csv", "no values"});
   expect_data_error("# nothing\n\n", {"b.csv", "no values"});

@@ -202,8 +202,8 @@ TEST(TorchFileByHand, TruthValuesOfOtherBytesAreTrue) {
 TEST(TorchFileByHand, CodeIsRefusedAndNamed) {
   for (const std::string name :
        {"builtins.eval", "posix.system", "os.system", "subprocess.Popen", "torch.load",
-        "torch._utils._rebuild_device_tensor_from_numpy", "collections.OrderedDict2",
-        "torch.UntypedStorage", "__builtin__.getattr", "numpy.core.multiarray.scalar"}) {
+        "torch.nn.modules.linear.Linear", "collections.OrderedDict2", "torch.integrate",
+        "torch.serialization.float", "__builtin__.getattr", "numpy.core.multiarray.scalar"}) {
     const size_t dot = name.rfind('.');
     const std::string opcodes =
         "c" + name.substr(0, dot) + "\n" + name.substr(dot + 1) + "\n(" + text("print(1)") + "tR";
@@ -211,6 +211,18 @@ TEST(TorchFileByHand, CodeIsRefusedAndNamed) {
     // Also where nothing calls it, or where a tensor stands beside.
     expect_no_load("c" + name.substr(0, dot) + "\n" + name.substr(dot + 1) + "\n", {name});
     expect_no_load("(" + tensor({}) + opcodes + "t", {name});
+  }
+}
+
+TEST(TorchFileByHand, TensorsOfOtherKindsAreSaidToBeSo) {
+  for (const std::string name :
+       {"torch._utils._rebuild_device_tensor_from_numpy", "torch._utils._rebuild_sparse_tensor",
+        "torch._utils._rebuild_qtensor", "torch.UntypedStorage", "torch.ComplexFloatStorage",
+        "torch.complex64", "torch.float8_e4m3fn", "torch.uint16", "torch.quint8"}) {
+    const size_t dot = name.rfind('.');
+    expect_no_load(
+        "c" + name.substr(0, dot) + "\n" + name.substr(dot + 1) + "\n(" + tensor({}) + "tR",
+        {"a kind that is not read", "\"" + name + "\""});
   }
 }
 

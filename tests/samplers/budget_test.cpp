@@ -101,6 +101,12 @@ TEST(Budget, BuysTemperaturesForAnUpperBound) {
   EXPECT_GE(both.plan.num_particles, 8);
 }
 
+TEST(Budget, TriesNoPlanThatFillsTheMemory) {
+  const PilotSize size = pilot_size({1e15, 3, 1, 50}, 1, 16);
+  EXPECT_EQ(size.steps.back(), int64_t{1} << 20);
+  EXPECT_EQ(pilot_size({1e4, 3, 1, 50}, 1, 16).steps.back(), 256);  // as without a limit
+}
+
 TEST(Budget, SaysHowMuchIsNeeded) {
   expect_error(ErrorKind::kArgument, {"`budget` 60 is too small", "base takes 50"}, [] {
     pilot_size({60, 100, 1, 50}, 1, 16);

@@ -33,35 +33,6 @@ void require_exact_draws(const Target& target, const LogzSettings& settings) {
         settings.target);
 }
 
-/// A density is a function of each point alone: dropout that was left on, BatchNorm in training
-/// mode and noise make it another one at every call. Cost: 64 densities of one replicate.
-void require_function(const Target& target) {
-  constexpr int64_t kPoints = 16;
-  const auto one = target.slice(0, 1);
-  at::Generator rng = make_generator(0);
-  const at::Tensor z =
-      at::empty({1, kPoints, one->dim()}, at::kDouble).normal_(0, 1, rng).to(one->options());
-  const auto density = [&](const at::Tensor& points) {
-    return one->log_density(points).to(at::kCPU, at::kDouble);
-  };
-  const at::Tensor all = density(z);
-  const double tolerance = z.scalar_type() == at::kDouble ? 1e-6 : 1e-3;
-  const auto agrees = [&](const at::Tensor& other, const at::Tensor& with) {
-    return at::allclose(other, with, tolerance, tolerance, /*equal_nan=*/true);
-  };
-  if (!agrees(density(z), all))
-    throw argument_error(
-        "the density gives another value each time for the same point: noise, or dropout in "
-        "training "
-        "mode; it has to be a function (of a module: call eval() first)");
-  if (!agrees(density(z.flip(1)).flip(1), all) ||
-      !agrees(density(z.narrow(1, 0, kPoints / 2)), all.narrow(1, 0, kPoints / 2)))
-    throw argument_error(
-        "the density of a point depends on the other points of its batch, as with BatchNorm in "
-        "training "
-        "mode; it has to be a function of each row (of a module: call eval() first)");
-}
-
 /// What decides the results. A value of the density stands for what the target has read from files.
 json run_record(const LogzSettings& settings, const Target& target) {
   return {{"program", "estimate-logz"},
@@ -115,7 +86,6 @@ LogzRun::LogzRun(LogzSettings settings, std::shared_ptr<const Target> target)
     : settings_(keeping_particles(std::move(settings), *target)),
       target_(std::move(target)),
       estimator_(settings_.estimator) {
-  require_function(*target_);
   if (estimator_.needs_exact_draws()) require_exact_draws(*target_, settings_);
   check_expectations(settings_.estimator.expectations, *target_);
 }

@@ -170,14 +170,13 @@ RunReport EvalRun::run(RunObserver& observer) const {
   report.progress = progress;
   report.run = std::move(run);
   if (store && report.is_complete()) {
-    store->forget_earlier();
     write_files(report, store->folder());
+    store->replace_earlier();
   }
   if (queue) queue->clear();
   return report;
 }
 
-/// What decides the results, to the last bit on one kind of device.
 json EvalRun::record() const {
   json record = {{"program", "eval-loglik"},
                  {"settings", deciding_settings(settings_)},

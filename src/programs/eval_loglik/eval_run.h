@@ -30,6 +30,9 @@ class EvalRun {
   const EvalImages& images() const { return images_; }
   const EvalModel& model() const { return *model_; }
 
+  /// What decides the results, to the last bit on one kind of device.
+  nlohmann::json record() const;
+
   /// Estimates, and writes the files that the settings ask for. Where the observer stopped it, the
   /// report has the finished chunks.
   RunReport run(RunObserver& observer) const;
@@ -40,7 +43,6 @@ class EvalRun {
   void choose_curve();
   /// Why the numbers may not mean what one thinks.
   std::vector<std::string> found_warnings() const;
-  nlohmann::json record() const;
   std::string about_model() const;
   at::Tensor thumbnails_of_results(const RunResults& results) const;
   std::shared_ptr<const Target> posterior_of(const EvalImages& images, int64_t begin,

@@ -70,8 +70,13 @@ json running_settings(const CommandLine& cli) {
   return settings;
 }
 
-/// The file that the results are of.
-std::string stored_model(const fs::path& folder) {
+/// What a run says of itself in its summary.
+struct StoredRun {
+  std::string model;  // the file that the results are of
+  std::string shard;  // which of its chunks the folder has
+};
+
+StoredRun stored_run(const fs::path& folder) {
   const fs::path summary = folder / "summary.json";
   std::error_code ignored;
   if (!fs::exists(summary, ignored))
@@ -79,9 +84,33 @@ std::string stored_model(const fs::path& folder) {
                          ": holds no summary.json: finish the run first, by its own command with "
                          "--resume");
   const json object = read_json(summary.string());
-  std::string path = object.is_object() ? model_path(object) : "";
-  if (path.empty()) throw data_error(summary.string() + ": does not name the model's file");
-  return path;
+  StoredRun run{object.is_object() ? model_path(object) : "", "1/1"};
+  if (run.model.empty()) throw data_error(summary.string() + ": does not name the model's file");
+  if (object.contains("shard"))
+    run.shard = json_field<std::string>(object, "shard", summary.string());
+  try {
+    if (run.shard.find('/') == std::string::npos)
+      throw data_error("'" + run.shard + "' is no shard");
+    parse_shard(run.shard, "shard");
+  } catch (const Error& error) {
+    throw data_error(summary.string() + ": " + error.what());
+  }
+  return run;
+}
+
+/// Settings of a run.json.
+json settings_of(const json& run, const std::string& source) {
+  auto settings = json_field<json>(run, "settings", source);
+  if (!settings.is_object()) throw data_error(source + ": its settings are no object");
+  return settings;
+}
+
+/// How many images a run.json is of.
+int64_t images_of(const json& run, const std::string& source) {
+  const auto count = json_field<int64_t>(json_field<json>(run, "images", source), "count", source);
+  if (count < 1 || count > kMostCount)
+    throw data_error(source + ": " + std::to_string(count) + " images are no run");
+  return count;
 }
 
 /// N of "+N"; 0 where it is not given.
@@ -161,10 +190,30 @@ void check_images(const EvalRun& run, const json& before, int64_t more, const st
     throw argument_error("--images: " + folder + " has " + std::to_string(count) + " images, and " +
                          std::to_string(more) + " more are " + std::to_string(count + more) +
                          "; there are " + has);
-  if (digest_of(run.images(), count) != before.value("sha256", ""))
+  if (json(digest_of(run.images(), count)) != before.value("sha256", json()))
     throw data_error(folder + ": the images that it was made of are not the first " +
                      std::to_string(count) + " of " + run.images().source +
                      ": the data have changed, or drawing more draws others");
+}
+
+/// `run` is that of `before` in all that decides results, but for `settings` and `more` images.
+void check_same(const EvalRun& run, json before, const json& settings, int64_t more,
+                const std::string& folder) {
+  const json images = before.at("images");
+  if (images.value("source", json()) == json("file") && run.images().source == "simulated")
+    throw argument_error(folder +
+                         ": its images are MNIST's, which is not at hand: give --data-dir "
+                         "DIR, as the first run had it");
+  const json found = run.record();
+  before["settings"] = settings;
+  before.erase("computed_by");
+  if (more > 0)  // these are looked at one by one
+    for (const char* key : {"count", "sha256", "file_md5"})
+      before["images"][key] = found["images"][key];
+  if (const std::string difference = difference_of_runs(found, before); !difference.empty())
+    throw argument_error(folder + ": what it was made of has changed: " + difference +
+                         "; extend it with the model and the data that it has, or evaluate anew");
+  if (more > 0) check_images(run, images, more, folder);
 }
 
 }  // namespace
@@ -178,40 +227,38 @@ int extend_evaluation(int argc, const char* const* argv) {
   const std::string folder = cli.operands()[1];
   const int64_t chains = more_of(cli, "chains"), images = more_of(cli, "images");
   const ResultStore store{fs::path(folder)};
-  if (chains == 0 && images == 0 && !store.earlier())
+  // One that is under way goes on by the same command, for DIR is what it was before; or by none.
+  const auto under_way = store.extension();
+  if (chains == 0 && images == 0 && !under_way)
     throw argument_error("extend: how many more chains or images? " + std::string(kExtendUsage));
 
   const std::string source = (fs::path(folder) / "run.json").string();
-  const std::string model = stored_model(folder);
-  // What is under way is extended from where it began: the same command goes on.
-  const json& before = store.earlier() ? *store.earlier() : store.run();
-  const auto known = json_field<json>(before, "settings", source);
-  const auto known_images = json_field<json>(before, "images", source);
-  const auto count = json_field<int64_t>(known_images, "count", source);
-  if (count < 1 || count > kMostCount)
-    throw data_error(source + ": " + std::to_string(count) + " images are no run");
-  const EvalSettings known_settings = read_settings(command_line_of(model, known, {}, source));
+  const StoredRun stored = stored_run(folder);
+  const json& before = store.run();
+  const json known = settings_of(before, source);
+  const int64_t count = images_of(before, source);
+  const EvalSettings known_settings =
+      read_settings(command_line_of(stored.model, known, {}, source));
   json settings = known;
+  int64_t more_images = images;
   if (chains > 0) add_chains(settings, known_settings.estimator, chains, folder);
-  if (images > 0) add_images(settings, known_images, known_settings, images, folder);
-  if (store.earlier()) {
-    const auto under_way = json_field<json>(store.run(), "settings", source);
-    if (chains == 0 && images == 0) settings = under_way;
-    if (settings != under_way)
-      throw argument_error(
-          folder + ": another extension is under way; finish it first: eval-loglik extend " +
-          folder);
+  if (images > 0) add_images(settings, before.at("images"), known_settings, images, folder);
+  if (chains == 0 && images == 0) {
+    const std::string record = folder + ": its extension's run.json";
+    settings = settings_of(*under_way, record);
+    more_images = images_of(*under_way, record) - count;
   }
 
-  std::vector<std::string> more = {"--out", folder, "--resume", "--queue", "none"};
-  for (const auto& word : flags_of(eval_loglik_synopsis(), {model}, running_settings(cli)))
+  std::vector<std::string> more = {"--out", folder,    "--resume",  "--queue",
+                                   "none",  "--shard", stored.shard};
+  for (const auto& word : flags_of(eval_loglik_synopsis(), {stored.model}, running_settings(cli)))
     more.push_back(word);
   use_one_thread_per_operation();
   const c10::NoGradGuard no_grad;
-  EvalSettings wanted = read_settings(command_line_of(model, settings, more, source));
+  EvalSettings wanted = read_settings(command_line_of(stored.model, settings, more, source));
   wanted.store.extend = true;
   const auto check = [&](const EvalRun& run) {
-    if (images > 0) check_images(run, known_images, images, folder);
+    check_same(run, before, settings, more_images, folder);
   };
   if (const auto report = evaluate_model(wanted, check))
     print(*report, wanted.out, wanted.format, stdout_width());

@@ -7,6 +7,7 @@
 #include "data/array_file.h"
 #include "data/binarisation.h"
 #include "data/images.h"
+#include "programs/eval_loglik/flag_table.h"
 #include "util/error.h"
 #include "util/files.h"
 #include "util/format.h"
@@ -31,7 +32,7 @@ IndexRange selection(const ImageSettings& settings, int64_t available) {
 void check_shape(const std::string& source, const std::vector<int64_t>& shape,
                  const ModelDescription& model) {
   const std::vector<int64_t>& wanted = model.data_shape;
-  const bool is_flat = shape.size() == 1 || wanted.size() == 1;
+  const bool is_flat = shape.size() <= 1 || wanted.size() <= 1;
   const bool ends_alike =
       is_flat || std::equal(shape.rbegin(), shape.rbegin() + 2, wanted.rbegin());
   int64_t count = 1;
@@ -178,15 +179,17 @@ at::Tensor bytes_of(const at::Tensor& stored, double scale, const std::string& s
 EvalImages array_images(const ImageSettings& settings, const EvalModel& model,
                         const ArrayFile& file) {
   const ModelDescription& described = model.description();
-  const std::vector<int64_t> shape = file.values.sizes().slice(1).vec();
+  // [N] is N images of one number.
+  const at::Tensor values = file.values.dim() > 1 ? file.values : file.values.unsqueeze(1);
+  const std::vector<int64_t> shape = values.sizes().slice(1).vec();
   check_shape(file.source, shape, described);
-  const IndexRange range = selection(settings, file.values.size(0));
-  const at::Tensor stored = file.values.slice(0, range.begin, range.end).flatten(1);
+  const IndexRange range = selection(settings, values.size(0));
+  const at::Tensor stored = values.slice(0, range.begin, range.end).flatten(1);
 
   EvalImages images;
   images.shape = shape;
   images.labels =
-      chosen_labels(settings, described, file.labels, file.source, file.values.size(0), range);
+      chosen_labels(settings, described, file.labels, file.source, values.size(0), range);
   images.source = file.source;
   images.data_md5 = file.digest;
   images.binarisation = "none";
@@ -215,6 +218,28 @@ EvalImages array_images(const ImageSettings& settings, const EvalModel& model,
 /// True if there is a number between black and white.
 bool has_grey(const at::Tensor& pixels) {
   return pixels.gt(0).logical_and(pixels.lt(1)).any().item<bool>();
+}
+
+/// Flags that do nothing for such images are refused, alone and beside each other.
+void check_given(const ImageSettings& settings, FlagsOf kind) {
+  refuse_idle_flags(settings.given, kind, "images");
+  const auto exclude = [](const char* one, const char* other) {
+    throw argument_error("--" + std::string(one) + " and --" + other +
+                         " exclude each other: pixels become binary, or numbers");
+  };
+  if (!settings.binarisation.empty() && settings.dequantise) exclude("binarisation", "dequantise");
+  if (!settings.binarisation.empty() && settings.scale) exclude("binarisation", "scale");
+  if (kind == FlagsOf::kMnist && settings.scale && !settings.dequantise)
+    throw argument_error(
+        "--scale is for --data, or beside --dequantise: pixels of MNIST are divided by 255");
+}
+
+/// Where MNIST is not at hand, and nothing was said that only real images have.
+bool may_simulate(const ImageSettings& settings, const EvalModel& model) {
+  std::set<std::string> of_real_images = settings.given;
+  for (const char* flag : {"limit", "indices"}) of_real_images.erase(flag);
+  return settings.data_dir.empty() && !has_flag_of(of_real_images, FlagsOf::kMnist) &&
+         model.num_draws() > 0;
 }
 
 /// Finished: checked and with its digest.
@@ -246,22 +271,25 @@ std::string digest_of(const EvalImages& images, int64_t count) {
 
 EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
                          const ArrayFile& given) {
+  check_given(settings, FlagsOf::kArray);
   return ready(array_images(settings, model, given), settings, model);
 }
 
 EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
                          std::string& notice) {
-  std::optional<int64_t> count = settings.simulate;
-  if (!count && !settings.data.empty())
-    return choose_images(settings, model, read_array_file(settings.data));
-  if (!count && settings.data_dir.empty() && !has_images("", parse_split(settings.split)) &&
-      model.num_draws() > 0) {
-    count = kSimulatedByDefault;
-    notice = "MNIST is not at hand: evaluating " + std::to_string(*count) +
-             " images simulated from the model. To evaluate real ones: scripts/fetch-mnist data";
+  if (settings.simulate) {
+    check_given(settings, FlagsOf::kSimulated);
+    return ready(simulated_images(settings, *settings.simulate, model), settings, model);
   }
-  return ready(count ? simulated_images(settings, *count, model) : mnist_images(settings, model),
-               settings, model);
+  if (!settings.data.empty()) return choose_images(settings, model, read_array_file(settings.data));
+  if (has_images(settings.data_dir, parse_split(settings.split)) ||
+      !may_simulate(settings, model)) {
+    check_given(settings, FlagsOf::kMnist);
+    return ready(mnist_images(settings, model), settings, model);
+  }
+  notice = "MNIST is not at hand: evaluating " + std::to_string(kSimulatedByDefault) +
+           " images simulated from the model. To evaluate real ones: scripts/fetch-mnist data";
+  return ready(simulated_images(settings, kSimulatedByDefault, model), settings, model);
 }
 
 EvalImages choose_training_images(const ImageSettings& settings, const EvalModel& model,

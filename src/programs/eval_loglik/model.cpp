@@ -10,6 +10,7 @@
 #include "kernels/fused_decoder.h"
 #include "models/model_package.h"
 #include "models/script_model.h"
+#include "programs/eval_loglik/flag_table.h"
 #include "targets/decoder_target.h"
 #include "targets/model_posterior.h"
 #include "targets/model_prior.h"
@@ -256,13 +257,6 @@ std::string describe_decoder(const ModelDescription& model) {
   return text.str();
 }
 
-std::string unused_options(const std::string& path, const ForeignOptions& options) {
-  if (!options.is_given()) return "";
-  return path +
-         " says itself what it is: what flags say of layers, likelihood, latents or the shape of "
-         "images is not used\n";
-}
-
 /// A checkpoint of ours says so in its metadata.
 bool is_checkpoint(const StateDict& state) { return state.metadata.count("crais") > 0; }
 
@@ -270,9 +264,10 @@ std::unique_ptr<EvalModel> vae_model(const std::string& path, const ForeignOptio
                                      at::Device device, at::ScalarType dtype, std::string& notice) {
   const StateDict state = read_state_dict(path);
   if (is_checkpoint(state)) {
-    notice = unused_options(path, options);
+    refuse_idle_flags(options.given, FlagsOf::kCheckpoint, path);
     return checkpoint_model(read_checkpoint(path), device, dtype);
   }
+  refuse_idle_flags(options.given, FlagsOf::kStateDict, path);
   const RecognisedVae found = vae_from_state_dict(state, options.state_dict);
   notice = path + ", as it was understood:\n" + found.describe();
   Checkpoint checkpoint{found.vae, {}, state.sha256};
@@ -303,13 +298,14 @@ std::unique_ptr<EvalModel> open_model(const std::string& path, const ForeignOpti
   };
   if (is_script_model(path)) {
     auto model = read_script_model(path, device, dtype, options.script());
-    notice = model->description().kind == kPlainScript
-                 ? path + ", as it was understood:\n" + describe_decoder(model->description())
-                 : unused_options(path, options);
+    const bool is_plain = model->description().kind == kPlainScript;
+    refuse_idle_flags(options.given, is_plain ? FlagsOf::kTorchScript : FlagsOf::kExported, path);
+    if (is_plain)
+      notice = path + ", as it was understood:\n" + describe_decoder(model->description());
     return exported(std::move(model));
   }
   if (!is_model_package(path)) return vae_model(path, options, device, dtype, notice);
-  notice = unused_options(path, options);
+  refuse_idle_flags(options.given, FlagsOf::kExported, path);
   auto model = read_model_package(path, device);
   if (!model->vae() && dtype != at::kFloat)
     throw argument_error("`dtype`: " + path + " was exported in float32");

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "core/target.h"
@@ -59,22 +60,17 @@ std::unique_ptr<EvalModel> latent_eval_model(std::shared_ptr<const LatentModel> 
 /// What files of other programs do not say of themselves.
 struct ForeignOptions {
   StateDictOptions state_dict;
-  int64_t latent = 0;  // of TorchScript; 0: found by trying the sizes of its weights
+  int64_t latent = 0;           // of TorchScript; 0: found by trying the sizes of its weights
+  std::set<std::string> given;  // flags, as given_of_table has them
 
-  /// True if anything was said.
-  bool is_given() const {
-    const StateDictOptions& s = state_dict;
-    return latent > 0 || s.image_rows > 0 ||
-           !(s.decoder_layers + s.encoder_layers + s.activation + s.likelihood).empty();
-  }
   /// What TorchScript is told of it.
   ScriptOptions script() const { return {state_dict.likelihood, latent}; }
 };
 
 /// By what the file holds, whatever its name: an exported model, a checkpoint of ours, or a
 /// state_dict or a TorchScript module that `options` help to read. `notice` says how one of these
-/// was understood, or that `options` are not for this file. Throws as the readers of these files
-/// do; kArgument for a device or type that the model cannot have.
+/// was understood. Throws as the readers of these files do; kArgument for a device or type that the
+/// model cannot have, and for an option that does nothing for this file.
 std::unique_ptr<EvalModel> open_model(const std::string& path, const ForeignOptions& options,
                                       at::Device device, at::ScalarType dtype, std::string& notice);
 

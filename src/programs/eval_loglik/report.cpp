@@ -76,7 +76,7 @@ std::vector<Table> result_tables(const std::vector<LikelihoodSummary>& methods,
     lower.push_back(s.log_likelihood.mean);
     table.add(s,
               {fixed(s.log_likelihood.mean, 3), fixed(s.log_likelihood.data_std_error, 3),
-               significant(s.log_likelihood.monte_carlo_std_error, 2)},
+               known_or_dash(s.log_likelihood.monte_carlo_std_error)},
               {fixed(s.bits_per_dim, 4)});
   }
   std::vector<Table> shown = {table.table()};

@@ -7,6 +7,7 @@
 #include "cli/parse.h"
 #include "core/spec.h"
 #include "models/vae.h"
+#include "programs/eval_loglik/flag_table.h"
 #include "util/error.h"
 
 namespace crais {
@@ -176,6 +177,7 @@ EvalSettings read_settings(const CommandLine& cli, const std::string& model) {
   if (cli.has("simulate")) s.images.simulate = cli.integer("simulate");
   s.images.seed = s.estimator.seed;
   s.accept_prior = cli.flag("accept-prior");
+  s.images.given = s.foreign.given = given_of_table(cli);
 
   if (cli.has("rate-distortion"))
     ask_for_curve(cli, s);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "programs/estimator_flags.h"
@@ -24,7 +25,8 @@ struct ImageSettings {
   std::optional<int64_t> limit;
   std::optional<int64_t> simulate;
   uint64_t seed = 0;
-  bool is_for_means = false;  // a decoder's means are compared with them, whatever its likelihood
+  bool is_for_means = false;    // a decoder's means are compared with them, whatever its likelihood
+  std::set<std::string> given;  // flags, as given_of_table has them
 };
 
 struct EvalSettings : RunSettings {

@@ -37,6 +37,9 @@ std::map<int64_t, at::Tensor> thumbnails_by_chunk(const fs::path& path,
                                                   const std::map<int64_t, ChunkResult>& chunks) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return {};
+  if (chunks.empty())
+    throw data_error((path.parent_path() / "chunks").string() +
+                     ": holds no chunk, though the run was finished: was it moved or deleted?");
   int64_t count = 0;
   for (const auto& [number, chunk] : chunks) count += static_cast<int64_t>(chunk.indices.size());
   const at::Tensor all = parse_thumbnails(read_file(path), count, path.string());
@@ -74,7 +77,7 @@ void refuse_flags_of_runs(const CommandLine& cli, const std::string& command) {
 
 StoredEvaluation read_evaluation(const fs::path& folder) {
   const ResultStore store(folder);
-  if (store.earlier())
+  if (store.is_being_replaced())
     throw data_error(folder.string() +
                      ": an extension of it is not finished; eval-loglik extend goes on with it");
   StoredEvaluation stored;

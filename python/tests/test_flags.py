@@ -1,0 +1,176 @@
+"""Which flags each kind of model and of images takes: all pairs, on the command line.
+
+A flag that does nothing is an error. docs/reference.md has this table.
+"""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import crais
+
+MODELS = {  # of what the file is: which of the flags about models it takes
+    "checkpoint": set(),
+    "exported.pt": set(),
+    "exported.pt2": set(),
+    "state_dict.pt": {"decoder", "encoder", "activation", "likelihood", "image-shape"},
+    "script.pt": {"likelihood", "latent"},
+}
+IMAGES = {  # of where images are from: which of the flags about images it takes
+    "mnist": {"labels", "data-dir", "split", "binarisation", "scale", "dequantise", "limit", "indices"},
+    "array": {"data", "labels", "binarisation", "scale", "dequantise", "limit", "indices"},
+    "simulated": {"limit", "indices", "simulate"},
+}
+ABOUT_MODELS = {
+    "decoder": "decoder.0,decoder.2",
+    "encoder": "none",
+    "activation": "tanh",
+    "likelihood": "bernoulli",
+    "latent": "4",
+    "image-shape": "28x28",
+}
+ABOUT_IMAGES = ["data", "labels", "data-dir", "split", "binarisation", "scale", "dequantise", "limit",
+                "indices", "simulate"]  # fmt: skip
+
+
+class Vae(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.decoder = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 784))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A file of each kind of model and of images."""
+    folder = tmp_path_factory.mktemp("flags")
+    torch.manual_seed(0)
+    vae = Vae().eval()
+    described = {"likelihood": crais.Bernoulli(), "latent": 4, "image_shape": (784,)}
+    for name in ("exported.pt", "exported.pt2"):
+        crais.export(folder / name, decoder=vae.decoder, **described)
+    torch.save(vae.state_dict(), folder / "state_dict.pt")
+    torch.jit.trace(vae.decoder, torch.zeros(3, 4)).save(folder / "script.pt")
+    pixels = np.random.default_rng(0).integers(0, 256, (60, 28, 28)).astype("uint8")
+    np.save(folder / "images.npy", pixels)
+    np.save(folder / "labels.npy", np.zeros(60, "int64"))
+    (folder / "mnist").mkdir()
+    sizes = np.array([2051, 60, 28, 28], ">i4").tobytes()
+    for name in ("t10k", "train"):
+        (folder / "mnist" / f"{name}-images-idx3-ubyte").write_bytes(sizes + pixels.tobytes())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def evaluated(folder):
+    """Exit code and error of `eval-loglik --dry-run` under these flags."""
+    found = pytest.importorskip("crais._built")
+    programs = __import__("pathlib").Path(found.__file__).parent / "bin"
+    if not (folder / "checkpoint").exists():
+        made = [programs / "train-vae", "--data", "synthetic:300", "--hidden", "8", "--latent", "4",
+                "--epochs", "1", "--quiet", "--out", folder / "vae"]  # fmt: skip
+        subprocess.run(made, check=True, capture_output=True)
+        (folder / "vae" / "vae.safetensors").rename(folder / "checkpoint")
+
+    def run(model, flags):
+        lines = [f"--{name}={value}" for name, value in flags.items()]
+        done = subprocess.run(
+            [programs / "eval-loglik", model, *lines, "--dry-run"],
+            capture_output=True, text=True, cwd=folder,
+            env={"CRAIS_DATA": str(folder / "mnist"), "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+        return done.returncode, done.stderr
+
+    return run
+
+
+def needed(model):
+    """What the file does not say itself."""
+    wanted = {"script.pt": {"likelihood": "bernoulli"}, "state_dict.pt": {"activation": "tanh"}}
+    return wanted.get(model, {})
+
+
+@pytest.mark.parametrize("flag", ABOUT_MODELS)
+@pytest.mark.parametrize("model", MODELS)
+def test_flags_about_models(evaluated, model, flag):
+    flags = {**needed(model), "simulate": 3, flag: ABOUT_MODELS[flag]}
+    code, said = evaluated(model, flags)
+    if flag in MODELS[model]:
+        assert code == 0, said
+    else:
+        assert code == 64 and f"{model}: --{flag} does nothing for" in said
+
+
+def test_a_value_that_is_no_likelihood_is_refused_by_all(evaluated):
+    for model in MODELS:
+        code, said = evaluated(model, {**needed(model), "simulate": 3, "likelihood": "rubbish"})
+        assert code == 64 and "likelihood" in said
+
+
+def images_under(images, flag):
+    """Flags that choose such images, with a value for `flag`."""
+    values = {"data": "images.npy", "labels": "labels.npy", "data-dir": "mnist", "split": "test",
+              "binarisation": "static:0", "scale": 255, "dequantise": "uniform:0", "limit": 5,
+              "indices": "2:9", "simulate": 20}  # fmt: skip
+    chosen = {"mnist": {}, "array": {"data": "images.npy"}, "simulated": {"simulate": 20}}[images]
+    if images == "array" and flag not in ("binarisation", "dequantise"):
+        chosen["binarisation" if flag != "scale" else "dequantise"] = values[
+            "binarisation" if flag != "scale" else "dequantise"
+        ]
+    if images == "mnist" and flag == "scale":
+        chosen["dequantise"] = "uniform:0"
+    return {**chosen, flag: values[flag]}
+
+
+@pytest.mark.parametrize("flag", ABOUT_IMAGES)
+@pytest.mark.parametrize("images", IMAGES)
+def test_flags_about_images(evaluated, images, flag):
+    if flag == "data" and images == "mnist" or flag == "simulate" and images != "simulated":
+        pytest.skip("the flag chooses other images")
+    model = "script.pt"
+    flags = {"likelihood": "gaussian:1", **images_under(images, flag)}
+    code, said = evaluated(model, flags)
+    if flag == "labels" and flag in IMAGES[images]:
+        assert code == 64 and "not conditional" in said  # of this model
+    elif flag in IMAGES[images]:
+        assert code == 0, said
+    else:
+        assert code == 64 and f"--{flag} does nothing for" in said
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"data": "images.npy", "simulate": 3}, "--data does nothing for images drawn from the model"),
+        ({"data": "images.npy", "split": "train"}, "--split does nothing for an array"),
+        ({"scale": 255}, "--scale is for --data, or beside --dequantise"),
+        ({"dequantise": "uniform:0", "binarisation": "none"}, "exclude each other"),
+        ({"data": "images.npy", "scale": 255, "binarisation": "static:0"}, "exclude each other"),
+    ],
+)
+def test_flags_that_do_nothing_beside_others(evaluated, flags, words):
+    code, said = evaluated("script.pt", {"likelihood": "gaussian:1", **flags})
+    assert code == 64 and words in said
+
+
+def test_settings_of_a_run_are_a_config_file(evaluated, folder):
+    """They repeat every default, also of flags that do nothing here."""
+    settings = {"split": "test", "max-evals": 100000, "data": "images.npy", "scale": 255}
+    (folder / "config.json").write_text(json.dumps(settings))
+    code, said = evaluated("script.pt", {"likelihood": "gaussian:1", "config": "config.json"})
+    assert code == 0, said
+    (folder / "config.json").write_text(json.dumps({**settings, "split": "train"}))
+    code, said = evaluated("script.pt", {"likelihood": "gaussian:1", "config": "config.json"})
+    assert code == 64 and "--split does nothing for" in said
+
+
+def test_python_refuses_what_does_nothing(evaluated, folder):
+    for flags in ({"likelihood": "bernoulli"}, {"latent": 4}, {"activation": "tanh"}):
+        with pytest.raises(crais.UsageError, match=f"{next(iter(flags))} does nothing for"):
+            crais.evaluate(folder / "exported.pt", simulate=3, progress=False, **flags)
+    images = torch.zeros(3, 784)
+    with pytest.raises(crais.UsageError, match="images or split"):
+        crais.evaluate(folder / "exported.pt", images, split="train", progress=False)

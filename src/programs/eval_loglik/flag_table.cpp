@@ -1,0 +1,91 @@
+#include "programs/eval_loglik/flag_table.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "core/spec.h"
+#include "util/error.h"
+
+namespace crais {
+namespace {
+
+using Kind = FlagsOf;
+
+/// Each flag, and what it does something for. docs/reference.md has the same table.
+const std::map<std::string, std::vector<Kind>>& table() {
+  static const std::map<std::string, std::vector<Kind>> kTable = {
+      {"decoder", {Kind::kStateDict}},
+      {"encoder", {Kind::kStateDict}},
+      {"activation", {Kind::kStateDict}},
+      {"likelihood", {Kind::kStateDict, Kind::kTorchScript}},
+      {"latent", {Kind::kTorchScript}},
+      {"image-shape", {Kind::kStateDict}},
+      {"data", {Kind::kArray}},
+      {"labels", {Kind::kArray, Kind::kMnist}},
+      {"data-dir", {Kind::kMnist}},
+      {"split", {Kind::kMnist}},
+      {"binarisation", {Kind::kArray, Kind::kMnist}},
+      {"scale", {Kind::kArray, Kind::kMnist}},
+      {"dequantise", {Kind::kArray, Kind::kMnist}},
+      {"limit", {Kind::kArray, Kind::kMnist, Kind::kSimulated}},
+      {"indices", {Kind::kArray, Kind::kMnist, Kind::kSimulated}},
+      {"simulate", {Kind::kSimulated}},
+  };
+  return kTable;
+}
+
+bool is_of_images(Kind kind) {
+  return kind == Kind::kMnist || kind == Kind::kArray || kind == Kind::kSimulated;
+}
+
+std::string name_of(Kind kind) {
+  switch (kind) {
+    case Kind::kCheckpoint:
+      return "a checkpoint of crais, which says it itself";
+    case Kind::kExported:
+      return "an exported model, which says it itself";
+    case Kind::kStateDict:
+      return "a state_dict";
+    case Kind::kTorchScript:
+      return "a decoder in TorchScript";
+    case Kind::kMnist:
+      return "MNIST";
+    case Kind::kArray:
+      return "an array";
+    case Kind::kSimulated:
+      return "images drawn from the model";
+  }
+  return "";
+}
+
+bool takes(const std::vector<Kind>& kinds, Kind kind) {
+  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+}
+
+}  // namespace
+
+std::set<std::string> given_of_table(const CommandLine& cli) {
+  std::set<std::string> given;
+  for (const auto& [flag, kinds] : table())
+    if (cli.chosen(flag)) given.insert(flag);
+  return given;
+}
+
+void refuse_idle_flags(const std::set<std::string>& given, FlagsOf kind, const std::string& where) {
+  for (const std::string& flag : given) {
+    const std::vector<Kind>& kinds = table().at(flag);
+    if (is_of_images(kinds.front()) != is_of_images(kind) || takes(kinds, kind)) continue;
+    std::vector<std::string> others;
+    for (const Kind other : kinds) others.push_back(name_of(other));
+    throw argument_error(where + ": --" + flag + " does nothing for " + name_of(kind) +
+                         ", but for " + join(others, " or ") + "; leave it out");
+  }
+}
+
+bool has_flag_of(const std::set<std::string>& given, FlagsOf kind) {
+  return std::any_of(given.begin(), given.end(),
+                     [&](const std::string& flag) { return takes(table().at(flag), kind); });
+}
+
+}  // namespace crais
