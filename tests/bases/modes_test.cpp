@@ -26,10 +26,10 @@ FunctionTarget replicated(int64_t dim, const std::function<at::Tensor(const at::
           [density](const at::Tensor& z, const at::Tensor& /*index*/) { return density(z); }));
 }
 
-/// N(-7, 1) and 9 times as much N(7, 0.1^2) in the plane.
+/// N(-7, 1) and 9 times as much N(7, 0.5^2) in the plane.
 at::Tensor two_widths(const at::Tensor& z) {
   const at::Tensor wide = -0.5 * (z + 7).square().sum(-1) + std::log(0.1);
-  const at::Tensor narrow = -50 * (z - 7).square().sum(-1) + std::log(0.9 * 100);
+  const at::Tensor narrow = -2 * (z - 7).square().sum(-1) + std::log(0.9 * 4);
   return at::logaddexp(wide, narrow) - std::log(2 * M_PI);
 }
 
@@ -41,7 +41,7 @@ TEST(Modes, AreFoundFarFromThePrior) {
   EXPECT_NEAR(base.map.loc()[0][0].item<double>(), 7, 1e-3);
   EXPECT_NEAR(base.map.loc()[1][0].item<double>(), -7, 1e-3);
   EXPECT_NEAR(base.partition->log_share[0].exp().item<double>(), 0.9, 1e-3);
-  EXPECT_NEAR(base.map.matrix()[0][0][0].item<double>(), 0.1, 0.02);
+  EXPECT_NEAR(base.map.matrix()[0][0][0].item<double>(), 0.5, 0.02);
   EXPECT_FALSE(base.ambiguous.any().item<bool>());
   EXPECT_GT(base.cost.densities, 0);
 }

@@ -1,6 +1,7 @@
 // Parts of a partition of unity: their densities and gradients, and that their normalisers add up.
 #include "targets/partitioned.h"
 
+#include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
