@@ -163,8 +163,8 @@ def log_normalizer(
 ) -> Result:
     """Estimates the log normaliser of an unnormalised density, in nats.
 
-    >>> z = crais.log_normalizer(log_density, dim=61, base="laplace", steps=512)
-    >>> z.mean, z.mc_se
+    >>> z = crais.log_normalizer(log_density, dim=61)
+    >>> z.mean, z.mc_se, z.flagged, z.reasons
 
     target       z [B, dim] -> log density [B], nats, of PyTorch operations: autograd gives the
                  gradient. float64 unless dtype="float32". Or the name of a target, as "u11".

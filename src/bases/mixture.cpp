@@ -106,11 +106,12 @@ class Mixture : public BaseRule {
     for (int64_t round = 0; round < rounds_; ++round) {
       const double before = best.height();
       const at::Tensor draws = settled(best, rng, cost);
+      at::Generator host = on_host(rng, best.z);
       std::vector<NormalMixture> candidates;
       const int64_t parts = best.parts->map.num_problems();
       if (parts > 1) candidates.push_back(refit_normals(draws, normals_of(*best.parts)));
       for (const int64_t count : {1, 8, 16})
-        if (count >= parts || count == 1) candidates.push_back(fit_normals(draws, count, rng));
+        if (count >= parts || count == 1) candidates.push_back(fit_normals(draws, count, host));
       std::optional<Trial> next;
       for (const NormalMixture& mixture : candidates) {
         Trial trial = tried(one, map_of(mixture, one).widened(widening_),
@@ -134,7 +135,8 @@ class Mixture : public BaseRule {
       const at::Tensor share = at::zeros({1}, one.options().dtype(at::kDouble));
       const Trial start = tried(one, prior, share, rng, cost, 3 * kSteps);
       const at::Tensor z = start.z.to(at::kCPU, at::kDouble);
-      const NormalMixture normal = fit_normals(z, 1, rng);
+      at::Generator host = on_host(rng, start.z);
+      const NormalMixture normal = fit_normals(z, 1, host);
       Trial trial = tried(one, map_of(normal, one).widened(widening_), share, rng, cost);
       if (trial.height() < start.height()) return start;
       return trial;
@@ -182,6 +184,12 @@ class Mixture : public BaseRule {
         at::searchsorted(weights.cumsum(0), points).clamp_max(weights.size(0) - 1);
     trial.z = problem.base().to_z(run.run.particles.e).flatten(0, 1).index_select(0, index);
     return trial;
+  }
+
+  /// A generator for what is fitted on the CPU, seeded from one on the device of `like`.
+  static at::Generator on_host(at::Generator& rng, const at::Tensor& like) {
+    const at::Tensor u = fill_uniform(at::empty({1}, like.options().dtype(at::kDouble)), rng);
+    return make_generator(static_cast<uint64_t>(u.item<double>() * 0x1p53));
   }
 
   /// Particles that move under the target, each in the coordinates of a part that it is given by

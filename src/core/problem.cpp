@@ -35,15 +35,14 @@ Particles checked_start(Particles particles) {
   const at::Tensor bad_grad = finite & ~particles.grad_log_gamma.isfinite().all(-1);
   const at::Tensor fine = finite & ~bad_grad;
   if (fine.all().item<bool>()) return particles;
-  const at::Tensor infinite = particles.log_gamma == std::numeric_limits<double>::infinity();
-  if (infinite.any().item<bool>()) throw_at(particles, infinite, "");
+  const at::Tensor nothing = particles.log_gamma.isneginf();
+  const at::Tensor no_number = ~finite & ~nothing;
+  if (no_number.any().item<bool>()) throw_at(particles, no_number, "");
   if (bad_grad.any().item<bool>())
     throw_at(particles, bad_grad, ", and its gradient is not finite");
-  if (!finite.any().item<bool>()) throw_at(particles, ~finite, "");
-  particles.log_gamma =
-      particles.log_gamma.masked_fill(particles.log_gamma.isnan(), Problem::kUndefined)
-          .masked_fill(particles.log_gamma.isneginf(), Problem::kNothing);
-  particles.grad_log_gamma = particles.grad_log_gamma.masked_fill(~finite.unsqueeze(-1), 0);
+  if (nothing.all().item<bool>()) throw_at(particles, nothing, "");
+  particles.log_gamma = particles.log_gamma.masked_fill(nothing, Problem::kNothing);
+  particles.grad_log_gamma = particles.grad_log_gamma.masked_fill(nothing.unsqueeze(-1), 0);
   return particles;
 }
 

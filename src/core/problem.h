@@ -45,15 +45,15 @@ class Problem {
   const std::optional<Partition>& partition() const { return partition_; }
   void set_partition(std::optional<Partition> partition) { partition_ = std::move(partition); }
 
-  /// K draws of the base per problem, evaluated. Cost: 1 per particle. A density of zero becomes
-  /// kNothing, NaN becomes kUndefined, and such a chain has no weight. Throws Error kData, naming
-  /// problem and particle, if a density is +inf, if a gradient is not finite where the density is,
-  /// or if no particle has any.
+  /// K draws of the base per problem, evaluated. Cost: 1 per particle. A density of zero is
+  /// kNothing, and its chain has no weight. Throws Error kData, naming problem and particle, if a
+  /// density is NaN or +inf, if a gradient is not finite where the density is, or if no particle
+  /// has any density.
   Particles start(int64_t num_particles, at::Generator& rng) const;
 
   /// The log density of starting particles whose density is zero: finite, so that temperatures can
   /// multiply it, and low enough for a weight of zero.
-  static constexpr double kNothing = -1e30, kUndefined = 2 * kNothing;
+  static constexpr double kNothing = -1e30;
 
   /// K draws e [P,K,D] of the base. Cost: none.
   at::Tensor draw(int64_t num_particles, at::Generator& rng) const;

@@ -3,6 +3,7 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <stdexcept>
 #include <vector>
 
 #include "util/error.h"
@@ -55,20 +56,50 @@ double probe(const Target& target) {
       .item<double>();
 }
 
-at::Tensor Target::curvature(const at::Tensor& z) const {
+namespace {
+
+at::Tensor symmetric(const at::Tensor& x) { return 0.5 * (x + x.transpose(1, 2)); }
+
+/// The Hessian [P,D,D] by autograd twice; undefined where an operation has no second derivative.
+at::Tensor hessian_of(const Target& target, const at::Tensor& z) {
   c10::AutoGradMode with_grad(true);
   const at::Tensor leaf = z.detach().requires_grad_(true);
-  const at::Tensor value = log_density(leaf.unsqueeze(1)).sum();
+  const at::Tensor value = target.log_density(leaf.unsqueeze(1)).sum();
   const at::Tensor grad = torch::autograd::grad({value}, {leaf}, /*grad_outputs=*/{},
                                                 /*retain_graph=*/true, /*create_graph=*/true)[0];
   // A density that is linear in a coordinate has no graph there.
   if (!grad.requires_grad()) return at::zeros({z.size(0), z.size(1), z.size(1)}, z.options());
   std::vector<at::Tensor> rows;
-  for (int64_t d = 0; d < z.size(1); ++d)
-    rows.push_back(torch::autograd::grad({grad.select(1, d).sum()}, {leaf}, {},
-                                         /*retain_graph=*/true)[0]);
-  const at::Tensor hessian = at::stack(rows, 1);
-  return -0.5 * (hessian + hessian.transpose(1, 2));
+  try {
+    for (int64_t d = 0; d < z.size(1); ++d)
+      rows.push_back(torch::autograd::grad({grad.select(1, d).sum()}, {leaf}, {},
+                                           /*retain_graph=*/true)[0]);
+  } catch (const std::runtime_error&) {
+    return {};
+  }
+  return at::stack(rows, 1);
+}
+
+/// The same by central differences of gradients.
+at::Tensor hessian_by_differences(const Target& target, const at::Tensor& z) {
+  const double size = z.scalar_type() == at::kDouble ? 1e-5 : 1e-2;
+  const at::Tensor step = size * (1 + z.abs());  // [P,D]
+  const at::Tensor apart = at::diag_embed(step);
+  const at::Tensor points = z.unsqueeze(1) + at::cat({apart, -apart}, 1);
+  const at::Tensor grad = target.evaluate(points).grad.view({z.size(0), 2, z.size(1), z.size(1)});
+  return (grad.select(1, 0) - grad.select(1, 1)) / (2 * step.unsqueeze(2));
+}
+
+}  // namespace
+
+at::Tensor Target::curvature(const at::Tensor& z) const {
+  at::Tensor hessian = hessian_of(*this, z);
+  // Some functions have second derivatives that are NaN far out, though their gradients are not.
+  if (!hessian.defined()) return symmetric(-hessian_by_differences(*this, z));
+  const at::Tensor is_sound = hessian.isfinite().flatten(1).all(1);
+  if (!is_sound.all().item<bool>())
+    hessian = at::where(is_sound.view({-1, 1, 1}), hessian, hessian_by_differences(*this, z));
+  return symmetric(-hessian);
 }
 
 }  // namespace crais

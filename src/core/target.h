@@ -83,7 +83,8 @@ class Target : public std::enable_shared_from_this<Target> {
 
   /// Minus the Hessian of log gamma at one point of each problem, or a positive definite stand-in
   /// such as Gauss-Newton's: z [P,D] -> [P,D,D]. Default: autograd, D vector-Jacobian products of
-  /// the gradient. May be indefinite or not finite where log gamma is not concave or not finite.
+  /// the gradient, or differences of gradients where second derivatives are missing or not finite.
+  /// May be indefinite or not finite where log gamma is not concave or not finite.
   virtual at::Tensor curvature(const at::Tensor& z) const;
   /// What `curvature` costs at one point, in evaluations of a particle, rounded up.
   virtual int64_t curvature_cost() const { return dim() + 1; }

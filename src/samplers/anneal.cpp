@@ -72,7 +72,7 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
                    beta, at::ones_like(beta),
                    options.resampling != nullptr && options.resampling->draws_independently()};
   std::vector<at::Tensor> betas = {beta}, used_step_sizes, accept_probs, fractions;
-  at::Tensor num_nonfinite = (run.particles.log_gamma <= Problem::kUndefined).sum();
+  at::Tensor num_nonfinite = at::zeros({}, wide.dtype(at::kLong));
   DivergenceRecord divergence(path);
   Mover move(problem, path, transition, rng);
   const auto record = [&] {

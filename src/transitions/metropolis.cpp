@@ -57,16 +57,17 @@ struct Taken {
   at::Tensor accepted, probability;  // [P,K] bool, float64
   int64_t num_nonfinite = 0;
 
-  Taken(const at::Tensor& log_ratio, const at::Tensor& u)
+  Taken(const at::Tensor& log_ratio, const at::Tensor& u, const at::Tensor& density)
       : accepted(at::empty(log_ratio.sizes(), log_ratio.options().dtype(at::kBool))),
         probability(at::empty_like(log_ratio)) {
-    const double *ratio = log_ratio.data_ptr<double>(), *point = u.data_ptr<double>();
+    const double *ratio = log_ratio.data_ptr<double>(), *point = u.data_ptr<double>(),
+                 *log_gamma = density.data_ptr<double>();
     auto* const of = probability.data_ptr<double>();
     bool* const take = accepted.data_ptr<bool>();
     for (int64_t i = 0; i < log_ratio.numel(); ++i) {
       const bool finite = std::isfinite(ratio[i]);
       of[i] = finite ? std::exp(std::min(ratio[i], 0.0)) : 0;
-      num_nonfinite += finite || ratio[i] == -std::numeric_limits<double>::infinity() ? 0 : 1;
+      num_nonfinite += finite || log_gamma[i] == -std::numeric_limits<double>::infinity() ? 0 : 1;
       take[i] = point[i] < of[i];
     }
   }
@@ -103,8 +104,8 @@ Drifted kicked_and_drifted(const at::Tensor& p, const at::Tensor& half, const Pa
 
 Moved metropolis(const Particles& particles, const Particles& proposal, const at::Tensor& log_ratio,
                  at::Generator& rng) {
-  if (is_plain(log_ratio, at::kDouble)) {
-    const Taken taken(log_ratio, fill_uniform(at::empty_like(log_ratio), rng));
+  if (is_plain(log_ratio, at::kDouble) && is_plain(proposal.log_gamma, at::kDouble)) {
+    const Taken taken(log_ratio, fill_uniform(at::empty_like(log_ratio), rng), proposal.log_gamma);
     return {where(taken.accepted, proposal, particles), taken.probability,
             at::full({}, taken.num_nonfinite, at::kLong)};
   }
@@ -113,7 +114,7 @@ Moved metropolis(const Particles& particles, const Particles& proposal, const at
       at::where(finite, log_ratio.clamp_max(0.0).exp(), at::zeros_like(log_ratio));
   const at::Tensor accepted = fill_uniform(at::empty_like(accept_prob), rng) < accept_prob;
   return {where(accepted, proposal, particles), accept_prob,
-          (~finite & ~log_ratio.isneginf()).sum()};
+          (~finite & ~proposal.log_gamma.isneginf()).sum()};
 }
 
 }  // namespace crais

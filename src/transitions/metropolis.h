@@ -22,8 +22,8 @@ Drifted kicked_and_drifted(const at::Tensor& p, const at::Tensor& half, const Pa
                            const Particles& particles);
 
 /// Takes each proposal with probability min(1, exp(log_ratio)), log_ratio [P,K] float64; where that
-/// is not finite it is rejected, and counted unless it is -inf: the density there is zero.
-/// Momenta go with their particles.
+/// is not finite it is rejected, and counted unless the density there is zero. Momenta go with
+/// their particles.
 ///                                                                        [Metropolis et al. 1953]
 Moved metropolis(const Particles& particles, const Particles& proposal, const at::Tensor& log_ratio,
                  at::Generator& rng);

@@ -30,7 +30,8 @@ assert ais["evaluations_per_image"]["estimating"] == 4 * (1 + 8)
 base = ais["evaluations_per_image"]["base"]
 assert ais["base"] == "laplace"  # chosen: from each of three, a run that tunes and one that is judged
 compared = 2 * 4 * (1 + 7) if summary["forces"] == "bfloat16" else 0  # forces, where cheap ones pay
-assert abs(ais["evaluations_per_image"]["tuning"] - 16 * (base + 3 * 2 * 4 * (1 + 8) + compared) / 50) < 1e-9
+tried = 16 * (base + 3 * 2 * 4 * (1 + 8) + compared) / 50
+assert tried < ais["evaluations_per_image"]["tuning"] < tried + 16 * 4000 / 50  # the search for modes beside it
 assert iwae["evaluations_per_image"]["estimating"] == 20 and iwae["evaluations_per_image"]["tuning"] == 0
 assert iwae["evaluations_per_image"]["estimating_with_gradient"] == 0
 assert iwae["evaluations_per_image"]["base"] == ais["evaluations_per_image"]["base"] > 9

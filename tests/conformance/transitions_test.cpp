@@ -69,17 +69,32 @@ TEST_P(Transitions, LeaveTheirArgumentsAlone) {
 /// Zero from 0.5 on, with a gradient that is not a number there.
 class Cliff : public LogGamma {
  public:
-  Cliff() : LogGamma(3, {1.5, 3.0}) {}
+  explicit Cliff(double height) : LogGamma(3, {1.5, 3.0}), height_(height) {}
   Evaluation evaluate(const at::Tensor& z) const override {
     const Evaluation found = LogGamma::evaluate(z);
     const at::Tensor beyond = (z > 0.5).any(-1);
-    return {at::where(beyond, at::full_like(found.log_density, -INFINITY), found.log_density),
+    return {at::where(beyond, at::full_like(found.log_density, height_), found.log_density),
             at::where(beyond.unsqueeze(-1), at::full_like(found.grad, NAN), found.grad)};
   }
+
+ private:
+  double height_;
 };
 
+/// Proposals of no density are rejected, and nothing is wrong with them.
+TEST_P(Transitions, RejectWhereThereIsNoDensity) {
+  const Cliff target(-INFINITY);
+  const Problem problem(borrow(target), AffineMap::identity(3, 2, at::kDouble));
+  at::Generator rng = make_generator(3);
+  const Particles particles = problem.evaluate(-problem.draw(200, rng).abs());
+  const Moved moved = make(1)->step(problem, *path_, particles, constant(0.5), constant(0.4), rng);
+  EXPECT_GT((moved.accept_prob == 0).sum().item<int64_t>(), 5);
+  EXPECT_EQ(moved.num_nonfinite.item<int64_t>(), 0);
+  EXPECT_LE(moved.particles.e.max().item<double>(), 0.5);
+}
+
 TEST_P(Transitions, RejectAndCountWhatIsNotFinite) {
-  const Cliff target;
+  const Cliff target(NAN);
   const Problem problem(borrow(target), AffineMap::identity(3, 2, at::kDouble));
   at::Generator rng = make_generator(3);
   Particles particles = problem.evaluate(-problem.draw(200, rng).abs());
