@@ -9,6 +9,10 @@ class UsageError(ValueError):
     """A value that was given: an option, a name, a shape, a model that cannot be evaluated."""
 
 
+class RowShapeError(UsageError):
+    """Rows of data of one shape for a decoder whose output is for another."""
+
+
 class PlanError(UsageError):
     """No plan of annealing gets from the base to the target."""
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from crais.errors import UsageError
+from crais.errors import RowShapeError, UsageError
 
 Output: TypeAlias = Tensor | tuple[Tensor, ...]
 
@@ -593,7 +593,7 @@ def _like_x(output: Output, x: Tensor) -> Tensor:
 def _check(x: Tensor, shape: Sequence[int]) -> None:
     """Without it tensors of unlike shapes would broadcast."""
     if tuple(x.shape[1:]) != tuple(shape):
-        raise UsageError(
+        raise RowShapeError(
             f"a row of x has shape {list(x.shape[1:])}, but the decoder's output is for rows of "
             f"shape {list(shape)}"
         )

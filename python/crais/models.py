@@ -11,7 +11,7 @@ from torch import Tensor
 from crais import native, random_state
 from crais.captured import Function, check_float32, device_of
 from crais.encoders import adapted
-from crais.errors import UsageError
+from crais.errors import RowShapeError, UsageError
 from crais.forces import pays_in_python, processor_has_bfloat16
 from crais.latent_model import (
     LatentModel,
@@ -107,6 +107,11 @@ def _forces(model: LatentModel, force_dtype: str) -> tuple[bool, bool]:
     return (pays, pays) if force_dtype == "auto" else (products.count > 0, pays)
 
 
+def _says_what_is_wrong(error: Exception | None) -> bool:
+    """More than that rows of another shape were tried."""
+    return isinstance(error, UsageError) and not isinstance(error, RowShapeError)
+
+
 def _first_that_works(
     make: Callable[[Sequence[int]], LatentModel], shapes: Sequence[Sequence[int]]
 ) -> LatentModel:
@@ -118,7 +123,7 @@ def _first_that_works(
         try:
             return make(shape)
         except (RuntimeError, ValueError, TypeError, IndexError) as error:
-            is_plainer = isinstance(error, UsageError) and not isinstance(failure, UsageError)
+            is_plainer = _says_what_is_wrong(error) and not _says_what_is_wrong(failure)
             failure = error if failure is None or is_plainer else failure
     assert failure is not None
     raise failure

@@ -78,11 +78,11 @@ struct Fits {
     const at::Tensor index = at::nonzero(~failed_here & (more > kAlike)).flatten();
     at::Tensor before = mode.before.clone(), is_not = at::ones_like(failed_here);
     if (index.numel() > 0) {
-      const at::Tensor root = before.index_select(0, index);
+      const at::Tensor taken = before.index_select(0, index);
       const at::Tensor reach =
-          reaches(*rows.select(index), mode.z.index_select(0, index), root, cost);
-      const at::Tensor scale = std::get<0>(reach.max(1)).clamp_max(1).to(root.scalar_type());
-      before.index_copy_(0, index, root * scale.unsqueeze(1));
+          reaches(*rows.select(index), mode.z.index_select(0, index), taken, cost);
+      const at::Tensor scale = std::get<0>(reach.max(1)).clamp_max(1).to(taken.scalar_type());
+      before.index_copy_(0, index, taken * scale.unsqueeze(1));
       is_not.index_copy_(
           0, index,
           log_volume(before.index_select(0, index)) - log_volume(mode.root.index_select(0, index)) <

@@ -38,9 +38,9 @@ struct MethodResult {
 /// One estimate of all the chains of `blocks`, results of one method with independent chains.
 MethodResult joined(const std::vector<MethodResult>& blocks);
 
-/// The results of the user's problems from those of their parts, whose normalisers add up. Chain k of
-/// a problem is chain k of all of its parts; where chains depend on each other, the parts' variances
-/// add up.
+/// The results of the user's problems from those of their parts, whose normalisers add up. Chain k
+/// of a problem is chain k of all of its parts; where chains depend on each other, the parts'
+/// variances add up.
 MethodResult merged(MethodResult parts, const Partition& partition);
 
 /// Hears of each iteration of a preparation: how many are done, of how many, and the objective in

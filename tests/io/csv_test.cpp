@@ -85,7 +85,7 @@ TEST(CsvReader, NamesAColumnThatIsNotThere) {
 
 TEST(CsvReader, TakesTextAsOtherProgramsSaveIt) {
   const std::string mark = "\xEF\xBB\xBF";
-  for (const std::string text :
+  for (const std::string& text :
        {mark + "beta,x\n0.5,1\n1,2\n", std::string("beta,x\r0.5,1\r1,2\r"),
         std::string("beta,x\r\n0.5,1\r\n1,2"), mark + "beta,x\r0.5,1\r1,2"})
     EXPECT_EQ(parse_csv(text, "FILE").numbers("beta"), (std::vector<double>{0.5, 1})) << text;

@@ -155,7 +155,7 @@ void ask_for_curve(const CommandLine& cli, EvalSettings& s) {
 }  // namespace
 
 EvalSettings read_settings(const CommandLine& cli, const std::string& model) {
-  EvalSettings s{read_run(cli, "image"), model, {}, {}, {}, {}, cli.flag("dry-run"), {}};
+  EvalSettings s{read_run(cli, "image"), model, {}, {}, {}, {}, cli.flag("dry-run"), {}, {}};
   s.foreign.state_dict.decoder_layers = cli.text("decoder", "");
   s.foreign.state_dict.encoder_layers = cli.text("encoder", "");
   s.foreign.state_dict.activation = cli.text("activation", "");

@@ -1,0 +1,102 @@
+"""Densities and decoders that chains from one normal get wrong: right, or flagged."""
+
+import math
+
+import crais
+import pytest
+import torch
+
+LOG_2PI = math.log(2 * math.pi)
+
+
+def normal(x):
+    return -0.5 * x * x - 0.5 * LOG_2PI
+
+
+def double_well(z):  # the lesser well holds 16%
+    return 0.5 * z[:, 0] + 6 * z[:, 0] ** 2 - z[:, 0] ** 4
+
+
+def banana(z):
+    return -0.5 * ((1 - z[:, 0]) ** 2 + 100 * (z[:, 1] - z[:, 0] ** 2) ** 2)
+
+
+def half_normal(z):
+    return torch.where(z[:, 0] > 0, normal(z[:, 0]), -math.inf)
+
+
+@pytest.mark.parametrize(
+    ("density", "dim", "log_z"),
+    [(double_well, 1, 9.374528), (banana, 2, math.log(2 * math.pi / 10)), (half_normal, 1, -math.log(2))],
+)
+def test_densities_without_options_are_right(density, dim, log_z):
+    z = crais.log_normalizer(density, dim=dim, progress=False)
+    assert not z.flagged and not z.reasons
+    assert abs(z.mean - log_z) < max(5 * z.mc_se, 0.005) < 0.1
+    spent = z.methods[0]["evaluations_per_problem"]
+    assert spent["base"] + spent["tuning"] + spent["estimating"] <= 1.02e5
+
+
+@pytest.mark.parametrize("base", ["laplace", "best"])
+def test_a_base_that_misses_a_mode_is_flagged(base):
+    z = crais.log_normalizer(double_well, dim=1, base=base, progress=False)
+    assert z.flagged and "second opinion" in z.reasons[0]
+    assert ">= 9.2" in repr(z) and "Flagged as a whole" in repr(z)
+    assert z.summary["second_opinion"]["log_normalizer"] == pytest.approx(9.3745, abs=0.02)
+    silent = crais.log_normalizer(double_well, dim=1, base=base, witness="none", progress=False)
+    assert not silent.flagged
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_region_without_numbers_is_said(bad):
+    def density(z):
+        return torch.where(z[:, 0] < 1, normal(z[:, 0] - 0.5), bad)
+
+    try:
+        z = crais.log_normalizer(density, dim=1, progress=False)
+    except (crais.DataError, crais.UsageError) as error:
+        assert "nan" in str(error) or "inf" in str(error) or "bound" in str(error)
+    else:
+        assert z.flagged and any("NaN" in reason for reason in z.reasons)
+
+
+class Decoder(torch.nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.linear, self.features = torch.nn.Linear(2, 10), features
+
+    def decode(self, z):
+        return self.linear(self.features(z))
+
+
+@pytest.mark.parametrize(
+    ("features", "sd"),
+    [(lambda z: torch.stack([z[:, 0] ** 2, z[:, 1]], 1), 0.1), (torch.relu, 0.05)],
+    ids=["two modes", "a plain beside a kink"],
+)
+def test_images_of_several_modes_are_right_or_flagged(features, sd):
+    torch.manual_seed(0)
+    model = Decoder(features).eval()
+    with torch.no_grad():
+        x = model.decode(torch.randn(24, 2))
+        x = x + sd * torch.randn_like(x)
+        grid = torch.linspace(-6, 6, 801, dtype=torch.float64)
+        z = torch.cartesian_prod(grid, grid)
+        output = model.double().decode(z)
+        model.float()
+        log_prior = -0.5 * (z**2).sum(1) - LOG_2PI + 2 * math.log(0.015)
+        constant = 10 * math.log(sd) + 5 * LOG_2PI
+        truth = torch.stack(
+            [
+                torch.logsumexp(
+                    log_prior - 0.5 * ((row - output) / sd).square().sum(1) - constant, 0
+                )
+                for row in x.double()
+            ]
+        ).numpy()
+    r = crais.evaluate(model, x, likelihood=crais.Gaussian(sd), latent=2, progress=False)
+    error = r.log_likelihood - truth
+    wrong = abs(error) > 5 * r.std_error + abs(r.bias_each) + 0.02
+    assert (wrong & (r.flags == 0)).sum() <= 1
+    assert (r.flags != 0).sum() <= 4
+    assert abs(error.mean()) < 0.1
