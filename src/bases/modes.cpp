@@ -24,6 +24,13 @@ constexpr double kScales[] = {1, 3, 10, 30};  // of the starts of a density with
 struct Found {
   std::vector<int64_t> climbs;  // one for each mode: its place among the climbs
   double unseen = 0;            // estimated share of further starts that would lead elsewhere
+  int64_t ends = 0;             // climbs that arrived somewhere
+
+  /// A mode that one start in fifty reaches has been seen, most likely.
+  bool is_enough() const {
+    constexpr int64_t kEndsAMode = 8;
+    return unseen == 0 && ends >= kEndsAMode * static_cast<int64_t>(climbs.size());
+  }
 };
 
 /// A normal of one problem.
@@ -144,7 +151,7 @@ class Modes : public BaseRule {
       fits.add(*many, climb(*many, from.flatten(0, 1), rounds_, kArrived, cost), problems, cost);
       found = sorted_out(fits);
       if (cost.densities > kDearest ||
-          std::none_of(found.begin(), found.end(), [](const Found& f) { return f.unseen > 0; }))
+          std::all_of(found.begin(), found.end(), [](const Found& f) { return f.is_enough(); }))
         break;
     }
     return assembled(target, fits, found, guess, cost);
@@ -220,6 +227,7 @@ class Modes : public BaseRule {
       int64_t once = 0;
       for (size_t i = 0; i < arrivals.size(); ++i)
         if (arrivals[i] == 1 && m[p][found.climbs[i]] > m[p][found.climbs[0]] - kSerious) ++once;
+      found.ends = num_ends;
       if (num_ends > 0) found.unseen = static_cast<double>(once) / static_cast<double>(num_ends);
       keep_heaviest(found, [&](int64_t s) { return m[p][s]; });
     }
