@@ -68,7 +68,7 @@ def rounds(model: Path, other: Path, images_file: Path) -> dict[str, Round]:
     extend = ["eval-loglik", "extend", "{out}", "--quiet", "--threads=1"]
     few = [*images, "--steps=64", "--chains=16"]
     whole = [*results, "run.json", "plan.json", "thumbnails.npy"]
-    density = ["estimate-logz", "student-t:20", "--problems=40", "--chunk=2", "--quiet"]
+    density = ["estimate-logz", "student-t:20", "--problems=40", "--chunk=2", "--base=prior", "--witness=none", "--quiet"]
     estimates = ["per_problem.csv", "schedule.csv"]
     return {
         "train-vae": Round(train, ["vae.safetensors", "samples.png"]),

@@ -15,7 +15,7 @@ done
 "$program" --version | grep -q LibTorch || fail "--version"
 
 # --- What a run says and leaves behind.
-small=(u1 --steps 12 --chains 8 --problems 7 --chunk 3 --quiet)
+small=(u1 --base prior --witness none --steps 12 --chains 8 --problems 7 --chunk 3 --quiet)
 succeed "${small[@]}" --method ais --method iwae:50 --method elbo:20 --repeats 2 --threads 1 --out straight
 [ -s err.txt ] && fail "--quiet printed $(cat err.txt)"
 grep -Eq '^ais +prior +[0-9.]+ .* 1\.8775 .* lower bound$' out.txt || fail "stdout: $(cat out.txt)"
@@ -71,7 +71,7 @@ same straight/per_problem.csv configured/per_problem.csv
 
 # --- Every target, schedule, path, kernel says a number near the truth.
 for target in u2:4 u3:4 u4:4 u5 u5:s=std u6 u10 u11 laplace:3 student-t:3 student-t:2,nu=2 normal:2 mixture:3 smc-mixture:48; do
-  succeed "$target" --steps 30 --chains 16 --problems 3 --quiet
+  succeed "$target" --base prior --witness none --steps 30 --chains 16 --problems 3 --quiet
   grep -Eq '^ais +prior +-?[0-9]+\.[0-9]+ ' out.txt || fail "$target: $(cat out.txt)"
 done
 for flags in "--schedule sigmoidal" "--schedule geometric" "--schedule cess:0.8" "--schedule constant-rate:0.2" \
@@ -80,33 +80,33 @@ for flags in "--schedule sigmoidal" "--schedule geometric" "--schedule cess:0.8"
   "--method iwae:3000 --per-problem" "--base laplace:1.2" "--base pilot:64" "--resample systematic" "--budget 2000" \
   "--target-error 0.2"; do
   # shellcheck disable=SC2086
-  succeed laplace:2 --steps 24 --chains 64 --problems 4 --quiet --out any --overwrite $flags
+  succeed laplace:2 --base prior --witness none --steps 24 --chains 64 --problems 4 --quiet --out any --overwrite $flags
   z=$(awk 'NR > 3 && NF > 9 {print $6; exit}' out.txt)
   awk -v z="$z" 'BEGIN {exit !(z < 5 && z > -8)}' || fail "$flags: z = '$z': $(cat out.txt)"
 done
-succeed u1 --steps 8 --chains 4 --problems 1 --quiet
+succeed u1 --base prior --witness none --steps 8 --chains 4 --problems 1 --quiet
 grep -Eq '^ais .* 1  lower bound$' out.txt || fail "one problem: $(cat out.txt)"
-succeed u2 --steps 8 --chains 4 --problems 2 --quiet --out unknown
+succeed u2 --base prior --witness none --steps 8 --chains 4 --problems 2 --quiet --out unknown
 head -n 2 out.txt | grep -q truth && fail "a truth for u2"
 grep -q '"true_log_normalizer": null' unknown/summary.json || fail "no null for an unknown truth"
 
 # --- Bases that are fitted, and say what that cost.
-succeed normal:16 --base laplace --steps 8 --problems 3 --quiet --out fitted
+succeed normal:16 --witness none --base laplace --steps 8 --problems 3 --quiet --out fitted
 grep -q '"base": 49' fitted/summary.json || fail "cost of the Laplace base: $(grep base fitted/summary.json)"
 error=$(awk '/^ais/ {print $6}' out.txt)  # exact: its z may be 0 / 0
 awk -v e="$error" 'BEGIN {exit !(e < 0.001 && e > -0.001)}' || fail "a normal from its own Laplace base: $(cat out.txt)"
-succeed mixture:3 --preset paper --chains 64 --problems 2 --quiet
+succeed mixture:3 --witness none --preset paper --chains 64 --problems 2 --quiet
 grep -Eq '^ais +prior .* [0-9]+\.0+ ' out.txt || fail "--preset paper: $(cat out.txt)"
 
 # --- Bounds from both sides, where there are exact draws.
-succeed u10 --method bidirectional --steps 12 --problems 4 --quiet --out bounds
+succeed u10 --base prior --witness none --method bidirectional --steps 12 --problems 4 --quiet --out bounds
 [ "$(grep -c '^bidirectional' out.txt)" = 2 ] || fail "no table of bounds: $(cat out.txt)"
 grep -q '"largest_gap"' bounds/summary.json || fail "no certificate"
 head -n 1 bounds/per_problem.csv | grep -q ',upper,upper_std_error,.*,error$' || fail "columns: $(head -n 1 bounds/per_problem.csv)"
 expect 64 "bidirectional" "exact draws" "u1" -- u1 --method bidirectional
 
 # --- Methods that learn first.
-learned=(u1 --chains 8 --problems 6 --chunk 4 --quiet --method 'mcd:5,iterations=20,hidden=6,batch=12,patience=0')
+learned=(u1 --base prior --witness none --chains 8 --problems 6 --chunk 4 --quiet --method 'mcd:5,iterations=20,hidden=6,batch=12,patience=0')
 succeed "${learned[@]}" --out learned --threads 1
 succeed "${learned[@]}" --out relearned --threads 2
 same learned/per_problem.csv relearned/per_problem.csv
@@ -118,10 +118,10 @@ expect 64 "mcd" "geometric path" -- u1 --method mcd --path power:0.5
 expect 64 "mcd" "--resample" -- u1 --method mcd --resample systematic
 expect 64 "rate" -- u1 --method mcd:8,rate=0
 expect 64 "unknown parameter depth" -- u1 --method mcd:8,depth=3
-expect 64 "diverge" "step=" -- u6 --method mcd:64,step=30,iterations=9 --quiet
+expect 64 "diverge" "step=" -- u6 --base prior --method mcd:64,step=30,iterations=9 --quiet
 
 # --- Ctrl-C keeps the finished chunks; --resume ends in the same bytes.
-long=(mixture:64 --steps 400 --chains 32 --problems 60 --step-size 0.5)
+long=(mixture:64 --base prior --witness none --steps 400 --chains 32 --problems 60 --step-size 0.5)
 "$program" "${long[@]}" --threads 1 --out stopped >out.txt 2>err.txt &
 pid=$!
 wait_for stopped/chunks/000000.json $pid || fail "no first chunk: $(cat err.txt)"
@@ -140,7 +140,7 @@ sed -i 's/"sources": "[0-9a-f]*"/"sources": "0123456789abcdef"/' stopped/run.jso
 expect 64 "another build" "sources" "--accept-other-version" -- "${long[@]}" --out stopped --resume
 
 # --- Means under the target, and the particles themselves.
-means=(u11 --steps 24 --chains 64 --problems 6 --chunk 4 --quiet --expect moments --expect modes)
+means=(u11 --base prior --witness none --steps 24 --chains 64 --problems 6 --chunk 4 --quiet --expect moments --expect modes)
 succeed "${means[@]}" --out means --threads 1
 grep -q '^Under the target: moments, by ais' out.txt || fail "no table of moments: $(cat out.txt)"
 grep -q 'the delta method over particles' out.txt || fail "errors of AIS: $(cat out.txt)"
@@ -153,7 +153,7 @@ succeed "${means[@]}" --out means --overwrite --threads 2
 same means/expectations.csv halfway/expectations.csv
 succeed "${means[@]}" --out smc --resample systematic:0.9
 grep -q ',replicates,6,384,' smc/expectations.csv || fail "errors of SMC: $(cat smc/expectations.csv)"
-succeed u11 --steps 24 --chains 64 --problems 1 --quiet --expect moments --resample systematic:0.9
+succeed u11 --base prior --witness none --steps 24 --chains 64 --problems 1 --quiet --expect moments --resample systematic:0.9
 grep -q 'resampled depend on each other, and there is one' out.txt || fail "one replicate of SMC: $(cat out.txt)"
 succeed "${means[@]}" --save-particles weighted.npy --out plain
 same means/expectations.csv plain/expectations.csv
@@ -206,13 +206,13 @@ expect 64 "--resampled" "--save-particles" -- u1 --resampled
 expect 64 "--save-particles" "--resume" -- "${means[@]}" --save-particles p.npy --out means --resume
 expect 64 "--save-particles" "--problems" -- u1 --repeats 2 --save-particles p.npy
 touch file
-expect 73 "file" -- u1 --steps 4 --chains 4 --problems 2 --quiet --save-particles file/p.npy
+expect 73 "file" -- u1 --base prior --witness none --steps 4 --chains 4 --problems 2 --quiet --save-particles file/p.npy
 
 # --- For programs.
-succeed u1 --steps 8 --chains 4 --problems 3 --quiet --method ais --method iwae:50 --format csv
+succeed u1 --base prior --witness none --steps 8 --chains 4 --problems 3 --quiet --method ais --method iwae:50 --format csv
 [ "$(wc -l <out.txt)" = 3 ] || fail "--format csv: $(cat out.txt)"
 head -n 1 out.txt | grep -q 'ess.mean' || fail "--format csv: $(head -n 1 out.txt)"
-succeed u1 --steps 8 --chains 4 --problems 3 --quiet --format json
+succeed u1 --base prior --witness none --steps 8 --chains 4 --problems 3 --quiet --format json
 if command -v python3 >/dev/null; then
   python3 -c 'import json; assert json.load(open("out.txt"))["results"][0]["problems"] == 3' || fail "--format json"
 fi
@@ -221,10 +221,10 @@ expect 64 "--format" "table, json, csv" -- u1 --format yaml
 # --- Regressions, and every bad table.
 mkdir -p data/uci
 printf '1,3.5,R\n2,0.5,M\n4,1.5,R\n3,-1,M\n0,0,R\n' | tee cases.csv >data/uci/pima-indians-diabetes.csv
-succeed logistic-regression:cases.csv,variance=5 --steps 20 --chains 8 --problems 3 --quiet --out cases
-succeed logistic-regression:file=pima,variance=5 --steps 20 --chains 8 --problems 3 --quiet --out pima
+succeed logistic-regression:cases.csv,variance=5 --base prior --witness none --steps 20 --chains 8 --problems 3 --quiet --out cases
+succeed logistic-regression:file=pima,variance=5 --base prior --witness none --steps 20 --chains 8 --problems 3 --quiet --out pima
 same cases/per_problem.csv pima/per_problem.csv
-succeed logistic-regression:pima,variance=5 --data-dir data --steps 20 --chains 8 --problems 3 --quiet
+succeed logistic-regression:pima,variance=5 --base prior --witness none --data-dir data --steps 20 --chains 8 --problems 3 --quiet
 
 bad() { # CSV WORDS...
   printf '%b' "$1" >bad.csv
@@ -266,7 +266,7 @@ expect 64 "given twice" -- u1 --method ais --method ais
 expect 64 "--problems" -- u1 --problems 0
 expect 64 "--step-size" -- u1 --step-size 0
 expect 64 "--bogus" -- u1 --bogus
-expect 64 "--max-steps" -- u1 --schedule constant-rate:0.00001 --max-steps 20 --quiet
+expect 64 "--max-steps" -- u1 --base prior --witness none --schedule constant-rate:0.00001 --max-steps 20 --quiet
 expect 69 "CUDA" -- u1 --device cuda:63
 touch file
 expect 73 "file" -- u1 --out file

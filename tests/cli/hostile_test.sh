@@ -31,7 +31,7 @@ for name in train-vae estimate-logz reproduce; do
   use $name
   case $name in
     train-vae) arguments=(--data synthetic:60 --epochs 1 --quiet) ;;
-    estimate-logz) arguments=(normal:2 --steps 4 --quiet) ;;
+    estimate-logz) arguments=(normal:2 --base prior --witness none --steps 4 --quiet) ;;
     reproduce) arguments=(figure-2d --seeds 2 --quiet) ;;
   esac
   expect 73 "too long" -- "${arguments[@]}" --out "$long"

@@ -14,7 +14,7 @@ small=(--simulate 30 --steps 8 --chains 4 --chunk 8 --quiet)
 succeed vae/vae.safetensors "${small[@]}" --method ais --method bidirectional --out eval
 succeed vae/vae.safetensors "${small[@]}" --per-image --out each
 succeed compare eval each --out compare
-"$CRAIS_BIN/estimate-logz" u5 --problems 20 --steps 8 --expect moments --quiet --out logz >out.txt 2>err.txt ||
+"$CRAIS_BIN/estimate-logz" u5 --base prior --problems 20 --steps 8 --expect moments --quiet --out logz >out.txt 2>err.txt ||
   fail "estimate-logz: $(cat err.txt)"
 
 # --- A frame of each width holds the page; a script outside of it measures.

@@ -69,7 +69,7 @@ same whole/run.json timed/run.json
 expect 64 "--max-time" "--out" -- "${long[@]}" --max-time 1h
 expect 64 "--max-time" "55m" -- "${long[@]}" --max-time 10 --out never
 program=$CRAIS_BIN/estimate-logz expect 64 "--save-particles" "--max-time" -- normal --save-particles a.npy --max-time 1h --out never
-program=$CRAIS_BIN/estimate-logz expect 75 "time is up" "--resume" -- u1 --chunk 1 --chains 4096 --problems 1000 --quiet --out logz \
+program=$CRAIS_BIN/estimate-logz expect 75 "time is up" "--resume" -- u1 --base prior --witness none --chunk 1 --chains 4096 --problems 1000 --quiet --out logz \
   --max-time 1s
 
 "$program" "${long[@]}" --threads 1 --out warned >out.txt 2>err.txt &

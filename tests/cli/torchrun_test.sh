@@ -82,7 +82,7 @@ program="env" succeed RANK=0 WORLD_SIZE=1 MASTER_ADDR=localhost MASTER_PORT=1 "$
 alike none
 
 # --- estimate-logz shares its chunks too.
-logz=(u1 --problems 12 --chunk 1 --lease 2s)
+logz=(u1 --base prior --witness none --problems 12 --chunk 1 --lease 2s)
 program=$CRAIS_BIN/estimate-logz succeed "${logz[@]}" --out logz
 "$CRAIS_BIN/estimate-logz" "${logz[@]}" --queue folder --out logz2 >out1.txt 2>err1.txt &
 "$CRAIS_BIN/estimate-logz" "${logz[@]}" --queue folder --out logz2 >out2.txt 2>err2.txt || fail "estimate-logz: $(cat err2.txt)"
