@@ -77,7 +77,7 @@ at::Tensor PartitionedTarget::log_density(const at::Tensor& z) const {
 }
 
 Evaluation PartitionedTarget::evaluate(const at::Tensor& z) const {
-  const Evaluation found = rows_->evaluate(z);
+  Evaluation found = rows_->evaluate(z);
   if (members_.size(1) == 1) return found;
   const Evaluation part = responsibility(z, /*with_gradient=*/true);
   return {found.log_density.to(at::kDouble) + part.log_density, found.grad + part.grad};

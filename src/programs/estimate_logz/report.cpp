@@ -67,7 +67,7 @@ std::vector<Table> result_tables(const LogzResults& results,
   std::vector<double> lower;
   for (const LogzSummary& s : methods) {
     lower.push_back(s.mean);
-    std::vector<std::string> cells = {(s.doubts.empty() ? "" : ">= ") + fixed(s.mean, 4),
+    std::vector<std::string> cells = {(s.doubts.empty() ? "" : ">=") + fixed(s.mean, 4),
                                       significant(s.std_error, 2)};
     if (results.truth)
       cells.insert(cells.end(),
