@@ -27,10 +27,10 @@ std::shared_ptr<const Target> ModelPrior::select(const at::Tensor& index) const 
 }
 
 at::Tensor ModelPrior::curvature(const at::Tensor& z) const {
-  constexpr double kDifference = 1e-2;
-  const at::Tensor steps = kDifference * at::eye(dim(), z.options());
+  constexpr double kStepOfDifference = 1e-2;
+  const at::Tensor steps = kStepOfDifference * at::eye(dim(), z.options());
   const auto halves = evaluate(z.unsqueeze(1) + at::cat({steps, -steps})).grad.chunk(2, 1);
-  const at::Tensor hessian = (halves[0] - halves[1]) / (2 * kDifference);
+  const at::Tensor hessian = (halves[0] - halves[1]) / (2 * kStepOfDifference);
   return -0.5 * (hessian + hessian.transpose(1, 2));
 }
 
