@@ -1,11 +1,25 @@
 #include "bases/climb.h"
 
 #include <algorithm>
+#include <limits>
+
+#include "core/rng.h"
 
 namespace crais {
 
 int64_t steps_a_round(const Target& target) {
   return std::clamp<int64_t>(target.curvature_cost() / 8, 4, 32);
+}
+
+at::Tensor most_probable_draw(const Target& target, int64_t draws, at::Generator& rng, Cost& cost) {
+  cost += Cost{target.num_problems() * draws, 0};
+  const int64_t problems = target.num_problems(), dim = target.dim();
+  const at::Tensor e = fill_normal(at::empty({problems, draws, dim}, target.options()), rng);
+  const at::Tensor z = target.prior_base().to_z(e);
+  const at::Tensor density =
+      target.log_density(z).nan_to_num(-std::numeric_limits<double>::infinity());
+  const at::Tensor best = density.argmax(1).view({problems, 1, 1}).expand({problems, 1, dim});
+  return z.gather(1, best).squeeze(1);
 }
 
 Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double until,

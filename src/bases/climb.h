@@ -98,6 +98,9 @@ struct Mode {
   }
 };
 
+/// The most probable of `draws` draws from the prior of each problem, [P,D]. Cost: added.
+at::Tensor most_probable_draw(const Target& target, int64_t draws, at::Generator& rng, Cost& cost);
+
 /// Climbs from `start` [P,D]. A problem that has arrived (where the square of Newton's step, in
 /// standard deviations, is below `until`), or failed, stops there, and costs no more. Cost: added.
 Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double until, Cost& cost);

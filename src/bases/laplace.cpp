@@ -33,7 +33,7 @@ class Laplace : public BaseRule {
     std::vector<at::Tensor> starts = {guess.loc()};
     // Single draws give modes of little mass a say; the best of many hits sharp ones.
     for (int64_t i = 1; i < starts_; ++i)
-      starts.push_back(drawn(target, i % 2 == 0 ? 1 : kDrawsAStart, rng, cost));
+      starts.push_back(most_probable_draw(target, i % 2 == 0 ? 1 : kDrawsAStart, rng, cost));
     while (static_cast<int64_t>(starts.size()) > finalists_ && rounds > 1) {
       starts = highest(target, starts, cost);
       --rounds;
@@ -55,18 +55,6 @@ class Laplace : public BaseRule {
   }
 
  private:
-  /// The most probable of `draws` draws from the prior, [P,D].
-  static at::Tensor drawn(const Target& target, int64_t draws, at::Generator& rng, Cost& cost) {
-    cost += Cost{target.num_problems() * draws, 0};
-    const int64_t problems = target.num_problems(), dim = target.dim();
-    const at::Tensor e = fill_normal(at::empty({problems, draws, dim}, target.options()), rng);
-    const at::Tensor z = target.prior_base().to_z(e);
-    const at::Tensor density =
-        target.log_density(z).nan_to_num(-std::numeric_limits<double>::infinity());
-    const at::Tensor best = density.argmax(1).view({problems, 1, 1}).expand({problems, 1, dim});
-    return z.gather(1, best).squeeze(1);
-  }
-
   /// The quarter of the starts, [P,D] each, that is highest for each problem after a round, the
   /// highest first; no fewer than finalists_.
   std::vector<at::Tensor> highest(const Target& target, const std::vector<at::Tensor>& starts,

@@ -120,10 +120,7 @@ class Mixture : public BaseRule {
       }
       const bool is_higher = next->height() > best.height();
       const bool has_settled = best.error < kSmall && std::abs(next->value - best.value) < kSmall;
-      if (is_higher || !has_settled) {
-        // Particles that have settled know more than those that began there.
-        if (is_higher) best = std::move(*next);
-      }
+      if (is_higher) best = std::move(*next);
       if (has_settled && best.height() < before + kSmall) break;
     }
   }

@@ -170,23 +170,10 @@ class Modes : public BaseRule {
       for (int64_t s = 0; s < starts; ++s) z.select(1, s).mul_(kScales[s % count]);
     } else {
       for (int64_t s = 2; s < starts; s += 2)
-        z.select(1, s).copy_(highest(target, prior, rng, cost));
+        z.select(1, s).copy_(most_probable_draw(target, kDrawsAStart, rng, cost));
     }
     if (with_guess) z.select(1, 0).copy_(guess.loc());
     return z;
-  }
-
-  /// The most probable of some draws of the prior, [P,D].
-  static at::Tensor highest(const Target& target, const AffineMap& prior, at::Generator& rng,
-                            Cost& cost) {
-    const int64_t problems = target.num_problems(), dim = target.dim();
-    cost += Cost{problems * kDrawsAStart, 0};
-    const at::Tensor z =
-        prior.to_z(fill_normal(at::empty({problems, kDrawsAStart, dim}, target.options()), rng));
-    const at::Tensor density =
-        target.log_density(z).nan_to_num(-std::numeric_limits<double>::infinity());
-    const at::Tensor best = density.argmax(1).view({problems, 1, 1}).expand({problems, 1, dim});
-    return z.gather(1, best).squeeze(1);
   }
 
   std::vector<Found> sorted_out(const Fits& fits) const {
