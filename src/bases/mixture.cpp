@@ -31,7 +31,8 @@ namespace {
 
 constexpr int64_t kMostDims = 128;    // beyond, covariances are not to be had from so few particles
 constexpr int64_t kFewestChains = 4;  // of a part and group
-constexpr int64_t kGroups = 4;        // of a trial's chains: their spread is its error
+// Groups of a trial's chains: their spread is its error, so few of them would crown lucky trials.
+constexpr int64_t kFewestGroups = 4, kMostGroups = 16;
 
 /// Normals as the target of their parts and the base of each.
 struct Parts {
@@ -57,7 +58,7 @@ struct Trial {
 
   /// How far up it is, its error allowed for.
   double height() const {
-    return std::isnan(value) ? -std::numeric_limits<double>::infinity() : value - 2 * error;
+    return std::isnan(value) ? -std::numeric_limits<double>::infinity() : value - 3 * error;
   }
 };
 
@@ -148,10 +149,12 @@ class Mixture : public BaseRule {
     Trial trial;
     trial.parts = std::make_shared<Parts>(one, normals, log_share);
     const int64_t parts = normals.num_problems();
-    const int64_t chains = std::max(kFewestChains, particles_ / parts / kGroups);
+    const int64_t groups =
+        std::clamp(particles_ / parts / kFewestChains, kFewestGroups, kMostGroups);
+    const int64_t chains = std::max(kFewestChains, particles_ / parts / groups);
     // Groups are rows of their own: resampling would tie them together.
     const at::Tensor rows =
-        at::arange(parts, trial.parts->partition.problem.options()).repeat_interleave(kGroups);
+        at::arange(parts, trial.parts->partition.problem.options()).repeat_interleave(groups);
     const Problem problem(trial.parts->target->select(rows), trial.parts->map.select(rows));
     ScheduleOptions schedule;
     schedule.steps = steps;
@@ -165,14 +168,15 @@ class Mixture : public BaseRule {
     cost += run.run.cost;
     trial.step_sizes = run.plan.step_sizes[-1]
                            .to(problem.base().options().device())
-                           .view({parts, kGroups})
+                           .view({parts, groups})
                            .log()
                            .mean(1)
                            .exp();
     const at::Tensor log_w = run.run.log_w;  // [JG,K]
-    const at::Tensor groups = at::logsumexp(log_mean_exp(log_w).view({parts, kGroups}), 0);
-    trial.value = groups.mean().item<double>();
-    trial.error = groups.std().item<double>() / std::sqrt(static_cast<double>(kGroups));
+    const at::Tensor of_parts = log_mean_exp(log_w).view({parts, groups});
+    const at::Tensor totals = at::logsumexp(of_parts, 0);  // [G]
+    trial.value = totals.mean().item<double>();
+    trial.error = error_of(totals, of_parts);
     const at::Tensor weights = at::softmax(log_w.flatten(), 0);
     const at::Tensor points = (at::arange(particles_, weights.options()) +
                                fill_uniform(at::empty({1}, weights.options()), rng)) /
@@ -181,6 +185,15 @@ class Mixture : public BaseRule {
         at::searchsorted(weights.cumsum(0), points).clamp_max(weights.size(0) - 1);
     trial.z = problem.base().to_z(run.run.particles.e).flatten(0, 1).index_select(0, index);
     return trial;
+  }
+
+  /// Standard error of a trial, nats: of the totals of its groups, or from the variances of its
+  /// parts, which are independent of each other, where these say more.
+  static double error_of(const at::Tensor& totals, const at::Tensor& of_parts) {
+    const at::Tensor relative = (of_parts - log_mean_exp(totals)).exp();
+    const double by_parts = relative.var(1).sum().item<double>();
+    const double by_totals = totals.var().item<double>();
+    return std::sqrt(std::max(by_parts, by_totals) / static_cast<double>(totals.size(0)));
   }
 
   /// A generator for what is fitted on the CPU, seeded from one on the device of `like`.
