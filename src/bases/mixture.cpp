@@ -22,9 +22,9 @@
 #include "core/transition.h"
 #include "paths/power_mean.h"
 #include "samplers/plan.h"
+#include "samplers/settling.h"
 #include "targets/partitioned.h"
 #include "util/error.h"
-#include "util/interrupt.h"
 
 namespace crais {
 namespace {
@@ -52,7 +52,6 @@ struct Trial {
   std::shared_ptr<const Parts> parts;
   double value = -std::numeric_limits<double>::infinity();  // estimate of log Z, nats
   double error = 0;
-  at::Tensor z;           // [N,D] particles of the density, equally weighted
   at::Tensor step_sizes;  // [J] float64: of each part at its end
   bool may_miss = false;  // the search that gave the parts may have missed modes
 
@@ -60,6 +59,46 @@ struct Trial {
   double height() const {
     return std::isnan(value) ? -std::numeric_limits<double>::infinity() : value - 3 * error;
   }
+  /// Modes that a search may have missed are given up for anything that is higher.
+  bool beats(const Trial& other) const {
+    return other.may_miss && !may_miss ? value - error > other.value : height() > other.height();
+  }
+};
+
+/// The weighted particles of all trials. A trial that came upon mass which others missed weighs
+/// more than they do, however uncertain its value.
+class Pool {
+ public:
+  /// Particles z [N,D] whose weights exp(log_w), [N] float64, add up to an estimate of Z.
+  void add(const at::Tensor& z, const at::Tensor& log_w) {
+    const at::Tensor known =
+        at::where(log_w.isnan(), -std::numeric_limits<double>::infinity(), log_w);
+    z_ = z_.defined() ? at::cat({z_, z}) : z;
+    log_w_ = log_w_.defined() ? at::cat({log_w_, known}) : known;
+  }
+
+  /// `count` particles of equal weight, [count,D].
+  at::Tensor draws(int64_t count, at::Generator& rng) const {
+    return resampled(z_, log_w_, count, rng);
+  }
+
+  /// These instead, with the weight of all that was there.
+  void replace(const at::Tensor& z) {
+    const at::Tensor each = at::logsumexp(log_w_, 0) - std::log(static_cast<double>(z.size(0)));
+    z_ = z;
+    log_w_ = each.expand({z.size(0)});
+  }
+
+ private:
+  at::Tensor z_, log_w_;
+};
+
+/// The fit of one problem so far.
+struct Search {
+  const Target& one;
+  at::Generator& rng;
+  Cost cost;
+  Pool pool;
 };
 
 class Mixture : public BaseRule {
@@ -80,34 +119,33 @@ class Mixture : public BaseRule {
 
  private:
   Base fitted(const Target& one, at::Generator& rng) const {
-    Cost cost;
+    Search search{one, rng, {}, {}};
     Base modes = BaseRegistry::instance().make("base", "modes")->build(one, rng);
-    cost += modes.cost;
+    search.cost += modes.cost;
     const at::TensorOptions wide = one.options().dtype(at::kDouble);
     const at::Tensor share = modes.partition ? modes.partition->log_share : at::zeros({1}, wide);
     Trial best;
     try {
-      best = tried(one, modes.map.widened(widening_), share, rng, cost);
+      best = tried(search, modes.map.widened(widening_), share);
       best.may_miss = modes.ambiguous.any().item<bool>();
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kData) throw;
     }
-    if (one.dim() <= kMostDims) improve(one, best, rng, cost);
+    if (one.dim() <= kMostDims) improve(search, best);
     if (!best.parts) return Base(first_guess(one));
-    Base base(best.parts->map, at::zeros({1}, wide.dtype(at::kBool)), cost);
+    Base base(best.parts->map, at::zeros({1}, wide.dtype(at::kBool)), search.cost);
     base.ambiguous = at::full({1}, best.may_miss, wide.dtype(at::kBool));
     base.partition = best.parts->partition;
     return base;
   }
 
-  void improve(const Target& one, Trial& best, at::Generator& rng, Cost& cost) const {
-    if (auto rough = from_prior(one, rng, cost); rough && rough->height() > best.height())
-      best = std::move(*rough);
+  void improve(Search& search, Trial& best) const {
+    if (auto rough = from_prior(search); rough && rough->beats(best)) best = std::move(*rough);
     if (!best.parts) return;
     for (int64_t round = 0; round < rounds_; ++round) {
       const double before = best.height();
-      const at::Tensor draws = settled(best, rng, cost);
-      at::Generator host = on_host(rng, best.z);
+      const at::Tensor draws = settled(best, search);
+      at::Generator host = on_host(search);
       std::vector<NormalMixture> candidates;
       const int64_t parts = best.parts->map.num_problems();
       if (parts > 1) candidates.push_back(refit_normals(draws, normals_of(*best.parts)));
@@ -115,11 +153,11 @@ class Mixture : public BaseRule {
         if (count >= parts || count == 1) candidates.push_back(fit_normals(draws, count, host));
       std::optional<Trial> next;
       for (const NormalMixture& mixture : candidates) {
-        Trial trial = tried(one, map_of(mixture, one).widened(widening_),
-                            mixture.log_share.to(one.options().device()), rng, cost);
+        Trial trial = tried(search, map_of(mixture, search.one).widened(widening_),
+                            mixture.log_share.to(search.one.options().device()));
         if (!next || trial.height() > next->height()) next = std::move(trial);
       }
-      const bool is_higher = next->height() > best.height();
+      const bool is_higher = next->beats(best);
       const bool has_settled = best.error < kSmall && std::abs(next->value - best.value) < kSmall;
       if (is_higher) best = std::move(*next);
       if (has_settled && best.height() < before + kSmall) break;
@@ -127,15 +165,15 @@ class Mixture : public BaseRule {
   }
 
   /// SMC from the prior, and the moments of where it ends.
-  std::optional<Trial> from_prior(const Target& one, at::Generator& rng, Cost& cost) const {
+  std::optional<Trial> from_prior(Search& search) const {
     try {
-      const AffineMap prior = one.prior_base();
-      const at::Tensor share = at::zeros({1}, one.options().dtype(at::kDouble));
-      const Trial start = tried(one, prior, share, rng, cost, 3 * kSteps);
-      const at::Tensor z = start.z.to(at::kCPU, at::kDouble);
-      at::Generator host = on_host(rng, start.z);
+      const AffineMap prior = search.one.prior_base();
+      const at::Tensor share = at::zeros({1}, search.one.options().dtype(at::kDouble));
+      const Trial start = tried(search, prior, share, 3 * kSteps);
+      const at::Tensor z = search.pool.draws(particles_, search.rng).to(at::kCPU, at::kDouble);
+      at::Generator host = on_host(search);
       const NormalMixture normal = fit_normals(z, 1, host);
-      Trial trial = tried(one, map_of(normal, one).widened(widening_), share, rng, cost);
+      Trial trial = tried(search, map_of(normal, search.one).widened(widening_), share);
       if (trial.height() < start.height()) return start;
       return trial;
     } catch (const Error& error) {
@@ -144,10 +182,10 @@ class Mixture : public BaseRule {
     }
   }
 
-  Trial tried(const Target& one, const AffineMap& normals, const at::Tensor& log_share,
-              at::Generator& rng, Cost& cost, int64_t steps = kSteps) const {
+  Trial tried(Search& search, const AffineMap& normals, const at::Tensor& log_share,
+              int64_t steps = kSteps) const {
     Trial trial;
-    trial.parts = std::make_shared<Parts>(one, normals, log_share);
+    trial.parts = std::make_shared<Parts>(search.one, normals, log_share);
     const int64_t parts = normals.num_problems();
     const int64_t groups =
         std::clamp(particles_ / parts / kFewestChains, kFewestGroups, kMostGroups);
@@ -164,8 +202,8 @@ class Mixture : public BaseRule {
     options.resampling = resampling_.get();
     const PilotRun run = run_pilot(
         problem, *path_, *ScheduleRegistry::instance().make("schedule", "linear", schedule),
-        *transition_, options, rng);
-    cost += run.run.cost;
+        *transition_, options, search.rng);
+    search.cost += run.run.cost;
     trial.step_sizes = run.plan.step_sizes[-1]
                            .to(problem.base().options().device())
                            .view({parts, groups})
@@ -177,13 +215,8 @@ class Mixture : public BaseRule {
     const at::Tensor totals = at::logsumexp(of_parts, 0);  // [G]
     trial.value = totals.mean().item<double>();
     trial.error = error_of(totals, of_parts);
-    const at::Tensor weights = at::softmax(log_w.flatten(), 0);
-    const at::Tensor points = (at::arange(particles_, weights.options()) +
-                               fill_uniform(at::empty({1}, weights.options()), rng)) /
-                              static_cast<double>(particles_);
-    const at::Tensor index =
-        at::searchsorted(weights.cumsum(0), points).clamp_max(weights.size(0) - 1);
-    trial.z = problem.base().to_z(run.run.particles.e).flatten(0, 1).index_select(0, index);
+    search.pool.add(problem.base().to_z(run.run.particles.e).flatten(0, 1),
+                    log_w.flatten() - std::log(static_cast<double>(groups * chains)));
     return trial;
   }
 
@@ -196,54 +229,23 @@ class Mixture : public BaseRule {
     return std::sqrt(std::max(by_parts, by_totals) / static_cast<double>(totals.size(0)));
   }
 
-  /// A generator for what is fitted on the CPU, seeded from one on the device of `like`.
-  static at::Generator on_host(at::Generator& rng, const at::Tensor& like) {
-    const at::Tensor u = fill_uniform(at::empty({1}, like.options().dtype(at::kDouble)), rng);
+  /// A generator for what is fitted on the CPU, seeded from that of the search.
+  static at::Generator on_host(Search& search) {
+    const at::TensorOptions wide = search.one.options().dtype(at::kDouble);
+    const at::Tensor u = fill_uniform(at::empty({1}, wide), search.rng);
     return make_generator(static_cast<uint64_t>(u.item<double>() * 0x1p53));
   }
 
-  /// Particles that move under the target, each in the coordinates of a part that it is given by
-  /// chance in proportion to the part's responsibility: a Gibbs sampler of particles and labels.
-  /// Returns what it passed through, [M,D] float64 on the CPU, and leaves the last in `trial`.
-  at::Tensor settled(Trial& trial, at::Generator& rng, Cost& cost) const {
-    constexpr int kSweeps = 6, kMoves = 10;
-    constexpr double kLadder[] = {1, 1, 0.3, 3};  // of step sizes: several scales
-    const Parts& parts = *trial.parts;
-    const int64_t count = parts.map.num_problems();
-    const at::Tensor first = at::zeros({1}, parts.partition.problem.options());
-    const auto whole =
-        std::static_pointer_cast<const PartitionedTarget>(parts.target->select(first));
-    at::Tensor log_steps = trial.step_sizes.log(), z = trial.z;
-    std::vector<at::Tensor> passed;
-    for (int sweep = 0; sweep < kSweeps; ++sweep) {
-      const at::Tensor logs = whole->log_components(z.unsqueeze(0)).squeeze(1);  // [J,N]
-      const at::Tensor gumbel = -(-fill_uniform(at::empty_like(logs), rng).log()).log();
-      const at::Tensor label = (logs + gumbel).argmax(0);
-      const AffineMap map = parts.map.select(label);
-      const Problem problem(parts.target->select(label), map);
-      Particles particles = problem.evaluate(map.to_e(z.unsqueeze(1)));
-      cost += problem.cost_of(1);
-      const at::Tensor beta = at::ones({z.size(0)}, log_steps.options());
-      for (int move = 0; move < kMoves; ++move) {
-        stop_if_interrupted();
-        const double scale = kLadder[move % std::size(kLadder)];
-        const at::Tensor steps = log_steps.exp().index_select(0, label) * scale;
-        const Moved moved = transition_->step(problem, *path_, particles, beta, steps, rng);
-        particles = moved.particles;
-        cost += problem.cost_of(1);
-        if (scale != 1) continue;
-        const at::Tensor arrivals = at::bincount(label, {}, count).to(at::kDouble);
-        const at::Tensor accepted =
-            at::zeros_like(log_steps).scatter_add(0, label, moved.accept_prob.flatten());
-        const at::Tensor apart =
-            accepted / arrivals.clamp_min(1) - transition_->target_acceptance();
-        log_steps = log_steps + 0.5 * at::where(arrivals > 0, apart, at::zeros_like(apart));
-      }
-      z = map.to_z(particles.e).squeeze(1);
-      if (sweep > 0) passed.push_back(z.to(at::kCPU, at::kDouble));
-    }
-    trial.z = z;
-    return at::cat(passed);
+  /// Particles of the pool settle, and replace it. Returns what they passed through, [M,D] float64
+  /// on the CPU.
+  at::Tensor settled(const Trial& trial, Search& search) const {
+    constexpr int64_t kSweeps = 6;
+    const Settled found =
+        settle(*trial.parts->target, trial.parts->map, search.pool.draws(particles_, search.rng),
+               trial.step_sizes, *path_, *transition_, kSweeps, search.rng);
+    search.cost += found.cost;
+    search.pool.replace(found.z);
+    return found.passed.to(at::kCPU, at::kDouble);
   }
 
   static NormalMixture normals_of(const Parts& parts) {

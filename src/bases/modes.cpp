@@ -1,7 +1,7 @@
 // A normal at each mode that a search from many starts finds: the parts of a partition of unity.
 //
 // Modes that no start has reached are estimated too: of n climbs, f_1 of which ended where no other
-// did, about f_1 / n of further starts would lead to modes unseen.             [Good 1953]
+// did, about f_1 / n of further starts would lead to modes unseen.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -14,8 +14,8 @@ namespace crais {
 namespace {
 
 constexpr double kUnseen = 0.12;  // more of further starts than this may lead to unseen modes
-constexpr double kSerious =
-    6.0;  // nats below the greatest mass: those below do not count as unseen
+constexpr double kSerious = 6.0;  // nats below the greatest mass: those below are light
+constexpr double kUnseenMass = 0.05;
 constexpr int64_t kDearest = 40'000;  // evaluations, after which no further batch of starts begins
 constexpr int64_t kDrawsAStart = 32, kMostBatches = 16;
 constexpr double kScales[] = {1, 3, 10, 30};  // of the starts of a density without a prior
@@ -24,6 +24,7 @@ constexpr double kScales[] = {1, 3, 10, 30};  // of the starts of a density with
 struct Found {
   std::vector<int64_t> climbs;  // one for each mode: its place among the climbs
   double unseen = 0;            // estimated share of further starts that would lead elsewhere
+  double unseen_mass = 0;       // estimated mass there, over that of the modes found
   int64_t ends = 0;             // climbs that arrived somewhere
 
   /// A mode that one start in fifty reaches has been seen, most likely.
@@ -32,6 +33,34 @@ struct Found {
     return unseen == 0 && ends >= kEndsAMode * static_cast<int64_t>(climbs.size());
   }
 };
+
+/// The share of further starts that would lead to modes unseen, light ones left out.
+///                                                                                     [Good 1953]
+double unseen_starts(const std::vector<int64_t>& arrivals, const std::vector<double>& masses,
+                     int64_t ends) {
+  if (ends == 0) return 0;
+  int64_t once = 0;
+  for (size_t i = 0; i < arrivals.size(); ++i)
+    if (arrivals[i] == 1 && masses[i] > std::exp(-kSerious)) ++once;
+  return static_cast<double>(once) / static_cast<double>(ends);
+}
+
+/// The mass of modes unseen over that of those seen: light ones add up where they are many. Their
+/// number is at least f_1 (f_1 - 1) / (2 (f_2 + 1)), and they are as heavy as those seen once.
+///                                                                                     [Chao 1984]
+double unseen_mass(const std::vector<int64_t>& arrivals, const std::vector<double>& masses,
+                   int64_t ends) {
+  double once = 0, twice = 0, mass_once = 0, total = 0;
+  for (size_t i = 0; i < arrivals.size(); ++i) {
+    total += masses[i];
+    twice += arrivals[i] == 2 ? 1 : 0;
+    if (arrivals[i] != 1) continue;
+    once += 1;
+    mass_once += masses[i];
+  }
+  if (2 * once < static_cast<double>(ends)) return 0;  // climbs that ended early, most likely
+  return mass_once * (once - 1) / (2 * (twice + 1)) / total;
+}
 
 /// A normal of one problem.
 struct Part {
@@ -211,11 +240,12 @@ class Modes : public BaseRule {
           arrivals[static_cast<size_t>(known - found.climbs.begin())] += arrived;
         }
       }
-      int64_t once = 0;
-      for (size_t i = 0; i < arrivals.size(); ++i)
-        if (arrivals[i] == 1 && m[p][found.climbs[i]] > m[p][found.climbs[0]] - kSerious) ++once;
+      std::vector<double> masses;  // relative to the heaviest
+      for (const int64_t s : found.climbs)
+        masses.push_back(std::exp(m[p][s] - m[p][found.climbs[0]]));
       found.ends = num_ends;
-      if (num_ends > 0) found.unseen = static_cast<double>(once) / static_cast<double>(num_ends);
+      found.unseen = unseen_starts(arrivals, masses, num_ends);
+      found.unseen_mass = unseen_mass(arrivals, masses, num_ends);
       keep_heaviest(found, [&](int64_t s) { return m[p][s]; });
     }
     return all;
@@ -271,7 +301,8 @@ class Modes : public BaseRule {
     std::vector<uint8_t> failed, ambiguous;
     for (size_t i = 0; i < found.size(); ++i) {
       failed.push_back(found[i].climbs.empty());
-      ambiguous.push_back(found[i].unseen > kUnseen);
+      ambiguous.push_back(found[i].unseen > kUnseen ||
+                          (target.is_replicated() && found[i].unseen_mass > kUnseenMass));
       if (!found[i].climbs.empty()) continue;
       const auto p = static_cast<int64_t>(i);
       const auto place = std::find_if(parts.begin(), parts.end(),

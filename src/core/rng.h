@@ -23,6 +23,7 @@ enum class Purpose : uint64_t {
   kBase = 11,
   kResample = 12,
   kChains = 13,
+  kWitness = 14,
 };
 
 /// One step of SplitMix64: a bijective mix of 64 bits (Steele, Lea & Flood 2014).

@@ -1,8 +1,8 @@
 // Forward chains bound log Z from below, reverse chains from exact draws bound it from above.
 //                                                       [Grosse, Ghahramani & Adams 2015]
-#include "core/rng.h"
 #include "estimates/method.h"
 #include "samplers/blocks.h"
+#include "samplers/settling.h"
 #include "targets/partitioned.h"
 #include "util/error.h"
 
@@ -48,8 +48,7 @@ class Bidirectional : public Method {
     const Partition& partition = *problem.partition();
     const at::Tensor counts = partition.counts(), first = counts.cumsum(0) - counts;  // [P]
     const at::Tensor logs = target.log_components(*z).index_select(1, first);         // [J,P,K]
-    const at::Tensor gumbel = -(-fill_uniform(at::empty_like(logs), rng).log()).log();
-    const at::Tensor row = first.unsqueeze(1) + (logs + gumbel).argmax(0);  // [P,K]
+    const at::Tensor row = first.unsqueeze(1) + draw_labels(logs, rng);               // [P,K]
     const at::Tensor weighed = reverse.log_w + partition.log_share.unsqueeze(1);
     reverse.log_w = weighed.gather(0, row);
     return reverse;

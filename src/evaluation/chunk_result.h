@@ -16,6 +16,19 @@
 
 namespace crais {
 
+/// A second estimate of log Z, nats: what it is relative to the truth its maker says.
+struct Witness {
+  double value = 0, error = 0;
+};
+
+/// How many particles that settled under a density ended above a log density that forward chains
+/// hardly reach.
+struct SettledShare {
+  double above = 0;          // their share
+  double expected = 0;       // that of the forward particles, by weight
+  double num_effective = 0;  // of the forward particles
+};
+
 /// Why an estimate is not to be trusted: bits of a set.
 enum Flag : int64_t {
   kFewEffective = 1,  // a standard error above 0.5 nats, or none
@@ -85,7 +98,8 @@ struct ChunkResult {
   std::vector<ChunkRun> runs;
   std::optional<Plan> plan;  // its own, where plans are not shared
   Cost base;                 // of fitting bases
-  Cost tuning;               // of centres, that plan, and the chains that choose how many
+  Cost tuning;               // of centres, that plan, chains that choose how many, and the witness
+  std::optional<SettledShare> settled;  // of replicates, where there is a witness
 
   /// True if every run that is so many independent chains has `count`.
   bool has_chains(int64_t count) const;

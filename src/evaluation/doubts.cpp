@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "evaluation/settled_witness.h"
 #include "evaluation/summary.h"
 
 namespace crais {
@@ -35,9 +36,9 @@ bool contradict(const at::Tensor& value, const at::Tensor& std_error) {
   return spread > kSlight && !(chi2 < kFar);
 }
 
-/// Two chunks differ by more than their replicates' spread explains.
-bool chunks_are_apart(const std::string& method, const RunResults& results) {
-  constexpr double kErrors = 5.0;
+/// The estimates of each chunk: its replicates have one base.
+std::vector<std::vector<double>> values_by_chunk(const std::string& method,
+                                                 const RunResults& results) {
   std::vector<std::vector<double>> all;
   for (const auto& [number, chunk] : results.chunks) {
     std::vector<double> values;
@@ -46,6 +47,12 @@ bool chunks_are_apart(const std::string& method, const RunResults& results) {
         values.insert(values.end(), run.log_normalizer.begin(), run.log_normalizer.end());
     if (values.size() >= 3) all.push_back(std::move(values));
   }
+  return all;
+}
+
+/// Two chunks differ by more than their replicates' spread explains.
+bool chunks_are_apart(const std::vector<std::vector<double>>& all) {
+  constexpr double kErrors = 5.0;
   for (size_t i = 0; i < all.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
       const double a = mean_of(all[i]), b = mean_of(all[j]);
@@ -63,6 +70,19 @@ bool refutes(const Witness& witness, double mean, double error, double bias) {
   return witness.value - mean > std::max(kLeast, allowed);
 }
 
+/// Settled particles of some chunk end where forward ones hardly go: by far more than chance has
+/// it. Some settled particles descend from the same forward one, which the limit allows for.
+bool settled_elsewhere(const RunResults& results) {
+  constexpr double kErrors = 4.0, kLeastShare = 0.01;
+  return std::any_of(results.chunks.begin(), results.chunks.end(), [=](const auto& entry) {
+    const std::optional<SettledShare>& settled = entry.second.settled;
+    if (!settled) return false;
+    const double share = std::max<double>(settled->expected, kLeastShare);
+    const double error = std::sqrt(share / kWitnesses + share / settled->num_effective);
+    return !(settled->above - settled->expected < kErrors * error);
+  });
+}
+
 }  // namespace
 
 const std::vector<DoubtEntry>& all_doubts() {
@@ -77,6 +97,10 @@ const std::vector<DoubtEntry>& all_doubts() {
        "a second opinion, a lower bound as well, is higher: chains have missed a part of the "
        "density",
        "leave the `base` to auto"},
+      {Doubt::kSettled, "settled",
+       "particles that settle under the density go where chains from the base have hardly been: a "
+       "neck or a tail is missed",
+       "raise `budget`"},
       {Doubt::kUndefined, "undefined",
        "the density is NaN or +inf where chains went; such points were counted as zero",
        "let the density return -inf where it is zero, and a number elsewhere"}};
@@ -86,6 +110,19 @@ const std::vector<DoubtEntry>& all_doubts() {
 const DoubtEntry& entry_of(Doubt doubt) {
   return *std::find_if(all_doubts().begin(), all_doubts().end(),
                        [&](const DoubtEntry& entry) { return entry.doubt == doubt; });
+}
+
+double error_of_replicates(const MethodTable& table, const RunResults& results) {
+  const at::Tensor value = table.matrix("log_normalizer"), own = table.matrix("std_error");
+  if (value.numel() == 1) return own.item<double>();
+  double error = std_error_of_mean(value);
+  const double chains =
+      std::sqrt(own.square().mean().item<double>() / static_cast<double>(value.numel()));
+  if (chains > error) error = chains;
+  std::vector<double> means;
+  for (const auto& chunk : values_by_chunk(table.method, results)) means.push_back(mean_of(chunk));
+  if (means.size() < 2) return error;
+  return std::max(error, std::sqrt(variance_of_mean(means, mean_of(means))));
 }
 
 std::vector<Doubt> doubts_of_replicates(const MethodTable& table, const RunResults& results) {
@@ -101,12 +138,12 @@ std::vector<Doubt> doubts_of_replicates(const MethodTable& table, const RunResul
     }
   if (2 * flagged >= estimates) doubts.push_back(Doubt::kMostFlagged);
   if (contradict(value, table.matrix("std_error"))) doubts.push_back(Doubt::kReplicates);
-  if (chunks_are_apart(table.method, results)) doubts.push_back(Doubt::kBases);
-  const double error =
-      value.numel() > 1 ? std_error_of_mean(value) : table.matrix("std_error").item<double>();
+  if (chunks_are_apart(values_by_chunk(table.method, results))) doubts.push_back(Doubt::kBases);
   if (results.state.witness &&
-      refutes(*results.state.witness, mean, error, table.matrix("bias").mean().item<double>()))
+      refutes(*results.state.witness, mean, error_of_replicates(table, results),
+              table.matrix("bias").mean().item<double>()))
     doubts.push_back(Doubt::kRefuted);
+  if (settled_elsewhere(results)) doubts.push_back(Doubt::kSettled);
   if (static_cast<double>(table.num_nonfinite) >
       kFewUndefined * static_cast<double>(table.cost.densities))
     doubts.push_back(Doubt::kUndefined);

@@ -17,6 +17,7 @@ enum class Doubt {
   kReplicates,   // replicates of one density contradict each other
   kBases,        // so do chunks, whose bases were fitted apart
   kRefuted,      // a second opinion, a lower bound too, is higher
+  kSettled,      // particles that settle under the density go where chains have not been
   kUndefined     // NaN or +inf
 };
 
@@ -28,11 +29,9 @@ struct DoubtEntry {
 const std::vector<DoubtEntry>& all_doubts();
 const DoubtEntry& entry_of(Doubt doubt);
 
-/// A second estimate of the same density by the base mixture, which neither the asked base nor its
-/// chains know of: a lower bound on average. nats.
-struct Witness {
-  double value = 0, error = 0;
-};
+/// Monte Carlo error of the mean over replicates of one density, nats: by their spread, by their
+/// own errors, or by the spread of chunks, whose bases were fitted apart; whichever says most.
+double error_of_replicates(const MethodTable& table, const RunResults& results);
 
 /// The doubts about replicates of one density.
 std::vector<Doubt> doubts_of_replicates(const MethodTable& table, const RunResults& results);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "evaluation/settled_witness.h"
+
 namespace crais {
 namespace {
 
@@ -25,13 +27,18 @@ TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, c
   if (parts.options.budget) {
     const int64_t move = parts.transition->evaluations_per_step();
     const auto spent = static_cast<double>(base.densities) / static_cast<double>(problems);
+    // A witness settles particles, and asks for the density of every chain's last one.
+    const int64_t witness = parts.options.witness ? kWitnesses * (kWitnessEvaluations + 1) : 0;
+    const int64_t last = parts.options.witness ? 1 : 0;
     const double left =
-        std::max(0.0, *parts.options.budget - spent) / static_cast<double>(each * move);
+        std::max(0.0, *parts.options.budget - spent -
+                          static_cast<double>(witness) / static_cast<double>(problems)) /
+        static_cast<double>(each * move);
     const double pilots = static_cast<double>(kPilotChains) / static_cast<double>(problems);
-    const auto affordable = static_cast<int64_t>(left / (kFewChains + pilots)) - 1;
+    const auto affordable = static_cast<int64_t>(left / (kFewChains + pilots)) - 1 - last;
     steps = std::clamp(affordable, kFewestSteps, kMostSteps);
-    chains =
-        std::max(kFewChains, static_cast<int64_t>(left / static_cast<double>(steps + 1) - pilots));
+    chains = std::max(kFewChains,
+                      static_cast<int64_t>(left / static_cast<double>(steps + 1 + last) - pilots));
   }
   PilotOptions options = parts.pilot;
   options.num_particles = std::max(kPilotChains, parts.options.pilot_chains.value_or(0));

@@ -294,6 +294,14 @@ Plan plan_from(const json& object, const std::string& source) {
   return plan;
 }
 
+json to_json(const Witness& witness) {
+  return {{"value", json_number(witness.value)}, {"error", json_number(witness.error)}};
+}
+
+Witness witness_from(const json& object, const std::string& source) {
+  return {json_number_field(object, "value", source), json_number_field(object, "error", source)};
+}
+
 json to_json(const ChunkResult& result) {
   json object = {{"chunk", result.chunk},
                  {"indices", result.indices},
@@ -301,6 +309,10 @@ json to_json(const ChunkResult& result) {
                  {"tuning", to_json(result.tuning)},
                  {"runs", json::array()}};
   if (result.plan) object["plan"] = to_json(*result.plan);
+  if (result.settled)
+    object["settled"] = {{"above", json_number(result.settled->above)},
+                         {"expected", json_number(result.settled->expected)},
+                         {"num_effective", json_number(result.settled->num_effective)}};
   for (const auto& run : result.runs) {
     json entry = {{"method", run.method},
                   {"repeat", run.repeat},
@@ -326,6 +338,12 @@ ChunkResult chunk_from(const json& object, const std::string& source) {
           "an index is below 0");
   result.base = cost_from(object, "base", source);
   result.tuning = cost_from(object, "tuning", source);
+  if (object.contains("settled")) {
+    const json settled = json_field<json>(object, "settled", source);
+    result.settled = {json_number_field(settled, "above", source),
+                      json_number_field(settled, "expected", source),
+                      json_number_field(settled, "num_effective", source)};
+  }
   if (object.contains("plan")) {
     result.plan = plan_from(object["plan"], source);
     const auto columns = static_cast<size_t>(result.plan->betas.size(1));

@@ -332,9 +332,7 @@ bool ResultStore::has_report() const {
 void ResultStore::write_state(const TunedState& state) const {
   json content = {{"base", state.base}, {"tuning", to_json(state.tuning)}};
   if (state.forces) content["forces"] = kBfloat16;
-  if (state.witness)
-    content["witness"] = {{"value", json_number(state.witness->value)},
-                          {"error", json_number(state.witness->error)}};
+  if (state.witness) content["witness"] = to_json(*state.witness);
   if (state.by_spread)
     content["by_spread"] = {{"pilot_chains", state.by_spread->pilot_chains},
                             {"per_spread", state.by_spread->per_spread}};
@@ -363,11 +361,8 @@ std::optional<TunedState> ResultStore::read_state() const {
       throw data_error(source + ": forces in " + quoted(forces) + ", which nothing here has");
     state.forces = at::kBFloat16;
   }
-  if (content.contains("witness")) {
-    const json witness = json_field<json>(content, "witness", source);
-    state.witness = {json_number_field(witness, "value", source),
-                     json_number_field(witness, "error", source)};
-  }
+  if (content.contains("witness"))
+    state.witness = witness_from(json_field<json>(content, "witness", source), source);
   if (content.contains("by_spread")) {
     const json by_spread = json_field<json>(content, "by_spread", source);
     state.by_spread = {json_field<int64_t>(by_spread, "pilot_chains", source),

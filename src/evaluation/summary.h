@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "estimates/estimate.h"
+#include "evaluation/doubts.h"
 #include "evaluation/tuned_estimator.h"
 
 namespace crais {

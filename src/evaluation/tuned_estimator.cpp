@@ -6,6 +6,7 @@
 
 #include "evaluation/parts.h"
 #include "evaluation/replicated_plan.h"
+#include "evaluation/settled_witness.h"
 #include "evaluation/target_error.h"
 #include "samplers/blocks.h"
 
@@ -135,6 +136,10 @@ ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target,
         for (size_t i = 0; i < parts_->expectations.size(); ++i)
           run.expectations[options().expectations[i]] = expectation_sums(
               parts_->expectations[i]->values(target, found.particles->z), *found.particles);
+        if (options().witness && plans_by_chunk(target, state_.base) && found.particles &&
+            !result.settled)
+          result.settled =
+              settled_share(*parts_, centre.problem, plan, *found.particles, stream, result.tuning);
         if (options().keep_particles) run.particles = std::move(found.particles);
       }
       run.method = options().methods[m];

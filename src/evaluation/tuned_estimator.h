@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "evaluation/chunk_result.h"
-#include "evaluation/doubts.h"
 #include "evaluation/options.h"
 
 namespace crais {

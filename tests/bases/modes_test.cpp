@@ -62,6 +62,17 @@ TEST(Modes, SayWhereMoreAreToBeExpected) {
   EXPECT_TRUE(base.ambiguous.all().item<bool>());
 }
 
+/// Sixteen wells of two depths, or three: most climbs end in modes that hold next to nothing, and
+/// all of these together outweigh what was found.
+TEST(Modes, SayWhereLightOnesAddUp) {
+  const auto wells = [](int64_t dim) {
+    return replicated(
+        dim, [](const at::Tensor& z) { return (0.5 * z + 6 * z.square() - z.pow(4)).sum(-1); });
+  };
+  EXPECT_TRUE(fit("modes", wells(16)).ambiguous.all().item<bool>());
+  EXPECT_FALSE(fit("modes", wells(3)).ambiguous.any().item<bool>());
+}
+
 /// Flat below 0: the fit at the kink is too narrow on that side, and a wider one stands beside it.
 TEST(Modes, ReachPastAKink) {
   const Base base =
@@ -94,7 +105,7 @@ TEST(Mixture, CoversAFunnel) {
   const Base base = fit("mixture", replicated(2, funnel, 5));
   EXPECT_EQ(base.num_problems(), 5);
   ASSERT_TRUE(base.partition);
-  EXPECT_GT(base.partition->num_parts(), 5);
+  EXPECT_GE(base.partition->num_parts(), 5 * 8);
   EXPECT_EQ(base.partition->num_parts() % 5, 0);  // the fit of one replicate serves all
 }
 

@@ -74,6 +74,29 @@ TEST(Doubts, AHigherLowerBoundRefutes) {
   EXPECT_TRUE(doubts(results).empty());
 }
 
+TEST(Doubts, SettledParticlesGoElsewhere) {
+  RunResults results = results_of(kAgree, 0.02);
+  results.chunks[0].settled = {0.01, 0.003, 300};
+  results.chunks[1].settled = {0.02, 0.003, 300};
+  EXPECT_TRUE(doubts(results).empty());
+  results.chunks[1].settled = {0.06, 0.003, 300};
+  EXPECT_EQ(doubts(results), (std::vector<Doubt>{Doubt::kSettled}));
+  results.chunks[1].settled = {0.06, 0.003, 4};  // hardly any forward particles to compare with
+  EXPECT_TRUE(doubts(results).empty());
+}
+
+TEST(ErrorOfReplicates, IsTheGreatestOfThree) {
+  const auto error = [](const RunResults& results) {
+    return error_of_replicates(tables(results).front(), results);
+  };
+  const double by_spread = std::sqrt(0.002 / 9 / 10);
+  EXPECT_NEAR(error(results_of(kAgree, 1e-4)), by_spread, 1e-9);
+  EXPECT_NEAR(error(results_of(kAgree, 0.2)), 0.2 / std::sqrt(10.0), 1e-9);  // by their own account
+  Values values = kAgree;
+  for (size_t i = 5; i < 10; ++i) values[i] += 0.2;
+  EXPECT_NEAR(error(results_of(values, 1e-4)), 0.1, 1e-9);  // by bases: half of the difference
+}
+
 TEST(Doubts, MostReplicatesAreFlagged) {
   EXPECT_TRUE(has(doubts(results_of(kAgree, 0.02, kModes)), Doubt::kMostFlagged));
 }
@@ -88,7 +111,7 @@ TEST(Doubts, NumbersThatAreNone) {
 
 TEST(Doubts, EachHasItsWords) {
   for (const Doubt doubt : {Doubt::kMostFlagged, Doubt::kReplicates, Doubt::kBases, Doubt::kRefuted,
-                            Doubt::kUndefined}) {
+                            Doubt::kSettled, Doubt::kUndefined}) {
     EXPECT_FALSE(entry_of(doubt).sentence.empty());
     EXPECT_FALSE(entry_of(doubt).remedy.empty());
   }

@@ -21,8 +21,7 @@ LogzSummary summarise_one(const MethodTable& table, const LogzResults& results) 
   static_cast<MethodSummary&>(s) = summarise_method(table, results);
   const at::Tensor values = table.matrix("log_normalizer");
   s.mean = values.mean().item<double>();
-  s.std_error =
-      values.numel() > 1 ? std_error_of_mean(values) : table.matrix("std_error").item<double>();
+  s.std_error = error_of_replicates(table, results);
   s.doubts = doubts_of_replicates(table, results);
   if (results.truth) {
     s.error = s.mean - *results.truth;

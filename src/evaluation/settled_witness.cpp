@@ -1,0 +1,66 @@
+#include "evaluation/settled_witness.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "core/rng.h"
+#include "samplers/settling.h"
+#include "targets/partitioned.h"
+
+namespace crais {
+namespace {
+
+/// The parts of the first replicate; all replicates have the same.
+struct OneReplicate {
+  std::shared_ptr<const PartitionedTarget> parts;
+  AffineMap normals;  // [J]
+};
+
+OneReplicate first_of(const Problem& problem) {
+  const at::TensorOptions index = problem.base().options().dtype(at::kLong);
+  const at::Tensor first = at::zeros({1}, index);
+  if (problem.partition()) {
+    const Problem one = problem.select_whole(first);
+    return {std::dynamic_pointer_cast<const PartitionedTarget>(one.shared_target()), one.base()};
+  }
+  const AffineMap normal = problem.base().select(first);
+  const Partition whole{first, at::zeros({1}, index.dtype(at::kDouble)), 1};
+  return {std::make_shared<PartitionedTarget>(*problem.target().select(first), normal, whole),
+          normal};
+}
+
+/// log gamma of points z [N,D]: [N] float64.
+at::Tensor log_density(const PartitionedTarget& part, const at::Tensor& z) {
+  const at::Tensor row = z.unsqueeze(0);
+  return (part.log_density(row).to(at::kDouble) - part.log_responsibility(row)).squeeze(0);
+}
+
+}  // namespace
+
+SettledShare settled_share(const EstimatorParts& parts, const Problem& problem, const Plan& plan,
+                           const WeightedParticles& found, uint64_t stream, Cost& cost) {
+  constexpr double kTop = 0.997;
+  at::Generator rng = stream_of(parts, problem.target(), Purpose::kWitness, stream);
+  const OneReplicate one = first_of(problem);
+  const int64_t count = one.normals.num_problems();
+  const at::Tensor rows = at::arange(count, one.normals.options().dtype(at::kLong));
+  const at::Tensor last = plan.step_sizes[-1].to(rows.device());
+  const at::Tensor steps = last.size(0) == 1 ? last.expand({count}) : last.index_select(0, rows);
+  const at::Tensor z = found.z.flatten(0, 1), log_w = found.log_w.flatten();
+  const Settled settled = settle(*one.parts, one.normals, resampled(z, log_w, kWitnesses, rng),
+                                 steps, *parts.path, *parts.transition, kWitnessSweeps, rng);
+  cost += settled.cost;
+  const auto part =
+      std::static_pointer_cast<const PartitionedTarget>(one.parts->select(rows.slice(0, 0, 1)));
+  cost += Cost{z.size(0) + kWitnesses, 0};
+  const auto [forward, order] = log_density(*part, z).sort();
+  const at::Tensor shares = at::softmax(log_w, 0).index_select(0, order);
+  const at::Tensor below = shares.cumsum(0);
+  const int64_t top = std::min((below < kTop).sum().item<int64_t>(), z.size(0) - 1);
+  const at::Tensor above = log_density(*part, settled.z) > forward[top];
+  return {above.to(at::kDouble).mean().item<double>(), 1 - below[top].item<double>(),
+          1 / shares.square().sum().item<double>()};
+}
+
+}  // namespace crais

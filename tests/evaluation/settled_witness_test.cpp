@@ -1,0 +1,62 @@
+// A witness sees a neck that chains have missed, and nothing where they have been everywhere.
+#include "evaluation/settled_witness.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/rng.h"
+#include "targets/function_target.h"
+
+namespace crais {
+namespace {
+
+constexpr int64_t kDim = 6;
+constexpr double kNeck = 0.3, kShare = 0.5;
+
+/// 0.5 N(0, I) and, in its middle, 0.5 N(0, 0.3^2 I), in six dimensions.
+FunctionTarget with_a_neck(int64_t replicates) {
+  return FunctionTarget(
+      {replicates, kDim, at::kDouble, /*replicated=*/true},
+      FunctionTarget::IndexedLogDensity([](const at::Tensor& z, const at::Tensor& /*index*/) {
+        const at::Tensor square = z.square().sum(-1);
+        return at::logaddexp(
+            -0.5 * square + std::log(1 - kShare),
+            -0.5 * square / (kNeck * kNeck) + std::log(kShare) - kDim * std::log(kNeck));
+      }));
+}
+
+/// What a witness says of draws of which `share` are from the neck.
+SettledShare witness_of(double share) {
+  EstimateOptions options;
+  options.base = "prior";
+  options.witness = true;
+  const EstimatorParts parts(options);
+  const FunctionTarget target = with_a_neck(5);
+  const Problem problem(target.shared(), target.prior_base());
+  at::Generator rng = make_generator(11);
+  const at::Tensor e = at::empty({5, 100, kDim}, at::kDouble).normal_(0, 1, rng);
+  const at::Tensor is_neck = at::empty({5, 100, 1}, at::kDouble).uniform_(0, 1, rng) < share;
+  const WeightedParticles found{
+      at::where(is_neck, kNeck * e, e), at::zeros({5, 100}, at::kDouble), {}};
+  Plan plan{at::linspace(0, 1, 3, at::kDouble).unsqueeze(1), at::full({2, 1}, 0.3, at::kDouble),
+            100};
+  Cost cost;
+  const SettledShare settled = settled_share(parts, problem, plan, found, 0, cost);
+  EXPECT_EQ(cost.densities, kWitnesses * kWitnessEvaluations + 500 + kWitnesses);
+  return settled;
+}
+
+TEST(SettledWitness, SeesANeckThatChainsHaveMissed) {
+  const SettledShare settled = witness_of(0);
+  EXPECT_LT(settled.expected, 0.01);
+  EXPECT_GT(settled.above, 0.1);
+  EXPECT_NEAR(settled.num_effective, 500, 1e-6);
+}
+
+TEST(SettledWitness, IsSilentWhereChainsHaveBeenEverywhere) {
+  EXPECT_LT(witness_of(kShare).above, 0.03);
+}
+
+}  // namespace
+}  // namespace crais
