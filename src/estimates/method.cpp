@@ -79,7 +79,8 @@ MethodResult joined(const std::vector<MethodResult>& blocks) {
   whole.accept_prob = accepted / static_cast<double>(whole.log_w.size(1));
   if (blocks.front().particles)
     whole.particles = {all([](const MethodResult& block) { return block.particles->z; }),
-                       whole.log_w, blocks.front().particles->num_resamplings};
+                       all([](const MethodResult& block) { return block.particles->log_w; }),
+                       blocks.front().particles->num_resamplings};
   return whole;
 }
 

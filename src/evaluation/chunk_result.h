@@ -19,6 +19,7 @@ namespace crais {
 /// A second estimate of log Z, nats: what it is relative to the truth its maker says.
 struct Witness {
   double value = 0, error = 0;
+  bool is_doubtful = false;  // half of its own estimates or more are flagged
 };
 
 /// How many particles that settled under a density ended above a log density that forward chains

@@ -64,9 +64,11 @@ bool chunks_are_apart(const std::vector<std::vector<double>>& all) {
 
 /// Allowing for what both have in errors, and the estimate in bias.
 bool refutes(const Witness& witness, double mean, double error, double bias) {
-  constexpr double kErrors = 4.0, kLeast = 0.02;
+  constexpr double kErrors = 3.0, kLeast = 0.02;
+  // A second opinion that doubts itself confirms nothing: the density is hard.
+  const double errors = witness.is_doubtful ? 0 : kErrors;
   const double allowed =
-      kErrors * std::hypot(witness.error, error) + (std::isnan(bias) ? 0 : std::abs(bias));
+      errors * std::hypot(witness.error, error) + (std::isnan(bias) ? 0 : std::abs(bias));
   return witness.value - mean > std::max(kLeast, allowed);
 }
 

@@ -295,11 +295,14 @@ Plan plan_from(const json& object, const std::string& source) {
 }
 
 json to_json(const Witness& witness) {
-  return {{"value", json_number(witness.value)}, {"error", json_number(witness.error)}};
+  return {{"value", json_number(witness.value)},
+          {"error", json_number(witness.error)},
+          {"is_doubtful", witness.is_doubtful}};
 }
 
 Witness witness_from(const json& object, const std::string& source) {
-  return {json_number_field(object, "value", source), json_number_field(object, "error", source)};
+  return {json_number_field(object, "value", source), json_number_field(object, "error", source),
+          json_field<bool>(object, "is_doubtful", source)};
 }
 
 json to_json(const ChunkResult& result) {

@@ -37,8 +37,11 @@ Witness second_opinion(const EstimateOptions& options, const Target& target, Cos
   // Four numbers know little of their spread; their own errors have a say.
   const double spread = value.std().item<double>(),
                own_error = std_error.square().mean().sqrt().item<double>();
+  const std::vector<int64_t>& flags = found.runs.front().flags;
+  const auto flagged = std::count_if(flags.begin(), flags.end(), [](int64_t f) { return f != 0; });
   return {value.mean().item<double>(),
-          1.5 * std::max(spread, own_error) / std::sqrt(double{kEstimates})};
+          1.5 * std::max(spread, own_error) / std::sqrt(double{kEstimates}),
+          2 * flagged >= kEstimates};
 }
 
 }  // namespace crais

@@ -70,6 +70,8 @@ TEST(Doubts, AHigherLowerBoundRefutes) {
   EXPECT_EQ(doubts(results), (std::vector<Doubt>{Doubt::kRefuted}));
   results.state.witness = {1.05, 0.03};  // within its errors
   EXPECT_TRUE(doubts(results).empty());
+  results.state.witness = {3.0, 2.0, /*is_doubtful=*/true};
+  EXPECT_EQ(doubts(results), (std::vector<Doubt>{Doubt::kRefuted}));
   results.state.witness = {0.5, 0.03};  // a lower bound may lie anywhere below
   EXPECT_TRUE(doubts(results).empty());
 }
