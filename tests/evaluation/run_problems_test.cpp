@@ -12,6 +12,7 @@
 #include "support/expect_error.h"
 #include "support/targets.h"
 #include "support/temporary_folder.h"
+#include "targets/function_target.h"
 #include "util/files.h"
 
 namespace crais {
@@ -435,6 +436,32 @@ TEST(RunProblems, KeepsParticlesOfManyBlocks) {
   const ExpectationSums sums = expectation_sums(run.particles->z, *run.particles);
   EXPECT_NEAR(sums.mean[2][0].item<double>(), 0.2, 0.02);
   EXPECT_NEAR(sums.mean[2][1].item<double>(), 0.9, 0.02);
+}
+
+/// Parts of a base, chains of several random streams: the weights are those of the particles.
+TEST(RunProblems, KeepsParticlesOfPartsAndStreams) {
+  const FunctionTarget two_modes(
+      {.num_problems = 2, .dim = 2, .replicated = true},
+      FunctionTarget::IndexedLogDensity([](const at::Tensor& z, const at::Tensor& /*index*/) {
+        return at::logaddexp(-0.5 * (z - 5).square().sum(-1), -0.5 * (z + 5).square().sum(-1));
+      }));
+  EstimateOptions options;
+  options.base = "modes";
+  options.keep_particles = true;
+  options.chains = 10'000;
+  options.steps = 2;
+  const RunResults results =
+      run_problems(ProblemSource::of(two_modes.shared()), Estimator(options));
+  const ChunkRun& run = results.chunks.at(0).runs.front();
+  ASSERT_GT(run.blocks.size(), 1U);
+  ASSERT_TRUE(run.particles.has_value());
+  EXPECT_EQ(run.particles->z.sizes(), (std::vector<int64_t>{2, 2 * 10'000, 2}));
+  ASSERT_EQ(run.particles->log_w.sizes(), (std::vector<int64_t>{2, 2 * 10'000}));
+  const at::Tensor log_z = run.particles->log_w.logsumexp(1) - std::log(20'000.0);
+  for (int64_t p = 0; p < 2; ++p)
+    EXPECT_NEAR(log_z[p].item<double>(), run.log_normalizer[static_cast<size_t>(p)], 1e-9);
+  const ExpectationSums sums = expectation_sums(run.particles->z, *run.particles);
+  EXPECT_NEAR(sums.mean[0][0].item<double>(), 0, 0.2);
 }
 
 TEST(Estimator, RestoresWhatItHasTuned) {
