@@ -159,7 +159,12 @@ def certify(
 
 @native.awaited()
 def log_normalizer(
-    target: Function | str | Target, *, dim: int | None = None, progress: bool = True, **options: Any
+    target: Function | str | Target,
+    *,
+    dim: int | None = None,
+    starts: Any = None,
+    progress: bool = True,
+    **options: Any,
 ) -> Result:
     """Estimates the log normaliser of an unnormalised density, in nats.
 
@@ -169,6 +174,8 @@ def log_normalizer(
     target       z [B, dim] -> log density [B], nats, of PyTorch operations: autograd gives the
                  gradient. float64 unless dtype="float32". Or the name of a target, as "u11".
     dim          of z, for a function
+    starts       [S, dim]: points near mass that you know of. The search for modes climbs from them
+                 first, then from N(0, I) times 1, 3, 10 and 30
     progress     a bar, if tqdm is installed
 
     Independent replicates (`problems`, 10) give the error bar. Raises as `evaluate` does.
@@ -177,11 +184,17 @@ def log_normalizer(
     """
     if isinstance(target, Target):
         return log_normalizer(
-            target.log_density, dim=target.dim if dim is None else dim, progress=progress, **options
+            target.log_density,
+            dim=target.dim if dim is None else dim,
+            starts=starts,
+            progress=progress,
+            **options,
         )
     if isinstance(target, str):
         if dim is not None:
             raise UsageError(f"dim is for a function; {target} has its own")
+        if starts is not None:
+            raise UsageError(f"starts are for a function; {target} has none")
         functions: dict[str, Function] = {}
         device, name, check = torch.device("cpu"), target, None
     else:
@@ -189,6 +202,7 @@ def log_normalizer(
             raise UsageError("give dim=D, the dimension of z, at least 1")
         check_modes([target])
         device, name = device_of([target]), getattr(target, "__name__", "function")
+        starts = None if starts is None else _starts_of(starts, dim, options)
         _check_bounded(target, dim, device, options)
         functions = {"log_density": _density(target)}
         check = _checked_density(functions["log_density"], dim, device, options.get("dtype"))
@@ -197,7 +211,7 @@ def log_normalizer(
     arguments += native.arguments(options)
     report, run = native.call(
         "estimate-logz",
-        lambda run: native.extension().log_normalizer(arguments, run, dim or 0),
+        lambda run: native.extension().log_normalizer(arguments, run, dim or 0, starts),
         functions,
         progress=progress,
         unit="problems",
@@ -205,6 +219,19 @@ def log_normalizer(
         check=check,
     )
     return _finished(report, None, run.stopped, "problems")
+
+
+def _starts_of(starts: Any, dim: int, options: dict[str, Any]) -> Tensor:
+    """Points [S, dim], for a base that searches for modes."""
+    base = str(options.get("base") or "auto").split(":")[0]
+    if base not in ("auto", "mixture", "modes"):
+        raise UsageError(f"starts are for the bases auto, mixture and modes; {base} looks for no modes")
+    points = tensor_of(starts, "starts").detach().cpu().double()
+    if points.dim() != 2 or points.shape[1] != dim or not len(points):
+        raise UsageError(f"starts are [S, {dim}]; these are {list(points.shape)}")
+    if not points.isfinite().all():
+        raise UsageError("starts: a number is not finite")
+    return points
 
 
 def _evaluated(

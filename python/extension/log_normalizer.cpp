@@ -10,6 +10,7 @@ namespace {
 
 /// log gamma of `problems` replicates, which `run` computes for rows z [B,D].
 std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim,
+                                        const std::optional<at::Tensor>& starts,
                                         const LogzSettings& settings) {
   const auto density = [&run](const at::Tensor& z, const at::Tensor& /*index*/) {
     const at::Tensor rows = z.reshape({-1, z.size(-1)});
@@ -20,18 +21,19 @@ std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim,
   return std::make_shared<FunctionTarget>(
       FunctionTargetOptions{settings.problems, dim,
                             at::device(settings.device).dtype(settings.dtype),
-                            /*replicated=*/true},
+                            /*replicated=*/true, starts.value_or(at::Tensor())},
       FunctionTarget::IndexedLogDensity(density));
 }
 
 /// `dim` 0: the target is a registered one, which the arguments name.
 RunReport run_log_normalizer(const std::vector<std::string>& arguments, const py::object& run,
-                             int64_t dim) {
+                             int64_t dim, const std::optional<at::Tensor>& starts) {
   PythonObserver observer(run, "log Z");
   return stoppable(run, [&] {
     const Released released;
     const LogzSettings settings = read_logz_settings({estimate_logz_synopsis(), arguments});
-    return LogzRun(settings, dim > 0 ? target_of(run, dim, settings) : named_target(settings))
+    return LogzRun(settings,
+                   dim > 0 ? target_of(run, dim, starts, settings) : named_target(settings))
         .run(observer);
   });
 }

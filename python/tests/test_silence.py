@@ -37,6 +37,23 @@ def test_densities_without_options_are_right(density, dim, log_z):
     assert spent["base"] + spent["tuning"] + spent["estimating"] <= 1.02e5
 
 
+def spike(z):
+    """0.1 N(0, I) + 0.9 N(3, 0.01^2 I): log Z = 0."""
+    narrow = normal((z - 3) / 0.01).sum(1) - z.shape[1] * math.log(0.01)
+    return torch.logaddexp(normal(z).sum(1) + math.log(0.1), narrow + math.log(0.9))
+
+
+def test_starts_lead_to_a_spike_that_no_search_finds():
+    missed = crais.log_normalizer(spike, dim=10, progress=False)
+    assert missed.mean == pytest.approx(math.log(0.1), abs=0.01)
+    z = crais.log_normalizer(spike, dim=10, starts=torch.full((1, 10), 3.001), progress=False)
+    assert abs(z.mean) < max(5 * z.mc_se, 0.005)
+    with pytest.raises(crais.UsageError, match="starts are .S, 10.; these are .10."):
+        crais.log_normalizer(spike, dim=10, starts=[3.0] * 10, progress=False)
+    with pytest.raises(crais.UsageError, match="laplace looks for no modes"):
+        crais.log_normalizer(spike, dim=10, base="laplace", starts=[[3.0] * 10], progress=False)
+
+
 @pytest.mark.parametrize("base", ["laplace", "best"])
 def test_a_base_that_misses_a_mode_is_flagged(base):
     z = crais.log_normalizer(double_well, dim=1, base=base, progress=False)

@@ -4,6 +4,7 @@
 // did, about f_1 / n of further starts would lead to modes unseen.
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -173,9 +174,9 @@ class Modes : public BaseRule {
     Fits fits;
     std::vector<Found> found;
     for (int64_t batch = 0; batch < (is_bare ? kMostBatches : 1); ++batch) {
-      const at::Tensor rows =
-          at::arange(problems, target.options().dtype(at::kLong)).repeat_interleave(starts);
       const at::Tensor from = start_points(target, guess, starts, batch == 0, rng, cost);
+      const at::Tensor rows =
+          at::arange(problems, target.options().dtype(at::kLong)).repeat_interleave(from.size(1));
       const auto many = target.select(rows);
       fits.add(*many, climb(*many, from.flatten(0, 1), rounds_, kArrived, cost), problems, cost);
       found = sorted_out(fits);
@@ -187,7 +188,8 @@ class Modes : public BaseRule {
   }
 
  private:
-  /// [P,S,D]: the guess, then draws of the prior, some of them the most probable of many.
+  /// [P,S,D]: draws of the prior, some of them the most probable of many; in the first batch also
+  /// the guess and the points that somebody knows of.
   static at::Tensor start_points(const Target& target, const AffineMap& guess, int64_t starts,
                                  bool with_guess, at::Generator& rng, Cost& cost) {
     const int64_t problems = target.num_problems(), dim = target.dim();
@@ -201,8 +203,11 @@ class Modes : public BaseRule {
       for (int64_t s = 2; s < starts; s += 2)
         z.select(1, s).copy_(most_probable_draw(target, kDrawsAStart, rng, cost));
     }
-    if (with_guess) z.select(1, 0).copy_(guess.loc());
-    return z;
+    if (!with_guess) return z;
+    z.select(1, 0).copy_(guess.loc());
+    const std::optional<at::Tensor> known = target.starts();
+    if (!known) return z;
+    return at::cat({known->to(z.options()).expand({problems, known->size(0), dim}), z}, 1);
   }
 
   std::vector<Found> sorted_out(const Fits& fits) const {

@@ -49,8 +49,9 @@ std::vector<std::string> Target::base_candidates() const {
 
 double probe(const Target& target) {
   const c10::NoGradGuard no_grad;
-  const at::Tensor somewhere = at::linspace(-1.0, 1.5, target.dim(), target.options());
-  return target.log_density(somewhere.expand({target.num_problems(), 1, target.dim()}))
+  at::Tensor points = at::linspace(-1.0, 1.5, target.dim(), target.options()).unsqueeze(0);
+  if (const auto starts = target.starts()) points = at::cat({points, starts->to(points.options())});
+  return target.log_density(points.expand({target.num_problems(), points.size(0), target.dim()}))
       .to(at::kDouble)
       .sum()
       .item<double>();

@@ -99,6 +99,10 @@ class Target : public std::enable_shared_from_this<Target> {
   /// Default: "laplace", "encoder" if there is one, "prior".
   virtual std::vector<std::string> base_candidates() const;
 
+  /// Points [S,D] that somebody knows of, from which a search for modes climbs first. Default:
+  /// none.
+  virtual std::optional<at::Tensor> starts() const { return {}; }
+
   /// True if every evaluation of particles of one shape launches the same operations on a device
   /// and waits for none of them, so that a move may be recorded once and replayed. Default: not
   /// known.
@@ -128,8 +132,8 @@ inline std::shared_ptr<const Target> borrow(const Target& target) {
   return {std::shared_ptr<const Target>(), &target};
 }
 
-/// The sum over problems of log gamma at one fixed point, nats: tells targets of one name apart.
-/// Cost: 1 density per problem.
+/// The sum over problems of log gamma at one fixed point, and at each of its starts, nats: tells
+/// targets of one name apart. Cost: 1 + S densities per problem.
 double probe(const Target& target);
 
 /// What every registered target is told.

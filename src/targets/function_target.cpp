@@ -23,11 +23,15 @@ FunctionTarget::FunctionTarget(const FunctionTargetOptions& options, IndexedLogD
       dim_(options.dim),
       tensors_(options.tensors),
       can_select_(true),
-      replicated_(options.replicated) {
+      replicated_(options.replicated),
+      starts_(options.starts) {
   if (options.num_problems < 1 || options.dim < 1)
     throw argument_error("a FunctionTarget needs at least one problem and one dimension, not " +
                          std::to_string(options.num_problems) + " and " +
                          std::to_string(options.dim));
+  if (starts_.defined() && (starts_.dim() != 2 || starts_.size(1) != dim_))
+    throw argument_error("`starts` of a FunctionTarget of dimension " + std::to_string(dim_) +
+                         " are [S," + std::to_string(dim_) + "]");
 }
 
 at::Tensor FunctionTarget::log_density(const at::Tensor& z) const {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "core/target.h"
 
@@ -18,6 +19,7 @@ struct FunctionTargetOptions {
   int64_t dim = 1;
   at::TensorOptions tensors = at::kDouble;  ///< dtype and device of particles
   bool replicated = false;                  ///< every problem is the same density
+  at::Tensor starts = {};                   ///< [S,D]: see Target::starts
 };
 
 /// The densities that a function computes with ATen or LibTorch operations; the gradient is
@@ -45,6 +47,9 @@ class FunctionTarget : public Target {
   at::Tensor log_density(const at::Tensor& z) const override;
   bool can_select() const override { return can_select_; }
   bool is_replicated() const override { return replicated_; }
+  std::optional<at::Tensor> starts() const override {
+    return starts_.defined() ? std::optional<at::Tensor>(starts_) : std::nullopt;
+  }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
 
  private:
@@ -53,6 +58,7 @@ class FunctionTarget : public Target {
   int64_t dim_;
   at::TensorOptions tensors_;
   bool can_select_, replicated_;
+  at::Tensor starts_;
 };
 
 }  // namespace crais
