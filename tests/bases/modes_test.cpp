@@ -46,6 +46,27 @@ TEST(Modes, AreFoundFarFromThePrior) {
   EXPECT_GT(base.cost.densities, 0);
 }
 
+/// A spike that no draw leads to, and a point beside it that somebody knows of.
+TEST(Modes, ClimbFromKnownPoints) {
+  const auto spike = [](const at::Tensor& z, const at::Tensor& /*index*/) {
+    const at::Tensor narrow =
+        -0.5 * ((z - 3) / 0.01).square().sum(-1) + std::log(9.0) - 10 * std::log(0.01);
+    return at::logaddexp(-0.5 * z.square().sum(-1), narrow);
+  };
+  FunctionTargetOptions options{2, 10, at::kDouble, /*replicated=*/true};
+  const Base without =
+      fit("modes:1,starts=8", FunctionTarget(options, FunctionTarget::IndexedLogDensity(spike)));
+  EXPECT_FALSE(without.partition);
+  options.starts = at::full({1, 10}, 3.001, at::kDouble);
+  const FunctionTarget known(options, FunctionTarget::IndexedLogDensity(spike));
+  const Base with = fit("modes:1,starts=8", known);
+  ASSERT_TRUE(with.partition);
+  EXPECT_NEAR(with.map.loc()[0][0].item<double>(), 3, 1e-3);
+  EXPECT_NEAR(with.partition->log_share[0].exp().item<double>(), 0.9, 1e-3);
+  EXPECT_NE(probe(known), probe(FunctionTarget({2, 10, at::kDouble, true},
+                                               FunctionTarget::IndexedLogDensity(spike))));
+}
+
 TEST(Modes, AreOnePartWhereThereIsOne) {
   const Base base =
       fit("modes:1.1",
