@@ -72,17 +72,19 @@ bool refutes(const Witness& witness, double mean, double error, double bias) {
   return witness.value - mean > std::max(kLeast, allowed);
 }
 
-/// Settled particles of some chunk end where forward ones hardly go: by far more than chance has
-/// it. Some settled particles descend from the same forward one, which the limit allows for.
+/// Over all chunks, more settled particles end where forward ones hardly go than chance has it.
+/// Some descend from the same forward one, which the limit allows for.
 bool settled_elsewhere(const RunResults& results) {
-  constexpr double kErrors = 4.0, kLeastShare = 0.01;
-  return std::any_of(results.chunks.begin(), results.chunks.end(), [=](const auto& entry) {
-    const std::optional<SettledShare>& settled = entry.second.settled;
-    if (!settled) return false;
-    const double share = std::max<double>(settled->expected, kLeastShare);
-    const double error = std::sqrt(share / kWitnesses + share / settled->num_effective);
-    return !(settled->above - settled->expected < kErrors * error);
-  });
+  constexpr double kErrors = 3.5, kLeastShare = 0.01;
+  double excess = 0, variance = 0;
+  for (const auto& [number, chunk] : results.chunks) {
+    if (!chunk.settled) continue;
+    const SettledShare& settled = *chunk.settled;
+    excess += settled.above - settled.expected;
+    variance +=
+        std::max(settled.expected, kLeastShare) * (1.0 / kWitnesses + 1.0 / settled.num_effective);
+  }
+  return excess > 0 && !(excess < kErrors * std::sqrt(variance));
 }
 
 }  // namespace
