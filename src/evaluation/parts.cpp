@@ -18,13 +18,13 @@ EstimatorParts::EstimatorParts(EstimateOptions estimate_options)
   if (!options.resampling.empty())
     resampling = ResamplingRegistry::instance().make("resampling", options.resampling);
   pilot = pilot_options(options, *rule, resampling.get());
-  const bool keep_particles =
-      options.keep_particles || options.witness || !options.expectations.empty();
+  const bool wants_particles = options.keep_particles || !options.expectations.empty();
+  const bool keep_particles = wants_particles || options.witness;
   methods.reserve(options.methods.size());
   for (const auto& method : options.methods) {
     methods.push_back(MethodRegistry::instance().make(
         "method", method, AnnealingParts{path, transition, resampling, keep_particles}));
-    if (keep_particles && !options.witness && !methods.back()->has_particles())
+    if (wants_particles && !methods.back()->has_particles())
       throw argument_error("`methods` " + method + " has no weighted particles, which " +
                            (options.keep_particles ? "`keep_particles`" : "`expectations`") +
                            " takes; use ais (with `resampling`: SMC)");

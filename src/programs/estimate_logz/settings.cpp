@@ -76,8 +76,8 @@ Synopsis estimate_logz_synopsis() {
                          "independent replicates of the target: their spread is the error bar")
              .at_least(1),
          option::choice("witness", {"auto", "none"}, "auto",
-                        "of a base other than auto or mixture: a second opinion by the base "
-                        "mixture, which flags the result where it is clearly higher"),
+                        "flags what an estimate missed: particles settle beside the base mixture; "
+                        "another base gets a second opinion by it"),
          option::text("data-dir", "DIR", {},
                       "where a target's FILE may lie, or DIR/uci (else $CRAIS_DATA, ./data)")}},
        {"Particles",
