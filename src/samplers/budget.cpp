@@ -10,6 +10,9 @@ namespace crais {
 namespace {
 
 constexpr int64_t kLeastSteps = 4, kLeastChains = 8, kPilotChains = 16, kLeastPilotChains = 4;
+// Long chains see more than many do, and fewer would say nothing of their own error. Chains that
+// share an exact draw do not average it away, whatever their number.
+constexpr int64_t kFewestChains = 4, kFewestBoundingChains = 2;
 constexpr int64_t kMostSteps = int64_t{1} << 20;  // a plan of more would fill the memory
 constexpr double kPilotShare = 0.1;
 
@@ -24,11 +27,20 @@ double cost_of(const PilotSize& size, const Budget& budget, int64_t move_cost) {
          (static_cast<double>(budget.base_cost) + static_cast<double>(size.num_particles) * chains);
 }
 
+int64_t fewest_chains(const Budget& budget) {
+  return budget.bounds_above ? kFewestBoundingChains : kFewestChains;
+}
+
+/// Evaluations of a problem that the budget leaves for annealing after pilots of `pilot_cost` in
+/// all.
+double rest_of(const Budget& budget, double pilot_cost) {
+  return budget.evaluations - static_cast<double>(budget.base_cost) -
+         pilot_cost / static_cast<double>(budget.num_problems);
+}
+
 /// Chains that the budget still buys after pilots of `pilot_cost` in all.
 int64_t affordable(const Budget& budget, double pilot_cost, int64_t move_cost, int64_t steps) {
-  const double rest = budget.evaluations - static_cast<double>(budget.base_cost) -
-                      pilot_cost / static_cast<double>(budget.num_problems);
-  return static_cast<int64_t>(rest /
+  return static_cast<int64_t>(rest_of(budget, pilot_cost) /
                               static_cast<double>(budget.num_anneals * (1 + steps * move_cost)));
 }
 
@@ -36,7 +48,7 @@ int64_t affordable(const Budget& budget, double pilot_cost, int64_t move_cost, i
 PilotSize largest_pilot(const Budget& budget, int64_t move_cost, int64_t most_problems) {
   PilotSize size{std::min(most_problems, budget.num_problems), kPilotChains, {kLeastSteps}};
   const auto fits = [&](int64_t steps) {
-    return affordable(budget, 0, move_cost, steps) >= kLeastChains;
+    return affordable(budget, 0, move_cost, steps) >= fewest_chains(budget);
   };
   while (size.steps.back() < kMostSteps && fits(2 * size.steps.back()))
     size.steps.push_back(2 * size.steps.back());
@@ -108,7 +120,7 @@ BudgetedPlan plan_within(const Budget& budget, const PilotSize& size, const Prob
   for (auto& [plan, variance] : tried) {
     const int64_t chains =
         affordable(budget, pilot_cost, parts.transition.evaluations_per_step(), plan.num_steps());
-    if (chains < 2) continue;
+    if (chains < fewest_chains(budget)) continue;
     at::Tensor predicted = predicted_bias(variance, chains);
     if (budget.bounds_above) predicted = predicted + variance / 2;
     const double bias = predicted.mean().item<double>();
@@ -123,6 +135,14 @@ BudgetedPlan plan_within(const Budget& budget, const PilotSize& size, const Prob
                                " evaluations) and pilots have used up all " +
                                shortest(budget.evaluations) +
                                " of `budget`; allow more, or take a schedule of fewer steps");
+  // Lengths double from one candidate to the next; the chains are as long as the budget lets them
+  // be.
+  const auto longest =
+      static_cast<int64_t>(rest_of(budget, pilot_cost) /
+                               static_cast<double>(budget.num_anneals * best.plan.num_particles) -
+                           1) /
+      parts.transition.evaluations_per_step();
+  if (longest > best.plan.num_steps()) best.plan = interpolate(best.plan, longest);
   return best;
 }
 

@@ -60,8 +60,9 @@ struct BudgetedPlan {
 
 /// Tunes one plan, stretches it to each length, measures the log-weights' variance on fresh pilot
 /// chains, and freezes the length for which as many chains as the rest of the budget buys have the
-/// smallest predicted bias (the longest of those within a quarter of it). An upper bound adds the
-/// s2 / 2 of a single chain: chains that share an exact draw do not average it away.
+/// smallest predicted bias (the longest of those within a quarter of it). There are at least four
+/// chains, and they are then as long as the budget lets them be. An upper bound adds the s2 / 2 of
+/// a single chain, and may leave two: chains that share an exact draw do not average it away.
 /// @param problem  `size.num_problems` pilot problems.
 /// @param spent    before, in all: the pilot problems' bases and centres.
 /// Throws BudgetError if pilots have used up the budget, ScheduleError as the schedule does.
