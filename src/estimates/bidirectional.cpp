@@ -2,7 +2,6 @@
 //                                                       [Grosse, Ghahramani & Adams 2015]
 #include "estimates/method.h"
 #include "samplers/blocks.h"
-#include "samplers/settling.h"
 #include "targets/partitioned.h"
 #include "util/error.h"
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "evaluation/settled_witness.h"
+#include "samplers/settling.h"
 
 namespace crais {
 namespace {
@@ -28,7 +29,10 @@ TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, c
     const int64_t move = parts.transition->evaluations_per_step();
     const auto spent = static_cast<double>(base.densities) / static_cast<double>(problems);
     // A witness settles particles, and asks for the density of every chain's last one.
-    const int64_t witness = parts.options.witness ? kWitnesses * (kWitnessEvaluations + 1) : 0;
+    const int64_t witness =
+        parts.options.witness
+            ? kWitnesses * (settling_evaluations(*parts.transition, kWitnessSweeps) + 1)
+            : 0;
     const int64_t last = parts.options.witness ? 1 : 0;
     const double left =
         std::max(0.0, *parts.options.budget - spent -

@@ -346,6 +346,9 @@ ChunkResult chunk_from(const json& object, const std::string& source) {
     result.settled = {json_number_field(settled, "above", source),
                       json_number_field(settled, "expected", source),
                       json_number_field(settled, "num_effective", source)};
+    require(!(result.settled->above < 0) && !(result.settled->above > 1) &&
+                !(result.settled->num_effective <= 0),
+            source, "the share of settled particles is out of range");
   }
   if (object.contains("plan")) {
     result.plan = plan_from(object["plan"], source);

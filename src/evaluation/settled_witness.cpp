@@ -30,18 +30,13 @@ OneReplicate first_of(const Problem& problem) {
           normal};
 }
 
-/// log gamma of points z [N,D]: [N] float64.
-at::Tensor log_density(const PartitionedTarget& part, const at::Tensor& z) {
-  const at::Tensor row = z.unsqueeze(0);
-  return (part.log_density(row).to(at::kDouble) - part.log_responsibility(row)).squeeze(0);
-}
-
 }  // namespace
 
-SettledShare settled_share(const EstimatorParts& parts, const Problem& problem, const Plan& plan,
-                           const WeightedParticles& found, uint64_t stream, Cost& cost) {
+SettledShare settled_share(const EstimatorParts& parts, const Target& target,
+                           const Problem& problem, const Plan& plan, const WeightedParticles& found,
+                           uint64_t stream, Cost& cost) {
   constexpr double kTop = 0.997;
-  at::Generator rng = stream_of(parts, problem.target(), Purpose::kWitness, stream);
+  at::Generator rng = stream_of(parts, target, Purpose::kWitness, stream);
   const OneReplicate one = first_of(problem);
   const int64_t count = one.normals.num_problems();
   const at::Tensor rows = at::arange(count, one.normals.options().dtype(at::kLong));
@@ -51,14 +46,16 @@ SettledShare settled_share(const EstimatorParts& parts, const Problem& problem, 
   const Settled settled = settle(*one.parts, one.normals, resampled(z, log_w, kWitnesses, rng),
                                  steps, *parts.path, *parts.transition, kWitnessSweeps, rng);
   cost += settled.cost;
-  const auto part =
-      std::static_pointer_cast<const PartitionedTarget>(one.parts->select(rows.slice(0, 0, 1)));
+  const auto density = target.slice(0, 1);
+  const auto log_density = [&](const at::Tensor& points) {
+    return density->log_density(points.unsqueeze(0)).to(at::kDouble).squeeze(0);
+  };
   cost += Cost{z.size(0) + kWitnesses, 0};
-  const auto [forward, order] = log_density(*part, z).sort();
+  const auto [forward, order] = log_density(z).sort();
   const at::Tensor shares = at::softmax(log_w, 0).index_select(0, order);
   const at::Tensor below = shares.cumsum(0);
   const int64_t top = std::min((below < kTop).sum().item<int64_t>(), z.size(0) - 1);
-  const at::Tensor above = log_density(*part, settled.z) > forward[top];
+  const at::Tensor above = log_density(settled.z) > forward[top];
   return {above.to(at::kDouble).mean().item<double>(), 1 - below[top].item<double>(),
           1 / shares.square().sum().item<double>()};
 }

@@ -138,8 +138,8 @@ ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target,
               parts_->expectations[i]->values(target, found.particles->z), *found.particles);
         if (options().witness && plans_by_chunk(target, state_.base) && found.particles &&
             !result.settled)
-          result.settled =
-              settled_share(*parts_, centre.problem, plan, *found.particles, stream, result.tuning);
+          result.settled = settled_share(*parts_, target, centre.problem, plan, *found.particles,
+                                         stream, result.tuning);
         if (options().keep_particles) run.particles = std::move(found.particles);
       }
       run.method = options().methods[m];

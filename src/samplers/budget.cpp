@@ -9,7 +9,8 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kLeastSteps = 4, kLeastChains = 8, kPilotChains = 16, kLeastPilotChains = 4;
+constexpr int64_t kPilotChains = 16, kLeastPilotChains = 4;
+constexpr int64_t kLeastSteps = 4, kLeastChains = 8;  // of the least budget
 // Long chains see more than many do, and fewer would say nothing of their own error. Chains that
 // share an exact draw do not average it away, whatever their number.
 constexpr int64_t kFewestChains = 4, kFewestBoundingChains = 2;

@@ -7,7 +7,7 @@
 namespace crais {
 namespace {
 
-/// Inverts the distribution function of the weights at sorted points in [0, 1) [P,K].
+/// Inverts the distribution function of the weights [P,K] at points in [0, 1) [P,N].
 at::Tensor inverted(const at::Tensor& log_w, const at::Tensor& points) {
   const at::Tensor cumulative = log_normalise(log_w).exp().cumsum(-1);
   const at::Tensor scaled = points * cumulative.slice(-1, -1);  // rounding: the last sum is near 1
@@ -21,9 +21,7 @@ class Systematic : public Resampling {
  public:
   using Resampling::Resampling;
   at::Tensor ancestors(const at::Tensor& log_w, at::Generator& rng) const override {
-    const at::Tensor u = fill_uniform(at::empty({log_w.size(0), 1}, log_w.options()), rng);
-    return inverted(log_w, (at::arange(log_w.size(1), log_w.options()) + u) /
-                               static_cast<double>(log_w.size(1)));
+    return systematic_ancestors(log_w, log_w.size(1), rng);
   }
 };
 
@@ -59,6 +57,11 @@ const Enrol<ResamplingRegistry> kMultinomial("multinomial",
                                                                 "independent draws"));
 
 }  // namespace
+
+at::Tensor systematic_ancestors(const at::Tensor& log_w, int64_t count, at::Generator& rng) {
+  const at::Tensor u = fill_uniform(at::empty({log_w.size(0), 1}, log_w.options()), rng);
+  return inverted(log_w, (at::arange(count, log_w.options()) + u) / static_cast<double>(count));
+}
 
 at::Tensor Resampling::due(const at::Tensor& log_w, const at::Tensor& last_ess) const {
   return ess(log_w) < (ratchet_ ? threshold_ * last_ess : at::full_like(last_ess, threshold_));

@@ -35,6 +35,9 @@ class Resampling {
 
 using ResamplingRegistry = Registry<Resampling>;
 
+/// Systematic resampling of any number of particles: log_w [P,K] -> indices [P,count] int64.
+at::Tensor systematic_ancestors(const at::Tensor& log_w, int64_t count, at::Generator& rng);
+
 /// Who descends from whom, which is what makes weights depend on each other.
 struct Genealogy {
   at::Tensor roots;                // [P,K] int64: the starting particle of each

@@ -5,30 +5,29 @@
 #include <vector>
 
 #include "core/problem.h"
-#include "core/rng.h"
+#include "samplers/resampling.h"
 #include "util/interrupt.h"
 
 namespace crais {
 
-at::Tensor draw_labels(const at::Tensor& logs, at::Generator& rng) {
-  const at::Tensor gumbel = -(-fill_uniform(at::empty_like(logs), rng).log()).log();
-  return (logs + gumbel).argmax(0);
-}
+namespace {
+
+constexpr int kMoves = 10;  // of a sweep
+
+}  // namespace
 
 at::Tensor resampled(const at::Tensor& z, const at::Tensor& log_w, int64_t count,
                      at::Generator& rng) {
-  const at::Tensor weights = at::softmax(log_w, 0);
-  const at::Tensor shift = fill_uniform(at::empty({1}, weights.options()), rng);
-  const at::Tensor points =
-      (at::arange(count, weights.options()) + shift) / static_cast<double>(count);
-  const at::Tensor index = at::searchsorted(weights.cumsum(0), points);
-  return z.index_select(0, index.clamp_max(weights.size(0) - 1));
+  return z.index_select(0, systematic_ancestors(log_w.unsqueeze(0), count, rng).squeeze(0));
+}
+
+int64_t settling_evaluations(const Transition& transition, int64_t sweeps) {
+  return sweeps * (1 + kMoves * transition.evaluations_per_step());
 }
 
 Settled settle(const PartitionedTarget& parts, const AffineMap& normals, const at::Tensor& z,
                const at::Tensor& step_sizes, const Path& path, const Transition& transition,
                int64_t sweeps, at::Generator& rng) {
-  constexpr int kMoves = 10;
   constexpr double kLadder[] = {1, 1, 0.3, 3};  // of step sizes
   const int64_t count = normals.num_problems();
   const at::Tensor first = at::zeros({1}, step_sizes.options().dtype(at::kLong));

@@ -12,14 +12,13 @@
 
 namespace crais {
 
-/// Which part each point belongs to, drawn with probability r_j(z): [P,K] int64 places among the
-/// parts of a problem, for logs [J,P,K] of `PartitionedTarget::log_components`.
-at::Tensor draw_labels(const at::Tensor& logs, at::Generator& rng);
-
 /// `count` particles of equal weight, [count,D], by systematic resampling of z [N,D] with
 /// log-weights [N] float64.
 at::Tensor resampled(const at::Tensor& z, const at::Tensor& log_w, int64_t count,
                      at::Generator& rng);
+
+/// What a particle costs that settles for `sweeps`, in evaluations: known beforehand.
+int64_t settling_evaluations(const Transition& transition, int64_t sweeps);
 
 /// What settling has come to.
 struct Settled {
@@ -32,7 +31,7 @@ struct Settled {
 /// Particles z [N,D] of one problem move under its density: a Gibbs sampler of particles and
 /// labels. Each sweep draws the label of every particle, then moves it ten times in the coordinates
 /// of that part, at step sizes of several scales. `step_sizes` [J] adapt; the particles are not for
-/// weights. Cost: 11 evaluations a particle and sweep.
+/// weights. Cost: see settling_evaluations.
 Settled settle(const PartitionedTarget& parts, const AffineMap& normals, const at::Tensor& z,
                const at::Tensor& step_sizes, const Path& path, const Transition& transition,
                int64_t sweeps, at::Generator& rng);

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/rng.h"
+
 namespace crais {
 
 PartitionedTarget::PartitionedTarget(const Target& target, const AffineMap& normals,
@@ -103,6 +105,11 @@ std::optional<at::Tensor> PartitionedTarget::exact_sample(int64_t k, at::Generat
   const auto draws = whole_->exact_sample(k, rng);
   if (!draws) return {};
   return draws->index_select(0, partition_.problem.index_select(0, own_));
+}
+
+at::Tensor draw_labels(const at::Tensor& logs, at::Generator& rng) {
+  const at::Tensor gumbel = -(-fill_uniform(at::empty_like(logs), rng).log()).log();
+  return (logs + gumbel).argmax(0);
 }
 
 }  // namespace crais

@@ -59,4 +59,8 @@ class PartitionedTarget : public Target {
   at::Tensor members_;  // [Q,J] int64: normals of its problem; -1: none
 };
 
+/// Which part each point belongs to, drawn with probability r_j(z): [P,K] int64 places among the
+/// parts of a problem, for logs [J,P,K] of `log_components`.
+at::Tensor draw_labels(const at::Tensor& logs, at::Generator& rng);
+
 }  // namespace crais

@@ -116,18 +116,22 @@ TEST(NormalMixture, IsFittedToDraws) {
   EXPECT_NEAR(found.root[1 - left][1][1].item<double>(), 1, 0.1);
 }
 
-/// A funnel has no normal near it; eight parts cover what one leaves out.
+/// A funnel has no normal near it; eight parts cover what one leaves out. A trial of one normal is
+/// now and then high by luck, which no seed may fall for.
 TEST(Mixture, CoversAFunnel) {
   const auto funnel = [](const at::Tensor& z) {
     const at::Tensor v = z.select(-1, 0), x = z.select(-1, 1);
     return -v.square() / 8 - std::log(2.0) - 0.5 * x.square() * (-v).exp() - 0.5 * v -
            std::log(2 * M_PI);
   };
-  const Base base = fit("mixture", replicated(2, funnel, 5));
-  EXPECT_EQ(base.num_problems(), 5);
-  ASSERT_TRUE(base.partition);
-  EXPECT_GE(base.partition->num_parts(), 5 * 8);
-  EXPECT_EQ(base.partition->num_parts() % 5, 0);  // the fit of one replicate serves all
+  for (const uint64_t seed : {1, 4, 5, 6}) {
+    SCOPED_TRACE(seed);
+    const Base base = fit("mixture", replicated(2, funnel, 5), seed);
+    EXPECT_EQ(base.num_problems(), 5);
+    ASSERT_TRUE(base.partition);
+    EXPECT_GE(base.partition->num_parts(), 5 * 8);
+    EXPECT_EQ(base.partition->num_parts() % 5, 0);  // the fit of one replicate serves all
+  }
 }
 
 }  // namespace

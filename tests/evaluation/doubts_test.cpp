@@ -140,6 +140,7 @@ TEST(SecondOpinion, SeesTheOtherWell) {
   const Witness witness = second_opinion(options, target, cost);
   EXPECT_NEAR(witness.value, 9.3745, 0.02);
   EXPECT_LT(witness.error, 0.02);
+  EXPECT_FALSE(witness.is_doubtful);
   EXPECT_GT(cost.densities, 10'000);
 }
 

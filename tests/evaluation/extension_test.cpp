@@ -212,6 +212,22 @@ TEST(Extension, SettingsThatDifferAreRefusedWithoutIt) {
                [&] { in_folder(folder.path(), with_chains(400), first(6), {.resume = true}); });
 }
 
+TEST(Extension, SharesOfSettledParticlesAreKeptAndChecked) {
+  ChunkResult found = run_problems(first(3), Estimator(with_chains(20))).chunks.at(0);
+  found.settled = {0.25, 0.003, 120.5};
+  const json whole = to_json(found);
+  const ChunkResult read = chunk_from(whole, "FILE");
+  ASSERT_TRUE(read.settled);
+  EXPECT_EQ(read.settled->above, 0.25);
+  EXPECT_EQ(read.settled->expected, 0.003);
+  EXPECT_EQ(read.settled->num_effective, 120.5);
+  for (const auto& [key, value] : {std::pair("above", 1.5), std::pair("num_effective", 0.0)}) {
+    json damaged = whole;
+    damaged["settled"][key] = value;
+    expect_error(ErrorKind::kData, {"FILE", "out of range"}, [&] { chunk_from(damaged, "FILE"); });
+  }
+}
+
 TEST(Extension, BlocksOfADamagedFileAreRefused) {
   const RunResults found = run_problems(first(3), Estimator(with_chains(20)));
   const json whole = to_json(found.chunks.at(0));

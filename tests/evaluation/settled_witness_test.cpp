@@ -42,8 +42,8 @@ SettledShare witness_of(double share) {
   Plan plan{at::linspace(0, 1, 3, at::kDouble).unsqueeze(1), at::full({2, 1}, 0.3, at::kDouble),
             100};
   Cost cost;
-  const SettledShare settled = settled_share(parts, problem, plan, found, 0, cost);
-  EXPECT_EQ(cost.densities, kWitnesses * kWitnessEvaluations + 500 + kWitnesses);
+  const SettledShare settled = settled_share(parts, target, problem, plan, found, 0, cost);
+  EXPECT_EQ(cost.densities, kWitnesses * 11 * kWitnessSweeps + 500 + kWitnesses);
   return settled;
 }
 

@@ -76,6 +76,10 @@ TEST(Budget, IsNeverExceededAndNearlyUsed) {
         EXPECT_LE(spent.evaluations, evaluations);
         const auto chain = static_cast<double>(num_anneals * (1 + spent.plan.num_steps()));
         EXPECT_GT(spent.evaluations, evaluations - chain);
+        // One temperature more of every chain would be too much.
+        EXPECT_GT(spent.evaluations + static_cast<double>(num_anneals * spent.plan.num_particles),
+                  evaluations);
+        EXPECT_GE(spent.plan.num_particles, 4);
       }
     }
   }

@@ -40,6 +40,13 @@ TEST(Settling, LeavesTheStartBehind) {
   EXPECT_EQ(found.passed.size(0), 29 * 2000);
   EXPECT_EQ(found.cost.densities, 30 * 11 * 2000);
   EXPECT_EQ(found.step_sizes.numel(), 2);
+  EXPECT_EQ(settling_evaluations(*kernel, 30), 30 * 11);
+  const auto longer = TransitionRegistry::instance().make("kernel", "ghmc:0.8", {3});
+  const Settled slow =
+      settle(two.parts, two.normals, at::full({5, 1}, 1.0, at::kDouble),
+             at::full({2}, 1.0, at::kDouble), *make_geometric_path(), *longer, 2, rng);
+  EXPECT_EQ(slow.cost.densities, 5 * settling_evaluations(*longer, 2));
+  EXPECT_EQ(slow.cost.densities, 5 * 2 * 31);
 }
 
 TEST(Settling, LabelsAreDrawnByResponsibility) {
