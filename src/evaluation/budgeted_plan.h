@@ -5,7 +5,7 @@
 
 namespace crais {
 
-/// Fits bases for as many of the target's problems as a tenth of the budget allows, and lets
+/// Fits bases for as many of the target's problems as a twentieth of the budget allows, and lets
 /// plan_within divide the rest between chains and temperatures. `num_problems` share the pilots,
 /// and what was `spent` before, on choosing the base. Throws BudgetError, ScheduleError. Cost:
 /// returned; the budget has room for it.

@@ -15,7 +15,7 @@ constexpr int64_t kLeastSteps = 4, kLeastChains = 8;  // of the least budget
 // share an exact draw do not average it away, whatever their number.
 constexpr int64_t kFewestChains = 4, kFewestBoundingChains = 2;
 constexpr int64_t kMostSteps = int64_t{1} << 20;  // a plan of more would fill the memory
-constexpr double kPilotShare = 0.1;
+constexpr double kPilotShare = 0.05;
 
 /// The length of the run that tunes: in the middle of those tried.
 int64_t tuning_steps(const PilotSize& size) { return size.steps[size.steps.size() / 2]; }
@@ -45,7 +45,7 @@ int64_t affordable(const Budget& budget, double pilot_cost, int64_t move_cost, i
                               static_cast<double>(budget.num_anneals * (1 + steps * move_cost)));
 }
 
-/// As much of a pilot as a tenth of the budget allows; it may be more than the budget.
+/// As much of a pilot as a twentieth of the budget allows; it may be more than the budget.
 PilotSize largest_pilot(const Budget& budget, int64_t move_cost, int64_t most_problems) {
   PilotSize size{std::min(most_problems, budget.num_problems), kPilotChains, {kLeastSteps}};
   const auto fits = [&](int64_t steps) {

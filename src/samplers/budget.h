@@ -35,7 +35,7 @@ struct PilotSize {
   std::vector<int64_t> steps;  // ascending
 };
 
-/// As much of a pilot as a tenth of the budget allows, and at most `most_problems` problems.
+/// As much of a pilot as a twentieth of the budget allows, and at most `most_problems` problems.
 /// `move_cost` is that of one transition.
 /// Throws BudgetError, saying what the least budget is, if there is room for none.
 PilotSize pilot_size(const Budget& budget, int64_t move_cost, int64_t most_problems);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "bases/variational.h"
 #include "support/expect_error.h"
 #include "support/targets.h"
 
@@ -44,7 +45,7 @@ class TwoModes : public Target {
   int64_t dim() const override { return 1; }
   at::Tensor log_density(const at::Tensor& z) const override {
     const at::Tensor x = z.squeeze(-1);
-    return at::logaddexp(-0.5 * (x - 1.2).square() / 0.16, -0.5 * (x + 1.2).square() / 0.16);
+    return at::logaddexp(-0.5 * (x - 1.2).square() / 0.05, -0.5 * (x + 1.2).square() / 0.05);
   }
   bool can_select() const override { return true; }
   std::shared_ptr<const Target> select(const at::Tensor& /*index*/) const override {
@@ -84,9 +85,25 @@ TEST(BaseChoice, FewPilotsProveLittle) {
 TEST(BaseChoice, LongChainsBeginFurtherOut) {
   EstimateOptions options = brief();
   options.steps = 64;
+  options.chains = 4;
   EXPECT_EQ(choose_base(EstimatorParts(options), Encoded(4, 0.5), 4).name, "laplace:1.1");
-  options.budget = 5000;  // which decides on the length later
+  options.budget = 100;  // which decides on the length later
   EXPECT_EQ(choose_base(EstimatorParts(options), Encoded(4, 0.5), 4).name, "laplace");
+}
+
+TEST(BaseChoice, RefinesAFitWhereThatIsAFifthOfTheCost) {
+  EstimateOptions options = brief();
+  const Encoded target(4, 0.5);
+  const auto refining = static_cast<double>(kVariationalRounds * variational_round(target));
+  options.budget = 5 * refining;
+  EXPECT_EQ(choose_base(EstimatorParts(options), target, 4).name, "variational:1");
+  options.budget = 5 * refining - 1;
+  EXPECT_EQ(choose_base(EstimatorParts(options), target, 4).name, "laplace");
+  options.budget.reset();
+  options.steps = 70;
+  EXPECT_EQ(choose_base(EstimatorParts(options), target, 4).name, "variational:1.1");
+  // A base with options of its own is left as it is.
+  EXPECT_EQ(choose_base(EstimatorParts(options), Alike(4), 4).name, Alike(4).base_candidates()[0]);
 }
 
 TEST(BaseChoice, LeavesLaplaceWhereAnotherFindsClearlyMore) {

@@ -108,7 +108,7 @@ TEST(Budget, BuysTemperaturesForAnUpperBound) {
 TEST(Budget, TriesNoPlanThatFillsTheMemory) {
   const PilotSize size = pilot_size({1e15, 3, 1, 50}, 1, 16);
   EXPECT_EQ(size.steps.back(), int64_t{1} << 20);
-  EXPECT_EQ(pilot_size({1e4, 3, 1, 50}, 1, 16).steps.back(), 256);  // as without a limit
+  EXPECT_EQ(pilot_size({1e4, 3, 1, 50}, 1, 16).steps.back(), 128);  // as without a limit
 }
 
 TEST(Budget, SaysHowMuchIsNeeded) {

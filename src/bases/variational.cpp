@@ -1,0 +1,113 @@
+// The normal nearest to the target by KL(q || p), by Newton steps from a fit at the mode.
+//                                              [Opper & Archambeau 2009; Khan & Lin 2017]
+//
+// At the optimum the gradient of log gamma is zero on average over q, and the precision of q is the
+// average curvature. A fit at the mode has the gradient and the curvature of one point. Where log
+// gamma is skewed or has kinks, that point says little about the mass around it.
+#include "bases/variational.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bases/base.h"
+#include "core/rng.h"
+#include "util/interrupt.h"
+
+namespace crais {
+namespace {
+
+constexpr int64_t kCurvatures = 2;  // a round: one pair of draws
+
+/// E_q[log gamma - log q] by the draws e [P,K,D], [P] nats, but for a constant that all q share.
+at::Tensor evidence_bound(const at::Tensor& log_density, const at::Tensor& e, const AffineMap& q) {
+  const at::Tensor squares = e.to(at::kDouble).square().sum(-1);
+  return (log_density.to(at::kDouble) + 0.5 * squares).mean(1) + q.log_abs_det();
+}
+
+/// Of each problem the one or the other.
+AffineMap chosen(const at::Tensor& take, const at::Tensor& loc, const at::Tensor& matrix,
+                 const AffineMap& other) {
+  return {at::where(take.unsqueeze(1), loc, other.loc()),
+          at::where(take.view({-1, 1, 1}), matrix, other.matrix())};
+}
+
+class Variational : public BaseRule {
+ public:
+  Variational(double widening, int64_t rounds, int64_t pairs, std::unique_ptr<BaseRule> from)
+      : widening_(widening), rounds_(rounds), pairs_(pairs), from_(std::move(from)) {}
+
+  Base build(const Target& target, at::Generator& rng) const override {
+    Base base = from_->build(target, rng);
+    const auto rows = base.partition ? target.select(base.partition->problem) : target.shared();
+    for (int64_t round = 0; round < rounds_; ++round) {
+      stop_if_interrupted();
+      base.map = nearer(*rows, base.map, 1 + round * kCurvatures, rng);
+      const int64_t count = base.map.num_problems() * variational_round(*rows, pairs_);
+      const int64_t without_gradient = base.map.num_problems() * 2 * pairs_;
+      base.cost += Cost{count, count - without_gradient};
+    }
+    base.map = base.map.widened(widening_);
+    return base;
+  }
+
+ private:
+  /// A Newton step from q. The precision of q counts as an average over `known` curvatures. A
+  /// problem keeps its q where the evidence lower bound does not rise. Both bounds are of the same
+  /// draws, which come in pairs, e and -e.
+  AffineMap nearer(const Target& target, const AffineMap& q, int64_t known,
+                   at::Generator& rng) const {
+    const int64_t problems = q.num_problems(), dim = q.dim();
+    const at::Tensor half = fill_normal(at::empty({problems, pairs_, dim}, q.options()), rng);
+    const at::Tensor e = at::cat({half, -half}, 1);  // [P,2S,D]
+    const at::Tensor z = q.to_z(e);
+    const Evaluation there = target.evaluate(z);
+    const at::Tensor root = q.matrix().to(at::kDouble), root_t = root.transpose(1, 2);
+    // In coordinates in which q is N(0, I).
+    at::Tensor precision = known * at::eye(dim, root.options()).expand({problems, dim, dim});
+    for (const int64_t draw : {int64_t{0}, pairs_}) {
+      const at::Tensor curvature = target.curvature(z.select(1, draw)).to(at::kDouble);
+      precision = precision + at::matmul(root_t, at::matmul(curvature, root));
+    }
+    const Factored factored =
+        factor_precision(precision / static_cast<double>(known + kCurvatures));
+    const at::Tensor fitted = at::matmul(root, factored.covariance_root);  // [P,D,D]
+    const at::Tensor slope = there.grad.to(at::kDouble).mean(1).unsqueeze(2);
+    const at::Tensor loc =
+        q.loc() +
+        at::matmul(fitted, at::matmul(fitted.transpose(1, 2), slope)).squeeze(2).to(q.options());
+    const at::Tensor usable =
+        ~factored.failed & fitted.isfinite().flatten(1).all(-1) & loc.isfinite().all(-1);
+    const AffineMap next = chosen(usable, loc, fitted.to(q.options()), q);
+    const at::Tensor rises = evidence_bound(target.log_density(next.to_z(e)), e, next) >
+                             evidence_bound(there.log_density, e, q);
+    return chosen(rises, next.loc(), next.matrix(), q);
+  }
+
+  double widening_;
+  int64_t rounds_, pairs_;
+  std::unique_ptr<const BaseRule> from_;
+};
+
+const Enrol<BaseRegistry> kEnrolVariationalBase(
+    "variational",
+    {"variational[:W]",
+     "the normal nearest to the target by KL(q || p), its standard deviations times W: from=BASE "
+     "(laplace), then rounds=2 of Newton's method on the evidence lower bound by pairs=8 of draws; "
+     "a round that does not raise the bound is taken back",
+     "variational", [](Spec& spec) {
+       const double widening = spec.number("widening", 0.1, 10.0, 1.0);
+       const int64_t rounds = spec.integer("rounds", 1, 100, kVariationalRounds);
+       const int64_t pairs = spec.integer("pairs", 1, 100'000, 8);
+       return std::make_unique<Variational>(
+           widening, rounds, pairs,
+           BaseRegistry::instance().make("from", spec.word("from", "laplace")));
+     }});
+
+}  // namespace
+
+int64_t variational_round(const Target& target, int64_t pairs) {
+  return 2 * 2 * pairs + kCurvatures * target.curvature_cost();
+}
+
+}  // namespace crais

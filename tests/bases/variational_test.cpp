@@ -1,0 +1,113 @@
+// The variational base: known optima, bounds that never fall, and what a round costs.
+#include "bases/variational.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "bases/base.h"
+#include "core/rng.h"
+#include "support/targets.h"
+
+namespace crais {
+namespace {
+
+using testing::Counting;
+using testing::DiagonalGaussian;
+using testing::LogGamma;
+using testing::max_abs_diff;
+
+Base fitted_by(const std::string& spec, const Target& target, uint64_t seed = 1) {
+  at::Generator rng = make_generator(seed);
+  return BaseRegistry::instance().make("base", spec)->build(target, rng);
+}
+
+/// For log gamma = a z - exp(z) the nearest normal has the mean log a - 1 / (2 a) and the variance
+/// 1 / a. The fit at the mode has the same variance, and the mean log a.
+TEST(Variational, FindsTheNearestNormalOfASkewedDensity) {
+  const LogGamma target(1, {3.0, 0.8});
+  const at::Tensor shape = at::tensor({3.0, 0.8}, at::kDouble);
+  const Base base = fitted_by("variational:1,rounds=20,pairs=2000", target);
+  EXPECT_LT(max_abs_diff(base.map.loc()[0], shape.log() - 0.5 / shape), 0.05);
+  EXPECT_GT(max_abs_diff(fitted_by("laplace", target).map.loc()[0], base.map.loc()[0]), 0.5);
+  const at::Tensor wide = fitted_by("variational:1.5,rounds=20,pairs=2000", target).map.matrix();
+  EXPECT_LT(max_abs_diff(wide, 1.5 * base.map.matrix()), 1e-12);
+}
+
+/// The mean of log gamma - log q by fresh draws, but for a constant that all share.
+double evidence_bound(const Target& target, const AffineMap& q) {
+  at::Generator rng = make_generator(99);
+  const at::Tensor e = fill_normal(at::empty({1, 200'000, q.dim()}, q.options()), rng);
+  return (target.log_density(q.to_z(e)) + 0.5 * e.square().sum(-1)).mean().item<double>() +
+         q.log_abs_det().item<double>();
+}
+
+TEST(Variational, RaisesTheBoundOfAFit) {
+  const LogGamma target(1, {2.0, 0.8, 5.0});
+  const double before = evidence_bound(target, fitted_by("laplace", target).map);
+  for (uint64_t seed = 0; seed < 5; ++seed)
+    EXPECT_GT(evidence_bound(target, fitted_by("variational", target, seed).map), before + 0.05);
+}
+
+TEST(Variational, LeavesAnExactFitAlone) {
+  const DiagonalGaussian target(3, {1.0, -2.0}, {0.3, 0.5}, 0.7);
+  const Base exact = fitted_by("laplace", target), base = fitted_by("variational", target);
+  EXPECT_LT(max_abs_diff(base.map.loc(), exact.map.loc()), 1e-9);
+  EXPECT_LT(max_abs_diff(base.map.matrix(), exact.map.matrix()), 1e-9);
+}
+
+TEST(Variational, CountsWhatItSpends) {
+  const LogGamma inner(3, {2.0, 5.0, 4.0});
+  const Counting target(inner), of_fit(inner);
+  const Base fit = fitted_by("laplace", of_fit),
+             base = fitted_by("variational:1,rounds=3,pairs=4", target);
+  EXPECT_EQ(base.cost.densities - fit.cost.densities, 3 * 3 * variational_round(inner, 4));
+  EXPECT_EQ(target.gradients - of_fit.gradients, 3 * 3 * 8);
+  EXPECT_EQ(target.densities - of_fit.densities, 3 * 3 * (8 + 2));  // curvatures by autograd
+  const int64_t curvatures = 3 * 3 * 2 * inner.curvature_cost();
+  EXPECT_EQ(base.cost.gradients - fit.cost.gradients, 3 * 3 * 8 + curvatures);
+}
+
+/// Two modes: each of its parts is refined.
+class SkewedModes : public Target {
+ public:
+  int64_t num_problems() const override { return 1; }
+  int64_t dim() const override { return 1; }
+  at::Tensor log_density(const at::Tensor& z) const override {
+    const at::Tensor x = z.squeeze(-1);
+    return at::logaddexp(skewed(x - 6), skewed(-x - 6));
+  }
+  bool can_select() const override { return true; }
+  std::shared_ptr<const Target> select(const at::Tensor& index) const override;
+
+ private:
+  class Rows;
+  static at::Tensor skewed(const at::Tensor& y) { return 2 * y - y.exp(); }
+};
+
+class SkewedModes::Rows : public SkewedModes {
+ public:
+  explicit Rows(int64_t count) : count_(count) {}
+  int64_t num_problems() const override { return count_; }
+
+ private:
+  int64_t count_;
+};
+
+std::shared_ptr<const Target> SkewedModes::select(const at::Tensor& index) const {
+  return std::make_shared<const Rows>(index.numel());
+}
+
+TEST(Variational, RefinesEveryPart) {
+  const SkewedModes target;
+  const Base modes = fitted_by("modes:1,starts=8", target);
+  const Base base = fitted_by("variational:1,from=modes,pairs=500", target);
+  ASSERT_TRUE(modes.partition && base.partition);
+  ASSERT_EQ(base.map.num_problems(), base.partition->problem.numel());
+  const double middle = 6 + std::log(2.0) - 0.25;
+  for (int64_t part = 0; part < 2; ++part)
+    EXPECT_NEAR(std::abs(base.map.loc()[part].item<double>()), middle, 0.1);
+}
+
+}  // namespace
+}  // namespace crais
