@@ -50,6 +50,9 @@ class BaseRule {
   virtual ~BaseRule() = default;
   /// One base for each problem of `target`. A base must not depend on draws that estimate.
   virtual Base build(const Target& target, at::Generator& rng) const = 0;
+  /// Evaluations that one problem's fit takes, most likely; nothing where only the fit itself can
+  /// tell. `Base::cost` counts what it took.
+  virtual std::optional<double> expected_cost(const Target& /*target*/) const { return {}; }
 };
 
 using BaseRegistry = Registry<BaseRule>;

@@ -6,6 +6,7 @@
 // mass is, the bound tells. Newton's method begins from several places: decoders with kinks have
 // many modes.
 #include <algorithm>
+#include <memory>
 #include <string>
 
 #include "bases/base.h"
@@ -44,10 +45,7 @@ class Best : public BaseRule {
 
   Base build(const Target& target, at::Generator& rng) const override {
     const AffineMap guess = first_guess(target);
-    const int64_t starts = starts_ > 0 ? starts_ : affordable_starts(target);
-    const std::string fit = "laplace:1,rounds=" + std::to_string(rounds_) +
-                            ",starts=" + std::to_string(starts) + ",finalists=2,until=0.1";
-    const Base laplace = BaseRegistry::instance().make("base", fit)->build(target, rng);
+    const Base laplace = fit_for(target)->build(target, rng);
     const at::Tensor by_mode = evidence_bound(target, laplace.map, rng);
     const at::Tensor by_guess = evidence_bound(target, guess, rng);
     const at::Tensor take = ~laplace.fell_back & ((by_mode > by_guess) | ~by_guess.isfinite());
@@ -58,7 +56,18 @@ class Best : public BaseRule {
     return base;
   }
 
+  std::optional<double> expected_cost(const Target& target) const override {
+    return *fit_for(target)->expected_cost(target) + 2 * kDraws;
+  }
+
  private:
+  std::unique_ptr<BaseRule> fit_for(const Target& target) const {
+    const int64_t starts = starts_ > 0 ? starts_ : affordable_starts(target);
+    return BaseRegistry::instance().make("base", "laplace:1,rounds=" + std::to_string(rounds_) +
+                                                     ",starts=" + std::to_string(starts) +
+                                                     ",finalists=2,until=0.1");
+  }
+
   double widening_;
   int64_t rounds_, starts_;
 };

@@ -15,6 +15,7 @@ class Encoder : public BaseRule {
       throw argument_error("the `base` encoder: there is no encoder; use prior or laplace");
     return Base(amortised->widened(widening_));
   }
+  std::optional<double> expected_cost(const Target& /*target*/) const override { return 0; }
 
  private:
   double widening_;

@@ -28,7 +28,7 @@ class Laplace : public BaseRule {
 
   Base build(const Target& target, at::Generator& rng) const override {
     const AffineMap guess = first_guess(target);
-    int64_t rounds = rounds_ > 0 ? rounds_ : target.amortised_base() ? 2 : 8;
+    int64_t rounds = rounds_of(target);
     Cost cost;
     std::vector<at::Tensor> starts = {guess.loc()};
     // Single draws give modes of little mass a say; the best of many hits sharp ones.
@@ -54,7 +54,24 @@ class Laplace : public BaseRule {
     return base;
   }
 
+  std::optional<double> expected_cost(const Target& target) const override {
+    constexpr int64_t kUsualRounds = 6;  // until a climb arrives
+    const int64_t steps = steps_a_round(target), curvature = target.curvature_cost();
+    int64_t cost = 0, rounds = rounds_of(target), climbs = starts_;
+    for (int64_t i = 1; i < starts_; ++i) cost += i % 2 == 0 ? 1 : kDrawsAStart;
+    for (; climbs > finalists_ && rounds > 1; --rounds) {
+      cost += climbs * (1 + curvature + steps);
+      climbs = std::max((climbs + 3) / 4, finalists_);
+    }
+    if (until_ > 0) rounds = std::min(rounds, kUsualRounds);
+    return static_cast<double>(cost + climbs * (1 + rounds * (curvature + steps)));
+  }
+
  private:
+  int64_t rounds_of(const Target& target) const {
+    return rounds_ > 0 ? rounds_ : target.amortised_base() ? 2 : 8;
+  }
+
   /// The quarter of the starts, [P,D] each, that is highest for each problem after a round, the
   /// highest first; no fewer than finalists_.
   std::vector<at::Tensor> highest(const Target& target, const std::vector<at::Tensor>& starts,

@@ -166,10 +166,7 @@ class Modes : public BaseRule {
     const AffineMap guess = first_guess(target);
     const int64_t problems = target.num_problems();
     const bool is_bare = target.is_replicated();
-    const int64_t starts =
-        starts_ > 0 ? starts_
-                    : std::clamp<int64_t>((is_bare ? 1500 : 300) / target.curvature_cost(), 4,
-                                          is_bare ? 128 : 16);
+    const int64_t starts = starts_in(target);
     Cost cost;
     Fits fits;
     std::vector<Found> found;
@@ -187,7 +184,24 @@ class Modes : public BaseRule {
     return assembled(target, fits, found, guess, cost);
   }
 
+  /// Of one batch, where one mode is found.
+  std::optional<double> expected_cost(const Target& target) const override {
+    constexpr int64_t kUsualRounds = 6;
+    const int64_t starts = starts_in(target), steps = steps_a_round(target);
+    const int64_t climbs =
+        starts * (1 + std::min(rounds_, kUsualRounds) * (target.curvature_cost() + steps));
+    const int64_t draws = target.is_replicated() ? 0 : (starts - 1) / 2 * kDrawsAStart;
+    return static_cast<double>(draws + climbs + 8 * target.dim());
+  }
+
  private:
+  int64_t starts_in(const Target& target) const {
+    if (starts_ > 0) return starts_;
+    const bool is_bare = target.is_replicated();
+    return std::clamp<int64_t>((is_bare ? 1500 : 300) / target.curvature_cost(), 4,
+                               is_bare ? 128 : 16);
+  }
+
   /// [P,S,D]: draws of the prior, some of them the most probable of many; in the first batch also
   /// the guess and the points that somebody knows of.
   static at::Tensor start_points(const Target& target, const AffineMap& guess, int64_t starts,

@@ -9,6 +9,7 @@ class Prior : public BaseRule {
   Base build(const Target& target, at::Generator& /*rng*/) const override {
     return Base(target.prior_base());
   }
+  std::optional<double> expected_cost(const Target& /*target*/) const override { return 0; }
 };
 
 const Enrol<BaseRegistry> kEnrolPriorBase(

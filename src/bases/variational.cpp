@@ -4,8 +4,6 @@
 // At the optimum the gradient of log gamma is zero on average over q, and the precision of q is the
 // average curvature. A fit at the mode has the gradient and the curvature of one point. Where log
 // gamma is skewed or has kinks, that point says little about the mass around it.
-#include "bases/variational.h"
-
 #include <memory>
 #include <string>
 #include <utility>
@@ -43,7 +41,7 @@ class Variational : public BaseRule {
     for (int64_t round = 0; round < rounds_; ++round) {
       stop_if_interrupted();
       base.map = nearer(*rows, base.map, 1 + round * kCurvatures, rng);
-      const int64_t count = base.map.num_problems() * variational_round(*rows, pairs_);
+      const int64_t count = base.map.num_problems() * cost_of_round(*rows);
       const int64_t without_gradient = base.map.num_problems() * 2 * pairs_;
       base.cost += Cost{count, count - without_gradient};
     }
@@ -51,7 +49,19 @@ class Variational : public BaseRule {
     return base;
   }
 
+  /// Of one part.
+  std::optional<double> expected_cost(const Target& target) const override {
+    const std::optional<double> fit = from_->expected_cost(target);
+    if (!fit) return {};
+    return *fit + static_cast<double>(rounds_ * cost_of_round(target));
+  }
+
  private:
+  /// Both bounds by every draw, and the curvatures.
+  int64_t cost_of_round(const Target& target) const {
+    return 2 * 2 * pairs_ + kCurvatures * target.curvature_cost();
+  }
+
   /// A Newton step from q. The precision of q counts as an average over `known` curvatures. A
   /// problem keeps its q where the evidence lower bound does not rise. Both bounds are of the same
   /// draws, which come in pairs, e and -e.
@@ -97,7 +107,7 @@ const Enrol<BaseRegistry> kEnrolVariationalBase(
      "a round that does not raise the bound is taken back",
      "variational", [](Spec& spec) {
        const double widening = spec.number("widening", 0.1, 10.0, 1.0);
-       const int64_t rounds = spec.integer("rounds", 1, 100, kVariationalRounds);
+       const int64_t rounds = spec.integer("rounds", 1, 100, 2);
        const int64_t pairs = spec.integer("pairs", 1, 100'000, 8);
        return std::make_unique<Variational>(
            widening, rounds, pairs,
@@ -105,9 +115,4 @@ const Enrol<BaseRegistry> kEnrolVariationalBase(
      }});
 
 }  // namespace
-
-int64_t variational_round(const Target& target, int64_t pairs) {
-  return 2 * 2 * pairs + kCurvatures * target.curvature_cost();
-}
-
 }  // namespace crais

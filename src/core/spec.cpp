@@ -27,6 +27,26 @@ T parse(const std::string& text, const std::string& what, const char* kind) {
   return value;
 }
 
+/// The parameters of a specification; commas within parentheses belong to a nested one.
+std::vector<std::string> parameters_of(const std::string& text) {
+  std::vector<std::string> parts(1);
+  int64_t depth = 0;
+  for (const char c : text) {
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (c == ',' && depth == 0)
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  return parts;
+}
+
+/// The text within the parentheses around it, if it has some.
+std::string unwrapped(const std::string& text) {
+  const bool is_wrapped = text.size() > 2 && text.front() == '(' && text.back() == ')';
+  return is_wrapped ? text.substr(1, text.size() - 2) : text;
+}
+
 }  // namespace
 
 std::string join(const std::vector<std::string>& words, const std::string& separator) {
@@ -63,12 +83,13 @@ Spec::Spec(const std::string& text) : text_(text) {
     unnamed_ = rest;
     return;
   }
-  for (const auto& part : split(rest, ',')) {
+  for (const auto& part : parameters_of(rest)) {
     const auto equals = part.find('=');
     if (equals == std::string::npos && !unnamed_ && values_.empty()) {
       unnamed_ = part;
     } else if (equals == std::string::npos || equals == 0 ||
-               !values_.emplace(part.substr(0, equals), part.substr(equals + 1)).second) {
+               !values_.emplace(part.substr(0, equals), unwrapped(part.substr(equals + 1)))
+                    .second) {
       throw argument_error("'" + text + "': '" + part +
                            "' is not of the form key=value, or repeats one");
     }

@@ -14,7 +14,8 @@ namespace crais {
 ///
 /// "power:0.5", "constant-rate:delta=32" and "constant-rate:32,max-step=0.1" are specifications; a
 /// value without a key belongs to the first parameter that the reader asks for. After "file:" the
-/// whole rest is one value.
+/// whole rest is one value. A value that is a specification itself stands in parentheses where it
+/// has commas: "variational:from=(best:1,starts=4)".
 ///
 ///     crais::Spec spec("cess:0.7");
 ///     double ratio = spec.number("ratio", 0.0, 1.0);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "bases/variational.h"
 #include "estimates/estimate.h"
+#include "evaluation/base_candidates.h"
 #include "evaluation/comparison.h"
 #include "samplers/blocks.h"
 
@@ -18,56 +18,30 @@ bool clearly_above(const at::Tensor& value, const at::Tensor& other) {
   return apart.mean().item<double>() > interval_width(apart.numel()) * std_error_of_mean(apart);
 }
 
-constexpr const char* kModesBase = "modes";
-
-/// True if a search finds several modes in an eighth of the pilots or more: then every problem gets
-/// a search of its own. Adds what it costs.
-bool have_rivals(const EstimatorParts& parts, const Target& pilots, Cost& cost) {
-  if (!pilots.can_select()) return false;
-  const Base found = fit_base(parts, *BaseRegistry::instance().make("base", kModesBase), pilots,
-                              kSharedStream - 3);
+/// A search of the pilots for modes. Adds what it costs.
+Rivals rivals_among(const EstimatorParts& parts, const Target& pilots, Cost& cost) {
+  if (!pilots.can_select()) return Rivals::kUnknown;
+  const Base found =
+      fit_base(parts, *BaseRegistry::instance().make("base", "modes"), pilots, kSharedStream - 3);
   cost += found.cost;
-  if (!found.partition) return false;
+  const bool is_certain = !(found.fell_back | found.ambiguous).any().item<bool>();
+  if (!found.partition) return is_certain ? Rivals::kNone : Rivals::kFew;
   const int64_t several = (found.partition->counts() > 1).sum().item<int64_t>();
-  return 8 * several >= pilots.num_problems();
-}
-
-/// The fit `name` moved towards the normal nearest to each posterior, where that costs at most a
-/// fifth of what an estimate does; else `name`.
-std::string refined(const std::string& name, const EstimatorParts& parts, const Target& target) {
-  constexpr double kShare = 0.2;
-  const size_t colon = name.find(':');
-  const std::string fit = name.substr(0, colon);
-  const std::string widening = colon == std::string::npos ? "1" : name.substr(colon + 1);
-  const bool is_plain_fit =
-      fit != "prior" && fit != "encoder" && widening.find(',') == widening.npos;
-  if (target.is_replicated() || !is_plain_fit) return name;
-  const EstimateOptions& options = parts.options;
-  const auto estimate = static_cast<double>(options.chains * parts.num_anneals() *
-                                            parts.evaluations_per_chain(options.steps));
-  const auto cost = static_cast<double>(kVariationalRounds * variational_round(target));
-  if (cost > kShare * options.budget.value_or(estimate)) return name;
-  const std::string refined = "variational:" + widening;
-  return fit == "laplace" ? refined : refined + ",from=" + fit;
-}
-
-/// A Laplace base a tenth wider lets chains begin in tails too, where they have the time to come
-/// back. A budget decides on the time later.
-std::string reaching(const std::string& name, const EstimateOptions& options) {
-  constexpr int64_t kLong = 64;
-  const bool is_fit = name == "laplace" || name == kModesBase;
-  return is_fit && !options.budget && options.steps >= kLong ? name + ":1.1" : name;
+  return 8 * several >= pilots.num_problems() ? Rivals::kMany : Rivals::kFew;
 }
 
 int64_t num_pilots(const EstimatorParts& parts, const Target& target, int64_t num_problems,
-                   size_t num_candidates) {
+                   const std::vector<std::string>& candidates) {
   const EstimateOptions& options = parts.options;
   const int64_t pilots = std::min(options.pilot_problems, target.num_problems());
   if (!options.budget) return pilots;
-  const auto trial = static_cast<double>(2 * options.chains * static_cast<int64_t>(num_candidates) *
-                                         parts.evaluations_per_chain(options.steps));
-  const double tenth = 0.1 * *options.budget * static_cast<double>(num_problems);
-  return std::min(pilots, static_cast<int64_t>(tenth / trial));
+  constexpr double kShare = 0.05;
+  double trial = 0;
+  for (const std::string& name : candidates)
+    trial += static_cast<double>(2 * options.chains * parts.evaluations_per_chain(options.steps)) +
+             BaseRegistry::instance().make("base", name)->expected_cost(target).value_or(0);
+  const double allowed = kShare * *options.budget * static_cast<double>(num_problems);
+  return std::min(pilots, static_cast<int64_t>(allowed / trial));
 }
 
 /// What a candidate's pilots found.
@@ -105,15 +79,14 @@ BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_
     return {target.amortised_base() && !learns ? "encoder" : "laplace", {}, {}};
   }
   BaseChoice best;
-  std::vector<std::string> candidates = target.base_candidates();
-  if (!parts.options.budget &&
-      have_rivals(
-          parts,
-          *target.slice(0, std::min<int64_t>(parts.options.pilot_problems, target.num_problems())),
-          best.cost))
-    candidates.insert(candidates.begin(), kModesBase);
-  for (std::string& name : candidates) name = refined(reaching(name, parts.options), parts, target);
-  const int64_t pilots = num_pilots(parts, target, num_problems, candidates.size());
+  Rivals rivals = Rivals::kUnknown;
+  if (!parts.options.budget)
+    rivals = rivals_among(
+        parts,
+        *target.slice(0, std::min<int64_t>(parts.options.pilot_problems, target.num_problems())),
+        best.cost);
+  const std::vector<std::string> candidates = base_candidates(parts, target, num_problems, rivals);
+  const int64_t pilots = num_pilots(parts, target, num_problems, candidates);
   if (pilots == 0) return {candidates.front(), {}, best.cost};
   const auto part = target.slice(0, pilots);
   at::Tensor highest;

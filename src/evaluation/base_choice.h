@@ -15,15 +15,13 @@ struct BaseChoice {
   Cost cost;                 // of fitting and trying all candidates
 };
 
-/// The target's first candidate (mostly Laplace), unless another's estimates on pilots are clearly
-/// higher (the 95% interval of the paired difference): every estimate is a lower bound on
-/// average, so the highest is the best. Chains of 64 temperatures and more begin from a Laplace
-/// base that is a tenth wider. Where nothing is annealed, the encoder if there is one, else
-/// Laplace.
+/// The first of base_candidates (mostly Laplace), unless another's estimates on pilots are clearly
+/// higher (the 95% interval of the paired difference). Every estimate is a lower bound on average,
+/// so the highest is the best. Where nothing is annealed, the encoder if there is one, else Laplace.
 ///
 /// A candidate that its schedule cannot bridge from (ScheduleError) is passed over; if none is left
 /// the last one's error is thrown. `num_problems` are to be estimated in all: under a budget pilots
-/// take a tenth of it, and where that is too little Laplace is taken on trust.
+/// take a twentieth of it, and where that is too little the first candidate is taken on trust.
 /// Cost: for each candidate, its base, its pilot, and as many chains again as are estimated with.
 BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_t num_problems,
                        std::optional<at::ScalarType> forces = {});

@@ -199,7 +199,7 @@ EstimateOptions read_estimator(const CommandLine& cli, const std::string& proble
   o.weighted = cli.flag("weighted");
   o.weighted_ratio = cli.flag("weighted-ratio");
   if (cli.has("interpolate")) o.interpolate = cli.integer("interpolate");
-  o.chunk = cli.integer("chunk");
+  if (cli.has("chunk")) o.chunk = cli.integer("chunk");
   check(o);
   return o;
 }

@@ -23,7 +23,7 @@ std::vector<std::string> all_headers(const std::string& problem,
   headers.insert(headers.end(), {"bias", "ESS", "evals/" + problem, "flagged"});
   headers.insert(headers.end(), details.begin(), details.end());
   headers.insert(headers.end(),
-                 {"accept", "transitions", "+ base", "+ tuning", problem + "s", "label"});
+                 {"accept", "transitions", "of it base", "of it tuning", problem + "s", "label"});
   return headers;
 }
 
@@ -56,7 +56,8 @@ json to_json(const MethodSummary& s, const std::string& problem) {
                  {"accept_prob", optional(s.accept_prob)},
                  {"transitions", optional(s.transitions)},
                  {"evaluations_per_" + problem,
-                  {{"base", s.base_evaluations},
+                  {{"total", s.all_evaluations()},
+                   {"base", s.base_evaluations},
                    {"tuning", s.tuning_evaluations},
                    {"estimating", s.evaluations},
                    {"estimating_with_gradient", s.gradients}}},
@@ -96,7 +97,7 @@ void MethodsTable::add(const MethodSummary& s, const std::vector<std::string>& o
   std::vector<std::string> row = {s.method, s.base};
   row.insert(row.end(), own.begin(), own.end());
   row.insert(row.end(), {std::isnan(s.bias) ? "-" : significant(s.bias, 2), fixed(s.ess_mean, 3),
-                         with_commas(std::llround(s.evaluations)),
+                         with_commas(std::llround(s.all_evaluations())),
                          flagged == s.flags.end() ? "0" : with_commas(flagged->second)});
   row.insert(row.end(), details.begin(), details.end());
   row.insert(row.end(), {s.accept_prob ? fixed(*s.accept_prob, 3) : "-",

@@ -4,7 +4,8 @@
 
 #include <cmath>
 
-#include "bases/variational.h"
+#include "core/rng.h"
+#include "evaluation/base_candidates.h"
 #include "support/expect_error.h"
 #include "support/targets.h"
 
@@ -91,19 +92,79 @@ TEST(BaseChoice, LongChainsBeginFurtherOut) {
   EXPECT_EQ(choose_base(EstimatorParts(options), Encoded(4, 0.5), 4).name, "laplace");
 }
 
-TEST(BaseChoice, RefinesAFitWhereThatIsAFifthOfTheCost) {
+std::string first_candidate(const EstimateOptions& options, const Target& target,
+                            int64_t num_problems, Rivals rivals = Rivals::kUnknown) {
+  return base_candidates(EstimatorParts(options), target, num_problems, rivals).front();
+}
+
+double expected_cost(const std::string& name, const Target& target) {
+  return *BaseRegistry::instance().make("base", name)->expected_cost(target);
+}
+
+TEST(BaseCandidates, RefineAFitWhereThatIsAFifthOfTheCost) {
   EstimateOptions options = brief();
   const Encoded target(4, 0.5);
-  const auto refining = static_cast<double>(kVariationalRounds * variational_round(target));
+  const double refining = expected_cost("variational", target) - expected_cost("laplace", target);
   options.budget = 5 * refining;
-  EXPECT_EQ(choose_base(EstimatorParts(options), target, 4).name, "variational:1");
+  EXPECT_EQ(first_candidate(options, target, 1000), "variational:1");
   options.budget = 5 * refining - 1;
-  EXPECT_EQ(choose_base(EstimatorParts(options), target, 4).name, "laplace");
+  EXPECT_EQ(first_candidate(options, target, 1000), "laplace");
   options.budget.reset();
   options.steps = 70;
-  EXPECT_EQ(choose_base(EstimatorParts(options), target, 4).name, "variational:1.1");
-  // A base with options of its own is left as it is.
-  EXPECT_EQ(choose_base(EstimatorParts(options), Alike(4), 4).name, Alike(4).base_candidates()[0]);
+  EXPECT_EQ(first_candidate(options, target, 4), "variational:1.1");
+  // A base with options of its own keeps them.
+  EXPECT_EQ(first_candidate(options, Alike(4), 4), "variational:1.5,from=(laplace:1,rounds=1)");
+}
+
+/// A target whose first candidate takes many starts.
+class Searched : public DiagonalGaussian {
+ public:
+  Searched() : DiagonalGaussian(4, {1.0, -2.0}, {0.3, 0.5}, 0.7) {}
+  std::vector<std::string> base_candidates() const override { return {"best:1.1", "prior"}; }
+};
+
+TEST(BaseCandidates, CostAThirdOfABudgetAtMost) {
+  const Searched target;
+  EstimateOptions options = brief();
+  std::string last = "prior";
+  double dearest = 0;
+  for (const double budget : {20, 100, 256, 600, 1024, 3000, 10'000}) {
+    options.budget = budget;
+    for (const int64_t problems : {1, 10'000}) {
+      const std::string name = first_candidate(options, target, problems);
+      EXPECT_LE(expected_cost(name, target), budget * (problems == 1 ? 0.2 : 0.4)) << name;
+      dearest = std::max(dearest, expected_cost(name, target));
+    }
+  }
+  EXPECT_EQ(dearest, expected_cost("variational:1.1,from=best", target));
+  options.budget = 20;
+  EXPECT_EQ(first_candidate(options, target, 10'000), "prior");
+}
+
+TEST(BaseCandidates, FollowWhatASearchOfThePilotsHasSeen) {
+  const Searched target;
+  EstimateOptions options = brief();
+  options.steps = 4;
+  EXPECT_EQ(first_candidate(options, target, 4, Rivals::kNone), "best:1.1,starts=4");
+  EXPECT_EQ(first_candidate(options, target, 4, Rivals::kFew), "best:1.1");
+  EXPECT_EQ(first_candidate(options, target, 4, Rivals::kMany), "modes");
+}
+
+/// What a rule says beforehand is what it takes, as far as climbs do not end early.
+TEST(BaseCandidates, CostWhatTheirRulesExpect) {
+  const Searched target;
+  for (const char* name : {"laplace", "laplace:1,rounds=3", "variational", "prior"}) {
+    at::Generator rng = make_generator(1);
+    const Base base = BaseRegistry::instance().make("base", name)->build(target, rng);
+    EXPECT_EQ(static_cast<double>(base.cost.densities) / 4, expected_cost(name, target)) << name;
+  }
+  for (const char* name : {"best", "best:1,starts=4", "variational:1,from=best"}) {
+    at::Generator rng = make_generator(1);
+    const Base base = BaseRegistry::instance().make("base", name)->build(target, rng);
+    const double cost = static_cast<double>(base.cost.densities) / 4;
+    EXPECT_LE(cost, expected_cost(name, target)) << name;
+    EXPECT_GE(cost, 0.6 * expected_cost(name, target)) << name;
+  }
 }
 
 TEST(BaseChoice, LeavesLaplaceWhereAnotherFindsClearlyMore) {
@@ -143,7 +204,7 @@ TEST(BaseChoice, TakesLaplaceOnTrustWhereABudgetLeavesNoPilot) {
   EstimateOptions options = brief();
   options.budget = 60;
   const BaseChoice choice = choose_base(EstimatorParts(options), TwoModes(), 8);
-  EXPECT_EQ(choice.name, "laplace");
+  EXPECT_EQ(choice.name, "laplace:1,rounds=2");
   EXPECT_FALSE(choice.plan);
   EXPECT_EQ(choice.cost, Cost{});
 }

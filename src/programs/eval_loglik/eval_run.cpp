@@ -64,15 +64,27 @@ double bits_offset(const ModelDescription& model, const EvalImages& images) {
   return quantity(model) == "probability" ? 0.0 : std::log2(images.scale);
 }
 
+/// A chunk that nobody has chosen is small enough for eight threads to share the images, whatever
+/// their number is. Settings are to say what results depend on.
+const EstimateOptions& with_chunks_of(EvalSettings& settings, int64_t images) {
+  constexpr int64_t kThreads = 8, kLeast = 4;
+  const bool is_chosen = settings.resolved.contains("chunk");
+  if (!is_chosen && settings.device.is_cpu())
+    settings.estimator.chunk =
+        std::clamp((images + kThreads - 1) / kThreads, kLeast, settings.estimator.chunk);
+  settings.resolved["chunk"] = settings.estimator.chunk;
+  return settings.estimator;
+}
+
 }  // namespace
 
 EvalRun::EvalRun(EvalSettings settings, std::shared_ptr<const EvalModel> model,
                  const std::optional<ArrayFile>& images)
     : settings_(std::move(settings)),
       model_(chosen_model(settings_, std::move(model))),
-      estimator_(settings_.estimator),
       images_(images ? choose_images(settings_.images, *model_, *images)
-                     : choose_images(settings_.images, *model_, notice_)) {
+                     : choose_images(settings_.images, *model_, notice_)),
+      estimator_(with_chunks_of(settings_, images_.size())) {
   if (!notice_.empty()) notice_ += "\n";
   warnings_ = found_warnings();
   for (const std::string& warning : warnings_) notice_ += "WARNING: " + warning + "\n";

@@ -28,6 +28,7 @@ class EvalRun {
   /// What the user should hear before: lines; "" for nothing.
   const std::string& notice() const { return notice_; }
   const EvalImages& images() const { return images_; }
+  const Chunks& chunks() const { return chunks_; }
   const EvalModel& model() const { return *model_; }
 
   /// What decides the results, to the last bit on one kind of device.
@@ -53,10 +54,10 @@ class EvalRun {
   EvalSettings settings_;
   std::shared_ptr<const EvalModel> model_;
   std::optional<CurveUnits> curve_;  // with --rate-distortion
-  Estimator estimator_;
   std::string notice_;
   std::vector<std::string> warnings_;
   EvalImages images_, training_images_;
+  Estimator estimator_;
   Chunks chunks_{};
 };
 

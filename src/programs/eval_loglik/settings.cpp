@@ -73,8 +73,9 @@ Synopsis eval_loglik_synopsis() {
        {"Running",
         {option::device(), option::threads(),
          option::choice("dtype", {"float32", "float64"}, "float32", "of particles and decoder"),
-         option::integer("chunk", "N", EstimateOptions{}.chunk,
-                         "images a unit of work; part of what results depend on")
+         option::integer("chunk", "N", {},
+                         "images a unit of work; part of what results depend on (64; on a CPU "
+                         "fewer of under 512 images, so that threads share them)")
              .at_least(1),
          option::text("memory-limit", "SIZE", {},
                       "as 1G: fewer threads where all would take more; results do not change"),

@@ -198,7 +198,7 @@ void check_tasks(const Submission& s, const std::string& device) {
   std::string understood;
   const EvalRun run(settings, open_model(settings.checkpoint, settings.foreign, settings.device,
                                          settings.dtype, understood));
-  const Chunks chunks{run.images().size(), settings.estimator.chunk};
+  const Chunks chunks = run.chunks();
   std::cerr << understood << run.notice();
   if (s.tasks > chunks.count())
     throw argument_error("--tasks: there are only " + std::to_string(chunks.count()) +

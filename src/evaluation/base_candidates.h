@@ -1,0 +1,30 @@
+// Which bases `auto` tries.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "evaluation/parts.h"
+
+namespace crais {
+
+/// What a search of the pilots for modes has seen.
+enum class Rivals {
+  kUnknown,  // nobody has looked
+  kNone,     // one mode in every pilot
+  kFew,      // several modes in some
+  kMany,     // several modes in an eighth of the pilots or more
+};
+
+/// The target's own candidates, the most trusted first, made to fit the run:
+/// - Where pilots have many rivals, `modes` comes first. Where they have none, four starts are
+/// enough.
+/// - A Laplace base is a tenth wider for chains of 64 temperatures and more. They have the time to
+///   come back from the tails. A budget decides on the time later.
+/// - Under a budget a fit costs at most a third of it, else a cheaper one takes its place.
+/// - `variational` refines a fit where that costs at most a fifth of the estimate.
+std::vector<std::string> base_candidates(const EstimatorParts& parts, const Target& target,
+                                         int64_t num_problems, Rivals rivals);
+
+}  // namespace crais
