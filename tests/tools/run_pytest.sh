@@ -3,7 +3,7 @@
 # (ctest: skipped) if none has.
 set -uo pipefail
 cd "${CRAIS_SOURCE:?}" || exit 1
-for python in .venv/bin/python python3; do
+for python in .venv/bin/python python3 /usr/bin/python3; do
   if "$python" -c 'import sys, pytest; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
     exec "$python" -m pytest -q -rs -p no:cacheprovider -o tmp_path_retention_policy=failed "$1"
   fi
