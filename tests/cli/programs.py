@@ -167,15 +167,21 @@ def differ(one: Path | str, other: Path | str) -> None:
     assert not filecmp.cmp(one, other, shallow=False), f"{one} and {other} are the same"
 
 
+def _content(folder: Path | str, ignore: str) -> dict[str, bytes | None]:
+    """What a folder holds, by name; folders within have no bytes."""
+    found = {path.relative_to(folder): path for path in Path(folder).rglob("*")}
+    return {
+        str(name): path.read_bytes() if path.is_file() else None
+        for name, path in found.items()
+        if ignore not in name.parts
+    }
+
+
 def same_files(one: Path | str, other: Path | str, ignore: str = "") -> None:
-    """Two folders hold the same files; names that `ignore` gives are left out."""
-    contents = []
-    for folder in (Path(one), Path(other)):
-        files = (file for file in sorted(folder.rglob("*")) if file.is_file())
-        named = {str(file.relative_to(folder)): file for file in files}
-        contents.append({n: f.read_bytes() for n, f in named.items() if n.split("/")[0] != ignore})
-    changed = [name for name in contents[0] | contents[1]
-               if contents[0].get(name) != contents[1].get(name)]  # fmt: skip
+    """Two folders hold the same; what is named `ignore` is left out."""
+    ours, theirs = _content(one, ignore), _content(other, ignore)
+    assert ours.keys() == theirs.keys(), f"{one} and {other}: {ours.keys() ^ theirs.keys()}"
+    changed = [name for name in ours if ours[name] != theirs[name]]
     assert not changed, f"{one} and {other} differ in {changed}"
 
 

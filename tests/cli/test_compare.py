@@ -206,9 +206,9 @@ def test_diagnoses_a_poor_run(eval_loglik: Program, poor: Path) -> None:
     rows = csv.DictReader(lines(poor / "per_image.csv"))
     flagged = [int(row["image"]) for row in rows if "ess" in row["flags"]]
     assert flagged
-    assert any(
-        f["images"] == flagged and f["evaluations_per_image"] == 4 * 12 for f in found
-    ), found
+    assert any(f["images"] == flagged and f["evaluations_per_image"] == 4 * 12 for f in found), (
+        found
+    )
 
 
 def test_diagnoses_a_good_run(eval_loglik: Program) -> None:

@@ -62,7 +62,9 @@ def test_help_ends_in_examples(estimate_logz: Program) -> None:
     done = estimate_logz.succeed("--help")
     said = (done.stdout + done.stderr).splitlines()
     start = next(i for i, line in enumerate(said) if line.startswith("Examples"))
-    examples = [line for line in said[start : start + 10] if line.lstrip().startswith("estimate-logz ")]
+    examples = [
+        line for line in said[start : start + 10] if line.lstrip().startswith("estimate-logz ")
+    ]
     assert len(examples) == 5
 
 
@@ -329,9 +331,7 @@ def particles(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_saving_particles_changes_no_result(
-    particles: Path, expected: tuple[Path, Done]
-) -> None:
+def test_saving_particles_changes_no_result(particles: Path, expected: tuple[Path, Done]) -> None:
     same(expected[0] / "expectations.csv", particles / "plain/expectations.csv")
     same(expected[0] / "per_problem.csv", particles / "plain/per_problem.csv")
 

@@ -143,21 +143,18 @@ def test_merges_one_run_that_is_whole(
     eval_loglik: Program, shards: list[Path], seed: Path, vae: Path
 ) -> None:
     first, second = shards
-    out = ["--out", "never"]
-    for code, words, folders in [
-        (65, "in none of the folders", [first, *out]),
-        (65, "earlier folder", [first, first, *out]),
-        (65, "another run", [first, seed, *out]),
-        (66, "no evaluation", [vae.parent, *out]),
-        (64, "--out", [first, second]),
+    for code, word, folders in [
+        (65, "in none of the folders", [first]),
+        (65, "earlier folder", [first, first]),
+        (65, "another run", [first, seed]),
+        (66, "no evaluation", [vae.parent]),
     ]:
-        eval_loglik.expect(code, words, args=["merge", *folders])
+        eval_loglik.expect(code, word, args=["merge", *folders, "--out", "never"])
         assert not Path("never/summary.json").exists(), "a refused merge left results"
+    eval_loglik.expect(64, "--out", args=["merge", first, second])
 
 
-def test_resumes_to_the_same_bytes(
-    eval_loglik: Program, again: list[str], straight: Path
-) -> None:
+def test_resumes_to_the_same_bytes(eval_loglik: Program, again: list[str], straight: Path) -> None:
     copy(straight, "partial")
     for number in (3, 4, 5):
         Path(f"partial/chunks/00000{number}.json").unlink()

@@ -123,9 +123,7 @@ def test_is_exact(eval_loglik: Program, exports: Exports, name: str, base: str) 
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_certifies_what_it_simulates(
-    eval_loglik: Program, exports: Exports, name: str
-) -> None:
+def test_certifies_what_it_simulates(eval_loglik: Program, exports: Exports, name: str) -> None:
     flags = "--simulate 30 --method bidirectional --base laplace --quiet --format json".split()
     said = eval_loglik.succeed(exports.model(name), *flags).stdout
     (result,) = json.loads(said)["results"]
@@ -171,9 +169,7 @@ def test_torchscript_of_others(eval_loglik: Program, exports: Exports, plain: Pa
     eval_loglik.expect(65, "'forward' fails", args=args)
 
 
-def test_what_a_file_says_no_flag_says_otherwise(
-    eval_loglik: Program, exports: Exports
-) -> None:
+def test_what_a_file_says_no_flag_says_otherwise(eval_loglik: Program, exports: Exports) -> None:
     data = ["--data", exports.images("test"), "--steps", "4"]
     args = [exports.model("weights.pt2"), "--likelihood", "bernoulli", *data]
     eval_loglik.expect(64, "weights.pt2", "--likelihood does nothing", args=args)
@@ -201,9 +197,7 @@ def test_labels_move_images(eval_loglik: Program, exports: Exports, name: str) -
 FORCES = "--base prior --steps 64 --quiet --force-dtype".split()
 
 
-def test_forces_make_other_chains_of_the_same_value(
-    eval_loglik: Program, exports: Exports
-) -> None:
+def test_forces_make_other_chains_of_the_same_value(eval_loglik: Program, exports: Exports) -> None:
     data = ["--data", exports.images("test")]
     for dtype in ("float32", "bfloat16"):
         model = exports.model("forced.pt2")

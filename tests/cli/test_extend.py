@@ -9,7 +9,17 @@ from typing import Any
 
 import pytest
 
-from .programs import Program, copy, edit, idx_images, read_json, refusals, same, same_files, small_vae
+from .programs import (
+    Program,
+    copy,
+    edit,
+    idx_images,
+    read_json,
+    refusals,
+    same,
+    same_files,
+    small_vae,
+)
 
 METHODS = "--method ais --method iwae:20 --base laplace --steps 8 --quiet".split()
 IMAGES = "--data images.npy --binarisation static:0".split()
@@ -205,9 +215,7 @@ def test_asks_where_mnist_is(eval_loglik: Program, small: list[str]) -> None:
     numpy = pytest.importorskip("numpy")
     pixels = numpy.random.default_rng(3).integers(0, 256, (60, 28, 28)).astype("uint8")
     os.makedirs("away/mnist")
-    Path("away/mnist/t10k-images-idx3-ubyte").write_bytes(
-        idx_images(60, 28, 28, pixels.tobytes())
-    )
+    Path("away/mnist/t10k-images-idx3-ubyte").write_bytes(idx_images(60, 28, 28, pixels.tobytes()))
     few = "--data-dir away/mnist --limit 20 --chunk 8 --chains".split()
     eval_loglik.succeed(*small, *few, "8", "--out", "digits")
     copy("digits", "before")

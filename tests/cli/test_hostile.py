@@ -201,10 +201,10 @@ def test_a_run_that_lies(
     assert not Path("merged").exists(), "a refused merge left a folder"
 
 
-@pytest.mark.parametrize("command", ["merge lying --out merged", "diagnose lying", "compare lying run"])
-def test_a_run_without_chunks(
-    eval_loglik: Program, run: Path, lying: Path, command: str
-) -> None:
+@pytest.mark.parametrize(
+    "command", ["merge lying --out merged", "diagnose lying", "compare lying run"]
+)
+def test_a_run_without_chunks(eval_loglik: Program, run: Path, lying: Path, command: str) -> None:
     os.symlink(run, "run")
     shutil.rmtree(lying / "chunks")
     eval_loglik.expect(65, "lying/chunks", "holds no chunk", args=command.split())

@@ -82,9 +82,7 @@ def test_a_lost_cell_is_made_again(
     ("pattern", "damage"),
     [(".*", "[]"), ('"result":.*', '"result":{}}'), ('"result":.*', '"result":[]}')],
 )
-def test_a_damaged_cell_is_named(
-    reproduce: Program, cell: Path, pattern: str, damage: str
-) -> None:
+def test_a_damaged_cell_is_named(reproduce: Program, cell: Path, pattern: str, damage: str) -> None:
     edit(cell, f"{pattern}$", damage)
     reproduce.expect(65, "first/cells", args=SMALL)
 

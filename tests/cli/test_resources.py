@@ -121,9 +121,7 @@ def test_forces_of_aten_are_cheap_too(eval_loglik: Program, small: list[str]) ->
 def test_refuses_other_forces(
     eval_loglik: Program, estimate_logz: Program, small: list[str]
 ) -> None:
-    eval_loglik.expect(
-        64, "--force-dtype", "auto", args=[*small, "--force-dtype", "float16"]
-    )
+    eval_loglik.expect(64, "--force-dtype", "auto", args=[*small, "--force-dtype", "float16"])
     args = ["normal:2", "--quiet", "--force-dtype", "bfloat16"]
     estimate_logz.expect(64, "--force-dtype bfloat16", "leave", args=args)
 

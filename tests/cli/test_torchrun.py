@@ -149,9 +149,7 @@ def test_workers_need_a_folder(eval_loglik: Program, run: list[str]) -> None:
     eval_loglik.expect(64, "under torchrun", "--out", args=run, env=ALONE)
 
 
-def test_a_worker_alone_needs_no_store(
-    eval_loglik: Program, run: list[str], whole: Path
-) -> None:
+def test_a_worker_alone_needs_no_store(eval_loglik: Program, run: list[str], whole: Path) -> None:
     eval_loglik.succeed(*run, "--queue", "none", "--out", "none", env=ALONE)
     alike(whole, "none")
 
@@ -266,9 +264,7 @@ def test_torchrun_refuses_other_settings(agent: Agent, whole: Path) -> None:
     assert words in done.stderr, done.stderr
 
 
-def test_says_that_a_store_is_not_there(
-    torchrun: str, eval_loglik: Program, vae: Path
-) -> None:
+def test_says_that_a_store_is_not_there(torchrun: str, eval_loglik: Program, vae: Path) -> None:
     env = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
     args = [vae, *PLAIN, "--lease", "1s", "--out", "away"]
     words = ["cannot reach the store at localhost:1", "waited"]

@@ -20,7 +20,6 @@ from .programs import (
     differ,
     environment,
     lines,
-
     refusals,
     same,
 )

@@ -2,11 +2,10 @@
 
 from typing import Any
 
+import crais
 import torch
 from crais import safetensors
 from torch import Tensor
-
-import crais
 
 torch.manual_seed(0)
 decoder = torch.nn.Linear(4, 6)

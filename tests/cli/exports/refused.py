@@ -2,10 +2,9 @@
 
 import json
 
+import crais
 import torch
 from torch import Tensor
-
-import crais
 
 decoder = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 4))
 ready = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Linear(8, 4)).eval()
