@@ -39,7 +39,7 @@ class Exports:
     folder: Path
 
     def run(self, *args: str | Path) -> Done:
-        paths = [SOURCE / "python", SOURCE / "tests/cli/exports"]
+        paths = [SOURCE / "python", Path(__file__).with_name("exports")]
         own = {
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
             "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "cache"),
