@@ -176,7 +176,7 @@ else
   export SLURM_ARRAY_JOB_ID=$id SLURM_ARRAY_TASK_COUNT=$tasks
   export SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_STEP=1
   for task in $(seq "$tasks"); do
-    while :; do
+    for _ in {1..9}; do # one that asks for ever is given up
       SLURM_ARRAY_TASK_ID=$task bash "$FAKE/script.$id" >>"$(log "$task")" 2>&1 || status=1
       rm "$FAKE/requeue.${id}_$task" 2>/dev/null || break
     done
