@@ -75,6 +75,6 @@ list_skipped() {
   local reasons
   reasons=$(grep -A 1 ': Skipped$' "$1" | grep -v -e ': Skipped$' -e '^--$' | sort | uniq -c |
     sed 's/^ */  /; s/ / x /3' || true)
-  reasons+=$(grep '^SKIPPED: ' "$1" | sort | uniq -c | sed 's/^ */\n  /; s/ SKIPPED:/ x/' || true)
+  reasons+=$(grep -E '^SKIPPED(:| \[)' "$1" | sort | uniq -c | sed -E 's/^ */\n  /; s/ SKIPPED:?/ x/' || true)
   [ -z "$reasons" ] || say "skipped cases, and why:"$'\n'"$reasons"
 }

@@ -87,6 +87,20 @@ fi
 fake id 'echo 0'
 expect 69 "apt could not install: zlib1g-dev" scripts/setup
 
+# Without pytest the tests of programs are passed over, and nothing else is.
+fake dpkg-query 'shift 2; printf "installed %s\n" "$@" | grep -v -x "installed python3-pytest"'
+# shellcheck disable=SC2016  # expands when the fake runs
+fake python3 'case $2 in *pytest*) exit 1 ;; esac; echo "'"$work/other"'"'
+expect 0 "apt could not install: python3-pytest" scripts/setup --for test
+expect 0 "passed over: tests of the programs" scripts/setup --for test
+fake python3 'echo "'"$work/other"'"'
+rm "$work/apt-calls"
+expect 0 "LibTorch 2." scripts/setup --for test
+if [ -e "$work/apt-calls" ]; then
+  echo "FAILED: apt-get was asked for a pytest that is there" >&2
+  failures=$((failures + 1))
+fi
+
 # What comes by pip has a version and a digest, and torch is the one that setup names.
 torch=$(sed -n 's/^readonly kTorchVersion=//p' scripts/setup)
 for wanted in "torch-cpu.txt torch==$torch+cpu" "torch-cuda.txt torch==$torch" "tests.txt pytest==" \

@@ -1,0 +1,52 @@
+"""Programs to run and a checkpoint to run them on. CRAIS_BIN names the folder of the programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .programs import BIN, Program, small_vae
+
+
+def pytest_configure() -> None:
+    if not (BIN / "eval-loglik").exists():
+        raise pytest.UsageError(f"CRAIS_BIN must name the folder of the programs, not {BIN}")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def _running(name: str) -> Iterator[Program]:
+    program = Program(name)
+    yield program
+    program.stop()
+
+
+@pytest.fixture
+def eval_loglik() -> Iterator[Program]:
+    yield from _running("eval-loglik")
+
+
+@pytest.fixture
+def estimate_logz() -> Iterator[Program]:
+    yield from _running("estimate-logz")
+
+
+@pytest.fixture
+def train_vae() -> Iterator[Program]:
+    yield from _running("train-vae")
+
+
+@pytest.fixture
+def reproduce() -> Iterator[Program]:
+    yield from _running("reproduce")
+
+
+@pytest.fixture(scope="session")
+def vae(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint; nobody changes it."""
+    return small_vae(tmp_path_factory.mktemp("model") / "vae", "--epochs", "2")

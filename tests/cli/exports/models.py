@@ -1,0 +1,81 @@
+"""Models for crais.export, linear so that log p(x) is known, and images under them."""
+
+from typing import Any
+
+import crais
+import torch
+from crais import safetensors
+from torch import Tensor
+
+torch.manual_seed(0)
+decoder = torch.nn.Linear(4, 6)
+noise = 0.5
+weight, bias = decoder.weight.detach().double(), decoder.bias.detach().double()
+
+# Linear too, by products that are large enough for bfloat16.
+wide = torch.nn.Sequential(torch.nn.Linear(4, 256), torch.nn.Linear(256, 512))
+with torch.no_grad():
+    back = torch.linalg.pinv(wide(torch.eye(4)) - wide(torch.zeros(1, 4)))  # [512, 4]
+    start = wide(torch.zeros(1, 4))
+
+offsets = torch.randn(3, 2, 3)
+
+
+def describe() -> dict[str, Any]:
+    return dict(
+        decoder=lambda z: decoder(z).reshape(z.shape[0], 2, 3),
+        likelihood=crais.Gaussian(noise),
+        latent=4,
+        image_shape=(2, 3),
+    )
+
+
+def compiled() -> dict[str, Any]:
+    return describe() | dict(fused=False)
+
+
+def forced() -> dict[str, Any]:
+    return describe() | dict(
+        decoder=lambda z: decoder((wide(z) - start) @ back).reshape(z.shape[0], 2, 3),
+        force_dtype="bfloat16",
+    )
+
+
+def conditional() -> dict[str, Any]:
+    return describe() | dict(
+        decoder=lambda z, y: decoder(z).reshape(z.shape[0], 2, 3) + offsets[y],
+        labels=torch.arange(3),
+    )
+
+
+class Decoder(torch.nn.Module):
+    """TorchScript of it does not say what it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = decoder
+
+    def forward(self, z: Tensor) -> Tensor:
+        return self.linear(z).reshape(-1, 2, 3)
+
+
+def store_script(file: str) -> None:
+    torch.jit.script(Decoder()).save(file)
+
+
+def store_images(file: str, exact: str) -> None:
+    """Stores images, and their log p(x), one a line."""
+    x = torch.randn(20, 2, 3)
+    y = torch.arange(20) % 3
+    tensors = {
+        "test": x,
+        "far": 300 * x,
+        "wide": torch.zeros(3, 7),
+        "y": y,
+        "shifted": x + offsets[y],
+    }
+    covariance = weight @ weight.T + noise**2 * torch.eye(6, dtype=torch.float64)
+    normal = torch.distributions.MultivariateNormal(bias, covariance)
+    with open(file, "wb") as images, open(exact, "w") as values:
+        images.write(safetensors.dumps(tensors, {}))
+        values.writelines(f"{v!r}\n" for v in normal.log_prob(x.double().flatten(1)).tolist())

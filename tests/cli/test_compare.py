@@ -1,0 +1,226 @@
+"""eval-loglik compare and diagnose: what they find in folders and models, what they refuse."""
+
+import csv
+import json
+import math
+import os
+import re
+import shutil
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .programs import Program, copy, edit, lines, read_json, same, small_vae
+
+SETTINGS = "--steps 8 --chunk 16 --quiet".split()
+STATIC = ["--binarisation", "static:0"]
+SMALL = ["--data", "images.npy", *STATIC, *SETTINGS, "--chains", "4"]
+EARLY, LATE = "early/vae.safetensors", "late/vae.safetensors"
+
+
+def draw_images(folder: Path) -> None:
+    """images.npy, and others."""
+    numpy = pytest.importorskip("numpy")
+    rng = numpy.random.default_rng(1)
+    for name in ("images.npy", "others.npy"):
+        numpy.save(folder / name, rng.integers(0, 256, (40, 28, 28)).astype("uint8"))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of images, two models, and their results on the images: a and b."""
+    folder = tmp_path_factory.mktemp("runs")
+    draw_images(folder)
+    small_vae(folder / "early", "--epochs", "2")
+    copy(folder / "early", folder / "late")
+    small_vae(folder / "late", "--epochs", "12", "--resume")
+    program = Program("eval-loglik", folder)
+    program.succeed(EARLY, *SMALL, "--out", "a")
+    program.succeed(LATE, *SMALL, "--out", "b")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def poor(runs: Path) -> Path:
+    """A run that flags most images."""
+    flags = "--steps 2 --chains 4 --chunk 16 --base prior --quiet --out poor".split()
+    program = Program("eval-loglik", runs)
+    program.succeed(EARLY, "--data", "images.npy", *STATIC, *flags)
+    return runs / "poor"
+
+
+@pytest.fixture(autouse=True)
+def _here(runs: Path) -> None:
+    """What the runs' folder has, to read; what a test changes, it copies first."""
+    for name in ("early", "late", "images.npy", "others.npy", "a", "b"):
+        os.symlink(runs / name, name)
+
+
+# --- Two folders: what is printed agrees with what their own summaries say.
+def test_a_run_of_images_has_thumbnails() -> None:
+    assert Path("a/thumbnails.npy").stat().st_size > 0
+
+
+def test_two_folders_agree_with_their_summaries(eval_loglik: Program) -> None:
+    said = eval_loglik.succeed("compare", "a", "b", "--out", "compared").stdout
+    assert re.search("^A - B ", said, re.MULTILINE), said
+    assert "Paired by image the error is" in said
+    assert Path("compared/report.html").stat().st_size > 0
+
+    means = [read_json(f"{f}/summary.json")["results"][0]["log_likelihood"] for f in "ab"]
+    r = read_json("compared/comparison.json")["results"][0]
+    assert abs(r["difference"] - (means[0] - means[1])) < 1e-9
+    table = csv.DictReader(lines("compared/per_image.csv"))
+    rows = [{k: float(v) for k, v in row.items() if k != "method"} for row in table]
+    d = [row["A"] - row["B"] for row in rows]
+    assert len(rows) == 40 and max(abs(x - row["A - B"]) for x, row in zip(d, rows)) < 1e-9
+    assert abs(r["data_std_error"] - statistics.stdev(d) / math.sqrt(40)) < 1e-9
+    errors = [statistics.stdev(row[k] for row in rows) / math.sqrt(40) for k in "AB"]
+    assert abs(r["unpaired_std_error"] - math.hypot(*errors)) < 1e-9
+    assert r["interval_low"] < r["difference"] < r["interval_high"]
+    assert abs(r["share_better"] - sum(x > 0 for x in d) / 40) < 1e-12
+
+
+def test_prints_for_programs(eval_loglik: Program) -> None:
+    json.loads(eval_loglik.succeed("compare", "a", "b", "--format", "json").stdout)
+    table = eval_loglik.succeed("compare", "a", "b", "--format", "csv").stdout
+    assert table.count("\n") == 2, table
+
+
+# --- Models are evaluated first, alike: the same numbers as from their folders.
+def test_three_models_make_a_matrix(eval_loglik: Program) -> None:
+    said = eval_loglik.succeed("compare", EARLY, LATE, "b", *SMALL, "--out", "three").stdout
+    same("a/per_image.csv", "three/A/per_image.csv")
+    same("b/per_image.csv", "three/B/per_image.csv")
+    assert "Row less column" in said
+    assert re.search(r"^B - C .* 0\.000 ", said, re.MULTILINE), said
+
+
+def test_models_need_no_folder(eval_loglik: Program) -> None:
+    said = eval_loglik.succeed("compare", EARLY, LATE, *SMALL).stdout
+    assert re.search("^A - B ", said, re.MULTILINE), said
+
+
+def test_another_number_of_chains_is_said(eval_loglik: Program) -> None:
+    more = ["--data", "images.npy", *STATIC, *SETTINGS, "--chains", "8", "--out", "c"]
+    eval_loglik.succeed(LATE, *more)
+    said = eval_loglik.succeed("compare", "a", "c").stdout
+    assert "were not evaluated alike (chains 4 and 8)" in said.replace("\n", " ")
+
+
+def test_one_image_decides_nothing(eval_loglik: Program) -> None:
+    for model in ("early", "late"):
+        one = ["--limit", "1", "--out", f"one-{model}"]
+        eval_loglik.succeed(f"{model}/vae.safetensors", *SMALL, *one)
+    said = eval_loglik.succeed("compare", "one-early", "one-late", "--out", "one").stdout
+    assert re.search("No difference .* is seen", said), said
+
+
+def test_the_name_of_the_file_does_not_matter(eval_loglik: Program) -> None:
+    shutil.copy("images.npy", "copy.npy")
+    copied = ["--data", "copy.npy", *STATIC, *SETTINGS, "--chains", "4", "--out", "copied"]
+    eval_loglik.succeed(LATE, *copied)
+    assert "not evaluated alike" not in eval_loglik.succeed("compare", "a", "copied").stdout
+
+
+# --- What cannot be compared.
+@pytest.mark.parametrize(
+    ("code", "words", "flags"),
+    [
+        (64, ["other images", "count: 40 and 20"], ["--limit", "20"]),
+        (64, ["other images", "binarisation"], ["--binarisation", "threshold:1"]),
+        (64, ["other images", "file_md5"], ["--data", "others.npy"]),
+        (65, ["other", "--resume"], ["--shard", "1/2"]),
+        (64, ["--method"], ["--method", "iwae:10"]),
+    ],
+    ids=lambda value: " ".join(map(str, value)) if isinstance(value, list) else str(value),
+)
+def test_refuses_runs_of_other_things(
+    eval_loglik: Program, code: int, words: list[str], flags: list[str]
+) -> None:
+    settings = {"--data": "images.npy", "--binarisation": "static:0", "--chains": "4"}
+    settings[flags[0]] = flags[1]
+    given = [word for pair in settings.items() for word in pair]
+    eval_loglik.succeed(LATE, *given, *SETTINGS, "--out", "other")
+    eval_loglik.expect(code, *words, args=["compare", "a", "other"])
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "args"),
+    [
+        (64, ["2 to 26"], ["a"]),
+        (64, ["--steps", "as they are"], ["a", "b", "--steps", "4"]),
+        (64, ["--dry-run"], ["a", EARLY, *SMALL, "--dry-run"]),
+        (66, ["nowhere"], ["a", "nowhere", *SMALL]),
+        (66, ["run.json"], ["a", "empty"]),
+    ],
+)
+def test_refuses(eval_loglik: Program, code: int, words: list[str], args: list[str]) -> None:
+    os.mkdir("empty")
+    eval_loglik.expect(code, *words, args=["compare", *args])
+
+
+def test_keeps_a_comparison(eval_loglik: Program) -> None:
+    compare = ["compare", "a", "b", "--out", "compared"]
+    eval_loglik.succeed(*compare)
+    eval_loglik.expect(64, "--overwrite", args=compare)
+    eval_loglik.succeed(*compare, "--overwrite")
+
+
+# --- Damaged folders: one line, whatever is broken.
+@pytest.mark.parametrize(
+    ("word", "file", "damage"),
+    [
+        ("chunk", "chunks/000001.json", lambda f: f.write_text("{}\n")),
+        ("chunk", "chunks/000001.json", lambda f: os.truncate(f, 100)),
+        ("thumbnails", "thumbnails.npy", lambda f: os.truncate(f, 200)),
+        ("thumbnails", "thumbnails.npy",
+         lambda f: f.write_bytes(Path("images.npy").read_bytes()[:1000])),
+        ("run.json", "run.json", lambda f: edit(f, '"count": 40', '"count": -1')),
+    ],
+    ids=["an empty chunk", "a cut chunk", "cut thumbnails", "other thumbnails", "a lie"],
+)  # fmt: skip
+def test_names_what_is_damaged(
+    eval_loglik: Program, word: str, file: str, damage: Callable[[Path], object]
+) -> None:
+    damage(copy("b", "bad") / file)
+    eval_loglik.expect(65, word, args=["compare", "a", "bad"])
+
+
+def test_does_without_thumbnails(eval_loglik: Program) -> None:
+    (copy("b", "bad") / "thumbnails.npy").unlink()
+    eval_loglik.succeed("compare", "bad", "bad", "--out", "pictureless")
+
+
+# --- diagnose: in words, with a remedy that helps.
+def test_diagnoses_a_poor_run(eval_loglik: Program, poor: Path) -> None:
+    done = eval_loglik.run("diagnose", poor)
+    assert done.returncode == 1, done.stdout + done.stderr
+    said = done.stdout.replace("\n", " ")
+    assert re.search("few chains carry the estimate.*Remedy: .*--steps 8", said), said
+    assert "Remedy" in (poor / "report.html").read_text()
+
+    found = json.loads(eval_loglik.run("diagnose", poor, "--format", "json").stdout)["results"]
+    rows = csv.DictReader(lines(poor / "per_image.csv"))
+    flagged = [int(row["image"]) for row in rows if "ess" in row["flags"]]
+    assert flagged
+    assert any(f["images"] == flagged and f["evaluations_per_image"] == 4 * 12 for f in found), (
+        found
+    )
+
+
+def test_diagnoses_a_good_run(eval_loglik: Program) -> None:
+    good = "--simulate 12 --steps 64 --chains 16 --quiet --out good".split()
+    eval_loglik.succeed(EARLY, *good)
+    assert "Nothing is wrong" in eval_loglik.succeed("diagnose", "good").stdout
+
+
+def test_diagnoses_one_finished_run(eval_loglik: Program, poor: Path) -> None:
+    eval_loglik.succeed(LATE, *SMALL, "--shard", "1/2", "--out", "half")
+    eval_loglik.expect(65, "half", "--resume", args=["diagnose", "half"])
+    eval_loglik.expect(64, "one result folder", args=["diagnose", poor, "a"])
+    eval_loglik.expect(64, "--steps", args=["diagnose", poor, "--steps", "4"])
+    edit(copy(poor, "bad") / "run.json", '"steps": 2,', '"steps": -2,')
+    eval_loglik.expect(65, "other settings", args=["diagnose", "bad"])

@@ -1,0 +1,502 @@
+"""estimate-logz as a user meets it: tables, files, repetition to the byte, and bad input."""
+
+import csv
+import json
+import math
+import os
+import re
+import signal
+import statistics
+import struct
+from ast import literal_eval
+from pathlib import Path
+
+import pytest
+
+from .programs import (
+    Done,
+    Program,
+    copy,
+    differ,
+    edit,
+    lines,
+    read_json,
+    refusals,
+    same,
+)
+
+PRIOR = "--base prior --witness none".split()
+SMALL = ["u1", *PRIOR, *"--steps 12 --chains 8 --problems 7 --chunk 3 --quiet".split()]
+THREE = "--method ais --method iwae:50 --method elbo:20 --repeats 2".split()
+FEW = [*PRIOR, *"--steps 8 --chains 4 --problems 3 --quiet".split()]
+
+
+def begins(pattern: str, said: str) -> bool:
+    """A line begins with the pattern."""
+    return re.search(f"^{pattern}", said, re.MULTILINE) is not None
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+    """A run of three methods, and what it said."""
+    folder = tmp_path_factory.mktemp("run")
+    program = Program("estimate-logz", folder)
+    done = program.succeed(*SMALL, *THREE, "--threads", "1", "--out", "straight")
+    return folder / "straight", done
+
+
+@pytest.fixture
+def straight(run: tuple[Path, Done]) -> Path:
+    return run[0]
+
+
+# --- What there is.
+def test_lists_the_targets(estimate_logz: Program) -> None:
+    said = estimate_logz.succeed("list").stdout
+    targets = "u1 u2 u5 u6 u10 u11 normal mixture laplace student-t smc-mixture"
+    for target in [*targets.split(), "logistic-regression"]:
+        assert begins(target, said), target
+
+
+def test_help_ends_in_examples(estimate_logz: Program) -> None:
+    done = estimate_logz.succeed("--help")
+    said = (done.stdout + done.stderr).splitlines()
+    start = next(i for i, line in enumerate(said) if line.startswith("Examples"))
+    examples = [
+        line for line in said[start : start + 10] if line.lstrip().startswith("estimate-logz ")
+    ]
+    assert len(examples) == 5
+
+
+def test_tells_its_version(estimate_logz: Program) -> None:
+    assert "LibTorch" in estimate_logz.run("--version").stdout
+
+
+# --- What a run says and leaves behind.
+def test_says_a_table(run: tuple[Path, Done]) -> None:
+    assert run[1].stderr == ""
+    row = r"ais +prior +[0-9.]+ .* 1\.8775 .* lower bound$"
+    assert begins(row, run[1].stdout), run[1].stdout
+
+
+def test_leaves_files(straight: Path) -> None:
+    assert set(os.listdir(straight)) == {
+        "chunks", "per_problem.csv", "plan.json", "report.html", "run.json", "schedule.csv",
+        "summary.json",
+    }  # fmt: skip
+    assert len(lines(straight / "per_problem.csv")) == 1 + 7 * 3 * 2
+    assert len(lines(straight / "schedule.csv")) == 14
+
+
+def test_the_summary_agrees_with_the_table(straight: Path) -> None:
+    summary = read_json(straight / "summary.json")
+    assert summary["target"] == "u1" and summary["dim"] == 2 and summary["settings"]["seed"] == 0
+    for key in ("crais", "libtorch", "device", "threads", "seconds"):
+        assert key in summary, key
+    assert [r["method"] for r in summary["results"]] == ["ais", "iwae:50", "elbo:20"]
+    ais, iwae, elbo = summary["results"]
+    assert ais["transitions"] == 12 and ais["problems"] == 7 and ais["repeats"] == 2
+    assert ais["label"] == "lower bound"
+    assert ais["evaluations_per_problem"]["estimating"] == 8 * (1 + 12)
+    assert abs(ais["evaluations_per_problem"]["tuning"] - 8 * (1 + 12)) < 1e-9
+    assert ais["evaluations_per_problem"]["base"] == 0
+    assert iwae["accept_prob"] is None and iwae["evaluations_per_problem"]["estimating"] == 50
+    assert elbo["log_normalizer"] < iwae["log_normalizer"]
+    rows = list(csv.DictReader(lines(straight / "per_problem.csv")))
+    values = [float(r["log_normalizer"]) for r in rows if r["method"] == "ais"]
+    truth = summary["true_log_normalizer"]
+    assert len(set(values)) == 14
+    assert abs(statistics.mean(values) - ais["log_normalizer"]) < 1e-12
+    error = statistics.stdev(values) / math.sqrt(14)
+    assert abs(error - ais["monte_carlo_std_error"]) < 1e-12
+    assert abs(ais["error"] - (ais["log_normalizer"] - truth)) < 1e-12
+    assert abs(ais["z_score"] * ais["monte_carlo_std_error"] - ais["error"]) < 1e-12
+    squares = statistics.mean((v - truth) ** 2 for v in values)
+    assert abs(ais["root_mean_square_error"] ** 2 - squares) < 1e-12
+    for r in rows:
+        assert abs(float(r["error"]) - (float(r["log_normalizer"]) - truth)) < 1e-12
+    cases = {(int(r["problem"]), int(r["repeat"])) for r in rows}
+    assert sorted(cases) == [(p, r) for p in range(7) for r in range(2)]
+
+
+# --- The same bytes again, and with other threads; others with another seed.
+def test_threads_change_no_byte(estimate_logz: Program, run: tuple[Path, Done]) -> None:
+    done = estimate_logz.succeed(*SMALL, *THREE, "--threads", "2", "--out", "threads")
+    for file in ("per_problem.csv", "schedule.csv"):
+        same(run[0] / file, f"threads/{file}")
+    assert done.stdout == run[1].stdout.replace("straight", "threads")
+
+
+def test_seeds_decide(estimate_logz: Program, straight: Path) -> None:
+    estimate_logz.succeed(*SMALL, *THREE, "--seed", "1", "--out", "seed")
+    differ(straight / "per_problem.csv", "seed/per_problem.csv")
+    estimate_logz.succeed(*SMALL, *THREE, "--out", "seed", "--overwrite")
+    same(straight / "per_problem.csv", "seed/per_problem.csv")
+
+
+def test_keeps_results(estimate_logz: Program, straight: Path) -> None:
+    copy(straight, "straight")
+    args = [*SMALL, *THREE, "--out", "straight"]
+    estimate_logz.expect(64, "straight", "--overwrite", args=args)
+    estimate_logz.expect(64, "needs --out", args=[*SMALL, *THREE, "--overwrite"])
+
+
+def test_flags_from_a_file(estimate_logz: Program, straight: Path) -> None:
+    flags = {
+        "base": "prior", "witness": "none", "steps": 12, "chains": 8, "problems": 7, "chunk": 3,
+        "quiet": True, "method": ["ais", "iwae:50", "elbo:20"], "repeats": 2,
+    }  # fmt: skip
+    Path("config.json").write_text(json.dumps(flags))
+    estimate_logz.succeed("u1", "--config", "config.json", "--out", "configured")
+    same(straight / "per_problem.csv", "configured/per_problem.csv")
+
+
+# --- Every target, schedule, path, kernel says a number near the truth.
+@pytest.mark.parametrize(
+    "target",
+    "u2:4 u3:4 u4:4 u5 u5:s=std u6 u10 u11 laplace:3 student-t:3 student-t:2,nu=2 normal:2 "
+    "mixture:3 smc-mixture:48".split(),
+)
+def test_every_target(estimate_logz: Program, target: str) -> None:
+    short = "--steps 30 --chains 16 --problems 3 --quiet".split()
+    said = estimate_logz.succeed(target, *PRIOR, *short).stdout
+    assert begins(r"ais +prior +(>=)?-?[0-9]+\.[0-9]+ ", said), said
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--schedule sigmoidal",
+        "--schedule geometric",
+        "--schedule cess:0.8",
+        "--schedule constant-rate:0.2",
+        "--schedule cess:0.8 --per-problem",
+        "--path power:0.5",
+        "--path power:1 --per-problem",
+        "--kernel ghmc:0.9",
+        "--kernel mala",
+        "--kernel random-walk",
+        "--leapfrog 3",
+        "--step-size 0.3",
+        "--dtype float32",
+        "--pilot-problems 1",
+        "--schedule cess:0.8 --interpolate 9",
+        "--method iwae:3000 --per-problem",
+        "--base laplace:1.2",
+        "--base pilot:64",
+        "--resample systematic",
+        "--budget 2000",
+        "--target-error 0.2",
+    ],
+)
+def test_every_way_is_near_the_truth(estimate_logz: Program, flags: str) -> None:
+    base = [] if "--base" in flags else ["--base", "prior"]
+    short = "--witness none --steps 24 --chains 64 --problems 4 --quiet --out any".split()
+    said = estimate_logz.succeed("laplace:2", *base, *short, *flags.split()).stdout
+    rows = [line.split() for line in said.splitlines()[3:]]
+    z = next(float(row[5]) for row in rows if len(row) > 9)
+    assert -8 < z < 5, said
+
+
+def test_one_problem(estimate_logz: Program) -> None:
+    short = "--steps 8 --chains 4 --problems 1 --quiet".split()
+    said = estimate_logz.succeed("u1", *PRIOR, *short).stdout
+    assert begins("ais .* 1  lower bound$", said), said
+
+
+def test_an_unknown_truth(estimate_logz: Program) -> None:
+    short = "--steps 8 --chains 4 --problems 2 --quiet --out unknown".split()
+    said = estimate_logz.succeed("u2", *PRIOR, *short).stdout
+    assert "truth" not in "".join(said.splitlines()[:2])
+    assert '"true_log_normalizer": null' in Path("unknown/summary.json").read_text()
+
+
+# --- Bases that are fitted, and say what that cost.
+def test_a_normal_from_its_own_laplace_base(estimate_logz: Program) -> None:
+    flags = "--witness none --base laplace --steps 8 --problems 3 --quiet --out fitted".split()
+    said = estimate_logz.succeed("normal:16", *flags).stdout
+    assert '"base": 49' in Path("fitted/summary.json").read_text()
+    row = next(line.split() for line in said.splitlines() if line.startswith("ais"))
+    assert abs(float(row[5])) < 0.001, said  # the error; its z may be 0 / 0
+
+
+def test_the_preset_of_the_paper(estimate_logz: Program) -> None:
+    flags = "--witness none --preset paper --chains 64 --problems 2 --quiet".split()
+    said = estimate_logz.succeed("mixture:3", *flags).stdout
+    assert begins(r"ais +prior .* [0-9]+\.0+ ", said), said
+
+
+# --- Bounds from both sides, where there are exact draws.
+def test_bounds_from_both_sides(estimate_logz: Program) -> None:
+    flags = "--method bidirectional --steps 12 --problems 4 --quiet --out bounds".split()
+    said = estimate_logz.succeed("u10", *PRIOR, *flags).stdout
+    assert sum(line.startswith("bidirectional") for line in said.splitlines()) == 2, said
+    assert '"largest_gap"' in Path("bounds/summary.json").read_text()
+    columns = lines("bounds/per_problem.csv")[0]
+    assert re.search(",upper,upper_std_error,.*,error$", columns), columns
+
+
+# --- Methods that learn first.
+def test_mcd_learns_the_same_on_any_threads(estimate_logz: Program) -> None:
+    mcd = "mcd:5,iterations=20,hidden=6,batch=12,patience=0"
+    flags = f"--chains 8 --problems 6 --chunk 4 --quiet --method {mcd}".split()
+    learned = ["u1", *PRIOR, *flags]
+    estimate_logz.succeed(*learned, "--out", "learned", "--threads", "1")
+    said = estimate_logz.succeed(*learned, "--out", "relearned", "--threads", "2").stdout
+    same("learned/per_problem.csv", "relearned/per_problem.csv")
+    assert begins("mcd:5,.* lower bound$", said), said
+    # 20 iterations of 2 chains on 6 pilots at 2 (1 + 5), and two validations of 42 chains each at
+    # 1 + 5.
+    summary = Path("learned/summary.json").read_text()
+    assert '"tuning": 984.0' in summary
+    assert '"estimating": 48.0' in summary
+
+
+# --- Ctrl-C keeps the finished chunks; --resume ends in the same bytes.
+def test_ctrl_c_keeps_the_finished_chunks(estimate_logz: Program) -> None:
+    flags = "--steps 400 --chains 32 --problems 60 --step-size 0.5".split()
+    long = ["mixture:64", *PRIOR, *flags]
+    job = estimate_logz.start(*long, "--threads", "1", "--out", "stopped")
+    job.until(Path("stopped/chunks/000000.json").exists)
+    job.send(signal.SIGINT)
+    done = job.end()
+    assert done.returncode == 75, done.stderr
+    assert "interrupted" in done.stderr
+    assert not Path("stopped/summary.json").exists(), "an interrupted run left results"
+
+    out = ["--out", "stopped"]
+    words = ["already holds results", "--resume"]
+    estimate_logz.expect(64, *words, args=[*long, *out])
+    args = [*long, "--seed", "1", *out, "--resume"]
+    estimate_logz.expect(64, "other settings", "seed", args=args)
+    estimate_logz.succeed(*long, "--quiet", *out, "--resume")
+    estimate_logz.succeed(*long, "--quiet", "--out", "whole", "--threads", "2")
+    same("stopped/per_problem.csv", "whole/per_problem.csv")
+    edit("stopped/run.json", '"sources": "[0-9a-f]*"', '"sources": "0123456789abcdef"')
+    words = ["another build", "sources", "--accept-other-version"]
+    estimate_logz.expect(64, *words, args=[*long, *out, "--resume"])
+
+
+# --- Means under the target.
+SIX = [*PRIOR, *"--steps 24 --chains 64 --problems 6 --chunk 4 --quiet".split()]
+MEANS = ["u11", *SIX, *"--expect moments --expect modes".split()]
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+    """Means under u11, and what the run said."""
+    folder = tmp_path_factory.mktemp("means")
+    program = Program("estimate-logz", folder)
+    done = program.succeed(*MEANS, "--out", "means", "--threads", "1")
+    return folder / "means", done
+
+
+def test_means_under_the_target(expected: tuple[Path, Done]) -> None:
+    folder, done = expected
+    assert begins("Under the target: moments, by ais", done.stdout), done.stdout
+    assert "the delta method over particles" in done.stdout
+    assert "expectations.csv" in done.stdout
+    assert len(lines(folder / "expectations.csv")) == 7
+
+
+def test_means_are_resumed(estimate_logz: Program, expected: tuple[Path, Done]) -> None:
+    copy(expected[0], "halfway")
+    for file in ("chunks/000001.json", "summary.json", "expectations.csv"):
+        Path("halfway", file).unlink()
+    copy("halfway", "means")
+    estimate_logz.succeed(*MEANS, "--out", "halfway", "--resume")
+    estimate_logz.succeed(*MEANS, "--out", "means", "--overwrite", "--threads", "2")
+    same("means/expectations.csv", "halfway/expectations.csv")
+    same("means/expectations.csv", expected[0] / "expectations.csv")
+
+
+def test_means_of_resampled_particles(estimate_logz: Program) -> None:
+    smc = ["--resample", "systematic:0.9"]
+    estimate_logz.succeed(*MEANS, "--out", "smc", *smc)
+    assert ",replicates,6,384," in Path("smc/expectations.csv").read_text()
+    one = "--steps 24 --chains 64 --problems 1 --quiet --expect moments".split()
+    said = estimate_logz.succeed("u11", *PRIOR, *one, *smc).stdout
+    assert "resampled depend on each other, and there is one" in said
+
+
+# --- The particles themselves.
+@pytest.fixture(scope="module")
+def particles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of particles in every format, and of the run that they are of: plain."""
+    folder = tmp_path_factory.mktemp("particles")
+    program = Program("estimate-logz", folder)
+    program.succeed(*MEANS, "--save-particles", "weighted.npy", "--out", "plain")
+    program.succeed(*MEANS, "--save-particles", "weighted.csv")
+    program.succeed(*MEANS, "--save-particles", "equal.csv", "--resampled")
+    return folder
+
+
+def test_saving_particles_changes_no_result(particles: Path, expected: tuple[Path, Done]) -> None:
+    same(expected[0] / "expectations.csv", particles / "plain/expectations.csv")
+    same(expected[0] / "per_problem.csv", particles / "plain/per_problem.csv")
+
+
+def test_the_files_of_particles(particles: Path) -> None:
+    assert len(lines(particles / "weighted.csv")) == 385
+    assert lines(particles / "weighted.csv")[0] == "problem,particle,z1,z2,log_weight"
+    assert lines(particles / "equal.csv")[0] == "problem,particle,z1,z2"
+    assert (particles / "weighted.npy").stat().st_size == 128 + 6 * 64 * 3 * 8
+
+
+def test_says_the_size_of_particles_beforehand(estimate_logz: Program) -> None:
+    loud = ["--threads=1" if arg == "--quiet" else arg for arg in MEANS]
+    said = estimate_logz.succeed(*loud, "--save-particles", "weighted.npy").stderr
+    assert "weighted.npy: 6 problems x 64 particles x 3 numbers" in said
+
+
+def test_particles_give_the_estimates(particles: Path) -> None:
+    rows = list(csv.DictReader(lines(particles / "weighted.csv")))
+    raw = (particles / "weighted.npy").read_bytes()
+    assert raw[:8] == b"\x93NUMPY\x01\x00"
+    (size,) = struct.unpack("<H", raw[8:10])
+    header = literal_eval(raw[10 : 10 + size].decode())
+    assert header == {"descr": "<f8", "fortran_order": False, "shape": (6, 64, 3)}
+    numbers = struct.unpack(f"<{6 * 64 * 3}d", raw[10 + size :])
+    columns = ("z1", "z2", "log_weight")
+    assert list(numbers) == [float(row[key]) for row in rows for key in columns]
+    weights = [math.exp(float(row["log_weight"])) for row in rows]
+    values = list(csv.DictReader(lines(particles / "plain/per_problem.csv")))
+    for p in range(6):
+        mean = sum(weights[64 * p : 64 * p + 64]) / 64
+        assert abs(math.log(mean) - float(values[p]["log_normalizer"])) < 1e-9
+    z1 = [float(row["z1"]) for row in rows]
+    mean = sum(w * z for w, z in zip(weights, z1)) / sum(weights)
+    n = len(z1)
+    squares = sum((w * (z - mean)) ** 2 for w, z in zip(weights, z1))
+    error = math.sqrt(n / (n - 1) * squares) / sum(weights)
+    found = read_json(particles / "plain/summary.json")["expectations"]
+    assert [e["expectation"] for e in found] == ["moments", "modes"]
+    first = found[0]["outputs"][0]
+    assert abs(first["mean"] - mean) < 1e-12 and abs(first["std_error"] - error) < 1e-12
+    assert abs(sum(mode["mean"] for mode in found[1]["outputs"]) - 1) < 1e-12
+    for mode in found[1]["outputs"]:
+        assert abs(mode["mean"] - mode["truth"]) < 5 * mode["std_error"]
+    equal = csv.DictReader(lines(particles / "equal.csv"))
+    drawn = {(row["problem"], row["z1"]) for row in equal}
+    assert drawn <= {(row["problem"], row["z1"]) for row in rows} and len(drawn) > 100
+
+
+def test_particles_are_not_resumed(estimate_logz: Program, expected: tuple[Path, Done]) -> None:
+    copy(expected[0], "means")
+    args = [*MEANS, "--save-particles", "p.npy", "--out", "means", "--resume"]
+    estimate_logz.expect(64, "--save-particles", "--resume", args=args)
+
+
+def test_particles_need_a_folder(estimate_logz: Program) -> None:
+    Path("file").touch()
+    short = "--steps 4 --chains 4 --problems 2 --quiet --save-particles file/p.npy".split()
+    estimate_logz.expect(73, "file", args=["u1", *PRIOR, *short])
+
+
+# --- For programs.
+def test_prints_csv(estimate_logz: Program) -> None:
+    two = "--method ais --method iwae:50 --format csv".split()
+    said = estimate_logz.succeed("u1", *FEW, *two).stdout.splitlines()
+    assert len(said) == 3, said
+    assert "ess.mean" in said[0]
+
+
+def test_prints_json(estimate_logz: Program) -> None:
+    said = estimate_logz.succeed("u1", *FEW, "--format", "json").stdout
+    assert json.loads(said)["results"][0]["problems"] == 3
+
+
+# --- Regressions, and every bad table.
+TABLE = "1,3.5,R\n2,0.5,M\n4,1.5,R\n3,-1,M\n0,0,R\n"
+
+
+def test_regressions(estimate_logz: Program) -> None:
+    os.makedirs("data/uci")
+    for file in ("cases.csv", "data/uci/pima-indians-diabetes.csv"):
+        Path(file).write_text(TABLE)
+    short = [*PRIOR, *"--steps 20 --chains 8 --problems 3 --quiet".split()]
+    regression = "logistic-regression:{},variance=5"
+    estimate_logz.succeed(regression.format("cases.csv"), *short, "--out", "cases")
+    estimate_logz.succeed(regression.format("file=pima"), *short, "--out", "pima")
+    same("cases/per_problem.csv", "pima/per_problem.csv")
+    estimate_logz.succeed(regression.format("pima"), *short, "--data-dir", "data")
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("age,bmi,class\n1,2,a\n2,1,b\n", ["line 1", "column 1", "'age'"]),
+        ("1,2,a\n2,,b\n", ["line 2", "column 2"]),
+        ("1,2,a\n2,?,b\n", ["line 2", "'?'"]),
+        ("1,2,a\n2,nan,b\n", ["line 2", "missing"]),
+        ("1,2,a\n2,1,\n", ["line 2", "class is missing"]),
+        ("1,2,a\n2,1,b\n3,a\n", ["line 3", "2 values"]),
+        ("1,2,a\n2,1,a\n", ["lines 1 to 2", "only one class"]),
+        ("1,2,a\n2,1,b\n3,3,c\n", ["line 3", "third class"]),
+        ("1,2,a\n1,1,b\n", ["column 1", "same in every line"]),
+        ("a\nb\n", ["line 1", "one column"]),
+        ("", ["no values"]),
+    ],
+)
+def test_refuses_bad_tables(estimate_logz: Program, table: str, words: list[str]) -> None:
+    Path("bad.csv").write_text(table)
+    estimate_logz.expect(65, "bad.csv", *words, args=["logistic-regression:bad.csv"])
+
+
+def test_refuses_a_table_of_noise(estimate_logz: Program) -> None:
+    noise = bytes(byte for byte in os.urandom(300) if byte not in b",\n")
+    Path("bad.csv").write_bytes(noise)
+    estimate_logz.expect(65, "bad.csv", args=["logistic-regression:bad.csv"])
+
+
+# --- Bad input: one clear line and its code.
+@refusals(
+    (64, "u1 --method bidirectional", "bidirectional", "exact draws", "u1"),
+    (64, "u1 --method mcd --path power:0.5", "mcd", "geometric path"),
+    (64, "u1 --method mcd --resample systematic", "mcd", "--resample"),
+    (64, "u1 --method mcd:8,rate=0", "rate"),
+    (64, "u1 --method mcd:8,depth=3", "unknown parameter depth"),
+    (64, "u6 --base prior --method mcd:64,step=30,iterations=9 --quiet", "diverge", "step="),
+    (64, "u2:4 --expect modes", "--expect modes", "mixture"),
+    (64, "u1 --expect median", "unknown expectation 'median'", "moments", "norm"),
+    (64, "u1 --method iwae:50 --expect norm", "iwae:50", "--expect", "ais"),
+    (64, "u1 --expect norm --target-error 0.1", "--target-error", "--expect"),
+    (64, "u1 --save-particles particles.txt", "--save-particles particles.txt", ".npy or .csv"),
+    (64, "u1 --resampled", "--resampled", "--save-particles"),
+    (64, "u1 --repeats 2 --save-particles p.npy", "--save-particles", "--problems"),
+    (64, "u1 --format yaml", "--format", "table, json, csv"),
+    (66, "logistic-regression:none.csv", "none.csv", "tried"),
+    (66, "logistic-regression:sonar", "sonar", "uci/sonar.all-data.csv"),
+    (64, "logistic-regression", "needs file"),
+    (64, "logistic-regression:cases.csv,variance=-1", "variance"),
+    (64, "logistic-regression:cases.csv,prior=1", "unknown parameter prior"),
+    (64, "banana", "unknown target 'banana'", "u1", "laplace[:DIM]", "logistic-regression:FILE"),
+    (64, "normal:0", "dim"),
+    (64, "normal:2.5", "dim", "whole number"),
+    (64, "u11:s=sigma", "variance or std"),
+    (64, "smc-mixture:3", "16, 24, 32 or 48"),
+    (64, "u1 u2", "unexpected 'u2'"),
+    (64, "u1 --base middle", "unknown base 'middle'", "prior", "laplace", "pilot"),
+    (64, "u1 --schedule fast", "unknown schedule 'fast'", "linear"),
+    (64, "u1 --kernel gibbs", "unknown kernel 'gibbs'", "mala", "random-walk"),
+    (64, "u1 --path straight", "unknown path"),
+    (64, "u1 --method magic", "unknown method"),
+    (64, "u1 --method ais --method ais", "given twice"),
+    (64, "u1 --problems 0", "--problems"),
+    (64, "u1 --step-size 0", "--step-size"),
+    (64, "u1 --bogus", "--bogus"),
+    (64, "u1 --base prior --witness none --schedule constant-rate:0.00001 --max-steps 20 --quiet",
+     "--max-steps"),
+    (69, "u1 --device cuda:63", "CUDA"),
+    (73, "u1 --out file", "file"),
+)  # fmt: skip
+def test_refuses(estimate_logz: Program, code: int, args: list[str], words: list[str]) -> None:
+    Path("file").touch()
+    Path("cases.csv").write_text(TABLE)
+    estimate_logz.expect(code, *words, args=args)
+
+
+def test_without_a_target_it_fails(estimate_logz: Program) -> None:
+    done = estimate_logz.run()
+    assert done.returncode != 0
+    assert done.stderr.count("\n") == 1, done.stderr

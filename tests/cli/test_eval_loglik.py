@@ -1,0 +1,597 @@
+"""eval-loglik as a user meets it: files, repetition to the byte, resuming, shards, bad input."""
+
+import csv
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .programs import (
+    Done,
+    Program,
+    copy,
+    differ,
+    edit,
+    idx_images,
+    lines,
+    read_json,
+    refusals,
+    same,
+)
+
+SHORT = "--simulate 50 --steps 8 --chains 4 --chunk 8 --quiet".split()
+THREE = "--method ais --method iwae:20 --method elbo:20 --repeats 2".split()
+
+
+@pytest.fixture
+def small(vae: Path) -> list[str]:
+    """The arguments of a short run."""
+    return [str(vae), *SHORT]
+
+
+@pytest.fixture
+def again(small: list[str]) -> list[str]:
+    """Those of a short run of three methods."""
+    return [*small, *THREE]
+
+
+@pytest.fixture(scope="module")
+def run(vae: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+    """A run of three methods, and what it said."""
+    folder = tmp_path_factory.mktemp("run")
+    program = Program("eval-loglik", folder)
+    done = program.succeed(vae, *SHORT, *THREE, "--threads", "1", "--out", "straight")
+    return folder / "straight", done
+
+
+@pytest.fixture(scope="module")
+def straight(run: tuple[Path, Done]) -> Path:
+    return run[0]
+
+
+@pytest.fixture(scope="module")
+def seed(vae: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same run with another seed."""
+    folder = tmp_path_factory.mktemp("seed")
+    program = Program("eval-loglik", folder)
+    program.succeed(vae, *SHORT, *THREE, "--seed", "1", "--out", "seed")
+    return folder / "seed"
+
+
+# --- What a run leaves behind.
+def test_says_a_table(run: tuple[Path, Done]) -> None:
+    assert run[1].stderr == ""
+    assert re.search("^ais .* lower bound$", run[1].stdout, re.MULTILINE), run[1].stdout
+
+
+def test_leaves_files(straight: Path) -> None:
+    for file in ("run.json", "plan.json", "summary.json", "chunks/000000.json"):
+        assert (straight / file).stat().st_size > 0
+    assert not list(straight.rglob("*tmp*")), "temporary files stay"
+    assert len(lines(straight / "per_image.csv")) == 1 + 50 * 3 * 2
+    assert len(lines(straight / "schedule.csv")) == 10
+
+
+def test_the_summary_agrees_with_the_table(straight: Path) -> None:
+    summary = read_json(straight / "summary.json")
+    assert [r["method"] for r in summary["results"]] == ["ais", "iwae:20", "elbo:20"]
+    ais, iwae, elbo = summary["results"]
+    assert ais["images"] == 50 and ais["repeats"] == 2 and ais["transitions"] == 8
+    assert ais["evaluations_per_image"]["estimating"] == 4 * (1 + 8)
+    base = ais["evaluations_per_image"]["base"]
+    assert ais["base"] == "laplace"  # chosen: of each of three, a run that tunes, one that judges
+    compared = 2 * 4 * (1 + 7) if summary["forces"] == "bfloat16" else 0  # where cheap ones pay
+    tried = 16 * (base + 3 * 2 * 4 * (1 + 8) + compared) / 50
+    searching = 16 * 4000 / 50  # for modes
+    assert tried < ais["evaluations_per_image"]["tuning"] < tried + searching
+    evaluations = iwae["evaluations_per_image"]
+    assert evaluations["estimating"] == 20 and evaluations["tuning"] == 0
+    assert evaluations["estimating_with_gradient"] == 0
+    assert evaluations["base"] == base > 9
+    assert elbo["log_likelihood"] < iwae["log_likelihood"] < 0
+    rows = list(csv.DictReader(lines(straight / "per_image.csv")))
+    values = [float(r["log_likelihood"]) for r in rows if r["method"] == "ais"]
+    assert abs(statistics.mean(values) - ais["log_likelihood"]) < 1e-9
+    assert sorted({int(r["image"]) for r in rows}) == list(range(50))
+    for key in "seconds threads device libtorch crais settings checkpoint images".split():
+        assert key in summary, key
+    assert len(summary["checkpoint"]["sha256"]) == 64 and len(summary["images"]["sha256"]) == 64
+    assert summary["settings"]["steps"] == 8
+
+
+# --- The same bytes: again, with other threads, in shards, resumed, from a file of flags.
+def test_threads_change_no_byte(eval_loglik: Program, again: list[str], straight: Path) -> None:
+    eval_loglik.succeed(*again, "--threads", "2", "--out", "threads")
+    same(straight / "per_image.csv", "threads/per_image.csv")
+    same(straight / "schedule.csv", "threads/schedule.csv")
+
+
+def test_seeds_decide(straight: Path, seed: Path) -> None:
+    differ(straight / "per_image.csv", seed / "per_image.csv")
+
+
+@pytest.fixture(scope="module")
+def shards(vae: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The run in two shards."""
+    folder = tmp_path_factory.mktemp("shards")
+    program = Program("eval-loglik", folder)
+    for i in "12":
+        out = ["--shard", f"{i}/2", "--out", f"shard{i}"]
+        program.succeed(vae, *SHORT, *THREE, *out)
+    return [folder / "shard1", folder / "shard2"]
+
+
+def test_shards_merge_to_the_same_bytes(
+    eval_loglik: Program, shards: list[Path], straight: Path
+) -> None:
+    eval_loglik.succeed("merge", *shards, "--out", "merged")
+    same(straight / "per_image.csv", "merged/per_image.csv")
+    same(straight / "schedule.csv", "merged/schedule.csv")
+
+
+def test_merges_one_run_that_is_whole(
+    eval_loglik: Program, shards: list[Path], seed: Path, vae: Path
+) -> None:
+    first, second = shards
+    for code, word, folders in [
+        (65, "in none of the folders", [first]),
+        (65, "earlier folder", [first, first]),
+        (65, "another run", [first, seed]),
+        (66, "no evaluation", [vae.parent]),
+    ]:
+        eval_loglik.expect(code, word, args=["merge", *folders, "--out", "never"])
+        assert not Path("never/summary.json").exists(), "a refused merge left results"
+    eval_loglik.expect(64, "--out", args=["merge", first, second])
+
+
+def test_resumes_to_the_same_bytes(eval_loglik: Program, again: list[str], straight: Path) -> None:
+    copy(straight, "partial")
+    for number in (3, 4, 5):
+        Path(f"partial/chunks/00000{number}.json").unlink()
+    Path("partial/summary.json").unlink()
+    Path("partial/per_image.csv").unlink()
+    eval_loglik.succeed(*again, "--out", "partial", "--resume")
+    same(straight / "per_image.csv", "partial/per_image.csv")
+    eval_loglik.succeed(*again, "--out", "partial", "--overwrite")
+    same(straight / "per_image.csv", "partial/per_image.csv")
+
+
+@refusals(
+    (64, "--out straight", "--resume", "--overwrite"),
+    (64, "--steps 9 --out straight --resume", "steps is 9 here and 8 there"),
+    (64, "--out straight --resume --overwrite", "exclude each other"),
+    (64, "--resume", "needs --out"),
+)
+def test_keeps_results(
+    eval_loglik: Program,
+    vae: Path,
+    straight: Path,
+    code: int,
+    args: list[str],
+    words: list[str],
+) -> None:
+    copy(straight, "straight")
+    steps = [] if "--steps" in args else ["--steps", "8"]
+    short = "--simulate 50 --chains 4 --chunk 8 --quiet".split()
+    eval_loglik.expect(code, *words, args=[vae, *short, *steps, *THREE, *args])
+
+
+def test_flags_from_a_file(eval_loglik: Program, vae: Path, straight: Path) -> None:
+    flags = {
+        "steps": 8, "chains": 4, "simulate": 50, "chunk": 8, "quiet": True,
+        "method": ["ais", "iwae:20", "elbo:20"], "repeats": 2,
+    }  # fmt: skip
+    Path("config.json").write_text(json.dumps(flags))
+    eval_loglik.succeed(vae, "--config", "config.json", "--out", "configured")
+    same(straight / "per_image.csv", "configured/per_image.csv")
+
+
+# --- Stopped and killed, it goes on.
+@pytest.fixture(scope="module")
+def long(vae: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
+    """The arguments of a longer run, and its table when it was left alone."""
+    flags = "--simulate 64 --steps 3000 --chains 8 --chunk 8 --quiet --step-size 0.5".split()
+    folder = tmp_path_factory.mktemp("long")
+    Program("eval-loglik", folder).succeed(vae, *flags, "--threads", "2", "--out", "whole")
+    return [str(vae), *flags], folder / "whole/per_image.csv"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["INT", "KILL"])
+def test_goes_on_after_a_signal(
+    eval_loglik: Program, long: tuple[list[str], Path], number: signal.Signals
+) -> None:
+    args, whole = long
+    job = eval_loglik.start(*args, "--threads", "1", "--out", "stopped")
+    job.until(Path("stopped/chunks/000001.json").exists)
+    job.send(number)
+    done = job.end()
+    assert not Path("stopped/summary.json").exists(), "finished before the signal"
+    if number == signal.SIGINT:
+        assert done.returncode == 75, done.stderr
+        assert re.search("of 64 images done.*--resume", done.stderr), done.stderr
+    eval_loglik.succeed(*args, "--threads", "2", "--out", "stopped", "--resume")
+    same(whole, "stopped/per_image.csv")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["TERM", "HUP"])
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--chains 100000 --step-size 0.5 --base prior",
+        "--steps 100000 --schedule constant-rate:0.001",
+        "--method iwae:100000000",
+    ],
+)
+def test_gives_up_what_would_take_an_hour(
+    eval_loglik: Program, vae: Path, flags: str, number: signal.Signals
+) -> None:
+    """A chunk, and a pilot."""
+    hour = [vae, *"--simulate 64 --threads 1 --out given-up".split(), *flags.split()]
+    job = eval_loglik.start(*hour)
+    job.until(Path("given-up/run.json").exists)
+    time.sleep(0.5)
+    job.send(number)
+    done = job.end(seconds=20)
+    assert done.returncode == 75, done.stderr
+
+
+# --- Damaged and foreign chunk files.
+def test_names_damaged_chunks(
+    eval_loglik: Program, again: list[str], straight: Path, seed: Path
+) -> None:
+    copy(straight, "damaged")
+    resume = [*again, "--out", "damaged", "--resume"]
+    edit("damaged/chunks/000002.json", r'"ess":\[0\.[0-9]', '"ess":[0.0')
+    eval_loglik.expect(65, "000002.json", "damaged", args=resume)
+    copy(straight, "damaged")
+    os.truncate("damaged/chunks/000001.json", 100)
+    eval_loglik.expect(65, "000001.json", "delete it", args=resume)
+    shutil.copy(seed / "chunks/000001.json", "damaged/chunks")
+    eval_loglik.expect(65, "other settings", args=resume)
+
+
+# --- Every schedule, path, base and kernel says a number.
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--schedule linear",
+        "--schedule sigmoidal:1",
+        "--schedule exponential",
+        "--schedule geometric:0.01",
+        "--schedule ess:0.8",
+        "--schedule constant-length:0.3",
+        "--schedule cess:0.8",
+        "--schedule constant-rate:0.5",
+        "--schedule cess:0.8 --weighted",
+        "--path power:0.5",
+        "--path power:-0.5 --schedule constant-rate:0.5",
+        "--base prior",
+        "--base encoder:1.2",
+        "--base encoder",
+        "--base laplace:1.1,rounds=3",
+        "--base pilot:32,steps=8",
+        "--resample systematic",
+        "--resample multinomial:0.9",
+        "--kernel hmc",
+        "--budget 200",
+        "--preset paper",
+        "--target-error 0.05",
+        "--method bidirectional",
+        "--kernel ghmc:0.9",
+        "--leapfrog 3",
+        "--step-size 0.3",
+        "--per-image --schedule cess:0.8",
+        "--dtype float64",
+        "--schedule constant-rate:0.5 --interpolate 6",
+        "--target-acceptance 0.9",
+        "--schedule file:betas.txt",
+    ],
+)
+def test_every_way_says_a_number(eval_loglik: Program, small: list[str], flags: str) -> None:
+    Path("betas.txt").write_text("0\n0.1\n0.5\n1\n")
+    said = eval_loglik.succeed(*small, *flags.split()).stdout
+    row = r"^(ais|bidirectional) +[a-z0-9.:=,]+ +-[0-9]+\.[0-9]+ "
+    assert re.search(row, said, re.MULTILINE), said
+
+
+def test_a_schedule_for_each_image(eval_loglik: Program, small: list[str]) -> None:
+    each = "--per-image --schedule constant-rate:0.5 --out per-image".split()
+    eval_loglik.succeed(*small, *each)
+    images = {line.split(",")[0] for line in lines("per-image/schedule.csv")}
+    assert sum(image.isdigit() for image in images) > 40
+
+
+def test_a_schedule_is_replayed(eval_loglik: Program, small: list[str], straight: Path) -> None:
+    schedule = straight / "schedule.csv"
+    eval_loglik.succeed(*small, "--schedule", f"file:{schedule}", "--out", "replayed")
+    expected, found = (
+        [line.split(",")[:3] for line in lines(file)]
+        for file in (schedule, "replayed/schedule.csv")
+    )
+    assert found == expected
+
+
+# --- Bounds on both sides, budgets, targets, presets: what the files say of them.
+FEW = "--simulate 50 --chunk 8 --quiet --chains 8".split()
+
+
+def results(folder: str) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """The first result of a summary, and the rows of the table of images."""
+    rows = list(csv.DictReader(lines(f"{folder}/per_image.csv")))
+    return read_json(f"{folder}/summary.json")["results"][0], rows
+
+
+def test_bounds_on_both_sides(eval_loglik: Program, vae: Path) -> None:
+    flags = "--method bidirectional --steps 64 --out both".split()
+    said = eval_loglik.succeed(vae, *FEW, *flags).stdout
+    assert "Bounds on the mean log p(x)" in said
+    both, rows = results("both")
+    certificate = both["certificate"]
+    gaps = [float(r["upper"]) - float(r["log_likelihood"]) for r in rows]
+    assert abs(sum(gaps) / 50 - certificate["gap"]) < 1e-9
+    assert abs(max(gaps) - certificate["largest_gap"]) < 1e-9
+    assert -5 * certificate["gap_std_error"] < certificate["gap"] < 0.5, certificate
+    assert both["evaluations_per_image"]["estimating"] == 2 * 8 * 65
+
+
+def test_a_budget_is_spent(eval_loglik: Program, small: list[str]) -> None:
+    eval_loglik.succeed(*small, "--budget", "300", "--out", "budget")
+    spent = results("budget")[0]["evaluations_per_image"]
+    total = spent["base"] + spent["tuning"] + spent["estimating"]
+    assert 300 - spent["estimating"] < total <= 300, spent
+
+
+def test_a_mean_error_is_reached(eval_loglik: Program, small: list[str]) -> None:
+    mean = [*small, "--mean-error", "0.05", "--out"]
+    said = eval_loglik.succeed(*mean, "mean").stdout
+    assert re.search("leave the mean an error of .* --mean-error asked for", said), said
+    eval_loglik.succeed(*mean, "mean1", "--threads", "1")
+    same("mean/per_image.csv", "mean1/per_image.csv")
+    eval_loglik.succeed(*mean, "mean", "--resume")
+    same("mean/per_image.csv", "mean1/per_image.csv")
+
+
+def test_a_target_is_reached(eval_loglik: Program, small: list[str]) -> None:
+    target = [*small, "--target-error", "0.02", "--out"]
+    eval_loglik.succeed(*target, "target")
+    reached, rows = results("target")
+    assert all(float(r["std_error"]) <= 0.02 or "target" in r["flags"] for r in rows)
+    missed = sum("target" in r["flags"] for r in rows)
+    assert missed == reached["flagged"].get("target", 0) < 25
+    assert len({r["evaluations"] for r in rows}) > 1  # as many as each needs
+    eval_loglik.succeed(*target, "target1", "--threads", "1")
+    same("target/per_image.csv", "target1/per_image.csv")
+
+
+def test_a_target_beyond_reach_is_flagged(eval_loglik: Program, small: list[str]) -> None:
+    flags = "--target-error 0.0001 --max-evals 500 --out missed".split()
+    eval_loglik.succeed(*small, *flags)
+    missed, rows = results("missed")
+    assert missed["flagged"]["target"] == 50
+    assert all(float(r["evaluations"]) <= 500 for r in rows)
+
+
+def test_the_preset_of_the_paper(eval_loglik: Program, vae: Path) -> None:
+    eval_loglik.succeed(vae, *FEW, "--preset", "paper", "--out", "paper")
+    settings = read_json("paper/summary.json")["settings"]
+    assert settings["base"] == "prior" and settings["kernel"] == "hmc"
+    assert settings["step-size"] == "0.5"
+    assert settings["chains"] == 8  # what is given wins
+
+
+def test_the_robust_preset(eval_loglik: Program, vae: Path) -> None:
+    eval_loglik.succeed(vae, *"--simulate 9 --quiet --preset robust --out robust".split())
+    robust, _ = results("robust")
+    assert robust["base"] == "laplace:1.1", robust
+    assert robust["evaluations_per_image"]["estimating"] == 4 * 241, robust
+
+
+# --- Without data it simulates and says so; --dry-run computes nothing.
+def test_without_data_it_simulates(eval_loglik: Program, vae: Path) -> None:
+    said = eval_loglik.succeed(vae, *"--steps 4 --chains 2 --limit 5".split()).stderr
+    assert "simulated" in said and "scripts/fetch-mnist" in said
+
+
+def test_a_dry_run_writes_nothing(eval_loglik: Program, small: list[str]) -> None:
+    said = eval_loglik.succeed(*small, "--dry-run", "--out", "never").stdout
+    assert "Would evaluate 50 images" in said
+    assert not Path("never").exists(), "--dry-run wrote files"
+    said = eval_loglik.succeed(*small, "--dry-run", "--method", "mcd").stdout
+    assert "Learning on 4,096 others of simulated" in said
+
+
+def test_help_ends_in_examples(eval_loglik: Program) -> None:
+    done = eval_loglik.succeed("--help")
+    said = (done.stdout + done.stderr).splitlines()
+    start = next(i for i, line in enumerate(said) if line.startswith("Examples"))
+    tail = said[start : start + 21]
+    assert sum(line.lstrip().startswith("eval-loglik ") for line in tail) == 13
+
+
+def test_tells_its_version(eval_loglik: Program) -> None:
+    assert "LibTorch" in eval_loglik.run("--version").stdout
+
+
+# --- Bad input: one clear line and its code.
+@refusals(
+    (66, "missing.safetensors", "missing.safetensors", "no such file"),
+    (66, "folder", "folder"),
+    (65, "truncated.safetensors", "truncated.safetensors"),
+    (65, "text.safetensors", "text.safetensors"),
+    (66, "/dev/zero --simulate 1", "/dev/zero: is a device or a pipe"),
+)
+def test_refuses_what_is_no_model(
+    eval_loglik: Program, vae: Path, code: int, args: list[str], words: list[str]
+) -> None:
+    Path("truncated.safetensors").write_bytes(vae.read_bytes()[:1000])
+    Path("text.safetensors").write_text("not a checkpoint at all")
+    os.mkdir("folder")
+    eval_loglik.expect(code, *words, args=args)
+
+
+@refusals(
+    (64, "--bogus", "--bogus"),
+    (64, "--shedule linear", "--schedule"),
+    (64, "--schedule fast", "unknown schedule 'fast'", "constant-rate:DELTA", "linear"),
+    (64, "--path straight", "unknown path 'straight'", "power:ALPHA"),
+    (64, "--path power:abc", "power:abc", "not a number"),
+    (64, "--schedule constant-rate", "needs delta"),
+    (64, "--schedule cess:0.5,speed=3", "unknown parameter"),
+    (64, "--schedule cess:1.5", "must lie in"),
+    (64, "--kernel gibbs", "unknown kernel", "hmc"),
+    (64, "--base laplace2", "unknown base", "encoder"),
+    (64, "--resample often", "unknown resampling", "systematic"),
+    (64, "--preset papers", "--preset", "paper"),
+    (64, "--simulate 50 --budget 40", "--budget 40 is too small", "at least"),
+    (64, "--budget 500 --target-error 0.1", "exclude each other"),
+    (64, "--budget 500 --method iwae:20", "one annealed entry of --method"),
+    (64, "--budget 500 --per-image", "--budget chooses one plan"),
+    (64, "--simulate 5 --method bidirectional --resample systematic", "leave out --resample"),
+    (64, "--method magic", "unknown method", "iwae[:K]"),
+    (64, "--method ais --method ais", "given twice"),
+    (64, "--steps 0", "--steps"),
+    (64, "--limit 0", "--limit"),
+    (64, "--step-size fast", "--step-size"),
+    (64, "--step-size -1", "--step-size"),
+    (64, "--simulate 10 --indices 5:20", "--indices"),
+    (64, "--simulate 10 --indices 5:5", "--indices"),
+    (64, "MODEL", "unexpected"),
+    (69, "--device cuda:63", "CUDA"),
+    (66, "--data-dir nowhere", "nowhere", "fetch-mnist"),
+    (66, "--simulate 1 --schedule file:/dev/zero", "/dev/zero: is a device or a pipe"),
+    (64, "--simulate 1000000000 --dry-run", "images take", "of memory; ask for fewer"),
+    (64, "--simulate 3 --method elbo:0", "elbo:0"),
+)
+def test_refuses(
+    eval_loglik: Program, vae: Path, code: int, args: list[str], words: list[str]
+) -> None:
+    given = [str(vae) if arg == "MODEL" else arg for arg in args]
+    eval_loglik.expect(code, *words, args=[vae, *given])
+
+
+@refusals(
+    (64, "--mean-error 0.05 --target-error 0.1", "exclude each other"),
+    (64, "--mean-error 0", "above"),
+    (64, "--shard 3/2", "--shard"),
+    (64, "--shard 1/1000", "chunks"),
+    (64, "--schedule constant-rate:0.0001 --max-steps 50", "--max-steps"),
+    (65, "--schedule file:falling.txt", "falling.txt", "rise"),
+    (65, "--schedule file:words.txt", "words.txt", "half"),
+    (66, "--schedule file:none.txt", "no such file"),
+    (73, "--out file", "file"),
+    (73, "--out file/below", "file"),
+)
+def test_refuses_in_a_short_run(
+    eval_loglik: Program, small: list[str], code: int, args: list[str], words: list[str]
+) -> None:
+    Path("falling.txt").write_text("0\n0.5\n0.4\n1\n")
+    Path("words.txt").write_text("0\nhalf\n1\n")
+    Path("file").touch()
+    eval_loglik.expect(code, *words, args=[*small, *args])
+
+
+# --- Images.
+def idx_file(folder: str, content: bytes) -> list[str]:
+    """Stores test images; the flags that read them."""
+    os.mkdir(folder)
+    name = "t10k-images-idx3-ubyte" + (".gz" if content.startswith(b"\x1f\x8b") else "")
+    Path(folder, name).write_bytes(content)
+    return ["--data-dir", folder]
+
+
+def test_refuses_what_is_no_image(eval_loglik: Program, vae: Path) -> None:
+    flags = idx_file("bad-data", b"this is no IDX file")
+    eval_loglik.expect(65, "t10k-images-idx3-ubyte", args=[vae, *flags])
+    flags = idx_file("small-data", idx_images(2, 20, 20, bytes(800)))
+    eval_loglik.expect(65, "20 x 20", "28 x 28", args=[vae, *flags])
+    packed = gzip.compress(idx_images(99, 28, 28, os.urandom(77616)))
+    flags = idx_file("cut-data", packed[:2000])
+    words = ["t10k-images-idx3-ubyte.gz", "truncated"]
+    eval_loglik.expect(65, *words, args=[vae, *flags])
+
+
+@pytest.fixture
+def grey(vae: Path) -> list[str]:
+    """The model with two grey images."""
+    return [str(vae), *idx_file("grey-data", idx_images(2, 28, 28, os.urandom(1568)))]
+
+
+def test_certificates_need_exact_draws(eval_loglik: Program, grey: list[str]) -> None:
+    words = ["needs --simulate", "exact draw", "certifies"]
+    flags = "--binarisation static:0 --method bidirectional".split()
+    eval_loglik.expect(64, *words, args=[*grey, *flags])
+
+
+def test_warns_of_another_binarisation(eval_loglik: Program, grey: list[str]) -> None:
+    flags = "--binarisation threshold:127 --steps 2 --chains 2 --out mismatch".split()
+    done = eval_loglik.succeed(*grey, *flags)
+    assert re.search("WARNING.*threshold:127", done.stderr), done.stderr
+    summary = Path("mismatch/summary.json").read_text()
+    assert "threshold:127" in summary, "the mismatch is not recorded"
+    assert '"warnings"' in summary
+    warning = "^WARNING: the checkpoint model was trained"
+    assert re.search(warning, done.stdout, re.MULTILINE), done.stdout
+    page = Path("mismatch/report.html").read_text()
+    assert re.search("Warning: .*threshold:127", page)
+
+
+def test_grey_pixels_are_asked_for(eval_loglik: Program, vae: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    numpy.save("grey.npy", numpy.random.default_rng(1).random((3, 28, 28)).astype("float32"))
+    data = [vae, "--data", "grey.npy"]
+    words = ["grey.npy: entry 0 of image 0", "0 or 1", "--binarisation static:0"]
+    eval_loglik.expect(65, *words, "ContinuousBernoulli", args=data)
+    args = [*data, "--binarisation", "static:0"]
+    eval_loglik.expect(64, "grey.npy", "floats k / 255", args=args)
+    flags = "--binarisation none --steps 2 --chains 2 --out grey".split()
+    eval_loglik.succeed(*data, *flags)
+    assert "grey pixels under bernoulli" in Path("grey/summary.json").read_text()
+
+
+# --- A full disk.
+@pytest.fixture
+def full() -> Iterator[Path]:
+    """A disk of 64 KiB, nearly full."""
+    folder = Path("full").absolute()
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]
+    if os.getuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("a full disk needs to mount a small tmpfs")
+    (folder / "ballast").write_bytes(bytes(56000))
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_full_disk(eval_loglik: Program, small: list[str], full: Path) -> None:
+    fifty = [*small, "--out", "full/run", "--repeats", "50"]
+    eval_loglik.expect(74, "full", "No space left", args=fifty)
+    assert not list(full.rglob("*.tmp")), "a full disk left temporary files"
+    (full / "ballast").unlink()
+    subprocess.run(["mount", "-o", "remount,size=8m", full], check=True)
+    eval_loglik.succeed(*fifty, "--resume")
+
+
+# --- One draw has an error over images, and none of Monte Carlo.
+@pytest.mark.parametrize("method", ["elbo:1", "iwae:1"])
+def test_one_draw(eval_loglik: Program, vae: Path, method: str) -> None:
+    one = [vae, *f"--simulate 24 --method {method} --base encoder --quiet".split()]
+    done = eval_loglik.succeed(*one, "--format", "json")
+    assert done.stderr == ""
+    assert re.search('"data_std_error": [0-9]', done.stdout), done.stdout
+    assert re.search('"monte_carlo_std_error": (null|"nan")', done.stdout), done.stdout
+    assert "nan" not in eval_loglik.succeed(*one).stdout
+
+
+def test_the_elbo_is_the_encoders(eval_loglik: Program, small: list[str]) -> None:
+    said = eval_loglik.succeed(*small, "--method", "elbo:20").stdout
+    assert re.search("^elbo:20 +encoder ", said, re.MULTILINE), said

@@ -1,0 +1,359 @@
+"""Models that crais.export wrote, evaluated: exact values, certificates, files to be refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .programs import SOURCE, Done, Program, differ, environment, lines, same
+
+# What exports/models.py says of each file. A package that is compiled wants PyTorch 2.6.
+DESCRIBED = {
+    "weights.pt2": "describe",
+    "linear.pt": "compiled",
+    "forced.pt2": "forced",
+    "linear.pt2": "compiled",
+    "conditional.pt": "conditional",
+    "conditional.pt2": "conditional",
+}
+MODELS = ["weights.pt2", "linear.pt", "forced.pt2", "linear.pt2"]
+
+
+@dataclass
+class Exports:
+    """Exports models by a Python, each when it is first asked for."""
+
+    python: str
+    version: tuple[int, ...]
+    folder: Path
+
+    def run(self, *args: str | Path) -> Done:
+        paths = [SOURCE / "python", Path(__file__).with_name("exports")]
+        own = {
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
+            "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "cache"),
+        }
+        done = subprocess.run(
+            [self.python, "-W", "ignore", *args],
+            cwd=self.folder,
+            env=environment(own),
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return done
+
+    @property
+    def compiles(self) -> bool:
+        return self.version >= (2, 6)
+
+    @property
+    def best(self) -> Path:
+        return self.model("linear.pt2" if self.compiles else "linear.pt")
+
+    def model(self, name: str) -> Path:
+        file = self.folder / name
+        if not file.exists():
+            if name.endswith(".pt2") and name != "weights.pt2" and not self.compiles:
+                pytest.skip("packages want PyTorch 2.6")
+            done = self.run("-m", "crais.export", f"models:{DESCRIBED[name]}", "-o", name)
+            file.with_suffix(".said").write_text(done.stdout + done.stderr)
+        return file
+
+    def said(self, name: str) -> str:
+        return self.model(name).with_suffix(".said").read_text()
+
+    def images(self, name: str) -> str:
+        """Images, as --data takes them."""
+        file = self.folder / "x.safetensors"
+        if not file.exists():
+            store = "import models; models.store_images('x.safetensors', 'exact.txt')"
+            self.run("-c", store)
+        return f"{file}:{name}" if name else str(file)
+
+    def agree(self, out: str) -> None:
+        """Every estimate is within 5 of its standard errors of the truth."""
+        exact = [float(line) for line in lines(self.folder / "exact.txt")]
+        rows = list(csv.DictReader(lines(f"{out}/per_image.csv")))
+        assert len(rows) == len(exact) == 20
+        for row, truth in zip(rows, exact):
+            apart = abs(float(row["log_likelihood"]) - truth)
+            assert apart < 5 * float(row["std_error"]) + 1e-4, (row, truth)
+
+
+@pytest.fixture(scope="session")
+def exports(tmp_path_factory: pytest.TempPathFactory) -> Exports:
+    """Exports by a Python with a PyTorch of the LibTorch that crais was built with."""
+    said = Program("eval-loglik").succeed("--version").stdout
+    found = re.search(r"LibTorch (\d+)\.(\d+)", said)
+    assert found, said
+    wanted = f"{found[1]}.{found[2]}"
+    script = 'import torch; print(".".join(torch.__version__.split(".")[:2]))'
+    for python in (str(SOURCE / ".venv/bin/python"), sys.executable, "python3"):
+        try:
+            command = [python, "-W", "ignore", "-c", script]
+            done = subprocess.run(command, capture_output=True, text=True)
+        except FileNotFoundError:
+            continue
+        if done.stdout.strip() == wanted:
+            version = (int(found[1]), int(found[2]))
+            return Exports(python, version, tmp_path_factory.mktemp("exports"))
+    pytest.skip(f"no Python has PyTorch {wanted}")
+
+
+# --- The exact log p(x), from every base and with every bound.
+@pytest.mark.parametrize("base", ["laplace", "prior"])
+@pytest.mark.parametrize("name", MODELS)
+def test_is_exact(eval_loglik: Program, exports: Exports, name: str, base: str) -> None:
+    data = ["--data", exports.images("test")]
+    flags = f"--base {base} --steps 64 --out out --quiet".split()
+    eval_loglik.succeed(exports.model(name), *data, *flags)
+    exports.agree("out")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_certifies_what_it_simulates(eval_loglik: Program, exports: Exports, name: str) -> None:
+    flags = "--simulate 30 --method bidirectional --base laplace --quiet --format json".split()
+    said = eval_loglik.succeed(exports.model(name), *flags).stdout
+    (result,) = json.loads(said)["results"]
+    assert abs(result["log_likelihood"] + 6.6) < 3, result
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_takes_its_images_alone(eval_loglik: Program, exports: Exports, name: str) -> None:
+    model, test = exports.model(name), exports.images("test")
+    eval_loglik.succeed(model, "--data", test, "--dry-run")
+    args = [model, "--data", exports.images("wide")]
+    eval_loglik.expect(65, "images are 7", "2 x 3", args=args)
+    args = [model, "--data", exports.images("")]
+    eval_loglik.expect(64, '"far", "shifted", "test", "wide", "y"', args=args)
+    args = [model, "--data", test, "--labels", exports.images("y")]
+    eval_loglik.expect(64, "not conditional", args=args)
+
+
+def test_says_how_forces_differ(exports: Exports) -> None:
+    said = exports.said("forced.pt2")
+    assert re.search("forces in bfloat16 .* us; these differ by", said), said
+
+
+# --- TorchScript of another program: exact too, once it is said what its outputs mean.
+@pytest.fixture(scope="module")
+def plain(exports: Exports) -> Path:
+    exports.run("-c", "import models; models.store_script('plain.pt')")
+    return exports.folder / "plain.pt"
+
+
+def test_torchscript_of_others(eval_loglik: Program, exports: Exports, plain: Path) -> None:
+    test = ["--data", exports.images("test")]
+    gaussian = [plain, "--likelihood", "gaussian:0.5"]
+    flags = "--base laplace --steps 64 --out out-plain".split()
+    said = eval_loglik.succeed(*gaussian, *test, *flags).stderr
+    assert re.search(r"^decoder     4 latents to \[2, 3\]", said, re.MULTILINE), said
+    exports.agree("out-plain")
+    flags = "--latent 4 --simulate 30 --method bidirectional --base laplace --quiet".split()
+    eval_loglik.succeed(*gaussian, *flags)
+    words = ["plain.pt: TorchScript that does not say what it is", "--likelihood"]
+    eval_loglik.expect(64, *words, args=[plain, *test])
+    args = [*gaussian, "--latent", "5", *test]
+    eval_loglik.expect(65, "'forward' fails", args=args)
+
+
+def test_what_a_file_says_no_flag_says_otherwise(eval_loglik: Program, exports: Exports) -> None:
+    data = ["--data", exports.images("test"), "--steps", "4"]
+    args = [exports.model("weights.pt2"), "--likelihood", "bernoulli", *data]
+    eval_loglik.expect(64, "weights.pt2", "--likelihood does nothing", args=args)
+
+
+# --- p(x | y): images that are moved by what their labels say have the same log-likelihoods.
+@pytest.mark.parametrize("name", ["conditional.pt", "conditional.pt2"])
+def test_labels_move_images(eval_loglik: Program, exports: Exports, name: str) -> None:
+    model, test = exports.model(name), exports.images("test")
+    labels = ["--labels", exports.images("y"), "--base", "laplace", "--quiet"]
+    shifted = exports.images("shifted")
+    eval_loglik.succeed(model, "--data", shifted, *labels, "--out", "out")
+    exports.agree("out")
+    flags = "--simulate 30 --method bidirectional --base laplace --quiet".split()
+    eval_loglik.succeed(model, *flags)
+    given = [model, "--data", test]
+    eval_loglik.expect(64, "--labels FILE", "conditional", args=given)
+    args = [*given, "--labels", exports.images("far")]
+    eval_loglik.expect(65, "the model's are one number", args=args)
+    args = [*given, "--labels", exports.images("wide")]
+    eval_loglik.expect(65, "3 labels for 20 images", args=args)
+
+
+# --- Forces in bfloat16: other chains, the same log p(x); none in a file exported without.
+FORCES = "--base prior --steps 64 --quiet --force-dtype".split()
+
+
+def test_forces_make_other_chains_of_the_same_value(eval_loglik: Program, exports: Exports) -> None:
+    data = ["--data", exports.images("test")]
+    for dtype in ("float32", "bfloat16"):
+        model = exports.model("forced.pt2")
+        eval_loglik.succeed(model, *data, *FORCES, dtype, "--out", dtype)
+        exports.agree(dtype)
+    differ("float32/per_image.csv", "bfloat16/per_image.csv")
+
+
+def test_forces_of_torchscript(eval_loglik: Program, exports: Exports) -> None:
+    if not exports.compiles:
+        pytest.skip("forces want PyTorch 2.6")
+    data = ["--data", exports.images("test")]
+    model = exports.model("linear.pt")
+    eval_loglik.succeed(model, *data, *FORCES, "bfloat16", "--out", "script")
+    exports.agree("script")
+
+
+def test_forces_are_exported(eval_loglik: Program, exports: Exports) -> None:
+    args = [exports.model("linear.pt2"), "--data", exports.images("test"), *FORCES]
+    words = ["--force-dtype bfloat16", "export the model again"]
+    eval_loglik.expect(64, *words, args=[*args, "bfloat16"])
+    eval_loglik.succeed(*args, "auto")
+
+
+# --- The same run gives the same bytes.
+def test_the_same_bytes(eval_loglik: Program, exports: Exports) -> None:
+    flags = "--limit 10 --chunk 4 --quiet".split()
+    run = [exports.best, "--data", exports.images("test"), *flags]
+    for name in ("first", "second"):
+        eval_loglik.succeed(*run, "--threads", "2", "--out", name)
+    same("first/per_image.csv", "second/per_image.csv")
+    for part in "12":
+        eval_loglik.succeed(*run, "--shard", f"{part}/2", "--out", f"part{part}")
+    eval_loglik.succeed("merge", "part1", "part2", "--out", "whole")
+    same("first/per_image.csv", "whole/per_image.csv")
+
+
+# --- Packages that must not run.
+def spoil(
+    package: Path,
+    description: dict[str, Any] | None = None,
+    arrays: Callable[[bytes], bytes] = lambda content: content,
+    without: str | None = None,
+) -> None:
+    """spoiled.pt2: the package with another description, without the entries of a suffix."""
+    with zipfile.ZipFile(package) as whole, zipfile.ZipFile("spoiled.pt2", "w") as copy:
+        for entry in whole.namelist():
+            content = whole.read(entry)
+            if entry.endswith("crais.safetensors"):
+                length = int.from_bytes(content[:8], "little")
+                header = json.loads(content[8 : 8 + length])
+                described = json.loads(header["__metadata__"]["crais"]) | (description or {})
+                header["__metadata__"]["crais"] = json.dumps(described)
+                text = json.dumps(header).encode()
+                content = len(text).to_bytes(8, "little") + text + arrays(content[8 + length :])
+            if not (without and entry.endswith(without)):
+                copy.writestr(entry, content)
+
+
+BFLOAT16 = {"dtype": "bfloat16", "pays": True}
+BOTH = {"functions": ["joint", "joint_bfloat16"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "description"),
+    [
+        (["PyTorch", "2.1.0", "export the model again"], {"torch": "2.1.0"}),
+        (["ppc64le", "export the model again"], {"machine": "ppc64le"}),
+        (["avx9000", "export the model again"], {"cpu_flags": ["avx9000"]}),
+        (["check.z"], {"latent": 5}),
+        (["data_shape"], {"data_shape": [1 << 30, 1 << 30]}),
+        (["control characters"], {"name": "\x1b[2J"}),
+        (["batch"], {"batch": 0}),
+        (['"forces"', "joint_bfloat16"], {"forces": BFLOAT16}),
+        (['"forces"', '"dtype" is not bfloat16'], {"forces": BFLOAT16 | {"dtype": "float16"}}),
+        (['"pays" is not true or false'], {"forces": BFLOAT16 | {"pays": 1}}),
+        (['"forces"', "described"], {"forces": "bfloat16"}),
+        (['"forces"', "joint_bfloat16"], BOTH),
+        (["check.grad_bfloat16"], BOTH | {"forces": BFLOAT16}),
+    ],
+)
+def test_refuses_packages_that_lie(
+    eval_loglik: Program, exports: Exports, words: list[str], description: dict[str, Any]
+) -> None:
+    spoil(exports.model("linear.pt2"), description)
+    args = ["spoiled.pt2", "--data", exports.images("test")]
+    eval_loglik.expect(65, *words, args=args)
+
+
+def test_refuses_packages_that_miss_something(eval_loglik: Program, exports: Exports) -> None:
+    whole = exports.model("linear.pt2")
+    args = ["spoiled.pt2", "--data", exports.images("test")]
+    spoil(whole, without="crais.safetensors")
+    eval_loglik.expect(65, "crais.safetensors", args=args)
+    spoil(whole, arrays=lambda content: bytes(len(content)))
+    eval_loglik.expect(65, "does not compute here", args=args)
+    spoil(whole, without=".so")
+    eval_loglik.expect(65, "cannot be loaded", args=args)
+    content = whole.read_bytes()
+    Path("spoiled.pt2").write_bytes(content[: len(content) // 2])
+    eval_loglik.expect(65, "spoiled.pt2", args=args)
+
+
+def test_a_package_has_one_precision(eval_loglik: Program, exports: Exports) -> None:
+    data = ["--data", exports.images("test"), "--dtype", "float64"]
+    eval_loglik.expect(64, "float32", args=[exports.model("linear.pt2"), *data])
+
+
+# --- The zoo's script that needs no data and no training: its mean is exact.
+def test_the_zoo_is_exact(eval_loglik: Program, exports: Exports) -> None:
+    script = SOURCE / "examples/models/linear_gaussian.py"
+    said = exports.run(script, Path("zoo.pt2").absolute()).stdout
+    flags = "--data zoo.npy --base laplace --quiet --format json".split()
+    (result,) = json.loads(eval_loglik.succeed("zoo.pt2", *flags).stdout)["results"]
+    exact = float(said.split("=")[-1])
+    assert abs(result["log_likelihood"] - exact) < 1e-3, (result, exact)
+
+
+ZOO = sorted((SOURCE / "examples/models").glob("*.py"))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("script", ZOO, ids=lambda script: script.stem)
+def test_the_zoo_compiles(script: Path) -> None:
+    compile(script.read_text(), str(script), "exec")
+
+
+# --- What crais.export refuses, and why.
+@pytest.fixture(scope="module")
+def refused(exports: Exports) -> dict[str, str]:
+    """What it says of each."""
+    said: dict[str, str] = json.loads(exports.run("-m", "refused").stdout.splitlines()[-1])
+    return said
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("training", ["training mode"]),
+        ("mixes rows", ["depends on the other rows"]),
+        ("noisy", ["differs from call to call"]),
+        ("infinite", ["not finite"]),
+        ("no pixels", ["image_shape"]),
+        ("another latent", ["fails for z"]),
+        ("a matrix", ["one entry a row"]),
+        ("no likelihood", ["a decoder with its likelihood"]),
+        ("a bad encoder", ["the encoder must return"]),
+        ("float64", ["float64"]),
+        ("branches", ["cannot be traced", "depends on data"]),
+    ],
+)
+def test_export_refuses(refused: dict[str, str], case: str, words: list[str]) -> None:
+    for word in words:
+        assert word in refused[case]
+
+
+def test_a_refused_model_leaves_no_file(exports: Exports, refused: dict[str, str]) -> None:
+    assert refused
+    assert not (exports.folder / "refused.pt").exists()

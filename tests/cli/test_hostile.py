@@ -1,0 +1,289 @@
+"""What a hostile file, flag or folder does to the programs.
+
+One clear line, a code that is not 70 (a fault of ours), and nothing of anybody's touched.
+"""
+
+import array
+import os
+import shutil
+import struct
+from pathlib import Path
+
+import pytest
+
+from .programs import Argument, Program, copy, edit, refusals, same
+
+SMALL = "--simulate 24 --steps 8 --chains 4 --chunk 8 --quiet".split()
+LONG = "n" * 300
+WORD = "a" * 50000
+HUGE = "9223372036854775807"
+
+# Each program, with the arguments of a short run.
+QUICK = {
+    "train-vae": "--data synthetic:60 --epochs 1 --quiet".split(),
+    "estimate-logz": "normal:2 --base prior --witness none --steps 4 --quiet".split(),
+    "reproduce": "figure-2d --seeds 2 --quiet".split(),
+}
+OTHERS = pytest.mark.parametrize("name", QUICK)
+
+
+@pytest.fixture(scope="module")
+def run(vae: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run."""
+    folder = tmp_path_factory.mktemp("run")
+    Program("eval-loglik", folder).succeed(vae, *SMALL, "--out", "run")
+    return folder / "run"
+
+
+@pytest.fixture
+def lying(run: Path) -> Path:
+    """A copy of it, to be falsified."""
+    return copy(run, "lying")
+
+
+# --- Names that no file system takes, links that lead nowhere, a folder in a file's place.
+@refusals(
+    (66, f"{LONG}.safetensors", "too long"),
+    (66, "loop", "symbolic links"),
+    (66, "folder", "folder"),
+    (66, f"merge {LONG} --out merged", "no run.json"),
+)
+def test_names_of_inputs(
+    eval_loglik: Program, code: int, args: list[str], words: list[str]
+) -> None:
+    os.symlink("loop", "loop")
+    os.mkdir("folder")
+    eval_loglik.expect(code, *words, args=args)
+
+
+@refusals(
+    (73, f"--out {LONG}", "too long"),
+    (73, "--out loop", "symbolic links"),
+    (66, f"--config {LONG}", "too long"),
+    (66, "--schedule file:folder", "folder"),
+)
+def test_names_in_flags(
+    eval_loglik: Program, vae: Path, code: int, args: list[str], words: list[str]
+) -> None:
+    os.symlink("loop", "loop")
+    os.mkdir("folder")
+    eval_loglik.expect(code, *words, args=[vae, *SMALL, *args])
+
+
+@OTHERS
+@pytest.mark.parametrize(
+    ("code", "word", "out"),
+    [
+        (73, "too long", LONG),
+        (73, "symbolic links", "loop"),
+        (64, "UTF-8", b"caf\xe9"),
+        (73, r"in\nthe", "/proc/in\nthe way"),
+    ],
+    ids=["long", "a circle", "no text", "two lines"],
+)
+def test_names_of_folders(name: str, code: int, word: str, out: Argument) -> None:
+    os.symlink("loop", "loop")
+    Program(name).expect(code, word, args=[*QUICK[name], "--out", out])
+
+
+def test_a_value_that_is_no_text(eval_loglik: Program, vae: Path) -> None:
+    args: list[Argument] = [vae, *SMALL, "--binarisation", b"static:\xff"]
+    eval_loglik.expect(64, "UTF-8", args=args)
+
+
+# --- Numbers beyond reason.
+@refusals(
+    (64, f"--steps {HUGE} --dry-run", "--steps", "1000000000"),
+    (64, f"--chains {HUGE} --dry-run", "--chains", "1000000000"),
+    (64, f"--leapfrog {HUGE} --dry-run", "--leapfrog", "1000000000"),
+    (64, f"--repeats {HUGE} --dry-run", "--repeats", "1000000000"),
+    (64, f"--chunk {HUGE} --dry-run", "--chunk", "1000000000"),
+    (64, f"--pilot-images {HUGE} --dry-run", "--pilot-images", "1000000000"),
+    (64, f"--max-steps {HUGE} --dry-run", "--max-steps", "1000000000"),
+    (64, "--steps 1000000000 --chains 1000000000 --dry-run", "more evaluations"),
+    (64, "--budget 1e30", "--budget"),
+    (64, "--budget 1.8e19", "--budget"),
+    (64, "--budget 1e16", "--budget"),
+    (64, "--budget inf", "--budget"),
+    (64, "--max-evals 1000", "--max-evals does nothing without --target-error"),
+    (64, "--target-error 0.1 --max-evals 1e30", "--max-evals", "1e15"),
+    (64, "--target-error 1e-12 --max-evals 1e15 --steps 4 --quiet", "--max-evals",
+     "this machine has"),
+    (64, "--pilot-chains 900000000 --quiet", "--pilot-chains", "this machine has"),
+    (64, "--chains 900000000 --resample systematic:0.5 --steps 4 --quiet", "--chains",
+     "this machine has"),
+)  # fmt: skip
+def test_numbers(
+    eval_loglik: Program, vae: Path, code: int, args: list[str], words: list[str]
+) -> None:
+    eval_loglik.expect(code, *words, args=[vae, "--simulate", "24", *args])
+
+
+@refusals(
+    (64, "--memory-limit 0x10G", "--memory-limit", "512M"),
+    (64, "--threads 1000000000", "--threads"),
+)
+def test_numbers_of_the_machine(
+    eval_loglik: Program, vae: Path, code: int, args: list[str], words: list[str]
+) -> None:
+    eval_loglik.expect(code, *words, args=[vae, *SMALL, *args])
+
+
+def test_more_chains_than_memory(eval_loglik: Program, vae: Path) -> None:
+    args = "--simulate 4096 --chains 900000000 --chunk 4096 --steps 4 --quiet".split()
+    eval_loglik.expect(64, "--chains", "this machine has", args=[vae, *args])
+
+
+def test_the_last_seed_is_one(eval_loglik: Program, vae: Path) -> None:
+    one = eval_loglik.succeed(vae, *"--simulate 1 --steps 4 --quiet --seed".split(), HUGE)
+    assert one.stderr == ""
+
+
+# --- Words of any length, and of several lines, from the command line and from files.
+@pytest.mark.parametrize("name", ["eval-loglik", *QUICK])
+def test_long_flags(name: str) -> None:
+    Program(name).expect(64, "unknown flag --flag", args=[f"--flag={WORD}"])
+    Program(name).expect(64, "unknown flag", args=[f"--{WORD}"])
+
+
+def test_long_words(eval_loglik: Program, vae: Path) -> None:
+    three = [vae, "--simulate", "3"]
+    eval_loglik.expect(64, "unknown schedule", args=[*three, f"--schedule={WORD}"])
+    words = ["unknown schedule", r"a\nb"]
+    eval_loglik.expect(64, *words, args=[*three, "--schedule", "a\nb"])
+
+
+def test_long_words_in_files(eval_loglik: Program, vae: Path, lying: Path) -> None:
+    three = [vae, "--simulate", "3"]
+    Path("backticks.json").write_text(f'{{"schedule": "`{WORD}`"}}')
+    eval_loglik.expect(64, "unknown schedule", args=[*three, "--config", "backticks.json"])
+    Path("nul.json").write_text(r'{"schedule": "a\u0000b"}')
+    eval_loglik.expect(65, "nul.json", "NUL", args=[*three, "--config", "nul.json"])
+    Path("backticks").write_text(f"0\n`{WORD}`\n1\n")
+    args = [*three, "--schedule", "file:backticks"]
+    eval_loglik.expect(65, "backticks: line 2", args=args)
+    edit(lying / "run.json", r'"method": \[', f'"method": [ "`{WORD}`", ')
+    eval_loglik.expect(65, "lying", args=["merge", "lying", "--out", "merged"])
+
+
+# --- Arrays of other dimensions than images have.
+def test_arrays_of_other_dimensions(eval_loglik: Program, vae: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    numpy.save("flat.npy", numpy.zeros(100, "float32"))
+    numpy.save("one.npy", numpy.zeros((), "float32"))
+    numpy.save("many.npy", numpy.zeros((2, 1, 1, 1, 28, 28), "float32"))
+    words = "flat.npy: images are 1, the checkpoint's are 28 x 28"
+    eval_loglik.expect(65, words, args=[vae, "--data", "flat.npy"])
+    eval_loglik.expect(65, "one.npy", "single number", args=[vae, "--data", "one.npy"])
+    eval_loglik.succeed(vae, *"--data many.npy --steps 4 --chains 2 --quiet".split())
+
+
+# --- A run.json that lies.
+@pytest.mark.parametrize(
+    ("pattern", "lie", "word"),
+    [
+        ('"chunk": 8', '"chunk": 0', "no run"),
+        ('"chunk": 8', '"chunk": -1', "no run"),
+        ('"chunk": 8', f'"chunk": {HUGE}', "no run"),
+        ('"count": 24', '"count": 0', "no run"),
+        ('"count": 24', '"count": 4611686018427387904', "no run"),
+        ('"repeats": 1', '"repeats": 0', "no run"),
+        ('"chunk": 8', '"chunk": "8"', "chunk"),
+        (r"\A{", "[", "not valid JSON"),
+    ],
+)
+def test_a_run_that_lies(
+    eval_loglik: Program, lying: Path, pattern: str, lie: str, word: str
+) -> None:
+    edit(lying / "run.json", pattern, lie)
+    args = ["merge", "lying", "--out", "merged"]
+    eval_loglik.expect(65, "lying/run.json", word, args=args)
+    assert not Path("merged").exists(), "a refused merge left a folder"
+
+
+@pytest.mark.parametrize(
+    "command", ["merge lying --out merged", "diagnose lying", "compare lying run"]
+)
+def test_a_run_without_chunks(eval_loglik: Program, run: Path, lying: Path, command: str) -> None:
+    os.symlink(run, "run")
+    shutil.rmtree(lying / "chunks")
+    eval_loglik.expect(65, "lying/chunks", "holds no chunk", args=command.split())
+
+
+def test_a_run_without_a_plan(eval_loglik: Program, lying: Path) -> None:
+    (lying / "plan.json").unlink()
+    eval_loglik.expect(65, "plan.json", args=["merge", "lying", "--out", "merged"])
+
+
+def test_an_honest_run_merges(eval_loglik: Program, run: Path) -> None:
+    eval_loglik.succeed("merge", run, "--out", "merged")
+    same(run / "per_image.csv", "merged/per_image.csv")
+
+
+# --- Another program's folder, somebody's files, links.
+def test_the_folder_of_another_program(
+    eval_loglik: Program, estimate_logz: Program, vae: Path, run: Path
+) -> None:
+    normal = "normal:2 --steps 4 --quiet --out".split()
+    estimate_logz.succeed(*normal, "density")
+    copy(run, "run")
+    estimate_logz.expect(64, "other settings", args=[*normal, "run", "--resume"])
+    density = [vae, *SMALL, "--out", "density"]
+    eval_loglik.expect(64, "already holds results", args=density)
+    eval_loglik.expect(64, "other settings", args=[*density, "--resume"])
+
+
+def test_the_files_of_somebody(eval_loglik: Program, train_vae: Program, vae: Path) -> None:
+    for folder in ("mine", "theirs", "linked", "foreign"):
+        os.mkdir(folder)
+    Path("mine/summary.json").write_text("mine\n")
+    words = ["summary.json", "--overwrite"]
+    eval_loglik.expect(64, *words, args=[vae, *SMALL, "--out", "mine"])
+    assert Path("mine/summary.json").read_text() == "mine\n"
+
+    Path("theirs/000001.json").write_text("theirs\n")
+    os.symlink("../theirs", "linked/chunks")
+    linked = [vae, *SMALL, "--out", "linked", "--overwrite"]
+    eval_loglik.expect(64, "is a link", args=linked)
+    assert os.listdir("theirs") == ["000001.json"], "a link was followed"
+
+    Path("foreign/vae.safetensors").write_text("weights\n")
+    flags = "--data synthetic:600 --hidden 20 --latent 5 --epochs 2 --quiet --out foreign --resume"
+    train_vae.expect(64, "foreign", "--overwrite", args=flags.split())
+    assert Path("foreign/vae.safetensors").read_text() == "weights\n"
+
+
+# --- A schedule that changes under a run.
+def test_a_schedule_that_changes(eval_loglik: Program, vae: Path) -> None:
+    scheduled = [vae, *SMALL, "--schedule", "file:betas", "--out", "scheduled"]
+    Path("betas").write_text("0\n0.2\n1\n")
+    eval_loglik.succeed(*scheduled)
+    Path("scheduled/chunks/000001.json").unlink()
+    Path("scheduled/summary.json").unlink()
+    Path("betas").write_text("0\n0.5\n1\n")
+    eval_loglik.expect(64, "schedule_sha256", args=[*scheduled, "--resume"])
+    Path("betas").write_text("0\n0.2\n1\n")
+    eval_loglik.succeed(*scheduled, "--resume")
+
+
+# --- Weights that are finite and huge.
+def test_huge_weights(eval_loglik: Program, vae: Path) -> None:
+    data = vae.read_bytes()
+    start = 8 + struct.unpack("<Q", data[:8])[0]
+    numbers = array.array("f", (x * 1e30 for x in array.array("f", data[start:])))
+    Path("huge.safetensors").write_bytes(data[:start] + numbers.tobytes())
+    huge = "huge.safetensors --simulate 8 --quiet".split()
+    eval_loglik.expect(65, "encoder", args=[*huge, "--steps", "4"])
+    prior = eval_loglik.run(*huge, "--steps", "4", "--base", "prior")
+    assert "encoder" not in prior.stderr, "--base prior asks the encoder"
+    iwae = "--method iwae:10 --base encoder".split()
+    eval_loglik.expect(65, "encoder", args=[*huge, *iwae])
+
+
+# --- Nothing that a user types is a command.
+@pytest.mark.skipif(not shutil.which("gnuplot"), reason="there is no gnuplot")
+def test_a_folder_is_no_command(reproduce: Program) -> None:
+    out = "out\nsystem 'touch pwned'\nset output 'x"
+    reproduce.succeed("figure-2d", "--seeds", "2", "--quiet", "--out", out)
+    assert not Path("pwned").exists(), "gnuplot ran a folder's name"
+    assert (Path(out) / "figure-2d/index.html").stat().st_size > 0

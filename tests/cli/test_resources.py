@@ -1,0 +1,169 @@
+"""What eval-loglik says of evaluator and memory, how it keeps a limit, its check of the BLAS."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .programs import Done, Program, copy, edit, lines, read_json, same
+
+SETTINGS = "--simulate 40 --steps 4 --chains 3 --chunk 8 --base laplace".split()
+ATEN = {"CRAIS_EVALUATOR": "aten"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_evaluator_is_asked_for() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("CRAIS_EVALUATOR", raising=False)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_known_of_the_blas(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The arguments of a short run."""
+    folder = tmp_path_factory.mktemp("model")
+    flags = "--data synthetic:300 --hidden 20 --latent 5 --epochs 1 --quiet --out vae".split()
+    program = Program("train-vae", folder, {"XDG_CACHE_HOME": str(folder / "cache")})
+    program.succeed(*flags)
+    assert not (folder / "cache").exists(), "--quiet checked the BLAS"
+    return [str(folder / "vae/vae.safetensors"), *SETTINGS]
+
+
+@pytest.fixture(scope="module")
+def fused(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+    """A run with the machine's own evaluator, and what it said."""
+    folder = tmp_path_factory.mktemp("fused")
+    done = Program("eval-loglik", folder).succeed(*small, "--quiet", "--out", "fused")
+    return folder / "fused", done
+
+
+@pytest.fixture(scope="module")
+def free(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The summary of a run on eight threads with a generous limit of memory."""
+    folder = tmp_path_factory.mktemp("free")
+    flags = "--quiet --threads 8 --memory-limit 100G --out free".split()
+    Program("eval-loglik", folder).succeed(*small, *flags)
+    return read_json(folder / "free/summary.json")
+
+
+# --- The evaluator.
+def test_names_the_evaluator(fused: tuple[Path, Done]) -> None:
+    folder, done = fused
+    said = r" Evaluator fused-[a-z0-9]* on cpu(, cheap forces)?\.$"
+    assert re.search(said, done.stdout, re.MULTILINE), done.stdout
+    assert read_json(folder / "summary.json")["evaluator"].startswith("fused-")
+    assert '"evaluator": "fused-' in (folder / "run.json").read_text()
+
+
+def test_another_evaluator_goes_on_only_if_asked(
+    eval_loglik: Program, small: list[str], fused: tuple[Path, Done]
+) -> None:
+    copy(fused[0], "fused")
+    resume = [*small, "--quiet", "--out", "fused", "--resume"]
+    words = ["another build", "evaluator", "--accept-other-version"]
+    eval_loglik.expect(64, *words, args=resume, env=ATEN)
+    eval_loglik.succeed(*resume, "--accept-other-version", env=ATEN)
+
+
+def test_the_evaluator_is_chosen_by_name(eval_loglik: Program, small: list[str]) -> None:
+    done = eval_loglik.succeed(*small, "--quiet", "--dry-run", env=ATEN)
+    assert "with evaluator aten" in done.stdout
+    abacus = {"CRAIS_EVALUATOR": "fused-abacus"}
+    eval_loglik.expect(64, "fused-abacus", "aten", args=[*small, "--quiet"], env=abacus)
+
+
+def test_merges_shards_of_two_evaluators_only_if_asked(
+    eval_loglik: Program, small: list[str]
+) -> None:
+    eval_loglik.succeed(*small, "--quiet", "--shard", "1/2", "--out", "part1")
+    eval_loglik.succeed(*small, "--quiet", "--shard", "2/2", "--out", "part2", env=ATEN)
+    merge = ["merge", "part1", "part2", "--out", "merged"]
+    eval_loglik.expect(65, "part2", "another run", "--accept-other-version", args=merge)
+    eval_loglik.succeed(*merge, "--accept-other-version")
+    assert len(lines("merged/per_image.csv")) == 41
+    for pattern, lie in [
+        ('"chunk": 8', '"chunk": 0'),
+        ('"chunk": 8', '"chunk": -1'),
+        ('"count": 40', '"count": 0'),
+    ]:
+        copy("part1", "spoiled")
+        edit("spoiled/run.json", pattern, lie)
+        merge = ["merge", "spoiled", "--out", "never"]
+        eval_loglik.expect(65, "spoiled/run.json", "images in chunks of", args=merge)
+
+
+# --- Forces.
+def test_says_in_what_forces_are(eval_loglik: Program, small: list[str]) -> None:
+    done = eval_loglik.succeed(*small, "--quiet", "--force-dtype", "float32")
+    assert re.search(r" on cpu\.$", done.stdout, re.MULTILINE), done.stdout
+    cheap = [*small, "--quiet", "--out", "cheap", "--force-dtype"]
+    done = eval_loglik.succeed(*cheap, "bfloat16")
+    assert re.search(r" on cpu, cheap forces\.$", done.stdout, re.MULTILINE), done.stdout
+    assert '"forces": "bfloat16"' in Path("cheap/summary.json").read_text()
+    assert re.search('"forces": *"bfloat16"', Path("cheap/plan.json").read_text())
+    eval_loglik.succeed(*cheap, "bfloat16", "--resume")
+    words = ["force", "float32", "bfloat16"]
+    eval_loglik.expect(64, *words, args=[*cheap, "float32", "--resume"])
+
+
+def test_forces_of_aten_are_cheap_too(eval_loglik: Program, small: list[str]) -> None:
+    done = eval_loglik.succeed(*small, "--quiet", "--force-dtype", "bfloat16", env=ATEN)
+    assert "Evaluator aten on cpu, cheap forces" in done.stdout
+
+
+def test_refuses_other_forces(
+    eval_loglik: Program, estimate_logz: Program, small: list[str]
+) -> None:
+    eval_loglik.expect(64, "--force-dtype", "auto", args=[*small, "--force-dtype", "float16"])
+    args = ["normal:2", "--quiet", "--force-dtype", "bfloat16"]
+    estimate_logz.expect(64, "--force-dtype bfloat16", "leave", args=args)
+
+
+# --- The BLAS.
+def test_the_blas_is_looked_at_where_it_is_used(eval_loglik: Program, small: list[str]) -> None:
+    eval_loglik.succeed(*small)
+    assert not Path("cache").exists(), "the BLAS was checked for a run that does without"
+    done = eval_loglik.succeed(*small, env=ATEN)
+    warnings = sum("GFLOP/s" in line for line in done.stderr.splitlines())
+    figures = sum(path.is_file() for path in Path("cache/crais").rglob("*"))
+    assert warnings + figures == 1, "neither a warning nor a figure, or both"
+    if Path("cache/crais").exists():
+        Path("cache/crais").chmod(0o500)
+    eval_loglik.succeed(*small, env={**ATEN, "XDG_CACHE_HOME": "/proc/none"})
+
+
+# --- Memory: a limit changes threads, never results.
+def test_says_how_much_memory_it_took(fused: tuple[Path, Done]) -> None:
+    assert read_json(fused[0] / "summary.json")["peak_memory_bytes"] > 10_000_000
+
+
+def test_a_generous_limit_leaves_the_threads(free: dict[str, Any]) -> None:
+    assert free["threads"] == 8
+
+
+def test_a_tight_limit_takes_threads_and_changes_no_result(
+    eval_loglik: Program, small: list[str], free: dict[str, Any]
+) -> None:
+    limit = free["peak_memory_bytes"] + 120_000_000
+    settings = "--simulate 40 --steps 4 --chains 20000 --chunk 8 --base laplace --pilot-chains 8"
+    many = [small[0], *settings.split(), "--quiet", "--threads", "8"]
+    eval_loglik.succeed(*many, "--memory-limit", str(limit), "--out", "tight")
+    eval_loglik.succeed(*many, "--out", "loose")
+    tight = read_json("tight/summary.json")
+    assert 1 <= tight["threads"] <= 7
+    same("tight/per_image.csv", "loose/per_image.csv")
+    assert tight["peak_memory_bytes"] <= limit
+
+
+def test_refuses_limits_that_leave_no_room(eval_loglik: Program, small: list[str]) -> None:
+    words = ["--memory-limit 1 MiB", "MiB more", "--chunk"]
+    eval_loglik.expect(64, *words, args=[*small, "--quiet", "--memory-limit", "1M"])
+    args = [*small, "--quiet", "--memory-limit", "lots"]
+    eval_loglik.expect(64, "--memory-limit", "'lots'", args=args)
