@@ -131,6 +131,7 @@ def evaluate(
         latent=latent if latent is not None else _integer(model, "latent"),
         shapes=[shape] if shape is not None else _shapes_of(data.images),
         labels=data.labels,
+        simulate=_count(options.get("simulate")),
         name=type(model).__name__ if model is not None else "model",
     )
     asked = options.pop("device", None)
@@ -326,6 +327,14 @@ def _unwrapped(model: Any) -> Any:
 
 def _method(model: Any, *names: str) -> Function | None:
     return next((getattr(model, name) for name in names if hasattr(model, name)), None)
+
+
+def _count(value: Any) -> int:
+    """0 for what is no count: the program says so."""
+    try:
+        return max(0, int(value or 0))
+    except (TypeError, ValueError):
+        return 0
 
 
 def _integer(model: Any, name: str) -> int | None:

@@ -251,16 +251,14 @@ def _check_shapes(model: LatentModel) -> None:
 
 def _pairs(model: LatentModel, count: int, notes: list[str]) -> dict[str, Tensor]:
     """Exact draws (x, z), for certificates."""
-    drawn = model.draw(count) if count > 0 else None
-    if drawn is None:
-        notes.append(
-            "no certificate: there is no way to simulate from "
-            + ("a log_joint" if model.likelihood is None else "this prior or likelihood")
-        )
-        return {}
-    notes.append(f"{count} simulated pairs are stored for certificates")
-    arrays = {"pairs.z": drawn[0].float(), "pairs.x": drawn[1].float()}
-    return arrays | ({"pairs.y": drawn[2]} if model.labels is not None else {})
+    pairs = model.pairs(count)
+    notes.append(
+        f"{count} simulated pairs are stored for certificates"
+        if pairs
+        else "no certificate: there is no way to simulate from "
+        + ("a log_joint" if model.likelihood is None else "this prior or likelihood")
+    )
+    return pairs
 
 
 def _compile(

@@ -32,6 +32,7 @@ SAME_TOLERANCE = 1e-5  # of one way, early and late: compilers may fuse what is 
 FORCE_TOLERANCE = 2e-2  # of two ways to compute a gradient in bfloat16, which rounds to 4e-3
 
 _CHECK_ROWS = 4
+_DRAWN_ROWS = 64  # that are drawn at once
 _DIRECTIONS = 3  # random ones, along which a density is looked at
 _DIFFERENCES = (0.02, 0.04)  # half the distances of difference quotients
 _FAR = (1e2, 1e4, 1e6, 1e8)  # from the origin
@@ -191,9 +192,10 @@ class LatentModel:
         x = torch.rand(rows, *self.shape, dtype=torch.float32).to(self.device)
         if self.likelihood is None or self.likelihood.step is None:
             return x
-        if self.likelihood.high == 1:
-            x = x * (1 + self.likelihood.step)  # its last value is as likely as the others
-        return torch.floor(x / self.likelihood.step) * self.likelihood.step
+        low, high, step = self.likelihood.low, self.likelihood.high, self.likelihood.step
+        if not math.isfinite(high - low):
+            return torch.floor(x / step) * step
+        return low + torch.floor(x * (round((high - low) / step) + 1)) * step
 
     def draw(self, rows: int) -> tuple[Tensor, ...] | None:
         """Latents, data that the model makes, and their labels; None if it has no way."""
@@ -205,6 +207,18 @@ class LatentModel:
             u = torch.rand(rows, self.prior.uniforms, dtype=torch.float32).to(self.device)
             z, y = self.prior.sample(self.draw_z(rows), u), self.draw_y(rows)
             return z, self.likelihood.draw(self.decoder(z, *y), (rows, *self.shape)), *y
+
+    def pairs(self, count: int) -> dict[str, Tensor]:
+        """So many exact draws (x, z), for certificates; nothing where the model has no way."""
+        drawn = []
+        for first in range(0, count, _DRAWN_ROWS):
+            rows = self.draw(min(_DRAWN_ROWS, count - first))
+            if rows is None:
+                return {}
+            drawn.append(rows)
+        columns = [torch.cat(column) for column in zip(*drawn)]
+        columns[:2] = [column.float() for column in columns[:2]]
+        return dict(zip(("pairs.z", "pairs.x", "pairs.y"), columns))
 
     def checks(self, forces: bool = False) -> dict[str, Tensor]:
         """Inputs with what eager PyTorch makes of them, and the prior's moments.

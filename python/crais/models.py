@@ -39,6 +39,7 @@ def in_memory(
     prior: Prior | None,
     log_prior: Function | None,
     force_dtype: str = "auto",
+    simulate: int = 0,
     **parts: Any,
 ) -> tuple[dict[str, Function], bytes, torch.device, Callable[[], None]]:
     """Its functions, its description (a manifest as in exported files), its device, and a check.
@@ -47,7 +48,8 @@ def in_memory(
 
     Images have the first of the `shapes` that the functions take; without any, the shape of what
     the decoder returns. With `force_dtype` bfloat16, or auto where it pays, there is a function
-    whose gradient is in bfloat16. `parts` are decoder, likelihood, encoder and log_joint, as `export`
+    whose gradient is in bfloat16. `simulate` is how many images are to be drawn from the model;
+    where draws are no function of uniform numbers, they are made here. `parts` are decoder, likelihood, encoder and log_joint, as `export`
     takes them.
     """
     decoder, encoder = parts["decoder"], parts["encoder"]
@@ -80,6 +82,8 @@ def in_memory(
             forces, pays = _forces(model, force_dtype)
             functions = model.functions(forces)
             arrays = model.checks(forces)
+            if "simulate" not in functions:
+                arrays |= model.pairs(simulate)
         described = model.describe(functions, name, forces_pay=pays)
         described["batch"] = _ROWS.get(device.type, _ROWS_ELSEWHERE)
         known = model.known_layers()
