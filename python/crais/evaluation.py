@@ -21,10 +21,13 @@ from crais.latent_model import (
     check_unchanged,
     with_gradient,
 )
+from crais.latents import Latent
 from crais.likelihoods import Likelihood
 from crais.models import in_memory
 from crais.priors import Prior, of_distribution
 from crais.results import Result
+_LATENTS = ("latent_dim", "latent_size", "latent_dims", "z_dim", "n_latent")
+
 
 @dataclass(frozen=True)
 class Target:
@@ -53,7 +56,7 @@ def evaluate(
     encoder: Function | str | None = None,
     log_joint: Function | None = None,
     log_prior: Function | None = None,
-    latent: int | None = None,
+    latent: Latent | None = None,
     image_shape: Sequence[int] | str | None = None,
     labels: Any = None,
     progress: bool = True,
@@ -79,7 +82,8 @@ def evaluate(
     encoder      x [B, *shape] -> mean and log_var [B, latent], or mean and scale_tril
     log_joint    (z [B, latent], x [B, *shape]) -> log p(x, z) [B], nats, in place of decoder and
                  likelihood; its gradient is autograd's
-    latent       D, where there is no encoder that says it
+    latent       D, or the shape of z, as (4, 8, 8), where there is no encoder that says it; the
+                 functions then take maps [B, 4, 8, 8]
     image_shape  of one datum, as the functions take it, where the images have another
     labels       y [N, ...] of a conditional model p(x | y), whose functions take them last
     progress     a bar, if tqdm is installed
@@ -128,7 +132,7 @@ def evaluate(
         **parts,
         log_prior=log_prior,
         force_dtype=str(options.get("force_dtype") or "auto"),
-        latent=latent if latent is not None else _integer(model, "latent"),
+        latent=latent if latent is not None else _latent_of(model, parts["encoder"]),
         shapes=[shape] if shape is not None else _shapes_of(data.images),
         labels=data.labels,
         simulate=_count(options.get("simulate")),
@@ -337,9 +341,13 @@ def _count(value: Any) -> int:
         return 0
 
 
-def _integer(model: Any, name: str) -> int | None:
-    value = getattr(model, name, None)
-    return value if isinstance(value, int) else None
+def _latent_of(model: Any, encoder: Function | None) -> Latent | None:
+    """As the model says it; by other libraries' names where no encoder does."""
+    for name in ("latent",) if encoder is not None else ("latent", *_LATENTS):
+        value = getattr(model, name, None)
+        if isinstance(value, int) or isinstance(value, (tuple, list, torch.Size)) and value:
+            return value
+    return None
 
 
 def _check_bounded(

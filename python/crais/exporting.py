@@ -39,8 +39,8 @@ from crais.latent_model import (
     differ,
     joint_of,
     manifest,
-    prior_of,
 )
+from crais.latents import Latent
 from crais.layers import MlpVae
 from crais.likelihoods import Likelihood
 from crais.outputs import unvalidated
@@ -104,7 +104,7 @@ class ExportReport:
 def export(
     path: str | os.PathLike[str],
     *,
-    latent: int,
+    latent: Latent,
     image_shape: Sequence[int],
     decoder: Function | None = None,
     likelihood: Likelihood | None = None,
@@ -135,6 +135,8 @@ def export(
     log_joint     (z [B, latent], x [B, *image_shape]) -> log p(x, z) [B], nats
     encoder       x [B, *image_shape] -> mean, log_var [B, latent] of q(z | x), or mean and
                   scale_tril [B, latent, latent]; annealing then starts there
+    latent        D, or the shape of z, as (4, 8, 8): then decoder, log_joint and log_prior take maps
+                  [B, 4, 8, 8], and the encoder returns them; priors of crais have rows [B, D]
     image_shape   of one datum, without the batch; any rank
     labels        of a conditional model p(x | y): examples of y [K, ...], float32 or int64, one of
                   which each simulated datum gets. Functions then take y after their other
@@ -161,7 +163,8 @@ def export(
             shape=tuple(int(n) for n in image_shape),
             decoder=decoder,
             likelihood=likelihood,
-            prior=prior_of(prior, log_prior),
+            prior=prior,
+            log_prior=log_prior,
             encoder=encoder,
             log_joint=log_joint,
             labels=labels,

@@ -20,6 +20,7 @@ from crais.captured import Function, check_modes, device_of, on_device
 from crais.encoders import adapted as adapted_encoder
 from crais.errors import UsageError
 from crais.forces import ShorterProducts, joint_with_forces, shorter_products
+from crais.latents import Latent, flat, shaped, sizes_of
 from crais.layers import FusedDecoder, MlpVae, recognise
 from crais.likelihoods import Bernoulli, ContinuousBernoulli, Likelihood
 from crais.outputs import Distribution, OfDecoder, adapted
@@ -48,25 +49,31 @@ class LatentModel:
     def __init__(
         self,
         *,
-        latent: int,
+        latent: Latent,
         shape: tuple[int, ...],
         decoder: Function | None,
         likelihood: Likelihood | None,
-        prior: Prior,
+        prior: Prior | torch.distributions.Distribution | None,
         encoder: Function | None,
         log_joint: Function | None,
+        log_prior: Function | None = None,
         labels: Tensor | None = None,
     ) -> None:
-        if latent < 1 or not shape or min(shape) < 1:
-            raise UsageError("latent and every entry of image_shape must be at least 1")
+        sizes = sizes_of(latent)
+        if not shape or min(shape) < 1:
+            raise UsageError("every entry of image_shape must be at least 1")
         if decoder is not None and likelihood is None:
             likelihood = OfDecoder()
         if (decoder is None) != (likelihood is None) or (decoder is None) == (log_joint is None):
             raise UsageError("give a decoder with its likelihood, or a log_joint")
-        self.latent, self.shape = latent, shape
+        self.sizes, self.latent, self.shape = sizes, math.prod(sizes), shape
+        decoder, log_joint, log_prior = (
+            None if part is None else shaped(part, sizes) for part in (decoder, log_joint, log_prior)
+        )
         # Users forget to move likelihoods and priors.
-        self.device = device_of([decoder, encoder, log_joint], [likelihood, prior])
-        self.prior: Any = on_device(prior, self.device)
+        found = prior_of(prior, log_prior)
+        self.device = device_of([decoder, encoder, log_joint], [likelihood, found])
+        self.prior: Any = on_device(found, self.device)
         # None where they are not given: then no function asks for them.
         self.decoder: Any = decoder
         self.likelihood: Any = on_device(likelihood, self.device)
@@ -139,16 +146,17 @@ class LatentModel:
             found["output"] = self.output
         if not isinstance(self.prior, StandardNormal):
             found["prior"] = self.prior_value
-        if self.likelihood.uniforms is not None and self._prior_draws():
+        if self.likelihood.uniforms is not None and self._prior_samples():
             found["simulate"] = self.simulate
         return found
 
-    def _prior_draws(self) -> bool:
-        try:
-            self.prior.sample(_zeros(1, self.latent), _zeros(1, self.prior.uniforms))
-        except NotImplementedError:
-            return False
-        return True
+    def _prior_samples(self) -> bool:
+        """The prior's draws are a function of numbers."""
+        return _works(
+            lambda: self.prior.sample(
+                *(_zeros(1, n).to(self.device) for n in (self.latent, self.prior.uniforms))
+            )
+        )
 
     def known_layers(self) -> MlpVae | FusedDecoder | None:
         """What crais can compute of the model from weights alone."""
@@ -199,13 +207,12 @@ class LatentModel:
 
     def draw(self, rows: int) -> tuple[Tensor, ...] | None:
         """Latents, data that the model makes, and their labels; None if it has no way."""
-        if self.likelihood is None or not self._prior_draws():
+        if self.likelihood is None or not _works(lambda: self.prior.draw(1, self.latent)):
             return None
         if getattr(self.likelihood, "library", None) == "observed":
             return None  # a draw has another library size than the one that it was drawn with
         with torch.no_grad():
-            u = torch.rand(rows, self.prior.uniforms, dtype=torch.float32).to(self.device)
-            z, y = self.prior.sample(self.draw_z(rows), u), self.draw_y(rows)
+            z, y = self.prior.draw(rows, self.latent).to(self.device), self.draw_y(rows)
             return z, self.likelihood.draw(self.decoder(z, *y), (rows, *self.shape)), *y
 
     def pairs(self, count: int) -> dict[str, Tensor]:
@@ -336,7 +343,7 @@ class LatentModel:
                 of_output = isinstance(self.likelihood, Distribution)
                 _check_reaches(z, self.likelihood.log_prob(x, output) if of_output else output)
         if self.encoder is not None:
-            self.encoder = adapted_encoder(self.encoder, x, y, self.latent)
+            self.encoder = flat(adapted_encoder(self.encoder, x, y, self.latent))
             self._check_encoder(x, *y)
 
     def _check_encoder(self, x: Tensor, *y: Tensor) -> None:
@@ -471,6 +478,14 @@ def joint_of(log_joint: Function) -> Function:
         return with_gradient(lambda z: log_joint(z, x, *y), z)
 
     return joint
+
+
+def _works(draw: Callable[[], Any]) -> bool:
+    try:
+        draw()
+    except NotImplementedError:
+        return False
+    return True
 
 
 def _zeros(*shape: int) -> Tensor:

@@ -19,8 +19,8 @@ from crais.latent_model import (
     check_unchanged,
     computes,
     manifest,
-    prior_of,
 )
+from crais.latents import Latent, sizes_of
 from crais.layers import MlpVae
 from crais.likelihoods import Likelihood
 from crais.outputs import shape_of
@@ -33,7 +33,7 @@ _ROWS_ELSEWHERE = 8192
 def in_memory(
     *,
     shapes: Sequence[Sequence[int]],
-    latent: int | None,
+    latent: Latent | None,
     labels: Tensor | None,
     name: str,
     prior: Prior | None,
@@ -55,18 +55,20 @@ def in_memory(
     decoder, encoder = parts["decoder"], parts["encoder"]
     likelihood = parts["likelihood"]
     device = device_of([decoder, encoder, parts["log_joint"]], [likelihood, prior, log_prior])
+    sizes = None if latent is None else sizes_of(latent)
     with native.as_before(device):
         random_state.begin(device)
         torch.set_num_threads(1)  # little work, and the same bits everywhere
         y = () if labels is None else (labels[:1].to(device),)
         if not shapes:
-            shapes = [_shape_of(decoder, likelihood, latent, device, y)]
+            shapes = [_shape_of(decoder, likelihood, sizes, device, y)]
 
         def model_of(shape: Sequence[int]) -> LatentModel:
             model = LatentModel(
-                latent=latent or _latent_of(encoder, shape, device, y),
+                latent=sizes or _latent_of(encoder, shape, device, y),
                 shape=tuple(int(n) for n in shape),
-                prior=prior_of(prior, log_prior),
+                prior=prior,
+                log_prior=log_prior,
                 labels=labels,
                 **parts,
             )
@@ -135,19 +137,22 @@ def _first_that_works(
 
 def _latent_of(
     encoder: Function | None, shape: Sequence[int], device: torch.device, y: tuple[Tensor, ...]
-) -> int:
+) -> Sequence[int]:
     if encoder is None:
-        raise UsageError("give latent=D, the dimension of z: there is no encoder that says it")
+        raise UsageError(
+            "give latent=D, the dimension of z, or its shape, as latent=(4, 8, 8): there is no encoder "
+            "that says it"
+        )
     x = torch.zeros(1, *shape, dtype=torch.float32, device=device)
     with torch.no_grad():
         mean, _ = adapted(encoder, x, y, None)(x, *y)
-    return int(mean.shape[-1])
+    return tuple(mean.shape[1:])
 
 
 def _shape_of(
     decoder: Function | None,
     likelihood: Likelihood | None,
-    latent: int | None,
+    latent: tuple[int, ...] | None,
     device: torch.device,
     y: tuple[Tensor, ...],
 ) -> Sequence[int]:
@@ -155,7 +160,7 @@ def _shape_of(
     if decoder is None or latent is None:
         raise UsageError("give image_shape=(...), the shape of one datum, and latent=D")
     with torch.no_grad():
-        output = decoder(torch.zeros(1, latent, dtype=torch.float32, device=device), *y)
+        output = decoder(torch.zeros(1, *latent, dtype=torch.float32, device=device), *y)
     shape = shape_of(output)
     is_tensor = isinstance(output, Tensor)
     if shape is None or is_tensor and (likelihood is None or likelihood.uniforms is None):

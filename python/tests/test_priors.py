@@ -296,7 +296,7 @@ def test_a_function_without_draws_says_so() -> None:
 GIVEN: dict[str, tuple[Callable[[], D.Distribution], type]] = {
     "standard": (lambda: D.Normal(torch.zeros(LATENT), torch.ones(LATENT)), P.StandardNormal),
     "standard-scalar": (lambda: D.Normal(0.0, 1.0), P.StandardNormal),
-    "scalar": (lambda: D.Normal(1.0, 2.0), P.Hierarchical),
+    "scalar": (lambda: D.Normal(1.0, 2.0), P.Drawn),
     "normal": (lambda: D.Independent(D.Normal(torch.ones(LATENT), 0.5), 1), P.Gaussian),
     "multivariate": (
         lambda: D.MultivariateNormal(torch.ones(LATENT), scale_tril=lower()), P.Gaussian
@@ -307,8 +307,10 @@ GIVEN: dict[str, tuple[Callable[[], D.Distribution], type]] = {
         ),
         P.Mixture,
     ),
-    "laplace": (lambda: D.Independent(D.Laplace(torch.zeros(LATENT), 1.0), 1), P.Hierarchical),
-    "student-t": (lambda: D.StudentT(torch.full((LATENT,), 5.0)), P.Hierarchical),
+    "laplace": (lambda: D.Independent(D.Laplace(torch.zeros(LATENT), 1.0), 1), P.Drawn),
+    "maps": (lambda: D.Independent(D.Laplace(torch.zeros(2, 1, 2), 1.0), 3), P.Drawn),
+    "normal-maps": (lambda: D.Normal(torch.ones(2, 1, 2), 0.5), P.Gaussian),
+    "student-t": (lambda: D.StudentT(torch.full((LATENT,), 5.0)), P.Drawn),
 }  # fmt: skip
 
 
@@ -321,15 +323,18 @@ def test_a_distribution_becomes_a_prior(name: str) -> None:
     prior = P.of_distribution(given).eval()
     assert type(prior) is kind and torch.equal(torch.get_rng_state(), before)
     z = torch.randn(20, LATENT)
-    log_p = given.log_prob(z)
-    torch.testing.assert_close(prior.log_prob(z), log_p.sum(1) if log_p.dim() > 1 else log_p)
-    if name != "scalar":
-        draws = given.sample((40_000,)) if name != "standard-scalar" else torch.randn(40_000, LATENT)
-        loc, scale_tril = prior.moments(LATENT)
-        torch.testing.assert_close(loc, draws.mean(0), rtol=0, atol=0.1)
-        torch.testing.assert_close(scale_tril @ scale_tril.T, torch.cov(draws.T), rtol=0.2, atol=0.2)
+    log_p = given.log_prob(z.view(20, 2, 1, 2) if "maps" in name else z)
+    wanted = log_p.flatten(1).sum(1) if log_p.dim() > 1 else log_p
+    torch.testing.assert_close(prior.log_prob(z), wanted)
+    draws = given.sample((40_000, LATENT) if "scalar" in name else (40_000,)).flatten(1)
+    loc, scale_tril = prior.moments(LATENT)
+    torch.testing.assert_close(loc, draws.mean(0), rtol=0, atol=0.1)
+    torch.testing.assert_close(scale_tril @ scale_tril.T, torch.cov(draws.T), rtol=0.2, atol=0.2)
+    drawn = prior.draw(40_000, LATENT)
+    torch.testing.assert_close(drawn.std(0), draws.std(0), rtol=0.1, atol=0)
 
 
 def test_a_distribution_of_another_shape_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"of \[3, 4\]; one of z \[D\]"):
-        P.of_distribution(D.Laplace(torch.zeros(3, 4), 1.0))
+    prior = P.of_distribution(D.Laplace(torch.zeros(3, 4), 1.0))
+    with pytest.raises(ValueError, match=r"of z \[3, 4\], and z has 4 numbers"):
+        prior.log_prob(torch.zeros(3, 4))
