@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import types
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, TypeVar
 
@@ -79,8 +80,40 @@ def check_float32(parts: Iterable[Any]) -> None:
         for parameter in module.parameters():
             if parameter.is_floating_point() and parameter.dtype != torch.float32:
                 raise UsageError(
-                    f"the model's parameters are {parameter.dtype}; models are float32: call .float()"
+                    f"the model's parameters are {parameter.dtype}; models are float32: call "
+                    '.float(), or give dtype="float32", which evaluates a copy'
                 )
+
+
+def in_float32(part: Any, memo: dict[int, Any]) -> Any:
+    """A copy whose modules and tensors are float32; `memo` is shared by the parts of a model.
+
+    Functions are copied with what they reach: their own, in closures, and global.
+    """
+    if id(part) in memo:
+        return memo[id(part)]
+    if isinstance(part, torch.nn.Module):
+        return copy.deepcopy(part, memo).float()
+    if isinstance(part, Tensor):
+        return part.detach().float() if part.is_floating_point() else part
+    if isinstance(part, functools.partial):
+        arguments = [in_float32(one, memo) for one in part.args]
+        keywords = {name: in_float32(one, memo) for name, one in part.keywords.items()}
+        return functools.partial(in_float32(part.func, memo), *arguments, **keywords)
+    if inspect.ismethod(part):
+        return types.MethodType(part.__func__, in_float32(part.__self__, memo))
+    if not inspect.isfunction(part):
+        return part
+    memo[id(part)] = part  # where it reaches itself
+    cells = [types.CellType(in_float32(cell.cell_contents, memo)) for cell in part.__closure__ or ()]
+    reached = inspect.getclosurevars(part).globals
+    known = part.__globals__ | {name: in_float32(one, memo) for name, one in reached.items()}
+    made = types.FunctionType(
+        part.__code__, known, part.__name__, part.__defaults__, tuple(cells)
+    )
+    made.__kwdefaults__ = part.__kwdefaults__
+    memo[id(part)] = made
+    return made
 
 
 def leaves_of(parts: Iterable[Any]) -> list[Tensor]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,9 +13,9 @@ import torch
 from torch import Tensor
 
 from crais import native, random_state
-from crais.captured import Function, check_modes, device_of
+from crais.captured import Function, check_modes, device_of, in_float32
 from crais.errors import Interrupted, UsageError
-from crais.images import as_tensor, tensor_of
+from crais.images import Data, as_batch, channels_first_of, read, shapes_for, tensor_of
 from crais.latent_model import (
     check_bounded,
     check_density,
@@ -23,9 +25,10 @@ from crais.latent_model import (
 )
 from crais.latents import Latent
 from crais.likelihoods import Likelihood
-from crais.models import in_memory
+from crais.models import InMemory, in_memory
 from crais.priors import Prior, of_distribution
 from crais.results import Result
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _LATENTS = ("latent_dim", "latent_size", "latent_dims", "z_dim", "n_latent")
 
 
@@ -35,14 +38,6 @@ class Target:
 
     log_density: Function | str
     dim: int | None = None
-
-
-@dataclass
-class Data:
-    """What is evaluated, on the CPU; None: what the options choose."""
-
-    images: Tensor | None
-    labels: Tensor | None
 
 
 @native.awaited()
@@ -59,6 +54,9 @@ def evaluate(
     latent: Latent | None = None,
     image_shape: Sequence[int] | str | None = None,
     labels: Any = None,
+    key: str | None = None,
+    layout: str | None = None,
+    dtype: torch.dtype | str | None = None,
     progress: bool = True,
     **options: Any,
 ) -> Result:
@@ -72,8 +70,8 @@ def evaluate(
                  checkpoint of train-vae, a model of crais.export, the state_dict of an MLP, a
                  decoder in TorchScript (with likelihood="bernoulli" or "gaussian:SD").
                  Or a crais.Target, which goes to `log_normalizer`.
-    images       [N, *shape]: a tensor, an array, a Dataset or DataLoader whose items begin with the
-                 image. uint8 wants scale=255, binarisation="static:0" or dequantise="uniform:0".
+    images       [N, *shape]: a tensor, an array, a list of these, a Dataset or DataLoader whose items
+                 are images, begin with one, or are dictionaries with one under `key`. uint8 wants scale=255, binarisation="static:0" or dequantise="uniform:0".
                  Without images: those that data, split, limit, indices or simulate choose.
     likelihood   p(x | output), as crais.Bernoulli() of logits
     prior        p(z); a standard normal if it is left out. log_prior: z -> log p(z) [B]
@@ -85,7 +83,10 @@ def evaluate(
     latent       D, or the shape of z, as (4, 8, 8), where there is no encoder that says it; the
                  functions then take maps [B, 4, 8, 8]
     image_shape  of one datum, as the functions take it, where the images have another
-    labels       y [N, ...] of a conditional model p(x | y), whose functions take them last
+    labels       y [N, ...] of a conditional model p(x | y), whose functions take them last; without
+                 them those beside the images, in a Dataset or DataLoader
+    layout       "NHWC" where the images have their channels last
+    dtype        "float32": a copy of a model in float64, bfloat16 or half is evaluated in float32
     progress     a bar, if tqdm is installed
 
     Functions are called with many rows at once, float32, on the model's device, from several
@@ -106,12 +107,14 @@ def evaluate(
         if images is not None and options.get(name) is not None:
             raise UsageError(f"give images or {name}: each says what is evaluated")
     about = {"decoder": decoder, "encoder": encoder, "likelihood": likelihood}
-    data = Data(
-        None if images is None else as_tensor(images),
-        None if labels is None or isinstance(labels, str) else tensor_of(labels, "labels"),
-    )
+    beside = None
+    data = Data(None, None)
+    if images is not None:
+        data.images, beside = read(images, key, layout)
+    if labels is not None and not isinstance(labels, str):
+        data.labels = tensor_of(labels, "labels")
     if isinstance(model, (str, os.PathLike)):
-        flags = {**about, "image_shape": image_shape, "latent": latent, **options}
+        flags = {**about, "image_shape": image_shape, "latent": latent, "dtype": dtype, **options}
         if isinstance(labels, str):
             flags["labels"] = labels
         for name, value in about.items():
@@ -126,23 +129,43 @@ def evaluate(
     if isinstance(model, type):
         raise UsageError(f"the model is a class: give an instance, as {model.__name__}()")
     model = _unwrapped(model)
-    parts = _parts_of(model, {**about, "prior": prior, "log_joint": log_joint})
-    shape: Any = image_shape if image_shape is not None else getattr(model, "image_shape", None)
-    functions, manifest, device, check = in_memory(
-        **parts,
-        log_prior=log_prior,
-        force_dtype=str(options.get("force_dtype") or "auto"),
-        latent=latent if latent is not None else _latent_of(model, parts["encoder"]),
-        shapes=[shape] if shape is not None else _shapes_of(data.images),
-        labels=data.labels,
-        simulate=_count(options.get("simulate")),
-        name=type(model).__name__ if model is not None else "model",
+    parts = _parts_of(
+        model, {**about, "prior": prior, "log_joint": log_joint, "log_prior": log_prior}
     )
-    asked = options.pop("device", None)
+    if dtype is not None:
+        parts = _in_float32(parts, dtype)
+    if labels is None and _is_conditional(parts):
+        if beside is None:
+            raise UsageError(
+                "the model takes a label y as its last argument: give labels=..., or a Dataset or "
+                "DataLoader that has them beside the images"
+            )
+        data.labels = beside
+    shape: Any = image_shape if image_shape is not None else getattr(model, "image_shape", None)
+    if shape is not None and data.images is not None:
+        data.images = as_batch(data.images, shape)
+
+    def in_memory_of(shapes: list[Sequence[int]]) -> InMemory:
+        return in_memory(
+            **parts,
+            force_dtype=str(options.get("force_dtype") or "auto"),
+            latent=latent if latent is not None else _latent_of(model, parts["encoder"]),
+            shapes=shapes,
+            labels=data.labels,
+            simulate=_count(options.get("simulate")),
+            name=type(model).__name__ if model is not None else "model",
+        )
+
+    found = _in_memory(in_memory_of, data.images, shape)
+    if data.images is not None:
+        data.images = as_batch(data.images, found.shape)
+    asked, device = options.pop("device", None), found.device
     if asked is not None and str(asked) not in (str(device), device.type, "auto"):
         raise UsageError(f"device: the model is on {device}, not {asked}; move it with .to()")
     flags = {"device": str(device), **options}
-    return _evaluated("memory", flags, functions, manifest, device, data, progress, check)
+    return _evaluated(
+        "memory", flags, found.functions, found.manifest, device, data, progress, found.check
+    )
 
 
 @native.awaited()
@@ -226,6 +249,41 @@ def log_normalizer(
     return _finished(report, None, run.stopped, "problems")
 
 
+def _in_memory(
+    make: Callable[[list[Sequence[int]]], InMemory], images: Tensor | None, shape: Any
+) -> InMemory:
+    """The model, for images of this shape, or of one that it takes."""
+    try:
+        return make([shape] if shape is not None else shapes_for(images))
+    except (RuntimeError, ValueError, TypeError, IndexError):
+        moved = channels_first_of(images) if shape is None else None
+        if images is not None and moved is not None:
+            with contextlib.suppress(RuntimeError, ValueError, TypeError, IndexError):
+                shape = make([moved]).shape
+        if images is not None and shape is not None:
+            as_batch(images, shape)  # it may have a word to say
+        raise
+
+
+def _in_float32(parts: dict[str, Any], dtype: torch.dtype | str) -> dict[str, Any]:
+    if str(dtype).removeprefix("torch.") != "float32":
+        raise UsageError(f"dtype: models in memory are evaluated in float32, not {dtype}")
+    memo: dict[int, Any] = {}
+    return {name: in_float32(part, memo) for name, part in parts.items()}
+
+
+def _is_conditional(parts: dict[str, Any]) -> bool:
+    """True if a label must be given beside z, or z and x."""
+    function = parts["decoder"] if parts["log_joint"] is None else parts["log_joint"]
+    own = 1 if parts["log_joint"] is None else 2
+    try:
+        taken = inspect.signature(getattr(function, "forward", function)).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    needed = [one for one in taken if one.default is one.empty and one.kind in _BY_PLACE]
+    return len(needed) > own
+
+
 def _starts_of(starts: Any, dim: int, options: dict[str, Any]) -> Tensor:
     """Points [S, dim], for a base that searches for modes."""
     base = str(options.get("base") or "auto").split(":")[0]
@@ -306,15 +364,6 @@ def _require_parts(parts: dict[str, Any]) -> None:
         raise UsageError(
             "the model has neither decode(z) nor log_joint(z, x): give decoder=..., or log_joint=..."
         )
-
-
-def _shapes_of(images: Tensor | None) -> list[Sequence[int]]:
-    """An image's own shape, and others in which a model may take its numbers."""
-    if images is None:
-        return []
-    own = images.shape[1:]
-    others = [(own.numel(),), (1, *own)] if len(own) == 2 else [(own.numel(),)]
-    return [own, *(shape for shape in others if shape != tuple(own))]
 
 
 def _unwrapped(model: Any) -> Any:

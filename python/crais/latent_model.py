@@ -336,7 +336,10 @@ class LatentModel:
             value = self.log_joint(z.requires_grad_(True), x, *y)
         check_density(value, z, "log p(x, z)")
         if value.dtype != torch.float32:
-            raise UsageError(f"log p(x, z) is {value.dtype}; models are float32: call .float()")
+            raise UsageError(
+                f"log p(x, z) is {value.dtype}; models are float32: call .float(), or give "
+                'dtype="float32", which evaluates a copy'
+            )
         if self.decoder is not None:
             with torch.enable_grad():
                 output = self.decoder(z, *y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -30,6 +31,17 @@ _ROWS = {"cpu": 64}  # of a call
 _ROWS_ELSEWHERE = 8192
 
 
+@dataclass
+class InMemory:
+    """A model that is in memory."""
+
+    functions: dict[str, Function]
+    manifest: bytes  # its description, as in exported files
+    device: torch.device
+    shape: Sequence[int]  # of a datum, as its functions take it
+    check: Callable[[], None]  # for the end of a run
+
+
 def in_memory(
     *,
     shapes: Sequence[Sequence[int]],
@@ -41,10 +53,10 @@ def in_memory(
     force_dtype: str = "auto",
     simulate: int = 0,
     **parts: Any,
-) -> tuple[dict[str, Function], bytes, torch.device, Callable[[], None]]:
-    """Its functions, its description (a manifest as in exported files), its device, and a check.
+) -> InMemory:
+    """A model as the extension takes it.
 
-    The check is for the end: it raises UsageError where the model is not what it was.
+    Its check is for the end: it raises UsageError where the model is not what it was.
 
     Images have the first of the `shapes` that the functions take; without any, the shape of what
     the decoder returns. With `force_dtype` bfloat16, or auto where it pays, there is a function
@@ -99,7 +111,7 @@ def in_memory(
         with model.in_eval_mode():
             check_unchanged(model.joint, inputs, value)
 
-    return functions, manifest(arrays, described), device, check
+    return InMemory(functions, manifest(arrays, described), device, model.shape, check)
 
 
 def _forces(model: LatentModel, force_dtype: str) -> tuple[bool, bool]:
