@@ -26,7 +26,8 @@ from crais.latent_model import (
 from crais.latents import Latent
 from crais.likelihoods import Likelihood
 from crais.models import InMemory, in_memory
-from crais.priors import Prior, of_distribution
+from crais.priors import Prior
+from crais.priors import adapted as adapted_prior
 from crais.results import Result
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _LATENTS = ("latent_dim", "latent_size", "latent_dims", "z_dim", "n_latent")
@@ -46,7 +47,7 @@ def evaluate(
     images: Any = None,
     *,
     likelihood: Likelihood | str | None = None,
-    prior: Prior | torch.distributions.Distribution | None = None,
+    prior: Prior | torch.distributions.Distribution | torch.nn.Module | None = None,
     decoder: Function | str | None = None,
     encoder: Function | str | None = None,
     log_joint: Function | None = None,
@@ -74,7 +75,8 @@ def evaluate(
                  are images, begin with one, or are dictionaries with one under `key`. uint8 wants scale=255, binarisation="static:0" or dequantise="uniform:0".
                  Without images: those that data, split, limit, indices or simulate choose.
     likelihood   p(x | output), as crais.Bernoulli() of logits
-    prior        p(z); a standard normal if it is left out. log_prior: z -> log p(z) [B]
+    prior        p(z): one of crais, a distribution of PyTorch's, a flow of zuko's or normflows'; a
+                 standard normal if it is left out. log_prior: z -> log p(z) [B], nats
     decoder      z [B, latent] -> output, where the model has no such method: a tensor, a mapping
                  or tuple with one, or a torch.distributions object (then without likelihood)
     encoder      x [B, *shape] -> mean and log_var [B, latent], or mean and scale_tril
@@ -352,10 +354,8 @@ def _parts_of(model: Any, given: dict[str, Any]) -> dict[str, Any]:
             raise UsageError(f"{name} must be a function; names of layers are for files")
     if parts["likelihood"] is not None and not isinstance(parts["likelihood"], Likelihood):
         raise UsageError("likelihood must be one of crais's, as crais.Bernoulli()")
-    if isinstance(parts["prior"], torch.distributions.Distribution):
-        parts["prior"] = of_distribution(parts["prior"])
-    if parts["prior"] is not None and not isinstance(parts["prior"], Prior):
-        raise UsageError("prior must be one of crais's, as crais.GaussianPrior(...), or log_prior")
+    if parts["prior"] is not None:
+        parts["prior"] = adapted_prior(parts["prior"])
     return parts
 
 

@@ -108,7 +108,7 @@ def export(
     image_shape: Sequence[int],
     decoder: Function | None = None,
     likelihood: Likelihood | None = None,
-    prior: Prior | torch.distributions.Distribution | None = None,
+    prior: Prior | torch.distributions.Distribution | torch.nn.Module | None = None,
     encoder: Function | None = None,
     log_joint: Function | None = None,
     log_prior: Function | None = None,
@@ -130,7 +130,8 @@ def export(
 
     decoder       z [B, latent] -> output, what the likelihood takes
     likelihood    p(x | output), one of `crais.likelihoods` or your own
-    prior         p(z), one of `crais.priors`; a standard normal if it is left out
+    prior         p(z): one of `crais.priors`, a distribution of PyTorch's, a flow of zuko's or
+                  normflows'; a standard normal if it is left out
     log_prior     z -> log p(z) [B], for a prior that is only a function
     log_joint     (z [B, latent], x [B, *image_shape]) -> log p(x, z) [B], nats
     encoder       x [B, *image_shape] -> mean, log_var [B, latent] of q(z | x), or mean and

@@ -92,7 +92,8 @@ def as_batch(images: Tensor, shape: Sequence[int]) -> Tensor:
             'images.permute(0, 3, 1, 2), or layout="NHWC"'
         )
     is_one = math.prod(shape) == images.numel() != math.prod(own)
-    return images.reshape(1, *shape) if is_one else images
+    is_same = [n for n in shape if n > 1] == [n for n in own if n > 1]
+    return images.reshape(-1, *shape) if is_one or is_same else images
 
 
 def channels_last_for(images: Tensor, shape: Sequence[int]) -> bool:

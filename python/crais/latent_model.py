@@ -24,7 +24,8 @@ from crais.latents import Latent, flat, shaped, sizes_of
 from crais.layers import FusedDecoder, MlpVae, recognise
 from crais.likelihoods import Bernoulli, ContinuousBernoulli, Likelihood
 from crais.outputs import Distribution, OfDecoder, adapted
-from crais.priors import Hierarchical, Prior, StandardNormal, of_distribution
+from crais.priors import Hierarchical, Prior, StandardNormal
+from crais.priors import adapted as adapted_prior
 
 FORMAT_VERSION = 1
 VALUE_TOLERANCE = 1e-4  # relative, of two ways to compute a model
@@ -53,7 +54,7 @@ class LatentModel:
         shape: tuple[int, ...],
         decoder: Function | None,
         likelihood: Likelihood | None,
-        prior: Prior | torch.distributions.Distribution | None,
+        prior: Any,
         encoder: Function | None,
         log_joint: Function | None,
         log_prior: Function | None = None,
@@ -88,13 +89,16 @@ class LatentModel:
     def in_eval_mode(self) -> Iterator[None]:
         """Prior and likelihood are: users forget these, and modes change nothing but their speed."""
         ours = [part for part in (self.prior, self.likelihood) if part is not None and part.training]
+        modes = [(module, module.training) for part in ours for module in part.modules()]
         for part in ours:
             part.eval()
         try:
             yield
         finally:
             for part in ours:
-                part.train()
+                part.train()  # which may derive something
+            for module, mode in modes:
+                module.training = mode
 
     # y is the labels [B, ...] of a conditional model, and not there for others.
 
@@ -501,16 +505,12 @@ def _rows(output: Any) -> Tensor:
     return torch.cat([part.reshape(part.shape[0], -1) for part in parts], 1)
 
 
-def prior_of(
-    prior: Prior | torch.distributions.Distribution | None, log_prior: Function | None
-) -> Prior:
+def prior_of(prior: Any, log_prior: Function | None) -> Prior:
     if prior is not None and log_prior is not None:
         raise UsageError("give prior or log_prior, not both")
     if log_prior is not None:
         return Hierarchical(log_prior)
-    if isinstance(prior, torch.distributions.Distribution):
-        return of_distribution(prior)
-    return prior if prior is not None else StandardNormal()
+    return StandardNormal() if prior is None else adapted_prior(prior)
 
 
 def check_inputs(arrays: dict[str, Tensor]) -> list[Tensor]:

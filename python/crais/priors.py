@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch import distributions as D
 
 from crais.errors import UsageError
+from crais.flows import as_pair, sampler_of
 
 _DRAWS = 20_000
 
@@ -238,12 +239,13 @@ class Flow(Prior):
     """z = module.forward(e) of normal numbers e.
 
     module.forward(e) returns z [B, D] and log |det dz/de| [B]; module.inverse(z) returns e and
-    log |det de/dz|.
+    log |det de/dz|. Or it is one of zuko's or normflows' flows as it is, over a normal base.
     """
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
-        self.module: Any = module
+        self.module: Any = as_pair(module) or module
+        self._name = type(module).__name__
 
     def log_prob(self, z: Tensor) -> Tensor:
         e, log_det = self.module.inverse(z)
@@ -253,7 +255,7 @@ class Flow(Prior):
         return self.module(e)[0]
 
     def spec(self) -> dict[str, Any]:
-        return {"name": "flow", "module": type(self.module).__name__}
+        return {"name": "flow", "module": self._name}
 
 
 class Hierarchical(Prior):
@@ -295,6 +297,24 @@ class Hierarchical(Prior):
         return {"name": "function", "simulates": self._sample is not None}
 
 
+def adapted(given: Any) -> Prior:
+    """A prior of crais's for what people have: a distribution, a flow, a module with `log_prob`."""
+    if isinstance(given, Prior):
+        return given
+    if isinstance(given, D.Distribution):
+        return of_distribution(given)
+    if as_pair(given) is not None:
+        return Flow(given)
+    sampler = sampler_of(given)
+    if sampler is None:
+        raise UsageError(
+            "prior must be one of crais's, as crais.GaussianPrior(...), a distribution, a flow, or a "
+            f"module with log_prob and sample, not {type(given).__name__}; a function is log_prior=..."
+        )
+    shape = getattr(sampler, "event_shape", torch.Size())
+    return Drawn(sampler, torch.Size(shape))
+
+
 def of_distribution(given: D.Distribution) -> Prior:
     """A distribution of PyTorch's over z, of any shape, as one of these priors over its rows [D]."""
     plain: Any = given
@@ -320,7 +340,8 @@ def of_distribution(given: D.Distribution) -> Prior:
 class Drawn(Prior):
     """A distribution of PyTorch's, or what has its `log_prob` and `sample`, over z of a shape [*].
 
-    Its draws come from PyTorch's generator. An empty shape: each coordinate of z has it.
+    Its draws come from PyTorch's generator. An empty shape: each coordinate of z has it, or a module
+    takes rows z [B, D].
     """
 
     def __init__(self, given: Any, shape: torch.Size) -> None:
@@ -336,7 +357,8 @@ class Drawn(Prior):
 
     @torch.no_grad()
     def draw(self, rows: int, latent: int) -> Tensor:
-        size = torch.Size([rows]) if self.shape else torch.Size([rows, latent])
+        is_of_rows = self.shape or not isinstance(self.given, D.Distribution)
+        size = torch.Size([rows]) if is_of_rows else torch.Size([rows, latent])
         drawn: Tensor = self.given.sample(size)
         return drawn.reshape(rows, -1)
 
