@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,7 @@ from crais.likelihoods import Likelihood
 from crais.models import InMemory, in_memory
 from crais.priors import Prior
 from crais.priors import adapted as adapted_prior
+from crais.reentry import keeps_state
 from crais.results import Result
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _LATENTS = ("latent_dim", "latent_size", "latent_dims", "z_dim", "n_latent")
@@ -155,6 +157,8 @@ def evaluate(
             shapes=shapes,
             labels=data.labels,
             simulate=_count(options.get("simulate")),
+            data=_examples(data.images, options),
+            threads_apart=str(options.get("threads")) != "1",
             name=type(model).__name__ if model is not None else "model",
         )
 
@@ -164,6 +168,8 @@ def evaluate(
     asked, device = options.pop("device", None), found.device
     if asked is not None and str(asked) not in (str(device), device.type, "auto"):
         raise UsageError(f"device: the model is on {device}, not {asked}; move it with .to()")
+    if found.keeps_state:
+        _call_alone(options)
     flags = {"device": str(device), **options}
     return _evaluated(
         "memory", flags, found.functions, found.manifest, device, data, progress, found.check
@@ -237,6 +243,8 @@ def log_normalizer(
         functions = {"log_density": _density(target)}
         check = _checked_density(functions["log_density"], dim, device, options.get("dtype"))
         options = {"device": str(device), **options}
+        if str(options.get("threads")) != "1" and _keeps_state(functions, dim, device, options):
+            _call_alone(options)
     arguments = [name if name.isidentifier() or not functions else "function"]
     arguments += native.arguments(options)
     report, run = native.call(
@@ -265,6 +273,26 @@ def _in_memory(
         if images is not None and shape is not None:
             as_batch(images, shape)  # it may have a word to say
         raise
+
+
+def _call_alone(options: dict[str, Any]) -> None:
+    options["threads"] = 1
+    warnings.warn(
+        "a function of the model keeps state while it is called, so that one thread alone calls it "
+        "(threads=1)",
+        stacklevel=4,
+    )
+
+
+def _examples(images: Tensor | None, options: dict[str, Any]) -> Tensor | None:
+    """A few images in the range that the options bring them to."""
+    if images is None:
+        return None
+    few = images[:16].float()
+    if str(options.get("binarisation") or "none") != "none":
+        return (few > few.mean()).float()
+    scale = options.get("scale") or (256 if options.get("dequantise") else 1)
+    return few / float(scale)
 
 
 def _in_float32(parts: dict[str, Any], dtype: torch.dtype | str) -> dict[str, Any]:
@@ -408,6 +436,19 @@ def _check_bounded(
         random_state.begin(device)
         points = torch.randn(8, dim, dtype=dtype).to(device)
         check_bounded(_density(target), points, "the log density")
+
+
+def _keeps_state(
+    functions: dict[str, Function], dim: int, device: torch.device, options: dict[str, Any]
+) -> bool:
+    dtype = torch.float32 if options.get("dtype") == "float32" else torch.float64
+
+    def joint(z: Tensor) -> tuple[Tensor, Tensor]:
+        return with_gradient(functions["log_density"], z)
+
+    with native.as_before(device):
+        random_state.begin(device)
+        return keeps_state({"": joint}, lambda _, rows: (torch.randn(rows, dim, dtype=dtype).to(device),))
 
 
 def _density(function: Function) -> Function:

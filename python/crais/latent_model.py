@@ -59,7 +59,9 @@ class LatentModel:
         log_joint: Function | None,
         log_prior: Function | None = None,
         labels: Tensor | None = None,
+        data: Tensor | None = None,
     ) -> None:
+        """`data` [N, ...] are examples of x, for a log_joint, whose support nothing says."""
         sizes = sizes_of(latent)
         if not shape or min(shape) < 1:
             raise UsageError("every entry of image_shape must be at least 1")
@@ -81,6 +83,7 @@ class LatentModel:
         self.encoder: Any = encoder
         self._log_joint: Any = log_joint
         self.labels = _checked_labels(labels)
+        self._data = data.reshape(-1, *shape) if likelihood is None and data is not None else None
         self.parts = [decoder, self.likelihood, self.prior, encoder, log_joint]
         self.warnings: list[str] = []  # why numbers may not mean what one thinks, of `checks`
         check_modes(self.parts)
@@ -201,6 +204,8 @@ class LatentModel:
 
     def plain_x(self, rows: int) -> Tensor:
         """Data in the support, of no distribution."""
+        if self._data is not None:
+            return self._data[torch.arange(rows) % len(self._data)].to(self.device)
         x = torch.rand(rows, *self.shape, dtype=torch.float32).to(self.device)
         if self.likelihood is None or self.likelihood.step is None:
             return x

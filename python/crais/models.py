@@ -26,6 +26,7 @@ from crais.layers import MlpVae
 from crais.likelihoods import Likelihood
 from crais.outputs import shape_of
 from crais.priors import Prior
+from crais.reentry import keeps_state
 
 _ROWS = {"cpu": 64}  # of a call
 _ROWS_ELSEWHERE = 8192
@@ -40,6 +41,7 @@ class InMemory:
     device: torch.device
     shape: Sequence[int]  # of a datum, as its functions take it
     check: Callable[[], None]  # for the end of a run
+    keeps_state: bool  # so that one thread alone may call its functions
 
 
 def in_memory(
@@ -52,6 +54,8 @@ def in_memory(
     log_prior: Function | None,
     force_dtype: str = "auto",
     simulate: int = 0,
+    data: Tensor | None = None,
+    threads_apart: bool = True,
     **parts: Any,
 ) -> InMemory:
     """A model as the extension takes it.
@@ -61,7 +65,8 @@ def in_memory(
     Images have the first of the `shapes` that the functions take; without any, the shape of what
     the decoder returns. With `force_dtype` bfloat16, or auto where it pays, there is a function
     whose gradient is in bfloat16. `simulate` is how many images are to be drawn from the model;
-    where draws are no function of uniform numbers, they are made here. `parts` are decoder, likelihood, encoder and log_joint, as `export`
+    where draws are no function of uniform numbers, they are made here. `data` are a few images, as the likelihood takes them. Unless
+    `threads_apart` is False, the functions are tried for state that they keep. `parts` are decoder, likelihood, encoder and log_joint, as `export`
     takes them.
     """
     decoder, encoder = parts["decoder"], parts["encoder"]
@@ -82,6 +87,7 @@ def in_memory(
                 prior=prior,
                 log_prior=log_prior,
                 labels=labels,
+                data=data,
                 **parts,
             )
             model.check_shapes()
@@ -100,10 +106,14 @@ def in_memory(
                 arrays |= model.pairs(simulate)
         described = model.describe(functions, name, forces_pay=pays)
         described["batch"] = _ROWS.get(device.type, _ROWS_ELSEWHERE)
-        known = model.known_layers()
+        known, is_alone = model.known_layers(), False
         if known is not None and computes(known, arrays):
             described["mlp" if isinstance(known, MlpVae) else "decoder"] = known.describe()
             arrays |= known.tensors()
+        elif threads_apart:
+            with model.in_eval_mode():
+                tried = {name: functions[name] for name in ("joint", "encode") if name in functions}
+                is_alone = keeps_state(tried, lambda name, rows: model.examples(name)(rows))
     inputs, value = check_inputs(arrays), arrays["check.value"]
 
     def check() -> None:
@@ -111,7 +121,9 @@ def in_memory(
         with model.in_eval_mode():
             check_unchanged(model.joint, inputs, value)
 
-    return InMemory(functions, manifest(arrays, described), device, model.shape, check)
+    return InMemory(
+        functions, manifest(arrays, described), device, model.shape, check, is_alone
+    )
 
 
 def _forces(model: LatentModel, force_dtype: str) -> tuple[bool, bool]:
