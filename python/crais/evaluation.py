@@ -378,6 +378,7 @@ def _parts_of(model: Any, given: dict[str, Any]) -> dict[str, Any]:
     if parts["log_joint"] is not None and given["decoder"] is None:
         parts["decoder"] = parts["likelihood"] = None
     for name in ("decoder", "encoder", "log_joint"):
+        parts[name] = _bare(parts[name])
         if parts[name] is not None and not callable(parts[name]):
             raise UsageError(f"{name} must be a function; names of layers are for files")
     if parts["likelihood"] is not None and not isinstance(parts["likelihood"], Likelihood):
@@ -404,6 +405,14 @@ def _unwrapped(model: Any) -> Any:
         return model
     inner = [found for child in model.children() if is_model(found := _unwrapped(child))]
     return inner[0] if len(inner) == 1 else model
+
+
+def _bare(function: Any) -> Any:
+    """Without DataParallel or torch.compile around it."""
+    for name in ("_orig_mod", "_torchdynamo_orig_callable"):
+        function = getattr(function, name, function)
+    is_parallel = isinstance(function, torch.nn.DataParallel)
+    return _bare(function.module) if is_parallel else function
 
 
 def _method(model: Any, *names: str) -> Function | None:
