@@ -15,9 +15,8 @@ Latent: TypeAlias = int | Sequence[int]
 
 def sizes_of(latent: Latent) -> tuple[int, ...]:
     """The shape of one z: (D,), or (C, H, W). Raises UsageError for what is none."""
-    is_number = isinstance(latent, int)
     try:
-        sizes = (latent,) if is_number else tuple(int(n) for n in latent)
+        sizes = (latent,) if isinstance(latent, int) else tuple(int(n) for n in latent)
     except (TypeError, ValueError):
         sizes = ()
     if not sizes or min(sizes) < 1:

@@ -112,7 +112,7 @@ def in_memory(
             arrays |= known.tensors()
         elif threads_apart:
             with model.in_eval_mode():
-                tried = {name: functions[name] for name in ("joint", "encode") if name in functions}
+                tried = {key: functions[key] for key in functions if key in ("joint", "encode")}
                 is_alone = keeps_state(tried, lambda name, rows: model.examples(name)(rows))
     inputs, value = check_inputs(arrays), arrays["check.value"]
 
