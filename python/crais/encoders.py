@@ -67,6 +67,9 @@ def _reading(
         is_both = is_even and latent in (None, output[0].numel() // 2)
         return (lambda both: both.chunk(2, 1)) if is_both else None
     if isinstance(output, (tuple, list)) and not hasattr(output, "_asdict"):
+        normals = [i for i, part in enumerate(output) if isinstance(part, D.Distribution)]
+        if len(normals) == 1 and _is_normal(output[normals[0]]):  # beside a draw of it
+            return lambda found: _of_distribution(found[normals[0]])
         return _of_tuple(output, again)
     parts = parts_of(output)
     for name in _DISTRIBUTIONS:

@@ -41,6 +41,7 @@ def draw(m, s):
         lambda m, s: {"loc": m, "scale_tril": (0.5 * s).exp().diag_embed()},
         lambda m, s: Output(embedding=m, log_covariance=s),
         lambda m, s: SimpleNamespace(latent_dist=SimpleNamespace(mean=m, logvar=s)),
+        lambda m, s: (D.Normal(m, (0.5 * s).exp()), draw(m, s)),
         lambda m, s: {"qz": D.Normal(m, (0.5 * s).exp()), "z": draw(m, s)},
         lambda m, s: D.Normal(m, (0.5 * s).exp()),
         lambda m, s: D.Independent(D.Normal(m, (0.5 * s).exp()), 1),
