@@ -44,7 +44,8 @@ def adapted(encoder: Function, x: Tensor, y: tuple[Tensor, ...], latent: int | N
     if take is None:
         raise UsageError(
             f"the encoder must return mean and log_var [B, D] (or maps), or mean and scale_tril "
-            f"[B, D, D]; it returns {described(output)}: say which, as encoder=lambda x: (q.mean, q.log_var)"
+            f"[B, D, D]; it returns {described(output)}: say which, as encoder=lambda x: "
+            "(q.mean, q.log_var)"
         )
     if take is _pair:
         return encoder

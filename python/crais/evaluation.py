@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from crais import native, random_state
-from crais.captured import Function, check_modes, device_of, in_float32
+from crais.captured import Function, bare, check_modes, check_types, device_of, in_float32
 from crais.errors import Interrupted, UsageError
 from crais.images import Data, as_batch, channels_first_of, read, shapes_for, tensor_of
 from crais.latent_model import (
@@ -31,6 +31,7 @@ from crais.priors import Prior
 from crais.priors import adapted as adapted_prior
 from crais.reentry import keeps_state
 from crais.results import Result
+
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _LATENTS = ("latent_dim", "latent_size", "latent_dims", "z_dim", "n_latent")
 
@@ -73,8 +74,9 @@ def evaluate(
                  checkpoint of train-vae, a model of crais.export, the state_dict of an MLP, a
                  decoder in TorchScript (with likelihood="bernoulli" or "gaussian:SD").
                  Or a crais.Target, which goes to `log_normalizer`.
-    images       [N, *shape]: a tensor, an array, a list of these, a Dataset or DataLoader whose items
-                 are images, begin with one, or are dictionaries with one under `key`. uint8 wants scale=255, binarisation="static:0" or dequantise="uniform:0".
+    images       [N, *shape]: a tensor, an array, a list of these, a Dataset or DataLoader whose
+                 items are images, begin with one, or are dictionaries with one under `key`. uint8
+                 wants scale=255, binarisation="static:0" or dequantise="uniform:0".
                  Without images: those that data, split, limit, indices or simulate choose.
     likelihood   p(x | output), as crais.Bernoulli() of logits
     prior        p(z): one of crais, a distribution of PyTorch's, a flow of zuko's or normflows'; a
@@ -105,8 +107,9 @@ def evaluate(
 
     Other options are the flags of eval-loglik:
     """
+    dtype = None if dtype is None else str(dtype).removeprefix("torch.")
     if isinstance(model, Target):
-        return log_normalizer(model, progress=progress, **options)
+        return log_normalizer(model, progress=progress, dtype=dtype, **options)
     for name in ("data", "data_dir", "simulate", "split"):
         if images is not None and options.get(name) is not None:
             raise UsageError(f"give images or {name}: each says what is evaluated")
@@ -128,7 +131,9 @@ def evaluate(
         for name, density in densities.items():
             if density is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
-        return _evaluated(os.fspath(model), flags, {}, b"", torch.device("cpu"), data, progress, None)
+        return _evaluated(
+            os.fspath(model), flags, {}, b"", torch.device("cpu"), data, progress, None
+        )
 
     if isinstance(model, type):
         raise UsageError(f"the model is a class: give an instance, as {model.__name__}()")
@@ -291,12 +296,12 @@ def _examples(images: Tensor | None, options: dict[str, Any]) -> Tensor | None:
     few = images[:16].float()
     if str(options.get("binarisation") or "none") != "none":
         return (few > few.mean()).float()
-    scale = options.get("scale") or (256 if options.get("dequantise") else 1)
-    return few / float(scale)
+    scale = _count(options.get("scale")) or (256 if options.get("dequantise") else 1)
+    return few / scale
 
 
-def _in_float32(parts: dict[str, Any], dtype: torch.dtype | str) -> dict[str, Any]:
-    if str(dtype).removeprefix("torch.") != "float32":
+def _in_float32(parts: dict[str, Any], dtype: str) -> dict[str, Any]:
+    if dtype != "float32":
         raise UsageError(f"dtype: models in memory are evaluated in float32, not {dtype}")
     memo: dict[int, Any] = {}
     return {name: in_float32(part, memo) for name, part in parts.items()}
@@ -318,7 +323,9 @@ def _starts_of(starts: Any, dim: int, options: dict[str, Any]) -> Tensor:
     """Points [S, dim], for a base that searches for modes."""
     base = str(options.get("base") or "auto").split(":")[0]
     if base not in ("auto", "mixture", "modes"):
-        raise UsageError(f"starts are for the bases auto, mixture and modes; {base} looks for no modes")
+        raise UsageError(
+            f"starts are for the bases auto, mixture and modes; {base} looks for no modes"
+        )
     points = tensor_of(starts, "starts").detach().cpu().double()
     if points.dim() != 2 or points.shape[1] != dim or not len(points):
         raise UsageError(f"starts are [S, {dim}]; these are {list(points.shape)}")
@@ -378,7 +385,7 @@ def _parts_of(model: Any, given: dict[str, Any]) -> dict[str, Any]:
     if parts["log_joint"] is not None and given["decoder"] is None:
         parts["decoder"] = parts["likelihood"] = None
     for name in ("decoder", "encoder", "log_joint"):
-        parts[name] = _bare(parts[name])
+        parts[name] = bare(parts[name])
         if parts[name] is not None and not callable(parts[name]):
             raise UsageError(f"{name} must be a function; names of layers are for files")
     if parts["likelihood"] is not None and not isinstance(parts["likelihood"], Likelihood):
@@ -405,14 +412,6 @@ def _unwrapped(model: Any) -> Any:
         return model
     inner = [found for child in model.children() if is_model(found := _unwrapped(child))]
     return inner[0] if len(inner) == 1 else model
-
-
-def _bare(function: Any) -> Any:
-    """Without DataParallel or torch.compile around it."""
-    for name in ("_orig_mod", "_torchdynamo_orig_callable"):
-        function = getattr(function, name, function)
-    is_parallel = isinstance(function, torch.nn.DataParallel)
-    return _bare(function.module) if is_parallel else function
 
 
 def _method(model: Any, *names: str) -> Function | None:
@@ -457,12 +456,18 @@ def _keeps_state(
 
     with native.as_before(device):
         random_state.begin(device)
-        return keeps_state({"": joint}, lambda _, rows: (torch.randn(rows, dim, dtype=dtype).to(device),))
+        return keeps_state(
+            {"": joint}, lambda _, rows: (torch.randn(rows, dim, dtype=dtype).to(device),)
+        )
 
 
 def _density(function: Function) -> Function:
     def log_density(z: Tensor) -> Tensor:
-        value = function(z)
+        try:
+            value = function(z)
+        except RuntimeError as error:
+            check_types([function], z, error)
+            raise
         check_density(value, z, "the log density")
         if value.dtype != z.dtype:
             raise UsageError(f"the log density is {value.dtype}, z is {z.dtype}; see dtype")

@@ -136,8 +136,8 @@ def export(
     log_joint     (z [B, latent], x [B, *image_shape]) -> log p(x, z) [B], nats
     encoder       x [B, *image_shape] -> mean, log_var [B, latent] of q(z | x), or mean and
                   scale_tril [B, latent, latent]; annealing then starts there
-    latent        D, or the shape of z, as (4, 8, 8): then decoder, log_joint and log_prior take maps
-                  [B, 4, 8, 8], and the encoder returns them; priors of crais have rows [B, D]
+    latent        D, or the shape of z, as (4, 8, 8): then decoder, log_joint and log_prior take
+                  maps [B, 4, 8, 8], and the encoder returns them; priors of crais have rows [B, D]
     image_shape   of one datum, without the batch; any rank
     labels        of a conditional model p(x | y): examples of y [K, ...], float32 or int64, one of
                   which each simulated datum gets. Functions then take y after their other

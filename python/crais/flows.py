@@ -16,7 +16,7 @@ Moved = tuple[Tensor, Tensor]  # points [B, D], and log |det| of the map that mo
 
 
 def as_pair(module: Any) -> nn.Module | None:
-    """A module with forward(e) and inverse(z) of a flow over normal numbers; None for what is none."""
+    """A module with forward(e) and inverse(z), over normal numbers; None for what is no flow."""
     if hasattr(module, "forward_and_log_det") and _is_normal(getattr(module, "q0", None)):
         return _Normflows(module)
     if isinstance(module, nn.Module) and hasattr(module, "transform") and hasattr(module, "base"):

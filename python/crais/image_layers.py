@@ -1,4 +1,4 @@
-"""Layers of the fused evaluator, and what becomes one: crops, pads, pools and shuffles of images."""
+"""Layers of the fused evaluator, and what becomes one: crops, pads and pools of images."""
 
 from __future__ import annotations
 
@@ -66,8 +66,15 @@ class Layer:
         if c is None:
             return F.linear(rows, self.weight, self.bias)
         found = torch.ops.aten.convolution.default(
-            rows.unflatten(1, c.input), self.weight, self.bias, c.stride, c.padding, c.dilation,
-            c.transposed, c.output_padding, 1,
+            rows.unflatten(1, c.input),
+            self.weight,
+            self.bias,
+            c.stride,
+            c.padding,
+            c.dilation,
+            c.transposed,
+            c.output_padding,
+            1,
         )
         return found.flatten(1)
 
@@ -179,7 +186,9 @@ def cropped(layer: Layer, axis: int, start: int, stop: int) -> Layer | None:
     )
 
 
-def pooling(image: Image, output: Image, kernel: list[int], stride: list[int], padding: list[int]) -> Layer:
+def pooling(
+    image: Image, output: Image, kernel: list[int], stride: list[int], padding: list[int]
+) -> Layer:
     """The means of pixels, zeros of the padding among them."""
     channels = image[0]
     weight = torch.eye(channels, dtype=torch.float32).view(channels, channels, 1, 1)

@@ -33,7 +33,9 @@ def as_tensor(images: Any) -> Tensor:
     return read(images)[0]
 
 
-def read(images: Any, key: str | None = None, layout: str | None = None) -> tuple[Tensor, Tensor | None]:
+def read(
+    images: Any, key: str | None = None, layout: str | None = None
+) -> tuple[Tensor, Tensor | None]:
     """Images [N, ...] on the CPU, and the labels that lie beside them, if any do.
 
     Of a Dataset, a DataLoader or a list each item is an image, begins with one, or is a dictionary
@@ -151,7 +153,9 @@ def tensor_of(values: Any, what: str) -> Tensor:
     """A plain tensor on the CPU, a copy where the memory is not PyTorch's order of it."""
     if isinstance(values, np.ma.MaskedArray):
         if np.ma.is_masked(values):
-            raise UsageError(f"{what} is a masked array, and masks are not read: fill it, as .filled(0)")
+            raise UsageError(
+                f"{what} is a masked array, and masks are not read: fill it, as .filled(0)"
+            )
         values = values.data
     if isinstance(values, np.ndarray):
         if values.dtype.kind not in "buif":
@@ -195,8 +199,8 @@ def _parts_of(item: Any, key: str | None) -> tuple[Any, Any]:
         name = key if key is not None else known[0] if len(known) == 1 else None
         if name not in item:
             raise UsageError(
-                f"an item of images is a dictionary of {', '.join(map(str, item))}: say which is the "
-                f"image, as key={next(iter(item), 'image')!r}"
+                f"an item of images is a dictionary of {', '.join(map(str, item))}: say which is "
+                f"the image, as key={next(iter(item), 'image')!r}"
             )
         return item[name], next((item[label] for label in _LABELS if label in item), None)
     if key is not None:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from crais import safetensors
-from crais.captured import Function, check_modes, device_of, on_device
+from crais.captured import Function, bare, check_modes, device_of, on_device
 from crais.encoders import adapted as adapted_encoder
 from crais.errors import UsageError
 from crais.forces import ShorterProducts, joint_with_forces, shorter_products
@@ -70,8 +70,10 @@ class LatentModel:
         if (decoder is None) != (likelihood is None) or (decoder is None) == (log_joint is None):
             raise UsageError("give a decoder with its likelihood, or a log_joint")
         self.sizes, self.latent, self.shape = sizes, math.prod(sizes), shape
+        decoder, encoder, log_joint = bare(decoder), bare(encoder), bare(log_joint)
         decoder, log_joint, log_prior = (
-            None if part is None else shaped(part, sizes) for part in (decoder, log_joint, log_prior)
+            None if part is None else shaped(part, sizes)
+            for part in (decoder, log_joint, log_prior)
         )
         # Users forget to move likelihoods and priors.
         found = prior_of(prior, log_prior)
@@ -91,7 +93,9 @@ class LatentModel:
     @contextlib.contextmanager
     def in_eval_mode(self) -> Iterator[None]:
         """Prior and likelihood are: users forget these, and modes change nothing but their speed."""
-        ours = [part for part in (self.prior, self.likelihood) if part is not None and part.training]
+        ours = [
+            part for part in (self.prior, self.likelihood) if part is not None and part.training
+        ]
         modes = [(module, module.training) for part in ours for module in part.modules()]
         for part in ours:
             part.eval()
@@ -284,7 +288,9 @@ class LatentModel:
                 "logits"
             )
         if is_unit and probs is False:
-            self.warnings.append("the decoder's outputs all lie in [0, 1], and are taken for logits")
+            self.warnings.append(
+                "the decoder's outputs all lie in [0, 1], and are taken for logits"
+            )
         if not is_unit and probs:
             raise UsageError(
                 f"the decoder returns {float(output.min()):.4g} to {float(output.max()):.4g}, and "
@@ -462,7 +468,8 @@ def _check_slopes(log_joint: Function, arrays: dict[str, Tensor]) -> None:
 def _difference(log_joint: Function, z: Tensor, steps: Tensor, inputs: list[Tensor]) -> Tensor:
     """log p(x, z + step) - log p(x, z - step) [steps, rows]."""
     up, down = (
-        _value(lambda z: log_joint(z, *inputs), (z + step).flatten(0, 1)) for step in (steps, -steps)
+        _value(lambda z: log_joint(z, *inputs), (z + step).flatten(0, 1))
+        for step in (steps, -steps)
     )
     return (up - down).view(len(steps), len(z))
 

@@ -20,7 +20,9 @@ def sizes_of(latent: Latent) -> tuple[int, ...]:
     except (TypeError, ValueError):
         sizes = ()
     if not sizes or min(sizes) < 1:
-        raise UsageError(f"latent is a number D or a shape as (4, 8, 8), each at least 1, not {latent}")
+        raise UsageError(
+            f"latent is a number D or a shape as (4, 8, 8), each at least 1, not {latent}"
+        )
     return sizes
 
 
@@ -40,4 +42,3 @@ def flat(encoder: Function) -> Function:
         return mean.flatten(1), spread if is_root else spread.flatten(1)
 
     return encode
-

@@ -359,7 +359,9 @@ class _Chain:
         last = self.layers[-1]
         if last.skip is not None:
             return None
-        rows = replace(last, weight=last.weight[units].contiguous(), bias=last.bias[units].contiguous())
+        rows = replace(
+            last, weight=last.weight[units].contiguous(), bias=last.bias[units].contiguous()
+        )
         return replace(self, layers=[*self.layers[:-1], rows])
 
     def network(self) -> Network | None:
@@ -527,7 +529,9 @@ def _resampled(node: torch.fx.Node, kind: str, chain: _Chain, rest: list[Any]) -
     if means is not None:
         return chain.followed_by(pooling(image, output, *means))
     if kind in ("avg_pool2d", "_adaptive_avg_pool2d", "mean", *_INTERPOLATIONS) and dims > 2:
-        return chain.mapped(image, lambda rows: cast(Any, node.target)(rows.view(-1, *shape[1:]), *rest))
+        return chain.mapped(
+            image, lambda rows: cast(Any, node.target)(rows.view(-1, *shape[1:]), *rest)
+        )
     return None
 
 

@@ -453,7 +453,7 @@ class DiscretizedLogisticMixture(Likelihood):
 
 
 class Categorical(Likelihood):
-    """Symbols x in 0..num_classes-1, each with its own logit: the output is [B, num_classes, *shape].
+    """Symbols x in 0..num_classes-1: the output has a logit of each, [B, num_classes, *shape].
 
     A decoder that returns [B, *shape, num_classes], as torch.distributions.Categorical takes them,
     is understood too. Without num_classes x is of 8 bits, k / 255, and num_classes is 256.
@@ -473,8 +473,9 @@ class Categorical(Likelihood):
         output = _only(output)
         if output.shape[1] != self.num_classes:
             raise RowShapeError(
-                f"Categorical of {self.num_classes} classes takes an output [B, {self.num_classes}, "
-                f"{', '.join(map(str, x.shape[1:]))}]; the decoder returns {list(output.shape)}"
+                f"Categorical of {self.num_classes} classes takes an output "
+                f"[B, {self.num_classes}, {', '.join(map(str, x.shape[1:]))}]; the decoder returns "
+                f"{list(output.shape)}"
             )
         log_weights = F.log_softmax(output, 1)
         _check(x, log_weights.shape[2:])
@@ -495,7 +496,7 @@ class Categorical(Likelihood):
 
 
 class LocationScaleMixture(Likelihood):
-    """A mixture for each element of x, of K distributions of one kind, a Gaussian(None) for instance.
+    """A mixture for each element of x, of K distributions of one kind, as Gaussian(None).
 
     The output is (logits, locations, log_scales), each [B, *shape, K]. The Fisher weights are a
     stand-in, no smaller than the exact ones: those of x together with its component.
@@ -648,7 +649,7 @@ class ZeroInflatedNegativeBinomial(NegativeBinomial):
         mean, theta, extra = log_mean.exp(), self.log_theta.exp(), torch.sigmoid(zeros)
         none = torch.exp(self._element(torch.zeros_like(mean), log_mean))  # chances of a count of 0
         zero = extra + (1 - extra) * none
-        score = mean * theta / (mean + theta)  # of a count of 0 with respect to its log mean, negated
+        score = mean * theta / (mean + theta)  # minus that of a count of 0 to its log mean
         # A zero says less than a count of 0 does: it may be an extra one.
         lost = (1 - extra) * none * score.square() * extra / zero
         about_mean = ((1 - extra) * score - lost).clamp(min=0)

@@ -65,9 +65,9 @@ def in_memory(
     Images have the first of the `shapes` that the functions take; without any, the shape of what
     the decoder returns. With `force_dtype` bfloat16, or auto where it pays, there is a function
     whose gradient is in bfloat16. `simulate` is how many images are to be drawn from the model;
-    where draws are no function of uniform numbers, they are made here. `data` are a few images, as the likelihood takes them. Unless
-    `threads_apart` is False, the functions are tried for state that they keep. `parts` are decoder, likelihood, encoder and log_joint, as `export`
-    takes them.
+    where draws are no function of uniform numbers, they are made here. `data` are a few images, as
+    the likelihood takes them. Unless `threads_apart` is False, the functions are tried for state
+    that they keep. `parts` are decoder, likelihood, encoder and log_joint, as `export` takes them.
     """
     decoder, encoder = parts["decoder"], parts["encoder"]
     likelihood = parts["likelihood"]
@@ -121,9 +121,7 @@ def in_memory(
         with model.in_eval_mode():
             check_unchanged(model.joint, inputs, value)
 
-    return InMemory(
-        functions, manifest(arrays, described), device, model.shape, check, is_alone
-    )
+    return InMemory(functions, manifest(arrays, described), device, model.shape, check, is_alone)
 
 
 def _forces(model: LatentModel, force_dtype: str) -> tuple[bool, bool]:
@@ -164,8 +162,8 @@ def _latent_of(
 ) -> Sequence[int]:
     if encoder is None:
         raise UsageError(
-            "give latent=D, the dimension of z, or its shape, as latent=(4, 8, 8): there is no encoder "
-            "that says it"
+            "give latent=D, the dimension of z, or its shape, as latent=(4, 8, 8): there is no "
+            "encoder that says it"
         )
     x = torch.zeros(1, *shape, dtype=torch.float32, device=device)
     with torch.no_grad():

@@ -24,7 +24,9 @@ _NAMES = (
     "mean loc output out"
 ).split()
 
-_Taken = tuple[L.Likelihood, Callable[[Any], L.Output]]  # of a distribution: what it is, its tensors
+_Taken = tuple[
+    L.Likelihood, Callable[[Any], L.Output]
+]  # of a distribution: what it is, its tensors
 
 
 class OfDecoder(L.Likelihood):
@@ -185,7 +187,9 @@ def described(output: Any) -> str:
         return str(list(output.shape))
     if isinstance(output, D.Distribution):
         return f"{type(plain(output)).__name__} {[*output.batch_shape, *output.event_shape]}"
-    parts = ", ".join(f"{name} {described(part)}" for name, part in list(parts_of(output).items())[:8])
+    parts = ", ".join(
+        f"{name} {described(part)}" for name, part in list(parts_of(output).items())[:8]
+    )
     return f"a {type(output).__name__}" + (f" of {parts}" if parts else "")
 
 

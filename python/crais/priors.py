@@ -309,14 +309,15 @@ def adapted(given: Any) -> Prior:
     if sampler is None:
         raise UsageError(
             "prior must be one of crais's, as crais.GaussianPrior(...), a distribution, a flow, or a "
-            f"module with log_prob and sample, not {type(given).__name__}; a function is log_prior=..."
+            f"module with log_prob and sample, not {type(given).__name__}; a function is "
+            "log_prior=..."
         )
     shape = getattr(sampler, "event_shape", torch.Size())
     return Drawn(sampler, torch.Size(shape))
 
 
 def of_distribution(given: D.Distribution) -> Prior:
-    """A distribution of PyTorch's over z, of any shape, as one of these priors over its rows [D]."""
+    """A distribution of PyTorch's over z of any shape as one of these priors, over rows [D]."""
     plain: Any = given
     while isinstance(plain, D.Independent):
         plain = plain.base_dist
@@ -340,8 +341,8 @@ def of_distribution(given: D.Distribution) -> Prior:
 class Drawn(Prior):
     """A distribution of PyTorch's, or what has its `log_prob` and `sample`, over z of a shape [*].
 
-    Its draws come from PyTorch's generator. An empty shape: each coordinate of z has it, or a module
-    takes rows z [B, D].
+    Its draws come from PyTorch's generator. An empty shape: each coordinate of z has it, or a
+    module takes rows z [B, D].
     """
 
     def __init__(self, given: Any, shape: torch.Size) -> None:
@@ -351,7 +352,8 @@ class Drawn(Prior):
     def log_prob(self, z: Tensor) -> Tensor:
         if self.shape and self.shape.numel() != z.shape[1]:
             raise UsageError(
-                f"the prior is a distribution of z {list(self.shape)}, and z has {z.shape[1]} numbers"
+                f"the prior is a distribution of z {list(self.shape)}, and z has {z.shape[1]} "
+                "numbers"
             )
         return _of_rows(self.given.log_prob(z.reshape(-1, *self.shape) if self.shape else z))
 

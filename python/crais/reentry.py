@@ -26,16 +26,15 @@ def keeps_state(
 ) -> bool:
     """True where a function's values are others, or it fails, while another thread calls it.
 
-    `inputs(name, rows)` are a function's. Cost: 27 calls at most of few rows each, for each function.
+    `inputs(name, rows)` are a function's. Cost for each: 27 calls at most, of few rows.
     """
     return any(
-        _disturbed(function, inputs(name, 3), inputs(name, 2)) for name, function in functions.items()
+        _disturbed(function, inputs(name, 3), inputs(name, 2))
+        for name, function in functions.items()
     )
 
 
-def _disturbed(
-    function: Function, mine: tuple[Tensor, ...], others: tuple[Tensor, ...]
-) -> bool:
+def _disturbed(function: Function, mine: tuple[Tensor, ...], others: tuple[Tensor, ...]) -> bool:
     count = _Between(lambda: None)
     try:
         with count:
@@ -52,7 +51,9 @@ def _disturbed(
         except BaseException as error:  # whatever it is: it came of being called here
             found.append(error)
 
-    between = _Between(lambda: _in_another_thread(call), max(1, -(-count.operations // _MOST_PLACES)))
+    between = _Between(
+        lambda: _in_another_thread(call), max(1, -(-count.operations // _MOST_PLACES))
+    )
     try:
         with between:
             disturbed = _tensors(function(*mine))
@@ -69,7 +70,9 @@ class _Between(TorchFunctionMode):
         self.operations = 0
         self._act, self._every = act, every
 
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         if self.operations % self._every == self._every // 2 and self._act() is False:
             self._every = 1 << 60  # it has waited for nothing once
         self.operations += 1

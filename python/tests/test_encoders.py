@@ -101,7 +101,7 @@ def test_two_models_in_one_are_not_chosen_between(curved, mlp, images):
 
 
 @pytest.mark.parametrize("around", [nn.DataParallel, torch.compile])
-def test_functions_are_unwrapped(mlp, images, around):
+def test_functions_are_unwrapped(mlp, images, around, tmp_path):
     """The evaluator is the one of the bare function: its layers are known."""
     same = {"images": images.flatten(1), "likelihood": crais.Bernoulli(), "latent": 4, **CHEAP}
     decoder, encoder = mlp.decoder, lambda x: mlp.encode(x)
@@ -109,6 +109,11 @@ def test_functions_are_unwrapped(mlp, images, around):
     wrapped = encoder if around is nn.DataParallel else around(encoder)
     found = crais.evaluate(decoder=around(decoder), encoder=wrapped, **same)
     assert found.summary["evaluator"] == wanted.summary["evaluator"] != "pytorch"
+    report = crais.export(
+        tmp_path / "m.pt", decoder=around(decoder), likelihood=crais.Bernoulli(), latent=4,
+        image_shape=(36,), quiet=True,
+    )  # fmt: skip
+    assert report.kind == "weights"
     assert np.array_equal(found.log_likelihood, wanted.log_likelihood)
 
 

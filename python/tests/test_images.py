@@ -166,7 +166,9 @@ def test_a_copy_in_float32_is_evaluated_where_asked(kind):
         lambda z: model.decode(z),
         functools.partial(lambda scale, z: model.decode(z * scale / 2), double),
     ):
-        with pytest.raises(crais.UsageError, match=r'float32: call \.float\(\), or give dtype="float32"'):
+        with pytest.raises(
+            crais.UsageError, match=r'float32: call \.float\(\), or give dtype="float32"'
+        ):
             evaluate(decoder=decoder)
         for asked in ("float32", torch.float32):
             assert np.array_equal(evaluate(decoder=decoder, dtype=asked).log_likelihood, expected)

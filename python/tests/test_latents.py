@@ -21,7 +21,10 @@ class Maps(nn.Module):
         torch.manual_seed(3)
         self.to_maps = nn.Sequential(nn.Unflatten(1, (1, 4, 4)), nn.Conv2d(1, 6, 3, 2, 1))
         self.from_maps = nn.Sequential(
-            nn.ConvTranspose2d(3, 5, 4, 2, 1), activation, nn.Conv2d(5, 1, 3, padding=1), nn.Flatten()
+            nn.ConvTranspose2d(3, 5, 4, 2, 1),
+            activation,
+            nn.Conv2d(5, 1, 3, padding=1),
+            nn.Flatten(),
         )
 
     def encode(self, x):

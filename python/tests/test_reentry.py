@@ -85,9 +85,7 @@ ANY = {
 def test_state_is_found(name):
     function = (ONE_AT_A_TIME | ANY)[name].__call__
     torch.manual_seed(1)
-    found = keeps_state(
-        {"f": lambda z: (function(z),)}, lambda _, rows: (torch.randn(rows, 4),)
-    )
+    found = keeps_state({"f": lambda z: (function(z),)}, lambda _, rows: (torch.randn(rows, 4),))
     assert found == (name in ONE_AT_A_TIME)
 
 
@@ -127,8 +125,12 @@ def test_others_are_called_from_several_threads(compiled, images):
 
     _, lines = said(
         lambda: crais.evaluate(
-            decoder=decode, images=images.flatten(1), latent=4, likelihood=crais.Bernoulli(),
-            threads=2, **CHEAP,
+            decoder=decode,
+            images=images.flatten(1),
+            latent=4,
+            likelihood=crais.Bernoulli(),
+            threads=2,
+            **CHEAP,
         )  # fmt: skip
     )
     assert lines == [] and len(seen) > 2
@@ -141,7 +143,9 @@ def test_densities_that_keep_state(compiled):
             value = -0.5 * z.square().sum(1)
             return value - 0.1 * self.z.pow(4).sum(1)
 
-    run = lambda target: crais.log_normalizer(target, dim=2, problems=4, steps=8, threads=2, progress=False)
+    run = lambda target: crais.log_normalizer(
+        target, dim=2, problems=4, steps=8, threads=2, progress=False
+    )
     found, lines = said(lambda: run(Density().eval()))
     assert len(lines) == 1
     wanted, lines = said(lambda: run(lambda z: -0.5 * z.square().sum(1) - 0.1 * z.pow(4).sum(1)))

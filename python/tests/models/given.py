@@ -27,7 +27,7 @@ def livelier(model: nn.Module, factor: float = 2.0) -> nn.Module:
 
 
 class ExampleVae(nn.Module):
-    """The interface of the VAE among PyTorch's examples: probabilities of 784 pixels, here of 64."""
+    """The interface of the VAE among PyTorch's examples: probabilities of pixels, here of 64."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,9 +109,9 @@ def scvi() -> Given:
 def diffusers() -> Given:
     package = pytest.importorskip("diffusers")
     vae = package.AutoencoderKL(
-        in_channels=3, out_channels=3, block_out_channels=(4, 4, 8), norm_num_groups=2, latent_channels=2,
+        in_channels=3, out_channels=3, block_out_channels=(4, 4, 8), norm_num_groups=2,
+        latent_channels=2, layers_per_block=1, sample_size=8,
         down_block_types=("DownEncoderBlock2D",) * 3, up_block_types=("UpDecoderBlock2D",) * 3,
-        layers_per_block=1, sample_size=8,
     ).eval()  # fmt: skip
     means = vae.decode(torch.randn(2, 2, 2, 2)).sample
     return {"vae": vae, "images": means + 0.5 * torch.randn_like(means)}
