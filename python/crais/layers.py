@@ -197,6 +197,7 @@ def _likelihood(likelihood: Likelihood) -> str | None:
 class _Chain:
     """What an intermediate result is: the units of a network's last layer."""
 
+    device: torch.device  # of the weights
     layers: list[Layer] = field(default_factory=list)
     enlarged: tuple[int, int] = (1, 1)  # each pixel of the last layer's output, so many times
 
@@ -304,7 +305,8 @@ class _Chain:
         """Of images, without a bias."""
         assert layer.convolution is not None
         whole = self.written_out if self.layers else self
-        return whole.convolved(layer.weight, None, layer.convolution) if whole else None
+        weight = layer.weight.to(self.device)
+        return whole.convolved(weight, None, layer.convolution) if whole else None
 
     def cropped(self, image: Image, axis: int, places: slice) -> _Chain | None:
         """A part of an image along an axis."""
@@ -313,7 +315,8 @@ class _Chain:
             return None
         if not whole.layers or whole.layers[-1].convolution is None:
             units = torch.arange(math.prod(image)).view(image)
-            return whole._picked(units.movedim(axis, 0)[places].movedim(0, axis).flatten())
+            some = units.movedim(axis, 0)[places].movedim(0, axis).flatten()
+            return whole._picked(some, units.numel())
         start, stop, step = places.indices(image[axis])
         if step != 1 or stop <= start:
             return None
@@ -336,7 +339,7 @@ class _Chain:
         """After a linear map of images, as a matrix."""
 
         def rows_of(images: Tensor) -> Tensor:
-            return function(images.double().view(-1, *image)).flatten(1)
+            return function(images.cpu().double().view(-1, *image)).flatten(1)
 
         whole = self.written_out if self.layers else self
         if whole is None:
@@ -346,16 +349,19 @@ class _Chain:
         if whole._is_own and whole.layers[-1].convolution is None:
             last = whole.layers[-1]
             weight = rows_of(last.weight.t().contiguous()).t().float().contiguous()
-            made = Layer(weight, rows_of(last.bias.unsqueeze(0))[0].float())
+            bias = rows_of(last.bias.unsqueeze(0))[0].float()
+            made = Layer(weight.to(self.device), bias.to(self.device))
             return replace(whole, layers=[*whole.layers[:-1], made])
         if units * outputs > _MOST_WEIGHTS:
             return None
-        return whole.linear(rows_of(torch.eye(units)).t().contiguous(), None)
+        matrix = rows_of(torch.eye(units)).t().float().contiguous()
+        return whole.linear(matrix.to(self.device), None)
 
-    def _picked(self, units: Tensor) -> _Chain | None:
-        """Some units of a dense layer, or of the inputs."""
+    def _picked(self, units: Tensor, number: int) -> _Chain | None:
+        """Some units, of so many, of a dense layer or of the inputs."""
         if not self.layers:
-            return self.linear(torch.eye(int(units.max()) + 1)[units], None)
+            return self.linear(torch.eye(number)[units].to(self.device), None)
+        units = units.to(self.device)
         last = self.layers[-1]
         if last.skip is not None:
             return None
@@ -423,7 +429,7 @@ def _outputs(function: Callable[[Tensor], Any], example: Tensor) -> list[_Chain]
     found: dict[torch.fx.Node, Any] = {}
     for node in graph.graph.nodes:
         if node.op == "placeholder":
-            found[node] = _Chain()
+            found[node] = _Chain(example.device)
         elif node.op == "get_attr":
             found[node] = getattr(graph, node.target)
         elif node.op == "call_function":

@@ -660,7 +660,8 @@ class ZeroInflatedNegativeBinomial(NegativeBinomial):
     def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
         counts, zeros = _halves(output)
         drawn = super().draw(counts, x_shape)
-        return drawn * (torch.rand(zeros.shape, device=zeros.device) > torch.sigmoid(zeros))
+        u = torch.rand(zeros.shape, dtype=zeros.dtype).to(zeros.device)
+        return drawn * (u > torch.sigmoid(zeros))
 
     def spec(self) -> dict[str, Any]:
         return super().spec() | {"name": "zero-inflated-negative-binomial"}

@@ -94,12 +94,12 @@ def test_priors_and_joints_of_maps(maps, binary):
     for given in ({"prior": prior}, {"log_prior": prior.log_prob}):
         found = crais.evaluate(
             decoder=maps.decode, likelihood=crais.Bernoulli(), **given,
-            **(options | {"steps": 200}),
+            **(options | {"steps": 100}),
         )  # fmt: skip
         assert found.mean == pytest.approx(wanted.mean, abs=0.05)
     likelihood = crais.Bernoulli()
     joint = lambda z, x: prior.log_prob(z) + likelihood.log_prob(x, maps.decode(z))
-    found = crais.evaluate(log_joint=joint, **(options | {"steps": 200}))
+    found = crais.evaluate(log_joint=joint, **(options | {"steps": 100}))
     assert found.mean == pytest.approx(wanted.mean, abs=0.05)
 
 

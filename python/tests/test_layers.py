@@ -340,6 +340,12 @@ RESAMPLED = {
         nn.Linear(5, 90), nn.ELU(), Sliced((slice(7, 79),)), IMAGE, Sliced((ALL, ALL, slice(2))),
         nn.Conv2d(6, 2, 2),
     ),
+    "some of the latents": nn.Sequential(
+        Sliced((slice(1, 4),)), nn.Linear(3, 8), nn.ELU(), nn.Linear(8, 9)
+    ),
+    "latents as an image with pads": nn.Sequential(
+        nn.Unflatten(1, (5, 1, 1)), nn.ZeroPad2d(1), nn.Conv2d(5, 4, 2), nn.ReLU(), nn.PixelShuffle(2)
+    ),
     "every other unit": nn.Sequential(nn.Linear(5, 24), nn.ELU(), Sliced((slice(0, None, 2),)), nn.Linear(12, 9)),
     "a row": nn.Sequential(*start(), same(), nn.ELU(), Sliced((ALL, 2)), nn.Conv1d(6, 2, 2)),
     "pads": nn.Sequential(
