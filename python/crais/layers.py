@@ -320,13 +320,13 @@ class _Chain:
         start, stop, step = places.indices(image[axis])
         if step != 1 or stop <= start:
             return None
-        last, before = whole.layers[-1], whole
+        last = whole.layers[-1]
         if last.convolution is not None and last.convolution.output == image:
             fitted = cropped(last, axis, start, stop)
             if fitted is not None:
                 return replace(whole, layers=[*whole.layers[:-1], fitted])
-        after = cropped(identity(image), axis, start, stop)
-        return before.followed_by(after) if after else None
+        part = cropped(identity(image), axis, start, stop)
+        return whole.followed_by(part) if part else None
 
     def padded(self, image: Image, ends: list[tuple[int, int]]) -> _Chain | None:
         """With zeros around rows and columns."""
@@ -346,14 +346,15 @@ class _Chain:
             return None
         units = math.prod(image)
         outputs = rows_of(torch.zeros(1, units)).shape[1]
-        if whole._is_own and whole.layers[-1].convolution is None:
+        is_dense = whole._is_own and whole.layers[-1].convolution is None
+        if (whole.layers[-1].weight.shape[1] if is_dense else units) * outputs > _MOST_WEIGHTS:
+            return None
+        if is_dense:
             last = whole.layers[-1]
             weight = rows_of(last.weight.t().contiguous()).t().float().contiguous()
             bias = rows_of(last.bias.unsqueeze(0))[0].float()
             made = Layer(weight.to(self.device), bias.to(self.device))
             return replace(whole, layers=[*whole.layers[:-1], made])
-        if units * outputs > _MOST_WEIGHTS:
-            return None
         matrix = rows_of(torch.eye(units)).t().float().contiguous()
         return whole.linear(matrix.to(self.device), None)
 

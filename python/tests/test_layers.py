@@ -453,6 +453,10 @@ def test_what_convolutions_are_not_known():
         network(same, nn.ELU(), nn.Upsample(6), nn.Conv2d(4, 4, 3)),
         network(same, nn.LayerNorm([4, 4, 4])),
         network(same, nn.ELU(), nn.Upsample(80, mode="bilinear"), nn.AvgPool2d(20)),
+        nn.Sequential(
+            nn.Linear(5, 64), nn.Unflatten(1, (4, 4, 4)), nn.Upsample(240, mode="bilinear"),
+            nn.AvgPool2d(60), nn.Flatten(),
+        ),
         network(same, nn.ELU(), nn.ReflectionPad2d(1), nn.Conv2d(4, 4, 3)),
         network(same, nn.ELU(), nn.ConstantPad2d(1, 0.5), nn.Conv2d(4, 4, 3)),
         network(same, nn.ELU(), nn.ConstantPad3d((0, 0, 0, 0, 1, 0), 0.0), nn.Conv2d(5, 4, 3, 1, 1)),
