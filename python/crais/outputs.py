@@ -24,9 +24,8 @@ _NAMES = (
     "mean loc output out"
 ).split()
 
-_Taken = tuple[
-    L.Likelihood, Callable[[Any], L.Output]
-]  # of a distribution: what it is, its tensors
+# Of a distribution: what it is, and how to get its tensors.
+_Taken = tuple[L.Likelihood, Callable[[Any], L.Output]]
 
 
 class OfDecoder(L.Likelihood):
