@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         Poisson,
         SquaredError,
         StudentT,
+        ZeroInflatedNegativeBinomial,
     )
     from crais.priors import Flow, Hierarchical, Mixture, Prior, StandardNormal, VampPrior
     from crais.priors import Gaussian as GaussianPrior
@@ -60,7 +61,7 @@ _PLACES = {
     "crais.likelihoods": (
         "Bernoulli Categorical ContinuousBernoulli DiscretizedGaussian DiscretizedLogistic "
         "DiscretizedLogisticMixture Gaussian GaussianWithScale Laplace Likelihood "
-        "NegativeBinomial Poisson SquaredError StudentT"
+        "NegativeBinomial Poisson SquaredError StudentT ZeroInflatedNegativeBinomial"
     ),
     "crais.priors": (
         "Flow GaussianPrior=Gaussian Hierarchical Mixture Prior StandardNormal VampPrior"
@@ -109,6 +110,7 @@ __all__ = [
     "Target",
     "UsageError",
     "VampPrior",
+    "ZeroInflatedNegativeBinomial",
     "certify",
     "compare",
     "evaluate",

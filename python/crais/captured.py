@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import types
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, TypeVar
 
@@ -14,6 +15,14 @@ from torch import Tensor
 from crais.errors import UsageError
 
 Function: TypeAlias = Callable[..., Any]
+
+
+def bare(function: Any) -> Any:
+    """Without DataParallel or torch.compile around it."""
+    for name in ("_orig_mod", "_torchdynamo_orig_callable"):
+        function = getattr(function, name, function)
+    is_parallel = isinstance(function, torch.nn.DataParallel)
+    return bare(function.module) if is_parallel else function
 
 
 def captured(parts: Iterable[Any]) -> list[Any]:
@@ -31,7 +40,11 @@ def captured(parts: Iterable[Any]) -> list[Any]:
         elif inspect.ismethod(part):
             found[id(part)] = part
             owner = part.__self__
-            waiting += [owner] if isinstance(owner, torch.nn.Module) else getattr(owner, "__dict__", {}).values()
+            waiting += (
+                [owner]
+                if isinstance(owner, torch.nn.Module)
+                else getattr(owner, "__dict__", {}).values()
+            )
         elif inspect.isfunction(part):
             found[id(part)] = part
             reached = inspect.getclosurevars(part)
@@ -79,8 +92,51 @@ def check_float32(parts: Iterable[Any]) -> None:
         for parameter in module.parameters():
             if parameter.is_floating_point() and parameter.dtype != torch.float32:
                 raise UsageError(
-                    f"the model's parameters are {parameter.dtype}; models are float32: call .float()"
+                    f"the model's parameters are {parameter.dtype}; models are float32: call "
+                    '.float(), or give dtype="float32", which evaluates a copy'
                 )
+
+
+def check_types(parts: Iterable[Any], z: Tensor, cause: Exception) -> None:
+    """Why a density fails on z, where its parameters are of another type."""
+    for module in modules_of(parts):
+        for parameter in module.parameters():
+            if parameter.is_floating_point() and parameter.dtype != z.dtype:
+                kind = str(parameter.dtype).removeprefix("torch.")
+                fits = "dtype='float32'" if kind == "float32" else "module.float(), dtype='float32'"
+                raise UsageError(
+                    f"the module is {kind}, z is {str(z.dtype)[6:]}: {fits}, or module.double()"
+                ) from cause
+
+
+def in_float32(part: Any, memo: dict[int, Any]) -> Any:
+    """A copy whose modules and tensors are float32; `memo` is shared by the parts of a model.
+
+    Functions are copied with what they reach: their own, in closures, and global.
+    """
+    if id(part) in memo:
+        return memo[id(part)]
+    if isinstance(part, torch.nn.Module):
+        return copy.deepcopy(part, memo).float()
+    if isinstance(part, Tensor):
+        return part.detach().float() if part.is_floating_point() else part
+    if isinstance(part, functools.partial):
+        arguments = [in_float32(one, memo) for one in part.args]
+        keywords = {name: in_float32(one, memo) for name, one in part.keywords.items()}
+        return functools.partial(in_float32(part.func, memo), *arguments, **keywords)
+    if inspect.ismethod(part):
+        return types.MethodType(part.__func__, in_float32(part.__self__, memo))
+    if not inspect.isfunction(part):
+        return part
+    memo[id(part)] = part  # where it reaches itself
+    closure = part.__closure__ or ()
+    cells = [types.CellType(in_float32(cell.cell_contents, memo)) for cell in closure]
+    reached = inspect.getclosurevars(part).globals
+    known = part.__globals__ | {name: in_float32(one, memo) for name, one in reached.items()}
+    made = types.FunctionType(part.__code__, known, part.__name__, part.__defaults__, tuple(cells))
+    made.__kwdefaults__ = part.__kwdefaults__
+    memo[id(part)] = made
+    return made
 
 
 def leaves_of(parts: Iterable[Any]) -> list[Tensor]:

@@ -33,7 +33,8 @@ _DISTRIBUTIONS = "latent_dist qz q_z dist distribution posterior".split()
 
 
 def adapted(encoder: Function, x: Tensor, y: tuple[Tensor, ...], latent: int | None) -> Function:
-    """The encoder as mean and log_var, or mean and scale_tril; itself where it is one already.
+    """The encoder as mean and log_var, of any shape, or mean and scale_tril [B, D, D]; itself where
+    it is one already.
 
     x are rows of any numbers. Cost: two calls.
     """
@@ -42,8 +43,9 @@ def adapted(encoder: Function, x: Tensor, y: tuple[Tensor, ...], latent: int | N
         take = _reading(output, lambda: encoder(x, *y), latent)
     if take is None:
         raise UsageError(
-            f"the encoder must return mean and log_var [B, D], or mean and scale_tril [B, D, D]; it "
-            f"returns {described(output)}: say which, as encoder=lambda x: (q.mean, q.log_var)"
+            f"the encoder must return mean and log_var [B, D] (or maps), or mean and scale_tril "
+            f"[B, D, D]; it returns {described(output)}: say which, as encoder=lambda x: "
+            "(q.mean, q.log_var)"
         )
     if take is _pair:
         return encoder
@@ -62,9 +64,13 @@ def _reading(
     if isinstance(output, D.Distribution):
         return _of_distribution if _is_normal(output) else None
     if isinstance(output, Tensor):
-        is_both = output.dim() == 2 and output.shape[1] == 2 * (latent or output.shape[1] // 2)
+        is_even = output.dim() > 1 and output.shape[1] % 2 == 0
+        is_both = is_even and latent in (None, output[0].numel() // 2)
         return (lambda both: both.chunk(2, 1)) if is_both else None
     if isinstance(output, (tuple, list)) and not hasattr(output, "_asdict"):
+        normals = [i for i, part in enumerate(output) if isinstance(part, D.Distribution)]
+        if len(normals) == 1 and _is_normal(output[normals[0]]):  # beside a draw of it
+            return lambda found: _of_distribution(found[normals[0]])
         return _of_tuple(output, again)
     parts = parts_of(output)
     for name in _DISTRIBUTIONS:

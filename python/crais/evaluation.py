@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +14,9 @@ import torch
 from torch import Tensor
 
 from crais import native, random_state
-from crais.captured import Function, check_modes, device_of
+from crais.captured import Function, bare, check_modes, check_types, device_of, in_float32
 from crais.errors import Interrupted, UsageError
-from crais.images import as_tensor, tensor_of
+from crais.images import Data, as_batch, channels_first_of, read, shapes_for, tensor_of
 from crais.latent_model import (
     check_bounded,
     check_density,
@@ -21,10 +24,17 @@ from crais.latent_model import (
     check_unchanged,
     with_gradient,
 )
+from crais.latents import Latent
 from crais.likelihoods import Likelihood
-from crais.models import in_memory
-from crais.priors import Prior, of_distribution
+from crais.models import InMemory, in_memory
+from crais.priors import Prior
+from crais.priors import adapted as adapted_prior
+from crais.reentry import keeps_state
 from crais.results import Result
+
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_LATENTS = ("latent_dim", "latent_size", "latent_dims", "z_dim", "n_latent")
+
 
 @dataclass(frozen=True)
 class Target:
@@ -34,28 +44,23 @@ class Target:
     dim: int | None = None
 
 
-@dataclass
-class Data:
-    """What is evaluated, on the CPU; None: what the options choose."""
-
-    images: Tensor | None
-    labels: Tensor | None
-
-
 @native.awaited()
 def evaluate(
     model: Any = None,
     images: Any = None,
     *,
     likelihood: Likelihood | str | None = None,
-    prior: Prior | torch.distributions.Distribution | None = None,
+    prior: Prior | torch.distributions.Distribution | torch.nn.Module | None = None,
     decoder: Function | str | None = None,
     encoder: Function | str | None = None,
     log_joint: Function | None = None,
     log_prior: Function | None = None,
-    latent: int | None = None,
+    latent: Latent | None = None,
     image_shape: Sequence[int] | str | None = None,
     labels: Any = None,
+    key: str | None = None,
+    layout: str | None = None,
+    dtype: torch.dtype | str | None = None,
     progress: bool = True,
     **options: Any,
 ) -> Result:
@@ -69,19 +74,25 @@ def evaluate(
                  checkpoint of train-vae, a model of crais.export, the state_dict of an MLP, a
                  decoder in TorchScript (with likelihood="bernoulli" or "gaussian:SD").
                  Or a crais.Target, which goes to `log_normalizer`.
-    images       [N, *shape]: a tensor, an array, a Dataset or DataLoader whose items begin with the
-                 image. uint8 wants scale=255, binarisation="static:0" or dequantise="uniform:0".
+    images       [N, *shape]: a tensor, an array, a list of these, a Dataset or DataLoader whose
+                 items are images, begin with one, or are dictionaries with one under `key`. uint8
+                 wants scale=255, binarisation="static:0" or dequantise="uniform:0".
                  Without images: those that data, split, limit, indices or simulate choose.
     likelihood   p(x | output), as crais.Bernoulli() of logits
-    prior        p(z); a standard normal if it is left out. log_prior: z -> log p(z) [B]
+    prior        p(z): one of crais, a distribution of PyTorch's, a flow of zuko's or normflows'; a
+                 standard normal if it is left out. log_prior: z -> log p(z) [B], nats
     decoder      z [B, latent] -> output, where the model has no such method: a tensor, a mapping
                  or tuple with one, or a torch.distributions object (then without likelihood)
     encoder      x [B, *shape] -> mean and log_var [B, latent], or mean and scale_tril
     log_joint    (z [B, latent], x [B, *shape]) -> log p(x, z) [B], nats, in place of decoder and
                  likelihood; its gradient is autograd's
-    latent       D, where there is no encoder that says it
+    latent       D, or the shape of z, as (4, 8, 8), where there is no encoder that says it; the
+                 functions then take maps [B, 4, 8, 8]
     image_shape  of one datum, as the functions take it, where the images have another
-    labels       y [N, ...] of a conditional model p(x | y), whose functions take them last
+    labels       y [N, ...] of a conditional model p(x | y), whose functions take them last; without
+                 them those beside the images, in a Dataset or DataLoader
+    layout       "NHWC" where the images have their channels last
+    dtype        "float32": a copy of a model in float64, bfloat16 or half is evaluated in float32
     progress     a bar, if tqdm is installed
 
     Functions are called with many rows at once, float32, on the model's device, from several
@@ -96,18 +107,21 @@ def evaluate(
 
     Other options are the flags of eval-loglik:
     """
+    dtype = None if dtype is None else str(dtype).removeprefix("torch.")
     if isinstance(model, Target):
-        return log_normalizer(model, progress=progress, **options)
+        return log_normalizer(model, progress=progress, dtype=dtype, **options)
     for name in ("data", "data_dir", "simulate", "split"):
         if images is not None and options.get(name) is not None:
             raise UsageError(f"give images or {name}: each says what is evaluated")
     about = {"decoder": decoder, "encoder": encoder, "likelihood": likelihood}
-    data = Data(
-        None if images is None else as_tensor(images),
-        None if labels is None or isinstance(labels, str) else tensor_of(labels, "labels"),
-    )
+    beside = None
+    data = Data(None, None)
+    if images is not None:
+        data.images, beside = read(images, key, layout)
+    if labels is not None and not isinstance(labels, str):
+        data.labels = tensor_of(labels, "labels")
     if isinstance(model, (str, os.PathLike)):
-        flags = {**about, "image_shape": image_shape, "latent": latent, **options}
+        flags = {**about, "image_shape": image_shape, "latent": latent, "dtype": dtype, **options}
         if isinstance(labels, str):
             flags["labels"] = labels
         for name, value in about.items():
@@ -117,27 +131,54 @@ def evaluate(
         for name, density in densities.items():
             if density is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
-        return _evaluated(os.fspath(model), flags, {}, b"", torch.device("cpu"), data, progress, None)
+        return _evaluated(
+            os.fspath(model), flags, {}, b"", torch.device("cpu"), data, progress, None
+        )
 
     if isinstance(model, type):
         raise UsageError(f"the model is a class: give an instance, as {model.__name__}()")
     model = _unwrapped(model)
-    parts = _parts_of(model, {**about, "prior": prior, "log_joint": log_joint})
-    shape: Any = image_shape if image_shape is not None else getattr(model, "image_shape", None)
-    functions, manifest, device, check = in_memory(
-        **parts,
-        log_prior=log_prior,
-        force_dtype=str(options.get("force_dtype") or "auto"),
-        latent=latent if latent is not None else _integer(model, "latent"),
-        shapes=[shape] if shape is not None else _shapes_of(data.images),
-        labels=data.labels,
-        name=type(model).__name__ if model is not None else "model",
+    parts = _parts_of(
+        model, {**about, "prior": prior, "log_joint": log_joint, "log_prior": log_prior}
     )
-    asked = options.pop("device", None)
+    if dtype is not None:
+        parts = _in_float32(parts, dtype)
+    if labels is None and _is_conditional(parts):
+        if beside is None:
+            raise UsageError(
+                "the model takes a label y as its last argument: give labels=..., or a Dataset or "
+                "DataLoader that has them beside the images"
+            )
+        data.labels = beside
+    shape: Any = image_shape if image_shape is not None else getattr(model, "image_shape", None)
+    if shape is not None and data.images is not None:
+        data.images = as_batch(data.images, shape)
+
+    def in_memory_of(shapes: list[Sequence[int]]) -> InMemory:
+        return in_memory(
+            **parts,
+            force_dtype=str(options.get("force_dtype") or "auto"),
+            latent=latent if latent is not None else _latent_of(model, parts["encoder"]),
+            shapes=shapes,
+            labels=data.labels,
+            simulate=_count(options.get("simulate")),
+            data=_examples(data.images, options),
+            threads_apart=str(options.get("threads")) != "1",
+            name=type(model).__name__ if model is not None else "model",
+        )
+
+    found = _in_memory(in_memory_of, data.images, shape)
+    if data.images is not None:
+        data.images = as_batch(data.images, found.shape)
+    asked, device = options.pop("device", None), found.device
     if asked is not None and str(asked) not in (str(device), device.type, "auto"):
         raise UsageError(f"device: the model is on {device}, not {asked}; move it with .to()")
+    if found.keeps_state:
+        _call_alone(options)
     flags = {"device": str(device), **options}
-    return _evaluated("memory", flags, functions, manifest, device, data, progress, check)
+    return _evaluated(
+        "memory", flags, found.functions, found.manifest, device, data, progress, found.check
+    )
 
 
 @native.awaited()
@@ -207,6 +248,8 @@ def log_normalizer(
         functions = {"log_density": _density(target)}
         check = _checked_density(functions["log_density"], dim, device, options.get("dtype"))
         options = {"device": str(device), **options}
+        if str(options.get("threads")) != "1" and _keeps_state(functions, dim, device, options):
+            _call_alone(options)
     arguments = [name if name.isidentifier() or not functions else "function"]
     arguments += native.arguments(options)
     report, run = native.call(
@@ -221,11 +264,68 @@ def log_normalizer(
     return _finished(report, None, run.stopped, "problems")
 
 
+def _in_memory(
+    make: Callable[[list[Sequence[int]]], InMemory], images: Tensor | None, shape: Any
+) -> InMemory:
+    """The model, for images of this shape, or of one that it takes."""
+    try:
+        return make([shape] if shape is not None else shapes_for(images))
+    except (RuntimeError, ValueError, TypeError, IndexError):
+        moved = channels_first_of(images) if shape is None else None
+        if images is not None and moved is not None:
+            with contextlib.suppress(RuntimeError, ValueError, TypeError, IndexError):
+                shape = make([moved]).shape
+        if images is not None and shape is not None:
+            as_batch(images, shape)  # it may have a word to say
+        raise
+
+
+def _call_alone(options: dict[str, Any]) -> None:
+    options["threads"] = 1
+    warnings.warn(
+        "a function of the model keeps state while it is called, so that one thread alone calls it "
+        "(threads=1)",
+        stacklevel=4,
+    )
+
+
+def _examples(images: Tensor | None, options: dict[str, Any]) -> Tensor | None:
+    """A few images in the range that the options bring them to."""
+    if images is None:
+        return None
+    few = images[:16].float()
+    if str(options.get("binarisation") or "none") != "none":
+        return (few > few.mean()).float()
+    scale = _count(options.get("scale")) or (256 if options.get("dequantise") else 1)
+    return few / scale
+
+
+def _in_float32(parts: dict[str, Any], dtype: str) -> dict[str, Any]:
+    if dtype != "float32":
+        raise UsageError(f"dtype: models in memory are evaluated in float32, not {dtype}")
+    memo: dict[int, Any] = {}
+    return {name: in_float32(part, memo) for name, part in parts.items()}
+
+
+def _is_conditional(parts: dict[str, Any]) -> bool:
+    """True if a label must be given beside z, or z and x."""
+    function = parts["decoder"] if parts["log_joint"] is None else parts["log_joint"]
+    own = 1 if parts["log_joint"] is None else 2
+    try:
+        taken = inspect.signature(getattr(function, "forward", function)).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    needed = [one for one in taken if one.default is one.empty and one.kind in _BY_PLACE]
+    return len(needed) > own
+
+
 def _starts_of(starts: Any, dim: int, options: dict[str, Any]) -> Tensor:
     """Points [S, dim], for a base that searches for modes."""
     base = str(options.get("base") or "auto").split(":")[0]
     if base not in ("auto", "mixture", "modes"):
-        raise UsageError(f"starts are for the bases auto, mixture and modes; {base} looks for no modes")
+        raise UsageError(
+            f"starts are for the bases auto, mixture and modes; {base} looks for no modes"
+        )
     points = tensor_of(starts, "starts").detach().cpu().double()
     if points.dim() != 2 or points.shape[1] != dim or not len(points):
         raise UsageError(f"starts are [S, {dim}]; these are {list(points.shape)}")
@@ -285,14 +385,13 @@ def _parts_of(model: Any, given: dict[str, Any]) -> dict[str, Any]:
     if parts["log_joint"] is not None and given["decoder"] is None:
         parts["decoder"] = parts["likelihood"] = None
     for name in ("decoder", "encoder", "log_joint"):
+        parts[name] = bare(parts[name])
         if parts[name] is not None and not callable(parts[name]):
             raise UsageError(f"{name} must be a function; names of layers are for files")
     if parts["likelihood"] is not None and not isinstance(parts["likelihood"], Likelihood):
         raise UsageError("likelihood must be one of crais's, as crais.Bernoulli()")
-    if isinstance(parts["prior"], torch.distributions.Distribution):
-        parts["prior"] = of_distribution(parts["prior"])
-    if parts["prior"] is not None and not isinstance(parts["prior"], Prior):
-        raise UsageError("prior must be one of crais's, as crais.GaussianPrior(...), or log_prior")
+    if parts["prior"] is not None:
+        parts["prior"] = adapted_prior(parts["prior"])
     return parts
 
 
@@ -301,15 +400,6 @@ def _require_parts(parts: dict[str, Any]) -> None:
         raise UsageError(
             "the model has neither decode(z) nor log_joint(z, x): give decoder=..., or log_joint=..."
         )
-
-
-def _shapes_of(images: Tensor | None) -> list[Sequence[int]]:
-    """An image's own shape, and others in which a model may take its numbers."""
-    if images is None:
-        return []
-    own = images.shape[1:]
-    others = [(own.numel(),), (1, *own)] if len(own) == 2 else [(own.numel(),)]
-    return [own, *(shape for shape in others if shape != tuple(own))]
 
 
 def _unwrapped(model: Any) -> Any:
@@ -328,9 +418,21 @@ def _method(model: Any, *names: str) -> Function | None:
     return next((getattr(model, name) for name in names if hasattr(model, name)), None)
 
 
-def _integer(model: Any, name: str) -> int | None:
-    value = getattr(model, name, None)
-    return value if isinstance(value, int) else None
+def _count(value: Any) -> int:
+    """0 for what is no count: the program says so."""
+    try:
+        return max(0, int(value or 0))
+    except (TypeError, ValueError):
+        return 0
+
+
+def _latent_of(model: Any, encoder: Function | None) -> Latent | None:
+    """As the model says it; by other libraries' names where no encoder does."""
+    for name in ("latent",) if encoder is not None else ("latent", *_LATENTS):
+        value = getattr(model, name, None)
+        if isinstance(value, int) or isinstance(value, (tuple, list, torch.Size)) and value:
+            return value
+    return None
 
 
 def _check_bounded(
@@ -344,9 +446,28 @@ def _check_bounded(
         check_bounded(_density(target), points, "the log density")
 
 
+def _keeps_state(
+    functions: dict[str, Function], dim: int, device: torch.device, options: dict[str, Any]
+) -> bool:
+    dtype = torch.float32 if options.get("dtype") == "float32" else torch.float64
+
+    def joint(z: Tensor) -> tuple[Tensor, Tensor]:
+        return with_gradient(functions["log_density"], z)
+
+    with native.as_before(device):
+        random_state.begin(device)
+        return keeps_state(
+            {"": joint}, lambda _, rows: (torch.randn(rows, dim, dtype=dtype).to(device),)
+        )
+
+
 def _density(function: Function) -> Function:
     def log_density(z: Tensor) -> Tensor:
-        value = function(z)
+        try:
+            value = function(z)
+        except RuntimeError as error:
+            check_types([function], z, error)
+            raise
         check_density(value, z, "the log density")
         if value.dtype != z.dtype:
             raise UsageError(f"the log density is {value.dtype}, z is {z.dtype}; see dtype")

@@ -39,8 +39,8 @@ from crais.latent_model import (
     differ,
     joint_of,
     manifest,
-    prior_of,
 )
+from crais.latents import Latent
 from crais.layers import MlpVae
 from crais.likelihoods import Likelihood
 from crais.outputs import unvalidated
@@ -104,11 +104,11 @@ class ExportReport:
 def export(
     path: str | os.PathLike[str],
     *,
-    latent: int,
+    latent: Latent,
     image_shape: Sequence[int],
     decoder: Function | None = None,
     likelihood: Likelihood | None = None,
-    prior: Prior | torch.distributions.Distribution | None = None,
+    prior: Prior | torch.distributions.Distribution | torch.nn.Module | None = None,
     encoder: Function | None = None,
     log_joint: Function | None = None,
     log_prior: Function | None = None,
@@ -130,11 +130,14 @@ def export(
 
     decoder       z [B, latent] -> output, what the likelihood takes
     likelihood    p(x | output), one of `crais.likelihoods` or your own
-    prior         p(z), one of `crais.priors`; a standard normal if it is left out
+    prior         p(z): one of `crais.priors`, a distribution of PyTorch's, a flow of zuko's or
+                  normflows'; a standard normal if it is left out
     log_prior     z -> log p(z) [B], for a prior that is only a function
     log_joint     (z [B, latent], x [B, *image_shape]) -> log p(x, z) [B], nats
     encoder       x [B, *image_shape] -> mean, log_var [B, latent] of q(z | x), or mean and
                   scale_tril [B, latent, latent]; annealing then starts there
+    latent        D, or the shape of z, as (4, 8, 8): then decoder, log_joint and log_prior take
+                  maps [B, 4, 8, 8], and the encoder returns them; priors of crais have rows [B, D]
     image_shape   of one datum, without the batch; any rank
     labels        of a conditional model p(x | y): examples of y [K, ...], float32 or int64, one of
                   which each simulated datum gets. Functions then take y after their other
@@ -161,7 +164,8 @@ def export(
             shape=tuple(int(n) for n in image_shape),
             decoder=decoder,
             likelihood=likelihood,
-            prior=prior_of(prior, log_prior),
+            prior=prior,
+            log_prior=log_prior,
             encoder=encoder,
             log_joint=log_joint,
             labels=labels,
@@ -251,16 +255,14 @@ def _check_shapes(model: LatentModel) -> None:
 
 def _pairs(model: LatentModel, count: int, notes: list[str]) -> dict[str, Tensor]:
     """Exact draws (x, z), for certificates."""
-    drawn = model.draw(count) if count > 0 else None
-    if drawn is None:
-        notes.append(
-            "no certificate: there is no way to simulate from "
-            + ("a log_joint" if model.likelihood is None else "this prior or likelihood")
-        )
-        return {}
-    notes.append(f"{count} simulated pairs are stored for certificates")
-    arrays = {"pairs.z": drawn[0].float(), "pairs.x": drawn[1].float()}
-    return arrays | ({"pairs.y": drawn[2]} if model.labels is not None else {})
+    pairs = model.pairs(count)
+    notes.append(
+        f"{count} simulated pairs are stored for certificates"
+        if pairs
+        else "no certificate: there is no way to simulate from "
+        + ("a log_joint" if model.likelihood is None else "this prior or likelihood")
+    )
+    return pairs
 
 
 def _compile(

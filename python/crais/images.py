@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,15 +15,48 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 from crais.errors import UsageError
 
 _TYPES = (torch.uint8, torch.float32, torch.int32, torch.int64)
+# By which data sets of dictionaries call them.
+_IMAGES = "image images img pixel_values x data".split()
+_LABELS = "label labels target targets y class".split()
+
+
+@dataclass
+class Data:
+    """What is evaluated, on the CPU; None: what the options choose."""
+
+    images: Tensor | None
+    labels: Tensor | None
 
 
 def as_tensor(images: Any) -> Tensor:
-    """[N, ...] on the CPU. Of a Dataset or DataLoader the first part of each item is the image."""
-    if isinstance(images, (DataLoader, Dataset)):
+    """[N, ...] on the CPU."""
+    return read(images)[0]
+
+
+def read(
+    images: Any, key: str | None = None, layout: str | None = None
+) -> tuple[Tensor, Tensor | None]:
+    """Images [N, ...] on the CPU, and the labels that lie beside them, if any do.
+
+    Of a Dataset, a DataLoader or a list each item is an image, begins with one, or is a dictionary
+    that holds one under `key`. layout="NHWC": channels come last.
+    """
+    labels = None
+    if isinstance(images, (list, tuple)) and not _is_list_of_images(images):
+        raise UsageError(
+            f"images is a {type(images).__name__} of {type(images[0]).__name__}: give a list of "
+            "tensors or arrays, or one array"
+            if len(images)
+            else "images is empty"
+        )
+    if isinstance(images, (DataLoader, Dataset, list, tuple)) or _is_sequence(images):
         has_batches = isinstance(images, DataLoader) and images.batch_sampler is not None
-        found = _joined([_image_of(item) for item in _items(images)], has_batches)
-    elif isinstance(images, (list, tuple)):
-        raise UsageError("images is a list: give a tensor or an array, as torch.stack(images)")
+        items = [_parts_of(item, key) for item in _items(images)]
+        found = _joined([_image_of(item) for item, _ in items], has_batches)
+        labels = _labels_of([label for _, label in items], has_batches)
+    elif isinstance(images, Mapping):
+        image, label = _parts_of(images, key)
+        found, labels = tensor_of(image, "images"), _labels_of([label], True)
     else:
         found = tensor_of(images, "images")
     if found.dtype in (torch.float64, torch.float16, torch.bfloat16):
@@ -32,14 +67,95 @@ def as_tensor(images: Any) -> Tensor:
         raise UsageError(f"images has shape {list(found.shape)}: [N, ...] with N > 0 is expected")
     if found.dtype not in _TYPES:
         raise UsageError(f"images are {found.dtype}; uint8 or float32 is expected")
-    return found.reshape(len(found), -1) if found.dim() == 1 else found
+    found = found.reshape(len(found), -1) if found.dim() == 1 else found
+    return _channels_first(found, layout), labels
+
+
+def shapes_for(images: Tensor | None) -> list[Sequence[int]]:
+    """An image's own shape, and others in which a model may take its numbers, the likeliest first.
+
+    At the end those of one image that has no axis of images.
+    """
+    if images is None:
+        return []
+    found = [*_shapes(images.shape[1:]), *(_shapes(images.shape) if images.dim() > 1 else [])]
+    return [shape for i, shape in enumerate(found) if shape not in found[:i]]
+
+
+def as_batch(images: Tensor, shape: Sequence[int]) -> Tensor:
+    """Images of this shape; where all numbers are one image's, a batch of one.
+
+    Raises UsageError where the channels would have to change their place.
+    """
+    own = tuple(images.shape[1:])
+    if channels_last_for(images, shape):
+        raise UsageError(
+            f"the model takes images {list(shape)}, and these are {list(own)}: give "
+            'images.permute(0, 3, 1, 2), or layout="NHWC"'
+        )
+    is_one = math.prod(shape) == images.numel() != math.prod(own)
+    is_same = [n for n in shape if n > 1] == [n for n in own if n > 1]
+    return images.reshape(-1, *shape) if is_one or is_same else images
+
+
+def channels_last_for(images: Tensor, shape: Sequence[int]) -> bool:
+    """[N, H, W, C] where the model takes [C, H, W]."""
+    own = tuple(images.shape[1:])
+    return len(own) == 3 and own[2] > 1 and tuple(shape) == (own[2], *own[:2]) != own
+
+
+def channels_first_of(images: Tensor | None) -> Sequence[int] | None:
+    """The shape of an image after channels are moved to the front, where these may be last."""
+    is_likely = images is not None and images.dim() == 4 and images.shape[3] in (2, 3, 4)
+    return (images.shape[3], *images.shape[1:3]) if images is not None and is_likely else None
+
+
+def _shapes(own: Sequence[int]) -> list[tuple[int, ...]]:
+    own = tuple(own)
+    found = [own, (math.prod(own),)]
+    if len(own) == 2:
+        found.append((1, *own))
+    if len(own) == 3 and own[2] == 1:  # one channel may as well come first
+        found += [(1, *own[:2]), own[:2]]
+    return found
+
+
+def _channels_first(images: Tensor, layout: str | None) -> Tensor:
+    if layout in (None, "NCHW"):
+        return images
+    if layout != "NHWC":
+        raise UsageError(f"layout is NCHW or NHWC, not {layout}")
+    if images.dim() != 4:
+        raise UsageError(f'layout="NHWC" is of images [N, H, W, C]; these are {list(images.shape)}')
+    return images.permute(0, 3, 1, 2).contiguous()
+
+
+def _is_sequence(images: Any) -> bool:
+    """A data set of another library, which has items and a length."""
+    is_plain = isinstance(images, (Tensor, np.ndarray, str, bytes, Mapping)) or hasattr(
+        images, "__array__"
+    )
+    return not is_plain and hasattr(images, "__getitem__") and hasattr(images, "__len__")
+
+
+def _is_list_of_images(images: Sequence[Any]) -> bool:
+    """Not one of numbers, or of lists of these."""
+    if not len(images):
+        return False
+    first = images[0]
+    if isinstance(first, (list, tuple)):
+        first = first[0] if len(first) else None
+    is_array = hasattr(first, "__array__") or hasattr(first, "__array_interface__")
+    return isinstance(first, (Tensor, Mapping)) or is_array and np.ndim(first) > 0
 
 
 def tensor_of(values: Any, what: str) -> Tensor:
     """A plain tensor on the CPU, a copy where the memory is not PyTorch's order of it."""
     if isinstance(values, np.ma.MaskedArray):
         if np.ma.is_masked(values):
-            raise UsageError(f"{what} is a masked array, and masks are not read: fill it, as .filled(0)")
+            raise UsageError(
+                f"{what} is a masked array, and masks are not read: fill it, as .filled(0)"
+            )
         values = values.data
     if isinstance(values, np.ndarray):
         if values.dtype.kind not in "buif":
@@ -76,18 +192,47 @@ def _items(images: Any) -> Iterable[Any]:
     return (images[i] for i in range(len(images)))
 
 
-def _image_of(item: Any) -> Tensor:
-    """The image, or the batch of them, of an item (image, label)."""
-    first = item[0] if isinstance(item, (tuple, list)) and len(item) > 0 else item
+def _parts_of(item: Any, key: str | None) -> tuple[Any, Any]:
+    """The image of an item, or a batch of them, and its label; None without one."""
+    if isinstance(item, Mapping):
+        known = [name for name in _IMAGES if name in item]
+        name = key if key is not None else known[0] if len(known) == 1 else None
+        if name not in item:
+            raise UsageError(
+                f"an item of images is a dictionary of {', '.join(map(str, item))}: say which is "
+                f"the image, as key={next(iter(item), 'image')!r}"
+            )
+        return item[name], next((item[label] for label in _LABELS if label in item), None)
+    if key is not None:
+        raise UsageError(f"key is for items that are dictionaries; these are {type(item).__name__}")
+    if isinstance(item, (tuple, list)) and len(item) > 0:
+        if isinstance(item[0], Mapping):
+            return _parts_of(item[0], key)
+        return item[0], item[1] if len(item) > 1 else None
+    return item, None
+
+
+def _image_of(first: Any) -> Tensor:
+    """The image, or the batch of them."""
     if not isinstance(first, (Tensor, np.ndarray)):
-        first = np.asarray(first)
+        kind, first = type(first).__name__, np.asarray(first)
         if first.dtype.kind not in "buif":
-            kind = type(item[0] if isinstance(item, (tuple, list)) and item else item).__name__
             raise UsageError(
                 f"an item of images begins with a {kind}: a tensor or an array is expected, alone "
                 "or before the labels"
             )
     return tensor_of(first, "an item of images")
+
+
+def _labels_of(labels: list[Any], are_batches: bool) -> Tensor | None:
+    """As a tensor [N, ...]; None where they are none that a model could take."""
+    if not labels or any(label is None for label in labels):
+        return None
+    try:
+        tensors = [torch.as_tensor(label).detach().cpu() for label in labels]
+        return torch.cat(tensors) if are_batches else torch.stack(tensors)
+    except (TypeError, ValueError, RuntimeError):
+        return None
 
 
 def _joined(images: list[Tensor], are_batches: bool) -> Tensor:

@@ -16,14 +16,16 @@ import torch
 from torch import Tensor
 
 from crais import safetensors
-from crais.captured import Function, check_modes, device_of, on_device
+from crais.captured import Function, bare, check_modes, device_of, on_device
 from crais.encoders import adapted as adapted_encoder
 from crais.errors import UsageError
 from crais.forces import ShorterProducts, joint_with_forces, shorter_products
+from crais.latents import Latent, flat, shaped, sizes_of
 from crais.layers import FusedDecoder, MlpVae, recognise
 from crais.likelihoods import Bernoulli, ContinuousBernoulli, Likelihood
 from crais.outputs import Distribution, OfDecoder, adapted
-from crais.priors import Hierarchical, Prior, StandardNormal, of_distribution
+from crais.priors import Hierarchical, Prior, StandardNormal
+from crais.priors import adapted as adapted_prior
 
 FORMAT_VERSION = 1
 VALUE_TOLERANCE = 1e-4  # relative, of two ways to compute a model
@@ -32,6 +34,7 @@ SAME_TOLERANCE = 1e-5  # of one way, early and late: compilers may fuse what is 
 FORCE_TOLERANCE = 2e-2  # of two ways to compute a gradient in bfloat16, which rounds to 4e-3
 
 _CHECK_ROWS = 4
+_DRAWN_ROWS = 64  # that are drawn at once
 _DIRECTIONS = 3  # random ones, along which a density is looked at
 _DIFFERENCES = (0.02, 0.04)  # half the distances of difference quotients
 _FAR = (1e2, 1e4, 1e6, 1e8)  # from the origin
@@ -47,31 +50,42 @@ class LatentModel:
     def __init__(
         self,
         *,
-        latent: int,
+        latent: Latent,
         shape: tuple[int, ...],
         decoder: Function | None,
         likelihood: Likelihood | None,
-        prior: Prior,
+        prior: Any,
         encoder: Function | None,
         log_joint: Function | None,
+        log_prior: Function | None = None,
         labels: Tensor | None = None,
+        data: Tensor | None = None,
     ) -> None:
-        if latent < 1 or not shape or min(shape) < 1:
-            raise UsageError("latent and every entry of image_shape must be at least 1")
+        """`data` [N, ...] are examples of x, for a log_joint, whose support nothing says."""
+        sizes = sizes_of(latent)
+        if not shape or min(shape) < 1:
+            raise UsageError("every entry of image_shape must be at least 1")
         if decoder is not None and likelihood is None:
             likelihood = OfDecoder()
         if (decoder is None) != (likelihood is None) or (decoder is None) == (log_joint is None):
             raise UsageError("give a decoder with its likelihood, or a log_joint")
-        self.latent, self.shape = latent, shape
+        self.sizes, self.latent, self.shape = sizes, math.prod(sizes), shape
+        decoder, encoder, log_joint = bare(decoder), bare(encoder), bare(log_joint)
+        decoder, log_joint, log_prior = (
+            None if part is None else shaped(part, sizes)
+            for part in (decoder, log_joint, log_prior)
+        )
         # Users forget to move likelihoods and priors.
-        self.device = device_of([decoder, encoder, log_joint], [likelihood, prior])
-        self.prior: Any = on_device(prior, self.device)
+        found = prior_of(prior, log_prior)
+        self.device = device_of([decoder, encoder, log_joint], [likelihood, found])
+        self.prior: Any = on_device(found, self.device)
         # None where they are not given: then no function asks for them.
         self.decoder: Any = decoder
         self.likelihood: Any = on_device(likelihood, self.device)
         self.encoder: Any = encoder
         self._log_joint: Any = log_joint
         self.labels = _checked_labels(labels)
+        self._data = data.reshape(-1, *shape) if likelihood is None and data is not None else None
         self.parts = [decoder, self.likelihood, self.prior, encoder, log_joint]
         self.warnings: list[str] = []  # why numbers may not mean what one thinks, of `checks`
         check_modes(self.parts)
@@ -79,14 +93,19 @@ class LatentModel:
     @contextlib.contextmanager
     def in_eval_mode(self) -> Iterator[None]:
         """Prior and likelihood are: users forget these, and modes change nothing but their speed."""
-        ours = [part for part in (self.prior, self.likelihood) if part is not None and part.training]
+        ours = [
+            part for part in (self.prior, self.likelihood) if part is not None and part.training
+        ]
+        modes = [(module, module.training) for part in ours for module in part.modules()]
         for part in ours:
             part.eval()
         try:
             yield
         finally:
             for part in ours:
-                part.train()
+                part.train()  # which may derive something
+            for module, mode in modes:
+                module.training = mode
 
     # y is the labels [B, ...] of a conditional model, and not there for others.
 
@@ -138,16 +157,17 @@ class LatentModel:
             found["output"] = self.output
         if not isinstance(self.prior, StandardNormal):
             found["prior"] = self.prior_value
-        if self.likelihood.uniforms is not None and self._prior_draws():
+        if self.likelihood.uniforms is not None and self._prior_samples():
             found["simulate"] = self.simulate
         return found
 
-    def _prior_draws(self) -> bool:
-        try:
-            self.prior.sample(_zeros(1, self.latent), _zeros(1, self.prior.uniforms))
-        except NotImplementedError:
-            return False
-        return True
+    def _prior_samples(self) -> bool:
+        """The prior's draws are a function of numbers."""
+        return _works(
+            lambda: self.prior.sample(
+                *(_zeros(1, n).to(self.device) for n in (self.latent, self.prior.uniforms))
+            )
+        )
 
     def known_layers(self) -> MlpVae | FusedDecoder | None:
         """What crais can compute of the model from weights alone."""
@@ -188,23 +208,37 @@ class LatentModel:
 
     def plain_x(self, rows: int) -> Tensor:
         """Data in the support, of no distribution."""
+        if self._data is not None:
+            return self._data[torch.arange(rows) % len(self._data)].to(self.device)
         x = torch.rand(rows, *self.shape, dtype=torch.float32).to(self.device)
         if self.likelihood is None or self.likelihood.step is None:
             return x
-        if self.likelihood.high == 1:
-            x = x * (1 + self.likelihood.step)  # its last value is as likely as the others
-        return torch.floor(x / self.likelihood.step) * self.likelihood.step
+        low, high, step = self.likelihood.low, self.likelihood.high, self.likelihood.step
+        if not math.isfinite(high - low):
+            return torch.floor(x / step) * step
+        return low + torch.floor(x * (round((high - low) / step) + 1)) * step
 
     def draw(self, rows: int) -> tuple[Tensor, ...] | None:
         """Latents, data that the model makes, and their labels; None if it has no way."""
-        if self.likelihood is None or not self._prior_draws():
+        if self.likelihood is None or not _works(lambda: self.prior.draw(1, self.latent)):
             return None
         if getattr(self.likelihood, "library", None) == "observed":
             return None  # a draw has another library size than the one that it was drawn with
         with torch.no_grad():
-            u = torch.rand(rows, self.prior.uniforms, dtype=torch.float32).to(self.device)
-            z, y = self.prior.sample(self.draw_z(rows), u), self.draw_y(rows)
+            z, y = self.prior.draw(rows, self.latent).to(self.device), self.draw_y(rows)
             return z, self.likelihood.draw(self.decoder(z, *y), (rows, *self.shape)), *y
+
+    def pairs(self, count: int) -> dict[str, Tensor]:
+        """So many exact draws (x, z), for certificates; nothing where the model has no way."""
+        drawn = []
+        for first in range(0, count, _DRAWN_ROWS):
+            rows = self.draw(min(_DRAWN_ROWS, count - first))
+            if rows is None:
+                return {}
+            drawn.append(rows)
+        columns = [torch.cat(column) for column in zip(*drawn)]
+        columns[:2] = [column.float() for column in columns[:2]]
+        return dict(zip(("pairs.z", "pairs.x", "pairs.y"), columns))
 
     def checks(self, forces: bool = False) -> dict[str, Tensor]:
         """Inputs with what eager PyTorch makes of them, and the prior's moments.
@@ -254,7 +288,9 @@ class LatentModel:
                 "logits"
             )
         if is_unit and probs is False:
-            self.warnings.append("the decoder's outputs all lie in [0, 1], and are taken for logits")
+            self.warnings.append(
+                "the decoder's outputs all lie in [0, 1], and are taken for logits"
+            )
         if not is_unit and probs:
             raise UsageError(
                 f"the decoder returns {float(output.min()):.4g} to {float(output.max()):.4g}, and "
@@ -315,14 +351,17 @@ class LatentModel:
             value = self.log_joint(z.requires_grad_(True), x, *y)
         check_density(value, z, "log p(x, z)")
         if value.dtype != torch.float32:
-            raise UsageError(f"log p(x, z) is {value.dtype}; models are float32: call .float()")
+            raise UsageError(
+                f"log p(x, z) is {value.dtype}; models are float32: call .float(), or give "
+                'dtype="float32", which evaluates a copy'
+            )
         if self.decoder is not None:
             with torch.enable_grad():
                 output = self.decoder(z, *y)
                 of_output = isinstance(self.likelihood, Distribution)
                 _check_reaches(z, self.likelihood.log_prob(x, output) if of_output else output)
         if self.encoder is not None:
-            self.encoder = adapted_encoder(self.encoder, x, y, self.latent)
+            self.encoder = flat(adapted_encoder(self.encoder, x, y, self.latent))
             self._check_encoder(x, *y)
 
     def _check_encoder(self, x: Tensor, *y: Tensor) -> None:
@@ -429,7 +468,8 @@ def _check_slopes(log_joint: Function, arrays: dict[str, Tensor]) -> None:
 def _difference(log_joint: Function, z: Tensor, steps: Tensor, inputs: list[Tensor]) -> Tensor:
     """log p(x, z + step) - log p(x, z - step) [steps, rows]."""
     up, down = (
-        _value(lambda z: log_joint(z, *inputs), (z + step).flatten(0, 1)) for step in (steps, -steps)
+        _value(lambda z: log_joint(z, *inputs), (z + step).flatten(0, 1))
+        for step in (steps, -steps)
     )
     return (up - down).view(len(steps), len(z))
 
@@ -459,6 +499,14 @@ def joint_of(log_joint: Function) -> Function:
     return joint
 
 
+def _works(draw: Callable[[], Any]) -> bool:
+    try:
+        draw()
+    except NotImplementedError:
+        return False
+    return True
+
+
 def _zeros(*shape: int) -> Tensor:
     return torch.zeros(*shape, dtype=torch.float32)  # whatever the default is
 
@@ -469,16 +517,12 @@ def _rows(output: Any) -> Tensor:
     return torch.cat([part.reshape(part.shape[0], -1) for part in parts], 1)
 
 
-def prior_of(
-    prior: Prior | torch.distributions.Distribution | None, log_prior: Function | None
-) -> Prior:
+def prior_of(prior: Any, log_prior: Function | None) -> Prior:
     if prior is not None and log_prior is not None:
         raise UsageError("give prior or log_prior, not both")
     if log_prior is not None:
         return Hierarchical(log_prior)
-    if isinstance(prior, torch.distributions.Distribution):
-        return of_distribution(prior)
-    return prior if prior is not None else StandardNormal()
+    return StandardNormal() if prior is None else adapted_prior(prior)
 
 
 def check_inputs(arrays: dict[str, Tensor]) -> list[Tensor]:

@@ -15,83 +15,26 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from crais.image_layers import (
+    MOST_UNITS,
+    Convolution,
+    Image,
+    Layer,
+    Skip,
+    cropped,
+    enlarged,
+    identity,
+    of_smaller,
+    pooling,
+    shuffling,
+)
 from crais.likelihoods import Bernoulli, Gaussian, Likelihood, SquaredError
 from crais.outputs import unvalidated
 from crais.priors import Prior, StandardNormal
 
 _MOST_LAYERS = 100
-# Of a convolution, whose places are listed in memory: places times taps, and units of an image.
-_MOST_CONNECTIONS, _MOST_UNITS = 1 << 22, 1 << 21
-
-
-@dataclass
-class Convolution:
-    """A convolution of one group, or a transposed one, of images of these shapes."""
-
-    transposed: bool
-    input: tuple[int, int, int]  # channels, rows, columns
-    output: tuple[int, int, int]
-    stride: list[int]
-    padding: list[int]
-    dilation: list[int]
-    output_padding: list[int]
-
-    def describe(self) -> dict[str, Any]:
-        return {
-            "transposed": self.transposed,
-            "input": list(self.input),
-            "output": list(self.output),
-            "stride": self.stride,
-            "padding": self.padding,
-            "dilation": self.dilation,
-        }
-
-
-@dataclass(frozen=True)
-class Skip:
-    """A residual connection from an earlier layer."""
-
-    start: int  # its index
-    before_activation: bool
-
-    def describe(self) -> dict[str, Any]:
-        return {"from": self.start, "before_activation": self.before_activation}
-
-
-@dataclass
-class Layer:
-    """A linear map with a bias, units of an earlier layer added or not, then an activation."""
-
-    weight: Tensor  # [out, in], or as torch.nn.Conv2d and ConvTranspose2d have it
-    bias: Tensor  # [out], of units or of channels
-    convolution: Convolution | None = None
-    activation: str | None = None  # as crais names it: "elu", "leaky-relu:0.2"
-    skip: Skip | None = None
-
-    def linear(self, rows: Tensor) -> Tensor:
-        """[B, in units] -> [B, out units], with nothing added and no activation."""
-        c = self.convolution
-        if c is None:
-            return F.linear(rows, self.weight, self.bias)
-        found = torch.ops.aten.convolution.default(
-            rows.unflatten(1, c.input), self.weight, self.bias, c.stride, c.padding, c.dilation,
-            c.transposed, c.output_padding, 1,
-        )
-        return found.flatten(1)
-
-    @property
-    def multiplications(self) -> int:
-        c = self.convolution
-        if c is None:
-            return self.weight.numel()
-        return self.weight.numel() * math.prod((c.input if c.transposed else c.output)[1:])
-
-    def scaled(self, scale: Tensor, shift: Tensor) -> Layer:
-        """The linear map, then times `scale` and plus `shift` [out]."""
-        c = self.convolution
-        shape = [1] * self.weight.dim()
-        shape[1 if c is not None and c.transposed else 0] = -1
-        return replace(self, weight=self.weight * scale.view(shape), bias=self.bias * scale + shift)
+_MOST_CONNECTIONS = 1 << 22  # places times taps of a convolution, which are listed in memory
+_MOST_WEIGHTS = 1 << 20  # of a map of images that is written as a matrix
 
 
 def _activated(activation: str | None, rows: Tensor) -> Tensor:
@@ -252,19 +195,19 @@ def _likelihood(likelihood: Likelihood) -> str | None:
 
 @dataclass
 class _Chain:
-    """What an intermediate result is: entries `rows` of a network's last layer."""
+    """What an intermediate result is: the units of a network's last layer."""
 
+    device: torch.device  # of the weights
     layers: list[Layer] = field(default_factory=list)
-    rows: slice = field(default_factory=lambda: slice(None))
     enlarged: tuple[int, int] = (1, 1)  # each pixel of the last layer's output, so many times
 
     @property
     def _is_whole(self) -> bool:
-        return self.rows == slice(None) and self.enlarged == (1, 1)
+        return self.enlarged == (1, 1)
 
     @property
     def _is_linear(self) -> bool:
-        """True if it is all of a last layer, which no activation follows."""
+        """True if no activation follows its last layer."""
         return self._is_whole and bool(self.layers) and self.layers[-1].activation is None
 
     @property
@@ -283,16 +226,16 @@ class _Chain:
         self, weight: Tensor, bias: Tensor | None, convolution: Convolution
     ) -> _Chain | None:
         if self.enlarged != (1, 1):
-            of_smaller = _of_smaller(weight, convolution, self.enlarged)
-            if of_smaller is None:
+            found = of_smaller(weight, convolution, self.enlarged)
+            if found is None:
                 return None
-            weight, convolution = of_smaller
+            weight, convolution = found
             return replace(self, enlarged=(1, 1)).convolved(weight, bias, convolution)
         c = convolution
         places = math.prod((c.input if c.transposed else c.output)[1:])
         if places * math.prod(weight.shape[2:]) > _MOST_CONNECTIONS:
             return None
-        if max(math.prod(c.input), math.prod(c.output)) > _MOST_UNITS:
+        if max(math.prod(c.input), math.prod(c.output)) > MOST_UNITS:
             return None
         return self._then(weight, bias, c.output[0], c)
 
@@ -325,7 +268,7 @@ class _Chain:
         if self.enlarged == (1, 1):
             return self
         smaller = replace(self, enlarged=(1, 1))
-        larger = _enlarged(self.layers[-1], self.enlarged) if smaller._is_own else None
+        larger = enlarged(self.layers[-1], self.enlarged) if smaller._is_own else None
         return replace(smaller, layers=[*self.layers[:-1], larger]) if larger else None
 
     def activated(self, activation: str) -> _Chain | None:
@@ -358,56 +301,81 @@ class _Chain:
         last = replace(self.layers[-1], skip=Skip(start, is_sum))
         return replace(self, layers=[*self.layers[:-1], last])
 
-    def part(self, rows: slice) -> _Chain | None:
-        is_dense = self._is_own and self.layers[-1].convolution is None
-        return replace(self, rows=rows) if is_dense else None
+    def followed_by(self, layer: Layer) -> _Chain | None:
+        """Of images, without a bias."""
+        assert layer.convolution is not None
+        whole = self.written_out if self.layers else self
+        weight = layer.weight.to(self.device)
+        return whole.convolved(weight, None, layer.convolution) if whole else None
+
+    def cropped(self, image: Image, axis: int, places: slice) -> _Chain | None:
+        """A part of an image along an axis."""
+        whole = self.written_out if self.layers else self
+        if whole is None:
+            return None
+        if not whole.layers or whole.layers[-1].convolution is None:
+            units = torch.arange(math.prod(image)).view(image)
+            some = units.movedim(axis, 0)[places].movedim(0, axis).flatten()
+            return whole._picked(some, units.numel())
+        start, stop, step = places.indices(image[axis])
+        if step != 1 or stop <= start:
+            return None
+        last = whole.layers[-1]
+        if last.convolution is not None and last.convolution.output == image:
+            fitted = cropped(last, axis, start, stop)
+            if fitted is not None:
+                return replace(whole, layers=[*whole.layers[:-1], fitted])
+        part = cropped(identity(image), axis, start, stop)
+        return whole.followed_by(part) if part else None
+
+    def padded(self, image: Image, ends: list[tuple[int, int]]) -> _Chain | None:
+        """With zeros around rows and columns."""
+        layer: Layer | None = identity(image)
+        for axis, (before, after) in enumerate(ends, 1):
+            layer = cropped(layer, axis, -before, image[axis] + after) if layer else None
+        return self.followed_by(layer) if layer else None
+
+    def mapped(self, image: Image, function: Callable[[Tensor], Tensor]) -> _Chain | None:
+        """After a linear map of images, as a matrix."""
+
+        def rows_of(images: Tensor) -> Tensor:
+            return function(images.cpu().double().view(-1, *image)).flatten(1)
+
+        whole = self.written_out if self.layers else self
+        if whole is None:
+            return None
+        units = math.prod(image)
+        outputs = rows_of(torch.zeros(1, units)).shape[1]
+        is_dense = whole._is_own and whole.layers[-1].convolution is None
+        if (whole.layers[-1].weight.shape[1] if is_dense else units) * outputs > _MOST_WEIGHTS:
+            return None
+        if is_dense:
+            last = whole.layers[-1]
+            weight = rows_of(last.weight.t().contiguous()).t().float().contiguous()
+            bias = rows_of(last.bias.unsqueeze(0))[0].float()
+            made = Layer(weight.to(self.device), bias.to(self.device))
+            return replace(whole, layers=[*whole.layers[:-1], made])
+        matrix = rows_of(torch.eye(units)).t().float().contiguous()
+        return whole.linear(matrix.to(self.device), None)
+
+    def _picked(self, units: Tensor, number: int) -> _Chain | None:
+        """Some units, of so many, of a dense layer or of the inputs."""
+        if not self.layers:
+            return self.linear(torch.eye(number)[units].to(self.device), None)
+        units = units.to(self.device)
+        last = self.layers[-1]
+        if last.skip is not None:
+            return None
+        rows = replace(
+            last, weight=last.weight[units].contiguous(), bias=last.bias[units].contiguous()
+        )
+        return replace(self, layers=[*self.layers[:-1], rows])
 
     def network(self) -> Network | None:
         """As a whole function; None where it does not end in a layer of its own."""
         if not self.layers or self.enlarged != (1, 1) or self.layers[-1].skip:
             return None
-        last = self.layers[-1]
-        if self.rows != slice(None):
-            last = Layer(last.weight[self.rows].contiguous(), last.bias[self.rows].contiguous())
-        return Network([*self.layers[:-1], last])
-
-
-def _of_smaller(
-    weight: Tensor, convolution: Convolution, factors: tuple[int, int]
-) -> tuple[Tensor, Convolution] | None:
-    """A convolution of an image enlarged by nearest neighbours, as a transposed one of the image.
-
-    Its pixels meet sums of the kernel's entries: a quarter of the work, or less, at a factor of 2.
-    """
-    c = convolution
-    padding = [kernel - 1 - pad for kernel, pad in zip(weight.shape[2:], c.padding)]
-    if c.transposed or c.stride != [1, 1] or c.dilation != [1, 1] or min(padding) < 0:
-        return None
-    weight = weight.detach().float().transpose(0, 1)
-    for axis, factor in zip((2, 3), factors):
-        kernel = weight.shape[axis]
-        taps = torch.arange(kernel + factor - 1).view(-1, 1)
-        distance = torch.arange(kernel) - (kernel - 1 - taps)  # of a pixel's copy from its first
-        sums = ((distance >= 0) & (distance < factor)).to(weight)
-        weight = torch.tensordot(weight, sums, ([axis], [1])).movedim(-1, axis)
-    channels, rows, columns = c.input
-    image = (channels, rows // factors[0], columns // factors[1])
-    return weight, Convolution(True, image, c.output, list(factors), padding, [1, 1], [0, 0])
-
-
-def _enlarged(layer: Layer, factors: tuple[int, int]) -> Layer | None:
-    """A convolution of one tap, its image then enlarged by nearest neighbours: a transposed one."""
-    c = layer.convolution
-    one_tap = tuple(layer.weight.shape[2:]) == (1, 1)
-    if c is None or c.transposed or not one_tap or c.stride != [1, 1] or c.padding != [0, 0]:
-        return None
-    channels, rows, columns = c.output
-    image = (channels, rows * factors[0], columns * factors[1])
-    if math.prod(image) > _MOST_UNITS:
-        return None
-    weight = layer.weight.transpose(0, 1).expand(-1, -1, *factors)
-    larger = Convolution(True, c.input, image, list(factors), [0, 0], [1, 1], [0, 0])
-    return replace(layer, weight=weight, convolution=larger)
+        return Network(self.layers)
 
 
 def _joined(first: Layer, second: Layer) -> Layer | None:
@@ -462,7 +430,7 @@ def _outputs(function: Callable[[Tensor], Any], example: Tensor) -> list[_Chain]
     found: dict[torch.fx.Node, Any] = {}
     for node in graph.graph.nodes:
         if node.op == "placeholder":
-            found[node] = _Chain()
+            found[node] = _Chain(example.device)
         elif node.op == "get_attr":
             found[node] = getattr(graph, node.target)
         elif node.op == "call_function":
@@ -500,8 +468,9 @@ def _apply(node: torch.fx.Node, args: list[Any]) -> Any:
         return chain.linear(rest[0].t(), None)
     if kind == "convolution":
         return _convolved(node, chain, rest)
-    if kind == "upsample_nearest2d":
-        shapes = zip(node.meta["val"].shape[2:], source.shape[2:])
+    if kind in ("upsample_nearest2d", "upsample_nearest1d"):
+        images = [cast(Image, _image(one.shape)) for one in (node.meta["val"], source)]
+        shapes = zip(images[0][1:], images[1][1:])
         wholes = [(large // small, large % small) for large, small in shapes]
         factors = (wholes[0][0], wholes[1][0])
         return chain.enlarge(factors) if all(rest == 0 for _, rest in wholes) else None
@@ -511,14 +480,86 @@ def _apply(node: torch.fx.Node, args: list[Any]) -> Any:
     if kind in _ACTIVATIONS:
         activation = _ACTIVATIONS[kind](*rest, **node.kwargs)
         return chain.activated(activation) if activation else None
-    if kind in ("view", "_unsafe_view", "reshape", "detach", "clone", "alias"):
+    if kind in _VIEWS:
         return chain if node.meta["val"].shape[0] == source.shape[0] else None
-    if kind == "split" and source.dim() == 2 and len(rest) == 2 and rest[1] == 1:
-        return [chain.part(slice(i, i + rest[0])) for i in range(0, source.shape[1], rest[0])]
     if kind in ("slice", "expand") and node.meta["val"].shape == source.shape:
         return chain  # [:], which older versions of PyTorch write out; of broadcasting
-    if kind == "slice" and source.dim() == 2 and len(rest) == 3 and rest[0] == 1:
-        return chain.part(slice(rest[1], min(rest[2], source.shape[1])))
+    return _resampled(node, kind, chain, rest)
+
+
+_VIEWS = "view _unsafe_view reshape detach clone alias squeeze unsqueeze".split()
+
+
+def _image(shape: torch.Size) -> Image | None:
+    """Rows of a shape [B, *], as images."""
+    sizes = [int(n) for n in shape[1:]]
+    if len(sizes) == 3:
+        return sizes[0], sizes[1], sizes[2]
+    if len(sizes) == 2:
+        return sizes[0], 1, sizes[1]
+    return (1, 1, sizes[0]) if len(sizes) == 1 else None
+
+
+def _axis(dim: int, dims: int) -> int:
+    """Of an image, for a dimension of a tensor with so many."""
+    return 0 if dim == 1 and dims > 2 else dim - dims + 3
+
+
+def _resampled(node: torch.fx.Node, kind: str, chain: _Chain, rest: list[Any]) -> Any:
+    """A crop, pads, means, pixels from channels: linear maps without weights."""
+    shape, value = cast(torch.fx.Node, node.args[0]).meta["val"].shape, node.meta["val"]
+    image, dims = _image(shape), len(shape)
+    if image is None or node.kwargs:
+        return None
+    if kind == "slice" and rest[0] % dims > 0:
+        places = slice(*rest[1:3], *rest[3:] or [1])
+        return chain.cropped(image, _axis(rest[0] % dims, dims), places)
+    if kind == "select" and rest[0] % dims > 0:
+        dim = rest[0] % dims
+        place = rest[1] % shape[dim]
+        return chain.cropped(image, _axis(dim, dims), slice(place, place + 1))
+    if kind == "split" and rest[1:] and rest[1] % dims > 0:
+        dim, size = rest[1] % dims, rest[0]
+        parts = [slice(i, i + size) for i in range(0, shape[dim], size)]
+        return [chain.cropped(image, _axis(dim, dims), part) for part in parts]
+    output = _image(value.shape) if isinstance(value, Tensor) else None
+    if output is None or value.shape[0] != shape[0]:
+        return None
+    if kind == "constant_pad_nd" and (rest[1:] or [0])[0] == 0 and len(rest[0]) <= 2 * (dims - 2):
+        ends = [(0, 0), (0, 0)]
+        for i in range(0, len(rest[0]), 2):
+            ends[1 - i // 2] = (rest[0][i], rest[0][i + 1])
+        return chain.padded(image, ends)
+    if kind == "pixel_shuffle":
+        return chain.followed_by(shuffling(image, rest[0]))
+    means = _means(kind, image, output, rest)
+    if means is not None:
+        return chain.followed_by(pooling(image, output, *means))
+    if kind in ("avg_pool2d", "_adaptive_avg_pool2d", "mean", *_INTERPOLATIONS) and dims > 2:
+        return chain.mapped(
+            image, lambda rows: cast(Any, node.target)(rows.view(-1, *shape[1:]), *rest)
+        )
+    return None
+
+
+_INTERPOLATIONS = ("upsample_bilinear2d", "upsample_linear1d", "upsample_bicubic2d")
+
+
+def _means(
+    kind: str, image: Image, output: Image, rest: list[Any]
+) -> tuple[list[int], list[int], list[int]] | None:
+    """Kernel, stride and padding of a pool whose windows are all alike."""
+    if kind == "avg_pool2d":
+        given: list[Any] = [*rest, *[[], [0, 0], False, True, None][len(rest) - 1 :]]
+        kernel, stride, padding, is_ceil, counts_pads, divisor = given
+        kernel, stride, padding = (
+            one * 2 if len(one) == 1 else list(one) for one in (kernel, stride or kernel, padding)
+        )
+        plain = not is_ceil and divisor is None and (counts_pads or not any(padding))
+        return (kernel, stride, padding) if plain else None
+    if kind == "_adaptive_avg_pool2d" and all(n % m == 0 for n, m in zip(image[1:], output[1:])):
+        kernel = [n // m for n, m in zip(image[1:], output[1:])]
+        return kernel, kernel, [0, 0]
     return None
 
 
@@ -537,14 +578,17 @@ def _convolved(node: torch.fx.Node, chain: _Chain, rest: list[Any]) -> _Chain | 
     weight, bias, stride, padding, dilation, transposed, output_padding, groups = rest
     source = cast(torch.fx.Node, node.args[0]).meta["val"]
     known = isinstance(weight, Tensor) and (bias is None or isinstance(bias, Tensor))
-    if not known or groups != 1 or source.dim() != 4:
+    images = _image(source.shape), _image(node.meta["val"].shape)
+    if not known or groups != 1 or source.dim() not in (3, 4) or None in images:
         return None
+    if source.dim() == 3:
+        weight = weight.unsqueeze(2)
+    firsts = ([1], [0], [1], [0]) if source.dim() == 3 else ([], [], [], [])  # of one row
+    sizes = (stride, padding, dilation, output_padding)
     convolution = Convolution(
-        transposed,
-        tuple(source.shape[1:]),
-        tuple(node.meta["val"].shape[1:]),
-        *(list(sizes) for sizes in (stride, padding, dilation, output_padding)),
-    )
+        transposed, *cast(tuple[Image, Image], images),
+        *([*first, *size] for first, size in zip(firsts, sizes)),
+    )  # fmt: skip
     return chain.convolved(weight, bias, convolution)
 
 

@@ -32,7 +32,7 @@ class Likelihood(nn.Module):
     low: float = -math.inf  # the support of x, both ends included
     high: float = math.inf
     step: float | None = None  # x - low are multiples of it; None: x is continuous
-    levels: int | None = None  # 256: a mass function of 8-bit values x = k / 255
+    levels: int | None = None  # that x has, where p is a mass function: 256 of 8-bit x = k / 255
     uniforms: int | None = None  # that `sample` takes for an element of x; None: only `draw`
 
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
@@ -211,8 +211,7 @@ class _LocationScale(Likelihood):
     def _parts(self, output: Output) -> tuple[Tensor, Tensor]:
         if self.log_scale is not None:
             return _only(output), self.log_scale
-        loc, log_scale = output.chunk(2, 1) if isinstance(output, Tensor) else output
-        return loc, log_scale
+        return _halves(output)
 
     def _information(self, loc: Tensor, log_scale: Tensor) -> tuple[Tensor, Tensor]:
         about_loc, about_scale = self.information
@@ -454,14 +453,33 @@ class DiscretizedLogisticMixture(Likelihood):
 
 
 class Categorical(Likelihood):
-    """8-bit x = k / 255, every value with its own logit: the output is [B, 256, *shape]."""
+    """Symbols x in 0..num_classes-1: the output has a logit of each, [B, num_classes, *shape].
 
-    low, high, step, levels, uniforms = 0.0, 1.0, STEP, LEVELS, 1
+    A decoder that returns [B, *shape, num_classes], as torch.distributions.Categorical takes them,
+    is understood too. Without num_classes x is of 8 bits, k / 255, and num_classes is 256.
+    """
+
+    low, uniforms = 0.0, 1
+
+    def __init__(self, num_classes: int | None = None) -> None:
+        super().__init__()
+        if num_classes is not None and num_classes < 2:
+            raise UsageError(f"Categorical takes at least 2 classes, not {num_classes}")
+        self.num_classes = self.levels = LEVELS if num_classes is None else num_classes
+        self.step = STEP if num_classes is None else 1.0
+        self.high = 1.0 if num_classes is None else float(num_classes - 1)
 
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
-        value = torch.round(x * (LEVELS - 1)).long().unsqueeze(1)
-        log_weights = F.log_softmax(_only(output), 1)
+        output = _only(output)
+        if output.shape[1] != self.num_classes:
+            raise RowShapeError(
+                f"Categorical of {self.num_classes} classes takes an output "
+                f"[B, {self.num_classes}, {', '.join(map(str, x.shape[1:]))}]; the decoder returns "
+                f"{list(output.shape)}"
+            )
+        log_weights = F.log_softmax(output, 1)
         _check(x, log_weights.shape[2:])
+        value = torch.round(x * (self.num_classes - 1) / self.high).long().unsqueeze(1)
         return _total(log_weights.gather(1, value))
 
     def fisher(self, output: Output) -> Output:
@@ -470,10 +488,46 @@ class Categorical(Likelihood):
 
     def sample(self, output: Output, u: Tensor) -> Tensor:
         weights = torch.softmax(_only(output), 1)
-        return _index(weights, u[:, 0]).squeeze(1).to(weights.dtype) / (LEVELS - 1)
+        index = _index(weights, u[:, 0]).squeeze(1).to(weights.dtype)
+        return index * self.high / (self.num_classes - 1)
 
     def spec(self) -> dict[str, Any]:
-        return {"name": "categorical", "levels": LEVELS}
+        return {"name": "categorical", "levels": self.num_classes}
+
+
+class LocationScaleMixture(Likelihood):
+    """A mixture for each element of x, of K distributions of one kind, as Gaussian(None).
+
+    The output is (logits, locations, log_scales), each [B, *shape, K]. The Fisher weights are a
+    stand-in, no smaller than the exact ones: those of x together with its component.
+    """
+
+    def __init__(self, kind: _LocationScale) -> None:
+        super().__init__()
+        self.kind = kind
+        self.uniforms = 1 + (kind.uniforms or 0)
+
+    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+        logits, locs, log_scales = output
+        _check(x, locs.shape[1:-1])
+        each = self.kind.element(x.unsqueeze(-1), locs, log_scales)
+        return _total(torch.logsumexp(F.log_softmax(logits, -1) + each, -1))
+
+    def fisher(self, output: Output) -> Output:
+        logits, _, log_scales = output
+        weights = torch.softmax(logits, -1)
+        about_loc, about_scale = self.kind.information
+        by_component = weights * about_loc * torch.exp(-2 * log_scales)
+        return weights * (1 - weights), by_component, weights * about_scale
+
+    def sample(self, output: Output, u: Tensor) -> Tensor:
+        logits, locs, log_scales = (part.movedim(-1, 1) for part in output)
+        index = _index(torch.softmax(logits, 1), u[:, 0])
+        loc, log_scale = (part.gather(1, index).squeeze(1) for part in (locs, log_scales))
+        return loc + log_scale.exp() * self.kind.noise(u[:, 1:])
+
+    def spec(self) -> dict[str, Any]:
+        return {"name": "mixture", "of": self.kind.spec()}
 
 
 class Poisson(Likelihood):
@@ -527,27 +581,12 @@ class NegativeBinomial(Likelihood):
         self.draw_library = draw_library if isinstance(library, str) else library
 
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
-        library: Tensor | float | None = self.draw_library
-        if self.library == "observed":
-            counts = x.flatten(1).sum(1).clamp(min=1)
-            library = counts.reshape(-1, *[1] * (x.dim() - 1))
-        log_odds = self._log_mean(_like_x(output, x), library) - self.log_theta
-        theta = self.log_theta.exp()
-        chances = _lgamma(x + theta) - _lgamma(theta) - _lgamma(x + 1)
-        return _total(chances.to(x.dtype) + x * log_odds - (x + theta) * _log1pexp(log_odds))
+        return _total(self._element(x, self._log_mean(_like_x(output, x), self._library_of(x))))
 
     def fisher(self, output: Output) -> Output:
         output = _only(output)
-        mean = self._log_mean(output, self.draw_library).exp()
-        theta = self.log_theta.exp()
-        weights = mean * theta / (mean + theta)
-        if self.library is None:
-            return weights
-        fractions = torch.softmax(output.flatten(1), 1)
-        flat = weights.flatten(1)
-        others = flat.sum(1, keepdim=True) - flat
-        exact = flat * (1 - fractions).square() + others * fractions.square()
-        return exact.reshape(output.shape)
+        mean, theta = self._log_mean(output, self.draw_library).exp(), self.log_theta.exp()
+        return self._about_output(mean * theta / (mean + theta), output)
 
     def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
         log_mean = self._log_mean(_only(output), self.draw_library)
@@ -563,11 +602,69 @@ class NegativeBinomial(Likelihood):
             "draw_library": self.draw_library,
         }
 
+    def _library_of(self, x: Tensor) -> Tensor | float | None:
+        """Of rows x."""
+        if self.library != "observed":
+            return self.draw_library
+        return x.flatten(1).sum(1).clamp(min=1).reshape(-1, *[1] * (x.dim() - 1))
+
     def _log_mean(self, output: Tensor, library: Tensor | float | None) -> Tensor:
         if library is None:
             return output
         fractions = F.log_softmax(output.flatten(1), 1).reshape(output.shape)
         return fractions + (library.log() if isinstance(library, Tensor) else math.log(library))
+
+    def _element(self, x: Tensor, log_mean: Tensor) -> Tensor:
+        """log p of every element of x."""
+        log_odds, theta = log_mean - self.log_theta, self.log_theta.exp()
+        chances = _lgamma(x + theta) - _lgamma(theta) - _lgamma(x + 1)
+        return chances.to(x.dtype) + x * log_odds - (x + theta) * _log1pexp(log_odds)
+
+    def _about_output(self, about_log_mean: Tensor, output: Tensor) -> Tensor:
+        """The information about the output, from that about each log mean."""
+        if self.library is None:
+            return about_log_mean
+        fractions, flat = torch.softmax(output.flatten(1), 1), about_log_mean.flatten(1)
+        others = flat.sum(1, keepdim=True) - flat
+        exact = flat * (1 - fractions).square() + others * fractions.square()
+        return exact.reshape(output.shape)
+
+
+class ZeroInflatedNegativeBinomial(NegativeBinomial):
+    """Counts that are 0 with an extra probability, else negative binomial (scvi's ZINB).
+
+    The output is (output of `NegativeBinomial`, logits of the extra zeros), or one tensor whose
+    halves along dimension 1 are these. The arguments are those of `NegativeBinomial`.
+    """
+
+    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+        counts, zeros = _halves(output)
+        log_mean = self._log_mean(_like_x(counts, x), self._library_of(x))
+        counted = F.logsigmoid(-zeros) + self._element(x, log_mean)
+        return _total(torch.where(x == 0, torch.logaddexp(F.logsigmoid(zeros), counted), counted))
+
+    def fisher(self, output: Output) -> Output:
+        counts, zeros = _halves(output)
+        log_mean = self._log_mean(counts, self.draw_library)
+        mean, theta, extra = log_mean.exp(), self.log_theta.exp(), torch.sigmoid(zeros)
+        none = torch.exp(self._element(torch.zeros_like(mean), log_mean))  # chances of a count of 0
+        zero = extra + (1 - extra) * none
+        score = mean * theta / (mean + theta)  # minus that of a count of 0 to its log mean
+        # A zero says less than a count of 0 does: it may be an extra one.
+        lost = (1 - extra) * none * score.square() * extra / zero
+        about_mean = ((1 - extra) * score - lost).clamp(min=0)
+        about_zeros = (1 - extra) * (1 - none) * extra.square() / zero
+        parts = (self._about_output(about_mean, counts), about_zeros)
+        return torch.cat(parts, 1) if isinstance(output, Tensor) else parts
+
+    def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
+        counts, zeros = _halves(output)
+        drawn = super().draw(counts, x_shape)
+        u = torch.rand(zeros.shape, dtype=zeros.dtype).to(zeros.device)
+        return drawn * (u > torch.sigmoid(zeros))
+
+    def spec(self) -> dict[str, Any]:
+        return super().spec() | {"name": "zero-inflated-negative-binomial"}
 
 
 def _log_parameter(value: float | Tensor, learn: bool) -> nn.Parameter:
@@ -581,6 +678,12 @@ def _only(output: Output) -> Tensor:
     if not isinstance(output, Tensor):
         raise TypeError(f"the decoder must return a tensor, not {type(output).__name__}")
     return output
+
+
+def _halves(output: Output) -> tuple[Tensor, Tensor]:
+    """Two tensors, or one whose halves along dimension 1 are these."""
+    first, second = output.chunk(2, 1) if isinstance(output, Tensor) else output
+    return first, second
 
 
 def _like_x(output: Output, x: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,53 +20,74 @@ from crais.latent_model import (
     check_unchanged,
     computes,
     manifest,
-    prior_of,
 )
+from crais.latents import Latent, sizes_of
 from crais.layers import MlpVae
 from crais.likelihoods import Likelihood
 from crais.outputs import shape_of
 from crais.priors import Prior
+from crais.reentry import keeps_state
 
 _ROWS = {"cpu": 64}  # of a call
 _ROWS_ELSEWHERE = 8192
 
 
+@dataclass
+class InMemory:
+    """A model that is in memory."""
+
+    functions: dict[str, Function]
+    manifest: bytes  # its description, as in exported files
+    device: torch.device
+    shape: Sequence[int]  # of a datum, as its functions take it
+    check: Callable[[], None]  # for the end of a run
+    keeps_state: bool  # so that one thread alone may call its functions
+
+
 def in_memory(
     *,
     shapes: Sequence[Sequence[int]],
-    latent: int | None,
+    latent: Latent | None,
     labels: Tensor | None,
     name: str,
     prior: Prior | None,
     log_prior: Function | None,
     force_dtype: str = "auto",
+    simulate: int = 0,
+    data: Tensor | None = None,
+    threads_apart: bool = True,
     **parts: Any,
-) -> tuple[dict[str, Function], bytes, torch.device, Callable[[], None]]:
-    """Its functions, its description (a manifest as in exported files), its device, and a check.
+) -> InMemory:
+    """A model as the extension takes it.
 
-    The check is for the end: it raises UsageError where the model is not what it was.
+    Its check is for the end: it raises UsageError where the model is not what it was.
 
     Images have the first of the `shapes` that the functions take; without any, the shape of what
     the decoder returns. With `force_dtype` bfloat16, or auto where it pays, there is a function
-    whose gradient is in bfloat16. `parts` are decoder, likelihood, encoder and log_joint, as `export`
-    takes them.
+    whose gradient is in bfloat16. `simulate` is how many images are to be drawn from the model;
+    where draws are no function of uniform numbers, they are made here. `data` are a few images, as
+    the likelihood takes them. Unless `threads_apart` is False, the functions are tried for state
+    that they keep. `parts` are decoder, likelihood, encoder and log_joint, as `export` takes them.
     """
     decoder, encoder = parts["decoder"], parts["encoder"]
     likelihood = parts["likelihood"]
     device = device_of([decoder, encoder, parts["log_joint"]], [likelihood, prior, log_prior])
+    sizes = None if latent is None else sizes_of(latent)
     with native.as_before(device):
         random_state.begin(device)
         torch.set_num_threads(1)  # little work, and the same bits everywhere
         y = () if labels is None else (labels[:1].to(device),)
         if not shapes:
-            shapes = [_shape_of(decoder, likelihood, latent, device, y)]
+            shapes = [_shape_of(decoder, likelihood, sizes, device, y)]
 
         def model_of(shape: Sequence[int]) -> LatentModel:
             model = LatentModel(
-                latent=latent or _latent_of(encoder, shape, device, y),
+                latent=sizes or _latent_of(encoder, shape, device, y),
                 shape=tuple(int(n) for n in shape),
-                prior=prior_of(prior, log_prior),
+                prior=prior,
+                log_prior=log_prior,
                 labels=labels,
+                data=data,
                 **parts,
             )
             model.check_shapes()
@@ -80,12 +102,18 @@ def in_memory(
             forces, pays = _forces(model, force_dtype)
             functions = model.functions(forces)
             arrays = model.checks(forces)
+            if "simulate" not in functions:
+                arrays |= model.pairs(simulate)
         described = model.describe(functions, name, forces_pay=pays)
         described["batch"] = _ROWS.get(device.type, _ROWS_ELSEWHERE)
-        known = model.known_layers()
+        known, is_alone = model.known_layers(), False
         if known is not None and computes(known, arrays):
             described["mlp" if isinstance(known, MlpVae) else "decoder"] = known.describe()
             arrays |= known.tensors()
+        elif threads_apart:
+            with model.in_eval_mode():
+                tried = {key: functions[key] for key in functions if key in ("joint", "encode")}
+                is_alone = keeps_state(tried, lambda name, rows: model.examples(name)(rows))
     inputs, value = check_inputs(arrays), arrays["check.value"]
 
     def check() -> None:
@@ -93,7 +121,7 @@ def in_memory(
         with model.in_eval_mode():
             check_unchanged(model.joint, inputs, value)
 
-    return functions, manifest(arrays, described), device, check
+    return InMemory(functions, manifest(arrays, described), device, model.shape, check, is_alone)
 
 
 def _forces(model: LatentModel, force_dtype: str) -> tuple[bool, bool]:
@@ -131,19 +159,22 @@ def _first_that_works(
 
 def _latent_of(
     encoder: Function | None, shape: Sequence[int], device: torch.device, y: tuple[Tensor, ...]
-) -> int:
+) -> Sequence[int]:
     if encoder is None:
-        raise UsageError("give latent=D, the dimension of z: there is no encoder that says it")
+        raise UsageError(
+            "give latent=D, the dimension of z, or its shape, as latent=(4, 8, 8): there is no "
+            "encoder that says it"
+        )
     x = torch.zeros(1, *shape, dtype=torch.float32, device=device)
     with torch.no_grad():
         mean, _ = adapted(encoder, x, y, None)(x, *y)
-    return int(mean.shape[-1])
+    return tuple(mean.shape[1:])
 
 
 def _shape_of(
     decoder: Function | None,
     likelihood: Likelihood | None,
-    latent: int | None,
+    latent: tuple[int, ...] | None,
     device: torch.device,
     y: tuple[Tensor, ...],
 ) -> Sequence[int]:
@@ -151,7 +182,7 @@ def _shape_of(
     if decoder is None or latent is None:
         raise UsageError("give image_shape=(...), the shape of one datum, and latent=D")
     with torch.no_grad():
-        output = decoder(torch.zeros(1, latent, dtype=torch.float32, device=device), *y)
+        output = decoder(torch.zeros(1, *latent, dtype=torch.float32, device=device), *y)
     shape = shape_of(output)
     is_tensor = isinstance(output, Tensor)
     if shape is None or is_tensor and (likelihood is None or likelihood.uniforms is None):

@@ -24,7 +24,8 @@ _NAMES = (
     "mean loc output out"
 ).split()
 
-_Taken = tuple[L.Likelihood, Callable[[Any], L.Output]]  # of a distribution: what it is, its tensors
+# Of a distribution: what it is, and how to get its tensors.
+_Taken = tuple[L.Likelihood, Callable[[Any], L.Output]]
 
 
 class OfDecoder(L.Likelihood):
@@ -87,6 +88,8 @@ def adapted(
                 f"{type(likelihood).__name__}: leave the likelihood out"
             )
         return (decoder if tensors is None else _then(decoder, tensors)), found
+    if isinstance(likelihood, L.Categorical) and _has_classes_last(output, likelihood, x):
+        return _then(decoder, _classes_first), likelihood
     if isinstance(likelihood, OfDecoder):
         raise UsageError(
             "the model does not say its likelihood: give a decoder with its likelihood, as "
@@ -94,6 +97,17 @@ def adapted(
             "another of crais; or a log_joint"
         )
     return decoder, likelihood
+
+
+def _has_classes_last(output: Any, likelihood: L.Categorical, x: Tensor) -> bool:
+    """As torch.distributions has it; where both orders fit, the classes come first."""
+    shape, classes = list(getattr(output, "shape", [])), likelihood.num_classes
+    row = list(x.shape[1:])
+    return shape[1:] == [*row, classes] and shape[1:] != [classes, *row]
+
+
+def _classes_first(logits: Tensor) -> Tensor:
+    return logits.movedim(-1, 1)
 
 
 def shape_of(output: Any) -> list[int] | None:
@@ -158,6 +172,8 @@ def _fits(part: Any, likelihood: L.Likelihood, x: Tensor) -> bool:
     if isinstance(likelihood, OfDecoder) or not isinstance(part, (Tensor, tuple, list)):
         return False
     try:
+        if isinstance(likelihood, L.Categorical) and _has_classes_last(part, likelihood, x):
+            return True
         with torch.no_grad():
             return bool(likelihood.log_prob(x, part).shape == x.shape[:1])  # type: ignore[arg-type]
     except Exception:  # whatever a likelihood raises at what it does not take
@@ -170,7 +186,9 @@ def described(output: Any) -> str:
         return str(list(output.shape))
     if isinstance(output, D.Distribution):
         return f"{type(plain(output)).__name__} {[*output.batch_shape, *output.event_shape]}"
-    parts = ", ".join(f"{name} {described(part)}" for name, part in list(parts_of(output).items())[:8])
+    parts = ", ".join(
+        f"{name} {described(part)}" for name, part in list(parts_of(output).items())[:8]
+    )
     return f"a {type(output).__name__}" + (f" of {parts}" if parts else "")
 
 
@@ -194,7 +212,7 @@ def _of_distribution(
     output: D.Distribution, z: Tensor
 ) -> tuple[L.Likelihood, Callable[[Any], L.Output] | None]:
     base = plain(output)
-    make = _FAMILIES.get(type(base))
+    make = _family(base)
     taken = make(base, z) if make is not None else None
     if taken is None:
         return Distribution(output), None
@@ -247,6 +265,54 @@ def _negative_binomial(base: Any, z: Tensor) -> _Taken | None:
     return theta, lambda found: found.logits + found.total_count.log()
 
 
+def _categorical(base: Any, z: Tensor) -> _Taken | None:
+    classes = base.logits.shape[-1]
+    if classes < 2:
+        return None
+    return L.Categorical(classes), lambda found: _classes_first(found.logits)
+
+
+def _mixture(base: Any, z: Tensor) -> _Taken | None:
+    """Of one kind, a mixture for each element of x."""
+    parts = base.component_distribution
+    kind: Any = None
+    if type(parts) in (D.Normal, D.Laplace):
+        kind = L.Gaussian(None) if type(parts) is D.Normal else L.Laplace(None)
+    elif type(parts) is D.StudentT:
+        df = _fixed(parts.df, z)
+        kind = L.StudentT(float(df), None) if df is not None and df.dim() == 0 else None
+    if kind is None:
+        return None
+
+    def tensors(found: Any) -> L.Output:
+        locs = found.component_distribution.loc
+        weights = found.mixture_distribution.logits.expand_as(locs)
+        return weights, locs, found.component_distribution.scale.log()
+
+    return L.LocationScaleMixture(kind), tensors
+
+
+def _counts(base: Any, z: Tensor) -> _Taken | None:
+    """scvi's negative binomials: a mean `mu` and `theta`; perhaps logits of extra zeros."""
+    theta = _fixed(base.theta.expand_as(base.mu), z)
+    if theta is None:
+        return None
+    if not hasattr(base, "zi_logits"):
+        return L.NegativeBinomial(theta, learn=False), lambda found: found.mu.log()
+    return (
+        L.ZeroInflatedNegativeBinomial(theta, learn=False),
+        lambda found: (found.mu.log(), found.zi_logits),
+    )
+
+
+def _family(base: D.Distribution) -> Callable[[Any, Tensor], _Taken | None] | None:
+    """By its type; those of packages by their names, with a look at what they hold."""
+    name = type(base).__name__
+    if name in ("NegativeBinomial", "ZeroInflatedNegativeBinomial") and hasattr(base, "theta"):
+        return _counts
+    return _FAMILIES.get(type(base))
+
+
 _FAMILIES: dict[type, Callable[[Any, Tensor], _Taken | None]] = {
     D.Bernoulli: _bernoulli(L.Bernoulli),
     D.ContinuousBernoulli: _bernoulli(L.ContinuousBernoulli),
@@ -255,4 +321,6 @@ _FAMILIES: dict[type, Callable[[Any, Tensor], _Taken | None]] = {
     D.StudentT: _student_t,
     D.Poisson: lambda base, z: (L.Poisson(), lambda found: found.rate.log()),
     D.NegativeBinomial: _negative_binomial,
+    D.Categorical: _categorical,
+    D.MixtureSameFamily: _mixture,
 }

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from torch import distributions as D
 
 from crais.errors import UsageError
-
-from crais.errors import UsageError
+from crais.flows import as_pair, sampler_of
 
 _DRAWS = 20_000
 
@@ -33,14 +32,19 @@ class Prior(nn.Module):
         """z [B, D] as a function of normal numbers e [B, D] and uniform ones u [B, uniforms]."""
         raise NotImplementedError(f"{type(self).__name__} has no `sample`")
 
+    def draw(self, rows: int, latent: int) -> Tensor:
+        """A random z [rows, latent] on the prior's device, from PyTorch's global generator."""
+        like: Tensor = next(self.parameters(), torch.zeros((), dtype=torch.float32))
+        e = torch.randn(rows, latent, dtype=torch.float32)
+        u = torch.rand(rows, self.uniforms, dtype=torch.float32)
+        return self.sample(e.to(like), u.to(like))
+
     @torch.no_grad()
     def moments(self, latent: int) -> tuple[Tensor, Tensor]:
         """Mean [D] and a Cholesky factor of the covariance [D, D], here from 20,000 draws."""
-        generator = torch.Generator().manual_seed(0)
-        like: Tensor = next(self.parameters(), torch.zeros((), dtype=torch.float32))
-        e = torch.randn(_DRAWS, latent, generator=generator, dtype=torch.float32)
-        u = torch.rand(_DRAWS, self.uniforms, generator=generator, dtype=torch.float32)
-        z = self.sample(e.to(like), u.to(like))
+        with torch.random.fork_rng([]):
+            torch.manual_seed(0)
+            z = self.draw(_DRAWS, latent)
         return z.mean(0), _cholesky(torch.cov(z.T).reshape(latent, latent))
 
     def spec(self) -> dict[str, Any]:
@@ -235,12 +239,13 @@ class Flow(Prior):
     """z = module.forward(e) of normal numbers e.
 
     module.forward(e) returns z [B, D] and log |det dz/de| [B]; module.inverse(z) returns e and
-    log |det de/dz|.
+    log |det de/dz|. Or it is one of zuko's or normflows' flows as it is, over a normal base.
     """
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
-        self.module: Any = module
+        self.module: Any = as_pair(module) or module
+        self._name = type(module).__name__
 
     def log_prob(self, z: Tensor) -> Tensor:
         e, log_det = self.module.inverse(z)
@@ -250,7 +255,7 @@ class Flow(Prior):
         return self.module(e)[0]
 
     def spec(self) -> dict[str, Any]:
-        return {"name": "flow", "module": type(self.module).__name__}
+        return {"name": "flow", "module": self._name}
 
 
 class Hierarchical(Prior):
@@ -292,42 +297,80 @@ class Hierarchical(Prior):
         return {"name": "function", "simulates": self._sample is not None}
 
 
+def adapted(given: Any) -> Prior:
+    """A prior of crais's for what people have: a distribution, a flow, a module with `log_prob`."""
+    if isinstance(given, Prior):
+        return given
+    if isinstance(given, D.Distribution):
+        return of_distribution(given)
+    if as_pair(given) is not None:
+        return Flow(given)
+    sampler = sampler_of(given)
+    if sampler is None:
+        raise UsageError(
+            "prior must be one of crais's, as crais.GaussianPrior(...), a distribution, a flow, or a "
+            f"module with log_prob and sample, not {type(given).__name__}; a function is "
+            "log_prior=..."
+        )
+    shape = getattr(sampler, "event_shape", torch.Size())
+    return Drawn(sampler, torch.Size(shape))
+
+
 def of_distribution(given: D.Distribution) -> Prior:
-    """A distribution of PyTorch's over z [D] as one of these priors."""
+    """A distribution of PyTorch's over z of any shape as one of these priors, over rows [D]."""
     plain: Any = given
     while isinstance(plain, D.Independent):
         plain = plain.base_dist
+    shape = torch.Size([*given.batch_shape, *given.event_shape])
     if isinstance(plain, D.MultivariateNormal) and plain.loc.dim() == 1:
         return Gaussian(plain.loc, scale_tril=plain.scale_tril, learn=False)
-    if isinstance(plain, D.Normal) and plain.loc.dim() < 2:
+    if isinstance(plain, D.Normal):
         if bool((plain.loc == 0).all() and (plain.scale == 1).all()):
             return StandardNormal()
-        if plain.loc.dim() == 1:
-            return Gaussian(plain.loc, plain.scale, learn=False)
+        if shape:
+            return Gaussian(plain.loc.flatten(), plain.scale.flatten(), learn=False)
     if isinstance(plain, D.MixtureSameFamily) and not plain.batch_shape:
         parts: Any = plain.component_distribution
         normal = parts.base_dist if isinstance(parts, D.Independent) else parts
         if isinstance(normal, D.Normal) and normal.loc.dim() == 2:
             weights: Any = plain.mixture_distribution
             return Mixture(weights.logits, normal.loc, normal.scale, learn=False)
-    shape = [*given.batch_shape, *given.event_shape]
-    if len(shape) > 1:
-        raise UsageError(f"the prior is a distribution of {shape}; one of z [D] is expected")
-    moments = _moments(given) if shape else None
-    return Hierarchical(lambda z: _of_rows(given.log_prob(z)), moments=moments)
+    return Drawn(given, shape)
+
+
+class Drawn(Prior):
+    """A distribution of PyTorch's, or what has its `log_prob` and `sample`, over z of a shape [*].
+
+    Its draws come from PyTorch's generator. An empty shape: each coordinate of z has it, or a
+    module takes rows z [B, D].
+    """
+
+    def __init__(self, given: Any, shape: torch.Size) -> None:
+        super().__init__()
+        self.given, self.shape = given, shape
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        if self.shape and self.shape.numel() != z.shape[1]:
+            raise UsageError(
+                f"the prior is a distribution of z {list(self.shape)}, and z has {z.shape[1]} "
+                "numbers"
+            )
+        return _of_rows(self.given.log_prob(z.reshape(-1, *self.shape) if self.shape else z))
+
+    @torch.no_grad()
+    def draw(self, rows: int, latent: int) -> Tensor:
+        is_of_rows = self.shape or not isinstance(self.given, D.Distribution)
+        size = torch.Size([rows]) if is_of_rows else torch.Size([rows, latent])
+        drawn: Tensor = self.given.sample(size)
+        return drawn.reshape(rows, -1)
+
+    def spec(self) -> dict[str, Any]:
+        return {"name": type(self.given).__name__}
 
 
 def _of_rows(log_p: Tensor) -> Tensor:
     """Of independent coordinates, or of rows already."""
-    return log_p.sum(1) if log_p.dim() > 1 else log_p
-
-
-@torch.no_grad()
-def _moments(given: D.Distribution) -> tuple[Tensor, Tensor]:
-    with torch.random.fork_rng([]):
-        torch.manual_seed(0)
-        z: Tensor = given.sample(torch.Size([_DRAWS]))
-    return z.mean(0), _cholesky(torch.cov(z.T).reshape(z.shape[1], -1))
+    return log_p.flatten(1).sum(1) if log_p.dim() > 1 else log_p
 
 
 def _normal(e: Tensor) -> Tensor:

@@ -71,6 +71,39 @@ def test_a_model_has_the_cpu_s_numbers(request, images, kind, base):
     assert_same(on_device, here)
 
 
+class Resampled(torch.nn.Module):
+    """Slices and bilinear images, whose layers are made where the model is."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(5)
+        self.first, self.second = torch.nn.Linear(3, 20), torch.nn.Linear(16, 24)
+        self.second.weight.data *= 4
+
+    def decode(self, z):
+        h = torch.tanh(self.first(z[:, 1:])[:, 2:18])
+        h = self.second(h)[:, 8:].view(-1, 1, 4, 4)
+        return torch.nn.functional.interpolate(h, size=(6, 6), mode="bilinear")[:, 0]
+
+
+def test_known_layers_of_images(images):
+    model = Resampled().eval()
+    options = {"likelihood": crais.Bernoulli(), "latent": 4, "base": "prior", **CHEAP}
+    here = crais.evaluate(model, images, **options)
+    assert here.summary["evaluator"] != "pytorch"
+    assert_same(crais.evaluate(model.to(DEVICE), images, **options), here)
+
+
+def test_counts_have_certificates():
+    torch.manual_seed(6)
+    net = torch.nn.Linear(3, 20).eval().to(DEVICE)
+    bounds = crais.certify(
+        decoder=lambda z: net(z), likelihood=crais.ZeroInflatedNegativeBinomial(2.0), latent=3,
+        image_shape=(10,), num_images=24, **CHEAP,
+    )  # fmt: skip
+    assert abs(bounds.gap) < 1 and bounds.images.max() > 1
+
+
 def test_functions_get_tensors_of_the_device(images):
     shift, seen = torch.ones(36, device=DEVICE), set()
 

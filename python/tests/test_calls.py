@@ -138,11 +138,11 @@ def test_options_that_are_refused(evaluate, curved, images, options, error, word
 @pytest.mark.parametrize(
     ("images", "error", "words"),
     [
-        ([torch.zeros(36)], "UsageError", r"torch\.stack\(images\)"),
         (torch.zeros(0, 36), "UsageError", r"N > 0"),
         (torch.tensor(1.0), "UsageError", r"shape \[\]"),
         ("x", "UsageError", "must be a tensor"),
-        (ListOf([{"x": torch.zeros(36)}]), "UsageError", "begins with a dict: a tensor or an array"),
+        (ListOf([{"w": torch.zeros(36)}]), "UsageError", "dictionary of w: say which is the image"),
+        (ListOf(["w", "x"]), "UsageError", "begins with a str: a tensor or an array"),
         (ListOf([torch.zeros(36), torch.zeros(35)]), "UsageError", r"in shape: \[35\], \[36\]$"),
         (torch.zeros(2, 36, dtype=torch.complex64), "UsageError", "complex64"),
         (np.zeros((2, 36), "complex64"), "UsageError", "complex64"),

@@ -41,6 +41,7 @@ def draw(m, s):
         lambda m, s: {"loc": m, "scale_tril": (0.5 * s).exp().diag_embed()},
         lambda m, s: Output(embedding=m, log_covariance=s),
         lambda m, s: SimpleNamespace(latent_dist=SimpleNamespace(mean=m, logvar=s)),
+        lambda m, s: (D.Normal(m, (0.5 * s).exp()), draw(m, s)),
         lambda m, s: {"qz": D.Normal(m, (0.5 * s).exp()), "z": draw(m, s)},
         lambda m, s: D.Normal(m, (0.5 * s).exp()),
         lambda m, s: D.Independent(D.Normal(m, (0.5 * s).exp()), 1),
@@ -97,3 +98,27 @@ def test_two_models_in_one_are_not_chosen_between(curved, mlp, images):
     both.other = mlp
     with pytest.raises(crais.UsageError, match="neither decode"):
         crais.evaluate(both.eval(), images, likelihood=crais.Bernoulli(), **CHEAP)
+
+
+@pytest.mark.parametrize("around", [nn.DataParallel, torch.compile])
+def test_functions_are_unwrapped(mlp, images, around, tmp_path):
+    """The evaluator is the one of the bare function: its layers are known."""
+    same = {"images": images.flatten(1), "likelihood": crais.Bernoulli(), "latent": 4, **CHEAP}
+    decoder, encoder = mlp.decoder, lambda x: mlp.encode(x)
+    wanted = crais.evaluate(decoder=decoder, encoder=encoder, **same)
+    wrapped = encoder if around is nn.DataParallel else around(encoder)
+    found = crais.evaluate(decoder=around(decoder), encoder=wrapped, **same)
+    assert found.summary["evaluator"] == wanted.summary["evaluator"] != "pytorch"
+    report = crais.export(
+        tmp_path / "m.pt", decoder=around(decoder), likelihood=crais.Bernoulli(), latent=4,
+        image_shape=(36,), quiet=True,
+    )  # fmt: skip
+    assert report.kind == "weights"
+    assert np.array_equal(found.log_likelihood, wanted.log_likelihood)
+
+
+def test_a_compiled_model_is_unwrapped(curved, images):
+    same = {"likelihood": crais.Bernoulli(), **CHEAP}
+    wanted = crais.evaluate(curved, images, **same)
+    found = crais.evaluate(torch.compile(curved), images, **same)
+    assert np.array_equal(found.log_likelihood, wanted.log_likelihood)

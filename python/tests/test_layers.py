@@ -1,5 +1,9 @@
 """Layers are told from other functions, and are what they were told to be."""
 
+import copy
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -150,7 +154,7 @@ def test_a_decoder_is_known_beside_any_encoder():
 def uneven(network):
     """With moments and weights of batch normalisation as after training."""
     for one in network.modules():
-        if isinstance(one, nn.BatchNorm2d):
+        if isinstance(one, (nn.BatchNorm1d, nn.BatchNorm2d)):
             for tensor in (one.running_mean, one.weight, one.bias):
                 if tensor is not None:
                     tensor.data.normal_()
@@ -292,6 +296,147 @@ def test_convolutions_are_recognised_and_stay_what_they_are(kind):
         assert kinds == ["dense", "convolution"]
 
 
+class Sliced(nn.Module):
+    """x[:, *places]."""
+
+    def __init__(self, places):
+        super().__init__()
+        self.places = places
+
+    def forward(self, x):
+        return x[(slice(None), *self.places)]
+
+
+ALL, IMAGE = slice(None), nn.Unflatten(1, (6, 4, 3))
+
+
+def start():
+    return nn.Linear(5, 72), nn.ELU(), IMAGE
+
+
+torch.manual_seed(7)
+RESAMPLED = {
+    "a crop after each transposed convolution": nn.Sequential(
+        *start(), nn.ConvTranspose2d(6, 4, 3, 2, 1, 1), Sliced((ALL, slice(7), slice(5))), nn.ReLU(),
+        nn.ConvTranspose2d(4, 2, 4, 2, 1), Sliced((ALL, slice(1, 14), slice(0, -1))),
+    ),
+    "a crop from the start": nn.Sequential(
+        *start(), nn.ConvTranspose2d(6, 4, 3, 2), nn.ReLU(),
+        Sliced((ALL, slice(2, None), slice(3, 6))), nn.Conv2d(4, 2, 3, 1, 1),
+    ),
+    "a crop of a convolution": nn.Sequential(
+        *start(), nn.Conv2d(6, 5, 3, 1, 1), nn.Tanh(), Sliced((ALL, slice(1, 3), slice(1, None))),
+        nn.Conv2d(5, 4, 3, 2, 3, dilation=2), nn.Sigmoid(), Sliced((slice(1, 4), slice(1, None))),
+    ),
+    "a crop of a dilated transposed convolution": nn.Sequential(
+        *start(), nn.ConvTranspose2d(6, 4, 3, 2, 1, dilation=2),
+        Sliced((ALL, slice(1, -2), slice(None, -3))), nn.ReLU(), nn.Conv2d(4, 1, 3),
+    ),
+    "a crop of a sum": nn.Sequential(
+        *start(), same(), Residual(nn.ELU(), same()), nn.ELU(), Sliced((ALL, slice(1, 4), ALL)),
+        nn.Conv2d(6, 2, 2),
+    ),
+    "a crop of units": nn.Sequential(
+        nn.Linear(5, 90), nn.ELU(), Sliced((slice(7, 79),)), IMAGE, Sliced((ALL, ALL, slice(2))),
+        nn.Conv2d(6, 2, 2),
+    ),
+    "some of the latents": nn.Sequential(
+        Sliced((slice(1, 4),)), nn.Linear(3, 8), nn.ELU(), nn.Linear(8, 9)
+    ),
+    "latents as an image with pads": nn.Sequential(
+        nn.Unflatten(1, (5, 1, 1)), nn.ZeroPad2d(1), nn.Conv2d(5, 4, 2), nn.ReLU(), nn.PixelShuffle(2)
+    ),
+    "every other unit": nn.Sequential(nn.Linear(5, 24), nn.ELU(), Sliced((slice(0, None, 2),)), nn.Linear(12, 9)),
+    "a row": nn.Sequential(*start(), same(), nn.ELU(), Sliced((ALL, 2)), nn.Conv1d(6, 2, 2)),
+    "pads": nn.Sequential(
+        *start(), nn.ZeroPad2d((1, 2, 0, 3)), nn.Conv2d(6, 4, 3), nn.Softplus(),
+        nn.ZeroPad2d(1), nn.ConvTranspose2d(4, 3, 3, 2), nn.ReLU(), nn.ZeroPad2d((-1, 1, 2, -2)),
+        nn.Conv2d(3, 2, 3),
+    ),
+    "pads of units": nn.Sequential(
+        nn.Linear(5, 72), IMAGE, nn.ZeroPad2d((0, 1, 1, 0)), nn.ELU(), nn.Conv2d(6, 2, 3)
+    ),
+    "means": nn.Sequential(
+        *start(), nn.AvgPool2d(2, stride=1), nn.Conv2d(6, 4, 2), nn.ReLU(),
+        nn.ConvTranspose2d(4, 4, 4, 2), nn.ELU(), nn.AvgPool2d((2, 3), padding=1), nn.ELU(),
+        nn.ConvTranspose2d(4, 2, 3, 2),
+    ),
+    "means of windows that differ": nn.Sequential(
+        *start(), nn.AvgPool2d(2, ceil_mode=True), nn.Conv2d(6, 4, 2, padding=1), nn.ReLU(),
+        nn.AvgPool2d(2, 1, 1, count_include_pad=False), nn.AdaptiveAvgPool2d((2, 3)), nn.Tanh(),
+        nn.AdaptiveAvgPool2d((2, 1)), nn.Conv2d(4, 2, 1), nn.ELU(), nn.AdaptiveAvgPool2d(1),
+    ),
+    "pixels from channels": nn.Sequential(
+        *start(), nn.Conv2d(6, 8, 3, 1, 1), nn.PixelShuffle(2), nn.ReLU(), nn.Conv2d(2, 9, 1),
+        nn.ELU(), nn.PixelShuffle(3),
+    ),
+    "bilinear": nn.Sequential(
+        *start(), nn.Upsample(scale_factor=2, mode="bilinear"), nn.Conv2d(6, 3, 3), nn.SiLU(),
+        nn.UpsamplingBilinear2d((9, 7)), nn.ELU(), nn.Conv2d(3, 1, 3),
+    ),
+    "bilinear of a linear layer": nn.Sequential(
+        nn.Linear(5, 72), IMAGE, nn.Upsample(scale_factor=2, mode="bilinear"), nn.ELU(),
+        nn.Conv2d(6, 2, 3),
+    ),
+    "along one axis": nn.Sequential(
+        nn.Linear(5, 24), nn.Unflatten(1, (6, 4)), nn.ReLU(), nn.ConvTranspose1d(6, 5, 4, 2, 1),
+        nn.BatchNorm1d(5), nn.LeakyReLU(0.2), nn.Upsample(scale_factor=2), nn.Conv1d(5, 4, 5, padding=2),
+        nn.ELU(), Sliced((ALL, slice(1, 13))), nn.AvgPool1d(2), nn.ConstantPad1d((1, 0), 0.0),
+        nn.ConvTranspose1d(4, 2, 3, 2, 1, output_padding=1), nn.ELU(), nn.Conv1d(2, 2, 3, dilation=2),
+    ),
+}
+
+
+def in_float64(network):
+    """Its weights are float32's; its sums are not."""
+    layers_of = [
+        replace(one, weight=one.weight.double(), bias=one.bias.double()) for one in network.layers
+    ]
+    return layers.Network(layers_of)
+
+
+@pytest.mark.parametrize("kind", RESAMPLED)
+def test_crops_pads_means_and_shuffles_are_what_they_were(kind):
+    decoder = uneven(RESAMPLED[kind])
+    with torch.no_grad():
+        output = decoder(Z)
+    found = layers.recognise(
+        decoder, crais.Gaussian(0.5), crais.StandardNormal(), None, Z, torch.rand_like(output)
+    )
+    assert found is not None
+    z = torch.randn(4, 5, dtype=torch.float64)
+    wanted = copy.deepcopy(decoder).double()(z).detach().flatten(1)
+    torch.testing.assert_close(in_float64(found.decoder)(z), wanted, rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("kind", RESAMPLED)
+def test_the_evaluator_takes_crops_pads_means_and_shuffles(compiled, kind):
+    """The same chains as PyTorch's own."""
+    decoder = uneven(RESAMPLED[kind])
+    torch.manual_seed(3)
+    with torch.no_grad():
+        x = decoder(torch.randn(6, 5))
+        x += 0.5 * torch.randn(x.shape)
+    run = lambda decode: crais.evaluate(
+        decoder=decode, images=x, likelihood=crais.Gaussian(0.5), latent=5, steps=4, chains=8,
+        base="prior", force_dtype="float32", progress=False,
+    )  # fmt: skip
+    found, wanted = run(decoder), run(lambda z: decoder(z * torch.ones(())))
+    assert (found.summary["evaluator"] == "pytorch", wanted.summary["evaluator"]) == (False, "pytorch")
+    np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, atol=0.01)
+
+
+def test_a_crop_costs_no_layer():
+    decoder = nn.Sequential(
+        *start(), nn.ConvTranspose2d(6, 4, 3, 2, 1, 1), nn.ReLU(), Sliced((ALL, slice(7), slice(5))),
+        nn.ConvTranspose2d(4, 2, 4, 2, 1), Sliced((ALL, slice(1, -1), slice(1, -1))),
+    ).eval()  # fmt: skip
+    x = torch.rand_like(decoder(Z))
+    found = layers.recognise(decoder, crais.Gaussian(0.5), crais.StandardNormal(), None, Z, x)
+    kernels = [tuple(layer.weight.shape[2:]) for layer in found.decoder.layers]
+    assert kernels == [(), (3, 3), (4, 4)]
+
+
 def test_what_convolutions_are_not_known():
     def network(*after):
         return nn.Sequential(
@@ -306,9 +451,18 @@ def test_what_convolutions_are_not_known():
         network(same, nn.GroupNorm(2, 4)),
         network(same, nn.ELU(), nn.Upsample(8), nn.Conv2d(4, 4, 2, 2)),
         network(same, nn.ELU(), nn.Upsample(6), nn.Conv2d(4, 4, 3)),
-        network(same, nn.ELU(), nn.Upsample(8, mode="bilinear"), nn.Conv2d(4, 4, 5)),
+        network(same, nn.LayerNorm([4, 4, 4])),
+        network(same, nn.ELU(), nn.Upsample(80, mode="bilinear"), nn.AvgPool2d(20)),
+        nn.Sequential(
+            nn.Linear(5, 64), nn.Unflatten(1, (4, 4, 4)), nn.Upsample(240, mode="bilinear"),
+            nn.AvgPool2d(60), nn.Flatten(),
+        ),
+        network(same, nn.ELU(), nn.ReflectionPad2d(1), nn.Conv2d(4, 4, 3)),
+        network(same, nn.ELU(), nn.ConstantPad2d(1, 0.5), nn.Conv2d(4, 4, 3)),
+        network(same, nn.ELU(), nn.ConstantPad3d((0, 0, 0, 0, 1, 0), 0.0), nn.Conv2d(5, 4, 3, 1, 1)),
+        network(same, nn.ELU(), nn.MaxPool2d(2), nn.ConvTranspose2d(4, 4, 2, 2)),
+        network(same, nn.ELU(), Sliced((..., slice(None, None, 2))), nn.ConvTranspose2d(4, 4, (1, 2), (1, 2))),
         network(same, nn.ELU(), nn.Upsample(8), nn.ConvTranspose2d(4, 4, 3, 1, 3)),
-        network(nn.Flatten(2), nn.Conv1d(4, 4, 3, 1, 1)),
         lambda z: network()(z) + same(network()(z).view(-1, 4, 4, 4)).flatten(1),
     ):
         found = layers.recognise(decoder, crais.Bernoulli(), crais.StandardNormal(), None, Z, x)

@@ -41,6 +41,12 @@ def mixture_output(rows: int) -> Tensor:
     return torch.cat(parts, 1)
 
 
+def normals(rows: int) -> tuple[Tensor, ...]:
+    """Logits, means and log-scales of mixtures of three."""
+    shape = (*SHAPE, 3)
+    return normal(rows, *shape), normal(rows, *shape), normal(rows, *shape, scale=0.3, shift=-0.5)
+
+
 # name: how it is made, an output for so many rows
 CASES: dict[str, tuple[Make, Callable[[int], L.Output]]] = {
     "bernoulli": (L.Bernoulli, lambda n: normal(n, *SHAPE, scale=2)),
@@ -78,6 +84,8 @@ CASES: dict[str, tuple[Make, Callable[[int], L.Output]]] = {
     ),
     "discretized-logistic-mixture": (lambda: L.DiscretizedLogisticMixture(4), mixture_output),
     "categorical": (L.Categorical, lambda n: normal(n, 256, *SHAPE)),
+    "symbols": (lambda: L.Categorical(7), lambda n: normal(n, 7, *SHAPE)),
+    "mixture": (lambda: L.LocationScaleMixture(L.Gaussian(None)), normals),
     "poisson": (L.Poisson, lambda n: normal(n, *SHAPE)),
     "negative-binomial": (lambda: L.NegativeBinomial(THETA), lambda n: normal(n, *SHAPE)),
     "negative-binomial-fixed": (
@@ -88,10 +96,18 @@ CASES: dict[str, tuple[Make, Callable[[int], L.Output]]] = {
         lambda: L.NegativeBinomial(THETA, library="observed", draw_library=40.0),
         lambda n: normal(n, *SHAPE),
     ),
+    "zero-inflated": (
+        lambda: L.ZeroInflatedNegativeBinomial(THETA),
+        lambda n: pair(n, 1, 0.5, -0.3),
+    ),
+    "zero-inflated-fixed": (
+        lambda: L.ZeroInflatedNegativeBinomial(THETA, library=50.0),
+        lambda n: torch.cat(pair(n, 1, 0, 0.5), 1),
+    ),
 }
 NAMES = list(CASES)
 DISCRETE = [name for name in NAMES if name.startswith(("discretized", "categorical"))]
-COUNTS = [name for name in NAMES if name.startswith(("poisson", "negative"))]
+COUNTS = [name for name in NAMES if name.startswith(("poisson", "negative", "zero"))]
 
 
 def case(name: str, rows: int, dtype: torch.dtype = torch.float64) -> tuple[L.Likelihood, L.Output]:
@@ -138,6 +154,13 @@ def negative_binomial(log_mean: Tensor, theta: Tensor) -> D.Distribution:
     return D.NegativeBinomial(theta.expand_as(log_mean), logits=log_mean - theta.log())
 
 
+def inflated(x: Tensor, log_mean: Tensor, zeros: Tensor) -> Tensor:
+    """log p of each element."""
+    extra = torch.sigmoid(zeros)
+    counted = negative_binomial(log_mean, THETA.double()).log_prob(x).exp()
+    return ((1 - extra) * counted + extra * (x == 0)).log()
+
+
 def fractions(output: Tensor) -> Tensor:
     return torch.log_softmax(output.flatten(1), 1).reshape(output.shape)
 
@@ -168,6 +191,10 @@ REFERENCES: dict[str, Callable[[Tensor, L.Output], Tensor]] = {
     "discretized-logistic-halves": lambda x, o: bins(logistic_cdf(o[:, :2], o[:, 2:]), x),
     "discretized-logistic-mixture": lambda x, o: mixture_reference(o, x),
     "categorical": lambda x, o: D.Categorical(logits=o.movedim(1, -1)).log_prob(x * 255),
+    "symbols": lambda x, o: D.Categorical(logits=o.movedim(1, -1)).log_prob(x),
+    "mixture": lambda x, o: D.MixtureSameFamily(
+        D.Categorical(logits=o[0]), D.Normal(o[1], o[2].exp())
+    ).log_prob(x),
     "poisson": lambda x, o: D.Poisson(o.exp()).log_prob(x),
     "negative-binomial": lambda x, o: negative_binomial(o, THETA.double()).log_prob(x),
     "negative-binomial-fixed": lambda x, o: negative_binomial(
@@ -176,6 +203,10 @@ REFERENCES: dict[str, Callable[[Tensor, L.Output], Tensor]] = {
     "negative-binomial-observed": lambda x, o: negative_binomial(
         x.sum((1, 2, 3), keepdim=True).log() + fractions(o), THETA.double()
     ).log_prob(x),
+    "zero-inflated": lambda x, o: inflated(x, *o),
+    "zero-inflated-fixed": lambda x, o: inflated(
+        x, math.log(50) + fractions(o[:, :2]), o[:, 2:]
+    ),
 }
 
 
@@ -236,18 +267,22 @@ def test_densities_integrate_to_one(name: str) -> None:
     assert torch.trapezoid(p, x[:, 0]).item() == pytest.approx(1, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", ["poisson", "negative-binomial"])
-def test_counts_sum_to_one(name: str) -> None:
-    likelihood = L.Poisson() if name == "poisson" else L.NegativeBinomial(1.5)
+@pytest.mark.parametrize(
+    "likelihood", [L.Poisson(), L.NegativeBinomial(1.5), L.ZeroInflatedNegativeBinomial(1.5)]
+)
+def test_counts_sum_to_one(likelihood: L.Likelihood) -> None:
     x = torch.arange(3000, dtype=torch.float64).unsqueeze(1)
-    log_p = likelihood.double().log_prob(x, torch.full_like(x, 1.2))
+    output: L.Output = torch.full_like(x, 1.2)
+    if isinstance(likelihood, L.ZeroInflatedNegativeBinomial):
+        output = torch.cat([torch.full_like(x, 1.2), torch.full_like(x, -0.4)], 1)
+    log_p = likelihood.double().log_prob(x, output)
     assert torch.logsumexp(log_p, 0).item() == pytest.approx(0, abs=1e-9)
 
 
 # The exact Fisher information is the mean square of the score.
-EXACT = [name for name in NAMES if not name.startswith(("discretized", "negative", "cat"))]
+EXACT = [name for name in NAMES if not name.startswith(("discretized", "negative", "cat", "mixture"))]
 EXACT += ["negative-binomial", "negative-binomial-fixed"]
-STAND_INS = [name for name in NAMES if name.startswith("discretized")]
+STAND_INS = [name for name in NAMES if name.startswith(("discretized", "mixture"))]
 
 
 def squared_scores(likelihood: L.Likelihood, output: L.Output, x: Tensor) -> list[Tensor]:
@@ -336,6 +371,8 @@ MOMENTS: dict[str, Callable[[L.Output], D.Distribution]] = {
     "negative-binomial-observed": lambda o: negative_binomial(
         math.log(40) + fractions(o), THETA.double()
     ),
+    "symbols": lambda o: D.Categorical(logits=o.movedim(1, -1)),
+    "mixture": lambda o: D.MixtureSameFamily(D.Categorical(logits=o[0]), D.Normal(o[1], o[2].exp())),
 }
 
 
@@ -344,10 +381,28 @@ def test_draws_have_the_moments(name: str) -> None:
     likelihood, output = case(name, 1)
     x = draw(likelihood, repeated(output, 40_000))
     exact = MOMENTS[name](output)
+    if isinstance(exact, D.Categorical):  # which PyTorch gives no moments
+        exact = numbered(exact)
     root = math.sqrt(x.shape[0])
     assert ((x.mean(0) - exact.mean[0]).abs() < 5 * x.std(0) / root).all()
     squares = (x - exact.mean[0]).square()
     assert ((squares.mean(0) - exact.variance[0]).abs() < 5 * squares.std(0) / root).all()
+
+
+def test_draws_have_extra_zeros() -> None:
+    likelihood, output = case("zero-inflated", 1)
+    x = draw(likelihood, repeated(output, 40_000))
+    none = inflated(torch.zeros(1, *SHAPE).double(), *output)[0].exp()
+    mean = output[0][0].exp() * torch.sigmoid(-output[1][0])
+    root = math.sqrt(x.shape[0])
+    assert (((x == 0).double().mean(0) - none).abs() < 5 * (none * (1 - none)).sqrt() / root).all()
+    assert ((x.mean(0) - mean).abs() < 5 * x.std(0) / root).all()
+
+
+def numbered(symbols: D.Categorical) -> D.Distribution:
+    """Point masses at 0, 1, ..., as near as a normal is to one."""
+    values = torch.arange(symbols.logits.shape[-1]).double().expand_as(symbols.logits)
+    return D.MixtureSameFamily(symbols, D.Normal(values, 1e-9))
 
 
 def test_draws_of_student_t_have_its_quartiles() -> None:
@@ -377,10 +432,12 @@ def extreme(name: str) -> tuple[list[L.Output], Tensor]:
     ends = torch.tensor([0.0, 128 / 255, 1.0], dtype=torch.float64)
     if name in COUNTS:
         ends = torch.tensor([0.0, 3.0, 1000.0], dtype=torch.float64)
+    if name == "symbols":
+        ends = torch.tensor([0.0, 3.0, 6.0], dtype=torch.float64)
     x = ends.reshape(-1, 1, 1, 1).expand(-1, *SHAPE)
     if name in COUNTS:
         scales = (-40.0, 15.0)
-    elif "bernoulli" in name or name == "categorical":
+    elif "bernoulli" in name or name in ("categorical", "symbols"):
         scales = (-90.0, 90.0)
     else:
         scales = (-20.0, 20.0)
@@ -390,8 +447,9 @@ def extreme(name: str) -> tuple[list[L.Output], Tensor]:
         if isinstance(output, Tensor):
             shifted.append(shift * torch.sin(torch.arange(output.numel())).reshape(output.shape))
         else:
-            shifted.append((output[0] + shift, output[1]))
-            shifted.append((output[0], output[1] + shift / 4))
+            for i, part in enumerate(output):
+                moved = part + (shift / 4 if i else shift)
+                shifted.append((*output[:i], moved, *output[i + 1 :]))
     return [cast(item, torch.float64) for item in shifted], x
 
 
@@ -497,5 +555,9 @@ def test_specs_name_likelihoods() -> None:
     assert L.ContinuousBernoulli(True).spec() == {"name": "continuous-bernoulli", "probs": True}
     assert L.StudentT(4, 0.5).spec() == {"name": "student-t", "scale": 0.5, "df": 4.0}
     assert L.NegativeBinomial(library="observed").spec()["library"] == "observed"
+    assert L.Categorical().spec() == {"name": "categorical", "levels": 256}
+    assert L.Categorical(21).spec() == {"name": "categorical", "levels": 21}
+    with pytest.raises(ValueError, match="at least 2"):
+        L.Categorical(1)
     with pytest.raises(ValueError, match="observed"):
         L.NegativeBinomial(library="seen")

@@ -94,6 +94,11 @@ SAME = {
     "laplace": (lambda z: D.Laplace(ONE(z), 0.5), ONE, crais.Laplace(0.5)),
     "student-t": (lambda z: D.StudentT(5.0, ONE(z), 0.5), ONE, crais.StudentT(5.0, 0.5)),
     "poisson": (lambda z: D.Poisson(ONE(z).exp()), ONE, crais.Poisson()),
+    "categorical": (
+        lambda z: D.Categorical(logits=FIFTY(z).view(-1, 10, 5)),
+        lambda z: FIFTY(z).view(-1, 10, 5).log_softmax(2).transpose(1, 2),  # as PyTorch has them
+        crais.Categorical(5),
+    ),
     "negative-binomial": (
         lambda z: D.NegativeBinomial(SD * 5, logits=ONE(z)),
         lambda z: ONE(z) + (SD * 5).log(),
@@ -128,8 +133,9 @@ def mixture(z):
 @pytest.mark.parametrize(
     "distribution",
     [
-        mixture,
-        lambda z: D.Categorical(logits=FIFTY(z).view(-1, 10, 5)),
+        lambda z: D.MixtureSameFamily(
+            D.Categorical(logits=FIFTY(z).view(-1, 10, 5)), D.Gamma(FIFTY(z).exp().view(-1, 10, 5), 2.0)
+        ),
         lambda z: D.LogNormal(ONE(z), 0.5),
         lambda z: D.MultivariateNormal(ONE(z), 0.25 * torch.eye(10)),
         lambda z: D.Geometric(logits=ONE(z)),
@@ -182,6 +188,94 @@ def test_a_scale_that_depends_on_z_is_not_fixed():
 def test_outputs_that_are_refused(decoder, likelihood, words):
     with pytest.raises(crais.UsageError, match=words):
         crais.evaluate(decoder=decoder, images=torch.ones(3, 10), likelihood=likelihood, **CHEAP)
+
+
+KINDS = {
+    "normal": lambda z: D.Normal(FIFTY(z).view(-1, 10, 5), TWO(z).exp().unsqueeze(-1)),
+    "laplace": lambda z: D.Laplace(FIFTY(z).view(-1, 10, 5), 0.5),
+    "student-t": lambda z: D.StudentT(5.0, FIFTY(z).view(-1, 10, 5), 0.5),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mixture_has_draws_and_fisher_weights(kind):
+    def decode(z):
+        weights = D.Categorical(logits=FIFTY(z).view(-1, 10, 5).flip(2))
+        return D.MixtureSameFamily(weights, KINDS[kind](z))
+
+    options = CHEAP | {"base": "laplace"}
+    x = draws(decode)
+    found = crais.evaluate(decoder=decode, images=x, **options)
+    assert found.summary["model"]["likelihood"] == "mixture"
+    prior = crais.StandardNormal()
+    wanted = crais.evaluate(
+        log_joint=lambda z, x: prior.log_prob(z) + decode(z).log_prob(x).sum(1),
+        images=x, **(options | {"steps": 200}),
+    )  # fmt: skip
+    assert found.mean == pytest.approx(wanted.mean, abs=0.3)
+    bounds = crais.certify(decoder=decode, latent=4, num_images=10, steps=50, progress=False)
+    assert abs(bounds.gap) < 1
+
+
+class ZeroInflatedNegativeBinomial(D.Distribution):
+    """As scvi-tools has it, in so far as crais looks."""
+
+    arg_constraints = {}
+    support = D.constraints.nonnegative_integer
+
+    def __init__(self, mu, theta, zi_logits):
+        self.mu, self.theta, self.zi_logits = mu, theta, zi_logits
+        super().__init__(mu.shape)
+
+
+def test_counts_of_scvi_are_known():
+    decode = lambda z: ZeroInflatedNegativeBinomial(ONE(z).exp(), SD, TWO(z))
+    same_in_crais = {
+        "decoder": lambda z: (ONE(z), TWO(z)),
+        "likelihood": crais.ZeroInflatedNegativeBinomial(SD, learn=False),
+    }
+    torch.manual_seed(5)
+    with torch.no_grad():
+        z = torch.randn(12, 4)
+        x = same_in_crais["likelihood"].draw((ONE(z), TWO(z)), (12, 10))
+    options = CHEAP | {"base": "laplace"}
+    same(crais.evaluate(decoder=decode, images=x, **options),
+         crais.evaluate(images=x, **same_in_crais, **options))  # fmt: skip
+
+
+LIKE = {"steps": 100, "chains": 8, "progress": False, "latent": 4}
+
+
+@pytest.mark.parametrize(
+    ("decoder", "likelihood"),
+    [
+        (ONE, crais.Poisson()),
+        (ONE, crais.NegativeBinomial(2.0)),
+        (lambda z: (ONE(z), TWO(z)), crais.ZeroInflatedNegativeBinomial(SD)),
+        (lambda z: FIFTY(z).view(-1, 5, 10), crais.Categorical(5)),
+        (lambda z: FIFTY(z).view(-1, 10, 5), crais.Categorical(5)),
+        (lambda z: D.Geometric(logits=ONE(z)), None),
+    ],
+)
+def test_any_likelihood_that_draws_has_certificates_in_memory(decoder, likelihood):
+    bounds = crais.certify(
+        decoder=decoder, likelihood=likelihood, num_images=30, image_shape=(10,), **LIKE
+    )
+    assert len(bounds) == 30 and abs(bounds.gap) < 0.5
+    assert bounds.images.unique().numel() > 1
+
+
+def test_symbols_are_of_any_number_and_order():
+    x = draws(lambda z: D.Categorical(logits=FIFTY(z).view(-1, 10, 5)))
+    first = {"decoder": lambda z: FIFTY(z).view(-1, 10, 5).transpose(1, 2)}
+    last = {"decoder": lambda z: {"logits": FIFTY(z).view(-1, 10, 5)}}
+    given = {"images": x, "likelihood": crais.Categorical(5), **CHEAP}
+    same(crais.evaluate(**last, **given), crais.evaluate(**first, **given))
+    for likelihood, words in ((crais.Categorical(), "256 classes"), (crais.Categorical(6), "6 classes")):
+        with pytest.raises(crais.UsageError, match=words + r".*\[2, 5, 10\]"):
+            crais.evaluate(**(given | first | {"likelihood": likelihood}))
+    with pytest.raises(crais.DataError, match="entry 0 of image 0 is 7"):
+        crais.evaluate(**(given | first | {"images": torch.full((3, 10), 7)}))
 
 
 def test_a_decoder_of_distributions_has_certificates_and_exports(tmp_path):

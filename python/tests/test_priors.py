@@ -296,7 +296,7 @@ def test_a_function_without_draws_says_so() -> None:
 GIVEN: dict[str, tuple[Callable[[], D.Distribution], type]] = {
     "standard": (lambda: D.Normal(torch.zeros(LATENT), torch.ones(LATENT)), P.StandardNormal),
     "standard-scalar": (lambda: D.Normal(0.0, 1.0), P.StandardNormal),
-    "scalar": (lambda: D.Normal(1.0, 2.0), P.Hierarchical),
+    "scalar": (lambda: D.Normal(1.0, 2.0), P.Drawn),
     "normal": (lambda: D.Independent(D.Normal(torch.ones(LATENT), 0.5), 1), P.Gaussian),
     "multivariate": (
         lambda: D.MultivariateNormal(torch.ones(LATENT), scale_tril=lower()), P.Gaussian
@@ -307,8 +307,10 @@ GIVEN: dict[str, tuple[Callable[[], D.Distribution], type]] = {
         ),
         P.Mixture,
     ),
-    "laplace": (lambda: D.Independent(D.Laplace(torch.zeros(LATENT), 1.0), 1), P.Hierarchical),
-    "student-t": (lambda: D.StudentT(torch.full((LATENT,), 5.0)), P.Hierarchical),
+    "laplace": (lambda: D.Independent(D.Laplace(torch.zeros(LATENT), 1.0), 1), P.Drawn),
+    "maps": (lambda: D.Independent(D.Laplace(torch.zeros(2, 1, 2), 1.0), 3), P.Drawn),
+    "normal-maps": (lambda: D.Normal(torch.ones(2, 1, 2), 0.5), P.Gaussian),
+    "student-t": (lambda: D.StudentT(torch.full((LATENT,), 5.0)), P.Drawn),
 }  # fmt: skip
 
 
@@ -321,15 +323,134 @@ def test_a_distribution_becomes_a_prior(name: str) -> None:
     prior = P.of_distribution(given).eval()
     assert type(prior) is kind and torch.equal(torch.get_rng_state(), before)
     z = torch.randn(20, LATENT)
-    log_p = given.log_prob(z)
-    torch.testing.assert_close(prior.log_prob(z), log_p.sum(1) if log_p.dim() > 1 else log_p)
-    if name != "scalar":
-        draws = given.sample((40_000,)) if name != "standard-scalar" else torch.randn(40_000, LATENT)
-        loc, scale_tril = prior.moments(LATENT)
-        torch.testing.assert_close(loc, draws.mean(0), rtol=0, atol=0.1)
-        torch.testing.assert_close(scale_tril @ scale_tril.T, torch.cov(draws.T), rtol=0.2, atol=0.2)
+    log_p = given.log_prob(z.view(20, 2, 1, 2) if "maps" in name else z)
+    wanted = log_p.flatten(1).sum(1) if log_p.dim() > 1 else log_p
+    torch.testing.assert_close(prior.log_prob(z), wanted)
+    draws = given.sample((40_000, LATENT) if "scalar" in name else (40_000,)).flatten(1)
+    loc, scale_tril = prior.moments(LATENT)
+    torch.testing.assert_close(loc, draws.mean(0), rtol=0, atol=0.1)
+    torch.testing.assert_close(scale_tril @ scale_tril.T, torch.cov(draws.T), rtol=0.2, atol=0.2)
+    drawn = prior.draw(40_000, LATENT)
+    torch.testing.assert_close(drawn.std(0), draws.std(0), rtol=0.1, atol=0)
 
 
 def test_a_distribution_of_another_shape_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"of \[3, 4\]; one of z \[D\]"):
-        P.of_distribution(D.Laplace(torch.zeros(3, 4), 1.0))
+    prior = P.of_distribution(D.Laplace(torch.zeros(3, 4), 1.0))
+    with pytest.raises(ValueError, match=r"of z \[3, 4\], and z has 4 numbers"):
+        prior.log_prob(torch.zeros(3, 4))
+
+
+# What other packages have.
+
+
+class Skewed(nn.Module):
+    """A base that is no normal, as a flow of normflows' may have."""
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        return D.Gumbel(0.0, 1.0).log_prob(z).sum(1)
+
+    def sample(self, count: int) -> tuple[Tensor, Tensor]:
+        z = D.Gumbel(0.0, 1.0).sample(torch.Size([count, LATENT]))
+        return z, self.log_prob(z)
+
+
+def of_zuko() -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
+    zuko = pytest.importorskip("zuko")
+    flow = zuko.flows.MAF(LATENT, transforms=2, hidden_features=(16,))
+    for parameter in flow.parameters():
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    return flow, lambda z: flow().log_prob(z)
+
+
+def of_zuko_with_an_own_base() -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
+    zuko = pytest.importorskip("zuko")
+    base = zuko.lazy.UnconditionalDistribution(
+        zuko.distributions.DiagNormal, torch.ones(LATENT), torch.full((LATENT,), 0.5), buffer=True
+    )
+    flow = zuko.flows.Flow(zuko.flows.MAF(LATENT, transforms=1).transform, base)
+    return flow, lambda z: flow().log_prob(z)
+
+
+def of_normflows() -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
+    nf = pytest.importorskip("normflows")
+    net = nf.nets.MLP([LATENT // 2, 8, LATENT], init_zeros=False)
+    base = nf.distributions.DiagGaussian(LATENT)
+    base.loc.data.normal_()
+    base.log_scale.data.normal_(std=0.3)
+    flow = nf.NormalizingFlow(base, [nf.flows.AffineCouplingBlock(net), nf.flows.Permute(LATENT)])
+    return flow, flow.log_prob
+
+
+OTHERS = {"zuko": of_zuko, "zuko, own base": of_zuko_with_an_own_base, "normflows": of_normflows}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_flows_of_other_packages_are_taken_as_they_are(name: str) -> None:
+    torch.manual_seed(6)
+    flow, log_prob = OTHERS[name]()
+    flow.eval()
+    for prior in (P.adapted(flow), P.Flow(flow)):
+        assert isinstance(prior, P.Flow) and prior.spec()["module"] == type(flow).__name__
+        e = torch.randn(50, LATENT)
+        z, log_det = prior.module(e)
+        torch.testing.assert_close(prior.sample(e, torch.zeros(50, 0)), z)
+        torch.testing.assert_close(prior.log_prob(z), log_prob(z), rtol=1e-4, atol=1e-4)
+        back, log_det_back = prior.module.inverse(z)
+        torch.testing.assert_close(back, e, rtol=1e-3, atol=1e-3)
+        torch.testing.assert_close(log_det_back, -log_det, rtol=1e-3, atol=1e-3)
+
+
+def test_what_has_log_prob_and_sample_is_a_prior() -> None:
+    given = Skewed()
+    prior = P.adapted(given)
+    assert isinstance(prior, P.Drawn)
+    z = torch.randn(7, LATENT)
+    assert torch.equal(prior.log_prob(z), given.log_prob(z))
+    drawn = prior.draw(20_000, LATENT)
+    assert drawn.shape == (20_000, LATENT)
+    torch.testing.assert_close(drawn.mean(0), torch.full((LATENT,), 0.5772), rtol=0, atol=0.05)
+    with pytest.raises(ValueError, match="log_prob and sample, not function; a function is log_prior"):
+        P.adapted(lambda z: z.sum(1))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_flows_of_other_packages_have_estimates_and_certificates(name: str, compiled) -> None:
+    import crais
+
+    torch.manual_seed(7)
+    flow, log_prob = OTHERS[name]()
+    decoder = nn.Sequential(nn.Linear(LATENT, 9), nn.Mish(), nn.Linear(9, 12)).eval()
+    options = {"decoder": decoder, "likelihood": crais.Bernoulli(), "latent": LATENT,
+               "steps": 30, "chains": 8, "base": "prior", "progress": False}  # fmt: skip
+    bounds = crais.certify(prior=flow, num_images=10, image_shape=(12,), **options)
+    assert abs(bounds.gap) < 0.3
+    assert flow.training  # as it was
+    found = crais.evaluate(images=bounds.images, prior=flow, **options)
+    wanted = crais.evaluate(images=bounds.images, log_prior=log_prob, **options)
+    assert found.mean == pytest.approx(wanted.mean, abs=0.1)
+
+
+def test_any_prior_that_draws_has_certificates(compiled) -> None:
+    import crais
+
+    torch.manual_seed(8)
+    decoder = nn.Sequential(nn.Linear(LATENT, 9), nn.Mish(), nn.Linear(9, 12)).eval()
+    for prior in (Skewed(), D.Independent(D.Gumbel(torch.zeros(LATENT), 1.0), 1)):
+        bounds = crais.certify(
+            prior=prior, decoder=decoder, likelihood=crais.Bernoulli(), latent=LATENT,
+            image_shape=(12,), num_images=20, steps=60, chains=8, progress=False,
+        )  # fmt: skip
+        assert abs(bounds.gap) < 0.3
+
+
+def test_modes_of_parts_are_as_before(compiled) -> None:
+    import crais
+
+    flow = Coupling().eval()
+    prior = crais.Flow(flow)
+    decoder = nn.Sequential(nn.Linear(LATENT, 9), nn.Mish(), nn.Linear(9, 12)).eval()
+    crais.evaluate(
+        decoder=decoder, prior=prior, likelihood=crais.Bernoulli(), images=torch.ones(2, 12),
+        latent=LATENT, steps=8, base="prior", progress=False,
+    )  # fmt: skip
+    assert prior.training and not flow.training

@@ -1,0 +1,210 @@
+"""Layers of the fused evaluator, and what becomes one: crops, pads and pools of images."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+Image: TypeAlias = tuple[int, int, int]  # channels, rows, columns
+
+MOST_UNITS = 1 << 21  # of an image
+_MOST_TAPS = 8  # of zeros that a kernel is given at one end
+
+
+@dataclass
+class Convolution:
+    """A convolution of one group, or a transposed one, of images of these shapes."""
+
+    transposed: bool
+    input: tuple[int, int, int]  # channels, rows, columns
+    output: tuple[int, int, int]
+    stride: list[int]
+    padding: list[int]
+    dilation: list[int]
+    output_padding: list[int]
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "transposed": self.transposed,
+            "input": list(self.input),
+            "output": list(self.output),
+            "stride": self.stride,
+            "padding": self.padding,
+            "dilation": self.dilation,
+        }
+
+
+@dataclass(frozen=True)
+class Skip:
+    """A residual connection from an earlier layer."""
+
+    start: int  # its index
+    before_activation: bool
+
+    def describe(self) -> dict[str, Any]:
+        return {"from": self.start, "before_activation": self.before_activation}
+
+
+@dataclass
+class Layer:
+    """A linear map with a bias, units of an earlier layer added or not, then an activation."""
+
+    weight: Tensor  # [out, in], or as torch.nn.Conv2d and ConvTranspose2d have it
+    bias: Tensor  # [out], of units or of channels
+    convolution: Convolution | None = None
+    activation: str | None = None  # as crais names it: "elu", "leaky-relu:0.2"
+    skip: Skip | None = None
+
+    def linear(self, rows: Tensor) -> Tensor:
+        """[B, in units] -> [B, out units], with nothing added and no activation."""
+        c = self.convolution
+        if c is None:
+            return F.linear(rows, self.weight, self.bias)
+        found = torch.ops.aten.convolution.default(
+            rows.unflatten(1, c.input),
+            self.weight,
+            self.bias,
+            c.stride,
+            c.padding,
+            c.dilation,
+            c.transposed,
+            c.output_padding,
+            1,
+        )
+        return found.flatten(1)
+
+    @property
+    def multiplications(self) -> int:
+        c = self.convolution
+        if c is None:
+            return self.weight.numel()
+        return self.weight.numel() * math.prod((c.input if c.transposed else c.output)[1:])
+
+    def scaled(self, scale: Tensor, shift: Tensor) -> Layer:
+        """The linear map, then times `scale` and plus `shift` [out]."""
+        c = self.convolution
+        shape = [1] * self.weight.dim()
+        shape[1 if c is not None and c.transposed else 0] = -1
+        return replace(self, weight=self.weight * scale.view(shape), bias=self.bias * scale + shift)
+
+
+def of_smaller(
+    weight: Tensor, convolution: Convolution, factors: tuple[int, int]
+) -> tuple[Tensor, Convolution] | None:
+    """A convolution of an image enlarged by nearest neighbours, as a transposed one of the image.
+
+    Its pixels meet sums of the kernel's entries: a quarter of the work, or less, at a factor of 2.
+    """
+    c = convolution
+    padding = [kernel - 1 - pad for kernel, pad in zip(weight.shape[2:], c.padding)]
+    if c.transposed or c.stride != [1, 1] or c.dilation != [1, 1] or min(padding) < 0:
+        return None
+    weight = weight.detach().float().transpose(0, 1)
+    for axis, factor in zip((2, 3), factors):
+        kernel = weight.shape[axis]
+        taps = torch.arange(kernel + factor - 1).view(-1, 1)
+        distance = torch.arange(kernel) - (kernel - 1 - taps)  # of a pixel's copy from its first
+        sums = ((distance >= 0) & (distance < factor)).to(weight)
+        weight = torch.tensordot(weight, sums, ([axis], [1])).movedim(-1, axis)
+    channels, rows, columns = c.input
+    image = (channels, rows // factors[0], columns // factors[1])
+    return weight, Convolution(True, image, c.output, list(factors), padding, [1, 1], [0, 0])
+
+
+def enlarged(layer: Layer, factors: tuple[int, int]) -> Layer | None:
+    """A convolution of one tap, its image then enlarged by nearest neighbours: a transposed one."""
+    c = layer.convolution
+    one_tap = tuple(layer.weight.shape[2:]) == (1, 1)
+    if c is None or c.transposed or not one_tap or c.stride != [1, 1] or c.padding != [0, 0]:
+        return None
+    channels, rows, columns = c.output
+    image = (channels, rows * factors[0], columns * factors[1])
+    if math.prod(image) > MOST_UNITS:
+        return None
+    weight = layer.weight.transpose(0, 1).expand(-1, -1, *factors)
+    larger = Convolution(True, c.input, image, list(factors), [0, 0], [1, 1], [0, 0])
+    return replace(layer, weight=weight, convolution=larger)
+
+
+def identity(image: Image) -> Layer:
+    """A convolution that changes nothing."""
+    channels = image[0]
+    weight = torch.eye(channels, dtype=torch.float32).view(channels, channels, 1, 1)
+    convolution = Convolution(False, image, image, [1, 1], [0, 0], [1, 1], [0, 0])
+    return Layer(weight, weight.new_zeros(channels), convolution)
+
+
+def cropped(layer: Layer, axis: int, start: int, stop: int) -> Layer | None:
+    """A convolution whose output is a part of the layer's, along an axis of [C, H, W].
+
+    What lies outside of the layer's output is what it would compute there. Padding is the same at
+    both ends; so zeros are added to an end of the kernel where the crop is not.
+    """
+    c = layer.convolution
+    if c is None or layer.skip is not None:
+        return None
+    size = stop - start
+    sizes = list(c.output)
+    sizes[axis] = size
+    output = (sizes[0], sizes[1], sizes[2])
+    if axis == 0:
+        rows = layer.weight.narrow(1 if c.transposed else 0, start, size).contiguous()
+        bias = layer.bias[start:stop]
+        return replace(layer, weight=rows, bias=bias, convolution=replace(c, output=output))
+    i = axis - 1
+    kernel, stride, dilation = layer.weight.shape[2 + i], c.stride[i], c.dilation[i]
+    larger, smaller = (size, c.input[axis]) if c.transposed else (c.input[axis], size)
+    padding = c.padding[i] + start if c.transposed else c.padding[i] - start * stride
+    fits = []
+    least = max(0, -(padding // dilation))
+    for before in range(least, least + _MOST_TAPS):
+        padded = larger + 2 * (padding + before * dilation)
+        room = padded - dilation * (kernel + before - 1) - 1 - (smaller - 1) * stride
+        after = max(0, -(-(room - stride + 1) // dilation))
+        if 0 <= room - after * dilation < stride:
+            fits.append((before + after, before, after, room - after * dilation))
+    if not fits:
+        return None
+    taps, before, after, rest = min(fits)
+    if taps > _MOST_TAPS:
+        return None
+    along = (0, 0, before, after) if axis == 1 else (before, after)
+    return replace(
+        layer,
+        weight=F.pad(layer.weight, along).contiguous(),
+        convolution=replace(
+            c,
+            output=output,
+            padding=_with(c.padding, i, padding + before * dilation),
+            output_padding=_with(c.output_padding, i, rest if c.transposed else 0),
+        ),
+    )
+
+
+def pooling(
+    image: Image, output: Image, kernel: list[int], stride: list[int], padding: list[int]
+) -> Layer:
+    """The means of pixels, zeros of the padding among them."""
+    channels = image[0]
+    weight = torch.eye(channels, dtype=torch.float32).view(channels, channels, 1, 1)
+    weight = (weight / math.prod(kernel)).expand(-1, -1, *kernel).contiguous()
+    convolution = Convolution(False, image, output, stride, padding, [1, 1], [0, 0])
+    return Layer(weight, weight.new_zeros(channels), convolution)
+
+
+def shuffling(image: Image, factor: int) -> Layer:
+    """Pixels from channels, as torch.nn.PixelShuffle has it: a transposed convolution."""
+    channels = image[0] // factor**2
+    output = (channels, image[1] * factor, image[2] * factor)
+    weight = torch.eye(image[0], dtype=torch.float32).view(image[0], channels, factor, factor)
+    convolution = Convolution(True, image, output, [factor] * 2, [0, 0], [1, 1], [0, 0])
+    return Layer(weight, weight.new_zeros(channels), convolution)
+
+
+def _with(sizes: list[int], i: int, size: int) -> list[int]:
+    return [*sizes[:i], size, *sizes[i + 1 :]]

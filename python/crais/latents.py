@@ -1,0 +1,44 @@
+"""Latents of any shape: crais has rows [B, D], a model may have maps [B, C, H, W]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from torch import Tensor
+
+from crais.captured import Function
+from crais.errors import UsageError
+
+Latent: TypeAlias = int | Sequence[int]
+
+
+def sizes_of(latent: Latent) -> tuple[int, ...]:
+    """The shape of one z: (D,), or (C, H, W). Raises UsageError for what is none."""
+    try:
+        sizes = (latent,) if isinstance(latent, int) else tuple(int(n) for n in latent)
+    except (TypeError, ValueError):
+        sizes = ()
+    if not sizes or min(sizes) < 1:
+        raise UsageError(
+            f"latent is a number D or a shape as (4, 8, 8), each at least 1, not {latent}"
+        )
+    return sizes
+
+
+def shaped(function: Function, sizes: tuple[int, ...]) -> Function:
+    """A function of rows z [B, D], in place of one of z [B, *sizes]."""
+    if len(sizes) == 1:
+        return function
+    return lambda z, *others: function(z.reshape(-1, *sizes), *others)
+
+
+def flat(encoder: Function) -> Function:
+    """An encoder of rows, in place of one whose mean and log_var are maps."""
+
+    def encode(*inputs: Tensor) -> tuple[Tensor, Tensor]:
+        mean, spread = encoder(*inputs)
+        is_root = spread.shape != mean.shape  # scale_tril [B, D, D]
+        return mean.flatten(1), spread if is_root else spread.flatten(1)
+
+    return encode
