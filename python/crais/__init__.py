@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     )
     from crais.priors import Flow, Hierarchical, Mixture, Prior, StandardNormal, VampPrior
     from crais.priors import Gaussian as GaussianPrior
-    from crais.results import Comparison, Result, compare
+    from crais.results import BayesFactor, Comparison, Result, bayes_factor, compare
     from crais.training import train_vae
 
 # The module of each name, and what it is called there.
@@ -65,7 +65,7 @@ _PLACES = {
     "crais.priors": (
         "Flow GaussianPrior=Gaussian Hierarchical Mixture Prior StandardNormal VampPrior"
     ),
-    "crais.results": "Comparison Result compare",
+    "crais.results": "BayesFactor Comparison Result bayes_factor compare",
     "crais.training": "train_vae",
 }
 _NAMES = {
@@ -75,6 +75,7 @@ _NAMES = {
 }
 
 __all__ = [
+    "BayesFactor",
     "Bernoulli",
     "Categorical",
     "Comparison",
@@ -109,6 +110,7 @@ __all__ = [
     "Target",
     "UsageError",
     "VampPrior",
+    "bayes_factor",
     "certify",
     "compare",
     "evaluate",
