@@ -101,11 +101,11 @@ def _sites(trace: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
 def _of_numpyro(model: Any) -> Model:
     jax: Any = importlib.import_module("jax")
     handlers: Any = importlib.import_module("numpyro.handlers")
+    infer: Any = importlib.import_module("numpyro.infer")
     with jax.enable_x64(True):
-        trace = handlers.trace(handlers.seed(model, 0)).get_trace()
-        _check_sites(*_sites(trace))
-        key = jax.random.PRNGKey(0)
-        found = importlib.import_module("numpyro.infer.util").initialize_model(key, model)
+        drawn = handlers.substitute(handlers.seed(model, 0), substitute_fn=infer.init_to_uniform)
+        _check_sites(*_sites(handlers.trace(drawn).get_trace()))
+        found = infer.util.initialize_model(jax.random.PRNGKey(0), model)
         flat, tree = importlib.import_module("jax.flatten_util").ravel_pytree(found.param_info.z)
     return Model(jax_rows(lambda z: -found.potential_fn(tree(z)), is_of_row=True), len(flat))
 
@@ -113,10 +113,14 @@ def _of_numpyro(model: Any) -> Model:
 def _of_pyro(model: Any) -> Model:
     pyro: Any = importlib.import_module("pyro")
     poutine = pyro.poutine
+    lock = threading.Lock()  # Pyro's handlers are on one stack for all threads
 
     def traced(theta: Any) -> Any:
-        with pyro.validation_enabled(False):  # its checks ask for values, which vmap has none of
-            return poutine.trace(poutine.condition(model, data=theta)).get_trace()
+        # without its checks, which ask for values that vmap has none of
+        with lock, pyro.validation_enabled(False):
+            trace = poutine.trace(poutine.condition(model, data=theta)).get_trace()
+            trace.compute_log_prob()
+            return trace
 
     nodes, others = traced({}).nodes, traced({}).nodes
     latent, num_observed = _sites(nodes)
@@ -126,11 +130,7 @@ def _of_pyro(model: Any) -> Model:
             raise UsageError(f"the support of the site {name} depends on other sites: rescale it")
     support = {name: (p.support, tuple(nodes[name]["value"].shape)) for name, p in latent.items()}
 
-    def log_joint(theta: Any) -> Any:
-        with pyro.validation_enabled(False):
-            return traced(theta).log_prob_sum()
-
-    return Model(log_joint, support=support)
+    return Model(lambda theta: traced(theta).log_prob_sum(), support=support)
 
 
 def _of_pymc(model: Any) -> Model:

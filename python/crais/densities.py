@@ -199,7 +199,7 @@ def _as_rows(function: Function) -> Function:
 
 
 def _by_vmap(function: Function) -> Function:
-    return lambda theta: torch.vmap(function)(theta)
+    return torch.vmap(lambda row: function(row).reshape(()))
 
 
 def _one_by_one(function: Function) -> Function:

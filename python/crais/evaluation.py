@@ -27,6 +27,15 @@ from crais.models import in_memory
 from crais.priors import Prior, of_distribution
 from crais.results import Result
 
+# What others call our arguments.
+_OTHER_NAMES = {
+    "bounds": "support=[(low, high), ...]",
+    "init": "starts=points [S, dim]",
+    "log_prior": "prior=a distribution, or a target of both with support=...",
+    "transform": "prior_transform=...",
+}
+
+
 @dataclass(frozen=True)
 class Target:
     """A density for `evaluate` and `log_normalizer`: a function z [B, dim] -> [B], or a name."""
@@ -211,6 +220,8 @@ def log_normalizer(
         dim = target.dim if dim is None else dim
         target, options = target.log_density, {**options, **given, "base": base}
         return log_normalizer(target, dim=dim, starts=starts, progress=progress, **options)
+    for name in options.keys() & _OTHER_NAMES.keys():
+        raise UsageError(f"{name}: say {_OTHER_NAMES[name]}")
     if base is None or isinstance(base, str):
         options, base = {"base": base, **options}, None
     spaces = {"prior": prior, "prior_transform": prior_transform, "support": support, "base": base}

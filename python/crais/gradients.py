@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -17,6 +19,7 @@ from crais.errors import UsageError
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
 _OF_JAX = {"jax", "jaxlib", "numpyro"}
+_LEAST_ROWS = 16  # of a call of JAX
 _STEP = {torch.float64: 1e-5, torch.float32: 1e-2}  # of differences of gradients
 
 
@@ -180,13 +183,17 @@ def jax_rows(function: Function, is_of_row: bool) -> Function:
     def compiled(count: int) -> Any:
         return jax.jit(jax.grad(total, argnums=tuple(range(count)), has_aux=True))
 
+    lock, traced = threading.Lock(), set[int]()
+
     def value_and_grads(*inputs: Tensor) -> tuple[Tensor, list[Tensor]]:
         rows = len(inputs[0])
-        padded = 1 << (rows - 1).bit_length()  # JAX compiles anew for each number of rows
+        padded = max(_LEAST_ROWS, 1 << (rows - 1).bit_length())  # JAX compiles for each number
         index = torch.arange(padded).clamp_max(rows - 1)
-        with jax.enable_x64(True):
+        # NumPyro's handlers, which run while JAX traces, are on one stack for all threads.
+        with contextlib.nullcontext() if padded in traced else lock, jax.enable_x64(True):
             leaves = [jax.dlpack.from_dlpack(one.double()[index].contiguous()) for one in inputs]
             grads, values = compiled(len(leaves))(*leaves)
+            traced.add(padded)
             return torch.from_dlpack(values)[:rows], [torch.from_dlpack(g)[:rows] for g in grads]
 
     return known_gradient(value_and_grads)

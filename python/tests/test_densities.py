@@ -9,6 +9,7 @@ from torch import distributions as D
 from torch.distributions import constraints
 
 import crais
+from crais.densities import density_of
 
 pytestmark = pytest.mark.usefixtures("compiled")
 OPTIONS = {"steps": 64, "chains": 64, "problems": 5, "base": "laplace"}
@@ -206,8 +207,6 @@ def test_bases_of_one_s_own(base):
 
 
 def test_starts_are_in_the_user_s_coordinates_of_a_base():
-    from crais.densities import density_of
-
     base = (torch.tensor([1.0, 2.0]), torch.tensor([[4.0, 1.0], [1.0, 3.0]]))
     density = density_of(far, dim=2, base=base)
     z = torch.tensor([[5.0, 7.0], [1.0, 2.0]], dtype=torch.float64)
