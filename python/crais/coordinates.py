@@ -177,10 +177,22 @@ def _checked(found: Coordinates, dim: int | None, what: str) -> Coordinates:
 
 def _of_one(prior: Any, name: str) -> Coordinates:
     if isinstance(prior, D.Distribution):
-        return _of_torch(prior, name)
+        return _on_cpu(_of_torch(prior, name))
     if isinstance(prior, Prior):
-        raise UsageError(f"{name}: crais's own priors stand alone; name those of torch.distributions")
-    return _of_scipy(prior, name)
+        raise UsageError(
+            f"{name}: crais's own priors stand alone; name those of torch.distributions"
+        )
+    return _on_cpu(_of_scipy(prior, name))
+
+
+def _on_cpu(one: Coordinates) -> Coordinates:
+    """Where its numbers are, whatever device and type e has."""
+    return Coordinates(
+        one.dim,
+        lambda e: one.point(e.cpu().double()).to(e),
+        lambda e: one.log_density(e.cpu().double()).to(e),
+        one.draw,
+    )
 
 
 def _of_torch(prior: D.Distribution, name: str) -> Coordinates:
@@ -200,9 +212,7 @@ def _of_torch(prior: D.Distribution, name: str) -> Coordinates:
     if known is None:
         return _of_bijection(prior, name, kind)
     count = math.prod(shape)
-    return Coordinates(
-        count, lambda e: known(e.reshape(-1, *shape)).to(e.dtype), _log_normal, _standard(count)
-    )
+    return Coordinates(count, lambda e: known(e.reshape(-1, *shape)), _log_normal, _standard(count))
 
 
 def _check_proper(prior: D.Distribution, name: str, kind: str) -> None:
@@ -210,7 +220,9 @@ def _check_proper(prior: D.Distribution, name: str, kind: str) -> None:
     draws = prior.sample((_DRAWS,))
     is_finite = draws.isfinite().all() and prior.log_prob(draws).isfinite().all()
     if not bool(is_finite):
-        raise UsageError(f"{name}: {kind} is improper: draws of it or their densities are not finite")
+        raise UsageError(
+            f"{name}: {kind} is improper: draws of it or their densities are not finite"
+        )
 
 
 def _exact(prior: D.Distribution) -> Function | None:
@@ -221,7 +233,7 @@ def _exact(prior: D.Distribution) -> Function | None:
     if isinstance(prior, D.Normal):
         return lambda e: prior.loc + prior.scale * e
     if isinstance(prior, D.MultivariateNormal):
-        return lambda e: prior.loc + (prior.scale_tril @ e.double().unsqueeze(-1)).squeeze(-1)
+        return lambda e: prior.loc + (prior.scale_tril @ e.unsqueeze(-1)).squeeze(-1)
     if isinstance(prior, D.Uniform):
         return lambda e: prior.low + (prior.high - prior.low) * torch.special.ndtr(e)
     if isinstance(prior, D.Cauchy):
@@ -256,12 +268,12 @@ def _of_bijection(prior: D.Distribution, name: str, kind: str) -> Coordinates:
         raise UsageError(f"{name}: {kind} has no width: its draws are all the same")
 
     def point(e: Tensor) -> Tensor:
-        return free.point(centre + width * e).to(e.dtype)
+        return free.point(centre + width * e)
 
     def log_density(e: Tensor) -> Tensor:
         x = centre + width * e
         log_prob = prior.log_prob(free.point(x)).reshape(len(e), -1).sum(1)
-        return (log_prob + free.log_det(x) + width.log().sum()).to(e.dtype)
+        return log_prob + free.log_det(x) + width.log().sum()
 
     def draw(count: int) -> Tensor:
         return (free.inverse(prior.sample((count,))).reshape(count, -1) - centre) / width
@@ -279,11 +291,11 @@ def _support_of(prior: D.Distribution, name: str, kind: str) -> Any:
 
 
 def _in_float64(prior: D.Distribution) -> D.Distribution:
-    """A copy with float64 parameters that does not refuse numbers on the edge of its support."""
+    """A copy with float64 parameters on the CPU that does not refuse numbers on the edge of its support."""
     found = copy.copy(prior)
     for attribute, value in vars(prior).items():
         if isinstance(value, Tensor) and value.is_floating_point():
-            setattr(found, attribute, value.detach().double())
+            setattr(found, attribute, value.detach().cpu().double())
         elif isinstance(value, D.Distribution):
             setattr(found, attribute, _in_float64(value))
     found._validate_args = False
@@ -297,13 +309,13 @@ def _of_crais(prior: Prior, dim: int | None) -> Coordinates:
         raise UsageError(f"give dim=D: {type(prior).__name__} does not say it")
     if dim not in (None, latent):
         raise UsageError(f"dim is {dim}, and the prior is of {latent} free numbers")
-    prior = copy.deepcopy(prior).double().eval()
+    prior = copy.deepcopy(prior).cpu().double().eval()
     affine = of_affine(*(moment.detach().double() for moment in prior.moments(latent)))
 
     def log_density(e: Tensor) -> Tensor:
-        return (prior.log_prob(affine.point(e).double()) + affine.log_density(e)).to(e.dtype)
+        return prior.log_prob(affine.point(e)) + affine.log_density(e)
 
-    return Coordinates(latent, affine.point, log_density, affine.draw)
+    return _on_cpu(Coordinates(latent, affine.point, log_density, affine.draw))
 
 
 def _of_scipy(prior: Any, name: str) -> Coordinates:
@@ -326,7 +338,6 @@ def _of_scipy(prior: Any, name: str) -> Coordinates:
     shape = tuple(median.shape)
 
     def value_and_slope(e: Tensor) -> tuple[Tensor, list[Tensor]]:
-        e = e.double()
         tail = torch.special.ndtr(-e.abs()).clamp_min(torch.finfo(e.dtype).tiny).numpy()
         theta = torch.where(
             e < 0, torch.as_tensor(quantile(tail)), torch.as_tensor(from_above(tail))
@@ -337,9 +348,7 @@ def _of_scipy(prior: Any, name: str) -> Coordinates:
 
     count = math.prod(shape)
     point = known_gradient(value_and_slope)
-    return Coordinates(
-        count, lambda e: point(e.reshape(-1, *shape)), _log_normal, _standard(count)
-    )
+    return Coordinates(count, lambda e: point(e.reshape(-1, *shape)), _log_normal, _standard(count))
 
 
 # One support.
@@ -396,7 +405,9 @@ def _of_constraint(constraint: Any, name: str) -> Coordinates:
             "pair (low, high) is wanted"
         )
     if len(shape) < constraint.event_dim:
-        raise UsageError(f"{name}: {constraint} is of vectors: say their size, as ({constraint}, (3,))")
+        raise UsageError(
+            f"{name}: {constraint} is of vectors: say their size, as ({constraint}, (3,))"
+        )
     free = _free(constraint, shape, name)
     return Coordinates(free.dim, free.point, free.log_det, _standard(free.dim))
 

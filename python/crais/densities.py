@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -54,6 +54,7 @@ def density_of(
     value_and_grad: Function | None = None,
     base: Any = None,
     dtype: str | None = None,
+    device: torch.device | None = None,
 ) -> Density:
     """The arguments of `log_normalizer`, of which it says the meaning.
 
@@ -86,11 +87,23 @@ def density_of(
     space = _coordinates(prior, prior_transform, support, base, dim)
     if value_and_grad is not None:
         if isinstance(space.point(space.draw(1)), Mapping):
-            raise UsageError("value_and_grad takes an array z: give the priors as a list, not by name")
-        function = gradients.of_numpy(value_and_grad, space.point(space.draw(_rows(space.dim))).numpy())
+            raise UsageError(
+                "value_and_grad takes an array z: give the priors as a list, not by name"
+            )
+        function = gradients.of_numpy(
+            value_and_grad, space.point(space.draw(_rows(space.dim))).numpy()
+        )
     elif made is None:
         function = gradients.of_jax(function, lambda: space.point(space.draw(1))) or function
-    return _composed(function, space, [target, value_and_grad, prior_transform], notes, dtype, given)
+    space = _drawn_on(space, device)
+    return _composed(
+        function, space, [target, value_and_grad, prior_transform], notes, dtype, given
+    )
+
+
+def _drawn_on(space: Coordinates, device: torch.device | None) -> Coordinates:
+    """The same, whose draws are on the function's device."""
+    return replace(space, draw=lambda count: space.draw(count).to(device))
 
 
 def _coordinates(
@@ -217,7 +230,10 @@ def _one_by_one(function: Function) -> Function:
 _FORMS: list[tuple[Callable[[Function], Function], str]] = [
     (_as_rows, ""),
     (_by_vmap, "the function is of one row: torch.vmap makes it one of many"),
-    (_one_by_one, "the function is of one row, and is called row by row: torch.vmap cannot take it"),
+    (
+        _one_by_one,
+        "the function is of one row, and is called row by row: torch.vmap cannot take it",
+    ),
 ]
 
 
@@ -269,7 +285,9 @@ def _checked_transform(transform: Function, dim: int) -> Function:
     for form, theta in found:
         if isinstance(theta, Tensor) and theta.shape == (_rows(dim), dim):
             if not theta.requires_grad:
-                raise UsageError("prior_transform has no gradient: is there a .detach(), NumPy in it?")
+                raise UsageError(
+                    "prior_transform has no gradient: is there a .detach(), NumPy in it?"
+                )
             return form(transform)
     first = found[0][1]
     if isinstance(first, Exception):
@@ -294,7 +312,9 @@ def _check_at_prior(function: Function, space: Coordinates, dtype: torch.dtype) 
     theta = space.point(space.draw(_PRIOR_DRAWS).to(dtype))
     named = theta if isinstance(theta, Mapping) else {"theta": theta}
     for name, part in named.items():
-        _refuse(~_is_finite(part), named, f"{name} is not finite: the prior's transform leaves R^D,")
+        _refuse(
+            ~_is_finite(part), named, f"{name} is not finite: the prior's transform leaves R^D,"
+        )
     value = function(_differentiable(theta))
     if isinstance(value, Tensor) and value.shape == (_PRIOR_DRAWS,):
         value = value.detach()

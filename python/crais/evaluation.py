@@ -235,7 +235,12 @@ def log_normalizer(
     with native.as_before(device):
         random_state.begin(device)
         density = density_of(
-            target, dim=dim, value_and_grad=value_and_grad, dtype=options.get("dtype"), **spaces
+            target,
+            dim=dim,
+            value_and_grad=value_and_grad,
+            dtype=options.get("dtype"),
+            device=device,
+            **spaces,
         )
     if density.dtype is not None:
         options["dtype"] = str(density.dtype).removeprefix("torch.")

@@ -11,7 +11,15 @@ import crais
 from crais.densities import density_of
 
 pytestmark = pytest.mark.usefixtures("compiled")
-OPTIONS = {"steps": 32, "chains": 16, "problems": 4, "chunk": 1, "threads": 4, "base": "laplace", "witness": "none"}
+OPTIONS = {
+    "steps": 32,
+    "chains": 16,
+    "problems": 4,
+    "chunk": 1,
+    "threads": 4,
+    "base": "laplace",
+    "witness": "none",
+}
 OPTIONS |= {"progress": False}
 Y = np.array([0.3, 1.9, -0.4])
 TRIALS, HEADS = 10, 7
@@ -31,7 +39,9 @@ def log_beta(a, b):
 
 
 EVIDENCE_BETA = math.log(math.comb(TRIALS, HEADS)) + log_beta(9, 8) - log_beta(2, 5)
-EVIDENCE_GAMMA = math.lgamma(6) - math.lgamma(2) - math.lgamma(5) + 2 * math.log(0.5) - 6 * math.log(1.5)
+EVIDENCE_GAMMA = (
+    math.lgamma(6) - math.lgamma(2) - math.lgamma(5) + 2 * math.log(0.5) - 6 * math.log(1.5)
+)
 EVIDENCE = EVIDENCE_NORMAL + EVIDENCE_BETA + EVIDENCE_GAMMA
 
 
@@ -227,11 +237,14 @@ def test_a_likelihood_of_jax_with_priors_of_pytorch():
     jax = pytest.importorskip("jax")
 
     def log_likelihood(theta):
-        return jax.scipy.stats.norm.logpdf(Y, theta["mu"], 1.0).sum() + jax.scipy.stats.poisson.logpmf(
-            4, theta["rate"]
-        )
+        return jax.scipy.stats.norm.logpdf(
+            Y, theta["mu"], 1.0
+        ).sum() + jax.scipy.stats.poisson.logpmf(4, theta["rate"])
 
-    prior = {"mu": torch.distributions.Normal(0.0, 2.0), "rate": torch.distributions.Gamma(2.0, 0.5)}
+    prior = {
+        "mu": torch.distributions.Normal(0.0, 2.0),
+        "rate": torch.distributions.Gamma(2.0, 0.5),
+    }
     found = crais.log_normalizer(log_likelihood, prior=prior, **OPTIONS)
     close(found, EVIDENCE_NORMAL + EVIDENCE_GAMMA)
 

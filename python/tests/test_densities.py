@@ -53,7 +53,15 @@ NORMAL = log_marginal(Y, 1.0, 5.0)
         [D.Normal(1.0, 2.0)] * 3,
         crais.GaussianPrior(torch.ones(3), sd=2.0),
     ],
-    ids=["normal", "independent", "of one number", "multivariate", "transformed", "list", "crais's"],
+    ids=[
+        "normal",
+        "independent",
+        "of one number",
+        "multivariate",
+        "transformed",
+        "list",
+        "crais's",
+    ],
 )
 def test_the_evidence_of_normal_data(prior):
     close(crais.log_normalizer(normal_likelihood(Y), prior=prior, dim=3, **OPTIONS), NORMAL)
@@ -114,7 +122,8 @@ def test_priors_have_mass_one(prior):
 
 
 def test_tails_of_a_prior_lose_no_digits():
-    """Data ten standard deviations from where the prior is: a quantile function of Phi saturates."""
+    """Data far from where the prior is: a quantile function of Phi(e) would end before them."""
+
     def log_likelihood(theta):
         return D.Normal(theta[:, 0], 1.0).log_prob(torch.tensor(60.0, dtype=torch.float64))
 
@@ -127,7 +136,9 @@ def test_scipy_priors():
 
     def log_likelihood(theta):
         counts = torch.tensor([3.0, 5.0, 4.0], dtype=torch.float64)
-        return D.Poisson(theta[:, :1]).log_prob(counts).sum(1) + normal_likelihood([2.0])(theta[:, 1:])
+        return D.Poisson(theta[:, :1]).log_prob(counts).sum(1) + normal_likelihood([2.0])(
+            theta[:, 1:]
+        )
 
     truth = log_poisson_gamma([3, 5, 4], 2.0, 0.5) + log_marginal([2.0], 1.0, 5.0)
     prior = [stats.gamma(2.0, scale=2.0), stats.norm(1, 2)]
@@ -367,7 +378,10 @@ def test_spaces_that_are_refused(arguments, words):
         ({}, "give a log density, or value_and_grad=f"),
         ({"value_and_grad": with_numpy}, "give dim=D"),
         ({"value_and_grad": lambda z: z, "dim": 2}, "returns a ndarray: a pair"),
-        ({"value_and_grad": lambda z: (z.sum(), z[:2]), "dim": 3}, r"returns \[\] and \[2\]: does dim"),
+        (
+            {"value_and_grad": lambda z: (z.sum(), z[:2]), "dim": 3},
+            r"returns \[\] and \[2\]: does dim",
+        ),
         ({"target": flat, "value_and_grad": with_numpy, "dim": 2}, "one of the two"),
         ({"target": lambda z: -0.5 * np.sum(z.detach().numpy() ** 2, 1), "dim": 2}, "is of NumPy"),
         ({"target": lambda z: -np.exp(z).sum(1), "dim": 2}, "value_and_grad=f"),
@@ -386,7 +400,9 @@ def test_values_that_are_no_numbers_at_the_prior_s_draws_are_counted():
         return torch.where(theta["a"] > 1, torch.nan, theta["b"].sum(1) * 0)
 
     prior = {"a": D.Normal(0.0, 1.0), "b": D.Normal(torch.zeros(2), 1.0)}
-    words = r"NaN or \+inf at (\d+) of 256 draws of the prior, first at a = ([\d.]+), b = \(.*, .*\)"
+    words = (
+        r"NaN or \+inf at (\d+) of 256 draws of the prior, first at a = ([\d.]+), b = \(.*, .*\)"
+    )
     with pytest.raises(crais.DataError, match=words) as raised:
         crais.log_normalizer(log_likelihood, prior=prior, progress=False)
     count, first = __import__("re").search(words, str(raised.value)).groups()
@@ -395,4 +411,69 @@ def test_values_that_are_no_numbers_at_the_prior_s_draws_are_counted():
 
 def test_a_transform_that_leaves_the_cube():
     with pytest.raises(crais.DataError, match=r"theta is not finite.* at \d+ of 256 draws"):
-        crais.log_normalizer(flat, prior_transform=lambda u: torch.log(u - 0.5), dim=2, progress=False)
+        crais.log_normalizer(
+            flat, prior_transform=lambda u: torch.log(u - 0.5), dim=2, progress=False
+        )
+
+
+# What comes back.
+
+
+def test_log_z_is_the_log_of_a_mean():
+    options = {**OPTIONS, "base": "prior", "chains": 2, "steps": 4}
+    found = crais.log_normalizer("normal:3,mean=2", **options)
+    each = np.asarray(found.log_normalizer)
+    assert found.log_z == pytest.approx(np.log(np.exp(each).mean()), abs=1e-12)
+    assert found.mean == pytest.approx(each.mean(), abs=1e-12)
+    assert found.log_z > found.mean + 0.01
+    repeated = crais.log_normalizer("normal:3,mean=2", repeats=2, **options)
+    table = repeated.to_pandas()
+    assert repeated.log_z == pytest.approx(np.log(np.exp(table.log_normalizer).mean()), abs=1e-9)
+
+
+def beta_binomial(a, b):
+    return crais.log_normalizer(
+        lambda theta: D.Binomial(50, theta[:, 0]).log_prob(torch.tensor(20.0)),
+        prior=D.Beta(a, b), **{**OPTIONS, "problems": int(a)},
+    )  # fmt: skip
+
+
+def test_a_bayes_factor():
+    found = crais.bayes_factor(beta_binomial(10.0, 10.0), beta_binomial(2.0, 5.0))
+    truth = log_beta(30, 40) - log_beta(10, 10) - log_beta(22, 35) + log_beta(2, 5)
+    assert abs(found.log_ratio - truth) < 5 * found.mc_se + 1e-6 and found.mc_se < 0.02
+    assert found.low < found.log_ratio < found.high and not found.flagged and found.reasons == []
+    assert f"Bayes factor {math.exp(found.log_ratio):.4g}" in repr(found)
+
+
+def test_a_bayes_factor_is_flagged_where_a_result_is():
+    def double_well(z):
+        return 0.5 * z[:, 0] + 6 * z[:, 0] ** 2 - z[:, 0] ** 4
+
+    sure = crais.log_normalizer("normal:1", **OPTIONS)
+    doubtful = crais.log_normalizer(double_well, dim=1, base="laplace", progress=False)
+    found = crais.bayes_factor(sure, doubtful)
+    assert found.flagged and found.reasons[0].startswith("the second: ")
+    assert doubtful.reasons[0] in found.reasons[0] and "Flagged: the second" in repr(found)
+    assert not crais.bayes_factor(sure, sure).flagged
+    few = crais.log_normalizer(
+        lambda z: -(1 + z.square() / 1e-6).log().sum(1), dim=3, base="prior", chains=8, steps=4,
+        problems=4, witness="none", progress=False,
+    )  # fmt: skip
+    flags = [word for i in range(4) for word in few.flag_words(i).split("+")]
+    assert "4 of 4 replicates" in crais.bayes_factor(few, sure).reasons[-1] and flags[0]
+    assert flags[0] in crais.bayes_factor(few, sure).reasons[-1]
+    with pytest.raises(crais.UsageError, match="takes two results of log_normalizer"):
+        crais.bayes_factor(sure, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"bounds": [(0, 1)]}, r"bounds: say support=\[\(low, high\)"),
+        ({"init": [0]}, "say starts="),
+    ],
+)
+def test_names_of_others(options, words):
+    with pytest.raises(crais.UsageError, match=words):
+        crais.log_normalizer(flat, dim=1, progress=False, **options)
