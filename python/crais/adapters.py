@@ -91,7 +91,13 @@ def _check_sites(latent: Mapping[str, Any], num_observed: int) -> None:
 
 
 def _sites(trace: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
-    """Distributions of the latent sites of a trace, and how many sites are observed."""
+    """Distributions of the latent sites of a trace, and how many sites are observed.
+
+    Raises UsageError for a parameter, which has no distribution.
+    """
+    for site in trace.values():
+        if site["type"] == "param":
+            raise UsageError(f"{site['name']} is a parameter to be learnt: give it a prior")
     sites = [site for site in trace.values() if site["type"] == "sample"]
     sites = [site for site in sites if "Subsample" not in type(site["fn"]).__name__]
     latent = {site["name"]: site["fn"] for site in sites if not site["is_observed"]}

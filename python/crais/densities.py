@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -69,9 +70,8 @@ def density_of(
         raise UsageError(f"give {given[0]} or {given[1]}, not both: each says where z lies")
     if (target is None) == (value_and_grad is None):
         raise UsageError("give a log density, or value_and_grad=f, one of the two")
-    dim = None if dim is None else int(dim)
-    if dim is not None and dim < 1:
-        raise UsageError("give dim=D, the dimension of z, at least 1")
+    if dim is not None and (not isinstance(dim, (int, np.integer)) or dim < 1):
+        raise UsageError(f"give dim=D, the dimension of z, a whole number of at least 1, not {dim}")
     notes: list[str] = []
     made = None if target is None else adapters.model_of(target)
     function = target if made is None else made.function

@@ -158,8 +158,15 @@ def test_pyro_models_that_are_refused(pyro):
     def unobserved():
         pyro.sample("a", dist.Normal(0.0, 1.0))
 
+    def learnt():
+        a = pyro.param("a", torch.tensor(1.0))
+        pyro.sample(
+            "y", dist.Normal(pyro.sample("b", dist.Normal(a, 1.0)), 1.0), obs=torch.tensor(1.0)
+        )
+
     for model, words in [
         (of_pyro, "of a model, its data"),
+        (learnt, "a is a parameter to be learnt: give it a prior"),
         (dynamic, "the support of the site b depends on other sites"),
         (discrete, "the site k is discrete"),
         (unobserved, "no site of the model is observed"),
