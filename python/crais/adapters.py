@@ -21,6 +21,7 @@ from crais.captured import Function, packages_of
 from crais.errors import UsageError
 from crais.gradients import jax_rows, of_rows
 
+_TRACING = threading.Lock()  # Pyro has one stack of handlers for all threads
 _STAN_NOTE = (
     "Stan: `~` keeps its constants here (propto=False), but a prior on a bounded parameter is not "
     "divided by its mass within the bounds (a half-normal lacks log 2), and a parameter without a "
@@ -119,11 +120,10 @@ def _of_numpyro(model: Any) -> Model:
 def _of_pyro(model: Any) -> Model:
     pyro: Any = importlib.import_module("pyro")
     poutine = pyro.poutine
-    lock = threading.Lock()  # Pyro's handlers are on one stack for all threads
 
     def traced(theta: Any) -> Any:
         # without its checks, which ask for values that vmap has none of
-        with lock, pyro.validation_enabled(False):
+        with _TRACING, pyro.validation_enabled(False):
             trace = poutine.trace(poutine.condition(model, data=theta)).get_trace()
             trace.compute_log_prob()
             return trace

@@ -89,7 +89,7 @@ def of_transform(transform: Function, dim: int) -> Coordinates:
 
     def cube(e: Tensor) -> Tensor:
         numbers = torch.finfo(e.dtype)
-        return torch.special.ndtr(e).clamp(numbers.tiny, 1 - numbers.eps / 2)
+        return _phi(e).clamp(numbers.tiny, 1 - numbers.eps / 2)
 
     return Coordinates(dim, lambda e: transform(cube(e)), _log_normal, _standard(dim))
 
@@ -187,9 +187,14 @@ def _of_one(prior: Any, name: str) -> Coordinates:
 
 def _on_cpu(one: Coordinates) -> Coordinates:
     """Where its numbers are, whatever device and type e has."""
+
+    def point(e: Tensor) -> Tensor:
+        largest = torch.finfo(e.dtype).max
+        return one.point(e.cpu().double()).clamp(-largest, largest).to(e)
+
     return Coordinates(
         one.dim,
-        lambda e: one.point(e.cpu().double()).to(e),
+        point,
         lambda e: one.log_density(e.cpu().double()).to(e),
         one.draw,
     )
@@ -216,10 +221,12 @@ def _of_torch(prior: D.Distribution, name: str) -> Coordinates:
 
 
 def _check_proper(prior: D.Distribution, name: str, kind: str) -> None:
-    """Every draw has a finite density."""
-    draws = prior.sample((_DRAWS,))
-    is_finite = draws.isfinite().all() and prior.log_prob(draws).isfinite().all()
-    if not bool(is_finite):
+    """Draws of it are numbers, and have a density."""
+    try:
+        draws = prior.sample((_DRAWS,))
+    except NotImplementedError:
+        raise UsageError(f"{name}: {kind} cannot be drawn from: is it improper?") from None
+    if not bool(draws.isfinite().all() and (prior.log_prob(draws) > -math.inf).all()):
         raise UsageError(
             f"{name}: {kind} is improper: draws of it or their densities are not finite"
         )
@@ -235,7 +242,7 @@ def _exact(prior: D.Distribution) -> Function | None:
     if isinstance(prior, D.MultivariateNormal):
         return lambda e: prior.loc + (prior.scale_tril @ e.unsqueeze(-1)).squeeze(-1)
     if isinstance(prior, D.Uniform):
-        return lambda e: prior.low + (prior.high - prior.low) * torch.special.ndtr(e)
+        return lambda e: prior.low + (prior.high - prior.low) * _phi(e)
     if isinstance(prior, D.Cauchy):
         return lambda e: prior.loc + prior.scale * _standard_cauchy(e)
     if isinstance(prior, D.TransformedDistribution):
@@ -250,7 +257,7 @@ def _exact(prior: D.Distribution) -> Function | None:
 
 def _standard_cauchy(e: Tensor) -> Tensor:
     """The quantile of Phi(e), by the lesser of both tails."""
-    tail = torch.special.ndtr(-e.abs()).clamp_min(torch.finfo(e.dtype).tiny)
+    tail = _phi(-e.abs()).clamp_min(torch.finfo(e.dtype).tiny)
     return e.sign() / torch.tan(math.pi * tail) * (e != 0)
 
 
@@ -262,6 +269,11 @@ def _of_bijection(prior: D.Distribution, name: str, kind: str) -> Coordinates:
     shape = prior.batch_shape + prior.event_shape
     free = _free(_support_of(prior, name, kind), shape, name)
     x = free.inverse(prior.sample((_DRAWS,))).reshape(_DRAWS, -1)
+    if bool((x.abs() > _FARTHEST).any()):
+        raise UsageError(
+            f"{name}: {kind} has draws beyond exp(+-{_FARTHEST:g}), as good as at the end of its "
+            "support: it is too near to improper"
+        )
     low, centre, high = torch.quantile(x, torch.tensor([0.25, 0.5, 0.75]).to(x), 0)
     width = (high - low) / _QUARTILES
     if not bool((width > 0).all()):
@@ -338,7 +350,7 @@ def _of_scipy(prior: Any, name: str) -> Coordinates:
     shape = tuple(median.shape)
 
     def value_and_slope(e: Tensor) -> tuple[Tensor, list[Tensor]]:
-        tail = torch.special.ndtr(-e.abs()).clamp_min(torch.finfo(e.dtype).tiny).numpy()
+        tail = _phi(-e.abs()).clamp_min(torch.finfo(e.dtype).tiny).numpy()
         theta = torch.where(
             e < 0, torch.as_tensor(quantile(tail)), torch.as_tensor(from_above(tail))
         )
@@ -466,6 +478,11 @@ def _numbers(values: Any, what: str) -> Tensor:
 
 def _affine(e: Tensor, loc: Tensor, scale_tril: Tensor) -> Tensor:
     return loc.to(e) + e @ scale_tril.to(e).T
+
+
+def _phi(e: Tensor) -> Tensor:
+    """The standard normal's distribution function. PyTorch's ndtr is 0 below -8.3; this is not."""
+    return 0.5 * torch.erfc(-math.sqrt(0.5) * e)
 
 
 def _log_normal(e: Tensor) -> Tensor:

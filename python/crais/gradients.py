@@ -19,6 +19,7 @@ from crais.errors import UsageError
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
 _OF_JAX = {"jax", "jaxlib", "numpyro"}
+_TRACING = threading.Lock()  # NumPyro has one stack of handlers for all threads
 _LEAST_ROWS = 16  # of a call of JAX
 _STEP = {torch.float64: 1e-5, torch.float32: 1e-2}  # of differences of gradients
 
@@ -183,14 +184,13 @@ def jax_rows(function: Function, is_of_row: bool) -> Function:
     def compiled(count: int) -> Any:
         return jax.jit(jax.grad(total, argnums=tuple(range(count)), has_aux=True))
 
-    lock, traced = threading.Lock(), set[int]()
+    traced = set[int]()  # numbers of rows
 
     def value_and_grads(*inputs: Tensor) -> tuple[Tensor, list[Tensor]]:
         rows = len(inputs[0])
         padded = max(_LEAST_ROWS, 1 << (rows - 1).bit_length())  # JAX compiles for each number
         index = torch.arange(padded).clamp_max(rows - 1)
-        # NumPyro's handlers, which run while JAX traces, are on one stack for all threads.
-        with contextlib.nullcontext() if padded in traced else lock, jax.enable_x64(True):
+        with contextlib.nullcontext() if padded in traced else _TRACING, jax.enable_x64(True):
             leaves = [jax.dlpack.from_dlpack(one.double()[index].contiguous()) for one in inputs]
             grads, values = compiled(len(leaves))(*leaves)
             traced.add(padded)

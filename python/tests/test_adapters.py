@@ -2,6 +2,7 @@
 
 import functools
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -91,6 +92,17 @@ def test_numpyro(numpyro):
     z = torch.tensor([[0.5, -1.0, 0.3]], dtype=torch.float64)
     one, other = (density_of(each, dim=None).log_density(z) for each in (model, given))
     assert torch.equal(one, other)
+
+
+def test_threads_do_not_disturb_a_model_of_numpyro(numpyro):
+    z = torch.linspace(-1, 1, 300, dtype=torch.float64).reshape(100, 3)
+    model = functools.partial(of_numpyro, Y, HEADS, 4)
+    wanted = density_of(model, dim=None).log_density(z)
+    density = density_of(model, dim=None).log_density
+    with ThreadPoolExecutor(4) as pool:  # each number of rows is traced anew
+        found = list(pool.map(lambda rows: density(z[:rows]), (3, 20, 40, 100)))
+    for value in found:
+        torch.testing.assert_close(value, wanted[: len(value)])
 
 
 def test_numpyro_models_that_are_refused(numpyro):

@@ -9,6 +9,7 @@ from torch import distributions as D
 from torch.distributions import constraints
 
 import crais
+from crais.coordinates import of_prior, of_transform
 from crais.densities import density_of
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -129,6 +130,62 @@ def test_tails_of_a_prior_lose_no_digits():
 
     found = crais.log_normalizer(log_likelihood, prior=D.Exponential(1.0), **OPTIONS)
     close(found, 0.5 - 60)  # E exp of a normal, all of whose mass is above zero
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        D.Normal(1.0, 2.0),
+        D.Uniform(-1.0, 4.0),
+        D.Cauchy(1.0, 2.0),
+        D.LogNormal(1.0, 0.5),
+    ],
+    ids=lambda prior: type(prior).__name__,
+)
+def test_exact_priors_are_quantiles(prior):
+    e = torch.linspace(-3, 3, 7, dtype=torch.float64).unsqueeze(1)
+    coordinates = of_prior(prior, None)
+    theta = coordinates.point(e)
+    torch.testing.assert_close(theta, prior.icdf(torch.special.ndtr(e)), rtol=1e-6, atol=1e-6)
+    far = coordinates.point(torch.tensor([[-20.0], [20.0]], dtype=torch.float64))
+    assert far.isfinite().all() and far[0] < theta[0] and far[1] > theta[-1]
+
+
+def test_the_unit_cube_has_a_lower_tail():
+    cube = of_transform(lambda u: u.log(), 1)
+    theta = cube.point(torch.tensor([[-20.0]], dtype=torch.float64))
+    assert theta.item() == pytest.approx(-203.9172, abs=1e-3)  # log Phi(-20)
+
+
+def test_a_multivariate_prior_has_its_covariance():
+    covariance = torch.tensor([[4.0, 1.0], [1.0, 3.0]], dtype=torch.float64)
+    prior = D.MultivariateNormal(torch.ones(2, dtype=torch.float64), covariance)
+    root = of_prior(prior, 2).point(torch.eye(2, dtype=torch.float64)) - 1
+    torch.testing.assert_close(root.T @ root, covariance)
+
+
+@pytest.mark.parametrize("prior", [D.Gamma(0.5, 1.0), D.InverseGamma(3.0, 2.0), D.Beta(0.5, 2.0)])
+def test_densities_of_priors_fall_for_ever(prior):
+    """Far beyond where exp and sigmoid have numbers, in both directions."""
+    found = of_prior(prior, None)
+    for dtype in (torch.float64, torch.float32):
+        far = torch.tensor([[1e2], [1e3], [1e4], [1e6]], dtype=dtype)
+        for e in (far, -far):
+            values = found.log_density(e)
+            assert values.dtype == dtype and not values.isnan().any()
+            falls = (values[1:] < values[:-1]) | (values[1:] < -1e9)
+            assert falls.all() and found.point(e).isfinite().all()
+
+
+def test_scipy_priors_have_both_tails():
+    stats = pytest.importorskip("scipy.stats")
+    e = torch.tensor(
+        [[-20.0], [-9.0], [0.0], [9.0], [20.0]], dtype=torch.float64, requires_grad=True
+    )
+    theta = of_prior(stats.norm(1, 2), None).point(e)
+    torch.testing.assert_close(theta, 1 + 2 * e)
+    (slope,) = torch.autograd.grad(theta.sum(), e)
+    torch.testing.assert_close(slope, torch.full_like(e, 2.0))
 
 
 def test_scipy_priors():
@@ -344,6 +401,7 @@ class Nowhere(D.Distribution):
         ({"prior": {"k": D.Bernoulli(0.5)}}, "k: Bernoulli is discrete"),
         ({"prior": D.Uniform(0.0, math.inf)}, "the prior: Uniform is improper"),
         ({"prior": D.Normal(0.0, math.inf)}, "the prior: Normal is improper"),
+        ({"prior": D.Gamma(0.001, 0.001)}, r"draws beyond exp\(\+-300\).* too near to improper"),
         ({"prior": Nowhere()}, "Nowhere does not say its support"),
         ({"prior": lambda theta: 0}, "is a function: a torch.distributions object, or"),
         ({"prior": D.Normal(0.0, 1.0), "support": (0, 1)}, "give prior or support, not both"),
@@ -395,9 +453,10 @@ def test_functions_that_are_refused(arguments, words):
     assert "\n" not in str(raised.value)
 
 
-def test_values_that_are_no_numbers_at_the_prior_s_draws_are_counted():
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_values_that_are_no_numbers_at_the_prior_s_draws_are_counted(bad):
     def log_likelihood(theta):
-        return torch.where(theta["a"] > 1, torch.nan, theta["b"].sum(1) * 0)
+        return torch.where(theta["a"] > 1, bad, theta["b"].sum(1) * 0)
 
     prior = {"a": D.Normal(0.0, 1.0), "b": D.Normal(torch.zeros(2), 1.0)}
     words = (
