@@ -269,10 +269,11 @@ def _of_bijection(prior: D.Distribution, name: str, kind: str) -> Coordinates:
     shape = prior.batch_shape + prior.event_shape
     free = _free(_support_of(prior, name, kind), shape, name)
     x = free.inverse(prior.sample((_DRAWS,))).reshape(_DRAWS, -1)
-    if bool((x.abs() > _FARTHEST).any()):
+    outward = x + 0.5 * x.sign() * (1 + x.abs())
+    if bool((free.point(x) == free.point(outward)).any()):
         raise UsageError(
-            f"{name}: {kind} has draws beyond exp(+-{_FARTHEST:g}), as good as at the end of its "
-            "support: it is too near to improper"
+            f"{name}: {kind} has draws nearer to the end of its support than floating numbers tell "
+            "apart: its evidence would lose that mass"
         )
     low, centre, high = torch.quantile(x, torch.tensor([0.25, 0.5, 0.75]).to(x), 0)
     width = (high - low) / _QUARTILES
