@@ -27,11 +27,10 @@ _PRIOR_DRAWS = 256  # at which a likelihood is looked at before a run
 
 @dataclass
 class Density:
-    """log gamma of e, and what it was made of.
+    """log gamma of e, and what is to be said of it.
 
     log_density  e [B, dim] -> [B], nats
     dtype        the one type of e that the function takes; None where the run chooses
-    parts        the user's own functions: their modules say device and mode
     notes        lines that say what was made of them
     inverse      points in the user's coordinates [S, dim] -> e, where that is another
     """
@@ -40,7 +39,6 @@ class Density:
     dim: int
     dtype: torch.dtype | None = None
     name: str = "function"
-    parts: list[Any] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     inverse: Function | None = None
 
@@ -144,9 +142,9 @@ def _composed(
             return value  # for those to judge who know what it should be
         return value + space.log_density(e)
 
-    if not given and not notes:  # as it is: the same bits
-        log_density = function
     e = space.draw(_rows(space.dim)).to(only or dtypes[0])
+    if space.point(e) is e:  # no coordinates of their own
+        log_density = function
     if _lacks_second_derivatives(log_density, e):
         log_density = gradients.once(log_density)
         notes.append("second derivatives are differences of gradients: autograd has none")
@@ -160,7 +158,6 @@ def _composed(
         space.dim,
         only,
         next((p.__name__ for p in parts if hasattr(p, "__name__")), "function"),
-        [part for part in parts if part is not None],
         notes,
         inverse,
     )
