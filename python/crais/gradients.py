@@ -137,7 +137,7 @@ def _pair(found: Any) -> tuple[Array, Array]:
 def of_jax(function: Any, example: Callable[[], Any]) -> Function | None:
     """A PyTorch function from one of JAX, of a row or of rows; None if it is not of JAX.
 
-    `example` gives theta of one row. Arrays cross by DLPack, without copies on one device. JAX
+    `example` gives theta of one row. Arrays cross by DLPack; they are copied only to pad rows. JAX
     computes in float64 meanwhile, whatever jax_enable_x64 is outside.
     """
     packages = packages_of(function)
@@ -190,8 +190,12 @@ def jax_rows(function: Function, is_of_row: bool) -> Function:
         rows = len(inputs[0])
         padded = max(_LEAST_ROWS, 1 << (rows - 1).bit_length())  # JAX compiles for each number
         index = torch.arange(padded).clamp_max(rows - 1)
+
+        def whole(one: Tensor) -> Tensor:
+            return (one if rows == padded else one[index]).contiguous()
+
         with contextlib.nullcontext() if padded in traced else _TRACING, jax.enable_x64(True):
-            leaves = [jax.dlpack.from_dlpack(one.double()[index].contiguous()) for one in inputs]
+            leaves = [jax.dlpack.from_dlpack(whole(one.double())) for one in inputs]
             grads, values = compiled(len(leaves))(*leaves)
             traced.add(padded)
             return torch.from_dlpack(values)[:rows], [torch.from_dlpack(g)[:rows] for g in grads]
