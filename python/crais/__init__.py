@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     )
     from crais.priors import Flow, Hierarchical, Mixture, Prior, StandardNormal, VampPrior
     from crais.priors import Gaussian as GaussianPrior
-    from crais.results import Comparison, Result, compare
+    from crais.results import BayesFactor, Comparison, Result, bayes_factor, compare
     from crais.training import train_vae
 
 # The module of each name, and what it is called there.
@@ -66,7 +66,7 @@ _PLACES = {
     "crais.priors": (
         "Flow GaussianPrior=Gaussian Hierarchical Mixture Prior StandardNormal VampPrior"
     ),
-    "crais.results": "Comparison Result compare",
+    "crais.results": "BayesFactor Comparison Result bayes_factor compare",
     "crais.training": "train_vae",
 }
 _NAMES = {
@@ -76,6 +76,7 @@ _NAMES = {
 }
 
 __all__ = [
+    "BayesFactor",
     "Bernoulli",
     "Categorical",
     "Comparison",
@@ -111,6 +112,7 @@ __all__ = [
     "UsageError",
     "VampPrior",
     "ZeroInflatedNegativeBinomial",
+    "bayes_factor",
     "certify",
     "compare",
     "evaluate",

@@ -14,6 +14,10 @@ from torch import Tensor
 
 from crais.errors import UsageError
 
+# `packages_of` finds the first ones by their names in a function, too, and looks into none of them.
+_PACKAGES = {"jax", "numpyro", "pyro"}
+_LIBRARIES = {*_PACKAGES, "jaxlib", "numpy", "scipy", "torch"}
+
 Function: TypeAlias = Callable[..., Any]
 
 
@@ -50,6 +54,34 @@ def captured(parts: Iterable[Any]) -> list[Any]:
             reached = inspect.getclosurevars(part)
             waiting += [*reached.nonlocals.values(), *reached.globals.values()]
     return [part for part in found.values() if isinstance(part, (torch.nn.Module, Tensor))]
+
+
+def packages_of(target: Any) -> set[str]:
+    """What the code of a function refers to, through other functions of its user: {"jax"}."""
+    found: set[str] = set()
+    seen: dict[int, Any] = {}
+    waiting = [target]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen[id(part)] = part
+        own = part.__name__ if inspect.ismodule(part) else getattr(part, "__module__", None)
+        names = {str(name).partition(".")[0] for name in (own, type(part).__module__)}
+        found |= names
+        if isinstance(part, functools.partial):
+            waiting.append(part.func)
+        elif inspect.ismethod(part):
+            waiting.append(part.__func__)
+        elif hasattr(part, "__wrapped__"):  # by jax.jit, say
+            waiting.append(part.__wrapped__)
+        elif hasattr(part, "fn") and "handlers" in type(part).__module__:  # numpyro.handlers.seed
+            waiting.append(part.fn)
+        elif inspect.isfunction(part) and not names & _LIBRARIES:
+            found |= {name.partition(".")[0] for name in part.__code__.co_names} & _PACKAGES
+            reached = inspect.getclosurevars(part)
+            waiting += [*reached.nonlocals.values(), *reached.globals.values()]
+    return found
 
 
 def modules_of(parts: Iterable[Any]) -> list[torch.nn.Module]:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from crais import native, random_state
 from crais.captured import Function, bare, check_modes, check_types, device_of, in_float32
+from crais.densities import Density, density_of
 from crais.errors import Interrupted, UsageError
 from crais.images import Data, as_batch, channels_first_of, read, shapes_for, tensor_of
 from crais.latent_model import (
@@ -34,6 +35,13 @@ from crais.results import Result
 
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _LATENTS = ("latent_dim", "latent_size", "latent_dims", "z_dim", "n_latent")
+# What others call our arguments.
+_OTHER_NAMES = {
+    "bounds": "support=[(low, high), ...]",
+    "init": "starts=points [S, dim]",
+    "log_prior": "prior=a distribution, or a target of both with support=...",
+    "transform": "prior_transform=...",
+}
 
 
 @dataclass(frozen=True)
@@ -200,68 +208,112 @@ def certify(
 
 @native.awaited()
 def log_normalizer(
-    target: Function | str | Target,
+    target: Any = None,
     *,
     dim: int | None = None,
+    prior: Any = None,
+    prior_transform: Function | None = None,
+    support: Any = None,
+    value_and_grad: Function | None = None,
+    base: Any = None,
     starts: Any = None,
     progress: bool = True,
     **options: Any,
 ) -> Result:
-    """Estimates the log normaliser of an unnormalised density, in nats.
+    """Estimates the log normaliser of an unnormalised density, in nats, or the evidence of a model.
 
     >>> z = crais.log_normalizer(log_density, dim=61)
-    >>> z.mean, z.mc_se, z.flagged, z.reasons
+    >>> z = crais.log_normalizer(log_likelihood, prior=torch.distributions.Normal(0, 1), dim=8)
+    >>> z = crais.log_normalizer(model)                      # of NumPyro, Pyro, PyMC, BridgeStan
+    >>> z.log_z, z.mc_se, z.flagged, z.reasons
 
-    target       z [B, dim] -> log density [B], nats, of PyTorch operations: autograd gives the
-                 gradient. float64 unless dtype="float32". Or the name of a target, as "u11".
+    target       z [B, dim] -> log density [B], nats, of PyTorch or JAX operations; or of one row,
+                 z [dim] -> a number. PyTorch's in float64 unless dtype="float32". Or a model, or
+                 the name of a target, as "u11"
     dim          of z, for a function
+    prior        the target is a log likelihood, log Z the evidence. A distribution of
+                 torch.distributions or scipy.stats, a list of them, or a dict of them by name: the
+                 likelihood then takes a dict of [B, *shape]
+    prior_transform  the same with u [B, dim] in the unit cube -> theta [B, dim], of PyTorch
+    support      where the density is: a constraint of torch.distributions.constraints or a pair
+                 (low, high) for every coordinate, a list of them, or a dict of them by name. A
+                 value may be (constraint, shape)
+    value_and_grad   in place of the target, of NumPy: z [B, dim] -> (values [B], gradients
+                 [B, dim]), or z [dim] -> (a number, [dim])
+    base         where z is: a torch distribution, (mean [dim], covariance [dim, dim]), or samples
+                 [S, dim]; chains move in whitened coordinates. Or a base's name, as below
     starts       [S, dim]: points near mass that you know of. The search for modes climbs from them
-                 first, then from N(0, I) times 1, 3, 10 and 30
+                 first, then from N(0, I) times 1, 3, 10 and 30. With a prior, a support or a model
+                 they are points e, where theta = T(e) and e ~ N(0, I) is about the prior
     progress     a bar, if tqdm is installed
 
-    Independent replicates (`problems`, 10) give the error bar. Raises as `evaluate` does.
+    Independent replicates (`problems`, 10) give the error bar. A density of -inf is zero. The
+    result's `notes` say what was made of the function. Second derivatives that autograd lacks are
+    differences of gradients. With a prior, 256 more evaluations look at draws of it. Raises as
+    `evaluate` does; UsageError for discrete sites, improper priors, a model without its data.
 
     Other options are the flags of estimate-logz:
     """
     if isinstance(target, Target):
-        return log_normalizer(
-            target.log_density,
-            dim=target.dim if dim is None else dim,
-            starts=starts,
-            progress=progress,
-            **options,
-        )
+        given = {"prior": prior, "prior_transform": prior_transform, "support": support}
+        dim = target.dim if dim is None else dim
+        target, options = target.log_density, {**options, **given, "base": base}
+        return log_normalizer(target, dim=dim, starts=starts, progress=progress, **options)
+    for name in options.keys() & _OTHER_NAMES.keys():
+        raise UsageError(f"{name}: say {_OTHER_NAMES[name]}")
+    if base is None or isinstance(base, str):
+        options, base = {"base": base, **options}, None
+    spaces = {"prior": prior, "prior_transform": prior_transform, "support": support, "base": base}
     if isinstance(target, str):
-        if dim is not None:
-            raise UsageError(f"dim is for a function; {target} has its own")
-        if starts is not None:
-            raise UsageError(f"starts are for a function; {target} has none")
-        functions: dict[str, Function] = {}
-        device, name, check = torch.device("cpu"), target, None
-    else:
-        if dim is None or dim < 1:
-            raise UsageError("give dim=D, the dimension of z, at least 1")
-        check_modes([target])
-        device, name = device_of([target]), getattr(target, "__name__", "function")
-        starts = None if starts is None else _starts_of(starts, dim, options)
-        _check_bounded(target, dim, device, options)
-        functions = {"log_density": _density(target)}
+        for name, value in {"dim": dim, "starts": starts, **spaces}.items():
+            if value is not None:
+                raise UsageError(f"{name} is for a function; {target} has its own")
+        return _log_normalizer(target, None, options, progress)
+    device = device_of([target], [value_and_grad, prior_transform])
+    check_modes([target, prior_transform])
+    with native.as_before(device):
+        random_state.begin(device)
+        density = density_of(
+            target,
+            dim=dim,
+            value_and_grad=value_and_grad,
+            dtype=options.get("dtype"),
+            device=device,
+            **spaces,
+        )
+    if density.dtype is not None:
+        options["dtype"] = str(density.dtype).removeprefix("torch.")
+    options = {"device": str(device), **options}
+    starts = None if starts is None else _starts_of(starts, density, options)
+    return _log_normalizer(density, starts, options, progress)
+
+
+def _log_normalizer(
+    target: str | Density, starts: Tensor | None, options: dict[str, Any], progress: bool
+) -> Result:
+    """Of a name, or of a density on `options`' device."""
+    functions: dict[str, Function] = {}
+    device, dim, name, check = torch.device("cpu"), 0, str(target), None
+    if isinstance(target, Density):
+        device, dim = torch.device(options["device"]), target.dim
+        name = target.name if target.name.isidentifier() else "function"
+        _check_bounded(target.log_density, dim, device, options)
+        functions = {"log_density": _density(target.log_density)}
         check = _checked_density(functions["log_density"], dim, device, options.get("dtype"))
-        options = {"device": str(device), **options}
         if str(options.get("threads")) != "1" and _keeps_state(functions, dim, device, options):
             _call_alone(options)
-    arguments = [name if name.isidentifier() or not functions else "function"]
-    arguments += native.arguments(options)
+    arguments = [name, *native.arguments(options)]
     report, run = native.call(
         "estimate-logz",
-        lambda run: native.extension().log_normalizer(arguments, run, dim or 0, starts),
+        lambda run: native.extension().log_normalizer(arguments, run, dim, starts),
         functions,
         progress=progress,
         unit="problems",
         device=device,
         check=check,
     )
-    return _finished(report, None, run.stopped, "problems")
+    notes = target.notes if isinstance(target, Density) else []
+    return _finished(report, None, run.stopped, "problems", notes)
 
 
 def _in_memory(
@@ -319,19 +371,19 @@ def _is_conditional(parts: dict[str, Any]) -> bool:
     return len(needed) > own
 
 
-def _starts_of(starts: Any, dim: int, options: dict[str, Any]) -> Tensor:
+def _starts_of(starts: Any, density: Density, options: dict[str, Any]) -> Tensor:
     """Points [S, dim], for a base that searches for modes."""
     base = str(options.get("base") or "auto").split(":")[0]
     if base not in ("auto", "mixture", "modes"):
         raise UsageError(
             f"starts are for the bases auto, mixture and modes; {base} looks for no modes"
         )
-    points = tensor_of(starts, "starts").detach().cpu().double()
+    dim, points = density.dim, tensor_of(starts, "starts").detach().cpu().double()
     if points.dim() != 2 or points.shape[1] != dim or not len(points):
         raise UsageError(f"starts are [S, {dim}]; these are {list(points.shape)}")
     if not points.isfinite().all():
         raise UsageError("starts: a number is not finite")
-    return points
+    return points if density.inverse is None else density.inverse(points)
 
 
 def _evaluated(
@@ -359,9 +411,11 @@ def _evaluated(
     return _finished(report, run.images, run.stopped, "images")
 
 
-def _finished(report: Any, images: Tensor | None, stopped: bool, unit: str) -> Result:
+def _finished(
+    report: Any, images: Tensor | None, stopped: bool, unit: str, notes: Sequence[str] = ()
+) -> Result:
     """The result of a report; raises Interrupted where Ctrl-C came, or it is not whole."""
-    result = Result(report, images) if report.done > 0 else None
+    result = Result(report, images, notes) if report.done > 0 else None
     if result is not None and report.done == report.total and not stopped:
         return result
     error = Interrupted(f"interrupted; {report.done:,} of {report.total:,} {unit} are done")

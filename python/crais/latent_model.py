@@ -556,7 +556,8 @@ def check_rows(joint: Function, inputs: Sequence[Tensor], what: str = "log p(x, 
         ):
             raise UsageError(
                 f"a row's {what} depends on the other rows of its batch ({value[i]:.4f} among "
-                f"{rows}, {alone[0][0]:.4f} alone): a BatchNorm in training mode does so"
+                f"{rows}, {alone[0][0]:.4f} alone): a BatchNorm in training mode does so, and a "
+                "function of one row, which torch.vmap would make one of many"
             )
 
 

@@ -8,6 +8,8 @@ import io
 import json
 import math
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,13 +42,17 @@ class Result:
         of bits, 0 where the estimate is to be trusted (`flag_words` says them); upper_each,
         pareto_k, accept_prob, evaluations where the method has them; indices in the data.
 
+    Of a density, log_z is the log of the mean of all estimates of Z, and mean the mean of their
+    logs. `notes` say what crais has made of the density that it was given.
+
     `warnings` are lines that say why the numbers may not mean what one thinks: [] where all is
     well. In a notebook it shows itself as a table with pictures (of matplotlib, if it is installed).
     """
 
-    def __init__(self, report: Any, images: Any = None) -> None:
+    def __init__(self, report: Any, images: Any = None, notes: Sequence[str] = ()) -> None:
         self._report = report
         self.images = images
+        self.notes = list(notes)
         self.summary: dict[str, Any] = json.loads(report.summary)
         self.indices: Array = np.asarray(report.indices)
         self._tables: dict[str, dict[str, Array]] = {
@@ -87,6 +93,17 @@ class Result:
         return table[column].mean(0) if column in table else np.full(len(self), math.nan)
 
     @property
+    def log_z(self) -> float:
+        """The log of the mean of all estimates of Z, nats; of a density.
+
+        The mean is unbiased for Z. `mean` is the mean of their logs: lower, by half the variance
+        of one. Where replicates disagree, log_z is about the highest of them.
+        """
+        if not self._is_density():
+            raise AttributeError("log_z is of a density; `log_likelihood` has the images' estimates")
+        return _log_mean(self._tables[self.method]["log_normalizer"])
+
+    @property
     def log_likelihood(self) -> Array:
         """Estimates of log p(x) [N], nats."""
         return self.log_normalizer
@@ -100,10 +117,14 @@ class Result:
         return words
 
     def __repr__(self) -> str:
-        return self._report.text(100)
+        return self._text(100)
+
+    def _text(self, width: int) -> str:
+        table: str = self._report.text(width)
+        return table + "".join(f"Note: {note}.\n" for note in self.notes)
 
     def _repr_html_(self) -> str:
-        table = f"<pre style='line-height: 1.2'>{html.escape(self._report.text(0))}</pre>"
+        table = f"<pre style='line-height: 1.2'>{html.escape(self._text(0))}</pre>"
         return table + "".join(f"<div>{picture}</div>" for picture in self.pictures())
 
     def pictures(self) -> list[str]:
@@ -151,6 +172,14 @@ class Result:
                 f"<!doctype html><meta charset='utf-8'><title>{title}</title>\n"
                 f"<h1>{title}</h1>\n{self._repr_html_()}\n"
             )
+
+
+def _log_mean(logs: Array) -> float:
+    """log of the mean of exp."""
+    highest = float(logs.max())
+    if not math.isfinite(highest):
+        return highest
+    return highest + math.log(float(np.exp(logs - highest).mean()))
 
 
 def _number(value: Any) -> float:
@@ -306,3 +335,67 @@ def compare(before: Result, after: Result) -> Comparison:
     if one != two or len(before) != len(after):
         raise UsageError("the results are of different images: only the same can be compared in pairs")
     return Comparison(before, after)
+
+
+@dataclass(frozen=True)
+class BayesFactor:
+    """log Z1 - log Z2, nats.
+
+    mc_se    its Monte Carlo error: the two results are independent
+    low, high  two errors below and above
+    flagged  True where one of the results, or half of its replicates, is not to be trusted; `reasons`
+             say which and why
+    notes    what else would make it wrong: constants that a model's language drops, say
+    """
+
+    log_ratio: float
+    mc_se: float
+    flagged: bool
+    reasons: list[str]
+    notes: list[str]
+
+    @property
+    def low(self) -> float:
+        return self.log_ratio - 2 * self.mc_se
+
+    @property
+    def high(self) -> float:
+        return self.log_ratio + 2 * self.mc_se
+
+    def __repr__(self) -> str:
+        factor = f"{math.exp(self.log_ratio):.4g}" if abs(self.log_ratio) < 500 else "exp of it"
+        lines = [
+            f"log Z1 - log Z2: {self.log_ratio:+.4f} nats; Monte Carlo SE {self.mc_se:.2g}; "
+            f"Bayes factor {factor}"
+        ]
+        lines += [f"Flagged: {reason}." for reason in self.reasons]
+        return "\n".join(lines + [f"Note: {note}." for note in self.notes])
+
+
+def bayes_factor(first: Result, second: Result) -> BayesFactor:
+    """The log ratio of two densities' normalisers, of their evidences, say: log_z less log_z.
+
+    Both must be normalised alike: the same data, and every constant of likelihood and prior. Raises
+    UsageError where a result is of images.
+    """
+    for result in (first, second):
+        if not isinstance(result, Result) or not result._is_density():
+            raise UsageError("bayes_factor takes two results of log_normalizer")
+    each = {"the first": first, "the second": second}
+    reasons = [f"{name}: {line}" for name, result in each.items() for line in _doubts(result)]
+    return BayesFactor(
+        first.log_z - second.log_z,
+        math.hypot(first.mc_se, second.mc_se),
+        bool(reasons),
+        reasons,
+        [f"{name}: {note}" for name, result in each.items() for note in result.notes],
+    )
+
+
+def _doubts(result: Result) -> list[str]:
+    """Reasons of the whole, and of its replicates where half of them are flagged."""
+    flagged = [i for i in range(len(result)) if result.flags[i]]
+    if 2 * len(flagged) < len(result):
+        return result.reasons
+    words = sorted({word for i in flagged for word in result.flag_words(i).split("+")})
+    return [*result.reasons, f"{len(flagged)} of {len(result)} replicates: {', '.join(words)}"]

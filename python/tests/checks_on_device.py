@@ -152,6 +152,23 @@ def test_a_density():
     assert_same(estimate(DEVICE), estimate("cpu"))
 
 
+def test_priors_of_the_cpu():
+    y = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    prior = {
+        "mu": torch.distributions.Normal(torch.zeros(2), 1.0),
+        "tau": torch.distributions.Gamma(torch.tensor(2.0), 3.0),
+    }
+
+    def estimate(device):
+        there = y.to(device)
+        return crais.log_normalizer(
+            lambda theta: -0.5 * ((theta["mu"] - there) * theta["tau"][:, None]).square().sum(1),
+            prior=prior, steps=24, **ALIKE,
+        )  # fmt: skip
+
+    assert_same(estimate(DEVICE), estimate("cpu"))
+
+
 def test_the_device_s_random_state_is_as_before(curved, images):
     module = torch.get_device_module(DEVICE)
     before = module.get_rng_state(DEVICE)

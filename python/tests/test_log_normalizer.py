@@ -75,7 +75,7 @@ def test_modules_in_float32():
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (lambda z: z.sum(), r"one entry a row, \[\d+\]; it has \[\]"),
+        (lambda z: z.new_zeros(2), r"one entry a row, \[\d+\]; it has \[2\]"),
         (lambda z: 1.0, "a float"),
         (lambda z: z.sum(1).float(), "float32, z is torch.float64; see dtype"),
         (lambda z: z.sum(1).long(), "must be floating"),
@@ -190,14 +190,3 @@ def test_an_exception_in_a_backward_pass_comes_out():
 def test_nonsense(arguments, options, words):
     with pytest.raises(crais.UsageError, match=words):
         crais.log_normalizer(*arguments, progress=False, **options)
-
-
-def test_a_module_of_another_type_is_named():
-    net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.SiLU(), torch.nn.Linear(8, 1)).eval()
-    density = lambda z: net(z).squeeze(1) - 0.5 * z.square().sum(1)
-    with pytest.raises(
-        crais.UsageError,
-        match=r"the module is float32, z is float64: dtype='float32', or module.double\(\)",
-    ):
-        crais.log_normalizer(density, dim=4, progress=False)
-    crais.log_normalizer(density, dim=4, dtype="float32", problems=2, steps=8, base="prior", progress=False)

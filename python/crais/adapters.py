@@ -1,0 +1,177 @@
+"""Models of other packages as log densities: NumPyro, Pyro, PyMC and BridgeStan.
+
+A model is recognised by what it is, without importing a package that is not there. Its density is
+that of its free numbers without bounds, with the Jacobian of the package's own transforms and every
+constant, so that log Z is the evidence of what the model observes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from crais.captured import Function, packages_of
+from crais.errors import UsageError
+from crais.gradients import jax_rows, of_rows
+
+_TRACING = threading.Lock()  # Pyro has one stack of handlers for all threads
+_STAN_NOTE = (
+    "Stan: `~` keeps its constants here (propto=False), but a prior on a bounded parameter is not "
+    "divided by its mass within the bounds (a half-normal lacks log 2), and a parameter without a "
+    "prior has an improper one: with either, this is not the evidence"
+)
+
+
+@dataclass
+class Model:
+    """A log density of z [B, dim], or of what `support` names, and lines to be told with results."""
+
+    function: Function
+    dim: int | None = None
+    support: Any = None
+    notes: list[str] = field(default_factory=list)
+
+
+def model_of(target: Any) -> Model | None:
+    """The density of a model; None for a function of z. Raises UsageError for a model without one.
+
+    A function is a model of NumPyro or Pyro if its code refers to the package and it has no
+    argument that must be given, where a log density has z; functools.partial gives a model's data.
+    """
+    if hasattr(target, "log_density_gradient") and hasattr(target, "param_unc_num"):
+        return _of_stan(target)
+    packages = packages_of(target)
+    if type(target).__name__ == "Model" and "pymc" in packages:
+        return _of_pymc(target)
+    if callable(target) and not _required(target):
+        for package, of_model in (("numpyro", _of_numpyro), ("pyro", _of_pyro)):
+            if package in packages:
+                return of_model(target)
+    return None
+
+
+def explain_missing(target: Any) -> str:
+    """What to say of a function without `dim`: "", or that it is a model without its data."""
+    if not {"numpyro", "pyro"} & packages_of(target):
+        return ""
+    first = _required(target)[0]
+    return f", or, of a model, its data: functools.partial(model, {first}=...)"
+
+
+def _required(target: Any) -> list[str]:
+    """Arguments that must be given."""
+    try:
+        parameters = inspect.signature(target).parameters.values()
+    except (TypeError, ValueError):
+        return ["z"]
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p.name for p in parameters if p.kind in positional and p.default is p.empty]
+
+
+def _check_sites(latent: Mapping[str, Any], num_observed: int) -> None:
+    """Raises UsageError for latent sites that cannot be annealed, by their distributions."""
+    for name, prior in latent.items():
+        if prior.support.is_discrete:
+            raise UsageError(f"the site {name} is discrete: sum it out of the model")
+        if "Improper" in type(prior).__name__:
+            raise UsageError(f"the site {name} has an improper prior: there is no evidence")
+    if not latent:
+        raise UsageError("the model has no latent sites")
+    if num_observed == 0:
+        raise UsageError(
+            "no site of the model is observed, so log Z is 0: give its data, as "
+            "functools.partial(model, y=...)"
+        )
+
+
+def _sites(trace: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    """Distributions of the latent sites of a trace, and how many sites are observed.
+
+    Raises UsageError for a parameter, which has no distribution.
+    """
+    for site in trace.values():
+        if site["type"] == "param":
+            raise UsageError(f"{site['name']} is a parameter to be learnt: give it a prior")
+    sites = [site for site in trace.values() if site["type"] == "sample"]
+    sites = [site for site in sites if "Subsample" not in type(site["fn"]).__name__]
+    latent = {site["name"]: site["fn"] for site in sites if not site["is_observed"]}
+    return latent, len(sites) - len(latent)
+
+
+def _of_numpyro(model: Any) -> Model:
+    jax: Any = importlib.import_module("jax")
+    handlers: Any = importlib.import_module("numpyro.handlers")
+    infer: Any = importlib.import_module("numpyro.infer")
+    with jax.enable_x64(True):
+        drawn = handlers.substitute(handlers.seed(model, 0), substitute_fn=infer.init_to_uniform)
+        _check_sites(*_sites(handlers.trace(drawn).get_trace()))
+        found = infer.util.initialize_model(jax.random.PRNGKey(0), model)
+        flat, tree = importlib.import_module("jax.flatten_util").ravel_pytree(found.param_info.z)
+    return Model(jax_rows(lambda z: -found.potential_fn(tree(z)), is_of_row=True), len(flat))
+
+
+def _of_pyro(model: Any) -> Model:
+    pyro: Any = importlib.import_module("pyro")
+    poutine = pyro.poutine
+
+    def traced(theta: Any) -> Any:
+        # without its checks, which ask for values that vmap has none of
+        with _TRACING, pyro.validation_enabled(False):
+            trace = poutine.trace(poutine.condition(model, data=theta)).get_trace()
+            trace.compute_log_prob()
+            return trace
+
+    nodes, others = traced({}).nodes, traced({}).nodes
+    latent, num_observed = _sites(nodes)
+    _check_sites(latent, num_observed)
+    for name, prior in latent.items():
+        if str(vars(prior.support)) != str(vars(others[name]["fn"].support)):
+            raise UsageError(f"the support of the site {name} depends on other sites: rescale it")
+    support = {name: (p.support, tuple(nodes[name]["value"].shape)) for name, p in latent.items()}
+
+    return Model(lambda theta: traced(theta).log_prob_sum(), support=support)
+
+
+def _of_pymc(model: Any) -> Model:
+    names = ", ".join(variable.name for variable in model.discrete_value_vars)
+    if names:
+        raise UsageError(f"the model has discrete variables, {names}: marginalise them out")
+    if not model.observed_RVs and not model.potentials:
+        raise UsageError("no variable of the model is observed, so log Z is 0: give its data")
+    for variable in model.free_RVs:
+        if "Flat" in type(variable.owner.op).__name__:
+            raise UsageError(f"{variable.name} has an improper prior: there is no evidence")
+    function = model.logp_dlogp_function(ravel_inputs=True)
+    function.set_extra_values({})
+    start = model.initial_point()
+    dim = sum(np.size(start[variable.name]) for variable in model.continuous_value_vars)
+    return Model(_locked_rows(function), dim)
+
+
+def _of_stan(model: Any) -> Model:
+    def value_and_grad(z: Any) -> Any:
+        try:
+            return model.log_density_gradient(z, propto=False, jacobian=True)
+        except RuntimeError:  # Stan rejects a point so: its density is zero
+            return -math.inf, np.zeros(len(z))
+
+    return Model(_locked_rows(value_and_grad), model.param_unc_num(), notes=[_STAN_NOTE])
+
+
+def _locked_rows(value_and_grad: Function) -> Function:
+    """Row by row, one at a time: compiled functions share the memory that they work in."""
+    lock = threading.Lock()
+
+    def one(row: Any) -> Any:
+        with lock:
+            value, grad = value_and_grad(row)
+            return np.asarray(value).item(), np.array(grad)
+
+    return of_rows(one)

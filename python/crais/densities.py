@@ -1,0 +1,336 @@
+"""What `log_normalizer` is given, as one plain density: e [B, D] -> log gamma(e) [B].
+
+    function of theta --(forms: rows, one row, float32)--> --(coordinates: theta = T(e))--> Density
+
+A prior, a unit cube, a support and a base are `crais.coordinates`; functions with a gradient of their
+own `crais.gradients`; models of other packages `crais.adapters`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from crais import adapters, coordinates, gradients
+from crais.captured import Function
+from crais.coordinates import Coordinates
+from crais.errors import DataError, UsageError
+
+_PRIOR_DRAWS = 256  # at which a likelihood is looked at before a run
+
+
+@dataclass
+class Density:
+    """log gamma of e, and what is to be said of it.
+
+    log_density  e [B, dim] -> [B], nats
+    dtype        the one type of e that the function takes; None where the run chooses
+    notes        lines that say what was made of them
+    inverse      points in the user's coordinates [S, dim] -> e, where that is another
+    """
+
+    log_density: Function
+    dim: int
+    dtype: torch.dtype | None = None
+    name: str = "function"
+    notes: list[str] = field(default_factory=list)
+    inverse: Function | None = None
+
+
+def density_of(
+    target: Any,
+    *,
+    dim: int | None,
+    prior: Any = None,
+    prior_transform: Function | None = None,
+    support: Any = None,
+    value_and_grad: Function | None = None,
+    base: Any = None,
+    dtype: str | None = None,
+    device: torch.device | None = None,
+) -> Density:
+    """The arguments of `log_normalizer`, of which it says the meaning.
+
+    Raises UsageError where they do not go together, or a prior, a shape or a model is none that can
+    be annealed; DataError where a likelihood is NaN or +inf at draws of the prior.
+    """
+    spaces = {
+        "prior": prior, "prior_transform": prior_transform, "support": support, "base": base,
+    }  # fmt: skip
+    given = [name for name, value in spaces.items() if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"give {given[0]} or {given[1]}, not both: each says where z lies")
+    if (target is None) == (value_and_grad is None):
+        raise UsageError("give a log density, or value_and_grad=f, one of the two")
+    if dim is not None and (not isinstance(dim, (int, np.integer)) or dim < 1):
+        raise UsageError(f"give dim=D, the dimension of z, a whole number of at least 1, not {dim}")
+    notes: list[str] = []
+    made = None if target is None else adapters.model_of(target)
+    function = target if made is None else made.function
+    if made is not None:
+        if given and (given != ["base"] or made.support is not None):
+            raise UsageError(f"{given[0]}: the model says itself where z lies")
+        if dim is not None and made.dim not in (None, dim):
+            raise UsageError(f"dim is {dim}, and the model is of {made.dim} free numbers")
+        dim, support = made.dim or dim, made.support
+        notes += made.notes
+    elif dim is None and prior is None and support is None:
+        raise UsageError(f"give dim=D, the dimension of z{adapters.explain_missing(target)}")
+    space = _coordinates(prior, prior_transform, support, base, dim)
+    if value_and_grad is not None:
+        if isinstance(space.point(space.draw(1)), Mapping):
+            raise UsageError(
+                "value_and_grad takes an array z: give the priors as a list, not by name"
+            )
+        function = gradients.of_numpy(
+            value_and_grad, space.point(space.draw(_rows(space.dim))).numpy()
+        )
+    elif made is None:
+        function = gradients.of_jax(function, lambda: space.point(space.draw(1))) or function
+    space = _drawn_on(space, device)
+    return _composed(
+        function, space, [target, value_and_grad, prior_transform], notes, dtype, given
+    )
+
+
+def _drawn_on(space: Coordinates, device: torch.device | None) -> Coordinates:
+    """The same, whose draws are on the function's device."""
+    return replace(space, draw=lambda count: space.draw(count).to(device))
+
+
+def _coordinates(
+    prior: Any, prior_transform: Function | None, support: Any, base: Any, dim: int | None
+) -> Coordinates:
+    if prior is not None:
+        return coordinates.of_prior(prior, dim)
+    if support is not None:
+        return coordinates.of_support(support, dim)
+    assert dim is not None
+    if prior_transform is not None:
+        return coordinates.of_transform(_checked_transform(prior_transform, dim), dim)
+    return coordinates.plain(dim) if base is None else coordinates.of_base(base, dim)
+
+
+def _composed(
+    function: Function,
+    space: Coordinates,
+    parts: list[Any],
+    notes: list[str],
+    dtype: str | None,
+    given: list[str],
+) -> Density:
+    """log gamma(e), the function in the form that it has."""
+    dtypes = [torch.float32] if dtype == "float32" else [torch.float64]
+    if dtype is None:
+        dtypes.append(torch.float32)
+    function, only, note = in_rows(
+        function, lambda kind: space.point(space.draw(_rows(space.dim)).to(kind)), dtypes
+    )
+    notes += note
+    if "prior" in given or "prior_transform" in given:
+        _check_at_prior(function, space, only or dtypes[0])
+
+    def log_density(e: Tensor) -> Tensor:
+        value = function(space.point(e))
+        if not isinstance(value, Tensor) or value.shape != (len(e),) or value.dtype != e.dtype:
+            return value  # for those to judge who know what it should be
+        return value + space.log_density(e)
+
+    e = space.draw(_rows(space.dim)).to(only or dtypes[0])
+    if space.point(e) is e:  # no coordinates of their own
+        log_density = function
+    if _lacks_second_derivatives(log_density, e):
+        log_density = gradients.once(log_density)
+        notes.append("second derivatives are differences of gradients: autograd has none")
+    inverse = None
+    if given == ["base"]:
+        origin = space.point(e.new_zeros(1, space.dim))
+        lower = (space.point(torch.eye(space.dim).to(e)) - origin).T
+        inverse = lambda z: torch.linalg.solve(lower, (z - origin).T).T  # noqa: E731
+    return Density(
+        log_density,
+        space.dim,
+        only,
+        next((p.__name__ for p in parts if hasattr(p, "__name__")), "function"),
+        notes,
+        inverse,
+    )
+
+
+# The forms that functions have.
+
+
+def in_rows(
+    function: Function, draw: Callable[[torch.dtype], Any], dtypes: list[torch.dtype]
+) -> tuple[Function, torch.dtype | None, list[str]]:
+    """A function of rows [B] from one of rows or of one row, the type if only one will do, and notes.
+
+    One of a row becomes one of rows by torch.vmap, and where that fails is called row by row. The
+    first type of `dtypes` that works is taken. A function that fails in every way is returned as it
+    is: what it raises is then its caller's to see.
+    """
+    for dtype in dtypes:
+        theta = draw(dtype)
+        for form, note in _FORMS:
+            if _works(form(function), theta):
+                only = dtype if dtype != dtypes[0] else None
+                notes = [note] if note else []
+                if only is not None:
+                    notes.append("the function takes float32 alone: dtype is float32")
+                return form(function), only, notes
+    _explain_numpy(function, draw(dtypes[0]))
+    return function, None, []
+
+
+def _explain_numpy(function: Function, theta: Any) -> None:
+    """Raises UsageError where a function is of NumPy, which has no gradient."""
+    why = ""
+    try:
+        value = function(_differentiable(theta))
+    except (RuntimeError, TypeError) as error:
+        why = str(error) if "numpy" in str(error).lower() else ""
+    else:
+        why = "it returns a NumPy array" if type(value).__module__ == "numpy" else ""
+    if why:
+        raise UsageError(
+            "the log density is of NumPy, whose functions have no gradient: write it in PyTorch or "
+            f"JAX, or give value_and_grad=f, z -> (values, gradients) ({why.splitlines()[0]})"
+        )
+
+
+def _as_rows(function: Function) -> Function:
+    return function
+
+
+def _by_vmap(function: Function) -> Function:
+    return torch.vmap(lambda row: function(row).reshape(()))
+
+
+def _one_by_one(function: Function) -> Function:
+    def of_rows(theta: Any) -> Tensor:
+        if isinstance(theta, Mapping):
+            count = len(next(iter(theta.values())))
+            rows = [{name: part[i] for name, part in theta.items()} for i in range(count)]
+        else:
+            rows = list(theta)
+        return torch.stack([function(row).reshape(()) for row in rows])
+
+    return of_rows
+
+
+_FORMS: list[tuple[Callable[[Function], Function], str]] = [
+    (_as_rows, ""),
+    (_by_vmap, "the function is of one row: torch.vmap makes it one of many"),
+    (
+        _one_by_one,
+        "the function is of one row, and is called row by row: torch.vmap cannot take it",
+    ),
+]
+
+
+def _rows(dim: int) -> int:
+    """Rows by whose number a function of rows is known: never that of the columns."""
+    return 4 if dim == 3 else 3
+
+
+def _works(function: Function, theta: Any) -> bool:
+    count = len(next(iter(theta.values()))) if isinstance(theta, Mapping) else len(theta)
+    try:
+        with torch.enable_grad():
+            value = function(_differentiable(theta))
+    except Exception:  # whatever a user's code raises at what it was not made for
+        return False
+    return isinstance(value, Tensor) and value.shape == (count,) and value.is_floating_point()
+
+
+def _differentiable(theta: Any) -> Any:
+    if isinstance(theta, Mapping):
+        return {name: _differentiable(part) for name, part in theta.items()}
+    return theta.detach().requires_grad_(True)
+
+
+def _lacks_second_derivatives(log_density: Function, e: Tensor) -> bool:
+    try:
+        return not gradients.has_second_derivatives(log_density, e)
+    except Exception:  # the run's to say
+        return False
+
+
+# What a prior promises.
+
+
+def _checked_transform(transform: Function, dim: int) -> Function:
+    """In the form of rows. Raises UsageError where it is no function of the cube to [B, dim]."""
+
+    def of_cube(kind: torch.dtype) -> Tensor:
+        return torch.rand(_rows(dim), dim, dtype=torch.float64).to(kind)
+
+    def rows_of(form: Callable[[Function], Function]) -> Any:
+        try:
+            with torch.enable_grad():
+                return form(transform)(of_cube(torch.float64).requires_grad_(True))
+        except Exception as error:
+            return error
+
+    found = [(form, rows_of(form)) for form in (_as_rows, _by_vmap)]
+    for form, theta in found:
+        if isinstance(theta, Tensor) and theta.shape == (_rows(dim), dim):
+            if not theta.requires_grad:
+                raise UsageError(
+                    "prior_transform has no gradient: is there a .detach(), NumPy in it?"
+                )
+            return form(transform)
+    first = found[0][1]
+    if isinstance(first, Exception):
+        if "numpy" in str(first).lower():
+            raise UsageError(
+                "prior_transform is of NumPy, which has no gradient: write it in PyTorch, or give "
+                "scipy.stats distributions as prior"
+            ) from first
+        raise first
+    shape = list(first.shape) if isinstance(first, Tensor) else f"a {type(first).__name__}"
+    raise UsageError(
+        f"prior_transform: of u [{_rows(dim)}, {dim}] as many rows of {dim} numbers are wanted; it "
+        f"returns {shape}"
+    )
+
+
+def _check_at_prior(function: Function, space: Coordinates, dtype: torch.dtype) -> None:
+    """At draws of the prior theta is finite, and the log likelihood a number or -inf.
+
+    Cost: 256 evaluations. What a function raises is raised.
+    """
+    theta = space.point(space.draw(_PRIOR_DRAWS).to(dtype))
+    named = theta if isinstance(theta, Mapping) else {"theta": theta}
+    for name, part in named.items():
+        _refuse(
+            ~_is_finite(part), named, f"{name} is not finite: the prior's transform leaves R^D,"
+        )
+    value = function(_differentiable(theta))
+    if isinstance(value, Tensor) and value.shape == (_PRIOR_DRAWS,):
+        value = value.detach()
+        _refuse(value.isnan() | (value == math.inf), named, "the log likelihood is NaN or +inf")
+
+
+def _is_finite(part: Tensor) -> Tensor:
+    return part.detach().isfinite().reshape(len(part), -1).all(1)
+
+
+def _refuse(bad: Tensor, named: Mapping[str, Tensor], what: str) -> None:
+    if not bool(bad.any()):
+        return
+    row = int(bad.nonzero()[0])
+
+    def shown(part: Tensor) -> str:
+        numbers = part[row].detach().reshape(-1).tolist()
+        text = ", ".join(f"{number:.4g}" for number in numbers[:4]) + ", ..." * (len(numbers) > 4)
+        return text if part.dim() == 1 else f"({text})"
+
+    at = ", ".join(f"{name} = {shown(part)}" for name, part in named.items())
+    raise DataError(f"{what} at {int(bad.sum())} of {len(bad)} draws of the prior, first at {at}")

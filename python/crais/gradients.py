@@ -1,0 +1,250 @@
+"""Functions of NumPy and JAX, whose gradient autograd does not compute, or computes once only."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from crais.captured import Function, packages_of
+from crais.errors import UsageError
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+
+_OF_JAX = {"jax", "jaxlib", "numpyro"}
+_TRACING = threading.Lock()  # NumPyro has one stack of handlers for all threads
+_LEAST_ROWS = 16  # of a call of JAX
+_STEP = {torch.float64: 1e-5, torch.float32: 1e-2}  # of differences of gradients
+
+
+class _Known(torch.autograd.Function):
+    """A value whose gradients come with it. Its second derivatives are NaN: where bases find NaN,
+    they take differences of gradients.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, value_and_grads: Callable[..., Any], *inputs: Tensor) -> Tensor:
+        value, grads = value_and_grads(*(one.detach() for one in inputs))
+        ctx.save_for_backward(*inputs, *(grad.to(one) for grad, one in zip(grads, inputs)))
+        found: Tensor = value.to(inputs[0])
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
+        count = len(ctx.saved_tensors) // 2
+        inputs, grads = ctx.saved_tensors[:count], ctx.saved_tensors[count:]
+
+        def times(grad: Tensor) -> Tensor:
+            return slope.reshape(slope.shape + (1,) * (grad.dim() - slope.dim())) * grad
+
+        found = [times(grad) for grad in grads]
+        if torch.is_grad_enabled():  # somebody wants second derivatives
+            found = [_Unknown.apply(grad, one) for grad, one in zip(found, inputs)]
+        return None, *found
+
+
+class _Unknown(torch.autograd.Function):
+    """grad as a function of z whose derivative nobody knows."""
+
+    @staticmethod
+    def forward(ctx: Any, grad: Tensor, z: Tensor) -> Tensor:
+        return grad.clone()
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.full_like(slope, torch.nan), torch.full_like(slope, torch.nan)
+
+
+def known_gradient(value_and_grads: Callable[..., tuple[Tensor, list[Tensor]]]) -> Function:
+    """A function of theta, a tensor or a dict of them, from one that returns its gradients too.
+
+    value_and_grads takes the tensors of theta [B, *shape], detached, and returns values [B] and a
+    gradient for each tensor.
+    """
+
+    def function(theta: Any) -> Tensor:
+        inputs = tuple(theta.values()) if isinstance(theta, dict) else (theta,)
+        found: Tensor = _Known.apply(value_and_grads, *inputs)
+        return found
+
+    return function
+
+
+def of_numpy(value_and_grad: Callable[[Any], Any], rows: Array) -> Function:
+    """A PyTorch function from one of NumPy: z [B, D] -> values [B] and gradients [B, D].
+
+    Or one of a row, z [D] -> a value and its gradient [D]: it is then called row by row. Which of
+    the two is seen at `rows` [B, D]. Raises UsageError where it is neither.
+    """
+    count, dim = rows.shape
+    found = _try(value_and_grad, rows)
+    if found is not None and found[0].shape == (count,) and found[1].shape == (count, dim):
+        return _of_arrays(lambda z: _pair(value_and_grad(z)))
+    value, grad = _pair(value_and_grad(rows[0].copy()))
+    if value.size != 1 or grad.shape != (dim,):
+        raise UsageError(
+            f"value_and_grad: of z [B, {dim}] values [B] and gradients [B, {dim}] are wanted, or of "
+            f"z [{dim}] a number and [{dim}]; of the latter it returns {list(value.shape)} and "
+            f"{list(grad.shape)}: does dim fit?"
+        )
+    return of_rows(value_and_grad)
+
+
+def of_rows(value_and_grad: Callable[[Any], Any]) -> Function:
+    """A PyTorch function of z [B, D] that calls one of NumPy for each row [D]."""
+
+    def row_by_row(z: Array) -> tuple[Array, Array]:
+        values, grads = np.empty(len(z)), np.empty(z.shape)
+        for i, row in enumerate(z):
+            value, grads[i] = value_and_grad(row)
+            values[i] = np.asarray(value).item()
+        return values, grads
+
+    return _of_arrays(row_by_row)
+
+
+def _of_arrays(function: Callable[[Array], tuple[Array, Array]]) -> Function:
+    def value_and_grads(z: Tensor) -> tuple[Tensor, list[Tensor]]:
+        value, grad = function(np.array(z.cpu().numpy(), dtype=float))  # its own, to write into
+        return torch.as_tensor(value), [torch.as_tensor(grad)]
+
+    return known_gradient(value_and_grads)
+
+
+def _try(value_and_grad: Callable[[Any], Any], rows: Array) -> tuple[Any, Any] | None:
+    """None where it fails: a function of one row may."""
+    try:
+        return _pair(value_and_grad(rows.copy()))
+    except Exception:
+        return None
+
+
+def _pair(found: Any) -> tuple[Array, Array]:
+    if not isinstance(found, (tuple, list)) or len(found) != 2:
+        raise UsageError(
+            f"value_and_grad returns a {type(found).__name__}: a pair (values, gradients) is wanted"
+        )
+    return np.asarray(found[0], float), np.asarray(found[1], float)
+
+
+def of_jax(function: Any, example: Callable[[], Any]) -> Function | None:
+    """A PyTorch function from one of JAX, of a row or of rows; None if it is not of JAX.
+
+    `example` gives theta of one row. Arrays cross by DLPack; they are copied only to pad rows. JAX
+    computes in float64 meanwhile, whatever jax_enable_x64 is outside.
+    """
+    packages = packages_of(function)
+    if not packages & _OF_JAX or "torch" in packages:
+        return None
+    if type(function).__name__ == "Compiled":
+        raise UsageError("the JAX function is compiled for one shape: give what jax.jit returns")
+    jax: Any = importlib.import_module("jax")
+    theta = example()
+    names = list(theta) if isinstance(theta, Mapping) else None
+
+    def shaped(*rows: int) -> Any:
+        parts = [theta] if names is None else list(theta.values())
+        return tree([jax.ShapeDtypeStruct((*rows, *part.shape[1:]), "float64") for part in parts])
+
+    def tree(leaves: Any) -> Any:
+        return leaves[0] if names is None else dict(zip(names, leaves))
+
+    failure: Exception | None = None
+    for rows, wanted in (((), ()), ((7,), (7,))):
+        try:
+            with jax.enable_x64(True):
+                shape = jax.eval_shape(function, shaped(*rows)).shape
+        except Exception as error:  # of a function that was made for the other
+            failure = failure or error
+            continue
+        if shape == wanted:
+            return jax_rows(lambda *leaves: function(tree(leaves)), is_of_row=not rows)
+    raise UsageError(
+        "the JAX function takes neither a row nor rows, to a number each: was it made for one shape, "
+        f"and does dim fit? ({str(failure).splitlines()[0] if failure else 'another shape'})"
+    ) from failure
+
+
+def jax_rows(function: Function, is_of_row: bool) -> Function:
+    """A PyTorch function of rows from one of JAX, of a row or of rows."""
+    jax: Any = importlib.import_module("jax")
+
+    def total(*leaves: Any) -> Any:
+        values = (jax.vmap(function) if is_of_row else function)(*leaves)
+        return values.sum(), values
+
+    @functools.cache
+    def compiled(count: int) -> Any:
+        return jax.jit(jax.grad(total, argnums=tuple(range(count)), has_aux=True))
+
+    traced = set[int]()  # numbers of rows
+
+    def value_and_grads(*inputs: Tensor) -> tuple[Tensor, list[Tensor]]:
+        rows = len(inputs[0])
+        padded = max(_LEAST_ROWS, 1 << (rows - 1).bit_length())  # JAX compiles for each number
+        index = torch.arange(padded).clamp_max(rows - 1)
+
+        def whole(one: Tensor) -> Tensor:
+            return (one if rows == padded else one[index]).contiguous()
+
+        with contextlib.nullcontext() if padded in traced else _TRACING, jax.enable_x64(True):
+            leaves = [jax.dlpack.from_dlpack(whole(one.double())) for one in inputs]
+            grads, values = compiled(len(leaves))(*leaves)
+            traced.add(padded)
+            return torch.from_dlpack(values)[:rows], [torch.from_dlpack(g)[:rows] for g in grads]
+
+    return known_gradient(value_and_grads)
+
+
+def has_second_derivatives(function: Function, z: Tensor) -> bool:
+    """False where autograd's derivatives of the gradient are missing, or are not its differences.
+
+    An autograd.Function with a gradient of its own may have none, and may not say so. Looked at
+    along one direction, at z [B, D]; cost: five evaluations with gradients of B rows each.
+    """
+    direction = torch.nn.functional.normalize(torch.linspace(1, 2, z.shape[1]).to(z), dim=0)
+    step = _STEP[z.dtype]
+    up, down = (_gradient(function, z + sign * step * direction) for sign in (1, -1))
+    by_differences = (up - down) / (2 * step)
+    with torch.enable_grad():
+        leaf = z.detach().requires_grad_(True)
+        (grad,) = torch.autograd.grad(function(leaf).sum(), leaf, create_graph=True)
+        if grad.requires_grad:
+            try:
+                (by_autograd,) = torch.autograd.grad((grad @ direction).sum(), leaf)
+            except RuntimeError:
+                return False
+        else:
+            by_autograd = torch.zeros_like(z)
+    finite = (by_autograd.isfinite() & by_differences.isfinite()).all(1)
+    apart = (by_autograd - by_differences).norm(dim=1)
+    noise = 30 * torch.finfo(z.dtype).eps / step * (1 + grad.detach().norm(dim=1))
+    wrong = (apart > 0.1 * by_differences.norm(dim=1) + noise) & finite
+    return 2 * int(wrong.sum()) <= int(finite.sum())
+
+
+def once(function: Function) -> Function:
+    """The same density, whose second derivatives are NaN: bases take differences instead."""
+
+    def value_and_grads(z: Tensor) -> tuple[Tensor, list[Tensor]]:
+        with torch.enable_grad():
+            leaf = z.detach().requires_grad_(True)
+            value = function(leaf)
+            (grad,) = torch.autograd.grad(value.sum(), leaf)
+        return value.detach(), [grad]
+
+    return known_gradient(value_and_grads)
+
+
+def _gradient(function: Function, z: Tensor) -> Tensor:
+    with torch.enable_grad():
+        leaf = z.detach().requires_grad_(True)
+        (grad,) = torch.autograd.grad(function(leaf).sum(), leaf)
+    return grad

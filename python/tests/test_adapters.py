@@ -1,0 +1,287 @@
+"""`crais.log_normalizer` of models of other packages, whose evidence is known."""
+
+import functools
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+
+import crais
+from crais.densities import density_of
+
+pytestmark = pytest.mark.usefixtures("compiled")
+OPTIONS = {
+    "steps": 32,
+    "chains": 16,
+    "problems": 4,
+    "chunk": 1,
+    "threads": 4,
+    "base": "laplace",
+    "witness": "none",
+}
+OPTIONS |= {"progress": False}
+Y = np.array([0.3, 1.9, -0.4])
+TRIALS, HEADS = 10, 7
+
+# mu ~ N(0, 2^2), y ~ N(mu, 1); p ~ Beta(2, 5), heads ~ Binomial(10, p); rate ~ Gamma(2, 0.5),
+# count ~ Poisson(rate): three models in one, which share nothing.
+_COVARIANCE = np.eye(3) + 4
+EVIDENCE_NORMAL = float(
+    -0.5 * Y @ np.linalg.solve(_COVARIANCE, Y)
+    - 0.5 * np.linalg.slogdet(_COVARIANCE)[1]
+    - 1.5 * math.log(2 * math.pi)
+)
+
+
+def log_beta(a, b):
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+
+
+EVIDENCE_BETA = math.log(math.comb(TRIALS, HEADS)) + log_beta(9, 8) - log_beta(2, 5)
+EVIDENCE_GAMMA = (
+    math.lgamma(6) - math.lgamma(2) - math.lgamma(5) + 2 * math.log(0.5) - 6 * math.log(1.5)
+)
+EVIDENCE = EVIDENCE_NORMAL + EVIDENCE_BETA + EVIDENCE_GAMMA
+
+
+def close(found, truth=EVIDENCE):
+    assert abs(found.mean - truth) < 5 * found.mc_se + 1e-3, (found.mean, found.mc_se, truth)
+    assert found.mc_se < 0.1
+
+
+@pytest.fixture
+def numpyro():
+    return pytest.importorskip("numpyro")
+
+
+@pytest.fixture
+def pyro():
+    pyro = pytest.importorskip("pyro")
+    yield pyro
+    assert pyro.settings.get("validate_distributions_pyro")  # as before
+
+
+@pytest.fixture
+def pymc():
+    """With functions that are compiled in a moment."""
+    pymc = pytest.importorskip("pymc")
+    pytensor = pytest.importorskip("pytensor")
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        yield pymc
+
+
+def of_numpyro(y, heads, count):
+    import numpyro
+    import numpyro.distributions as dist
+
+    mu = numpyro.sample("mu", dist.Normal(0, 2))
+    with numpyro.plate("data", 3):
+        numpyro.sample("y", dist.Normal(mu, 1), obs=y)
+    p = numpyro.sample("p", dist.Beta(2, 5))
+    numpyro.sample("heads", dist.Binomial(TRIALS, p), obs=heads)
+    numpyro.sample("count", dist.Poisson(numpyro.sample("rate", dist.Gamma(2, 0.5))), obs=count)
+
+
+def test_numpyro(numpyro):
+    model = functools.partial(of_numpyro, Y, HEADS, 4)
+    close(crais.log_normalizer(model, **OPTIONS))
+    data = {"y": Y, "heads": HEADS, "count": 4}
+    given = numpyro.handlers.condition(functools.partial(of_numpyro, None, None, None), data)
+    z = torch.tensor([[0.5, -1.0, 0.3]], dtype=torch.float64)
+    one, other = (density_of(each, dim=None).log_density(z) for each in (model, given))
+    assert torch.equal(one, other)
+
+
+def test_threads_do_not_disturb_a_model_of_numpyro(numpyro):
+    z = torch.linspace(-1, 1, 300, dtype=torch.float64).reshape(100, 3)
+    model = functools.partial(of_numpyro, Y, HEADS, 4)
+    wanted = density_of(model, dim=None).log_density(z)
+    density = density_of(model, dim=None).log_density
+    with ThreadPoolExecutor(4) as pool:  # each number of rows is traced anew
+        found = list(pool.map(lambda rows: density(z[:rows]), (3, 20, 40, 100)))
+    for value in found:
+        torch.testing.assert_close(value, wanted[: len(value)])
+
+
+def test_numpyro_models_that_are_refused(numpyro):
+    dist = pytest.importorskip("numpyro.distributions")
+
+    def of_sites(**sites):
+        def model():
+            for name, (prior, obs) in sites.items():
+                numpyro.sample(name, prior, obs=obs)
+
+        return model
+
+    observed = (dist.Normal(0, 1), 1.0)
+    refused = [
+        (of_numpyro, r"give dim=D.* of a model, its data: functools.partial\(model, y=...\)"),
+        (of_sites(a=(dist.Normal(0, 1), None)), "no site of the model is observed, so log Z is 0"),
+        (of_sites(y=observed), "the model has no latent sites"),
+        (of_sites(k=(dist.Poisson(3), None), y=observed), "the site k is discrete: sum it out"),
+        (
+            of_sites(a=(dist.ImproperUniform(dist.constraints.real, (), ()), None), y=observed),
+            "the site a has an improper prior",
+        ),
+    ]
+    for model, words in refused:
+        with pytest.raises(crais.UsageError, match=words):
+            crais.log_normalizer(model, progress=False)
+    with pytest.raises(crais.UsageError, match="dim is 2, and the model is of 1 free numbers"):
+        model = of_sites(a=(dist.Normal(0, 1), None), y=observed)
+        crais.log_normalizer(model, dim=2, progress=False)
+    with pytest.raises(crais.UsageError, match="prior: the model says itself where z lies"):
+        crais.log_normalizer(model, prior=torch.distributions.Normal(0, 1), progress=False)
+
+
+def of_pyro(y, heads, count):
+    import pyro
+    import pyro.distributions as dist
+
+    mu = pyro.sample("mu", dist.Normal(0.0, 2.0))
+    with pyro.plate("data", 3):
+        pyro.sample("y", dist.Normal(mu, 1.0), obs=y)
+    p = pyro.sample("p", dist.Beta(2.0, 5.0))
+    pyro.sample("heads", dist.Binomial(TRIALS, p), obs=heads)
+    pyro.sample("count", dist.Poisson(pyro.sample("rate", dist.Gamma(2.0, 0.5))), obs=count)
+
+
+def test_pyro(pyro):
+    data = [torch.as_tensor(value) for value in (Y, float(HEADS), 4.0)]
+    found = crais.log_normalizer(functools.partial(of_pyro, *data), **OPTIONS)
+    close(found)
+    assert "torch.vmap" in found.notes[0]
+
+
+def test_pyro_models_that_are_refused(pyro):
+    dist = pytest.importorskip("pyro.distributions")
+
+    def dynamic():
+        a = pyro.sample("a", dist.Uniform(0.0, 1.0))
+        b = pyro.sample("b", dist.Uniform(0.0, a))
+        pyro.sample("y", dist.Normal(b, 1.0), obs=torch.tensor(1.0))
+
+    def discrete():
+        k = pyro.sample("k", dist.Poisson(3.0))
+        pyro.sample("y", dist.Normal(k, 1.0), obs=torch.tensor(1.0))
+
+    def unobserved():
+        pyro.sample("a", dist.Normal(0.0, 1.0))
+
+    def learnt():
+        a = pyro.param("a", torch.tensor(1.0))
+        pyro.sample(
+            "y", dist.Normal(pyro.sample("b", dist.Normal(a, 1.0)), 1.0), obs=torch.tensor(1.0)
+        )
+
+    for model, words in [
+        (of_pyro, "of a model, its data"),
+        (learnt, "a is a parameter to be learnt: give it a prior"),
+        (dynamic, "the support of the site b depends on other sites"),
+        (discrete, "the site k is discrete"),
+        (unobserved, "no site of the model is observed"),
+    ]:
+        with pytest.raises(crais.UsageError, match=words):
+            crais.log_normalizer(model, progress=False)
+
+
+def test_pymc(pymc):
+    with pymc.Model() as model:
+        pymc.Normal("y", pymc.Normal("mu", 0, 2), 1, observed=Y)
+        pymc.Binomial("heads", TRIALS, pymc.Beta("p", 2, 5), observed=HEADS)
+        pymc.Poisson("count", pymc.Gamma("rate", 2, 0.5), observed=4)
+    close(crais.log_normalizer(model, **{**OPTIONS, "chains": 16, "steps": 16}))
+
+
+def test_pymc_models_that_are_refused(pymc):
+    with pymc.Model() as discrete:
+        pymc.Normal("y", pymc.Poisson("k", 3.0), 1, observed=Y)
+    with pymc.Model() as unobserved:
+        pymc.Normal("mu", 0, 1)
+    with pymc.Model() as improper:
+        pymc.Normal("y", pymc.Flat("mu"), 1, observed=Y)
+    for model, words in [
+        (discrete, "the model has discrete variables, k: marginalise"),
+        (unobserved, "no variable of the model is observed"),
+        (improper, "mu has an improper prior"),
+    ]:
+        with pytest.raises(crais.UsageError, match=words):
+            crais.log_normalizer(model, progress=False)
+
+
+class StanModel:
+    """BridgeStan's interface: mu ~ normal(0, 2), y ~ normal(mu, 1)."""
+
+    def param_unc_num(self):
+        return 1
+
+    def log_density_gradient(self, theta_unc, propto=True, jacobian=True):
+        (mu,) = theta_unc
+        if mu > 10:
+            raise RuntimeError("rejected")
+        value = -0.5 * (mu / 2) ** 2 - 0.5 * ((Y - mu) ** 2).sum()
+        if not propto:
+            value -= 2 * math.log(2 * math.pi) + math.log(2)
+        return value, np.array([-mu / 4 + (Y - mu).sum()])
+
+
+def test_bridgestan():
+    found = crais.log_normalizer(StanModel(), **OPTIONS)
+    close(found, EVIDENCE_NORMAL)
+    assert "half-normal lacks log 2" in found.notes[0] and "half-normal" in repr(found)
+
+
+# Functions of JAX.
+
+
+def test_functions_of_jax():
+    jax = pytest.importorskip("jax")
+    jnp = jax.numpy
+
+    def of_row(z):
+        return -0.5 * jnp.sum((z - 1) ** 2)
+
+    def of_rows(z):
+        return -0.5 * jnp.sum((z - 1) ** 2, axis=1)
+
+    for function in (of_row, of_rows, jax.jit(of_row)):
+        found = crais.log_normalizer(function, dim=2, **OPTIONS)
+        assert found.mean == pytest.approx(math.log(2 * math.pi), abs=1e-8)  # in float64
+    assert jnp.ones(1).dtype == "float32"  # the user's own setting is as before
+
+
+def test_a_likelihood_of_jax_with_priors_of_pytorch():
+    jax = pytest.importorskip("jax")
+
+    def log_likelihood(theta):
+        return jax.scipy.stats.norm.logpdf(
+            Y, theta["mu"], 1.0
+        ).sum() + jax.scipy.stats.poisson.logpmf(4, theta["rate"])
+
+    prior = {
+        "mu": torch.distributions.Normal(0.0, 2.0),
+        "rate": torch.distributions.Gamma(2.0, 0.5),
+    }
+    found = crais.log_normalizer(log_likelihood, prior=prior, **OPTIONS)
+    close(found, EVIDENCE_NORMAL + EVIDENCE_GAMMA)
+
+
+def test_functions_of_jax_that_are_refused():
+    jax = pytest.importorskip("jax")
+    jnp = jax.numpy
+    weights = np.ones(3)
+
+    def density(z):
+        return -jnp.sum((weights * z) ** 2)
+
+    compiled = jax.jit(density).lower(jnp.ones(3)).compile()
+    with pytest.raises(crais.UsageError, match="compiled for one shape: give what jax.jit returns"):
+        crais.log_normalizer(compiled, dim=3, progress=False)
+    with pytest.raises(crais.UsageError, match="made for one shape, and does dim fit"):
+        crais.log_normalizer(jax.jit(lambda z: density(z.reshape(5, 3))), dim=3, progress=False)
+    with pytest.raises(crais.UsageError, match="does dim fit"):
+        crais.log_normalizer(density, dim=2, progress=False)
+    with pytest.raises(crais.UsageError, match="give dim=D"):
+        crais.log_normalizer(density, progress=False)
