@@ -256,6 +256,7 @@ class Recogniser {
       : state_(state), options_(options), layers_(linear_layers()) {}
 
   RecognisedVae run() {
+    check_linear();
     architecture_.activation = activation();
     architecture_.likelihood = likelihood();
     if (layers_.empty())
@@ -279,6 +280,18 @@ class Recogniser {
                           listed(layers_) + "; name them in their order, as in " +
                           "`decoder` fc3,fc4 `encoder` fc1,fc21+fc22 " +
                           "(fc21 the mean, fc22 the log-variance)");
+  }
+
+  /// Layers of linear ones alone are read, unless somebody has named those of the decoder.
+  void check_linear() const {
+    if (!options_.decoder_layers.empty()) return;
+    for (const auto& [name, tensor] : state_.tensors)
+      if (tensor.dim() >= 3 && tensor.dim() <= 5)
+        throw data_error(state_.source + ": tensor " + plain(name) + " of " +
+                         std::to_string(tensor.dim()) +
+                         " dimensions is a convolution's; export the model from Python, by "
+                         "crais.export(\"model.pt2\", decoder=..., likelihood=...), or name the "
+                         "linear layers of an MLP (`decoder`)");
   }
 
   // What a state_dict cannot say.

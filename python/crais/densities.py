@@ -33,6 +33,7 @@ class Density:
     dtype        the one type of e that the function takes; None where the run chooses
     notes        lines that say what was made of them
     inverse      points in the user's coordinates [S, dim] -> e, where that is another
+    point        e [B, dim] -> theta: what the user's function takes
     """
 
     log_density: Function
@@ -41,6 +42,7 @@ class Density:
     name: str = "function"
     notes: list[str] = field(default_factory=list)
     inverse: Function | None = None
+    point: Function = lambda e: e
 
 
 def density_of(
@@ -160,6 +162,7 @@ def _composed(
         next((p.__name__ for p in parts if hasattr(p, "__name__")), "function"),
         notes,
         inverse,
+        space.point,
     )
 
 

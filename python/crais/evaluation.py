@@ -312,8 +312,8 @@ def _log_normalizer(
         device=device,
         check=check,
     )
-    notes = target.notes if isinstance(target, Density) else []
-    return _finished(report, None, run.stopped, "problems", notes)
+    given = target if isinstance(target, Density) else None
+    return _finished(report, None, run.stopped, "problems", given)
 
 
 def _in_memory(
@@ -412,10 +412,10 @@ def _evaluated(
 
 
 def _finished(
-    report: Any, images: Tensor | None, stopped: bool, unit: str, notes: Sequence[str] = ()
+    report: Any, images: Tensor | None, stopped: bool, unit: str, density: Density | None = None
 ) -> Result:
     """The result of a report; raises Interrupted where Ctrl-C came, or it is not whole."""
-    result = Result(report, images, notes) if report.done > 0 else None
+    result = Result(report, images, density) if report.done > 0 else None
     if result is not None and report.done == report.total and not stopped:
         return result
     error = Interrupted(f"interrupted; {report.done:,} of {report.total:,} {unit} are done")

@@ -8,15 +8,17 @@ import io
 import json
 import math
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crais.captured import Function
+from crais.densities import Density
 from crais.errors import UsageError
 from crais.native import extension
+from crais.particles import Particles, flattened, to_arviz
 
 Array = NDArray[Any]
 
@@ -43,16 +45,20 @@ class Result:
         pareto_k, accept_prob, evaluations where the method has them; indices in the data.
 
     Of a density, log_z is the log of the mean of all estimates of Z, and mean the mean of their
-    logs. `notes` say what crais has made of the density that it was given.
+    logs. `notes` say what crais has made of the density that it was given. `samples` and
+    `log_weights` are its particles, and `to_arviz()` has draws of them.
 
     `warnings` are lines that say why the numbers may not mean what one thinks: [] where all is
     well. In a notebook it shows itself as a table with pictures (of matplotlib, if it is installed).
     """
 
-    def __init__(self, report: Any, images: Any = None, notes: Sequence[str] = ()) -> None:
+    def __init__(
+        self, report: Any, images: Any = None, density: Density | None = None
+    ) -> None:
         self._report = report
         self.images = images
-        self.notes = list(notes)
+        self.notes = [] if density is None else list(density.notes)
+        self._point: Function = (lambda z: z) if density is None else density.point
         self.summary: dict[str, Any] = json.loads(report.summary)
         self.indices: Array = np.asarray(report.indices)
         self._tables: dict[str, dict[str, Array]] = {
@@ -102,6 +108,40 @@ class Result:
         if not self._is_density():
             raise AttributeError("log_z is of a density; `log_likelihood` has the images' estimates")
         return _log_mean(self._tables[self.method]["log_normalizer"])
+
+    @property
+    def samples(self) -> Array | dict[str, Array]:
+        """The particles of all replicates [N, ...], as the density takes them; of a density.
+
+        With priors or supports by name, a dict. They have the weights `log_weights`.
+        """
+        particles = self._particles()
+        return flattened(particles.by_name(particles.z))
+
+    @property
+    def log_weights(self) -> Array:
+        """Log weights of `samples` [N], nats. The log of their mean is `log_z`."""
+        weights: Array = self._particles().log_weights.flatten().numpy()
+        return weights
+
+    def to_arviz(self, draws: int | None = None) -> Any:
+        """ArviZ's InferenceData: `draws` (as many as there are particles) of each replicate.
+
+        Draws are resampled by weight, so that some repeat: `ess` says how many count. A replicate
+        is a chain. Needs arviz.
+        """
+        return to_arviz(self._particles(), draws, int(self.summary["settings"]["seed"]))
+
+    def _particles(self) -> Particles:
+        if not self._is_density():
+            raise AttributeError("samples and log_weights are of a density")
+        kept = self._report.particles
+        if kept is None:
+            raise UsageError(
+                "samples: no particles were kept. Those of the method ais are, up to 256 MiB, "
+                "without target_error and mean_error; not those of chunks that `resume` has read"
+            )
+        return Particles(*kept, self._point)
 
     @property
     def log_likelihood(self) -> Array:

@@ -31,7 +31,8 @@ RunReport run_log_normalizer(const std::vector<std::string>& arguments, const py
   PythonObserver observer(run, "log Z");
   return stoppable(run, [&] {
     const Released released;
-    const LogzSettings settings = read_logz_settings({estimate_logz_synopsis(), arguments});
+    LogzSettings settings = read_logz_settings({estimate_logz_synopsis(), arguments});
+    settings.wants_samples = true;
     return LogzRun(settings,
                    dim > 0 ? target_of(run, dim, starts, settings) : named_target(settings))
         .run(observer);

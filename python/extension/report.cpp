@@ -1,7 +1,10 @@
 // RunReport for Python.
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "cli/validate.h"
+#include "evaluation/kept_particles.h"
 #include "evaluation/log_normalizer.h"
 #include "module.h"
 #include "report/run_report.h"
@@ -35,6 +38,13 @@ void bind_report(py::module_& m) {
             for (const MethodTable& table : tables(r.results))
               methods.emplace_back(table.method, arrays_of(table));
             return methods;
+          })
+      .def_property_readonly(
+          "particles",
+          [](const RunReport& r) -> std::optional<std::pair<at::Tensor, at::Tensor>> {
+            const auto kept = kept_particles(r.results);
+            if (!kept) return {};
+            return std::make_pair(kept->z, kept->log_w);
           })
       .def("text", [](const RunReport& r, int width) { return r.text(width); })
       .def("file",

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import crais
+from crais.particles import Particles
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -190,3 +191,55 @@ def test_an_exception_in_a_backward_pass_comes_out():
 def test_nonsense(arguments, options, words):
     with pytest.raises(crais.UsageError, match=words):
         crais.log_normalizer(*arguments, progress=False, **options)
+
+
+def of_normal(mean: float):
+    return lambda z: -0.5 * ((z - mean) / 0.5).square().sum(1)
+
+
+def test_samples_have_weights():
+    z = crais.log_normalizer(of_normal(1.5), dim=2, budget=20_000, progress=False)
+    weights = np.exp(z.log_weights - z.log_weights.max())
+    assert z.samples.shape == (len(weights), 2)
+    assert np.log(np.exp(z.log_weights).mean()) == pytest.approx(z.log_z, abs=1e-9)
+    mean = (weights[:, None] * z.samples).sum(0) / weights.sum()
+    assert mean == pytest.approx([1.5, 1.5], abs=0.05)
+    variance = (weights[:, None] * (z.samples - mean) ** 2).sum(0) / weights.sum()
+    assert variance == pytest.approx([0.25, 0.25], abs=0.05)
+
+
+def test_samples_of_names_are_in_the_users_coordinates():
+    prior = {"scale": torch.distributions.LogNormal(0.0, 0.5), "shift": torch.distributions.Normal(2, 1)}
+    likelihood = lambda theta: -0.5 * (theta["shift"] - 3).square() - 0 * theta["scale"]
+    z = crais.log_normalizer(likelihood, prior=prior, budget=20_000, progress=False)
+    weights = np.exp(z.log_weights - z.log_weights.max())
+    mean = {name: (weights * value).sum() / weights.sum() for name, value in z.samples.items()}
+    assert mean["shift"] == pytest.approx(2.5, abs=0.05)
+    assert mean["scale"] == pytest.approx(np.exp(0.125), abs=0.05)
+    assert z.samples["scale"].min() > 0
+
+
+def test_draws_of_equal_weight():
+    particles = Particles(
+        torch.arange(4.0, dtype=torch.float64).view(1, 4, 1),
+        torch.tensor([[0.5, 0.25, 0.25, 0.0]], dtype=torch.float64).log(),
+        lambda z: z,
+    )
+    counts = particles.draws(400, seed=1).flatten().long().bincount(minlength=4)
+    assert counts.tolist() == [200, 100, 100, 0]
+
+
+def test_arviz_has_a_chain_for_each_replicate():
+    pytest.importorskip("arviz")
+    z = crais.log_normalizer(of_normal(1.5), dim=2, budget=20_000, problems=5, progress=False)
+    posterior = z.to_arviz(draws=100).posterior["theta"]
+    assert posterior.shape == (5, 100, 2)
+    assert float(posterior.mean()) == pytest.approx(1.5, abs=0.2)
+
+
+def test_particles_that_were_not_kept():
+    z = crais.log_normalizer(
+        of_normal(0.0), dim=2, target_error=0.1, base="prior", progress=False
+    )
+    with pytest.raises(crais.UsageError, match="no particles were kept"):
+        z.samples  # noqa: B018

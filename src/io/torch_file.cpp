@@ -228,7 +228,7 @@ bool is_torch_file(std::string_view bytes, const std::string& where) {
 NamedTensors parse_torch_file(std::string_view bytes, const std::string& where) {
   if (bytes.substr(0, kLegacyMagic.size()) == kLegacyMagic)
     throw data_error(where + ": the format of PyTorch before 1.6; write it anew in Python: " +
-                     "torch.save(torch.load(FILE, weights_only=True), FILE)");
+                     "torch.save(torch.load(FILE, map_location='cpu', weights_only=True), FILE)");
   ZipArchive archive(bytes, where);
   if (is_torch_script(archive))
     throw data_error(where + ": a TorchScript archive; save its tensors alone in Python: " +

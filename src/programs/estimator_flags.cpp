@@ -4,6 +4,8 @@
 #include "cli/program.h"
 #include "core/divergence.h"
 #include "core/registry.h"
+#include "core/schedule.h"
+#include "core/spec.h"
 #include "estimates/method.h"
 #include "util/error.h"
 #include "util/files.h"
@@ -162,7 +164,33 @@ Sharing read_sharing(const CommandLine& cli) {
   return queue == "folder" ? Sharing::kFolder : Sharing::kStore;
 }
 
+/// A flag that the others leave without effect is a misunderstanding.
+void refuse_idle(const CommandLine& cli) {
+  const auto refuse = [&](const std::string& flag, const std::string& why) {
+    if (cli.chosen(flag))
+      throw argument_error("--" + flag + " does nothing " + why + "; leave it out");
+  };
+  const std::string schedule = cli.text("schedule");
+  const bool is_constant_rate = Spec(schedule).name() == "constant-rate";
+  const bool is_adaptive =
+      ScheduleRegistry::instance().make("schedule", schedule, ScheduleOptions{})->is_adaptive();
+  if (cli.has("budget"))
+    for (const char* flag : {"chains", "steps"})
+      refuse(flag, "beside --budget, which chooses both");
+  if (!cli.has("target-error") && !cli.has("mean-error"))
+    refuse("max-evals", "without --target-error or --mean-error");
+  if (cli.text("step-size") != "adapt")
+    refuse("target-acceptance", "beside a --step-size, which is not tuned");
+  if (!is_constant_rate)
+    for (const char* flag : {"tolerance", "weighted-ratio"})
+      refuse(flag, "without --schedule constant-rate");
+  if (!is_adaptive)
+    for (const char* flag : {"min-step", "max-step", "max-steps", "weighted"})
+      refuse(flag, "without an adaptive --schedule");
+}
+
 EstimateOptions read_estimator(const CommandLine& cli, const std::string& problem) {
+  refuse_idle(cli);
   EstimateOptions o;
   o.methods = cli.texts("method");
   o.base = cli.text("base");
@@ -171,9 +199,6 @@ EstimateOptions read_estimator(const CommandLine& cli, const std::string& proble
   if (cli.has("mean-error")) o.mean_error = cli.number("mean-error");
   if (cli.has("target-error")) o.target_error = cli.number("target-error");
   o.max_evaluations = cli.number("max-evals");
-  if (cli.chosen("max-evals") && !o.target_error && !o.mean_error)
-    throw argument_error(
-        "--max-evals does nothing without --target-error or --mean-error; leave it out");
   o.repeats = cli.integer("repeats");
   o.seed = static_cast<uint64_t>(cli.integer("seed"));
   o.stream = cli.text("stream") == "1" ? 1 : 2;

@@ -36,7 +36,11 @@ void resolve_sharing(RunSettings& settings, const CommandLine& cli, bool is_shar
   if (!is_asked)
     settings.sharing =
         !is_shard && torchrun_rank(what, variables) ? Sharing::kStore : Sharing::kNone;
-  if (settings.sharing == Sharing::kNone) return;
+  if (settings.sharing == Sharing::kNone) {
+    if (cli.chosen("lease"))
+      throw argument_error("--lease does nothing without a queue of workers; give --queue folder");
+    return;
+  }
   const std::string otherwise = is_asked ? "" : "; --queue none does without the other workers";
   if (is_shard) throw argument_error(what + " and --shard exclude each other: a queue needs none");
   if (settings.out.empty())

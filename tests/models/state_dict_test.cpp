@@ -314,7 +314,8 @@ TEST(StateDict, WhatIsNoMlpIsRefused) {
   expect_refused(unnamed, relu(), {"bn.weight", "no place in an MLP"});
   Tensors convolution;
   convolution.add("decoder.0.weight", at::ones({3, 3, 5, 5}));
-  expect_refused(convolution, relu(), {"no linear layers", "1 tensors"}, ErrorKind::kData);
+  expect_refused(convolution, relu(), {"decoder.0.weight", "convolution", "crais.export("},
+                 ErrorKind::kData);
 }
 
 TEST(StateDict, NamesThatDoNotFit) {

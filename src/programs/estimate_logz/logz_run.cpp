@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/rng.h"
+#include "evaluation/kept_particles.h"
 #include "evaluation/result_store.h"
 #include "io/json.h"
 #include "programs/estimate_logz/expectations.h"
@@ -42,11 +43,15 @@ json run_record(const LogzSettings& settings, const Target& target) {
           {"settings", deciding_settings(settings)}};
 }
 
-/// Particles in the plane are drawn on the page of a run that has a folder, where its methods and
-/// options leave some.
+/// Particles are kept for whoever asks for samples, and for the page of a run that has a folder,
+/// which draws those in the plane; as far as methods and options leave some.
 LogzSettings keeping_particles(LogzSettings settings, const Target& target) {
+  constexpr double kMostBytes = 1 << 28, kLeastCost = 32;  // bytes; evaluations of a particle
   EstimateOptions& o = settings.estimator;
-  if (target.dim() == 2 && !settings.out.empty() && !o.target_error && !o.mean_error &&
+  const bool are_wanted = settings.wants_samples || (target.dim() == 2 && !settings.out.empty());
+  const double particles = o.budget ? *o.budget / kLeastCost : static_cast<double>(o.chains);
+  const double bytes = 8 * particles * static_cast<double>(settings.problems * (target.dim() + 1));
+  if (are_wanted && bytes <= kMostBytes && !o.target_error && !o.mean_error &&
       o.methods == std::vector<std::string>{"ais"})
     o.keep_particles = true;
   return settings;
@@ -58,14 +63,10 @@ std::optional<Scatter> cloud_of(const LogzSettings& settings, const RunResults& 
                                 const Target& target) {
   constexpr int64_t kDrawn = 500;
   if (target.dim() != 2) return {};
-  std::vector<at::Tensor> z, log_w;
-  for (const auto& [number, chunk] : results.chunks) {
-    const auto& kept = chunk.runs.front().particles;
-    if (!kept) return {};
-    z.push_back(kept->z.cpu().flatten(0, 1));
-    log_w.push_back(kept->log_w.cpu().flatten());
-  }
-  const at::Tensor some = thinned(at::cat(z), at::cat(log_w), kDrawn, settings.estimator.seed);
+  const auto kept = kept_particles(results);
+  if (!kept) return {};
+  const at::Tensor some =
+      thinned(kept->z.flatten(0, 1), kept->log_w.flatten(), kDrawn, settings.estimator.seed);
   if (!some.isfinite().all().item<bool>()) return {};
   const Window window = window_around(some);
   Scatter cloud{settings.target, window, contours_of(target, window), {}};

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/rng.h"
+#include "evaluation/kept_particles.h"
 #include "io/csv.h"
 #include "io/npy.h"
 #include "util/error.h"
@@ -18,24 +19,12 @@ bool ends_with(const std::string& text, const std::string& end) {
 }
 
 /// [P,K,D+1], or [P,K,D] resampled, float64 on the CPU.
-at::Tensor particles_of(const LogzSettings& settings, const RunResults& results) {
+at::Tensor rows_of(const LogzSettings& settings, const WeightedParticles& particles) {
+  if (!settings.resampled) return at::cat({particles.z, particles.log_w.unsqueeze(-1)}, -1);
+  at::Generator rng = make_generator(derive_seed(settings.estimator.seed, Purpose::kResample, 0));
   const auto scheme = ResamplingRegistry::instance().make("resampling", "systematic");
-  std::vector<at::Tensor> all;
-  all.reserve(results.chunks.size());
-  for (const auto& [number, chunk] : results.chunks) {
-    const WeightedParticles& particles = *chunk.runs.front().particles;
-    const at::Tensor z = particles.z.to(at::kCPU, at::kDouble);
-    const at::Tensor log_w = particles.log_w.cpu();
-    if (!settings.resampled) {
-      all.push_back(at::cat({z, log_w.unsqueeze(-1)}, -1));
-      continue;
-    }
-    at::Generator rng = make_generator(
-        derive_seed(settings.estimator.seed, Purpose::kResample, static_cast<uint64_t>(number)));
-    const at::Tensor index = scheme->ancestors(log_w, rng);
-    all.push_back(z.gather(1, index.unsqueeze(-1).expand_as(z)));
-  }
-  return at::cat(all).contiguous();
+  const at::Tensor index = scheme->ancestors(particles.log_w, rng).unsqueeze(-1);
+  return particles.z.gather(1, index.expand_as(particles.z)).contiguous();
 }
 
 std::string particle_lines(const at::Tensor& particles, int64_t dim) {
@@ -77,7 +66,9 @@ std::string particles_size(const LogzSettings& settings, const Target& target) {
 }
 
 void write_particles(const LogzSettings& settings, const RunResults& results) {
-  const at::Tensor particles = particles_of(settings, results);
+  const auto kept = kept_particles(results);
+  if (!kept) throw internal_error("--save-particles: a chunk has kept no particles");
+  const at::Tensor particles = rows_of(settings, *kept);
   if (ends_with(settings.particles_file, ".csv")) {
     const int64_t dim = particles.size(2) - (settings.resampled ? 0 : 1);
     write_file_atomic(settings.particles_file, particle_lines(particles, dim));

@@ -14,6 +14,7 @@ struct LogzSettings : RunSettings {
   std::string data_dir;
   std::string particles_file;  // empty: particles are not saved
   bool resampled = false;      // save them with equal weights
+  bool wants_samples = false;  // the caller takes particles from the report
 };
 
 Synopsis estimate_logz_synopsis();

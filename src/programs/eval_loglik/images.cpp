@@ -157,6 +157,11 @@ EvalImages mnist_images(const ImageSettings& settings, const EvalModel& model) {
     images.warning = "the " + described.kind + " model was trained on images binarised as '" +
                      to_string(trained) + "', these are '" + images.binarisation +
                      "': log p(x) is not comparable (differences of 1-2 nats and more)";
+  const bool is_unsaid = described.kind == "checkpoint" && described.binarisation.empty();
+  if (is_unsaid && settings.binarisation.empty())
+    images.warning = "the file does not say how its training images were binarised; taken as " +
+                     images.binarisation +
+                     ", which may be off by 1-2 nats and more: give --binarisation";
   return images;
 }
 

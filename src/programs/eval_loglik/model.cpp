@@ -271,8 +271,9 @@ std::unique_ptr<EvalModel> vae_model(const std::string& path, const ForeignOptio
   const RecognisedVae found = vae_from_state_dict(state, options.state_dict);
   notice = path + ", as it was understood:\n" + found.describe();
   Checkpoint checkpoint{found.vae, {}, state.sha256};
-  if (found.vae.architecture.likelihood.family == Likelihood::Family::kGaussian)
-    checkpoint.info.binarisation = "none";
+  const bool is_gaussian =
+      found.vae.architecture.likelihood.family == Likelihood::Family::kGaussian;
+  checkpoint.info.binarisation = is_gaussian ? "none" : "";  // weights do not say
   return checkpoint_model(checkpoint, device, dtype);
 }
 
