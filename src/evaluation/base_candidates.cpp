@@ -71,7 +71,9 @@ std::vector<std::string> base_candidates(const EstimatorParts& parts, const Targ
     if (is_long && (name == "laplace" || name == "modes")) name += ":1.1";
     if (rivals == Rivals::kNone && FitName(name).rule == "best") name += ",starts=4";
     if (options.budget) name = within(name, kFitShare * share * estimate, target);
-    if (FitName(name).is_fit() && !target.is_replicated()) {
+    // The parts of `modes` reach past kinks, where a normal nearest to one mode does not.
+    const FitName fit(name);
+    if (fit.is_fit() && fit.rule != "modes" && !target.is_replicated()) {
       const std::string nearer = refined(name);
       const double all = expected_cost(nearer, target), more = all - expected_cost(name, target);
       if (more <= kRefiningShare * estimate &&
