@@ -141,7 +141,8 @@ class Result:
                 "samples: no particles were kept. Those of the method ais are, up to 256 MiB, "
                 "without target_error and mean_error; not those of chunks that `resume` has read"
             )
-        return Particles(*kept, self._point)
+        z, log_weights = kept
+        return Particles(z, log_weights, self._point)
 
     @property
     def log_likelihood(self) -> Array:

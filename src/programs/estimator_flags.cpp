@@ -185,7 +185,7 @@ void refuse_idle(const CommandLine& cli) {
     for (const char* flag : {"tolerance", "weighted-ratio"})
       refuse(flag, "without --schedule constant-rate");
   if (!is_adaptive)
-    for (const char* flag : {"min-step", "max-step", "max-steps", "weighted"})
+    for (const char* flag : {"min-step", "max-step", "weighted"})
       refuse(flag, "without an adaptive --schedule");
 }
 

@@ -209,3 +209,11 @@ def lines(file: Path | str) -> list[str]:
 def idx_images(count: int, height: int, width: int, pixels: bytes) -> bytes:
     """A file of images in MNIST's format."""
     return struct.pack(">4i", 2051, count, height, width) + pixels
+
+
+def beside(flags: str, args: list[str]) -> list[str]:
+    """Arguments and `flags`, without those of the arguments that would do nothing beside a budget."""
+    if "--budget" not in flags:
+        return [*args, *flags.split()]
+    idle = {i + j for i, arg in enumerate(args) if arg in ("--chains", "--steps") for j in (0, 1)}
+    return [*(arg for i, arg in enumerate(args) if i not in idle), *flags.split()]

@@ -16,6 +16,7 @@ import pytest
 from .programs import (
     Done,
     Program,
+    beside,
     copy,
     differ,
     edit,
@@ -192,7 +193,7 @@ def test_every_target(estimate_logz: Program, target: str) -> None:
 def test_every_way_is_near_the_truth(estimate_logz: Program, flags: str) -> None:
     base = [] if "--base" in flags else ["--base", "prior"]
     short = "--witness none --steps 24 --chains 64 --problems 4 --quiet --out any".split()
-    said = estimate_logz.succeed("laplace:2", *base, *short, *flags.split()).stdout
+    said = estimate_logz.succeed("laplace:2", *beside(flags, [*base, *short])).stdout
     rows = [line.split() for line in said.splitlines()[3:]]
     z = next(float(row[5]) for row in rows if len(row) > 9)
     assert -8 < z < 5, said
@@ -467,7 +468,7 @@ def test_refuses_a_table_of_noise(estimate_logz: Program) -> None:
     (64, "u1 --budget 500 --chains 4", "--chains", "--budget", "leave it out"),
     (64, "u1 --budget 500 --steps 40", "--steps", "--budget", "leave it out"),
     (64, "u1 --step-size 0.1 --target-acceptance 0.8", "--target-acceptance", "--step-size"),
-    (64, "u1 --max-steps 50", "--max-steps", "adaptive"),
+    (64, "u1 --max-step 0.5", "--max-step", "adaptive"),
     (64, "u1 --weighted", "--weighted", "adaptive"),
     (64, "u1 --schedule cess:0.9 --tolerance 0.2", "--tolerance", "constant-rate"),
     (64, "u1 --lease 5m", "--lease", "--queue folder"),

@@ -19,6 +19,7 @@ import pytest
 from .programs import (
     Done,
     Program,
+    beside,
     copy,
     differ,
     edit,
@@ -299,8 +300,8 @@ def test_names_damaged_chunks(
 )
 def test_every_way_says_a_number(eval_loglik: Program, small: list[str], flags: str) -> None:
     Path("betas.txt").write_text("0\n0.1\n0.5\n1\n")
-    said = eval_loglik.succeed(*small, *flags.split()).stdout
-    row = r"^(ais|bidirectional) +[a-z0-9.:=,]+ +-[0-9]+\.[0-9]+ "
+    said = eval_loglik.succeed(*beside(flags, small)).stdout
+    row = r"^(ais|bidirectional) +[a-z0-9.:=,()]+ +-[0-9]+\.[0-9]+ "
     assert re.search(row, said, re.MULTILINE), said
 
 
@@ -345,7 +346,7 @@ def test_bounds_on_both_sides(eval_loglik: Program, vae: Path) -> None:
 
 
 def test_a_budget_is_spent(eval_loglik: Program, small: list[str]) -> None:
-    eval_loglik.succeed(*small, "--budget", "300", "--out", "budget")
+    eval_loglik.succeed(*beside("--budget 300 --out budget", small))
     spent = results("budget")[0]["evaluations_per_image"]
     total = spent["base"] + spent["tuning"] + spent["estimating"]
     assert 300 - spent["estimating"] < total <= 300, spent

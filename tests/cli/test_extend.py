@@ -11,6 +11,7 @@ import pytest
 
 from .programs import (
     Program,
+    beside,
     copy,
     edit,
     idx_images,
@@ -257,7 +258,7 @@ def test_refuses_chains_where_they_do_not_add_up(
     eval_loglik: Program, vae: Path, flags: str
 ) -> None:
     small = "--simulate 10 --chains 8 --steps 8 --quiet --out other".split()
-    eval_loglik.succeed(vae, *small, *flags.split())
+    eval_loglik.succeed(vae, *beside(flags, small))
     args = "extend other --chains +8".split()
     eval_loglik.expect(64, "other: chains cannot be added", args=args)
 
