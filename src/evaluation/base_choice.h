@@ -17,7 +17,8 @@ struct BaseChoice {
 
 /// The first of base_candidates (mostly Laplace), unless another's estimates on pilots are clearly
 /// higher (the 95% interval of the paired difference). Every estimate is a lower bound on average,
-/// so the highest is the best. Where nothing is annealed, the encoder if there is one, else Laplace.
+/// so the highest is the best. Where nothing is annealed, the encoder if there is one, else
+/// Laplace.
 ///
 /// A candidate that its schedule cannot bridge from (ScheduleError) is passed over; if none is left
 /// the last one's error is thrown. `num_problems` are to be estimated in all: under a budget pilots

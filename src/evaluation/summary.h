@@ -73,7 +73,7 @@ struct MethodSummary {
   double evaluations = 0.0;  // of one repeat
   double gradients = 0.0;    // those of them that asked for a gradient
   double all_evaluations() const { return base_evaluations + tuning_evaluations + evaluations; }
-  Cost cost;                 // of all problems and repeats: bases, pilots, learning, estimating
+  Cost cost;  // of all problems and repeats: bases, pilots, learning, estimating
   int64_t num_nonfinite = 0;
   double seconds = 0.0;       // of one thread, all problems and repeats, without tuning
   std::vector<Doubt> doubts;  // about the whole; none: it is as its errors say
