@@ -6,8 +6,8 @@
 namespace crais {
 namespace {
 
-constexpr double kFitShare = 0.35, kRefiningShare = 0.2;  // of what an estimate costs
-constexpr double kAllShare = 0.4;                         // of a budget: the fit and its refining
+constexpr double kBaseShare = 0.4;      // of a budget; pilots take a tenth
+constexpr double kRefiningShare = 0.2;  // of an estimate
 
 /// "best:1.1,starts=4" in its parts; a base without a widening has 1.
 struct FitName {
@@ -70,14 +70,14 @@ std::vector<std::string> base_candidates(const EstimatorParts& parts, const Targ
   for (std::string name : names) {
     if (is_long && (name == "laplace" || name == "modes")) name += ":1.1";
     if (rivals == Rivals::kNone && FitName(name).rule == "best") name += ",starts=4";
-    if (options.budget) name = within(name, kFitShare * share * estimate, target);
+    if (options.budget) name = within(name, kBaseShare * share * estimate, target);
     // The parts of `modes` reach past kinks, where a normal nearest to one mode does not.
     const FitName fit(name);
     if (fit.is_fit() && fit.rule != "modes" && !target.is_replicated()) {
       const std::string nearer = refined(name);
       const double all = expected_cost(nearer, target), more = all - expected_cost(name, target);
       if (more <= kRefiningShare * estimate &&
-          (!options.budget || all <= kAllShare * share * estimate))
+          (!options.budget || all <= kBaseShare * share * estimate))
         name = nearer;
     }
     if (std::find(candidates.begin(), candidates.end(), name) == candidates.end())

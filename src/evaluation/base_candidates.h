@@ -22,7 +22,7 @@ enum class Rivals {
 /// enough.
 /// - A Laplace base is a tenth wider for chains of 64 temperatures and more. They have the time to
 ///   come back from the tails. A budget decides on the time later.
-/// - Under a budget a fit costs at most a third of it, else a cheaper one takes its place.
+/// - Under a budget a fit costs at most two fifths of it, else a cheaper one takes its place.
 /// - `variational` refines a fit, but for parts, where that costs at most a fifth of the estimate.
 std::vector<std::string> base_candidates(const EstimatorParts& parts, const Target& target,
                                          int64_t num_problems, Rivals rivals);

@@ -5,6 +5,17 @@
 #include "samplers/budget.h"
 
 namespace crais {
+namespace {
+
+/// Few are long, and fewer would say nothing of their own error. Particles that resampling keeps
+/// need company. Of bounds, chains both ways say how far they are apart.
+int64_t num_chains(const EstimatorParts& parts) {
+  constexpr int64_t kChains = 8, kBounding = 2, kResampled = 32;
+  if (parts.resampling) return kResampled;
+  return parts.needs_exact_draws() ? kBounding : kChains;
+}
+
+}  // namespace
 
 TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
                         int64_t num_problems, std::optional<at::ScalarType> forces,
@@ -13,7 +24,7 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
   // problems goes on until the last has arrived.
   const Base first = fit_base(parts, rule, *target.slice(0, 1), kSharedStream);
   Budget budget{*parts.options.budget, num_problems, parts.num_anneals(), first.cost.densities,
-                parts.needs_exact_draws()};
+                num_chains(parts)};
   const PilotSize size =
       pilot_size(budget, parts.transition->evaluations_per_step(), target.num_problems());
   const auto pilots = target.slice(0, size.num_problems);

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "core/problem.h"
 #include "samplers/plan.h"
@@ -18,31 +17,20 @@ struct Budget {
   int64_t num_problems = 0;  // that share the pilots
   int64_t num_anneals = 1;   // of one estimate
   int64_t base_cost = 0;     // of fitting one problem's base
-  bool bounds_above = false;  // chains run back as well, all from one exact draw
+  int64_t num_chains = 8;    // of one anneal
 };
 
-/// What an estimate of `num_particles` chains with `steps` temperatures would be like.
-struct Candidate {
-  int64_t steps = 0;
-  int64_t num_particles = 0;
-  double predicted_bias = 0;  // nats, mean over the pilot problems; of both bounds where asked for
-};
-
-/// What pilots may cost, and which lengths they try.
+/// What pilots may cost, and their length.
 struct PilotSize {
   int64_t num_problems = 0;
   int64_t num_particles = 0;
-  std::vector<int64_t> steps;  // ascending
+  int64_t steps = 0;
 };
 
 /// As much of a pilot as a twentieth of the budget allows, and at most `most_problems` problems.
 /// `move_cost` is that of one transition.
 /// Throws BudgetError, saying what the least budget is, if there is room for none.
 PilotSize pilot_size(const Budget& budget, int64_t move_cost, int64_t most_problems);
-
-/// E[log mean of K weights] - log Z, its size in nats, where log w has variance s2: for lognormal
-/// weights expm1(s2) / (2 K), and never more than the gap s2 / 2 of a single chain.
-at::Tensor predicted_bias(const at::Tensor& log_w_variance, int64_t num_particles);
 
 /// How chains move and what tunes them, for plans of any length.
 struct BudgetParts {
@@ -52,17 +40,15 @@ struct BudgetParts {
   PilotOptions pilot;  // but for the number of particles, which is the pilot's size's
 };
 
+/// A plan and what its pilots cost.
 struct BudgetedPlan {
   Plan plan;
-  std::vector<Candidate> candidates;  // those that were looked at
-  Cost cost;                          // of the pilots; the budget has room for it
+  Cost cost;  // of the pilots; the budget has room for it
 };
 
-/// Tunes one plan, stretches it to each length, measures the log-weights' variance on fresh pilot
-/// chains, and freezes the length for which as many chains as the rest of the budget buys have the
-/// smallest predicted bias (the longest of those within a quarter of it). There are at least four
-/// chains, and they are then as long as the budget lets them be. An upper bound adds the s2 / 2 of
-/// a single chain, and may leave two: chains that share an exact draw do not average it away.
+/// Tunes one plan and stretches it to the greatest length that the rest of the budget buys for
+/// `budget.num_chains` chains. The bias of an estimate is about as large for many short chains, but
+/// long ones come back from tails, and cross from one part of the mass to another.
 /// @param problem  `size.num_problems` pilot problems.
 /// @param spent    before, in all: the pilot problems' bases and centres.
 /// Throws BudgetError if pilots have used up the budget, ScheduleError as the schedule does.

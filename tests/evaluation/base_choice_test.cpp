@@ -123,7 +123,7 @@ class Searched : public DiagonalGaussian {
   std::vector<std::string> base_candidates() const override { return {"best:1.1", "prior"}; }
 };
 
-TEST(BaseCandidates, CostAThirdOfABudgetAtMost) {
+TEST(BaseCandidates, CostTwoFifthsOfABudgetAtMost) {
   const Searched target;
   EstimateOptions options = brief();
   std::string last = "prior";
