@@ -62,6 +62,7 @@ def test_files_are_the_same(runs, file):
     assert (folder / "comma" / file).read_bytes() == (folder / "plain" / file).read_bytes()
 
 
+@pytest.mark.xfail(strict=True, reason="tables are printed by printf, which asks the locale")
 def test_words_are_the_same(runs):
     _, said = runs
     assert said["comma"] == said["plain"]
