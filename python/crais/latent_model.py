@@ -44,8 +44,8 @@ _OUTPUT_ROWS = 16  # so that logits of a few pixels do not all lie in [0, 1] by 
 class LatentModel:
     """The functions that crais calls, and what is known beside them.
 
-    `check_shapes` comes first, then `checks`. Both raise UsageError, the second what the model
-    raises.
+    `check_shapes` comes first, then `checks`. Both raise UsageError; the second raises what the model
+    raises, too.
     """
 
     def __init__(

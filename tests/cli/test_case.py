@@ -63,9 +63,7 @@ def results(eval_loglik: Program, vae: Path) -> Path:
     return copy("results", "before")
 
 
-def test_another_case_is_the_same_folder(
-    eval_loglik: Program, vae: Path, results: Path
-) -> None:
+def test_another_case_is_the_same_folder(eval_loglik: Program, vae: Path, results: Path) -> None:
     eval_loglik.expect(64, "already holds results", args=[vae, *SMALL, "--out", "Results"])
     same_files("results", results)
     other = [vae, *SMALL, "--seed", "1", "--out", "Results", "--resume"]
@@ -78,9 +76,7 @@ def test_another_case_is_the_same_folder(
     assert Path("Results").is_symlink(), "a folder has taken the name's place"
 
 
-def test_a_folder_is_merged_into_none_of_its_parts(
-    eval_loglik: Program, vae: Path, results: Path
-) -> None:
+def test_a_folder_is_merged_into_none_of_its_parts(eval_loglik: Program, results: Path) -> None:
     args = ["merge", "results", "--out", "Results"]
     eval_loglik.expect(64, "already holds results", args=args)
     same_files("results", results)

@@ -1,4 +1,4 @@
-"""A clock that jumps by 30 days, to and fro: it decides no result, no lease and no limit of time."""
+"""A clock that jumps by 30 days, to and fro: it decides no result, no lease, no limit of time."""
 
 import re
 import shutil
@@ -101,9 +101,7 @@ def test_results_and_progress(
     assert said and float(said[1]) <= took + 0.1, done.stderr
 
 
-def test_a_limit_of_time(
-    eval_loglik: Program, vae: Path, whole: Path, jumping: dict[str, str]
-) -> None:
+def test_a_limit_of_time(eval_loglik: Program, vae: Path, jumping: dict[str, str]) -> None:
     """It ends neither at once nor never."""
     long = [vae, *"--simulate 400 --chunk 4 --threads 1 --steps 1000 --quiet".split()]
     begun = time.monotonic()

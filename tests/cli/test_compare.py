@@ -164,12 +164,14 @@ def test_refuses(eval_loglik: Program, code: int, words: list[str], args: list[s
 
 @pytest.mark.xfail(strict=True, reason="the programs do not look whose run it is")
 @pytest.mark.parametrize(
-    "command", ["compare a z", "compare z z", "diagnose z", "merge z --out m", "extend z --chains +8"]
+    "command",
+    ["compare a z", "compare z z", "diagnose z", "merge z --out m", "extend z --chains +8"],
 )
 def test_refuses_runs_of_densities(
     eval_loglik: Program, estimate_logz: Program, command: str
 ) -> None:
-    estimate_logz.succeed(*"normal:2 --base prior --witness none --steps 4 --quiet --out z".split())
+    normal = "normal:2 --base prior --witness none --steps 4 --quiet --out z".split()
+    estimate_logz.succeed(*normal)
     words = ["z", "a run of estimate-logz", "crais.compare"]
     eval_loglik.expect(65, *words, args=command.split())
 

@@ -46,9 +46,7 @@ def has_comma(env: dict[str, str]) -> bool:
 
 
 @pytest.mark.parametrize("shape", ["table", "csv", "json"])
-def test_evaluations(
-    eval_loglik: Program, vae: Path, locale: dict[str, str], shape: str
-) -> None:
+def test_evaluations(eval_loglik: Program, vae: Path, locale: dict[str, str], shape: str) -> None:
     Path("betas.csv").write_text("step,beta\n0,0\n1,0.25\n2,1\n")
     Path("config.json").write_text('{"target-acceptance": 0.75}')
     args = [vae, "--simulate=24", *FLAGS, f"--format={shape}", "--config=config.json"]
