@@ -310,7 +310,8 @@ def vanishing_folder(machine: Machine, name: str, one: Round, work: Path) -> Non
     time.sleep(machine.chance.uniform(0, 0.3))
     shutil.rmtree(work / "gone", ignore_errors=True)
     _, errors = process.communicate()
-    expected = (0, 66, 73, 74) if one.base else (0, 73, 74)  # it may find nothing to begin with
+    reads = one.base or "compare" in one.command  # what it began with, or has made
+    expected = (0, 66, 73, 74) if reads else (0, 73, 74)
     if process.returncode not in expected or errors.count("\n") > 1:
         machine.tally.find(f"{name} without its folder: {process.returncode}: {errors.strip()}")
 
