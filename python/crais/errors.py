@@ -10,7 +10,7 @@ class UsageError(ValueError):
 
 
 class RowShapeError(UsageError):
-    """Rows of data of one shape for a decoder whose output is for another."""
+    """Rows of a shape that the model does not take; its own error, if it raised one, is the cause."""
 
 
 class PlanError(UsageError):
@@ -41,6 +41,11 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C. `result` holds what was done before; None if nothing was."""
 
     result: Any = None
+
+
+def first_line(error: BaseException) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__
 
 
 # In the order of ErrorKind (src/util/error.h).

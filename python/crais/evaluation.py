@@ -25,7 +25,7 @@ from crais.latent_model import (
     check_unchanged,
     with_gradient,
 )
-from crais.latents import Latent
+from crais.latents import Latent, sizes_of
 from crais.likelihoods import Likelihood
 from crais.models import InMemory, in_memory
 from crais.priors import Prior
@@ -126,8 +126,13 @@ def evaluate(
     data = Data(None, None)
     if images is not None:
         data.images, beside = read(images, key, layout)
+    elif key is not None or layout is not None:
+        name = "layout" if key is None else "key"
+        raise UsageError(f"{name} is of images that are given, and there are none")
     if labels is not None and not isinstance(labels, str):
         data.labels = tensor_of(labels, "labels")
+        if data.labels.dim() < 1:
+            raise UsageError("labels is a single number: [N, ...] is expected, a row for each image")
     if isinstance(model, (str, os.PathLike)):
         flags = {**about, "image_shape": image_shape, "latent": latent, "dtype": dtype, **options}
         if isinstance(labels, str):
@@ -145,6 +150,8 @@ def evaluate(
 
     if isinstance(model, type):
         raise UsageError(f"the model is a class: give an instance, as {model.__name__}()")
+    if isinstance(labels, str):
+        raise UsageError("labels of a model in memory are a tensor or an array, no name of a file")
     model = _unwrapped(model)
     parts = _parts_of(
         model, {**about, "prior": prior, "log_joint": log_joint, "log_prior": log_prior}
@@ -159,8 +166,10 @@ def evaluate(
             )
         data.labels = beside
     shape: Any = image_shape if image_shape is not None else getattr(model, "image_shape", None)
-    if shape is not None and data.images is not None:
-        data.images = as_batch(data.images, shape)
+    if shape is not None:
+        shape = sizes_of(shape, "image_shape")
+        if data.images is not None:
+            data.images = as_batch(data.images, shape)
 
     def in_memory_of(shapes: list[Sequence[int]]) -> InMemory:
         return in_memory(

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from crais import random_state
 from crais.captured import Function, leaves_of, modules_of
-from crais.errors import UsageError
+from crais.errors import UsageError, first_line
 from crais.forces import processor_has_bfloat16
 from crais.graphs import quickened
 from crais.latent_model import (
@@ -161,7 +161,7 @@ def export(
     with _as_export_error():
         model = LatentModel(
             latent=latent,
-            shape=tuple(int(n) for n in image_shape),
+            shape=image_shape,
             decoder=decoder,
             likelihood=likelihood,
             prior=prior,
@@ -178,7 +178,7 @@ def export(
     with model.in_eval_mode(), random_state.kept(model.device):
         random_state.begin(model.device)
         with _as_export_error():
-            _check_shapes(model)
+            model.check_shapes()
             known = model.known_layers() if fused else None
             mlp = known if isinstance(known, MlpVae) else None
             compiled = mlp is None and not os.fspath(path).endswith(".pt")
@@ -241,18 +241,6 @@ def _as_export_error() -> Iterator[None]:
         raise ExportError(str(error)) from error.__cause__
 
 
-def _check_shapes(model: LatentModel) -> None:
-    try:
-        model.check_shapes()
-    except UsageError:
-        raise
-    except (RuntimeError, ValueError, TypeError, IndexError) as error:
-        raise UsageError(
-            f"the model fails for z [B, {model.latent}] and x [B, "
-            f"{', '.join(map(str, model.shape))}]: {_first_line(error)}"
-        ) from error
-
-
 def _pairs(model: LatentModel, count: int, notes: list[str]) -> dict[str, Tensor]:
     """Exact draws (x, z), for certificates."""
     pairs = model.pairs(count)
@@ -281,7 +269,7 @@ def _compile(
             options = {"aot_inductor.package": True, "cpp.threads": 1, "cpp.march": march}
             files: Any = torch._inductor.aot_compile(program.module(), inputs, options=options)
     except Exception as error:  # whatever the compiler raises
-        raise ExportError(f"{key} cannot be compiled: {_first_line(error)}") from error
+        raise ExportError(f"{key} cannot be compiled: {first_line(error)}") from error
     return list(files)
 
 
@@ -303,7 +291,7 @@ def _trace(
                 graphs.append(tracer(*examples(rows)))
         except Exception as error:  # whatever the user's code raises under tracing
             raise ExportError(
-                f"{key} cannot be traced: {_first_line(error)}. Control flow that depends on data, "
+                f"{key} cannot be traced: {first_line(error)}. Control flow that depends on data, "
                 ".item() and NumPy cannot be compiled"
             ) from error
     if graphs[0].code != graphs[1].code:
@@ -365,7 +353,7 @@ def _write_script(
             warnings.simplefilter("ignore")
             traced = torch.jit.trace_module(module, examples, check_trace=False)
     except Exception as error:  # whatever the user's code raises under tracing
-        raise ExportError(f"cannot be traced: {_first_line(error)}") from error
+        raise ExportError(f"cannot be traced: {first_line(error)}") from error
     finally:
         for parameter in frozen:
             parameter.requires_grad_(True)
@@ -546,8 +534,3 @@ def _check_compiler() -> None:
             f"there is no C++ compiler ('{compiler}'): install one, as apt install g++, or name it "
             "in CXX"
         )
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__

@@ -57,6 +57,8 @@ def read(
     elif isinstance(images, Mapping):
         image, label = _parts_of(images, key)
         found, labels = tensor_of(image, "images"), _labels_of([label], True)
+    elif key is not None:
+        raise UsageError(f"key is for images in dictionaries; these are a {type(images).__name__}")
     else:
         found = tensor_of(images, "images")
     if found.dtype in (torch.float64, torch.float16, torch.bfloat16):

@@ -18,7 +18,7 @@ from torch import Tensor
 from crais import safetensors
 from crais.captured import Function, bare, check_modes, device_of, on_device
 from crais.encoders import adapted as adapted_encoder
-from crais.errors import UsageError
+from crais.errors import RowShapeError, UsageError, first_line
 from crais.forces import ShorterProducts, joint_with_forces, shorter_products
 from crais.latents import Latent, flat, shaped, sizes_of
 from crais.layers import FusedDecoder, MlpVae, recognise
@@ -44,14 +44,15 @@ _OUTPUT_ROWS = 16  # so that logits of a few pixels do not all lie in [0, 1] by 
 class LatentModel:
     """The functions that crais calls, and what is known beside them.
 
-    `check_shapes` comes first, then `checks`. Both raise UsageError, and what the model raises.
+    `check_shapes` comes first, then `checks`. Both raise UsageError; the second raises what the model
+    raises, too.
     """
 
     def __init__(
         self,
         *,
         latent: Latent,
-        shape: tuple[int, ...],
+        shape: Latent,
         decoder: Function | None,
         likelihood: Likelihood | None,
         prior: Any,
@@ -62,9 +63,7 @@ class LatentModel:
         data: Tensor | None = None,
     ) -> None:
         """`data` [N, ...] are examples of x, for a log_joint, whose support nothing says."""
-        sizes = sizes_of(latent)
-        if not shape or min(shape) < 1:
-            raise UsageError("every entry of image_shape must be at least 1")
+        sizes, shape = sizes_of(latent), sizes_of(shape, "image_shape")
         if decoder is not None and likelihood is None:
             likelihood = OfDecoder()
         if (decoder is None) != (likelihood is None) or (decoder is None) == (log_joint is None):
@@ -338,7 +337,14 @@ class LatentModel:
         return {"shape": list(self.labels.shape[1:]), "dtype": str(self.labels.dtype)[6:]}
 
     def check_shapes(self) -> None:
-        """Of log p(x, z), which must be a differentiable function of z, and of the encoder."""
+        """Of log p(x, z), which must be a differentiable function of z, and of the encoder.
+
+        RowShapeError where the model fails.
+        """
+        with taking_shapes(self.shape, self.sizes):
+            self._check_shapes()
+
+    def _check_shapes(self) -> None:
         rows = 2
         z, x, y = self.draw_z(rows), self.plain_x(rows), self.draw_y(rows)
         if self.decoder is not None:
@@ -383,6 +389,22 @@ class LatentModel:
                 "the encoder differs from call to call: is a latent drawn inside? It must return "
                 "mean and log_var"
             )
+
+
+@contextlib.contextmanager
+def taking_shapes(x: Sequence[int], z: Sequence[int] | None = None) -> Iterator[None]:
+    """What PyTorch raises where shapes do not fit becomes a RowShapeError that says which they are.
+
+    Exceptions of a model's own classes come out as they are.
+    """
+    try:
+        yield
+    except Exception as error:
+        if type(error) not in (RuntimeError, ValueError, TypeError, IndexError):
+            raise
+        of_z = "" if z is None else f"z {['B', *z]} and "
+        rows = f"{of_z}x {['B', *x]}".replace("'", "")
+        raise RowShapeError(f"the model fails for {rows}: {first_line(error)}") from error
 
 
 def computes(known: MlpVae | FusedDecoder, arrays: dict[str, Tensor]) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from torch import Tensor
 
@@ -13,17 +14,21 @@ from crais.errors import UsageError
 Latent: TypeAlias = int | Sequence[int]
 
 
-def sizes_of(latent: Latent) -> tuple[int, ...]:
-    """The shape of one z: (D,), or (C, H, W). Raises UsageError for what is none."""
+def sizes_of(given: Any, name: str = "latent") -> tuple[int, ...]:
+    """The shape of one z, or of one x: (D,), or (C, H, W). Raises UsageError for what is none."""
     try:
-        sizes = (latent,) if isinstance(latent, int) else tuple(int(n) for n in latent)
-    except (TypeError, ValueError):
+        sizes = (operator.index(given),) if _is_number(given) else tuple(map(operator.index, given))
+    except TypeError:
         sizes = ()
     if not sizes or min(sizes) < 1:
         raise UsageError(
-            f"latent is a number D or a shape as (4, 8, 8), each at least 1, not {latent}"
+            f"{name} is a number D or a shape as (4, 8, 8), each at least 1, not {given!r}"
         )
     return sizes
+
+
+def _is_number(given: Any) -> bool:
+    return hasattr(given, "__index__") and not getattr(given, "shape", ())  # arrays have it too
 
 
 def shaped(function: Function, sizes: tuple[int, ...]) -> Function:

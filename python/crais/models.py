@@ -20,6 +20,7 @@ from crais.latent_model import (
     check_unchanged,
     computes,
     manifest,
+    taking_shapes,
 )
 from crais.latents import Latent, sizes_of
 from crais.layers import MlpVae
@@ -83,7 +84,7 @@ def in_memory(
         def model_of(shape: Sequence[int]) -> LatentModel:
             model = LatentModel(
                 latent=sizes or _latent_of(encoder, shape, device, y),
-                shape=tuple(int(n) for n in shape),
+                shape=shape,
                 prior=prior,
                 log_prior=log_prior,
                 labels=labels,
@@ -95,7 +96,7 @@ def in_memory(
 
         try:
             model = _first_that_works(model_of, shapes)
-        except RuntimeError:
+        except (RuntimeError, RowShapeError):
             check_float32(parts.values())
             raise
         with model.in_eval_mode():
@@ -166,7 +167,7 @@ def _latent_of(
             "encoder that says it"
         )
     x = torch.zeros(1, *shape, dtype=torch.float32, device=device)
-    with torch.no_grad():
+    with torch.no_grad(), taking_shapes(shape):
         mean, _ = adapted(encoder, x, y, None)(x, *y)
     return tuple(mean.shape[1:])
 

@@ -16,7 +16,7 @@ from torch import distributions as D
 
 from crais import likelihoods as L
 from crais.captured import Function
-from crais.errors import UsageError
+from crais.errors import RowShapeError, UsageError
 
 # By which libraries call the parameters of p(x | z), the plainest first.
 _NAMES = (
@@ -52,7 +52,7 @@ class Distribution(L.Likelihood):
     def log_prob(self, x: Tensor, output: Any) -> Tensor:
         shape = [*output.batch_shape, *output.event_shape][1:]
         if list(x.shape[1:]) != shape:
-            raise ValueError(
+            raise RowShapeError(
                 f"a row of x has shape {list(x.shape[1:])}, but the decoder's distribution is of "
                 f"rows of shape {shape}"
             )

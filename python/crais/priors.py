@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -53,9 +53,14 @@ class Prior(nn.Module):
 
 
 class StandardNormal(Prior):
-    """N(0, I)."""
+    """N(0, I), of z of any number of entries, or of the `shape` that is given."""
+
+    def __init__(self, shape: Sequence[int] = ()) -> None:
+        super().__init__()
+        self.shape = torch.Size(shape)
 
     def log_prob(self, z: Tensor) -> Tensor:
+        _check_shape(self.shape, z)
         return _normal(z)
 
     def sample(self, e: Tensor, u: Tensor) -> Tensor:
@@ -326,7 +331,7 @@ def of_distribution(given: D.Distribution) -> Prior:
         return Gaussian(plain.loc, scale_tril=plain.scale_tril, learn=False)
     if isinstance(plain, D.Normal):
         if bool((plain.loc == 0).all() and (plain.scale == 1).all()):
-            return StandardNormal()
+            return StandardNormal(shape)
         if shape:
             return Gaussian(plain.loc.flatten(), plain.scale.flatten(), learn=False)
     if isinstance(plain, D.MixtureSameFamily) and not plain.batch_shape:
@@ -350,11 +355,7 @@ class Drawn(Prior):
         self.given, self.shape = given, shape
 
     def log_prob(self, z: Tensor) -> Tensor:
-        if self.shape and self.shape.numel() != z.shape[1]:
-            raise UsageError(
-                f"the prior is a distribution of z {list(self.shape)}, and z has {z.shape[1]} "
-                "numbers"
-            )
+        _check_shape(self.shape, z)
         return _of_rows(self.given.log_prob(z.reshape(-1, *self.shape) if self.shape else z))
 
     @torch.no_grad()
@@ -366,6 +367,14 @@ class Drawn(Prior):
 
     def spec(self) -> dict[str, Any]:
         return {"name": type(self.given).__name__}
+
+
+def _check_shape(shape: torch.Size, z: Tensor) -> None:
+    """Rows z [B, D] must have the numbers of a distribution over this shape; an empty one takes any."""
+    if shape and shape.numel() != z.shape[1]:
+        raise UsageError(
+            f"the prior is a distribution of z {list(shape)}, and z has {z.shape[1]} numbers"
+        )
 
 
 def _of_rows(log_p: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 import torch
+from torch import distributions as D
 from torch import nn
 
 import crais
@@ -125,7 +126,21 @@ def test_the_model_is_not_copied_and_learns_on(evaluate, curved, images):
         ({"decoder": "fc3,fc4"}, "UsageError", "names of layers are for files"),
         ({"dry_run": True}, "UsageError", "dry_run is for the programs"),
         ({"simulate": 3}, "UsageError", "give images or simulate"),
-        ({"image_shape": (7, 7)}, "(RuntimeError|ValueError)", "shape"),
+        ({"image_shape": (7, 7)}, "RowShapeError", r"^the model fails for x \[B, 7, 7\]: mat1"),
+        ({"image_shape": (0,)}, "UsageError", r"^image_shape is .* as \(4, 8, 8\), .* not \(0,\)$"),
+        ({"image_shape": "6x6"}, "UsageError", "^image_shape is .* not '6x6'$"),
+        ({"latent": 5}, "RowShapeError", r"^the model fails for z \[B, 5\] and x \[B, 6, 6\]: mat1"),
+        ({"latent": "12"}, "UsageError", "^latent is a number D .* not '12'$"),
+        ({"latent": 2.5}, "UsageError", "^latent is a number D .* not 2.5$"),
+        ({"labels": torch.zeros(3)}, "RowShapeError", "the model fails for x .*positional argument"),
+        ({"labels": torch.tensor(1.0)}, "UsageError", "labels is a single number"),
+        ({"labels": "labels.npy"}, "UsageError", "^labels of a model in memory"),
+        ({"key": "image"}, "UsageError", "^key is for images in dictionaries; these are a Tensor"),
+        ({"layout": "NHWC"}, "UsageError", r'^layout="NHWC" is of images \[N, H, W, C\]'),
+        ({"prior": D.Normal(torch.zeros(5), 1.0)}, "UsageError", r"of z \[5\], and z has 4"),
+        ({"prior": D.Laplace(torch.zeros(5), 1.0)}, "UsageError", r"of z \[5\], and z has 4"),
+        ({"prior": crais.GaussianPrior(torch.zeros(5), sd=1.0)}, "RowShapeError", "fails for z"),
+        ({"likelihood": crais.Gaussian(torch.ones(35))}, "RowShapeError", "a row of x"),
     ],
 )
 def test_options_that_are_refused(evaluate, curved, images, options, error, words):
@@ -156,13 +171,70 @@ def test_options_that_are_refused(evaluate, curved, images, options, error, word
         (ListOf([np.ma.masked_equal(np.eye(6, dtype="f4"), 1)]), "UsageError", "masks are not read"),
         (torch.full((2, 36), 255.0), "DataError", "entry 0 of image 0 is 255.*scale 255"),
         (torch.full((2, 36), float("nan")), "DataError", "entry 0 of image 0 is nan"),
-        (torch.zeros(2, 35), "RuntimeError", "mat1 and mat2"),
+        (torch.zeros(2, 35), "RowShapeError", r"^the model fails for x \[B, 35\]: mat1 and mat2"),
+        (torch.zeros(2, 0), "RowShapeError", r"^the model fails for x \[B, 0\]"),
     ],
 )
 def test_images_that_are_refused(evaluate, curved, images, error, words):
     with pytest.raises(Exception, match=words) as raised:
         evaluate(curved, images)
     assert type(raised.value).__name__ == error
+    assert isinstance(raised.value, ValueError) and "\n" not in str(raised.value)
+
+
+def test_the_models_own_error_is_the_cause_and_its_own_class_comes_out(evaluate, curved, images):
+    class Mine(RuntimeError):
+        pass
+
+    def decode_with(error):
+        def decode(z):
+            raise error
+
+        return decode
+
+    with pytest.raises(crais.UsageError, match=r"z \[B, 4\] and x \[B, 6, 6\]: of two$") as raised:
+        evaluate(None, images, decoder=decode_with(RuntimeError("of two\nlines")), latent=4)
+    assert type(raised.value.__cause__) is RuntimeError
+    for error in (Mine("mine"), KeyError("mine"), torch.OutOfMemoryError("mine")):
+        with pytest.raises(type(error), match="mine") as raised:
+            evaluate(None, images, decoder=decode_with(error), latent=4)
+        assert raised.value is error
+
+
+@pytest.mark.parametrize("of", [D.MultivariateNormal, D.Normal])
+def test_a_distribution_of_other_rows_is_refused(evaluate, images, of):
+    scale = torch.eye(35) if of is D.MultivariateNormal else torch.ones(35)
+    decoder = lambda z: of(z.sum(1, keepdim=True).expand(-1, 35), scale)
+    with pytest.raises(crais.UsageError, match=r"a row of x has shape \[6, 6\]"):
+        evaluate(None, images, likelihood=None, decoder=decoder, latent=4)
+
+
+@pytest.mark.parametrize("name", ["key", "layout"])
+def test_words_about_images_that_are_not_there_are_refused(evaluate, curved, name):
+    with pytest.raises(crais.UsageError, match=f"^{name} is of images that are given"):
+        evaluate(curved, None, simulate=8, latent=4, image_shape=(36,), **{name: "NHWC"})
+
+
+@pytest.mark.parametrize("method", ["elbo:1", "iwae:1"])
+def test_one_draw_has_an_error_over_images_and_none_of_monte_carlo(evaluate, curved, images, method):
+    found = evaluate(curved, images, method=method, base="encoder")
+    assert found.data_se > 0 and np.isnan(found.mc_se) and np.isnan(found.std_error).all()
+    assert np.isfinite(found.log_likelihood).all()
+
+
+def test_resume_with_more_problems_says_so(compiled, tmp_path):
+    def density(z):
+        return -0.5 * z.square().sum(1)
+
+    options = {"dim": 2, "steps": 4, "base": "prior", "witness": "none", "progress": False}
+    first = crais.log_normalizer(density, problems=10, out=tmp_path / "z", **options)
+    with pytest.raises(crais.UsageError, match="settings problems is 20 here and 10 there"):
+        crais.log_normalizer(density, problems=20, out=tmp_path / "z", resume=True, **options)
+    with pytest.raises(crais.UsageError, match="log_density is .* here and"):
+        other = lambda z: density(z) - 1
+        crais.log_normalizer(other, problems=10, out=tmp_path / "z", resume=True, **options)
+    again = crais.log_normalizer(density, problems=10, out=tmp_path / "z", resume=True, **options)
+    assert again.log_z == first.log_z
 
 
 @pytest.mark.parametrize(

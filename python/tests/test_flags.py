@@ -4,6 +4,7 @@ A flag that does nothing is an error. docs/reference.md has this table.
 """
 
 import json
+import re
 import subprocess
 
 import numpy as np
@@ -75,14 +76,14 @@ def evaluated(folder):
         subprocess.run(made, check=True, capture_output=True)
         (folder / "vae" / "vae.safetensors").rename(folder / "checkpoint")
 
-    def run(model, flags):
-        lines = [f"--{name}={value}" for name, value in flags.items()]
+    def run(model, flags, stream="stderr"):
+        lines = [f"--{name}" + ("" if value is None else f"={value}") for name, value in flags.items()]
         done = subprocess.run(
             [programs / "eval-loglik", model, *lines, "--dry-run"],
             capture_output=True, text=True, cwd=folder,
             env={"CRAIS_DATA": str(folder / "mnist"), "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
-        return done.returncode, done.stderr
+        return done.returncode, getattr(done, stream)
 
     return run
 
@@ -139,6 +140,49 @@ def test_flags_about_images(evaluated, images, flag):
         assert code == 0, said
     else:
         assert code == 64 and f"--{flag} does nothing for" in said
+
+
+# Every other flag, with a value that does something beside the others of its row: each kind of model
+# takes them all.
+ABOUT_RUNS = [
+    {"preset": "recommended", "method": "ais", "base": "laplace", "chains": 4, "repeats": 2, "seed": 3,
+     "stream": 1, "schedule": "constant-rate:0.5", "path": "geometric", "kernel": "ghmc:0.8",
+     "leapfrog": 2, "target-acceptance": 0.8, "force-dtype": "float32", "pilot-chains": 32,
+     "pilot-images": 3, "min-step": 0.001, "max-step": 0.1, "max-steps": 500, "tolerance": 0.01,
+     "interpolate": 9, "device": "cpu", "threads": 1, "dtype": "float32", "chunk": 2,
+     "memory-limit": "8G", "shard": "1/2", "accept-other-version": None, "format": "csv",
+     "quiet": None},
+    {"steps": 8, "step-size": 0.5, "resample": "systematic:0.5", "queue": "folder", "lease": "30s",
+     "max-time": "1h", "resume": None, "out": "nowhere", "accept-prior": None},
+    {"schedule": "cess:0.9", "per-image": None, "weighted": None, "out": "nowhere", "overwrite": None},
+    {"schedule": "constant-rate:0.5", "weighted-ratio": None},
+    {"budget": 900},
+    {"target-error": 0.1, "max-evals": 5000},
+    {"mean-error": 0.1},
+    {"rate-distortion": "nll"},
+]  # fmt: skip
+ELSEWHERE = {"config", "help", "version", "dry-run"}
+
+
+def test_every_flag_has_a_place_in_these_tables(evaluated):
+    code, said = evaluated("--help", {}, stream="stdout")
+    flags = set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", said, re.MULTILINE))
+    placed = {*ABOUT_MODELS, *ABOUT_IMAGES, *ELSEWHERE}.union(*ABOUT_RUNS)
+    assert code == 0 and flags == placed
+
+
+@pytest.mark.parametrize("row", ABOUT_RUNS, ids=lambda row: " ".join(row)[:40])
+@pytest.mark.parametrize("model", MODELS)
+def test_flags_about_runs(evaluated, model, row):
+    code, said = evaluated(model, {**needed(model), "simulate": 3, **row})
+    assert code == 0, said
+
+
+@pytest.mark.parametrize("row", ABOUT_RUNS, ids=lambda row: " ".join(row)[:40])
+def test_values_that_are_none_are_refused(evaluated, row):
+    for flag in row.keys() - {"out"}:
+        code, said = evaluated("checkpoint", {"simulate": 3, **row, flag: "-1"})
+        assert code == 64 and said.count("\n") == 1, f"--{flag} is not looked at"
 
 
 @pytest.mark.parametrize(

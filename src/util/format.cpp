@@ -22,6 +22,12 @@ std::string padded(int64_t number) {
 
 int exponent_of(double value) { return static_cast<int>(std::floor(std::log10(std::abs(value)))); }
 
+/// As printf, with a point whatever the locale of the process is.
+std::string printed(double value, std::chars_format format, int digits) {
+  char buffer[64];
+  return {buffer, std::to_chars(buffer, buffer + sizeof(buffer), value, format, digits).ptr};
+}
+
 }  // namespace
 
 std::string shortest(double value) { return shortest_text(value); }
@@ -31,9 +37,7 @@ std::string fixed(double value, int decimals) {
   if (!std::isfinite(value)) return shortest(value);
   constexpr double kMostExact = 1e15;  // a double has no more digits than that
   if (std::abs(value) >= kMostExact) return significant(value, 4);
-  char buffer[64];
-  std::snprintf(buffer, sizeof(buffer), "%.*f", std::clamp(decimals, 0, 20), value);
-  const std::string text = buffer;
+  const std::string text = printed(value, std::chars_format::fixed, std::clamp(decimals, 0, 20));
   const bool negative_zero = text[0] == '-' && text.find_first_not_of("-0.") == std::string::npos;
   return negative_zero ? text.substr(1) : text;
 }
@@ -42,9 +46,7 @@ std::string significant(double value, int digits) {
   if (value == 0.0 || !std::isfinite(value)) return shortest(value + 0.0);
   const int exponent = exponent_of(value);
   if (exponent >= -5 && exponent < 9) return fixed(value, std::max(0, digits - 1 - exponent));
-  char buffer[64];
-  std::snprintf(buffer, sizeof(buffer), "%.*e", digits - 1, value);
-  return buffer;
+  return printed(value, std::chars_format::scientific, digits - 1);
 }
 
 std::string with_error(double value, double error) {

@@ -162,6 +162,19 @@ def test_refuses(eval_loglik: Program, code: int, words: list[str], args: list[s
     eval_loglik.expect(code, *words, args=["compare", *args])
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["compare a z", "compare z z", "diagnose z", "merge z --out m", "extend z --chains +8"],
+)
+def test_refuses_runs_of_densities(
+    eval_loglik: Program, estimate_logz: Program, command: str
+) -> None:
+    normal = "normal:2 --base prior --witness none --steps 4 --quiet --out z".split()
+    estimate_logz.succeed(*normal)
+    words = ["z", "a run of estimate-logz", "crais.compare"]
+    eval_loglik.expect(65, *words, args=command.split())
+
+
 def test_keeps_a_comparison(eval_loglik: Program) -> None:
     compare = ["compare", "a", "b", "--out", "compared"]
     eval_loglik.succeed(*compare)

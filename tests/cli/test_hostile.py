@@ -178,6 +178,37 @@ def test_arrays_of_other_dimensions(eval_loglik: Program, vae: Path) -> None:
     eval_loglik.succeed(vae, *"--data many.npy --steps 4 --chains 2 --quiet".split())
 
 
+@pytest.mark.parametrize("kind", ["sparse", "complex", "quantised"])
+def test_tensors_of_kinds_that_are_not_read(eval_loglik: Program, vae: Path, kind: str) -> None:
+    torch = pytest.importorskip("torch")
+    plain = torch.zeros(2, 28, 28)
+    kinds = {
+        "sparse": plain.to_sparse,
+        "complex": lambda: plain.to(torch.complex64),
+        "quantised": lambda: torch.quantize_per_tensor(plain, 1.0, 0, torch.quint8),
+    }
+    torch.save(kinds[kind](), "images.pt")
+    words = "images.pt: holds a tensor of a kind that is not read"
+    eval_loglik.expect(65, words, args=[vae, "--data", "images.pt"])
+
+
+# --- Text as other programs save it.
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"], ids=["LF", "CR", "CRLF"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["plain", "a mark"])
+def test_text_of_other_programs(eval_loglik: Program, vae: Path, mark: str, end: str) -> None:
+    rows = end.join(["step,beta", "0,0", "1,0.25", "2,1"])
+    Path("betas.csv").write_bytes((mark + rows).encode())
+    args = [vae, *"--simulate 3 --chains 4 --quiet --schedule file:betas.csv --out read".split()]
+    eval_loglik.succeed(*args)
+    assert "0.25" in Path("read/schedule.csv").read_text()
+
+
+def test_text_with_nul(eval_loglik: Program, vae: Path) -> None:
+    Path("betas.csv").write_bytes("beta\n0\n1\n".encode("utf-16-le"))
+    args = [vae, *"--simulate 3 --quiet --schedule file:betas.csv".split()]
+    eval_loglik.expect(65, "betas.csv", "NUL", "save it as UTF-8", args=args)
+
+
 # --- A run.json that lies.
 @pytest.mark.parametrize(
     ("pattern", "lie", "word"),

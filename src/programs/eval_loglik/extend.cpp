@@ -17,6 +17,7 @@
 #include "io/json.h"
 #include "programs/eval_loglik/evaluate.h"
 #include "programs/eval_loglik/page.h"
+#include "programs/eval_loglik/stored_evaluation.h"
 #include "report/terminal.h"
 #include "util/error.h"
 #include "util/format.h"
@@ -233,6 +234,7 @@ int extend_evaluation(int argc, const char* const* argv) {
     throw argument_error("extend: how many more chains or images? " + std::string(kExtendUsage));
 
   const std::string source = (fs::path(folder) / "run.json").string();
+  check_is_evaluation(store.run(), folder);
   const StoredRun stored = stored_run(folder);
   const json& before = store.run();
   const json known = settings_of(before, source);

@@ -75,6 +75,14 @@ void refuse_flags_of_runs(const CommandLine& cli, const std::string& command) {
                            " reads results as they are; the flag is of evaluations");
 }
 
+void check_is_evaluation(const json& run, const fs::path& folder) {
+  const auto program = run.find("program");
+  if (program != run.end() && *program == "estimate-logz")
+    throw data_error(folder.string() +
+                     ": holds a run of estimate-logz, and eval-loglik reads its own alone; "
+                     "crais.compare and crais.bayes_factor in Python compare densities");
+}
+
 StoredEvaluation read_evaluation(const fs::path& folder) {
   const ResultStore store(folder);
   if (store.is_being_replaced())
@@ -82,6 +90,7 @@ StoredEvaluation read_evaluation(const fs::path& folder) {
                      ": an extension of it is not finished; eval-loglik extend goes on with it");
   StoredEvaluation stored;
   stored.run = store.run();
+  check_is_evaluation(stored.run, folder);
   stored.shape = shape_of(stored.run, (folder / "run.json").string());
   stored.found.chunks = store.read_chunks(stored.shape);
   if (auto state = store.read_state()) {

@@ -29,6 +29,9 @@ struct StoredEvaluation {
 /// Throws Error kArgument naming a flag that decides nothing where a command only reads results.
 void refuse_flags_of_runs(const CommandLine& cli, const std::string& command);
 
+/// Throws Error kData for the run.json of a density.
+void check_is_evaluation(const nlohmann::json& run, const std::filesystem::path& folder);
+
 /// Throws Error: kNoInput, or kData naming what is damaged.
 StoredEvaluation read_evaluation(const std::filesystem::path& folder);
 
