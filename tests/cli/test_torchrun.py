@@ -27,7 +27,7 @@ LEASE = ["--lease", "5s"]
 def whole(vae: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of one process."""
     folder = tmp_path_factory.mktemp("whole")
-    Program("eval-loglik", folder).succeed(vae, *PLAIN, *LEASE, "--out", "whole")
+    Program("eval-loglik", folder).succeed(vae, *PLAIN, "--out", "whole")
     return folder / "whole"
 
 
@@ -149,16 +149,16 @@ def test_workers_need_a_folder(eval_loglik: Program, run: list[str]) -> None:
     eval_loglik.expect(64, "under torchrun", "--out", args=run, env=ALONE)
 
 
-def test_a_worker_alone_needs_no_store(eval_loglik: Program, run: list[str], whole: Path) -> None:
-    eval_loglik.succeed(*run, "--queue", "none", "--out", "none", env=ALONE)
+def test_a_worker_alone_needs_no_store(eval_loglik: Program, vae: Path, whole: Path) -> None:
+    eval_loglik.succeed(vae, *PLAIN, "--queue", "none", "--out", "none", env=ALONE)
     alike(whole, "none")
 
 
 # --- estimate-logz shares its chunks too.
 def test_estimate_logz_shares_its_chunks(estimate_logz: Program) -> None:
-    logz = "u1 --base prior --witness none --problems 12 --chunk 1 --lease 2s".split()
+    logz = "u1 --base prior --witness none --problems 12 --chunk 1".split()
     estimate_logz.succeed(*logz, "--out", "logz")
-    share = [*logz, "--queue", "folder", "--out", "logz2"]
+    share = [*logz, *"--lease 2s --queue folder --out logz2".split()]
     job = estimate_logz.start(*share)
     estimate_logz.succeed(*share)
     done = job.end()
