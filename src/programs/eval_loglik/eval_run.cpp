@@ -68,7 +68,7 @@ double bits_offset(const ModelDescription& model, const EvalImages& images) {
 /// their number is. Settings are to say what results depend on.
 const EstimateOptions& with_chunks_of(EvalSettings& settings, int64_t images) {
   constexpr int64_t kThreads = 8, kLeast = 4;
-  const bool is_chosen = settings.resolved.contains("chunk");
+  const bool is_chosen = settings.resolved.value("chunk", json()).is_number();
   if (!is_chosen && settings.device.is_cpu())
     settings.estimator.chunk =
         std::clamp((images + kThreads - 1) / kThreads, kLeast, settings.estimator.chunk);
