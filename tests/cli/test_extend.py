@@ -82,7 +82,7 @@ def test_chains_then_images_then_both(eval_loglik: Program, small: list[str]) ->
 
 def test_images_of_a_range_of_a_file(eval_loglik: Program, small: list[str]) -> None:
     images = draw_images()
-    ranged = [*small, *IMAGES, "--chains", "16", "--indices"]
+    ranged = [*small, *IMAGES, *"--chains 16 --chunk 16 --indices".split()]
     eval_loglik.succeed(*ranged, "10:40", "--out", "of-a-file")
     extend(eval_loglik, "of-a-file", "--images", "+10")
     alike(eval_loglik, "of-a-file", *ranged, "10:50")
@@ -98,7 +98,7 @@ def test_images_of_a_range_of_a_file(eval_loglik: Program, small: list[str]) -> 
 
 def test_images_of_a_file_up_to_its_end(eval_loglik: Program, small: list[str]) -> None:
     draw_images()
-    limited = [*small, *IMAGES, "--chains", "16", "--limit"]
+    limited = [*small, *IMAGES, *"--chains 16 --chunk 16 --limit".split()]
     eval_loglik.succeed(*limited, "50", "--out", "limited")
     args = "extend limited --images +20 --quiet".split()
     eval_loglik.expect(64, "--images", "has 50 images", "there are 60", args=args)
