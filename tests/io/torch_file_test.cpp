@@ -128,7 +128,8 @@ TEST(TorchFile, RefusesOtherFilesOfPyTorchAndSaysWhatToDo) {
   };
   expect_no_load("module.pt", {"run code", "\"torch.nn.modules.linear.Linear\"",
                                "torch.save(model.state_dict()"});
-  expect_no_load("legacy.pt", {"before 1.6", "torch.load(FILE, map_location='cpu', weights_only=True)"});
+  expect_no_load("legacy.pt",
+                 {"before 1.6", "torch.load(FILE, map_location='cpu', weights_only=True)"});
   expect_no_load("script.pt", {"TorchScript", "torch.jit.load(FILE).state_dict()"});
   expect_no_load("protocol4.pt", {"protocol 2"});
   expect_no_load("no_tensor.pt", {"holds no tensor"});
