@@ -10,6 +10,7 @@
 #include <string>
 
 #include "bases/base.h"
+#include "bases/fits.h"
 #include "core/rng.h"
 
 namespace crais {
@@ -17,25 +18,17 @@ namespace {
 
 constexpr int64_t kDraws = 16;  // of each fit; bounds of fits that matter differ by nats
 
-/// [P] nats, float64.
-at::Tensor evidence_bound(const Target& target, const AffineMap& map, at::Generator& rng) {
-  const int64_t problems = target.num_problems(), dim = target.dim();
-  const at::Tensor e = fill_normal(at::empty({problems, kDraws, dim}, target.options()), rng);
-  const at::Tensor log_density = target.log_density(map.to_z(e)).to(at::kDouble);
-  // But for a constant that all fits share: log q = -|e|^2 / 2 - log|det A|.
-  const at::Tensor bound = log_density + 0.5 * e.to(at::kDouble).square().sum(-1);
-  return bound.mean(1) + map.log_abs_det();
+/// By fresh draws of the map, [P] nats.
+at::Tensor drawn_bound(const Target& target, const AffineMap& map, at::Generator& rng) {
+  const at::Tensor e =
+      fill_normal(at::empty({target.num_problems(), kDraws, target.dim()}, target.options()), rng);
+  return evidence_bound(target.log_density(map.to_z(e)), e, map);
 }
 
 /// As many as a fit of some thousand evaluations allows; fewer where an encoder knows where to go.
 int64_t affordable_starts(const Target& target) {
   const int64_t most = target.amortised_base() ? 300 : 600;
   return std::clamp<int64_t>(most / target.curvature_cost(), 4, 48);
-}
-
-AffineMap chosen(const at::Tensor& take, const AffineMap& yes, const AffineMap& no) {
-  return {at::where(take.unsqueeze(1), yes.loc(), no.loc()),
-          at::where(take.view({-1, 1, 1}), yes.matrix(), no.matrix())};
 }
 
 class Best : public BaseRule {
@@ -46,12 +39,12 @@ class Best : public BaseRule {
   Base build(const Target& target, at::Generator& rng) const override {
     const AffineMap guess = first_guess(target);
     const Base laplace = fit_for(target)->build(target, rng);
-    const at::Tensor by_mode = evidence_bound(target, laplace.map, rng);
-    const at::Tensor by_guess = evidence_bound(target, guess, rng);
+    const at::Tensor by_mode = drawn_bound(target, laplace.map, rng);
+    const at::Tensor by_guess = drawn_bound(target, guess, rng);
     const at::Tensor take = ~laplace.fell_back & ((by_mode > by_guess) | ~by_guess.isfinite());
     const int64_t tried = target.num_problems() * 2 * kDraws;
-    Base base(chosen(take, laplace.map, guess).widened(widening_), laplace.fell_back,
-              laplace.cost + Cost{tried, 0});
+    Base base(chosen(take, laplace.map.loc(), laplace.map.matrix(), guess).widened(widening_),
+              laplace.fell_back, laplace.cost + Cost{tried, 0});
     base.ambiguous = laplace.ambiguous & take;
     return base;
   }

@@ -12,6 +12,9 @@
 
 namespace crais {
 
+constexpr int64_t kDrawsAStart = 32;  // of which the most probable is a start
+constexpr int64_t kUsualRounds = 6;   // until a climb arrives
+
 /// Steps that one curvature serves: an eighth of what it costs. More rarely save one.
 int64_t steps_a_round(const Target& target);
 

@@ -55,7 +55,6 @@ class Laplace : public BaseRule {
   }
 
   std::optional<double> expected_cost(const Target& target) const override {
-    constexpr int64_t kUsualRounds = 6;  // until a climb arrives
     const int64_t steps = steps_a_round(target), curvature = target.curvature_cost();
     int64_t cost = 0, rounds = rounds_of(target), climbs = starts_;
     for (int64_t i = 1; i < starts_; ++i) cost += i % 2 == 0 ? 1 : kDrawsAStart;
@@ -118,8 +117,6 @@ class Laplace : public BaseRule {
             at::where(take.view({-1, 1, 1}), b.before, a.before),
             at::where(take, b.log_mass, a.log_mass), a.failed & b.failed};
   }
-
-  static constexpr int64_t kDrawsAStart = 32;
 
   double widening_;
   int64_t rounds_, starts_, finalists_;

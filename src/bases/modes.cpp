@@ -18,7 +18,7 @@ constexpr double kUnseen = 0.12;  // more of further starts than this may lead t
 constexpr double kSerious = 6.0;  // nats below the greatest mass: those below are light
 constexpr double kUnseenMass = 0.05;
 constexpr int64_t kDearest = 40'000;  // evaluations, after which no further batch of starts begins
-constexpr int64_t kDrawsAStart = 32, kMostBatches = 16;
+constexpr int64_t kMostBatches = 16;
 constexpr double kScales[] = {1, 3, 10, 30};  // of the starts of a density without a prior
 
 /// The modes of one problem among its climbs, the heaviest first.
@@ -186,7 +186,6 @@ class Modes : public BaseRule {
 
   /// Of one batch, where one mode is found.
   std::optional<double> expected_cost(const Target& target) const override {
-    constexpr int64_t kUsualRounds = 6;
     const int64_t starts = starts_in(target), steps = steps_a_round(target);
     const int64_t climbs =
         starts * (1 + std::min(rounds_, kUsualRounds) * (target.curvature_cost() + steps));

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bases/base.h"
+#include "bases/fits.h"
 #include "core/rng.h"
 #include "util/interrupt.h"
 
@@ -16,19 +17,6 @@ namespace crais {
 namespace {
 
 constexpr int64_t kCurvatures = 2;  // a round: one pair of draws
-
-/// E_q[log gamma - log q] by the draws e [P,K,D], [P] nats, but for a constant that all q share.
-at::Tensor evidence_bound(const at::Tensor& log_density, const at::Tensor& e, const AffineMap& q) {
-  const at::Tensor squares = e.to(at::kDouble).square().sum(-1);
-  return (log_density.to(at::kDouble) + 0.5 * squares).mean(1) + q.log_abs_det();
-}
-
-/// Of each problem the one or the other.
-AffineMap chosen(const at::Tensor& take, const at::Tensor& loc, const at::Tensor& matrix,
-                 const AffineMap& other) {
-  return {at::where(take.unsqueeze(1), loc, other.loc()),
-          at::where(take.view({-1, 1, 1}), matrix, other.matrix())};
-}
 
 class Variational : public BaseRule {
  public:
