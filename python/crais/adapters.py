@@ -8,7 +8,6 @@ constant, so that log Z is the evidence of what the model observes.
 from __future__ import annotations
 
 import importlib
-import inspect
 import math
 import threading
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from crais.captured import Function, packages_of
+from crais.captured import Function, packages_of, required_arguments
 from crais.errors import UsageError
 from crais.gradients import jax_rows, of_rows
 
@@ -50,7 +49,7 @@ def model_of(target: Any) -> Model | None:
     packages = packages_of(target)
     if type(target).__name__ == "Model" and "pymc" in packages:
         return _of_pymc(target)
-    if callable(target) and not _required(target):
+    if callable(target) and required_arguments(target) == []:
         for package, of_model in (("numpyro", _of_numpyro), ("pyro", _of_pyro)):
             if package in packages:
                 return of_model(target)
@@ -61,18 +60,8 @@ def explain_missing(target: Any) -> str:
     """What to say of a function without `dim`: "", or that it is a model without its data."""
     if not {"numpyro", "pyro"} & packages_of(target):
         return ""
-    first = _required(target)[0]
+    first = (required_arguments(target) or ["z"])[0]
     return f", or, of a model, its data: functools.partial(model, {first}=...)"
-
-
-def _required(target: Any) -> list[str]:
-    """Arguments that must be given."""
-    try:
-        parameters = inspect.signature(target).parameters.values()
-    except (TypeError, ValueError):
-        return ["z"]
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [p.name for p in parameters if p.kind in positional and p.default is p.empty]
 
 
 def _check_sites(latent: Mapping[str, Any], num_observed: int) -> None:

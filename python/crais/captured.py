@@ -56,6 +56,16 @@ def captured(parts: Iterable[Any]) -> list[Any]:
     return [part for part in found.values() if isinstance(part, (torch.nn.Module, Tensor))]
 
 
+def required_arguments(function: Any) -> list[str] | None:
+    """Names of those that must be given by place; None for a function that does not say."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p.name for p in parameters if p.kind in by_place and p.default is p.empty]
+
+
 def packages_of(target: Any) -> set[str]:
     """What the code of a function refers to, through other functions of its user: {"jax"}."""
     found: set[str] = set()

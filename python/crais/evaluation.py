@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -14,7 +13,15 @@ import torch
 from torch import Tensor
 
 from crais import native, random_state
-from crais.captured import Function, bare, check_modes, check_types, device_of, in_float32
+from crais.captured import (
+    Function,
+    bare,
+    check_modes,
+    check_types,
+    device_of,
+    in_float32,
+    required_arguments,
+)
 from crais.densities import Density, density_of
 from crais.errors import Interrupted, UsageError
 from crais.images import Data, as_batch, channels_first_of, read, shapes_for, tensor_of
@@ -33,7 +40,6 @@ from crais.priors import adapted as adapted_prior
 from crais.reentry import keeps_state
 from crais.results import Result
 
-_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _LATENTS = ("latent_dim", "latent_size", "latent_dims", "z_dim", "n_latent")
 # What others call our arguments.
 _OTHER_NAMES = {
@@ -372,12 +378,7 @@ def _is_conditional(parts: dict[str, Any]) -> bool:
     """True if a label must be given beside z, or z and x."""
     function = parts["decoder"] if parts["log_joint"] is None else parts["log_joint"]
     own = 1 if parts["log_joint"] is None else 2
-    try:
-        taken = inspect.signature(getattr(function, "forward", function)).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    needed = [one for one in taken if one.default is one.empty and one.kind in _BY_PLACE]
-    return len(needed) > own
+    return len(required_arguments(getattr(function, "forward", function)) or []) > own
 
 
 def _starts_of(starts: Any, density: Density, options: dict[str, Any]) -> Tensor:
