@@ -39,13 +39,12 @@ class Best : public BaseRule {
   Base build(const Target& target, at::Generator& rng) const override {
     const AffineMap guess = first_guess(target);
     const Base laplace = fit_for(target)->build(target, rng);
-    const at::Tensor by_mode = drawn_bound(target, laplace.map, rng);
+    const at::Tensor by_mode = drawn_bound(target, laplace.main_parts(), rng);
     const at::Tensor by_guess = drawn_bound(target, guess, rng);
     const at::Tensor take = ~laplace.fell_back & ((by_mode > by_guess) | ~by_guess.isfinite());
-    const int64_t tried = target.num_problems() * 2 * kDraws;
-    Base base(chosen(take, laplace.map.loc(), laplace.map.matrix(), guess).widened(widening_),
-              laplace.fell_back, laplace.cost + Cost{tried, 0});
-    base.ambiguous = laplace.ambiguous & take;
+    Base base = better(take, laplace, guess);
+    base.map = base.map.widened(widening_);
+    base.cost += Cost{target.num_problems() * 2 * kDraws, 0};
     return base;
   }
 
@@ -54,6 +53,28 @@ class Best : public BaseRule {
   }
 
  private:
+  /// All parts of `fit` where `take` [P] holds; else `guess`, in place of the first.
+  static Base better(const at::Tensor& take, const Base& fit, const AffineMap& guess) {
+    if (!fit.partition) {
+      Base base(chosen(take, fit.map.loc(), fit.map.matrix(), guess), fit.fell_back, fit.cost);
+      base.ambiguous = fit.ambiguous & take;
+      return base;
+    }
+    const at::Tensor& owner = fit.partition->problem;
+    const at::Tensor is_main =
+        at::zeros_like(owner, at::kBool).index_fill(0, fit.main_rows(), true);
+    const at::Tensor rows = at::nonzero(is_main | take.index_select(0, owner)).flatten();
+    const at::Tensor problem = owner.index_select(0, rows);
+    const AffineMap kept = fit.map.select(rows);
+    Base base(
+        chosen(take.index_select(0, problem), kept.loc(), kept.matrix(), guess.select(problem)),
+        fit.fell_back, fit.cost);
+    base.ambiguous = fit.ambiguous & take;
+    base.partition = Partition::by_mass(problem, fit.partition->log_share.index_select(0, rows),
+                                        fit.num_problems());
+    return base;
+  }
+
   std::unique_ptr<BaseRule> fit_for(const Target& target) const {
     const int64_t starts = starts_ > 0 ? starts_ : affordable_starts(target);
     return BaseRegistry::instance().make("base", "laplace:1,rounds=" + std::to_string(rounds_) +

@@ -13,4 +13,10 @@ AffineMap chosen(const at::Tensor& take, const at::Tensor& loc, const at::Tensor
           at::where(take.view({-1, 1, 1}), matrix, other.matrix())};
 }
 
+at::Tensor mutual_distances(const at::Tensor& z, const at::Tensor& root) {
+  const at::Tensor wide = z.to(at::kDouble);
+  const at::Tensor apart = (wide.unsqueeze(1) - wide.unsqueeze(2)).transpose(2, 3);
+  return at::linalg_solve_triangular(root.to(at::kDouble), apart, /*upper=*/false).square().sum(2);
+}
+
 }  // namespace crais

@@ -15,4 +15,8 @@ at::Tensor evidence_bound(const at::Tensor& log_density, const at::Tensor& e, co
 AffineMap chosen(const at::Tensor& take, const at::Tensor& loc, const at::Tensor& matrix,
                  const AffineMap& other);
 
+/// Of fits N(z_i, root_i root_i^T), S of each problem: |root_i^-1 (z_j - z_i)|^2, [P,S,S] float64.
+/// z is [P,S,D], root [P,S,D,D].
+at::Tensor mutual_distances(const at::Tensor& z, const at::Tensor& root);
+
 }  // namespace crais

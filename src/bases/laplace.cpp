@@ -17,6 +17,118 @@
 namespace crais {
 namespace {
 
+constexpr int64_t kFirstStarts = 4;  // where these agree on a mode, no others are sent out
+
+/// Where climbs ended, S of each problem.
+class Ends {
+ public:
+  explicit Ends(const std::vector<Mode>& climbs) {
+    const auto stacked = [&](at::Tensor Mode::*field) {
+      std::vector<at::Tensor> all;
+      for (const Mode& climb : climbs) all.push_back(climb.*field);
+      return at::stack(all, 1);
+    };
+    z_ = stacked(&Mode::z);
+    root_ = stacked(&Mode::root);
+    failed_ = stacked(&Mode::failed);
+    log_mass_ = stacked(&Mode::log_mass).nan_to_num(kNothing).masked_fill(failed_, kNothing);
+  }
+
+  /// Those of the problems at `index`, and failures for all others, beside these.
+  void add(const at::Tensor& index, const Ends& more) {
+    const auto join = [&](at::Tensor& all, const at::Tensor& some, double otherwise) {
+      std::vector<int64_t> shape = some.sizes().vec();
+      shape[0] = all.size(0);
+      all = at::cat({all, at::full(shape, otherwise, all.options()).index_copy(0, index, some)}, 1);
+    };
+    join(z_, more.z_, 0);
+    join(root_, more.root_, 0);
+    join(failed_, more.failed_, 1);
+    join(log_mass_, more.log_mass_, kNothing);
+  }
+
+  /// [P] bool: all climbs ended at one mode.
+  at::Tensor agree() const {
+    const double near = 1 + 0.05 * static_cast<double>(z_.size(2));
+    return (mutual_distances(z_, root_) < near).flatten(1).all(-1) & ~failed_.any(-1);
+  }
+
+  /// A normal at the heaviest mode of each problem, and a part of its own at each of its rivals;
+  /// `guess` where all climbs failed. Targets that cannot be cut into parts are `ambiguous` where
+  /// there are rivals, all others where two modes or more were seen once.
+  Base base(const AffineMap& guess, double widening, bool can_have_parts, Cost cost) const {
+    const at::Tensor order =
+        std::get<1>(log_mass_.sort(/*stable=*/true, /*dim=*/1, /*descending=*/true));
+    const at::Tensor mass = log_mass_.gather(1, order), z = in_order(z_, order),
+                     root = in_order(root_, order), failed = failed_.gather(1, order);
+    const at::Tensor kept = rivals(mass, far_apart(z, root), failed);
+    const at::Tensor none = failed.select(1, 0), several = kept.sum(1) > 1;
+    const auto fit = [&](const at::Tensor& rows, const at::Tensor& problem) {
+      const at::Tensor keeps_guess = none.index_select(0, problem);
+      return AffineMap(
+          at::where(keeps_guess.unsqueeze(1), guess.loc().index_select(0, problem),
+                    z.flatten(0, 1).index_select(0, rows)),
+          at::where(keeps_guess.view({-1, 1, 1}), guess.matrix().index_select(0, problem),
+                    widening * root.flatten(0, 1).index_select(0, rows)));
+    };
+    const bool has_parts = can_have_parts && several.any().item<bool>();
+    const at::Tensor used = has_parts ? kept : at::zeros_like(kept).index_fill_(1, first(kept), 1);
+    const at::Tensor rows = at::nonzero(used.flatten()).flatten();
+    const at::Tensor problem = at::floor_divide(rows, used.size(1));
+    Base base(fit(rows, problem), none, cost);
+    if (has_parts)
+      base.partition =
+          Partition::by_mass(problem, mass.flatten().index_select(0, rows), used.size(0));
+    base.ambiguous = can_have_parts ? seen_once(kept, far_apart(z, root), failed) > 1 : several;
+    return base;
+  }
+
+ private:
+  static constexpr double kNothing = -std::numeric_limits<double>::infinity();
+
+  static at::Tensor first(const at::Tensor& like) {
+    return at::zeros({1}, like.options().dtype(at::kLong));
+  }
+
+  /// values [P,S,...] in the order [P,S].
+  static at::Tensor in_order(const at::Tensor& values, const at::Tensor& order) {
+    std::vector<int64_t> shape(static_cast<size_t>(values.dim()), 1);
+    shape[0] = order.size(0);
+    shape[1] = order.size(1);
+    return values.gather(1, order.view(shape).expand_as(values));
+  }
+
+  /// [P,S,S] bool: in units of either's width.
+  static at::Tensor far_apart(const at::Tensor& z, const at::Tensor& root) {
+    const at::Tensor far = mutual_distances(z, root) > 9.0 + static_cast<double>(z.size(2));
+    return far & far.transpose(1, 2);
+  }
+
+  /// [P,S] bool: the heaviest, and those of comparable mass that are far from all before them.
+  static at::Tensor rivals(const at::Tensor& mass, const at::Tensor& far,
+                           const at::Tensor& failed) {
+    constexpr double kComparable = 3.0;  // nats: the lesser holds a twentieth
+    std::vector<at::Tensor> kept = {at::ones_like(failed.select(1, 0))};
+    for (int64_t s = 1; s < mass.size(1); ++s) {
+      at::Tensor keep =
+          ~failed.select(1, s) & (mass.select(1, 0) - mass.select(1, s) < kComparable);
+      for (int64_t before = 0; before < s; ++before)
+        keep = keep & (~kept[static_cast<size_t>(before)] | far.select(1, before).select(1, s));
+      kept.push_back(keep);
+    }
+    return at::stack(kept, 1);
+  }
+
+  /// [P]: how many of the modes that are kept no other climb has come near.
+  static at::Tensor seen_once(const at::Tensor& kept, const at::Tensor& far,
+                              const at::Tensor& failed) {
+    const at::Tensor company = ~far & ~failed.unsqueeze(1);  // itself included
+    return (kept & (company.sum(2) == 1)).sum(1);
+  }
+
+  at::Tensor z_, root_, log_mass_, failed_;  // [P,S,D], [P,S,D,D], [P,S] float64, [P,S] bool
+};
+
 class Laplace : public BaseRule {
  public:
   Laplace(double widening, int64_t rounds, int64_t starts, int64_t finalists, double until)
@@ -27,48 +139,65 @@ class Laplace : public BaseRule {
         until_(until) {}
 
   Base build(const Target& target, at::Generator& rng) const override {
-    const AffineMap guess = first_guess(target);
-    int64_t rounds = rounds_of(target);
     Cost cost;
-    std::vector<at::Tensor> starts = {guess.loc()};
-    // Single draws give modes of little mass a say; the best of many hits sharp ones.
-    for (int64_t i = 1; i < starts_; ++i)
-      starts.push_back(most_probable_draw(target, i % 2 == 0 ? 1 : kDrawsAStart, rng, cost));
-    while (static_cast<int64_t>(starts.size()) > finalists_ && rounds > 1) {
-      starts = highest(target, starts, cost);
-      --rounds;
+    const int64_t first = target.can_select() ? first_starts() : starts_;
+    Ends ends = search(target, 0, first, rng, cost);
+    if (first < starts_) {
+      const at::Tensor index = at::nonzero(~ends.agree()).flatten();
+      if (index.numel() > 0)
+        ends.add(index, search(*target.select(index), first, starts_, rng, cost));
     }
-    Mode best = climb(target, starts[0], rounds, until_, cost);
-    at::Tensor ambiguous = at::zeros_like(best.failed);
-    for (size_t i = 1; i < starts.size(); ++i) {
-      const Mode other = climb(target, starts[i], rounds, until_, cost);
-      ambiguous = ambiguous | rivals(best, other);
-      best = better(best, other);
-    }
-    const at::Tensor failed = best.failed;
-    const AffineMap fitted(
-        at::where(failed.unsqueeze(1), guess.loc(), best.z),
-        at::where(failed.view({-1, 1, 1}), guess.matrix(), widening_ * best.root));
-    Base base(fitted, failed, cost);
-    base.ambiguous = ambiguous & ~failed;
-    return base;
+    return ends.base(first_guess(target), widening_, target.can_select(), cost);
   }
 
+  /// Where the first starts disagree.
   std::optional<double> expected_cost(const Target& target) const override {
-    const int64_t steps = steps_a_round(target), curvature = target.curvature_cost();
-    int64_t cost = 0, rounds = rounds_of(target), climbs = starts_;
-    for (int64_t i = 1; i < starts_; ++i) cost += i % 2 == 0 ? 1 : kDrawsAStart;
-    for (; climbs > finalists_ && rounds > 1; --rounds) {
-      cost += climbs * (1 + curvature + steps);
-      climbs = std::max((climbs + 3) / 4, finalists_);
-    }
-    if (until_ > 0) rounds = std::min(rounds, kUsualRounds);
-    return static_cast<double>(cost + climbs * (1 + rounds * (curvature + steps)));
+    const int64_t first = target.can_select() ? first_starts() : starts_;
+    return static_cast<double>(search_cost(target, 0, first) +
+                               (first < starts_ ? search_cost(target, first, starts_) : 0));
   }
 
  private:
   int64_t rounds_of(const Target& target) const {
     return rounds_ > 0 ? rounds_ : target.amortised_base() ? 2 : 8;
+  }
+
+  /// All, unless most are to be dropped after a round.
+  int64_t first_starts() const {
+    return finalists_ < starts_ ? std::min(starts_, std::max(kFirstStarts, finalists_)) : starts_;
+  }
+
+  /// Single draws give modes of little mass a say; the best of many hits sharp ones.
+  static int64_t draws_of(int64_t start) { return start % 2 == 0 ? 1 : kDrawsAStart; }
+
+  int64_t search_cost(const Target& target, int64_t begin, int64_t end) const {
+    const int64_t steps = steps_a_round(target), curvature = target.curvature_cost();
+    int64_t cost = 0, rounds = rounds_of(target), climbs = end - begin;
+    for (int64_t i = std::max<int64_t>(begin, 1); i < end; ++i) cost += draws_of(i);
+    for (; climbs > finalists_ && rounds > 1; --rounds) {
+      cost += climbs * (1 + curvature + steps);
+      climbs = std::max((climbs + 3) / 4, finalists_);
+    }
+    if (until_ > 0) rounds = std::min(rounds, kUsualRounds);
+    return cost + climbs * (1 + rounds * (curvature + steps));
+  }
+
+  /// From the starts of numbers `begin` to `end`; number 0 is the first guess.
+  Ends search(const Target& target, int64_t begin, int64_t end, at::Generator& rng,
+              Cost& cost) const {
+    std::vector<at::Tensor> starts;
+    for (int64_t i = begin; i < end; ++i)
+      starts.push_back(i == 0 ? first_guess(target).loc()
+                              : most_probable_draw(target, draws_of(i), rng, cost));
+    int64_t rounds = rounds_of(target);
+    while (static_cast<int64_t>(starts.size()) > finalists_ && rounds > 1) {
+      starts = highest(target, starts, cost);
+      --rounds;
+    }
+    std::vector<Mode> climbs;
+    for (const at::Tensor& start : starts)
+      climbs.push_back(climb(target, start, rounds, until_, cost));
+    return Ends(climbs);
   }
 
   /// The quarter of the starts, [P,D] each, that is highest for each problem after a round, the
@@ -96,28 +225,6 @@ class Laplace : public BaseRule {
     return kept;
   }
 
-  /// Modes far apart in units of either's width, of comparable mass.
-  static at::Tensor rivals(const Mode& a, const Mode& b) {
-    constexpr double kComparable = 3.0;  // nats: the lesser holds a twentieth
-    const auto distance = [&](const Mode& from) {
-      const at::Tensor step = (b.z - a.z).to(at::kDouble).unsqueeze(2);
-      return at::linalg_solve_triangular(from.root.to(at::kDouble), step, /*upper=*/false)
-          .square()
-          .sum({1, 2});
-    };
-    const double far = 9.0 + static_cast<double>(a.z.size(1));  // squared
-    return ((a.log_mass - b.log_mass).abs() < kComparable) & (distance(a) > far) &
-           (distance(b) > far) & ~a.failed & ~b.failed;
-  }
-
-  static Mode better(const Mode& a, const Mode& b) {
-    const at::Tensor take = ~b.failed & (a.failed | (b.log_mass > a.log_mass));
-    return {at::where(take.unsqueeze(1), b.z, a.z),
-            at::where(take.view({-1, 1, 1}), b.root, a.root),
-            at::where(take.view({-1, 1, 1}), b.before, a.before),
-            at::where(take, b.log_mass, a.log_mass), a.failed & b.failed};
-  }
-
   double widening_;
   int64_t rounds_, starts_, finalists_;
   double until_;
@@ -127,9 +234,11 @@ const Enrol<BaseRegistry> kEnrolLaplaceBase(
     "laplace",
     {"laplace[:W]",
      "a Gaussian at the mode with the curvature there, its standard deviations times W (rounds=N "
-     "of Newton's method: 2 from an encoder, else 8; starts=N, all but one random: flags rival "
-     "modes; finalists=N: after each round the highest quarter goes on, until N are left; until=T: "
-     "no further round where the square of Newton's step, in standard deviations, is below T)",
+     "of Newton's method: 2 from an encoder, else 8; starts=N, all but one random: a rival mode "
+     "gets a Gaussian of its own, whose chains add up; finalists=N: four starts go first, the "
+     "others where these disagree; after each round the highest quarter goes on, until N are left; "
+     "until=T: no further round where the square of Newton's step, in standard deviations, is "
+     "below T)",
      "laplace", [](Spec& spec) {
        const double widening = spec.number("widening", 0.1, 10.0, 1.0);
        const int64_t rounds = spec.integer("rounds", 1, 1000, 0);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bases/climb.h"
+#include "bases/fits.h"
 #include "core/rng.h"
 
 namespace crais {
@@ -129,15 +130,6 @@ struct Fits {
          is_not, false);
   }
 
-  /// [P,S,S]: |root_i^-1 (z_j - z_i)|^2.
-  at::Tensor distances() const {
-    const at::Tensor wide = z.to(at::kDouble);
-    const at::Tensor apart = (wide.unsqueeze(1) - wide.unsqueeze(2)).transpose(2, 3);
-    return at::linalg_solve_triangular(root.to(at::kDouble), apart, /*upper=*/false)
-        .square()
-        .sum(2);
-  }
-
  private:
   void join(int64_t problems, const at::Tensor& z_more, const at::Tensor& root_more,
             const at::Tensor& mass_more, const at::Tensor& failed_more, bool are_ends) {
@@ -224,7 +216,7 @@ class Modes : public BaseRule {
   }
 
   std::vector<Found> sorted_out(const Fits& fits) const {
-    const at::Tensor distance = fits.distances().cpu().contiguous();
+    const at::Tensor distance = mutual_distances(fits.z, fits.root).cpu().contiguous();
     const at::Tensor mass = fits.log_mass.cpu().contiguous(), failed = fits.failed.cpu();
     const at::Tensor log_det = log_volume(fits.root).cpu().contiguous();
     const at::Tensor ends = fits.is_end.cpu();
@@ -341,13 +333,9 @@ class Modes : public BaseRule {
               at::tensor(failed, at::kByte).to(options.dtype(at::kBool)), cost);
     base.ambiguous = at::tensor(ambiguous, at::kByte).to(options.dtype(at::kBool));
     if (parts.size() == found.size()) return base;
-    Partition partition{at::tensor(problem, at::kLong).to(options.device()),
-                        at::tensor(log_mass, at::kDouble).to(options.device()),
-                        static_cast<int64_t>(found.size())};
-    partition.log_share =
-        partition.log_share -
-        partition.log_sum_exp(partition.log_share).index_select(0, partition.problem);
-    base.partition = std::move(partition);
+    base.partition = Partition::by_mass(at::tensor(problem, at::kLong).to(options.device()),
+                                        at::tensor(log_mass, at::kDouble).to(options.device()),
+                                        static_cast<int64_t>(found.size()));
     return base;
   }
 

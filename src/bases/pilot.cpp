@@ -58,7 +58,7 @@ class Pilot : public BaseRule {
     PilotOptions options;
     options.num_particles = num_particles_;
 
-    Base base = from_ ? from_->build(target, rng) : Base(first_guess(target));
+    Base base = from_ ? main_part(from_->build(target, rng)) : Base(first_guess(target));
     for (int64_t round = 0; round < rounds_; ++round) {
       const Problem problem(target.shared(), base.map);
       const PilotRun pilot = run_pilot(problem, *path, *rule, *transition, options, rng);
@@ -69,6 +69,15 @@ class Pilot : public BaseRule {
   }
 
  private:
+  /// Chains of one part wander into others, so that there is one fit.
+  static Base main_part(Base base) {
+    if (!base.partition) return base;
+    base.ambiguous = base.ambiguous | (base.partition->counts() > 1);
+    base.map = base.main_parts();
+    base.partition.reset();
+    return base;
+  }
+
   /// The moments of particles e [P,K,D]; of the covariance the base's own, I, is a part.
   Base refit(const Base& base, const at::Tensor& e, const Cost& cost) const {
     const at::Tensor wide = e.to(at::kDouble);

@@ -1,6 +1,7 @@
 #include "core/partition.h"
 
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace crais {
@@ -20,6 +21,12 @@ at::Tensor made(const at::Tensor& values, int64_t num_problems, double start) {
 }
 
 }  // namespace
+
+Partition Partition::by_mass(at::Tensor problem, const at::Tensor& log_mass, int64_t num_problems) {
+  Partition made{std::move(problem), log_mass, num_problems};
+  made.log_share = log_mass - made.log_sum_exp(log_mass).index_select(0, made.problem);
+  return made;
+}
 
 at::Tensor Partition::counts() const { return at::bincount(problem, {}, num_problems); }
 

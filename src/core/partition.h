@@ -16,6 +16,9 @@ struct Partition {
   at::Tensor log_share;  // [Q] float64: log pi_j; the shares of a problem sum to 1
   int64_t num_problems = 0;
 
+  /// Shares in proportion to exp(log_mass), [Q] float64.
+  static Partition by_mass(at::Tensor problem, const at::Tensor& log_mass, int64_t num_problems);
+
   int64_t num_parts() const { return problem.size(0); }
   /// [P] int64: parts of each problem.
   at::Tensor counts() const;

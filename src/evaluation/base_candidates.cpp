@@ -30,19 +30,27 @@ double expected_cost(const std::string& name, const Target& target) {
   return BaseRegistry::instance().make("base", name)->expected_cost(target).value_or(0);
 }
 
-/// `name`, or the first cheaper base that costs at most `most`.
-std::string within(const std::string& name, double most, const Target& target) {
+/// `name`, or the first cheaper base that costs at most `most`; nothing where no search for modes
+/// is that cheap.
+std::optional<std::string> within(const std::string& name, double most, const Target& target) {
   const FitName fit(name);
   if (!fit.is_fit()) return name;
   std::vector<std::string> cheaper = {name};
-  if (fit.rule == "best")
-    for (const char* starts : {"24", "12", "4"})
-      cheaper.push_back("best:" + fit.widening + ",starts=" + starts);
-  cheaper.push_back("laplace:" + fit.widening);
-  cheaper.push_back("laplace:" + fit.widening + ",rounds=2");
+  const auto with_starts = [&](const std::vector<std::string>& counts) {
+    for (const std::string& starts : counts)
+      cheaper.push_back(fit.rule + ":" + fit.widening + ",starts=" + starts);
+  };
+  if (fit.rule == "best") with_starts({"24", "12", "4"});
+  if (fit.rule == "modes") {
+    with_starts({"8", "4"});
+  } else {
+    cheaper.push_back("laplace:" + fit.widening);
+    cheaper.push_back("laplace:" + fit.widening + ",rounds=2");
+    cheaper.emplace_back("prior");
+  }
   for (const std::string& one : cheaper)
     if (expected_cost(one, target) <= most) return one;
-  return "prior";
+  return {};
 }
 
 std::string refined(const std::string& name) {
@@ -65,19 +73,25 @@ std::vector<std::string> base_candidates(const EstimatorParts& parts, const Targ
   const auto problems = static_cast<double>(num_problems);
   const double estimate = options.budget.value_or(chains);
   const double share = options.budget ? problems / (problems + 1) : 1;
+  const double most_for_base = kBaseShare * share * estimate;
   std::vector<std::string> names = target.base_candidates(), candidates;
-  if (rivals == Rivals::kMany) names.insert(names.begin(), "modes");
+  const bool may_be_many = rivals == Rivals::kMany ||
+                           (rivals == Rivals::kUnknown && options.budget && target.can_select());
+  if (may_be_many) names.insert(names.begin(), "modes");
   for (std::string name : names) {
     if (is_long && (name == "laplace" || name == "modes")) name += ":1.1";
     if (rivals == Rivals::kNone && FitName(name).rule == "best") name += ",starts=4";
-    if (options.budget) name = within(name, kBaseShare * share * estimate, target);
+    if (options.budget) {
+      const std::optional<std::string> affordable = within(name, most_for_base, target);
+      if (!affordable) continue;
+      name = *affordable;
+    }
     // The parts of `modes` reach past kinks, where a normal nearest to one mode does not.
     const FitName fit(name);
     if (fit.is_fit() && fit.rule != "modes" && !target.is_replicated()) {
       const std::string nearer = refined(name);
       const double all = expected_cost(nearer, target), more = all - expected_cost(name, target);
-      if (more <= kRefiningShare * estimate &&
-          (!options.budget || all <= kBaseShare * share * estimate))
+      if (more <= kRefiningShare * estimate && (!options.budget || all <= most_for_base))
         name = nearer;
     }
     if (std::find(candidates.begin(), candidates.end(), name) == candidates.end())

@@ -18,11 +18,27 @@ bool clearly_above(const at::Tensor& value, const at::Tensor& other) {
   return apart.mean().item<double>() > interval_width(apart.numel()) * std_error_of_mean(apart);
 }
 
+/// How many of at most `most` pilots may each take `each` evaluations of a budget.
+int64_t affordable_pilots(const EstimateOptions& options, int64_t most, double each,
+                          int64_t num_problems) {
+  if (!options.budget) return most;
+  constexpr double kShare = 0.05;
+  const double allowed = kShare * *options.budget * static_cast<double>(num_problems);
+  return std::min(most, static_cast<int64_t>(allowed / each));
+}
+
 /// A search of the pilots for modes. Adds what it costs.
-Rivals rivals_among(const EstimatorParts& parts, const Target& pilots, Cost& cost) {
-  if (!pilots.can_select()) return Rivals::kUnknown;
-  const Base found =
-      fit_base(parts, *BaseRegistry::instance().make("base", "modes"), pilots, kSharedStream - 3);
+Rivals rivals_among(const EstimatorParts& parts, const Target& target, int64_t num_problems,
+                    Cost& cost) {
+  if (!target.can_select()) return Rivals::kUnknown;
+  const auto modes = BaseRegistry::instance().make("base", "modes");
+  const int64_t count = affordable_pilots(
+      parts.options, std::min<int64_t>(parts.options.pilot_problems, target.num_problems()),
+      *modes->expected_cost(target), num_problems);
+  if (count == 0) return Rivals::kUnknown;
+  const auto slice = target.slice(0, count);
+  const Target& pilots = *slice;
+  const Base found = fit_base(parts, *modes, pilots, kSharedStream - 3);
   cost += found.cost;
   const bool is_certain = !(found.fell_back | found.ambiguous).any().item<bool>();
   if (!found.partition) return is_certain ? Rivals::kNone : Rivals::kFew;
@@ -34,14 +50,11 @@ int64_t num_pilots(const EstimatorParts& parts, const Target& target, int64_t nu
                    const std::vector<std::string>& candidates) {
   const EstimateOptions& options = parts.options;
   const int64_t pilots = std::min(options.pilot_problems, target.num_problems());
-  if (!options.budget) return pilots;
-  constexpr double kShare = 0.05;
   double trial = 0;
   for (const std::string& name : candidates)
     trial += static_cast<double>(2 * options.chains * parts.evaluations_per_chain(options.steps)) +
              BaseRegistry::instance().make("base", name)->expected_cost(target).value_or(0);
-  const double allowed = kShare * *options.budget * static_cast<double>(num_problems);
-  return std::min(pilots, static_cast<int64_t>(allowed / trial));
+  return affordable_pilots(options, pilots, trial, num_problems);
 }
 
 /// What a candidate's pilots found.
@@ -79,12 +92,7 @@ BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_
     return {target.amortised_base() && !learns ? "encoder" : "laplace", {}, {}};
   }
   BaseChoice best;
-  Rivals rivals = Rivals::kUnknown;
-  if (!parts.options.budget)
-    rivals = rivals_among(
-        parts,
-        *target.slice(0, std::min<int64_t>(parts.options.pilot_problems, target.num_problems())),
-        best.cost);
+  const Rivals rivals = rivals_among(parts, target, num_problems, best.cost);
   const std::vector<std::string> candidates = base_candidates(parts, target, num_problems, rivals);
   const int64_t pilots = num_pilots(parts, target, num_problems, candidates);
   if (pilots == 0) return {candidates.front(), {}, best.cost};

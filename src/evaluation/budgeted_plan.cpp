@@ -1,6 +1,7 @@
 #include "evaluation/budgeted_plan.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "samplers/budget.h"
 
@@ -23,8 +24,8 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
   // How many pilots there may be follows from what the first problem's base costs; a fit of many
   // problems goes on until the last has arrived.
   const Base first = fit_base(parts, rule, *target.slice(0, 1), kSharedStream);
-  Budget budget{*parts.options.budget, num_problems, parts.num_anneals(), first.cost.densities,
-                num_chains(parts)};
+  Budget budget{*parts.options.budget, num_problems, static_cast<double>(parts.num_anneals()),
+                first.cost.densities, num_chains(parts)};
   const PilotSize size =
       pilot_size(budget, parts.transition->evaluations_per_step(), target.num_problems());
   const auto pilots = target.slice(0, size.num_problems);
@@ -34,9 +35,13 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
     base = fit_base(parts, rule, *pilots, kSharedStream);
     before += base.cost;
   }
-  budget.base_cost = std::max(budget.base_cost, base.cost.densities / size.num_problems);
-  if (base.partition)  // on average
-    budget.num_anneals *= (base.partition->num_parts() + size.num_problems - 1) / size.num_problems;
+  const auto pilots_count = static_cast<double>(size.num_problems);
+  // Of few problems an average says little: half of what a single one may differ by comes on top.
+  if (size.num_problems > 1)
+    budget.base_cost = static_cast<int64_t>(static_cast<double>(base.cost.densities) /
+                                            pilots_count * (1 + 0.5 / std::sqrt(pilots_count)));
+  if (base.partition)
+    budget.num_anneals *= static_cast<double>(base.partition->num_parts()) / pilots_count;
   const CentredProblem centre = centred(parts, *pilots, base, forces, kSharedStream);
   before += centre.cost;
   at::Generator rng = stream_of(parts, target, Purpose::kPilot, kSharedStream);

@@ -23,7 +23,7 @@ double cost_of(const PilotSize& size, const Budget& budget, int64_t move_cost) {
 int64_t affordable_steps(const Budget& budget, double pilot_cost, int64_t move_cost) {
   const double rest = budget.evaluations - static_cast<double>(budget.base_cost) -
                       pilot_cost / static_cast<double>(budget.num_problems);
-  const double chain = rest / static_cast<double>(budget.num_anneals * budget.num_chains);
+  const double chain = rest / (budget.num_anneals * static_cast<double>(budget.num_chains));
   return std::min(kMostSteps,
                   static_cast<int64_t>(std::max(0.0, chain - 1) / static_cast<double>(move_cost)));
 }
@@ -62,14 +62,15 @@ PilotSize pilot_size(const Budget& budget, int64_t move_cost, int64_t most_probl
     least.evaluations =
         std::ceil(static_cast<double>(budget.base_cost) +
                   cost_of(pilot, least, move_cost) / static_cast<double>(budget.num_problems) +
-                  static_cast<double>(budget.num_chains * budget.num_anneals *
-                                      (1 + kLeastSteps * move_cost)));
+                  budget.num_anneals *
+                      static_cast<double>(budget.num_chains * (1 + kLeastSteps * move_cost)));
     pilot = largest_pilot(least, move_cost, most_problems);
   }
-  throw BudgetError(least.evaluations,
-                    "`budget` " + shortest(budget.evaluations) + " is too small: the base takes " +
-                        std::to_string(budget.base_cost) + " evaluations, and at least " +
-                        shortest(least.evaluations) + " are needed in all");
+  throw BudgetError(least.evaluations, "`budget` " + shortest(budget.evaluations) +
+                                           " is too small: the base takes up to " +
+                                           std::to_string(budget.base_cost) +
+                                           " evaluations, and at least " +
+                                           shortest(least.evaluations) + " are needed in all");
 }
 
 BudgetedPlan plan_within(const Budget& budget, const PilotSize& size, const Problem& problem,
@@ -83,7 +84,7 @@ BudgetedPlan plan_within(const Budget& budget, const PilotSize& size, const Prob
   const int64_t steps =
       affordable_steps(budget, pilot_cost, parts.transition.evaluations_per_step());
   if (steps < 1)
-    throw BudgetError(NAN, "the base (" + std::to_string(budget.base_cost) +
+    throw BudgetError(NAN, "the base (up to " + std::to_string(budget.base_cost) +
                                " evaluations) and pilots have used up all " +
                                shortest(budget.evaluations) +
                                " of `budget`; allow more, or take a schedule of fewer steps");

@@ -15,7 +15,7 @@ namespace crais {
 struct Budget {
   double evaluations = 0;    // of each problem, all told: its base, its share of pilots, estimating
   int64_t num_problems = 0;  // that share the pilots
-  int64_t num_anneals = 1;   // of one estimate
+  double num_anneals = 1;    // of one estimate; a problem of several parts has as many more
   int64_t base_cost = 0;     // of fitting one problem's base
   int64_t num_chains = 8;    // of one anneal
 };

@@ -69,6 +69,7 @@ class Broken : public DiagonalGaussian {
     const at::Tensor spoilt = at::tensor({1.0, NAN, 1.0}, at::kDouble).unsqueeze(1);
     return DiagonalGaussian::log_density(z) * spoilt;
   }
+  bool can_select() const override { return false; }
 };
 
 Base build(const std::string& spec, const Target& target, uint64_t seed = 1) {

@@ -93,7 +93,7 @@ TEST(LogNormalizer, ABudgetHoldsWhereFitsOfManyProblemsTakeLonger) {
   };
   EXPECT_LE(spent(2000), 2000);
   EXPECT_GT(spent(2000), 1900);
-  expect_error(ErrorKind::kArgument, {"the base (500 evaluations)", "510", "`budget`"},
+  expect_error(ErrorKind::kArgument, {"the base (up to 625 evaluations)", "510", "`budget`"},
                [&] { spent(510); });
 }
 

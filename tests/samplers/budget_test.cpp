@@ -20,7 +20,7 @@ struct Spent {
   double evaluations;  // of each problem, all told
 };
 
-Spent spend(double evaluations, int64_t num_problems, int64_t num_anneals = 1,
+Spent spend(double evaluations, int64_t num_problems, double num_anneals = 1,
             int64_t num_chains = 8) {
   constexpr int64_t kBaseCost = 7;
   const Budget budget{evaluations, num_problems, num_anneals, kBaseCost, num_chains};
@@ -86,7 +86,7 @@ TEST(Budget, MakesNoPlanThatFillsTheMemory) {
 }
 
 TEST(Budget, SaysHowMuchIsNeeded) {
-  expect_error(ErrorKind::kArgument, {"`budget` 60 is too small", "base takes 50"}, [] {
+  expect_error(ErrorKind::kArgument, {"`budget` 60 is too small", "base takes up to 50"}, [] {
     pilot_size({60, 100, 1, 50}, 1, 16);
   });
   try {
