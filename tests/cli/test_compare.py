@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .programs import Program, copy, edit, lines, read_json, same, small_vae
+from .programs import Program, beside, copy, edit, lines, read_json, same, small_vae
 
 SETTINGS = "--steps 8 --chunk 16 --quiet".split()
 STATIC = ["--binarisation", "static:0"]
@@ -141,9 +141,10 @@ def test_refuses_runs_of_other_things(
     eval_loglik: Program, code: int, words: list[str], flags: list[str]
 ) -> None:
     settings = {"--data": "images.npy", "--binarisation": "static:0", "--chains": "4"}
-    settings[flags[0]] = flags[1]
+    settings.pop(flags[0], None)
     given = [word for pair in settings.items() for word in pair]
-    eval_loglik.succeed(LATE, *given, *SETTINGS, "--out", "other")
+    alike = beside(" ".join(flags), [*given, *SETTINGS])
+    eval_loglik.succeed(LATE, *alike, "--out", "other")
     eval_loglik.expect(code, *words, args=["compare", "a", "other"])
 
 

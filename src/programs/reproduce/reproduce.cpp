@@ -105,6 +105,7 @@ Synopsis reproduce_synopsis() {
 
 int reproduce(const CommandLine& cli) {
   if (cli.operands() == std::vector<std::string>{"list"}) {
+    cli.allow_only({}, "list says which experiments there are; the flag is of runs");
     std::cout << list_experiments();
     return 0;
   }

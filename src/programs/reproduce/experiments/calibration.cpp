@@ -134,7 +134,8 @@ class CalibrationExperiment : public Experiment {
   }
 
  private:
-  static constexpr const char* kCommon = " --chunk 500 --chains 16 --steps 24";
+  static constexpr const char* kCommon = " --chunk 500";
+  static constexpr const char* kAnnealed = " --chains 16 --steps 24";
 
   /// Forward and back; resampled in each way on the geometric path.
   static void annealed(const VaeExperiment& experiment, const at::Tensor& truth,
@@ -143,7 +144,7 @@ class CalibrationExperiment : public Experiment {
     std::vector<CalibrationRow> heads;
     for (const std::string& kernel : design.kernels) {
       const std::string flags =
-          "--base " + base + " --path " + path + " --kernel " + kernel + kCommon;
+          "--base " + base + " --path " + path + " --kernel " + kernel + kCommon + kAnnealed;
       const auto add = [&](const std::string& method, const std::string& more) {
         heads.push_back({design.name, method, base, path, kernel, flags + more, {}});
       };
@@ -159,14 +160,12 @@ class CalibrationExperiment : public Experiment {
                        const CalibrationDesign& design, const std::string& base,
                        std::vector<CalibrationRow>& rows) {
     std::vector<CalibrationRow> heads;
-    for (const char* method : {"iwae:64", "mcd:16,iterations=500"})
-      heads.push_back({design.name,
-                       method,
-                       base,
-                       "-",
-                       "-",
-                       "--method " + std::string(method) + " --base " + base + kCommon,
-                       {}});
+    const auto add = [&](const std::string& method, const std::string& more) {
+      const std::string flags = "--method " + method + " --base " + base + kCommon + more;
+      heads.push_back({design.name, method, base, "-", "-", flags, {}});
+    };
+    add("iwae:64", "");
+    add("mcd:16,iterations=500", " --chains 16");
     measure(experiment, truth, design.name + ", " + base + ", no annealing", heads, rows);
   }
 

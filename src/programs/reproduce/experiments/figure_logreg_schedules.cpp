@@ -79,7 +79,7 @@ class FigureLogregSchedules : public Experiment {
         (paper ? "--base prior --kernel hmc --step-size 0.5" : "--base laplace --kernel ghmc:0.8");
     std::vector<Variant> all;
     for (const std::string rule : {"linear", "sigmoidal", "geometric"})
-      all.push_back({rule, "--steps " + std::to_string(kSteps) + " --schedule " + rule + own});
+      all.push_back({rule, flags_of_plans(rule, kSteps) + " " + without_pilot(own)});
     for (const std::string rule : {"constant-rate", "constant-length", "cess", "ess"}) {
       const MatchedPlans plans = experiment.match("--schedule " + rule + ":@" + own, kSteps);
       if (plans.transitions > 0) all.push_back({rule + ":" + plans.setting, plans.flags});
