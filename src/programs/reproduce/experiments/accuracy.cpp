@@ -47,6 +47,7 @@ struct Spender {
 class Accuracy : public Experiment {
  public:
   std::string title() const override { return "Error against evaluations, base by base"; }
+  std::set<std::string> flags() const override { return {"seeds", "checkpoint", "data-dir"}; }
 
   void run(const ExperimentOptions& options, Page& page) const override {
     const int64_t seeds = options.seeds > 0 ? options.seeds : options.full ? 5 : 3;

@@ -95,6 +95,7 @@ std::vector<CalibrationDesign> calibration_designs(bool full) {
 class CalibrationExperiment : public Experiment {
  public:
   std::string title() const override { return "Do error bars keep what they promise?"; }
+  std::set<std::string> flags() const override { return {}; }
 
   void run(const ExperimentOptions& options, Page& page) const override {
     const int64_t images = options.full ? 10000 : 1000, points = options.full ? 1024 : 512;

@@ -113,6 +113,7 @@ std::filesystem::path without_first_line(const Regression& regression,
 class FigureLogreg : public Experiment {
  public:
   std::string title() const override { return "Evidence of logistic regressions"; }
+  std::set<std::string> flags() const override { return {"seeds", "data-dir"}; }
   std::vector<Fault> faults() const override {
     return {{"likelihood-sign", "the loss is added to the log prior", "subtracted",
              "the target is another density: its log Z is positive"},

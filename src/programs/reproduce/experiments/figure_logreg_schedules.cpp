@@ -19,6 +19,7 @@ const std::vector<ScheduledRegression> kScheduledRegressions = {
 class FigureLogregSchedules : public Experiment {
  public:
   std::string title() const override { return "Schedules for logistic regressions"; }
+  std::set<std::string> flags() const override { return {"seeds", "data-dir"}; }
   std::vector<Fault> faults() const override {
     return {{"", "the ESS of the adaptive rule is of wrong weights", "increments of the weights",
              "where its steps are"},

@@ -84,6 +84,7 @@ double divergence_p_value(double t, int64_t n) {
 class TableDivergences : public Experiment {
  public:
   std::string title() const override { return "Annealing paths of f-divergences"; }
+  std::set<std::string> flags() const override { return {"seeds", "checkpoint", "data-dir"}; }
 
   void run(const ExperimentOptions& options, Page& page) const override {
     const DivergenceSizes sizes = divergence_sizes(options);
