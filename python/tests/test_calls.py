@@ -117,7 +117,7 @@ def test_the_model_is_not_copied_and_learns_on(evaluate, curved, images):
         ({"chain": 3}, "UsageError", "^unknown flag chain; did you mean chains"),
         ({"step_size": -1}, "UsageError", "^step_size: must be above 0"),
         ({"method": "iwaee"}, "UsageError", "^unknown method 'iwaee'; choose from ais"),
-        ({"schedule": "cess:0.99", "max_steps": 2}, "PlanError", "raise max_steps"),
+        ({"schedule": "cess:0.99", "steps": None, "max_steps": 2}, "PlanError", "raise max_steps"),
         ({"method": "bidirectional"}, "UsageError", "needs simulate N"),
         ({"device": "cuda"}, "UsageError", "the model is on cpu, not cuda"),
         ({"out": "/proc/nowhere"}, "OutputError", "cannot make this folder"),
@@ -217,7 +217,8 @@ def test_words_about_images_that_are_not_there_are_refused(evaluate, curved, nam
 
 @pytest.mark.parametrize("method", ["elbo:1", "iwae:1"])
 def test_one_draw_has_an_error_over_images_and_none_of_monte_carlo(evaluate, curved, images, method):
-    found = evaluate(curved, images, method=method, base="encoder")
+    alone = {"method": method, "base": "encoder", "steps": None, "chains": None}
+    found = evaluate(curved, images, **alone)
     assert found.data_se > 0 and np.isnan(found.mc_se) and np.isnan(found.std_error).all()
     assert np.isfinite(found.log_likelihood).all()
 
@@ -573,7 +574,7 @@ def test_an_interrupt_keeps_what_is_done(evaluate, images, tmp_path):
 
 
 # Hours of the fused evaluator, in one chunk.
-LONG = {"base": "prior", "steps": 5_000_000, "max_steps": 5_000_000, "progress": False, "threads": 1}
+LONG = {"base": "prior", "steps": 5_000_000, "progress": False, "threads": 1}
 
 
 @pytest.fixture
@@ -702,7 +703,7 @@ def called():
 def fused():
     begun.set()
     crais.evaluate(Mlp().eval(), torch.zeros(9, 4), latent=2, base="prior", steps=5_000_000,
-                   max_steps=5_000_000, progress=False)
+                   progress=False)
 threading.Thread(target=WORK, daemon=True).start()
 begun.wait()
 time.sleep(1.5)

@@ -147,7 +147,7 @@ def test_flags_about_images(evaluated, images, flag):
 ABOUT_RUNS = [
     {"preset": "recommended", "method": "ais", "base": "laplace", "chains": 4, "repeats": 2, "seed": 3,
      "stream": 1, "schedule": "constant-rate:0.5", "path": "geometric", "kernel": "ghmc:0.8",
-     "leapfrog": 2, "target-acceptance": 0.8, "force-dtype": "float32", "pilot-chains": 32,
+     "leapfrog": 2, "target-acceptance": 0.8, "out": "nowhere", "force-dtype": "float32", "pilot-chains": 32,
      "pilot-images": 3, "min-step": 0.001, "max-step": 0.1, "max-steps": 500, "tolerance": 0.01,
      "interpolate": 9, "device": "cpu", "threads": 1, "dtype": "float32", "chunk": 2,
      "memory-limit": "8G", "shard": "1/2", "accept-other-version": None, "format": "csv",
@@ -155,7 +155,7 @@ ABOUT_RUNS = [
     {"steps": 8, "step-size": 0.5, "resample": "systematic:0.5", "queue": "folder", "lease": "30s",
      "max-time": "1h", "resume": None, "out": "nowhere", "accept-prior": None},
     {"schedule": "cess:0.9", "per-image": None, "weighted": None, "out": "nowhere", "overwrite": None},
-    {"schedule": "constant-rate:0.5", "weighted-ratio": None},
+    {"schedule": "constant-rate:0.5", "path": "power:0.5", "weighted-ratio": None},
     {"budget": 900},
     {"target-error": 0.1, "max-evals": 5000},
     {"mean-error": 0.1},
@@ -200,6 +200,39 @@ def test_flags_that_do_nothing_beside_others(evaluated, flags, words):
     assert code == 64 and words in said
 
 
+# What an estimate does, and flags that then do nothing. tests/programs/idle_flags_test.cpp has all
+# pairs of courses and flags, and that what is refused would change no number.
+IDLE = [
+    ({"method": "iwae:20"}, {"steps": 4, "schedule": "linear", "path": "geometric", "kernel": "hmc",
+     "leapfrog": 2, "step-size": 0.1, "resample": "systematic", "chains": 4, "pilot-chains": 4,
+     "force-dtype": "float32", "per-image": None, "pilot-images": 2, "interpolate": 4}),
+    ({"budget": 900}, {"chains": 4, "steps": 4, "interpolate": 4, "pilot-chains": 4}),
+    ({"mean-error": 0.1}, {"chains": 4}),
+    ({}, {"max-evals": 900, "tolerance": 0.1, "weighted-ratio": None, "weighted": None,
+          "min-step": 0.1, "max-step": 0.2, "max-steps": 50, "lease": "30s",
+          "accept-other-version": None}),
+    ({"schedule": "constant-rate:0.5"}, {"weighted-ratio": None}),
+    ({"schedule": "constant-rate:0.5", "path": "power:0.5", "weighted": None},
+     {"weighted-ratio": None}),
+    ({"schedule": "ess:0.9"}, {"weighted": None}),
+    ({"schedule": "cess:0.9", "base": "prior"}, {"steps": 4}),
+    ({"kernel": "mala"}, {"leapfrog": 2}),
+    ({"kernel": "random-walk"}, {"leapfrog": 2, "force-dtype": "float32"}),
+    ({"step-size": 0.1, "base": "prior"}, {"target-acceptance": 0.8, "interpolate": 4,
+     "per-image": None, "pilot-chains": 4}),
+    ({"step-size": 0.1, "base": "prior", "force-dtype": "float32"}, {"pilot-images": 2}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("course", "idle"), IDLE, ids=lambda flags: " ".join(flags)[:30])
+def test_flags_that_do_nothing_in_an_estimate(evaluated, course, idle):
+    code, said = evaluated("checkpoint", {"simulate": 3, **course})
+    assert code == 0, said
+    for flag, value in idle.items():
+        code, said = evaluated("checkpoint", {"simulate": 3, **course, flag: value})
+        assert code == 64 and f"--{flag} does nothing " in said, said
+
+
 def test_settings_of_a_run_are_a_config_file(evaluated, folder):
     """They repeat every default, also of flags that do nothing here."""
     settings = {"split": "test", "max-evals": 100000, "data": "images.npy", "scale": 255}
@@ -215,6 +248,11 @@ def test_python_refuses_what_does_nothing(evaluated, folder):
     for flags in ({"likelihood": "bernoulli"}, {"latent": 4}, {"activation": "tanh"}):
         with pytest.raises(crais.UsageError, match=f"{next(iter(flags))} does nothing for"):
             crais.evaluate(folder / "exported.pt", simulate=3, progress=False, **flags)
+    few = {"simulate": 3, "progress": False}
+    with pytest.raises(crais.UsageError, match="^leapfrog does nothing for a kernel that takes"):
+        crais.evaluate(folder / "exported.pt", kernel="mala", leapfrog=2, **few)
+    with pytest.raises(crais.UsageError, match="^steps does nothing where no method anneals"):
+        crais.log_normalizer("normal:2", method="iwae:9", steps=4, progress=False)
     images = torch.zeros(3, 784)
     with pytest.raises(crais.UsageError, match="images or split"):
         crais.evaluate(folder / "exported.pt", images, split="train", progress=False)

@@ -229,6 +229,15 @@ void CommandLine::exclude(const std::string& one, const std::string& other) cons
     throw argument_error("--" + one + " and --" + other + " exclude each other");
 }
 
+void CommandLine::refuse_idle(const std::string& name, const std::string& why) const {
+  if (chosen(name)) throw argument_error("--" + name + " does nothing " + why + "; leave it out");
+}
+
+void CommandLine::allow_only(const std::set<std::string>& names, const std::string& why) const {
+  for (const auto& [name, setting] : settings_)
+    if (setting.given && names.count(name) == 0) throw argument_error("--" + name + ": " + why);
+}
+
 bool CommandLine::has(const std::string& name) const { return !setting(name).values.empty(); }
 bool CommandLine::given(const std::string& name) const { return setting(name).given; }
 bool CommandLine::chosen(const std::string& name) const {

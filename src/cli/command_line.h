@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,12 @@ class CommandLine {
 
   /// True if it was given, but for a default that a --config file repeats, as `settings()` does.
   bool chosen(const std::string& name) const;
+
+  /// Throws Error kArgument if the flag was chosen: "--max-evals does nothing WHY; leave it out".
+  void refuse_idle(const std::string& name, const std::string& why) const;
+  /// Throws Error kArgument for the first flag that was given and is none of `names`: "--steps:
+  /// WHY".
+  void allow_only(const std::set<std::string>& names, const std::string& why) const;
 
   /// Throws Error kArgument if both of two flags without a value are set.
   void exclude(const std::string& one, const std::string& other) const;

@@ -45,6 +45,7 @@ TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, c
                       static_cast<int64_t>(left / static_cast<double>(steps + 1 + last) - pilots));
   }
   PilotOptions options = parts.pilot;
+  if (parts.options.budget) options.interpolate = 0;  // it has chosen the steps
   options.num_particles = std::max(kPilotChains, parts.options.pilot_chains.value_or(0));
   options.shared = false;
   at::Generator rng = stream_of(parts, problem.target(), Purpose::kPilot, stream);

@@ -44,8 +44,8 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
             .above(0),
         option::number("target-error", "NATS", {},
                        "as many chains for each " + problem +
-                           " as bring its standard error and "
-                           "bias below; pilot chains decide, fresh ones estimate")
+                           ", --chains at least, as bring its standard error and bias below; "
+                           "pilot chains decide, fresh ones estimate")
             .above(0),
         option::number("mean-error", "NATS", {},
                        "as many chains, and where they help most, as bring the error of the mean "
@@ -152,6 +152,7 @@ StoreOptions read_store(const CommandLine& cli) {
   for (const char* flag : {"resume", "overwrite"})
     if (cli.flag(flag) && !cli.has("out"))
       throw argument_error("--" + std::string(flag) + " needs --out DIR");
+  if (!cli.has("out")) cli.refuse_idle("accept-other-version", "without --out DIR");
   return options;
 }
 
@@ -164,33 +165,7 @@ Sharing read_sharing(const CommandLine& cli) {
   return queue == "folder" ? Sharing::kFolder : Sharing::kStore;
 }
 
-/// A flag that the others leave without effect is a misunderstanding.
-void refuse_idle(const CommandLine& cli) {
-  const auto refuse = [&](const std::string& flag, const std::string& why) {
-    if (cli.chosen(flag))
-      throw argument_error("--" + flag + " does nothing " + why + "; leave it out");
-  };
-  const std::string schedule = cli.text("schedule");
-  const bool is_constant_rate = Spec(schedule).name() == "constant-rate";
-  const bool is_adaptive =
-      ScheduleRegistry::instance().make("schedule", schedule, ScheduleOptions{})->is_adaptive();
-  if (cli.has("budget"))
-    for (const char* flag : {"chains", "steps"})
-      refuse(flag, "beside --budget, which chooses both");
-  if (!cli.has("target-error") && !cli.has("mean-error"))
-    refuse("max-evals", "without --target-error or --mean-error");
-  if (cli.text("step-size") != "adapt")
-    refuse("target-acceptance", "beside a --step-size, which is not tuned");
-  if (!is_constant_rate)
-    for (const char* flag : {"tolerance", "weighted-ratio"})
-      refuse(flag, "without --schedule constant-rate");
-  if (!is_adaptive)
-    for (const char* flag : {"min-step", "max-step", "weighted"})
-      refuse(flag, "without an adaptive --schedule");
-}
-
 EstimateOptions read_estimator(const CommandLine& cli, const std::string& problem) {
-  refuse_idle(cli);
   EstimateOptions o;
   o.methods = cli.texts("method");
   o.base = cli.text("base");

@@ -37,8 +37,7 @@ void resolve_sharing(RunSettings& settings, const CommandLine& cli, bool is_shar
     settings.sharing =
         !is_shard && torchrun_rank(what, variables) ? Sharing::kStore : Sharing::kNone;
   if (settings.sharing == Sharing::kNone) {
-    if (cli.chosen("lease"))
-      throw argument_error("--lease does nothing without a queue of workers; give --queue folder");
+    cli.refuse_idle("lease", "without a queue of workers, as --queue folder");
     return;
   }
   const std::string otherwise = is_asked ? "" : "; --queue none does without the other workers";

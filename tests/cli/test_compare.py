@@ -12,7 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from .programs import Program, copy, edit, lines, read_json, same, small_vae
+from .programs import (
+    Program,
+    beside,
+    copy,
+    edit,
+    lines,
+    read_json,
+    refusals,
+    same,
+    small_vae,
+)
 
 SETTINGS = "--steps 8 --chunk 16 --quiet".split()
 STATIC = ["--binarisation", "static:0"]
@@ -141,9 +151,10 @@ def test_refuses_runs_of_other_things(
     eval_loglik: Program, code: int, words: list[str], flags: list[str]
 ) -> None:
     settings = {"--data": "images.npy", "--binarisation": "static:0", "--chains": "4"}
-    settings[flags[0]] = flags[1]
+    settings.pop(flags[0], None)
     given = [word for pair in settings.items() for word in pair]
-    eval_loglik.succeed(LATE, *given, *SETTINGS, "--out", "other")
+    alike = beside(" ".join(flags), [*given, *SETTINGS])
+    eval_loglik.succeed(LATE, *alike, "--out", "other")
     eval_loglik.expect(code, *words, args=["compare", "a", "other"])
 
 
@@ -152,6 +163,7 @@ def test_refuses_runs_of_other_things(
     [
         (64, ["2 to 26"], ["a"]),
         (64, ["--steps", "as they are"], ["a", "b", "--steps", "4"]),
+        (64, ["--overwrite does nothing without --out"], ["a", "b", "--overwrite"]),
         (64, ["--dry-run"], ["a", EARLY, *SMALL, "--dry-run"]),
         (66, ["nowhere"], ["a", "nowhere", *SMALL]),
         (66, ["run.json"], ["a", "empty"]),
@@ -160,6 +172,16 @@ def test_refuses_runs_of_other_things(
 def test_refuses(eval_loglik: Program, code: int, words: list[str], args: list[str]) -> None:
     os.mkdir("empty")
     eval_loglik.expect(code, *words, args=["compare", *args])
+
+
+@refusals(
+    (64, "merge a b --out m --steps 4", "--steps", "merge reads results as they are"),
+    (64, "diagnose a --out m", "--out", "diagnose reads results as they are"),
+)
+def test_refuses_flags_of_evaluations(
+    eval_loglik: Program, code: int, args: list[str], words: list[str]
+) -> None:
+    eval_loglik.expect(code, *words, args=args)
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ def test_every_target(estimate_logz: Program, target: str) -> None:
         "--dtype float32",
         "--pilot-problems 1",
         "--schedule cess:0.8 --interpolate 9",
-        "--method iwae:3000 --per-problem",
+        "--method iwae:3000",
         "--base laplace:1.2",
         "--base pilot:64",
         "--resample systematic",
@@ -229,8 +229,8 @@ def test_the_preset_of_the_paper(estimate_logz: Program) -> None:
 
 # --- Bounds from both sides, where there are exact draws.
 def test_bounds_from_both_sides(estimate_logz: Program) -> None:
-    flags = "--method bidirectional --steps 12 --problems 4 --quiet --out bounds".split()
-    said = estimate_logz.succeed("u10", *PRIOR, *flags).stdout
+    flags = "--method bidirectional --steps 12 --problems 4 --quiet --out bounds"
+    said = estimate_logz.succeed("u10", *beside(flags, PRIOR)).stdout
     assert sum(line.startswith("bidirectional") for line in said.splitlines()) == 2, said
     assert '"largest_gap"' in Path("bounds/summary.json").read_text()
     columns = lines("bounds/per_problem.csv")[0]
@@ -240,8 +240,8 @@ def test_bounds_from_both_sides(estimate_logz: Program) -> None:
 # --- Methods that learn first.
 def test_mcd_learns_the_same_on_any_threads(estimate_logz: Program) -> None:
     mcd = "mcd:5,iterations=20,hidden=6,batch=12,patience=0"
-    flags = f"--chains 8 --problems 6 --chunk 4 --quiet --method {mcd}".split()
-    learned = ["u1", *PRIOR, *flags]
+    flags = f"--chains 8 --problems 6 --chunk 4 --quiet --method {mcd}"
+    learned = ["u1", *beside(flags, PRIOR)]
     estimate_logz.succeed(*learned, "--out", "learned", "--threads", "1")
     said = estimate_logz.succeed(*learned, "--out", "relearned", "--threads", "2").stdout
     same("learned/per_problem.csv", "relearned/per_problem.csv")
@@ -469,6 +469,9 @@ def test_refuses_a_table_of_noise(estimate_logz: Program) -> None:
     (64, "u1 --budget 500 --steps 40", "--steps", "--budget", "leave it out"),
     (64, "u1 --step-size 0.1 --target-acceptance 0.8", "--target-acceptance", "--step-size"),
     (64, "u1 --max-step 0.5", "--max-step", "adaptive"),
+    (64, "u1 --data-dir .", "--data-dir does nothing for u1"),
+    (64, "u1 --method iwae:9 --witness none", "--witness does nothing"),
+    (64, "list --chains 4", "--chains", "list says which targets there are"),
     (64, "u1 --weighted", "--weighted", "adaptive"),
     (64, "u1 --schedule cess:0.9 --tolerance 0.2", "--tolerance", "constant-rate"),
     (64, "u1 --lease 5m", "--lease", "--queue folder"),

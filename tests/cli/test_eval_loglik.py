@@ -353,7 +353,7 @@ def test_a_budget_is_spent(eval_loglik: Program, small: list[str]) -> None:
 
 
 def test_a_mean_error_is_reached(eval_loglik: Program, small: list[str]) -> None:
-    mean = [*small, "--mean-error", "0.05", "--out"]
+    mean = [*beside("--mean-error 0.05", small), "--out"]
     said = eval_loglik.succeed(*mean, "mean").stdout
     assert re.search("leave the mean an error of .* --mean-error asked for", said), said
     eval_loglik.succeed(*mean, "mean1", "--threads", "1")
@@ -407,7 +407,7 @@ def test_a_dry_run_writes_nothing(eval_loglik: Program, small: list[str]) -> Non
     said = eval_loglik.succeed(*small, "--dry-run", "--out", "never").stdout
     assert "Would evaluate 50 images" in said
     assert not Path("never").exists(), "--dry-run wrote files"
-    said = eval_loglik.succeed(*small, "--dry-run", "--method", "mcd").stdout
+    said = eval_loglik.succeed(*beside("--method mcd --dry-run", small)).stdout
     assert "Learning on 4,096 others of simulated" in said
 
 
@@ -594,5 +594,5 @@ def test_one_draw(eval_loglik: Program, vae: Path, method: str) -> None:
 
 
 def test_the_elbo_is_the_encoders(eval_loglik: Program, small: list[str]) -> None:
-    said = eval_loglik.succeed(*small, "--method", "elbo:20").stdout
+    said = eval_loglik.succeed(*beside("--method elbo:20", small)).stdout
     assert re.search("^elbo:20 +encoder ", said, re.MULTILINE), said

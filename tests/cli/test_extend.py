@@ -80,6 +80,13 @@ def test_chains_then_images_then_both(eval_loglik: Program, small: list[str]) ->
     alike(eval_loglik, "more", *small, *whole.format(72, 980).split())
 
 
+def test_chains_without_a_pilot(eval_loglik: Program, small: list[str]) -> None:
+    fixed = [*small, *"--simulate 24 --chunk 8 --step-size 0.3 --chains".split()]
+    eval_loglik.succeed(*fixed, "8", "--out", "fixed")
+    extend(eval_loglik, "fixed", "--chains", "+8")
+    alike(eval_loglik, "fixed", *fixed, "16")
+
+
 def test_images_of_a_range_of_a_file(eval_loglik: Program, small: list[str]) -> None:
     images = draw_images()
     ranged = [*small, *IMAGES, *"--chains 16 --chunk 16 --indices".split()]

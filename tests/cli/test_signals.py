@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .programs import Job, Program, read_json, same
+from .programs import Job, Program, beside, read_json, same
 
 SIMULATED = "--simulate 48 --chunk 8 --step-size 0.5 --quiet".split()
 WAYS = {
@@ -28,7 +28,7 @@ def way(
 ) -> tuple[list[str], Path]:
     """The arguments of a run, and the folder of one that was left alone."""
     folder = tmp_path_factory.mktemp("whole")
-    args = [str(vae), *SIMULATED, *request.param.split()]
+    args = [str(vae), *beside(request.param, SIMULATED)]
     Program("eval-loglik", folder).succeed(*args, "--threads", "2", "--out", "whole")
     return args, folder / "whole"
 

@@ -303,6 +303,12 @@ def test_a_task_that_finished_nothing_is_not_requeued(cluster: Cluster) -> None:
     assert "longer --time" in cluster.logs()
 
 
+def test_submit_passes_a_consent_on(eval_loglik: Program, vae: Path) -> None:
+    flags = "--simulate 50 --chunk 8 --out never --tasks 2 --accept-other-version".split()
+    said = eval_loglik.succeed("submit", "slurm", vae, *flags).stdout
+    assert said.count("--accept-other-version") == 2, "not to the tasks and their merge"
+
+
 # --- What submit refuses.
 @refusals(
     (64, "--tasks 2 --shard 1/2", "--shard"),

@@ -199,6 +199,7 @@ def test_a_full_disk_leaves_no_pieces() -> None:
     (64, "--bogus 1", "--bogus"),
     (64, "--data cifar", "synthetic", "mnist"),
     (64, "--data synthetic:0", "synthetic:0"),
+    (64, "--data synthetic --data-dir .", "--data-dir does nothing for --data synthetic"),
     (64, "--latent 0", "--latent"),
     (64, "--hidden 200,x", "--hidden"),
     (64, "--act sine", "sine", "tanh"),

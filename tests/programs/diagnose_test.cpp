@@ -18,7 +18,9 @@ json run() {
             {"max-evals", 1e5},
             {"schedule", "linear"},
             {"step-size", "adapt"},
-            {"budget", nullptr}}},
+            {"kernel", "ghmc:0.8"},
+            {"budget", nullptr},
+            {"mean-error", nullptr}}},
           {"images", {{"count", 4}}}};
 }
 
@@ -109,6 +111,10 @@ TEST(Diagnose, SeesStepsOfTheWrongLength) {
   EXPECT_TRUE(says(finding(accept(0.1), fixed), "--step-size adapt"));
   EXPECT_TRUE(says(finding(accept(0.99), fixed), "too short"));
   EXPECT_TRUE(says(finding(accept(0.1)), "too long"));
+  EXPECT_TRUE(says(finding(accept(0.1)), "--leapfrog 2"));
+  json other = run();
+  other["settings"]["kernel"] = "mala";
+  EXPECT_FALSE(says(finding(accept(0.1), other), "--leapfrog")) << "mala takes none";
 }
 
 TEST(Diagnose, SeesFewChainsProposalsAndAnotherBinarisation) {
@@ -125,6 +131,16 @@ TEST(Diagnose, AdaptiveSchedulesAreLongerByTheirParameter) {
   json adaptive = run();
   adaptive["settings"]["schedule"] = "constant-rate:30";
   EXPECT_TRUE(says(finding([](ChunkRun& r) { r.flags[0] = kTail; }, adaptive), "constant-rate:30"));
+}
+
+TEST(Diagnose, RemediesAreFlagsThatTheRunTakes) {
+  const auto few = [](ChunkRun& r) { r.std_error = {6, 6, 6, 6}; };
+  json budget = run(), error = run();
+  budget["settings"]["budget"] = 500;
+  error["settings"]["mean-error"] = 0.5;
+  EXPECT_TRUE(says(finding(few, budget), "--budget 2000")) << sentence_of(finding(few, budget));
+  EXPECT_TRUE(says(finding(few, error), "--mean-error 0.25"));
+  EXPECT_TRUE(says(finding([](ChunkRun& r) { r.flags[0] = kTail; }, budget), "--budget 2000"));
 }
 
 TEST(Diagnose, SettingsAreHostile) {

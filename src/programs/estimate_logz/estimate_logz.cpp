@@ -18,6 +18,7 @@ namespace crais {
 
 int estimate_logz(const CommandLine& cli) {
   if (cli.operands().front() == "list" && cli.operands().size() == 1) {
+    cli.allow_only({}, "list says which targets there are; the flag is of estimates");
     std::cout << list_targets(stdout_width());
     return 0;
   }

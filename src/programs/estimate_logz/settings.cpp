@@ -1,7 +1,12 @@
 #include "programs/estimate_logz/settings.h"
 
+#include <algorithm>
+
+#include "core/spec.h"
+#include "core/target.h"
 #include "estimates/expectation.h"
 #include "programs/estimate_logz/particles_file.h"
+#include "programs/idle_flags.h"
 #include "util/error.h"
 
 namespace crais {
@@ -38,12 +43,20 @@ void check_particles(const LogzSettings& settings) {
     throw argument_error("--save-particles is of one repeat; ask for more --problems instead");
 }
 
+/// Targets that read a file say so in their usage.
+void refuse_idle_folder(const CommandLine& cli, const std::string& target) {
+  const auto& known = TargetRegistry::instance().entries();
+  const auto found = known.find(Spec(target).name());
+  if (found != known.end() && found->second.usage.find("FILE") == std::string::npos)
+    cli.refuse_idle("data-dir", "for " + found->first + ", which reads no file");
+}
+
 /// Without a word on how to anneal, a density gets a budget, which its base and pilots share, and
 /// resampling, which costs nothing where weights stay even.
 void set_defaults(const CommandLine& cli, LogzSettings& settings) {
   EstimateOptions& o = settings.estimator;
   for (const char* flag : {"budget", "chains", "steps", "schedule", "step-size", "interpolate",
-                           "target-error", "mean-error", "per-problem", "path"})
+                           "target-error", "mean-error", "path"})
     if (cli.given(flag)) return;
   if (o.base != "auto" || o.methods != std::vector<std::string>{"ais"} ||
       cli.text("preset") != "recommended")
@@ -113,6 +126,11 @@ LogzSettings read_logz_settings(const CommandLine& cli) {
                         cli.integer("problems"),        cli.text("data-dir", ""),
                         cli.text("save-particles", ""), cli.flag("resampled")};
   set_defaults(cli, settings);
+  refuse_idle(cli, settings.estimator, "problem");
+  refuse_idle_folder(cli, settings.target);
+  const std::vector<std::string>& methods = settings.estimator.methods;
+  if (std::find(methods.begin(), methods.end(), "ais") == methods.end())
+    cli.refuse_idle("witness", "without --method ais");
   settings.estimator.witness = cli.text("witness") == "auto";
   settings.estimator.expectations = cli.texts("expect");
   settings.estimator.keep_particles = !settings.particles_file.empty();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <optional>
 #include <set>
 
 #include "core/spec.h"
@@ -28,8 +29,8 @@ constexpr size_t kMostNamed = 12;
 struct Asked {
   int64_t steps, chains;
   double max_evaluations;
-  std::string schedule, step_size;
-  bool has_budget;
+  std::string schedule, step_size, kernel;
+  std::optional<double> budget, mean_error;
 
   explicit Asked(const json& settings)
       : steps(count_of(settings, "steps")),
@@ -37,9 +38,15 @@ struct Asked {
         max_evaluations(json_field<double>(settings, "max-evals", kSource)),
         schedule(json_field<std::string>(settings, "schedule", kSource)),
         step_size(json_field<std::string>(settings, "step-size", kSource)),
-        has_budget(!json_field<json>(settings, "budget", kSource).is_null()) {}
+        kernel(json_field<std::string>(settings, "kernel", kSource)),
+        budget(number_of(settings, "budget")),
+        mean_error(number_of(settings, "mean-error")) {}
 
   static constexpr const char* kSource = "run.json";
+  static std::optional<double> number_of(const json& settings, const char* key) {
+    if (json_field<json>(settings, key, kSource).is_null()) return {};
+    return json_field<double>(settings, key, kSource);
+  }
   static int64_t count_of(const json& settings, const char* key) {
     const auto count = json_field<int64_t>(settings, key, kSource);
     if (count < 1 || count > kMostCount)
@@ -89,9 +96,17 @@ class Examination {
 
   /// Longer annealing: what moves weights most for its cost.
   std::string longer() const {
+    if (asked_.budget) return "--budget " + shortest(kLonger * *asked_.budget);
     return has_steps() ? "--steps " + std::to_string(kLonger * asked_.steps)
                        : "a finer --schedule than " + asked_.schedule + ", for " +
                              std::to_string(kLonger) + " times as many transitions";
+  }
+
+  /// So many chains, or what chooses how many there are.
+  std::string chains_of(int64_t chains) const {
+    if (asked_.budget) return longer();
+    if (asked_.mean_error) return "--mean-error " + significant(*asked_.mean_error / 2, 2);
+    return "--chains " + std::to_string(chains);
   }
 
   /// True if --steps says how many temperatures there are.
@@ -100,6 +115,9 @@ class Examination {
                                                    "exponential"};
     return kOfSteps.count(asked_.schedule.substr(0, asked_.schedule.find(':'))) > 0;
   }
+
+  /// True if the kernel takes leapfrog steps.
+  bool has_leaps() const { return asked_.kernel.find("hmc") != std::string::npos; }
 
   void flags() {
     for (const auto& [flag, word] : all_flags()) {
@@ -147,7 +165,7 @@ class Examination {
     const std::string what =
         "the bounds are more than 1 nat apart: a tail or a mode that forward chains miss, most "
         "likely";
-    if (!has_steps() || asked_.chains < 2 * kFewestChains || asked_.has_budget)
+    if (!has_steps() || asked_.chains < 2 * kFewestChains || asked_.budget || asked_.mean_error)
       return add(what, images, "anneal longer: " + longer(), kLonger * summary_.evaluations);
     const double transitions =
         static_cast<double>(asked_.chains) * static_cast<double>(asked_.steps);
@@ -167,26 +185,25 @@ class Examination {
     add("the mean is expected to be " + significant(std::abs(summary_.bias), 2) +
             " nats too low, against an error of " + significant(3 * bound, 2),
         {},
-        anneals_
-            ? "anneal longer: " + longer() + "; or --chains " +
-                  std::to_string(factor * asked_.chains) + ", whose bias falls as one over them"
-            : "anneal: --method ais",
+        anneals_ ? "anneal longer: " + longer() +
+                       (asked_.budget ? ""
+                                      : "; or " + chains_of(factor * asked_.chains) +
+                                            ": bias falls as one over the chains")
+                 : "anneal: --method ais",
         anneals_ ? kLonger * summary_.evaluations : 0.0);
   }
 
   void chains() {
     const MeanEstimate& mean = summary_.log_likelihood;
     const int64_t usual = EstimateOptions().chains;
-    if (anneals_ && asked_.chains < kFewestChains && !asked_.has_budget)
+    if (anneals_ && asked_.chains < kFewestChains && !asked_.budget && !asked_.mean_error)
       add("an error bar from " + std::to_string(asked_.chains) + " chains is not reliable", {},
           "--chains " + std::to_string(usual),
           static_cast<double>(usual) / static_cast<double>(asked_.chains) * summary_.evaluations);
     if (mean.monte_carlo_std_error > kShareOfData * mean.data_std_error)
       add("the chains' error of the mean (" + significant(mean.monte_carlo_std_error, 2) +
               ") counts beside that of the images (" + significant(mean.data_std_error, 2) + ")",
-          {},
-          "more chains, or more images at as many: --chains " +
-              std::to_string(kLonger * asked_.chains),
+          {}, "more chains, or more images at as many: " + chains_of(kLonger * asked_.chains),
           kLonger * summary_.evaluations);
   }
 
@@ -198,7 +215,9 @@ class Examination {
     add("the mean acceptance is " + fixed(accept, 2) + ": steps are too " +
             (accept < kLowAcceptance ? "long" : "short"),
         {},
-        fixed_step ? "let a pilot tune them: --step-size adapt" : "--leapfrog 2, or --kernel hmc",
+        fixed_step    ? "let a pilot tune them: --step-size adapt"
+        : has_leaps() ? "--leapfrog 2, or --kernel hmc"
+                      : "--kernel hmc",
         summary_.evaluations);
   }
 
@@ -265,7 +284,7 @@ std::vector<Finding> diagnose(const EvalResults& results, const json& run) {
 }
 
 int diagnose_evaluation(const CommandLine& cli) {
-  refuse_flags_of_runs(cli, "diagnose");
+  refuse_flags_of_runs(cli, "diagnose", {});
   if (cli.operands().size() != 2)
     throw argument_error("diagnose takes one result folder: eval-loglik diagnose DIR");
   const std::string& folder = cli.operands()[1];

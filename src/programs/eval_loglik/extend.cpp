@@ -158,7 +158,9 @@ void add_chains(json& settings, const EstimateOptions& before, int64_t more,
     refuse("no method of the run has chains that know nothing of each other, as ais has");
   settings["chains"] = before.chains + more;
   // The plan is the one that the pilots made, whose number would follow that of the chains.
-  settings["pilot-chains"] = EstimatorParts(before).pilot.num_particles;
+  const EstimatorParts parts(before);
+  if (parts.needs_pilot() || parts.path->divergence().order() != 0)
+    settings["pilot-chains"] = parts.pilot.num_particles;
 }
 
 void add_images(json& settings, const json& images, const EvalSettings& before, int64_t more,

@@ -16,6 +16,7 @@ namespace crais {
 using nlohmann::json;
 
 int merge_evaluations(const CommandLine& cli) {
+  refuse_flags_of_runs(cli, "merge", {"out", "overwrite", "accept-other-version"});
   const std::string out = cli.text("out", "");
   const std::vector<std::string> folders(cli.operands().begin() + 1, cli.operands().end());
   if (folders.empty() || out.empty())

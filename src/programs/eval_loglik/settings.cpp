@@ -8,6 +8,7 @@
 #include "core/spec.h"
 #include "models/vae.h"
 #include "programs/eval_loglik/flag_table.h"
+#include "programs/idle_flags.h"
 #include "util/error.h"
 
 namespace crais {
@@ -184,6 +185,7 @@ EvalSettings read_settings(const CommandLine& cli, const std::string& model) {
     ask_for_curve(cli, s);
   else
     refuse_method_of_curves(s.estimator.methods);
+  refuse_idle(cli, s.estimator, "image");
   if (cli.has("memory-limit"))
     s.memory_limit = parse_size(cli.text("memory-limit"), "--memory-limit");
   s.shard = parse_shard(cli.text("shard"), "--shard");

@@ -1,6 +1,5 @@
 #include "programs/eval_loglik/stored_evaluation.h"
 
-#include <set>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -66,13 +65,10 @@ at::Tensor joined(const std::map<int64_t, at::Tensor>& thumbnails, int64_t chunk
 
 }  // namespace
 
-void refuse_flags_of_runs(const CommandLine& cli, const std::string& command) {
-  static const std::set<std::string> kKnown = {"out", "overwrite", "format", "quiet"};
-  const json settings = cli.settings();
-  for (const auto& [name, value] : settings.items())
-    if (cli.given(name) && kKnown.count(name) == 0)
-      throw argument_error("--" + name + ": " + command +
-                           " reads results as they are; the flag is of evaluations");
+void refuse_flags_of_runs(const CommandLine& cli, const std::string& command,
+                          std::set<std::string> own) {
+  own.insert({"format", "quiet"});
+  cli.allow_only(own, command + " reads results as they are; the flag is of evaluations");
 }
 
 void check_is_evaluation(const json& run, const fs::path& folder) {

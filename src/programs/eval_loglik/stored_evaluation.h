@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "cli/command_line.h"
@@ -26,8 +27,10 @@ struct StoredEvaluation {
   std::map<int64_t, at::Tensor> thumbnails;  // of each chunk; empty without pictures
 };
 
-/// Throws Error kArgument naming a flag that decides nothing where a command only reads results.
-void refuse_flags_of_runs(const CommandLine& cli, const std::string& command);
+/// Throws Error kArgument naming a flag that decides nothing where a `command` only reads results:
+/// any but its `own`, --format and --quiet.
+void refuse_flags_of_runs(const CommandLine& cli, const std::string& command,
+                          std::set<std::string> own);
 
 /// Throws Error kData for the run.json of a density.
 void check_is_evaluation(const nlohmann::json& run, const std::filesystem::path& folder);

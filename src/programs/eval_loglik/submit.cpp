@@ -184,7 +184,7 @@ std::string program_name(const std::string& called) {
 
 /// As the tasks will check them; but a GPU may be where they run, and not here.
 void check_tasks(const Submission& s, const std::string& device) {
-  std::vector<std::string> arguments = {s.model};
+  std::vector<std::string> arguments = {s.model, "--out", s.out};
   arguments.insert(arguments.end(), s.flags.begin(), s.flags.end());
   try {
     parse_device(device);

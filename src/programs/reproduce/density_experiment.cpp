@@ -11,8 +11,9 @@ namespace crais {
 using nlohmann::json;
 
 std::string with_base(const std::string& flags) {
-  return "--witness none " +
-         (flags.find("--base") == std::string::npos ? "--base prior " + flags : flags);
+  const auto has = [&](const char* flag) { return flags.find(flag) != std::string::npos; };
+  const std::string witness = has("--method") ? "" : "--witness none ";
+  return witness + (has("--base") ? "" : "--base prior ") + flags;
 }
 
 DensityExperiment::DensityExperiment(const ExperimentOptions& options, const std::string& target,

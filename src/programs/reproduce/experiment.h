@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,8 @@ class Experiment {
   virtual ~Experiment() = default;
   virtual std::string title() const = 0;
   virtual std::vector<Fault> faults() const { return {}; }
+  /// Those of --seeds, --checkpoint and --data-dir that it has a use for.
+  virtual std::set<std::string> flags() const { return {"seeds"}; }
   virtual void run(const ExperimentOptions& options, Page& page) const = 0;
 };
 

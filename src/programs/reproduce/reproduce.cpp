@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,15 @@ void check_faults(const std::vector<std::string>& names, const std::vector<std::
       throw argument_error(
           "--fault " + fault + ": " +
           (known.empty() ? "there is none in " + join(names) : "choose from all, " + join(known)));
+}
+
+/// A flag does something for one of the experiments at least.
+void refuse_idle(const CommandLine& cli, const std::vector<std::string>& names) {
+  std::set<std::string> idle = {"seeds", "checkpoint", "data-dir"};
+  for (const auto& name : names)
+    for (const auto& flag : ExperimentRegistry::instance().make("experiment", name)->flags())
+      idle.erase(flag);
+  for (const auto& flag : idle) cli.refuse_idle(flag, "for " + join(names));
 }
 
 void report_faults(const std::vector<Fault>& faults, const ExperimentOptions& options, Page& page) {
@@ -105,6 +115,7 @@ Synopsis reproduce_synopsis() {
 
 int reproduce(const CommandLine& cli) {
   if (cli.operands() == std::vector<std::string>{"list"}) {
+    cli.allow_only({}, "list says which experiments there are; the flag is of runs");
     std::cout << list_experiments();
     return 0;
   }
@@ -130,6 +141,7 @@ int reproduce(const CommandLine& cli) {
   }
   // Every name is checked before the first, which may take hours.
   for (const auto& name : names) ExperimentRegistry::instance().make("experiment", name);
+  refuse_idle(cli, names);
   check_faults(names, options.faults);
   use_one_thread_per_operation();
   install_interrupt_handler();

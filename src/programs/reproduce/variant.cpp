@@ -115,6 +115,21 @@ std::string VariantResult::reason() const {
   return words.substr(0, words.find_last_not_of(' ') + 1);
 }
 
+std::string flags_of_plans(const std::string& schedule, int64_t steps) {
+  const auto rule =
+      ScheduleRegistry::instance().make("schedule", schedule, schedule_options({}, steps));
+  return "--schedule " + schedule + (rule->is_adaptive() ? " --interpolate " : " --steps ") +
+         std::to_string(steps);
+}
+
+std::string without_pilot(const std::string& flags) {
+  if (flags.find("--step-size") == std::string::npos) return flags;
+  std::string kept;
+  for (const auto& word : split(flags, ' '))
+    if (!word.empty() && word != "--per-problem") kept += (kept.empty() ? "" : " ") + word;
+  return kept;
+}
+
 std::vector<std::string> arguments_of(const std::string& operand, const std::string& flags,
                                       uint64_t seed) {
   std::vector<std::string> arguments = {operand};

@@ -50,6 +50,14 @@ struct VariantResult {
   double evaluations() const { return base + tuning + estimating; }
 };
 
+/// Flags of plans of `steps` transitions under a schedule: so many where its temperatures are known
+/// beforehand; else what the rule finds, stretched.
+std::string flags_of_plans(const std::string& schedule, int64_t steps);
+
+/// `flags` for a schedule that is known beforehand: where step sizes are too, there is no pilot,
+/// and no plan for each problem.
+std::string without_pilot(const std::string& flags);
+
 /// The command line of a variant: `operand`, the flags and --seed.
 std::vector<std::string> arguments_of(const std::string& operand, const std::string& flags,
                                       uint64_t seed);

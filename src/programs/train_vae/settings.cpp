@@ -74,6 +74,8 @@ void read_data(const CommandLine& cli, TrainVaeOptions& options) {
     throw argument_error("--data: unknown '" + spec.name() +
                          "'; choose from mnist, amat, synthetic[:N]");
   spec.finish();
+  if (spec.name() == "synthetic")
+    cli.refuse_idle("data-dir", "for --data synthetic, which is drawn");
   options.data = spec.name();
   if (options.synthetic_count > 0) options.data += ":" + std::to_string(options.synthetic_count);
 

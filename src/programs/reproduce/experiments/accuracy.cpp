@@ -47,6 +47,7 @@ struct Spender {
 class Accuracy : public Experiment {
  public:
   std::string title() const override { return "Error against evaluations, base by base"; }
+  std::set<std::string> flags() const override { return {"seeds", "checkpoint", "data-dir"}; }
 
   void run(const ExperimentOptions& options, Page& page) const override {
     const int64_t seeds = options.seeds > 0 ? options.seeds : options.full ? 5 : 3;
@@ -101,17 +102,19 @@ class Accuracy : public Experiment {
   }
 
   static std::vector<Spender> spenders(int64_t laplace_cost) {
-    const auto annealed = [](const std::string& name, const std::string& flags, int64_t fixed) {
+    const auto annealed = [](const std::string& name, const std::string& flags, int64_t fixed,
+                             const std::string& schedule = "linear") {
       return Spender{name, [=](int64_t budget) -> std::string {
                        const int64_t chains = budget - fixed >= 128 ? 16 : 4;
                        const int64_t steps = steps_within(budget, fixed, chains);
                        if (steps < 2) return "";
-                       return flags + " --chains " + number(chains) + " --steps " + number(steps) +
-                              " --interpolate " + number(steps);
+                       return flags + " --chains " + number(chains) + " " +
+                              flags_of_plans(schedule, steps);
                      }};
     };
-    const auto prior = [&](const std::string& name, const std::string& flags) {
-      return annealed("AIS, prior, " + name, "--base prior --kernel hmc " + flags, 0);
+    const auto prior = [&](const std::string& name, const std::string& schedule,
+                           const std::string& more = "") {
+      return annealed("AIS, prior, " + name, "--base prior --kernel hmc" + more, 0, schedule);
     };
     return {{"IWAE, encoder",
              [](int64_t budget) { return "--base encoder --method iwae:" + number(budget); }},
@@ -123,11 +126,11 @@ class Accuracy : public Experiment {
                return "--base laplace:1,rounds=" + rounds +
                       " --method iwae:" + number(budget - base);
              }},
-            prior("linear, step 0.5", "--step-size 0.5"),
-            prior("linear", ""),
-            prior("sigmoidal", "--schedule sigmoidal"),
-            prior("geometric", "--schedule geometric"),
-            prior("constant rate", "--schedule constant-rate:8"),
+            prior("linear, step 0.5", "linear", " --step-size 0.5"),
+            prior("linear", "linear"),
+            prior("sigmoidal", "sigmoidal"),
+            prior("geometric", "geometric"),
+            prior("constant rate", "constant-rate:8"),
             annealed("AIS, encoder", "--base encoder --kernel hmc", 0),
             annealed("AIS, encoder, persistent", "--base encoder --kernel ghmc:0.8", 0),
             annealed("AIS, Laplace", "--base laplace --kernel hmc", laplace_cost),
@@ -211,8 +214,7 @@ class Accuracy : public Experiment {
             experiment.match(s.flags + " --schedule " + rule + ":@", s.steps, seeds).setting);
       for (const std::string& schedule : own) {
         schedules.push_back(schedule);
-        variants.push_back({s.name, s.flags + " --schedule " + schedule + " --steps " +
-                                        number(s.steps) + " --interpolate " + number(s.steps)});
+        variants.push_back({s.name, s.flags + " " + flags_of_plans(schedule, s.steps)});
       }
     }
     const std::vector<VariantResult> results = experiment.run("schedules", variants, seeds);

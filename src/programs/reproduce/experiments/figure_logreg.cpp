@@ -43,14 +43,19 @@ const std::vector<Start> kStarts = {{"prior", "--base prior", "8", "1", "0.6"},
 
 /// A sampler and its schedule, at any length.
 struct Line {
-  std::string name, flags;
+  std::string name, schedule, flags;
+
+  std::string of_length(int64_t steps) const {
+    return flags + " " + flags_of_plans(schedule, steps);
+  }
 };
 
 /// All that are compared from one start; the first is what others are compared with.
 std::vector<Line> lines(const Start& start) {
   std::vector<Line> all;
-  const auto add = [&](const std::string& name, const std::string& flags) {
-    all.push_back({name, start.flags + kOwn + " --schedule " + flags});
+  const auto add = [&](const std::string& name, const std::string& schedule,
+                       const std::string& more = "") {
+    all.push_back({name, schedule, start.flags + kOwn + more});
   };
   add("linear", "linear");
   add("sigmoidal", "sigmoidal");
@@ -59,13 +64,9 @@ std::vector<Line> lines(const Start& start) {
   add("constant length", "constant-length:" + start.length);
   add("CESS " + start.cess, "cess:" + start.cess);
   add("ESS 0.5", "ess:0.5");
-  add("SMC, constant length",
-      "constant-length:" + start.length + " --resample systematic --weighted");
+  add("SMC, constant length", "constant-length:" + start.length,
+      " --resample systematic --weighted");
   return all;
-}
-
-std::string of_length(int64_t steps) {
-  return " --steps " + std::to_string(steps) + " --interpolate " + std::to_string(steps);
 }
 
 /// The prior over the likelihood where their product is meant: log p(w) - log p(y | X, w).
@@ -112,6 +113,7 @@ std::filesystem::path without_first_line(const Regression& regression,
 class FigureLogreg : public Experiment {
  public:
   std::string title() const override { return "Evidence of logistic regressions"; }
+  std::set<std::string> flags() const override { return {"seeds", "data-dir"}; }
   std::vector<Fault> faults() const override {
     return {{"likelihood-sign", "the loss is added to the log prior", "subtracted",
              "the target is another density: its log Z is positive"},
@@ -213,7 +215,7 @@ class FigureLogreg : public Experiment {
       std::vector<Variant> variants;
       for (const Line& line : compared)
         for (const int64_t steps : lengths)
-          variants.push_back({line.name, line.flags + c.chains + of_length(steps)});
+          variants.push_back({line.name, line.of_length(steps) + c.chains});
       const std::vector<VariantResult> results =
           c.experiment.run(c.stem + ", from " + start.name, variants);
       Plot plot{c.stem + ", from " + start.name,
@@ -272,7 +274,8 @@ class FigureLogreg : public Experiment {
           continue;
         }
         compared.push_back({"alpha " + alpha, plans.flags});
-        variants.push_back({"alpha " + alpha, plans.flags + of_length(kSteps)});
+        variants.push_back(
+            {"alpha " + alpha, plans.flags + " --interpolate " + std::to_string(kSteps)});
       }
       const std::vector<VariantResult> results =
           c.experiment.run(c.stem + ", orders from " + start.name, variants);

@@ -19,6 +19,7 @@ const std::vector<ScheduledRegression> kScheduledRegressions = {
 class FigureLogregSchedules : public Experiment {
  public:
   std::string title() const override { return "Schedules for logistic regressions"; }
+  std::set<std::string> flags() const override { return {"seeds", "data-dir"}; }
   std::vector<Fault> faults() const override {
     return {{"", "the ESS of the adaptive rule is of wrong weights", "increments of the weights",
              "where its steps are"},
@@ -79,7 +80,7 @@ class FigureLogregSchedules : public Experiment {
         (paper ? "--base prior --kernel hmc --step-size 0.5" : "--base laplace --kernel ghmc:0.8");
     std::vector<Variant> all;
     for (const std::string rule : {"linear", "sigmoidal", "geometric"})
-      all.push_back({rule, "--steps " + std::to_string(kSteps) + " --schedule " + rule + own});
+      all.push_back({rule, flags_of_plans(rule, kSteps) + " " + without_pilot(own)});
     for (const std::string rule : {"constant-rate", "constant-length", "cess", "ess"}) {
       const MatchedPlans plans = experiment.match("--schedule " + rule + ":@" + own, kSteps);
       if (plans.transitions > 0) all.push_back({rule + ":" + plans.setting, plans.flags});

@@ -40,6 +40,8 @@ const std::vector<Picture> kPictures = {{"u1", {-3.5, 3.5, -3.5, 3.5}, "0.035", 
                                         {"u10:s=std", {-3, 4.5, -4.2, 3.3}, "0.0095", 40},
                                         {"u11:s=std", {-4, 5, -5.5, 4.5}, "0.0055", 21}};
 constexpr int64_t kQuickSteps = 128;
+const std::string kStep = " --step-size 0.5";  // the paper's
+const std::string kPilots = " --pilot-chains " + std::to_string(kChains) + " --pilot-problems 1";
 
 class FigureParticles : public Experiment {
  public:
@@ -122,17 +124,16 @@ class FigureParticles : public Experiment {
   /// The paper's targets: samples, schedule by schedule.
   static void plane(const ExperimentOptions& options, int64_t runs, Findings& found) {
     for (const Picture& picture : kPictures) {
-      const std::string steps = std::to_string(options.full ? picture.transitions : kQuickSteps);
+      const int64_t steps = options.full ? picture.transitions : kQuickSteps;
       const std::string rate = options.full ? "0.03125" : picture.rate;
-      const std::string own = std::string(" --kernel hmc") +
-                              (options.full ? " --step-size 0.5" : "") + " --steps " + steps;
-      const std::string found_plan = " --interpolate " + steps;
+      const std::string own = std::string(" --kernel hmc") + (options.full ? kStep : "");
+      const std::string known = own + (options.full ? "" : kPilots), rule = own + kPilots;
       show(options, picture.target, picture.window, runs,
-           {{kSchedules[0], "--schedule linear" + own},
-            {kSchedules[1], "--schedule geometric" + own},
-            {kSchedules[2], "--schedule sigmoidal" + own},
-            {kSchedules[3], "--schedule cess:0.998" + own + found_plan},
-            {kSchedules[4], "--schedule constant-rate:" + rate + own + found_plan}},
+           {{kSchedules[0], flags_of_plans("linear", steps) + known},
+            {kSchedules[1], flags_of_plans("geometric", steps) + known},
+            {kSchedules[2], flags_of_plans("sigmoidal", steps) + known},
+            {kSchedules[3], flags_of_plans("cess:0.998", steps) + rule},
+            {kSchedules[4], flags_of_plans("constant-rate:" + rate, steps) + rule}},
            found);
       found.ess.push_back(as_row(found, kSchedules.size(), kEss));
       if (found.rows.back()[kAstray].text != "-")
@@ -142,17 +143,17 @@ class FigureParticles : public Experiment {
 
   /// The wide mixtures: SMC beside AIS.
   static void wide(const ExperimentOptions& options, int64_t runs, Findings& found) {
-    const std::string own = " --kernel ghmc:0.8 --steps 200";
-    const std::string stretched = own + " --interpolate 200";
+    const std::string own = " --kernel ghmc:0.8" + kPilots;
     const std::string systematic = " --resample systematic";
     for (const int64_t components : {16, 24, 32, 48}) {
       if (!options.full && components != 16 && components != 48) continue;
       show(options, "smc-mixture:" + std::to_string(components), {-21, 21, -21, 21}, runs,
-           {{kSamplers[0], "--schedule linear" + own},
-            {kSamplers[1], "--schedule constant-rate:0.03125" + stretched},
-            {kSamplers[2], "--schedule linear" + own + systematic},
-            {kSamplers[3], "--schedule cess:0.99" + stretched + systematic},
-            {kSamplers[4], "--schedule constant-rate:0.03125 --weighted" + stretched + systematic}},
+           {{kSamplers[0], flags_of_plans("linear", 200) + own},
+            {kSamplers[1], flags_of_plans("constant-rate:0.03125", 200) + own},
+            {kSamplers[2], flags_of_plans("linear", 200) + own + systematic},
+            {kSamplers[3], flags_of_plans("cess:0.99", 200) + own + systematic},
+            {kSamplers[4],
+             flags_of_plans("constant-rate:0.03125", 200) + " --weighted" + own + systematic}},
            found);
       found.wide.push_back(as_row(found, kSamplers.size(), kAstray));
     }
@@ -168,10 +169,9 @@ class FigureParticles : public Experiment {
     std::vector<Task> tasks;
     tasks.reserve(variants.size());
     for (const Variant& variant : variants) {
-      const std::string flags =
-          variant.flags + " --chains " + std::to_string(kChains) + " --pilot-chains " +
-          std::to_string(kChains) + " --pilot-problems 1 --problems " + std::to_string(runs) +
-          " --chunk " + std::to_string(runs) + (components ? " --expect modes" : "");
+      const std::string flags = variant.flags + " --chains " + std::to_string(kChains) +
+                                " --problems " + std::to_string(runs) + " --chunk " +
+                                std::to_string(runs) + (components ? " --expect modes" : "");
       found.commands.push_back({name, variant.name, flags});
       const LogzSettings settings = read_logz_settings(
           CommandLine(estimate_logz_synopsis(), arguments_of(name, with_base(flags), 0)));

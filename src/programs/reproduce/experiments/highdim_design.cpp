@@ -50,7 +50,7 @@ std::vector<Family> families(const DensityExperiment& experiment, const HighTarg
                              const std::string& flags, bool every_order) {
   const std::string own = " " + flags, stretched = own + " --interpolate " + std::to_string(kSteps);
   const auto heuristic = [&](const std::string& name) {
-    return Family{name, {{"-", "--schedule " + name + own + " --steps " + std::to_string(kSteps)}}};
+    return Family{name, {{"-", flags_of_plans(name, kSteps) + " " + without_pilot(own)}}};
   };
   const auto matched = [&](const std::string& name, const std::string& rule) {
     const MatchedPlans plans = experiment.match("--schedule " + rule + ":@" + own, kSteps);

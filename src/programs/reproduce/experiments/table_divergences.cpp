@@ -84,6 +84,7 @@ double divergence_p_value(double t, int64_t n) {
 class TableDivergences : public Experiment {
  public:
   std::string title() const override { return "Annealing paths of f-divergences"; }
+  std::set<std::string> flags() const override { return {"seeds", "checkpoint", "data-dir"}; }
 
   void run(const ExperimentOptions& options, Page& page) const override {
     const DivergenceSizes sizes = divergence_sizes(options);
@@ -131,23 +132,22 @@ class TableDivergences : public Experiment {
     const bool is_learned = path.name.substr(0, 2) == "f:";
     const std::string knots = is_learned ? ",knots=" + std::to_string(sizes.knots) : "";
     const std::string common = "--path " + path.name + knots + " --base " + place.base + own;
-    const std::string stretch = " --steps " + std::to_string(kDivergenceSteps) + " --interpolate " +
-                                std::to_string(kDivergenceSteps);
     const double whole = std::min(path.most, path.of_kl * place.kl);
     std::vector<Variant> all;
+    const std::string most = " --max-steps 2048", by_length = "constant-length:0.25";
     const auto add = [&](const std::string& schedule, const std::string& more) {
-      all.push_back({schedule, common + " --max-steps 2048 --schedule " + schedule + more});
+      all.push_back({schedule, common + " " + flags_of_plans(schedule, kDivergenceSteps) + more});
     };
-    add("constant-length:0.25", " --max-step 1" + stretch);
+    add(by_length, most + " --max-step 1");
     if (sizes.every_rule) {
-      add("linear", stretch);
-      add("constant-length:2", stretch);
-      add("cess:0.7", stretch);
-      add("cess:0.95", stretch);
-      add("constant-rate:" + significant(whole / 16, 3), stretch);
-      add("constant-rate:" + significant(whole / 64, 3), stretch);
+      add("linear", "");
+      add("constant-length:2", most);
+      add("cess:0.7", most);
+      add("cess:0.95", most);
+      add("constant-rate:" + significant(whole / 16, 3), most);
+      add("constant-rate:" + significant(whole / 64, 3), most);
     }
-    add("constant-length:0.25", " --max-step 1");
+    all.push_back({by_length, common + most + " --max-step 1 --schedule " + by_length});
     return all;
   }
 

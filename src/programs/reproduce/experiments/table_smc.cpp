@@ -55,7 +55,7 @@ class TableSmc : public Experiment {
  private:
   static std::vector<Variant> variants(const std::string& kernel, int64_t steps) {
     const std::string length = " --interpolate " + std::to_string(steps);
-    const std::string linear = " --schedule linear --steps " + std::to_string(steps);
+    const std::string linear = flags_of_plans("linear", steps) + " " + without_pilot(kernel);
     const std::string rate = " --schedule constant-rate:0.03125" + length;
     const std::string cess = " --schedule cess:0.99" + length;
     const std::string systematic = " --resample systematic";
@@ -64,10 +64,10 @@ class TableSmc : public Experiment {
             {"CR-SMC, multinomial", "--weighted" + multinomial + rate + kernel},
             {"CESS-SMC, systematic", systematic + cess + kernel},
             {"CESS-SMC, multinomial", multinomial + cess + kernel},
-            {"linear SMC, systematic", systematic + linear + kernel},
+            {"linear SMC, systematic", linear + systematic},
             {"CR-AIS", rate + kernel},
             {"CESS-AIS", cess + kernel},
-            {"linear AIS", linear + kernel}};
+            {"linear AIS", linear}};
   }
 
   /// The mixtures that are done: the smallest and the largest in the quick form.

@@ -73,6 +73,7 @@ std::vector<Row> recommended_rows(int64_t steps) {
 class TableVae : public Experiment {
  public:
   std::string title() const override { return "Log-likelihood of a VAE, schedule by schedule"; }
+  std::set<std::string> flags() const override { return {"seeds", "checkpoint", "data-dir"}; }
   std::vector<Fault> faults() const override {
     return {{"", "the log density adds the reconstruction loss to the prior", "subtracts it",
              "everything; the published numbers must be of a corrected copy"},

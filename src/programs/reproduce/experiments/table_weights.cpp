@@ -17,8 +17,9 @@ struct WeightedTarget {
 struct Weighting {
   std::string name, flag;
 };
+constexpr const char* kOfRatio = " --weighted-ratio";
 const std::vector<Weighting> kWeightings = {{"neither (default)", ""},
-                                            {"the ratio (the released code)", " --weighted-ratio"},
+                                            {"the ratio (the released code)", kOfRatio},
                                             {"both (the paper's text)", " --weighted"}};
 
 class TableWeights : public Experiment {
@@ -68,9 +69,12 @@ class TableWeights : public Experiment {
           continue;
         }
         std::vector<Variant> variants;
-        for (const Weighting& weighting : kWeightings)
-          variants.push_back({weighting.name, matched.flags + weighting.flag + " --max-steps " +
+        for (const Weighting& weighting : kWeightings) {
+          const bool has_ratio = alpha != "0" || weighting.flag != kOfRatio;
+          variants.push_back({weighting.name, matched.flags + (has_ratio ? weighting.flag : "") +
+                                                  " --max-steps " +
                                                   std::to_string(4 * target.steps)});
+        }
         const std::vector<VariantResult> results =
             experiment.run(stem + ", " + target.name + ", alpha " + alpha, variants);
         for (size_t i = 0; i < variants.size(); ++i)

@@ -1,0 +1,153 @@
+#include "programs/idle_flags.h"
+
+#include <memory>
+#include <vector>
+
+#include "core/spec.h"
+#include "estimates/method.h"
+
+namespace crais {
+namespace {
+
+/// What the options make of an estimate, as far as it decides which flags have a say.
+struct Course {
+  Course(const EstimateOptions& options, bool is_density);
+
+  const EstimateOptions& options;
+  bool is_density;
+  std::string schedule, kernel;          // without their parameters
+  bool anneals = false, learns = false;  // any method does
+  bool is_adaptive = false;              // particles decide the temperatures
+  bool takes_leapfrog = false;           // the kernel does
+  bool has_order = false;                // the path's rate has a mass ratio, and problems a centre
+  bool has_pilot = false;                // one goes along the schedule
+  bool tries_bases = false;              // pilots choose among them
+  bool plans_by_chunk = false;           // replicates share a plan, that of their base `mixture`
+};
+
+Course::Course(const EstimateOptions& o, bool density) : options(o), is_density(density) {
+  schedule = Spec(o.schedule).name();
+  kernel = Spec(o.kernel).name();
+  const std::shared_ptr<const Path> path = PathRegistry::instance().make("path", o.path);
+  const auto kernel_with = [&](int64_t num_leapfrog) {
+    return TransitionRegistry::instance().make("kernel", o.kernel, TransitionOptions{num_leapfrog});
+  };
+  const std::shared_ptr<const Transition> one = kernel_with(1);
+  takes_leapfrog = kernel_with(2)->evaluations_per_step() != one->evaluations_per_step();
+  std::shared_ptr<const Resampling> resampling;
+  if (!o.resampling.empty())
+    resampling = ResamplingRegistry::instance().make("resampling", o.resampling);
+  for (const std::string& name : o.methods) {
+    const auto method = MethodRegistry::instance().make(
+        "method", name, AnnealingParts{path, one, resampling, /*keep_particles=*/false});
+    anneals |= method->num_anneals() > 0;
+    learns |= method->needs_preparation();
+  }
+  // A file holds temperatures; the run reads it, once.
+  is_adaptive =
+      schedule != "file" &&
+      ScheduleRegistry::instance().make("schedule", o.schedule, ScheduleOptions{})->is_adaptive();
+  has_order = path->divergence().order() != 0;
+  plans_by_chunk = is_density && anneals && (o.base == "auto" || Spec(o.base).name() == "mixture");
+  has_pilot = anneals &&
+              (path->needs_learning() || is_adaptive || !o.step_size || o.budget || plans_by_chunk);
+  tries_bases = anneals && !is_density && o.base == "auto";
+}
+
+/// Flags that do nothing in some courses.
+struct Rule {
+  std::vector<std::string> flags;
+  bool (*is_idle)(const Course&);
+  std::string why;  // "--steps does nothing WHY"
+};
+
+/// docs/reference.md has this table too.
+std::vector<Rule> rules(const std::string& problem) {
+  const std::string per = "per-" + problem, pilots = "pilot-" + problem + "s";
+  return {
+      // Methods.
+      {{"schedule", "steps", "path", "kernel", "leapfrog", "step-size", "resample",
+        "target-acceptance", "force-dtype", per, "pilot-chains", "min-step", "max-step",
+        "max-steps", "tolerance", "weighted", "weighted-ratio", "interpolate"},
+       [](const Course& c) { return !c.anneals; },
+       "where no --method anneals"},
+      {{"chains"},
+       [](const Course& c) { return !c.anneals && !c.learns; },
+       "where no --method has chains: iwae:K and elbo:K take K samples"},
+      // How many.
+      {{"chains", "steps"},
+       [](const Course& c) { return c.options.budget.has_value(); },
+       "beside --budget, which chooses both"},
+      {{"interpolate"},
+       [](const Course& c) { return c.options.budget.has_value(); },
+       "beside --budget, which chooses how many transitions there are"},
+      {{"pilot-chains"},
+       [](const Course& c) { return c.options.budget && !c.plans_by_chunk && !c.has_order; },
+       "beside --budget, which chooses the chains of pilots too"},
+      {{"chains"},
+       [](const Course& c) { return c.options.mean_error && !c.learns; },
+       "beside --mean-error, which chooses how many there are"},
+      {{"max-evals"},
+       [](const Course& c) { return !c.options.target_error && !c.options.mean_error; },
+       "without --target-error or --mean-error"},
+      // Schedules.
+      {{"tolerance", "weighted-ratio"},
+       [](const Course& c) { return c.schedule != "constant-rate"; },
+       "without --schedule constant-rate"},
+      {{"min-step", "max-step", "max-steps", "weighted"},
+       [](const Course& c) { return !c.is_adaptive; },
+       "without an adaptive --schedule"},
+      {{"weighted"},
+       [](const Course& c) { return c.schedule == "ess"; },
+       "for --schedule ess, whose statistics are weighted in any case"},
+      {{"weighted-ratio"},
+       [](const Course& c) { return c.options.weighted; },
+       "beside --weighted, which weighs the mass ratio too"},
+      {{"weighted-ratio"},
+       [](const Course& c) { return !c.has_order; },
+       "along a --path of order 0, whose rate has no mass ratio"},
+      {{"steps"},
+       [](const Course& c) { return (c.is_adaptive || c.schedule == "file") && !c.tries_bases; },
+       "for a --schedule that says itself how many there are (--interpolate stretches its plan)"},
+      // Moves.
+      {{"leapfrog"},
+       [](const Course& c) { return !c.takes_leapfrog; },
+       "for a --kernel that takes no leapfrog steps"},
+      {{"force-dtype"},
+       [](const Course& c) { return c.kernel == "random-walk"; },
+       "for --kernel random-walk, which takes no gradients"},
+      {{"target-acceptance"},
+       [](const Course& c) { return c.options.step_size && !c.has_order; },
+       "beside a --step-size, which is not tuned"},
+      // Pilots.
+      {{"interpolate"},
+       [](const Course& c) { return !c.has_pilot; },
+       "without a pilot: --schedule and --step-size leave nothing to tune"},
+      {{per, "pilot-chains"},
+       [](const Course& c) { return !c.has_pilot && !c.has_order; },
+       "without a pilot: --schedule and --step-size leave nothing to tune"},
+      {{per},
+       [](const Course& c) { return c.plans_by_chunk && !c.has_order; },
+       "for the base mixture, a plan of which all replicates of a chunk share"},
+      {{pilots},
+       [](const Course& c) {
+         const bool share_plan = c.has_pilot && !c.plans_by_chunk && !c.options.plan_per_problem;
+         const bool choose_forces = c.anneals && !c.is_density && c.options.force_dtype == "auto";
+         return !share_plan && !choose_forces && !c.tries_bases && !c.learns &&
+                !c.options.mean_error;
+       },
+       "where nothing is tuned on problems that stand for all"},
+  };
+}
+
+}  // namespace
+
+void refuse_idle(const CommandLine& cli, const EstimateOptions& options,
+                 const std::string& problem) {
+  const Course course(options, problem != "image");
+  for (const Rule& rule : rules(problem))
+    if (rule.is_idle(course))
+      for (const std::string& flag : rule.flags) cli.refuse_idle(flag, rule.why);
+}
+
+}  // namespace crais
