@@ -65,7 +65,9 @@ at::Tensor DecoderNetwork::forward(at::Tensor z) const {
   for (int64_t i = 0; const DecoderLayer& layer : layers) {
     at::Tensor sum = apply(layer, z);
     if (layer.skip) sum = sum + kept.at(*layer.skip);
-    z = activate(layer.activation, sum);
+    const auto& n = layer.normalisation;
+    z = activate(layer.activation,
+                 n ? at::group_norm(sum, n->groups, n->scale, n->shift, n->eps) : sum);
     keep({i, true}, sum);
     keep({i, false}, z);
     ++i;

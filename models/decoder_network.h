@@ -33,14 +33,23 @@ struct Convolution {
   bool is_possible() const;
 };
 
-/// An earlier layer whose units are added to a layer's sums, before its activation.
+/// An earlier layer whose units are added to a layer's sums, before these are normalised.
 struct Skip {
   int64_t from = 0;                // its index
-  bool before_activation = false;  // its own sums, not what its activation makes of them
+  bool before_activation = false;  // its own sums, not what normalisation and activation make of it
   auto operator<=>(const Skip&) const = default;
 };
 
-/// A linear map with a bias, perhaps a residual connection, then an activation.
+/// Of groups of equally many consecutive units: each unit less the mean of its group, divided by
+/// the group's standard deviation, then scaled and shifted, as torch.nn.GroupNorm and LayerNorm do.
+struct Normalisation {
+  int64_t groups = 1;
+  double eps = 1e-5;        // added to a variance
+  at::Tensor scale, shift;  // [units]
+};
+
+/// A linear map with a bias, perhaps a residual connection, perhaps a normalisation, then an
+/// activation.
 struct DecoderLayer {
   /// Dense [out, in]; of a convolution as PyTorch has it: [out, in, *kernel] channels, or
   /// [in, out, *kernel] where it is transposed.
@@ -49,6 +58,7 @@ struct DecoderLayer {
   std::optional<Convolution> convolution;
   Activation activation = Activation::kIdentity;
   std::optional<Skip> skip = {};
+  std::optional<Normalisation> normalisation = {};
 
   int64_t inputs() const;   // units
   int64_t outputs() const;  // units

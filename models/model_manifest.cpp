@@ -241,6 +241,8 @@ class ManifestReader {
         network.layers.back().activation = reader.parsed("activation", parse_activation);
       if (layer.contains("skip")) network.layers.back().skip = reader.read_skip(network.layers);
       width = network.layers.back().outputs();
+      if (layer.contains("normalisation"))
+        network.layers.back().normalisation = reader.read_normalisation(m.arrays, name, width);
     }
     if (width != m.model.num_values())
       throw wrong("layers", "a decoder with " + std::to_string(m.model.num_values()) + " outputs");
@@ -259,6 +261,27 @@ class ManifestReader {
     if (!reader.field("before_activation").is_boolean())
       throw reader.wrong("before_activation", "true or false");
     return {from, skip["before_activation"].get<bool>()};
+  }
+
+  /// Of a layer with so many outputs.
+  Normalisation read_normalisation(const SafeTensors& arrays, const std::string& name,
+                                   int64_t units) const {
+    const json& described = field("normalisation");
+    if (!described.is_object()) throw wrong("normalisation", "described");
+    const ManifestReader reader(described, where_ + ": \"normalisation\"");
+    Normalisation found;
+    found.groups = reader.integer("groups", 1, units);
+    if (units % found.groups != 0)
+      throw reader.wrong("groups", "a divisor of " + std::to_string(units) + " units");
+    const std::optional<double> eps = reader.number("eps");
+    if (!eps || !(*eps >= 0)) throw reader.wrong("eps", "a number of at least 0");
+    found.eps = *eps;
+    found.scale = parameter(arrays, name + ".scale");
+    found.shift = parameter(arrays, name + ".shift");
+    for (const at::Tensor& one : {found.scale, found.shift})
+      if (one.sizes() != at::IntArrayRef({units}))
+        throw wrong("normalisation", "of " + std::to_string(units) + " units");
+    return found;
   }
 
   DecoderLayer read_dense(const SafeTensors& arrays, const std::string& name,

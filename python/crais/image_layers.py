@@ -51,14 +51,39 @@ class Skip:
 
 
 @dataclass
+class Normalisation:
+    """Of groups of consecutive units, then a scale and a shift of each unit."""
+
+    groups: int
+    eps: float  # added to variances
+    scale: Tensor  # [units]
+    shift: Tensor
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """[B, units] -> [B, units]."""
+        return F.group_norm(rows, self.groups, self.scale, self.shift, self.eps)
+
+    def describe(self) -> dict[str, Any]:
+        return {"groups": self.groups, "eps": self.eps}
+
+
+@dataclass
 class Layer:
-    """A linear map with a bias, units of an earlier layer added or not, then an activation."""
+    """A linear map with a bias, then what may follow in this order: units of an earlier layer are
+    added, all are normalised, an activation.
+    """
 
     weight: Tensor  # [out, in], or as torch.nn.Conv2d and ConvTranspose2d have it
     bias: Tensor  # [out], of units or of channels
     convolution: Convolution | None = None
     activation: str | None = None  # as crais names it: "elu", "leaky-relu:0.2"
     skip: Skip | None = None
+    normalisation: Normalisation | None = None
+
+    @property
+    def is_linear(self) -> bool:
+        """True if its bias is all that follows the linear map."""
+        return self.activation is None and self.skip is None and self.normalisation is None
 
     def linear(self, rows: Tensor) -> Tensor:
         """[B, in units] -> [B, out units], with nothing added and no activation."""
@@ -146,7 +171,7 @@ def cropped(layer: Layer, axis: int, start: int, stop: int) -> Layer | None:
     both ends; so zeros are added to an end of the kernel where the crop is not.
     """
     c = layer.convolution
-    if c is None or layer.skip is not None:
+    if c is None or layer.skip is not None or layer.normalisation is not None:
         return None
     size = stop - start
     sizes = list(c.output)

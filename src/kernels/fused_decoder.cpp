@@ -88,10 +88,22 @@ bool skips_are_known(const std::vector<DecoderLayer>& layers) {
     if (!layers[i].skip) continue;
     const auto [index, before] = *layers[i].skip;
     const auto from = static_cast<size_t>(index);
-    const bool is_kept = before || layers[from].activation.slope_is_of_output();
+    const bool is_kept =
+        before || (layers[from].activation.slope_is_of_output() && !layers[from].normalisation);
     if (i + 1 == layers.size() || !is_kept || image_of(layers, from) != image_of(layers, i) ||
         !sources.insert(index).second)
       return false;
+  }
+  return true;
+}
+
+/// Normalisations of hidden layers: of whole channels, where units are an image.
+bool normalisations_are_known(const std::vector<DecoderLayer>& layers) {
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (!layers[i].normalisation) continue;
+    const auto image = image_of(layers, i);
+    const int64_t channels = image ? image->channels : layers[i].outputs();
+    if (i + 1 == layers.size() || channels % layers[i].normalisation->groups != 0) return false;
   }
   return true;
 }
@@ -113,7 +125,8 @@ bool FusedDecoder::supports(const DecoderNetwork& network, const FusedKernel& ke
         return widest <= kWidestFixedPoint;
       case Packing::kTiles: {
         const bool is_last = &layer == &network.layers.back();
-        return !layer.convolution && !layer.skip && layer.weight.size(0) <= kMostByteProducts &&
+        return !layer.convolution && !layer.skip && !layer.normalisation &&
+               layer.weight.size(0) <= kMostByteProducts &&
                (is_last ? layer.activation == Activation::kIdentity
                         : layer.activation.slope_is_of_output());
       }
@@ -127,8 +140,8 @@ bool FusedDecoder::supports(const DecoderNetwork& network, const FusedKernel& ke
   const bool is_known = mean == Activation::kIdentity ||
                         (network.likelihood.family == Likelihood::Family::kGaussian &&
                          (mean == Activation::kSigmoid || mean == Activation::kTanh));
-  return is_known && skips_are_known(network.layers) && first.is_cpu() &&
-         first.scalar_type() == at::kFloat &&
+  return is_known && skips_are_known(network.layers) && normalisations_are_known(network.layers) &&
+         first.is_cpu() && first.scalar_type() == at::kFloat &&
          std::all_of(network.layers.begin(), network.layers.end(), fits);
 }
 
@@ -139,11 +152,13 @@ FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& ker
       latent_(network.layers.front().inputs()),
       pixels_(network.layers.back().outputs()),
       cheap_(std::move(cheap)) {
-  TORCH_CHECK(supports(network, kernel), "fused decoder: ", kernel.name,
-              " does not take this decoder: only float32 on the CPU, logits, or means as they are "
-              "or by a sigmoid or tanh, sums of at most ",
-              kWidestFixedPoint, " inputs in fixed point, and in tiles ", kMostByteProducts,
-              " outputs, no convolution, residual connection, silu or gelu, and means as they are");
+  TORCH_CHECK(
+      supports(network, kernel), "fused decoder: ", kernel.name,
+      " does not take this decoder: only float32 on the CPU, logits, or means as they are "
+      "or by a sigmoid or tanh, sums of at most ",
+      kWidestFixedPoint, " inputs in fixed point, and in tiles ", kMostByteProducts,
+      " outputs, no convolution, residual connection, normalisation, silu or gelu, and means as "
+      "they are");
   // Between convolutions, and where one meets a dense layer, units are [place][channel].
   const auto image_order = [](const at::Tensor& units, const Convolution::Shape& image) {
     return units.unflatten(0, {image.channels, image.places()}).transpose(0, 1).flatten(0, 1);
@@ -165,7 +180,17 @@ FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& ker
   }
   for (size_t i = 0; i < layers.size(); ++i) {
     layers_[i].activation = layers[i].activation;
-    layers_[i].keeps_input |= !layers[i].activation.slope_is_of_output();
+    layers_[i].keeps_input |= !layers[i].activation.slope_is_of_output() || layers[i].normalisation;
+    if (const auto& n = layers[i].normalisation) {
+      const auto image =
+          image_of(layers, i).value_or(Convolution::Shape{layers[i].outputs(), 1, 1});
+      const auto packed = [&](const at::Tensor& units) {
+        return keep<float>(image_order(units.detach(), image).clone());
+      };
+      layers_[i].normalisation = {n->groups,        image.places(),
+                                  image.channels,   static_cast<float>(n->eps),
+                                  packed(n->scale), packed(n->shift)};
+    }
     if (!layers[i].skip) continue;
     layers_[i].skip_from = layers[i].skip->from;
     PackedLayer& source = layers_[static_cast<size_t>(layers[i].skip->from)];

@@ -12,6 +12,7 @@
 
 #include "kernels/fused_kernel.h"
 #include "kernels/gather.h"
+#include "kernels/normalisation.h"
 #include "kernels/pointwise.h"
 #include "kernels/products.h"
 #include "kernels/simd.h"
@@ -33,6 +34,11 @@ using Gather = void (*)(const PackedGather&, const float* start, const Vec* in, 
 constexpr Gather kGather[] = {nullptr, gather<1>, gather<2>, gather<3>};
 using GatherBack = void (*)(const PackedLayer&, const Vec* in, Vec* out, Vec* workspace);
 constexpr GatherBack kGatherBack[] = {nullptr, gather_back<1>, gather_back<2>, gather_back<3>};
+
+using Normalise = void (*)(const PackedNormalisation&, const Vec* in, Vec* out);
+constexpr Normalise kNormalise[] = {nullptr, normalise<1>, normalise<2>, normalise<3>};
+constexpr Normalise kNormaliseBack[] = {nullptr, normalise_back<1>, normalise_back<2>,
+                                        normalise_back<3>};
 
 inline bool is_convolution(const PackedLayer& layer) { return layer.gather.num_tiles > 0; }
 
@@ -149,7 +155,9 @@ class Tile {
       const int64_t count = layer.outputs * vectors_;
       if (layer.skip_from >= 0) add(units_of(layer.skip_from), output, count);
       Vec* const active = layer.keeps_input ? active_ : output;
-      activate(layer.activation, output, active, count);
+      const bool is_normalised = layer.normalisation.groups > 0;
+      if (is_normalised) kNormalise[vectors_](layer.normalisation, output, active);
+      activate(layer.activation, is_normalised ? active : output, active, count);
       input = active;
     }
     return input;
@@ -260,7 +268,13 @@ class Tile {
       Vec* const h = units_of(i);
       const Vec* const skipped = layer.skip_to >= 0 ? units_of(layer.skip_to) : nullptr;
       if (skipped != nullptr && !layer.keeps_input) add(skipped, grad_, count);
-      back_through(layer.activation, layer.keeps_input, grad_, h, count);
+      if (layer.normalisation.groups > 0) {
+        kNormalise[vectors_](layer.normalisation, h, active_);
+        back_through(layer.activation, /*is_input=*/true, grad_, active_, count);
+        kNormaliseBack[vectors_](layer.normalisation, active_, h);
+      } else {
+        back_through(layer.activation, layer.keeps_input, grad_, h, count);
+      }
       if (skipped != nullptr && layer.keeps_input) add(skipped, h, count);
       if (is_convolution(layer)) {
         kGatherBack[vectors_](layer, h, grad_, back_);

@@ -77,6 +77,25 @@ TEST(ModelManifest, ReadsResidualConnections) {
                [&] { read("yes"); });
 }
 
+/// Of the first layer, which has 48 units.
+void normalise(json& description, SafeTensors& arrays, int64_t groups) {
+  layer(description, 0)["normalisation"] = {{"groups", groups}, {"eps", 1e-3}};
+  put(arrays, "decoder.0.scale", at::arange(48).to(at::kFloat));
+  put(arrays, "decoder.0.shift", at::ones({48}));
+}
+
+TEST(ModelManifest, ReadsNormalisations) {
+  const ModelManifest manifest =
+      read_manifest(altered([](json& d, SafeTensors& s) { normalise(d, s, 4); }), "file");
+  const std::vector<DecoderLayer>& layers = manifest.decoder->layers;
+  ASSERT_TRUE(layers[0].normalisation);
+  EXPECT_FALSE(layers[1].normalisation);
+  EXPECT_EQ(layers[0].normalisation->groups, 4);
+  EXPECT_EQ(layers[0].normalisation->eps, 1e-3);
+  EXPECT_EQ(layers[0].normalisation->scale[5].item<float>(), 5);
+  EXPECT_EQ(layers[0].normalisation->shift[5].item<float>(), 1);
+}
+
 TEST(ModelManifest, LayersMustComputeWhatTheModelDoes) {
   const auto model =
       read_script_model(std::string(CRAIS_SOURCE) + "/tests/models/data/convolutional.pt");
@@ -148,6 +167,27 @@ TEST(ModelManifest, RefusesLayersThatCannotBe) {
          layer(d, 1)["skip"] = {{"from", 1}, {"before_activation", true}};
        }},
       {"\"skip\" is not described", [](json& d, SafeTensors&) { layer(d, 1)["skip"] = 0; }},
+      {"\"normalisation\" is not described",
+       [](json& d, SafeTensors&) { layer(d, 0)["normalisation"] = true; }},
+      {"\"groups\" is not a divisor of 48 units",
+       [](json& d, SafeTensors& s) { normalise(d, s, 5); }},
+      {"\"groups\" is not a whole number in 1..48",
+       [](json& d, SafeTensors& s) { normalise(d, s, 0); }},
+      {"\"eps\" is not a number of at least 0",
+       [](json& d, SafeTensors& s) {
+         normalise(d, s, 4);
+         layer(d, 0)["normalisation"]["eps"] = -1e-3;
+       }},
+      {"\"decoder.0.shift\" is not an array of float32",
+       [](json& d, SafeTensors& s) {
+         normalise(d, s, 4);
+         put(s, "decoder.0.shift", at::ones({48}, at::kLong));
+       }},
+      {"\"normalisation\" is not of 48 units",
+       [](json& d, SafeTensors& s) {
+         normalise(d, s, 4);
+         put(s, "decoder.0.scale", at::ones({8}));
+       }},
       // From one place to more than are listed.
       {"units",
        [](json& d, SafeTensors& s) {
