@@ -233,10 +233,14 @@ class ManifestReader {
       const ManifestReader reader(layer, where_ + ": \"" + name + "\"");
       if (!layer.is_object()) throw wrong("layers", "a list of descriptions");
       const std::string kind = reader.text("kind");
-      if (kind != "dense" && kind != "convolution")
-        throw reader.wrong("kind", "dense or convolution");
-      network.layers.push_back(kind == "dense" ? reader.read_dense(m.arrays, name, width)
-                                               : reader.read_convolution(m.arrays, name, width));
+      if (kind == "dense")
+        network.layers.push_back(reader.read_dense(m.arrays, name, width));
+      else if (kind == "convolution")
+        network.layers.push_back(reader.read_convolution(m.arrays, name, width));
+      else if (kind == "interpolation")
+        network.layers.push_back(reader.read_interpolation(m.arrays, name, width));
+      else
+        throw reader.wrong("kind", "dense, convolution or interpolation");
       if (!reader.field("activation").is_null())
         network.layers.back().activation = reader.parsed("activation", parse_activation);
       if (layer.contains("skip")) network.layers.back().skip = reader.read_skip(network.layers);
@@ -321,6 +325,29 @@ class ManifestReader {
     if (std::max(c.input.units(), c.output.units()) > kMostUnits)
       throw wrong(name, "of images of at most " + std::to_string(kMostUnits) + " units");
     return {weight, bias, c};
+  }
+
+  DecoderLayer read_interpolation(const SafeTensors& arrays, const std::string& name,
+                                  int64_t inputs) const {
+    const at::Tensor weight = parameter(arrays, name + ".weight"),
+                     bias = parameter(arrays, name + ".bias");
+    const at::Tensor* places = arrays.find(name + ".places");
+    Interpolation r{image("input"), image("output"), {}};
+    if (r.input.channels != r.output.channels || r.input.units() != inputs || bias.dim() != 1 ||
+        bias.size(0) != r.output.channels)
+      throw wrong(name, "an interpolation of its image, " + std::to_string(inputs) + " inputs");
+    if (weight.dim() != 2 || weight.size(0) != r.output.places() ||
+        weight.numel() > kMostConnections)
+      throw wrong(name, "of at most " + std::to_string(kMostConnections) + " taps of its places");
+    if (r.output.units() > kMostUnits)
+      throw wrong(name, "of images of at most " + std::to_string(kMostUnits) + " units");
+    if (!places || places->scalar_type() != at::kLong || places->sizes() != weight.sizes() ||
+        places->min().item<int64_t>() < 0 || places->max().item<int64_t>() >= r.input.places())
+      throw wrong(name + ".places", "an array of int64, a place of the input for each weight");
+    r.places = *places;
+    DecoderLayer layer{weight, bias, {}};
+    layer.interpolation = r;
+    return layer;
   }
 
   Convolution::Shape image(const std::string& key) const {

@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from crais.image_layers import (
+    MOST_CONNECTIONS,
     MOST_UNITS,
     Convolution,
     Image,
@@ -29,7 +30,7 @@ from crais.image_layers import (
     enlarged,
     identity,
     of_smaller,
-    pooling,
+    interpolated,
     shuffling,
 )
 from crais.likelihoods import Bernoulli, Gaussian, Likelihood, SquaredError
@@ -37,8 +38,7 @@ from crais.outputs import unvalidated
 from crais.priors import Prior, StandardNormal
 
 _MOST_LAYERS = 100
-_MOST_CONNECTIONS = 1 << 22  # places times taps of a convolution, which are listed in memory
-_MOST_WEIGHTS = 1 << 20  # of a map of images that is written as a matrix
+_MOST_WEIGHTS = 1 << 20  # of a matrix that changes nothing
 
 
 def _activated(activation: str | None, rows: Tensor) -> Tensor:
@@ -84,7 +84,7 @@ class Network:
         *hidden, last = self.layers
         kinds = {layer.activation for layer in hidden}
         plain = all(
-            layer.convolution is None and replace(layer, activation=None).is_linear
+            layer.kind == "dense" and replace(layer, activation=None).is_linear
             for layer in self.layers
         )
         return plain and len(kinds) <= 1 and None not in kinds and last.activation is None
@@ -103,6 +103,8 @@ class Network:
             if layer.normalisation is not None:
                 tensors[f"{name}.{i}.scale"] = layer.normalisation.scale.contiguous()
                 tensors[f"{name}.{i}.shift"] = layer.normalisation.shift.contiguous()
+            if layer.interpolation is not None:
+                tensors[f"{name}.{i}.places"] = layer.interpolation.places.contiguous()
         return tensors
 
 
@@ -126,11 +128,11 @@ class FusedDecoder:
         return {
             "likelihood": _likelihood(self.likelihood),
             "layers": [
-                {"kind": "convolution" if layer.convolution else "dense"}
-                | {"activation": layer.activation}
+                {"kind": layer.kind, "activation": layer.activation}
                 | ({"skip": layer.skip.describe()} if layer.skip else {})
                 | ({"normalisation": n.describe()} if (n := layer.normalisation) else {})
                 | (layer.convolution.describe() if layer.convolution else {})
+                | (layer.interpolation.describe() if layer.interpolation else {})
                 for layer in self.decoder.layers
             ],
         }
@@ -239,7 +241,7 @@ class _Chain:
         return self._is_whole and bool(self.layers) and self.layers[-1].is_linear
 
     def linear(self, weight: Tensor, bias: Tensor | None) -> _Chain | None:
-        return self._then(weight, bias, weight.shape[0], None)
+        return self._then(_layer(weight, bias, weight.shape[0]))
 
     def enlarge(self, factors: tuple[int, int]) -> _Chain | None:
         """Nearest neighbours; a convolution must follow."""
@@ -256,20 +258,15 @@ class _Chain:
             return replace(self, enlarged=(1, 1)).convolved(weight, bias, convolution)
         c = convolution
         places = math.prod((c.input if c.transposed else c.output)[1:])
-        if places * math.prod(weight.shape[2:]) > _MOST_CONNECTIONS:
+        if places * math.prod(weight.shape[2:]) > MOST_CONNECTIONS:
             return None
         if max(math.prod(c.input), math.prod(c.output)) > MOST_UNITS:
             return None
-        return self._then(weight, bias, c.output[0], c)
+        return self._then(_layer(weight, bias, c.output[0], c))
 
-    def _then(
-        self, weight: Tensor, bias: Tensor | None, outputs: int, convolution: Convolution | None
-    ) -> _Chain | None:
+    def _then(self, layer: Layer) -> _Chain | None:
         if not self._is_whole or len(self.layers) == _MOST_LAYERS:
             return None
-        weight = weight.detach().float()
-        bias = weight.new_zeros(outputs) if bias is None else bias.detach().float()
-        layer = Layer(weight, bias, convolution)
         joined = _joined(self.layers[-1], layer) if self._is_own else None
         if joined is not None:
             return replace(self, layers=[*self.layers[:-1], joined])
@@ -277,10 +274,10 @@ class _Chain:
 
     def scaled(self, scale: Tensor, shift: Tensor, channels: int) -> _Chain | None:
         """Each channel times its entry of `scale`, plus that of `shift`."""
-        if not self._is_own:
+        if not self._is_own or self.layers[-1].kind == "interpolation":
             return None
         last = self.layers[-1]
-        if last.convolution is None:  # its outputs are channels of several places each
+        if last.kind == "dense":  # its outputs are channels of several places each
             places = last.bias.numel() // channels
             scale, shift = (one.repeat_interleave(places) for one in (scale, shift))
         return replace(self, layers=[*self.layers[:-1], last.scaled(scale, shift)])
@@ -346,8 +343,8 @@ class _Chain:
 
     def _copied(self, image: Image) -> _Chain | None:
         """With a layer that changes nothing at its end."""
-        if self.layers and self.layers[-1].convolution is not None:
-            return self.followed_by(identity(image))
+        if self.layers and self.layers[-1].kind != "dense":
+            return self.interpolated(image, lambda one: one)
         units = math.prod(image)
         if units**2 > _MOST_WEIGHTS:
             return None
@@ -365,50 +362,40 @@ class _Chain:
         whole = self.written_out if self.layers else self
         if whole is None:
             return None
-        if not whole.layers or whole.layers[-1].convolution is None:
+        last = whole.layers[-1] if whole.layers else None
+        if last is None or last.kind == "dense":
             units = torch.arange(math.prod(image)).view(image)
             some = units.movedim(axis, 0)[places].movedim(0, axis).flatten()
             return whole._picked(some, units.numel())
         start, stop, step = places.indices(image[axis])
-        if step != 1 or stop <= start:
+        if stop <= start:
             return None
-        last = whole.layers[-1]
-        if last.convolution is not None and last.convolution.output == image:
+        if step == 1 and last.convolution is not None and last.convolution.output == image:
             fitted = cropped(last, axis, start, stop)
             if fitted is not None:
                 return replace(whole, layers=[*whole.layers[:-1], fitted])
-        part = cropped(identity(image), axis, start, stop)
+        if axis > 0:
+            return whole.interpolated(
+                image, lambda one: one.movedim(1 + axis, 0)[places].movedim(0, 1 + axis)
+            )
+        part = cropped(identity(image), 0, start, stop) if step == 1 else None
         return whole.followed_by(part) if part else None
 
-    def padded(self, image: Image, ends: list[tuple[int, int]]) -> _Chain | None:
-        """With zeros around rows and columns."""
-        layer: Layer | None = identity(image)
-        for axis, (before, after) in enumerate(ends, 1):
-            layer = cropped(layer, axis, -before, image[axis] + after) if layer else None
-        return self.followed_by(layer) if layer else None
-
-    def mapped(self, image: Image, function: Callable[[Tensor], Tensor]) -> _Chain | None:
-        """After a linear map of images, as a matrix."""
-
-        def rows_of(images: Tensor) -> Tensor:
-            return function(images.cpu().double().view(-1, *image)).flatten(1)
-
+    def interpolated(self, image: Image, function: Callable[[Tensor], Tensor]) -> _Chain | None:
+        """After what a function does with images, along each axis by itself."""
         whole = self.written_out if self.layers else self
-        if whole is None:
+        layer = interpolated(image, function)
+        if whole is None or layer is None or layer.interpolation is None:
             return None
-        units = math.prod(image)
-        outputs = rows_of(torch.zeros(1, units)).shape[1]
-        is_dense = whole._is_own and whole.layers[-1].convolution is None
-        if (whole.layers[-1].weight.shape[1] if is_dense else units) * outputs > _MOST_WEIGHTS:
-            return None
-        if is_dense:
-            last = whole.layers[-1]
-            weight = rows_of(last.weight.t().contiguous()).t().float().contiguous()
-            bias = rows_of(last.bias.unsqueeze(0))[0].float()
-            made = Layer(weight.to(self.device), bias.to(self.device))
-            return replace(whole, layers=[*whole.layers[:-1], made])
-        matrix = rows_of(torch.eye(units)).t().float().contiguous()
-        return whole.linear(matrix.to(self.device), None)
+        places = layer.interpolation.places.to(self.device)
+        return whole._then(
+            replace(
+                layer,
+                weight=layer.weight.to(self.device),
+                bias=layer.bias.to(self.device),
+                interpolation=replace(layer.interpolation, places=places),
+            )
+        )
 
     def _picked(self, units: Tensor, number: int) -> _Chain | None:
         """Some units, of so many, of a dense layer or of the inputs."""
@@ -432,9 +419,17 @@ class _Chain:
         return Network(self.layers)
 
 
+def _layer(
+    weight: Tensor, bias: Tensor | None, outputs: int, convolution: Convolution | None = None
+) -> Layer:
+    weight = weight.detach().float()
+    bias = weight.new_zeros(outputs) if bias is None else bias.detach().float()
+    return Layer(weight, bias, convolution)
+
+
 def _joined(first: Layer, second: Layer) -> Layer | None:
     """Two layers with nothing between them as one; None where that would be more work."""
-    if first.convolution is not None:
+    if first.kind != "dense":
         return None
     with torch.no_grad():
         bias = second.linear(first.bias.unsqueeze(0))
@@ -566,8 +561,8 @@ def _apply(call: _Call, args: list[Any], kwargs: dict[str, Any]) -> Any:
         images = [cast(Image, _image(one.shape)) for one in (call.result, source)]
         shapes = zip(images[0][1:], images[1][1:])
         wholes = [(large // small, large % small) for large, small in shapes]
-        factors = (wholes[0][0], wholes[1][0])
-        return chain.enlarge(factors) if all(rest == 0 for _, rest in wholes) else None
+        if all(rest == 0 for _, rest in wholes):
+            return chain.enlarge((wholes[0][0], wholes[1][0]))
     if kind in _BATCH_NORMS:
         return [_normalised(chain, source.shape[1], _BATCH_NORMS[kind](rest))]
     if kind in _NORMALISATIONS:
@@ -579,7 +574,7 @@ def _apply(call: _Call, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return chain if call.result.shape[0] == source.shape[0] else None
     if kind in ("slice", "expand") and call.result.shape == source.shape:
         return chain  # [:], which older versions of PyTorch write out; of broadcasting
-    return None if kwargs else _resampled(call, kind, chain, rest)
+    return None if kwargs else _interpolated(call, kind, chain, rest)
 
 
 _VIEWS = "view _unsafe_view reshape detach clone alias squeeze unsqueeze".split()
@@ -600,7 +595,7 @@ def _axis(dim: int, dims: int) -> int:
     return 0 if dim == 1 and dims > 2 else dim - dims + 3
 
 
-def _resampled(call: _Call, kind: str, chain: _Chain, rest: list[Any]) -> Any:
+def _interpolated(call: _Call, kind: str, chain: _Chain, rest: list[Any]) -> Any:
     """A crop, pads, means, pixels from channels: linear maps without weights."""
     shape, value = call.source.shape, call.result
     image, dims = _image(shape), len(shape)
@@ -617,43 +612,33 @@ def _resampled(call: _Call, kind: str, chain: _Chain, rest: list[Any]) -> Any:
         dim, size = rest[1] % dims, rest[0]
         parts = [slice(i, i + size) for i in range(0, shape[dim], size)]
         return [chain.cropped(image, _axis(dim, dims), part) for part in parts]
-    output = _image(value.shape) if isinstance(value, Tensor) else None
-    if output is None or value.shape[0] != shape[0]:
+    if not isinstance(value, Tensor) or value.shape[0] != shape[0] or dims < 3:
         return None
-    if kind == "constant_pad_nd" and (rest[1:] or [0])[0] == 0 and len(rest[0]) <= 2 * (dims - 2):
-        ends = [(0, 0), (0, 0)]
-        for i in range(0, len(rest[0]), 2):
-            ends[1 - i // 2] = (rest[0][i], rest[0][i + 1])
-        return chain.padded(image, ends)
     if kind == "pixel_shuffle":
         return chain.followed_by(shuffling(image, rest[0]))
-    means = _means(kind, image, output, rest)
-    if means is not None:
-        return chain.followed_by(pooling(image, output, *means))
-    if kind in ("avg_pool2d", "_adaptive_avg_pool2d", "mean", *_INTERPOLATIONS) and dims > 2:
-        return chain.mapped(image, lambda rows: call.target(rows.view(-1, *shape[1:]), *rest))
-    return None
+    if kind == "constant_pad_nd" and ((rest[1:] or [0])[0] != 0 or len(rest[0]) > 2 * (dims - 2)):
+        return None
+    if kind == "mean":
+        if any(dim % dims < 2 for dim in rest[0]):
+            return None
+        rest = [rest[0], True]
+    if kind not in _INTERPOLATIONS:
+        return None
+
+    def function(one: Tensor) -> Tensor:
+        found = call.target(one.reshape(1, 1, *shape[2:]), *rest)
+        return cast(Tensor, found.reshape(1, 1, -1, found.shape[-1]))
+
+    return chain.interpolated(image, function)
 
 
-_INTERPOLATIONS = ("upsample_bilinear2d", "upsample_linear1d", "upsample_bicubic2d")
-
-
-def _means(
-    kind: str, image: Image, output: Image, rest: list[Any]
-) -> tuple[list[int], list[int], list[int]] | None:
-    """Kernel, stride and padding of a pool whose windows are all alike."""
-    if kind == "avg_pool2d":
-        given: list[Any] = [*rest, *[[], [0, 0], False, True, None][len(rest) - 1 :]]
-        kernel, stride, padding, is_ceil, counts_pads, divisor = given
-        kernel, stride, padding = (
-            one * 2 if len(one) == 1 else list(one) for one in (kernel, stride or kernel, padding)
-        )
-        plain = not is_ceil and divisor is None and (counts_pads or not any(padding))
-        return (kernel, stride, padding) if plain else None
-    if kind == "_adaptive_avg_pool2d" and all(n % m == 0 for n, m in zip(image[1:], output[1:])):
-        kernel = [n // m for n, m in zip(image[1:], output[1:])]
-        return kernel, kernel, [0, 0]
-    return None
+# The same for each channel, along each axis by itself.
+_INTERPOLATIONS = {
+    *("upsample_bilinear2d", "upsample_bicubic2d", "upsample_linear1d"),
+    *("upsample_nearest2d", "upsample_nearest1d", "_upsample_nearest_exact2d"),
+    *("avg_pool2d", "avg_pool1d", "_adaptive_avg_pool2d", "mean", "constant_pad_nd"),
+    *("reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d"),
+}
 
 
 def _sum(call: _Call, one: _Chain, other: Any) -> _Chain | None:

@@ -359,6 +359,17 @@ class Sliced(nn.Module):
         return x[(slice(None), *self.places)]
 
 
+class Mean(nn.Module):
+    """Along a dimension, which goes."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, x):
+        return x.mean(self.dim)
+
+
 ALL, IMAGE = slice(None), nn.Unflatten(1, (6, 4, 3))
 
 
@@ -425,6 +436,28 @@ RESAMPLED = {
     "bilinear": nn.Sequential(
         *start(), nn.Upsample(scale_factor=2, mode="bilinear"), nn.Conv2d(6, 3, 3), nn.SiLU(),
         nn.UpsamplingBilinear2d((9, 7)), nn.ELU(), nn.Conv2d(3, 1, 3),
+    ),
+    "bilinear, corners aligned": nn.Sequential(
+        *start(), nn.Upsample((9, 7), mode="bilinear", align_corners=True), nn.Conv2d(6, 3, 3),
+        nn.SiLU(), nn.Upsample(scale_factor=3, mode="bilinear", align_corners=True), nn.Sigmoid(),
+    ),
+    "large and bilinear": nn.Sequential(
+        *start(), nn.Upsample(80, mode="bilinear"), nn.AvgPool2d(20), nn.Conv2d(6, 3, 3),
+    ),
+    "other interpolation": nn.Sequential(
+        *start(), nn.Upsample(7), nn.Conv2d(6, 4, 3), nn.ReLU(), nn.Upsample(9, mode="bicubic"),
+        nn.GroupNorm(2, 4), nn.Tanh(), nn.Upsample((4, 5), mode="nearest-exact"), nn.Conv2d(4, 1, 3),
+    ),
+    "other pads": nn.Sequential(
+        *start(), nn.ReflectionPad2d((1, 0, 2, 1)), nn.Conv2d(6, 4, 3), nn.ELU(),
+        nn.ReplicationPad2d(2), nn.Conv2d(4, 2, 3), nn.Flatten(2), nn.ReLU(), nn.ReflectionPad1d(1),
+        nn.ReplicationPad1d((0, 2)), nn.Conv1d(2, 1, 4),
+    ),
+    "every other column": nn.Sequential(
+        *start(), same(), nn.ELU(), Sliced((ALL, ALL, slice(None, None, 2))), nn.Conv2d(6, 2, 2),
+    ),
+    "means along axes": nn.Sequential(
+        *start(), same(), nn.ELU(), Mean(2), nn.Conv1d(6, 5, 2), nn.ELU(), Mean(2), nn.Linear(5, 9),
     ),
     "bilinear of a linear layer": nn.Sequential(
         nn.Linear(5, 72), IMAGE, nn.Upsample(scale_factor=2, mode="bilinear"), nn.ELU(),
@@ -600,22 +633,19 @@ def test_what_convolutions_are_not_known():
         network(nn.Conv2d(4, 4, 3, 1, 1, groups=2)),
         network(nn.BatchNorm2d(4), same),
         network(same, nn.ELU(), nn.Upsample(8), nn.Conv2d(4, 4, 2, 2)),
-        network(same, nn.ELU(), nn.Upsample(6), nn.Conv2d(4, 4, 3)),
         network(same, nn.LayerNorm([4, 4, 4])),
         network(nn.Conv2d(4, 4, 3, 1, 1), nn.LayerNorm(4), same),
         network(nn.GroupNorm(2, 4), nn.ELU(), Residual(same), nn.ELU(), same),
         network(same, nn.GroupNorm(2, 4), Residual(nn.ELU(), same), nn.ELU(), same),
         network(same, nn.InstanceNorm2d(4), nn.ELU(), same),
-        network(same, nn.ELU(), nn.Upsample(80, mode="bilinear"), nn.AvgPool2d(20)),
-        nn.Sequential(
-            nn.Linear(5, 64), nn.Unflatten(1, (4, 4, 4)), nn.Upsample(240, mode="bilinear"),
-            nn.AvgPool2d(60), nn.Flatten(),
-        ),
-        network(same, nn.ELU(), nn.ReflectionPad2d(1), nn.Conv2d(4, 4, 3)),
+        network(same, nn.ELU(), nn.Upsample(1500, mode="bilinear"), nn.AvgPool2d(375)),
+        network(same, nn.ELU(), nn.AvgPool3d((2, 1, 1), (2, 1, 1)), nn.ConvTranspose2d(2, 4, 1)),
+        network(same, nn.ELU(), nn.CircularPad2d(1), nn.Conv2d(4, 4, 3)),
+        network(same, nn.Upsample(4, mode="bilinear"), nn.BatchNorm2d(4)),
+        lambda z: network(same)(z).view(-1, 4, 4, 4).mean(1, keepdim=True).expand(-1, 4, -1, -1),
         network(same, nn.ELU(), nn.ConstantPad2d(1, 0.5), nn.Conv2d(4, 4, 3)),
         network(same, nn.ELU(), nn.ConstantPad3d((0, 0, 0, 0, 1, 0), 0.0), nn.Conv2d(5, 4, 3, 1, 1)),
         network(same, nn.ELU(), nn.MaxPool2d(2), nn.ConvTranspose2d(4, 4, 2, 2)),
-        network(same, nn.ELU(), Sliced((..., slice(None, None, 2))), nn.ConvTranspose2d(4, 4, (1, 2), (1, 2))),
         network(same, nn.ELU(), nn.Upsample(8), nn.ConvTranspose2d(4, 4, 3, 1, 3)),
         lambda z: network()(z) + same(network()(z).view(-1, 4, 4, 4)).flatten(1),
     ):

@@ -73,12 +73,12 @@ double peak_flops(int64_t samples, const FusedKernel& kernel) {
 
 namespace {
 
-/// The image that a layer's outputs are, in the order [place][channel]: where a convolution makes
-/// or takes them.
+/// The image that a layer's outputs are, in the order [place][channel]: where a layer of images
+/// makes or takes them.
 std::optional<Convolution::Shape> image_of(const std::vector<DecoderLayer>& layers, size_t i) {
-  if (layers[i].convolution) return layers[i].convolution->output;
-  if (i + 1 < layers.size() && layers[i + 1].convolution) return layers[i + 1].convolution->input;
-  return {};
+  const Convolution::Shape* image = layers[i].output_image();
+  if (image == nullptr && i + 1 < layers.size()) image = layers[i + 1].input_image();
+  return image != nullptr ? std::optional(*image) : std::nullopt;
 }
 
 /// Residual connections of hidden layers: of a layer one at most, of units that the kernel keeps.
@@ -112,6 +112,7 @@ bool normalisations_are_known(const std::vector<DecoderLayer>& layers) {
 
 bool FusedDecoder::supports(const DecoderNetwork& network, const FusedKernel& kernel) {
   const auto fits = [&](const DecoderLayer& layer) {
+    if (layer.interpolation) return kernel.packing != Packing::kTiles;
     // Terms of a sum on the way forward and back; outputs of the last dense layer go back in
     // groups.
     const bool is_last_dense = &layer == &network.layers.back() && !layer.convolution;
@@ -152,29 +153,30 @@ FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& ker
       latent_(network.layers.front().inputs()),
       pixels_(network.layers.back().outputs()),
       cheap_(std::move(cheap)) {
-  TORCH_CHECK(
-      supports(network, kernel), "fused decoder: ", kernel.name,
-      " does not take this decoder: only float32 on the CPU, logits, or means as they are "
-      "or by a sigmoid or tanh, sums of at most ",
-      kWidestFixedPoint, " inputs in fixed point, and in tiles ", kMostByteProducts,
-      " outputs, no convolution, residual connection, normalisation, silu or gelu, and means as "
-      "they are");
-  // Between convolutions, and where one meets a dense layer, units are [place][channel].
+  TORCH_CHECK(supports(network, kernel), "fused decoder: ", kernel.name,
+              " does not take this decoder: only float32 on the CPU, logits, or means as they are "
+              "or by a sigmoid or tanh, sums of at most ",
+              kWidestFixedPoint, " inputs in fixed point, and in tiles ", kMostByteProducts,
+              " outputs, no layers of images, residual connection, normalisation, silu or gelu, "
+              "and means as "
+              "they are");
+  // Between layers of images, and where one meets a dense layer, units are [place][channel].
   const auto image_order = [](const at::Tensor& units, const Convolution::Shape& image) {
     return units.unflatten(0, {image.channels, image.places()}).transpose(0, 1).flatten(0, 1);
   };
   const std::vector<DecoderLayer>& layers = network.layers;
   for (size_t i = 0; i < layers.size(); ++i) {
-    if (layers[i].convolution) {
-      layers_.push_back(pack_convolution(layers[i]));
+    if (layers[i].input_image() != nullptr) {
+      layers_.push_back(layers[i].interpolation ? pack_interpolation(layers[i])
+                                                : pack_convolution(layers[i]));
       continue;
     }
     DecoderLayer dense = layers[i];
-    if (i > 0 && layers[i - 1].convolution)
-      dense.weight = image_order(dense.weight.t(), layers[i - 1].convolution->output).t();
-    if (i + 1 < layers.size() && layers[i + 1].convolution) {
-      dense.weight = image_order(dense.weight, layers[i + 1].convolution->input);
-      dense.bias = image_order(dense.bias, layers[i + 1].convolution->input);
+    if (i > 0 && layers[i - 1].output_image() != nullptr)
+      dense.weight = image_order(dense.weight.t(), *layers[i - 1].output_image()).t();
+    if (i + 1 < layers.size() && layers[i + 1].input_image() != nullptr) {
+      dense.weight = image_order(dense.weight, *layers[i + 1].input_image());
+      dense.bias = image_order(dense.bias, *layers[i + 1].input_image());
     }
     layers_.push_back(pack(dense, i + 1 == layers.size()));
   }
@@ -200,8 +202,8 @@ FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& ker
   const auto order_of = [&](const Convolution::Shape& image) {
     return keep<int32_t>(image_order(at::arange(image.units(), at::kInt), image).contiguous());
   };
-  if (const auto& first = layers.front().convolution) latent_order_ = order_of(first->input);
-  if (const auto& last = layers.back().convolution) pixel_order_ = order_of(last->output);
+  if (const auto* first = layers.front().input_image()) latent_order_ = order_of(*first);
+  if (const auto* last = layers.back().output_image()) pixel_order_ = order_of(*last);
 }
 
 template <class Number>
@@ -264,6 +266,21 @@ PackedLayer FusedDecoder::pack_convolution(const DecoderLayer& layer) {
       at::constant_pad_nd(layer.bias.detach(), {0, kernel_.panel_rows}, 0.0).contiguous());
   packed.gather = pack_gather(convolution, layer.weight.detach(), /*adjoint=*/false);
   packed.gather_back = pack_gather(convolution, layer.weight.detach(), /*adjoint=*/true);
+  return packed;
+}
+
+PackedLayer FusedDecoder::pack_interpolation(const DecoderLayer& layer) {
+  const Interpolation& r = *layer.interpolation;
+  PackedLayer packed{};
+  packed.inputs = r.input.units();
+  packed.outputs = r.output.units();
+  packed.bias = keep<float>(layer.bias.detach().clone());
+  packed.interpolation = {layer.weight.size(1),
+                          r.output.channels,
+                          r.output.places(),
+                          r.input.places(),
+                          keep<int32_t>(r.places.to(at::kInt)),
+                          keep<float>(layer.weight.detach().clone(at::MemoryFormat::Contiguous))};
   return packed;
 }
 

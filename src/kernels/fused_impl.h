@@ -12,6 +12,7 @@
 
 #include "kernels/fused_kernel.h"
 #include "kernels/gather.h"
+#include "kernels/interpolation.h"
 #include "kernels/normalisation.h"
 #include "kernels/pointwise.h"
 #include "kernels/products.h"
@@ -40,7 +41,10 @@ constexpr Normalise kNormalise[] = {nullptr, normalise<1>, normalise<2>, normali
 constexpr Normalise kNormaliseBack[] = {nullptr, normalise_back<1>, normalise_back<2>,
                                         normalise_back<3>};
 
-inline bool is_convolution(const PackedLayer& layer) { return layer.gather.num_tiles > 0; }
+/// A convolution or an interpolation.
+inline bool is_of_images(const PackedLayer& layer) {
+  return layer.gather.num_tiles > 0 || layer.interpolation.taps > 0;
+}
 
 /// Some consecutive particles of a batch on their way through the network.
 class Tile {
@@ -83,8 +87,8 @@ class Tile {
   void decode(int64_t row, int64_t vectors, float* outputs) {
     const Vec* const h = forward(row, vectors);
     const PackedLayer& layer = network_.layers[network_.num_layers - 1];
-    if (is_convolution(layer)) {
-      kGather[vectors_](layer.gather, layer.bias, h, logits_);
+    if (is_of_images(layer)) {
+      map_images(layer, h, logits_);
       return store_outputs(layer, 0, layer.outputs, outputs);
     }
     const OutputInputs in(layer, h, vectors_, inputs_);
@@ -125,7 +129,7 @@ class Tile {
   /// Of the last layer.
   static int64_t outputs_at_once(const PackedNetwork& network) {
     const PackedLayer& last = network.layers[network.num_layers - 1];
-    return is_convolution(last) ? padded(last.outputs) : kGroup;
+    return is_of_images(last) ? padded(last.outputs) : kGroup;
   }
 
   /// The particle on a lane; those past the last one repeat it.
@@ -148,8 +152,8 @@ class Tile {
     for (int64_t i = 0; i + 1 < network_.num_layers; ++i) {
       const PackedLayer& layer = network_.layers[i];
       Vec* const output = units_of(i);
-      if (is_convolution(layer))
-        kGather[vectors_](layer.gather, layer.bias, input, output);
+      if (is_of_images(layer))
+        map_images(layer, input, output);
       else
         kMultiply[vectors_](layer, 0, layer.outputs, input, output);
       const int64_t count = layer.outputs * vectors_;
@@ -161,6 +165,19 @@ class Tile {
       input = active;
     }
     return input;
+  }
+
+  void map_images(const PackedLayer& layer, const Vec* in, Vec* out) const {
+    if (layer.interpolation.taps > 0)
+      interpolate(layer.interpolation, layer.bias, vectors_, in, out);
+    else
+      kGather[vectors_](layer.gather, layer.bias, in, out);
+  }
+  void map_images_back(const PackedLayer& layer, const Vec* out, Vec* in) const {
+    if (layer.interpolation.taps > 0)
+      interpolate_back(layer.interpolation, vectors_, out, in);
+    else
+      kGatherBack[vectors_](layer, out, in, back_);
   }
 
   /// Of a hidden layer.
@@ -197,7 +214,7 @@ class Tile {
   template <class Pixels>
   void score(const Vec* h) {
     const PackedLayer& layer = network_.layers[network_.num_layers - 1];
-    if (is_convolution(layer))
+    if (is_of_images(layer))
       score_at_once<Pixels>(layer, h);
     else
       score_by_groups<Pixels>(layer, h);
@@ -216,7 +233,7 @@ class Tile {
 
   template <class Pixels>
   void score_at_once(const PackedLayer& layer, const Vec* h) {
-    kGather[vectors_](layer.gather, layer.bias, h, logits_);
+    map_images(layer, h, logits_);
     for (int64_t first = 0; first < layer.outputs; first += kGroup) {
       const int64_t rest = layer.outputs - first, count = kGroup < rest ? kGroup : rest;
       for (int64_t v = 0; v < vectors_; ++v) {
@@ -224,7 +241,7 @@ class Tile {
         add_to_value(v, sweep<Pixels>(logits_ + first * vectors_ + v, count));
       }
     }
-    if (batch_.grad != nullptr) kGatherBack[vectors_](layer, logits_, grad_, back_);
+    if (batch_.grad != nullptr) map_images_back(layer, logits_, grad_);
   }
 
   template <class Pixels>
@@ -276,8 +293,8 @@ class Tile {
         back_through(layer.activation, layer.keeps_input, grad_, h, count);
       }
       if (skipped != nullptr && layer.keeps_input) add(skipped, h, count);
-      if (is_convolution(layer)) {
-        kGatherBack[vectors_](layer, h, grad_, back_);
+      if (is_of_images(layer)) {
+        map_images_back(layer, h, grad_);
       } else {
         clear_grad(layer.inputs);
         kMultiplyBack[vectors_](layer, 0, layer.outputs, h, grad_, back_);

@@ -75,6 +75,15 @@ struct PackedGather {
   const float* unit;          // of these: [channels, filled]
 };
 
+/// A sum over some places of the input for each place, the same for all channels. Units are
+/// [place][channel].
+struct PackedInterpolation {
+  int64_t taps;  // 0: the layer is none
+  int64_t channels, places, input_places;
+  const int32_t* inputs;  // [places][taps]
+  const float* weight;    // [places][taps]
+};
+
 /// Of groups of channels, at all their places: each unit less its group's mean, divided by its
 /// standard deviation, then scaled and shifted. Units are [place][channel].
 struct PackedNormalisation {
@@ -105,6 +114,7 @@ struct PackedLayer {
   const uint16_t* back;  // W as [blocks of inputs][blocks of outputs][2 tiles][16][16][2]
   // Of a convolution, in place of all weights above; its bias is [channels, filled].
   PackedGather gather, gather_back;
+  PackedInterpolation interpolation;  // or this; its bias is [channels, filled] too
   PackedNormalisation normalisation;  // after the layer
   Activation activation;              // after that
   // Units keep the layer's sums, not what normalisation and activation make of them.

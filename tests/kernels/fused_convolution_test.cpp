@@ -36,6 +36,13 @@ class Builder {
         out, c);
     return *this;
   }
+  /// Of so many places each.
+  Builder& interpolation(Shape input, Shape output, int64_t taps) {
+    add({output.places(), taps}, taps, output.channels, {});
+    network_.layers.back().interpolation = Interpolation{
+        input, output, at::randint(input.places(), {output.places(), taps}, rng_, at::kLong)};
+    return *this;
+  }
   Builder& skip(int64_t from, bool before_activation) {
     network_.layers.back().skip = Skip{from, before_activation};
     return *this;
@@ -155,6 +162,19 @@ DecoderNetwork normalised(Activation activation) {
       .done();
 }
 
+/// Interpolations of latents, between convolutions, after and before dense layers, and at the end.
+DecoderNetwork interpolated(Activation activation) {
+  return Builder(activation)
+      .interpolation({2, 3, 1}, {2, 2, 2}, 3)
+      .dense(8, 8 * 3 * 2)
+      .interpolation({8, 3, 2}, {8, 5, 4}, 4)
+      .convolution(convolution({8, 5, 4}, {5, 3, 2}, 3))
+      .interpolation({5, 3, 2}, {5, 2, 3}, 1)
+      .dense(30, 18)
+      .interpolation({2, 3, 3}, {2, 7, 5}, 2)
+      .done();
+}
+
 using Make = DecoderNetwork (*)(Activation);
 const std::vector<std::pair<std::string, Make>> kNetworks = {
     {"DenseThenTransposed", dense_then_transposed},
@@ -162,7 +182,8 @@ const std::vector<std::pair<std::string, Make>> kNetworks = {
     {"OddSizes", odd_sizes},
     {"LargeKernels", large_kernels},
     {"Residual", residual},
-    {"Normalised", normalised}};
+    {"Normalised", normalised},
+    {"Interpolated", interpolated}};
 
 /// Value and gradient by autograd in float64.
 Evaluation reference(const DecoderNetwork& network, const at::Tensor& images, const at::Tensor& z) {
