@@ -571,6 +571,32 @@ def test_the_evaluator_takes_what_stands_between_layers(compiled, kind):
     np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, atol=0.01)
 
 
+@pytest.mark.parametrize("likelihood", ("logits", "means"))
+def test_bases_are_those_of_the_models_own_outputs(compiled, likelihood):
+    """Curvatures of probabilities are about logits too, which the evaluator computes."""
+    torch.manual_seed(0)
+    logits = nn.Sequential(
+        nn.Linear(4, 32), nn.ELU(), nn.Unflatten(1, (8, 2, 2)), nn.ConvTranspose2d(8, 4, 4, 2, 1),
+        nn.ELU(), nn.Conv2d(4, 1, 3, 1, 1),
+    ).eval()  # fmt: skip
+    with torch.no_grad():
+        logits[-1].weight *= 4
+        x = torch.bernoulli(logits(2 * torch.randn(8, 4)).sigmoid())
+    means = nn.Sequential(logits, nn.Sigmoid())
+    run = lambda decode, pixels: crais.evaluate(
+        decoder=decode, images=x, likelihood=pixels, latent=4, base="laplace", steps=24, chains=8,
+        force_dtype="float32", progress=False,
+    )  # fmt: skip
+    if likelihood == "logits":
+        found, wanted = run(means, crais.Bernoulli(probs=True)), run(logits, crais.Bernoulli())
+    else:
+        found = run(means, crais.Gaussian(0.5))
+        wanted = run(lambda z: means(z * torch.ones(())), crais.Gaussian(0.5))
+    assert found.summary["evaluator"] != "pytorch"
+    assert found.ess == pytest.approx(wanted.ess, abs=0.01)
+    np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, atol=0.01)
+
+
 def test_a_normalisation_costs_no_layer():
     decoder = nn.Sequential(
         nn.Linear(5, 72), IMAGE, nn.GroupNorm(3, 6), nn.ELU(), nn.Conv2d(6, 2, 3)
