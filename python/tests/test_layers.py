@@ -89,6 +89,9 @@ def test_values_that_are_looked_at_are_no_layers():
         seen.append(made)
         return made if len(seen) < 2 else made + 1
 
+    def shifted(z, bias):
+        return F.conv2d(plain(z).view(-1, 1, 3, 4), torch.ones(1, 1, 1, 1), bias).view(-1, 3, 4)
+
     buffer = torch.zeros(3, 12)
 
     def written(z):
@@ -103,10 +106,14 @@ def test_values_that_are_looked_at_are_no_layers():
         lambda z: plain(z) * float(z[0, 0]),
         lambda z: plain(z) if torch.equal(z, z) else z,
         lambda z: plain(z + torch.randn(5)),
+        lambda z: F.linear(z, plain.weight, torch.tensor(z.numpy())[0, :1].expand(12)),
+        lambda z: shifted(z, 1e-4 * z.mean(0)[:1]),  # less than what agreement asks for
+        lambda z: shifted(z, 1e-4 * torch.randn(1)),
         kept,
         written,
     ):
         assert recognised(decoder) is None
+    assert recognised(lambda z: shifted(z, torch.ones(1))) is not None
 
 
 def test_recognition_does_not_import_the_compiler():
