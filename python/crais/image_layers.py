@@ -103,9 +103,9 @@ class Layer:
         return "dense" if self.convolution is None else "convolution"
 
     @property
-    def is_linear(self) -> bool:
-        """True if its bias is all that follows the linear map."""
-        return self.activation is None and self.skip is None and self.normalisation is None
+    def is_plain(self) -> bool:
+        """True if nothing but an activation follows its linear map."""
+        return self.skip is None and self.normalisation is None
 
     def linear(self, rows: Tensor) -> Tensor:
         """[B, in units] -> [B, out units], with nothing added and no activation."""
@@ -204,7 +204,7 @@ def cropped(layer: Layer, axis: int, start: int, stop: int) -> Layer | None:
     both ends; so zeros are added to an end of the kernel where the crop is not.
     """
     c = layer.convolution
-    if c is None or layer.skip is not None or layer.normalisation is not None:
+    if c is None or not layer.is_plain:
         return None
     size = stop - start
     sizes = list(c.output)

@@ -83,10 +83,7 @@ class Network:
         """Dense layers with one activation between them, none after the last."""
         *hidden, last = self.layers
         kinds = {layer.activation for layer in hidden}
-        plain = all(
-            layer.kind == "dense" and replace(layer, activation=None).is_linear
-            for layer in self.layers
-        )
+        plain = all(layer.kind == "dense" and layer.is_plain for layer in self.layers)
         return plain and len(kinds) <= 1 and None not in kinds and last.activation is None
 
     @property
@@ -200,8 +197,11 @@ def recognise(
 def _agree(network: Network, decoder: Callable[[Tensor], Any], z: Tensor, values: int) -> bool:
     """At other points than those traced; False where tracing has missed something."""
     others = 1 - z / 2
-    with torch.no_grad(), unvalidated():
-        found, wanted = network(others), decoder(others)
+    try:
+        with torch.no_grad(), unvalidated():
+            found, wanted = network(others), decoder(others)
+    except Exception:  # as for the trace
+        return False
     if found.shape[1] != values or found.numel() != wanted.numel():
         return False
     largest = wanted.abs().max()
@@ -238,7 +238,7 @@ class _Chain:
     @property
     def _is_own(self) -> bool:
         """True if it is a linear layer as it is."""
-        return self._is_whole and bool(self.layers) and self.layers[-1].is_linear
+        return self._is_linear and self.layers[-1].is_plain
 
     def linear(self, weight: Tensor, bias: Tensor | None) -> _Chain | None:
         return self._then(_layer(weight, bias, weight.shape[0]))
@@ -403,7 +403,7 @@ class _Chain:
             return self.linear(torch.eye(number)[units].to(self.device), None)
         units = units.to(self.device)
         last = self.layers[-1]
-        if last.skip is not None or last.normalisation is not None:
+        if not last.is_plain:
             return None
         rows = replace(
             last, weight=last.weight[units].contiguous(), bias=last.bias[units].contiguous()
@@ -412,9 +412,7 @@ class _Chain:
 
     def network(self) -> Network | None:
         """As a whole function; None where it does not end in a layer of its own."""
-        if not self.layers or self.enlarged != (1, 1):
-            return None
-        if not replace(self.layers[-1], activation=None).is_linear:
+        if not self.layers or not self._is_whole or not self.layers[-1].is_plain:
             return None
         return Network(self.layers)
 

@@ -92,6 +92,12 @@ def test_values_that_are_looked_at_are_no_layers():
     def shifted(z, bias):
         return F.conv2d(plain(z).view(-1, 1, 3, 4), torch.ones(1, 1, 1, 1), bias).view(-1, 3, 4)
 
+    def failing(z):
+        seen.append(z)
+        if len(seen) % 2 == 0:
+            raise ValueError("again")
+        return plain(z)
+
     buffer = torch.zeros(3, 12)
 
     def written(z):
@@ -111,6 +117,7 @@ def test_values_that_are_looked_at_are_no_layers():
         lambda z: shifted(z, 1e-4 * torch.randn(1)),
         kept,
         written,
+        failing,
     ):
         assert recognised(decoder) is None
     assert recognised(lambda z: shifted(z, torch.ones(1))) is not None
