@@ -274,9 +274,13 @@ class _Chain:
 
     def scaled(self, scale: Tensor, shift: Tensor, channels: int) -> _Chain | None:
         """Each channel times its entry of `scale`, plus that of `shift`."""
-        if not self._is_own or self.layers[-1].kind == "interpolation":
+        if not self._is_own:
             return None
-        last = self.layers[-1]
+        *before, last = self.layers
+        if last.kind == "interpolation":  # which lets factors of channels through
+            scaled = replace(self, layers=before).scaled(scale, 0 * shift, channels)
+            last = replace(last, bias=last.bias * scale + shift)
+            return replace(scaled, layers=[*scaled.layers, last]) if scaled else None
         if last.kind == "dense":  # its outputs are channels of several places each
             places = last.bias.numel() // channels
             scale, shift = (one.repeat_interleave(places) for one in (scale, shift))

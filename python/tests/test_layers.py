@@ -456,6 +456,11 @@ RESAMPLED = {
         *start(), nn.Upsample(scale_factor=2, mode="bilinear"), nn.Conv2d(6, 3, 3), nn.SiLU(),
         nn.UpsamplingBilinear2d((9, 7)), nn.ELU(), nn.Conv2d(3, 1, 3),
     ),
+    "batch norm of what is interpolated": nn.Sequential(
+        nn.Linear(5, 72), IMAGE, nn.Upsample(scale_factor=2, mode="bilinear"), nn.BatchNorm2d(6),
+        nn.ELU(), nn.Conv2d(6, 4, 3), nn.Upsample(7, mode="bicubic"), nn.BatchNorm2d(4), nn.ReLU(),
+        nn.Conv2d(4, 2, 3), nn.ZeroPad2d(1), nn.BatchNorm2d(2),
+    ),
     "bilinear, corners aligned": nn.Sequential(
         *start(), nn.Upsample((9, 7), mode="bilinear", align_corners=True), nn.Conv2d(6, 3, 3),
         nn.SiLU(), nn.Upsample(scale_factor=3, mode="bilinear", align_corners=True), nn.Sigmoid(),
@@ -486,7 +491,8 @@ RESAMPLED = {
     "along one axis": nn.Sequential(
         nn.Linear(5, 24), nn.Unflatten(1, (6, 4)), nn.ReLU(), nn.ConvTranspose1d(6, 5, 4, 2, 1),
         nn.BatchNorm1d(5), nn.LeakyReLU(0.2), nn.Upsample(scale_factor=2),
-        nn.Conv1d(5, 4, 5, padding=2), nn.ELU(), Sliced((ALL, slice(1, 13))), nn.AvgPool1d(2), nn.ConstantPad1d((1, 0), 0.0),
+        nn.Conv1d(5, 4, 5, padding=2), nn.ELU(), Sliced((ALL, slice(1, 13))),
+        nn.AvgPool1d(2), nn.ConstantPad1d((1, 0), 0.0),
         nn.ConvTranspose1d(4, 2, 3, 2, 1, output_padding=1), nn.ELU(),
         nn.Conv1d(2, 2, 3, dilation=2),
     ),
@@ -691,7 +697,7 @@ def test_what_convolutions_are_not_known():
         network(same, nn.ELU(), nn.Upsample(1500, mode="bilinear"), nn.AvgPool2d(375)),
         network(same, nn.ELU(), nn.AvgPool3d((2, 1, 1), (2, 1, 1)), nn.ConvTranspose2d(2, 4, 1)),
         network(same, nn.ELU(), nn.CircularPad2d(1), nn.Conv2d(4, 4, 3)),
-        network(same, nn.Upsample(4, mode="bilinear"), nn.BatchNorm2d(4)),
+        network(same, nn.ELU(), nn.Upsample(4, mode="bilinear"), nn.BatchNorm2d(4), same),
         lambda z: network(same)(z).view(-1, 4, 4, 4).mean(1, keepdim=True).expand(-1, 4, -1, -1),
         network(same, nn.ELU(), nn.ConstantPad2d(1, 0.5), nn.Conv2d(4, 4, 3)),
         network(
