@@ -22,11 +22,11 @@ std::vector<int64_t> output_padding(const Convolution& c) {
 }
 
 at::Tensor interpolate(const DecoderLayer& layer, const at::Tensor& x) {
-  const Interpolation& r = *layer.interpolation;
-  const at::Tensor from = x.view({-1, r.input.channels, r.input.places()});
+  const Interpolation& map = *layer.interpolation;
+  const at::Tensor from = x.view({-1, map.input.channels, map.input.places()});
   at::Tensor sum = layer.bias.view({-1, 1});
   for (int64_t tap = 0; tap < layer.weight.size(1); ++tap)
-    sum = sum + from.index_select(2, r.places.select(1, tap)) * layer.weight.select(1, tap);
+    sum = sum + from.index_select(2, map.places.select(1, tap)) * layer.weight.select(1, tap);
   return sum.flatten(1);
 }
 

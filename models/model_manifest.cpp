@@ -332,21 +332,21 @@ class ManifestReader {
     const at::Tensor weight = parameter(arrays, name + ".weight"),
                      bias = parameter(arrays, name + ".bias");
     const at::Tensor* places = arrays.find(name + ".places");
-    Interpolation r{image("input"), image("output"), {}};
-    if (r.input.channels != r.output.channels || r.input.units() != inputs || bias.dim() != 1 ||
-        bias.size(0) != r.output.channels)
+    Interpolation map{image("input"), image("output"), {}};
+    if (map.input.channels != map.output.channels || map.input.units() != inputs ||
+        bias.dim() != 1 || bias.size(0) != map.output.channels)
       throw wrong(name, "an interpolation of its image, " + std::to_string(inputs) + " inputs");
-    if (weight.dim() != 2 || weight.size(0) != r.output.places() ||
+    if (weight.dim() != 2 || weight.size(0) != map.output.places() ||
         weight.numel() > kMostConnections)
       throw wrong(name, "of at most " + std::to_string(kMostConnections) + " taps of its places");
-    if (r.output.units() > kMostUnits)
+    if (map.output.units() > kMostUnits)
       throw wrong(name, "of images of at most " + std::to_string(kMostUnits) + " units");
     if (!places || places->scalar_type() != at::kLong || places->sizes() != weight.sizes() ||
-        places->min().item<int64_t>() < 0 || places->max().item<int64_t>() >= r.input.places())
+        places->min().item<int64_t>() < 0 || places->max().item<int64_t>() >= map.input.places())
       throw wrong(name + ".places", "an array of int64, a place of the input for each weight");
-    r.places = *places;
+    map.places = *places;
     DecoderLayer layer{weight, bias, {}};
-    layer.interpolation = r;
+    layer.interpolation = map;
     return layer;
   }
 

@@ -127,10 +127,10 @@ class Layer:
         )
         return found.flatten(1)
 
-    def _interpolated(self, rows: Tensor, r: Interpolation) -> Tensor:
-        units = rows.view(-1, r.input[0], math.prod(r.input[1:]))
+    def _interpolated(self, rows: Tensor, one: Interpolation) -> Tensor:
+        units = rows.view(-1, one.input[0], math.prod(one.input[1:]))
         found = self.bias.view(-1, 1)
-        for places, weight in zip(r.places.t(), self.weight.t()):
+        for places, weight in zip(one.places.t(), self.weight.t()):
             found = found + units[:, :, places] * weight
         return found.flatten(1)
 

@@ -158,8 +158,7 @@ FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& ker
               "or by a sigmoid or tanh, sums of at most ",
               kWidestFixedPoint, " inputs in fixed point, and in tiles ", kMostByteProducts,
               " outputs, no layers of images, residual connection, normalisation, silu or gelu, "
-              "and means as "
-              "they are");
+              "and means as they are");
   // Between layers of images, and where one meets a dense layer, units are [place][channel].
   const auto image_order = [](const at::Tensor& units, const Convolution::Shape& image) {
     return units.unflatten(0, {image.channels, image.places()}).transpose(0, 1).flatten(0, 1);
@@ -270,16 +269,16 @@ PackedLayer FusedDecoder::pack_convolution(const DecoderLayer& layer) {
 }
 
 PackedLayer FusedDecoder::pack_interpolation(const DecoderLayer& layer) {
-  const Interpolation& r = *layer.interpolation;
+  const Interpolation& map = *layer.interpolation;
   PackedLayer packed{};
-  packed.inputs = r.input.units();
-  packed.outputs = r.output.units();
+  packed.inputs = map.input.units();
+  packed.outputs = map.output.units();
   packed.bias = keep<float>(layer.bias.detach().clone());
   packed.interpolation = {layer.weight.size(1),
-                          r.output.channels,
-                          r.output.places(),
-                          r.input.places(),
-                          keep<int32_t>(r.places.to(at::kInt)),
+                          map.output.channels,
+                          map.output.places(),
+                          map.input.places(),
+                          keep<int32_t>(map.places.to(at::kInt)),
                           keep<float>(layer.weight.detach().clone(at::MemoryFormat::Contiguous))};
   return packed;
 }
