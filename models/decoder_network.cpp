@@ -21,7 +21,17 @@ std::vector<int64_t> output_padding(const Convolution& c) {
   return {along(0, c.input.rows, c.output.rows), along(1, c.input.columns, c.output.columns)};
 }
 
+at::Tensor interpolate(const DecoderLayer& layer, const at::Tensor& x) {
+  const Interpolation& map = *layer.interpolation;
+  const at::Tensor from = x.view({-1, map.input.channels, map.input.places()});
+  at::Tensor sum = layer.bias.view({-1, 1});
+  for (int64_t tap = 0; tap < layer.weight.size(1); ++tap)
+    sum = sum + from.index_select(2, map.places.select(1, tap)) * layer.weight.select(1, tap);
+  return sum.flatten(1);
+}
+
 at::Tensor apply(const DecoderLayer& layer, const at::Tensor& x) {
+  if (layer.interpolation) return interpolate(layer, x);
   if (!layer.convolution) return at::linear(x, layer.weight, layer.bias);
   const Convolution& c = *layer.convolution;
   const std::vector<int64_t> none = {0, 0};
@@ -41,15 +51,28 @@ bool Convolution::is_possible() const {
              size_of_smaller(larger.columns, kernel[1], stride[1], padding[1], dilation[1]);
 }
 
+const Convolution::Shape* DecoderLayer::input_image() const {
+  if (interpolation) return &interpolation->input;
+  return convolution ? &convolution->input : nullptr;
+}
+
+const Convolution::Shape* DecoderLayer::output_image() const {
+  if (interpolation) return &interpolation->output;
+  return convolution ? &convolution->output : nullptr;
+}
+
 int64_t DecoderLayer::inputs() const {
-  return convolution ? convolution->input.units() : weight.size(1);
+  const Convolution::Shape* image = input_image();
+  return image != nullptr ? image->units() : weight.size(1);
 }
 
 int64_t DecoderLayer::outputs() const {
-  return convolution ? convolution->output.units() : weight.size(0);
+  const Convolution::Shape* image = output_image();
+  return image != nullptr ? image->units() : weight.size(0);
 }
 
 int64_t DecoderLayer::multiplications() const {
+  if (interpolation) return weight.numel() * interpolation->output.channels;
   if (!convolution) return weight.numel();
   const Convolution& c = *convolution;
   return weight.numel() * (c.transposed ? c.input : c.output).places();
@@ -65,7 +88,9 @@ at::Tensor DecoderNetwork::forward(at::Tensor z) const {
   for (int64_t i = 0; const DecoderLayer& layer : layers) {
     at::Tensor sum = apply(layer, z);
     if (layer.skip) sum = sum + kept.at(*layer.skip);
-    z = activate(layer.activation, sum);
+    const auto& n = layer.normalisation;
+    z = activate(layer.activation,
+                 n ? at::group_norm(sum, n->groups, n->scale, n->shift, n->eps) : sum);
     keep({i, true}, sum);
     keep({i, false}, z);
     ++i;

@@ -33,22 +33,44 @@ struct Convolution {
   bool is_possible() const;
 };
 
-/// An earlier layer whose units are added to a layer's sums, before its activation.
+/// A linear map of images that does the same with each channel: a place of the output is a sum of a
+/// few places of the input, with weights of its own. Interpolation, pools, pads and crops.
+struct Interpolation {
+  Convolution::Shape input, output;  // of as many channels
+  at::Tensor places;                 // int64 [places of the output, taps]: of the input
+};
+
+/// An earlier layer whose units are added to a layer's sums, before these are normalised.
 struct Skip {
   int64_t from = 0;                // its index
-  bool before_activation = false;  // its own sums, not what its activation makes of them
+  bool before_activation = false;  // its own sums, not what normalisation and activation make of it
   auto operator<=>(const Skip&) const = default;
 };
 
-/// A linear map with a bias, perhaps a residual connection, then an activation.
+/// Of groups of equally many consecutive units: each unit less the mean of its group, divided by
+/// the group's standard deviation, then scaled and shifted, as torch.nn.GroupNorm and LayerNorm do.
+struct Normalisation {
+  int64_t groups = 1;
+  double eps = 1e-5;        // added to a variance
+  at::Tensor scale, shift;  // [units]
+};
+
+/// A linear map with a bias, perhaps a residual connection, perhaps a normalisation, then an
+/// activation.
 struct DecoderLayer {
   /// Dense [out, in]; of a convolution as PyTorch has it: [out, in, *kernel] channels, or
-  /// [in, out, *kernel] where it is transposed.
+  /// [in, out, *kernel] where it is transposed. Of an interpolation [places of the output, taps].
   at::Tensor weight;
   at::Tensor bias;  // [out]: of units, or of channels
   std::optional<Convolution> convolution;
   Activation activation = Activation::kIdentity;
   std::optional<Skip> skip = {};
+  std::optional<Normalisation> normalisation = {};
+  std::optional<Interpolation> interpolation = {};  // in place of a convolution
+
+  /// Of a convolution or an interpolation; null for a dense layer.
+  const Convolution::Shape* input_image() const;
+  const Convolution::Shape* output_image() const;
 
   int64_t inputs() const;   // units
   int64_t outputs() const;  // units

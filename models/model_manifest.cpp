@@ -233,14 +233,20 @@ class ManifestReader {
       const ManifestReader reader(layer, where_ + ": \"" + name + "\"");
       if (!layer.is_object()) throw wrong("layers", "a list of descriptions");
       const std::string kind = reader.text("kind");
-      if (kind != "dense" && kind != "convolution")
-        throw reader.wrong("kind", "dense or convolution");
-      network.layers.push_back(kind == "dense" ? reader.read_dense(m.arrays, name, width)
-                                               : reader.read_convolution(m.arrays, name, width));
+      if (kind == "dense")
+        network.layers.push_back(reader.read_dense(m.arrays, name, width));
+      else if (kind == "convolution")
+        network.layers.push_back(reader.read_convolution(m.arrays, name, width));
+      else if (kind == "interpolation")
+        network.layers.push_back(reader.read_interpolation(m.arrays, name, width));
+      else
+        throw reader.wrong("kind", "dense, convolution or interpolation");
       if (!reader.field("activation").is_null())
         network.layers.back().activation = reader.parsed("activation", parse_activation);
       if (layer.contains("skip")) network.layers.back().skip = reader.read_skip(network.layers);
       width = network.layers.back().outputs();
+      if (layer.contains("normalisation"))
+        network.layers.back().normalisation = reader.read_normalisation(m.arrays, name, width);
     }
     if (width != m.model.num_values())
       throw wrong("layers", "a decoder with " + std::to_string(m.model.num_values()) + " outputs");
@@ -259,6 +265,27 @@ class ManifestReader {
     if (!reader.field("before_activation").is_boolean())
       throw reader.wrong("before_activation", "true or false");
     return {from, skip["before_activation"].get<bool>()};
+  }
+
+  /// Of a layer with so many outputs.
+  Normalisation read_normalisation(const SafeTensors& arrays, const std::string& name,
+                                   int64_t units) const {
+    const json& described = field("normalisation");
+    if (!described.is_object()) throw wrong("normalisation", "described");
+    const ManifestReader reader(described, where_ + ": \"normalisation\"");
+    Normalisation found;
+    found.groups = reader.integer("groups", 1, units);
+    if (units % found.groups != 0)
+      throw reader.wrong("groups", "a divisor of " + std::to_string(units) + " units");
+    const std::optional<double> eps = reader.number("eps");
+    if (!eps || !(*eps >= 0)) throw reader.wrong("eps", "a number of at least 0");
+    found.eps = *eps;
+    found.scale = parameter(arrays, name + ".scale");
+    found.shift = parameter(arrays, name + ".shift");
+    for (const at::Tensor& one : {found.scale, found.shift})
+      if (one.sizes() != at::IntArrayRef({units}))
+        throw wrong("normalisation", "of " + std::to_string(units) + " units");
+    return found;
   }
 
   DecoderLayer read_dense(const SafeTensors& arrays, const std::string& name,
@@ -298,6 +325,29 @@ class ManifestReader {
     if (std::max(c.input.units(), c.output.units()) > kMostUnits)
       throw wrong(name, "of images of at most " + std::to_string(kMostUnits) + " units");
     return {weight, bias, c};
+  }
+
+  DecoderLayer read_interpolation(const SafeTensors& arrays, const std::string& name,
+                                  int64_t inputs) const {
+    const at::Tensor weight = parameter(arrays, name + ".weight"),
+                     bias = parameter(arrays, name + ".bias");
+    const at::Tensor* places = arrays.find(name + ".places");
+    Interpolation map{image("input"), image("output"), {}};
+    if (map.input.channels != map.output.channels || map.input.units() != inputs ||
+        bias.dim() != 1 || bias.size(0) != map.output.channels)
+      throw wrong(name, "an interpolation of its image, " + std::to_string(inputs) + " inputs");
+    if (weight.dim() != 2 || weight.size(0) != map.output.places() ||
+        weight.numel() > kMostConnections)
+      throw wrong(name, "of at most " + std::to_string(kMostConnections) + " taps of its places");
+    if (map.output.units() > kMostUnits)
+      throw wrong(name, "of images of at most " + std::to_string(kMostUnits) + " units");
+    if (!places || places->scalar_type() != at::kLong || places->sizes() != weight.sizes() ||
+        places->min().item<int64_t>() < 0 || places->max().item<int64_t>() >= map.input.places())
+      throw wrong(name + ".places", "an array of int64, a place of the input for each weight");
+    map.places = *places;
+    DecoderLayer layer{weight, bias, {}};
+    layer.interpolation = map;
+    return layer;
   }
 
   Convolution::Shape image(const std::string& key) const {

@@ -1,8 +1,9 @@
-"""Layers of the fused evaluator, and what becomes one: crops, pads and pools of images."""
+"""Layers of the fused evaluator, and what becomes one: crops, pads, pools and interpolation."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -13,6 +14,7 @@ from torch.nn import functional as F
 Image: TypeAlias = tuple[int, int, int]  # channels, rows, columns
 
 MOST_UNITS = 1 << 21  # of an image
+MOST_CONNECTIONS = 1 << 22  # places times taps, which are listed in memory
 _MOST_TAPS = 8  # of zeros that a kernel is given at one end
 
 
@@ -39,6 +41,18 @@ class Convolution:
         }
 
 
+@dataclass
+class Interpolation:
+    """A place of the output is a sum of some places of the input, the same for each channel."""
+
+    input: Image
+    output: Image
+    places: Tensor  # int64 [places of the output, taps]: of the input
+
+    def describe(self) -> dict[str, Any]:
+        return {"input": list(self.input), "output": list(self.output)}
+
+
 @dataclass(frozen=True)
 class Skip:
     """A residual connection from an earlier layer."""
@@ -51,17 +65,52 @@ class Skip:
 
 
 @dataclass
-class Layer:
-    """A linear map with a bias, units of an earlier layer added or not, then an activation."""
+class Normalisation:
+    """Of groups of consecutive units, then a scale and a shift of each unit."""
 
-    weight: Tensor  # [out, in], or as torch.nn.Conv2d and ConvTranspose2d have it
+    groups: int
+    eps: float  # added to variances
+    scale: Tensor  # [units]
+    shift: Tensor
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """[B, units] -> [B, units]."""
+        return F.group_norm(rows, self.groups, self.scale, self.shift, self.eps)
+
+    def describe(self) -> dict[str, Any]:
+        return {"groups": self.groups, "eps": self.eps}
+
+
+@dataclass
+class Layer:
+    """A linear map with a bias, then what may follow in this order: units of an earlier layer are
+    added, all are normalised, an activation.
+    """
+
+    # [out, in], or as torch.nn.Conv2d and ConvTranspose2d have it, or of an interpolation's taps
+    weight: Tensor
     bias: Tensor  # [out], of units or of channels
     convolution: Convolution | None = None
     activation: str | None = None  # as crais names it: "elu", "leaky-relu:0.2"
     skip: Skip | None = None
+    normalisation: Normalisation | None = None
+    interpolation: Interpolation | None = None  # in place of a convolution
+
+    @property
+    def kind(self) -> str:
+        if self.interpolation is not None:
+            return "interpolation"
+        return "dense" if self.convolution is None else "convolution"
+
+    @property
+    def is_plain(self) -> bool:
+        """True if nothing but an activation follows its linear map."""
+        return self.skip is None and self.normalisation is None
 
     def linear(self, rows: Tensor) -> Tensor:
         """[B, in units] -> [B, out units], with nothing added and no activation."""
+        if self.interpolation is not None:
+            return self._interpolated(rows, self.interpolation)
         c = self.convolution
         if c is None:
             return F.linear(rows, self.weight, self.bias)
@@ -78,8 +127,17 @@ class Layer:
         )
         return found.flatten(1)
 
+    def _interpolated(self, rows: Tensor, one: Interpolation) -> Tensor:
+        units = rows.view(-1, one.input[0], math.prod(one.input[1:]))
+        found = self.bias.view(-1, 1)
+        for places, weight in zip(one.places.t(), self.weight.t()):
+            found = found + units[:, :, places] * weight
+        return found.flatten(1)
+
     @property
     def multiplications(self) -> int:
+        if self.interpolation is not None:
+            return self.weight.numel() * self.interpolation.output[0]
         c = self.convolution
         if c is None:
             return self.weight.numel()
@@ -132,7 +190,7 @@ def enlarged(layer: Layer, factors: tuple[int, int]) -> Layer | None:
 
 
 def identity(image: Image) -> Layer:
-    """A convolution that changes nothing."""
+    """A convolution of one tap that changes nothing."""
     channels = image[0]
     weight = torch.eye(channels, dtype=torch.float32).view(channels, channels, 1, 1)
     convolution = Convolution(False, image, image, [1, 1], [0, 0], [1, 1], [0, 0])
@@ -146,7 +204,7 @@ def cropped(layer: Layer, axis: int, start: int, stop: int) -> Layer | None:
     both ends; so zeros are added to an end of the kernel where the crop is not.
     """
     c = layer.convolution
-    if c is None or layer.skip is not None:
+    if c is None or not layer.is_plain:
         return None
     size = stop - start
     sizes = list(c.output)
@@ -186,15 +244,36 @@ def cropped(layer: Layer, axis: int, start: int, stop: int) -> Layer | None:
     )
 
 
-def pooling(
-    image: Image, output: Image, kernel: list[int], stride: list[int], padding: list[int]
-) -> Layer:
-    """The means of pixels, zeros of the padding among them."""
-    channels = image[0]
-    weight = torch.eye(channels, dtype=torch.float32).view(channels, channels, 1, 1)
-    weight = (weight / math.prod(kernel)).expand(-1, -1, *kernel).contiguous()
-    convolution = Convolution(False, image, output, stride, padding, [1, 1], [0, 0])
-    return Layer(weight, weight.new_zeros(channels), convolution)
+def interpolated(image: Image, function: Callable[[Tensor], Tensor]) -> Layer | None:
+    """What a linear function does with images [1, 1, rows, columns], along each axis by itself."""
+    channels, rows, columns = image
+    whole = function(torch.ones(1, 1, rows, columns, dtype=torch.float64))[0, 0]
+    at = divmod(int(whole.abs().argmax()), whole.shape[1])  # a place that sees some
+
+    def along(axis: int) -> tuple[Tensor, Tensor]:
+        """Of one axis, for each of its places: places that it sees, and weights."""
+        lines = []
+        for one in torch.eye(image[1 + axis], dtype=torch.float64):
+            line = one.view(1, 1, *([-1, 1] if axis == 0 else [1, -1])).expand(1, 1, rows, columns)
+            lines.append(function(line)[0, 0].select(1 - axis, at[1 - axis]))
+        matrix = torch.stack(lines)  # [in, out]
+        taps = max(1, int((matrix != 0).sum(0).max()))
+        places = matrix.abs().topk(taps, 0).indices.sort(0).values
+        return places.t(), matrix.gather(0, places).t()
+
+    (vertical, heights), (horizontal, widths) = along(0), along(1)
+    output = (channels, len(vertical), len(horizontal))
+    number = len(vertical) * len(horizontal)
+    taps = vertical.shape[1] * horizontal.shape[1]
+    if number * taps > MOST_CONNECTIONS or max(math.prod(image), math.prod(output)) > MOST_UNITS:
+        return None
+    places = vertical[:, None, :, None] * columns + horizontal[None, :, None, :]
+    weight = heights[:, None, :, None] * widths[None, :, None, :] / whole[at]
+    return Layer(
+        weight.reshape(number, taps).float().contiguous(),
+        torch.zeros(channels),
+        interpolation=Interpolation(image, output, places.reshape(number, taps).contiguous()),
+    )
 
 
 def shuffling(image: Image, factor: int) -> Layer:

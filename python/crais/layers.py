@@ -9,23 +9,28 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from crais.image_layers import (
+    MOST_CONNECTIONS,
     MOST_UNITS,
     Convolution,
     Image,
     Layer,
+    Normalisation,
     Skip,
     cropped,
     enlarged,
     identity,
     of_smaller,
-    pooling,
+    interpolated,
     shuffling,
 )
 from crais.likelihoods import Bernoulli, Gaussian, Likelihood, SquaredError
@@ -33,8 +38,7 @@ from crais.outputs import unvalidated
 from crais.priors import Prior, StandardNormal
 
 _MOST_LAYERS = 100
-_MOST_CONNECTIONS = 1 << 22  # places times taps of a convolution, which are listed in memory
-_MOST_WEIGHTS = 1 << 20  # of a map of images that is written as a matrix
+_MOST_WEIGHTS = 1 << 20  # of a matrix that changes nothing
 
 
 def _activated(activation: str | None, rows: Tensor) -> Tensor:
@@ -61,8 +65,9 @@ class Network:
             if layer.skip is not None:
                 start = sums if layer.skip.before_activation else outputs
                 added = added + start[layer.skip.start]
-            rows = _activated(layer.activation, added)
             sums.append(added)
+            normalised = layer.normalisation(added) if layer.normalisation else added
+            rows = _activated(layer.activation, normalised)
             outputs.append(rows)
         return rows
 
@@ -78,8 +83,8 @@ class Network:
         """Dense layers with one activation between them, none after the last."""
         *hidden, last = self.layers
         kinds = {layer.activation for layer in hidden}
-        dense = all(layer.convolution is None and layer.skip is None for layer in self.layers)
-        return dense and len(kinds) <= 1 and None not in kinds and last.activation is None
+        plain = all(layer.kind == "dense" and layer.is_plain for layer in self.layers)
+        return plain and len(kinds) <= 1 and None not in kinds and last.activation is None
 
     @property
     def activation(self) -> str:
@@ -88,11 +93,16 @@ class Network:
 
     def tensors(self, name: str) -> dict[str, Tensor]:
         """Under the names of models/model_manifest.cpp."""
-        return {
-            f"{name}.{i}.{kind}": tensor.contiguous()
-            for i, layer in enumerate(self.layers)
-            for kind, tensor in (("weight", layer.weight), ("bias", layer.bias))
-        }
+        tensors: dict[str, Tensor] = {}
+        for i, layer in enumerate(self.layers):
+            tensors[f"{name}.{i}.weight"] = layer.weight.contiguous()
+            tensors[f"{name}.{i}.bias"] = layer.bias.contiguous()
+            if layer.normalisation is not None:
+                tensors[f"{name}.{i}.scale"] = layer.normalisation.scale.contiguous()
+                tensors[f"{name}.{i}.shift"] = layer.normalisation.shift.contiguous()
+            if layer.interpolation is not None:
+                tensors[f"{name}.{i}.places"] = layer.interpolation.places.contiguous()
+        return tensors
 
 
 def _log_joint(decoder: Network, likelihood: Likelihood, z: Tensor, x: Tensor) -> Tensor:
@@ -115,10 +125,11 @@ class FusedDecoder:
         return {
             "likelihood": _likelihood(self.likelihood),
             "layers": [
-                {"kind": "convolution" if layer.convolution else "dense"}
-                | {"activation": layer.activation}
+                {"kind": layer.kind, "activation": layer.activation}
                 | ({"skip": layer.skip.describe()} if layer.skip else {})
+                | ({"normalisation": n.describe()} if (n := layer.normalisation) else {})
                 | (layer.convolution.describe() if layer.convolution else {})
+                | (layer.interpolation.describe() if layer.interpolation else {})
                 for layer in self.decoder.layers
             ],
         }
@@ -170,7 +181,7 @@ def recognise(
         return None
     outputs = _outputs(decoder, z)
     network = outputs[0].network() if len(outputs) == 1 else None
-    if network is None or network(z).shape[1] != x[0].numel():
+    if network is None or not _agree(network, decoder, z, x[0].numel()):
         return None
     if type(likelihood) is Bernoulli and likelihood.probs:
         network, likelihood = network.before("sigmoid"), Bernoulli()
@@ -181,6 +192,20 @@ def recognise(
         return MlpVae(network, None, likelihood)
     heads = _heads(_outputs(encoder, x), z.shape[1]) if network.is_mlp and encoder else None
     return MlpVae(network, heads, likelihood) if heads else FusedDecoder(network, likelihood)
+
+
+def _agree(network: Network, decoder: Callable[[Tensor], Any], z: Tensor, values: int) -> bool:
+    """At other points than those traced; False where tracing has missed something."""
+    others = 1 - z / 2
+    try:
+        with torch.no_grad(), unvalidated():
+            found, wanted = network(others), decoder(others)
+    except Exception:  # as for the trace
+        return False
+    if found.shape[1] != values or found.numel() != wanted.numel():
+        return False
+    largest = wanted.abs().max()
+    return bool((found - wanted.reshape(found.shape)).abs().max() <= 1e-3 * (1 + largest))
 
 
 def _likelihood(likelihood: Likelihood) -> str | None:
@@ -212,11 +237,11 @@ class _Chain:
 
     @property
     def _is_own(self) -> bool:
-        """True if it is linear and nothing was added to it."""
-        return self._is_linear and self.layers[-1].skip is None
+        """True if it is a linear layer as it is."""
+        return self._is_linear and self.layers[-1].is_plain
 
     def linear(self, weight: Tensor, bias: Tensor | None) -> _Chain | None:
-        return self._then(weight, bias, weight.shape[0], None)
+        return self._then(_layer(weight, bias, weight.shape[0]))
 
     def enlarge(self, factors: tuple[int, int]) -> _Chain | None:
         """Nearest neighbours; a convolution must follow."""
@@ -233,20 +258,15 @@ class _Chain:
             return replace(self, enlarged=(1, 1)).convolved(weight, bias, convolution)
         c = convolution
         places = math.prod((c.input if c.transposed else c.output)[1:])
-        if places * math.prod(weight.shape[2:]) > _MOST_CONNECTIONS:
+        if places * math.prod(weight.shape[2:]) > MOST_CONNECTIONS:
             return None
         if max(math.prod(c.input), math.prod(c.output)) > MOST_UNITS:
             return None
-        return self._then(weight, bias, c.output[0], c)
+        return self._then(_layer(weight, bias, c.output[0], c))
 
-    def _then(
-        self, weight: Tensor, bias: Tensor | None, outputs: int, convolution: Convolution | None
-    ) -> _Chain | None:
+    def _then(self, layer: Layer) -> _Chain | None:
         if not self._is_whole or len(self.layers) == _MOST_LAYERS:
             return None
-        weight = weight.detach().float()
-        bias = weight.new_zeros(outputs) if bias is None else bias.detach().float()
-        layer = Layer(weight, bias, convolution)
         joined = _joined(self.layers[-1], layer) if self._is_own else None
         if joined is not None:
             return replace(self, layers=[*self.layers[:-1], joined])
@@ -256,8 +276,12 @@ class _Chain:
         """Each channel times its entry of `scale`, plus that of `shift`."""
         if not self._is_own:
             return None
-        last = self.layers[-1]
-        if last.convolution is None:  # its outputs are channels of several places each
+        *before, last = self.layers
+        if last.kind == "interpolation":  # which lets factors of channels through
+            scaled = replace(self, layers=before).scaled(scale, 0 * shift, channels)
+            last = replace(last, bias=last.bias * scale + shift)
+            return replace(scaled, layers=[*scaled.layers, last]) if scaled else None
+        if last.kind == "dense":  # its outputs are channels of several places each
             places = last.bias.numel() // channels
             scale, shift = (one.repeat_interleave(places) for one in (scale, shift))
         return replace(self, layers=[*self.layers[:-1], last.scaled(scale, shift)])
@@ -293,13 +317,42 @@ class _Chain:
         here, there = source
         if here.weight is not there.weight or here.skip != there.skip:
             return None
-        is_sum = there.activation is None and here.activation is not None
-        if not is_sum and (here.activation != there.activation or here.activation in _NOT_KEPT):
+        if here.normalisation is not there.normalisation or here.activation != there.activation:
+            if there.activation is not None or there.normalisation is not None:
+                return None
+            is_sum = True
+        elif here.activation in _NOT_KEPT or here.normalisation is not None:
             return None
+        else:
+            is_sum = False
         if any(layer.skip and layer.skip.start == start for layer in self.layers):
             return None
         last = replace(self.layers[-1], skip=Skip(start, is_sum))
         return replace(self, layers=[*self.layers[:-1], last])
+
+    def normalised(
+        self, image: Image, groups: int, eps: float, scale: Tensor, shift: Tensor
+    ) -> _Chain | None:
+        """Scale and shift are of units."""
+        whole = self.written_out if self.layers else self
+        if whole is None:
+            return None
+        if not whole._is_linear or whole.layers[-1].normalisation is not None:
+            whole = whole._copied(image)
+        if whole is None:
+            return None
+        one = Normalisation(groups, eps, scale.to(self.device), shift.to(self.device))
+        last = replace(whole.layers[-1], normalisation=one)
+        return replace(whole, layers=[*whole.layers[:-1], last])
+
+    def _copied(self, image: Image) -> _Chain | None:
+        """With a layer that changes nothing at its end."""
+        if self.layers and self.layers[-1].kind != "dense":
+            return self.interpolated(image, lambda one: one)
+        units = math.prod(image)
+        if units**2 > _MOST_WEIGHTS:
+            return None
+        return self.linear(torch.eye(units, device=self.device), None)
 
     def followed_by(self, layer: Layer) -> _Chain | None:
         """Of images, without a bias."""
@@ -313,50 +366,40 @@ class _Chain:
         whole = self.written_out if self.layers else self
         if whole is None:
             return None
-        if not whole.layers or whole.layers[-1].convolution is None:
+        last = whole.layers[-1] if whole.layers else None
+        if last is None or last.kind == "dense":
             units = torch.arange(math.prod(image)).view(image)
             some = units.movedim(axis, 0)[places].movedim(0, axis).flatten()
             return whole._picked(some, units.numel())
         start, stop, step = places.indices(image[axis])
-        if step != 1 or stop <= start:
+        if stop <= start:
             return None
-        last = whole.layers[-1]
-        if last.convolution is not None and last.convolution.output == image:
+        if step == 1 and last.convolution is not None and last.convolution.output == image:
             fitted = cropped(last, axis, start, stop)
             if fitted is not None:
                 return replace(whole, layers=[*whole.layers[:-1], fitted])
-        part = cropped(identity(image), axis, start, stop)
+        if axis > 0:
+            return whole.interpolated(
+                image, lambda one: one.movedim(1 + axis, 0)[places].movedim(0, 1 + axis)
+            )
+        part = cropped(identity(image), 0, start, stop) if step == 1 else None
         return whole.followed_by(part) if part else None
 
-    def padded(self, image: Image, ends: list[tuple[int, int]]) -> _Chain | None:
-        """With zeros around rows and columns."""
-        layer: Layer | None = identity(image)
-        for axis, (before, after) in enumerate(ends, 1):
-            layer = cropped(layer, axis, -before, image[axis] + after) if layer else None
-        return self.followed_by(layer) if layer else None
-
-    def mapped(self, image: Image, function: Callable[[Tensor], Tensor]) -> _Chain | None:
-        """After a linear map of images, as a matrix."""
-
-        def rows_of(images: Tensor) -> Tensor:
-            return function(images.cpu().double().view(-1, *image)).flatten(1)
-
+    def interpolated(self, image: Image, function: Callable[[Tensor], Tensor]) -> _Chain | None:
+        """After what a function does with images, along each axis by itself."""
         whole = self.written_out if self.layers else self
-        if whole is None:
+        layer = interpolated(image, function)
+        if whole is None or layer is None or layer.interpolation is None:
             return None
-        units = math.prod(image)
-        outputs = rows_of(torch.zeros(1, units)).shape[1]
-        is_dense = whole._is_own and whole.layers[-1].convolution is None
-        if (whole.layers[-1].weight.shape[1] if is_dense else units) * outputs > _MOST_WEIGHTS:
-            return None
-        if is_dense:
-            last = whole.layers[-1]
-            weight = rows_of(last.weight.t().contiguous()).t().float().contiguous()
-            bias = rows_of(last.bias.unsqueeze(0))[0].float()
-            made = Layer(weight.to(self.device), bias.to(self.device))
-            return replace(whole, layers=[*whole.layers[:-1], made])
-        matrix = rows_of(torch.eye(units)).t().float().contiguous()
-        return whole.linear(matrix.to(self.device), None)
+        places = layer.interpolation.places.to(self.device)
+        return whole._then(
+            replace(
+                layer,
+                weight=layer.weight.to(self.device),
+                bias=layer.bias.to(self.device),
+                interpolation=replace(layer.interpolation, places=places),
+            )
+        )
 
     def _picked(self, units: Tensor, number: int) -> _Chain | None:
         """Some units, of so many, of a dense layer or of the inputs."""
@@ -364,7 +407,7 @@ class _Chain:
             return self.linear(torch.eye(number)[units].to(self.device), None)
         units = units.to(self.device)
         last = self.layers[-1]
-        if last.skip is not None:
+        if not last.is_plain:
             return None
         rows = replace(
             last, weight=last.weight[units].contiguous(), bias=last.bias[units].contiguous()
@@ -373,14 +416,22 @@ class _Chain:
 
     def network(self) -> Network | None:
         """As a whole function; None where it does not end in a layer of its own."""
-        if not self.layers or self.enlarged != (1, 1) or self.layers[-1].skip:
+        if not self.layers or not self._is_whole or not self.layers[-1].is_plain:
             return None
         return Network(self.layers)
 
 
+def _layer(
+    weight: Tensor, bias: Tensor | None, outputs: int, convolution: Convolution | None = None
+) -> Layer:
+    weight = weight.detach().float()
+    bias = weight.new_zeros(outputs) if bias is None else bias.detach().float()
+    return Layer(weight, bias, convolution)
+
+
 def _joined(first: Layer, second: Layer) -> Layer | None:
     """Two layers with nothing between them as one; None where that would be more work."""
-    if first.convolution is not None:
+    if first.kind != "dense":
         return None
     with torch.no_grad():
         bias = second.linear(first.bias.unsqueeze(0))
@@ -417,74 +468,115 @@ def _heads(outputs: list[_Chain], latent: int) -> Network | None:
 
 def _outputs(function: Callable[[Tensor], Any], example: Tensor) -> list[_Chain]:
     """What each result of the function is; empty where one of them is no chain of layers."""
-    from torch.fx.experimental.proxy_tensor import make_fx
-
     try:
-        with torch.no_grad(), unvalidated():
-            tracer = make_fx(  # without values, so that control flow that depends on them fails
-                lambda rows: function(rows), tracing_mode="fake", _allow_non_fake_inputs=True
-            )
-            graph = tracer(example)
-    except Exception:  # whatever a user's code raises under tracing: it is no MLP
+        with torch.inference_mode(False), torch.no_grad(), unvalidated():
+            rows = example.clone()
+            with _Tracer(rows) as tracer:
+                results = function(rows)
+    except Exception:  # whatever a user's code raises: it is no chain
         return []
-    found: dict[torch.fx.Node, Any] = {}
-    for node in graph.graph.nodes:
-        if node.op == "placeholder":
-            found[node] = _Chain(example.device)
-        elif node.op == "get_attr":
-            found[node] = getattr(graph, node.target)
-        elif node.op == "call_function":
-            args = [found.get(a) if isinstance(a, torch.fx.Node) else a for a in node.args]
-            found[node] = _apply(node, args)
-        elif node.op == "output":
-            results = node.args[0] if isinstance(node.args[0], (tuple, list)) else (node.args[0],)
-            chains = [found.get(result) for result in results]
-            if all(isinstance(chain, _Chain) for chain in chains):
-                return cast(list[_Chain], chains)
-    return []
+    each = results if isinstance(results, (tuple, list)) else (results,)
+    chains = [tracer.known.get(id(result)) for result in each]
+    return cast(list[_Chain], chains) if all(isinstance(c, _Chain) for c in chains) else []
 
 
-def _apply(node: torch.fx.Node, args: list[Any]) -> Any:
-    """What a node of the graph is: a chain, a list of chains, a tensor; None for anything else."""
-    name = str(node.target).removeprefix("aten.")
-    if name == "t.default" and isinstance(args[0], Tensor):
-        return args[0].t()
-    if name == "<built-in function getitem>" and isinstance(args[0], list):
-        return args[0][args[1]]
-    if not args:
+@dataclass
+class _Call:
+    """An operation of PyTorch's."""
+
+    target: Any
+    args: tuple[Any, ...]
+    result: Any
+
+    @property
+    def source(self) -> Tensor:
+        return cast(Tensor, self.args[0])
+
+
+class _Tracer(TorchDispatchMode):
+    """Follows the operations that a function does with some rows.
+
+    `make_fx` would import the compiler, which takes longer than a run of a few images.
+    """
+
+    def __init__(self, rows: Tensor) -> None:
+        super().__init__()
+        # What each tensor that depends on the rows is, a chain or None, by its id.
+        self.known: dict[int, _Chain | None] = {id(rows): _Chain(rows.device)}
+        self._kept: list[Any] = []  # so that no id is used twice
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """PyTorch would import the compiler to say that it should leave this class alone."""
+        return False
+
+    def __torch_dispatch__(
+        self, target: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        result = target(*args, **kwargs)
+        if torch.Tag.nondeterministic_seeded in target.tags:
+            raise ValueError("drawn")
+        if not any(id(one) in self.known for one in tree_leaves((args, kwargs))):
+            return result
+        made = [one for one in tree_leaves(result) if isinstance(one, Tensor)]
+        if not made:
+            raise ValueError("values are looked at")
+        found = _apply(_Call(target, args, result), [self._meaning(one) for one in args], kwargs)
+        parts = found if isinstance(found, list) else [found]
+        self._kept.append(made)
+        for tensor, part in zip_longest(made, parts[: len(made)]):
+            self.known[id(tensor)] = part
+        return result
+
+    def _meaning(self, argument: Any) -> Any:
+        """A chain, a number or a tensor that does not depend on the rows; else `_UNKNOWN`."""
+        if id(argument) in self.known:
+            return self.known[id(argument)] or _UNKNOWN
+        return argument
+
+
+_UNKNOWN = object()
+
+
+def _apply(call: _Call, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """What an operation makes: a chain, a list of chains; None for anything else."""
+    name = str(call.target).removeprefix("aten.")
+    if any(one is _UNKNOWN for one in args):
         return None
-    if name == "addmm.default" and isinstance(args[1], _Chain) and not node.kwargs:
+    if name == "addmm.default" and isinstance(args[1], _Chain) and not kwargs:
         fixed = isinstance(args[0], Tensor) and isinstance(args[2], Tensor)
         return args[1].linear(args[2].t(), args[0]) if fixed else None
     if not isinstance(args[0], _Chain):
         return None
     chain, *rest = args
-    if name in ("add.Tensor", "add_.Tensor") and not node.kwargs:
-        return _sum(node, chain, rest[0])
+    if name in ("add.Tensor", "add_.Tensor") and not kwargs:
+        return _sum(call, chain, rest[0])
     kind, _, _ = name.partition(".")
     kind = kind.removesuffix("_")  # in place
-    source = cast(torch.fx.Node, node.args[0]).meta["val"]
+    source = call.source
     if kind == "mm" and isinstance(rest[0], Tensor):
         return chain.linear(rest[0].t(), None)
     if kind == "convolution":
-        return _convolved(node, chain, rest)
+        return _convolved(call, chain, rest)
     if kind in ("upsample_nearest2d", "upsample_nearest1d"):
-        images = [cast(Image, _image(one.shape)) for one in (node.meta["val"], source)]
+        images = [cast(Image, _image(one.shape)) for one in (call.result, source)]
         shapes = zip(images[0][1:], images[1][1:])
         wholes = [(large // small, large % small) for large, small in shapes]
-        factors = (wholes[0][0], wholes[1][0])
-        return chain.enlarge(factors) if all(rest == 0 for _, rest in wholes) else None
+        if all(rest == 0 for _, rest in wholes):
+            return chain.enlarge((wholes[0][0], wholes[1][0]))
     if kind in _BATCH_NORMS:
-        found = _normalised(chain, source.shape[1], _BATCH_NORMS[kind](rest))
-        return [found, None, None, None]  # moments and workspace are not asked for
+        return [_normalised(chain, source.shape[1], _BATCH_NORMS[kind](rest))]
+    if kind in _NORMALISATIONS:
+        return [_NORMALISATIONS[kind](chain, source.shape, rest)]
     if kind in _ACTIVATIONS:
-        activation = _ACTIVATIONS[kind](*rest, **node.kwargs)
+        activation = _ACTIVATIONS[kind](*rest, **kwargs)
         return chain.activated(activation) if activation else None
     if kind in _VIEWS:
-        return chain if node.meta["val"].shape[0] == source.shape[0] else None
-    if kind in ("slice", "expand") and node.meta["val"].shape == source.shape:
+        return chain if call.result.shape[0] == source.shape[0] else None
+    if kind in ("slice", "expand") and call.result.shape == source.shape:
         return chain  # [:], which older versions of PyTorch write out; of broadcasting
-    return _resampled(node, kind, chain, rest)
+    return None if kwargs else _interpolated(call, kind, chain, rest)
 
 
 _VIEWS = "view _unsafe_view reshape detach clone alias squeeze unsqueeze".split()
@@ -505,11 +597,11 @@ def _axis(dim: int, dims: int) -> int:
     return 0 if dim == 1 and dims > 2 else dim - dims + 3
 
 
-def _resampled(node: torch.fx.Node, kind: str, chain: _Chain, rest: list[Any]) -> Any:
+def _interpolated(call: _Call, kind: str, chain: _Chain, rest: list[Any]) -> Any:
     """A crop, pads, means, pixels from channels: linear maps without weights."""
-    shape, value = cast(torch.fx.Node, node.args[0]).meta["val"].shape, node.meta["val"]
+    shape, value = call.source.shape, call.result
     image, dims = _image(shape), len(shape)
-    if image is None or node.kwargs:
+    if image is None:
         return None
     if kind == "slice" and rest[0] % dims > 0:
         places = slice(*rest[1:3], *rest[3:] or [1])
@@ -522,63 +614,48 @@ def _resampled(node: torch.fx.Node, kind: str, chain: _Chain, rest: list[Any]) -
         dim, size = rest[1] % dims, rest[0]
         parts = [slice(i, i + size) for i in range(0, shape[dim], size)]
         return [chain.cropped(image, _axis(dim, dims), part) for part in parts]
-    output = _image(value.shape) if isinstance(value, Tensor) else None
-    if output is None or value.shape[0] != shape[0]:
+    if not isinstance(value, Tensor) or value.shape[0] != shape[0] or dims < 3:
         return None
-    if kind == "constant_pad_nd" and (rest[1:] or [0])[0] == 0 and len(rest[0]) <= 2 * (dims - 2):
-        ends = [(0, 0), (0, 0)]
-        for i in range(0, len(rest[0]), 2):
-            ends[1 - i // 2] = (rest[0][i], rest[0][i + 1])
-        return chain.padded(image, ends)
     if kind == "pixel_shuffle":
         return chain.followed_by(shuffling(image, rest[0]))
-    means = _means(kind, image, output, rest)
-    if means is not None:
-        return chain.followed_by(pooling(image, output, *means))
-    if kind in ("avg_pool2d", "_adaptive_avg_pool2d", "mean", *_INTERPOLATIONS) and dims > 2:
-        return chain.mapped(
-            image, lambda rows: cast(Any, node.target)(rows.view(-1, *shape[1:]), *rest)
-        )
-    return None
-
-
-_INTERPOLATIONS = ("upsample_bilinear2d", "upsample_linear1d", "upsample_bicubic2d")
-
-
-def _means(
-    kind: str, image: Image, output: Image, rest: list[Any]
-) -> tuple[list[int], list[int], list[int]] | None:
-    """Kernel, stride and padding of a pool whose windows are all alike."""
-    if kind == "avg_pool2d":
-        given: list[Any] = [*rest, *[[], [0, 0], False, True, None][len(rest) - 1 :]]
-        kernel, stride, padding, is_ceil, counts_pads, divisor = given
-        kernel, stride, padding = (
-            one * 2 if len(one) == 1 else list(one) for one in (kernel, stride or kernel, padding)
-        )
-        plain = not is_ceil and divisor is None and (counts_pads or not any(padding))
-        return (kernel, stride, padding) if plain else None
-    if kind == "_adaptive_avg_pool2d" and all(n % m == 0 for n, m in zip(image[1:], output[1:])):
-        kernel = [n // m for n, m in zip(image[1:], output[1:])]
-        return kernel, kernel, [0, 0]
-    return None
-
-
-def _sum(node: torch.fx.Node, one: _Chain, other: Any) -> _Chain | None:
-    """A residual connection, written in either order."""
-    if not isinstance(other, _Chain):
+    if kind == "constant_pad_nd" and ((rest[1:] or [0])[0] != 0 or len(rest[0]) > 2 * (dims - 2)):
         return None
-    shapes = {cast(torch.fx.Node, source).meta["val"].shape for source in node.args}
-    if len(shapes) != 1:
+    if kind == "mean":
+        if any(dim % dims < 2 for dim in rest[0]):
+            return None
+        rest = [rest[0], True]
+    if kind not in _INTERPOLATIONS:
+        return None
+
+    def function(one: Tensor) -> Tensor:
+        found = call.target(one.reshape(1, 1, *shape[2:]), *rest)
+        return cast(Tensor, found.reshape(1, 1, -1, found.shape[-1]))
+
+    return chain.interpolated(image, function)
+
+
+# The same for each channel, along each axis by itself.
+_INTERPOLATIONS = {
+    *("upsample_bilinear2d", "upsample_bicubic2d", "upsample_linear1d"),
+    *("upsample_nearest2d", "upsample_nearest1d", "_upsample_nearest_exact2d"),
+    *("avg_pool2d", "avg_pool1d", "_adaptive_avg_pool2d", "mean", "constant_pad_nd"),
+    *("reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d"),
+}
+
+
+def _sum(call: _Call, one: _Chain, other: Any) -> _Chain | None:
+    """A residual connection, written in either order."""
+    if not isinstance(other, _Chain) or call.args[0].shape != call.args[1].shape:
         return None
     longer, shorter = sorted((one, other), key=lambda chain: -len(chain.layers))
     return longer.added(shorter.written_out) if shorter.written_out else None
 
 
-def _convolved(node: torch.fx.Node, chain: _Chain, rest: list[Any]) -> _Chain | None:
+def _convolved(call: _Call, chain: _Chain, rest: list[Any]) -> _Chain | None:
     weight, bias, stride, padding, dilation, transposed, output_padding, groups = rest
-    source = cast(torch.fx.Node, node.args[0]).meta["val"]
+    source = call.source
     known = isinstance(weight, Tensor) and (bias is None or isinstance(bias, Tensor))
-    images = _image(source.shape), _image(node.meta["val"].shape)
+    images = _image(source.shape), _image(call.result.shape)
     if not known or groups != 1 or source.dim() not in (3, 4) or None in images:
         return None
     if source.dim() == 3:
@@ -610,6 +687,49 @@ _BATCH_NORMS: dict[str, Callable[[list[Any]], list[Any] | None]] = {
     "_native_batch_norm_legit_no_training": lambda rest: [*rest[:4], rest[5]],
     "native_batch_norm": lambda rest: None if rest[4] else [*rest[:4], rest[6]],
     "cudnn_batch_norm": lambda rest: None if rest[4] else [*rest[:4], rest[6]],
+}
+
+
+def _group_normalised(chain: _Chain, shape: torch.Size, rest: list[Any]) -> _Chain | None:
+    weight, bias, _, _, _, groups, eps = rest
+    of_units = [
+        one if one is None else one.view(-1, *[1] * (len(shape) - 2)) for one in (weight, bias)
+    ]
+    return _normalised_by_groups(chain, shape, groups, eps, *of_units)
+
+
+def _layer_normalised(chain: _Chain, shape: torch.Size, rest: list[Any]) -> _Chain | None:
+    sizes, weight, bias, eps = rest
+    groups = math.prod(shape[1:]) // math.prod(sizes)
+    return _normalised_by_groups(chain, shape, groups, eps, weight, bias)
+
+
+def _normalised_by_groups(
+    chain: _Chain,
+    shape: torch.Size,
+    groups: int,
+    eps: float,
+    weight: Tensor | None,
+    bias: Tensor | None,
+) -> _Chain | None:
+    """Weight and bias are as wide as a row, or are repeated to be."""
+    image = _image(shape)
+    if image is None or shape[1] % groups != 0:  # of whole channels
+        return None
+    scale, shift = (
+        (torch.tensor(missing) if one is None else one.detach().float())
+        .expand(shape[1:])
+        .flatten()
+        .contiguous()
+        for one, missing in ((weight, 1.0), (bias, 0.0))
+    )
+    return chain.normalised(image, groups, eps, scale, shift)
+
+
+# By moments of the units themselves.
+_NORMALISATIONS: dict[str, Callable[[_Chain, torch.Size, list[Any]], _Chain | None]] = {
+    "native_group_norm": _group_normalised,
+    "native_layer_norm": _layer_normalised,
 }
 
 # Their slope is no function of what they make, so that the evaluator keeps what they are given.

@@ -1,6 +1,8 @@
 """Layers are told from other functions, and are what they were told to be."""
 
 import copy
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -72,9 +74,71 @@ def test_every_activation_and_head():
     torch.testing.assert_close(swapped.encoder(X.flatten(1)), both(X).roll(5, 1))
 
 
+def test_no_mode_hides_a_layer():
+    decoder = nn.Sequential(nn.Linear(5, 7), nn.ELU(), nn.Linear(7, 12), nn.Unflatten(1, (3, 4)))
+    with torch.inference_mode():
+        assert recognised(decoder) is not None
+
+
+def test_values_that_are_looked_at_are_no_layers():
+    plain = nn.Linear(5, 12)
+    seen = []
+
+    def kept(z):
+        made = plain(z).view(-1, 3, 4)
+        seen.append(made)
+        return made if len(seen) < 2 else made + 1
+
+    def shifted(z, bias):
+        return F.conv2d(plain(z).view(-1, 1, 3, 4), torch.ones(1, 1, 1, 1), bias).view(-1, 3, 4)
+
+    def failing(z):
+        seen.append(z)
+        if len(seen) % 2 == 0:
+            raise ValueError("again")
+        return plain(z)
+
+    buffer = torch.zeros(3, 12)
+
+    def written(z):
+        with torch.no_grad():
+            buffer[: len(z), :6] = z[:, :1]
+        return plain(z) + buffer[: len(z)]
+
+    for decoder in (
+        lambda z: plain(z) if z.max() > 0 else plain(+z),
+        lambda z: plain(torch.tensor(z.detach().numpy())),
+        lambda z: plain(torch.tensor(z.tolist())),
+        lambda z: plain(z) * float(z[0, 0]),
+        lambda z: plain(z) if torch.equal(z, z) else z,
+        lambda z: plain(z + torch.randn(5)),
+        lambda z: F.linear(z, plain.weight, torch.tensor(z.numpy())[0, :1].expand(12)),
+        lambda z: shifted(z, 1e-4 * z.mean(0)[:1]),  # less than what agreement asks for
+        lambda z: shifted(z, 1e-4 * torch.randn(1)),
+        kept,
+        written,
+        failing,
+    ):
+        assert recognised(decoder) is None
+    assert recognised(lambda z: shifted(z, torch.ones(1))) is not None
+
+
+def test_recognition_does_not_import_the_compiler():
+    script = """if True:
+        import sys, torch, crais
+        from crais import layers
+        decoder = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.ELU(), torch.nn.Linear(7, 12))
+        z, x, prior = torch.randn(3, 5), torch.rand(3, 12), crais.StandardNormal()
+        assert layers.recognise(decoder, crais.Bernoulli(), prior, None, z, x) is not None
+        assert "torch._dynamo" not in sys.modules and "sympy" not in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 def test_one_standard_deviation():
     decode = Vae().decode
-    assert recognised(decode, None, crais.Gaussian(0.25)).describe()["likelihood"] == "gaussian:0.25"
+    found = recognised(decode, None, crais.Gaussian(0.25))
+    assert found.describe()["likelihood"] == "gaussian:0.25"
     assert recognised(decode, None, crais.Gaussian(torch.full((3, 4), 0.3))) is None
     assert recognised(decode, None, crais.Laplace(0.3)) is None
     assert recognised(decode, prior=crais.GaussianPrior(torch.zeros(5), 1.0)) is None
@@ -95,7 +159,7 @@ def test_what_has_no_known_layers():
         network(nn.GELU("tanh")),
         network(nn.Softplus(beta=2)),
         network(nn.Tanh(), nn.Tanh()),
-        network(nn.LayerNorm(7)),
+        nn.Sequential(plain, nn.LayerNorm(12)),
         network(nn.ELU(), out=11),
         lambda z: plain(z) + 1,
         lambda z: plain(2 * z),
@@ -152,13 +216,16 @@ def test_a_decoder_is_known_beside_any_encoder():
 
 
 def uneven(network):
-    """With moments and weights of batch normalisation as after training."""
+    """With moments and weights of normalisations as after training."""
     for one in network.modules():
         if isinstance(one, (nn.BatchNorm1d, nn.BatchNorm2d)):
             for tensor in (one.running_mean, one.weight, one.bias):
                 if tensor is not None:
                     tensor.data.normal_()
             one.running_var.uniform_(0.5, 2.0)
+        if isinstance(one, (nn.GroupNorm, nn.LayerNorm)) and one.weight is not None:
+            one.weight.data.normal_()
+            one.bias.data.normal_()
     return network.eval()
 
 
@@ -307,6 +374,17 @@ class Sliced(nn.Module):
         return x[(slice(None), *self.places)]
 
 
+class Mean(nn.Module):
+    """Along a dimension, which goes."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, x):
+        return x.mean(self.dim)
+
+
 ALL, IMAGE = slice(None), nn.Unflatten(1, (6, 4, 3))
 
 
@@ -317,7 +395,8 @@ def start():
 torch.manual_seed(7)
 RESAMPLED = {
     "a crop after each transposed convolution": nn.Sequential(
-        *start(), nn.ConvTranspose2d(6, 4, 3, 2, 1, 1), Sliced((ALL, slice(7), slice(5))), nn.ReLU(),
+        *start(), nn.ConvTranspose2d(6, 4, 3, 2, 1, 1), Sliced((ALL, slice(7), slice(5))),
+        nn.ReLU(),
         nn.ConvTranspose2d(4, 2, 4, 2, 1), Sliced((ALL, slice(1, 14), slice(0, -1))),
     ),
     "a crop from the start": nn.Sequential(
@@ -344,9 +423,12 @@ RESAMPLED = {
         Sliced((slice(1, 4),)), nn.Linear(3, 8), nn.ELU(), nn.Linear(8, 9)
     ),
     "latents as an image with pads": nn.Sequential(
-        nn.Unflatten(1, (5, 1, 1)), nn.ZeroPad2d(1), nn.Conv2d(5, 4, 2), nn.ReLU(), nn.PixelShuffle(2)
+        nn.Unflatten(1, (5, 1, 1)), nn.ZeroPad2d(1), nn.Conv2d(5, 4, 2), nn.ReLU(),
+        nn.PixelShuffle(2),
     ),
-    "every other unit": nn.Sequential(nn.Linear(5, 24), nn.ELU(), Sliced((slice(0, None, 2),)), nn.Linear(12, 9)),
+    "every other unit": nn.Sequential(
+        nn.Linear(5, 24), nn.ELU(), Sliced((slice(0, None, 2),)), nn.Linear(12, 9)
+    ),
     "a row": nn.Sequential(*start(), same(), nn.ELU(), Sliced((ALL, 2)), nn.Conv1d(6, 2, 2)),
     "pads": nn.Sequential(
         *start(), nn.ZeroPad2d((1, 2, 0, 3)), nn.Conv2d(6, 4, 3), nn.Softplus(),
@@ -374,30 +456,120 @@ RESAMPLED = {
         *start(), nn.Upsample(scale_factor=2, mode="bilinear"), nn.Conv2d(6, 3, 3), nn.SiLU(),
         nn.UpsamplingBilinear2d((9, 7)), nn.ELU(), nn.Conv2d(3, 1, 3),
     ),
+    "batch norm of what is interpolated": nn.Sequential(
+        nn.Linear(5, 72), IMAGE, nn.Upsample(scale_factor=2, mode="bilinear"), nn.BatchNorm2d(6),
+        nn.ELU(), nn.Conv2d(6, 4, 3), nn.Upsample(7, mode="bicubic"), nn.BatchNorm2d(4), nn.ReLU(),
+        nn.Conv2d(4, 2, 3), nn.ZeroPad2d(1), nn.BatchNorm2d(2),
+    ),
+    "bilinear, corners aligned": nn.Sequential(
+        *start(), nn.Upsample((9, 7), mode="bilinear", align_corners=True), nn.Conv2d(6, 3, 3),
+        nn.SiLU(), nn.Upsample(scale_factor=3, mode="bilinear", align_corners=True), nn.Sigmoid(),
+    ),
+    "large and bilinear": nn.Sequential(
+        *start(), nn.Upsample(80, mode="bilinear"), nn.AvgPool2d(20), nn.Conv2d(6, 3, 3),
+    ),
+    "other interpolation": nn.Sequential(
+        *start(), nn.Upsample(7), nn.Conv2d(6, 4, 3), nn.ReLU(), nn.Upsample(9, mode="bicubic"),
+        nn.GroupNorm(2, 4), nn.Tanh(), nn.Upsample((4, 5), mode="nearest-exact"),
+        nn.Conv2d(4, 1, 3),
+    ),
+    "other pads": nn.Sequential(
+        *start(), nn.ReflectionPad2d((1, 0, 2, 1)), nn.Conv2d(6, 4, 3), nn.ELU(),
+        nn.ReplicationPad2d(2), nn.Conv2d(4, 2, 3), nn.Flatten(2), nn.ReLU(), nn.ReflectionPad1d(1),
+        nn.ReplicationPad1d((0, 2)), nn.Conv1d(2, 1, 4),
+    ),
+    "every other column": nn.Sequential(
+        *start(), same(), nn.ELU(), Sliced((ALL, ALL, slice(None, None, 2))), nn.Conv2d(6, 2, 2),
+    ),
+    "means along axes": nn.Sequential(
+        *start(), same(), nn.ELU(), Mean(2), nn.Conv1d(6, 5, 2), nn.ELU(), Mean(2), nn.Linear(5, 9),
+    ),
     "bilinear of a linear layer": nn.Sequential(
         nn.Linear(5, 72), IMAGE, nn.Upsample(scale_factor=2, mode="bilinear"), nn.ELU(),
         nn.Conv2d(6, 2, 3),
     ),
     "along one axis": nn.Sequential(
         nn.Linear(5, 24), nn.Unflatten(1, (6, 4)), nn.ReLU(), nn.ConvTranspose1d(6, 5, 4, 2, 1),
-        nn.BatchNorm1d(5), nn.LeakyReLU(0.2), nn.Upsample(scale_factor=2), nn.Conv1d(5, 4, 5, padding=2),
-        nn.ELU(), Sliced((ALL, slice(1, 13))), nn.AvgPool1d(2), nn.ConstantPad1d((1, 0), 0.0),
-        nn.ConvTranspose1d(4, 2, 3, 2, 1, output_padding=1), nn.ELU(), nn.Conv1d(2, 2, 3, dilation=2),
+        nn.BatchNorm1d(5), nn.LeakyReLU(0.2), nn.Upsample(scale_factor=2),
+        nn.Conv1d(5, 4, 5, padding=2), nn.ELU(), Sliced((ALL, slice(1, 13))),
+        nn.AvgPool1d(2), nn.ConstantPad1d((1, 0), 0.0),
+        nn.ConvTranspose1d(4, 2, 3, 2, 1, output_padding=1), nn.ELU(),
+        nn.Conv1d(2, 2, 3, dilation=2),
+    ),
+}
+
+
+class Preceded(nn.Module):
+    """x + f(x), as blocks of generators have it."""
+
+    def __init__(self, channels, groups):
+        super().__init__()
+        norms = [nn.GroupNorm(groups, channels, eps=1e-3) for _ in range(2)]
+        self.body = nn.Sequential(
+            norms[0], nn.SiLU(), same(channels), norms[1], nn.SiLU(), same(channels)
+        )
+
+    def forward(self, x):
+        return self.body(x) + x
+
+
+NORMALISED = {
+    "groups of a convolution": nn.Sequential(
+        *start(), nn.ConvTranspose2d(6, 8, 3, 2, 1, 1), nn.GroupNorm(4, 8), nn.SiLU(),
+        nn.Conv2d(8, 6, 3), nn.GroupNorm(1, 6, eps=1e-2), nn.ReLU(), nn.Conv2d(6, 5, 2),
+        nn.GroupNorm(5, 5, affine=False), nn.Tanh(), nn.Conv2d(5, 2, 3),
+    ),
+    "groups of a dense layer": nn.Sequential(
+        nn.Linear(5, 72), IMAGE, nn.GroupNorm(3, 6), nn.ELU(), nn.Conv2d(6, 2, 3),
+    ),
+    "units of a dense layer": nn.Sequential(
+        nn.Linear(5, 12), nn.LayerNorm(12), nn.GELU(), nn.Linear(12, 8), nn.GroupNorm(4, 8),
+        nn.ELU(), nn.Linear(8, 8), nn.LayerNorm(8, elementwise_affine=False), nn.Linear(8, 12),
+    ),
+    "whole images": nn.Sequential(
+        *start(), same(), nn.LayerNorm([6, 4, 3]), nn.ELU(), same(), nn.LayerNorm([4, 3]),
+        nn.ReLU(), nn.Conv2d(6, 2, 3),
+    ),
+    "after an activation": nn.Sequential(
+        nn.Linear(5, 12), nn.ReLU(), nn.LayerNorm(12), nn.Linear(12, 72), nn.ELU(), IMAGE, same(),
+        nn.ELU(), nn.GroupNorm(2, 6), nn.Conv2d(6, 2, 3),
+    ),
+    "of latents": nn.Sequential(nn.LayerNorm(5), nn.Linear(5, 12), nn.ReLU(), nn.Linear(12, 9)),
+    "before blocks": nn.Sequential(
+        nn.Linear(5, 72), IMAGE, Preceded(6, 2), Preceded(6, 3), nn.GroupNorm(1, 6), nn.SiLU(),
+        nn.Conv2d(6, 2, 3),
+    ),
+    "of an enlarged image, cropped": nn.Sequential(
+        *start(), nn.Conv2d(6, 4, 1), nn.Upsample(scale_factor=2), nn.GroupNorm(2, 4), nn.ELU(),
+        Sliced((ALL, slice(1, 7), ALL)), nn.Conv2d(4, 1, 3),
+    ),
+    "along one axis": nn.Sequential(
+        nn.Linear(5, 24), nn.Unflatten(1, (6, 4)), nn.LayerNorm(4), nn.ReLU(),
+        nn.ConvTranspose1d(6, 4, 4, 2, 1), nn.GroupNorm(2, 4), nn.ReLU(), nn.Conv1d(4, 2, 3),
     ),
 }
 
 
 def in_float64(network):
     """Its weights are float32's; its sums are not."""
+
+    def wide(part):
+        wider = {name: one.double() for name, one in vars(part).items() if torch.is_tensor(one)}
+        return replace(part, **wider)
+
     layers_of = [
-        replace(one, weight=one.weight.double(), bias=one.bias.double()) for one in network.layers
+        replace(wide(one), normalisation=one.normalisation and wide(one.normalisation))
+        for one in network.layers
     ]
     return layers.Network(layers_of)
 
 
-@pytest.mark.parametrize("kind", RESAMPLED)
-def test_crops_pads_means_and_shuffles_are_what_they_were(kind):
-    decoder = uneven(RESAMPLED[kind])
+NOT_PLAIN = RESAMPLED | NORMALISED
+
+
+@pytest.mark.parametrize("kind", NOT_PLAIN)
+def test_what_stands_between_layers_is_what_it_was(kind):
+    decoder = uneven(NOT_PLAIN[kind])
     with torch.no_grad():
         output = decoder(Z)
     found = layers.recognise(
@@ -409,10 +581,10 @@ def test_crops_pads_means_and_shuffles_are_what_they_were(kind):
     torch.testing.assert_close(in_float64(found.decoder)(z), wanted, rtol=1e-5, atol=2e-6)
 
 
-@pytest.mark.parametrize("kind", RESAMPLED)
-def test_the_evaluator_takes_crops_pads_means_and_shuffles(compiled, kind):
+@pytest.mark.parametrize("kind", NOT_PLAIN)
+def test_the_evaluator_takes_what_stands_between_layers(compiled, kind):
     """The same chains as PyTorch's own."""
-    decoder = uneven(RESAMPLED[kind])
+    decoder = uneven(NOT_PLAIN[kind])
     torch.manual_seed(3)
     with torch.no_grad():
         x = decoder(torch.randn(6, 5))
@@ -422,13 +594,81 @@ def test_the_evaluator_takes_crops_pads_means_and_shuffles(compiled, kind):
         base="prior", force_dtype="float32", progress=False,
     )  # fmt: skip
     found, wanted = run(decoder), run(lambda z: decoder(z * torch.ones(())))
-    assert (found.summary["evaluator"] == "pytorch", wanted.summary["evaluator"]) == (False, "pytorch")
+    assert found.summary["evaluator"] != "pytorch"
+    assert wanted.summary["evaluator"] == "pytorch"
     np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, atol=0.01)
+
+
+@pytest.mark.parametrize("likelihood", ("logits", "means"))
+def test_bases_are_those_of_the_models_own_outputs(compiled, likelihood):
+    """Curvatures of probabilities are about logits too, which the evaluator computes."""
+    torch.manual_seed(0)
+    logits = nn.Sequential(
+        nn.Linear(4, 32), nn.ELU(), nn.Unflatten(1, (8, 2, 2)), nn.ConvTranspose2d(8, 4, 4, 2, 1),
+        nn.ELU(), nn.Conv2d(4, 1, 3, 1, 1),
+    ).eval()  # fmt: skip
+    with torch.no_grad():
+        logits[-1].weight *= 4
+        x = torch.bernoulli(logits(2 * torch.randn(8, 4)).sigmoid())
+    means = nn.Sequential(logits, nn.Sigmoid())
+    run = lambda decode, pixels: crais.evaluate(
+        decoder=decode, images=x, likelihood=pixels, latent=4, base="laplace", steps=24, chains=8,
+        force_dtype="float32", progress=False,
+    )  # fmt: skip
+    if likelihood == "logits":
+        found, wanted = run(means, crais.Bernoulli(probs=True)), run(logits, crais.Bernoulli())
+    else:
+        found = run(means, crais.Gaussian(0.5))
+        wanted = run(lambda z: means(z * torch.ones(())), crais.Gaussian(0.5))
+    assert found.summary["evaluator"] != "pytorch"
+    assert found.ess == pytest.approx(wanted.ess, abs=0.01)
+    np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, atol=0.01)
+
+
+def test_a_normalisation_costs_no_layer():
+    decoder = nn.Sequential(
+        nn.Linear(5, 72), IMAGE, nn.GroupNorm(3, 6), nn.ELU(), nn.Conv2d(6, 2, 3)
+    )
+    described_as, _ = described(decoder, crais.Bernoulli())
+    first, last = described_as["layers"]
+    assert first["normalisation"] == {"groups": 3, "eps": 1e-5}
+    assert first["kind"] == "dense" and "normalisation" not in last
+
+
+def test_weights_may_be_computed():
+    """By weight and spectral normalisation, or by hand."""
+    by_weight = nn.utils.parametrizations.weight_norm
+    by_spectrum = nn.utils.parametrizations.spectral_norm
+    last = nn.Conv2d(4, 2, 2)
+    blocks = nn.Sequential(
+        nn.Linear(5, 72), IMAGE, nn.ELU(), by_weight(same()), nn.ELU(),
+        by_spectrum(nn.Conv2d(6, 4, 2)), nn.ELU(),
+    ).eval()  # fmt: skip
+
+    def decoder(z):
+        return F.conv2d(blocks(z), last.weight, 3 * last.bias)
+
+    before = copy.deepcopy(blocks.state_dict())
+    x = torch.rand_like(decoder(Z))
+    found = layers.recognise(decoder, crais.Bernoulli(), crais.StandardNormal(), None, Z, x)
+    torch.testing.assert_close(found.decoder(Z), decoder(Z).flatten(1))
+    assert all(torch.equal(one, before[name]) for name, one in blocks.state_dict().items())
+    drawn = lambda z: F.conv2d(blocks(z), torch.bernoulli(torch.full_like(last.weight, 0.5)))
+    assert layers.recognise(drawn, crais.Bernoulli(), crais.StandardNormal(), None, Z, x) is None
+
+
+def test_what_is_recognised_computes_what_the_decoder_does(monkeypatch):
+    """Whatever the trace has missed."""
+    decoder = nn.Sequential(nn.Linear(5, 7), nn.ELU(), nn.Linear(7, 12), nn.Unflatten(1, (3, 4)))
+    assert recognised(decoder) is not None
+    monkeypatch.setitem(layers._ACTIVATIONS, "elu", lambda *scales: "relu")
+    assert recognised(decoder) is None
 
 
 def test_a_crop_costs_no_layer():
     decoder = nn.Sequential(
-        *start(), nn.ConvTranspose2d(6, 4, 3, 2, 1, 1), nn.ReLU(), Sliced((ALL, slice(7), slice(5))),
+        *start(), nn.ConvTranspose2d(6, 4, 3, 2, 1, 1), nn.ReLU(),
+        Sliced((ALL, slice(7), slice(5))),
         nn.ConvTranspose2d(4, 2, 4, 2, 1), Sliced((ALL, slice(1, -1), slice(1, -1))),
     ).eval()  # fmt: skip
     x = torch.rand_like(decoder(Z))
@@ -448,20 +688,22 @@ def test_what_convolutions_are_not_known():
     for decoder in (
         network(nn.Conv2d(4, 4, 3, 1, 1, groups=2)),
         network(nn.BatchNorm2d(4), same),
-        network(same, nn.GroupNorm(2, 4)),
         network(same, nn.ELU(), nn.Upsample(8), nn.Conv2d(4, 4, 2, 2)),
-        network(same, nn.ELU(), nn.Upsample(6), nn.Conv2d(4, 4, 3)),
         network(same, nn.LayerNorm([4, 4, 4])),
-        network(same, nn.ELU(), nn.Upsample(80, mode="bilinear"), nn.AvgPool2d(20)),
-        nn.Sequential(
-            nn.Linear(5, 64), nn.Unflatten(1, (4, 4, 4)), nn.Upsample(240, mode="bilinear"),
-            nn.AvgPool2d(60), nn.Flatten(),
-        ),
-        network(same, nn.ELU(), nn.ReflectionPad2d(1), nn.Conv2d(4, 4, 3)),
+        network(nn.Conv2d(4, 4, 3, 1, 1), nn.LayerNorm(4), same),
+        network(nn.GroupNorm(2, 4), nn.ELU(), Residual(same), nn.ELU(), same),
+        network(same, nn.GroupNorm(2, 4), Residual(nn.ELU(), same), nn.ELU(), same),
+        network(same, nn.InstanceNorm2d(4), nn.ELU(), same),
+        network(same, nn.ELU(), nn.Upsample(1500, mode="bilinear"), nn.AvgPool2d(375)),
+        network(same, nn.ELU(), nn.AvgPool3d((2, 1, 1), (2, 1, 1)), nn.ConvTranspose2d(2, 4, 1)),
+        network(same, nn.ELU(), nn.CircularPad2d(1), nn.Conv2d(4, 4, 3)),
+        network(same, nn.ELU(), nn.Upsample(4, mode="bilinear"), nn.BatchNorm2d(4), same),
+        lambda z: network(same)(z).view(-1, 4, 4, 4).mean(1, keepdim=True).expand(-1, 4, -1, -1),
         network(same, nn.ELU(), nn.ConstantPad2d(1, 0.5), nn.Conv2d(4, 4, 3)),
-        network(same, nn.ELU(), nn.ConstantPad3d((0, 0, 0, 0, 1, 0), 0.0), nn.Conv2d(5, 4, 3, 1, 1)),
+        network(
+            same, nn.ELU(), nn.ConstantPad3d((0, 0, 0, 0, 1, 0), 0.0), nn.Conv2d(5, 4, 3, 1, 1)
+        ),
         network(same, nn.ELU(), nn.MaxPool2d(2), nn.ConvTranspose2d(4, 4, 2, 2)),
-        network(same, nn.ELU(), Sliced((..., slice(None, None, 2))), nn.ConvTranspose2d(4, 4, (1, 2), (1, 2))),
         network(same, nn.ELU(), nn.Upsample(8), nn.ConvTranspose2d(4, 4, 3, 1, 3)),
         lambda z: network()(z) + same(network()(z).view(-1, 4, 4, 4)).flatten(1),
     ):

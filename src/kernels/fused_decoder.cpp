@@ -73,12 +73,12 @@ double peak_flops(int64_t samples, const FusedKernel& kernel) {
 
 namespace {
 
-/// The image that a layer's outputs are, in the order [place][channel]: where a convolution makes
-/// or takes them.
+/// The image that a layer's outputs are, in the order [place][channel]: where a layer of images
+/// makes or takes them.
 std::optional<Convolution::Shape> image_of(const std::vector<DecoderLayer>& layers, size_t i) {
-  if (layers[i].convolution) return layers[i].convolution->output;
-  if (i + 1 < layers.size() && layers[i + 1].convolution) return layers[i + 1].convolution->input;
-  return {};
+  const Convolution::Shape* image = layers[i].output_image();
+  if (image == nullptr && i + 1 < layers.size()) image = layers[i + 1].input_image();
+  return image != nullptr ? std::optional(*image) : std::nullopt;
 }
 
 /// Residual connections of hidden layers: of a layer one at most, of units that the kernel keeps.
@@ -88,10 +88,22 @@ bool skips_are_known(const std::vector<DecoderLayer>& layers) {
     if (!layers[i].skip) continue;
     const auto [index, before] = *layers[i].skip;
     const auto from = static_cast<size_t>(index);
-    const bool is_kept = before || layers[from].activation.slope_is_of_output();
+    const bool is_kept =
+        before || (layers[from].activation.slope_is_of_output() && !layers[from].normalisation);
     if (i + 1 == layers.size() || !is_kept || image_of(layers, from) != image_of(layers, i) ||
         !sources.insert(index).second)
       return false;
+  }
+  return true;
+}
+
+/// Normalisations of hidden layers: of whole channels, where units are an image.
+bool normalisations_are_known(const std::vector<DecoderLayer>& layers) {
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (!layers[i].normalisation) continue;
+    const auto image = image_of(layers, i);
+    const int64_t channels = image ? image->channels : layers[i].outputs();
+    if (i + 1 == layers.size() || channels % layers[i].normalisation->groups != 0) return false;
   }
   return true;
 }
@@ -100,6 +112,7 @@ bool skips_are_known(const std::vector<DecoderLayer>& layers) {
 
 bool FusedDecoder::supports(const DecoderNetwork& network, const FusedKernel& kernel) {
   const auto fits = [&](const DecoderLayer& layer) {
+    if (layer.interpolation) return kernel.packing != Packing::kTiles;
     // Terms of a sum on the way forward and back; outputs of the last dense layer go back in
     // groups.
     const bool is_last_dense = &layer == &network.layers.back() && !layer.convolution;
@@ -113,7 +126,8 @@ bool FusedDecoder::supports(const DecoderNetwork& network, const FusedKernel& ke
         return widest <= kWidestFixedPoint;
       case Packing::kTiles: {
         const bool is_last = &layer == &network.layers.back();
-        return !layer.convolution && !layer.skip && layer.weight.size(0) <= kMostByteProducts &&
+        return !layer.convolution && !layer.skip && !layer.normalisation &&
+               layer.weight.size(0) <= kMostByteProducts &&
                (is_last ? layer.activation == Activation::kIdentity
                         : layer.activation.slope_is_of_output());
       }
@@ -127,8 +141,8 @@ bool FusedDecoder::supports(const DecoderNetwork& network, const FusedKernel& ke
   const bool is_known = mean == Activation::kIdentity ||
                         (network.likelihood.family == Likelihood::Family::kGaussian &&
                          (mean == Activation::kSigmoid || mean == Activation::kTanh));
-  return is_known && skips_are_known(network.layers) && first.is_cpu() &&
-         first.scalar_type() == at::kFloat &&
+  return is_known && skips_are_known(network.layers) && normalisations_are_known(network.layers) &&
+         first.is_cpu() && first.scalar_type() == at::kFloat &&
          std::all_of(network.layers.begin(), network.layers.end(), fits);
 }
 
@@ -143,29 +157,41 @@ FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& ker
               " does not take this decoder: only float32 on the CPU, logits, or means as they are "
               "or by a sigmoid or tanh, sums of at most ",
               kWidestFixedPoint, " inputs in fixed point, and in tiles ", kMostByteProducts,
-              " outputs, no convolution, residual connection, silu or gelu, and means as they are");
-  // Between convolutions, and where one meets a dense layer, units are [place][channel].
+              " outputs, no layers of images, residual connection, normalisation, silu or gelu, "
+              "and means as they are");
+  // Between layers of images, and where one meets a dense layer, units are [place][channel].
   const auto image_order = [](const at::Tensor& units, const Convolution::Shape& image) {
     return units.unflatten(0, {image.channels, image.places()}).transpose(0, 1).flatten(0, 1);
   };
   const std::vector<DecoderLayer>& layers = network.layers;
   for (size_t i = 0; i < layers.size(); ++i) {
-    if (layers[i].convolution) {
-      layers_.push_back(pack_convolution(layers[i]));
+    if (layers[i].input_image() != nullptr) {
+      layers_.push_back(layers[i].interpolation ? pack_interpolation(layers[i])
+                                                : pack_convolution(layers[i]));
       continue;
     }
     DecoderLayer dense = layers[i];
-    if (i > 0 && layers[i - 1].convolution)
-      dense.weight = image_order(dense.weight.t(), layers[i - 1].convolution->output).t();
-    if (i + 1 < layers.size() && layers[i + 1].convolution) {
-      dense.weight = image_order(dense.weight, layers[i + 1].convolution->input);
-      dense.bias = image_order(dense.bias, layers[i + 1].convolution->input);
+    if (i > 0 && layers[i - 1].output_image() != nullptr)
+      dense.weight = image_order(dense.weight.t(), *layers[i - 1].output_image()).t();
+    if (i + 1 < layers.size() && layers[i + 1].input_image() != nullptr) {
+      dense.weight = image_order(dense.weight, *layers[i + 1].input_image());
+      dense.bias = image_order(dense.bias, *layers[i + 1].input_image());
     }
     layers_.push_back(pack(dense, i + 1 == layers.size()));
   }
   for (size_t i = 0; i < layers.size(); ++i) {
     layers_[i].activation = layers[i].activation;
-    layers_[i].keeps_input |= !layers[i].activation.slope_is_of_output();
+    layers_[i].keeps_input |= !layers[i].activation.slope_is_of_output() || layers[i].normalisation;
+    if (const auto& n = layers[i].normalisation) {
+      const auto image =
+          image_of(layers, i).value_or(Convolution::Shape{layers[i].outputs(), 1, 1});
+      const auto packed = [&](const at::Tensor& units) {
+        return keep<float>(image_order(units.detach(), image).clone());
+      };
+      layers_[i].normalisation = {n->groups,        image.places(),
+                                  image.channels,   static_cast<float>(n->eps),
+                                  packed(n->scale), packed(n->shift)};
+    }
     if (!layers[i].skip) continue;
     layers_[i].skip_from = layers[i].skip->from;
     PackedLayer& source = layers_[static_cast<size_t>(layers[i].skip->from)];
@@ -175,8 +201,8 @@ FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& ker
   const auto order_of = [&](const Convolution::Shape& image) {
     return keep<int32_t>(image_order(at::arange(image.units(), at::kInt), image).contiguous());
   };
-  if (const auto& first = layers.front().convolution) latent_order_ = order_of(first->input);
-  if (const auto& last = layers.back().convolution) pixel_order_ = order_of(last->output);
+  if (const auto* first = layers.front().input_image()) latent_order_ = order_of(*first);
+  if (const auto* last = layers.back().output_image()) pixel_order_ = order_of(*last);
 }
 
 template <class Number>
@@ -239,6 +265,21 @@ PackedLayer FusedDecoder::pack_convolution(const DecoderLayer& layer) {
       at::constant_pad_nd(layer.bias.detach(), {0, kernel_.panel_rows}, 0.0).contiguous());
   packed.gather = pack_gather(convolution, layer.weight.detach(), /*adjoint=*/false);
   packed.gather_back = pack_gather(convolution, layer.weight.detach(), /*adjoint=*/true);
+  return packed;
+}
+
+PackedLayer FusedDecoder::pack_interpolation(const DecoderLayer& layer) {
+  const Interpolation& map = *layer.interpolation;
+  PackedLayer packed{};
+  packed.inputs = map.input.units();
+  packed.outputs = map.output.units();
+  packed.bias = keep<float>(layer.bias.detach().clone());
+  packed.interpolation = {layer.weight.size(1),
+                          map.output.channels,
+                          map.output.places(),
+                          map.input.places(),
+                          keep<int32_t>(map.places.to(at::kInt)),
+                          keep<float>(layer.weight.detach().clone(at::MemoryFormat::Contiguous))};
   return packed;
 }
 

@@ -34,10 +34,11 @@ double peak_flops(int64_t samples, const FusedKernel& kernel = fastest_exact());
 class FusedDecoder {
  public:
   /// Float32 on the CPU; logits, or means as they are or by a sigmoid or tanh; residual connections
-  /// between hidden layers, one at most from each, not from the output of a SiLU or GELU. Kernels
-  /// in fixed point take sums of at most kWidestFixedPoint inputs, kernels by tiles neither
-  /// convolutions nor residual connections, only activations whose slope is a function of their
-  /// output, and means as they are.
+  /// between hidden layers, one at most from each, not from the output of a SiLU, a GELU or a
+  /// normalisation; normalisations of hidden layers, of whole channels where units are an image.
+  /// Kernels in fixed point take sums of at most kWidestFixedPoint inputs, kernels by tiles neither
+  /// layers of images, residual connections nor normalisations, only activations whose slope is a
+  /// function of their output, and means as they are.
   static bool supports(const DecoderNetwork& network, const FusedKernel& kernel);
   static bool supports(const Vae& vae, const FusedKernel& kernel) {
     return supports(decoder_network(vae), kernel);
@@ -76,6 +77,7 @@ class FusedDecoder {
   PackedNetwork network() const;
   PackedLayer pack(const DecoderLayer& layer, bool is_last);
   PackedLayer pack_convolution(const DecoderLayer& layer);
+  PackedLayer pack_interpolation(const DecoderLayer& layer);
   PackedGather pack_gather(const Convolution& convolution, const at::Tensor& weight, bool adjoint);
   template <class Number>
   const Number* keep(const at::Tensor& packed);

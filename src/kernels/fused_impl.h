@@ -12,6 +12,8 @@
 
 #include "kernels/fused_kernel.h"
 #include "kernels/gather.h"
+#include "kernels/interpolation.h"
+#include "kernels/normalisation.h"
 #include "kernels/pointwise.h"
 #include "kernels/products.h"
 #include "kernels/simd.h"
@@ -34,7 +36,15 @@ constexpr Gather kGather[] = {nullptr, gather<1>, gather<2>, gather<3>};
 using GatherBack = void (*)(const PackedLayer&, const Vec* in, Vec* out, Vec* workspace);
 constexpr GatherBack kGatherBack[] = {nullptr, gather_back<1>, gather_back<2>, gather_back<3>};
 
-inline bool is_convolution(const PackedLayer& layer) { return layer.gather.num_tiles > 0; }
+using Normalise = void (*)(const PackedNormalisation&, const Vec* in, Vec* out);
+constexpr Normalise kNormalise[] = {nullptr, normalise<1>, normalise<2>, normalise<3>};
+constexpr Normalise kNormaliseBack[] = {nullptr, normalise_back<1>, normalise_back<2>,
+                                        normalise_back<3>};
+
+/// A convolution or an interpolation.
+inline bool is_of_images(const PackedLayer& layer) {
+  return layer.gather.num_tiles > 0 || layer.interpolation.taps > 0;
+}
 
 /// Some consecutive particles of a batch on their way through the network.
 class Tile {
@@ -77,8 +87,8 @@ class Tile {
   void decode(int64_t row, int64_t vectors, float* outputs) {
     const Vec* const h = forward(row, vectors);
     const PackedLayer& layer = network_.layers[network_.num_layers - 1];
-    if (is_convolution(layer)) {
-      kGather[vectors_](layer.gather, layer.bias, h, logits_);
+    if (is_of_images(layer)) {
+      map_images(layer, h, logits_);
       return store_outputs(layer, 0, layer.outputs, outputs);
     }
     const OutputInputs in(layer, h, vectors_, inputs_);
@@ -119,7 +129,7 @@ class Tile {
   /// Of the last layer.
   static int64_t outputs_at_once(const PackedNetwork& network) {
     const PackedLayer& last = network.layers[network.num_layers - 1];
-    return is_convolution(last) ? padded(last.outputs) : kGroup;
+    return is_of_images(last) ? padded(last.outputs) : kGroup;
   }
 
   /// The particle on a lane; those past the last one repeat it.
@@ -142,17 +152,32 @@ class Tile {
     for (int64_t i = 0; i + 1 < network_.num_layers; ++i) {
       const PackedLayer& layer = network_.layers[i];
       Vec* const output = units_of(i);
-      if (is_convolution(layer))
-        kGather[vectors_](layer.gather, layer.bias, input, output);
+      if (is_of_images(layer))
+        map_images(layer, input, output);
       else
         kMultiply[vectors_](layer, 0, layer.outputs, input, output);
       const int64_t count = layer.outputs * vectors_;
       if (layer.skip_from >= 0) add(units_of(layer.skip_from), output, count);
       Vec* const active = layer.keeps_input ? active_ : output;
-      activate(layer.activation, output, active, count);
+      const bool is_normalised = layer.normalisation.groups > 0;
+      if (is_normalised) kNormalise[vectors_](layer.normalisation, output, active);
+      activate(layer.activation, is_normalised ? active : output, active, count);
       input = active;
     }
     return input;
+  }
+
+  void map_images(const PackedLayer& layer, const Vec* in, Vec* out) const {
+    if (layer.interpolation.taps > 0)
+      interpolate(layer.interpolation, layer.bias, vectors_, in, out);
+    else
+      kGather[vectors_](layer.gather, layer.bias, in, out);
+  }
+  void map_images_back(const PackedLayer& layer, const Vec* out, Vec* in) const {
+    if (layer.interpolation.taps > 0)
+      interpolate_back(layer.interpolation, vectors_, out, in);
+    else
+      kGatherBack[vectors_](layer, out, in, back_);
   }
 
   /// Of a hidden layer.
@@ -189,7 +214,7 @@ class Tile {
   template <class Pixels>
   void score(const Vec* h) {
     const PackedLayer& layer = network_.layers[network_.num_layers - 1];
-    if (is_convolution(layer))
+    if (is_of_images(layer))
       score_at_once<Pixels>(layer, h);
     else
       score_by_groups<Pixels>(layer, h);
@@ -208,7 +233,7 @@ class Tile {
 
   template <class Pixels>
   void score_at_once(const PackedLayer& layer, const Vec* h) {
-    kGather[vectors_](layer.gather, layer.bias, h, logits_);
+    map_images(layer, h, logits_);
     for (int64_t first = 0; first < layer.outputs; first += kGroup) {
       const int64_t rest = layer.outputs - first, count = kGroup < rest ? kGroup : rest;
       for (int64_t v = 0; v < vectors_; ++v) {
@@ -216,7 +241,7 @@ class Tile {
         add_to_value(v, sweep<Pixels>(logits_ + first * vectors_ + v, count));
       }
     }
-    if (batch_.grad != nullptr) kGatherBack[vectors_](layer, logits_, grad_, back_);
+    if (batch_.grad != nullptr) map_images_back(layer, logits_, grad_);
   }
 
   template <class Pixels>
@@ -260,10 +285,16 @@ class Tile {
       Vec* const h = units_of(i);
       const Vec* const skipped = layer.skip_to >= 0 ? units_of(layer.skip_to) : nullptr;
       if (skipped != nullptr && !layer.keeps_input) add(skipped, grad_, count);
-      back_through(layer.activation, layer.keeps_input, grad_, h, count);
+      if (layer.normalisation.groups > 0) {
+        kNormalise[vectors_](layer.normalisation, h, active_);
+        back_through(layer.activation, /*is_input=*/true, grad_, active_, count);
+        kNormaliseBack[vectors_](layer.normalisation, active_, h);
+      } else {
+        back_through(layer.activation, layer.keeps_input, grad_, h, count);
+      }
       if (skipped != nullptr && layer.keeps_input) add(skipped, h, count);
-      if (is_convolution(layer)) {
-        kGatherBack[vectors_](layer, h, grad_, back_);
+      if (is_of_images(layer)) {
+        map_images_back(layer, h, grad_);
       } else {
         clear_grad(layer.inputs);
         kMultiplyBack[vectors_](layer, 0, layer.outputs, h, grad_, back_);

@@ -75,6 +75,24 @@ struct PackedGather {
   const float* unit;          // of these: [channels, filled]
 };
 
+/// A sum over some places of the input for each place, the same for all channels. Units are
+/// [place][channel].
+struct PackedInterpolation {
+  int64_t taps;  // 0: the layer is none
+  int64_t channels, places, input_places;
+  const int32_t* inputs;  // [places][taps]
+  const float* weight;    // [places][taps]
+};
+
+/// Of groups of channels, at all their places: each unit less its group's mean, divided by its
+/// standard deviation, then scaled and shifted. Units are [place][channel].
+struct PackedNormalisation {
+  int64_t groups;  // 0: there is none
+  int64_t places, channels;
+  float eps;                   // added to a variance
+  const float *scale, *shift;  // [units]
+};
+
 /// One linear layer, W [outputs, inputs].
 ///
 /// Panels hold as many rows as a kernel's register tile has, side by side; zeros fill the last
@@ -96,8 +114,11 @@ struct PackedLayer {
   const uint16_t* back;  // W as [blocks of inputs][blocks of outputs][2 tiles][16][16][2]
   // Of a convolution, in place of all weights above; its bias is [channels, filled].
   PackedGather gather, gather_back;
-  Activation activation;  // after the layer
-  bool keeps_input;       // units keep what the activation is given, not what it makes of that
+  PackedInterpolation interpolation;  // or this; its bias is [channels, filled] too
+  PackedNormalisation normalisation;  // after the layer
+  Activation activation;              // after that
+  // Units keep the layer's sums, not what normalisation and activation make of them.
+  bool keeps_input;
   // Layers that a residual connection joins, or -1: the one whose units, as they are kept, are
   // added to this one's sums, and the one to whose sums this one's are.
   int64_t skip_from = -1, skip_to = -1;

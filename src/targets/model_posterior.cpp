@@ -204,7 +204,7 @@ at::Tensor ModelPosterior::curvature(const at::Tensor& z) const {
   const at::Tensor all = at::arange(z.size(0), z.options().dtype(at::kLong));
   for (const at::Tensor& index : all.split(model_->batch())) {
     const at::Tensor part = z.index_select(0, index);
-    const at::Tensor weights = model_->output(part, labels_of(index))->weight;
+    const at::Tensor weights = fisher_weights(part, index);
     for (int64_t i = 0; i < part.size(0); ++i) {
       const at::Tensor scaled = jacobian(part[i], index[i]) * weights[i].sqrt();
       precision[index[i].item<int64_t>()].add_(at::mm(scaled, scaled.t()));
@@ -229,6 +229,16 @@ at::Tensor ModelPosterior::jacobian(const at::Tensor& z, const at::Tensor& probl
                          : model_->output(rows, labels_of(problem.expand({rows.size(0)})))->value);
   }
   return derivatives(at::cat(values).unsqueeze(0))[0];
+}
+
+at::Tensor ModelPosterior::fisher_weights(const at::Tensor& z, const at::Tensor& problems) const {
+  if (fused_for(z, at::kFloat) == nullptr) return model_->output(z, labels_of(problems))->weight;
+  const Likelihood& likelihood = model_->decoder()->likelihood;
+  const at::Tensor output = fused_->decode(z);
+  if (likelihood.family == Likelihood::Family::kGaussian)
+    return at::full_like(output, 1 / (likelihood.noise_sd * likelihood.noise_sd));
+  const at::Tensor p = at::sigmoid(output);
+  return p * (1 - p);
 }
 
 at::Tensor ModelPosterior::prior_precision(const at::Tensor& z) const {

@@ -89,6 +89,8 @@ class ModelPosterior : public Target {
   at::Tensor labels_of(const at::Tensor& index) const;  // undefined without labels
   /// d output / dz of a problem [] at z [D]: [D,M].
   at::Tensor jacobian(const at::Tensor& z, const at::Tensor& problem) const;
+  /// Of the output that `jacobian` is about, whatever the model's own output is: [rows, M].
+  at::Tensor fisher_weights(const at::Tensor& z, const at::Tensor& problems) const;
   at::Tensor prior_precision(const at::Tensor& z) const;  // [P,D] -> [P,D,D]
   at::Tensor hessian(const at::Tensor& z) const;          // [P,D] -> [P,D,D]
   at::Tensor low_rank(const at::Tensor& z) const;         // [P,D] -> [P,D,D]

@@ -36,8 +36,21 @@ class Builder {
         out, c);
     return *this;
   }
+  /// Of so many places each.
+  Builder& interpolation(Shape input, Shape output, int64_t taps) {
+    add({output.places(), taps}, taps, output.channels, {});
+    network_.layers.back().interpolation = Interpolation{
+        input, output, at::randint(input.places(), {output.places(), taps}, rng_, at::kLong)};
+    return *this;
+  }
   Builder& skip(int64_t from, bool before_activation) {
     network_.layers.back().skip = Skip{from, before_activation};
+    return *this;
+  }
+  Builder& normalise(int64_t groups) {
+    const int64_t units = network_.layers.back().outputs();
+    network_.layers.back().normalisation = Normalisation{
+        groups, 1e-3, 1 + 0.3 * at::randn({units}, rng_), 0.2 * at::randn({units}, rng_)};
     return *this;
   }
   DecoderNetwork done(const Likelihood& likelihood = {}) {
@@ -129,13 +142,48 @@ DecoderNetwork residual(Activation activation) {
       .done();
 }
 
+/// Normalised sums, some of which a residual connection adds to others before or after: groups of
+/// channels, single ones and whole images, and of dense layers in both orders of their units.
+DecoderNetwork normalised(Activation activation) {
+  const Convolution same = convolution({8, 5, 4}, {8, 5, 4}, 3, 1, 1);
+  return Builder(activation)
+      .dense(6, 8 * 5 * 4)
+      .normalise(4)
+      .convolution(same)
+      .normalise(8)
+      .convolution(same)
+      .skip(0, /*before_activation=*/true)
+      .normalise(2)
+      .convolution(convolution({8, 5, 4}, {3, 3, 2}, 3))
+      .normalise(1)
+      .dense(18, 12)
+      .normalise(3)
+      .dense(12, 23)
+      .done();
+}
+
+/// Interpolations of latents, between convolutions, after and before dense layers, and at the end.
+DecoderNetwork interpolated(Activation activation) {
+  return Builder(activation)
+      .interpolation({2, 3, 1}, {2, 2, 2}, 3)
+      .dense(8, 8 * 3 * 2)
+      .interpolation({8, 3, 2}, {8, 5, 4}, 4)
+      .convolution(convolution({8, 5, 4}, {5, 3, 2}, 3))
+      .interpolation({5, 3, 2}, {5, 2, 3}, 1)
+      .dense(30, 18)
+      .interpolation({2, 3, 3}, {2, 7, 5}, 2)
+      .done();
+}
+
 using Make = DecoderNetwork (*)(Activation);
 const std::vector<std::pair<std::string, Make>> kNetworks = {
     {"DenseThenTransposed", dense_then_transposed},
     {"TransposedAlone", transposed_alone},
     {"OddSizes", odd_sizes},
     {"LargeKernels", large_kernels},
-    {"Residual", residual}};
+    {"Residual", residual},
+    {"Normalised", normalised},
+    {"Interpolated", interpolated}};
 
 /// Value and gradient by autograd in float64.
 Evaluation reference(const DecoderNetwork& network, const at::Tensor& images, const at::Tensor& z) {
@@ -143,6 +191,10 @@ Evaluation reference(const DecoderNetwork& network, const at::Tensor& images, co
   for (DecoderLayer& layer : wide.layers) {
     layer.weight = layer.weight.to(at::kDouble);
     layer.bias = layer.bias.to(at::kDouble);
+    if (auto& n = layer.normalisation) {
+      n->scale = n->scale.to(at::kDouble);
+      n->shift = n->shift.to(at::kDouble);
+    }
   }
   const at::Tensor leaf = z.to(at::kDouble).requires_grad_();
   const at::Tensor output = wide.forward(leaf.flatten(0, 1)).view({z.size(0), z.size(1), -1});
@@ -389,6 +441,39 @@ TEST(FusedDecoder, SupportsResidualConnectionsOfWhatIsKept) {
   EXPECT_FALSE(is_supported(network));
   network.layers[1].skip.reset();
   EXPECT_TRUE(is_supported(network));
+}
+
+TEST(FusedDecoder, SupportsNormalisationsOfWholeChannels) {
+  const auto is_supported = [](const DecoderNetwork& network) {
+    return FusedDecoder::supports(network, kPortableKernel);
+  };
+  const DecoderNetwork known = normalised(Activation::kElu);
+  EXPECT_TRUE(is_supported(known));
+  DecoderNetwork network = known;
+  network.layers[0].normalisation->groups = 16;  // half a channel each
+  EXPECT_FALSE(is_supported(network));
+  network = known;
+  network.layers[2].skip = Skip{0, false};  // what is not kept
+  EXPECT_FALSE(is_supported(network));
+  network = known;
+  network.layers.pop_back();  // so that it is the last layer's
+  EXPECT_FALSE(is_supported(network));
+}
+
+TEST(FusedDecoder, TilesTakeNoNormalisation) {
+  const DecoderNetwork network =
+      Builder(Activation::kElu).dense(3, 24).normalise(1).dense(24, 9).done();
+  for (const FusedKernel& kernel : all_kernels())
+    EXPECT_EQ(FusedDecoder::supports(network, kernel), kernel.packing != Packing::kTiles)
+        << kernel.name;
+}
+
+/// Sums far from zero, whose spread is lost where their squares are averaged.
+TEST(FusedDecoder, NormalisesSumsFarFromZero) {
+  DecoderNetwork network = Builder(Activation::kTanh).dense(3, 96).normalise(2).dense(96, 9).done();
+  network.layers[0].bias = at::full({96}, 30.0);
+  network.layers[0].normalisation->eps = 1e-5;
+  expect_right(network, fastest_exact(), 2, 19);
 }
 
 }  // namespace

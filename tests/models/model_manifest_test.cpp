@@ -77,6 +77,52 @@ TEST(ModelManifest, ReadsResidualConnections) {
                [&] { read("yes"); });
 }
 
+/// The last layer, of 2 channels at 4 x 6 places, as one that repeats a place of 8 x 2 x 3.
+void interpolate(json& description, SafeTensors& arrays) {
+  json& layers = description["decoder"]["layers"];
+  layers.erase(2);
+  layers[1] = {{"kind", "interpolation"},
+               {"input", {2, 4, 6}},
+               {"output", {2, 4, 6}},
+               {"activation", nullptr}};
+  put(arrays, "decoder.1.weight", at::full({24, 2}, 0.5));
+  put(arrays, "decoder.1.bias", at::zeros({2}));
+  put(arrays, "decoder.1.places", at::arange(48).view({24, 2}).remainder(24));
+}
+
+TEST(ModelManifest, ReadsInterpolations) {
+  const ModelManifest manifest = read_manifest(altered(interpolate), "file");
+  const DecoderLayer& last = manifest.decoder->layers.back();
+  ASSERT_TRUE(last.interpolation);
+  EXPECT_FALSE(last.convolution);
+  EXPECT_EQ(last.outputs(), 48);
+  EXPECT_EQ(last.multiplications(), 2 * 48);
+  const at::Tensor z = at::ones({3, 4});
+  const at::Tensor units =
+      DecoderNetwork{{manifest.decoder->layers[0]}, {}}.forward(z).view({3, 2, 12, 2});
+  const at::Tensor means = units.mean(3).repeat({1, 1, 2});  // of neighbours, twice
+  EXPECT_TRUE(at::allclose(manifest.decoder->forward(z).view({3, 2, 24}), means));
+}
+
+/// Of the first layer, which has 48 units.
+void normalise(json& description, SafeTensors& arrays, int64_t groups) {
+  layer(description, 0)["normalisation"] = {{"groups", groups}, {"eps", 1e-3}};
+  put(arrays, "decoder.0.scale", at::arange(48).to(at::kFloat));
+  put(arrays, "decoder.0.shift", at::ones({48}));
+}
+
+TEST(ModelManifest, ReadsNormalisations) {
+  const ModelManifest manifest =
+      read_manifest(altered([](json& d, SafeTensors& s) { normalise(d, s, 4); }), "file");
+  const std::vector<DecoderLayer>& layers = manifest.decoder->layers;
+  ASSERT_TRUE(layers[0].normalisation);
+  EXPECT_FALSE(layers[1].normalisation);
+  EXPECT_EQ(layers[0].normalisation->groups, 4);
+  EXPECT_EQ(layers[0].normalisation->eps, 1e-3);
+  EXPECT_EQ(layers[0].normalisation->scale[5].item<float>(), 5);
+  EXPECT_EQ(layers[0].normalisation->shift[5].item<float>(), 1);
+}
+
 TEST(ModelManifest, LayersMustComputeWhatTheModelDoes) {
   const auto model =
       read_script_model(std::string(CRAIS_SOURCE) + "/tests/models/data/convolutional.pt");
@@ -97,7 +143,7 @@ TEST(ModelManifest, RefusesLayersThatCannotBe) {
       {"\"layers\" is not a list of 1 to 100",
        [](json& d, SafeTensors&) { d["decoder"]["layers"] = json::array(); }},
       {"\"layers\" is not a list of descriptions", [](json& d, SafeTensors&) { layer(d, 0) = 3; }},
-      {"\"kind\" is not dense or convolution",
+      {"\"kind\" is not dense, convolution or interpolation",
        [](json& d, SafeTensors&) { layer(d, 1)["kind"] = "sparse"; }},
       {"unknown activation", [](json& d, SafeTensors&) { layer(d, 0)["activation"] = "swish"; }},
       {"unknown likelihood", [](json& d, SafeTensors&) { d["decoder"]["likelihood"] = "laplace"; }},
@@ -148,6 +194,66 @@ TEST(ModelManifest, RefusesLayersThatCannotBe) {
          layer(d, 1)["skip"] = {{"from", 1}, {"before_activation", true}};
        }},
       {"\"skip\" is not described", [](json& d, SafeTensors&) { layer(d, 1)["skip"] = 0; }},
+      {"\"decoder.1\" is not an interpolation of its image, 48 inputs",
+       [](json& d, SafeTensors& s) {
+         interpolate(d, s);
+         layer(d, 1)["input"] = {3, 4, 4};
+       }},
+      {"\"decoder.1\" is not an interpolation of its image",
+       [](json& d, SafeTensors& s) {
+         interpolate(d, s);
+         layer(d, 1)["input"] = {2, 5, 6};
+       }},
+      {"taps of its places",
+       [](json& d, SafeTensors& s) {
+         interpolate(d, s);
+         layer(d, 1)["output"] = {2, 4, 5};
+       }},
+      {"\"decoder.1.places\" is not an array of int64, a place of the input",
+       [](json& d, SafeTensors& s) {
+         interpolate(d, s);
+         put(s, "decoder.1.places", at::full({24, 2}, 24, at::kLong));
+       }},
+      {"\"decoder.1.places\" is not an array of int64, a place of the input",
+       [](json& d, SafeTensors& s) {
+         interpolate(d, s);
+         put(s, "decoder.1.places", at::full({24, 2}, -1, at::kLong));
+       }},
+      {"\"decoder.1.places\" is not an array of int64",
+       [](json& d, SafeTensors& s) {
+         interpolate(d, s);
+         put(s, "decoder.1.places", at::zeros({24, 2}));
+       }},
+      {"of images of at most",
+       [](json& d, SafeTensors& s) {
+         interpolate(d, s);
+         layer(d, 0) = layer(d, 1);
+         layer(d, 0)["input"] = {4, 1, 1};
+         layer(d, 0)["output"] = {4, 1000, 1000};
+         put(s, "decoder.0.weight", at::ones({1'000'000, 1}));
+         put(s, "decoder.0.bias", at::ones({4}));
+       }},
+      {"\"normalisation\" is not described",
+       [](json& d, SafeTensors&) { layer(d, 0)["normalisation"] = true; }},
+      {"\"groups\" is not a divisor of 48 units",
+       [](json& d, SafeTensors& s) { normalise(d, s, 5); }},
+      {"\"groups\" is not a whole number in 1..48",
+       [](json& d, SafeTensors& s) { normalise(d, s, 0); }},
+      {"\"eps\" is not a number of at least 0",
+       [](json& d, SafeTensors& s) {
+         normalise(d, s, 4);
+         layer(d, 0)["normalisation"]["eps"] = -1e-3;
+       }},
+      {"\"decoder.0.shift\" is not an array of float32",
+       [](json& d, SafeTensors& s) {
+         normalise(d, s, 4);
+         put(s, "decoder.0.shift", at::ones({48}, at::kLong));
+       }},
+      {"\"normalisation\" is not of 48 units",
+       [](json& d, SafeTensors& s) {
+         normalise(d, s, 4);
+         put(s, "decoder.0.scale", at::ones({8}));
+       }},
       // From one place to more than are listed.
       {"units",
        [](json& d, SafeTensors& s) {

@@ -155,6 +155,19 @@ TEST(ScriptModel, ADecoderOfConvolutionsIsFused) {
   EXPECT_LT(max_abs_diff(forced.grad, wanted.grad), 0.1 * wanted.grad.abs().max().item<double>());
 }
 
+/// Values, gradients and curvatures by the fused evaluator are those of the file's own code.
+void expect_fused(const std::shared_ptr<const LatentModel>& model, const at::Tensor& x) {
+  ASSERT_NE(fused_decoder_of(*model), nullptr);
+  const at::Tensor z = at::randn({3, 17, 3}, make_generator(1));
+  const ModelPosterior fused(model, x), plain(model, x, {}, {}, nullptr);
+  const Evaluation found = fused.evaluate(z), wanted = plain.evaluate(z);
+  EXPECT_LT(max_abs_diff(found.log_density, wanted.log_density), 1e-3);
+  EXPECT_LT(max_abs_diff(found.grad, wanted.grad), 1e-4 * wanted.grad.abs().max().item<double>());
+  const at::Tensor mode = z.select(1, 0), curvature = plain.curvature(mode);
+  EXPECT_LT(max_abs_diff(fused.curvature(mode), curvature),
+            1e-3 * curvature.abs().max().item<double>());
+}
+
 TEST(ScriptModel, ADecoderOfResidualBlocksIsFused) {
   const auto model = read_script_model(file("residual.pt"));
   ASSERT_NE(model->decoder(), nullptr);
@@ -164,16 +177,19 @@ TEST(ScriptModel, ADecoderOfResidualBlocksIsFused) {
   EXPECT_EQ(layers[3].skip, (Skip{1, false}));
   EXPECT_EQ(layers[3].activation, Activation(Activation::kLeakyRelu, 0.2));
   EXPECT_EQ(layers.back().activation, Activation::kSigmoid);
-  at::Generator rng = make_generator(1);
-  const at::Tensor z = at::randn({3, 17, 3}, rng), x = at::rand({3, 1, 4, 6}, rng);
-  const ModelPosterior fused(model, x), plain(model, x, {}, {}, nullptr);
-  ASSERT_NE(fused_decoder_of(*model), nullptr);
-  const Evaluation found = fused.evaluate(z), wanted = plain.evaluate(z);
-  EXPECT_LT(max_abs_diff(found.log_density, wanted.log_density), 1e-3);
-  EXPECT_LT(max_abs_diff(found.grad, wanted.grad), 1e-4 * wanted.grad.abs().max().item<double>());
-  const at::Tensor mode = z.select(1, 0), curvature = plain.curvature(mode);
-  EXPECT_LT(max_abs_diff(fused.curvature(mode), curvature),
-            1e-3 * curvature.abs().max().item<double>());
+  expect_fused(model, at::rand({3, 1, 4, 6}, make_generator(2)));
+}
+
+TEST(ScriptModel, ADecoderOfNormalisedUnitsIsFused) {
+  const auto model = read_script_model(file("normalised.pt"));
+  ASSERT_NE(model->decoder(), nullptr);
+  const std::vector<DecoderLayer>& layers = model->decoder()->layers;
+  ASSERT_EQ(layers.size(), 4U);
+  EXPECT_EQ(layers[0].normalisation->groups, 1);
+  EXPECT_TRUE(layers[1].interpolation);
+  EXPECT_EQ(layers[2].normalisation->groups, 2);
+  EXPECT_EQ(layers[2].normalisation->eps, 1e-3);
+  expect_fused(model, (at::rand({3, 1, 4, 6}, make_generator(2)) < 0.4).to(at::kFloat));
 }
 
 TEST(ScriptModel, ForcesOfConvolutionsAreShortToo) {

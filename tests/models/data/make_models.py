@@ -165,7 +165,34 @@ def residual() -> None:
     )
 
 
+def normalised() -> None:
+    """Binary pixels from normalised units and bilinear interpolation."""
+    torch.manual_seed(8)
+    decoder = torch.nn.Sequential(
+        torch.nn.Linear(3, 4 * 2 * 3),
+        torch.nn.LayerNorm(24),
+        torch.nn.SiLU(),
+        torch.nn.Unflatten(1, (4, 2, 3)),
+        torch.nn.Upsample(scale_factor=2, mode="bilinear"),
+        torch.nn.Conv2d(4, 4, 3, 1, 1),
+        torch.nn.GroupNorm(2, 4, eps=1e-3),
+        torch.nn.ReLU(),
+        torch.nn.Conv2d(4, 1, 3, 1, 1),
+    )
+    with torch.no_grad():
+        for parameter in decoder.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    crais.export(
+        HERE / "normalised.pt",
+        decoder=decoder.eval(),
+        likelihood=crais.Bernoulli(),
+        latent=3,
+        image_shape=(1, 4, 6),
+    )
+
+
 if __name__ == "__main__":
+    normalised()
     convolutional()
     residual()
     decoder_only()
