@@ -40,10 +40,10 @@ Rivals rivals_among(const EstimatorParts& parts, const Target& target, int64_t n
   const Target& pilots = *slice;
   const Base found = fit_base(parts, *modes, pilots, kSharedStream - 3);
   cost += found.cost;
-  const bool is_certain = !(found.fell_back | found.ambiguous).any().item<bool>();
-  if (!found.partition) return is_certain ? Rivals::kNone : Rivals::kFew;
+  const int64_t doubtful = (found.fell_back | found.ambiguous).sum().item<int64_t>();
+  if (!found.partition) return doubtful == 0 ? Rivals::kNone : Rivals::kFew;
   const int64_t several = (found.partition->counts() > 1).sum().item<int64_t>();
-  return 8 * several >= pilots.num_problems() ? Rivals::kMany : Rivals::kFew;
+  return 8 * several >= count && 4 * doubtful <= count ? Rivals::kMany : Rivals::kFew;
 }
 
 int64_t num_pilots(const EstimatorParts& parts, const Target& target, int64_t num_problems,

@@ -50,14 +50,17 @@ std::vector<std::vector<double>> values_by_chunk(const std::string& method,
   return all;
 }
 
-/// Two chunks differ by more than their replicates' spread explains.
+/// Two chunks differ by more than their replicates' spread explains. The more pairs there are, the
+/// farther apart is the farthest by chance: tails of Student's t fall as t^-(degrees of freedom).
 bool chunks_are_apart(const std::vector<std::vector<double>>& all) {
-  constexpr double kErrors = 5.0;
+  const double pairs = 0.5 * static_cast<double>(all.size()) * static_cast<double>(all.size() - 1);
   for (size_t i = 0; i < all.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
+      const auto freedom = static_cast<double>(all[i].size() + all[j].size() - 2);
+      const double errors = 5.0 * std::pow(pairs, 1 / freedom);
       const double a = mean_of(all[i]), b = mean_of(all[j]);
       const double error = std::sqrt(variance_of_mean(all[i], a) + variance_of_mean(all[j], b));
-      if (std::abs(a - b) > kSlight && std::abs(a - b) > kErrors * error) return true;
+      if (std::abs(a - b) > kSlight && std::abs(a - b) > errors * error) return true;
     }
   return false;
 }

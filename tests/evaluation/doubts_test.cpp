@@ -17,10 +17,10 @@ namespace {
 
 using Values = std::vector<double>;
 
-/// Two chunks of five replicates with these values, each with this error.
+/// Chunks of five replicates with these values, each with this error.
 RunResults results_of(const Values& values, double error, int64_t flag = 0) {
   RunResults results;
-  for (int64_t c = 0; c < 2; ++c) {
+  for (int64_t c = 0; 5 * c < static_cast<int64_t>(values.size()); ++c) {
     ChunkRun run;
     run.method = "ais";
     run.log_normalizer = {values.begin() + 5 * c, values.begin() + 5 * (c + 1)};
@@ -62,6 +62,18 @@ TEST(Doubts, BasesLeadToDifferentValues) {
   for (size_t i = 5; i < 10; ++i) values[i] += 0.2;
   EXPECT_TRUE(has(doubts(results_of(values, 0.1)), Doubt::kBases));
   EXPECT_FALSE(has(doubts(results_of(kAgree, 0.1)), Doubt::kBases));
+}
+
+/// Of 1,770 pairs the farthest are many errors apart by chance; one that is wrong is farther.
+TEST(Doubts, ManyBasesDifferByChance) {
+  at::Generator rng = make_generator(1);
+  for (int i = 0; i < 20; ++i) {
+    const at::Tensor noise = fill_normal(at::empty({300}, at::kDouble), rng);
+    Values values(noise.data_ptr<double>(), noise.data_ptr<double>() + 300);
+    EXPECT_FALSE(has(doubts(results_of(values, 1)), Doubt::kBases)) << i;
+    for (size_t k = 0; k < 5; ++k) values[k] = 30 + 0.1 * values[k];
+    EXPECT_TRUE(has(doubts(results_of(values, 1)), Doubt::kBases)) << i;
+  }
 }
 
 TEST(Doubts, AHigherLowerBoundRefutes) {
