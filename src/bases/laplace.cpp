@@ -72,7 +72,8 @@ class Ends {
                     widening * root.flatten(0, 1).index_select(0, rows)));
     };
     const bool has_parts = can_have_parts && several.any().item<bool>();
-    const at::Tensor used = has_parts ? kept : at::zeros_like(kept).index_fill_(1, first(kept), 1);
+    const at::Tensor used =
+        has_parts ? kept : (at::arange(kept.size(1), order.options()) == 0).expand_as(kept);
     const at::Tensor rows = at::nonzero(used.flatten()).flatten();
     const at::Tensor problem = at::floor_divide(rows, used.size(1));
     Base base(fit(rows, problem), none, cost);
@@ -85,10 +86,6 @@ class Ends {
 
  private:
   static constexpr double kNothing = -std::numeric_limits<double>::infinity();
-
-  static at::Tensor first(const at::Tensor& like) {
-    return at::zeros({1}, like.options().dtype(at::kLong));
-  }
 
   /// values [P,S,...] in the order [P,S].
   static at::Tensor in_order(const at::Tensor& values, const at::Tensor& order) {

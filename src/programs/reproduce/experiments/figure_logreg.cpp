@@ -273,7 +273,7 @@ class FigureLogreg : public Experiment {
                          "-", "-", "-"});
           continue;
         }
-        compared.push_back({"alpha " + alpha, plans.flags});
+        compared.push_back({"alpha " + alpha, plans.flags, {}});
         variants.push_back(
             {"alpha " + alpha, plans.flags + " --interpolate " + std::to_string(kSteps)});
       }
