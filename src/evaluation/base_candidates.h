@@ -13,8 +13,8 @@ namespace crais {
 enum class Rivals {
   kUnknown,  // nobody has looked
   kNone,     // one mode in every pilot
-  kFew,      // several modes in some, or more than the search could find
-  kMany,     // several modes in an eighth of the pilots or more, and hardly one has others
+  kFew,      // several modes in some pilots, or more than the search could tell apart
+  kMany,     // several modes in an eighth of the pilots or more, and the search found them all
 };
 
 /// The target's own candidates, the most trusted first, made to fit the run:

@@ -32,9 +32,10 @@ Rivals rivals_among(const EstimatorParts& parts, const Target& target, int64_t n
                     Cost& cost) {
   if (!target.can_select()) return Rivals::kUnknown;
   const auto modes = BaseRegistry::instance().make("base", "modes");
+  const double expected = *modes->expected_cost(target);
   const int64_t count = affordable_pilots(
       parts.options, std::min<int64_t>(parts.options.pilot_problems, target.num_problems()),
-      *modes->expected_cost(target), num_problems);
+      expected, num_problems);
   if (count == 0) return Rivals::kUnknown;
   const auto slice = target.slice(0, count);
   const Target& pilots = *slice;
@@ -43,7 +44,10 @@ Rivals rivals_among(const EstimatorParts& parts, const Target& target, int64_t n
   const int64_t doubtful = (found.fell_back | found.ambiguous).sum().item<int64_t>();
   if (!found.partition) return doubtful == 0 ? Rivals::kNone : Rivals::kFew;
   const int64_t several = (found.partition->counts() > 1).sum().item<int64_t>();
-  return 8 * several >= count && 4 * doubtful <= count ? Rivals::kMany : Rivals::kFew;
+  // Where climbs do not arrive, they end in as many places as there are starts.
+  const bool arrives =
+      static_cast<double>(found.cost.densities) <= 2 * expected * static_cast<double>(count);
+  return 8 * several >= count && 8 * doubtful <= count && arrives ? Rivals::kMany : Rivals::kFew;
 }
 
 int64_t num_pilots(const EstimatorParts& parts, const Target& target, int64_t num_problems,

@@ -36,11 +36,6 @@ constexpr Gather kGather[] = {nullptr, gather<1>, gather<2>, gather<3>};
 using GatherBack = void (*)(const PackedLayer&, const Vec* in, Vec* out, Vec* workspace);
 constexpr GatherBack kGatherBack[] = {nullptr, gather_back<1>, gather_back<2>, gather_back<3>};
 
-using Normalise = void (*)(const PackedNormalisation&, const Vec* in, Vec* out);
-constexpr Normalise kNormalise[] = {nullptr, normalise<1>, normalise<2>, normalise<3>};
-constexpr Normalise kNormaliseBack[] = {nullptr, normalise_back<1>, normalise_back<2>,
-                                        normalise_back<3>};
-
 /// A convolution or an interpolation.
 inline bool is_of_images(const PackedLayer& layer) {
   return layer.gather.num_tiles > 0 || layer.interpolation.taps > 0;
@@ -160,7 +155,7 @@ class Tile {
       if (layer.skip_from >= 0) add(units_of(layer.skip_from), output, count);
       Vec* const active = layer.keeps_input ? active_ : output;
       const bool is_normalised = layer.normalisation.groups > 0;
-      if (is_normalised) kNormalise[vectors_](layer.normalisation, output, active);
+      if (is_normalised) normalise(layer.normalisation, vectors_, output, active);
       activate(layer.activation, is_normalised ? active : output, active, count);
       input = active;
     }
@@ -286,9 +281,9 @@ class Tile {
       const Vec* const skipped = layer.skip_to >= 0 ? units_of(layer.skip_to) : nullptr;
       if (skipped != nullptr && !layer.keeps_input) add(skipped, grad_, count);
       if (layer.normalisation.groups > 0) {
-        kNormalise[vectors_](layer.normalisation, h, active_);
+        normalise(layer.normalisation, vectors_, h, active_);
         back_through(layer.activation, /*is_input=*/true, grad_, active_, count);
-        kNormaliseBack[vectors_](layer.normalisation, active_, h);
+        normalise_back(layer.normalisation, vectors_, active_, h);
       } else {
         back_through(layer.activation, layer.keeps_input, grad_, h, count);
       }

@@ -1,4 +1,7 @@
 // Normalisation of groups of units, forward and back.
+//
+// One vector of lanes at a time, by the same code whatever the width of the tile: results must not
+// depend on which products a compiler fuses with sums.
 #pragma once
 
 #include "kernels/fused_kernel.h"
@@ -7,90 +10,92 @@
 namespace crais {
 namespace {
 
-/// Calls `use(unit)` for each unit of a group.
-template <class Use>
-void for_units(const PackedNormalisation& n, int64_t group, Use use) {
-  const int64_t size = n.channels / n.groups;
-  for (int64_t place = 0; place < n.places; ++place)
-    for (int64_t i = 0; i < size; ++i) use(place * n.channels + group * size + i);
-}
-
-/// Of a group of units x [unit][kVectors], lane by lane.
-template <int64_t kVectors>
-class GroupMoments {
+/// The units of one group in one vector of a tile's lanes, units [unit][vectors].
+class GroupUnits {
  public:
-  GroupMoments(const PackedNormalisation& n, int64_t group, const Vec* x) {
-    const float share = static_cast<float>(n.groups) / static_cast<float>(n.places * n.channels);
-    Vec first[kVectors] = {}, second[kVectors] = {};
-    for_units(n, group, [&](int64_t unit) {
-      for (int64_t v = 0; v < kVectors; ++v) first[v] += x[unit * kVectors + v];
-    });
-    for (int64_t v = 0; v < kVectors; ++v) {
-      mean_[v] = first[v] * share;
-      first[v] = Vec{};
-    }
-    for_units(n, group, [&](int64_t unit) {
-      for (int64_t v = 0; v < kVectors; ++v) {
-        const Vec apart = x[unit * kVectors + v] - mean_[v];
-        first[v] += apart;
-        second[v] += apart * apart;
-      }
-    });
-    for (int64_t v = 0; v < kVectors; ++v) {
-      const Vec missed = first[v] * share;  // what rounding took from the mean
-      mean_[v] += missed;
-      const Vec variance = second[v] * share - missed * missed;
-      for (int lane = 0; lane < kLanes; ++lane)
-        precision_[v][lane] = 1 / __builtin_sqrtf(variance[lane] + n.eps);
-    }
+  GroupUnits(const PackedNormalisation& n, int64_t group, int64_t vectors, int64_t vector)
+      : n_(n), first_(group * (n.channels / n.groups)), vectors_(vectors), vector_(vector) {}
+
+  float share() const {  // of one unit
+    return static_cast<float>(n_.groups) / static_cast<float>(n_.places * n_.channels);
   }
 
-  Vec standardised(int64_t v, Vec x) const { return (x - mean_[v]) * precision_[v]; }
-  Vec precision(int64_t v) const { return precision_[v]; }  // 1 / standard deviation
+  /// Calls `use(unit, at)`, where `at` is the unit's place among the vectors.
+  template <class Use>
+  void each(Use use) const {
+    const int64_t size = n_.channels / n_.groups;
+    for (int64_t place = 0; place < n_.places; ++place)
+      for (int64_t i = 0; i < size; ++i) {
+        const int64_t unit = place * n_.channels + first_ + i;
+        use(unit, unit * vectors_ + vector_);
+      }
+  }
 
  private:
-  Vec mean_[kVectors], precision_[kVectors];
+  const PackedNormalisation& n_;
+  int64_t first_, vectors_, vector_;
 };
 
-template <int64_t kVectors>
-void normalise(const PackedNormalisation& n, const Vec* x, Vec* out) {
-  for (int64_t group = 0; group < n.groups; ++group) {
-    const GroupMoments<kVectors> moments(n, group, x);
-    for_units(n, group, [&](int64_t unit) {
-      for (int64_t v = 0; v < kVectors; ++v) {
-        const int64_t at = unit * kVectors + v;
-        out[at] = moments.standardised(v, x[at]) * n.scale[unit] + n.shift[unit];
-      }
+/// Of a group of units, lane by lane.
+class GroupMoments {
+ public:
+  GroupMoments(const GroupUnits& group, float eps, const Vec* x) {
+    Vec first = {}, second = {};
+    group.each([&](int64_t /*unit*/, int64_t at) { first += x[at]; });
+    mean_ = first * group.share();
+    first = Vec{};
+    group.each([&](int64_t /*unit*/, int64_t at) {
+      const Vec apart = x[at] - mean_;
+      first += apart;
+      second += apart * apart;
     });
+    const Vec missed = first * group.share();  // what rounding took from the mean
+    mean_ += missed;
+    const Vec variance = second * group.share() - missed * missed;
+    for (int lane = 0; lane < kLanes; ++lane)
+      precision_[lane] = 1 / __builtin_sqrtf(variance[lane] + eps);
   }
+
+  Vec standardised(Vec x) const { return (x - mean_) * precision_; }
+  Vec precision() const { return precision_; }  // 1 / standard deviation
+
+ private:
+  Vec mean_, precision_;
+};
+
+/// Calls `use` with each group of units of each vector of lanes.
+template <class Use>
+void for_groups(const PackedNormalisation& n, int64_t vectors, Use use) {
+  for (int64_t vector = 0; vector < vectors; ++vector)
+    for (int64_t group = 0; group < n.groups; ++group) use(GroupUnits(n, group, vectors, vector));
+}
+
+inline void normalise(const PackedNormalisation& n, int64_t vectors, const Vec* x, Vec* out) {
+  for_groups(n, vectors, [&](const GroupUnits& group) {
+    const GroupMoments moments(group, n.eps, x);
+    group.each([&](int64_t unit, int64_t at) {
+      out[at] = moments.standardised(x[at]) * n.scale[unit] + n.shift[unit];
+    });
+  });
 }
 
 /// x, what was normalised, becomes the gradient with respect to it; g is that of the result.
-template <int64_t kVectors>
-void normalise_back(const PackedNormalisation& n, const Vec* g, Vec* x) {
-  const float share = static_cast<float>(n.groups) / static_cast<float>(n.places * n.channels);
-  for (int64_t group = 0; group < n.groups; ++group) {
-    const GroupMoments<kVectors> moments(n, group, x);
-    Vec shift[kVectors] = {}, tilt[kVectors] = {};  // of the group, which its moments take away
-    for_units(n, group, [&](int64_t unit) {
-      for (int64_t v = 0; v < kVectors; ++v) {
-        const Vec scaled = g[unit * kVectors + v] * n.scale[unit];
-        shift[v] += scaled;
-        tilt[v] += scaled * moments.standardised(v, x[unit * kVectors + v]);
-      }
+inline void normalise_back(const PackedNormalisation& n, int64_t vectors, const Vec* g, Vec* x) {
+  for_groups(n, vectors, [&](const GroupUnits& group) {
+    const GroupMoments moments(group, n.eps, x);
+    Vec shift = {}, tilt = {};  // of the group, which its moments take away
+    group.each([&](int64_t unit, int64_t at) {
+      const Vec scaled = g[at] * n.scale[unit];
+      shift += scaled;
+      tilt += scaled * moments.standardised(x[at]);
     });
-    for (int64_t v = 0; v < kVectors; ++v) {
-      shift[v] *= share;
-      tilt[v] *= share;
-    }
-    for_units(n, group, [&](int64_t unit) {
-      for (int64_t v = 0; v < kVectors; ++v) {
-        const int64_t at = unit * kVectors + v;
-        const Vec apart = g[at] * n.scale[unit] - shift[v];
-        x[at] = (apart - moments.standardised(v, x[at]) * tilt[v]) * moments.precision(v);
-      }
+    shift *= group.share();
+    tilt *= group.share();
+    group.each([&](int64_t unit, int64_t at) {
+      const Vec apart = g[at] * n.scale[unit] - shift;
+      x[at] = (apart - moments.standardised(x[at]) * tilt) * moments.precision();
     });
-  }
+  });
 }
 
 }  // namespace

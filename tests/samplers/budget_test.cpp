@@ -48,7 +48,7 @@ Spent spend(double evaluations, int64_t num_problems, double num_anneals = 1,
   const auto pilots = static_cast<double>(before.densities + target.gradients);
   spent.evaluations =
       kBaseCost + pilots / static_cast<double>(num_problems) +
-      static_cast<double>(num_anneals * spent.plan.num_particles * (1 + spent.plan.num_steps()));
+      num_anneals * static_cast<double>(spent.plan.num_particles * (1 + spent.plan.num_steps()));
   return spent;
 }
 
