@@ -46,7 +46,7 @@ Rivals rivals_among(const EstimatorParts& parts, const Target& target, int64_t n
   const int64_t several = (found.partition->counts() > 1).sum().item<int64_t>();
   // Where climbs do not arrive, they end in as many places as there are starts.
   const bool arrives =
-      static_cast<double>(found.cost.densities) <= 2 * expected * static_cast<double>(count);
+      static_cast<double>(found.cost.densities) <= 1.5 * expected * static_cast<double>(count);
   return 8 * several >= count && 8 * doubtful <= count && arrives ? Rivals::kMany : Rivals::kFew;
 }
 
