@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bases/climb.h"
+#include "bases/fits.h"
 #include "core/rng.h"
 
 namespace crais {
