@@ -26,6 +26,7 @@ class Ends {
   explicit Ends(const std::vector<Mode>& climbs) {
     const auto stacked = [&](at::Tensor Mode::*field) {
       std::vector<at::Tensor> all;
+      all.reserve(climbs.size());
       for (const Mode& climb : climbs) all.push_back(climb.*field);
       return at::stack(all, 1);
     };
@@ -193,6 +194,7 @@ class Laplace : public BaseRule {
       --rounds;
     }
     std::vector<Mode> climbs;
+    climbs.reserve(starts.size());
     for (const at::Tensor& start : starts)
       climbs.push_back(climb(target, start, rounds, until_, cost));
     return Ends(climbs);
