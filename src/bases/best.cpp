@@ -7,7 +7,9 @@
 // many modes.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "bases/base.h"
 #include "bases/fits.h"
@@ -55,23 +57,24 @@ class Best : public BaseRule {
  private:
   /// All parts of `fit` where `take` [P] holds; else `guess`, in place of the first.
   static Base better(const at::Tensor& take, const Base& fit, const AffineMap& guess) {
-    if (!fit.partition) {
-      Base base(chosen(take, fit.map.loc(), fit.map.matrix(), guess), fit.fell_back, fit.cost);
-      base.ambiguous = fit.ambiguous & take;
-      return base;
+    AffineMap map = fit.map, other = guess;
+    at::Tensor taken = take;
+    std::optional<Partition> partition;
+    if (fit.partition) {
+      const at::Tensor& owner = fit.partition->problem;
+      const at::Tensor is_main =
+          at::zeros_like(owner, at::kBool).index_fill(0, fit.main_rows(), true);
+      const at::Tensor rows = at::nonzero(is_main | take.index_select(0, owner)).flatten();
+      const at::Tensor problem = owner.index_select(0, rows);
+      map = map.select(rows);
+      other = guess.select(problem);
+      taken = take.index_select(0, problem);
+      partition = Partition::by_mass(problem, fit.partition->log_share.index_select(0, rows),
+                                     fit.num_problems());
     }
-    const at::Tensor& owner = fit.partition->problem;
-    const at::Tensor is_main =
-        at::zeros_like(owner, at::kBool).index_fill(0, fit.main_rows(), true);
-    const at::Tensor rows = at::nonzero(is_main | take.index_select(0, owner)).flatten();
-    const at::Tensor problem = owner.index_select(0, rows);
-    const AffineMap kept = fit.map.select(rows);
-    Base base(
-        chosen(take.index_select(0, problem), kept.loc(), kept.matrix(), guess.select(problem)),
-        fit.fell_back, fit.cost);
+    Base base(chosen(taken, map.loc(), map.matrix(), other), fit.fell_back, fit.cost);
     base.ambiguous = fit.ambiguous & take;
-    base.partition = Partition::by_mass(problem, fit.partition->log_share.index_select(0, rows),
-                                        fit.num_problems());
+    base.partition = std::move(partition);
     return base;
   }
 

@@ -19,4 +19,6 @@ at::Tensor mutual_distances(const at::Tensor& z, const at::Tensor& root) {
   return at::linalg_solve_triangular(root.to(at::kDouble), apart, /*upper=*/false).square().sum(2);
 }
 
+double farthest_of_one_mode(int64_t dim) { return 1 + 0.05 * static_cast<double>(dim); }
+
 }  // namespace crais

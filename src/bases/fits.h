@@ -3,6 +3,8 @@
 
 #include <ATen/ATen.h>
 
+#include <cstdint>
+
 #include "core/affine_map.h"
 
 namespace crais {
@@ -18,5 +20,8 @@ AffineMap chosen(const at::Tensor& take, const at::Tensor& loc, const at::Tensor
 /// Of fits N(z_i, root_i root_i^T), S of each problem: |root_i^-1 (z_j - z_i)|^2, [P,S,S] float64.
 /// z is [P,S,D], root [P,S,D,D].
 at::Tensor mutual_distances(const at::Tensor& z, const at::Tensor& root);
+
+/// The squared distance below which climbs in so many dimensions have ended at one mode.
+double farthest_of_one_mode(int64_t dim);
 
 }  // namespace crais

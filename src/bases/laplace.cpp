@@ -51,8 +51,8 @@ class Ends {
 
   /// [P] bool: all climbs ended at one mode.
   at::Tensor agree() const {
-    const double near = 1 + 0.05 * static_cast<double>(z_.size(2));
-    return (mutual_distances(z_, root_) < near).flatten(1).all(-1) & ~failed_.any(-1);
+    return (mutual_distances(z_, root_) < farthest_of_one_mode(z_.size(2))).flatten(1).all(-1) &
+           ~failed_.any(-1);
   }
 
   /// A normal at the heaviest mode of each problem, and a part of its own at each of its rivals;
@@ -63,7 +63,7 @@ class Ends {
         std::get<1>(log_mass_.sort(/*stable=*/true, /*dim=*/1, /*descending=*/true));
     const at::Tensor mass = log_mass_.gather(1, order), z = in_order(z_, order),
                      root = in_order(root_, order), failed = failed_.gather(1, order);
-    const at::Tensor kept = rivals(mass, far_apart(z, root), failed);
+    const at::Tensor far = far_apart(z, root), kept = rivals(mass, far, failed);
     const at::Tensor none = failed.select(1, 0), several = kept.sum(1) > 1;
     const auto fit = [&](const at::Tensor& rows, const at::Tensor& problem) {
       const at::Tensor keeps_guess = none.index_select(0, problem);
@@ -82,7 +82,7 @@ class Ends {
     if (has_parts)
       base.partition =
           Partition::by_mass(problem, mass.flatten().index_select(0, rows), used.size(0));
-    base.ambiguous = can_have_parts ? seen_once(kept, far_apart(z, root), failed) > 1 : several;
+    base.ambiguous = can_have_parts ? seen_once(kept, far, failed) > 1 : several;
     return base;
   }
 

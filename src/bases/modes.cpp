@@ -223,7 +223,7 @@ class Modes : public BaseRule {
     const auto far = distance.accessor<double, 3>();
     const auto m = mass.accessor<double, 2>(), det = log_det.accessor<double, 2>();
     const int64_t problems = mass.size(0), count = mass.size(1);
-    const double near = 1 + 0.05 * static_cast<double>(fits.z.size(2));
+    const double near = farthest_of_one_mode(fits.z.size(2));
     std::vector<Found> all(static_cast<size_t>(problems));
     for (int64_t p = 0; p < problems; ++p) {
       std::vector<int64_t> order;

@@ -1,6 +1,5 @@
 #include "evaluation/budgeted_plan.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "samplers/budget.h"
@@ -36,7 +35,8 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
     before += base.cost;
   }
   const auto pilots_count = static_cast<double>(size.num_problems);
-  // Of few problems an average says little: half of what a single one may differ by comes on top.
+  // Few pilots say little of an average. As if fits differed by their own mean cost, half of the
+  // average's standard error comes on top.
   if (size.num_problems > 1)
     budget.base_cost = static_cast<int64_t>(static_cast<double>(base.cost.densities) /
                                             pilots_count * (1 + 0.5 / std::sqrt(pilots_count)));
