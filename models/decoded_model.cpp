@@ -10,6 +10,13 @@
 
 namespace crais {
 
+at::Tensor fisher_weights(const Likelihood& likelihood, const at::Tensor& output) {
+  if (likelihood.family == Likelihood::Family::kGaussian)
+    return at::full_like(output, 1 / (likelihood.noise_sd * likelihood.noise_sd));
+  const at::Tensor p = at::sigmoid(output);
+  return p * (1 - p);
+}
+
 DecodedModel::DecodedModel(ModelManifest manifest, std::string where, const Likelihood& likelihood)
     : ManifestModel(std::move(manifest), std::move(where)), likelihood_(likelihood) {}
 
@@ -32,10 +39,7 @@ std::vector<at::Tensor> DecodedModel::call(const std::string& function,
   const bool bernoulli = likelihood_.family == Likelihood::Family::kBernoulli;
   const double sd = likelihood_.noise_sd;
   const at::Tensor output = decode(inputs[0]).flatten(1);
-  if (function == "output") {
-    const at::Tensor s = at::sigmoid(output);
-    return {output, bernoulli ? s * (1 - s) : at::full_like(output, 1 / (sd * sd))};
-  }
+  if (function == "output") return {output, fisher_weights(likelihood_, output)};
   if (function != "simulate") throw internal_error("a decoder has no '" + function + "'");
   const at::Tensor u = inputs[1].to(output.device());
   const at::Tensor x = bernoulli ? u.lt(at::sigmoid(output)).to(output.scalar_type())

@@ -8,6 +8,9 @@
 
 namespace crais {
 
+/// The Fisher information of each entry of a decoder's output, [B,M]: of logits, or of means.
+at::Tensor fisher_weights(const Likelihood& likelihood, const at::Tensor& output);
+
 /// Everything but the decoder and the encoder: the joint density, Fisher weights, exact draws.
 class DecodedModel : public ManifestModel {
  public:

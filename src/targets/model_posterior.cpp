@@ -9,6 +9,7 @@
 #include "core/plain.h"
 #include "core/rng.h"
 #include "kernels/fused_decoder.h"
+#include "models/decoded_model.h"
 #include "util/error.h"
 #include "util/interrupt.h"
 #include "util/memory.h"
@@ -233,12 +234,7 @@ at::Tensor ModelPosterior::jacobian(const at::Tensor& z, const at::Tensor& probl
 
 at::Tensor ModelPosterior::fisher_weights(const at::Tensor& z, const at::Tensor& problems) const {
   if (fused_for(z, at::kFloat) == nullptr) return model_->output(z, labels_of(problems))->weight;
-  const Likelihood& likelihood = model_->decoder()->likelihood;
-  const at::Tensor output = fused_->decode(z);
-  if (likelihood.family == Likelihood::Family::kGaussian)
-    return at::full_like(output, 1 / (likelihood.noise_sd * likelihood.noise_sd));
-  const at::Tensor p = at::sigmoid(output);
-  return p * (1 - p);
+  return crais::fisher_weights(model_->decoder()->likelihood, fused_->decode(z));
 }
 
 at::Tensor ModelPosterior::prior_precision(const at::Tensor& z) const {
