@@ -35,7 +35,7 @@
 #include "targets/product.h"
 #include "targets/replicated.h"
 #include "targets/tempered.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 #include "transitions/metropolis.h"
 #include "util/error.h"
 #include "util/interrupt.h"
