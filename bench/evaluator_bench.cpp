@@ -33,8 +33,8 @@ nlohmann::json measure(const Vae& vae, int64_t batch, int64_t rounds, double pea
                                        {"aten value", [&] { aten.log_density(z); }}};
   std::vector<std::unique_ptr<DecoderPosterior>> fused;
   for (const FusedKernel* kernel : available_kernels()) {
-    fused.push_back(std::make_unique<DecoderPosterior>(vae, images, at::Tensor(),
-                                                   std::make_shared<FusedDecoder>(vae, *kernel)));
+    fused.push_back(std::make_unique<DecoderPosterior>(
+        vae, images, at::Tensor(), std::make_shared<FusedDecoder>(vae, *kernel)));
     const DecoderPosterior& target = *fused.back();
     contenders.push_back({kernel->name, [&target, z] { target.evaluate(z); }});
     contenders.push_back(

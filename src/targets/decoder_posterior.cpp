@@ -115,7 +115,8 @@ DecoderPosterior::DecoderPosterior(std::shared_ptr<const LatentModel> model, con
   std::vector<int64_t> shape = described.data_shape;
   shape.insert(shape.begin(), data_.dim() > 0 ? data_.size(0) : 0);
   const std::vector<int64_t> flat = {shape[0], described.num_values()};
-  if (data_.dim() < 1 || (data_.sizes() != at::IntArrayRef(shape) && data_.sizes() != at::IntArrayRef(flat)))
+  if (data_.dim() < 1 ||
+      (data_.sizes() != at::IntArrayRef(shape) && data_.sizes() != at::IntArrayRef(flat)))
     throw argument_error("data must be [P, ...] of the model's shape");
   data_ = data_.view(shape);
   if (latents_.defined() && latents_.sizes() != at::IntArrayRef({shape[0], dim()}))

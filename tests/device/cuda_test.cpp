@@ -27,7 +27,7 @@ struct CudaPosteriors {
     const Simulated drawn = simulate(here, kCudaImages, rng);
     vae = here.to(device, dtype);
     target = std::make_unique<DecoderPosterior>(vae, drawn.images.to(device, dtype),
-                                            drawn.latents.to(device, dtype));
+                                                drawn.latents.to(device, dtype));
   }
   Vae vae;
   std::unique_ptr<DecoderPosterior> target;

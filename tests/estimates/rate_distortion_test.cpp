@@ -10,8 +10,8 @@
 #include "support/expect_error.h"
 #include "support/linear_curve.h"
 #include "support/statistics.h"
-#include "targets/tempered.h"
 #include "targets/decoder_posterior.h"
+#include "targets/tempered.h"
 
 namespace crais {
 namespace {

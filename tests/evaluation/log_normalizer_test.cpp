@@ -11,9 +11,9 @@
 #include "support/statistics.h"
 #include "support/targets.h"
 #include "support/temporary_folder.h"
+#include "targets/decoder_posterior.h"
 #include "targets/decoder_target.h"
 #include "targets/function_target.h"
-#include "targets/decoder_posterior.h"
 
 namespace crais {
 namespace {

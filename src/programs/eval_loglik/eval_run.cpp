@@ -77,8 +77,7 @@ const EstimateOptions& with_chunks_of(EvalSettings& settings, int64_t images) {
 
 }  // namespace
 
-EvalRun::EvalRun(EvalSettings settings, EvalModel model,
-                 const std::optional<ArrayFile>& images)
+EvalRun::EvalRun(EvalSettings settings, EvalModel model, const std::optional<ArrayFile>& images)
     : settings_(std::move(settings)),
       model_(chosen_model(settings_, std::move(model))),
       images_(images ? choose_images(settings_.images, model_, *images)

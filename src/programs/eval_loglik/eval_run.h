@@ -22,8 +22,7 @@ class EvalRun {
  public:
   /// `images` stand for the file that `--data` would name. Throws Error as choose_images does;
   /// kArgument where settings, model and images exclude each other.
-  EvalRun(EvalSettings settings, EvalModel model,
-          const std::optional<ArrayFile>& images = {});
+  EvalRun(EvalSettings settings, EvalModel model, const std::optional<ArrayFile>& images = {});
 
   /// What the user should hear before: lines; "" for nothing.
   const std::string& notice() const { return notice_; }

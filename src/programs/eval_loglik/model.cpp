@@ -94,8 +94,7 @@ LatentModel::Draws EvalModel::draw(uint64_t seed, int64_t i) const {
 }
 
 EvalModel EvalModel::with_noise(double sd) const {
-  if (const auto noisy = model_->with_noise(sd))
-    return {noisy, options_, record_};
+  if (const auto noisy = model_->with_noise(sd)) return {noisy, options_, record_};
   const std::optional<double> own = model_->description().noise_sd;
   if (!own)
     throw argument_error(description_.name + " has the likelihood " + description_.likelihood +
