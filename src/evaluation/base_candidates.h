@@ -19,8 +19,7 @@ enum class Rivals {
 
 /// The target's own candidates, the most trusted first, made to fit the run:
 /// - Where pilots have many rivals, `modes` comes first, and where a budget has room for `modes`
-/// but
-///   for no search of pilots. Where pilots have none, four starts are enough.
+///   but for no search of pilots. Where pilots have none, four starts are enough.
 /// - A Laplace base is a tenth wider for chains of 64 temperatures and more. They have the time to
 ///   come back from the tails. A budget decides on the time later.
 /// - Under a budget a fit costs at most two fifths of it, else a cheaper one takes its place.
