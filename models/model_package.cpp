@@ -144,7 +144,6 @@ std::shared_ptr<const LatentModel> read_model_package(const std::filesystem::pat
   if (manifest.vae) {
     model = std::make_shared<MlpModel>(manifest, where);
   } else {
-    require_package_support(where);
     check_machine(manifest, where);
     check_device(manifest, device, where);
     model = std::make_shared<ModelPackage>(manifest, where, device);

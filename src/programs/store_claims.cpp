@@ -199,7 +199,6 @@ class StoreClaims : public Claims {
         line_.ask([host, options, prefix](c10::intrusive_ptr<c10d::Store>& store) {
           store = c10::make_intrusive<c10d::PrefixStore>(
               prefix, c10::make_intrusive<c10d::TCPStore>(host, options));
-          store->add("drawn", 0);  // LibTorch 1.13 has asked nothing yet
           return std::string();
         });
         return;

@@ -30,8 +30,8 @@ fail() {
   echo "FAILED: $*"
   failures=$((failures + 1))
 }
-scripts/quickstart --libtorch system --limit 5 >out.txt 2>err.txt || fail "exit $?: $(cat err.txt)"
-grep -qx 'setup --for run --libtorch system' out.txt || fail "$(cat out.txt)"
+scripts/quickstart --libtorch pip --limit 5 >out.txt 2>err.txt || fail "exit $?: $(cat err.txt)"
+grep -qx 'setup --for run --libtorch pip' out.txt || fail "$(cat out.txt)"
 grep -qx 'eval-loglik .*mnist.safetensors --limit 5 --out results/quickstart --overwrite' out.txt ||
   fail "$(cat out.txt)"
 for word in 'the first run' packages LibTorch build evaluation; do

@@ -27,10 +27,10 @@ libtorch() { # FOLDER MAJOR MINOR
   printf '#define TORCH_VERSION_MAJOR %d\n#define TORCH_VERSION_MINOR %d\n' "$2" "$3" \
     >"$1/include/torch/csrc/api/include/torch/version.h"
 }
-libtorch "$work/new" 2 5
+libtorch "$work/new" 2 6
 libtorch "$work/other" 2 7
-libtorch "$work/old" 1 9
-libtorch "$work/old-abi" 2 1
+libtorch "$work/old" 2 5
+libtorch "$work/old-abi" 2 6
 echo 'set(TORCH_CXX_FLAGS "-D_GLIBCXX_USE_CXX11_ABI=0")' \
   >"$work/old-abi/share/cmake/Torch/TorchConfig.cmake"
 
@@ -53,27 +53,35 @@ chosen() { # FOLDER
   fi
 }
 
-expect 64 "unknown argument '--libtroch'" scripts/setup --libtroch system
+expect 64 "unknown argument '--libtroch'" scripts/setup --libtroch pip
 expect 64 "--libtorch needs a value" scripts/setup --libtorch
 expect 64 "--for takes run, test, bench or ci, not 'fun'" scripts/setup --for fun
-expect 0 "--libtorch auto|system|pip|PATH" scripts/setup --help
+expect 0 "--libtorch auto|pip|PATH" scripts/setup --help
 
-expect 0 "LibTorch 2.5, named by --libtorch: $work/new" scripts/setup --libtorch "$work/new"
+expect 0 "LibTorch 2.6, named by --libtorch: $work/new" scripts/setup --libtorch "$work/new"
 chosen "$work/new"
 expect 0 "(as chosen before)" scripts/setup
 expect 0 "LibTorch 2.7, named by Torch_DIR" Torch_DIR="$work/other/share/cmake/Torch" scripts/setup
 chosen "$work/other"
-expect 0 "LibTorch 2.5, named by CMAKE_PREFIX_PATH" \
+expect 0 "LibTorch 2.6, named by CMAKE_PREFIX_PATH" \
   CMAKE_PREFIX_PATH="/nowhere:$work/new" scripts/setup
 chosen "$work/new"
 
-expect 69 "LibTorch 1.9 in $work/old; 1.13 is the oldest" scripts/setup --libtorch "$work/old"
+expect 69 "LibTorch 2.5 in $work/old; 2.6 is the oldest" scripts/setup --libtorch "$work/old"
 expect 69 "C++ ABI of before 2011" scripts/setup --libtorch "$work/old-abi"
 expect 69 "holds no include/ATen/ATen.h" scripts/setup --libtorch "$work"
 expect 69 "One of these gives one" scripts/setup --libtorch "$work"
 chosen "$work/new"
 
+printf '%s\n' "$work/old" "LibTorch 2.5, chosen by an older scripts/setup" >build/libtorch
 fake python3 'echo "'"$work/other"'"' # its torch
+expect 0 "LibTorch 2.7, the torch that $work/bin/python3 imports" scripts/setup
+chosen "$work/other"
+libtorch "$work/python" 1 13
+# shellcheck disable=SC2016  # expands when the fake runs
+fake python3 'case $1 in -c) echo "'"$work/python"'" ;; *) exit 1 ;; esac'
+expect 69 "LibTorch 1.13 in $work/python; 2.6 is the oldest" scripts/setup --libtorch auto
+fake python3 'echo "'"$work/other"'"'
 expect 0 "LibTorch 2.7, the torch that $work/bin/python3 imports" scripts/setup --libtorch auto
 chosen "$work/other"
 
