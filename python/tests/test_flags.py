@@ -146,7 +146,7 @@ def test_flags_about_images(evaluated, images, flag):
 # takes them all.
 ABOUT_RUNS = [
     {"preset": "recommended", "method": "ais", "base": "laplace", "chains": 4, "repeats": 2, "seed": 3,
-     "stream": 1, "schedule": "constant-rate:0.5", "path": "geometric", "kernel": "ghmc:0.8",
+     "schedule": "constant-rate:0.5", "path": "geometric", "kernel": "ghmc:0.8",
      "leapfrog": 2, "target-acceptance": 0.8, "out": "nowhere", "force-dtype": "float32", "pilot-chains": 32,
      "pilot-images": 3, "min-step": 0.001, "max-step": 0.1, "max-steps": 500, "tolerance": 0.01,
      "interpolate": 9, "device": "cpu", "threads": 1, "dtype": "float32", "chunk": 2,

@@ -54,7 +54,6 @@ void check(const EstimateOptions& o) {
   require(o.max_evaluations > 0 && o.max_evaluations <= kMostEvaluations,
           "`max_evaluations` must be above 0 and at most 1e15");
   require_count(o.repeats, "`repeats`");
-  require(o.stream == 1 || o.stream == 2, "`stream` must be 1 or 2");
   require_count(o.steps, "`steps`");
   require_count(o.num_leapfrog, "`num_leapfrog`");
   require(!o.step_size || *o.step_size > 0, "`step_size` must be above 0, or left to a pilot");

@@ -4,6 +4,7 @@
 #include "cli/program.h"
 #include "core/divergence.h"
 #include "core/registry.h"
+#include "core/rng.h"
 #include "core/schedule.h"
 #include "core/spec.h"
 #include "estimates/method.h"
@@ -57,10 +58,7 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
             .above(0),
         option::integer("repeats", "R", defaults.repeats, "independent repeats under the same plan")
             .at_least(1),
-        option::seed(static_cast<int64_t>(defaults.seed)),
-        option::choice("stream", {"1", "2"}, std::to_string(defaults.stream),
-                       "version of the random numbers: 1, LibTorch's; 2, counted ones, sooner "
-                       "drawn in float32 on the CPU")}},
+        option::seed(static_cast<int64_t>(defaults.seed))}},
       {"Annealing",
        {option::text("schedule", "NAME", defaults.schedule,
                      choices<ScheduleRegistry>("temperatures")),
@@ -176,7 +174,6 @@ EstimateOptions read_estimator(const CommandLine& cli, const std::string& proble
   o.max_evaluations = cli.number("max-evals");
   o.repeats = cli.integer("repeats");
   o.seed = static_cast<uint64_t>(cli.integer("seed"));
-  o.stream = cli.text("stream") == "1" ? 1 : 2;
   o.schedule = cli.text("schedule");
   o.steps = cli.integer("steps");
   o.path = cli.text("path");
@@ -239,6 +236,7 @@ nlohmann::json deciding_settings(const RunSettings& settings) {
   if (const std::string& schedule = settings.estimator.schedule; schedule.rfind("file:", 0) == 0)
     deciding["schedule_sha256"] = sha256(read_file(schedule.substr(5)));
   deciding["device"] = c10::DeviceTypeName(settings.device.type(), /*lower_case=*/true);
+  deciding["stream"] = std::to_string(kStreamVersion);
   return deciding;
 }
 
