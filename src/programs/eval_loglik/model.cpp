@@ -84,7 +84,6 @@ class SigmoidModel : public EvalModel {
     return std::make_shared<SigmoidModel>(description_, original_, vae_, sd, record_);
   }
   std::string evaluator(std::optional<at::ScalarType> /*forces*/) const override { return "aten"; }
-  bool needs_blas() const override { return true; }
   std::pair<std::string, json> record() const override { return record_; }
 
  private:
@@ -145,7 +144,6 @@ class CheckpointModel : public EvalModel {
   std::string evaluator(std::optional<at::ScalarType> forces) const override {
     return fused_ ? name_of(*fused_, forces) : "aten";
   }
-  bool needs_blas() const override { return !fused_; }
   std::pair<std::string, json> record() const override { return {"checkpoint", record_}; }
 
  private:
@@ -233,7 +231,6 @@ class ExportedModel : public EvalModel {
     if (!fused_ || (!vae_ && forces && !fused_->cheap())) return model_->evaluator();
     return name_of(*fused_, forces);
   }
-  bool needs_blas() const override { return vae_ && !fused_; }
   std::pair<std::string, json> record() const override { return {"model", record_}; }
 
  private:

@@ -42,8 +42,6 @@ class EvalModel {
 
   /// What computes an anneal with such forces (TunedState): "fused-avx512", "aten", "aoti".
   virtual std::string evaluator(std::optional<at::ScalarType> forces) const = 0;
-  /// True if a slow BLAS makes it slow.
-  virtual bool needs_blas() const = 0;
 
   /// Its part of run.json: the key, and what identifies it.
   virtual std::pair<std::string, nlohmann::json> record() const = 0;
