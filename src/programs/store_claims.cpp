@@ -250,8 +250,8 @@ std::shared_ptr<Claims> store_claims(const StoreAddress& address, const std::str
 std::shared_ptr<Claims> store_claims(const StoreAddress& /*address*/, const std::string& /*run*/,
                                      std::chrono::milliseconds /*patience*/) {
   throw argument_error(
-      "this LibTorch has no TCPStore, by which workers of torchrun share chunks; --queue folder "
-      "does without");
+      "this LibTorch has no TCPStore, by which workers of torchrun share chunks; --queue none "
+      "--shard auto does without");
 }
 
 #endif

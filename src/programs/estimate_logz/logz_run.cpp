@@ -140,7 +140,6 @@ RunReport LogzRun::run(RunObserver& observer) const {
   report.progress = progress;
   report.run = std::move(run);
   if (store && report.is_complete()) write_files(report, store->folder());
-  if (queue) queue->clear();
   return report;
 }
 

@@ -185,7 +185,6 @@ RunReport EvalRun::run(RunObserver& observer) const {
     write_files(report, store->folder());
     store->replace_earlier();
   }
-  if (queue) queue->clear();
   return report;
 }
 
