@@ -295,8 +295,6 @@ std::optional<AffineMap> ModelPosterior::amortised_base() const {
   return AffineMap::encoded(at::cat(locs), at::cat(scales));
 }
 
-std::vector<std::string> ModelPosterior::base_candidates() const { return {"best:1.1", "prior"}; }
-
 AffineMap ModelPosterior::prior_base() const {
   const auto moments = model_->prior_moments();
   if (!moments) return Target::prior_base();

@@ -243,10 +243,8 @@ std::optional<AffineMap> VaePosterior::amortised_base() const {
   return AffineMap::encoded(q.mean, (0.5 * q.log_var).exp());
 }
 
-std::vector<std::string> VaePosterior::base_candidates() const {
-  if (vae_.architecture.likelihood.family == Likelihood::Family::kGaussian)
-    return {"best:1.1", "prior"};
-  return Target::base_candidates();
+bool VaePosterior::may_be_multimodal() const {
+  return vae_.architecture.likelihood.family == Likelihood::Family::kGaussian;
 }
 
 std::optional<at::Tensor> VaePosterior::exact_sample(int64_t k, at::Generator& /*rng*/) const {

@@ -58,8 +58,8 @@ class VaePosterior : public Target {
 
   /// q(z | x), if there is an encoder.
   std::optional<AffineMap> amortised_base() const override;
-  /// Gaussian pixels make sharp modes beside each other: several starts.
-  std::vector<std::string> base_candidates() const override;
+  /// Gaussian pixels make sharp modes beside each other.
+  bool may_be_multimodal() const override;
   /// k times the latent that made each image, if it is known: an exact draw of its posterior.
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
 
