@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
   if (std::getenv("CRAIS_DEFAULT_MALLOC") == nullptr) keep_freed_memory();
   const c10::NoGradGuard no_grad;
   const Vae vae = make_vae({}, 1);
-  at::Generator rng = make_generator(1, at::kCPU, Stream::kCounter);
+  at::Generator rng = make_counting_generator(1);
   const at::Tensor images = simulate(vae, kImages, rng).images;
   const DecoderPosterior target(vae, images);
   const AffineMap base = *target.amortised_base();

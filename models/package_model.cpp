@@ -132,7 +132,6 @@ std::shared_ptr<const LatentModel> read_package_model(const ModelFile& file, at:
   if (manifest.vae) {
     model = std::make_shared<NetworkModel>(manifest, where, device, dtype);
   } else {
-    require_package_support(where);
     check_machine(manifest, where);
     check_device(manifest, device, where);
     model = std::make_shared<PackageModel>(manifest, where, device);

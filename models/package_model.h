@@ -18,8 +18,7 @@ namespace crais {
 ///
 /// Throws Error: kNoInput if the file is missing; kData if it is damaged, of another version of
 /// PyTorch, another kind of machine, or fails its self-check; kArgument for a device that it was
-/// not compiled for, and on a LibTorch before 2.6, which cannot run packages. Each message says how
-/// to export again.
+/// not compiled for. Each message says how to export again.
 std::shared_ptr<const LatentModel> read_package_model(const ModelFile& file,
                                                       at::Device device = at::kCPU,
                                                       at::ScalarType dtype = at::kFloat);

@@ -1,5 +1,5 @@
 /// @file
-/// Models in TorchScript files (.pt), which every LibTorch from 1.13 on loads.
+/// Models in TorchScript files (.pt), which every LibTorch loads.
 #pragma once
 
 #include <ATen/ATen.h>

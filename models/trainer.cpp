@@ -245,9 +245,12 @@ Vae Trainer::best() const { return unpacked(best_); }
 
 TrainerState Trainer::state() const {
   const auto copy = [](const at::Tensor& tensor) { return tensor.detach().cpu().clone(); };
-  TrainerState state{
-      copy(flat_), copy(best_), at::zeros_like(copy(flat_)), at::zeros_like(copy(flat_)),
-      0,           metrics_};
+  TrainerState state{.weights = copy(flat_),
+                     .best_weights = copy(best_),
+                     .exp_avg = at::zeros_like(copy(flat_)),
+                     .exp_avg_sq = at::zeros_like(copy(flat_)),
+                     .steps = 0,
+                     .metrics = metrics_};
   if (!optimizer_->state().empty()) {
     const auto& adam =
         static_cast<const torch::optim::AdamParamState&>(*optimizer_->state().begin()->second);

@@ -95,9 +95,9 @@ class Target : public std::enable_shared_from_this<Target> {
   /// A base that was fitted beforehand, such as an encoder's q(z | x).
   virtual std::optional<AffineMap> amortised_base() const { return {}; }
 
-  /// The bases that `auto` tries, in the order of trust: a later one has to be clearly better.
-  /// Default: "laplace", "encoder" if there is one, "prior".
-  virtual std::vector<std::string> base_candidates() const;
+  /// True if there may well be modes or kinks beside the mode that a climb finds: a search should
+  /// begin at several points. Default: false.
+  virtual bool may_be_multimodal() const { return false; }
 
   /// Points [S,D] that somebody knows of, from which a search for modes climbs first. Default:
   /// none.

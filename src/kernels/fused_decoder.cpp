@@ -188,9 +188,12 @@ FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& ker
       const auto packed = [&](const at::Tensor& units) {
         return keep<float>(image_order(units.detach(), image).clone());
       };
-      layers_[i].normalisation = {n->groups,        image.places(),
-                                  image.channels,   static_cast<float>(n->eps),
-                                  packed(n->scale), packed(n->shift)};
+      layers_[i].normalisation = {.groups = n->groups,
+                                  .places = image.places(),
+                                  .channels = image.channels,
+                                  .eps = static_cast<float>(n->eps),
+                                  .scale = packed(n->scale),
+                                  .shift = packed(n->shift)};
     }
     if (!layers[i].skip) continue;
     layers_[i].skip_from = layers[i].skip->from;
@@ -274,12 +277,13 @@ PackedLayer FusedDecoder::pack_interpolation(const Layer& layer) {
   packed.inputs = map.input.units();
   packed.outputs = map.output.units();
   packed.bias = keep<float>(layer.bias.detach().clone());
-  packed.interpolation = {layer.weight.size(1),
-                          map.output.channels,
-                          map.output.places(),
-                          map.input.places(),
-                          keep<int32_t>(map.places.to(at::kInt)),
-                          keep<float>(layer.weight.detach().clone(at::MemoryFormat::Contiguous))};
+  const at::Tensor weight = layer.weight.detach().clone(at::MemoryFormat::Contiguous);
+  packed.interpolation = {.taps = weight.size(1),
+                          .channels = map.output.channels,
+                          .places = map.output.places(),
+                          .input_places = map.input.places(),
+                          .inputs = keep<int32_t>(map.places.to(at::kInt)),
+                          .weight = keep<float>(weight)};
   return packed;
 }
 
@@ -323,13 +327,14 @@ PackedLayer FusedDecoder::pack(const Layer& layer, bool is_last) {
 PackedNetwork FusedDecoder::network() const {
   const bool is_gaussian = likelihood_.family == Likelihood::Family::kGaussian;
   const double sd = likelihood_.noise_sd;
-  return {is_gaussian ? PixelFamily::kGaussian : PixelFamily::kBernoulli,
-          static_cast<float>(1 / (sd * sd)),
-          is_gaussian ? static_cast<double>(pixels_) * std::log(sd * std::sqrt(2 * M_PI)) : 0.0,
-          static_cast<int64_t>(layers_.size()),
-          layers_.data(),
-          latent_order_,
-          pixel_order_};
+  const double log_normalizer = static_cast<double>(pixels_) * std::log(sd * std::sqrt(2 * M_PI));
+  return {.pixels = is_gaussian ? PixelFamily::kGaussian : PixelFamily::kBernoulli,
+          .precision = static_cast<float>(1 / (sd * sd)),
+          .log_normalizer = is_gaussian ? log_normalizer : 0.0,
+          .num_layers = static_cast<int64_t>(layers_.size()),
+          .layers = layers_.data(),
+          .latent_order = latent_order_,
+          .pixel_order = pixel_order_};
 }
 
 void FusedDecoder::run(const at::Tensor& z, const at::Tensor& images, at::Tensor& log_density,
@@ -341,11 +346,14 @@ void FusedDecoder::run(const at::Tensor& z, const at::Tensor& images, at::Tensor
   log_density = at::empty({z.size(0), z.size(1)}, z.options().dtype(at::kDouble));
   if (grad != nullptr) *grad = at::empty_like(z);
   const PackedNetwork network = this->network();
-  kernel_.evaluate(
-      network,
-      {z.data_ptr<float>(), images.data_ptr<float>(), z.size(0), z.size(1),
-       log_density.data_ptr<double>(), grad != nullptr ? grad->data_ptr<float>() : nullptr},
-      workspace(kernel_.workspace_size(network)));
+  kernel_.evaluate(network,
+                   {.z = z.data_ptr<float>(),
+                    .pixels = images.data_ptr<float>(),
+                    .num_images = z.size(0),
+                    .num_particles = z.size(1),
+                    .log_density = log_density.data_ptr<double>(),
+                    .grad = grad != nullptr ? grad->data_ptr<float>() : nullptr},
+                   workspace(kernel_.workspace_size(network)));
 }
 
 at::Tensor FusedDecoder::log_density(const at::Tensor& z, const at::Tensor& images) const {

@@ -337,9 +337,8 @@ std::optional<AffineMap> DecoderPosterior::amortised_base() const {
   return AffineMap::encoded(at::cat(locs), at::cat(scales));
 }
 
-std::vector<std::string> DecoderPosterior::base_candidates() const {
-  if (by_hand_ != nullptr && by_hand_->likelihood.is_bernoulli()) return Target::base_candidates();
-  return {"best:1.1", "prior"};
+bool DecoderPosterior::may_be_multimodal() const {
+  return by_hand_ == nullptr || !by_hand_->likelihood.is_bernoulli();
 }
 
 AffineMap DecoderPosterior::prior_base() const {

@@ -82,9 +82,8 @@ class DecoderPosterior : public Target {
 
   /// q(z | x), if there is an encoder.
   std::optional<AffineMap> amortised_base() const override;
-  /// Widened, but for MLPs with Bernoulli pixels: others have kinks, tails, and modes beside the
-  /// one that was found.
-  std::vector<std::string> base_candidates() const override;
+  /// All but MLPs with Bernoulli pixels have kinks, tails, and modes beside the one that was found.
+  bool may_be_multimodal() const override;
   /// The normal of the prior's moments.
   AffineMap prior_base() const override;
   /// k times the latent that made each datum, if it is known: an exact draw of its posterior.

@@ -151,8 +151,14 @@ RunReport EvalRun::run(RunObserver& observer) const {
   Progressed progress = progressed(results, chunks_, settings_.shard);
   const bool is_elsewhere = queue && progress.done < progress.total;
   if (is_elsewhere) progress = progressed(store->finished(), chunks_);
-  if (progress.done == 0 || is_elsewhere)
-    return {std::move(results), progress, std::move(run), json(), {}, nullptr, is_elsewhere};
+  if (progress.done == 0 || is_elsewhere) {
+    RunReport none;
+    none.results = std::move(results);
+    none.progress = progress;
+    none.run = std::move(run);
+    none.is_elsewhere = is_elsewhere;
+    return none;
+  }
 
   const ModelDescription& described = model_.description();
   json summary = run;
@@ -183,7 +189,6 @@ RunReport EvalRun::run(RunObserver& observer) const {
     write_files(report, store->folder());
     store->replace_earlier();
   }
-  if (queue) queue->clear();
   return report;
 }
 

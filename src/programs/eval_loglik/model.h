@@ -52,8 +52,6 @@ class EvalModel {
   std::string evaluator(std::optional<at::ScalarType> forces) const {
     return evaluator_of(*model_, fused_.get(), forces);
   }
-  /// True if a slow BLAS makes it slow.
-  bool needs_blas() const { return model_->is_network() && !fused_; }
 
   const Record& record() const { return record_; }
 
