@@ -219,7 +219,7 @@ def test_forces_are_exported(eval_loglik: Program, exports: Exports) -> None:
 # --- The same run gives the same bytes.
 def test_the_same_bytes(eval_loglik: Program, exports: Exports) -> None:
     flags = "--limit 10 --chunk 4 --quiet".split()
-    run = [exports.model("linear.pt2"), "--data", exports.images("test"), *flags]
+    run = [exports.best, "--data", exports.images("test"), *flags]
     for name in ("first", "second"):
         eval_loglik.succeed(*run, "--threads", "2", "--out", name)
     same("first/per_image.csv", "second/per_image.csv")
