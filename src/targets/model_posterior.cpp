@@ -186,10 +186,6 @@ at::Tensor ModelPosterior::labels_of(const at::Tensor& index) const {
   return labels_.defined() ? labels_.index_select(0, index) : labels_;
 }
 
-Evaluation ModelPosterior::evaluate_with_graph(const at::Tensor& /*z*/) const {
-  throw argument_error("the `method` mcd needs second derivatives, which an exported model lacks");
-}
-
 std::shared_ptr<const Target> ModelPosterior::select(const at::Tensor& index) const {
   auto part = std::make_shared<ModelPosterior>(*this);
   part->data_ = data_.index_select(0, index);

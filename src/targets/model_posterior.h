@@ -47,8 +47,6 @@ class ModelPosterior : public Target {
   /// Where the model has them. Curvatures stay those of float32.
   std::shared_ptr<const Target> with_forces(at::ScalarType dtype) const override;
   bool forces_pay(at::ScalarType dtype) const override;
-  /// Throws Error kArgument: an exported model has no second derivatives.
-  Evaluation evaluate_with_graph(const at::Tensor& z) const override;
   bool can_select() const override { return true; }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
 

@@ -11,7 +11,6 @@
 #include "kernels/fused_decoder.h"
 #include "kernels/processor.h"
 #include "simd/simd_kernel.h"
-#include "targets/decoder_graph.h"
 #include "util/error.h"
 
 namespace crais {
@@ -20,6 +19,37 @@ namespace {
 at::Tensor prior_log_density(const at::Tensor& z) {
   const double log_scale = 0.5 * static_cast<double>(z.size(-1)) * std::log(2.0 * M_PI);
   return -0.5 * z.square().sum(-1) - log_scale;
+}
+
+at::Tensor normal_density(const at::Tensor& x) {
+  return (-0.5 * x.square()).exp_().div_(std::sqrt(2 * M_PI));
+}
+
+/// d activation / d input, from the activation's input and output.
+at::Tensor slope(Activation activation, const at::Tensor& input, const at::Tensor& output) {
+  switch (activation.kind) {
+    case Activation::kIdentity:
+      return at::ones_like(output);
+    case Activation::kTanh:
+      return 1 - output.square();
+    case Activation::kElu:
+      return at::where(output > 0, at::ones_like(output), output + 1);
+    case Activation::kRelu:
+      return (output > 0).to(output.scalar_type());
+    case Activation::kLeakyRelu:
+      return at::where(output > 0, at::ones_like(output), at::full_like(output, activation.leak));
+    case Activation::kSoftplus:
+      return -at::expm1(-output);
+    case Activation::kSigmoid:
+      return output * (1 - output);
+    case Activation::kSilu: {
+      const at::Tensor s = at::sigmoid(input);
+      return s * (1 + input * (1 - s));
+    }
+    case Activation::kGelu:
+      return at::special_ndtr(input).addcmul_(input, normal_density(input));
+  }
+  throw internal_error("unknown activation");
 }
 
 /// d log p(x | output) / d output, in the memory of `output`.
@@ -140,10 +170,6 @@ Evaluation VaePosterior::evaluate(const at::Tensor& z) const {
   return in_blocks(images_.unsqueeze(1), z, [this](const at::Tensor& x, const at::Tensor& part) {
     return aten_evaluate(vae_, x, part, forces_);
   });
-}
-
-Evaluation VaePosterior::evaluate_with_graph(const at::Tensor& z) const {
-  return evaluate_decoder_with_graph(vae_, images_.unsqueeze(1), z);
 }
 
 std::shared_ptr<const Target> VaePosterior::with_forces(at::ScalarType dtype) const {

@@ -38,7 +38,6 @@ class VaePosterior : public Target {
   int64_t dim() const override { return vae_.architecture.latent; }
   at::Tensor log_density(const at::Tensor& z) const override;
   Evaluation evaluate(const at::Tensor& z) const override;
-  Evaluation evaluate_with_graph(const at::Tensor& z) const override;
   /// From `fused` where it has such a kernel, else ATen's products back in `dtype`.
   std::shared_ptr<const Target> with_forces(at::ScalarType dtype) const override;
   /// Where there is a fused kernel with such forces.

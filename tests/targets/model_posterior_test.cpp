@@ -162,12 +162,9 @@ TEST(ModelPosterior, SelectsDataWithTheirLatents) {
   EXPECT_FALSE(posterior({"joint"})->exact_sample(1, rng).has_value());
 }
 
-TEST(ModelPosterior, RefusesDataOfAnotherShapeAndSecondDerivatives) {
+TEST(ModelPosterior, RefusesDataOfAnotherShape) {
   const auto model = std::make_shared<LinearModel>(std::vector<std::string>{"joint"});
   expect_error(ErrorKind::kArgument, {"shape"}, [&] { ModelPosterior(model, at::zeros({2, 4})); });
-  expect_error(ErrorKind::kArgument, {"second derivatives"}, [&] {
-    posterior({"joint"})->evaluate_with_graph(at::zeros({2, 1, 2}, at::kDouble));
-  });
 }
 
 /// Has forces whose one product is in bfloat16.

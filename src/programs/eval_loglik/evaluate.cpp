@@ -24,8 +24,7 @@ std::optional<RunReport> evaluate_model(const EvalSettings& settings,
   }
   if (model->needs_blas() && settings.device.is_cpu() && !settings.quiet)
     warn_of_slow_blas("eval-loglik");
-  return complete_run(settings,
-                      {"eval-loglik", "images", "log p", "no image is done yet", !settings.quiet},
+  return complete_run(settings, {"eval-loglik", "images", "log p", !settings.quiet},
                       [&](RunObserver& observer) { return run.run(observer); });
 }
 
