@@ -52,7 +52,7 @@ std::string page_of(const LogzResults& results, const std::vector<LogzSummary>& 
   for (const TargetExpectation& e : expectations) add_expectation(page, e);
   add_estimates(page, results);
   if (results.cloud)
-    page.drawing(drawing_of(*results.cloud),
+    page.drawing(svg_of(*results.cloud),
                  "Particles of all problems, resampled to equal "
                  "weights, over lines around 50% and 95% of the mass");
   page.heading("How far to trust it");
