@@ -182,7 +182,11 @@ void add_cost(HtmlPage& page, double std_error, double evaluations, double floor
 
 void add_record(HtmlPage& page, const json& summary, const std::string& command) {
   page.heading("Again");
-  page.paragraph("This command repeats the run, to the byte on the same kind of device:");
+  page.paragraph(
+      summary.value("in_memory", false)
+          ? "Model or data were in memory: the same call from Python repeats the run, to "
+            "the byte on the same kind of device. As flags, its options are:"
+          : "This command repeats the run, to the byte on the same kind of device:");
   page.verbatim(command);
   std::vector<std::vector<std::string>> rows;
   for (const auto& [key, value] : summary.items())

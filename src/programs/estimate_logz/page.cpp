@@ -48,6 +48,7 @@ std::string page_of(const LogzResults& results, const std::vector<LogzSummary>& 
                     const nlohmann::json& summary) {
   HtmlPage page("Log normaliser of " + results.target);
   for (const LogzSummary& s : methods) page.lead(answer(results, s));
+  for (const std::string& note : results.notes) page.paragraph("Note: " + note + ".");
   for (const Table& table : result_tables(results, methods)) add_table(page, table);
   for (const TargetExpectation& e : expectations) add_expectation(page, e);
   add_estimates(page, results);
