@@ -18,17 +18,17 @@ constexpr size_t kMostMarkers = 60;  // a curve of more points is drawn as a lin
 
 /// How a series looks: apart to all eyes (Okabe and Ito, 2008), and in grey.
 struct Look {
-  std::string colour, marker;
+  const char *colour, *marker;
 };
 
-const Look kLooks[] = {{"#0072b2", "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0"},
-                       {"#d55e00", "m-3-3h6v6h-6z"},
-                       {"#009e73", "m0-4l4 7h-8z"},
-                       {"#cc79a7", "m0-4.5l4.5 4.5-4.5 4.5-4.5-4.5z"},
-                       {"#e69f00", "m0 4l4-7h-8z"},
-                       {"#56b4e9", "m-3-3l6 6m0-6l-6 6"},
-                       {"#000000", "m-4 0h8m-4-4v8"},
-                       {"#808080", "m-3-3h6l-6 6h6z"}};
+constexpr Look kLooks[] = {{"#0072b2", "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0"},
+                           {"#d55e00", "m-3-3h6v6h-6z"},
+                           {"#009e73", "m0-4l4 7h-8z"},
+                           {"#cc79a7", "m0-4.5l4.5 4.5-4.5 4.5-4.5-4.5z"},
+                           {"#e69f00", "m0 4l4-7h-8z"},
+                           {"#56b4e9", "m-3-3l6 6m0-6l-6 6"},
+                           {"#000000", "m-4 0h8m-4-4v8"},
+                           {"#808080", "m-3-3h6l-6 6h6z"}};
 static_assert(std::size(kLooks) == kMostSeries);
 
 /// A point with the ends of its bar.
@@ -68,7 +68,7 @@ std::pair<Axis, Axis> axes_of(const Plot& plot) {
 
 void draw(Svg& svg, const Look& look, const std::string& bars, const std::string& line,
           const std::string& markers) {
-  const std::string colour = '"' + look.colour + '"';
+  const std::string colour = std::string("\"") + look.colour + "\"";
   svg.path(bars, "stroke=" + colour);
   svg.path(line, "fill=\"none\" stroke-width=\"1.8\" stroke-linejoin=\"round\" stroke=" + colour);
   svg.path(markers, "fill=" + colour + " stroke-width=\"1.4\" stroke=" + colour);

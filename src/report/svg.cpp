@@ -151,8 +151,10 @@ double Axis::share(double value) const {
 }
 
 std::vector<Tick> ticks_of(const Axis& axis, double count) {
-  const bool is_wide = axis.is_log && axis.high > 10 * axis.low;  // else no power may be in it
-  return is_wide ? power_ticks(axis, count) : even_ticks(axis, axis.is_log ? count / 2 : count);
+  if (!axis.is_log) return even_ticks(axis, count);
+  const double ratio = axis.high / axis.low;
+  if (ratio > 10) return power_ticks(axis, count);                     // else no power may be in it
+  return even_ticks(axis, count * (1 - 1 / ratio) / std::log(ratio));  // dense at the high end
 }
 
 Panel::Panel(Box box, Axis x, Axis y) : box_(box), x_(std::move(x)), y_(std::move(y)) {}
