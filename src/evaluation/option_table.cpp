@@ -10,6 +10,7 @@
 #include "bases/base.h"
 #include "core/divergence.h"
 #include "core/path.h"
+#include "core/rng.h"
 #include "core/spec.h"
 #include "core/transition.h"
 #include "estimates/expectation.h"
@@ -74,10 +75,6 @@ const std::vector<OptionRow>& option_table() {
       {"Method", &E::repeats, "repeats", "", "R", "independent repeats under the same plan",
        kCounted},
       {"Method", &E::seed, "seed", "", "N", "decides every random number", kSeeds},
-      {"Method", &E::stream, "stream", "", "1|2",
-       "version of the random numbers: 1, LibTorch's; 2, counted ones, sooner drawn in float32 on "
-       "the CPU",
-       Range::between(1, 2)},
       {"Annealing", &E::schedule, "schedule", "", "NAME", "temperatures", kAny,
        names_of<ScheduleRegistry>},
       {"Annealing", &E::steps, "steps", "", "T", "transitions of a heuristic schedule", kCounted},
@@ -205,7 +202,7 @@ void set_value(const OptionRow& row, const json& value, EstimateOptions& options
 
 json to_json(const EstimateOptions& options) {
   const EstimateOptions defaults;
-  json object;
+  json object = {{"stream", kStreamVersion}};
   for (const OptionRow& row : option_table()) {
     json value = value_of(row, options);
     if (row.record == Record::kAlways ||

@@ -41,12 +41,12 @@ void check(const EstimateOptions& o) {
 }
 
 ScheduleOptions schedule_options(const EstimateOptions& options, int64_t steps) {
-  return {steps,
-          options.min_step,
-          options.max_step,
-          options.tolerance,
-          options.weighted,
-          options.weighted_ratio};
+  return {.steps = steps,
+          .min_step = options.min_step,
+          .max_step = options.max_step,
+          .tolerance = options.tolerance,
+          .weighted = options.weighted,
+          .weighted_ratio = options.weighted_ratio};
 }
 
 int64_t default_pilot_chains(int64_t chains, bool is_adaptive) {

@@ -1,6 +1,7 @@
 #include "programs/estimator_flags.h"
 
 #include "cli/program.h"
+#include "core/rng.h"
 #include "evaluation/option_table.h"
 #include "util/error.h"
 #include "util/files.h"
@@ -75,9 +76,9 @@ OptionGroup output_options(const std::string& files) {
       {option::text("out", "DIR", {}, files), option::flag("resume", "go on with what DIR holds"),
        option::flag("overwrite", "replace what DIR holds"),
        option::flag("accept-other-version", "go on with results of another build of crais"),
-       option::text("queue", "auto|none|folder|store", "auto",
-                    "share chunks with other workers on DIR: folder by files in it, store by "
-                    "torchrun's store; auto: store under torchrun, else none"),
+       option::text("queue", "auto|none|store", "auto",
+                    "share chunks with other workers on DIR, by torchrun's store; auto: store "
+                    "under torchrun, else none"),
        option::text("lease", "TIME", "1m",
                     "of a queue: a worker silent for so long has lost its chunks to the others"),
        option::text("max-time", "TIME", {},
@@ -108,7 +109,7 @@ Sharing read_sharing(const CommandLine& cli) {
   if (queue == "none") return Sharing::kNone;
   if (!cli.has("out"))
     throw argument_error("--queue " + queue + " needs --out DIR: the folder that workers share");
-  return queue == "folder" ? Sharing::kFolder : Sharing::kStore;
+  return Sharing::kStore;
 }
 
 EstimateOptions read_estimator(const CommandLine& cli, const std::string& problem) {
@@ -155,6 +156,7 @@ json deciding_settings(const RunSettings& settings) {
   // The temperatures decide, not where they stand.
   if (const std::string& schedule = settings.estimator.schedule; schedule.rfind("file:", 0) == 0)
     deciding["schedule_sha256"] = sha256(read_file(schedule.substr(5)));
+  deciding["stream"] = std::to_string(kStreamVersion);
   deciding["device"] = c10::DeviceTypeName(settings.device.type(), /*lower_case=*/true);
   return deciding;
 }
