@@ -15,7 +15,7 @@ from crais.priors import Prior
 _Options = TypedDict("_Options", {
     "method": str | Sequence[str] | None, "chains": int | None, "budget": float | None,
     "target_error": float | None, "mean_error": float | None, "max_evals": float | None,
-    "repeats": int | None, "seed": int | None, "stream": Literal[1, 2] | Literal["2"] | None,
+    "repeats": int | None, "seed": int | None, "stream": Literal[1, 2] | None,
     "schedule": str | None, "steps": int | None, "path": str | None, "kernel": str | None,
     "leapfrog": int | None, "step_size": float | Literal["adapt"] | None, "resample": str | None,
     "target_acceptance": float | None, "force_dtype": Literal["auto", "float32", "bfloat16"] | None,
