@@ -202,13 +202,14 @@ void set_value(const OptionRow& row, const json& value, EstimateOptions& options
 
 json to_json(const EstimateOptions& options) {
   const EstimateOptions defaults;
-  json object = {{"stream", kStreamVersion}};
+  json object;
   for (const OptionRow& row : option_table()) {
     json value = value_of(row, options);
     if (row.record == Record::kAlways ||
         (row.record == Record::kIfSet && value != value_of(row, defaults)))
       object[row.name] = std::move(value);
   }
+  object["stream"] = kStreamVersion;
   return object;
 }
 
