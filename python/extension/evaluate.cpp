@@ -3,6 +3,7 @@
 #include "models/function_model.h"
 #include "module.h"
 #include "observer.h"
+#include "programs/eval_loglik/curve.h"
 #include "programs/eval_loglik/eval_run.h"
 #include "stoppable.h"
 #include "util/files.h"
@@ -34,7 +35,9 @@ RunReport run_evaluation(const std::vector<std::string>& arguments, const py::ob
   const std::string described = manifest;
   return stoppable(run, [&] {
     const Released released;
-    const EvalSettings settings = read_settings({eval_loglik_synopsis(), arguments});
+    const EvalSettings settings = is_curve(arguments)
+                                      ? read_curve({curve_synopsis(), arguments})
+                                      : read_settings({eval_loglik_synopsis(), arguments});
     std::string notice;
     const std::shared_ptr<const EvalModel> model =
         described.empty() ? open_model(settings.checkpoint, settings.foreign, settings.device,

@@ -52,7 +52,7 @@ class EvalRun {
 
   EvalSettings settings_;
   std::shared_ptr<const EvalModel> model_;
-  std::optional<CurveUnits> curve_;  // with --rate-distortion
+  std::optional<CurveUnits> curve_;  // of a curve
   std::string notice_;
   std::vector<std::string> warnings_;
   EvalImages images_;

@@ -36,8 +36,8 @@ struct EvalSettings : RunSettings {
   std::optional<int64_t> memory_limit;  // bytes
   Shard shard;
   bool dry_run = false;
-  bool accept_prior = false;  // one that does not integrate to 1
-  std::optional<DistortionChoice> rate_distortion;
+  bool accept_prior = false;                   // one that does not integrate to 1
+  std::optional<DistortionChoice> distortion;  // of a curve: see read_curve
 };
 
 Synopsis eval_loglik_synopsis();
