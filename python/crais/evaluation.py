@@ -124,7 +124,8 @@ def evaluate(
     with resume=True goes on from there. Raises UsageError, DataError, and what the model raises.
     Cost: about 1,000 evaluations of the model an image; `budget` sets it.
 
-    Other options are the flags of eval-loglik:
+    Other options are the flags of eval-loglik. With rate_distortion="nll", "nll:BETA", "mse" or
+    "mse:SD" they are those of `eval-loglik curve`, whose --distortion that is:
     """
     options: dict[str, Any] = {**flags}
     dtype = None if dtype is None else str(dtype).removeprefix("torch.")
@@ -420,7 +421,9 @@ def _evaluated(
     progress: bool,
     check: Callable[[], None] | None,
 ) -> Result:
-    arguments = [operand, *native.arguments(flags)]
+    distortion = flags.pop("rate_distortion", None)
+    curve = [] if distortion is None else ["curve", f"--distortion={distortion}"]
+    arguments = [*curve, operand, *native.arguments(flags)]
     report, run = native.call(
         "eval-loglik",
         lambda run: native.extension().evaluate(

@@ -151,8 +151,6 @@ json deciding_settings(const RunSettings& settings) {
         "save-particles", "resampled"})
     deciding.erase(operational);
   if (deciding.contains("expect") && deciding["expect"].empty()) deciding.erase("expect");
-  if (deciding.contains("rate-distortion") && deciding["rate-distortion"].is_null())
-    deciding.erase("rate-distortion");
   // The temperatures decide, not where they stand.
   if (const std::string& schedule = settings.estimator.schedule; schedule.rfind("file:", 0) == 0)
     deciding["schedule_sha256"] = sha256(read_file(schedule.substr(5)));

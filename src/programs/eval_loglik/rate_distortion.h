@@ -13,7 +13,7 @@
 
 namespace crais {
 
-/// What `--rate-distortion` says. A curve ends at q(z) proportional to p(z) exp(-beta d(z)).
+/// What `--distortion` says. A curve ends at q(z) proportional to p(z) exp(-beta d(z)).
 struct DistortionChoice {
   bool is_mse = false;  // else d is the negative log-likelihood, nats
   std::optional<double>
@@ -21,11 +21,6 @@ struct DistortionChoice {
 };
 /// "nll", "nll:BETA", "mse", "mse:SD". Throws Error kArgument otherwise.
 DistortionChoice parse_distortion(const std::string& text);
-
-/// The schedule of a curve where none is asked for, and its chains: weights of chains from the
-/// prior are uneven.
-inline constexpr const char* kCurveSchedule = "constant-length:0.02";
-inline constexpr int64_t kCurveChains = 16;
 
 /// The units of a curve. Chains anneal to a posterior p(z) p(x | z), or one that is tempered, from
 /// 0 to 1; beta = scale * that, and its D = scale * d + offset.

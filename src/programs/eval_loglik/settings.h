@@ -38,7 +38,7 @@ struct EvalSettings : RunSettings {
   bool dry_run = false;
   bool in_memory = false;     // the model or the images are, and no command names them
   bool accept_prior = false;  // one that does not integrate to 1
-  std::optional<DistortionChoice> rate_distortion;
+  std::optional<DistortionChoice> distortion;  // of a curve: see read_curve
 };
 
 Synopsis eval_loglik_synopsis();
