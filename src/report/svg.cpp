@@ -23,9 +23,7 @@ bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 
 std::string shortened(const std::string& words, double room) {
   if (text_width(words) <= room) return words;
   size_t end = words.size();
-  while (end > 0 &&
-         (text_width(words.substr(0, end)) + kFontSize > room || is_continuation(words[end])))
-    --end;
+  while (end > 0 && text_width(words.substr(0, end)) + kFontSize > room) --end;
   return words.substr(0, end) + "\u2026";
 }
 
