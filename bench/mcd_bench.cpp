@@ -10,7 +10,7 @@
 #include "cli/program.h"
 #include "core/rng.h"
 #include "samplers/mcd.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 #include "yardstick.h"
 
 namespace crais::bench {
@@ -18,19 +18,10 @@ namespace {
 
 constexpr int64_t kChains = 128, kMoves = 64;
 
-/// The graph that autograd makes of log p(x, z) and of its gradient.
-class GenericGraph : public VaePosterior {
- public:
-  using VaePosterior::VaePosterior;
-  Evaluation evaluate_with_graph(const at::Tensor& z) const override {
-    return Target::evaluate_with_graph(z);
-  }
-};
-
 /// Value, gradient, and the Hessian-vector product: two passes forward and two back.
 class DecoderFloor {
  public:
-  explicit DecoderFloor(const Mlp& decoder) : passes_(decoder, kChains) {}
+  explicit DecoderFloor(const Network& decoder) : passes_(decoder, kChains) {}
   void run() {
     for (int64_t k = 0; k <= kMoves; ++k) {
       passes_.run();
@@ -77,20 +68,17 @@ void iterate(const Problem& problem, const ScoreNetworkShape& shape, const at::T
 void measure(const Vae& vae, int64_t hidden, int64_t rounds) {
   at::Generator rng = make_generator(1);
   const at::Tensor images = simulate(vae, kChains, rng).images;
-  const VaePosterior target(vae, images);
-  const GenericGraph generic(vae, images);
+  const DecoderPosterior target(vae, images);
   const AffineMap base = AffineMap::identity(kChains, target.dim(), at::kFloat);
-  const Problem problem(borrow(target), base), generic_problem(borrow(generic), base);
+  const Problem problem(borrow(target), base);
   const ScoreNetworkShape shape{target.dim(), kMoves, hidden, 16};
   const at::Tensor flat = McdParameters::initial(shape, 0.01, at::kFloat, rng).requires_grad_(true);
   DecoderFloor decoder(vae.decoder);
   NetworkFloor network(target.dim(), hidden);
-  const auto times =
-      medians({{"decoder's products", [&] { decoder.run(); }},
-               {"network's products", [&] { network.run(); }},
-               {"iteration", [&] { iterate(problem, shape, flat); }},
-               {"by a generic graph", [&] { iterate(generic_problem, shape, flat); }}},
-              rounds);
+  const auto times = medians({{"decoder's products", [&] { decoder.run(); }},
+                              {"network's products", [&] { network.run(); }},
+                              {"iteration", [&] { iterate(problem, shape, flat); }}},
+                             rounds);
   std::printf("hidden %ld\n", long(hidden));
   for (const auto& [name, seconds] : times) std::printf("  %-20s %.3f s\n", name.c_str(), seconds);
 }

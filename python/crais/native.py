@@ -137,9 +137,6 @@ class Run:
         point = ", ".join(f"{value:.4g}" for value in z[:4].tolist()) + (", ..." * (len(z) > 4))
         self.astray = f"; log p(x, z) of image {int(same[0])} is not finite at z = ({point})"
 
-    def learning(self, done: int, total: int, objective: float) -> None:
-        self._bar.show("learning", done, total, f"E[log w] {objective:.3f}")
-
     def begin(self, done: int, total: int) -> None:
         self._bar.show("", done, total, "")
 

@@ -61,10 +61,6 @@ class Target : public std::enable_shared_from_this<Target> {
   /// True if `with_forces(dtype)` is faster than this target on this machine.
   virtual bool forces_pay(at::ScalarType /*dtype*/) const { return false; }
 
-  /// The same for z that requires a gradient, both differentiable in z once: the backward pass of
-  /// the gradient is a Hessian-vector product. Default: autograd twice.
-  virtual Evaluation evaluate_with_graph(const at::Tensor& z) const;
-
   /// True if `select` is there: the target can be divided into its problems. One that cannot is
   /// estimated as a whole, without `target_error` and `budget`.
   virtual bool can_select() const { return false; }
@@ -95,9 +91,9 @@ class Target : public std::enable_shared_from_this<Target> {
   /// A base that was fitted beforehand, such as an encoder's q(z | x).
   virtual std::optional<AffineMap> amortised_base() const { return {}; }
 
-  /// The bases that `auto` tries, in the order of trust: a later one has to be clearly better.
-  /// Default: "laplace", "encoder" if there is one, "prior".
-  virtual std::vector<std::string> base_candidates() const;
+  /// True if there may well be modes or kinks beside the mode that a climb finds: a search should
+  /// begin at several points. Default: false.
+  virtual bool may_be_multimodal() const { return false; }
 
   /// Points [S,D] that somebody knows of, from which a search for modes climbs first. Default:
   /// none.

@@ -18,13 +18,10 @@ EstimatorParts::EstimatorParts(EstimateOptions estimate_options)
   if (!options.resampling.empty())
     resampling = ResamplingRegistry::instance().make("resampling", options.resampling);
   pilot = pilot_options(options, *rule, resampling.get());
-  const bool wants_particles = options.keep_particles || !options.expectations.empty();
-  const bool keep_particles = wants_particles || options.witness;
   methods.reserve(options.methods.size());
   for (const auto& method : options.methods) {
-    methods.push_back(MethodRegistry::instance().make(
-        "method", method, AnnealingParts{path, transition, resampling, keep_particles}));
-    if (wants_particles && !methods.back()->has_particles())
+    methods.push_back(make_method(method));
+    if (wants_particles() && !methods.back()->has_particles())
       throw argument_error("`methods` " + method + " has no weighted particles, which " +
                            (options.keep_particles ? "`keep_particles`" : "`expectations`") +
                            " takes; use ais (with `resampling`: SMC)");
@@ -68,6 +65,16 @@ int64_t EstimatorParts::num_anneals() const {
   return most;
 }
 
+bool EstimatorParts::wants_particles() const {
+  return options.keep_particles || !options.expectations.empty();
+}
+
+std::unique_ptr<Method> EstimatorParts::make_method(const std::string& name, Pilots* pilots) const {
+  const bool keep_particles = wants_particles() || options.witness;
+  return MethodRegistry::instance().make(
+      "method", name, AnnealingParts{path, transition, resampling, keep_particles, pilots});
+}
+
 std::unique_ptr<ScheduleRule> EstimatorParts::make_rule(int64_t steps) const {
   return ScheduleRegistry::instance().make("schedule", options.schedule,
                                            schedule_options(options, steps));
@@ -75,8 +82,8 @@ std::unique_ptr<ScheduleRule> EstimatorParts::make_rule(int64_t steps) const {
 
 at::Generator stream_of(const EstimatorParts& parts, const Target& target, Purpose purpose,
                         uint64_t stream) {
-  return make_generator(derive_seed(parts.options.seed, purpose, stream), target.options().device(),
-                        static_cast<Stream>(parts.options.stream));
+  return make_counting_generator(derive_seed(parts.options.seed, purpose, stream),
+                                 target.options().device());
 }
 
 Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& target,

@@ -35,7 +35,6 @@ class Exports:
     """Exports models by a Python, each when it is first asked for."""
 
     python: str
-    version: tuple[int, ...]
     folder: Path
 
     def run(self, *args: str | Path) -> Done:
@@ -55,18 +54,12 @@ class Exports:
         return done
 
     @property
-    def compiles(self) -> bool:
-        return self.version >= (2, 6)
-
-    @property
     def best(self) -> Path:
-        return self.model("forced.pt2" if self.compiles else "linear.pt")
+        return self.model("forced.pt2")
 
     def model(self, name: str) -> Path:
         file = self.folder / name
         if not file.exists():
-            if name.endswith(".pt2") and name != "weights.pt2" and not self.compiles:
-                pytest.skip("packages want PyTorch 2.6")
             done = self.run("-m", "crais.export", f"models:{DESCRIBED[name]}", "-o", name)
             file.with_suffix(".said").write_text(done.stdout + done.stderr)
         return file
@@ -112,8 +105,7 @@ def exports(tmp_path_factory: pytest.TempPathFactory) -> Exports:
         except FileNotFoundError:
             continue
         if done.stdout.strip() == wanted:
-            version = (int(found[1]), int(found[2]))
-            return Exports(python, version, tmp_path_factory.mktemp("exports"))
+            return Exports(python, tmp_path_factory.mktemp("exports"))
     pytest.skip(f"no Python has PyTorch {wanted}")
 
 
@@ -211,8 +203,6 @@ def test_forces_make_other_chains_of_the_same_value(eval_loglik: Program, export
 
 
 def test_forces_of_torchscript(eval_loglik: Program, exports: Exports) -> None:
-    if not exports.compiles:
-        pytest.skip("forces want PyTorch 2.6")
     data = ["--data", exports.images("test")]
     model = exports.model("linear.pt")
     eval_loglik.succeed(model, *data, *FORCES, "bfloat16", "--out", "script")

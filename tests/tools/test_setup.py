@@ -85,7 +85,7 @@ def test_takes_the_libtorch_that_is_named(project: Project, new: Path, other: Pa
 def test_keeps_its_choice_where_another_will_not_do(
     project: Project, tmp_path: Path, new: Path
 ) -> None:
-    old, old_abi = libtorch(tmp_path / "old", "1.9"), libtorch(tmp_path / "old-abi", "2.6")
+    old, old_abi = libtorch(tmp_path / "old", "2.5"), libtorch(tmp_path / "old-abi", "2.6")
     (old_abi / "share/cmake/Torch/TorchConfig.cmake").write_text(
         'set(TORCH_CXX_FLAGS "-D_GLIBCXX_USE_CXX11_ABI=0")\n'
     )
@@ -93,8 +93,7 @@ def test_keeps_its_choice_where_another_will_not_do(
     nothing.mkdir()
     project.expect(0, "LibTorch 2.6", "scripts/setup", "--libtorch", new)
     for folder, words in (
-        (old, f"LibTorch 1.9 in {old}; "),
-        (old, "is the oldest"),
+        (old, f"LibTorch 2.5 in {old}; 2.6 is the oldest"),
         (old_abi, "C++ ABI of before 2011"),
         (nothing, "holds no include/ATen/ATen.h"),
         (nothing, "One of these gives one"),
@@ -107,6 +106,16 @@ def test_takes_the_torch_of_python(project: Project, other: Path) -> None:
     python = project.fake("python3", f'echo "{other}"')
     words = f"LibTorch 2.7, the torch that {python} imports"
     project.expect(0, words, "scripts/setup", *"--libtorch auto".split())
+    assert chosen(project) == str(other)
+
+
+def test_chooses_anew_where_the_choice_has_become_too_old(
+    project: Project, tmp_path: Path, other: Path
+) -> None:
+    old = libtorch(tmp_path / "old", "2.5")
+    (project.folder / "build/libtorch").write_text(f"{old}\nLibTorch 2.5, chosen before\n")
+    project.fake("python3", f'echo "{other}"')
+    project.expect(0, "LibTorch 2.7", "scripts/setup")
     assert chosen(project) == str(other)
 
 
