@@ -33,7 +33,8 @@ RunReport run_evaluation(const std::vector<std::string>& arguments, const py::ob
   const std::string described = manifest;
   return stoppable(run, [&] {
     const Released released;
-    const EvalSettings settings = read_settings({eval_loglik_synopsis(), arguments});
+    EvalSettings settings = read_settings({eval_loglik_synopsis(), arguments});
+    settings.in_memory = images || !described.empty();
     std::string notice;
     const EvalModel model = described.empty() ? open_model(settings.checkpoint, settings.foreign,
                                                            settings.device, settings.dtype, notice)

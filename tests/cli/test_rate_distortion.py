@@ -2,7 +2,6 @@
 
 import csv
 import math
-import shutil
 from pathlib import Path
 
 import pytest
@@ -45,7 +44,6 @@ def test_leaves_files(straight: Path) -> None:
         assert (straight / file).stat().st_size > 0
 
 
-@pytest.mark.skipif(not shutil.which("gnuplot"), reason="there is no gnuplot")
 def test_draws_the_curve(straight: Path) -> None:
     assert "<svg" in (straight / "rate_distortion.svg").read_text()
     assert "Rate and distortion" in (straight / "report.html").read_text()

@@ -24,7 +24,7 @@ struct Case {
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* activation :
-       {"tanh", "elu", "relu", "leaky-relu:0.2", "softplus", "sigmoid", "silu", "gelu"})
+       {"tanh", "elu", "relu", "leaky-relu:0.2", "softplus", "sigmoid", "silu", "gelu", "mish"})
     for (const char* likelihood : {"bernoulli", "gaussian:0.3"})
       all.push_back({activation, likelihood});
   return all;

@@ -164,6 +164,7 @@ RunReport EvalRun::run(RunObserver& observer) const {
   summary["libtorch"] = libtorch_version();
   summary[model_.record().first]["path"] = settings_.checkpoint;
   summary["images"]["source"] = images_.source;
+  if (settings_.in_memory) summary["in_memory"] = true;
   summary["settings"] = settings_.resolved;
   summary["shard"] = settings_.resolved["shard"];
   summary["device"] = settings_.device.str();

@@ -293,7 +293,7 @@ bool CurveReport::is_drawable() const {
   });
 }
 
-Drawing CurveReport::drawing() const {
+std::string CurveReport::drawing() const {
   Plot plot{title(),
             units_.is_mse ? "mean squared error of a value" : "negative log-likelihood, nats",
             "rate, nats",
@@ -318,7 +318,7 @@ Drawing CurveReport::drawing() const {
              2 * whole_error(points_[i].rate));
   plot.series = {upper, bars};
   if (has_gap) plot.series.push_back(lower);
-  return drawing_of(plot);
+  return svg_of(plot);
 }
 
 }  // namespace crais

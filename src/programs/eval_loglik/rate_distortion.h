@@ -9,7 +9,6 @@
 
 #include "estimates/estimate.h"
 #include "evaluation/summary.h"
-#include "report/gnuplot.h"
 #include "report/table.h"
 
 namespace crais {
@@ -74,7 +73,7 @@ class CurveReport {
   std::string csv() const;
   nlohmann::json summary() const;
   /// Requires is_drawable(): some point is finite.
-  Drawing drawing() const;
+  std::string drawing() const;  // SVG
   bool is_drawable() const;
   std::string title() const;
 
