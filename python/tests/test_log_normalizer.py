@@ -18,8 +18,12 @@ def skewed(z):
     return -0.5 * x.square() - 0.5 * ((y - x.square() / 4) / 0.5).square()
 
 
+ALONE = {"base": "prior", "witness": "none"}  # no search for a base, no second opinion: seconds each
+
+
 def test_a_known_normaliser():
-    found = crais.log_normalizer(skewed, dim=2, steps=200, problems=20, chains=64, progress=False)
+    flags = {"steps": 200, "problems": 20, "chains": 64, "progress": False}
+    found = crais.log_normalizer(skewed, dim=2, **ALONE, **flags)
     assert abs(found.mean - math.log(math.pi)) < 5 * found.mc_se
     assert found.mc_se < 0.05 and len(found.log_normalizer) == 20
 
@@ -72,9 +76,10 @@ class WrongGradient(torch.autograd.Function):
 
 def test_the_gradient_is_the_function_s_own():
     """A wrong gradient loses chains: moves are refused. The right one is autograd's."""
-    flags = {"dim": 2, "steps": 50, "step_size": 0.3, "progress": False}
+    flags = {"dim": 2, "steps": 50, "step_size": 0.3, "progress": False, **ALONE}
     right = crais.log_normalizer(skewed, **flags)
     wrong = crais.log_normalizer(WrongGradient.apply, **flags)
+    assert right.accept_prob.mean() > 0.95
     assert right.accept_prob.mean() > wrong.accept_prob.mean() + 0.1
     assert abs(wrong.mean - math.log(math.pi)) < 1  # refused moves leave the estimate right
 
