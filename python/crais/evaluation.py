@@ -25,7 +25,7 @@ from crais.captured import (
 from crais.densities import Density, density_of
 from crais.errors import Interrupted, UsageError
 from crais.images import Data, as_batch, channels_first_of, read, shapes_for, tensor_of
-from crais.latent_model import (
+from crais.captured_model import (
     check_bounded,
     check_density,
     check_rows,

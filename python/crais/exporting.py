@@ -29,11 +29,11 @@ from crais.captured import Function, leaves_of, modules_of
 from crais.errors import UsageError, first_line
 from crais.forces import processor_has_bfloat16
 from crais.graphs import quickened
-from crais.latent_model import (
+from crais.captured_model import (
     FORCE_TOLERANCE,
     GRAD_TOLERANCE,
     VALUE_TOLERANCE,
-    LatentModel,
+    CapturedModel,
     check_inputs,
     computes,
     differ,
@@ -159,7 +159,7 @@ def export(
     """
     started = time.monotonic()
     with _as_export_error():
-        model = LatentModel(
+        model = CapturedModel(
             latent=latent,
             shape=image_shape,
             decoder=decoder,
@@ -218,7 +218,7 @@ def export(
     return report
 
 
-def _wants_forces(model: LatentModel, force_dtype: str) -> bool:
+def _wants_forces(model: CapturedModel, force_dtype: str) -> bool:
     """True if an entry with forces in bfloat16 is worth compiling, or asked for."""
     if force_dtype == "float32":
         return False
@@ -241,7 +241,7 @@ def _as_export_error() -> Iterator[None]:
         raise ExportError(str(error)) from error.__cause__
 
 
-def _pairs(model: LatentModel, count: int, notes: list[str]) -> dict[str, Tensor]:
+def _pairs(model: CapturedModel, count: int, notes: list[str]) -> dict[str, Tensor]:
     """Exact draws (x, z), for certificates."""
     pairs = model.pairs(count)
     notes.append(
@@ -304,7 +304,7 @@ def _trace(
 
 def _write_package(
     file: str,
-    model: LatentModel,
+    model: CapturedModel,
     functions: dict[str, Function],
     arrays: dict[str, Tensor],
     described: dict[str, Any],
@@ -335,7 +335,7 @@ def _write_package(
 
 def _write_script(
     file: str,
-    model: LatentModel,
+    model: CapturedModel,
     functions: dict[str, Function],
     arrays: dict[str, Tensor],
     described: dict[str, Any],
@@ -369,7 +369,7 @@ class _Scripted(torch.nn.Module):
         key: key for key in ("encode", "output", "simulate")
     }
 
-    def __init__(self, model: LatentModel) -> None:
+    def __init__(self, model: CapturedModel) -> None:
         super().__init__()
         self.parts = torch.nn.ModuleList(modules_of(model.parts))
         self._model = model

@@ -111,7 +111,7 @@ def _log_joint(decoder: Network, likelihood: Likelihood, z: Tensor, x: Tensor) -
 
 
 @dataclass
-class FusedDecoder:
+class KnownDecoder:
     """A decoder under N(0, I) that the fused evaluator computes, of a model that is more."""
 
     decoder: Network
@@ -170,7 +170,7 @@ def recognise(
     encoder: Callable[[Tensor], Any] | None,
     z: Tensor,
     x: Tensor,
-) -> MlpVae | FusedDecoder | None:
+) -> MlpVae | KnownDecoder | None:
     """What the fused evaluator can compute of a model: all of it, its decoder, or nothing.
 
     z [B, D] and x [B, *shape] are examples. The likelihood must be Bernoulli, or Gaussian with one
@@ -191,7 +191,7 @@ def recognise(
     if network.is_mlp and encoder is None:
         return MlpVae(network, None, likelihood)
     heads = _heads(_outputs(encoder, x), z.shape[1]) if network.is_mlp and encoder else None
-    return MlpVae(network, heads, likelihood) if heads else FusedDecoder(network, likelihood)
+    return MlpVae(network, heads, likelihood) if heads else KnownDecoder(network, likelihood)
 
 
 def _agree(network: Network, decoder: Callable[[Tensor], Any], z: Tensor, values: int) -> bool:

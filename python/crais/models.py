@@ -14,8 +14,8 @@ from crais.captured import Function, check_float32, device_of
 from crais.encoders import adapted
 from crais.errors import RowShapeError, UsageError
 from crais.forces import pays_in_python, processor_has_bfloat16
-from crais.latent_model import (
-    LatentModel,
+from crais.captured_model import (
+    CapturedModel,
     check_inputs,
     check_unchanged,
     computes,
@@ -81,8 +81,8 @@ def in_memory(
         if not shapes:
             shapes = [_shape_of(decoder, likelihood, sizes, device, y)]
 
-        def model_of(shape: Sequence[int]) -> LatentModel:
-            model = LatentModel(
+        def model_of(shape: Sequence[int]) -> CapturedModel:
+            model = CapturedModel(
                 latent=sizes or _latent_of(encoder, shape, device, y),
                 shape=shape,
                 prior=prior,
@@ -125,7 +125,7 @@ def in_memory(
     return InMemory(functions, manifest(arrays, described), device, model.shape, check, is_alone)
 
 
-def _forces(model: LatentModel, force_dtype: str) -> tuple[bool, bool]:
+def _forces(model: CapturedModel, force_dtype: str) -> tuple[bool, bool]:
     """Whether forces in bfloat16 are offered, and whether they are faster."""
     if force_dtype == "float32":
         return False, False
@@ -142,8 +142,8 @@ def _says_what_is_wrong(error: Exception | None) -> bool:
 
 
 def _first_that_works(
-    make: Callable[[Sequence[int]], LatentModel], shapes: Sequence[Sequence[int]]
-) -> LatentModel:
+    make: Callable[[Sequence[int]], CapturedModel], shapes: Sequence[Sequence[int]]
+) -> CapturedModel:
     """Raises what the first shape raised where none works; first what crais found at fault in a
     model that ran.
     """

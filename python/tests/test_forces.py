@@ -14,7 +14,7 @@ import crais
 from crais.exporting import _trace
 from crais.forces import ShorterProducts, joint_with_forces, shorter_products
 from crais.graphs import quickened
-from crais.latent_model import LatentModel, joint_of, prior_of
+from crais.captured_model import CapturedModel, joint_of, prior_of
 
 
 class Decoder(nn.Module):
@@ -41,8 +41,8 @@ class Decoder(nn.Module):
         return self.layers(z)
 
 
-def model_of(decoder: nn.Module, shape: tuple[int, ...], latent: int = 6) -> LatentModel:
-    return LatentModel(
+def model_of(decoder: nn.Module, shape: tuple[int, ...], latent: int = 6) -> CapturedModel:
+    return CapturedModel(
         latent=latent,
         shape=shape,
         decoder=decoder.eval(),
@@ -54,11 +54,11 @@ def model_of(decoder: nn.Module, shape: tuple[int, ...], latent: int = 6) -> Lat
 
 
 @pytest.fixture(scope="module")
-def model() -> LatentModel:
+def model() -> CapturedModel:
     return model_of(Decoder(), (1, 16, 16))
 
 
-def rows(model: LatentModel, count: int) -> tuple[Tensor, ...]:
+def rows(model: CapturedModel, count: int) -> tuple[Tensor, ...]:
     torch.manual_seed(4)
     return model.examples("joint")(count)
 

@@ -179,7 +179,7 @@ def test_each_layer_has_its_activation():
     )
     means = nn.Sequential(decoder, nn.Sigmoid(), nn.Unflatten(1, (3, 4)))
     found = recognised(decoder)
-    assert isinstance(found, layers.FusedDecoder)
+    assert isinstance(found, layers.KnownDecoder)
     kinds = ["silu", "leaky-relu:0.3", None]
     assert [layer["activation"] for layer in found.describe()["layers"]] == kinds
     torch.testing.assert_close(found.decoder(Z), decoder(Z))
@@ -209,7 +209,7 @@ def test_a_decoder_is_known_beside_any_encoder():
         lambda x: (vae.encode(x)[0], other.encode(x)[1]),
     ):
         found = recognised(vae.decode, encoder)
-        assert isinstance(found, layers.FusedDecoder)
+        assert isinstance(found, layers.KnownDecoder)
         assert found.describe()["layers"] == [
             {"kind": "dense", "activation": "softplus"}, {"kind": "dense", "activation": None},
         ]
@@ -277,7 +277,7 @@ def described(decoder, likelihood):
     output = uneven(decoder)(Z).detach()
     x = torch.rand_like(output)
     found = layers.recognise(decoder, likelihood, crais.StandardNormal(), None, Z, x)
-    assert isinstance(found, layers.FusedDecoder)
+    assert isinstance(found, layers.KnownDecoder)
     torch.testing.assert_close(found.decoder(Z).reshape(output.shape), output)
     return found.describe(), output.shape
 
@@ -712,4 +712,4 @@ def test_what_convolutions_are_not_known():
         assert found is None, decoder
     known = network(same)
     found = layers.recognise(known, crais.Bernoulli(), crais.StandardNormal(), None, Z, x)
-    assert isinstance(found, layers.FusedDecoder)
+    assert isinstance(found, layers.KnownDecoder)

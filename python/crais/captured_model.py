@@ -21,7 +21,7 @@ from crais.encoders import adapted as adapted_encoder
 from crais.errors import RowShapeError, UsageError, first_line
 from crais.forces import ShorterProducts, joint_with_forces, shorter_products
 from crais.latents import Latent, flat, shaped, sizes_of
-from crais.layers import FusedDecoder, MlpVae, recognise
+from crais.layers import KnownDecoder, MlpVae, recognise
 from crais.likelihoods import Bernoulli, ContinuousBernoulli, Likelihood
 from crais.outputs import Distribution, OfDecoder, adapted
 from crais.priors import Hierarchical, Prior, StandardNormal
@@ -41,7 +41,7 @@ _FAR = (1e2, 1e4, 1e6, 1e8)  # from the origin
 _OUTPUT_ROWS = 16  # so that logits of a few pixels do not all lie in [0, 1] by chance
 
 
-class LatentModel:
+class CapturedModel:
     """The functions that crais calls, and what is known beside them.
 
     `check_shapes` comes first, then `checks`. Both raise UsageError; the second raises what the model
@@ -168,7 +168,7 @@ class LatentModel:
             )
         )
 
-    def known_layers(self) -> MlpVae | FusedDecoder | None:
+    def known_layers(self) -> MlpVae | KnownDecoder | None:
         """What crais can compute of the model from weights alone."""
         if self.decoder is None or self.labels is not None:
             return None
@@ -407,7 +407,7 @@ def taking_shapes(x: Sequence[int], z: Sequence[int] | None = None) -> Iterator[
         raise RowShapeError(f"the model fails for {rows}: {first_line(error)}") from error
 
 
-def computes(known: MlpVae | FusedDecoder, arrays: dict[str, Tensor]) -> bool:
+def computes(known: MlpVae | KnownDecoder, arrays: dict[str, Tensor]) -> bool:
     """True if the weights have the model's own values: else PyTorch computes it."""
     with torch.no_grad():
         found = known.log_joint(arrays["check.z"], arrays["check.x"])
