@@ -12,7 +12,7 @@
 #include "cli/program.h"
 #include "core/rng.h"
 #include "samplers/plan.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 #include "yardstick.h"
 
 namespace crais::bench {
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
   const Vae vae = make_vae({}, 1);
   at::Generator rng = make_counting_generator(1);
   const at::Tensor images = simulate(vae, kImages, rng).images;
-  const VaePosterior target(vae, images);
+  const DecoderPosterior target(vae, images);
   const AffineMap base = *target.amortised_base();
   const Problem problem(borrow(target), base);
   const Particles particles = problem.start(chains, rng);

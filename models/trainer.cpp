@@ -36,8 +36,8 @@ int64_t flat_size(const Vae& vae) {
 template <typename Use>
 void for_each_parameter(Vae& vae, const at::Tensor& flat, const Use& use) {
   int64_t offset = 0;
-  for (Mlp* mlp : {&vae.encoder, &vae.decoder})
-    for (LinearLayer& layer : mlp->layers)
+  for (Network* mlp : {&vae.encoder, &vae.decoder})
+    for (Layer& layer : mlp->layers)
       for (at::Tensor* parameter : {&layer.weight, &layer.bias}) {
         use(*parameter, flat.narrow(0, offset, parameter->numel()).view(parameter->sizes()));
         offset += padded(parameter->numel());

@@ -75,14 +75,14 @@ namespace {
 
 /// The image that a layer's outputs are, in the order [place][channel]: where a layer of images
 /// makes or takes them.
-std::optional<Convolution::Shape> image_of(const std::vector<DecoderLayer>& layers, size_t i) {
+std::optional<Convolution::Shape> image_of(const std::vector<Layer>& layers, size_t i) {
   const Convolution::Shape* image = layers[i].output_image();
   if (image == nullptr && i + 1 < layers.size()) image = layers[i + 1].input_image();
   return image != nullptr ? std::optional(*image) : std::nullopt;
 }
 
 /// Residual connections of hidden layers: of a layer one at most, of units that the kernel keeps.
-bool skips_are_known(const std::vector<DecoderLayer>& layers) {
+bool skips_are_known(const std::vector<Layer>& layers) {
   std::set<int64_t> sources;
   for (size_t i = 0; i < layers.size(); ++i) {
     if (!layers[i].skip) continue;
@@ -98,7 +98,7 @@ bool skips_are_known(const std::vector<DecoderLayer>& layers) {
 }
 
 /// Normalisations of hidden layers: of whole channels, where units are an image.
-bool normalisations_are_known(const std::vector<DecoderLayer>& layers) {
+bool normalisations_are_known(const std::vector<Layer>& layers) {
   for (size_t i = 0; i < layers.size(); ++i) {
     if (!layers[i].normalisation) continue;
     const auto image = image_of(layers, i);
@@ -111,7 +111,7 @@ bool normalisations_are_known(const std::vector<DecoderLayer>& layers) {
 }  // namespace
 
 bool FusedDecoder::supports(const DecoderNetwork& network, const FusedKernel& kernel) {
-  const auto fits = [&](const DecoderLayer& layer) {
+  const auto fits = [&](const Layer& layer) {
     if (layer.interpolation) return kernel.packing != Packing::kTiles;
     // Terms of a sum on the way forward and back; outputs of the last dense layer go back in
     // groups.
@@ -163,14 +163,14 @@ FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& ker
   const auto image_order = [](const at::Tensor& units, const Convolution::Shape& image) {
     return units.unflatten(0, {image.channels, image.places()}).transpose(0, 1).flatten(0, 1);
   };
-  const std::vector<DecoderLayer>& layers = network.layers;
+  const std::vector<Layer>& layers = network.layers;
   for (size_t i = 0; i < layers.size(); ++i) {
     if (layers[i].input_image() != nullptr) {
       layers_.push_back(layers[i].interpolation ? pack_interpolation(layers[i])
                                                 : pack_convolution(layers[i]));
       continue;
     }
-    DecoderLayer dense = layers[i];
+    Layer dense = layers[i];
     if (i > 0 && layers[i - 1].output_image() != nullptr)
       dense.weight = image_order(dense.weight.t(), *layers[i - 1].output_image()).t();
     if (i + 1 < layers.size() && layers[i + 1].input_image() != nullptr) {
@@ -259,7 +259,7 @@ PackedGather FusedDecoder::pack_gather(const Convolution& convolution, const at:
   return packed;
 }
 
-PackedLayer FusedDecoder::pack_convolution(const DecoderLayer& layer) {
+PackedLayer FusedDecoder::pack_convolution(const Layer& layer) {
   const Convolution& convolution = *layer.convolution;
   PackedLayer packed{};
   packed.inputs = convolution.input.units();
@@ -271,7 +271,7 @@ PackedLayer FusedDecoder::pack_convolution(const DecoderLayer& layer) {
   return packed;
 }
 
-PackedLayer FusedDecoder::pack_interpolation(const DecoderLayer& layer) {
+PackedLayer FusedDecoder::pack_interpolation(const Layer& layer) {
   const Interpolation& map = *layer.interpolation;
   PackedLayer packed{};
   packed.inputs = map.input.units();
@@ -287,7 +287,7 @@ PackedLayer FusedDecoder::pack_interpolation(const DecoderLayer& layer) {
   return packed;
 }
 
-PackedLayer FusedDecoder::pack(const DecoderLayer& layer, bool is_last) {
+PackedLayer FusedDecoder::pack(const Layer& layer, bool is_last) {
   const at::Tensor w = layer.weight.detach();
   // A pixel that fills the last block must be sure of its value, lest its logarithm be counted.
   const bool is_logit = is_last && likelihood_.family == Likelihood::Family::kBernoulli;

@@ -9,7 +9,7 @@
 
 #include "core/target.h"
 #include "kernels/fused_kernel.h"
-#include "models/decoder_network.h"
+#include "models/vae.h"
 
 namespace crais {
 
@@ -75,9 +75,9 @@ class FusedDecoder {
            at::Tensor* grad) const;
 
   PackedNetwork network() const;
-  PackedLayer pack(const DecoderLayer& layer, bool is_last);
-  PackedLayer pack_convolution(const DecoderLayer& layer);
-  PackedLayer pack_interpolation(const DecoderLayer& layer);
+  PackedLayer pack(const Layer& layer, bool is_last);
+  PackedLayer pack_convolution(const Layer& layer);
+  PackedLayer pack_interpolation(const Layer& layer);
   PackedGather pack_gather(const Convolution& convolution, const at::Tensor& weight, bool adjoint);
   template <class Number>
   const Number* keep(const at::Tensor& packed);

@@ -18,8 +18,8 @@
 #include "samplers/plan.h"
 #include "support/registered.h"
 #include "support/temporary_folder.h"
+#include "targets/decoder_posterior.h"
 #include "targets/decoder_target.h"
-#include "targets/vae_posterior.h"
 
 namespace crais {
 namespace {
@@ -105,11 +105,11 @@ struct Posteriors {
     const Vae here = make_vae(kSmall, 1).to(at::kCPU, at::kDouble);
     const Simulated drawn = simulate(here, kImages, rng);
     vae = here.to(device, at::kDouble);
-    target = std::make_unique<VaePosterior>(vae, drawn.images.to(device), drawn.latents.to(device),
-                                            nullptr);
+    target = std::make_unique<DecoderPosterior>(vae, drawn.images.to(device),
+                                                drawn.latents.to(device), nullptr);
   }
   Vae vae;
-  std::unique_ptr<VaePosterior> target;
+  std::unique_ptr<DecoderPosterior> target;
 };
 
 EstimateOptions options_of(const std::string& method) {

@@ -10,7 +10,7 @@
 namespace crais {
 namespace {
 
-std::unique_ptr<EvalModel> tiny() {
+EvalModel tiny() {
   VaeArchitecture architecture;
   architecture.image_rows = 2;
   architecture.image_cols = 3;
@@ -35,9 +35,9 @@ class TrainingImages : public ::testing::Test {
 
   EvalImages chosen() const {
     std::string notice;
-    return choose_images(settings_, *tiny(), notice);
+    return choose_images(settings_, tiny(), notice);
   }
-  EvalImages others() const { return choose_training_images(settings_, *tiny(), chosen()); }
+  EvalImages others() const { return choose_training_images(settings_, tiny(), chosen()); }
 
   testing::TemporaryFolder folder_;
   ImageSettings settings_;
@@ -79,7 +79,7 @@ TEST_F(TrainingImages, AreFurtherOnesOfSimulatedImages) {
 }
 
 EvalImages of_array(const at::Tensor& values, ImageSettings settings) {
-  return choose_images(settings, *tiny(), array_in_memory(values, {}, "x"));
+  return choose_images(settings, tiny(), array_in_memory(values, {}, "x"));
 }
 
 TEST(BinaryPixels, AreNotGrey) {

@@ -11,8 +11,8 @@ namespace crais {
 std::optional<RunReport> evaluate_model(const EvalSettings& settings,
                                         const std::function<void(const EvalRun&)>& check) {
   std::string understood;  // how a file of another program was read
-  const std::shared_ptr<const EvalModel> model = open_model(
-      settings.checkpoint, settings.foreign, settings.device, settings.dtype, understood);
+  const EvalModel model = open_model(settings.checkpoint, settings.foreign, settings.device,
+                                     settings.dtype, understood);
   const EvalRun run(settings, model);
   if (check) check(run);
   if (!settings.quiet && !settings.dry_run) std::cerr << understood;

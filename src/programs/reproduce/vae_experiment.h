@@ -47,6 +47,7 @@ class VaeExperiment {
   ExperimentOptions options_;
   nlohmann::json identity_;
   Vae vae_;
+  std::shared_ptr<const LatentModel> model_;  // of vae_
   std::shared_ptr<const FusedDecoder> fused_;
   EvalImages images_;
   EvalImages training_images_;  // for methods that learn; none for a VAE at hand

@@ -1,6 +1,4 @@
 // The posterior of a model that is known by its functions alone.
-#include "targets/model_posterior.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,6 +11,7 @@
 #include "kernels/fused_decoder.h"
 #include "support/expect_error.h"
 #include "support/statistics.h"
+#include "targets/decoder_posterior.h"
 
 namespace crais {
 namespace {
@@ -94,12 +93,12 @@ at::Tensor exact_precision() {
          at::matmul(weight(), weight().t()) / (kNoise * kNoise);
 }
 
-std::shared_ptr<const ModelPosterior> posterior(std::vector<std::string> functions) {
-  return std::make_shared<ModelPosterior>(std::make_shared<LinearModel>(std::move(functions)),
-                                          data());
+std::shared_ptr<const DecoderPosterior> posterior(std::vector<std::string> functions) {
+  return std::make_shared<DecoderPosterior>(std::make_shared<LinearModel>(std::move(functions)),
+                                            data());
 }
 
-TEST(ModelPosterior, EvaluatesEveryParticleWithItsOwnDatum) {
+TEST(DecoderPosterior, EvaluatesEveryParticleWithItsOwnDatum) {
   const auto target = posterior({"joint"});
   at::Generator rng = make_generator(3);
   const at::Tensor z = at::randn({2, 7, 2}, rng, at::kDouble);  // 14 rows in batches of 4
@@ -114,7 +113,7 @@ TEST(ModelPosterior, EvaluatesEveryParticleWithItsOwnDatum) {
     }
 }
 
-TEST(ModelPosterior, CurvatureIsThePrecisionHoweverItIsFound) {
+TEST(DecoderPosterior, CurvatureIsThePrecisionHoweverItIsFound) {
   at::Generator rng = make_generator(4);
   const at::Tensor z = at::randn({2, 2}, rng, at::kDouble);
   const at::Tensor exact = exact_precision().expand({2, 2, 2});
@@ -127,7 +126,7 @@ TEST(ModelPosterior, CurvatureIsThePrecisionHoweverItIsFound) {
   EXPECT_EQ(posterior({"joint"})->curvature_cost(), 4);
 }
 
-TEST(ModelPosterior, BasesAreTheModelsOwn) {
+TEST(DecoderPosterior, BasesAreTheModelsOwn) {
   const auto target = posterior({"joint", "encode", "prior"});
   EXPECT_LT(max_abs_diff(target->amortised_base()->loc(), 0.1 * data().slice(1, 0, 2)), 1e-12);
   at::Generator rng = make_generator(0);
@@ -136,7 +135,7 @@ TEST(ModelPosterior, BasesAreTheModelsOwn) {
   EXPECT_FALSE(posterior({"joint"})->amortised_base().has_value());
 }
 
-TEST(ModelPosterior, ItsNormaliserIsTheProbabilityOfTheData) {
+TEST(DecoderPosterior, ItsNormaliserIsTheProbabilityOfTheData) {
   const auto target = posterior({"joint", "output", "prior"});
   for (const char* base : {"laplace", "prior"}) {
     EstimateOptions options;
@@ -149,10 +148,10 @@ TEST(ModelPosterior, ItsNormaliserIsTheProbabilityOfTheData) {
   }
 }
 
-TEST(ModelPosterior, SelectsDataWithTheirLatents) {
+TEST(DecoderPosterior, SelectsDataWithTheirLatents) {
   const at::Tensor latents = at::arange(4, at::kDouble).view({2, 2});
-  const ModelPosterior both(std::make_shared<LinearModel>(std::vector<std::string>{"joint"}),
-                            data(), latents);
+  const DecoderPosterior both(std::make_shared<LinearModel>(std::vector<std::string>{"joint"}),
+                              data(), latents);
   const auto second = both.select(at::tensor({1}, at::kLong));
   const at::Tensor z = at::ones({1, 1, 2}, at::kDouble);
   EXPECT_EQ(second->evaluate(z).log_density.item<double>(),
@@ -162,11 +161,10 @@ TEST(ModelPosterior, SelectsDataWithTheirLatents) {
   EXPECT_FALSE(posterior({"joint"})->exact_sample(1, rng).has_value());
 }
 
-TEST(ModelPosterior, RefusesDataOfAnotherShapeAndSecondDerivatives) {
+TEST(DecoderPosterior, RefusesDataOfAnotherShape) {
   const auto model = std::make_shared<LinearModel>(std::vector<std::string>{"joint"});
-  expect_error(ErrorKind::kArgument, {"shape"}, [&] { ModelPosterior(model, at::zeros({2, 4})); });
-  expect_error(ErrorKind::kArgument, {"second derivatives"}, [&] {
-    posterior({"joint"})->evaluate_with_graph(at::zeros({2, 1, 2}, at::kDouble));
+  expect_error(ErrorKind::kArgument, {"shape"}, [&] {
+    DecoderPosterior(model, at::zeros({2, 4}));
   });
 }
 
@@ -183,8 +181,8 @@ class ForcedModel : public LinearModel {
   }
 };
 
-TEST(ModelPosterior, ForcesInBfloat16LeaveValuesCurvaturesAndEstimatesAsTheyAre) {
-  const ModelPosterior plain(std::make_shared<ForcedModel>(), data());
+TEST(DecoderPosterior, ForcesInBfloat16LeaveValuesCurvaturesAndEstimatesAsTheyAre) {
+  const DecoderPosterior plain(std::make_shared<ForcedModel>(), data());
   EXPECT_EQ(plain.with_forces(at::kHalf), nullptr);
   EXPECT_EQ(posterior({"joint"})->with_forces(at::kBFloat16), nullptr);
   EXPECT_FALSE(plain.forces_pay(at::kBFloat16));
@@ -225,21 +223,22 @@ class SmallMemory : public LinearModel {
   std::string words_;
 };
 
-TEST(ModelPosterior, CallsFewerRowsWhereMemoryIsShort) {
+TEST(DecoderPosterior, CallsFewerRowsWhereMemoryIsShort) {
   at::Generator rng = make_generator(6);
   const at::Tensor z = at::randn({2, 7, 2}, rng, at::kDouble);
   const Evaluation wanted = posterior({"joint"})->evaluate(z);
   for (const int64_t most : {1, 3}) {
-    const ModelPosterior target(std::make_shared<SmallMemory>(most), data());
+    const DecoderPosterior target(std::make_shared<SmallMemory>(most), data());
     EXPECT_LT(max_abs_diff(target.evaluate(z).log_density, wanted.log_density), 1e-12);
     EXPECT_LT(max_abs_diff(target.evaluate(z).grad, wanted.grad), 1e-12);
   }
-  const ModelPosterior none(std::make_shared<SmallMemory>(0), data());
+  const DecoderPosterior none(std::make_shared<SmallMemory>(0), data());
   EXPECT_THROW(none.evaluate(z), std::bad_alloc);
-  const ModelPosterior allocator(std::make_shared<SmallMemory>(0, "CUDA out of memory. Tried"),
-                                 data());
+  const DecoderPosterior allocator(std::make_shared<SmallMemory>(0, "CUDA out of memory. Tried"),
+                                   data());
   EXPECT_THROW(allocator.evaluate(z), std::bad_alloc);
-  const ModelPosterior faulty(std::make_shared<SmallMemory>(0, "no primitive\nat line 3"), data());
+  const DecoderPosterior faulty(std::make_shared<SmallMemory>(0, "no primitive\nat line 3"),
+                                data());
   expect_error(ErrorKind::kData, {"cannot be computed: no primitive"}, [&] { faulty.evaluate(z); });
 }
 
@@ -270,16 +269,16 @@ class WideModel : public LatentModel {
   at::Tensor weight_;
 };
 
-TEST(ModelPosterior, LanczosFindsACurvatureOfLowRank) {
+TEST(DecoderPosterior, LanczosFindsACurvatureOfLowRank) {
   const auto model = std::make_shared<WideModel>();
-  const ModelPosterior target(model, at::ones({2, 12}, at::kDouble));
+  const DecoderPosterior target(model, at::ones({2, 12}, at::kDouble));
   const at::Tensor found = target.curvature(at::zeros({2, 300}, at::kDouble));
   EXPECT_LT(max_abs_diff(found[0], model->precision()), 1e-6);
   EXPECT_LT(max_abs_diff(found[1], model->precision()), 1e-6);
   EXPECT_EQ(target.curvature_cost(), 128);
 }
 
-TEST(ModelPosterior, FusedEvaluationsAreJoinedFromBlocks) {
+TEST(DecoderPosterior, FusedEvaluationsAreJoinedFromBlocks) {
   // 142 million multiplications a row, of which few meet the image: blocks of 16 rows.
   const Convolution wide{false, {128, 1, 1}, {128, 31, 31}, {3, 3}, {1, 1}, {16, 16}, {1, 1}};
   at::Generator rng = make_generator(1);
@@ -302,7 +301,7 @@ TEST(ModelPosterior, FusedEvaluationsAreJoinedFromBlocks) {
   const at::Tensor x = (at::rand({3, 128, 31, 31}, rng) < 0.5).to(at::kFloat);
   const auto fused = fused_decoder_of(*model);
   if (!fused) GTEST_SKIP() << "CRAIS_EVALUATOR is aten";
-  const ModelPosterior target(model, x, {}, {}, fused);
+  const DecoderPosterior target(model, x, {}, {}, fused);
   for (const int64_t particles : {6, 18}) {  // two problems at once, then parts of one
     const at::Tensor z = at::randn({3, particles, 128}, rng);
     const Evaluation found = target.evaluate(z), whole = fused->evaluate(z, x.flatten(1));
@@ -312,7 +311,7 @@ TEST(ModelPosterior, FusedEvaluationsAreJoinedFromBlocks) {
   }
 }
 
-TEST(ModelPosterior, DataOutsideTheSupportAreNamed) {
+TEST(DecoderPosterior, DataOutsideTheSupportAreNamed) {
   ModelDescription model;
   model.likelihood = "bernoulli";
   model.low = 0.0;

@@ -1,4 +1,4 @@
-#include "models/model_package.h"
+#include "models/package_model.h"
 
 #include <algorithm>
 #include <fstream>
@@ -9,8 +9,8 @@
 
 #include "io/json.h"
 #include "io/zip.h"
-#include "models/mlp_model.h"
 #include "models/model_manifest.h"
+#include "models/network_model.h"
 #include "models/package_runner.h"
 #include "util/error.h"
 #include "util/files.h"
@@ -98,9 +98,9 @@ void check_device(const ModelManifest& m, at::Device device, const std::string& 
                          std::to_string(device.index()) + " makes another the first");
 }
 
-class ModelPackage : public ManifestModel {
+class PackageModel : public ManifestModel {
  public:
-  ModelPackage(ModelManifest manifest, const std::string& where, at::Device device)
+  PackageModel(ModelManifest manifest, const std::string& where, at::Device device)
       : ManifestModel(std::move(manifest), where), device_(device) {
     for (const std::string& function : description().functions)
       runners_.emplace(function, PackageRunner(where, function));
@@ -125,7 +125,7 @@ class ModelPackage : public ManifestModel {
 
 }  // namespace
 
-bool is_model_package(const std::filesystem::path& path) {
+bool is_package_model(const std::filesystem::path& path) {
   const std::string bytes = read_file(path);
   if (!is_zip(bytes)) return false;
   const ZipArchive archive(bytes, path.string());
@@ -135,18 +135,18 @@ bool is_model_package(const std::filesystem::path& path) {
   });
 }
 
-std::shared_ptr<const LatentModel> read_model_package(const std::filesystem::path& path,
-                                                      at::Device device) {
+std::shared_ptr<const LatentModel> read_package_model(const std::filesystem::path& path,
+                                                      at::Device device, at::ScalarType dtype) {
   const std::string where = path.string(), bytes = read_file(path);
   ZipArchive archive(bytes, where);
   const ModelManifest manifest = manifest_of(archive, where);
   std::shared_ptr<const LatentModel> model;
   if (manifest.vae) {
-    model = std::make_shared<MlpModel>(manifest, where);
+    model = std::make_shared<NetworkModel>(manifest, where, device, dtype);
   } else {
     check_machine(manifest, where);
     check_device(manifest, device, where);
-    model = std::make_shared<ModelPackage>(manifest, where, device);
+    model = std::make_shared<PackageModel>(manifest, where, device);
   }
   check_values(manifest, *model, where);
   return model;

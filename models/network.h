@@ -1,5 +1,5 @@
 /// @file
-/// A decoder as a chain of layers, dense or convolutional.
+/// A network as a chain of layers, dense or convolutional.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -10,7 +10,8 @@
 #include <optional>
 #include <vector>
 
-#include "models/vae.h"
+#include "models/activation.h"
+#include "models/likelihood.h"
 
 namespace crais {
 
@@ -57,7 +58,7 @@ struct Normalisation {
 
 /// A linear map with a bias, perhaps a residual connection, perhaps a normalisation, then an
 /// activation.
-struct DecoderLayer {
+struct Layer {
   /// Dense [out, in]; of a convolution as PyTorch has it: [out, in, *kernel] channels, or
   /// [in, out, *kernel] where it is transposed. Of an interpolation [places of the output, taps].
   at::Tensor weight;
@@ -77,17 +78,24 @@ struct DecoderLayer {
   int64_t multiplications() const;
 };
 
-/// Layers from latents under N(0, I) to the logits of Bernoulli pixels or the means of normal ones.
-/// Units of an image are in PyTorch's order, [channel][row][column].
-struct DecoderNetwork {
-  std::vector<DecoderLayer> layers;
-  Likelihood likelihood;
+/// Layers from inputs to outputs. Units of an image are in PyTorch's order, [channel][row][column].
+struct Network {
+  std::vector<Layer> layers;
 
-  /// [N, latent] -> [N, pixels]. Differentiable.
-  at::Tensor forward(at::Tensor z) const;
+  /// [N, inputs] -> [N, outputs]; dense layers take [..., inputs]. Differentiable.
+  at::Tensor forward(at::Tensor x) const;
+  bool empty() const { return layers.empty(); }
+
+  /// A copy with every tensor moved.
+  Network to(at::Device device, at::ScalarType dtype) const;
 };
 
-/// The decoder of a VAE.
-DecoderNetwork decoder_network(const Vae& vae);
+/// Dense layers, whose activation is set: `activation` between them, none after the last.
+Network mlp(std::vector<Layer> layers, Activation activation);
+
+/// From latents under N(0, I) to the logits of Bernoulli pixels or the means of normal ones.
+struct DecoderNetwork : Network {
+  Likelihood likelihood;
+};
 
 }  // namespace crais

@@ -1,6 +1,7 @@
-#include "models/decoder_network.h"
+#include "models/network.h"
 
 #include <map>
+#include <utility>
 
 namespace crais {
 namespace {
@@ -21,7 +22,7 @@ std::vector<int64_t> output_padding(const Convolution& c) {
   return {along(0, c.input.rows, c.output.rows), along(1, c.input.columns, c.output.columns)};
 }
 
-at::Tensor interpolate(const DecoderLayer& layer, const at::Tensor& x) {
+at::Tensor interpolate(const Layer& layer, const at::Tensor& x) {
   const Interpolation& map = *layer.interpolation;
   const at::Tensor from = x.view({-1, map.input.channels, map.input.places()});
   at::Tensor sum = layer.bias.view({-1, 1});
@@ -30,7 +31,7 @@ at::Tensor interpolate(const DecoderLayer& layer, const at::Tensor& x) {
   return sum.flatten(1);
 }
 
-at::Tensor apply(const DecoderLayer& layer, const at::Tensor& x) {
+at::Tensor apply(const Layer& layer, const at::Tensor& x) {
   if (layer.interpolation) return interpolate(layer, x);
   if (!layer.convolution) return at::linear(x, layer.weight, layer.bias);
   const Convolution& c = *layer.convolution;
@@ -51,59 +52,70 @@ bool Convolution::is_possible() const {
              size_of_smaller(larger.columns, kernel[1], stride[1], padding[1], dilation[1]);
 }
 
-const Convolution::Shape* DecoderLayer::input_image() const {
+const Convolution::Shape* Layer::input_image() const {
   if (interpolation) return &interpolation->input;
   return convolution ? &convolution->input : nullptr;
 }
 
-const Convolution::Shape* DecoderLayer::output_image() const {
+const Convolution::Shape* Layer::output_image() const {
   if (interpolation) return &interpolation->output;
   return convolution ? &convolution->output : nullptr;
 }
 
-int64_t DecoderLayer::inputs() const {
+int64_t Layer::inputs() const {
   const Convolution::Shape* image = input_image();
   return image != nullptr ? image->units() : weight.size(1);
 }
 
-int64_t DecoderLayer::outputs() const {
+int64_t Layer::outputs() const {
   const Convolution::Shape* image = output_image();
   return image != nullptr ? image->units() : weight.size(0);
 }
 
-int64_t DecoderLayer::multiplications() const {
+int64_t Layer::multiplications() const {
   if (interpolation) return weight.numel() * interpolation->output.channels;
   if (!convolution) return weight.numel();
   const Convolution& c = *convolution;
   return weight.numel() * (c.transposed ? c.input : c.output).places();
 }
 
-at::Tensor DecoderNetwork::forward(at::Tensor z) const {
+at::Tensor Network::forward(at::Tensor x) const {
   std::map<Skip, at::Tensor> kept;  // what a later layer adds
-  for (const DecoderLayer& layer : layers)
+  for (const Layer& layer : layers)
     if (layer.skip) kept.emplace(*layer.skip, at::Tensor());
   const auto keep = [&kept](const Skip& what, const at::Tensor& units) {
     if (const auto place = kept.find(what); place != kept.end()) place->second = units;
   };
-  for (int64_t i = 0; const DecoderLayer& layer : layers) {
-    at::Tensor sum = apply(layer, z);
+  for (int64_t i = 0; const Layer& layer : layers) {
+    at::Tensor sum = apply(layer, x);
     if (layer.skip) sum = sum + kept.at(*layer.skip);
     const auto& n = layer.normalisation;
-    z = activate(layer.activation,
+    x = activate(layer.activation,
                  n ? at::group_norm(sum, n->groups, n->scale, n->shift, n->eps) : sum);
     keep({i, true}, sum);
-    keep({i, false}, z);
+    keep({i, false}, x);
     ++i;
   }
-  return z;
+  return x;
 }
 
-DecoderNetwork decoder_network(const Vae& vae) {
-  DecoderNetwork network{{}, vae.architecture.likelihood};
-  for (const LinearLayer& layer : vae.decoder.layers)
-    network.layers.push_back({layer.weight, layer.bias, {}, vae.decoder.activation});
-  network.layers.back().activation = Activation::kIdentity;
-  return network;
+Network Network::to(at::Device device, at::ScalarType dtype) const {
+  Network moved = *this;
+  for (Layer& layer : moved.layers) {
+    layer.weight = layer.weight.to(device, dtype);
+    layer.bias = layer.bias.to(device, dtype);
+    if (layer.interpolation) layer.interpolation->places = layer.interpolation->places.to(device);
+    if (!layer.normalisation) continue;
+    layer.normalisation->scale = layer.normalisation->scale.to(device, dtype);
+    layer.normalisation->shift = layer.normalisation->shift.to(device, dtype);
+  }
+  return moved;
+}
+
+Network mlp(std::vector<Layer> layers, Activation activation) {
+  for (Layer& layer : layers) layer.activation = activation;
+  if (!layers.empty()) layers.back().activation = Activation::kIdentity;
+  return {std::move(layers)};
 }
 
 }  // namespace crais
