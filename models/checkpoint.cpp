@@ -7,6 +7,7 @@
 #include "data/binarisation.h"
 #include "io/json.h"
 #include "io/safetensors.h"
+#include "models/state_dict.h"
 #include "util/error.h"
 #include "util/files.h"
 #include "util/version.h"
@@ -191,8 +192,11 @@ Vae read_vae(const SafeTensors& content, const VaeArchitecture& architecture,
 
 Checkpoint read_checkpoint(const std::filesystem::path& path) {
   const std::string bytes = read_file(path);
-  const std::string file = path.string();
-  const SafeTensors content = parse_safetensors(bytes, file);
+  return checkpoint_of({parse_safetensors(bytes, path.string()), path.string(), sha256(bytes)});
+}
+
+Checkpoint checkpoint_of(const StateDict& content) {
+  const std::string& file = content.source;
   const auto found = content.metadata.find(kKey);
   if (found == content.metadata.end())
     throw data_error(file + ": not a crais checkpoint (no \"crais\" in its metadata)");
@@ -206,7 +210,7 @@ Checkpoint read_checkpoint(const std::filesystem::path& path) {
     throw data_error(file + ": prior " + quoted(fields.text("prior")) +
                      ", expected \"standard-normal\"");
   return {read_vae(content, read_architecture(fields, where), file), read_info(fields, where),
-          sha256(bytes)};
+          content.sha256};
 }
 
 void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint) {

@@ -1,6 +1,5 @@
 #include "models/package_model.h"
 
-#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -13,7 +12,6 @@
 #include "models/network_model.h"
 #include "models/package_runner.h"
 #include "util/error.h"
-#include "util/files.h"
 #include "util/version.h"
 
 namespace crais {
@@ -125,20 +123,10 @@ class PackageModel : public ManifestModel {
 
 }  // namespace
 
-bool is_package_model(const std::filesystem::path& path) {
-  const std::string bytes = read_file(path);
-  if (!is_zip(bytes)) return false;
-  const ZipArchive archive(bytes, path.string());
-  if (archive.names().size() == 1) return !entry_of(archive).empty();  // weights and no code
-  return std::any_of(archive.names().begin(), archive.names().end(), [](const std::string& name) {
-    return name.find("/data/aotinductor/") != std::string::npos;
-  });
-}
-
-std::shared_ptr<const LatentModel> read_package_model(const std::filesystem::path& path,
-                                                      at::Device device, at::ScalarType dtype) {
-  const std::string where = path.string(), bytes = read_file(path);
-  ZipArchive archive(bytes, where);
+std::shared_ptr<const LatentModel> read_package_model(const ModelFile& file, at::Device device,
+                                                      at::ScalarType dtype) {
+  const std::string where = file.where();
+  ZipArchive archive(file.bytes, where);
   const ModelManifest manifest = manifest_of(archive, where);
   std::shared_ptr<const LatentModel> model;
   if (manifest.vae) {

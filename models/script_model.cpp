@@ -6,18 +6,16 @@
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/script.h>
 
-#include <algorithm>
 #include <set>
+#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "core/rng.h"
-#include "io/zip.h"
 #include "models/autocast.h"
 #include "models/function_model.h"
 #include "models/model_manifest.h"
 #include "util/error.h"
-#include "util/files.h"
 
 namespace crais {
 namespace {
@@ -292,24 +290,15 @@ std::shared_ptr<const LatentModel> plain_model(const torch::jit::Module& module,
 
 }  // namespace
 
-bool is_script_model(const std::filesystem::path& path) {
-  const std::string bytes = read_file(path);
-  if (!is_zip(bytes)) return false;
-  const ZipArchive archive(bytes, path.string());
-  const std::string end = "/constants.pkl";  // what torch.save does not write
-  return std::any_of(archive.names().begin(), archive.names().end(), [&](const std::string& name) {
-    return name.size() > end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
-  });
-}
-
-std::shared_ptr<const LatentModel> read_script_model(const std::filesystem::path& path,
-                                                     at::Device device, at::ScalarType dtype,
+std::shared_ptr<const LatentModel> read_script_model(const ModelFile& file, at::Device device,
+                                                     at::ScalarType dtype,
                                                      const ScriptOptions& script) {
-  const std::string where = path.string();
+  const std::string where = file.where();
   torch::jit::setGraphExecutorOptimize(false);  // what it specialises costs more than it brings
   torch::jit::ExtraFilesMap extra{{kExtra, ""}};
   torch::jit::Module module = of_file(where, "cannot be loaded as TorchScript", [&] {
-    torch::jit::Module loaded = torch::jit::load(where, device, extra);
+    std::istringstream bytes(file.bytes);
+    torch::jit::Module loaded = torch::jit::load(bytes, device, extra);
     loaded.eval();
     loaded.to(dtype);
     for (const at::Tensor& parameter : loaded.parameters()) parameter.set_requires_grad(false);

@@ -543,20 +543,15 @@ std::string plain_list(const std::vector<std::string>& names) {
 
 }  // namespace
 
-StateDict read_state_dict(const std::filesystem::path& path) {
-  const std::string bytes = read_file(path), name = path.string();
-  StateDict state;
-  state.source = name;
-  state.sha256 = sha256(bytes);
-  if (is_torch_file(bytes, name)) {
-    state.tensors = parse_torch_file(bytes, name);
-  } else if (is_safetensors(bytes)) {
-    SafeTensors content = parse_safetensors(bytes, name);
-    state.tensors = std::move(content.tensors);
-    state.metadata = std::move(content.metadata);
-  } else {
+StateDict read_state_dict(const ModelFile& file) {
+  const std::string name = file.where();
+  StateDict state{{}, name, file.sha256()};
+  if (is_torch_file(file.bytes, name))
+    state.tensors = parse_torch_file(file.bytes, name);
+  else if (is_safetensors(file.bytes))
+    static_cast<SafeTensors&>(state) = parse_safetensors(file.bytes, name);
+  else
     throw data_error(name + ": neither a safetensors file nor one of torch.save");
-  }
   return state;
 }
 

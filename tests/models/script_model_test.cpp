@@ -22,6 +22,8 @@ namespace {
 
 using testing::max_abs_diff;
 
+ModelFile::Kind kind_of(const std::string& path) { return ModelFile(path).kind; }
+
 std::string file(const std::string& name) {
   return std::string(CRAIS_SOURCE) + "/tests/models/data/" + name;
 }
@@ -292,7 +294,7 @@ TEST(ScriptModel, AConditionalModelIsExactGivenItsLabels) {
 
 TEST(ScriptModel, EveryTruncationIsRefused) {
   expect_truncations_refused("linear_gaussian.pt", 97, [](const std::string& part) {
-    if (!is_script_model(part)) throw data_error("not one");
+    if (kind_of(part) != ModelFile::Kind::kScript) throw data_error("not one");
     read_script_model(part);
   });
 }
@@ -308,15 +310,17 @@ TEST(ScriptModel, WhatItCannotComputeIsOneLine) {
   });
 }
 
-TEST(ScriptModel, IsToldFromOtherFiles) {
-  EXPECT_TRUE(is_script_model(file("linear_gaussian.pt")));
-  EXPECT_FALSE(is_package_model(file("linear_gaussian.pt")));
-  EXPECT_FALSE(is_package_model(std::string(CRAIS_SOURCE) + "/README.md"));
-  EXPECT_FALSE(is_script_model(std::string(CRAIS_SOURCE) + "/weights/vae50-mnist.safetensors"));
+TEST(ModelFile, SaysWhatItHolds) {
+  using Kind = ModelFile::Kind;
+  EXPECT_EQ(kind_of(file("linear_gaussian.pt")), Kind::kScript);
+  EXPECT_EQ(kind_of(file("linear_mlp.pt2")), Kind::kPackage);
+  EXPECT_EQ(kind_of(file("example_vae.pt")), Kind::kWeights);
+  EXPECT_EQ(kind_of(std::string(CRAIS_SOURCE) + "/README.md"), Kind::kWeights);
+  EXPECT_EQ(kind_of(std::string(CRAIS_SOURCE) + "/weights/vae50-mnist.safetensors"),
+            Kind::kWeights);
 }
 
 TEST(NetworkModel, IsWeightsAndComputesWhatTheyDo) {
-  ASSERT_TRUE(is_package_model(file("linear_mlp.pt2")));
   const auto model = read_package_model(file("linear_mlp.pt2"));
   ASSERT_TRUE(model->is_network());
   EXPECT_EQ(model->evaluator(), "aten");
@@ -347,7 +351,7 @@ TEST(NetworkModel, IsWeightsAndComputesWhatTheyDo) {
 
 TEST(NetworkModel, EveryTruncationIsRefused) {
   expect_truncations_refused("linear_mlp.pt2", 23, [](const std::string& part) {
-    if (!is_package_model(part)) throw data_error("not one");
+    if (kind_of(part) != ModelFile::Kind::kPackage) throw data_error("not one");
     read_package_model(part);
   });
 }

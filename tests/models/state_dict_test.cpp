@@ -45,7 +45,7 @@ class Tensors {
     return (counted * 0.7 + static_cast<double>(count_)).sin() * 0.3;
   }
 
-  StateDict state_{{}, {}, "FILE", ""};
+  StateDict state_{{}, "FILE", ""};
   int count_ = 0;
 };
 

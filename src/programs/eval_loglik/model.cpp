@@ -40,12 +40,13 @@ std::string describe_decoder(const ModelDescription& model) {
 /// A checkpoint of ours says so in its metadata.
 bool is_checkpoint(const StateDict& state) { return state.metadata.count("crais") > 0; }
 
-EvalModel vae_model(const std::string& path, const ForeignOptions& options, at::Device device,
-                    at::ScalarType dtype, std::string& notice) {
-  const StateDict state = read_state_dict(path);
+EvalModel weights_model(const ModelFile& file, const ForeignOptions& options, at::Device device,
+                        at::ScalarType dtype, std::string& notice) {
+  const std::string path = file.where();
+  const StateDict state = read_state_dict(file);
   if (is_checkpoint(state)) {
     refuse_idle_flags(options.given, FlagsOf::kCheckpoint, path);
-    return checkpoint_model(read_checkpoint(path), device, dtype);
+    return checkpoint_model(checkpoint_of(state), device, dtype);
   }
   refuse_idle_flags(options.given, FlagsOf::kStateDict, path);
   const RecognisedVae recognised = vae_from_state_dict(state, options.state_dict);
@@ -146,24 +147,23 @@ EvalModel latent_eval_model(std::shared_ptr<const LatentModel> model, const std:
 
 EvalModel open_model(const std::string& path, const ForeignOptions& options, at::Device device,
                      at::ScalarType dtype, std::string& notice) {
-  const auto exported = [&](std::shared_ptr<const LatentModel> model) {
-    return latent_eval_model(std::move(model), sha256(read_file(path)),
-                             at::device(device).dtype(dtype));
-  };
-  if (is_script_model(path)) {
-    auto model = read_script_model(path, device, dtype, options.script());
+  const ModelFile file(path);
+  if (file.kind == ModelFile::Kind::kWeights)
+    return weights_model(file, options, device, dtype, notice);
+  std::shared_ptr<const LatentModel> model;
+  if (file.kind == ModelFile::Kind::kScript) {
+    model = read_script_model(file, device, dtype, options.script());
     const bool is_plain = model->description().kind == kPlainScript;
     refuse_idle_flags(options.given, is_plain ? FlagsOf::kTorchScript : FlagsOf::kExported, path);
     if (is_plain)
       notice = path + ", as it was understood:\n" + describe_decoder(model->description());
-    return exported(std::move(model));
+  } else {
+    refuse_idle_flags(options.given, FlagsOf::kExported, path);
+    model = read_package_model(file, device, dtype);
+    if (!model->is_network() && dtype != at::kFloat)
+      throw argument_error("`dtype`: " + path + " was exported in float32");
   }
-  if (!is_package_model(path)) return vae_model(path, options, device, dtype, notice);
-  refuse_idle_flags(options.given, FlagsOf::kExported, path);
-  auto model = read_package_model(path, device, dtype);
-  if (!model->is_network() && dtype != at::kFloat)
-    throw argument_error("`dtype`: " + path + " was exported in float32");
-  return exported(std::move(model));
+  return latent_eval_model(model, file.sha256(), at::device(device).dtype(dtype));
 }
 
 }  // namespace crais
