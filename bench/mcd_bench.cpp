@@ -18,15 +18,6 @@ namespace {
 
 constexpr int64_t kChains = 128, kMoves = 64;
 
-/// The graph that autograd makes of log p(x, z) and of its gradient.
-class GenericGraph : public DecoderPosterior {
- public:
-  using DecoderPosterior::DecoderPosterior;
-  Evaluation evaluate_with_graph(const at::Tensor& z) const override {
-    return Target::evaluate_with_graph(z);
-  }
-};
-
 /// Value, gradient, and the Hessian-vector product: two passes forward and two back.
 class DecoderFloor {
  public:
@@ -78,19 +69,16 @@ void measure(const Vae& vae, int64_t hidden, int64_t rounds) {
   at::Generator rng = make_generator(1);
   const at::Tensor images = simulate(vae, kChains, rng).images;
   const DecoderPosterior target(vae, images);
-  const GenericGraph generic(vae, images);
   const AffineMap base = AffineMap::identity(kChains, target.dim(), at::kFloat);
-  const Problem problem(borrow(target), base), generic_problem(borrow(generic), base);
+  const Problem problem(borrow(target), base);
   const ScoreNetworkShape shape{target.dim(), kMoves, hidden, 16};
   const at::Tensor flat = McdParameters::initial(shape, 0.01, at::kFloat, rng).requires_grad_(true);
   DecoderFloor decoder(vae.decoder);
   NetworkFloor network(target.dim(), hidden);
-  const auto times =
-      medians({{"decoder's products", [&] { decoder.run(); }},
-               {"network's products", [&] { network.run(); }},
-               {"iteration", [&] { iterate(problem, shape, flat); }},
-               {"by a generic graph", [&] { iterate(generic_problem, shape, flat); }}},
-              rounds);
+  const auto times = medians({{"decoder's products", [&] { decoder.run(); }},
+                              {"network's products", [&] { network.run(); }},
+                              {"iteration", [&] { iterate(problem, shape, flat); }}},
+                             rounds);
   std::printf("hidden %ld\n", long(hidden));
   for (const auto& [name, seconds] : times) std::printf("  %-20s %.3f s\n", name.c_str(), seconds);
 }

@@ -51,6 +51,11 @@ const std::vector<Entry> kTable = {
     {Activation::kGelu, "gelu", [](const Tensor& x, double) { return at::gelu(x); },
      [](const Tensor& x, const Tensor&, double) {
        return at::special_ndtr(x).addcmul_(x, normal_density(x));
+     }},
+    {Activation::kMish, "mish", [](const Tensor& x, double) { return at::mish(x); },
+     [](const Tensor& x, const Tensor&, double) {
+       const Tensor t = at::tanh(at::softplus(x));
+       return t + x * (1 - t.square()) * at::sigmoid(x);
      }}};
 
 const Entry& entry_of(Activation activation) {

@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -39,6 +39,11 @@ from crais.priors import Prior
 from crais.priors import adapted as adapted_prior
 from crais.reentry import keeps_state
 from crais.results import Result
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from crais._options import CertifyOptions, EvaluateOptions, LogNormalizerOptions
 
 _LATENTS = ("latent_dim", "latent_size", "latent_dims", "z_dim", "n_latent")
 # What others call our arguments.
@@ -76,7 +81,7 @@ def evaluate(
     layout: str | None = None,
     dtype: torch.dtype | str | None = None,
     progress: bool = True,
-    **options: Any,
+    **flags: Unpack[EvaluateOptions],
 ) -> Result:
     """Estimates log p(x) of images under a model with latents, in nats, with error bars.
 
@@ -121,9 +126,10 @@ def evaluate(
 
     Other options are the flags of eval-loglik:
     """
+    options: dict[str, Any] = {**flags}
     dtype = None if dtype is None else str(dtype).removeprefix("torch.")
     if isinstance(model, Target):
-        return log_normalizer(model, progress=progress, dtype=dtype, **options)
+        return log_normalizer(model, progress=progress, **{**options, "dtype": dtype})
     for name in ("data", "data_dir", "simulate", "split"):
         if images is not None and options.get(name) is not None:
             raise UsageError(f"give images or {name}: each says what is evaluated")
@@ -140,9 +146,9 @@ def evaluate(
         if data.labels.dim() < 1:
             raise UsageError("labels is a single number: [N, ...] is expected, a row for each image")
     if isinstance(model, (str, os.PathLike)):
-        flags = {**about, "image_shape": image_shape, "latent": latent, "dtype": dtype, **options}
+        chosen = {**about, "image_shape": image_shape, "latent": latent, "dtype": dtype, **options}
         if isinstance(labels, str):
-            flags["labels"] = labels
+            chosen["labels"] = labels
         for name, value in about.items():
             if value is not None and not isinstance(value, str):
                 raise UsageError(f"{name} of a file is a name; {type(value).__name__} is none")
@@ -151,7 +157,7 @@ def evaluate(
             if density is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
         return _evaluated(
-            os.fspath(model), flags, {}, b"", torch.device("cpu"), data, progress, None
+            os.fspath(model), chosen, {}, b"", torch.device("cpu"), data, progress, None
         )
 
     if isinstance(model, type):
@@ -198,15 +204,19 @@ def evaluate(
         raise UsageError(f"device: the model is on {device}, not {asked}; move it with .to()")
     if found.keeps_state:
         _call_alone(options)
-    flags = {"device": str(device), **options}
+    chosen = {"device": str(device), **options}
     return _evaluated(
-        "memory", flags, found.functions, found.manifest, device, data, progress, found.check
+        "memory", chosen, found.functions, found.manifest, device, data, progress, found.check
     )
 
 
 @native.awaited()
 def certify(
-    model: Any = None, num_images: int = 1000, *, progress: bool = True, **options: Any
+    model: Any = None,
+    num_images: int = 1000,
+    *,
+    progress: bool = True,
+    **options: Unpack[CertifyOptions],
 ) -> Result:
     """Bounds on log p(x) of images that the model draws: `lower`, `upper` and `gap`, nats.
 
@@ -233,7 +243,7 @@ def log_normalizer(
     base: Any = None,
     starts: Any = None,
     progress: bool = True,
-    **options: Any,
+    **flags: Unpack[LogNormalizerOptions],
 ) -> Result:
     """Estimates the log normaliser of an unnormalised density, in nats, or the evidence of a model.
 
@@ -269,6 +279,7 @@ def log_normalizer(
 
     Other options are the flags of estimate-logz:
     """
+    options: dict[str, Any] = {**flags}
     if isinstance(target, Target):
         given = {"prior": prior, "prior_transform": prior_transform, "support": support}
         dim = target.dim if dim is None else dim

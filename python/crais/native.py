@@ -62,16 +62,16 @@ def options(program: str) -> str:
     """The options of a program, as the end of a docstring: name, default, meaning, choices."""
     lines: list[str] = []
     title = ""
-    for group, flag, value, fallback, help_text in extension().options(program):
-        name = flag.replace("-", "_")
+    for flag in extension().options(program):
+        name = flag["name"].replace("-", "_")
         if name in _TERMINAL:
             continue
-        if group != title:
-            title = group
-            lines += ["", group]
-        default = f" [{', '.join(fallback)}]" if fallback else ""
-        first, *choices = help_text.split("\n")
-        lines.append(f"  {name}={value or True}{default}: {first}")
+        if flag["group"] != title:
+            title = flag["group"]
+            lines += ["", title]
+        default = f" [{', '.join(flag['default'])}]" if flag["default"] else ""
+        first, *choices = flag["help"].split("\n")
+        lines.append(f"  {name}={flag['value'] or True}{default}: {first}")
         lines += [f"      {choice}" for choice in choices]
     return worded(program, "\n".join("    " + line if line else "" for line in lines)) + "\n    "
 
@@ -136,9 +136,6 @@ class Run:
         same = (self.images == x).flatten(1).all(1).nonzero()
         point = ", ".join(f"{value:.4g}" for value in z[:4].tolist()) + (", ..." * (len(z) > 4))
         self.astray = f"; log p(x, z) of image {int(same[0])} is not finite at z = ({point})"
-
-    def learning(self, done: int, total: int, objective: float) -> None:
-        self._bar.show("learning", done, total, f"E[log w] {objective:.3f}")
 
     def begin(self, done: int, total: int) -> None:
         self._bar.show("", done, total, "")

@@ -15,9 +15,6 @@ class PythonObserver : public RunObserver {
   /// `value` is what the running mean is of: "log p".
   PythonObserver(py::object run, const std::string& value) : run_(std::move(run)), mean_(value) {}
 
-  void learning(int64_t done, int64_t total, double objective) override {
-    from_python([&] { run_.attr("learning")(done, total, objective); });
-  }
   void begin(int64_t done, int64_t total) override {
     tell([&] { run_.attr("begin")(done, total); });
   }

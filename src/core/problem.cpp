@@ -75,12 +75,6 @@ Particles Problem::evaluate(const at::Tensor& e) const {
           base_.pull_back(found.grad), at::Tensor()};
 }
 
-Particles Problem::evaluate_with_graph(const at::Tensor& e) const {
-  const Evaluation found = target_->evaluate_with_graph(base_.to_z(e));
-  return {e, standard_normal_log_density(e), found.log_density.to(at::kDouble) + log_scale_,
-          base_.pull_back(found.grad), at::Tensor()};
-}
-
 at::Tensor Problem::log_weight(const at::Tensor& e) const {
   return target_->log_density(base_.to_z(e)).to(at::kDouble) + base_.log_abs_det().unsqueeze(1) -
          standard_normal_log_density(e);

@@ -61,10 +61,6 @@ class Problem {
   /// Particles at e [P,K,D]; densities may be anything. Cost: 1 per particle.
   Particles evaluate(const at::Tensor& e) const;
 
-  /// The same, density and gradient both differentiable with respect to e, which must require a
-  /// gradient. Cost: 2 per particle, for the backward pass takes a Hessian-vector product.
-  Particles evaluate_with_graph(const at::Tensor& e) const;
-
   /// log gamma - log q0 at e [P,K,D], not centred, without a gradient: [P,K] float64.
   /// Cost: 1 density per particle.
   at::Tensor log_weight(const at::Tensor& e) const;

@@ -18,12 +18,6 @@ Evaluation Target::evaluate(const at::Tensor& z) const {
   return {value.detach(), grad};
 }
 
-Evaluation Target::evaluate_with_graph(const at::Tensor& z) const {
-  const at::Tensor value = log_density(z);
-  return {value, torch::autograd::grad({value.sum()}, {z}, /*grad_outputs=*/{},
-                                       /*retain_graph=*/true, /*create_graph=*/true)[0]};
-}
-
 std::shared_ptr<const Target> Target::select(const at::Tensor& /*index*/) const {
   throw argument_error("this target cannot be divided into its problems (it has no `select`)");
 }

@@ -61,10 +61,6 @@ class Target : public std::enable_shared_from_this<Target> {
   /// True if `with_forces(dtype)` is faster than this target on this machine.
   virtual bool forces_pay(at::ScalarType /*dtype*/) const { return false; }
 
-  /// The same for z that requires a gradient, both differentiable in z once: the backward pass of
-  /// the gradient is a Hessian-vector product. Default: autograd twice.
-  virtual Evaluation evaluate_with_graph(const at::Tensor& z) const;
-
   /// True if `select` is there: the target can be divided into its problems. One that cannot is
   /// estimated as a whole, without `target_error` and `budget`.
   virtual bool can_select() const { return false; }

@@ -1,5 +1,4 @@
-// Monte Carlo Diffusion: learned on pilot problems, or on others of the same kind where there are
-// any, frozen, then estimated on fresh noise.
+// Monte Carlo Diffusion: learned on pilot problems, frozen, then estimated on fresh noise.
 #include "samplers/mcd.h"
 
 #include <c10/core/GradMode.h>
@@ -33,25 +32,14 @@ class Mcd : public Method {
     training_.learning_rate = spec.number("rate", 1e-8, 1, training_.learning_rate);
     training_.step_size = spec.number("step", 1e-8, 1e3, training_.step_size);
     training_.patience = spec.integer("patience", 0, 1'000'000, 20);
+    if (parts.pilots) learn(*parts.pilots);
   }
 
-  bool needs_preparation() const override { return true; }
-
-  PreparedMethod prepare(const Problem& pilots, uint64_t seed,
-                         const PrepareReport& report) const override {
-    auto learned = std::make_shared<Mcd>(*this);
-    learned->shape_.dim = pilots.dim();
-    const TrainedMcd trained =
-        train_mcd(pilots, learned->shape_, training_, seed, [&](int64_t iteration, double elbo) {
-          if (report) report(iteration, training_.iterations, elbo);
-        });
-    learned->flat_ = trained.flat;
-    return {learned, trained.cost};
-  }
+  bool learns() const override { return true; }
 
   MethodResult estimate(const Problem& problem, const Plan& plan,
                         at::Generator& rng) const override {
-    if (!flat_.defined()) throw internal_error("the method mcd estimates before it was prepared");
+    if (!flat_.defined()) throw internal_error("the method mcd estimates before it has learned");
     const c10::NoGradGuard no_grad;
     const McdParameters parameters(shape_, flat_);
     const int64_t block = std::max<int64_t>(1, kRowsPerBlock / problem.num_problems());
@@ -75,6 +63,13 @@ class Mcd : public Method {
 
  private:
   static constexpr int64_t kRowsPerBlock = 256;  // times M in the network at once
+
+  void learn(Pilots& pilots) {
+    shape_.dim = pilots.problems.dim();
+    const TrainedMcd trained = train_mcd(pilots.problems, shape_, training_, pilots.seed);
+    flat_ = trained.flat;
+    pilots.cost += trained.cost;
+  }
 
   ScoreNetworkShape shape_;
   McdTrainingOptions training_;

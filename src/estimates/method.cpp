@@ -3,8 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "util/error.h"
-
 namespace crais {
 namespace {
 
@@ -48,11 +46,6 @@ MethodResult merged(MethodResult parts, const Partition& partition) {
   if (parts.accept_prob.defined()) parts.accept_prob = partition.mean(parts.accept_prob);
   if (parts.particles) parts.particles = side_by_side(*parts.particles, partition);
   return parts;
-}
-
-PreparedMethod Method::prepare(const Problem& /*pilots*/, uint64_t /*seed*/,
-                               const PrepareReport& /*report*/) const {
-  throw internal_error("a method that has nothing to learn was asked to");
 }
 
 MethodResult joined(const std::vector<MethodResult>& blocks) {

@@ -5,7 +5,6 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -43,18 +42,6 @@ MethodResult joined(const std::vector<MethodResult>& blocks);
 /// variances add up.
 MethodResult merged(MethodResult parts, const Partition& partition);
 
-/// Hears of each iteration of a preparation: how many are done, of how many, and the objective in
-/// nats when it was last known. May throw to stop it.
-using PrepareReport = std::function<void(int64_t done, int64_t total, double objective)>;
-
-class Method;
-
-/// A method that has learned, and what that took.
-struct PreparedMethod {
-  std::shared_ptr<const Method> method;
-  Cost cost;
-};
-
 /// Immutable: threads share it.
 ///
 ///     auto iwae = crais::MethodRegistry::instance().make("method", "iwae:5000", parts);
@@ -63,12 +50,6 @@ class Method {
  public:
   virtual ~Method() = default;
 
-  /// True if only what `prepare` returns can estimate.
-  virtual bool needs_preparation() const { return false; }
-  /// This method, having learned from `problems` what all problems share. Every random number
-  /// is of streams of `seed`, so that the same call returns the same method.
-  virtual PreparedMethod prepare(const Problem& problems, uint64_t seed,
-                                 const PrepareReport& report) const;
   /// `plan.num_particles` chains, for methods that are not told their own number.
   virtual MethodResult estimate(const Problem& problem, const Plan& plan,
                                 at::Generator& rng) const = 0;
@@ -82,14 +63,25 @@ class Method {
   virtual bool has_curve() const { return false; }
   /// True if the target must have exact draws.
   virtual bool needs_exact_draws() const { return false; }
+  /// True if it estimates only where it was made with `pilots`.
+  virtual bool learns() const { return false; }
 };
 
-/// What annealed methods are made of.
+/// Problems on which a method may learn, as it is made, what all problems share. It adds what that
+/// cost; streams of `seed` alone decide it.
+struct Pilots {
+  Problem problems;
+  uint64_t seed = 0;
+  Cost cost;
+};
+
+/// What methods are made of.
 struct AnnealingParts {
   std::shared_ptr<const Path> path;
   std::shared_ptr<const Transition> transition;
   std::shared_ptr<const Resampling> resampling;  // null: none
   bool keep_particles = false;                   // in results: they take memory
+  Pilots* pilots = nullptr;                      // null: nothing is learned
 };
 
 using MethodRegistry = Registry<Method, const AnnealingParts&>;

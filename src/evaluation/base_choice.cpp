@@ -92,7 +92,7 @@ BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_
                        std::optional<at::ScalarType> forces) {
   if (parts.num_anneals() == 0) {  // IWAE and the ELBO are known by the encoder they start from
     const bool learns = std::any_of(parts.methods.begin(), parts.methods.end(),
-                                    [](const auto& method) { return method->needs_preparation(); });
+                                    [](const auto& method) { return method->learns(); });
     return {target.amortised_base() && !learns ? "encoder" : "laplace", {}, {}};
   }
   BaseChoice best;

@@ -38,7 +38,7 @@ bool Estimator::has_independent_chains() const {
 
 bool Estimator::learns() const {
   return std::any_of(parts_->methods.begin(), parts_->methods.end(),
-                     [](const auto& method) { return method->needs_preparation(); });
+                     [](const auto& method) { return method->learns(); });
 }
 
 bool Estimator::needs_pilot() const { return options().budget || parts_->needs_pilot(); }
@@ -53,12 +53,15 @@ int64_t Estimator::num_pilots(int64_t num_problems) const {
   return std::min(pilots, num_problems);
 }
 
-TunedEstimator Estimator::tune(const Target& given, int64_t num_problems,
-                               const PrepareReport& report, const Target* training) const {
+std::shared_ptr<const Target> Estimator::first_pilots(const Target& given) const {
+  return given.num_problems() > options().pilot_problems && given.can_select()
+             ? given.slice(0, options().pilot_problems)
+             : given.shared();
+}
+
+TunedEstimator Estimator::tune(const Target& given, int64_t num_problems) const {
   if (num_problems == 0) num_problems = given.num_problems();
-  const auto first = given.num_problems() > options().pilot_problems && given.can_select()
-                         ? given.slice(0, options().pilot_problems)
-                         : given.shared();
+  const auto first = first_pilots(given);
   const Target& pilots = *first;
   TunedState state;
   state.forces = choose_forces(*parts_, pilots, state.tuning);
@@ -100,24 +103,24 @@ TunedEstimator Estimator::tune(const Target& given, int64_t num_problems,
   }
   if (anneals() && wants_second_opinion(options(), given, state.base))
     state.witness = second_opinion(options(), given, state.tuning);
-  return restore(std::move(state), training ? *training : pilots, report);
+  return restore(std::move(state), pilots);
 }
 
-TunedEstimator Estimator::restore(TunedState state, const Target& training,
-                                  const PrepareReport& report) const {
+TunedEstimator Estimator::restore(TunedState state, const Target& given) const {
   std::vector<std::shared_ptr<const Method>> methods = parts_->methods;
   state.learned.clear();
   for (size_t m = 0; m < methods.size(); ++m) {
-    if (!methods[m]->needs_preparation()) continue;
+    if (!methods[m]->learns()) continue;
     const auto start = std::chrono::steady_clock::now();
+    const auto first = first_pilots(given);
     const auto rule = BaseRegistry::instance().make("base", state.base);
-    const Base base = fit_base(*parts_, *rule, training, kSharedStream);
-    const CentredProblem centre = centred(*parts_, training, base, state.forces, kSharedStream);
-    PreparedMethod prepared = methods[m]->prepare(
-        centre.problem, derive_seed(options().seed, Purpose::kTrain, m), report);
-    methods[m] = prepared.method;
+    const Base base = fit_base(*parts_, *rule, *first, kSharedStream);
+    const CentredProblem centre = centred(*parts_, *first, base, state.forces, kSharedStream);
+    Pilots pilots{centre.problem, derive_seed(options().seed, Purpose::kTrain, m),
+                  base.cost + centre.cost};
+    methods[m] = parts_->make_method(options().methods[m], &pilots);
     state.learned[options().methods[m]] = {
-        base.cost + centre.cost + prepared.cost,
+        pilots.cost,
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
   }
   return {parts_, std::move(state), std::move(methods)};

@@ -26,7 +26,7 @@ class Estimator {
   bool needs_exact_draws() const;
   /// True if a method has chains of which more can be had later.
   bool has_independent_chains() const;
-  /// True if a method learns (Method::prepare).
+  /// True if a method learns.
   bool learns() const;
   /// True if tuning takes a pilot: the schedule adapts, or step sizes do, or the path is learned.
   bool needs_pilot() const;
@@ -38,22 +38,22 @@ class Estimator {
 
   /// Chooses the base and makes the shared plan on the first `options().pilot_problems` of
   /// `pilots`, with `mean_error` how many chains a spread of weights is worth on all of them, and
-  /// lets methods learn that do, on `training` (null: the pilots). `num_problems` are to be
-  /// estimated in all; 0 stands for those of `pilots`. Every random number is of streams that no
-  /// chunk has, so the pilots may be estimated too. `base = "auto"`: see choose_base. Throws
-  /// ScheduleError, BudgetError, DivergedError. Cost: `state().tuning` and `learned`.
-  TunedEstimator tune(const Target& pilots, int64_t num_problems = 0,
-                      const PrepareReport& report = {}, const Target* training = nullptr) const;
+  /// lets methods learn that do. `num_problems` are to be estimated in all; 0 stands for those of
+  /// `pilots`. Every random number is of streams that no chunk has, so the pilots may be estimated
+  /// too. `base = "auto"`: see choose_base. Throws ScheduleError, BudgetError, DivergedError. Cost:
+  /// `state().tuning` and `learned`.
+  TunedEstimator tune(const Target& pilots, int64_t num_problems = 0) const;
 
   /// What `tune` made when it found `state`, of the same options. Only methods learn anew: what
   /// they learn is a function of options and problems, and is not stored.
-  TunedEstimator restore(TunedState state, const Target& training,
-                         const PrepareReport& report = {}) const;
+  TunedEstimator restore(TunedState state, const Target& pilots) const;
 
   /// The most particles that are annealed together for a chunk of so many problems.
   int64_t most_particles(int64_t num_problems, int64_t dim) const;
 
  private:
+  std::shared_ptr<const Target> first_pilots(const Target& given) const;
+
   std::shared_ptr<const EstimatorParts> parts_;
 };
 

@@ -18,13 +18,10 @@ EstimatorParts::EstimatorParts(EstimateOptions estimate_options)
   if (!options.resampling.empty())
     resampling = ResamplingRegistry::instance().make("resampling", options.resampling);
   pilot = pilot_options(options, *rule, resampling.get());
-  const bool wants_particles = options.keep_particles || !options.expectations.empty();
-  const bool keep_particles = wants_particles || options.witness;
   methods.reserve(options.methods.size());
   for (const auto& method : options.methods) {
-    methods.push_back(MethodRegistry::instance().make(
-        "method", method, AnnealingParts{path, transition, resampling, keep_particles}));
-    if (wants_particles && !methods.back()->has_particles())
+    methods.push_back(make_method(method));
+    if (wants_particles() && !methods.back()->has_particles())
       throw argument_error("`methods` " + method + " has no weighted particles, which " +
                            (options.keep_particles ? "`keep_particles`" : "`expectations`") +
                            " takes; use ais (with `resampling`: SMC)");
@@ -66,6 +63,16 @@ int64_t EstimatorParts::num_anneals() const {
   int64_t most = 0;
   for (const auto& method : methods) most = std::max(most, method->num_anneals());
   return most;
+}
+
+bool EstimatorParts::wants_particles() const {
+  return options.keep_particles || !options.expectations.empty();
+}
+
+std::unique_ptr<Method> EstimatorParts::make_method(const std::string& name, Pilots* pilots) const {
+  const bool keep_particles = wants_particles() || options.witness;
+  return MethodRegistry::instance().make(
+      "method", name, AnnealingParts{path, transition, resampling, keep_particles, pilots});
 }
 
 std::unique_ptr<ScheduleRule> EstimatorParts::make_rule(int64_t steps) const {

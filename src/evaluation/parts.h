@@ -39,10 +39,14 @@ class EstimatorParts {
   bool needs_pilot() const { return crais::needs_pilot(*path, *rule, pilot); }
   bool shares_plan() const { return num_anneals() > 0 && pilot.shared; }
   std::unique_ptr<ScheduleRule> make_rule(int64_t steps) const;
+  std::unique_ptr<Method> make_method(const std::string& name, Pilots* pilots = nullptr) const;
   /// Evaluations of one chain that anneals once under a plan of `steps` transitions.
   int64_t evaluations_per_chain(int64_t steps) const {
     return 1 + transition->evaluations_per_step() * steps;
   }
+
+ private:
+  bool wants_particles() const;
 };
 
 /// No chunk has this number: the stream of what chunks share.

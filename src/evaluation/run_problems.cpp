@@ -53,12 +53,8 @@ TunedEstimator ready(const ProblemSource& problems, const Estimator& estimator,
     if (!asked.resampling.empty()) require_chains_together(asked.chains, together, pilots->dim());
     if (!asked.budget) require_weights(asked.chains, together);
   }
-  const PrepareReport report = [&](int64_t done, int64_t total, double objective) {
-    if (options.observer) options.observer->learning(done, total, objective);
-  };
-  const auto training = problems.training && estimator.learns() ? problems.training() : pilots;
-  if (stored) return estimator.restore(std::move(*stored), *training, report);
-  TunedEstimator tuned = estimator.tune(*pilots, problems.count, report, training.get());
+  if (stored) return estimator.restore(std::move(*stored), *pilots);
+  TunedEstimator tuned = estimator.tune(*pilots, problems.count);
   if (options.store) options.store->write_state(tuned.state());
   return tuned;
 }

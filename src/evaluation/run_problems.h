@@ -23,9 +23,6 @@ struct ProblemSource {
   /// The problems from `begin` to `end` - 1. Threads call it side by side.
   std::function<std::shared_ptr<const Target>(int64_t begin, int64_t end)> make;
   std::vector<int64_t> indices = {};  // of each in its data set; empty: 0, 1, ..., count - 1
-  /// Others of the same kind, not to be estimated, that methods learn on; empty: they learn on the
-  /// first problems. Called where a method learns, at most once.
-  std::function<std::shared_ptr<const Target>()> training = {};
 
   /// Those of one target, which the source shares.
   static ProblemSource of(std::shared_ptr<const Target> target);
@@ -41,8 +38,6 @@ struct ProblemSource {
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
-  /// A method learns: see PrepareReport. May throw to stop it.
-  virtual void learning(int64_t /*done*/, int64_t /*total*/, double /*objective*/) {}
   /// So many problems of `total` were found done in the store.
   virtual void begin(int64_t /*done*/, int64_t /*total*/) {}
   /// A chunk is done, or, before `begin`, was found in the store.

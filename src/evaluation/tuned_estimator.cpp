@@ -104,7 +104,7 @@ ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target,
     for (size_t m = 0; m < methods_.size(); ++m) {
       const Method& method = *methods_[m];
       const ChunkRun* before = has_earlier ? &earlier->runs[result.runs.size()] : nullptr;
-      if (before && method.num_anneals() == 0 && !method.needs_preparation()) {  // knows no chains
+      if (before && method.num_anneals() == 0 && !method.learns()) {  // knows no chains
         result.runs.push_back(*before);
         continue;
       }

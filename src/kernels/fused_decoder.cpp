@@ -157,8 +157,8 @@ FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& ker
               " does not take this decoder: only float32 on the CPU, logits, or means as they are "
               "or by a sigmoid or tanh, sums of at most ",
               kWidestFixedPoint, " inputs in fixed point, and in tiles ", kMostByteProducts,
-              " outputs, no layers of images, residual connection, normalisation, silu or gelu, "
-              "and means as they are");
+              " outputs, no layers of images, residual connection, normalisation, silu, gelu or "
+              "mish, and means as they are");
   // Between layers of images, and where one meets a dense layer, units are [place][channel].
   const auto image_order = [](const at::Tensor& units, const Convolution::Shape& image) {
     return units.unflatten(0, {image.channels, image.places()}).transpose(0, 1).flatten(0, 1);

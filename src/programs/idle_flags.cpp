@@ -41,7 +41,7 @@ Course::Course(const EstimateOptions& o, bool density) : options(o), is_density(
     const auto method = MethodRegistry::instance().make(
         "method", name, AnnealingParts{path, one, resampling, /*keep_particles=*/false});
     anneals |= method->num_anneals() > 0;
-    learns |= method->needs_preparation();
+    learns |= method->learns();
   }
   // A file holds temperatures; the run reads it, once.
   is_adaptive =

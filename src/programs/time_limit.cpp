@@ -18,10 +18,6 @@ TimeLimit::TimeLimit(RunObserver& observer, std::optional<double> limit,
                      std::function<double()> elapsed)
     : observer_(observer), limit_(limit), elapsed_(std::move(elapsed)) {}
 
-void TimeLimit::learning(int64_t done, int64_t total, double objective) {
-  observer_.learning(done, total, objective);
-}
-
 void TimeLimit::begin(int64_t done, int64_t total) { observer_.begin(done, total); }
 
 void TimeLimit::chunk(const ChunkResult& result) {

@@ -24,7 +24,6 @@ class TimeLimit : public RunObserver {
   TimeLimit(RunObserver& observer, std::optional<double> limit,
             std::function<double()> elapsed = seconds_of_process);
 
-  void learning(int64_t done, int64_t total, double objective) override;
   void begin(int64_t done, int64_t total) override;
   void chunk(const ChunkResult& result) override;
   bool stop() override;

@@ -10,20 +10,6 @@ namespace crais {
 RunProgress::RunProgress(RunProgressOptions options)
     : options_(std::move(options)), mean_(options_.value) {}
 
-void RunProgress::learning(int64_t done, int64_t total, double objective) {
-  throw_if_interrupted(options_.lost_while_learning);
-  if (done <= 1) {  // another method
-    ProgressBarOptions bar;
-    bar.label = "training";
-    bar.unit = "iterations";
-    bar.total = total;
-    bar.enabled = options_.enabled;
-    learning_ = std::make_unique<ProgressBar>(bar);
-  }
-  learning_->update(done, "E[log w] " + fixed(objective, 3));
-  if (done == total) learning_->finish();
-}
-
 void RunProgress::begin(int64_t done, int64_t total) {
   ProgressBarOptions bar;
   bar.label = options_.program;

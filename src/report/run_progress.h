@@ -11,15 +11,14 @@
 namespace crais {
 
 struct RunProgressOptions {
-  std::string program;                                  // the bar's label
-  std::string unit = "problems";                        // what it counts
-  std::string value = "log Z";                          // what the running mean is of
-  std::string lost_while_learning = "nothing is kept";  // said at Ctrl-C
+  std::string program;            // the bar's label
+  std::string unit = "problems";  // what it counts
+  std::string value = "log Z";    // what the running mean is of
   bool enabled = true;
 };
 
-/// A line on stderr: how far, how fast, the running mean of the first method with its error; one of
-/// its own while a method learns. Stops at SIGINT and SIGTERM (see install_interrupt_handler).
+/// A line on stderr: how far, how fast, the running mean of the first method with its error. Stops
+/// at SIGINT and SIGTERM (see install_interrupt_handler).
 ///
 ///     crais::RunProgress progress({.program = "mine"});
 ///     crais::Result r = crais::estimate_log_normalizer(target, {}, {.observer = &progress});
@@ -28,7 +27,6 @@ class RunProgress : public RunObserver {
  public:
   explicit RunProgress(RunProgressOptions options);
 
-  void learning(int64_t done, int64_t total, double objective) override;
   void begin(int64_t done, int64_t total) override;
   void chunk(const ChunkResult& result) override;
   bool stop() override;
@@ -38,7 +36,7 @@ class RunProgress : public RunObserver {
  private:
   RunProgressOptions options_;
   RunningMean mean_;
-  std::unique_ptr<ProgressBar> learning_, running_;
+  std::unique_ptr<ProgressBar> running_;
 };
 
 }  // namespace crais

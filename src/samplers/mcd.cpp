@@ -1,10 +1,12 @@
 #include "samplers/mcd.h"
 
 #include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
 #include <cstddef>
 
+#include "util/error.h"
 #include "util/interrupt.h"
 
 namespace crais {
@@ -39,6 +41,25 @@ std::vector<at::Tensor> split(const ScoreNetworkShape& shape, const at::Tensor& 
 }
 
 std::ptrdiff_t first_of_network(const ScoreNetworkShape& shape) { return shape.linear ? 8 : 4; }
+
+struct Place {
+  at::Tensor e;                    // [P,K,D]
+  at::Tensor log_gamma, gradient;  // [P,K] float64, centred, and [P,K,D]
+};
+
+/// As Problem::evaluate, but differentiable in e, which requires a gradient.
+Place with_graph_at(const Problem& problem, const at::Tensor& e) {
+  const AffineMap& base = problem.base();
+  const at::Tensor log_gamma = problem.target().log_density(base.to_z(e)).to(at::kDouble) +
+                               (base.log_abs_det() - problem.log_center()).unsqueeze(1);
+  if (!log_gamma.requires_grad())
+    throw argument_error(
+        "the `method` mcd needs second derivatives of the log density, which this target or model "
+        "lacks");
+  return {e, log_gamma,
+          torch::autograd::grad({log_gamma.sum()}, {e}, /*grad_outputs=*/{},
+                                /*retain_graph=*/true, /*create_graph=*/true)[0]};
+}
 
 /// The last is exactly 1: a number by itself.
 at::Tensor to_betas(const at::Tensor& increments) {
@@ -78,18 +99,20 @@ at::Tensor McdParameters::initial(const ScoreNetworkShape& shape, double step_si
 LogWeights mcd_log_weights(const Problem& problem, const McdParameters& parameters,
                            int64_t num_particles, at::Generator& rng) {
   const bool with_graph = c10::GradMode::is_enabled() && parameters.loc.requires_grad();
-  const auto evaluate = [&](const at::Tensor& e) {
-    return with_graph ? problem.evaluate_with_graph(e) : problem.evaluate(e);
+  const auto evaluate = [&](const at::Tensor& e) -> Place {
+    if (with_graph) return with_graph_at(problem, e);
+    const Particles found = problem.evaluate(e);
+    return {e, found.log_gamma, found.grad_log_gamma};
   };
   const at::Tensor& loc = parameters.loc;
   const at::Tensor precision = (-2 * parameters.log_sd).exp();
   const at::Tensor drift_scales = (0.5 * parameters.step_sizes).sqrt();
-  const auto score = [&](const at::Tensor& beta, const Particles& at) {
-    return (1 - beta) * (loc - at.e) * precision + beta * at.grad_log_gamma;
+  const auto score = [&](const at::Tensor& beta, const Place& at) {
+    return (1 - beta) * (loc - at.e) * precision + beta * at.gradient;
   };
 
   const at::Tensor start = problem.draw(num_particles, rng);
-  Particles now = evaluate(loc + parameters.log_sd.exp() * start);
+  Place now = evaluate(loc + parameters.log_sd.exp() * start);
   const at::Tensor log_q0 = -0.5 * start.square().sum(-1).to(at::kDouble) -
                             parameters.log_sd.sum().to(at::kDouble) -
                             0.5 * static_cast<double>(problem.dim()) * std::log(2 * M_PI);

@@ -52,9 +52,10 @@ struct McdParameters {
 /// Langevin moves.
 ///
 /// Where the parameters require a gradient and grad mode is on, so do the log-weights, through
-/// noise, moves and grad log gamma. Not finite where a chain has diverged.
-/// Cost: 1 + M evaluations per particle; twice that with a gradient (see
-/// Problem::evaluate_with_graph).
+/// noise, moves and grad log gamma, which autograd then differentiates: Target::log_density is to
+/// be differentiable twice. Not finite where a chain has diverged.
+/// Cost: 1 + M evaluations per particle; twice that with a gradient, for the backward pass takes a
+/// Hessian-vector product of each. Throws Error kArgument where the density has no graph.
 LogWeights mcd_log_weights(const Problem& problem, const McdParameters& parameters,
                            int64_t num_particles, at::Generator& rng);
 

@@ -72,7 +72,7 @@ class Clip {
 }  // namespace
 
 TrainedMcd train_mcd(const Problem& problem, const ScoreNetworkShape& shape,
-                     const McdTrainingOptions& options, uint64_t seed, const McdReport& report) {
+                     const McdTrainingOptions& options, uint64_t seed) {
   const at::Device device = problem.base().options().device();
   const auto stream = [&](Purpose purpose) {
     return make_generator(derive_seed(seed, purpose), device);
@@ -101,7 +101,6 @@ TrainedMcd train_mcd(const Problem& problem, const ScoreNetworkShape& shape,
   torch::optim::Adam optimizer(std::vector<at::Tensor>{flat},
                                torch::optim::AdamOptions(options.learning_rate));
   Clip clip;
-  double elbo = best.elbo;
   int64_t since_best = 0;
   for (int64_t i = 1; i <= options.iterations; ++i) {
     // Constant for the first half, then down in a line: noise in the parameters costs nats.
@@ -124,17 +123,15 @@ TrainedMcd train_mcd(const Problem& problem, const ScoreNetworkShape& shape,
     optimizer.step();
     best.iterations = i;
     if (i % options.validate_every == 0 || i == options.iterations) {
-      elbo = validate();
+      const double elbo = validate();
       if (elbo > best.elbo) {
         best.elbo = elbo;
         best.flat = flat.detach().clone();
         since_best = 0;
       } else if (++since_best == options.patience) {
-        if (report) report(i, elbo);
         break;
       }
     }
-    if (report) report(i, elbo);
   }
   best.cost = cost;
   return best;

@@ -4,7 +4,6 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
-#include <functional>
 
 #include "core/plan_error.h"
 #include "core/problem.h"
@@ -22,9 +21,6 @@ struct McdTrainingOptions {
   int64_t validation_chains = 256;  // spread over the problems, the same noise each time
   int64_t patience = 0;             // validations without a better one before stopping; 0: never
 };
-
-/// An iteration has ended. Throwing stops the training.
-using McdReport = std::function<void(int64_t iteration, double validation_elbo)>;
 
 struct TrainedMcd {
   at::Tensor flat;                    // see McdParameters
@@ -45,7 +41,6 @@ struct TrainedMcd {
 /// per chain of a validation.
 /// Throws DivergedError if the bound at the start is not finite or an iteration's no longer is.
 TrainedMcd train_mcd(const Problem& problem, const ScoreNetworkShape& shape,
-                     const McdTrainingOptions& options, uint64_t seed,
-                     const McdReport& report = {});
+                     const McdTrainingOptions& options, uint64_t seed);
 
 }  // namespace crais

@@ -82,8 +82,7 @@ class DecoderPosterior : public Target {
 
   /// q(z | x), if there is an encoder.
   std::optional<AffineMap> amortised_base() const override;
-  /// But for MLPs with Bernoulli pixels: others have kinks, tails, and modes beside the one that was
-  /// found.
+  /// All but MLPs with Bernoulli pixels have kinks, tails, and modes beside the one that was found.
   bool may_be_multimodal() const override;
   /// The normal of the prior's moments.
   AffineMap prior_base() const override;

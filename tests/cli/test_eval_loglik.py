@@ -417,7 +417,7 @@ def test_a_dry_run_writes_nothing(eval_loglik: Program, small: list[str]) -> Non
     assert "Would evaluate 50 images" in said
     assert not Path("never").exists(), "--dry-run wrote files"
     said = eval_loglik.succeed(*beside("--method mcd --dry-run", small)).stdout
-    assert "Learning on 4,096 others of simulated" in said
+    assert "Learning on the first 16 images" in said
 
 
 def test_help_ends_in_examples(eval_loglik: Program) -> None:

@@ -156,25 +156,19 @@ TEST(RunProblems, GoesOnWithWhatTheStoreHolds) {
   }
 }
 
-TEST(RunProblems, MethodsLearnOnProblemsThatAreNotEstimated) {
-  const Estimator learning(small({"mcd:3,iterations=4,hidden=4"})), plain(small());
-  EXPECT_TRUE(learning.learns());
-  EXPECT_FALSE(plain.learns());
-  const RunResults on_first = run_problems(ProblemSource::of(problems()), learning);
-  ProblemSource source = ProblemSource::of(problems());
-  int64_t asked = 0;
-  source.training = [&] {
-    ++asked;
-    return std::make_shared<DiagonalGaussian>(5, std::vector<double>{2, -1},
-                                              std::vector<double>{0.2, 0.3}, 0.0);
+TEST(RunProblems, MethodsLearnOnPilots) {
+  EstimateOptions options = small({"mcd:3,iterations=4,hidden=4"});
+  EXPECT_FALSE(Estimator(small()).learns());
+  const auto learned = [&](int64_t pilots) {
+    options.pilot_problems = pilots;
+    const Estimator estimator(options);
+    EXPECT_TRUE(estimator.learns());
+    return run_problems(ProblemSource::of(problems()), estimator);
   };
-  const RunResults on_others = run_problems(source, learning);
-  EXPECT_EQ(asked, 1);
   // 128 chains an iteration, spread over five problems rather than four.
-  EXPECT_NE(on_others.state.learned.begin()->second.cost,
-            on_first.state.learned.begin()->second.cost);
-  run_problems(source, plain);
-  EXPECT_EQ(asked, 1);
+  const RunResults four = learned(4), five = learned(5);
+  EXPECT_EQ(four.state.learned.size(), 1u);
+  EXPECT_NE(four.state.learned.begin()->second.cost, five.state.learned.begin()->second.cost);
 }
 
 /// A path that a pilot learned: constants on disk, the same bytes after them, shared or not.

@@ -254,7 +254,7 @@ void expect_right(const DecoderNetwork& network, const FusedKernel& kernel, int6
 
 TEST_P(EveryConvolution, AgreesWithAutogradInDoublePrecision) {
   const testing::GuardedMemory guard;
-  for (const char* activation : {"elu", "tanh", "relu", "leaky-relu:0.2", "silu", "gelu"})
+  for (const char* activation : {"elu", "tanh", "relu", "leaky-relu:0.2", "silu", "gelu", "mish"})
     expect_right(make(parse_activation(activation)), kernel(), 3, 23);
 }
 

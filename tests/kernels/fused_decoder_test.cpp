@@ -78,7 +78,7 @@ std::vector<std::tuple<std::string, std::string>> every_case() {
   std::vector<std::tuple<std::string, std::string>> cases;
   for (const FusedKernel& kernel : all_kernels())
     for (const char* activation :
-         {"tanh", "elu", "relu", "leaky-relu", "softplus", "sigmoid", "silu", "gelu"})
+         {"tanh", "elu", "relu", "leaky-relu", "softplus", "sigmoid", "silu", "gelu", "mish"})
       if (FusedDecoder::supports(make_case(activation, {3}), kernel))
         cases.emplace_back(kernel.name, activation);
   return cases;

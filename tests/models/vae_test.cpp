@@ -76,7 +76,7 @@ TEST_P(Activations, StandBetweenLayersAndNotAfterTheLast) {
 
 INSTANTIATE_TEST_SUITE_P(All, Activations,
                          ::testing::Values("tanh", "elu", "relu", "leaky-relu", "leaky-relu:0.2",
-                                           "softplus", "sigmoid", "silu", "gelu"),
+                                           "softplus", "sigmoid", "silu", "gelu", "mish"),
                          [](const auto& instance) {
                            return testing::name_of_test(instance.param);
                          });

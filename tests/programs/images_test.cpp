@@ -1,11 +1,10 @@
-// The images that methods learn on: others than those that are estimated.
+// Which images are chosen, and how they are taken.
 #include "programs/eval_loglik/images.h"
 
 #include <gtest/gtest.h>
 
 #include "core/rng.h"
 #include "support/expect_error.h"
-#include "support/temporary_folder.h"
 
 namespace crais {
 namespace {
@@ -19,63 +18,18 @@ EvalModel tiny() {
   return checkpoint_model({make_vae(architecture, 1), {}, ""}, at::kCPU, at::kFloat);
 }
 
-/// `count` images of 2 x 3 pixels, all of the grey value `pixel`.
-std::string idx(char count, char pixel) {
-  return std::string("\0\0\x08\x03\0\0\0", 7) + count + std::string("\0\0\0\x02\0\0\0\x03", 8) +
-         std::string(static_cast<size_t>(6 * count), pixel);
-}
-
-class TrainingImages : public ::testing::Test {
- protected:
-  TrainingImages() {
-    settings_.data_dir = folder_.path();
-    settings_.split = "test";
-    folder_.file("t10k-images-idx3-ubyte", idx(5, '\0'));
-  }
-
-  EvalImages chosen() const {
+TEST(SimulatedImages, AreDecidedByTheirNumbers) {
+  const auto chosen = [](int64_t count, const std::string& indices) {
+    ImageSettings settings;
+    settings.simulate = count;
+    settings.indices = indices;
     std::string notice;
-    return choose_images(settings_, tiny(), notice);
-  }
-  EvalImages others() const { return choose_training_images(settings_, tiny(), chosen()); }
-
-  testing::TemporaryFolder folder_;
-  ImageSettings settings_;
-};
-
-TEST_F(TrainingImages, AreOfTheTrainingSplit) {
-  EXPECT_EQ(others().size(), 0);  // there is no such file
-  folder_.file("train-images-idx3-ubyte", idx(12, '\xff'));
-  settings_.limit = 2;
-  settings_.indices = "1:4";
-  EXPECT_EQ(chosen().size(), 2);
-  const EvalImages found = others();
-  EXPECT_EQ(found.size(), 10);  // but for the last sixth, which validates
-  EXPECT_EQ(found.indices.front(), 0);
-  EXPECT_TRUE((found.pixels == 1).all().item<bool>());
-  EXPECT_EQ(found.binarisation, chosen().binarisation);
-  EXPECT_NE(found.digest, chosen().digest);
-  settings_.split = "validation";
-  settings_.indices.clear();
-  EXPECT_EQ(others().size(), 10);
-  settings_.split = "train";
-  EXPECT_EQ(others().size(), 0);
-}
-
-TEST_F(TrainingImages, AreFurtherOnesOfSimulatedImages) {
-  settings_.simulate = 5;
-  settings_.limit = 3;
-  settings_.indices = "1:5";
-  const EvalImages found = others();
-  EXPECT_EQ(found.size(), kTrainingImages);
-  EXPECT_EQ(found.indices.front(), 4);
-  settings_.limit.reset();
-  EXPECT_EQ(chosen().indices.back(), 4);
-  EXPECT_EQ(others().indices.front(), 5);
-  // Each is decided by its number.
-  settings_.simulate = 7;
-  settings_.indices = "4:6";
-  EXPECT_TRUE(at::equal(chosen().pixels, found.pixels.slice(0, 0, 2)));
+    return choose_images(settings, tiny(), notice);
+  };
+  const EvalImages few = chosen(7, "4:6"), many = chosen(60, "2:30");
+  EXPECT_EQ(few.indices, (std::vector<int64_t>{4, 5}));
+  EXPECT_TRUE(at::equal(few.pixels, many.pixels.slice(0, 2, 4)));
+  EXPECT_NE(few.digest, many.digest);
 }
 
 EvalImages of_array(const at::Tensor& values, ImageSettings settings) {

@@ -7,7 +7,6 @@ namespace {
 
 class Recording : public RunObserver {
  public:
-  void learning(int64_t, int64_t, double) override { ++heard; }
   void begin(int64_t, int64_t) override { ++heard; }
   void chunk(const ChunkResult&) override { ++heard; }
   bool stop() override { return stops; }
@@ -73,10 +72,9 @@ TEST(TimeLimit, WithoutALimitTheOtherObserverDecides) {
   inner.stops = true;
   EXPECT_TRUE(limit.stop());
   EXPECT_FALSE(limit.is_over());
-  limit.learning(1, 2, 0);
   limit.begin(0, 1);
   limit.chunk({});
-  EXPECT_EQ(inner.heard, 3);
+  EXPECT_EQ(inner.heard, 2);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "targets/decoder_posterior.h"
 
+#include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
 
@@ -22,7 +24,7 @@ struct Case {
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* activation :
-       {"tanh", "elu", "relu", "leaky-relu:0.2", "softplus", "sigmoid", "silu", "gelu"})
+       {"tanh", "elu", "relu", "leaky-relu:0.2", "softplus", "sigmoid", "silu", "gelu", "mish"})
     for (const char* likelihood : {"bernoulli", "gaussian:0.3"})
       all.push_back({activation, likelihood});
   return all;
@@ -106,6 +108,23 @@ TEST_P(NetworkPosteriors, GradientIsAutograds) {
   const Evaluation fast = target.evaluate(z_), slow = target.Target::evaluate(z_);
   EXPECT_LT(max_abs_diff(fast.log_density, slow.log_density), 1e-11);
   EXPECT_LT(max_abs_diff(fast.grad, slow.grad), 1e-11);
+}
+
+// What learns on a posterior differentiates its density twice.
+TEST_P(NetworkPosteriors, DensityIsDifferentiableTwice) {
+  const c10::AutoGradMode with_grad(true);
+  const DecoderPosterior target(vae_, images_);
+  at::Generator rng = make_generator(4);
+  const at::Tensor v = at::randn({3, 6, 5}, rng, at::kDouble);
+  const at::Tensor z = z_.clone().requires_grad_(true);
+  const at::Tensor grad = torch::autograd::grad({target.log_density(z).sum()}, {z}, {},
+                                                /*retain_graph=*/true, /*create_graph=*/true)[0];
+  EXPECT_LT(max_abs_diff(grad, target.evaluate(z_).grad), 1e-11);
+  const at::Tensor product = torch::autograd::grad({grad}, {z}, {v})[0];
+  constexpr double kStep = 1e-6;
+  const at::Tensor change =
+      (target.evaluate(z_ + kStep * v).grad - target.evaluate(z_ - kStep * v).grad) / (2 * kStep);
+  EXPECT_LT(max_abs_diff(product, change), 1e-5);
 }
 
 TEST_P(NetworkPosteriors, GradientIsFiniteDifferences) {

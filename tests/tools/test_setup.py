@@ -123,6 +123,16 @@ def test_takes_the_torch_of_python(project: Project, other: Path) -> None:
     assert chosen(project) == str(other)
 
 
+def test_chooses_anew_where_the_choice_has_become_too_old(
+    project: Project, tmp_path: Path, other: Path
+) -> None:
+    old = libtorch(tmp_path / "old", "2.5")
+    (project.folder / "build/libtorch").write_text(f"{old}\nLibTorch 2.5, chosen before\n")
+    project.fake("python3", f'echo "{other}"')
+    project.expect(0, "LibTorch 2.7", "scripts/setup")
+    assert chosen(project) == str(other)
+
+
 def test_says_what_to_install_where_it_may_not(project: Project) -> None:
     project.fake("dpkg-query", INSTALLED.format("zlib1g-dev"))
     install = "apt-get update && apt-get install -y --no-install-recommends zlib1g-dev"

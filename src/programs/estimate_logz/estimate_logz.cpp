@@ -32,9 +32,8 @@ int estimate_logz(const CommandLine& cli) {
   const c10::NoGradGuard no_grad;
   const LogzRun run(settings, named_target(settings));
   if (!settings.quiet) std::cerr << run.notice();
-  return run_program(
-      settings, {"estimate-logz", "problems", "log Z", "no problem is done yet", !settings.quiet},
-      [&](RunObserver& observer) { return run.run(observer); });
+  return run_program(settings, {"estimate-logz", "problems", "log Z", !settings.quiet},
+                     [&](RunObserver& observer) { return run.run(observer); });
 }
 
 }  // namespace crais

@@ -87,8 +87,6 @@ EvalRun::EvalRun(EvalSettings settings, EvalModel model, const std::optional<Arr
   warnings_ = found_warnings();
   for (const std::string& warning : warnings_) notice_ += "WARNING: " + warning + "\n";
   if (settings_.rate_distortion) choose_curve();
-  if (estimator_.learns() && !images)
-    training_images_ = choose_training_images(settings_.images, model_, images_);
   chunks_ = {images_.size(), settings_.estimator.chunk};
   if (settings_.shard.count > chunks_.count())
     throw argument_error("--shard: there are only " + std::to_string(chunks_.count()) +
@@ -212,9 +210,6 @@ json EvalRun::record() const {
   if (curve_) record["rate_distortion"] = to_json(*curve_);
   if (curve_ && !curve_->ends_in_likelihood()) record["images"]["quantity"] = "tempered";
   if (!warnings_.empty()) record["warnings"] = warnings_;
-  if (training_images_.size() > 0)
-    record["training_images"] = {{"count", training_images_.size()},
-                                 {"sha256", training_images_.digest}};
   return record;
 }
 
@@ -237,12 +232,12 @@ std::string EvalRun::about_model() const {
          ", prior " + d.prior;
 }
 
-std::shared_ptr<const Target> EvalRun::posterior_of(const EvalImages& images, int64_t begin,
-                                                    int64_t end) const {
-  auto posterior = model_.posterior(
-      images.pixels.slice(0, begin, end),
-      images.latents.defined() ? images.latents.slice(0, begin, end) : images.latents,
-      images.labels.defined() ? images.labels.slice(0, begin, end) : images.labels);
+std::shared_ptr<const Target> EvalRun::posterior_of(int64_t begin, int64_t end) const {
+  const auto part = [&](const at::Tensor& all) {
+    return all.defined() ? all.slice(0, begin, end) : all;
+  };
+  auto posterior =
+      model_.posterior(part(images_.pixels), part(images_.latents), part(images_.labels));
   if (!curve_ || curve_->ends_in_likelihood()) return posterior;
   return std::make_shared<Tempered>(std::move(posterior), Tempered::Options{curve_->end});
 }
@@ -252,7 +247,7 @@ int64_t EvalRun::threads_to_use() const {
   const int64_t threads = resolve_threads(settings_.threads);
   if (!settings_.memory_limit) return threads;
   const int64_t problems = std::min(chunks_.size, images_.size());
-  const auto largest = posterior_of(images_, 0, problems);
+  const auto largest = posterior_of(0, problems);
   const ChunkShape shape{problems, estimator_.most_particles(problems, largest->dim()),
                          largest->dim(), settings_.dtype == at::kDouble ? 8 : 4,
                          largest->working_memory()};
@@ -260,15 +255,8 @@ int64_t EvalRun::threads_to_use() const {
 }
 
 ProblemSource EvalRun::problems() const {
-  ProblemSource problems{
-      images_.size(),
-      [this](int64_t begin, int64_t end) { return posterior_of(images_, begin, end); },
-      images_.indices};
-  if (training_images_.size() > 0)
-    problems.training = [this] {
-      return posterior_of(training_images_, 0, training_images_.size());
-    };
-  return problems;
+  return {images_.size(), [this](int64_t begin, int64_t end) { return posterior_of(begin, end); },
+          images_.indices};
 }
 
 std::string EvalRun::describe() const {
@@ -283,12 +271,8 @@ std::string EvalRun::describe() const {
   for (const auto& method : e.methods)
     text << "Method " << method << " from base " << e.base << ".\n";
   if (estimator_.learns())
-    text << "Learning on "
-         << (training_images_.size() > 0
-                 ? with_commas(training_images_.size()) + " others of " + training_images_.source
-                 : "the first " + with_commas(std::min(e.pilot_problems, images_.size())) +
-                       " images")
-         << ".\n";
+    text << "Learning on the first " << with_commas(std::min(e.pilot_problems, images_.size()))
+         << " images.\n";
   if (estimator_.anneals()) {
     text << "Annealing: schedule " << e.schedule << ", path " << e.path << ", kernel " << e.kernel
          << ", " << e.chains << " chains";

@@ -45,8 +45,7 @@ class EvalRun {
   std::vector<std::string> found_warnings() const;
   std::string about_model() const;
   at::Tensor thumbnails_of_results(const RunResults& results) const;
-  std::shared_ptr<const Target> posterior_of(const EvalImages& images, int64_t begin,
-                                             int64_t end) const;
+  std::shared_ptr<const Target> posterior_of(int64_t begin, int64_t end) const;
   int64_t threads_to_use() const;
   ProblemSource problems() const;
 
@@ -55,7 +54,7 @@ class EvalRun {
   std::optional<CurveUnits> curve_;  // with --rate-distortion
   std::string notice_;
   std::vector<std::string> warnings_;
-  EvalImages images_, training_images_;
+  EvalImages images_;
   Estimator estimator_;
   Chunks chunks_{};
 };

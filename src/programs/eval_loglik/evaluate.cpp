@@ -21,8 +21,7 @@ std::optional<RunReport> evaluate_model(const EvalSettings& settings,
     std::cout << understood << run.describe();
     return {};
   }
-  return complete_run(settings,
-                      {"eval-loglik", "images", "log p", "no image is done yet", !settings.quiet},
+  return complete_run(settings, {"eval-loglik", "images", "log p", !settings.quiet},
                       [&](RunObserver& observer) { return run.run(observer); });
 }
 

@@ -297,24 +297,4 @@ EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
   return ready(simulated_images(settings, kSimulatedByDefault, model), settings, model);
 }
 
-EvalImages choose_training_images(const ImageSettings& settings, const EvalModel& model,
-                                  const EvalImages& evaluated) {
-  ImageSettings others = settings;
-  others.limit = kTrainingImages;
-  if (evaluated.source == "simulated") {
-    const int64_t first = evaluated.indices.back() + 1, end = first + kTrainingImages;
-    others.indices = std::to_string(first) + ":" + std::to_string(end);
-    return ready(simulated_images(others, end, model), settings, model);
-  }
-  if (!settings.data.empty() || parse_split(settings.split) == Split::kTrain) return {};
-  others.indices.clear();
-  others.split = to_string(Split::kTrain);
-  try {
-    return ready(mnist_images(others, model), settings, model);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kNoInput) throw;
-    return {};
-  }
-}
-
 }  // namespace crais

@@ -46,13 +46,4 @@ EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
 /// sha256 of the first `count` of them: what was evaluated.
 std::string digest_of(const EvalImages& images, int64_t count);
 
-/// At most so many images are learned on.
-constexpr int64_t kTrainingImages = 4096;
-
-/// Images of the same kind, binarised alike, none of which is among `evaluated`: the first of the
-/// training split, or further simulated ones. Empty where there are none: where the training split
-/// itself is evaluated, or lacks its file.
-EvalImages choose_training_images(const ImageSettings& settings, const EvalModel& model,
-                                  const EvalImages& evaluated);
-
 }  // namespace crais

@@ -38,7 +38,6 @@ VaeExperiment::VaeExperiment(const ExperimentOptions& options, int64_t count, bo
   std::string notice;
   const EvalModel model = checkpoint_model(checkpoint, options.device, at::kFloat);
   images_ = choose_images(settings, model, notice);
-  training_images_ = choose_training_images(settings, model, images_);
   vae_ = checkpoint.vae.to(options.device, at::kFloat);
   model_ = network_model(vae_);
   fused_ = fused_decoder_of(*model_);
@@ -77,14 +76,6 @@ Task VaeExperiment::task(const std::string& flags, uint64_t seed) const {
                                part(images_.latents, begin, end), at::Tensor(), fused_);
                          }};
   json key = identity_;
-  if (training_images_.size() > 0 && Estimator(settings.estimator).learns()) {
-    key["training_images"] = training_images_.digest;
-    problems.training = [this, part] {
-      const at::Tensor& pixels = training_images_.pixels;
-      return std::make_shared<DecoderPosterior>(model_, part(pixels, 0, pixels.size(0)),
-                                                at::Tensor(), at::Tensor(), fused_);
-    };
-  }
   key["settings"] = deciding_settings(settings);
   return {key,
           [options = settings.estimator, problems] { return estimate_cell(options, problems); }};

@@ -37,8 +37,6 @@ class VaeExperiment {
   const EvalImages& images() const { return images_; }
   /// What model and images are known by, in the keys of tasks.
   const nlohmann::json& identity() const { return identity_; }
-  /// Of those that methods learn on; 0: they learn on the first that they estimate.
-  int64_t num_training_images() const { return training_images_.size(); }
   const Vae& vae() const { return vae_; }
 
  private:
@@ -50,7 +48,6 @@ class VaeExperiment {
   std::shared_ptr<const LatentModel> model_;  // of vae_
   std::shared_ptr<const FusedDecoder> fused_;
   EvalImages images_;
-  EvalImages training_images_;  // for methods that learn; none for a VAE at hand
 };
 
 }  // namespace crais
