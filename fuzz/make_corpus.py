@@ -135,7 +135,7 @@ def evaluated(programs, work):
     programs.run(*run, "--method", "bidirectional", "--method", "iwae:4", "--repeats", 2, "--base", "encoder", "--out",
                  "methods")
     folder_seed("methods", work / "methods")
-    programs.run(*run, "--rate-distortion", "nll", "--schedule", "linear", "--out", "curve")
+    programs.run("eval-loglik", "curve", *run[1:], "--schedule", "linear", "--out", "curve")
     folder_seed("curve", work / "curve")
     shutil.copytree(work / "ais", work / "extended")
     programs.run("eval-loglik", "extend", "extended", "--chains", "+2")
@@ -299,7 +299,7 @@ def flag_texts():
     seed("command_lines", "simulated", "\n".join(lines["eval-loglik"][1:5] + ["--simulate", "3", "--indices", "0:2"]))
     seed("command_lines", "array", "--data\nimages\n--binarisation\nstatic:1\n--limit=3\n--shard\n1/2\n--chunk\n1")
     seed("command_lines", "flat", "--data=flat\n--scale\n255")
-    seed("command_lines", "curve", "--rate-distortion\nmse:0.1\n--data\nimages\n--scale=255\n--budget\n1e3")
+    seed("command_lines", "budget", "--data\nimages\n--scale=255\n--budget\n1e3")
     seed("with_flags", "message", "raise `max_steps`, or `pilot_chains`; not `this one` or `plan_per_problem`")
     for target in ("flags", "command_lines"):
         dictionary(target, [f"--{word}" for word in words] + ["--config", "--help", "\n", "K", "M", "GiB", ":", "/"])

@@ -48,8 +48,6 @@ void read(std::string_view input) {
   static const std::string kRun = (folder() / "run").string();
   static const CommandLine kCompare(kSynopsis, {"compare", kRun, kRun});
   static const CommandLine kDiagnose(kSynopsis, {"diagnose", kRun});
-  static const int kNoGnuplot = ::setenv("PATH", "", 1);  // pages without pictures: they take long
-  (void)kNoGnuplot;
   constexpr std::string_view kSealed = "sealed ";
   std::string run;
   for (const auto& [name, bytes] : parts(input)) {

@@ -30,11 +30,11 @@ _Options = TypedDict("_Options", {
 
 _OfImages = TypedDict("_OfImages", {
     "preset": Literal["recommended", "paper", "robust"] | None, "base": str | None,
-    "rate_distortion": str | None, "per_image": bool | None, "pilot_images": int | None,
-    "data": str | PathLike[str] | None, "split": Literal["train", "validation", "test"] | None,
-    "binarisation": str | None, "scale": float | None, "dequantise": str | None,
-    "limit": int | None, "indices": str | None, "activation": str | None,
-    "memory_limit": str | None, "shard": str | None, "accept_prior": bool | None,
+    "per_image": bool | None, "pilot_images": int | None, "data": str | PathLike[str] | None,
+    "split": Literal["train", "validation", "test"] | None, "binarisation": str | None,
+    "scale": float | None, "dequantise": str | None, "limit": int | None, "indices": str | None,
+    "activation": str | None, "memory_limit": str | None, "shard": str | None,
+    "accept_prior": bool | None,
 }, total=False)
 
 _OfModels = TypedDict("_OfModels", {

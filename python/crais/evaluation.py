@@ -124,7 +124,8 @@ def evaluate(
     with resume=True goes on from there. Raises UsageError, DataError, and what the model raises.
     Cost: about 1,000 evaluations of the model an image; `budget` sets it.
 
-    Other options are the flags of eval-loglik:
+    Other options are the flags of eval-loglik. With rate_distortion="nll", "nll:BETA", "mse" or
+    "mse:SD" they are those of `eval-loglik curve`, whose --distortion that is:
     """
     options: dict[str, Any] = {**flags}
     dtype = None if dtype is None else str(dtype).removeprefix("torch.")
@@ -183,6 +184,8 @@ def evaluate(
         if data.images is not None:
             data.images = as_batch(data.images, shape)
 
+    name = type(model).__name__ if model is not None else "model"
+
     def in_memory_of(shapes: list[Sequence[int]]) -> InMemory:
         return in_memory(
             **parts,
@@ -193,7 +196,7 @@ def evaluate(
             simulate=_count(options.get("simulate")),
             data=_examples(data.images, options),
             threads_apart=str(options.get("threads")) != "1",
-            name=type(model).__name__ if model is not None else "model",
+            name=name,
         )
 
     found = _in_memory(in_memory_of, data.images, shape)
@@ -206,7 +209,7 @@ def evaluate(
         _call_alone(options)
     chosen = {"device": str(device), **options}
     return _evaluated(
-        "memory", chosen, found.functions, found.manifest, device, data, progress, found.check
+        name, chosen, found.functions, found.manifest, device, data, progress, found.check
     )
 
 
@@ -320,8 +323,9 @@ def _log_normalizer(
     """Of a name, or of a density on `options`' device."""
     functions: dict[str, Function] = {}
     device, dim, name, check = torch.device("cpu"), 0, str(target), None
+    notes: list[str] = []
     if isinstance(target, Density):
-        device, dim = torch.device(options["device"]), target.dim
+        device, dim, notes = torch.device(options["device"]), target.dim, target.notes
         name = target.name if target.name.isidentifier() else "function"
         _check_bounded(target.log_density, dim, device, options)
         functions = {"log_density": _density(target.log_density)}
@@ -331,7 +335,7 @@ def _log_normalizer(
     arguments = [name, *native.arguments(options)]
     report, run = native.call(
         "estimate-logz",
-        lambda run: native.extension().log_normalizer(arguments, run, dim, starts),
+        lambda run: native.extension().log_normalizer(arguments, run, dim, starts, notes),
         functions,
         progress=progress,
         unit="problems",
@@ -417,7 +421,9 @@ def _evaluated(
     progress: bool,
     check: Callable[[], None] | None,
 ) -> Result:
-    arguments = [operand, *native.arguments(flags)]
+    distortion = flags.pop("rate_distortion", None)
+    curve = [] if distortion is None else ["curve", f"--distortion={distortion}"]
+    arguments = [*curve, operand, *native.arguments(flags)]
     report, run = native.call(
         "eval-loglik",
         lambda run: native.extension().evaluate(

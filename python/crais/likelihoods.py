@@ -242,8 +242,8 @@ class Gaussian(_LocationScale):
 class SquaredError(Gaussian):
     """None: the decoder gives the mean of x, and nothing says how x differs from it.
 
-    log_prob is minus the squared error, up to a constant. eval-loglik takes such a model for
-    `--rate-distortion mse` alone.
+    log_prob is minus the squared error, up to a constant. Such a model is for
+    `eval-loglik curve --distortion mse` alone.
     """
 
     name = "squared-error"

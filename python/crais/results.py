@@ -49,7 +49,7 @@ class Result:
     `log_weights` are its particles, and `to_arviz()` has draws of them.
 
     `warnings` are lines that say why the numbers may not mean what one thinks: [] where all is
-    well. In a notebook it shows itself as a table with pictures (of matplotlib, if it is installed).
+    well. In a notebook it shows itself as its tables, and its `report` below a fold.
     """
 
     def __init__(
@@ -57,9 +57,9 @@ class Result:
     ) -> None:
         self._report = report
         self.images = images
-        self.notes = [] if density is None else list(density.notes)
         self._point: Function = (lambda z: z) if density is None else density.point
         self.summary: dict[str, Any] = json.loads(report.summary)
+        self.notes: list[str] = self.summary.get("notes", [])
         self.indices: Array = np.asarray(report.indices)
         self._tables: dict[str, dict[str, Array]] = {
             method: {name: column.numpy() for name, column in columns.items()}
@@ -158,29 +158,17 @@ class Result:
         return words
 
     def __repr__(self) -> str:
-        return self._text(100)
-
-    def _text(self, width: int) -> str:
-        table: str = self._report.text(width)
-        return table + "".join(f"Note: {note}.\n" for note in self.notes)
+        table: str = self._report.text(100)
+        return table
 
     def _repr_html_(self) -> str:
-        table = f"<pre style='line-height: 1.2'>{html.escape(self._text(0))}</pre>"
-        return table + "".join(f"<div>{picture}</div>" for picture in self.pictures())
-
-    def pictures(self) -> list[str]:
-        """As SVG: the estimates of the images, and the images with the least and the greatest.
-
-        Empty without matplotlib.
-        """
-        try:
-            figures = importlib.import_module("matplotlib.figure")
-        except ImportError:
-            return []
-        pictures = [_histogram(figures, self)]
-        if self.images is not None and _is_picture(self.images):
-            pictures.append(_extremes(figures, self))
-        return pictures
+        table = html.escape(self._report.text(0))
+        page = html.escape(self._report.file("report.html"))
+        return (
+            f"<pre style='line-height: 1.2'>{table}</pre><details><summary>Report, with pictures"
+            f'</summary><iframe sandbox srcdoc="{page}" style="width: 100%; height: 40rem; border: 0">'
+            "</iframe></details>"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """What summary.json holds."""
@@ -206,13 +194,12 @@ class Result:
         self._report.save(os.fspath(folder), overwrite)
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Writes the table and the pictures as one page of HTML."""
-        title = html.escape(f"crais: {self.summary['program']}")
+        """Writes report.html of the programs: tables, reasons and pictures on one page.
+
+        It is one file without scripts, which refers to no other.
+        """
         with open(path, "w", encoding="utf-8") as file:
-            file.write(
-                f"<!doctype html><meta charset='utf-8'><title>{title}</title>\n"
-                f"<h1>{title}</h1>\n{self._repr_html_()}\n"
-            )
+            file.write(self._report.file("report.html"))
 
 
 def _log_mean(logs: Array) -> float:
@@ -226,66 +213,6 @@ def _log_mean(logs: Array) -> float:
 def _number(value: Any) -> float:
     """json has no NaN."""
     return math.nan if value is None or isinstance(value, str) else float(value)
-
-
-def _svg(figure: Any) -> str:
-    text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()[text.getvalue().index("<svg") :]
-
-
-def _histogram(figures: Any, result: Result) -> str:
-    """The estimates, and their errors against them."""
-    figure = figures.Figure(figsize=(8, 2.8), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    what = "log Z" if result._is_density() else "log p(x)"
-    values, trusted = result.log_normalizer, result.flags == 0
-    left.hist(values, bins=min(40, max(5, len(values) // 4)), color="#4477aa")
-    left.axvline(result.mean, color="black", linewidth=1, label=f"mean {result.mean:.2f}")
-    left.set(xlabel=f"{what}, nats", ylabel="replicates" if result._is_density() else "images")
-    left.legend(frameon=False)
-    right.plot(values[trusted], result.std_error[trusted], ".", color="#4477aa", label="trusted")
-    if not trusted.all():
-        doubtful = ~trusted
-        right.plot(values[doubtful], result.std_error[doubtful], "x", color="#ee6677", label="flagged")
-        right.legend(frameon=False)
-    right.set(xlabel=f"{what}, nats", ylabel="Monte Carlo SE, nats")
-    return _svg(figure)
-
-
-def _extremes(figures: Any, result: Result, count: int = 8) -> str:
-    """The images with the least and the greatest estimates."""
-    order = np.argsort(result.log_normalizer)
-    columns = min(count, len(order))
-    figure = figures.Figure(figsize=(columns, 2.6), layout="constrained")
-    for row, chosen in enumerate((order[:columns], order[::-1][:columns])):
-        for column, i in enumerate(chosen):
-            axes = figure.add_subplot(2, columns, row * columns + column + 1)
-            axes.imshow(_picture(result.images[i]), cmap="gray")
-            axes.set_title(f"{result.log_normalizer[i]:.1f}", fontsize=8)
-            axes.set_axis_off()
-    figure.suptitle("least and greatest log p(x), nats", fontsize=9)
-    return _svg(figure)
-
-
-def _is_picture(images: Any) -> bool:
-    """[N, H, W], or [N, C, H, W] with one or three channels; or [N, D] of square pictures."""
-    shape = images.shape[1:]
-    if len(shape) == 1:
-        return math.isqrt(shape[0]) ** 2 == shape[0]
-    return len(shape) == 2 or (len(shape) == 3 and shape[0] in (1, 3))
-
-
-def _picture(image: Any) -> Array:
-    """[H, W] or [H, W, 3], between 0 and 1."""
-    pixels = np.asarray(image, dtype=np.float64)
-    if pixels.ndim == 1:
-        pixels = pixels.reshape(math.isqrt(len(pixels)), -1)
-    if pixels.ndim == 3:
-        pixels = pixels[0] if pixels.shape[0] == 1 else np.moveaxis(pixels[:3], 0, -1)
-    low, high = pixels.min(), pixels.max()
-    picture: Array = (pixels - low) / (high - low) if high > low else np.zeros_like(pixels)
-    return picture
 
 
 class Comparison:

@@ -3,6 +3,7 @@
 #include "models/function_model.h"
 #include "module.h"
 #include "observer.h"
+#include "programs/eval_loglik/curve.h"
 #include "programs/eval_loglik/eval_run.h"
 #include "stoppable.h"
 #include "util/files.h"
@@ -33,7 +34,10 @@ RunReport run_evaluation(const std::vector<std::string>& arguments, const py::ob
   const std::string described = manifest;
   return stoppable(run, [&] {
     const Released released;
-    const EvalSettings settings = read_settings({eval_loglik_synopsis(), arguments});
+    EvalSettings settings = is_curve(arguments)
+                                ? read_curve({curve_synopsis(), arguments})
+                                : read_settings({eval_loglik_synopsis(), arguments});
+    settings.in_memory = images || !described.empty();
     std::string notice;
     const EvalModel model = described.empty() ? open_model(settings.checkpoint, settings.foreign,
                                                            settings.device, settings.dtype, notice)

@@ -25,14 +25,18 @@ std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim,
       FunctionTarget::IndexedLogDensity(density));
 }
 
-/// `dim` 0: the target is a registered one, which the arguments name.
+/// `dim` 0: the target is a registered one, which the arguments name. `notes` say what was made of
+/// a function.
 RunReport run_log_normalizer(const std::vector<std::string>& arguments, const py::object& run,
-                             int64_t dim, const std::optional<at::Tensor>& starts) {
+                             int64_t dim, const std::optional<at::Tensor>& starts,
+                             const std::vector<std::string>& notes) {
   PythonObserver observer(run, "log Z");
   return stoppable(run, [&] {
     const Released released;
     LogzSettings settings = read_logz_settings({estimate_logz_synopsis(), arguments});
     settings.wants_samples = true;
+    settings.in_memory = dim > 0;
+    settings.notes = notes;
     return LogzRun(settings,
                    dim > 0 ? target_of(run, dim, starts, settings) : named_target(settings))
         .run(observer);

@@ -56,7 +56,7 @@ def test_quickstart():
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     shown = [output["data"] for output in outputs if "data" in output]
     printed = "".join(output.get("text", "") for output in outputs)
-    assert any("<svg" in data.get("text/html", "") for data in shown)
+    assert any("data:image/svg+xml" in data.get("text/html", "") for data in shown)
     lower, upper = re.search(r"(-[0-9.]+) <= log p\(x\) <= (-[0-9.]+)", printed).groups()
     assert abs(float(upper) - float(lower)) < 1
     by_file, in_memory = re.search(r"(-[0-9.]+) nats by the file, (-[0-9.]+)", printed).groups()

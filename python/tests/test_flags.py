@@ -159,7 +159,6 @@ ABOUT_RUNS = [
     {"budget": 900},
     {"target-error": 0.1, "max-evals": 5000},
     {"mean-error": 0.1},
-    {"rate-distortion": "nll"},
 ]  # fmt: skip
 ELSEWHERE = {"config", "help", "version", "dry-run", "lease"}
 

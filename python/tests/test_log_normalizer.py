@@ -18,8 +18,12 @@ def skewed(z):
     return -0.5 * x.square() - 0.5 * ((y - x.square() / 4) / 0.5).square()
 
 
+ALONE = {"base": "prior", "witness": "none"}  # no search for a base, no second opinion: seconds each
+
+
 def test_a_known_normaliser():
-    found = crais.log_normalizer(skewed, dim=2, steps=200, problems=20, chains=64, progress=False)
+    flags = {"steps": 200, "problems": 20, "chains": 64, "progress": False}
+    found = crais.log_normalizer(skewed, dim=2, **ALONE, **flags)
     assert abs(found.mean - math.log(math.pi)) < 5 * found.mc_se
     assert found.mc_se < 0.05 and len(found.log_normalizer) == 20
 
@@ -33,6 +37,29 @@ def test_a_function_has_the_bits_of_the_same_target_in_the_program(program):
         lambda z: -0.5 * ((z - 1) / 0.5).square().sum(1), dim=3, progress=False, seed=4
     )
     np.testing.assert_allclose(function.log_normalizer, named.log_normalizer, atol=1e-9)
+
+
+def test_a_result_has_the_program_s_page(program, tmp_path):
+    flags = ["--seed=4", "--steps=20", "--problems=4", "--chains=32", "--quiet"]
+    program("estimate-logz", "u5", *flags, "--out", tmp_path / "out")
+    found = crais.log_normalizer("u5", seed=4, steps=20, problems=4, chains=32, progress=False)
+    found.report(tmp_path / "page.html")
+    page, wanted = (
+        (tmp_path / file).read_text().split("<h2>Again</h2>")[0]
+        for file in ("page.html", "out/report.html")
+    )
+    assert page == wanted and "Particles of all problems" in page
+    assert "estimate-logz u5 --chains 32" in (tmp_path / "page.html").read_text()
+
+
+def test_the_page_of_a_function_has_its_notes_and_names_no_command(tmp_path):
+    found = crais.log_normalizer(
+        lambda z: -0.5 * z.square().sum(), dim=3, steps=8, problems=2, chains=8, progress=False
+    )
+    found.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert f"<p>Note: {found.notes[0]}.</p>" in page and found.notes[0] in repr(found)
+    assert "the same call from Python" in page and "This command" not in page
 
 
 class WrongGradient(torch.autograd.Function):
@@ -49,9 +76,10 @@ class WrongGradient(torch.autograd.Function):
 
 def test_the_gradient_is_the_function_s_own():
     """A wrong gradient loses chains: moves are refused. The right one is autograd's."""
-    flags = {"dim": 2, "steps": 50, "step_size": 0.3, "progress": False}
+    flags = {"dim": 2, "steps": 50, "step_size": 0.3, "progress": False, **ALONE}
     right = crais.log_normalizer(skewed, **flags)
     wrong = crais.log_normalizer(WrongGradient.apply, **flags)
+    assert right.accept_prob.mean() > 0.95
     assert right.accept_prob.mean() > wrong.accept_prob.mean() + 0.1
     assert abs(wrong.mean - math.log(math.pi)) < 1  # refused moves leave the estimate right
 

@@ -168,7 +168,7 @@ CALLS = {
     'evaluate("vae.pt2", pilot_chain=8)': 'Unexpected keyword argument "pilot_chain"',
     'certify("vae.pt2", 100, likelihood=crais.Bernoulli(), steps=64, preset="robust")': "",
     'certify("vae.pt2", 100, simulate=8)': 'Unexpected keyword argument "simulate"',
-    'log_normalizer("u11", budget=1000, repeats=4, per_problem=True, expect="moments")': "",
+    'log_normalizer("u11", budget=1000, seed=1, per_problem=True, expect="moments")': "",
     'log_normalizer("u11", force_dtype="float16")': "expected \"Literal['auto', 'float32', 'bfloat16']",
     'train_vae(hidden=[200, 200], betas=[0.9, 0.99], act="tanh")': "",
     'train_vae(epochs="many")': 'expected "int | None"',

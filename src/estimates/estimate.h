@@ -60,6 +60,10 @@ Estimate evidence_lower_bound(const at::Tensor& log_w);
 /// sd / sqrt(N) of N independent numbers; NaN of fewer than two.
 double std_error_of_mean(const at::Tensor& values);
 
+/// How many standard errors reach from the mean of `count` numbers to the end of its 95% interval:
+/// Student's t, 1.96 of many. NaN of fewer than two.
+double interval_width(int64_t count);
+
 /// A mean over images, its two errors apart.
 struct MeanEstimate {
   double mean = 0.0;            // nats

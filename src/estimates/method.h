@@ -5,8 +5,11 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/path.h"
@@ -16,7 +19,6 @@
 #include "core/transition.h"
 #include "estimates/estimate.h"
 #include "estimates/expectation.h"
-#include "estimates/rate_distortion.h"
 #include "samplers/plan.h"
 
 namespace crais {
@@ -29,7 +31,7 @@ struct MethodResult {
   int64_t num_nonfinite = 0;
   Cost cost;                                        // summed over problems and particles
   std::optional<WeightedParticles> particles = {};  // where they were asked for
-  std::optional<RateDistortion> curve = {};         // of methods that have one
+  std::map<std::string, at::Tensor> columns = {};   // of the method's own, [N]: chunks keep them
   // Of methods with independent chains [P,K] float64: all that `estimate` and `upper` are made of.
   at::Tensor log_w = {}, reverse_log_w = {};  // the latter of chains that run back, if any
 };
@@ -59,8 +61,6 @@ class Method {
   virtual bool has_independent_chains() const { return false; }
   /// True if it has weighted particles of the target to show for it.
   virtual bool has_particles() const { return false; }
-  /// True if its results have a curve.
-  virtual bool has_curve() const { return false; }
   /// True if the target must have exact draws.
   virtual bool needs_exact_draws() const { return false; }
   /// True if it estimates only where it was made with `pilots`.
@@ -85,5 +85,8 @@ struct AnnealingParts {
 };
 
 using MethodRegistry = Registry<Method, const AnnealingParts&>;
+/// Makes what a name stands for, in place of the registry.
+using MethodFactory =
+    std::function<std::unique_ptr<Method>(const std::string& name, const AnnealingParts& parts)>;
 
 }  // namespace crais

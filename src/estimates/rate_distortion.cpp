@@ -6,13 +6,14 @@
 #include <optional>
 
 #include "core/log_math.h"
-#include "estimates/method.h"
+#include "core/spec.h"
 #include "samplers/blocks.h"
 #include "util/error.h"
 
 namespace crais {
 namespace {
 
+constexpr const char *kSquares = "_squares", *kErrors = "_errors";  // of a column: see CurveSums
 constexpr double kLeastRest = 1e-16;  // of a sum without one of its shares: its resolution
 
 /// Of a statistic from its values [P,K] with each chain left out: [P] standard errors.
@@ -26,7 +27,7 @@ at::Tensor jackknife_error(const at::Tensor& left_out) {
 at::Tensor log_rest(const at::Tensor& shares) { return (1 - shares).clamp_min(kLeastRest).log(); }
 
 /// Collects temperature by temperature; rows that are [P] become [T+1,P].
-class Curve {
+class CurveRecorder {
  public:
   void hear(const at::Tensor& beta, const Particles& particles, const at::Tensor& log_w) {
     const at::Tensor d = particles.log_q0 - particles.log_gamma;
@@ -87,116 +88,42 @@ void add_gap(const std::vector<at::Tensor>& log_ws, RateDistortion& curve) {
   curve.gap_error = at::hypot(at::stack(errors).cpu(), curve.log_normalizer_error);
 }
 
-class RateDistortionMethod : public Method {
- public:
-  RateDistortionMethod(const AnnealingParts& parts, bool reverse)
-      : parts_(parts), reverse_(reverse) {
-    if (parts.resampling)
-      throw argument_error("the method rate-distortion runs AIS; leave out `resampling`");
-    if (parts.path->needs_learning() || parts.path->divergence().order() != 0.0)
-      throw argument_error(
-          "the method rate-distortion follows p(z) exp(-beta d(z)), which is the `path` geometric");
+void require_prior(const Problem& problem) {
+  const AffineMap prior = problem.target().prior_base(), &base = problem.base();
+  if (!at::equal(prior.loc(), base.loc()) || !at::equal(prior.matrix(), base.matrix()))
+    throw argument_error("a curve of rate and distortion is annealed from the prior");
+}
+
+Estimate together(const std::vector<Estimate>& parts) {
+  Estimate all;
+  for (at::Tensor Estimate::*field : {&Estimate::value, &Estimate::std_error, &Estimate::bias,
+                                      &Estimate::ess, &Estimate::pareto_k}) {
+    std::vector<at::Tensor> rows;
+    rows.reserve(parts.size());
+    for (const Estimate& part : parts) rows.push_back(part.*field);
+    all.*field = at::cat(rows);
   }
+  return all;
+}
 
-  MethodResult estimate(const Problem& problem, const Plan& plan,
-                        at::Generator& rng) const override {
-    if (plan.betas.size(1) != 1)
-      throw argument_error(
-          "the method rate-distortion has means over problems at each temperature; leave out "
-          "`plan_per_problem`");
-    require_prior(problem);
-    // All chains of a problem at once, that nothing of a chain has to be kept: blocks of problems.
-    const int64_t count = problem.num_problems();
-    const int64_t block =
-        problem.target().can_select() ? chains_per_block(plan.num_particles, problem.dim()) : count;
-    std::vector<MethodResult> parts;
-    for (int64_t begin = 0; begin < count; begin += block) {
-      const at::Tensor index = at::arange(begin, std::min(begin + block, count),
-                                          problem.base().options().dtype(at::kLong));
-      parts.push_back(estimate_block(count <= block ? problem : problem.select(index), plan, rng));
-    }
-    return parts.size() == 1 ? std::move(parts.front()) : together(parts);
+RateDistortionMethod::Curve together(const std::vector<RateDistortionMethod::Curve>& parts) {
+  std::vector<Estimate> lower, upper;
+  std::vector<at::Tensor> accept_prob;
+  std::vector<RateDistortion> curves;
+  MethodResult all;
+  for (const auto& [part, curve] : parts) {
+    lower.push_back(part.estimate);
+    if (part.upper) upper.push_back(*part.upper);
+    accept_prob.push_back(part.accept_prob);
+    curves.push_back(curve);
+    all.num_nonfinite += part.num_nonfinite;
+    all.cost += part.cost;
   }
-  int64_t num_anneals() const override { return reverse_ ? 2 : 1; }
-  bool needs_exact_draws() const override { return reverse_; }
-  bool has_curve() const override { return true; }
-
- private:
-  static void require_prior(const Problem& problem) {
-    const AffineMap prior = problem.target().prior_base(), &base = problem.base();
-    if (!at::equal(prior.loc(), base.loc()) || !at::equal(prior.matrix(), base.matrix()))
-      throw argument_error(
-          "the method rate-distortion anneals from the prior; its `base` is prior");
-  }
-
-  MethodResult estimate_block(const Problem& problem, const Plan& plan, at::Generator& rng) const {
-    Curve curve;
-    const AnnealResult run =
-        anneal(problem, *parts_.path, plan, *parts_.transition, plan.num_particles, rng, nullptr,
-               [&](const at::Tensor& beta, const Particles& particles, const at::Tensor& log_w) {
-                 curve.hear(beta, particles, log_w);
-               });
-    MethodResult result{
-        log_normalizer(run.log_w), {}, run.accept_prob.mean(0), run.num_nonfinite, run.cost};
-    result.curve = curve.finish();
-    if (!reverse_) return result;
-    std::vector<at::Tensor> log_ws;
-    const AnnealResult back =
-        anneal_reverse(problem, *parts_.path, plan, *parts_.transition, plan.num_particles, rng,
-                       [&](const at::Tensor&, const Particles&, const at::Tensor& log_w) {
-                         log_ws.push_back(log_w);
-                       });
-    add_gap(log_ws, *result.curve);
-    result.upper = reverse_log_normalizer(back.log_w);
-    result.accept_prob = 0.5 * (result.accept_prob + back.accept_prob.mean(0));
-    result.num_nonfinite += back.num_nonfinite;
-    result.cost += back.cost;
-    return result;
-  }
-
-  static Estimate together(const std::vector<Estimate>& parts) {
-    Estimate all;
-    for (at::Tensor Estimate::*field : {&Estimate::value, &Estimate::std_error, &Estimate::bias,
-                                        &Estimate::ess, &Estimate::pareto_k}) {
-      std::vector<at::Tensor> rows;
-      rows.reserve(parts.size());
-      for (const Estimate& part : parts) rows.push_back(part.*field);
-      all.*field = at::cat(rows);
-    }
-    return all;
-  }
-
-  static MethodResult together(const std::vector<MethodResult>& parts) {
-    std::vector<Estimate> lower, upper;
-    std::vector<at::Tensor> accept_prob;
-    std::vector<RateDistortion> curves;
-    MethodResult all;
-    for (const MethodResult& part : parts) {
-      lower.push_back(part.estimate);
-      if (part.upper) upper.push_back(*part.upper);
-      accept_prob.push_back(part.accept_prob);
-      curves.push_back(*part.curve);
-      all.num_nonfinite += part.num_nonfinite;
-      all.cost += part.cost;
-    }
-    all.estimate = together(lower);
-    if (!upper.empty()) all.upper = together(upper);
-    all.accept_prob = at::cat(accept_prob);
-    all.curve = joined(curves);
-    return all;
-  }
-
-  AnnealingParts parts_;
-  bool reverse_;
-};
-
-const Enrol<MethodRegistry> kEnrolRateDistortion(
-    "rate-distortion",
-    {"rate-distortion[:reverse=1]",
-     "AIS from the prior with rate and distortion at each temperature; reverse: bounds both ways",
-     "rate-distortion", [](Spec& spec, const AnnealingParts& parts) {
-       return std::make_unique<RateDistortionMethod>(parts, spec.integer("reverse", 0, 1, 0) == 1);
-     }});
+  all.estimate = together(lower);
+  if (!upper.empty()) all.upper = together(upper);
+  all.accept_prob = at::cat(accept_prob);
+  return {std::move(all), joined(curves)};
+}
 
 /// Means over problems [T+1,P]; errors may be undefined.
 CurveSums summed(const at::Tensor& values, const at::Tensor& errors) {
@@ -249,6 +176,47 @@ RateDistortionSums sums_of(const RateDistortion& curve) {
   return sums;
 }
 
+std::map<std::string, at::Tensor> columns_of(const RateDistortionSums& sums) {
+  std::map<std::string, at::Tensor> columns = {{"beta", sums.beta}, {"least_ess", sums.least_ess}};
+  for (const auto& [name, column] : sums.columns()) {
+    columns[name] = (sums.*column).mean;
+    columns[name + kSquares] = (sums.*column).squares;
+    columns[name + kErrors] = (sums.*column).errors;
+  }
+  return columns;
+}
+
+RateDistortionSums sums_from(const std::map<std::string, at::Tensor>& columns, int64_t num_problems,
+                             const std::string& source) {
+  const auto require = [&](bool holds, const std::string& fault) {
+    if (!holds) throw data_error(source + ": " + fault);
+  };
+  RateDistortionSums sums;
+  const auto column = [&](const std::string& name) {
+    const auto found = columns.find(name);
+    require(found != columns.end(), "a curve of rate and distortion has no " + name);
+    if (sums.beta.defined())
+      require(found->second.sizes() == sums.beta.sizes(),
+              "the columns of a curve differ in length");
+    return found->second;
+  };
+  const auto all = [](const at::Tensor& holds) { return holds.all().item<bool>(); };
+  sums.num_problems = num_problems;
+  sums.beta = column("beta");
+  const at::Tensor& beta = sums.beta;
+  require(beta.numel() >= 2 && all(beta[0] == 0) && all(beta[-1] == 1) &&
+              all(beta.slice(0, 1) >= beta.slice(0, 0, -1)),
+          "the temperatures of a curve do not rise from 0 to 1");
+  sums.least_ess = column("least_ess");
+  if (columns.count("gap") > 0) sums.gap.mean = beta;  // it is one of the columns
+  for (const auto& [name, member] : sums.columns()) {
+    sums.*member = {column(name), column(name + kSquares), column(name + kErrors)};
+    for (const at::Tensor& squares : {(sums.*member).squares, (sums.*member).errors})
+      require(!(squares < 0).any().item<bool>(), "a sum of squares is below 0");
+  }
+  return sums;
+}
+
 RateDistortionSums merged(const std::vector<RateDistortionSums>& parts) {
   RateDistortionSums all = parts.front();
   for (size_t i = 1; i < parts.size(); ++i) {
@@ -269,6 +237,77 @@ RateDistortionSums merged(const std::vector<RateDistortionSums>& parts) {
     all.num_problems += part.num_problems;
   }
   return all;
+}
+
+RateDistortionMethod::RateDistortionMethod(AnnealingParts parts, bool reverse)
+    : parts_(std::move(parts)), reverse_(reverse) {
+  if (parts_.resampling)
+    throw argument_error("a curve of rate and distortion is one of AIS; leave out `resampling`");
+  if (parts_.path->needs_learning() || parts_.path->divergence().order() != 0.0)
+    throw argument_error(
+        "a curve of rate and distortion follows p(z) exp(-beta d(z)), which is the `path` "
+        "geometric");
+}
+
+RateDistortionMethod::Curve RateDistortionMethod::curve(const Problem& problem, const Plan& plan,
+                                                        at::Generator& rng) const {
+  if (plan.betas.size(1) != 1)
+    throw argument_error(
+        "a curve of rate and distortion has means over problems at each temperature; leave out "
+        "`plan_per_problem`");
+  require_prior(problem);
+  // All chains of a problem at once, that nothing of a chain has to be kept: blocks of problems.
+  const int64_t count = problem.num_problems();
+  const int64_t block =
+      problem.target().can_select() ? chains_per_block(plan.num_particles, problem.dim()) : count;
+  std::vector<Curve> parts;
+  for (int64_t begin = 0; begin < count; begin += block) {
+    const at::Tensor index = at::arange(begin, std::min(begin + block, count),
+                                        problem.base().options().dtype(at::kLong));
+    parts.push_back(of_block(count <= block ? problem : problem.select(index), plan, rng));
+  }
+  return parts.size() == 1 ? std::move(parts.front()) : together(parts);
+}
+
+MethodResult RateDistortionMethod::estimate(const Problem& problem, const Plan& plan,
+                                            at::Generator& rng) const {
+  Curve found = curve(problem, plan, rng);
+  found.result.columns = columns_of(sums_of(found.curve));
+  return std::move(found.result);
+}
+
+RateDistortionMethod::Curve RateDistortionMethod::of_block(const Problem& problem, const Plan& plan,
+                                                           at::Generator& rng) const {
+  CurveRecorder recorder;
+  const AnnealResult run =
+      anneal(problem, *parts_.path, plan, *parts_.transition, plan.num_particles, rng, nullptr,
+             [&](const at::Tensor& beta, const Particles& particles, const at::Tensor& log_w) {
+               recorder.hear(beta, particles, log_w);
+             });
+  MethodResult result{
+      log_normalizer(run.log_w), {}, run.accept_prob.mean(0), run.num_nonfinite, run.cost};
+  RateDistortion curve = recorder.finish();
+  if (!reverse_) return {std::move(result), std::move(curve)};
+  std::vector<at::Tensor> log_ws;
+  const AnnealResult back =
+      anneal_reverse(problem, *parts_.path, plan, *parts_.transition, plan.num_particles, rng,
+                     [&](const at::Tensor&, const Particles&, const at::Tensor& log_w) {
+                       log_ws.push_back(log_w);
+                     });
+  add_gap(log_ws, curve);
+  result.upper = reverse_log_normalizer(back.log_w);
+  result.accept_prob = 0.5 * (result.accept_prob + back.accept_prob.mean(0));
+  result.num_nonfinite += back.num_nonfinite;
+  result.cost += back.cost;
+  return {std::move(result), std::move(curve)};
+}
+
+std::unique_ptr<Method> make_rate_distortion(const std::string& name, const AnnealingParts& parts) {
+  Spec spec(name);
+  auto method =
+      std::make_unique<RateDistortionMethod>(parts, spec.integer("reverse", 0, 1, 0) == 1);
+  spec.finish();
+  return method;
 }
 
 }  // namespace crais

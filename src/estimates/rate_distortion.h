@@ -5,9 +5,13 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "estimates/method.h"
 
 namespace crais {
 
@@ -39,7 +43,7 @@ struct CurveSums {
   at::Tensor errors;   // sum of squared standard errors
 };
 
-/// What a curve keeps of its problems: in files, a few numbers a temperature.
+/// What a curve keeps of its problems: a few numbers a temperature.
 struct RateDistortionSums {
   int64_t num_problems = 0;
   at::Tensor beta;       // [T+1]
@@ -49,13 +53,54 @@ struct RateDistortionSums {
   CurveSums gap;             // undefined without reverse chains
 
   bool has_gap() const { return gap.mean.defined(); }
-  /// Those that are there, with their names in files.
+  /// Those that are there, with their names.
   std::vector<std::pair<std::string, CurveSums RateDistortionSums::*>> columns() const;
 };
 
 RateDistortionSums sums_of(const RateDistortion& curve);
 
+/// The same as named columns, [T+1] each, and back: throws Error kData, beginning with `source`,
+/// where they are no curve.
+std::map<std::string, at::Tensor> columns_of(const RateDistortionSums& sums);
+RateDistortionSums sums_from(const std::map<std::string, at::Tensor>& columns, int64_t num_problems,
+                             const std::string& source);
+
 /// Of the problems of all parts. Throws Error kData unless they are of the same temperatures.
 RateDistortionSums merged(const std::vector<RateDistortionSums>& parts);
+
+/// AIS from the prior that hears of every temperature: an AnnealObserver. Its results have the
+/// columns of its sums (MethodResult::columns). `reverse`: bounds both ways, for targets with exact
+/// draws.
+///
+///     crais::RateDistortionMethod method({path, transition, nullptr}, false);
+///     const auto [result, curve] = method.curve(problem, plan, rng);
+class RateDistortionMethod : public Method {
+ public:
+  /// Throws Error kArgument unless the path is geometric and nothing is resampled.
+  RateDistortionMethod(AnnealingParts parts, bool reverse);
+
+  struct Curve {
+    MethodResult result;
+    RateDistortion curve;
+  };
+  /// `problem` is based on its prior, and all problems share the plan; throws Error kArgument
+  /// otherwise. Cost: of one anneal, `reverse`: of two.
+  Curve curve(const Problem& problem, const Plan& plan, at::Generator& rng) const;
+
+  MethodResult estimate(const Problem& problem, const Plan& plan,
+                        at::Generator& rng) const override;
+  int64_t num_anneals() const override { return reverse_ ? 2 : 1; }
+  bool needs_exact_draws() const override { return reverse_; }
+
+ private:
+  Curve of_block(const Problem& problem, const Plan& plan, at::Generator& rng) const;
+
+  AnnealingParts parts_;
+  bool reverse_;
+};
+
+/// "rate-distortion" or "rate-distortion:reverse=1", a MethodFactory. Not in the registry: a curve
+/// takes more than a name, such as the units of its distortion.
+std::unique_ptr<Method> make_rate_distortion(const std::string& name, const AnnealingParts& parts);
 
 }  // namespace crais

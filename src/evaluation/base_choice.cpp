@@ -5,7 +5,6 @@
 
 #include "estimates/estimate.h"
 #include "evaluation/base_candidates.h"
-#include "evaluation/comparison.h"
 #include "samplers/blocks.h"
 
 namespace crais {

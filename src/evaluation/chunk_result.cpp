@@ -104,7 +104,7 @@ ChunkRun to_run(const MethodResult& found, int64_t num_problems) {
   }
   run.num_nonfinite = found.num_nonfinite;
   run.cost = found.cost;
-  if (found.curve) run.curve = sums_of(*found.curve);
+  run.own = found.columns;
   return run;
 }
 

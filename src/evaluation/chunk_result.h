@@ -81,7 +81,7 @@ struct ChunkRun {
   std::map<std::string, ExpectationSums> expectations;  // by their names in the options
   std::optional<WeightedParticles> particles;           // with `keep_particles`; never in files
   std::vector<ChainBlock> blocks;                       // of methods with independent chains
-  std::optional<RateDistortionSums> curve;              // of methods that have one
+  std::map<std::string, at::Tensor> own;  // columns of the method's own: MethodResult::columns
 
   /// Every column of numbers with the name it has in files, in their order.
   static const std::vector<std::pair<std::string, Column ChunkRun::*>>& columns();

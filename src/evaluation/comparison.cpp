@@ -29,16 +29,6 @@ ImageEstimates::ImageEstimates(const MethodTable& table) {
     for (size_t i = 0; i < repeat.size(); ++i) flagged[i] = flagged[i] || repeat[i] != 0;
 }
 
-double interval_width(int64_t count) {
-  if (count < 2) return NAN;
-  // The expansion of Student's quantile in the degrees of freedom (Abramowitz & Stegun 26.7.5).
-  const double z = 1.959963984540054, n = static_cast<double>(count - 1);
-  const double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z, z9 = z7 * z * z;
-  return z + (z3 + z) / (4 * n) + (5 * z5 + 16 * z3 + 3 * z) / (96 * n * n) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * n * n * n) +
-         (79 * z9 + 776 * z7 + 1482 * z5 - 1920 * z3 - 945 * z) / (92160 * n * n * n * n);
-}
-
 Comparison compare(const ImageEstimates& a, const ImageEstimates& b) {
   TORCH_CHECK(a.value.size() == b.value.size() && !a.value.empty(), "images are not the same");
   const at::Tensor in_a = tensor_of(a.value), in_b = tensor_of(b.value);

@@ -39,8 +39,4 @@ struct Comparison {
 /// `a` and `b` hold the same images in the same order. Throws c10::Error otherwise.
 Comparison compare(const ImageEstimates& a, const ImageEstimates& b);
 
-/// How many standard errors reach from the mean of `count` numbers to the end of its 95% interval:
-/// Student's t, 1.96 of many. NaN of fewer than two.
-double interval_width(int64_t count);
-
 }  // namespace crais

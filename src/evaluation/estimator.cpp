@@ -20,8 +20,8 @@ constexpr const char* kAuto = "auto";
 
 }  // namespace
 
-Estimator::Estimator(EstimateOptions options)
-    : parts_(std::make_shared<EstimatorParts>(std::move(options))) {
+Estimator::Estimator(EstimateOptions options, MethodFactory factory)
+    : parts_(std::make_shared<EstimatorParts>(std::move(options), std::move(factory))) {
   if (parts_->options.base != kAuto) BaseRegistry::instance().make("base", parts_->options.base);
 }
 

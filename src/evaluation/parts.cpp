@@ -8,8 +8,8 @@
 
 namespace crais {
 
-EstimatorParts::EstimatorParts(EstimateOptions estimate_options)
-    : options(std::move(estimate_options)) {
+EstimatorParts::EstimatorParts(EstimateOptions estimate_options, MethodFactory method_factory)
+    : options(std::move(estimate_options)), factory(std::move(method_factory)) {
   check(options);
   path = PathRegistry::instance().make("path", options.path);
   rule = make_rule(options.steps);
@@ -25,23 +25,6 @@ EstimatorParts::EstimatorParts(EstimateOptions estimate_options)
       throw argument_error("`methods` " + method + " has no weighted particles, which " +
                            (options.keep_particles ? "`keep_particles`" : "`expectations`") +
                            " takes; use ais (with `resampling`: SMC)");
-  }
-  for (const auto& method : methods) {
-    if (!method->has_curve()) continue;
-    if (options.base == "auto") options.base = "prior";  // where the curve begins
-    if (options.base != "prior")
-      throw argument_error(
-          "the method rate-distortion anneals from the prior; its `base` is prior, not " +
-          options.base);
-    if (options.plan_per_problem)
-      throw argument_error(
-          "the method rate-distortion has means over problems at each temperature; leave out "
-          "`plan_per_problem`");
-    if (options.target_error || options.mean_error)
-      throw argument_error(
-          "`target_error` and `mean_error` give problems different numbers of chains for one "
-          "value; the method "
-          "rate-distortion has a curve of them; ask for more `chains`");
   }
   expectations.reserve(options.expectations.size());
   for (const auto& name : options.expectations)
@@ -71,8 +54,9 @@ bool EstimatorParts::wants_particles() const {
 
 std::unique_ptr<Method> EstimatorParts::make_method(const std::string& name, Pilots* pilots) const {
   const bool keep_particles = wants_particles() || options.witness;
-  return MethodRegistry::instance().make(
-      "method", name, AnnealingParts{path, transition, resampling, keep_particles, pilots});
+  const AnnealingParts made_of{path, transition, resampling, keep_particles, pilots};
+  return factory ? factory(name, made_of)
+                 : MethodRegistry::instance().make("method", name, made_of);
 }
 
 std::unique_ptr<ScheduleRule> EstimatorParts::make_rule(int64_t steps) const {

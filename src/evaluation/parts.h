@@ -20,10 +20,12 @@ namespace crais {
 /// Immutable: threads share it.
 class EstimatorParts {
  public:
-  /// Throws Error kArgument for unknown names and options that exclude each other.
-  explicit EstimatorParts(EstimateOptions estimate_options);
+  /// `method_factory` makes the methods that options name, empty: the registry. Throws Error
+  /// kArgument for unknown names and options that exclude each other.
+  explicit EstimatorParts(EstimateOptions estimate_options, MethodFactory method_factory = {});
 
   EstimateOptions options;
+  MethodFactory factory;
   std::shared_ptr<const Path> path;
   std::shared_ptr<const ScheduleRule> rule;  // for options.steps
   std::shared_ptr<const Transition> transition;

@@ -206,40 +206,6 @@ ChainBlock block_from(const json& object, const std::string& source, int64_t num
   return block;
 }
 
-json to_json(const RateDistortionSums& curve) {
-  json object = {{"beta", column_json(curve.beta)}, {"least_ess", column_json(curve.least_ess)}};
-  for (const auto& [name, column] : curve.columns())
-    object[name] = {{"mean", column_json((curve.*column).mean)},
-                    {"squares", column_json((curve.*column).squares)},
-                    {"errors", column_json((curve.*column).errors)}};
-  return object;
-}
-
-RateDistortionSums curve_from(const json& object, const std::string& source, size_t num_problems) {
-  RateDistortionSums curve;
-  curve.num_problems = static_cast<int64_t>(num_problems);
-  curve.beta = column_from(object, "beta", source);
-  const at::Tensor& beta = curve.beta;
-  require(beta.numel() >= 2 && holds(beta[0] == 0) && holds(beta[-1] == 1) &&
-              holds(beta.slice(0, 1) >= beta.slice(0, 0, -1)),
-          source, "the temperatures of a curve do not rise from 0 to 1");
-  const auto column = [&](const json& of, const char* key) {
-    at::Tensor values = column_from(of, key, source);
-    require(values.sizes() == beta.sizes(), source, "the columns of a curve differ in length");
-    return values;
-  };
-  curve.least_ess = column(object, "least_ess");
-  if (object.contains("gap")) curve.gap.mean = beta;  // it is one of the columns
-  for (const auto& [name, member] : curve.columns()) {
-    const json of = json_field<json>(object, name, source);
-    CurveSums& sums =
-        curve.*member = {column(of, "mean"), column(of, "squares"), column(of, "errors")};
-    for (const at::Tensor& squares : {sums.squares, sums.errors})
-      require(!(squares < 0).any().item<bool>(), source, "a sum of squares is below 0");
-  }
-  return curve;
-}
-
 }  // namespace
 
 json to_json(const Cost& cost) {
@@ -326,7 +292,7 @@ json to_json(const ChunkResult& result) {
     entry["flags"] = run.flags;
     for (const auto& [name, sums] : run.expectations) entry["expectations"][name] = to_json(sums);
     for (const auto& block : run.blocks) entry["blocks"].push_back(to_json(block));
-    if (run.curve) entry["curve"] = to_json(*run.curve);
+    for (const auto& [name, column] : run.own) entry["own"][name] = column_json(column);
     object["runs"].push_back(std::move(entry));
   }
   return object;
@@ -387,8 +353,11 @@ ChunkResult chunk_from(const json& object, const std::string& source) {
       for (const auto& block : json_field<std::vector<json>>(entry, "blocks", source))
         run.blocks.push_back(
             block_from(block, source, static_cast<int64_t>(result.indices.size())));
-    if (entry.contains("curve"))
-      run.curve = curve_from(json_field<json>(entry, "curve", source), source, run.flags.size());
+    if (entry.contains("own")) {
+      const json own = json_field<json>(entry, "own", source);
+      for (const auto& column : own.items())
+        run.own[column.key()] = column_from(own, column.key(), source);
+    }
     result.runs.push_back(std::move(run));
   }
   check_runs(result.runs, source);

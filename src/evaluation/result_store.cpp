@@ -68,10 +68,10 @@ void check_chunk(const ChunkResult& result, const RunShape& expected, const std:
 
 constexpr const char* kBfloat16 = "bfloat16";  // forces, in a state
 
-constexpr const char* kReports[] = {
-    "summary.json",        "report.html",         "per_image.csv",      "thumbnails.npy",
-    "schedule.csv",        "per_problem.csv",     "plan.json",          "expectations.csv",
-    "rate_distortion.csv", "rate_distortion.svg", "rate_distortion.png"};
+constexpr const char* kReports[] = {"summary.json",       "report.html",      "per_image.csv",
+                                    "thumbnails.npy",     "schedule.csv",     "per_problem.csv",
+                                    "plan.json",          "expectations.csv", "rate_distortion.csv",
+                                    "rate_distortion.svg"};
 
 bool is_chunk_file(const fs::path& path) {
   const std::string stem = path.stem().string();

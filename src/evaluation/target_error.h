@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "evaluation/chains_by_spread.h"
 #include "evaluation/chunk_result.h"
 #include "evaluation/parts.h"
-#include "evaluation/tuned_estimator.h"
 
 namespace crais {
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "evaluation/chains_by_spread.h"
 #include "evaluation/chunk_result.h"
 #include "evaluation/options.h"
 
@@ -21,13 +22,6 @@ class EstimatorParts;
 struct Learning {
   Cost cost;
   double seconds = 0.0;  // of one thread
-};
-
-/// For the error of a mean: each problem's own pilot says how many chains it gets, in proportion to
-/// the spread of its weights.
-struct ChainsBySpread {
-  int64_t pilot_chains = 0;
-  double per_spread = 0;  // chains, for a relative standard deviation of 1
 };
 
 /// What tuning has found, and all chunks have in common.

@@ -34,8 +34,8 @@ double peak_flops(int64_t samples, const FusedKernel& kernel = fastest_exact());
 class FusedDecoder {
  public:
   /// Float32 on the CPU; logits, or means as they are or by a sigmoid or tanh; residual connections
-  /// between hidden layers, one at most from each, not from the output of a SiLU, a GELU, a Mish or a
-  /// normalisation; normalisations of hidden layers, of whole channels where units are an image.
+  /// between hidden layers, one at most from each, not from the output of a SiLU, a GELU, a Mish or
+  /// a normalisation; normalisations of hidden layers, of whole channels where units are an image.
   /// Kernels in fixed point take sums of at most kWidestFixedPoint inputs, kernels by tiles neither
   /// layers of images, residual connections nor normalisations, only activations whose slope is a
   /// function of their output, and means as they are.

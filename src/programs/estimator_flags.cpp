@@ -76,9 +76,9 @@ OptionGroup output_options(const std::string& files) {
       {option::text("out", "DIR", {}, files), option::flag("resume", "go on with what DIR holds"),
        option::flag("overwrite", "replace what DIR holds"),
        option::flag("accept-other-version", "go on with results of another build of crais"),
-       option::text("queue", "auto|none|folder|store", "auto",
-                    "share chunks with other workers on DIR: folder by files in it, store by "
-                    "torchrun's store; auto: store under torchrun, else none"),
+       option::text("queue", "auto|none|store", "auto",
+                    "share chunks with other workers on DIR, by torchrun's store; auto: store "
+                    "under torchrun, else none"),
        option::text("lease", "TIME", "1m",
                     "of a queue: a worker silent for so long has lost its chunks to the others"),
        option::text("max-time", "TIME", {},
@@ -151,8 +151,6 @@ json deciding_settings(const RunSettings& settings) {
         "save-particles", "resampled"})
     deciding.erase(operational);
   if (deciding.contains("expect") && deciding["expect"].empty()) deciding.erase("expect");
-  if (deciding.contains("rate-distortion") && deciding["rate-distortion"].is_null())
-    deciding.erase("rate-distortion");
   // The temperatures decide, not where they stand.
   if (const std::string& schedule = settings.estimator.schedule; schedule.rfind("file:", 0) == 0)
     deciding["schedule_sha256"] = sha256(read_file(schedule.substr(5)));

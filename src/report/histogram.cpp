@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
-#include <utility>
+#include <iterator>
+
+#include "report/svg.h"
 
 namespace crais {
 namespace {
@@ -35,24 +36,27 @@ Bins bins_of(const std::vector<double>& values) {
   return bins;
 }
 
-Drawing drawing_of(const Histogram& histogram) {
+std::string svg_of(const Histogram& histogram) {
+  constexpr double kWidth = 640, kHeight = 280, kTop = 36, kMargin = 24;  // pixels
   const Bins bins = bins_of(histogram.values);
-  std::ostringstream settings;
-  settings << "unset key\nset grid y lc rgb '#dddddd'\nset border 3\nset tics nomirror\n"
-           << "set style fill solid 0.8 border -1\nset boxwidth " << bins.width
-           << " absolute\nset yrange [0:]\nset title " << gnuplot_text(histogram.title)
-           << " noenhanced\nset xlabel " << gnuplot_text(histogram.x_label)
-           << " noenhanced\nset ylabel " << gnuplot_text(histogram.y_label)
-           << " noenhanced\n$bins << EOD\n";
-  settings.precision(17);
+  const auto end = [&](size_t bin) { return bins.low + static_cast<double>(bin) * bins.width; };
+  Axis x{histogram.x_label};
+  x.fit({bins.low, end(bins.counts.size())});
+  Axis y{histogram.y_label};
+  y.is_whole = true;
+  y.high = 1.05 * *std::max_element(bins.counts.begin(), bins.counts.end());
+  const double left = Panel::left_of(y, kHeight), width = kWidth - left - kMargin;
+  const Panel panel({left, kTop, width, kHeight}, x, y);
+  Svg svg;
+  svg.text(left, kTop - 14, histogram.title, width, kTitleStyle);
+  panel.draw(svg);
+  std::string bars;
   for (size_t i = 0; i < bins.counts.size(); ++i)
-    settings << bins.low + (static_cast<double>(i) + 0.5) * bins.width << ' ' << bins.counts[i]
-             << '\n';
-  settings << "EOD\n";
-  Drawing drawing;
-  drawing.settings = settings.str();
-  drawing.commands = "plot $bins using 1:2 with boxes lc rgb '#1f77b4'\n";
-  return half_page(std::move(drawing));
+    if (bins.counts[i] > 0)
+      bars += "M" + panel.at(end(i), 0) + "L" + panel.at(end(i), bins.counts[i]) + "L" +
+              panel.at(end(i + 1), bins.counts[i]) + "L" + panel.at(end(i + 1), 0) + "Z";
+  svg.path(bars, R"(fill="#0072b2" stroke="#fff" stroke-width="0.5")");
+  return svg.content(kWidth, kTop + kHeight + Panel::below(x));
 }
 
 }  // namespace crais

@@ -1,10 +1,8 @@
-// How numbers are spread, drawn by gnuplot.
+// How numbers are spread.
 #pragma once
 
 #include <string>
 #include <vector>
-
-#include "report/gnuplot.h"
 
 namespace crais {
 
@@ -23,6 +21,7 @@ struct Bins {
 /// values that are NaN or beyond 1e100 are left out. No bins if none is left.
 Bins bins_of(const std::vector<double>& values);
 
-Drawing drawing_of(const Histogram& histogram);
+/// The picture as SVG. Requires bins.
+std::string svg_of(const Histogram& histogram);
 
 }  // namespace crais

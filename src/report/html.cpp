@@ -12,28 +12,6 @@
 namespace crais {
 namespace {
 
-/// Text between tags and in quoted attributes.
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  return out;
-}
-
 /// Words, with the signs that programs write in ASCII.
 std::string words(const std::string& text) {
   std::string out = escaped(text);
@@ -47,7 +25,7 @@ std::string image(const std::string& type, const std::string& content, const std
          "\">";
 }
 
-// Colours of the dark page turn gnuplot's black on white around and keep its hues.
+// Colours of the dark page turn pictures' black on white around and keep their hues.
 constexpr const char* kStyle = R"(
 :root{color-scheme:light dark;--ink:#222;--paper:#fff;--line:#ddd;--rule:#888;--lead:#eef3f9}
 body{font:1rem/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;
@@ -66,10 +44,10 @@ details{margin:1rem 0}
 summary{font-weight:600;cursor:pointer}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid var(--line);border-radius:.4rem;
 padding:.6rem .8rem;font-size:.85rem}
-.picture img{width:100%;max-width:60rem;height:auto}
+.picture img{max-width:100%;height:auto}
 .drawing{display:inline-block;width:calc(50% - .7rem);margin:.3rem .3rem .3rem 0;overflow-x:auto;
 vertical-align:top}
-.drawing img{width:100%;min-width:28rem;height:auto}
+.drawing img{max-width:100%;min-width:28rem;height:auto}
 .pixels img{width:min(100%,36rem);image-rendering:pixelated}
 .gallery{display:flex;flex-wrap:wrap;gap:.8rem;list-style:none;padding:0}
 .gallery figure{margin:0;width:6.5rem;font-size:.8rem;line-height:1.3}
@@ -88,6 +66,19 @@ constexpr size_t kLongestNumber = 24;  // of a cell with its error, as "-85.111 
 constexpr const char* kPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
 }  // namespace
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const char* const name = c == '&'   ? "&amp;"
+                             : c == '<' ? "&lt;"
+                             : c == '>' ? "&gt;"
+                             : c == '"' ? "&quot;"
+                                        : nullptr;
+    out += name ? name : std::string(1, c);
+  }
+  return out;
+}
 
 HtmlPage::HtmlPage(std::string title) : title_(std::move(title)) {}
 
@@ -138,19 +129,8 @@ void HtmlPage::png(const std::string& png, const std::string& alt) {
   body_ += "<p class=\"pixels\">" + image("image/png", png, alt) + "</p>\n";
 }
 
-void HtmlPage::drawing(const Drawing& drawing, const std::string& alt) {
-  std::string reason = "gnuplot is not installed (apt install gnuplot-nox)";
-  try {
-    if (const auto svg = svg_of(drawing)) {
-      body_ +=
-          "<div class=\"drawing\" tabindex=\"0\">" + image("image/svg+xml", *svg, alt) + "</div>\n";
-      return;
-    }
-  } catch (const Error& error) {
-    reason = error.what();
-  }
-  if (!missed_drawing_) paragraph("Pictures are missing: " + reason + ".");
-  missed_drawing_ = true;
+void HtmlPage::drawing(const std::string& svg, const std::string& alt) {
+  body_ += "<div class=\"drawing\" tabindex=\"0\">" + image("image/svg+xml", svg, alt) + "</div>\n";
 }
 
 void HtmlPage::gallery(const std::string& caption, const std::vector<GalleryItem>& items) {

@@ -6,9 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "report/gnuplot.h"
-
 namespace crais {
+
+/// Text between the tags of HTML and SVG, and in their quoted attributes: markup in it is shown.
+std::string escaped(const std::string& text);
 
 /// One picture of a gallery, with what stands below it.
 struct GalleryItem {
@@ -34,13 +35,12 @@ class HtmlPage {
   /// header.
   void table(const std::string& caption, const std::vector<std::string>& headers,
              const std::vector<std::vector<std::string>>& rows);
-  /// SVG as gnuplot writes it, as wide as the page.
+  /// SVG in its own size, or as wide as the page.
   void picture(const std::string& svg, const std::string& alt);
   /// Pixels as they are, enlarged.
   void png(const std::string& png, const std::string& alt);
-  /// A picture that gnuplot draws now, half as wide. The page says so, once, where there is no
-  /// gnuplot or it fails: a result is not lost for want of its picture.
-  void drawing(const Drawing& drawing, const std::string& alt);
+  /// SVG half as wide as the page, so that two stand side by side.
+  void drawing(const std::string& svg, const std::string& alt);
   void gallery(const std::string& caption, const std::vector<GalleryItem>& items);
 
   /// What follows until `end_fold` is closed until a reader opens it.
@@ -52,7 +52,6 @@ class HtmlPage {
 
  private:
   std::string title_, body_;
-  bool missed_drawing_ = false;
 };
 
 }  // namespace crais

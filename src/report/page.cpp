@@ -102,22 +102,16 @@ void Page::folded_table(const std::string& stem, const std::string& title,
 }
 
 void Page::plot(const std::string& stem, const Plot& plot) {
-  show(stem, plot.title, write_plot(folder_ / stem, plot));
+  add_picture(stem, plot.title, svg_of(plot));
 }
 
 void Page::scatter(const std::string& stem, const Scatter& scatter) {
-  show(stem, scatter.title, write_scatter(folder_ / stem, scatter));
+  add_picture(stem, scatter.title, svg_of(scatter));
 }
 
-void Page::show(const std::string& stem, const std::string& title, bool drawn) {
-  if (!drawn) {
-    if (!missed_gnuplot_)
-      std::cerr << "gnuplot is not installed: the numbers are written, the pictures are not (apt "
-                   "install gnuplot-nox)\n";
-    missed_gnuplot_ = true;
-    return;
-  }
-  pictures_.push_back({read_file(folder_ / (stem + ".svg")), title});
+void Page::add_picture(const std::string& stem, const std::string& title, const std::string& svg) {
+  write_file_atomic(folder_ / (stem + ".svg"), svg);
+  pictures_.push_back({svg, title});
 }
 
 void Page::finish() {

@@ -27,7 +27,7 @@ struct Cell {
 };
 
 /// Collects an experiment's findings in a folder. Tables go to stdout as they come, and as
-/// STEM.csv and STEM.json; pictures as STEM.svg and STEM.png; `finish` writes index.html, which
+/// STEM.csv and STEM.json; pictures as STEM.svg; `finish` writes index.html, which
 /// shows everything and refers to no other file: paragraphs and tables in their order, then every
 /// picture, whenever it came.
 class Page {
@@ -42,13 +42,12 @@ class Page {
   void folded_table(const std::string& stem, const std::string& title,
                     const std::vector<std::string>& headers,
                     const std::vector<std::vector<Cell>>& rows);
-  /// Each says so once on stderr if there is no gnuplot.
   void plot(const std::string& stem, const Plot& plot);
   void scatter(const std::string& stem, const Scatter& scatter);
   void finish();
 
  private:
-  void show(const std::string& stem, const std::string& title, bool drawn);
+  void add_picture(const std::string& stem, const std::string& title, const std::string& svg);
 
   struct Picture {
     std::string svg, title;
@@ -57,7 +56,6 @@ class Page {
   std::filesystem::path folder_;
   HtmlPage html_;
   std::vector<Picture> pictures_;
-  bool missed_gnuplot_ = false;
 };
 
 }  // namespace crais

@@ -4,71 +4,110 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
-#include <limits>
-#include <sstream>
+#include <utility>
 
-#include "report/gnuplot.h"
+#include "report/svg.h"
 #include "util/error.h"
 
 namespace crais {
 namespace {
 
-// Apart for most eyes.
-constexpr const char* kColours[] = {"#1f77b4", "#d62728", "#2ca02c", "#ff7f0e",
-                                    "#9467bd", "#8c564b", "#e377c2", "#000000"};
-static_assert(std::size(kColours) == kMostSeries);
-
+constexpr double kWidth = 640, kPanelHeight = 280, kMargin = 24;  // pixels
+constexpr double kTitle = 22, kRow = 20, kSample = 20;            // of the legend
 constexpr size_t kMostMarkers = 60;  // a curve of more points is drawn as a line alone
 
-bool is_drawn(const Plot& plot, double x, double y) {
-  return std::isfinite(x) && std::isfinite(y) && (!plot.log_x || x > 0) && (!plot.log_y || y > 0);
-}
+/// How a series looks: apart to all eyes (Okabe and Ito, 2008), and in grey.
+struct Look {
+  const char *colour, *marker;
+};
 
-/// Gnuplot's own format of a data block: x, y, lower and upper end of the bar.
-std::string data_block(const Plot& plot, const Series& series) {
-  std::ostringstream block;
+constexpr Look kLooks[] = {{"#0072b2", "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0"},
+                           {"#d55e00", "m-3-3h6v6h-6z"},
+                           {"#009e73", "m0-4l4 7h-8z"},
+                           {"#cc79a7", "m0-4.5l4.5 4.5-4.5 4.5-4.5-4.5z"},
+                           {"#e69f00", "m0 4l4-7h-8z"},
+                           {"#56b4e9", "m-3-3l6 6m0-6l-6 6"},
+                           {"#000000", "m-4 0h8m-4-4v8"},
+                           {"#808080", "m-3-3h6l-6 6h6z"}};
+static_assert(std::size(kLooks) == kMostSeries);
+
+/// A point with the ends of its bar.
+struct Shown {
+  double x, y, low, high;
+};
+
+std::vector<Shown> shown_of(const Plot& plot, const Series& series) {
+  std::vector<Shown> shown;
   for (size_t i = 0; i < series.x.size(); ++i) {
     const double x = series.x[i], y = series.y[i];
-    if (!is_drawn(plot, x, y)) continue;
-    const double error =
-        i < series.error.size() && std::isfinite(series.error[i]) ? series.error[i] : 0.0;
-    const double low = plot.log_y ? std::max(y - error, 0.3 * y) : y - error;
-    block << x << ' ' << y << ' ' << low << ' ' << y + error << '\n';
+    if (!can_show(x, plot.log_x) || !can_show(y, plot.log_y)) continue;
+    const bool has_bar = i < series.error.size() && can_show(y + series.error[i], plot.log_y);
+    const double error = has_bar ? series.error[i] : 0.0;
+    shown.push_back({x, y, plot.log_y ? std::max(y - error, 0.3 * y) : y - error, y + error});
   }
-  return block.str();
+  return shown;
 }
 
-/// The axes that all points fit on, with room beside the outermost.
-std::string common_range(const Plot& plot, bool of_x) {
-  const bool is_log = of_x ? plot.log_x : plot.log_y;
-  double least = std::numeric_limits<double>::infinity(), most = -least;
+bool has_markers(const Series& series) {
+  return !is_curve(series) || series.x.size() <= kMostMarkers;
+}
+
+/// The axes that all points and bars fit on.
+std::pair<Axis, Axis> axes_of(const Plot& plot) {
+  Axis x{plot.x_label, plot.log_x}, y{plot.y_label, plot.log_y};
+  std::vector<double> xs, ys;
   for (const Series& series : plot.series)
-    for (size_t i = 0; i < series.x.size(); ++i) {
-      if (!is_drawn(plot, series.x[i], series.y[i])) continue;
-      const double value = of_x ? series.x[i] : series.y[i];
-      least = std::min(least, is_log ? std::log(value) : value);
-      most = std::max(most, is_log ? std::log(value) : value);
+    for (const Shown& one : shown_of(plot, series)) {
+      xs.push_back(one.x);
+      ys.insert(ys.end(), {one.low, one.high});
     }
-  if (!(least < most)) return "";
-  const double room = 0.05 * (most - least);
-  least -= room, most += room;
-  std::ostringstream text;
-  text << "set " << (of_x ? 'x' : 'y') << "range [" << (is_log ? std::exp(least) : least) << ":"
-       << (is_log ? std::exp(most) : most) << "]\n";
-  return text.str();
+  x.fit(xs);
+  y.fit(ys);
+  return {x, y};
 }
 
-/// How the series number `number` (from 1) of a panel is drawn from its data block.
-std::string curve(const Series& series, const std::string& block, size_t number) {
-  const std::string colour = std::string(" lc rgb '") + kColours[number - 1] + "'";
-  std::string text;
-  if (!series.error.empty())  // bars first: they blank what is under their middle
-    text += block + " using 1:2:3:4 with yerrorbars" + colour + " lw 1 pt -1 notitle, ";
-  const std::string style = !is_curve(series)                ? "points"
-                            : series.x.size() > kMostMarkers ? "lines"
-                                                             : "linespoints";
-  return text + block + " using 1:2 with " + style + colour + " pt " +
-         std::to_string(4 + number % 10) + " lw 1.5 title " + gnuplot_text(series.name);
+void draw(Svg& svg, const Look& look, const std::string& bars, const std::string& line,
+          const std::string& markers) {
+  const std::string colour = std::string("\"") + look.colour + "\"";
+  svg.path(bars, "stroke=" + colour);
+  svg.path(line, "fill=\"none\" stroke-width=\"1.8\" stroke-linejoin=\"round\" stroke=" + colour);
+  svg.path(markers, "fill=" + colour + " stroke-width=\"1.4\" stroke=" + colour);
+}
+
+/// Draws a panel below `top`; where it ends.
+double draw_panel(Svg& svg, const Plot& plot, double top, const Axis& x, const Axis& y) {
+  const double left = Panel::left_of(y, kPanelHeight), width = kWidth - left - kMargin;
+  svg.text(left, top + kTitle, plot.title, width, kTitleStyle);
+  std::vector<std::vector<Shown>> shown;
+  double row = top + kTitle, end = kWidth;  // of the legend
+  for (size_t i = 0; i < plot.series.size(); ++i) {
+    const Series& series = plot.series[i];
+    shown.push_back(shown_of(plot, series));
+    if (shown[i].empty() || series.name.empty()) continue;
+    const double wide = kSample + text_width(series.name) + kMargin;
+    const bool is_new = end + wide > kWidth;
+    row += is_new ? kRow : 0;
+    const double begin = is_new ? left : end, middle = row - 4;
+    end = begin + wide;
+    draw(svg, kLooks[i], "", is_curve(series) ? "M" + point(begin, middle) + "h14" : "",
+         has_markers(series) ? "M" + point(begin + 7, middle) + kLooks[i].marker : "");
+    svg.text(begin + kSample, row, series.name, width - kSample, "");
+  }
+  const Panel panel({left, row + 14, width, kPanelHeight}, x, y);
+  panel.draw(svg);
+  for (size_t i = 0; i < shown.size(); ++i) {
+    std::string bars, line, markers;
+    for (const Shown& one : shown[i]) {
+      const std::string at = panel.at(one.x, one.y);
+      if (one.low < one.high)
+        bars += "M" + panel.at(one.x, one.low) + "m-3 0h6m-3 0L" + panel.at(one.x, one.high) +
+                "m-3 0h6";
+      if (is_curve(plot.series[i])) line += (line.empty() ? "M" : "L") + at;
+      if (has_markers(plot.series[i])) markers += "M" + at + kLooks[i].marker;
+    }
+    draw(svg, kLooks[i], bars, line, markers);
+  }
+  return row + 14 + kPanelHeight + Panel::below(x);
 }
 
 }  // namespace
@@ -92,44 +131,18 @@ std::vector<Plot> panels_of(const Plot& plot) {
   return all;
 }
 
-Drawing drawing_of(const Plot& plot) {
-  Drawing drawing;
-  std::ostringstream settings;
-  settings << "set key outside right top noenhanced\nset grid lc rgb '#dddddd'\n"
-           << "set pointsize 0.8\nset border 3\nset tics nomirror\nset xlabel "
-           << gnuplot_text(plot.x_label) << " noenhanced\nset ylabel " << gnuplot_text(plot.y_label)
-           << " noenhanced\n";
-  if (plot.log_x) settings << "set logscale x\n";
-  if (plot.log_y) settings << "set logscale y\nset format y '%g'\n";
-  const std::vector<Plot> panels = panels_of(plot);
-  if (panels.size() > 1) {
-    settings << common_range(plot, true) << common_range(plot, false);
-    drawing.commands = "set multiplot layout " + std::to_string(panels.size()) + ",1\n";
-    drawing.height *= static_cast<int>(panels.size());
-  }
-  size_t blocks = 0;
-  for (const Plot& panel : panels) {
-    std::string curves;
-    size_t number = 0;
-    for (const Series& series : panel.series) {
-      const std::string block = data_block(panel, series);
-      if (block.empty()) continue;
-      const std::string name = "$series" + std::to_string(++blocks);
-      settings << name << " << EOD\n" << block << "EOD\n";
-      curves += (curves.empty() ? "plot " : ", ") + curve(series, name, ++number);
-    }
-    if (!curves.empty())
-      drawing.commands +=
-          "set title " + gnuplot_text(panel.title) + " noenhanced\n" + curves + "\n";
-  }
-  if (blocks == 0) throw Error(ErrorKind::kInternal, "plot '" + plot.title + "' has no points");
-  if (panels.size() > 1) drawing.commands += "unset multiplot\n";
-  drawing.settings = settings.str();
-  return drawing;
+bool has_points(const Plot& plot) {
+  return std::any_of(plot.series.begin(), plot.series.end(),
+                     [&](const Series& series) { return !shown_of(plot, series).empty(); });
 }
 
-bool write_plot(const std::filesystem::path& stem, const Plot& plot) {
-  return write_drawing(stem, drawing_of(plot));
+std::string svg_of(const Plot& plot) {
+  if (!has_points(plot)) throw internal_error("plot '" + plot.title + "' has no points");
+  const auto [x, y] = axes_of(plot);
+  Svg svg;
+  double height = 0;
+  for (const Plot& panel : panels_of(plot)) height = draw_panel(svg, panel, height, x, y);
+  return svg.content(kWidth, height);
 }
 
 }  // namespace crais

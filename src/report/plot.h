@@ -1,12 +1,9 @@
-// Curves and points against one cost or setting, drawn by gnuplot.
+// Curves and points against one cost or setting.
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <vector>
-
-#include "report/gnuplot.h"
 
 namespace crais {
 
@@ -41,11 +38,11 @@ std::vector<Plot> panels_of(const Plot& plot);
 /// True if a line joins the points of the series.
 bool is_curve(const Series& series);
 
-/// Panels stand below each other, with the same axes. Points with an infinite or NaN coordinate, or
-/// not above 0 on a logarithmic axis, are left out. Throws Error kInternal if none is left.
-Drawing drawing_of(const Plot& plot);
+/// True if some point can be drawn: finite, and above 0 on logarithmic axes.
+bool has_points(const Plot& plot);
 
-/// Writes STEM.svg and STEM.png. False if there is no gnuplot. Throws Error kIo if gnuplot fails.
-bool write_plot(const std::filesystem::path& stem, const Plot& plot);
+/// The picture as SVG. Panels stand below each other, with the same axes, and legends above them.
+/// Points that cannot be drawn are left out. Throws Error kInternal unless has_points().
+std::string svg_of(const Plot& plot);
 
 }  // namespace crais

@@ -67,16 +67,12 @@ void add_curves(HtmlPage& page, const std::vector<Way>& ways, const std::string&
                 const std::string& x_label, const std::string& y_label, Column x, Column y,
                 bool log_y) {
   Plot plot{title, x_label, y_label, false, log_y, {}};
-  bool any = false;
   for (const Way& way : ways) {
     Series series{way.name, way.*x, way.*y, {}};
     series.x.resize((way.*y).size());
-    any |= std::any_of(series.y.begin(), series.y.end(),
-                       [&](double value) { return std::isfinite(value) && (!log_y || value > 0); });
     plot.series.push_back(std::move(series));
   }
-  if (any)
-    page.drawing(half_page(drawing_of(plot)), title + ": " + y_label + " against " + x_label);
+  if (has_points(plot)) page.drawing(svg_of(plot), title + ": " + y_label + " against " + x_label);
 }
 
 void flatten(const json& value, const std::string& name,
@@ -124,7 +120,7 @@ void add_table(HtmlPage& page, const Table& table) {
 }
 
 void add_histogram(HtmlPage& page, const Histogram& histogram, const std::string& alt) {
-  if (!bins_of(histogram.values).counts.empty()) page.drawing(drawing_of(histogram), alt);
+  if (!bins_of(histogram.values).counts.empty()) page.drawing(svg_of(histogram), alt);
 }
 
 void add_annealing(HtmlPage& page, const RunResults& results) {
@@ -173,7 +169,6 @@ void add_cost(HtmlPage& page, double std_error, double evaluations, double floor
   }
   plot.series = {chains, run};
   if (floor > 0) plot.series.push_back(total);
-  for (Series& series : plot.series) series.error.clear();
   page.heading("Error against cost");
   std::string words = "The chains' error falls with the square root of their number. ";
   if (floor > 0)
@@ -183,12 +178,16 @@ void add_cost(HtmlPage& page, double std_error, double evaluations, double floor
                  : "Here the chains' error counts beside that of the " + problem +
                        "s: more chains help.";
   page.paragraph(words);
-  page.drawing(half_page(drawing_of(plot)), "Error of the mean against evaluations a " + problem);
+  page.drawing(svg_of(plot), "Error of the mean against evaluations a " + problem);
 }
 
 void add_record(HtmlPage& page, const json& summary, const std::string& command) {
   page.heading("Again");
-  page.paragraph("This command repeats the run, to the byte on the same kind of device:");
+  page.paragraph(
+      summary.value("in_memory", false)
+          ? "Model or data were in memory: the same call from Python repeats the run, to "
+            "the byte on the same kind of device. As flags, its options are:"
+          : "This command repeats the run, to the byte on the same kind of device:");
   page.verbatim(command);
   std::vector<std::vector<std::string>> rows;
   for (const auto& [key, value] : summary.items())

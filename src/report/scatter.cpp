@@ -1,95 +1,86 @@
 #include "report/scatter.h"
 
 #include <algorithm>
-#include <cmath>
-#include <sstream>
+#include <array>
 
-#include "report/gnuplot.h"
+#include "report/svg.h"
 
 namespace crais {
 namespace {
 
-constexpr int kPanelWidth = 320;  // pixels
+constexpr double kPanelWidth = 320, kGap = 12, kPanelTop = 30;  // pixels
+constexpr double kTallest = 1.6;                                // heights of a panel's width
 
-/// A line of hardly any length, with round ends, for each point: a third of the bytes of a symbol.
-std::string dots(const ScatterPanel& panel, const Window& window) {
-  std::ostringstream block;
-  block.precision(5);
-  const double length = 1e-3 * (window.right - window.left);
-  for (size_t i = 0; i < panel.x.size(); ++i) {
-    const double x = panel.x[i], y = panel.y[i];
-    if (x >= window.left && x <= window.right && y >= window.bottom && y <= window.top)
-      block << x << ' ' << y << '\n' << x + length << ' ' << y << "\n\n";
+struct Corner {
+  double x, y, value;
+};
+
+/// The lines of one cell of the grid, from side to side (marching squares). `corners` go around it.
+std::string crossings(const Panel& panel, const std::array<Corner, 4>& corners, double level) {
+  std::string lines;
+  bool is_open = false;
+  for (size_t i = 0; i < corners.size(); ++i) {
+    const Corner &a = corners[i], &b = corners[(i + 1) % corners.size()];
+    if ((a.value < level) == (b.value < level)) continue;
+    const double share = (level - a.value) / (b.value - a.value);
+    lines += (is_open ? "L" : "M") + panel.at(a.x + share * (b.x - a.x), a.y + share * (b.y - a.y));
+    is_open = !is_open;
   }
-  return block.str();
+  return lines;
 }
 
-/// The grid as gnuplot reads it, and the commands that turn it into $contours.
-std::string contour_settings(const Contours& contours, const Window& window) {
-  const size_t rows = contours.values.size() / contours.columns;
-  std::ostringstream text;
-  text.precision(6);
-  text << "$grid << EOD\n";
-  for (size_t i = 0; i < rows; ++i) {
+std::string lines_of(const Contours& contours, const Window& w, const Panel& panel) {
+  const size_t columns = contours.columns, rows = contours.values.size() / columns;
+  const auto corner = [&](size_t i, size_t j) -> Corner {
+    const double u = static_cast<double>(j) / static_cast<double>(columns - 1);
     const double v = static_cast<double>(i) / static_cast<double>(rows - 1);
-    for (size_t j = 0; j < contours.columns; ++j) {
-      const double u = static_cast<double>(j) / static_cast<double>(contours.columns - 1);
-      text << window.left + u * (window.right - window.left) << ' '
-           << window.bottom + v * (window.top - window.bottom) << ' '
-           << contours.values[i * contours.columns + j] << '\n';
-    }
-    text << '\n';
-  }
-  text << "EOD\nset contour base\nunset surface\nset cntrparam levels discrete ";
-  for (size_t i = 0; i < contours.levels.size(); ++i)
-    text << (i > 0 ? "," : "") << contours.levels[i];
-  text << "\nset table $contours\nsplot $grid using 1:2:3 with lines\nunset table\n"
-       << "unset contour\nset surface\n";
-  return text.str();
+    return {w.left + u * (w.right - w.left), w.bottom + v * (w.top - w.bottom),
+            contours.values[i * columns + j]};
+  };
+  std::string lines;
+  for (size_t i = 0; i + 1 < rows; ++i)
+    for (size_t j = 0; j + 1 < columns; ++j)
+      for (const double level : contours.levels)
+        lines += crossings(
+            panel, {corner(i, j), corner(i, j + 1), corner(i + 1, j + 1), corner(i + 1, j)}, level);
+  return lines;
 }
 
 }  // namespace
 
-Drawing drawing_of(const Scatter& scatter) {
+std::string svg_of(const Scatter& scatter) {
   const Window& w = scatter.window;
-  const size_t columns = std::min(scatter.columns, scatter.panels.size());
-  const size_t rows = (scatter.panels.size() + columns - 1) / columns;
+  const Axis x{"", false, w.left, w.right}, y{"", false, w.bottom, w.top};
   const double shape = (w.top - w.bottom) / (w.right - w.left);
-  const int panel_height =
-      40 + static_cast<int>(std::lround(std::clamp(shape, 0.4, 1.6) * (kPanelWidth - 40)));
-  Drawing drawing;
-  drawing.width = kPanelWidth * static_cast<int>(columns);
-  drawing.height = 40 + panel_height * static_cast<int>(rows);
-  std::ostringstream settings, commands;
-  settings << "set key off\nset size ratio -1\nset border lc rgb '#888888'\n"
-           << "set tics nomirror scale 0.5 font ',10' tc rgb '#555555'\n"
-           << "set xtics autofreq\nset xrange [" << w.left << ":" << w.right << "]\nset yrange ["
-           << w.bottom << ":" << w.top << "]\n";
-  const bool has_contours = scatter.contours.columns > 1;
-  if (has_contours) settings << contour_settings(scatter.contours, w);
-  commands << "set multiplot layout " << rows << "," << columns << " title "
-           << gnuplot_text(scatter.title) << " noenhanced\n";
+  const double left = Panel::left_of(y, kPanelWidth), room = kPanelWidth - left - kGap;
+  const double width = std::min(room, room * kTallest / shape), height = width * shape;
+  const size_t columns = std::clamp<size_t>(scatter.panels.size(), 1, scatter.columns);
+  const double above = kPanelTop, step = kPanelTop + height + Panel::below(x);
+  Svg svg;
+  svg.text(left, above - 8, scatter.title, static_cast<double>(columns) * kPanelWidth - left,
+           kTitleStyle);
   for (size_t p = 0; p < scatter.panels.size(); ++p) {
-    const std::string points = dots(scatter.panels[p], w);
-    std::string drawn;
-    if (has_contours) drawn = "$contours using 1:2 with lines lc rgb '#ff7f0e' lw 1";
-    if (!points.empty()) {
-      settings << "$panel" << p << " << EOD\n" << points << "EOD\n";
-      drawn += (drawn.empty() ? "" : ", ") + std::string("$panel") + std::to_string(p) +
-               " using 1:2 with lines lc rgb '#1f77b4' lw 2";
+    const double right = static_cast<double>(p % columns) * kPanelWidth;
+    const double down = static_cast<double>(p / columns) * step;
+    const Panel panel({right + left, above + down + kPanelTop, width, height}, x, y);
+    svg.text(right + left, above + down + kPanelTop - 8, scatter.panels[p].title, room, "");
+    panel.draw(svg);
+    if (scatter.contours.columns > 1 && p == 0)
+      svg.path(lines_of(scatter.contours, w, panel),
+               R"(id="contours" fill="none" stroke="#d55e00" stroke-linecap="round")");
+    else if (scatter.contours.columns > 1)
+      svg.again("contours", right, down);
+    std::string dots;
+    for (size_t i = 0; i < scatter.panels[p].x.size(); ++i) {
+      const double at_x = scatter.panels[p].x[i], at_y = scatter.panels[p].y[i];
+      if (at_x >= w.left && at_x <= w.right && at_y >= w.bottom && at_y <= w.top)
+        dots += "M" + panel.at(at_x, at_y) + "h.1";
     }
-    commands << "set title " << gnuplot_text(scatter.panels[p].title)
-             << " noenhanced font ',11' offset 0,-0.7\nplot " << (drawn.empty() ? "NaN" : drawn)
-             << "\n";
+    svg.path(dots, R"(stroke="#0072b2" stroke-width="2.5" stroke-linecap="round")");
   }
-  commands << "unset multiplot\n";
-  drawing.settings = settings.str();
-  drawing.commands = commands.str();
-  return drawing;
-}
-
-bool write_scatter(const std::filesystem::path& stem, const Scatter& scatter) {
-  return write_drawing(stem, drawing_of(scatter));
+  const size_t rows = (scatter.panels.size() + columns - 1) / columns;
+  return svg.content(static_cast<double>(columns) * kPanelWidth,
+                     above + static_cast<double>(rows) * step);
 }
 
 }  // namespace crais

@@ -1,11 +1,8 @@
-// Particles in the plane over the contours of their density, panel beside panel, drawn by gnuplot.
+// Particles in the plane over the contours of their density, panel beside panel.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
-
-#include "report/gnuplot.h"
 
 namespace crais {
 
@@ -35,10 +32,7 @@ struct Scatter {
   size_t columns = 3;  // of panels
 };
 
-/// Axes have one scale; points outside the window are left out.
-Drawing drawing_of(const Scatter& scatter);
-
-/// Writes STEM.svg and STEM.png. False if there is no gnuplot. Throws Error kIo if gnuplot fails.
-bool write_scatter(const std::filesystem::path& stem, const Scatter& scatter);
+/// The picture as SVG. Axes have one scale; points outside the window are left out.
+std::string svg_of(const Scatter& scatter);
 
 }  // namespace crais

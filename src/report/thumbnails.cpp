@@ -1,6 +1,7 @@
 #include "report/thumbnails.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "io/npy.h"
 #include "report/png.h"
@@ -11,8 +12,15 @@ namespace {
 
 constexpr int64_t kColourChannels = 3;
 
+constexpr int64_t kLeastFlatSide = 16;  // fewer numbers may be a square by chance
+
 /// Channels first: [N, channels, rows, cols] of data that are pictures, else undefined.
 at::Tensor as_pictures(const at::Tensor& data, const std::vector<int64_t>& shape) {
+  if (shape.size() == 1) {
+    const int64_t side = std::llround(std::sqrt(static_cast<double>(shape[0])));
+    if (side * side != shape[0] || side < kLeastFlatSide) return {};
+    return data.reshape({-1, 1, side, side});
+  }
   if (shape.size() == 2) return data.reshape({-1, 1, shape[0], shape[1]});
   if (shape.size() != 3) return {};
   if (shape[0] == 1 || shape[0] == kColourChannels)

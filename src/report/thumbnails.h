@@ -15,6 +15,7 @@ constexpr int64_t kThumbnailSide = 64;
 
 /// Pictures of `data` [N, values], each datum of `shape`: uint8 [N, rows, cols] of a shape
 /// [rows, cols] or [1, rows, cols], [N, rows, cols, 3] of [3, rows, cols] or [rows, cols, 3].
+/// Flat data [values] are square pictures of at least 16 pixels a side.
 /// Undefined of any other shape: such data are no pictures. Numbers in [0, 1] are taken as they
 /// are, others over their range.
 at::Tensor thumbnails_of(const at::Tensor& data, const std::vector<int64_t>& shape);

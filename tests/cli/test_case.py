@@ -25,8 +25,8 @@ def no_names_collide(folder: str) -> None:
 def test_evaluations(eval_loglik: Program, vae: Path) -> None:
     methods = "--method ais --method iwae:20 --method elbo:20 --repeats 2".split()
     eval_loglik.succeed(vae, *SMALL, *methods, "--out", "run")
-    curve = "--rate-distortion nll --schedule constant-length:0.3 --simulate 24 --quiet".split()
-    eval_loglik.succeed(vae, *curve, "--out", "curve")
+    curve = "--schedule constant-length:0.3 --simulate 24 --quiet".split()
+    eval_loglik.succeed("curve", vae, *curve, "--out", "curve")
     eval_loglik.succeed("extend", "run", "--images", "+2", "--quiet")
     for i in "12":
         eval_loglik.succeed(vae, *SMALL, "--shard", f"{i}/2", "--out", f"part{i}")

@@ -16,10 +16,7 @@ from .programs import Program, small_vae
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-pytestmark = [
-    pytest.mark.skipif(not BROWSER, reason="there is no chromium"),
-    pytest.mark.skipif(not shutil.which("gnuplot"), reason="there is no gnuplot"),
-]
+pytestmark = pytest.mark.skipif(not BROWSER, reason="there is no chromium")
 
 # A frame of each width holds the page; a script outside of it measures.
 MEASURE = """\

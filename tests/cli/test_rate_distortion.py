@@ -1,8 +1,7 @@
-"""eval-loglik --rate-distortion: files, repetition to the byte, bad input."""
+"""eval-loglik curve: files, repetition to the byte, bad input."""
 
 import csv
 import math
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from .programs import SOURCE, Done, Program, copy, differ, edit, lines, read_jso
 
 DATA = SOURCE / "tests/models/data"
 CURVE = "--simulate 40 --schedule constant-length:0.3 --chains 4 --chunk 8 --quiet".split()
-NLL = ["--rate-distortion", "nll"]
+NLL = ["--distortion", "nll"]
 ALONE = "--schedule constant-length:0.3 --chains 4 --quiet --simulate 20".split()
 
 
@@ -20,7 +19,7 @@ def run(vae: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done
     """A run's folder, and what it said."""
     folder = tmp_path_factory.mktemp("curve")
     program = Program("eval-loglik", folder)
-    done = program.succeed(vae, *CURVE, *NLL, "--threads", "1", "--out", "straight")
+    done = program.succeed("curve", vae, *CURVE, *NLL, "--threads", "1", "--out", "straight")
     return folder / "straight", done
 
 
@@ -45,7 +44,6 @@ def test_leaves_files(straight: Path) -> None:
         assert (straight / file).stat().st_size > 0
 
 
-@pytest.mark.skipif(not shutil.which("gnuplot"), reason="there is no gnuplot")
 def test_draws_the_curve(straight: Path) -> None:
     assert "<svg" in (straight / "rate_distortion.svg").read_text()
     assert "Rate and distortion" in (straight / "report.html").read_text()
@@ -75,18 +73,18 @@ def test_the_curve_keeps_its_identities(straight: Path) -> None:
 
 
 def test_threads_change_no_byte(eval_loglik: Program, vae: Path, straight: Path) -> None:
-    eval_loglik.succeed(vae, *CURVE, *NLL, "--threads", "2", "--out", "threads")
+    eval_loglik.succeed("curve", vae, *CURVE, *NLL, "--threads", "2", "--out", "threads")
     same_curve(straight, "threads")
 
 
 def test_shards_merge_to_the_same_bytes(eval_loglik: Program, vae: Path, straight: Path) -> None:
     for shard in "12":
-        eval_loglik.succeed(vae, *CURVE, *NLL, "--shard", f"{shard}/2", "--out", f"shard{shard}")
+        eval_loglik.succeed("curve", vae, *CURVE, *NLL, "--shard", f"{shard}/2", "--out", f"shard{shard}")
     merged = eval_loglik.succeed("merge", "shard1", "shard2", "--out", "merged")
     same_curve(straight, "merged")
     assert any(line.startswith("Rate and distortion") for line in merged.stdout.splitlines())
 
-    eval_loglik.succeed(vae, *CURVE, *NLL, "--seed", "1", "--out", "seed")
+    eval_loglik.succeed("curve", vae, *CURVE, *NLL, "--seed", "1", "--out", "seed")
     differ(straight / "rate_distortion.csv", "seed/rate_distortion.csv")
     eval_loglik.expect(65, "another run", args=["merge", "shard1", "seed", "--out", "strangers"])
 
@@ -95,22 +93,22 @@ def test_resumes_to_the_same_bytes(eval_loglik: Program, vae: Path, straight: Pa
     copy(straight, "resumed")
     for file in ("chunks/000001.json", "rate_distortion.csv", "summary.json"):
         Path("resumed", file).unlink()
-    resume = [vae, *CURVE, *NLL, "--resume", "--out", "resumed"]
+    resume = ["curve", vae, *CURVE, *NLL, "--resume", "--out", "resumed"]
     eval_loglik.succeed(*resume)
     same_curve(straight, "resumed")
-    edit("resumed/chunks/000001.json", r'"squares":\[0', '"squares":[1')
+    edit("resumed/chunks/000001.json", r'"rate_squares":\[0', '"rate_squares":[1')
     eval_loglik.expect(65, "000001.json", "damaged", args=resume)
 
 
 def test_resumes_no_other_settings(eval_loglik: Program, vae: Path, straight: Path) -> None:
     copy(straight, "straight")
-    other = ["--rate-distortion", "mse:0.3", "--resume", "--out", "straight"]
-    eval_loglik.expect(64, "other settings", args=[vae, *CURVE, *other])
+    other = ["--distortion", "mse:0.3", "--resume", "--out", "straight"]
+    eval_loglik.expect(64, "other settings", args=["curve", vae, *CURVE, *other])
 
 
 # --- Squared errors: of binary pixels' means, of a decoder without a likelihood.
 def test_squared_errors(eval_loglik: Program, vae: Path) -> None:
-    done = eval_loglik.succeed(vae, *CURVE, "--rate-distortion", "mse:0.3", "--out", "mse")
+    done = eval_loglik.succeed("curve", vae, *CURVE, "--distortion", "mse:0.3", "--out", "mse")
     heads = [line for line in done.stdout.splitlines() if line.startswith("Rate and distortion")]
     assert heads[0].startswith("Rate and distortion (mean squared error)")
     assert lines("mse/rate_distortion.csv")[0].endswith(",noise_sd,mse")
@@ -127,35 +125,43 @@ def test_squared_errors(eval_loglik: Program, vae: Path) -> None:
 def test_squared_errors_of_any_decoder(
     eval_loglik: Program, model: str, settings: list[str]
 ) -> None:
-    eval_loglik.succeed(DATA / model, *settings, "--rate-distortion", "mse:0.3")
+    eval_loglik.succeed("curve", DATA / model, *settings, "--distortion", "mse:0.3")
 
 
 def test_a_decoder_without_a_likelihood_has_squared_errors_alone(eval_loglik: Program) -> None:
     alone = [DATA / "decoder_only.pt", *ALONE]
-    eval_loglik.expect(64, "without a likelihood", "--rate-distortion mse", args=alone)
-    eval_loglik.expect(64, "without a likelihood", args=[*alone, *NLL])
+    eval_loglik.expect(64, "without a likelihood", "curve --distortion mse", args=alone)
+    eval_loglik.expect(64, "without a likelihood", args=["curve", *alone, *NLL])
 
 
 def test_refuses_a_prior_that_is_no_normal(eval_loglik: Program) -> None:
-    args = [DATA / "mixture_prior.pt", "--simulate", "5", *NLL, "--quiet"]
+    args = ["curve", DATA / "mixture_prior.pt", "--simulate", "5", *NLL, "--quiet"]
     eval_loglik.expect(64, "prior", "mixture", args=args)
 
 
+def test_is_no_method(eval_loglik: Program, vae: Path) -> None:
+    eval_loglik.expect(64, "rate-distortion", args=[vae, "--method", "rate-distortion"])
+
+
+def test_is_not_extended(eval_loglik: Program, straight: Path) -> None:
+    copy(straight, "straight")
+    eval_loglik.expect(64, "curve", "anew", args=["extend", "straight", "--images", "+8"])
+
+
 @refusals(
-    (64, "--rate-distortion psnr", "--rate-distortion", "psnr", "mse:0.1"),
-    (64, "--rate-distortion mse:0", "sd"),
-    (64, "--rate-distortion nll:-1", "beta"),
-    (64, "--rate-distortion mse", "mse:0.1"),
-    (64, "--rate-distortion nll:2", "nll:2", "--simulate"),
-    (64, "--rate-distortion nll --method iwae", "--method"),
-    (64, "--method rate-distortion", "--rate-distortion nll"),
-    (64, "--rate-distortion nll --base laplace", "--base", "prior"),
-    (64, "--rate-distortion nll --per-image", "--per-image"),
-    (64, "--rate-distortion nll --target-error 0.1", "--target-error"),
-    (64, "--rate-distortion nll --resample systematic", "--resample"),
-    (64, "--rate-distortion nll --path power:0.5", "--path", "geometric"),
+    (64, "--distortion psnr", "--distortion", "psnr", "mse:0.1"),
+    (64, "--distortion mse:0", "sd"),
+    (64, "--distortion nll:-1", "beta"),
+    (64, "--distortion mse", "mse:0.1"),
+    (64, "--distortion nll:2", "nll:2", "--simulate"),
+    (64, "--method iwae", "--method"),
+    (64, "--base laplace", "--base"),
+    (64, "--per-image", "--per-image"),
+    (64, "--target-error 0.1", "--target-error"),
+    (64, "--resample systematic", "--resample"),
+    (64, "--path power:0.5", "--path"),
 )
 def test_refuses(
     eval_loglik: Program, vae: Path, code: int, args: list[str], words: list[str]
 ) -> None:
-    eval_loglik.expect(code, *words, args=[vae, *CURVE, *args])
+    eval_loglik.expect(code, *words, args=["curve", vae, *CURVE, *args])

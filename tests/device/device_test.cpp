@@ -119,7 +119,6 @@ EstimateOptions options_of(const std::string& method) {
   options.chains = 8;
   options.max_evaluations = 2000;
   options.seed = 11;
-  if (method == "rate-distortion") options.base = "prior";
   options.steps = 6;
   options.pilot_chains = 8;
   options.pilot_problems = 4;

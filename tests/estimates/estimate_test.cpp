@@ -143,5 +143,14 @@ TEST(StdErrorOfMean, IsUnknownOfOne) {
   EXPECT_DOUBLE_EQ(std_error_of_mean(at::tensor({1.0, 3.0}, at::kDouble)), 1.0);
 }
 
+TEST(Intervals, AreStudents) {
+  // Quantiles of Student's t at 0.975 (tables).
+  EXPECT_NEAR(interval_width(1'000'000), 1.95996, 1e-5);
+  EXPECT_NEAR(interval_width(31), 2.0423, 1e-4);
+  EXPECT_NEAR(interval_width(11), 2.2281, 1e-3);
+  EXPECT_NEAR(interval_width(6), 2.5706, 1e-2);
+  EXPECT_TRUE(std::isnan(interval_width(1)));
+}
+
 }  // namespace
 }  // namespace crais

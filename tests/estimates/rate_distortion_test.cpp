@@ -36,11 +36,9 @@ class RateDistortionOfLinearDecoder : public ::testing::Test {
     return std::make_shared<DecoderPosterior>(vae_, images_, drawn.latents);
   }
 
-  static std::shared_ptr<const Method> method(const std::string& spec) {
-    const std::shared_ptr<const Path> path = PathRegistry::instance().make("path", "geometric");
-    const std::shared_ptr<const Transition> kernel =
-        TransitionRegistry::instance().make("kernel", "ghmc:0.8", {1});
-    return MethodRegistry::instance().make("method", spec, AnnealingParts{path, kernel, nullptr});
+  static AnnealingParts parts(const std::string& path = "geometric") {
+    return {PathRegistry::instance().make("path", path),
+            TransitionRegistry::instance().make("kernel", "ghmc:0.8", {1}), nullptr};
   }
 
   /// Equal steps of log-weights' mean would crowd at the prior; squares of equal steps do as well.
@@ -49,11 +47,12 @@ class RateDistortionOfLinearDecoder : public ::testing::Test {
     return {betas, at::full({steps, 1}, 0.5, at::kDouble), chains};
   }
 
-  static MethodResult run(const std::shared_ptr<const Target>& target, const std::string& spec,
-                          const Plan& plan, uint64_t seed = 3) {
+  static RateDistortionMethod::Curve run(const std::shared_ptr<const Target>& target,
+                                         const Plan& plan, uint64_t seed = 3,
+                                         bool reverse = false) {
     const Problem problem(target, target->prior_base());
     at::Generator rng = make_generator(seed);
-    return method(spec)->estimate(problem, plan, rng);
+    return RateDistortionMethod(parts(), reverse).curve(problem, plan, rng);
   }
 
   Vae vae_;
@@ -63,7 +62,7 @@ class RateDistortionOfLinearDecoder : public ::testing::Test {
 
 TEST_F(RateDistortionOfLinearDecoder, EveryTemperatureIsTheClosedForm) {
   const auto target = simulated(400);
-  const RateDistortion found = *run(target, "rate-distortion", plan()).curve;
+  const RateDistortion found = run(target, plan()).curve;
   ASSERT_EQ(found.beta.size(0), kSteps + 1);
   EXPECT_EQ(found.rate[0].abs().max().item<double>(), 0);  // the prior itself
   for (int64_t t = 0; t <= kSteps; ++t) {
@@ -87,8 +86,8 @@ TEST_F(RateDistortionOfLinearDecoder, EveryTemperatureIsTheClosedForm) {
 
 TEST_F(RateDistortionOfLinearDecoder, AtTheEndRateAndDistortionAreMinusLogLikelihood) {
   const auto target = simulated(400);
-  const MethodResult result = run(target, "rate-distortion", plan());
-  const at::Tensor sum = result.curve->rate[kSteps] + result.curve->distortion[kSteps];
+  const auto [result, curve] = run(target, plan());
+  const at::Tensor sum = curve.rate[kSteps] + curve.distortion[kSteps];
   EXPECT_LT(max_abs_diff(sum, -result.estimate.value), 1e-10);
   EXPECT_LT(
       std::abs(testing::z_score(sum + truth_.log_likelihood(images_) + result.estimate.bias, 0)),
@@ -97,7 +96,7 @@ TEST_F(RateDistortionOfLinearDecoder, AtTheEndRateAndDistortionAreMinusLogLikeli
 
 TEST_F(RateDistortionOfLinearDecoder, TheCurveFallsAndBends) {
   const auto target = simulated(200);
-  const RateDistortion found = *run(target, "rate-distortion", plan()).curve;
+  const RateDistortion found = run(target, plan()).curve;
   const at::Tensor rate = found.rate.mean(1), distortion = found.distortion.mean(1);
   EXPECT_TRUE((rate.diff() > 0).all().item<bool>());
   EXPECT_TRUE((distortion.diff() < 0).all().item<bool>());
@@ -112,7 +111,7 @@ TEST_F(RateDistortionOfLinearDecoder, ErrorBarsCover) {
   simulated(2);
   const at::Tensor one = images_.slice(0, 1, 2).repeat({kReplicates, 1});
   const auto target = std::make_shared<DecoderPosterior>(vae_, one);
-  const RateDistortion found = *run(target, "rate-distortion", plan(), 11).curve;
+  const RateDistortion found = run(target, plan(), 11).curve;
   for (const int64_t t : {0, 4, 12, 24}) {
     const double beta = found.beta[t].item<double>();
     SCOPED_TRACE("beta " + std::to_string(beta));
@@ -137,10 +136,10 @@ TEST_F(RateDistortionOfLinearDecoder, SimulatedImagesHaveBoundsBothWays) {
   const auto target = simulated(400);
   const at::Tensor truth = truth_.log_likelihood(images_);
   for (const int64_t steps : {3, 96}) {
-    const MethodResult result = run(target, "rate-distortion:reverse=1", plan(steps, /*chains=*/8));
+    const auto [result, curve] = run(target, plan(steps, /*chains=*/8), 3, /*reverse=*/true);
     const at::Tensor lower = result.estimate.value, upper = result.upper->value;
-    EXPECT_LT(max_abs_diff(result.curve->gap[steps], upper - lower), 1e-10);
-    EXPECT_LT(result.curve->gap[0].abs().max().item<double>(), 1e-10);
+    EXPECT_LT(max_abs_diff(curve.gap[steps], upper - lower), 1e-10);
+    EXPECT_LT(curve.gap[0].abs().max().item<double>(), 1e-10);
     EXPECT_GT((truth - lower).mean().item<double>(), -5 * testing::std_error(truth - lower));
     EXPECT_GT((upper - truth).mean().item<double>(), -5 * testing::std_error(upper - truth));
     if (steps == 3) {  // far enough apart to be told from the truth
@@ -149,12 +148,11 @@ TEST_F(RateDistortionOfLinearDecoder, SimulatedImagesHaveBoundsBothWays) {
       continue;
     }
     for (int64_t t = 1; t <= steps; ++t) {  // close: an estimate of log Z at every temperature
-      const at::Tensor exact =
-          truth_.at(result.curve->beta[t].item<double>(), images_).log_normalizer;
-      const at::Tensor apart = result.curve->log_normalizer[t] + result.curve->gap[t] - exact;
+      const at::Tensor exact = truth_.at(curve.beta[t].item<double>(), images_).log_normalizer;
+      const at::Tensor apart = curve.log_normalizer[t] + curve.gap[t] - exact;
       EXPECT_LT(std::abs(apart.mean().item<double>()), 0.05) << t;
     }
-    const Cost one = run(target, "rate-distortion", plan(steps, 8)).cost;
+    const Cost one = run(target, plan(steps, 8)).result.cost;
     EXPECT_EQ(one.densities, 400 * 8 * (1 + steps));
     EXPECT_EQ(result.cost.densities, 2 * one.densities);
   }
@@ -164,7 +162,7 @@ TEST_F(RateDistortionOfLinearDecoder, ATemperedPosteriorGoesOnBeyondOne) {
   const auto posterior = simulated(400);
   constexpr double kLast = 2.5;
   const auto target = std::make_shared<Tempered>(posterior, Tempered::Options{kLast});
-  const RateDistortion found = *run(target, "rate-distortion", plan()).curve;
+  const RateDistortion found = run(target, plan()).curve;
   for (const int64_t t : {6, 16, 24}) {
     const LinearCurve::Point exact = truth_.at(kLast * found.beta[t].item<double>(), images_);
     EXPECT_LT(std::abs(testing::z_score(found.distortion[t] / kLast - exact.distortion, 0)), 5);
@@ -174,7 +172,7 @@ TEST_F(RateDistortionOfLinearDecoder, ATemperedPosteriorGoesOnBeyondOne) {
 
 TEST_F(RateDistortionOfLinearDecoder, SumsOfPartsAreThoseOfTheWhole) {
   const auto target = simulated(7);
-  const RateDistortion whole = *run(target, "rate-distortion:reverse=1", plan(6, 4)).curve;
+  const RateDistortion whole = run(target, plan(6, 4), 3, true).curve;
   const auto part = [&](int64_t begin, int64_t end) {
     RateDistortion some = whole;
     for (at::Tensor RateDistortion::*field :
@@ -202,16 +200,33 @@ TEST_F(RateDistortionOfLinearDecoder, SumsOfPartsAreThoseOfTheWhole) {
   expect_error(ErrorKind::kData, {"different temperatures"}, [&] { merged({all, other}); });
 }
 
+TEST_F(RateDistortionOfLinearDecoder, AnEstimateHasTheColumnsOfItsSums) {
+  const auto target = simulated(5);
+  const Problem problem(target, target->prior_base());
+  at::Generator rng = make_generator(3);
+  const MethodResult found = RateDistortionMethod(parts(), true).estimate(problem, plan(6, 4), rng);
+  const RateDistortionSums back = sums_from(found.columns, 5, "here"),
+                           sums = sums_of(run(target, plan(6, 4), 3, true).curve);
+  EXPECT_EQ(back.num_problems, 5);
+  EXPECT_TRUE(back.has_gap());
+  EXPECT_TRUE(at::equal(back.beta, sums.beta) && at::equal(back.least_ess, sums.least_ess));
+  for (const auto& [name, column] : sums.columns()) {
+    EXPECT_TRUE(at::equal((back.*column).mean, (sums.*column).mean)) << name;
+    EXPECT_TRUE(at::equal((back.*column).squares, (sums.*column).squares)) << name;
+    EXPECT_TRUE(at::equal((back.*column).errors, (sums.*column).errors)) << name;
+  }
+}
+
 TEST_F(RateDistortionOfLinearDecoder, BlocksOfProblemsAreOneResult) {
   // So many chains that a block holds one problem.
   const auto target = simulated(3);
   const Plan many = plan(2, 120000);
-  const MethodResult result = run(target, "rate-distortion", many);
-  ASSERT_EQ(result.curve->rate.sizes(), at::IntArrayRef({3, 3}));
+  const auto [result, curve] = run(target, many);
+  ASSERT_EQ(curve.rate.sizes(), at::IntArrayRef({3, 3}));
   EXPECT_EQ(result.cost.densities, 3 * 120000 * 3);
   for (int64_t t : {1, 2}) {
-    const at::Tensor exact = truth_.at(result.curve->beta[t].item<double>(), images_).rate;
-    const at::Tensor z = (result.curve->rate[t] - exact) / result.curve->rate_error[t];
+    const at::Tensor exact = truth_.at(curve.beta[t].item<double>(), images_).rate;
+    const at::Tensor z = (curve.rate[t] - exact) / curve.rate_error[t];
     EXPECT_LT(z.abs().max().item<double>(), 5);
   }
 }
@@ -221,19 +236,16 @@ TEST_F(RateDistortionOfLinearDecoder, SaysWhatItCannot) {
   at::Generator rng = make_generator(1);
   const Problem elsewhere(target, target->prior_base().widened(1.5));
   expect_error(ErrorKind::kArgument, {"prior"},
-               [&] { method("rate-distortion")->estimate(elsewhere, plan(), rng); });
+               [&] { RateDistortionMethod(parts(), false).curve(elsewhere, plan(), rng); });
   Plan own = plan();
   own.betas = own.betas.repeat({1, 2});
   own.step_sizes = own.step_sizes.repeat({1, 2});
-  expect_error(ErrorKind::kArgument, {"plan_per_problem"},
-               [&] { run(target, "rate-distortion", own); });
-  const std::shared_ptr<const Path> power = PathRegistry::instance().make("path", "power:0.5");
-  const std::shared_ptr<const Transition> kernel =
-      TransitionRegistry::instance().make("kernel", "hmc", {1});
-  expect_error(ErrorKind::kArgument, {"geometric"}, [&] {
-    MethodRegistry::instance().make("method", "rate-distortion",
-                                    AnnealingParts{power, kernel, nullptr});
-  });
+  expect_error(ErrorKind::kArgument, {"plan_per_problem"}, [&] { run(target, own); });
+  expect_error(ErrorKind::kArgument, {"geometric"},
+               [&] { make_rate_distortion("rate-distortion", parts("power:0.5")); });
+  EXPECT_TRUE(make_rate_distortion("rate-distortion:reverse=1", parts())->needs_exact_draws());
+  expect_error(ErrorKind::kArgument, {"backwards"},
+               [&] { make_rate_distortion("rate-distortion:backwards=1", parts()); });
 }
 
 }  // namespace

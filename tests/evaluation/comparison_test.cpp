@@ -73,15 +73,6 @@ TEST(Comparison, IntervalCoversTheTruth) {
   EXPECT_NEAR(static_cast<double>(covered) / 2000, 0.95, 0.0244);
 }
 
-TEST(Comparison, IntervalsAreStudents) {
-  // Quantiles of Student's t at 0.975 (tables).
-  EXPECT_NEAR(interval_width(1'000'000), 1.95996, 1e-5);
-  EXPECT_NEAR(interval_width(31), 2.0423, 1e-4);
-  EXPECT_NEAR(interval_width(11), 2.2281, 1e-3);
-  EXPECT_NEAR(interval_width(6), 2.5706, 1e-2);
-  EXPECT_TRUE(std::isnan(interval_width(1)));
-}
-
 TEST(Comparison, BiasIsThatOfTheDifference) {
   const Comparison c = compare(estimates({-80, -90}, 0.1, -0.3), estimates({-80, -90}, 0.1, -0.1));
   EXPECT_NEAR(c.bias, -0.2, 1e-15);

@@ -148,7 +148,7 @@ TEST(ForceChoice, RefusesWhatIsNotThere) {
   expect_error(ErrorKind::kArgument, {"`force_dtype` bfloat16"},
                [&] { tune(target, options("bfloat16")); });
   EXPECT_FALSE(tune(target, options("auto")).state().forces);
-  expect_error(ErrorKind::kArgument, {"`force_dtype`", "auto, float32 or bfloat16"},
+  expect_error(ErrorKind::kArgument, {"`force_dtype`", "auto, float32, bfloat16"},
                [&] { tune(target, options("float16")); });
 }
 

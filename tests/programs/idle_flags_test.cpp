@@ -15,6 +15,7 @@
 #include "core/spec.h"
 #include "evaluation/run_problems.h"
 #include "programs/estimate_logz/settings.h"
+#include "programs/eval_loglik/curve.h"
 #include "programs/eval_loglik/settings.h"
 #include "support/expect_error.h"
 #include "targets/function_target.h"
@@ -233,10 +234,15 @@ TEST(IdleFlags, WouldChangeNoNumberOfDensities) {
 }
 
 TEST(IdleFlags, OfCurvesAreThoseOfAnneals) {
-  const std::string curve = "--rate-distortion nll ";
-  expect_error(ErrorKind::kArgument, {"--steps does nothing"},
-               [&] { read("image", curve, "--schedule cess:0.9 --steps 5"); });
-  EXPECT_EQ(read("image", curve, "--chains 5").chains, 5);
+  const auto read = [](const std::vector<std::string>& flags) {
+    std::vector<std::string> words = {"curve", "model"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    return read_curve(CommandLine(curve_synopsis(), words)).estimator;
+  };
+  expect_error(ErrorKind::kArgument, {"--steps does nothing"}, [&] {
+    read({"--schedule", "cess:0.9", "--steps", "5"});
+  });
+  EXPECT_EQ(read({"--chains", "5"}).chains, 5);
 }
 
 TEST(IdleFlags, AreThoseOfFilesToo) {  // which is not read for that

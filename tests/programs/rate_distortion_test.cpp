@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/rng.h"
+#include "estimates/rate_distortion.h"
 #include "evaluation/result_json.h"
 #include "evaluation/result_store.h"
 #include "evaluation/run_problems.h"
@@ -13,8 +14,8 @@
 #include "io/json.h"
 #include "models/checkpoint.h"
 #include "models/script_model.h"
+#include "programs/eval_loglik/curve.h"
 #include "programs/eval_loglik/model.h"
-#include "programs/eval_loglik/settings.h"
 #include "support/expect_error.h"
 #include "support/linear_curve.h"
 #include "support/statistics.h"
@@ -73,7 +74,7 @@ class CurveOfLinearDecoder : public ::testing::Test {
 
   RunResults run(const EstimateOptions& o, const RunOptions& how = {}) const {
     return run_problems(ProblemSource::of(std::make_shared<DecoderPosterior>(vae_, images_)),
-                        Estimator(o), how);
+                        Estimator(o, make_rate_distortion), how);
   }
 
   Vae vae_;
@@ -106,25 +107,24 @@ TEST_F(CurveOfLinearDecoder, ComesBackFromFilesAndInAnyOrderOfThreads) {
 TEST_F(CurveOfLinearDecoder, RefusesCurvesThatCannotBe) {
   EstimateOptions o = options();
   o.chunk = 200;
-  const json good = to_json(run(o).chunks.at(0));
-  chunk_from(good, "here");
-  const auto spoiled = [&](const std::string& words, const std::function<void(json&)>& spoil) {
-    json bad = good;
-    spoil(bad["runs"][0]["curve"]);
-    expect_error(ErrorKind::kData, {"here", words}, [&] { chunk_from(bad, "here"); });
+  const RunResults good = run(o);
+  using Columns = std::map<std::string, at::Tensor>;
+  const auto spoiled = [&](const std::string& words, const std::function<void(Columns&)>& spoil) {
+    RunResults bad = good;
+    Columns& own = bad.chunks.at(0).runs[0].own;
+    for (auto& [name, column] : own) column = column.clone();
+    spoil(own);
+    expect_error(ErrorKind::kData, {"chunk 0", words}, [&] {
+      CurveReport(bad, {true, 0.4, 5, false});
+    });
   };
-  spoiled("rise from 0 to 1", [](json& curve) { curve["beta"][1] = 2.0; });
-  spoiled("rise from 0 to 1", [](json& curve) { curve["beta"] = {0.0}; });
-  spoiled("differ in length", [](json& curve) { curve["rate"]["mean"].erase(0); });
-  spoiled("below 0", [](json& curve) { curve["ess"]["squares"][0] = -1; });
-  spoiled("distortion", [](json& curve) { curve.erase("distortion"); });
-  spoiled("squares", [](json& curve) { curve["gap"]["mean"] = curve["rate"]["mean"]; });
-
-  RunResults without = run(o);
-  without.chunks.at(0).runs[0].curve.reset();
-  expect_error(ErrorKind::kData, {"chunk 0", "no curve"}, [&] {
-    CurveReport(without, {true, 0.4, 5, false});
-  });
+  spoiled("rise from 0 to 1", [](Columns& own) { own["beta"][1] = 2.0; });
+  spoiled("rise from 0 to 1", [](Columns& own) { own["beta"] = at::zeros({1}, at::kDouble); });
+  spoiled("differ in length", [](Columns& own) { own["rate"] = own["rate"].slice(0, 1); });
+  spoiled("below 0", [](Columns& own) { own["ess_squares"][0] = -1; });
+  spoiled("no distortion", [](Columns& own) { own.erase("distortion"); });
+  spoiled("gap_squares", [](Columns& own) { own["gap"] = own["rate"]; });
+  spoiled("no beta", [](Columns& own) { own.clear(); });
 }
 
 TEST_F(CurveOfLinearDecoder, RepeatsGiveTheErrorOfTheirMeans) {
@@ -136,7 +136,7 @@ TEST_F(CurveOfLinearDecoder, RepeatsGiveTheErrorOfTheirMeans) {
   for (const auto& [number, chunk] : results.chunks)
     for (const ChunkRun& run : chunk.runs)
       means[static_cast<size_t>(run.repeat)] +=
-          run.curve->rate.mean[-1].item<double>() * static_cast<double>(chunk.indices.size()) / 200;
+          run.own.at("rate")[-1].item<double>() * static_cast<double>(chunk.indices.size()) / 200;
   EXPECT_NEAR(all.points().back().rate.mean, (means[0] + means[1] + means[2]) / 3, 1e-9);
   EXPECT_NEAR(all.points().back().rate.monte_carlo_std_error,
               testing::std_error(at::tensor(means, at::kDouble)), 1e-9);
@@ -169,7 +169,8 @@ TEST(Curve, OfADecoderWithoutLikelihood) {
   EstimateOptions o = options();
   o.methods = {"rate-distortion:reverse=1"};
   const auto target = model.posterior(x, at::cat(latents), {});
-  const RunResults results = run_problems(ProblemSource::of(target), Estimator(o));
+  const RunResults results =
+      run_problems(ProblemSource::of(target), Estimator(o, make_rate_distortion));
   const CurveReport report(results, {true, 0.3, 6, false});
   expect_curve(report, truth, x.to(at::kDouble), true);
   // The last line has log p(x) under that noise between its bounds.
@@ -224,17 +225,31 @@ TEST(Curve, ReadsItsFlag) {
 }
 
 TEST(CurveSettings, HaveAScheduleAndChainsOfTheirOwnUnlessAskedOtherwise) {
-  const auto estimator = [](std::vector<std::string> flags) {
-    flags.insert(flags.begin(), {"model", "--rate-distortion", "nll"});
-    const EvalSettings settings = read_settings(CommandLine(eval_loglik_synopsis(), flags));
-    EXPECT_EQ(settings.resolved.at("chains"), settings.estimator.chains);
-    return settings.estimator;
+  const auto settings = [](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"curve", "model"});
+    const EvalSettings found = read_curve(CommandLine(curve_synopsis(), flags));
+    EXPECT_EQ(found.resolved.at("chains"), found.estimator.chains);
+    EXPECT_EQ(found.checkpoint, "model");
+    EXPECT_EQ(found.estimator.base, "prior");
+    return found;
   };
-  EXPECT_EQ(estimator({}).chains, kCurveChains);
-  EXPECT_EQ(estimator({}).schedule, kCurveSchedule);
-  EXPECT_NE(kCurveChains, EstimateOptions().chains);
+  const auto estimator = [&](const std::vector<std::string>& flags) {
+    return settings(flags).estimator;
+  };
+  EXPECT_EQ(estimator({}).chains, 16);
+  EXPECT_EQ(estimator({}).schedule, "constant-length:0.02");
+  EXPECT_NE(estimator({}).chains, EstimateOptions().chains);
   EXPECT_EQ(estimator({"--chains", "3"}).chains, 3);
   EXPECT_EQ(estimator({"--schedule", "linear"}).schedule, "linear");
+  EXPECT_EQ(estimator({"--preset", "paper"}).schedule, "constant-rate:30");
+  EXPECT_EQ(estimator({"--preset", "paper", "--chains", "3"}).chains, 3);
+  EXPECT_EQ(estimator({}).methods.front(), "rate-distortion");
+  EXPECT_EQ(estimator({"--simulate", "5"}).methods.front(), "rate-distortion:reverse=1");
+  EXPECT_FALSE(settings({}).distortion->is_mse);
+  const EvalSettings mse = settings({"--distortion", "mse:0.1"});
+  EXPECT_TRUE(mse.distortion->is_mse && mse.images.is_for_means);
+  for (const char* decided : {"--base", "--method", "--budget", "--target-error"})
+    expect_error(ErrorKind::kArgument, {decided}, [&] { settings({decided, "1"}); });
 }
 
 }  // namespace

@@ -127,6 +127,8 @@ TEST(Thumbnails, TakePicturesOfAnyLayout) {
   EXPECT_EQ(first[0][0][1][2].item<int>(), grey[0].flatten()[9].item<int>());
   EXPECT_EQ(last[0][0][1][2].item<int>(), grey[0].flatten()[5].item<int>());
   EXPECT_FALSE(thumbnails_of(data, {12}).defined());
+  EXPECT_FALSE(thumbnails_of(at::zeros({2, 36}), {36}).defined());
+  EXPECT_EQ(thumbnails_of(at::zeros({2, 784}), {784}).sizes(), at::IntArrayRef({2, 28, 28}));
   EXPECT_FALSE(thumbnails_of(data, {2, 3, 2}).defined());
 }
 

@@ -115,7 +115,8 @@ RunReport LogzRun::run(RunObserver& observer) const {
                       settings_.target,
                       target_->dim(),
                       {},
-                      {}};
+                      {},
+                      settings_.notes};
   const Chunks chunks{settings_.problems, settings_.estimator.chunk};
   Progressed progress = progressed(results, chunks, options.shard);
   const bool is_elsewhere = queue && progress.done < progress.total;
@@ -141,7 +142,9 @@ RunReport LogzRun::run(RunObserver& observer) const {
   summary["seconds"] = std::chrono::duration<double>(Clock::now() - start).count();
   if (!settings_.particles_file.empty() && progress.done == progress.total)
     write_particles(settings_, results);
-  if (store) results.cloud = cloud_of(settings_, results, *target_);
+  if (settings_.in_memory) summary["in_memory"] = true;
+  if (store || (settings_.wants_samples && !settings_.in_memory))  // a function may be dear
+    results.cloud = cloud_of(settings_, results, *target_);
   RunReport report = report_of(std::move(results), expectations, std::move(summary));
   report.progress = progress;
   report.run = std::move(run);

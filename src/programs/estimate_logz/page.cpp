@@ -48,11 +48,12 @@ std::string page_of(const LogzResults& results, const std::vector<LogzSummary>& 
                     const nlohmann::json& summary) {
   HtmlPage page("Log normaliser of " + results.target);
   for (const LogzSummary& s : methods) page.lead(answer(results, s));
+  for (const std::string& note : results.notes) page.paragraph("Note: " + note + ".");
   for (const Table& table : result_tables(results, methods)) add_table(page, table);
   for (const TargetExpectation& e : expectations) add_expectation(page, e);
   add_estimates(page, results);
   if (results.cloud)
-    page.drawing(drawing_of(*results.cloud),
+    page.drawing(svg_of(*results.cloud),
                  "Particles of all problems, resampled to equal "
                  "weights, over lines around 50% and 95% of the mass");
   page.heading("How far to trust it");

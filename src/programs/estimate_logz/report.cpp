@@ -98,6 +98,7 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
   const std::vector<LogzSummary> methods = summarise(results);
   summary["true_log_normalizer"] = results.truth ? json_number(*results.truth) : json();
   summary["warnings"] = warnings_of(summary);
+  if (!results.notes.empty()) summary["notes"] = results.notes;
   summary["results"] = json::array();
   for (const LogzSummary& method : methods) summary["results"].push_back(to_json(method));
   if (const auto& witness = results.state.witness)
@@ -119,8 +120,10 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
     errors += with_flags("estimate-logz", doubts_of(s)) +
               error_of_mean(summary.value("settings", json::object()), s, s.std_error);
   auto shown = [tables = result_tables(results, methods), has_truth = results.truth.has_value(),
-                expectations, errors](int width) {
-    return text_of(tables, has_truth, expectations, width) + wrapped(errors, width);
+                expectations, errors, notes = results.notes](int width) {
+    std::string text = text_of(tables, has_truth, expectations, width) + wrapped(errors, width);
+    for (const std::string& note : notes) text += wrapped("Note: " + note + ".", width);
+    return text;
   };
   return {std::move(results), Progressed(),     json(),
           std::move(summary), std::move(files), std::move(shown)};

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "programs/estimator_flags.h"
 
@@ -12,9 +13,11 @@ struct LogzSettings : RunSettings {
   std::string target;    // "normal:128"
   int64_t problems = 0;  // replicates
   std::string data_dir;
-  std::string particles_file;  // empty: particles are not saved
-  bool resampled = false;      // save them with equal weights
-  bool wants_samples = false;  // the caller takes particles from the report
+  std::string particles_file;      // empty: particles are not saved
+  bool resampled = false;          // save them with equal weights
+  bool wants_samples = false;      // the caller takes particles from the report
+  bool in_memory = false;          // the target is a function, which no command names
+  std::vector<std::string> notes;  // what was made of the function
 };
 
 Synopsis estimate_logz_synopsis();

@@ -5,6 +5,9 @@
 
 namespace crais {
 
+/// Runs `eval-loglik curve MODEL`; `cli` is of curve_synopsis.
+int evaluate_curve(const CommandLine& cli);
+
 /// Runs `eval-loglik MODEL`, `compare`, `diagnose` or `merge`. Returns the exit code; throws Error.
 int eval_loglik(const CommandLine& cli);
 

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <utility>
 
+#include "estimates/rate_distortion.h"
 #include "evaluation/chunk_memory.h"
 #include "evaluation/result_store.h"
 #include "programs/eval_loglik/prior_check.h"
@@ -37,22 +38,22 @@ std::string quantity(const ModelDescription& model) {
 /// What is evaluated: the model itself, or its decoder with the noise of a curve that says which.
 EvalModel chosen_model(const EvalSettings& settings, EvalModel model) {
   const ModelDescription& described = model.description();
-  const auto& choice = settings.rate_distortion;
+  const auto& choice = settings.distortion;
   if (described.likelihood == kSquaredError && !(choice && choice->is_mse))
     throw argument_error(described.name +
-                         " was exported without a likelihood, and has no p(x): --rate-distortion "
-                         "mse is there for it; or export it with a likelihood");
+                         " was exported without a likelihood, and has no p(x): eval-loglik curve "
+                         "--distortion mse is there for it; or export it with a likelihood");
   if (!choice) return model;
   if (described.prior != "standard-normal" && described.prior != "gaussian")
     throw argument_error(
-        "--rate-distortion anneals from the prior, which has to be normal; " + described.name +
+        "a curve is annealed from the prior, which has to be normal; " + described.name +
         " has the prior " + described.prior +
         "; export a decoder that takes normal latents, with the prior's own map in it");
   if (!choice->is_mse || choice->end)
     return choice->is_mse ? model.with_noise(*choice->end) : model;
   if (settings.images.simulate)
     throw argument_error(
-        "--rate-distortion mse: images are simulated with the noise at the end of the curve; say "
+        "--distortion mse: images are simulated with the noise at the end of the curve; say "
         "which, as mse:0.1");
   return model;
 }
@@ -82,11 +83,12 @@ EvalRun::EvalRun(EvalSettings settings, EvalModel model, const std::optional<Arr
       model_(chosen_model(settings_, std::move(model))),
       images_(images ? choose_images(settings_.images, model_, *images)
                      : choose_images(settings_.images, model_, notice_)),
-      estimator_(with_chunks_of(settings_, images_.size())) {
+      estimator_(with_chunks_of(settings_, images_.size()),
+                 settings_.distortion ? make_rate_distortion : MethodFactory()) {
   if (!notice_.empty()) notice_ += "\n";
   warnings_ = found_warnings();
   for (const std::string& warning : warnings_) notice_ += "WARNING: " + warning + "\n";
-  if (settings_.rate_distortion) choose_curve();
+  if (settings_.distortion) choose_curve();
   chunks_ = {images_.size(), settings_.estimator.chunk};
   if (settings_.shard.count > chunks_.count())
     throw argument_error("--shard: there are only " + std::to_string(chunks_.count()) +
@@ -114,7 +116,7 @@ std::vector<std::string> EvalRun::found_warnings() const {
 
 /// Where the curve ends, and in what units, once the images are known.
 void EvalRun::choose_curve() {
-  const DistortionChoice& choice = *settings_.rate_distortion;
+  const DistortionChoice& choice = *settings_.distortion;
   curve_ = CurveUnits{choice.is_mse, choice.end.value_or(1.0), model_.description().num_values()};
   curve_->is_unit_range = (images_.pixels.ge(0) & images_.pixels.le(1)).all().item<bool>();
   if (choice.is_mse && !choice.end) {
@@ -122,13 +124,13 @@ void EvalRun::choose_curve() {
     const double spread = images_.pixels.to(at::kDouble).std(/*unbiased=*/false).item<double>();
     if (!(spread > 0))
       throw argument_error(
-          "--rate-distortion mse: all values of the data are the same; say the "
+          "--distortion mse: all values of the data are the same; say the "
           "standard deviation at the end of the curve, as mse:0.1");
     curve_->end = kShare * spread;
     model_ = model_.with_noise(curve_->end);
   }
   if (!curve_->ends_in_likelihood() && settings_.images.simulate)
-    throw argument_error("--rate-distortion nll:" + shortest(curve_->end) +
+    throw argument_error("--distortion nll:" + shortest(curve_->end) +
                          ": exact draws of simulated images are those of nll:1; leave out "
                          "--simulate, or the number");
 }
@@ -164,6 +166,7 @@ RunReport EvalRun::run(RunObserver& observer) const {
   summary["libtorch"] = libtorch_version();
   summary[model_.record().first]["path"] = settings_.checkpoint;
   summary["images"]["source"] = images_.source;
+  if (settings_.in_memory) summary["in_memory"] = true;
   summary["settings"] = settings_.resolved;
   summary["shard"] = settings_.resolved["shard"];
   summary["device"] = settings_.device.str();

@@ -51,7 +51,7 @@ class EvalRun {
 
   EvalSettings settings_;
   EvalModel model_;
-  std::optional<CurveUnits> curve_;  // with --rate-distortion
+  std::optional<CurveUnits> curve_;  // of a curve
   std::string notice_;
   std::vector<std::string> warnings_;
   EvalImages images_;

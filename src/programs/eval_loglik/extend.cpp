@@ -240,6 +240,10 @@ int extend_evaluation(int argc, const char* const* argv) {
   check_is_evaluation(store.run(), folder);
   const StoredRun stored = stored_run(folder);
   const json& before = store.run();
+  if (before.contains("rate_distortion"))
+    throw argument_error(folder +
+                         ": holds a curve of rate and distortion, which is not extended; "
+                         "run `eval-loglik curve` anew with more");
   const json known = settings_of(before, source);
   const int64_t count = images_of(before, source);
   const EvalSettings known_settings =

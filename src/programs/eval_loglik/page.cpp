@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "evaluation/comparison.h"
+#include "programs/eval_loglik/curve.h"
 #include "programs/eval_loglik/diagnose.h"
-#include "programs/eval_loglik/settings.h"
 #include "report/run_page.h"
 #include "report/run_report.h"
 #include "report/thumbnails.h"
@@ -132,9 +132,10 @@ std::string page_of(const EvalResults& results, const std::vector<LikelihoodSumm
   const LikelihoodSummary& first = methods.front();
   add_cost(page, first.log_likelihood.monte_carlo_std_error, first.evaluations,
            first.log_likelihood.data_std_error, "image");
+  const std::string file = model.empty() ? "MODEL" : model;
   add_record(page, summary,
-             command_of(eval_loglik_synopsis(), {model.empty() ? "MODEL" : model},
-                        summary.at("settings")));
+             results.curve ? command_of(curve_synopsis(), {"curve", file}, summary.at("settings"))
+                           : command_of(eval_loglik_synopsis(), {file}, summary.at("settings")));
   return page.text();
 }
 

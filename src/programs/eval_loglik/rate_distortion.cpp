@@ -55,11 +55,9 @@ std::vector<RateDistortionSums> curves_of(const RunResults& results) {
   std::vector<std::vector<RateDistortionSums>> parts;
   for (const auto& [number, chunk] : results.chunks)
     for (const ChunkRun& run : chunk.runs) {
-      if (!run.curve)
-        throw data_error("chunk " + std::to_string(number) +
-                         " holds no curve of rate and distortion");
       parts.resize(std::max(parts.size(), static_cast<size_t>(run.repeat) + 1));
-      parts[static_cast<size_t>(run.repeat)].push_back(*run.curve);
+      parts[static_cast<size_t>(run.repeat)].push_back(sums_from(
+          run.own, static_cast<int64_t>(chunk.indices.size()), "chunk " + std::to_string(number)));
     }
   std::vector<RateDistortionSums> repeats;
   repeats.reserve(parts.size());
@@ -85,8 +83,8 @@ DistortionChoice parse_distortion(const std::string& text) {
   DistortionChoice choice;
   choice.is_mse = spec.name() == "mse";
   if (!choice.is_mse && spec.name() != "nll")
-    throw argument_error("--rate-distortion is nll, nll:BETA, mse or mse:SD, as mse:0.1; not '" +
-                         text + "'");
+    throw argument_error("--distortion is nll, nll:BETA, mse or mse:SD, as mse:0.1; not '" + text +
+                         "'");
   const std::string key = choice.is_mse ? "sd" : "beta";
   if (text.find(':') != std::string::npos) choice.end = spec.number(key, kLeast, kMost);
   spec.finish();
@@ -293,7 +291,7 @@ bool CurveReport::is_drawable() const {
   });
 }
 
-Drawing CurveReport::drawing() const {
+std::string CurveReport::drawing() const {
   Plot plot{title(),
             units_.is_mse ? "mean squared error of a value" : "negative log-likelihood, nats",
             "rate, nats",
@@ -318,7 +316,7 @@ Drawing CurveReport::drawing() const {
              2 * whole_error(points_[i].rate));
   plot.series = {upper, bars};
   if (has_gap) plot.series.push_back(lower);
-  return drawing_of(plot);
+  return svg_of(plot);
 }
 
 }  // namespace crais

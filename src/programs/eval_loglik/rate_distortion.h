@@ -9,12 +9,11 @@
 
 #include "estimates/estimate.h"
 #include "evaluation/summary.h"
-#include "report/gnuplot.h"
 #include "report/table.h"
 
 namespace crais {
 
-/// What `--rate-distortion` says. A curve ends at q(z) proportional to p(z) exp(-beta d(z)).
+/// What `--distortion` says. A curve ends at q(z) proportional to p(z) exp(-beta d(z)).
 struct DistortionChoice {
   bool is_mse = false;  // else d is the negative log-likelihood, nats
   std::optional<double>
@@ -22,11 +21,6 @@ struct DistortionChoice {
 };
 /// "nll", "nll:BETA", "mse", "mse:SD". Throws Error kArgument otherwise.
 DistortionChoice parse_distortion(const std::string& text);
-
-/// The schedule of a curve where none is asked for, and its chains: weights of chains from the
-/// prior are uneven.
-inline constexpr const char* kCurveSchedule = "constant-length:0.02";
-inline constexpr int64_t kCurveChains = 16;
 
 /// The units of a curve. Chains anneal to a posterior p(z) p(x | z), or one that is tempered, from
 /// 0 to 1; beta = scale * that, and its D = scale * d + offset.
@@ -74,7 +68,7 @@ class CurveReport {
   std::string csv() const;
   nlohmann::json summary() const;
   /// Requires is_drawable(): some point is finite.
-  Drawing drawing() const;
+  std::string drawing() const;  // SVG
   bool is_drawable() const;
   std::string title() const;
 

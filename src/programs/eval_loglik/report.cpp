@@ -39,22 +39,9 @@ std::string text_of(const std::vector<LikelihoodSummary>& methods, const std::st
              width);
 }
 
-/// A result is not lost for want of its picture.
-std::optional<std::string> drawn(std::optional<std::string> (*draw)(const Drawing&),
-                                 const Drawing& drawing) {
-  try {
-    return draw(drawing);
-  } catch (const Error&) {
-    return {};
-  }
-}
-
 void add_curve(const CurveReport& curve, std::vector<ReportFile>& files) {
   files.emplace_back("rate_distortion.csv", curve.csv());
-  if (!curve.is_drawable()) return;
-  const Drawing drawing = curve.drawing();
-  if (const auto svg = drawn(svg_of, drawing)) files.emplace_back("rate_distortion.svg", *svg);
-  if (const auto png = drawn(png_of, drawing)) files.emplace_back("rate_distortion.png", *png);
+  if (curve.is_drawable()) files.emplace_back("rate_distortion.svg", curve.drawing());
 }
 
 }  // namespace

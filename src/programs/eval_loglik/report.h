@@ -18,7 +18,7 @@ struct EvalResults : RunResults {
   int64_t num_pixels = 0;
   double bits_offset = 0.0;  // bits a dimension that make a density one of the stored numbers
   at::Tensor thumbnails;     // a row an image, in the order of chunks; undefined: no pictures
-  std::optional<CurveUnits> curve = {};  // of runs with --rate-distortion
+  std::optional<CurveUnits> curve = {};  // of curves
 };
 
 /// One method over all images and repeats.

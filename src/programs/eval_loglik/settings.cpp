@@ -21,18 +21,11 @@ Synopsis eval_loglik_synopsis() {
       "checkpoint of train-vae, a model of crais.export (.pt2, .pt), the state_dict of an MLP, a "
       "decoder in TorchScript.";
   s.operands =
-      "MODEL | compare DIR|MODEL... | diagnose DIR | extend DIR | merge DIR... | submit slurm "
-      "MODEL";
+      "MODEL | compare DIR|MODEL... | curve MODEL | diagnose DIR | extend DIR | merge DIR... | "
+      "submit slurm MODEL";
   s.min_operands = 1;
   s.max_operands = 4096;
   s.groups = estimator_options("image");
-  s.groups.front().options.push_back(
-      option::text("rate-distortion", "nll[:BETA]|mse[:SD]", {},
-                   "the curve of rate and distortion from one anneal from the prior: negative "
-                   "log-likelihood up to that beta (1), or mean squared error down to that of "
-                   "noise of standard deviation SD (half that of the data). With --simulate, "
-                   "bounds both ways. Schedule: " +
-                       std::string(kCurveSchedule) + ", chains: " + std::to_string(kCurveChains)));
   s.presets = estimator_presets(
       "constant rate from the prior as in the paper's experiments with VAEs", "30", "16");
   // Mass in tails and second modes wants time to be found in, and a base that reaches out for it.
@@ -90,7 +83,7 @@ Synopsis eval_loglik_synopsis() {
       "  eval-loglik vae.safetensors --method bidirectional --simulate 1000\n"
       "  eval-loglik vae.safetensors --budget 500\n"
       "  eval-loglik vae.safetensors --preset paper --schedule linear --steps 512\n"
-      "  eval-loglik vae.safetensors --rate-distortion mse:0.1 --out results/curve\n"
+      "  eval-loglik curve vae.safetensors --distortion mse:0.1 --out results/curve\n"
       "  eval-loglik conv.pt2 --data images.npz:test --scale 255\n"
       "  eval-loglik compare results/epoch10 results/epoch50\n"
       "  eval-loglik compare old.pt2 new.pt2 --data images.npy --out results/which\n"
@@ -120,37 +113,6 @@ uint64_t parse_dequantisation(const std::string& text) {
   const int64_t seed = spec.integer("seed", 0, std::numeric_limits<int64_t>::max());
   spec.finish();
   return static_cast<uint64_t>(seed);
-}
-
-/// Without a distortion nobody knows what its curve is of.
-void refuse_method_of_curves(const std::vector<std::string>& methods) {
-  for (const std::string& method : methods)
-    if (Spec(method).name() == "rate-distortion")
-      throw argument_error(
-          "--method rate-distortion is asked for by its distortion: "
-          "--rate-distortion nll, or mse");
-}
-
-/// A curve is one method from one base; temperatures go where log-weights change.
-void ask_for_curve(const CommandLine& cli, EvalSettings& s) {
-  s.rate_distortion = parse_distortion(cli.text("rate-distortion"));
-  EstimateOptions& e = s.estimator;
-  const std::string method = s.images.simulate ? "rate-distortion:reverse=1" : "rate-distortion";
-  if (cli.given("method") && e.methods != std::vector<std::string>{method})
-    throw argument_error(
-        "--method: --rate-distortion is a method of its own; leave one of them out");
-  if (cli.given("base") && e.base != "prior")
-    throw argument_error(
-        "--base: the curve of --rate-distortion begins at the prior, --base prior");
-  e.methods = {method};
-  e.base = "prior";
-  if (!cli.given("schedule") && cli.text("preset") != "paper") e.schedule = kCurveSchedule;
-  if (!cli.given("chains") && cli.text("preset") != "paper") e.chains = kCurveChains;
-  s.images.is_for_means = s.rate_distortion->is_mse;
-  s.resolved["method"] = e.methods;
-  s.resolved["base"] = e.base;
-  s.resolved["schedule"] = e.schedule;
-  s.resolved["chains"] = e.chains;
 }
 
 }  // namespace
@@ -183,10 +145,6 @@ EvalSettings read_settings(const CommandLine& cli, const std::string& model) {
   s.accept_prior = cli.flag("accept-prior");
   s.images.given = s.foreign.given = given_of_table(cli);
 
-  if (cli.has("rate-distortion"))
-    ask_for_curve(cli, s);
-  else
-    refuse_method_of_curves(s.estimator.methods);
   refuse_idle(cli, s.estimator, "image");
   if (cli.has("memory-limit"))
     s.memory_limit = parse_size(cli.text("memory-limit"), "--memory-limit");

@@ -36,8 +36,9 @@ struct EvalSettings : RunSettings {
   std::optional<int64_t> memory_limit;  // bytes
   Shard shard;
   bool dry_run = false;
+  bool in_memory = false;     // the model or the images are, and no command names them
   bool accept_prior = false;  // one that does not integrate to 1
-  std::optional<DistortionChoice> rate_distortion;
+  std::optional<DistortionChoice> distortion;  // of a curve: see read_curve
 };
 
 Synopsis eval_loglik_synopsis();

@@ -30,17 +30,14 @@ constexpr const char* kReport = "report.html";
 using Means = EpochMetrics::Means;
 
 /// Training and validation against the epoch, in nats an image.
-Drawing curves(const std::string& title, const std::vector<EpochMetrics>& epochs,
-               double Means::*value) {
+std::string curves(const std::string& title, const std::vector<EpochMetrics>& epochs,
+                   double Means::*value) {
   Series train{"training", {}, {}, {}}, validation{"validation", {}, {}, {}};
   for (const EpochMetrics& m : epochs) {
     train.add(static_cast<double>(m.epoch), m.train.*value, 0.0);
     validation.add(static_cast<double>(m.epoch), m.validation.*value, 0.0);
   }
-  train.error.clear();
-  validation.error.clear();
-  return half_page(
-      drawing_of(Plot{title, "epoch", "nats an image", false, false, {train, validation}}));
+  return svg_of(Plot{title, "epoch", "nats an image", false, false, {train, validation}});
 }
 
 /// The mean image of each z.
