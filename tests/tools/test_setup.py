@@ -62,7 +62,7 @@ def asked_apt(project: Project) -> bool:
         (64, "unknown argument '--libtroch'", "--libtroch pip"),
         (64, "--libtorch needs a value", "--libtorch"),
         (64, "--for takes run, test, bench or ci, not 'fun'", "--for fun"),
-        (0, "scripts/setup [--libtorch auto|", "--help"),
+        (0, "scripts/setup [--libtorch auto|pip|PATH]", "--help"),
     ],
 )
 def test_its_arguments(project: Project, code: int, words: str, args: str) -> None:
@@ -100,6 +100,20 @@ def test_keeps_its_choice_where_another_will_not_do(
     ):
         project.expect(69, words, "scripts/setup", "--libtorch", folder)
     assert chosen(project) == str(new)
+
+
+def test_leaves_an_old_one_that_was_chosen_before(
+    project: Project, tmp_path: Path, other: Path
+) -> None:
+    old = libtorch(tmp_path / "old", "1.13")
+    (project.folder / "build").mkdir(exist_ok=True)
+    (project.folder / "build/libtorch").write_text(f"{old}\nLibTorch 1.13, Debian's\n")
+    project.fake("python3", f'echo "{other}"')
+    project.expect(0, "LibTorch 2.7", "scripts/setup")
+    assert chosen(project) == str(other)
+    project.fake("python3", f'case $1 in -c) echo "{old}" ;; *) exit 1 ;; esac')
+    words = f"LibTorch 1.13 in {old}; 2.6 is the oldest"
+    project.expect(69, words, *"scripts/setup --libtorch auto".split())
 
 
 def test_takes_the_torch_of_python(project: Project, other: Path) -> None:
