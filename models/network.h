@@ -63,7 +63,7 @@ struct Layer {
   /// [in, out, *kernel] where it is transposed. Of an interpolation [places of the output, taps].
   at::Tensor weight;
   at::Tensor bias;  // [out]: of units, or of channels
-  std::optional<Convolution> convolution;
+  std::optional<Convolution> convolution = {};
   Activation activation = Activation::kIdentity;
   std::optional<Skip> skip = {};
   std::optional<Normalisation> normalisation = {};
