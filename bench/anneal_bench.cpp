@@ -15,7 +15,7 @@
 #include "kernels/fused_decoder.h"
 #include "paths/power_mean.h"
 #include "samplers/plan.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 #include "yardstick.h"
 
 namespace crais::bench {
@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
   const at::Tensor images = simulate(vae, kImages, rng).images;
   const AffineMap base = [&] {
     const c10::NoGradGuard no_grad;
-    return *VaePosterior(vae, images).amortised_base();
+    return *DecoderPosterior(vae, images).amortised_base();
   }();
   const auto [mean, log_var] = vae.encode(images);
   const at::Tensor center = mean.detach(), sd = (0.5 * log_var).exp().detach();
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
   const auto transition = TransitionRegistry::instance().make("kernel", "hmc", TransitionOptions{});
   const Plan plan = freeze(*rule, kStepSize);
   const ScriptPosterior script(vae, images);
-  const VaePosterior aten(vae, images, {}, nullptr), fused(vae, images);
+  const DecoderPosterior aten(vae, images, {}, nullptr), fused(vae, images);
   const auto cheap = fused.with_forces(at::kBFloat16);  // what force_dtype "auto" takes if it pays
   const auto run = [&](const Target& target) {
     anneal(Problem(borrow(target), base), *path, plan, *transition, kChains, rng);

@@ -18,7 +18,7 @@
 #include "paths/power_mean.h"
 #include "samplers/plan.h"
 #include "samplers/recorder.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 #include "util/error.h"
 #include "yardstick.h"
 
@@ -57,7 +57,7 @@ void evaluations(const Vae& vae, int64_t batch, int64_t rounds, Report& report) 
   const c10::NoGradGuard no_grad;
   at::Generator rng = make_generator(1, report.device);
   const at::Tensor images = simulate(vae, batch / kParticles, rng).images;
-  const VaePosterior target(vae, images, {}, nullptr);
+  const DecoderPosterior target(vae, images, {}, nullptr);
   const at::Tensor z = at::empty({batch / kParticles, kParticles, target.dim()}, images.options())
                            .normal_(0, 1, rng);
   GemmFloor floor(vae.decoder, batch);
@@ -74,7 +74,7 @@ void annealing(const Vae& vae, int64_t num_images, int64_t rounds, Report& repor
   at::Generator drawing = make_generator(1);
   const Vae here = vae.to(at::kCPU, at::kFloat);
   const at::Tensor images = simulate(here, num_images, drawing).images;
-  const VaePosterior target(vae, images.to(report.device)), reference(here, images);
+  const DecoderPosterior target(vae, images.to(report.device)), reference(here, images);
   const AffineMap base = *target.amortised_base(), its_base = *reference.amortised_base();
   const auto path = make_geometric_path();
   const auto rule =

@@ -11,7 +11,7 @@
 #include "cli/program.h"
 #include "core/rng.h"
 #include "kernels/fused_decoder.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 #include "yardstick.h"
 
 namespace crais::bench {
@@ -26,16 +26,16 @@ nlohmann::json measure(const Vae& vae, int64_t batch, int64_t rounds, double pea
       at::empty({batch / kParticles, kParticles, vae.architecture.latent}).normal_(0, 1, rng);
   GemmFloor floor(vae.decoder, batch);
   const ScriptPosterior script(vae, images);
-  const VaePosterior aten(vae, images, {}, nullptr);
+  const DecoderPosterior aten(vae, images, {}, nullptr);
   std::vector<Contender> contenders = {{"floor", [&] { floor.run(); }},
                                        {"script (autograd)", [&] { script.evaluate(z); }},
                                        {"aten", [&] { aten.evaluate(z); }},
                                        {"aten value", [&] { aten.log_density(z); }}};
-  std::vector<std::unique_ptr<VaePosterior>> fused;
+  std::vector<std::unique_ptr<DecoderPosterior>> fused;
   for (const FusedKernel* kernel : available_kernels()) {
-    fused.push_back(std::make_unique<VaePosterior>(vae, images, at::Tensor(),
-                                                   std::make_shared<FusedDecoder>(vae, *kernel)));
-    const VaePosterior& target = *fused.back();
+    fused.push_back(std::make_unique<DecoderPosterior>(
+        vae, images, at::Tensor(), std::make_shared<FusedDecoder>(vae, *kernel)));
+    const DecoderPosterior& target = *fused.back();
     contenders.push_back({kernel->name, [&target, z] { target.evaluate(z); }});
     contenders.push_back(
         {std::string(kernel->name) + " value", [&target, z] { target.log_density(z); }});

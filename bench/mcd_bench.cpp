@@ -10,7 +10,7 @@
 #include "cli/program.h"
 #include "core/rng.h"
 #include "samplers/mcd.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 #include "yardstick.h"
 
 namespace crais::bench {
@@ -21,7 +21,7 @@ constexpr int64_t kChains = 128, kMoves = 64;
 /// Value, gradient, and the Hessian-vector product: two passes forward and two back.
 class DecoderFloor {
  public:
-  explicit DecoderFloor(const Mlp& decoder) : passes_(decoder, kChains) {}
+  explicit DecoderFloor(const Network& decoder) : passes_(decoder, kChains) {}
   void run() {
     for (int64_t k = 0; k <= kMoves; ++k) {
       passes_.run();
@@ -68,7 +68,7 @@ void iterate(const Problem& problem, const ScoreNetworkShape& shape, const at::T
 void measure(const Vae& vae, int64_t hidden, int64_t rounds) {
   at::Generator rng = make_generator(1);
   const at::Tensor images = simulate(vae, kChains, rng).images;
-  const VaePosterior target(vae, images);
+  const DecoderPosterior target(vae, images);
   const AffineMap base = AffineMap::identity(kChains, target.dim(), at::kFloat);
   const Problem problem(borrow(target), base);
   const ScoreNetworkShape shape{target.dim(), kMoves, hidden, 16};

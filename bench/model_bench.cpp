@@ -16,9 +16,9 @@
 #include "cli/program.h"
 #include "evaluation/run_problems.h"
 #include "kernels/fused_decoder.h"
-#include "models/model_package.h"
+#include "models/package_model.h"
 #include "models/script_model.h"
-#include "targets/model_posterior.h"
+#include "targets/decoder_posterior.h"
 
 namespace crais::bench {
 namespace {
@@ -82,12 +82,16 @@ int run(int argc, char** argv) {
   at::set_num_threads(1);
   keep_freed_memory();
   const c10::NoGradGuard no_grad;
-  const auto model = std::make_shared<Counting>(is_script_model(file) ? read_script_model(file)
-                                                                      : read_model_package(file));
+  const ModelFile opened(file);
+  const auto read = [&] {
+    return opened.kind == ModelFile::Kind::kScript ? read_script_model(opened)
+                                                   : read_package_model(opened);
+  };
+  const auto model = std::make_shared<Counting>(read());
   std::vector<at::Tensor> rows;
-  const auto source = is_script_model(file) ? read_script_model(file) : read_model_package(file);
+  const auto source = read();
   for (int64_t i = 0; i < images; ++i) rows.push_back(source->draw(0, i).data);
-  const auto target = std::make_shared<ModelPosterior>(model, at::cat(rows));
+  const auto target = std::make_shared<DecoderPosterior>(model, at::cat(rows));
 
   const int64_t batch = model->batch(), dim = target->dim();
   const at::Tensor z = at::randn({batch, dim});

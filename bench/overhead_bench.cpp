@@ -12,7 +12,7 @@
 #include "cli/program.h"
 #include "core/rng.h"
 #include "samplers/plan.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 #include "yardstick.h"
 
 namespace crais::bench {
@@ -47,9 +47,9 @@ int main(int argc, char** argv) {
   if (std::getenv("CRAIS_DEFAULT_MALLOC") == nullptr) keep_freed_memory();
   const c10::NoGradGuard no_grad;
   const Vae vae = make_vae({}, 1);
-  at::Generator rng = make_generator(1, at::kCPU, Stream::kCounter);
+  at::Generator rng = make_counting_generator(1);
   const at::Tensor images = simulate(vae, kImages, rng).images;
-  const VaePosterior target(vae, images);
+  const DecoderPosterior target(vae, images);
   const AffineMap base = *target.amortised_base();
   const Problem problem(borrow(target), base);
   const Particles particles = problem.start(chains, rng);

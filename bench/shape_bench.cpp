@@ -12,7 +12,7 @@
 #include "core/rng.h"
 #include "kernels/fused_decoder.h"
 #include "samplers/blocks.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 #include "yardstick.h"
 
 namespace crais::bench {
@@ -27,7 +27,7 @@ class Run {
  public:
   explicit Run(const Shape& shape) : shape_(shape), vae_(make_vae(architecture(shape), 1)) {
     images_ = simulate(vae_, shape.images, rng_).images;
-    target_ = std::make_unique<VaePosterior>(vae_, images_);
+    target_ = std::make_unique<DecoderPosterior>(vae_, images_);
     problem_ = std::make_unique<Problem>(borrow(*target_), *target_->amortised_base());
     floor_ = std::make_unique<GemmFloor>(vae_.decoder, shape.images * shape.chains);
     const auto rule =
@@ -54,7 +54,7 @@ class Run {
   Vae vae_;
   at::Generator rng_ = make_generator(1);
   at::Tensor images_;
-  std::unique_ptr<VaePosterior> target_;
+  std::unique_ptr<DecoderPosterior> target_;
   std::unique_ptr<Problem> problem_;
   std::unique_ptr<GemmFloor> floor_;
   std::unique_ptr<Path> path_ = PathRegistry::instance().make("path", "geometric");

@@ -45,10 +45,10 @@ std::map<std::string, double> medians(const std::vector<Contender>& contenders, 
   return result;
 }
 
-GemmFloor::GemmFloor(const Mlp& decoder, int64_t rows) {
+GemmFloor::GemmFloor(const Network& decoder, int64_t rows) {
   const auto options = decoder.layers.front().weight.options();
   activations_.push_back(at::randn({rows, decoder.layers.front().weight.size(1)}, options));
-  for (const LinearLayer& layer : decoder.layers) {
+  for (const Layer& layer : decoder.layers) {
     weights_.push_back(layer.weight);
     activations_.push_back(at::randn({rows, layer.weight.size(0)}, options));
     gradients_.push_back(at::randn({rows, layer.weight.size(1)}, options));
@@ -66,7 +66,7 @@ void GemmFloor::run() {
 
 ScriptPosterior::ScriptPosterior(const Vae& vae, at::Tensor images)
     : vae_(vae.to(at::kCPU, at::kFloat)), images_(std::move(images)) {
-  for (LinearLayer& layer : vae_.decoder.layers) {
+  for (Layer& layer : vae_.decoder.layers) {
     layer.weight = layer.weight.clone().requires_grad_(true);
     layer.bias = layer.bias.clone().requires_grad_(true);
   }

@@ -28,7 +28,7 @@ std::map<std::string, double> medians(const std::vector<Contender>& contenders, 
 /// LibTorch's BLAS into preallocated outputs. Nothing else.
 class GemmFloor {
  public:
-  GemmFloor(const Mlp& decoder, int64_t rows);
+  GemmFloor(const Network& decoder, int64_t rows);
   void run();
   double flops() const { return flops_; }
 

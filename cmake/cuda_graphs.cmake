@@ -1,5 +1,5 @@
-# Moves recorded as CUDA graphs need the header of CUDA's runtime and a LibTorch (2.4 or later) whose
-# graphs take generators of their own. Without, --device cuda works and the host launches each operation.
+# Moves recorded as CUDA graphs need the header of CUDA's runtime. Without, --device cuda works and the
+# host launches each operation.
 if(LibTorch_torch_cuda)
   include(CheckCXXSourceCompiles)
   string(MAKE_C_IDENTIFIER "CRAIS_CUDA_GRAPHS_${LibTorch_VERSION}" has_graphs)  # asked of each anew
@@ -29,6 +29,6 @@ if(LibTorch_torch_cuda)
     endif()
     message(STATUS "CUDA graphs: with ${CRAIS_CUDA_INCLUDE}")
   else()
-    message(STATUS "CUDA graphs: no (no cuda_runtime_api.h, or LibTorch before 2.4)")
+    message(STATUS "CUDA graphs: no (no cuda_runtime_api.h that LibTorch compiles with)")
   endif()
 endif()

@@ -1,22 +1,23 @@
 /// @file
-/// Which nonlinearity stands after a network's layer. Free of ATen, for src/kernels.
+/// The nonlinearities between layers, as functions of tensors.
 #pragma once
+
+#include <ATen/ATen.h>
+
+#include <string>
+
+#include "models/activation_kind.h"
 
 namespace crais {
 
-/// Elementwise, as PyTorch's of the same name with its defaults.
-struct Activation {
-  enum Kind { kIdentity, kTanh, kElu, kRelu, kLeakyRelu, kSoftplus, kSigmoid, kSilu, kGelu };
+/// One of `activation_names`, as "tanh" or "leaky-relu:0.2". Throws Error kArgument on another,
+/// listing these.
+Activation parse_activation(const std::string& text);
+std::string activation_names();
+std::string to_string(Activation activation);
 
-  constexpr Activation(Kind which = kTanh, double below = 0.01) : kind(which), leak(below) {}
-
-  /// Whether the slope is a function of the output: what is not monotonic needs the input.
-  constexpr bool slope_is_of_output() const { return kind != kSilu && kind != kGelu; }
-
-  bool operator==(const Activation&) const = default;
-
-  Kind kind;
-  double leak;  // of the leaky rectifier: its slope below 0, in [0, 1]
-};
+at::Tensor activate(Activation activation, const at::Tensor& x);
+/// d activation / d input, from the activation's input and output.
+at::Tensor slope(Activation activation, const at::Tensor& input, const at::Tensor& output);
 
 }  // namespace crais

@@ -7,6 +7,7 @@
 #include "data/binarisation.h"
 #include "io/json.h"
 #include "io/safetensors.h"
+#include "models/state_dict.h"
 #include "util/error.h"
 #include "util/files.h"
 #include "util/version.h"
@@ -107,15 +108,15 @@ class TensorReader {
   TensorReader(const SafeTensors& content, std::string where)
       : content_(content), where_(std::move(where)) {}
 
-  Mlp mlp(const std::string& prefix, std::vector<int64_t> sizes, Activation activation) {
-    Mlp mlp;
-    mlp.activation = activation;
+  Network network(const std::string& prefix, const std::vector<int64_t>& sizes,
+                  Activation activation) {
+    std::vector<Layer> layers;
     for (size_t i = 0; i + 1 < sizes.size(); ++i) {
       const std::string place = prefix + "." + std::to_string(2 * i);
       at::Tensor weight = take(place + ".weight", {sizes[i + 1], sizes[i]});
-      mlp.layers.push_back({weight, take(place + ".bias", {sizes[i + 1]})});
+      layers.push_back({weight, take(place + ".bias", {sizes[i + 1]})});
     }
-    return mlp;
+    return mlp(std::move(layers), activation);
   }
 
   bool has(const std::string& prefix) const {
@@ -177,11 +178,11 @@ Vae read_vae(const SafeTensors& content, const VaeArchitecture& architecture,
   std::vector<int64_t> sizes = {architecture.latent};
   sizes.insert(sizes.end(), architecture.hidden.rbegin(), architecture.hidden.rend());
   sizes.push_back(architecture.num_pixels());
-  vae.decoder = reader.mlp("decoder", sizes, architecture.activation);
-  vae.encoder.activation = architecture.activation;
+  vae.decoder = reader.network("decoder", sizes, architecture.activation);
   if (reader.has("encoder.")) {
     sizes.front() = 2 * architecture.latent;
-    vae.encoder = reader.mlp("encoder", {sizes.rbegin(), sizes.rend()}, architecture.activation);
+    vae.encoder =
+        reader.network("encoder", {sizes.rbegin(), sizes.rend()}, architecture.activation);
   }
   reader.finish();
   return vae;
@@ -191,8 +192,11 @@ Vae read_vae(const SafeTensors& content, const VaeArchitecture& architecture,
 
 Checkpoint read_checkpoint(const std::filesystem::path& path) {
   const std::string bytes = read_file(path);
-  const std::string file = path.string();
-  const SafeTensors content = parse_safetensors(bytes, file);
+  return checkpoint_of({parse_safetensors(bytes, path.string()), path.string(), sha256(bytes)});
+}
+
+Checkpoint checkpoint_of(const StateDict& content) {
+  const std::string& file = content.source;
   const auto found = content.metadata.find(kKey);
   if (found == content.metadata.end())
     throw data_error(file + ": not a crais checkpoint (no \"crais\" in its metadata)");
@@ -206,7 +210,7 @@ Checkpoint read_checkpoint(const std::filesystem::path& path) {
     throw data_error(file + ": prior " + quoted(fields.text("prior")) +
                      ", expected \"standard-normal\"");
   return {read_vae(content, read_architecture(fields, where), file), read_info(fields, where),
-          sha256(bytes)};
+          content.sha256};
 }
 
 void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint) {

@@ -21,6 +21,8 @@ struct CheckpointInfo {
   std::string libtorch_version;
 };
 
+struct StateDict;
+
 struct Checkpoint {
   Vae vae;
   CheckpointInfo info;
@@ -31,6 +33,8 @@ struct Checkpoint {
 /// expected, if it is damaged, hostile, of another format version, or its tensors are missing,
 /// misshapen or not finite.
 Checkpoint read_checkpoint(const std::filesystem::path& path);
+/// The same of a file that was read. Its metadata have "crais".
+Checkpoint checkpoint_of(const StateDict& content);
 
 /// Atomic (util/files.h).
 void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);

@@ -10,6 +10,17 @@
 
 namespace crais {
 
+void ModelDescription::set_likelihood(const Likelihood& of) {
+  likelihood = to_string(of);
+  noise_sd = low = high = step = {};
+  if (of.is_bernoulli()) {
+    low = 0.0;
+    high = step = 1.0;
+  } else {
+    noise_sd = of.noise_sd;
+  }
+}
+
 int64_t ModelDescription::num_values() const {
   return std::accumulate(data_shape.begin(), data_shape.end(), int64_t{1}, std::multiplies<>());
 }

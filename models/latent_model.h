@@ -6,12 +6,12 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "models/decoder_network.h"
-#include "models/vae.h"
+#include "models/network.h"
 
 namespace crais {
 
@@ -46,6 +46,8 @@ struct ModelDescription {
   std::optional<LabelDescription> labels;  // of a model p(x | y)
   std::vector<std::string> warnings;       // why its numbers may not mean what one thinks
 
+  /// The name, and which data it has a probability for.
+  void set_likelihood(const Likelihood& of);
   /// Numbers in one datum.
   int64_t num_values() const;
   bool has(const std::string& function) const;
@@ -112,11 +114,15 @@ class LatentModel {
   /// Draw i [1, ...], decided by (seed, i) alone. Requires i < num_draws().
   virtual Draws draw(uint64_t seed, int64_t i) const;
 
-  /// The weights, if the model is made of MLPs under N(0, I): a VaePosterior computes it faster.
-  virtual const Vae* vae() const { return nullptr; }
-  /// The layers of a decoder under N(0, I), float32 on the CPU, where log p(x, z) takes nothing
-  /// else: a fused evaluator computes it faster than `joint`.
+  /// The layers of a decoder under N(0, I), where log p(x, z) takes nothing else: a fused evaluator
+  /// computes it faster than `joint`. On the CPU in float32, unless is_network().
   virtual const DecoderNetwork* decoder() const { return nullptr; }
+  /// True if the model is its weights: `decoder` are dense layers on the model's device and of its
+  /// type, from which models/decoder_density.h computes all.
+  virtual bool is_network() const { return false; }
+  /// The same decoder with normal noise of standard deviation `sd` about the mean of x, in place of
+  /// its likelihood; null where the model cannot.
+  virtual std::shared_ptr<const LatentModel> with_noise(double /*sd*/) const { return nullptr; }
 };
 
 /// Throws Error kData, naming the first datum and entry that the model's likelihood has no

@@ -25,7 +25,6 @@ constexpr int64_t kMostConnections = int64_t{1} << 22, kMostUnits = int64_t{1} <
 constexpr double kValueTolerance = 1e-4;  // relative, of compiled against eager values
 constexpr double kGradTolerance = 1e-3;
 constexpr double kForceTolerance = 2e-2;  // bfloat16 rounds to 4e-3
-constexpr const char* kForces = "joint_bfloat16";
 
 class ManifestReader {
  public:
@@ -71,8 +70,8 @@ class ManifestReader {
     const auto forces = object_.find("forces");
     const bool has_forces = forces != object_.end() && !forces->is_null();
     if (has_forces) m.forces_pay = ManifestReader(*forces, where_ + ": \"forces\"").read_forces();
-    if (has_forces != m.model.has(kForces))
-      throw wrong("forces", std::string("there if and only if \"") + kForces + "\" is");
+    if (has_forces != m.model.has(kJointForces))
+      throw wrong("forces", std::string("there if and only if \"") + kJointForces + "\" is");
     m.arrays = std::move(arrays);
     const auto mlp = object_.find("mlp");
     if (mlp != object_.end() && has_forces)
@@ -194,27 +193,25 @@ class ManifestReader {
     vae.decoder = read_mlp(m.arrays, "decoder", latent, values);
     if (!field("encoder").is_null())
       vae.encoder = read_mlp(m.arrays, "encoder", values, 2 * latent);
-    vae.architecture.activation = vae.decoder.activation;
+    vae.architecture.activation = parsed("decoder", parse_activation);
     vae.architecture.hidden.clear();  // the decoder's, from its end
     for (size_t i = vae.decoder.layers.size(); --i > 0;)
       vae.architecture.hidden.push_back(vae.decoder.layers[i].weight.size(1));
     return vae;
   }
-  Mlp read_mlp(const SafeTensors& arrays, const std::string& name, int64_t inputs,
-               int64_t outputs) const {
-    Mlp mlp;
-    mlp.activation = parsed(name, parse_activation);
+  Network read_mlp(const SafeTensors& arrays, const std::string& name, int64_t inputs,
+                   int64_t outputs) const {
+    std::vector<Layer> layers;
     int64_t width = inputs;
     while (true) {
-      const std::string layer = "mlp." + name + "." + std::to_string(mlp.layers.size());
+      const std::string layer = "mlp." + name + "." + std::to_string(layers.size());
       if (!arrays.find(layer + ".weight") || !arrays.find(layer + ".bias")) break;
-      const DecoderLayer read = read_dense(arrays, layer, width);
-      width = read.weight.size(0);
-      mlp.layers.push_back({read.weight, read.bias});
+      layers.push_back(read_dense(arrays, layer, width));
+      width = layers.back().weight.size(0);
     }
-    if (mlp.empty() || width != outputs)
+    if (layers.empty() || width != outputs)
       throw wrong(name, "an MLP with " + std::to_string(outputs) + " outputs");
-    return mlp;
+    return mlp(std::move(layers), parsed(name, parse_activation));
   }
 
   /// The layers that this object describes, their weights among the manifest's arrays.
@@ -254,7 +251,7 @@ class ManifestReader {
   }
 
   /// Of the last of the layers so far.
-  Skip read_skip(const std::vector<DecoderLayer>& layers) const {
+  Skip read_skip(const std::vector<Layer>& layers) const {
     const json& skip = field("skip");
     if (!skip.is_object()) throw wrong("skip", "described");
     const ManifestReader reader(skip, where_ + ": \"skip\"");
@@ -288,8 +285,7 @@ class ManifestReader {
     return found;
   }
 
-  DecoderLayer read_dense(const SafeTensors& arrays, const std::string& name,
-                          int64_t inputs) const {
+  Layer read_dense(const SafeTensors& arrays, const std::string& name, int64_t inputs) const {
     const at::Tensor weight = parameter(arrays, name + ".weight"),
                      bias = parameter(arrays, name + ".bias");
     if (weight.dim() != 2 || weight.size(1) != inputs || bias.dim() != 1 ||
@@ -298,8 +294,7 @@ class ManifestReader {
     return {weight, bias, {}};
   }
 
-  DecoderLayer read_convolution(const SafeTensors& arrays, const std::string& name,
-                                int64_t inputs) const {
+  Layer read_convolution(const SafeTensors& arrays, const std::string& name, int64_t inputs) const {
     const at::Tensor weight = parameter(arrays, name + ".weight"),
                      bias = parameter(arrays, name + ".bias");
     Convolution c;
@@ -327,8 +322,8 @@ class ManifestReader {
     return {weight, bias, c};
   }
 
-  DecoderLayer read_interpolation(const SafeTensors& arrays, const std::string& name,
-                                  int64_t inputs) const {
+  Layer read_interpolation(const SafeTensors& arrays, const std::string& name,
+                           int64_t inputs) const {
     const at::Tensor weight = parameter(arrays, name + ".weight"),
                      bias = parameter(arrays, name + ".bias");
     const at::Tensor* places = arrays.find(name + ".places");
@@ -345,7 +340,7 @@ class ManifestReader {
         places->min().item<int64_t>() < 0 || places->max().item<int64_t>() >= map.input.places())
       throw wrong(name + ".places", "an array of int64, a place of the input for each weight");
     map.places = *places;
-    DecoderLayer layer{weight, bias, {}};
+    Layer layer{weight, bias, {}};
     layer.interpolation = map;
     return layer;
   }
@@ -386,7 +381,7 @@ class ArrayChecks {
     if (rows_of("check.x", model.data_shape) != rows || rows_of("check.value", {}) != rows ||
         rows_of("check.grad", {model.latent}) != rows)
       throw data_error(where_ + ": the self-check's arrays do not belong together" + kExportAgain);
-    if (model.has(kForces) && rows_of("check.grad_bfloat16", {model.latent}) != rows)
+    if (model.has(kJointForces) && rows_of("check.grad_bfloat16", {model.latent}) != rows)
       throw data_error(where_ + ": the self-check's arrays do not belong together" + kExportAgain);
     if (model.has("prior") && (rows_of("prior.loc", {}) != model.latent ||
                                rows_of("prior.scale_tril", {model.latent}) != model.latent))
@@ -454,7 +449,7 @@ void check_values(const ModelManifest& manifest, const LatentModel& model,
   };
   bool wrong = differs(found.value, "check.value", kValueTolerance) ||
                differs(found.grad, "check.grad", kGradTolerance);
-  if (!wrong && manifest.model.has(kForces) && model.has_forces(at::kBFloat16)) {
+  if (!wrong && manifest.model.has(kJointForces) && model.has_forces(at::kBFloat16)) {
     const LatentModel::Density forced = model.joint_with_forces(z, x, y, at::kBFloat16);
     wrong = differs(forced.value, "check.value", kValueTolerance) ||
             differs(forced.grad, "check.grad_bfloat16", kForceTolerance);
@@ -535,7 +530,7 @@ LatentModel::Density ManifestModel::joint(const at::Tensor& z, const at::Tensor&
 }
 
 bool ManifestModel::has_forces(at::ScalarType dtype) const {
-  return dtype == at::kBFloat16 && manifest_.model.has(kForces);
+  return dtype == at::kBFloat16 && manifest_.model.has(kJointForces);
 }
 
 bool ManifestModel::forces_pay(at::ScalarType dtype) const {
@@ -547,7 +542,7 @@ LatentModel::Density ManifestModel::joint_with_forces(const at::Tensor& z, const
                                                       at::ScalarType dtype) const {
   if (!has_forces(dtype)) return LatentModel::joint_with_forces(z, x, y, dtype);
   const auto found =
-      results(kForces, {z, x, y}, {{z.size(0)}, {z.size(0), manifest_.model.latent}});
+      results(kJointForces, {z, x, y}, {{z.size(0)}, {z.size(0), manifest_.model.latent}});
   return {found[0], found[1]};
 }
 

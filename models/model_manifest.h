@@ -7,14 +7,17 @@
 #include <vector>
 
 #include "io/safetensors.h"
-#include "models/decoder_network.h"
 #include "models/latent_model.h"
+#include "models/network.h"
 #include "models/vae.h"
 
 namespace crais {
 
 /// How a message ends that a new export mends.
 inline constexpr const char* kExportAgain = "; export the model again with crais.export";
+
+/// The function of models that have gradients in bfloat16.
+inline constexpr const char* kJointForces = "joint_bfloat16";
 
 /// The description and the arrays of an exported model, checked: ranges, shapes, finite numbers,
 /// and that they belong together.
@@ -70,6 +73,7 @@ class ManifestModel : public LatentModel {
   ManifestModel(ModelManifest manifest, std::string where);
   const ModelManifest& manifest() const { return manifest_; }
   const std::string& where() const { return where_; }
+  void set_likelihood(const Likelihood& of) { manifest_.model.set_likelihood(of); }
   /// Calls a function with those of the inputs that are defined: there may be no labels. Throws
   /// Error kData unless results are floating and of these shapes (an empty one: any).
   std::vector<at::Tensor> results(const std::string& function, std::vector<at::Tensor> inputs,

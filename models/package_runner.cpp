@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
+#include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -10,18 +11,8 @@
 #include <type_traits>
 
 #include "util/error.h"
-#include "util/version.h"
-
-#ifdef CRAIS_PACKAGES
-#include <torch/csrc/inductor/aoti_package/model_package_loader.h>
-#endif
 
 namespace crais {
-
-#ifdef CRAIS_PACKAGES
-
-void require_package_support(const std::string& /*path*/) {}
-
 namespace {
 
 using Package = torch::inductor::AOTIModelPackageLoader;
@@ -68,26 +59,6 @@ PackageRunner::PackageRunner(const std::string& path, const std::string& functio
 std::vector<at::Tensor> PackageRunner::operator()(const std::vector<at::Tensor>& inputs) const {
   return loader_->package->run(inputs);
 }
-
-#else
-
-void require_package_support(const std::string& path) {
-  throw argument_error(
-      path + ": a .pt2 package needs LibTorch 2.6 or later, this is " + libtorch_version() +
-      ". Build with a newer one, or export the model as TorchScript (\"name.pt\")");
-}
-
-struct PackageRunner::Loader {};
-
-PackageRunner::PackageRunner(const std::string& path, const std::string& /*function*/) {
-  require_package_support(path);
-}
-
-std::vector<at::Tensor> PackageRunner::operator()(const std::vector<at::Tensor>& inputs) const {
-  return inputs;  // never reached: there is no runner
-}
-
-#endif
 
 PackageRunner::~PackageRunner() = default;
 PackageRunner::PackageRunner(PackageRunner&&) noexcept = default;

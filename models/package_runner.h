@@ -9,9 +9,6 @@
 
 namespace crais {
 
-/// Throws Error kArgument where this LibTorch cannot run packages.
-void require_package_support(const std::string& path);
-
 /// Threads call it side by side.
 class PackageRunner {
  public:

@@ -6,18 +6,16 @@
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/script.h>
 
-#include <algorithm>
 #include <set>
+#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "core/rng.h"
-#include "io/zip.h"
 #include "models/autocast.h"
-#include "models/decoded_model.h"
+#include "models/function_model.h"
 #include "models/model_manifest.h"
 #include "util/error.h"
-#include "util/files.h"
 
 namespace crais {
 namespace {
@@ -150,38 +148,6 @@ at::Tensor decoded(const torch::jit::Module& module, const at::Tensor& z,
   return made[0];
 }
 
-/// A module of another program.
-class PlainScriptModel : public DecodedModel {
- public:
-  PlainScriptModel(const ModelManifest& manifest, const std::string& where,
-                   torch::jit::Module module, const at::TensorOptions& options,
-                   const DecoderLikelihood& likelihood)
-      : DecodedModel(manifest, where, likelihood.likelihood),
-        module_(std::move(module)),
-        options_(options),
-        gives_probs_(likelihood.probs.value_or(false)) {}
-
-  std::string evaluator() const override { return "torchscript"; }
-
- private:
-  at::Tensor decode(const at::Tensor& z) const override {
-    const at::Tensor made = decoded(module_, z, options_, where());
-    return gives_probs_ ? logits_of(made) : made;
-  }
-  Vae::Posterior posterior(const at::Tensor& x) const override {
-    const auto q = of_file(where(), "'encode' fails",
-                           [&] { return call_method(module_, "encode", {x}, options_); });
-    if (q.size() != 2)
-      throw data_error(where() + ": 'encode' returns " + std::to_string(q.size()) +
-                       " tensors, not mean and log-variance");
-    return {q[0], q[1]};
-  }
-
-  torch::jit::Module module_;
-  at::TensorOptions options_;
-  bool gives_probs_;
-};
-
 /// The one number of latents that a decoder takes, among the sizes of its weights.
 int64_t find_latent(const torch::jit::Module& module, const at::TensorOptions& options,
                     const std::string& where) {
@@ -218,7 +184,7 @@ int64_t find_latent(const torch::jit::Module& module, const at::TensorOptions& o
 std::vector<std::string> check_outputs(const at::Tensor& outputs,
                                        const DecoderLikelihood& likelihood,
                                        const std::string& what) {
-  if (likelihood.likelihood.family != Likelihood::Family::kBernoulli) return {};
+  if (!likelihood.likelihood.is_bernoulli()) return {};
   const bool is_unit = outputs.ge(0).logical_and(outputs.le(1)).all().item<bool>();
   if (is_unit && !likelihood.probs)
     throw argument_error(
@@ -262,7 +228,7 @@ void find_shape(const torch::jit::Module& module, const at::TensorOptions& optio
 }
 
 /// True if `encode` gives another mean at every call. One that fails says so when it is asked for.
-bool draws_inside(const PlainScriptModel& model) {
+bool draws_inside(const LatentModel& model) {
   std::vector<int64_t> shape = model.description().data_shape;
   shape.insert(shape.begin(), 2);
   at::Generator rng = make_generator(0);
@@ -273,6 +239,17 @@ bool draws_inside(const PlainScriptModel& model) {
   } catch (const Error&) {
     return false;
   }
+}
+
+/// What 'encode' of a module of another program makes of data [B, ...].
+Vae::Posterior encoded(const torch::jit::Module& module, const at::Tensor& x,
+                       const at::TensorOptions& options, const std::string& where) {
+  const auto q =
+      of_file(where, "'encode' fails", [&] { return call_method(module, "encode", {x}, options); });
+  if (q.size() != 2)
+    throw data_error(where + ": 'encode' returns " + std::to_string(q.size()) +
+                     " tensors, not mean and log-variance");
+  return {q[0], q[1]};
 }
 
 std::shared_ptr<const LatentModel> plain_model(const torch::jit::Module& module,
@@ -287,26 +264,23 @@ std::shared_ptr<const LatentModel> plain_model(const torch::jit::Module& module,
   if (!module.find_method(decoder_of(module)))
     throw data_error(where + ": has no method 'decode' or 'forward'");
   const DecoderLikelihood said = parse_decoder_likelihood(asked.likelihood);
-  const Likelihood& likelihood = said.likelihood;
-  ModelManifest manifest;
-  ModelDescription& d = manifest.model;
+  ModelDescription d;
   d.name = where.substr(where.rfind('/') + 1);
   d.kind = kPlainScript;
-  d.likelihood = to_string(likelihood);
-  if (likelihood.family == Likelihood::Family::kBernoulli) {
-    d.low = 0.0;
-    d.high = 1.0;
-    d.step = 1.0;
-  } else {
-    d.noise_sd = likelihood.noise_sd;
-  }
-  d.functions = {"joint", "output", "simulate"};
-  if (module.find_method("encode")) d.functions.emplace_back("encode");
+  d.set_likelihood(said.likelihood);
   d.latent = asked.latent > 0 ? asked.latent : find_latent(module, options, where);
   find_shape(module, options, where, d, said);
-  manifest.uniforms = d.num_values();
-  auto model = std::make_shared<PlainScriptModel>(manifest, where, module, options, said);
-  if (d.has("encode") && draws_inside(*model))
+  DecoderFunctions functions;
+  functions.likelihood = said.likelihood;
+  functions.decode = [=, gives_probs = said.probs.value_or(false)](const at::Tensor& z) {
+    const at::Tensor made = decoded(module, z, options, where);
+    return gives_probs ? logits_of(made) : made;
+  };
+  if (module.find_method("encode"))
+    functions.encode = [=](const at::Tensor& x) { return encoded(module, x, options, where); };
+  const auto model =
+      decoder_model(d, functions, options.device(), "torchscript", where, /*has_forces=*/false);
+  if (functions.encode && draws_inside(*model))
     throw data_error(
         where +
         ": 'encode' gives another mean at every call: is a latent drawn inside? It has "
@@ -316,24 +290,15 @@ std::shared_ptr<const LatentModel> plain_model(const torch::jit::Module& module,
 
 }  // namespace
 
-bool is_script_model(const std::filesystem::path& path) {
-  const std::string bytes = read_file(path);
-  if (!is_zip(bytes)) return false;
-  const ZipArchive archive(bytes, path.string());
-  const std::string end = "/constants.pkl";  // what torch.save does not write
-  return std::any_of(archive.names().begin(), archive.names().end(), [&](const std::string& name) {
-    return name.size() > end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
-  });
-}
-
-std::shared_ptr<const LatentModel> read_script_model(const std::filesystem::path& path,
-                                                     at::Device device, at::ScalarType dtype,
+std::shared_ptr<const LatentModel> read_script_model(const ModelFile& file, at::Device device,
+                                                     at::ScalarType dtype,
                                                      const ScriptOptions& script) {
-  const std::string where = path.string();
+  const std::string where = file.where();
   torch::jit::setGraphExecutorOptimize(false);  // what it specialises costs more than it brings
   torch::jit::ExtraFilesMap extra{{kExtra, ""}};
   torch::jit::Module module = of_file(where, "cannot be loaded as TorchScript", [&] {
-    torch::jit::Module loaded = torch::jit::load(where, device, extra);
+    std::istringstream bytes(file.bytes);
+    torch::jit::Module loaded = torch::jit::load(bytes, device, extra);
     loaded.eval();
     loaded.to(dtype);
     for (const at::Tensor& parameter : loaded.parameters()) parameter.set_requires_grad(false);

@@ -1,20 +1,17 @@
 /// @file
-/// Models in TorchScript files (.pt), which every LibTorch from 1.13 on loads.
+/// Models in TorchScript files (.pt), which every LibTorch loads.
 #pragma once
 
 #include <ATen/ATen.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "models/latent_model.h"
+#include "models/model_file.h"
 
 namespace crais {
-
-/// True if the file is a TorchScript archive. Nothing in it runs.
-bool is_script_model(const std::filesystem::path& path);
 
 /// What TorchScript of another program does not say of itself.
 struct ScriptOptions {
@@ -35,7 +32,7 @@ inline constexpr const char* kPlainScript = "plain TorchScript";
 ///
 /// Throws Error kData if the file is damaged, fails its self-check, or has no such functions; and
 /// kArgument if the options must say more.
-std::shared_ptr<const LatentModel> read_script_model(const std::filesystem::path& path,
+std::shared_ptr<const LatentModel> read_script_model(const ModelFile& file,
                                                      at::Device device = at::kCPU,
                                                      at::ScalarType dtype = at::kFloat,
                                                      const ScriptOptions& options = {});

@@ -266,7 +266,8 @@ class Recogniser {
     find();
     describe_images();
     RecognisedVae result;
-    result.vae = {architecture_, encoder_mlp(), mlp_of(decoder_)};
+    result.vae = {architecture_, mlp(encoder_layers(), architecture_.activation),
+                  mlp(layers_of(decoder_), architecture_.activation)};
     result.decoder = names_of(decoder_);
     result.encoder = names_of(encoder_.trunk);
     for (const NamedLinear& head : encoder_.heads) result.encoder.push_back(head.name);
@@ -475,7 +476,7 @@ class Recogniser {
     architecture_.image_cols = cols;
   }
 
-  LinearLayer linear_of(const NamedLinear& layer) const {
+  Layer linear_of(const NamedLinear& layer) const {
     const std::string place = state_.source + ": tensor " + quoted(layer.name + ".weight");
     const at::Tensor weight = checked_floats(layer.weight, place);
     if (!layer.bias.defined()) return {weight, at::zeros({layer.out()})};
@@ -485,24 +486,23 @@ class Recogniser {
                        " numbers, as its weight needs");
     return {weight, checked_floats(layer.bias, bias_place)};
   }
-  Mlp mlp_of(const Linears& layers) const {
-    Mlp mlp;
-    mlp.activation = architecture_.activation;
-    for (const NamedLinear& layer : layers) mlp.layers.push_back(linear_of(layer));
-    return mlp;
+  std::vector<Layer> layers_of(const Linears& linears) const {
+    std::vector<Layer> layers;
+    for (const NamedLinear& linear : linears) layers.push_back(linear_of(linear));
+    return layers;
   }
   /// Two heads become the halves of one layer.
-  Mlp encoder_mlp() const {
-    Linears layers = encoder_.trunk;
-    layers.insert(layers.end(), encoder_.heads.begin(), encoder_.heads.end());
-    Mlp mlp = mlp_of(layers);
+  std::vector<Layer> encoder_layers() const {
+    Linears linears = encoder_.trunk;
+    linears.insert(linears.end(), encoder_.heads.begin(), encoder_.heads.end());
+    std::vector<Layer> layers = layers_of(linears);
     if (encoder_.heads.size() == 2) {
-      const LinearLayer log_variance = mlp.layers.back();
-      mlp.layers.pop_back();
-      LinearLayer& last = mlp.layers.back();
+      const Layer log_variance = layers.back();
+      layers.pop_back();
+      Layer& last = layers.back();
       last = {at::cat({last.weight, log_variance.weight}), at::cat({last.bias, log_variance.bias})};
     }
-    return mlp;
+    return layers;
   }
 
   std::vector<std::string> unused() const {
@@ -527,9 +527,9 @@ class Recogniser {
 // --- description ---
 
 /// "20 -> 400 -> 784".
-std::string widths(const Mlp& mlp) {
+std::string widths(const Network& mlp) {
   std::string text = std::to_string(mlp.layers.front().weight.size(1));
-  for (const LinearLayer& layer : mlp.layers) text += " -> " + std::to_string(layer.weight.size(0));
+  for (const Layer& layer : mlp.layers) text += " -> " + std::to_string(layer.weight.size(0));
   return text;
 }
 
@@ -543,20 +543,15 @@ std::string plain_list(const std::vector<std::string>& names) {
 
 }  // namespace
 
-StateDict read_state_dict(const std::filesystem::path& path) {
-  const std::string bytes = read_file(path), name = path.string();
-  StateDict state;
-  state.source = name;
-  state.sha256 = sha256(bytes);
-  if (is_torch_file(bytes, name)) {
-    state.tensors = parse_torch_file(bytes, name);
-  } else if (is_safetensors(bytes)) {
-    SafeTensors content = parse_safetensors(bytes, name);
-    state.tensors = std::move(content.tensors);
-    state.metadata = std::move(content.metadata);
-  } else {
+StateDict read_state_dict(const ModelFile& file) {
+  const std::string name = file.where();
+  StateDict state{{}, name, file.sha256()};
+  if (is_torch_file(file.bytes, name))
+    state.tensors = parse_torch_file(file.bytes, name);
+  else if (is_safetensors(file.bytes))
+    static_cast<SafeTensors&>(state) = parse_safetensors(file.bytes, name);
+  else
     throw data_error(name + ": neither a safetensors file nor one of torch.save");
-  }
   return state;
 }
 

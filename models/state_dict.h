@@ -4,26 +4,25 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
-#include <filesystem>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "io/safetensors.h"
+#include "models/model_file.h"
 #include "models/vae.h"
 
 namespace crais {
 
-struct StateDict {
-  std::vector<std::pair<std::string, at::Tensor>> tensors;
-  std::map<std::string, std::string> metadata;  // of a safetensors file
-  std::string source;                           // a file's path, for messages
-  std::string sha256;                           // of the file
+/// Metadata are those of a safetensors file.
+struct StateDict : SafeTensors {
+  std::string source;  // a file's path, for messages
+  std::string sha256;  // of the file
 };
 
 /// A safetensors file or one of torch.save, told apart by their content. Throws Error: kNoInput if
 /// the file is missing, kData if it is neither or damaged.
-StateDict read_state_dict(const std::filesystem::path& path);
+StateDict read_state_dict(const ModelFile& file);
 
 /// What a state_dict does not say, or says in names that nobody could know.
 struct StateDictOptions {

@@ -36,8 +36,8 @@ int64_t flat_size(const Vae& vae) {
 template <typename Use>
 void for_each_parameter(Vae& vae, const at::Tensor& flat, const Use& use) {
   int64_t offset = 0;
-  for (Mlp* mlp : {&vae.encoder, &vae.decoder})
-    for (LinearLayer& layer : mlp->layers)
+  for (Network* mlp : {&vae.encoder, &vae.decoder})
+    for (Layer& layer : mlp->layers)
       for (at::Tensor* parameter : {&layer.weight, &layer.bias}) {
         use(*parameter, flat.narrow(0, offset, parameter->numel()).view(parameter->sizes()));
         offset += padded(parameter->numel());
@@ -245,9 +245,12 @@ Vae Trainer::best() const { return unpacked(best_); }
 
 TrainerState Trainer::state() const {
   const auto copy = [](const at::Tensor& tensor) { return tensor.detach().cpu().clone(); };
-  TrainerState state{
-      copy(flat_), copy(best_), at::zeros_like(copy(flat_)), at::zeros_like(copy(flat_)),
-      0,           metrics_};
+  TrainerState state{.weights = copy(flat_),
+                     .best_weights = copy(best_),
+                     .exp_avg = at::zeros_like(copy(flat_)),
+                     .exp_avg_sq = at::zeros_like(copy(flat_)),
+                     .steps = 0,
+                     .metrics = metrics_};
   if (!optimizer_->state().empty()) {
     const auto& adam =
         static_cast<const torch::optim::AdamParamState&>(*optimizer_->state().begin()->second);

@@ -5,65 +5,13 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "models/activation.h"
+#include "models/network.h"
 
 namespace crais {
-
-/// One of `activation_names`, as "tanh" or "leaky-relu:0.2". Throws Error kArgument on another,
-/// listing these.
-Activation parse_activation(const std::string& text);
-std::string activation_names();
-std::string to_string(Activation activation);
-at::Tensor activate(Activation activation, const at::Tensor& x);
-
-struct LinearLayer {
-  at::Tensor weight;  // [out, in]
-  at::Tensor bias;    // [out]
-};
-
-/// Linear layers with an activation between them (none after the last).
-struct Mlp {
-  std::vector<LinearLayer> layers;
-  Activation activation = Activation::kTanh;
-
-  /// [..., in] -> [..., out].
-  at::Tensor forward(at::Tensor x) const;
-  bool empty() const { return layers.empty(); }
-};
-
-/// p(x | z): independent Bernoulli pixels given as logits, or Gaussian pixels with one fixed noise.
-struct Likelihood {
-  enum class Family { kBernoulli, kGaussian };
-  Family family = Family::kBernoulli;
-  double noise_sd = 1.0;  // Gaussian only
-
-  /// log p(x | output) summed over pixels, in nats: [..., pixels] x [..., pixels] -> [...].
-  /// Bernoulli: x may be any number in [0, 1].
-  at::Tensor log_prob(const at::Tensor& x, const at::Tensor& output) const;
-};
-
-/// "bernoulli" or "gaussian:SD".
-Likelihood parse_likelihood(const std::string& text);
-std::string to_string(const Likelihood& likelihood);
-
-/// What the outputs of a decoder from elsewhere mean.
-struct DecoderLikelihood {
-  Likelihood likelihood;
-  /// Bernoulli: true for probabilities, as after a sigmoid; false for logits, even where all lie in
-  /// [0, 1]; nothing for logits, of which that is not believed.
-  std::optional<bool> probs;
-};
-
-/// As parse_likelihood, or "bernoulli:probs", "bernoulli:logits".
-DecoderLikelihood parse_decoder_likelihood(const std::string& text);
-
-/// The logits of probabilities; finite where a sigmoid was rounded to 0 or 1.
-at::Tensor logits_of(const at::Tensor& probs);
 
 struct VaeArchitecture {
   int64_t image_rows = 28;
@@ -81,8 +29,8 @@ struct VaeArchitecture {
 /// Encoder x -> (mean, log-variance) and decoder z -> output, with the prior N(0, I) on z.
 struct Vae {
   VaeArchitecture architecture;
-  Mlp encoder;  // num_pixels -> hidden -> 2 * latent; empty in a decoder-only checkpoint
-  Mlp decoder;  // latent -> reversed hidden -> num_pixels
+  Network encoder;  // num_pixels -> hidden -> 2 * latent; empty in a decoder-only checkpoint
+  Network decoder;  // latent -> reversed hidden -> num_pixels
 
   struct Posterior {
     at::Tensor mean;     // [N, latent]
@@ -99,7 +47,17 @@ struct Vae {
   Vae to(at::Device device, at::ScalarType dtype) const;
 };
 
+/// The decoder with what its outputs mean.
+DecoderNetwork decoder_network(const Vae& vae);
+
 /// Fresh weights: Glorot-uniform matrices, zero biases. `seed` decides them.
 Vae make_vae(const VaeArchitecture& architecture, uint64_t seed);
+
+/// N images drawn from the model, with the latents that made them: exact draws of their posteriors.
+struct Simulated {
+  at::Tensor images;   // [N, pixels]
+  at::Tensor latents;  // [N, latent]
+};
+Simulated simulate(const Vae& vae, int64_t count, at::Generator& rng);
 
 }  // namespace crais

@@ -123,8 +123,8 @@ def export(
 ) -> ExportReport:
     """Compiles a model for `eval-loglik`, which estimates log p(x) of data under it.
 
-    A path that ends in .pt gets TorchScript, which is slower, but runs under every LibTorch from
-    1.13 on and needs no compiler. Any other gets native code for this PyTorch and this processor.
+    A path that ends in .pt gets TorchScript, which is slower, but runs under every LibTorch and
+    needs no compiler. Any other gets native code for this PyTorch and this processor.
 
     Either a `decoder` with its `likelihood`, or any `log_joint`:
 

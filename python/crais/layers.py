@@ -733,7 +733,7 @@ _NORMALISATIONS: dict[str, Callable[[_Chain, torch.Size, list[Any]], _Chain | No
 }
 
 # Their slope is no function of what they make, so that the evaluator keeps what they are given.
-_NOT_KEPT = ("silu", "gelu")
+_NOT_KEPT = ("silu", "gelu", "mish")
 
 # Of an operation's arguments, the activation as crais names it; None where it has no such.
 _ACTIVATIONS: dict[str, Callable[..., str | None]] = {
@@ -741,6 +741,7 @@ _ACTIVATIONS: dict[str, Callable[..., str | None]] = {
     "relu": lambda: "relu",
     "sigmoid": lambda: "sigmoid",
     "silu": lambda: "silu",
+    "mish": lambda: "mish",
     "gelu": lambda approximate="none": "gelu" if approximate == "none" else None,
     "elu": lambda *scales: "elu" if set(scales) <= {1} else None,
     "leaky_relu": lambda slope=0.01: _leaky(slope),

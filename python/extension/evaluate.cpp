@@ -12,8 +12,7 @@ namespace crais {
 namespace {
 
 /// The model that `manifest` describes and `run` computes.
-std::unique_ptr<EvalModel> model_of(const std::string& manifest, const py::object& run,
-                                    at::Device device) {
+EvalModel model_of(const std::string& manifest, const py::object& run, at::Device device) {
   const ModelFunctions functions = [&run](const std::string& name,
                                           const std::vector<at::Tensor>& inputs) {
     return from_python(
@@ -39,16 +38,15 @@ RunReport run_evaluation(const std::vector<std::string>& arguments, const py::ob
                                       ? read_curve({curve_synopsis(), arguments})
                                       : read_settings({eval_loglik_synopsis(), arguments});
     std::string notice;
-    const std::shared_ptr<const EvalModel> model =
-        described.empty() ? open_model(settings.checkpoint, settings.foreign, settings.device,
-                                       settings.dtype, notice)
-                          : model_of(described, run, device);
+    const EvalModel model = described.empty() ? open_model(settings.checkpoint, settings.foreign,
+                                                           settings.device, settings.dtype, notice)
+                                              : model_of(described, run, device);
     const EvalRun evaluation(
         settings, model,
         images ? std::optional(array_in_memory(*images, labels, "images")) : std::nullopt);
     from_python([&] {
       run.attr("start")(evaluation.notice(), evaluation.images().pixels,
-                        model->description().data_shape);
+                        model.description().data_shape);
     });
     return evaluation.run(observer);
   });

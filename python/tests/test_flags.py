@@ -146,13 +146,13 @@ def test_flags_about_images(evaluated, images, flag):
 # takes them all.
 ABOUT_RUNS = [
     {"preset": "recommended", "method": "ais", "base": "laplace", "chains": 4, "repeats": 2, "seed": 3,
-     "stream": 1, "schedule": "constant-rate:0.5", "path": "geometric", "kernel": "ghmc:0.8",
+     "schedule": "constant-rate:0.5", "path": "geometric", "kernel": "ghmc:0.8",
      "leapfrog": 2, "target-acceptance": 0.8, "out": "nowhere", "force-dtype": "float32", "pilot-chains": 32,
      "pilot-images": 3, "min-step": 0.001, "max-step": 0.1, "max-steps": 500, "tolerance": 0.01,
      "interpolate": 9, "device": "cpu", "threads": 1, "dtype": "float32", "chunk": 2,
      "memory-limit": "8G", "shard": "1/2", "accept-other-version": None, "format": "csv",
      "quiet": None},
-    {"steps": 8, "step-size": 0.5, "resample": "systematic:0.5", "queue": "folder", "lease": "30s",
+    {"steps": 8, "step-size": 0.5, "resample": "systematic:0.5", "queue": "none",
      "max-time": "1h", "resume": None, "out": "nowhere", "accept-prior": None},
     {"schedule": "cess:0.9", "per-image": None, "weighted": None, "out": "nowhere", "overwrite": None},
     {"schedule": "constant-rate:0.5", "path": "power:0.5", "weighted-ratio": None},
@@ -160,7 +160,7 @@ ABOUT_RUNS = [
     {"target-error": 0.1, "max-evals": 5000},
     {"mean-error": 0.1},
 ]  # fmt: skip
-ELSEWHERE = {"config", "help", "version", "dry-run"}
+ELSEWHERE = {"config", "help", "version", "dry-run", "lease"}
 
 
 def test_every_flag_has_a_place_in_these_tables(evaluated):

@@ -58,6 +58,7 @@ def test_every_activation_and_head():
         (nn.Tanh(), "tanh"), (nn.ELU(), "elu"), (nn.ReLU(), "relu"), (nn.Softplus(), "softplus"),
         (nn.LeakyReLU(), "leaky-relu"), (nn.LeakyReLU(0.2), "leaky-relu:0.2"),
         (nn.Sigmoid(), "sigmoid"), (nn.SiLU(inplace=True), "silu"), (nn.GELU(), "gelu"),
+        (nn.Mish(), "mish"),
     ):
         decoder = nn.Sequential(nn.Linear(5, 7), kind, nn.Linear(7, 12), nn.Unflatten(1, (3, 4)))
         found = recognised(decoder)

@@ -74,8 +74,8 @@ class Registry {
 ///     const crais::Enrol<crais::ScheduleRegistry> kQuadratic(
 ///         "quadratic", {"quadratic", "beta = (t/T)^2", "quadratic",  // usage, summary, example
 ///                       [](crais::Spec&, const crais::ScheduleOptions& options) {
-///                         return crais::make_heuristic(options.steps, [](double t) { return t * t;
-///                         });
+///                         return crais::make_heuristic(options.steps,
+///                                                      [](double t) { return t * t; });
 ///                       }});
 template <typename R>
 struct Enrol {

@@ -51,16 +51,18 @@ double hashed_uniform(uint64_t seed, uint64_t index) {
   return static_cast<double>(mix64(mix64(seed) ^ index) >> 11) * 0x1.0p-53;
 }
 
-at::Generator make_generator(uint64_t seed, at::Device device, Stream stream) {
-  if (device.is_cpu()) {
-    return stream == Stream::kCounter ? at::make_generator<CounterGenerator>(seed)
-                                      : at::make_generator<at::CPUGeneratorImpl>(seed);
-  }
+at::Generator make_generator(uint64_t seed, at::Device device) {
+  if (device.is_cpu()) return at::make_generator<at::CPUGeneratorImpl>(seed);
   // Only the CUDA backend knows its generator's type; a clone of its default keeps this file
   // free of CUDA headers.
   at::Generator generator = at::globalContext().defaultGenerator(device).clone();
   generator.set_current_seed(seed);
   return generator;
+}
+
+at::Generator make_counting_generator(uint64_t seed, at::Device device) {
+  return device.is_cpu() ? at::make_generator<CounterGenerator>(seed)
+                         : make_generator(seed, device);
 }
 
 at::Tensor fill_normal(at::Tensor x, at::Generator& rng) {

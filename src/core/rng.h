@@ -36,23 +36,21 @@ uint64_t derive_seed(uint64_t seed, Purpose purpose, uint64_t index = 0);
 /// LibTorch. For data that must never change, such as a static binarisation.
 double hashed_uniform(uint64_t seed, uint64_t index);
 
-/// How numbers are made of a generator's bits. The values are those of `--stream`; one that has
-/// been released never changes.
-enum class Stream : int {
-  kLibTorch = 1,  ///< LibTorch's own, one at a time
-  kCounter = 2,   ///< on the CPU in float32, functions of a key and an index: several times as fast
-};
+/// Version of the numbers that chains draw, which a result is recorded with. Those of a version
+/// that has been released never change.
+constexpr int kStreamVersion = 2;
 
-/// A fresh generator on `device`, seeded; the global generators are not touched. LibTorch's own
-/// functions draw the same numbers from it whatever the stream, which fill_normal and fill_uniform
-/// ask for.
-at::Generator make_generator(uint64_t seed, at::Device device = at::kCPU,
-                             Stream stream = Stream::kLibTorch);
+/// A fresh generator on `device`, seeded; the global generators are not touched.
+at::Generator make_generator(uint64_t seed, at::Device device = at::kCPU);
 
-/// Fills `x`, fresh memory of any shape, with standard normal numbers, and returns it. A generator
-/// of Stream::kCounter fills contiguous float32 on the CPU with numbers of its own, each a function
-/// of 64 bits that the call takes and of its index: the same on every instruction set. In all other
-/// cases this is normal_.
+/// The same, for chains: fill_normal and fill_uniform draw their own numbers from it, several times
+/// as fast as LibTorch's. LibTorch's functions draw what they draw from any.
+at::Generator make_counting_generator(uint64_t seed, at::Device device = at::kCPU);
+
+/// Fills `x`, fresh memory of any shape, with standard normal numbers, and returns it. A counting
+/// generator fills contiguous float32 on the CPU with numbers of its own, each a function of 64
+/// bits that the call takes and of its index: the same on every instruction set. In all other cases
+/// this is normal_.
 at::Tensor fill_normal(at::Tensor x, at::Generator& rng);
 
 /// The same with uniform numbers in [low, high), of float32 or float64.

@@ -36,11 +36,6 @@ AffineMap Target::prior_base() const {
   return AffineMap::identity(num_problems(), dim(), options());
 }
 
-std::vector<std::string> Target::base_candidates() const {
-  if (amortised_base()) return {"laplace", "encoder", "prior"};
-  return {"laplace", "prior"};
-}
-
 double probe(const Target& target) {
   const c10::NoGradGuard no_grad;
   at::Tensor points = at::linspace(-1.0, 1.5, target.dim(), target.options()).unsqueeze(0);

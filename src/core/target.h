@@ -27,8 +27,7 @@ struct Components {
   at::Tensor masses;  // [C] float64: of each in Z, which is the mean of `shares` under the target
 };
 
-/// P unnormalised densities gamma_p(z) on R^D. Immutable after construction, so that threads share
-/// it.
+/// P unnormalised densities gamma_p(z) on R^D. Immutable after construction: threads share it.
 ///
 /// A physicist's target needs `num_problems`, `dim` and `log_density`, written with ATen
 /// operations; the gradient then comes from autograd.
@@ -37,8 +36,9 @@ struct Components {
 ///      public:
 ///       int64_t num_problems() const override { return 1; }
 ///       int64_t dim() const override { return 3; }
-///       at::Tensor log_density(const at::Tensor& z) const override { return -0.5 *
-///       z.square().sum(-1); }
+///       at::Tensor log_density(const at::Tensor& z) const override {
+///         return -0.5 * z.square().sum(-1);
+///       }
 ///     };
 class Target : public std::enable_shared_from_this<Target> {
  public:
@@ -91,9 +91,9 @@ class Target : public std::enable_shared_from_this<Target> {
   /// A base that was fitted beforehand, such as an encoder's q(z | x).
   virtual std::optional<AffineMap> amortised_base() const { return {}; }
 
-  /// The bases that `auto` tries, in the order of trust: a later one has to be clearly better.
-  /// Default: "laplace", "encoder" if there is one, "prior".
-  virtual std::vector<std::string> base_candidates() const;
+  /// True if there may well be modes or kinks beside the mode that a climb finds: a search should
+  /// begin at several points. Default: false.
+  virtual bool may_be_multimodal() const { return false; }
 
   /// Points [S,D] that somebody knows of, from which a search for modes climbs first. Default:
   /// none.

@@ -21,8 +21,9 @@ struct Moved {
 
 /// A Markov kernel with gamma_beta as its invariant density, in whitened coordinates (unit mass).
 ///
-///     auto hmc = crais::TransitionRegistry::instance().make("kernel", "ghmc:0.8", {.num_leapfrog =
-///     2}); crais::Moved moved = hmc->step(problem, *path, particles, beta, step_size, rng);
+///     auto hmc =
+///         crais::TransitionRegistry::instance().make("kernel", "ghmc:0.8", {.num_leapfrog = 2});
+///     crais::Moved moved = hmc->step(problem, *path, particles, beta, step_size, rng);
 class Transition {
  public:
   virtual ~Transition() = default;

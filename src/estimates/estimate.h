@@ -72,8 +72,7 @@ struct MeanEstimate {
 };
 
 /// @param value, std_error  [R,N]: R independent repeats of N images. With R >= 2 the Monte Carlo
-/// error
-///                          comes from the spread of the R means, otherwise from `std_error`.
+///                          error comes from the spread of the R means, otherwise from `std_error`.
 MeanEstimate mean_over_images(const at::Tensor& value, const at::Tensor& std_error);
 
 /// -log p(x) in bits per dimension.

@@ -7,8 +7,7 @@ namespace crais {
 
 /// The shape k of a generalised Pareto distribution fitted to the largest weights of each problem.
 /// Below 0.5 their variance is finite, above 0.7 no practical number of draws makes the estimate
-/// or its standard error reliable.                      [Vehtari, Simpson, Gelman, Yao & Gabry
-/// 2024]
+/// or its standard error reliable.                [Vehtari, Simpson, Gelman, Yao & Gabry 2024]
 ///
 /// The tail is the largest min(K/5, 3 sqrt(K)) weights. The fit is the quasi-Bayesian one of Zhang
 /// & Stephens (2009), drawn towards k = 0.5 with the weight of ten observations.

@@ -62,6 +62,12 @@ std::string refined(const std::string& name) {
 
 }  // namespace
 
+std::vector<std::string> base_candidates(const Target& target) {
+  if (target.may_be_multimodal()) return {"best:1.1", "prior"};
+  if (target.amortised_base()) return {"laplace", "encoder", "prior"};
+  return {"laplace", "prior"};
+}
+
 std::vector<std::string> base_candidates(const EstimatorParts& parts, const Target& target,
                                          int64_t num_problems, Rivals rivals) {
   const EstimateOptions& options = parts.options;
@@ -74,7 +80,7 @@ std::vector<std::string> base_candidates(const EstimatorParts& parts, const Targ
   const double estimate = options.budget.value_or(chains);
   const double share = options.budget ? problems / (problems + 1) : 1;
   const double most_for_base = kBaseShare * share * estimate;
-  std::vector<std::string> names = target.base_candidates(), candidates;
+  std::vector<std::string> names = base_candidates(target), candidates;
   const bool may_be_many = rivals == Rivals::kMany ||
                            (rivals == Rivals::kUnknown && options.budget && target.can_select());
   if (may_be_many) names.insert(names.begin(), "modes");

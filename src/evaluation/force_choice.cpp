@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "evaluation/base_candidates.h"
 #include "util/error.h"
 
 namespace crais {
@@ -47,7 +48,7 @@ AffineMap base_of(const EstimatorParts& parts, const Target& pilots, Cost& cost)
   const bool is_asked = parts.options.base != "auto";
   if (!is_asked)
     if (const auto encoded = pilots.amortised_base()) return *encoded;
-  const std::string name = is_asked ? parts.options.base : pilots.base_candidates().front();
+  const std::string name = is_asked ? parts.options.base : base_candidates(pilots).front();
   const auto rule = BaseRegistry::instance().make("base", name);
   const auto fitted = [&](const Target& target) {
     Base base = fit_base(parts, *rule, target, kSharedStream);

@@ -14,7 +14,7 @@ using nlohmann::json;
 json computed_by() {
   const std::string evaluator = chosen_evaluator();
   const bool narrow =
-      evaluator != "aten" && has_bfloat16_products();  // see VaePosterior::curvature
+      evaluator != "aten" && has_bfloat16_products();  // see DecoderPosterior::curvature
   return {{"sources", source_digest()},
           {"libtorch", libtorch_version()},
           {"evaluator", evaluator},

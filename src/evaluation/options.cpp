@@ -54,7 +54,6 @@ void check(const EstimateOptions& o) {
   require(o.max_evaluations > 0 && o.max_evaluations <= kMostEvaluations,
           "`max_evaluations` must be above 0 and at most 1e15");
   require_count(o.repeats, "`repeats`");
-  require(o.stream == 1 || o.stream == 2, "`stream` must be 1 or 2");
   require_count(o.steps, "`steps`");
   require_count(o.num_leapfrog, "`num_leapfrog`");
   require(!o.step_size || *o.step_size > 0, "`step_size` must be above 0, or left to a pilot");
@@ -79,12 +78,12 @@ void check(const EstimateOptions& o) {
 }
 
 ScheduleOptions schedule_options(const EstimateOptions& options, int64_t steps) {
-  return {steps,
-          options.min_step,
-          options.max_step,
-          options.tolerance,
-          options.weighted,
-          options.weighted_ratio};
+  return {.steps = steps,
+          .min_step = options.min_step,
+          .max_step = options.max_step,
+          .tolerance = options.tolerance,
+          .weighted = options.weighted,
+          .weighted_ratio = options.weighted_ratio};
 }
 
 int64_t default_pilot_chains(int64_t chains, bool is_adaptive) {

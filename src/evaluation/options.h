@@ -26,7 +26,6 @@ struct EstimateOptions {
   double max_evaluations = 1e5;           ///< of a problem, where target_error and mean_error stop
   int64_t repeats = 1;                    ///< independent ones, under the same plan
   uint64_t seed = 0;                      ///< decides every random number
-  int64_t stream = 2;  ///< version of the random numbers: 1, LibTorch's; 2, counted ones (Stream)
   std::vector<std::string> expectations = {};  ///< of ExpectationRegistry: means under the target
   bool keep_particles = false;                 ///< in results, with their weights
   // Annealing.

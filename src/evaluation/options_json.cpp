@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/rng.h"
+
 namespace crais {
 namespace {
 
@@ -24,7 +26,7 @@ json to_json(const EstimateOptions& o) {
                  {"max_evaluations", o.max_evaluations},
                  {"repeats", o.repeats},
                  {"seed", o.seed},
-                 {"stream", o.stream},
+                 {"stream", kStreamVersion},
                  {"schedule", o.schedule},
                  {"steps", o.steps},
                  {"path", o.path},

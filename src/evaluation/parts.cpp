@@ -66,8 +66,8 @@ std::unique_ptr<ScheduleRule> EstimatorParts::make_rule(int64_t steps) const {
 
 at::Generator stream_of(const EstimatorParts& parts, const Target& target, Purpose purpose,
                         uint64_t stream) {
-  return make_generator(derive_seed(parts.options.seed, purpose, stream), target.options().device(),
-                        static_cast<Stream>(parts.options.stream));
+  return make_counting_generator(derive_seed(parts.options.seed, purpose, stream),
+                                 target.options().device());
 }
 
 Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& target,

@@ -8,7 +8,6 @@
 #include "core/spec.h"
 #include "evaluation/identity.h"
 #include "evaluation/result_json.h"
-#include "evaluation/work_queue.h"
 #include "io/json.h"
 #include "util/error.h"
 #include "util/files.h"
@@ -382,7 +381,6 @@ std::optional<TunedState> ResultStore::read_state() const {
 void ResultStore::clear() const {
   remove_results(folder_);
   for (const char* name : {kExtension, kReplacing}) remove_folder_of_results(folder_ / name);
-  FolderClaims::remove((folder_ / "claims").string());
 }
 
 }  // namespace crais

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "evaluation/chunk_memory.h"
+#include "evaluation/chunk_source.h"
 #include "evaluation/result_store.h"
-#include "evaluation/work_queue.h"
 #include "util/error.h"
 #include "util/parallel.h"
 
@@ -59,27 +59,6 @@ TunedEstimator ready(const ProblemSource& problems, const Estimator& estimator,
   return tuned;
 }
 
-bool all_finished(const ResultStore& store, const Chunks& chunks) {
-  return static_cast<int64_t>(store.finished().size()) >= chunks.count();
-}
-
-/// Reads every chunk, where all are there and it falls to this worker to report.
-void report_if_leading(RunResults& results, const RunShape& shape, const RunOptions& options,
-                       const WorkQueue::Stop& stop) {
-  const ResultStore& store = *options.store;
-  if (stop()) return;
-  if (!all_finished(store, shape.chunks))
-    throw no_input_error((store.folder() / "chunks").string() +
-                         ": a chunk that was finished is gone");
-  if (options.queue->lead(
-          "report", [&] { return store.has_report(); }, stop)) {
-    store.remove_leftovers();
-    results.chunks = store.read_chunks(shape);
-  } else if (store.has_report()) {
-    options.queue->clear();
-  }
-}
-
 }  // namespace
 
 ProblemSource ProblemSource::of(std::shared_ptr<const Target> target) {
@@ -112,36 +91,26 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
   const c10::NoGradGuard no_grad;
   const OneThreadPerOperation one_thread;
   const Chunks chunks{problems.count, estimator.options().chunk};
-  RunResults results;
   const EstimateOptions& asked = estimator.options();
   const RunShape shape{chunks, asked.methods, asked.repeats,
                        indices_of(problems, 0, problems.count)};
-  if (options.store && !options.queue) results.chunks = options.store->read_chunks(shape);
-  std::vector<int64_t> missing;
-  for (int64_t c = 0; c < chunks.count(); ++c) {
-    if (!options.shard.holds(c)) continue;
-    const auto done = results.chunks.find(c);
-    if (done == results.chunks.end())
-      missing.push_back(c);
-    else if (options.observer)
-      options.observer->chunk(done->second);
-  }
+  RunResults results;
+  const auto source = chunk_source(shape, options, results.chunks);
+  if (options.observer)
+    for (const auto& [c, chunk] : results.chunks)
+      if (options.shard.holds(c)) options.observer->chunk(chunk);
   std::mutex mutex;
   std::atomic<bool> stopped{false};
   const auto stop = [&] { return stopped || (options.observer && options.observer->stop()); };
   auto stored = options.store ? options.store->read_state() : std::nullopt;
-  // One worker tunes, the others wait for what it stores.
-  if (options.queue && !stored &&
-      !options.queue->lead(
-          "plan", [&] { return options.store->has_state(); }, stop)) {
+  if (!stored && !source->tunes(stop)) {
     stored = options.store->read_state();
     if (!stored) return results;  // stopped
   }
-  const bool is_complete = options.queue ? all_finished(*options.store, chunks) : missing.empty();
   const bool extends = options.store && options.store->extends();
-  if (is_complete && stored && !extends) {
+  if (source->left() == 0 && stored && !extends) {
     results.state = std::move(*stored);
-    if (options.queue) report_if_leading(results, shape, options, stop);
+    source->report(results.chunks, stop);
     return results;
   }
   std::map<int64_t, ChunkResult> earlier;
@@ -179,20 +148,12 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
     const std::lock_guard lock(mutex);
     if (options.store) options.store->write_chunk(result);
     if (options.observer) options.observer->chunk(result);
-    if (!options.queue) results.chunks.emplace(c, std::move(result));
+    results.chunks.emplace(c, std::move(result));
   };
-  if (!options.queue) {
-    parallel_for(
-        static_cast<int64_t>(missing.size()), options.threads,
-        [&](int64_t i) { compute(missing[static_cast<size_t>(i)]); }, stop);
-    return results;
-  }
-  const auto next = [&] {
-    return options.queue->next(
-        chunks.count(), [&] { return options.store->finished(); }, stop);
-  };
-  parallel_while(next, options.threads, compute, stop);
-  report_if_leading(results, shape, options, stop);
+  parallel_while([&] { return source->next(stop); },
+                 std::clamp<int64_t>(source->left(), 1, resolve_threads(options.threads)), compute,
+                 stop);
+  source->report(results.chunks, stop);
   return results;
 }
 

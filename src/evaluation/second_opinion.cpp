@@ -28,7 +28,6 @@ Witness second_opinion(const EstimateOptions& options, const Target& target, Cos
   own.steps = 96;
   own.resampling = "systematic:0.5";
   own.seed = options.seed;
-  own.stream = options.stream;
   const auto replicates = target.select(at::zeros({kEstimates}, target.options().dtype(at::kLong)));
   const ChunkResult found = Estimator(own).tune(*replicates).estimate(kChunk, *replicates);
   cost += found.base + found.tuning + found.runs.front().cost;

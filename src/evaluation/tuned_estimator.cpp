@@ -64,9 +64,8 @@ MethodResult TunedEstimator::anneal(const Method& method, const Problem& problem
       parts.push_back(result_of(blocks.back()));
       continue;
     }
-    at::Generator rng =
-        make_generator(number == 0 ? seed : mix64(seed ^ number), problem.base().options().device(),
-                       static_cast<Stream>(options().stream));
+    at::Generator rng = make_counting_generator(number == 0 ? seed : mix64(seed ^ number),
+                                                problem.base().options().device());
     MethodResult found = method.estimate(problem, some, rng);
     if (problem.partition()) found = merged(std::move(found), *problem.partition());
     blocks.push_back(block_of(found));
@@ -112,8 +111,7 @@ ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target,
       const uint64_t seed = mix64(mix64(derive_seed(options().seed, Purpose::kEstimate, stream) ^
                                         static_cast<uint64_t>(repeat)) ^
                                   m);
-      at::Generator rng =
-          make_generator(seed, target.options().device(), static_cast<Stream>(options().stream));
+      at::Generator rng = make_counting_generator(seed, target.options().device());
       const auto start = Clock::now();
       ChunkRun run;
       if ((options().target_error || state_.by_spread) && method.num_anneals() > 0) {

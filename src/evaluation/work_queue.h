@@ -18,8 +18,7 @@ namespace crais {
 
 /// What workers of one run tell each other: who has taken which name, and who is alive. Threads
 /// call it side by side. What others have written is checked; a worker is named by hexadecimal
-/// digits. Throws Error kInterrupted where it can no longer be reached, else as writing a file
-/// does.
+/// digits. Throws Error kInterrupted where they can no longer be reached.
 class Claims {
  public:
   virtual ~Claims() = default;
@@ -34,40 +33,10 @@ class Claims {
   virtual void leave(const std::string& worker) = 0;
   /// Another text after each `beat`; kGone after `leave`.
   virtual std::string last_beat(const std::string& worker) = 0;
-  /// The run is complete: nothing here is needed any more.
-  virtual void clear() {}
 
   static constexpr const char* kGone = "gone";
   /// Whether that is a worker's name, and not something else that was written there.
   static bool is_worker(const std::string& name);
-};
-
-/// Claims by files in DIR/claims that are made only if they are not there (O_EXCL): 000012.0 names
-/// the worker that has chunk 12, worker-ID counts its beats.
-class FolderClaims : public Claims {
- public:
-  /// Throws Error: kCannotCreate; kArgument if DIR/claims is a link.
-  explicit FolderClaims(const std::string& folder);
-
-  std::string take(const std::string& name, const std::string& worker) override;
-  std::optional<int64_t> draw(int64_t count) override;
-  void beat(const std::string& worker) override;
-  void leave(const std::string& worker) override;
-  std::string last_beat(const std::string& worker) override;
-  void clear() override { remove(folder_); }
-
-  /// Removes such a folder, and nothing in it that is not ours.
-  static void remove(const std::string& claims);
-
- private:
-  std::string path_of(const std::string& name) const;
-  void write_beat(const std::string& worker, const std::string& text, int flags);
-
-  std::string folder_;
-  std::mutex mutex_;  // of what follows
-  std::map<std::string, int64_t> beats_;
-  std::vector<int64_t> free_;  // were nobody's when last looked at
-  bool must_look_ = true;
 };
 
 /// One worker's share of the chunks. A worker that has shown no sign of life for the length of a
@@ -93,9 +62,6 @@ class WorkQueue {
   /// A chunk below `count` to compute next; nothing once `finished()` holds all but what was given
   /// here, or once `stop()` holds. Waits where others have the rest, lest one of them die.
   std::optional<int64_t> next(int64_t count, const Finished& finished, const Stop& stop);
-
-  /// Every chunk and the report are there: nobody needs the claims any more.
-  void clear() { claims_->clear(); }
 
  private:
   bool claim(const std::string& name);

@@ -75,14 +75,14 @@ namespace {
 
 /// The image that a layer's outputs are, in the order [place][channel]: where a layer of images
 /// makes or takes them.
-std::optional<Convolution::Shape> image_of(const std::vector<DecoderLayer>& layers, size_t i) {
+std::optional<Convolution::Shape> image_of(const std::vector<Layer>& layers, size_t i) {
   const Convolution::Shape* image = layers[i].output_image();
   if (image == nullptr && i + 1 < layers.size()) image = layers[i + 1].input_image();
   return image != nullptr ? std::optional(*image) : std::nullopt;
 }
 
 /// Residual connections of hidden layers: of a layer one at most, of units that the kernel keeps.
-bool skips_are_known(const std::vector<DecoderLayer>& layers) {
+bool skips_are_known(const std::vector<Layer>& layers) {
   std::set<int64_t> sources;
   for (size_t i = 0; i < layers.size(); ++i) {
     if (!layers[i].skip) continue;
@@ -98,7 +98,7 @@ bool skips_are_known(const std::vector<DecoderLayer>& layers) {
 }
 
 /// Normalisations of hidden layers: of whole channels, where units are an image.
-bool normalisations_are_known(const std::vector<DecoderLayer>& layers) {
+bool normalisations_are_known(const std::vector<Layer>& layers) {
   for (size_t i = 0; i < layers.size(); ++i) {
     if (!layers[i].normalisation) continue;
     const auto image = image_of(layers, i);
@@ -111,7 +111,7 @@ bool normalisations_are_known(const std::vector<DecoderLayer>& layers) {
 }  // namespace
 
 bool FusedDecoder::supports(const DecoderNetwork& network, const FusedKernel& kernel) {
-  const auto fits = [&](const DecoderLayer& layer) {
+  const auto fits = [&](const Layer& layer) {
     if (layer.interpolation) return kernel.packing != Packing::kTiles;
     // Terms of a sum on the way forward and back; outputs of the last dense layer go back in
     // groups.
@@ -157,20 +157,20 @@ FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& ker
               " does not take this decoder: only float32 on the CPU, logits, or means as they are "
               "or by a sigmoid or tanh, sums of at most ",
               kWidestFixedPoint, " inputs in fixed point, and in tiles ", kMostByteProducts,
-              " outputs, no layers of images, residual connection, normalisation, silu or gelu, "
-              "and means as they are");
+              " outputs, no layers of images, residual connection, normalisation, silu, gelu or "
+              "mish, and means as they are");
   // Between layers of images, and where one meets a dense layer, units are [place][channel].
   const auto image_order = [](const at::Tensor& units, const Convolution::Shape& image) {
     return units.unflatten(0, {image.channels, image.places()}).transpose(0, 1).flatten(0, 1);
   };
-  const std::vector<DecoderLayer>& layers = network.layers;
+  const std::vector<Layer>& layers = network.layers;
   for (size_t i = 0; i < layers.size(); ++i) {
     if (layers[i].input_image() != nullptr) {
       layers_.push_back(layers[i].interpolation ? pack_interpolation(layers[i])
                                                 : pack_convolution(layers[i]));
       continue;
     }
-    DecoderLayer dense = layers[i];
+    Layer dense = layers[i];
     if (i > 0 && layers[i - 1].output_image() != nullptr)
       dense.weight = image_order(dense.weight.t(), *layers[i - 1].output_image()).t();
     if (i + 1 < layers.size() && layers[i + 1].input_image() != nullptr) {
@@ -188,9 +188,12 @@ FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& ker
       const auto packed = [&](const at::Tensor& units) {
         return keep<float>(image_order(units.detach(), image).clone());
       };
-      layers_[i].normalisation = {n->groups,        image.places(),
-                                  image.channels,   static_cast<float>(n->eps),
-                                  packed(n->scale), packed(n->shift)};
+      layers_[i].normalisation = {.groups = n->groups,
+                                  .places = image.places(),
+                                  .channels = image.channels,
+                                  .eps = static_cast<float>(n->eps),
+                                  .scale = packed(n->scale),
+                                  .shift = packed(n->shift)};
     }
     if (!layers[i].skip) continue;
     layers_[i].skip_from = layers[i].skip->from;
@@ -256,7 +259,7 @@ PackedGather FusedDecoder::pack_gather(const Convolution& convolution, const at:
   return packed;
 }
 
-PackedLayer FusedDecoder::pack_convolution(const DecoderLayer& layer) {
+PackedLayer FusedDecoder::pack_convolution(const Layer& layer) {
   const Convolution& convolution = *layer.convolution;
   PackedLayer packed{};
   packed.inputs = convolution.input.units();
@@ -268,22 +271,23 @@ PackedLayer FusedDecoder::pack_convolution(const DecoderLayer& layer) {
   return packed;
 }
 
-PackedLayer FusedDecoder::pack_interpolation(const DecoderLayer& layer) {
+PackedLayer FusedDecoder::pack_interpolation(const Layer& layer) {
   const Interpolation& map = *layer.interpolation;
   PackedLayer packed{};
   packed.inputs = map.input.units();
   packed.outputs = map.output.units();
   packed.bias = keep<float>(layer.bias.detach().clone());
-  packed.interpolation = {layer.weight.size(1),
-                          map.output.channels,
-                          map.output.places(),
-                          map.input.places(),
-                          keep<int32_t>(map.places.to(at::kInt)),
-                          keep<float>(layer.weight.detach().clone(at::MemoryFormat::Contiguous))};
+  const at::Tensor weight = layer.weight.detach().clone(at::MemoryFormat::Contiguous);
+  packed.interpolation = {.taps = weight.size(1),
+                          .channels = map.output.channels,
+                          .places = map.output.places(),
+                          .input_places = map.input.places(),
+                          .inputs = keep<int32_t>(map.places.to(at::kInt)),
+                          .weight = keep<float>(weight)};
   return packed;
 }
 
-PackedLayer FusedDecoder::pack(const DecoderLayer& layer, bool is_last) {
+PackedLayer FusedDecoder::pack(const Layer& layer, bool is_last) {
   const at::Tensor w = layer.weight.detach();
   // A pixel that fills the last block must be sure of its value, lest its logarithm be counted.
   const bool is_logit = is_last && likelihood_.family == Likelihood::Family::kBernoulli;
@@ -323,13 +327,14 @@ PackedLayer FusedDecoder::pack(const DecoderLayer& layer, bool is_last) {
 PackedNetwork FusedDecoder::network() const {
   const bool is_gaussian = likelihood_.family == Likelihood::Family::kGaussian;
   const double sd = likelihood_.noise_sd;
-  return {is_gaussian ? PixelFamily::kGaussian : PixelFamily::kBernoulli,
-          static_cast<float>(1 / (sd * sd)),
-          is_gaussian ? static_cast<double>(pixels_) * std::log(sd * std::sqrt(2 * M_PI)) : 0.0,
-          static_cast<int64_t>(layers_.size()),
-          layers_.data(),
-          latent_order_,
-          pixel_order_};
+  const double log_normalizer = static_cast<double>(pixels_) * std::log(sd * std::sqrt(2 * M_PI));
+  return {.pixels = is_gaussian ? PixelFamily::kGaussian : PixelFamily::kBernoulli,
+          .precision = static_cast<float>(1 / (sd * sd)),
+          .log_normalizer = is_gaussian ? log_normalizer : 0.0,
+          .num_layers = static_cast<int64_t>(layers_.size()),
+          .layers = layers_.data(),
+          .latent_order = latent_order_,
+          .pixel_order = pixel_order_};
 }
 
 void FusedDecoder::run(const at::Tensor& z, const at::Tensor& images, at::Tensor& log_density,
@@ -341,11 +346,14 @@ void FusedDecoder::run(const at::Tensor& z, const at::Tensor& images, at::Tensor
   log_density = at::empty({z.size(0), z.size(1)}, z.options().dtype(at::kDouble));
   if (grad != nullptr) *grad = at::empty_like(z);
   const PackedNetwork network = this->network();
-  kernel_.evaluate(
-      network,
-      {z.data_ptr<float>(), images.data_ptr<float>(), z.size(0), z.size(1),
-       log_density.data_ptr<double>(), grad != nullptr ? grad->data_ptr<float>() : nullptr},
-      workspace(kernel_.workspace_size(network)));
+  kernel_.evaluate(network,
+                   {.z = z.data_ptr<float>(),
+                    .pixels = images.data_ptr<float>(),
+                    .num_images = z.size(0),
+                    .num_particles = z.size(1),
+                    .log_density = log_density.data_ptr<double>(),
+                    .grad = grad != nullptr ? grad->data_ptr<float>() : nullptr},
+                   workspace(kernel_.workspace_size(network)));
 }
 
 at::Tensor FusedDecoder::log_density(const at::Tensor& z, const at::Tensor& images) const {

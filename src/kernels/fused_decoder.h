@@ -9,7 +9,7 @@
 
 #include "core/target.h"
 #include "kernels/fused_kernel.h"
-#include "models/decoder_network.h"
+#include "models/vae.h"
 
 namespace crais {
 
@@ -34,7 +34,7 @@ double peak_flops(int64_t samples, const FusedKernel& kernel = fastest_exact());
 class FusedDecoder {
  public:
   /// Float32 on the CPU; logits, or means as they are or by a sigmoid or tanh; residual connections
-  /// between hidden layers, one at most from each, not from the output of a SiLU, a GELU or a
+  /// between hidden layers, one at most from each, not from the output of a SiLU, a GELU, a Mish or a
   /// normalisation; normalisations of hidden layers, of whole channels where units are an image.
   /// Kernels in fixed point take sums of at most kWidestFixedPoint inputs, kernels by tiles neither
   /// layers of images, residual connections nor normalisations, only activations whose slope is a
@@ -75,9 +75,9 @@ class FusedDecoder {
            at::Tensor* grad) const;
 
   PackedNetwork network() const;
-  PackedLayer pack(const DecoderLayer& layer, bool is_last);
-  PackedLayer pack_convolution(const DecoderLayer& layer);
-  PackedLayer pack_interpolation(const DecoderLayer& layer);
+  PackedLayer pack(const Layer& layer, bool is_last);
+  PackedLayer pack_convolution(const Layer& layer);
+  PackedLayer pack_interpolation(const Layer& layer);
   PackedGather pack_gather(const Convolution& convolution, const at::Tensor& weight, bool adjoint);
   template <class Number>
   const Number* keep(const at::Tensor& packed);

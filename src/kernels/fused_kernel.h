@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "models/activation.h"
+#include "models/activation_kind.h"
 
 namespace crais {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/fused_kernel.h"
-#include "models/decoder_network.h"
+#include "models/network.h"
 
 namespace crais {
 

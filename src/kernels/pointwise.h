@@ -7,6 +7,18 @@
 namespace crais {
 namespace {
 
+/// tanh(log(1 + exp(x))), which is x's factor in Mish, and what it lacks of 1.
+struct TanhSoftplus {
+  explicit TanhSoftplus(Vec x) {
+    const Vec e = scaled_exp(minus_abs(x)).exp();
+    const Vec near = x < 0 ? e * (e + 2) : 1 + 2 * e, far = x < 0 ? splat(2.0F) : 2 * e * e;
+    const Vec inverse = quotient(splat(1.0F), near + far);
+    value = near * inverse;
+    rest = far * inverse;
+  }
+  Vec value, rest;
+};
+
 /// What an activation makes of `count` inputs, which may lie in the place of its outputs.
 void activate(Activation activation, const Vec* x, Vec* out, int64_t count) {
   const auto each = [=](auto function) {
@@ -32,6 +44,8 @@ void activate(Activation activation, const Vec* x, Vec* out, int64_t count) {
       return each([](Vec a) { return a * Sigmoid(a).value; });
     case Activation::kGelu:
       return each([](Vec a) { return a * Normal(a).below; });
+    case Activation::kMish:
+      return each([](Vec a) { return a * TanhSoftplus(a).value; });
   }
 }
 
@@ -66,6 +80,11 @@ void back_through(Activation activation, bool is_input, const Vec* g, Vec* h, in
       return times([](Vec a) {
         const Normal normal(a);
         return normal.below + a * normal.density;
+      });
+    case Activation::kMish:
+      return times([](Vec a) {
+        const TanhSoftplus t(a);
+        return t.value + a * t.rest * (1 + t.value) * Sigmoid(a).value;
       });
   }
 }

@@ -25,8 +25,7 @@ struct DescentConstants {
 /// With kappa = log gamma - log q0 and log q~ = log gamma - v, v depends on kappa alone:
 ///   dv/dtheta = m(theta) - g(e^v),  m = E_q[g(u)],  dD_f/dtheta = -Var_q[g(u)].
 /// A step takes v <- v - log R, then solves y + dtheta (g(y) - m) = v for the new v = y, which
-/// exists and rises with v since g does.
-/// h = kappa - v is kept as a table.
+/// exists and rises with v since g does. h = kappa - v is kept as a table.
 class Descent {
  public:
   Descent(std::shared_ptr<const Divergence> divergence, const at::Tensor& range);

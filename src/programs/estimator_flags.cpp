@@ -4,6 +4,7 @@
 #include "cli/program.h"
 #include "core/divergence.h"
 #include "core/registry.h"
+#include "core/rng.h"
 #include "core/schedule.h"
 #include "core/spec.h"
 #include "estimates/method.h"
@@ -57,10 +58,7 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
             .above(0),
         option::integer("repeats", "R", defaults.repeats, "independent repeats under the same plan")
             .at_least(1),
-        option::seed(static_cast<int64_t>(defaults.seed)),
-        option::choice("stream", {"1", "2"}, std::to_string(defaults.stream),
-                       "version of the random numbers: 1, LibTorch's; 2, counted ones, sooner "
-                       "drawn in float32 on the CPU")}},
+        option::seed(static_cast<int64_t>(defaults.seed))}},
       {"Annealing",
        {option::text("schedule", "NAME", defaults.schedule,
                      choices<ScheduleRegistry>("temperatures")),
@@ -129,9 +127,10 @@ OptionGroup output_options(const std::string& files) {
       {option::text("out", "DIR", {}, files), option::flag("resume", "go on with what DIR holds"),
        option::flag("overwrite", "replace what DIR holds"),
        option::flag("accept-other-version", "go on with results of another build of crais"),
-       option::choice("queue", {"auto", "none", "folder", "store"}, "auto",
-                      "share chunks with other workers on DIR: folder by files in it, store by "
-                      "torchrun's store; auto: store under torchrun, else none"),
+       option::choice(
+           "queue", {"auto", "none", "store"}, "auto",
+           "share chunks with other workers on DIR, by torchrun's store; auto: store under "
+           "torchrun, else none"),
        option::text("lease", "TIME", "1m",
                     "of a queue: a worker silent for so long has lost its chunks to the others"),
        option::text("max-time", "TIME", {},
@@ -162,7 +161,7 @@ Sharing read_sharing(const CommandLine& cli) {
   if (queue == "none") return Sharing::kNone;
   if (!cli.has("out"))
     throw argument_error("--queue " + queue + " needs --out DIR: the folder that workers share");
-  return queue == "folder" ? Sharing::kFolder : Sharing::kStore;
+  return Sharing::kStore;
 }
 
 EstimateOptions read_estimator(const CommandLine& cli, const std::string& problem) {
@@ -176,7 +175,6 @@ EstimateOptions read_estimator(const CommandLine& cli, const std::string& proble
   o.max_evaluations = cli.number("max-evals");
   o.repeats = cli.integer("repeats");
   o.seed = static_cast<uint64_t>(cli.integer("seed"));
-  o.stream = cli.text("stream") == "1" ? 1 : 2;
   o.schedule = cli.text("schedule");
   o.steps = cli.integer("steps");
   o.path = cli.text("path");
@@ -236,6 +234,7 @@ nlohmann::json deciding_settings(const RunSettings& settings) {
   // The temperatures decide, not where they stand.
   if (const std::string& schedule = settings.estimator.schedule; schedule.rfind("file:", 0) == 0)
     deciding["schedule_sha256"] = sha256(read_file(schedule.substr(5)));
+  deciding["stream"] = std::to_string(kStreamVersion);
   deciding["device"] = c10::DeviceTypeName(settings.device.type(), /*lower_case=*/true);
   return deciding;
 }

@@ -24,10 +24,9 @@ std::vector<OptionGroup> estimator_options(const std::string& problem,
 
 /// How chunks are shared with other workers on the same folder.
 enum class Sharing {
-  kAuto,    // kStore under torchrun, else kNone
-  kNone,    // there are no others
-  kFolder,  // by files that claim them
-  kStore,   // by torchrun's store
+  kAuto,   // kStore under torchrun, else kNone
+  kNone,   // there are no others
+  kStore,  // by torchrun's store
 };
 
 /// What is called the same in every estimating program beside how it estimates.
@@ -48,9 +47,7 @@ struct RunSettings {
 
 /// Whether chunks are shared with other workers; what `auto` stands for is not known before
 /// resolve_sharing.
-inline bool is_shared(const RunSettings& settings) {
-  return settings.sharing == Sharing::kFolder || settings.sharing == Sharing::kStore;
-}
+inline bool is_shared(const RunSettings& settings) { return settings.sharing == Sharing::kStore; }
 
 /// The group "Output", whose folder holds `files`.
 OptionGroup output_options(const std::string& files);

@@ -37,7 +37,7 @@ void resolve_sharing(RunSettings& settings, const CommandLine& cli, bool is_shar
     settings.sharing =
         !is_shard && torchrun_rank(what, variables) ? Sharing::kStore : Sharing::kNone;
   if (settings.sharing == Sharing::kNone) {
-    cli.refuse_idle("lease", "without a queue of workers, as --queue folder");
+    cli.refuse_idle("lease", "without a queue of workers, as under torchrun");
     return;
   }
   const std::string otherwise = is_asked ? "" : "; --queue none does without the other workers";
@@ -48,7 +48,6 @@ void resolve_sharing(RunSettings& settings, const CommandLine& cli, bool is_shar
     throw argument_error(what + " no worker may --overwrite what the others do: remove " +
                          settings.out + " first, or choose another" + otherwise);
   settings.store.resume = true;
-  if (settings.sharing == Sharing::kFolder) return;
   store_address(what, variables);
   share_machine(settings, cli, variables);
 }
@@ -58,10 +57,7 @@ std::unique_ptr<WorkQueue> open_queue(const RunSettings& settings,
   if (!is_shared(settings)) return nullptr;
   const std::chrono::seconds lease(settings.lease);
   return std::make_unique<WorkQueue>(
-      settings.sharing == Sharing::kFolder
-          ? std::make_shared<FolderClaims>(settings.out)
-          : store_claims(store_address("--queue store"), store->fingerprint(), lease),
-      lease);
+      store_claims(store_address("--queue store"), store->fingerprint(), lease), lease);
 }
 
 }  // namespace crais

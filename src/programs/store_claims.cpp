@@ -199,7 +199,6 @@ class StoreClaims : public Claims {
         line_.ask([host, options, prefix](c10::intrusive_ptr<c10d::Store>& store) {
           store = c10::make_intrusive<c10d::PrefixStore>(
               prefix, c10::make_intrusive<c10d::TCPStore>(host, options));
-          store->add("drawn", 0);  // LibTorch 1.13 has asked nothing yet
           return std::string();
         });
         return;
@@ -251,8 +250,8 @@ std::shared_ptr<Claims> store_claims(const StoreAddress& address, const std::str
 std::shared_ptr<Claims> store_claims(const StoreAddress& /*address*/, const std::string& /*run*/,
                                      std::chrono::milliseconds /*patience*/) {
   throw argument_error(
-      "this LibTorch has no TCPStore, by which workers of torchrun share chunks; --queue folder "
-      "does without");
+      "this LibTorch has no TCPStore, by which workers of torchrun share chunks; --queue none "
+      "--shard auto does without");
 }
 
 #endif

@@ -31,7 +31,8 @@ std::vector<double> first(const at::Tensor& values, int64_t column, size_t count
 }
 
 Way way_of(const Plan& plan, int64_t column, const std::string& name) {
-  Way way{name, {}, {}, {}, {}, {}, {}, {}};
+  Way way;
+  way.name = name;
   const at::Tensor betas = plan.betas.select(1, column).contiguous();
   do {  // rests at beta = 1 pad short columns
     const auto i = static_cast<int64_t>(way.betas.size());

@@ -127,9 +127,13 @@ PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule&
     pilot.run = run_with(tuned);
     step_sizes = tuned.tuned();
   }
-  Plan plan{pilot.run.betas.cpu(),      step_sizes.cpu(), options.num_particles,
-            pilot.run.divergence.cpu(), nullptr,          pilot.run.accept_prob.cpu(),
-            pilot.run.ess.cpu()};
+  Plan plan{.betas = pilot.run.betas.cpu(),
+            .step_sizes = step_sizes.cpu(),
+            .num_particles = options.num_particles,
+            .divergence = pilot.run.divergence.cpu(),
+            .path = nullptr,
+            .accept_prob = pilot.run.accept_prob.cpu(),
+            .ess = pilot.run.ess.cpu()};
   if (options.shared) {
     for (at::Tensor* seen : {&plan.divergence, &plan.accept_prob, &plan.ess})
       *seen = seen->mean(1, /*keepdim=*/true);
@@ -187,13 +191,13 @@ Plan select(const Plan& plan, const at::Tensor& index) {
   const auto columns = [&](const at::Tensor& x) {
     return x.defined() ? x.index_select(1, index.to(x.device())) : x;
   };
-  return {columns(plan.betas),
-          columns(plan.step_sizes),
-          plan.num_particles,
-          columns(plan.divergence),
-          plan.path ? plan.path->select(index) : nullptr,
-          columns(plan.accept_prob),
-          columns(plan.ess)};
+  return {.betas = columns(plan.betas),
+          .step_sizes = columns(plan.step_sizes),
+          .num_particles = plan.num_particles,
+          .divergence = columns(plan.divergence),
+          .path = plan.path ? plan.path->select(index) : nullptr,
+          .accept_prob = columns(plan.accept_prob),
+          .ess = columns(plan.ess)};
 }
 
 AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
@@ -204,8 +208,12 @@ AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
   const std::shared_ptr<const Path> learned = learned_path(plan, device);
   return anneal(problem, learned ? *learned : path, FixedSchedule(plan.betas.to(device)),
                 transition, step_sizes,
-                {num_particles, plan.num_steps(), plan.betas.size(1) == 1, resampling,
-                 /*record=*/false, observe},
+                {.num_particles = num_particles,
+                 .max_steps = plan.num_steps(),
+                 .shared = plan.betas.size(1) == 1,
+                 .resampling = resampling,
+                 .record = false,
+                 .observe = observe},
                 rng);
 }
 

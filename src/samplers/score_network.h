@@ -38,7 +38,7 @@ class ScoreNetwork {
  private:
   at::Tensor steps_;         // [M,E] tau
   at::Tensor steps_weight_;  // [H,E]
-  std::vector<LinearLayer> layers_;
+  std::vector<Layer> layers_;
 };
 
 }  // namespace crais

@@ -6,11 +6,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <optional>
 
-#include "core/target.h"
+#include "models/likelihood.h"
 #include "models/vae.h"
+#include "targets/decoder_posterior.h"
 
 namespace crais {
 
@@ -23,7 +22,7 @@ namespace crais {
 ///
 /// A module is called from several threads at once where a run has several: it must not change
 /// while it decodes (put it in eval mode).
-class DecoderTarget : public Target {
+class DecoderTarget : public DecoderPosterior {
  public:
   struct Options {
     /// Latents [N, latent_dim] -> logits (Bernoulli) or means (Gaussian), [N, ...].
@@ -39,27 +38,7 @@ class DecoderTarget : public Target {
 
   /// `images` [P, ...], of the decoder's dtype and on its device.
   /// Throws Error kArgument if the decoder's output is not as large as an image.
-  DecoderTarget(Options options, const at::Tensor& images);
-
-  int64_t num_problems() const override { return images_.size(0); }
-  int64_t dim() const override { return options_.latent_dim; }
-  at::TensorOptions options() const override { return images_.options(); }
-  at::Tensor log_density(const at::Tensor& z) const override;
-  /// In `forces`, by autocast around a pass forward and back, beside the value's own pass forward.
-  Evaluation evaluate(const at::Tensor& z) const override;
-  /// bfloat16 of float32 images, on the CPU and on CUDA. Nothing measures whether it pays.
-  std::shared_ptr<const Target> with_forces(at::ScalarType dtype) const override;
-  bool can_select() const override { return true; }
-  std::shared_ptr<const Target> select(const at::Tensor& index) const override;
-  /// q(z | x), if there is an encoder.
-  std::optional<AffineMap> amortised_base() const override;
-  /// k times the latent that made each image, if it is known: an exact draw of its posterior.
-  std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
-
- private:
-  Options options_;
-  at::Tensor images_;
-  at::ScalarType forces_ = at::kFloat;  // of products behind the gradient, where images are float32
+  DecoderTarget(const Options& options, const at::Tensor& images);
 };
 
 }  // namespace crais

@@ -13,8 +13,8 @@ namespace crais {
 ///
 ///     class Exponentials : public crais::Product {
 ///      public:
-///       explicit Exponentials(const crais::TargetOptions& options) : Product(options, 8, 8 * 0.0)
-///       {}
+///       explicit Exponentials(const crais::TargetOptions& options)
+///           : Product(options, 8, 8 * 0.0) {}
 ///
 ///      protected:  // of log-rates: Z = Gamma(1)^8
 ///       at::Tensor log_factors(const at::Tensor& z) const override { return z - z.exp(); }

@@ -15,11 +15,6 @@ def pytest_configure() -> None:
         raise pytest.UsageError(f"CRAIS_BIN must name the folder of the programs, not {BIN}")
 
 
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def _running(name: str) -> Iterator[Program]:
     program = Program(name)
     yield program

@@ -246,6 +246,15 @@ def test_gives_up_what_would_take_an_hour(
     assert done.returncode == 75, done.stderr
 
 
+def test_other_random_numbers_are_refused(
+    eval_loglik: Program, again: list[str], straight: Path
+) -> None:
+    copy(straight, "old")
+    edit("old/run.json", '"stream": "2"', '"stream": "1"')
+    words = 'settings stream is "2" here and "1" there'
+    eval_loglik.expect(64, words, args=[*again, "--out", "old", "--resume"])
+
+
 # --- Damaged and foreign chunk files.
 def test_names_damaged_chunks(
     eval_loglik: Program, again: list[str], straight: Path, seed: Path

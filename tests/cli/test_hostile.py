@@ -309,12 +309,3 @@ def test_huge_weights(eval_loglik: Program, vae: Path) -> None:
     assert "encoder" not in prior.stderr, "--base prior asks the encoder"
     iwae = "--method iwae:10 --base encoder".split()
     eval_loglik.expect(65, "encoder", args=[*huge, *iwae])
-
-
-# --- Nothing that a user types is a command.
-@pytest.mark.skipif(not shutil.which("gnuplot"), reason="there is no gnuplot")
-def test_a_folder_is_no_command(reproduce: Program) -> None:
-    out = "out\nsystem 'touch pwned'\nset output 'x"
-    reproduce.succeed("figure-2d", "--seeds", "2", "--quiet", "--out", out)
-    assert not Path("pwned").exists(), "gnuplot ran a folder's name"
-    assert (Path(out) / "figure-2d/index.html").stat().st_size > 0

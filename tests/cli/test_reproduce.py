@@ -1,6 +1,7 @@
 """reproduce as a user meets it: names, files, nothing computed twice, no gnuplot, bad input."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,14 @@ def test_without_gnuplot_it_says_so_once(
     assert sum("gnuplot" in line for line in done.stderr.splitlines()) == 1, done.stderr
     assert done.stdout == whole[1].stdout
     same(first / "figure-2d/figure-2d.csv", whole[0] / "figure-2d/figure-2d.csv")
+
+
+# --- Nothing that a user types is a command.
+def test_a_folder_is_no_command(reproduce: Program, whole: tuple[Path, Done]) -> None:
+    out = "out\nsystem 'touch pwned'\nset output 'x"
+    picture = copy(whole[0], out) / "figure-2d/schedules.svg"
+    picture.unlink(missing_ok=True)
+    reproduce.succeed(*"figure-2d --seeds 2 --quiet --out".split(), out)
+    assert not Path("pwned").exists(), "a folder's name ran"
+    if shutil.which("gnuplot"):
+        assert picture.stat().st_size > 0

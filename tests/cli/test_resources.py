@@ -1,4 +1,4 @@
-"""What eval-loglik says of evaluator and memory, how it keeps a limit, its check of the BLAS."""
+"""What eval-loglik says of evaluator and memory, and how it keeps a limit."""
 
 import re
 from collections.abc import Iterator
@@ -20,19 +20,13 @@ def _no_evaluator_is_asked_for() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def _nothing_is_known_of_the_blas(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The arguments of a short run."""
     folder = tmp_path_factory.mktemp("model")
     flags = "--data synthetic:300 --hidden 20 --latent 5 --epochs 1 --quiet --out vae".split()
-    program = Program("train-vae", folder, {"XDG_CACHE_HOME": str(folder / "cache")})
+    program = Program("train-vae", folder)
     program.succeed(*flags)
-    assert not (folder / "cache").exists(), "--quiet checked the BLAS"
     return [str(folder / "vae/vae.safetensors"), *SETTINGS]
 
 
@@ -124,19 +118,6 @@ def test_refuses_other_forces(
     eval_loglik.expect(64, "--force-dtype", "auto", args=[*small, "--force-dtype", "float16"])
     args = ["normal:2", "--quiet", "--force-dtype", "bfloat16"]
     estimate_logz.expect(64, "--force-dtype bfloat16", "leave", args=args)
-
-
-# --- The BLAS.
-def test_the_blas_is_looked_at_where_it_is_used(eval_loglik: Program, small: list[str]) -> None:
-    eval_loglik.succeed(*small)
-    assert not Path("cache").exists(), "the BLAS was checked for a run that does without"
-    done = eval_loglik.succeed(*small, env=ATEN)
-    warnings = sum("GFLOP/s" in line for line in done.stderr.splitlines())
-    figures = sum(path.is_file() for path in Path("cache/crais").rglob("*"))
-    assert warnings + figures == 1, "neither a warning nor a figure, or both"
-    if Path("cache/crais").exists():
-        Path("cache/crais").chmod(0o500)
-    eval_loglik.succeed(*small, env={**ATEN, "XDG_CACHE_HOME": "/proc/none"})
 
 
 # --- Memory: a limit changes threads, never results.

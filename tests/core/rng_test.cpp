@@ -37,7 +37,7 @@ TEST(Rng, GeneratorsRepeatAndLeaveTheGlobalOneAlone) {
   EXPECT_TRUE(at::equal(global_before, at::detail::getDefaultCPUGenerator().get_state()));
 }
 
-TEST(Rng, StreamOneIsLibTorchs) {
+TEST(Rng, GeneratorsDrawLibTorchsNumbers) {
   at::Generator ours = make_generator(5), theirs = at::make_generator<at::CPUGeneratorImpl>(5);
   for (const auto dtype : {at::kFloat, at::kDouble}) {
     const at::TensorOptions options(dtype);
@@ -48,14 +48,14 @@ TEST(Rng, StreamOneIsLibTorchs) {
   }
 }
 
-TEST(Rng, LibTorchsFunctionsDrawTheSameFromEveryStream) {
-  at::Generator one = make_generator(5), two = make_generator(5, at::kCPU, Stream::kCounter);
+TEST(Rng, LibTorchsFunctionsDrawTheSameFromACountingGenerator) {
+  at::Generator one = make_generator(5), two = make_counting_generator(5);
   EXPECT_TRUE(at::equal(at::randn({50}, one), at::randn({50}, two)));
 }
 
 TEST(Rng, CallsOfACountingGeneratorDiffer) {
-  at::Generator rng = make_generator(5, at::kCPU, Stream::kCounter);
-  at::Generator same = make_generator(5, at::kCPU, Stream::kCounter);
+  at::Generator rng = make_counting_generator(5);
+  at::Generator same = make_counting_generator(5);
   const at::Tensor first = fill_normal(at::empty({40, 50}), rng);
   const at::Tensor second = fill_normal(at::empty({40, 50}), rng);
   EXPECT_FALSE((first == second).any().item<bool>());
@@ -65,7 +65,7 @@ TEST(Rng, CallsOfACountingGeneratorDiffer) {
 }
 
 TEST(Rng, WhatCannotBeCountedIsLibTorchs) {
-  at::Generator one = make_generator(5), two = make_generator(5, at::kCPU, Stream::kCounter);
+  at::Generator one = make_generator(5), two = make_counting_generator(5);
   const auto both = [&](const at::Tensor& x) {
     return at::equal(fill_normal(x.clone(), one), fill_normal(x.clone(), two));
   };
@@ -75,7 +75,7 @@ TEST(Rng, WhatCannotBeCountedIsLibTorchs) {
 }
 
 TEST(Rng, UniformNumbersOfACountingGeneratorLieBetweenTheirBounds) {
-  at::Generator rng = make_generator(5, at::kCPU, Stream::kCounter);
+  at::Generator rng = make_counting_generator(5);
   for (const auto dtype : {at::kFloat, at::kDouble}) {
     const at::Tensor u = fill_uniform(at::empty({100'000}, dtype), rng, 0.75, 1.25);
     EXPECT_GE(u.min().item<double>(), 0.75);

@@ -11,7 +11,7 @@
 #include "samplers/mover.h"
 #include "samplers/plan.h"
 #include "support/statistics.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 
 namespace crais {
 namespace {
@@ -26,11 +26,11 @@ struct CudaPosteriors {
     const Vae here = make_vae({}, 1).to(at::kCPU, at::kDouble);
     const Simulated drawn = simulate(here, kCudaImages, rng);
     vae = here.to(device, dtype);
-    target = std::make_unique<VaePosterior>(vae, drawn.images.to(device, dtype),
-                                            drawn.latents.to(device, dtype));
+    target = std::make_unique<DecoderPosterior>(vae, drawn.images.to(device, dtype),
+                                                drawn.latents.to(device, dtype));
   }
   Vae vae;
-  std::unique_ptr<VaePosterior> target;
+  std::unique_ptr<DecoderPosterior> target;
 };
 
 class Cuda : public ::testing::Test {

@@ -1,9 +1,5 @@
 #include "device/mock_device.h"
 
-#include <torch/version.h>
-
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 5)
-
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -19,9 +15,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "core/rng.h"
 
 namespace crais::testing {
 namespace {
@@ -30,6 +29,7 @@ constexpr auto kType = c10::DeviceType::PrivateUse1;
 constexpr uintptr_t kElsewhere = uintptr_t{0x5a} << 56;  // no address of a host is so large
 
 int64_t waits = 0;
+bool draws_counted = false;  // see CountedNumbers
 
 void* moved(void* address) {
   const auto elsewhere = reinterpret_cast<uintptr_t>(address) ^ kElsewhere;
@@ -91,13 +91,19 @@ struct MockGenerator : c10::GeneratorImpl {
   at::Generator host;
 };
 
+at::Generator host_of(const at::Generator& generator, const std::string& operation) {
+  TORCH_CHECK(generator.device().type() == kType, "mock device: ", operation,
+              " with a generator of the CPU");
+  return static_cast<MockGenerator*>(generator.unsafeGetGeneratorImpl())->host;
+}
+
 struct Hooks : at::PrivateUse1HooksInterface {
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return true; }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
   const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
     static const at::Generator kGenerator =
-        at::make_generator<MockGenerator>(at::make_generator<at::CPUGeneratorImpl>(0));
+        at::make_generator<MockGenerator>(make_counting_generator(0));
     return kGenerator;
   }
 };
@@ -161,12 +167,7 @@ class Call {
       return list;
     }
     if (value.isDevice()) return c10::IValue(at::Device(at::kCPU));
-    if (value.isGenerator()) {
-      const at::Generator& generator = value.toGenerator();
-      TORCH_CHECK(generator.device().type() == kType, "mock device: ", op_.schema().name(),
-                  " with a generator of the CPU");
-      return c10::IValue(static_cast<MockGenerator*>(generator.unsafeGetGeneratorImpl())->host);
-    }
+    if (value.isGenerator()) return c10::IValue(host_of(value.toGenerator(), op_.schema().name()));
     return value;
   }
 
@@ -252,14 +253,37 @@ at::Scalar item(const at::Tensor& x) {
 }
 
 /// Writes into place, which a recording must find there.
-at::Tensor& fill(at::Tensor& x, const at::Scalar& value) {
-  const auto run = [x, value] { on_host(x).fill_(value); };
-  run();
-  if (recording) recording->push_back(run);
+at::Tensor& written(at::Tensor& x, const std::function<void()>& write) {
+  write();
+  if (recording) recording->push_back(write);
   return x;
 }
 
+at::Tensor& fill(at::Tensor& x, const at::Scalar& value) {
+  return written(x, [x, value] { on_host(x).fill_(value); });
+}
+
 at::Tensor& zero(at::Tensor& x) { return fill(x, 0); }
+
+at::Tensor& normal(at::Tensor& x, double mean, double sd, std::optional<at::Generator> rng) {
+  at::Generator host = host_of(rng.value_or(Hooks().getDefaultGenerator(0)), "normal_");
+  return written(x, [x, mean, sd, host]() mutable {
+    if (draws_counted && mean == 0 && sd == 1)
+      fill_normal(on_host(x), host);
+    else
+      on_host(x).normal_(mean, sd, host);
+  });
+}
+
+at::Tensor& uniform(at::Tensor& x, double low, double high, std::optional<at::Generator> rng) {
+  at::Generator host = host_of(rng.value_or(Hooks().getDefaultGenerator(0)), "uniform_");
+  return written(x, [x, low, high, host]() mutable {
+    if (draws_counted)
+      fill_uniform(on_host(x), host, low, high);
+    else
+      on_host(x).uniform_(low, high, host);
+  });
+}
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&on_cpu>());
@@ -276,6 +300,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_local_scalar_dense", &item);
   m.impl("fill_.Scalar", &fill);
   m.impl("zero_", &zero);
+  m.impl("normal_", &normal);
+  m.impl("uniform_", &uniform);
 }
 
 /// One device with one stream, on which everything is done at once: events say nothing.
@@ -326,18 +352,20 @@ class MockRecorder : public Recorder {
 
 }  // namespace
 
-bool have_mock_device() {
-  static const bool kMade = [] {
+void make_mock_device() {
+  [[maybe_unused]] static const bool kMade = [] {
     static Hooks hooks;
     c10::register_privateuse1_backend("mock");
     c10::SetAllocator(kType, &allocator);
     at::RegisterPrivateUse1HooksInterface(&hooks);
     return true;
   }();
-  return kMade;
 }
 
 at::Device mock_device() { return {kType, 0}; }
+
+CountedNumbers::CountedNumbers() { draws_counted = true; }
+CountedNumbers::~CountedNumbers() { draws_counted = false; }
 
 int64_t num_waits() { return waits; }
 
@@ -346,16 +374,3 @@ std::unique_ptr<Recorder> make_mock_recorder(at::Generator& rng) {
 }
 
 }  // namespace crais::testing
-
-#else
-
-namespace crais::testing {
-
-bool have_mock_device() { return false; }
-at::Device mock_device() { return at::kCPU; }
-int64_t num_waits() { return 0; }
-std::unique_ptr<Recorder> make_mock_recorder(at::Generator& /*rng*/) { return nullptr; }
-
-}  // namespace crais::testing
-
-#endif

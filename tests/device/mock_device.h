@@ -15,11 +15,20 @@
 
 namespace crais::testing {
 
-/// Makes the device known to LibTorch. Once a process; false if this LibTorch (before 2.5) has no
-/// way to.
-bool have_mock_device();
+/// Makes the device known to LibTorch, once a process.
+void make_mock_device();
 
 at::Device mock_device();
+
+/// While it lives, the device's normal and uniform numbers are those that fill_normal and
+/// fill_uniform draw on the CPU from a counting generator, so that chains can be compared.
+class CountedNumbers {
+ public:
+  CountedNumbers();
+  ~CountedNumbers();
+  CountedNumbers(const CountedNumbers&) = delete;
+  CountedNumbers& operator=(const CountedNumbers&) = delete;
+};
 
 /// How often the host has waited for the device: numbers and tensors it has read.
 int64_t num_waits();

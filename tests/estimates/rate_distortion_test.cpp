@@ -10,8 +10,8 @@
 #include "support/expect_error.h"
 #include "support/linear_curve.h"
 #include "support/statistics.h"
+#include "targets/decoder_posterior.h"
 #include "targets/tempered.h"
-#include "targets/vae_posterior.h"
 
 namespace crais {
 namespace {
@@ -33,7 +33,7 @@ class RateDistortionOfLinearDecoder : public ::testing::Test {
     at::Generator rng = make_generator(2);
     const Simulated drawn = simulate(vae_, count, rng);
     images_ = drawn.images;
-    return std::make_shared<VaePosterior>(vae_, images_, drawn.latents);
+    return std::make_shared<DecoderPosterior>(vae_, images_, drawn.latents);
   }
 
   static AnnealingParts parts(const std::string& path = "geometric") {
@@ -110,7 +110,7 @@ TEST_F(RateDistortionOfLinearDecoder, ErrorBarsCover) {
   constexpr int64_t kReplicates = 600;
   simulated(2);
   const at::Tensor one = images_.slice(0, 1, 2).repeat({kReplicates, 1});
-  const auto target = std::make_shared<VaePosterior>(vae_, one);
+  const auto target = std::make_shared<DecoderPosterior>(vae_, one);
   const RateDistortion found = run(target, plan(), 11).curve;
   for (const int64_t t : {0, 4, 12, 24}) {
     const double beta = found.beta[t].item<double>();

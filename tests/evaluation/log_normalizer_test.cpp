@@ -11,9 +11,9 @@
 #include "support/statistics.h"
 #include "support/targets.h"
 #include "support/temporary_folder.h"
+#include "targets/decoder_posterior.h"
 #include "targets/decoder_target.h"
 #include "targets/function_target.h"
-#include "targets/vae_posterior.h"
 
 namespace crais {
 namespace {
@@ -176,7 +176,7 @@ TEST(DecoderTarget, IsTheVaesPosterior) {
          .likelihood = architecture.likelihood,
          .encode = [&](const at::Tensor& x) { return vae.encode(x.flatten(1)); }},
         images.view({-1, 4, 4}));
-    const VaePosterior expected(vae, images);
+    const DecoderPosterior expected(vae, images);
     const at::Tensor z = at::empty({5, 7, 3}, at::kDouble).normal_(0, 1, rng);
     const Evaluation found = target.evaluate(z), known = expected.evaluate(z);
     EXPECT_LT(testing::max_abs_diff(found.log_density, known.log_density), 1e-11);

@@ -1,7 +1,6 @@
 #include "evaluation/work_queue.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -32,6 +31,7 @@ class TableOfClaims : public Claims {
  public:
   std::string take(const std::string& name, const std::string& worker) override {
     const std::lock_guard lock(mutex);
+    if (is_gone) throw Error(ErrorKind::kInterrupted, "nobody hears of " + name);
     return owners.try_emplace(name, worker).first->second;
   }
   std::optional<int64_t> draw(int64_t count) override {
@@ -59,37 +59,33 @@ class TableOfClaims : public Claims {
   std::map<std::string, int64_t> beats;
   std::set<std::string> living, left, deaf;
   int64_t num_drawn = 0, looks = 0;
+  bool is_gone = false;
 };
 
 TEST(WorkQueue, GivesEachChunkToOneWorker) {
-  const TemporaryFolder folder;
-  for (const bool in_folder : {true, false}) {
-    const auto table = std::make_shared<TableOfClaims>();
-    std::mutex mutex;
-    std::map<int64_t, int> given;
-    std::set<int64_t> finished = {3, 17};
-    const auto work = [&] {
-      std::shared_ptr<Claims> claims = table;
-      if (in_folder) claims = std::make_shared<FolderClaims>(folder.path().string());
-      WorkQueue queue(claims, 1h);
-      const auto done = [&] {
-        const std::lock_guard lock(mutex);
-        return finished;
-      };
-      while (const auto chunk = queue.next(40, done, kNever)) {
-        const std::lock_guard lock(mutex);
-        ++given[*chunk];
-        finished.insert(*chunk);
-      }
+  const auto claims = std::make_shared<TableOfClaims>();
+  std::mutex mutex;
+  std::map<int64_t, int> given;
+  std::set<int64_t> finished = {3, 17};
+  const auto work = [&] {
+    WorkQueue queue(claims, 1h);
+    const auto done = [&] {
+      const std::lock_guard lock(mutex);
+      return finished;
     };
-    std::vector<std::thread> workers;
-    workers.reserve(5);
-    for (int i = 0; i < 5; ++i) workers.emplace_back(work);
-    for (auto& worker : workers) worker.join();
-    EXPECT_EQ(given.size(), 38u);
-    for (const auto& [chunk, times] : given) EXPECT_EQ(times, 1) << chunk;
-    EXPECT_EQ(given.count(3) + given.count(17), 0u);
-  }
+    while (const auto chunk = queue.next(40, done, kNever)) {
+      const std::lock_guard lock(mutex);
+      ++given[*chunk];
+      finished.insert(*chunk);
+    }
+  };
+  std::vector<std::thread> workers;
+  workers.reserve(5);
+  for (int i = 0; i < 5; ++i) workers.emplace_back(work);
+  for (auto& worker : workers) worker.join();
+  EXPECT_EQ(given.size(), 38u);
+  for (const auto& [chunk, times] : given) EXPECT_EQ(times, 1) << chunk;
+  EXPECT_EQ(given.count(3) + given.count(17), 0u);
 }
 
 TEST(WorkQueue, TakesOverWhatASilentWorkerHolds) {
@@ -124,28 +120,28 @@ TEST(WorkQueue, LeavesALivingWorkerWhatItHolds) {
 }
 
 TEST(WorkQueue, WhatALeavingWorkerHoldsIsFreeAtOnce) {
-  const TemporaryFolder folder;
+  const auto claims = std::make_shared<TableOfClaims>();
   {
-    WorkQueue leaving(std::make_shared<FolderClaims>(folder.path().string()), 1h);
+    WorkQueue leaving(claims, 1h);
     EXPECT_EQ(leaving.next(1, kNothing, kNever), 0);
     EXPECT_TRUE(leaving.lead(
         "plan", [] { return false; }, kNever));
   }
-  WorkQueue queue(std::make_shared<FolderClaims>(folder.path().string()), 1h);
+  WorkQueue queue(claims, 1h);
   EXPECT_EQ(queue.next(1, kNothing, kNever), 0);
   EXPECT_TRUE(queue.lead(
       "plan", [] { return false; }, kNever));
 }
 
 TEST(WorkQueue, OneLeadsAndTheOthersWait) {
-  const TemporaryFolder folder;
+  const auto table = std::make_shared<TableOfClaims>();
   std::atomic<int> leaders{0};
   std::atomic<bool> is_done{false};
   std::vector<std::thread> workers;
   workers.reserve(4);
   for (int i = 0; i < 4; ++i)
     workers.emplace_back([&] {
-      WorkQueue queue(std::make_shared<FolderClaims>(folder.path().string()), 1h);
+      WorkQueue queue(table, 1h);
       if (!queue.lead(
               "plan", [&] { return is_done.load(); }, kNever))
         return;
@@ -166,63 +162,16 @@ TEST(WorkQueue, OneLeadsAndTheOthersWait) {
       "report", [] { return false; }, [&] { return claims->looks > 20; }));
 }
 
-TEST(WorkQueue, WhatOthersHaveWrittenIsNotTrusted) {
-  const TemporaryFolder folder;
-  const auto claims = folder.path() / "claims";
-  std::filesystem::create_directories(claims);
-  write_file_atomic(claims / "000000.0", "../../../etc/passwd");
-  write_file_atomic(claims / "000001.0", "");
-  write_file_atomic(claims / "000002.0", std::string(100'000, 'a'));
-  ASSERT_EQ(::mkfifo((claims / "000003.0").c_str(), 0600), 0);
-  std::filesystem::create_symlink("000000.0", claims / "000004.0");
-  std::filesystem::create_directories(claims / "000005.0");
-  for (const char* name : {"-1.0", "99999999999999999999.0", "x", "7", ".0"})
-    write_file_atomic(claims / name, "00000000000000aa");
-  WorkQueue queue(std::make_shared<FolderClaims>(folder.path().string()), 20ms);
-  std::set<int64_t> given;
-  while (const auto chunk = queue.next(7, kNothing, kNever)) given.insert(*chunk);
-  EXPECT_EQ(given, (std::set<int64_t>{0, 1, 2, 3, 4, 5, 6}));
-}
-
-TEST(WorkQueue, ClearsWhatIsItsOwn) {
-  const TemporaryFolder folder;
-  const auto claims = folder.path() / "claims";
-  {
-    WorkQueue queue(std::make_shared<FolderClaims>(folder.path().string()), 1h);
-    queue.next(2, kNothing, kNever);
-    queue.lead(
-        "plan", [] { return false; }, kNever);
-    folder.file("claims/mine.txt", "mine");
-    queue.clear();
-  }
-  ASSERT_TRUE(std::filesystem::exists(claims / "mine.txt"));
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(claims), {}), 1);
-  std::filesystem::remove(claims / "mine.txt");
-  FolderClaims::remove(claims.string());
-  EXPECT_FALSE(std::filesystem::exists(claims));
-}
-
 TEST(WorkQueue, ClaimsThatAreGoneMatterOnlyWhileThereIsWork) {
-  const TemporaryFolder folder;
-  WorkQueue queue(std::make_shared<FolderClaims>(folder.path().string()), 1h);
-  std::filesystem::remove_all(folder.path() / "claims");
+  const auto claims = std::make_shared<TableOfClaims>();
+  WorkQueue queue(claims, 1h);
+  claims->is_gone = true;
   EXPECT_EQ(queue.next(
                 1, [] { return std::set<int64_t>{0}; }, kNever),
             std::nullopt);
   EXPECT_FALSE(queue.lead(
       "report", [] { return true; }, kNever));
-  expect_error(ErrorKind::kCannotCreate, {"claims", "000000.0"},
-               [&] { queue.next(1, kNothing, kNever); });
-}
-
-TEST(WorkQueue, FollowsNoLink) {
-  const TemporaryFolder folder;
-  std::filesystem::create_directories(folder.path() / "others");
-  std::filesystem::create_directory_symlink("others", folder.path() / "claims");
-  expect_error(ErrorKind::kArgument, {"claims", "is a link"},
-               [&] { FolderClaims(folder.path().string()); });
-  FolderClaims::remove((folder.path() / "claims").string());
-  EXPECT_TRUE(std::filesystem::exists(folder.path() / "claims"));
+  expect_error(ErrorKind::kInterrupted, {"000000.0"}, [&] { queue.next(1, kNothing, kNever); });
 }
 
 // --- Runs that share a folder.
@@ -258,13 +207,14 @@ TEST(SharedRun, WorkersComeToTheResultOfOneAlone) {
   const std::vector<double> alone = values_of(run_problems(shared_problems(), estimator));
   const TemporaryFolder folder;
   const json record = {{"run", "test"}};
+  const auto claims = std::make_shared<TableOfClaims>();
   std::mutex mutex;
   std::vector<std::vector<double>> reports;
   std::vector<std::thread> workers;
   for (int64_t threads : {1, 2, 1})
     workers.emplace_back([&, threads] {
       const ResultStore store(folder.path() / "run", record, {.resume = true});
-      WorkQueue queue(std::make_shared<FolderClaims>((folder.path() / "run").string()), 1h);
+      WorkQueue queue(claims, 1h);
       RunOptions options;
       options.threads = threads;
       options.store = &store;
@@ -272,14 +222,12 @@ TEST(SharedRun, WorkersComeToTheResultOfOneAlone) {
       const RunResults results = run_problems(shared_problems(), estimator, options);
       if (results.chunks.empty()) return;
       write_file_atomic(folder.path() / "run" / "summary.json", "{}");
-      queue.clear();
       const std::lock_guard lock(mutex);
       reports.push_back(values_of(results));
     });
   for (auto& worker : workers) worker.join();
   ASSERT_EQ(reports.size(), 1u);  // one has them all, the others none
   EXPECT_EQ(reports[0], alone);
-  EXPECT_FALSE(std::filesystem::exists(folder.path() / "run" / "claims"));
 }
 
 TEST(SharedRun, LeavesNothingThatAKilledWorkerWasWriting) {
@@ -288,7 +236,7 @@ TEST(SharedRun, LeavesNothingThatAKilledWorkerWasWriting) {
   const ResultStore store(run, {{"run", "test"}}, {.resume = true});
   write_file_atomic(run / "chunks" / ".000001.json.9f3a.tmp", "{\"chu");
   write_file_atomic(run / "chunks" / ".notes.tmp", "mine");
-  WorkQueue queue(std::make_shared<FolderClaims>(run.string()), 1h);
+  WorkQueue queue(std::make_shared<TableOfClaims>(), 1h);
   RunOptions options;
   options.store = &store;
   options.queue = &queue;

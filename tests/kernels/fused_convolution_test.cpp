@@ -9,7 +9,7 @@
 #include "kernels/every_kernel.h"
 #include "kernels/fused_decoder.h"
 #include "kernels/gather_layout.h"
-#include "models/decoder_network.h"
+#include "models/network.h"
 #include "support/guarded_memory.h"
 
 namespace crais {
@@ -188,7 +188,7 @@ const std::vector<std::pair<std::string, Make>> kNetworks = {
 /// Value and gradient by autograd in float64.
 Evaluation reference(const DecoderNetwork& network, const at::Tensor& images, const at::Tensor& z) {
   DecoderNetwork wide = network;
-  for (DecoderLayer& layer : wide.layers) {
+  for (Layer& layer : wide.layers) {
     layer.weight = layer.weight.to(at::kDouble);
     layer.bias = layer.bias.to(at::kDouble);
     if (auto& n = layer.normalisation) {
@@ -254,7 +254,7 @@ void expect_right(const DecoderNetwork& network, const FusedKernel& kernel, int6
 
 TEST_P(EveryConvolution, AgreesWithAutogradInDoublePrecision) {
   const testing::GuardedMemory guard;
-  for (const char* activation : {"elu", "tanh", "relu", "leaky-relu:0.2", "silu", "gelu"})
+  for (const char* activation : {"elu", "tanh", "relu", "leaky-relu:0.2", "silu", "gelu", "mish"})
     expect_right(make(parse_activation(activation)), kernel(), 3, 23);
 }
 
@@ -336,7 +336,7 @@ TEST_P(EveryConvolution, NanStaysWithItsParticle) {
 /// Each connection is in the layout as often as in the convolution, at the right weight.
 TEST(GatherLayout, HoldsEveryConnection) {
   for (const auto& [name, make] : kNetworks)
-    for (const DecoderLayer& layer : make(Activation::kElu).layers)
+    for (const Layer& layer : make(Activation::kElu).layers)
       for (const bool adjoint : {false, true}) {
         if (!layer.convolution) continue;
         const Convolution& c = *layer.convolution;

@@ -12,7 +12,7 @@
 #include "models/checkpoint.h"
 #include "support/expect_error.h"
 #include "support/guarded_memory.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 
 namespace crais {
 
@@ -41,7 +41,7 @@ Vae make_case(const std::string& activation, std::vector<int64_t> hidden, int64_
 /// Value and gradient by autograd in float64.
 Evaluation reference(const Vae& vae, const at::Tensor& images, const at::Tensor& z) {
   const Vae wide = vae.to(at::kCPU, at::kDouble);
-  const VaePosterior target(wide, images.to(at::kDouble), {}, nullptr);
+  const DecoderPosterior target(wide, images.to(at::kDouble), {}, nullptr);
   return target.Target::evaluate(z.to(at::kDouble));
 }
 
@@ -78,7 +78,7 @@ std::vector<std::tuple<std::string, std::string>> every_case() {
   std::vector<std::tuple<std::string, std::string>> cases;
   for (const FusedKernel& kernel : all_kernels())
     for (const char* activation :
-         {"tanh", "elu", "relu", "leaky-relu", "softplus", "sigmoid", "silu", "gelu"})
+         {"tanh", "elu", "relu", "leaky-relu", "softplus", "sigmoid", "silu", "gelu", "mish"})
       if (FusedDecoder::supports(make_case(activation, {3}), kernel))
         cases.emplace_back(kernel.name, activation);
   return cases;
@@ -181,7 +181,7 @@ TEST_P(EveryKernel, SaturatedLogits) {
 // Rounded forces are as exact in a coordinate that changes little as in one that changes much.
 TEST_P(EveryKernel, UnevenInputs) {
   Vae vae = make({}, 12, 9, 9);
-  LinearLayer& only = vae.decoder.layers.front();
+  Layer& only = vae.decoder.layers.front();
   only.weight = only.weight * at::logspace(-3, 0.5, 12);
   const at::Tensor images = make_images(3, vae, rng_), z = at::randn({3, 30, 12}, rng_);
   const Evaluation found = pack(vae).evaluate(z, images), truth = reference(vae, images, z);
@@ -196,7 +196,7 @@ TEST_P(EveryKernel, UnevenInputs) {
 TEST_P(EveryKernel, LargestSums) {
   for (const int64_t units : {8, 400, 3000}) {
     Vae vae = make({units}, 3, 6, 6);
-    LinearLayer &first = vae.decoder.layers.front(), &last = vae.decoder.layers.back();
+    Layer &first = vae.decoder.layers.front(), &last = vae.decoder.layers.back();
     first.weight = 1e-3 * first.weight;
     first.bias = at::full({units}, 2.0F);
     const at::Tensor logit =
@@ -212,7 +212,7 @@ TEST_P(EveryKernel, LargestSums) {
 TEST_P(EveryKernel, LargestForces) {
   for (const float sign : {1.0F, -1.0F}) {
     Vae vae = make({}, 3, 16, 16);
-    LinearLayer& only = vae.decoder.layers.front();
+    Layer& only = vae.decoder.layers.front();
     only.weight = at::full_like(only.weight, 0.25);
     only.bias = at::full_like(only.bias, sign * -20);
     const at::Tensor images = at::full({2, 256}, sign > 0 ? 1.0F : 0.0F);
@@ -397,15 +397,15 @@ TEST(FusedDecoder, EnvironmentChoosesTheKernel) {
   for (const FusedKernel* kernel : available_kernels()) {
     const std::string name = kernel->name;
     setenv("CRAIS_EVALUATOR", name.c_str(), 1);
-    const VaePosterior exact(vae, at::zeros({1, 25}));
+    const DecoderPosterior exact(vae, at::zeros({1, 25}));
     const bool is_cheap = exact.forces_pay(at::kBFloat16);
     const auto cheap = exact.with_forces(at::kBFloat16);
-    const auto& used = is_cheap ? dynamic_cast<const VaePosterior&>(*cheap) : exact;
+    const auto& used = is_cheap ? dynamic_cast<const DecoderPosterior&>(*cheap) : exact;
     EXPECT_EQ(used.evaluator(), name);
     EXPECT_EQ(exact.evaluator(), is_cheap ? fastest_exact().name : name);
   }
   setenv("CRAIS_EVALUATOR", "aten", 1);
-  EXPECT_EQ(VaePosterior(vae, at::zeros({1, 25})).evaluator(), "aten");
+  EXPECT_EQ(DecoderPosterior(vae, at::zeros({1, 25})).evaluator(), "aten");
   setenv("CRAIS_EVALUATOR", "fused-abacus", 1);
   expect_error(ErrorKind::kArgument, {"fused-abacus", "fused-portable", "aten"},
                [&] { make_fused_decoder(vae); });

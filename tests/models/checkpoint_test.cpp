@@ -78,7 +78,7 @@ TEST(Checkpoint, RoundTripKeepsEverything) {
   EXPECT_EQ(read.vae.architecture.latent, 2);
   EXPECT_EQ(read.vae.architecture.hidden, (std::vector<int64_t>{5, 4}));
   EXPECT_EQ(read.vae.architecture.activation, Activation::kElu);
-  EXPECT_EQ(read.vae.decoder.activation, Activation::kElu);
+  EXPECT_EQ(read.vae.decoder.layers.front().activation, Activation::kElu);
   EXPECT_EQ(to_string(read.vae.architecture.likelihood),
             to_string(Likelihood{Likelihood::Family::kGaussian, 0.3}));
   EXPECT_EQ(read.info.binarisation, "static:3");

@@ -8,7 +8,7 @@
 
 #include "io/zip.h"
 #include "models/script_model.h"
-#include "targets/model_posterior.h"
+#include "targets/decoder_posterior.h"
 #include "util/error.h"
 #include "util/files.h"
 
@@ -43,10 +43,10 @@ TEST(FunctionModel, IsWhatItsFunctionsAre) {
       },
       at::kCPU);
   EXPECT_EQ(model->description().kind, "in memory");
-  EXPECT_EQ(model->vae(), nullptr);
+  EXPECT_FALSE(model->is_network());
   const at::Tensor x = at::rand({4, 2, 3}), z = at::randn({4, 5, 3});
-  const Evaluation ours = ModelPosterior(model, x).evaluate(z);
-  const Evaluation theirs = ModelPosterior(file, x).evaluate(z);
+  const Evaluation ours = DecoderPosterior(model, x).evaluate(z);
+  const Evaluation theirs = DecoderPosterior(file, x).evaluate(z);
   EXPECT_TRUE(at::allclose(ours.log_density, theirs.log_density, 0, 1e-5));
   EXPECT_TRUE(at::allclose(ours.grad, theirs.grad, 0, 1e-5));
   EXPECT_TRUE(at::equal(model->output(z[0], {})->value, file->output(z[0], {})->value));
@@ -69,7 +69,7 @@ TEST(FunctionModel, ForcesInBfloat16AreAFunctionOfItsOwn) {
   EXPECT_TRUE(model->forces_pay(at::kBFloat16));
   EXPECT_FALSE(model->forces_pay(at::kHalf));
   const at::Tensor x = at::rand({1, 2, 3}), z = at::randn({1, 5, 3});
-  const ModelPosterior target(model, x);
+  const DecoderPosterior target(model, x);
   EXPECT_EQ(target.evaluate(z).grad.max().item<double>(), 1);
   EXPECT_EQ(target.with_forces(at::kBFloat16)->evaluate(z).grad.min().item<double>(), 2);
 }
@@ -81,8 +81,8 @@ TEST(FunctionModel, WhatAFunctionReturnsIsCheckedAndWhatItThrowsPasses) {
         manifest(), [=](const std::string&, const std::vector<at::Tensor>&) { return results; },
         at::kCPU);
   };
-  EXPECT_THROW(ModelPosterior(of({at::zeros({1})}), x).evaluate(z), Error);
-  EXPECT_THROW(ModelPosterior(of({at::zeros({1}), at::zeros({1, 2})}), x).evaluate(z), Error);
+  EXPECT_THROW(DecoderPosterior(of({at::zeros({1})}), x).evaluate(z), Error);
+  EXPECT_THROW(DecoderPosterior(of({at::zeros({1}), at::zeros({1, 2})}), x).evaluate(z), Error);
   const auto stopped = function_model(
       manifest(),
       [](const std::string&, const std::vector<at::Tensor>&) -> std::vector<at::Tensor> {
@@ -90,7 +90,7 @@ TEST(FunctionModel, WhatAFunctionReturnsIsCheckedAndWhatItThrowsPasses) {
       },
       at::kCPU);
   try {
-    ModelPosterior(stopped, x).evaluate(z);
+    DecoderPosterior(stopped, x).evaluate(z);
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kInterrupted);

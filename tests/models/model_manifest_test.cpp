@@ -41,7 +41,7 @@ TEST(ModelManifest, ReadsADecodersLayers) {
   const ModelManifest manifest =
       read_manifest(altered([](json& /*description*/, SafeTensors& /*arrays*/) {}), "file");
   ASSERT_TRUE(manifest.decoder);
-  const std::vector<DecoderLayer>& layers = manifest.decoder->layers;
+  const std::vector<Layer>& layers = manifest.decoder->layers;
   ASSERT_EQ(layers.size(), 3U);
   EXPECT_FALSE(layers[0].convolution);
   EXPECT_TRUE(layers[1].convolution->transposed);
@@ -92,14 +92,13 @@ void interpolate(json& description, SafeTensors& arrays) {
 
 TEST(ModelManifest, ReadsInterpolations) {
   const ModelManifest manifest = read_manifest(altered(interpolate), "file");
-  const DecoderLayer& last = manifest.decoder->layers.back();
+  const Layer& last = manifest.decoder->layers.back();
   ASSERT_TRUE(last.interpolation);
   EXPECT_FALSE(last.convolution);
   EXPECT_EQ(last.outputs(), 48);
   EXPECT_EQ(last.multiplications(), 2 * 48);
   const at::Tensor z = at::ones({3, 4});
-  const at::Tensor units =
-      DecoderNetwork{{manifest.decoder->layers[0]}, {}}.forward(z).view({3, 2, 12, 2});
+  const at::Tensor units = Network{{manifest.decoder->layers[0]}}.forward(z).view({3, 2, 12, 2});
   const at::Tensor means = units.mean(3).repeat({1, 1, 2});  // of neighbours, twice
   EXPECT_TRUE(at::allclose(manifest.decoder->forward(z).view({3, 2, 24}), means));
 }
@@ -114,7 +113,7 @@ void normalise(json& description, SafeTensors& arrays, int64_t groups) {
 TEST(ModelManifest, ReadsNormalisations) {
   const ModelManifest manifest =
       read_manifest(altered([](json& d, SafeTensors& s) { normalise(d, s, 4); }), "file");
-  const std::vector<DecoderLayer>& layers = manifest.decoder->layers;
+  const std::vector<Layer>& layers = manifest.decoder->layers;
   ASSERT_TRUE(layers[0].normalisation);
   EXPECT_FALSE(layers[1].normalisation);
   EXPECT_EQ(layers[0].normalisation->groups, 4);

@@ -11,8 +11,7 @@
 #include "support/expect_error.h"
 #include "support/statistics.h"
 #include "support/temporary_folder.h"
-#include "targets/model_posterior.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 
 namespace crais {
 namespace {
@@ -94,7 +93,7 @@ TEST_F(PlainScript, FindsTheExactProbabilityOfALinearGaussianDecoder) {
                            0.5 * at::logdet(covariance) - 3 * std::log(2 * M_PI);
   EstimateOptions options;
   options.base = "laplace";
-  const Result result = estimate_log_normalizer(ModelPosterior(model, x), options);
+  const Result result = estimate_log_normalizer(DecoderPosterior(model, x), options);
   EXPECT_LT(max_abs_diff(result.value, truth), 1e-3) << result.value << truth;
 }
 
@@ -105,7 +104,7 @@ TEST_F(PlainScript, IsWhatTheSameWeightsAreAsAnMlp) {
   vae.decoder.layers = {{weight_.t().contiguous(), bias_}};
   const at::Tensor x = at::tensor({1, 0, 1, 1, 0, 0}, at::kFloat).view({1, 2, 3});
   const at::Tensor z = at::linspace(-2, 2, 15, at::kFloat).view({5, 3});
-  const Evaluation expected = VaePosterior(vae, x.flatten(1)).evaluate(z.unsqueeze(0));
+  const Evaluation expected = DecoderPosterior(vae, x.flatten(1)).evaluate(z.unsqueeze(0));
   const LatentModel::Density found = model->joint(z, x.expand({5, 2, 3}), {});
   EXPECT_LT(max_abs_diff(found.value, expected.log_density[0]), 1e-5);
   EXPECT_LT(max_abs_diff(found.grad, expected.grad[0]), 1e-5);

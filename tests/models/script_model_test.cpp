@@ -10,18 +10,19 @@
 #include "core/rng.h"
 #include "evaluation/log_normalizer.h"
 #include "kernels/fused_decoder.h"
-#include "models/model_package.h"
+#include "models/package_model.h"
 #include "support/expect_error.h"
 #include "support/statistics.h"
 #include "support/temporary_folder.h"
-#include "targets/model_posterior.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 #include "util/files.h"
 
 namespace crais {
 namespace {
 
 using testing::max_abs_diff;
+
+ModelFile::Kind kind_of(const std::string& path) { return ModelFile(path).kind; }
 
 std::string file(const std::string& name) {
   return std::string(CRAIS_SOURCE) + "/tests/models/data/" + name;
@@ -75,7 +76,7 @@ TEST(ScriptModel, SaysWhatItIs) {
 TEST(ScriptModel, FindsTheExactProbabilityOfALinearGaussianDecoder) {
   const auto model = read_script_model(file("linear_gaussian.pt"));
   const at::Tensor x = at::linspace(-1, 2, 24, at::kFloat).view({4, 2, 3});
-  const ModelPosterior target(model, x);
+  const DecoderPosterior target(model, x);
   for (const char* base : {"laplace", "encoder", "prior"}) {
     EstimateOptions options;
     options.base = base;
@@ -119,7 +120,7 @@ TEST(ScriptModel, ForcesInBfloat16AreAutocasts) {
   EXPECT_GT(max_abs_diff(forced.grad, plain.grad), 1e-4);
   EXPECT_LT(max_abs_diff(forced.grad, plain.grad), 2e-2 * plain.grad.abs().max().item<double>());
   EXPECT_TRUE(at::equal(model->joint(z, x, {}).grad, plain.grad));  // autocast is over
-  const auto target = ModelPosterior(model, x).with_forces(at::kBFloat16);
+  const auto target = DecoderPosterior(model, x).with_forces(at::kBFloat16);
   EstimateOptions options;
   options.base = "prior";
   const Result result = estimate_log_normalizer(*target, options);
@@ -138,7 +139,7 @@ TEST(ScriptModel, ADecoderOfConvolutionsIsFused) {
   at::Generator rng = make_generator(1);
   const at::Tensor z = at::randn({3, 17, 4}, rng);
   const at::Tensor x = (at::rand({3, 2, 4, 6}, rng) < 0.4).to(at::kFloat);
-  const ModelPosterior fused(model, x), plain(model, x, {}, {}, nullptr);
+  const DecoderPosterior fused(model, x), plain(model, x, {}, {}, nullptr);
   const Evaluation found = fused.evaluate(z), wanted = plain.evaluate(z);
   EXPECT_EQ(found.log_density.scalar_type(), at::kDouble);
   EXPECT_LT(max_abs_diff(found.log_density, wanted.log_density), 1e-4);
@@ -159,7 +160,7 @@ TEST(ScriptModel, ADecoderOfConvolutionsIsFused) {
 void expect_fused(const std::shared_ptr<const LatentModel>& model, const at::Tensor& x) {
   ASSERT_NE(fused_decoder_of(*model), nullptr);
   const at::Tensor z = at::randn({3, 17, 3}, make_generator(1));
-  const ModelPosterior fused(model, x), plain(model, x, {}, {}, nullptr);
+  const DecoderPosterior fused(model, x), plain(model, x, {}, {}, nullptr);
   const Evaluation found = fused.evaluate(z), wanted = plain.evaluate(z);
   EXPECT_LT(max_abs_diff(found.log_density, wanted.log_density), 1e-3);
   EXPECT_LT(max_abs_diff(found.grad, wanted.grad), 1e-4 * wanted.grad.abs().max().item<double>());
@@ -171,7 +172,7 @@ void expect_fused(const std::shared_ptr<const LatentModel>& model, const at::Ten
 TEST(ScriptModel, ADecoderOfResidualBlocksIsFused) {
   const auto model = read_script_model(file("residual.pt"));
   ASSERT_NE(model->decoder(), nullptr);
-  const std::vector<DecoderLayer>& layers = model->decoder()->layers;
+  const std::vector<Layer>& layers = model->decoder()->layers;
   ASSERT_EQ(layers.size(), 5U);
   EXPECT_EQ(layers[1].skip, (Skip{0, true}));
   EXPECT_EQ(layers[3].skip, (Skip{1, false}));
@@ -183,7 +184,7 @@ TEST(ScriptModel, ADecoderOfResidualBlocksIsFused) {
 TEST(ScriptModel, ADecoderOfNormalisedUnitsIsFused) {
   const auto model = read_script_model(file("normalised.pt"));
   ASSERT_NE(model->decoder(), nullptr);
-  const std::vector<DecoderLayer>& layers = model->decoder()->layers;
+  const std::vector<Layer>& layers = model->decoder()->layers;
   ASSERT_EQ(layers.size(), 4U);
   EXPECT_EQ(layers[0].normalisation->groups, 1);
   EXPECT_TRUE(layers[1].interpolation);
@@ -206,8 +207,8 @@ TEST(ScriptModel, ForcesOfConvolutionsAreShortToo) {
 TEST(ScriptModel, DoubleIsNotFused) {
   const auto model = read_script_model(file("convolutional.pt"), at::kCPU, at::kDouble);
   const at::Tensor x = at::ones({1, 2, 4, 6}, at::kDouble), z = at::ones({1, 1, 4}, at::kDouble);
-  EXPECT_TRUE(at::equal(ModelPosterior(model, x).evaluate(z).grad,
-                        ModelPosterior(model, x, {}, {}, nullptr).evaluate(z).grad));
+  EXPECT_TRUE(at::equal(DecoderPosterior(model, x).evaluate(z).grad,
+                        DecoderPosterior(model, x, {}, {}, nullptr).evaluate(z).grad));
 }
 
 TEST(ScriptModel, DrawsAreDecidedBySeedAndPlace) {
@@ -245,7 +246,7 @@ TEST(ScriptModel, WithTwoBasesFindsTheSameUnderAMixture) {
   const auto model = read_script_model(file("mixture_prior.pt"), at::kCPU, at::kDouble);
   const at::Tensor x =
       at::tensor({1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0}, at::kDouble).view({2, 5});
-  const ModelPosterior target(model, x);
+  const DecoderPosterior target(model, x);
   // The truth by quadrature on a grid of the plane.
   const at::Tensor axis = at::linspace(-8, 8, 161, at::kDouble);
   const auto grids = at::meshgrid({axis, axis}, "ij");
@@ -278,7 +279,7 @@ TEST(ScriptModel, AConditionalModelIsExactGivenItsLabels) {
   const at::Tensor off = x - bias;
   const at::Tensor truth = -0.5 * (off * at::linalg_solve(covariance, off.t()).t()).sum(1) -
                            0.5 * at::logdet(covariance) - 2.5 * std::log(2 * M_PI);
-  const ModelPosterior target(model, x, {}, y);
+  const DecoderPosterior target(model, x, {}, y);
   for (const char* base : {"laplace", "prior", "encoder"}) {
     EstimateOptions options;
     options.base = base;
@@ -293,7 +294,7 @@ TEST(ScriptModel, AConditionalModelIsExactGivenItsLabels) {
 
 TEST(ScriptModel, EveryTruncationIsRefused) {
   expect_truncations_refused("linear_gaussian.pt", 97, [](const std::string& part) {
-    if (!is_script_model(part)) throw data_error("not one");
+    if (kind_of(part) != ModelFile::Kind::kScript) throw data_error("not one");
     read_script_model(part);
   });
 }
@@ -309,23 +310,27 @@ TEST(ScriptModel, WhatItCannotComputeIsOneLine) {
   });
 }
 
-TEST(ScriptModel, IsToldFromOtherFiles) {
-  EXPECT_TRUE(is_script_model(file("linear_gaussian.pt")));
-  EXPECT_FALSE(is_model_package(file("linear_gaussian.pt")));
-  EXPECT_FALSE(is_model_package(std::string(CRAIS_SOURCE) + "/README.md"));
-  EXPECT_FALSE(is_script_model(std::string(CRAIS_SOURCE) + "/weights/vae50-mnist.safetensors"));
+TEST(ModelFile, SaysWhatItHolds) {
+  using Kind = ModelFile::Kind;
+  EXPECT_EQ(kind_of(file("linear_gaussian.pt")), Kind::kScript);
+  EXPECT_EQ(kind_of(file("linear_mlp.pt2")), Kind::kPackage);
+  EXPECT_EQ(kind_of(file("example_vae.pt")), Kind::kWeights);
+  EXPECT_EQ(kind_of(std::string(CRAIS_SOURCE) + "/README.md"), Kind::kWeights);
+  EXPECT_EQ(kind_of(std::string(CRAIS_SOURCE) + "/weights/vae50-mnist.safetensors"),
+            Kind::kWeights);
 }
 
-TEST(MlpModel, IsWeightsAndComputesWhatTheyDo) {
-  ASSERT_TRUE(is_model_package(file("linear_mlp.pt2")));
-  const auto model = read_model_package(file("linear_mlp.pt2"));
-  ASSERT_NE(model->vae(), nullptr);
+TEST(NetworkModel, IsWeightsAndComputesWhatTheyDo) {
+  const auto model = read_package_model(file("linear_mlp.pt2"));
+  ASSERT_TRUE(model->is_network());
   EXPECT_EQ(model->evaluator(), "aten");
-  EXPECT_EQ(model->vae()->encoder.layers.size(), 2U);
+  EXPECT_EQ(model->decoder()->layers.size(), 1U);
+  EXPECT_TRUE(model->description().has("encode"));
   const at::Tensor x = at::linspace(-1, 2, 24, at::kFloat).view({4, 6});
   const at::Tensor truth = exact(Linear(*model), 0.5, x);
-  const auto own = std::make_shared<VaePosterior>(*model->vae(), x);
-  const auto general = std::make_shared<ModelPosterior>(model, x);
+  const auto own = std::make_shared<DecoderPosterior>(model, x);
+  const auto general =
+      std::make_shared<DecoderPosterior>(model, x, at::Tensor(), at::Tensor(), nullptr);
   const at::Tensor z = at::linspace(-1, 1, 24).view({4, 2, 3});
   EXPECT_LT(max_abs_diff(own->evaluate(z).grad, general->evaluate(z).grad), 1e-4);
   EXPECT_LT(max_abs_diff(own->amortised_base()->matrix(), general->amortised_base()->matrix()),
@@ -344,10 +349,10 @@ TEST(MlpModel, IsWeightsAndComputesWhatTheyDo) {
   EXPECT_LT(((all.mean(0) - linear.bias) / (variance / 2000).sqrt()).abs().max().item<double>(), 5);
 }
 
-TEST(MlpModel, EveryTruncationIsRefused) {
+TEST(NetworkModel, EveryTruncationIsRefused) {
   expect_truncations_refused("linear_mlp.pt2", 23, [](const std::string& part) {
-    if (!is_model_package(part)) throw data_error("not one");
-    read_model_package(part);
+    if (kind_of(part) != ModelFile::Kind::kPackage) throw data_error("not one");
+    read_package_model(part);
   });
 }
 

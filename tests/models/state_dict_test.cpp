@@ -45,7 +45,7 @@ class Tensors {
     return (counted * 0.7 + static_cast<double>(count_)).sin() * 0.3;
   }
 
-  StateDict state_{{}, {}, "FILE", ""};
+  StateDict state_{{}, "FILE", ""};
   int count_ = 0;
 };
 
@@ -222,7 +222,7 @@ TEST(StateDict, OtherPrecisionsBecomeFloat) {
   Tensors tensors;
   tensors.add("decoder.0.weight", at::full({4, 2}, 0.5, at::kDouble))
       .add("decoder.0.bias", at::full({4}, 0.25, at::kHalf));
-  const Mlp decoder = vae_from_state_dict(tensors.state(), relu()).vae.decoder;
+  const Network decoder = vae_from_state_dict(tensors.state(), relu()).vae.decoder;
   EXPECT_TRUE(at::equal(decoder.layers[0].weight, at::full({4, 2}, 0.5F)));
   EXPECT_TRUE(at::equal(decoder.layers[0].bias, at::full({4}, 0.25F)));
 }
@@ -231,12 +231,12 @@ TEST(StateDict, TheMetadataMaySayActivationAndLikelihood) {
   Tensors tensors = example_vae();
   tensors.metadata("activation", "elu").metadata("likelihood", "gaussian:0.5");
   RecognisedVae found = vae_from_state_dict(tensors.state(), {});
-  EXPECT_EQ(found.vae.decoder.activation, Activation::kElu);
-  EXPECT_EQ(found.vae.encoder.activation, Activation::kElu);
+  EXPECT_EQ(found.vae.decoder.layers.front().activation, Activation::kElu);
+  EXPECT_EQ(found.vae.encoder.layers.front().activation, Activation::kElu);
   EXPECT_EQ(found.vae.architecture.likelihood.noise_sd, 0.5);
   // The options go before.
   found = vae_from_state_dict(tensors.state(), relu());
-  EXPECT_EQ(found.vae.decoder.activation, Activation::kRelu);
+  EXPECT_EQ(found.vae.decoder.layers.front().activation, Activation::kRelu);
 }
 
 TEST(StateDict, AnActivationIsNeeded) {

@@ -93,8 +93,8 @@ TEST(Trainer, AStepIsAdamOnTheMeanBound) {
   trainer.run_epoch();
 
   Vae reference = vae.to(at::kCPU, at::kDouble);
-  for (Mlp* mlp : {&reference.encoder, &reference.decoder})
-    for (LinearLayer& layer : mlp->layers) {
+  for (Network* mlp : {&reference.encoder, &reference.decoder})
+    for (Layer& layer : mlp->layers) {
       layer.weight.requires_grad_(true);
       layer.bias.requires_grad_(true);
     }

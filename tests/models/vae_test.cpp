@@ -62,21 +62,21 @@ class Activations : public ::testing::TestWithParam<const char*> {};
 TEST_P(Activations, StandBetweenLayersAndNotAfterTheLast) {
   // One unit a layer, so that the network can be written down.
   const auto layer = [](double weight, double bias) {
-    return LinearLayer{at::full({1, 1}, weight, at::kDouble), at::full({1}, bias, at::kDouble)};
+    return Layer{at::full({1, 1}, weight, at::kDouble), at::full({1}, bias, at::kDouble)};
   };
   const Activation activation = parse_activation(GetParam());
   EXPECT_EQ(to_string(activation), GetParam());
-  const Mlp mlp{{layer(1.5, 0.2), layer(-2.0, 0.1), layer(3.0, -0.5)}, activation};
+  const Network network = mlp({layer(1.5, 0.2), layer(-2.0, 0.1), layer(3.0, -0.5)}, activation);
   for (const double x : {-1.3, 0.4}) {
     const double hidden = testing::activated(GetParam(), 1.5 * x + 0.2);
     const double expected = 3.0 * testing::activated(GetParam(), -2.0 * hidden + 0.1) - 0.5;
-    EXPECT_NEAR(mlp.forward(at::full({1, 1}, x, at::kDouble)).item<double>(), expected, 1e-12);
+    EXPECT_NEAR(network.forward(at::full({1, 1}, x, at::kDouble)).item<double>(), expected, 1e-12);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Activations,
                          ::testing::Values("tanh", "elu", "relu", "leaky-relu", "leaky-relu:0.2",
-                                           "softplus", "sigmoid", "silu", "gelu"),
+                                           "softplus", "sigmoid", "silu", "gelu", "mish"),
                          [](const auto& instance) {
                            return testing::name_of_test(instance.param);
                          });

@@ -9,7 +9,7 @@
 namespace crais {
 namespace {
 
-std::unique_ptr<EvalModel> tiny() {
+EvalModel tiny() {
   VaeArchitecture architecture;
   architecture.image_rows = 2;
   architecture.image_cols = 3;
@@ -24,7 +24,7 @@ TEST(SimulatedImages, AreDecidedByTheirNumbers) {
     settings.simulate = count;
     settings.indices = indices;
     std::string notice;
-    return choose_images(settings, *tiny(), notice);
+    return choose_images(settings, tiny(), notice);
   };
   const EvalImages few = chosen(7, "4:6"), many = chosen(60, "2:30");
   EXPECT_EQ(few.indices, (std::vector<int64_t>{4, 5}));
@@ -33,7 +33,7 @@ TEST(SimulatedImages, AreDecidedByTheirNumbers) {
 }
 
 EvalImages of_array(const at::Tensor& values, ImageSettings settings) {
-  return choose_images(settings, *tiny(), array_in_memory(values, {}, "x"));
+  return choose_images(settings, tiny(), array_in_memory(values, {}, "x"));
 }
 
 TEST(BinaryPixels, AreNotGrey) {

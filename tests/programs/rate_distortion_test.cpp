@@ -20,7 +20,7 @@
 #include "support/linear_curve.h"
 #include "support/statistics.h"
 #include "support/temporary_folder.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 
 namespace crais {
 namespace {
@@ -73,7 +73,7 @@ class CurveOfLinearDecoder : public ::testing::Test {
   }
 
   RunResults run(const EstimateOptions& o, const RunOptions& how = {}) const {
-    return run_problems(ProblemSource::of(std::make_shared<VaePosterior>(vae_, images_)),
+    return run_problems(ProblemSource::of(std::make_shared<DecoderPosterior>(vae_, images_)),
                         Estimator(o, make_rate_distortion), how);
   }
 
@@ -145,13 +145,13 @@ TEST_F(CurveOfLinearDecoder, RepeatsGiveTheErrorOfTheirMeans) {
 TEST(Curve, OfADecoderWithoutLikelihood) {
   std::string notice;
   const auto plain = open_model(kDecoderOnly, {}, at::kCPU, at::kFloat, notice);
-  EXPECT_EQ(plain->description().likelihood, "squared-error");
-  const auto model = plain->with_noise(0.3);
-  EXPECT_EQ(model->description().likelihood, "gaussian:0.3");
+  EXPECT_EQ(plain.description().likelihood, "squared-error");
+  const auto model = plain.with_noise(0.3);
+  EXPECT_EQ(model.description().likelihood, "gaussian:0.3");
   constexpr int64_t kImages = 128;
   std::vector<at::Tensor> images, latents;
   for (int64_t i = 0; i < kImages; ++i) {
-    const LatentModel::Draws drawn = model->draw(7, i);
+    const LatentModel::Draws drawn = model.draw(7, i);
     images.push_back(drawn.data);
     latents.push_back(drawn.latents);
   }
@@ -168,7 +168,7 @@ TEST(Curve, OfADecoderWithoutLikelihood) {
 
   EstimateOptions o = options();
   o.methods = {"rate-distortion:reverse=1"};
-  const auto target = model->posterior(x, at::cat(latents), {});
+  const auto target = model.posterior(x, at::cat(latents), {});
   const RunResults results =
       run_problems(ProblemSource::of(target), Estimator(o, make_rate_distortion));
   const CurveReport report(results, {true, 0.3, 6, false});
@@ -190,12 +190,12 @@ TEST(Curve, OfBinaryPixelsIsAboutTheirMeans) {
   checkpoint.vae.architecture.latent = 4;
   checkpoint.vae.architecture.hidden = {5};
   checkpoint.vae = make_vae(checkpoint.vae.architecture, 1);
-  const auto model = checkpoint_model(checkpoint, at::kCPU, at::kFloat)->with_noise(0.2);
-  EXPECT_EQ(model->description().likelihood, "gaussian:0.2");
-  EXPECT_FALSE(model->description().low);  // noise leaves [0, 1]
-  const LatentModel::Draws drawn = model->draw(3, 0), again = model->draw(3, 0);
+  const auto model = checkpoint_model(checkpoint, at::kCPU, at::kFloat).with_noise(0.2);
+  EXPECT_EQ(model.description().likelihood, "gaussian:0.2");
+  EXPECT_FALSE(model.description().low);  // noise leaves [0, 1]
+  const LatentModel::Draws drawn = model.draw(3, 0), again = model.draw(3, 0);
   EXPECT_TRUE(at::equal(drawn.data, again.data));
-  const auto target = model->posterior(drawn.data, drawn.latents, {});
+  const auto target = model.posterior(drawn.data, drawn.latents, {});
   at::Generator rng = make_generator(1);
   const at::Tensor z = at::randn({1, 9, 4}, rng, at::kFloat);
   const at::Tensor mean = at::sigmoid(checkpoint.vae.decoder.forward(z));

@@ -6,7 +6,6 @@
 
 #include "programs/eval_loglik/settings.h"
 #include "support/expect_error.h"
-#include "support/temporary_folder.h"
 #include "util/parallel.h"
 
 namespace crais {
@@ -51,17 +50,16 @@ TEST(Sharing, IsAutomaticUnderTorchrunAlone) {
   for (const auto& flags :
        {std::vector<std::string>{"--queue", "none"}, {"--shard", "1/2", "--out", "d"}})
     EXPECT_EQ(resolved(flags, kTorchrun).sharing, Sharing::kNone) << flags[0];
-  const EvalSettings folder =
-      resolved({"--queue", "folder", "--out", "d", "--lease", "2m"}, kTorchrun);
-  EXPECT_EQ(folder.sharing, Sharing::kFolder);
-  EXPECT_EQ(folder.lease, 120);
+  const EvalSettings asked =
+      resolved({"--queue", "store", "--out", "d", "--lease", "2m"}, kTorchrun);
+  EXPECT_EQ(asked.sharing, Sharing::kStore);
+  EXPECT_EQ(asked.lease, 120);
 }
 
 TEST(Sharing, DecidesNoResult) {
-  const auto deciding = [](const std::vector<std::string>& flags) {
-    return deciding_settings(resolved(flags, {}));
-  };
-  EXPECT_EQ(deciding({"--queue", "folder", "--out", "d", "--lease", "5s"}), deciding({}));
+  EXPECT_EQ(
+      deciding_settings(resolved({"--queue", "store", "--out", "d", "--lease", "5s"}, kTorchrun)),
+      deciding_settings(resolved({}, {})));
 }
 
 TEST(Sharing, RefusesWhatCannotBeShared) {
@@ -71,8 +69,8 @@ TEST(Sharing, RefusesWhatCannotBeShared) {
   };
   refuse({"under torchrun", "--out", "--queue none"}, {}, kTorchrun);
   refuse({"under torchrun", "--overwrite", "d"}, {"--out", "d", "--overwrite"}, kTorchrun);
-  refuse({"--queue folder", "--out"}, {"--queue", "folder"}, {});
-  refuse({"--queue folder", "--shard"}, {"--queue", "folder", "--out", "d", "--shard", "1/2"}, {});
+  refuse({"--queue store", "--out"}, {"--queue", "store"}, {});
+  refuse({"--queue store", "--shard"}, {"--queue", "store", "--out", "d", "--shard", "1/2"}, {});
   refuse({"--queue store", "no RANK"}, {"--queue", "store", "--out", "d"}, {});
   refuse({"under torchrun", "RANK is set, but WORLD_SIZE is not"}, {"--out", "d"}, {{"RANK", "0"}});
   Variables broken = kTorchrun;
@@ -80,20 +78,9 @@ TEST(Sharing, RefusesWhatCannotBeShared) {
   refuse({"LOCAL_WORLD_SIZE", "'many'"}, {"--out", "d"}, broken);
 }
 
-TEST(Sharing, OpensTheQueueThatWasAskedFor) {
-  const testing::TemporaryFolder folder;
-  const std::string out = (folder.path() / "run").string();
-  EvalSettings settings = resolved({"--out", out}, {});
-  const std::optional<ResultStore> store(std::in_place, out, nlohmann::json{{"run", 1}},
-                                         StoreOptions());
-  EXPECT_EQ(open_queue(settings, store), nullptr);
-  settings.sharing = Sharing::kFolder;
-  const auto queue = open_queue(settings, store);
-  ASSERT_NE(queue, nullptr);
-  EXPECT_EQ(queue->next(
-                1, [] { return std::set<int64_t>(); }, [] { return false; }),
-            0);
-  EXPECT_TRUE(std::filesystem::exists(out + "/claims/000000.0"));
+TEST(Sharing, OpensAQueueOnlyWhereItIsShared) {
+  const EvalSettings settings = resolved({"--out", "d"}, {});
+  EXPECT_EQ(open_queue(settings, std::nullopt), nullptr);
 }
 
 }  // namespace

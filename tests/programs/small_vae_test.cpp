@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "support/temporary_folder.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 
 namespace crais {
 namespace {
@@ -17,7 +17,7 @@ Vae linear_vae(double scale) {
   architecture.latent = 2;
   architecture.hidden = {};
   Vae vae = make_vae(architecture, 3);
-  LinearLayer& layer = vae.decoder.layers[0];
+  Layer& layer = vae.decoder.layers[0];
   layer.weight = scale * layer.weight;
   layer.bias = at::tensor({0.5f, -1.0f, 2.0f, 0.0f});
   return vae;

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
-#include <torch/version.h>
 #include <unistd.h>
 
 #include <map>
@@ -45,10 +44,6 @@ class Mute {
 };
 
 int64_t free_port() { return Mute().port; }
-
-/// A thread of LibTorch 1's own store may find a connection reset, and end the process.
-constexpr bool kSurvivesALostStore = TORCH_VERSION_MAJOR >= 2;
-constexpr const char* kDoesNot = "LibTorch 1 does not always survive a lost store";
 
 bool has_store() {
   try {
@@ -129,7 +124,6 @@ TEST_F(StoreClaims, SayWhereAStoreIsNotAndHowLongItWasWaitedFor) {
   expect_error(ErrorKind::kInterrupted, {"cannot reach", "no.such.host.invalid:1"}, [&] {
     store_claims({"no.such.host.invalid", 1, false}, "run", 300ms);
   });
-  if (!kSurvivesALostStore) return;
   const Mute mute;
   expect_error(ErrorKind::kInterrupted, {"cannot reach", std::to_string(mute.port), "waited"}, [&] {
     store_claims({"127.0.0.1", mute.port, false}, "run", 300ms);
@@ -137,7 +131,6 @@ TEST_F(StoreClaims, SayWhereAStoreIsNotAndHowLongItWasWaitedFor) {
 }
 
 TEST_F(StoreClaims, ALostStoreInterrupts) {
-  if (!kSurvivesALostStore) GTEST_SKIP() << kDoesNot;
   const int64_t port = free_port();
   auto here = store_claims({"127.0.0.1", port, true}, "run", 20s);
   const auto there = store_claims({"127.0.0.1", port, false}, "run", 20s);
@@ -149,7 +142,6 @@ TEST_F(StoreClaims, ALostStoreInterrupts) {
 }
 
 TEST_F(StoreClaims, ASignalWaitsForNoStore) {
-  if (!kSurvivesALostStore) GTEST_SKIP() << kDoesNot;
   set_interrupted(true);
   const Mute mute;
   expect_error(ErrorKind::kInterrupted, {"interrupted"}, [&] {

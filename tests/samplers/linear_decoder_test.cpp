@@ -12,7 +12,7 @@
 #include "support/linear_curve.h"
 #include "support/statistics.h"
 #include "support/temporary_folder.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 
 namespace crais {
 namespace {
@@ -50,7 +50,7 @@ class LinearDecoder : public ::testing::Test {
 };
 
 TEST_F(LinearDecoder, IsExactFromTheExactPosterior) {
-  const VaePosterior target(vae_, images_);
+  const DecoderPosterior target(vae_, images_);
   const Problem problem(borrow(target), exact_posterior());
   at::Generator rng = make_generator(2);
   EXPECT_LT(max_abs_diff(importance_log_weights(problem, 1, rng).log_w.squeeze(1), truth_), 1e-11);
@@ -63,7 +63,7 @@ TEST_F(LinearDecoder, IsExactFromTheExactPosterior) {
 
 TEST_F(LinearDecoder, EveryScheduleAndPathAndBaseFindsTheTruth) {
   const TemporaryFolder folder;
-  const VaePosterior target(vae_, images_);
+  const DecoderPosterior target(vae_, images_);
   const std::vector<std::pair<std::string, AffineMap>> bases = {
       {"prior", AffineMap::identity(kImages, kLatent, at::kDouble)},
       {"approximate posterior", approximate_posterior()},

@@ -19,6 +19,7 @@ inline double activated(const std::string& name, double x) {
   if (name == "softplus") return std::log1p(std::exp(x));
   if (name == "sigmoid") return 1 / (1 + std::exp(-x));
   if (name == "silu") return x / (1 + std::exp(-x));
+  if (name == "mish") return x * std::tanh(std::log1p(std::exp(x)));
   if (name == "gelu") return 0.5 * x * std::erfc(-x / std::sqrt(2));
   throw std::logic_error("no such activation");
 }

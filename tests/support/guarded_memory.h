@@ -4,7 +4,6 @@
 
 #include <c10/core/Allocator.h>
 #include <sys/mman.h>
-#include <torch/version.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -12,8 +11,6 @@
 #include <new>
 
 namespace crais::testing {
-
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 5)
 
 /// While it lives, CPU tensors are made in guarded memory, 64 bytes aligned: an overrun of fewer
 /// bytes than fill the last 64 goes unseen.
@@ -56,14 +53,5 @@ class GuardedMemory {
 
   c10::Allocator* before_ = c10::GetAllocator(c10::kCPU);
 };
-
-#else
-
-/// LibTorch before 2.5 has another allocator: nothing is guarded.
-struct GuardedMemory {
-  GuardedMemory() {}  // not trivial: an unused one is no warning
-};
-
-#endif
 
 }  // namespace crais::testing

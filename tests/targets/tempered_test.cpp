@@ -8,7 +8,7 @@
 #include "support/expect_error.h"
 #include "support/statistics.h"
 #include "support/targets.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 
 namespace crais {
 namespace {
@@ -31,9 +31,9 @@ TEST(Tempered, TurnsNoiseIntoOtherNoise) {
   const double from = 0.7, to = 0.2, pixels = 6;
   const auto constant = [&](double sd) { return 0.5 * pixels * std::log(2 * M_PI * sd * sd); };
   const double power = from * from / (to * to);
-  const Tempered tempered(std::make_shared<VaePosterior>(decoder(from), images),
+  const Tempered tempered(std::make_shared<DecoderPosterior>(decoder(from), images),
                           {power, power * constant(from) - constant(to)});
-  const VaePosterior exact(decoder(to), images);
+  const DecoderPosterior exact(decoder(to), images);
   const at::Tensor z = at::randn({3, 7, 4}, rng, at::kDouble);
   const Evaluation found = tempered.evaluate(z), wanted = exact.evaluate(z);
   EXPECT_LT(max_abs_diff(found.log_density, wanted.log_density), 1e-9);
@@ -79,7 +79,7 @@ TEST(Tempered, TakesThePriorOfItsTarget) {
 TEST(Tempered, KeepsDrawsWhereTheyAreItsOwn) {
   at::Generator rng = make_generator(1);
   const Simulated drawn = simulate(decoder(0.5), 3, rng);
-  const auto target = std::make_shared<VaePosterior>(decoder(0.5), drawn.images, drawn.latents);
+  const auto target = std::make_shared<DecoderPosterior>(decoder(0.5), drawn.images, drawn.latents);
   EXPECT_FALSE(Tempered(target, {2.0}).exact_sample(4, rng));
   const Tempered::Options same{1.0, 0.0, true};
   EXPECT_EQ(Tempered(target, same).exact_sample(4, rng)->sizes(), at::IntArrayRef({3, 4, 4}));

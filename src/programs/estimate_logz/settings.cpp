@@ -122,9 +122,13 @@ LogzSettings read_logz_settings(const CommandLine& cli) {
   if (cli.operands().size() > 1)
     throw argument_error("unexpected '" + cli.operands()[1] +
                          "': one target is estimated at a time");
-  LogzSettings settings{read_run(cli, "problem"),       cli.operands().front(),
-                        cli.integer("problems"),        cli.text("data-dir", ""),
-                        cli.text("save-particles", ""), cli.flag("resampled")};
+  LogzSettings settings;
+  static_cast<RunSettings&>(settings) = read_run(cli, "problem");
+  settings.target = cli.operands().front();
+  settings.problems = cli.integer("problems");
+  settings.data_dir = cli.text("data-dir", "");
+  settings.particles_file = cli.text("save-particles", "");
+  settings.resampled = cli.flag("resampled");
   set_defaults(cli, settings);
   refuse_idle(cli, settings.estimator, "problem");
   refuse_idle_folder(cli, settings.target);

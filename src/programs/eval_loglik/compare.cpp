@@ -79,9 +79,8 @@ int compare_evaluations(const CommandLine& cli) {
                          " result folders or models: eval-loglik compare A B");
   if (std::all_of(names.begin(), names.end(), is_folder))
     refuse_flags_of_runs(cli, "compare", {"out", "overwrite"});
-  const std::string queue = cli.text("queue");
-  if (queue == "folder" || queue == "store")
-    throw argument_error("--queue " + queue + ": compare evaluates alone; evaluate models first");
+  if (cli.text("queue") == "store")
+    throw argument_error("--queue store: compare evaluates alone; evaluate models first");
   const std::string out = cli.text("out", "");
   if (out.empty()) cli.refuse_idle("overwrite", "without --out DIR");
   if (!out.empty()) prepare_folder(cli, out);

@@ -36,9 +36,8 @@ std::string quantity(const ModelDescription& model) {
 }
 
 /// What is evaluated: the model itself, or its decoder with the noise of a curve that says which.
-std::shared_ptr<const EvalModel> chosen_model(const EvalSettings& settings,
-                                              std::shared_ptr<const EvalModel> model) {
-  const ModelDescription& described = model->description();
+EvalModel chosen_model(const EvalSettings& settings, EvalModel model) {
+  const ModelDescription& described = model.description();
   const auto& choice = settings.distortion;
   if (described.likelihood == kSquaredError && !(choice && choice->is_mse))
     throw argument_error(described.name +
@@ -51,7 +50,7 @@ std::shared_ptr<const EvalModel> chosen_model(const EvalSettings& settings,
         " has the prior " + described.prior +
         "; export a decoder that takes normal latents, with the prior's own map in it");
   if (!choice->is_mse || choice->end)
-    return choice->is_mse ? model->with_noise(*choice->end) : model;
+    return choice->is_mse ? model.with_noise(*choice->end) : model;
   if (settings.images.simulate)
     throw argument_error(
         "--distortion mse: images are simulated with the noise at the end of the curve; say "
@@ -79,12 +78,11 @@ const EstimateOptions& with_chunks_of(EvalSettings& settings, int64_t images) {
 
 }  // namespace
 
-EvalRun::EvalRun(EvalSettings settings, std::shared_ptr<const EvalModel> model,
-                 const std::optional<ArrayFile>& images)
+EvalRun::EvalRun(EvalSettings settings, EvalModel model, const std::optional<ArrayFile>& images)
     : settings_(std::move(settings)),
       model_(chosen_model(settings_, std::move(model))),
-      images_(images ? choose_images(settings_.images, *model_, *images)
-                     : choose_images(settings_.images, *model_, notice_)),
+      images_(images ? choose_images(settings_.images, model_, *images)
+                     : choose_images(settings_.images, model_, notice_)),
       estimator_(with_chunks_of(settings_, images_.size()),
                  settings_.distortion ? make_rate_distortion : MethodFactory()) {
   if (!notice_.empty()) notice_ += "\n";
@@ -104,13 +102,13 @@ EvalRun::EvalRun(EvalSettings settings, std::shared_ptr<const EvalModel> model,
 }
 
 std::vector<std::string> EvalRun::found_warnings() const {
-  std::vector<std::string> found = model_->description().warnings;
+  std::vector<std::string> found = model_.description().warnings;
   if (!images_.warning.empty()) found.push_back(images_.warning);
   if (images_.is_grey)
     found.emplace_back(
         "grey pixels under bernoulli have no probability: log p(x) is the value of a formula, and "
         "compares with no log-likelihood");
-  const std::string doubt = check_prior(*model_, settings_.accept_prior,
+  const std::string doubt = check_prior(model_, settings_.accept_prior,
                                         settings_.device.is_cpu() ? settings_.threads : 1);
   if (!doubt.empty()) found.push_back(doubt);
   return found;
@@ -119,7 +117,7 @@ std::vector<std::string> EvalRun::found_warnings() const {
 /// Where the curve ends, and in what units, once the images are known.
 void EvalRun::choose_curve() {
   const DistortionChoice& choice = *settings_.distortion;
-  curve_ = CurveUnits{choice.is_mse, choice.end.value_or(1.0), model_->description().num_values()};
+  curve_ = CurveUnits{choice.is_mse, choice.end.value_or(1.0), model_.description().num_values()};
   curve_->is_unit_range = (images_.pixels.ge(0) & images_.pixels.le(1)).all().item<bool>();
   if (choice.is_mse && !choice.end) {
     constexpr double kShare = 0.5;  // of the data's own spread: beyond, rates grow and little else
@@ -129,7 +127,7 @@ void EvalRun::choose_curve() {
           "--distortion mse: all values of the data are the same; say the "
           "standard deviation at the end of the curve, as mse:0.1");
     curve_->end = kShare * spread;
-    model_ = model_->with_noise(curve_->end);
+    model_ = model_.with_noise(curve_->end);
   }
   if (!curve_->ends_in_likelihood() && settings_.images.simulate)
     throw argument_error("--distortion nll:" + shortest(curve_->end) +
@@ -153,21 +151,27 @@ RunReport EvalRun::run(RunObserver& observer) const {
   Progressed progress = progressed(results, chunks_, settings_.shard);
   const bool is_elsewhere = queue && progress.done < progress.total;
   if (is_elsewhere) progress = progressed(store->finished(), chunks_);
-  if (progress.done == 0 || is_elsewhere)
-    return {std::move(results), progress, std::move(run), json(), {}, nullptr, is_elsewhere};
+  if (progress.done == 0 || is_elsewhere) {
+    RunReport none;
+    none.results = std::move(results);
+    none.progress = progress;
+    none.run = std::move(run);
+    none.is_elsewhere = is_elsewhere;
+    return none;
+  }
 
-  const ModelDescription& described = model_->description();
+  const ModelDescription& described = model_.description();
   json summary = run;
   summary["crais"] = crais_version();
   summary["libtorch"] = libtorch_version();
-  summary[model_->record().first]["path"] = settings_.checkpoint;
+  summary[model_.record().first]["path"] = settings_.checkpoint;
   summary["images"]["source"] = images_.source;
   summary["settings"] = settings_.resolved;
   summary["shard"] = settings_.resolved["shard"];
   summary["device"] = settings_.device.str();
   summary["threads"] = threads;
   const std::optional<at::ScalarType> forces = results.state.forces;
-  const std::string evaluator = model_->evaluator(forces);
+  const std::string evaluator = model_.evaluator(forces);
   summary["evaluator"] = evaluator;
   summary["forces"] = forces ? "bfloat16" : "exact";
   summary["peak_memory_bytes"] = peak_memory();
@@ -185,7 +189,6 @@ RunReport EvalRun::run(RunObserver& observer) const {
     write_files(report, store->folder());
     store->replace_earlier();
   }
-  if (queue) queue->clear();
   return report;
 }
 
@@ -200,11 +203,11 @@ json EvalRun::record() const {
                    {"binarisation_warning", images_.warning},
                    {"dequantisation", images_.dequantisation},
                    {"scale", images_.scale},
-                   {"values", model_->description().num_values()},
-                   {"quantity", quantity(model_->description())},
-                   {"bits_offset", bits_offset(model_->description(), images_)},
+                   {"values", model_.description().num_values()},
+                   {"quantity", quantity(model_.description())},
+                   {"bits_offset", bits_offset(model_.description(), images_)},
                    {"sha256", images_.digest}}}};
-  const auto [key, identity] = model_->record();
+  const auto [key, identity] = model_.record();
   record[key] = identity;
   if (curve_) record["rate_distortion"] = to_json(*curve_);
   if (curve_ && !curve_->ends_in_likelihood()) record["images"]["quantity"] = "tempered";
@@ -215,7 +218,7 @@ json EvalRun::record() const {
 /// A picture of each image in the results, in their order. A model of flat data does not know the
 /// shape of its images, and a file of flat data does not either.
 at::Tensor EvalRun::thumbnails_of_results(const RunResults& results) const {
-  const std::vector<int64_t>& known = model_->description().data_shape;
+  const std::vector<int64_t>& known = model_.description().data_shape;
   at::Tensor all = thumbnails_of(images_.pixels, known.size() > 1 ? known : images_.shape);
   if (!all.defined()) return all;
   std::vector<at::Tensor> parts;
@@ -226,7 +229,7 @@ at::Tensor EvalRun::thumbnails_of_results(const RunResults& results) const {
 
 /// "Vae (exported): 32 latents, bernoulli, prior standard-normal".
 std::string EvalRun::about_model() const {
-  const ModelDescription& d = model_->description();
+  const ModelDescription& d = model_.description();
   return d.name + " (" + d.kind + "): " + std::to_string(d.latent) + " latents, " + d.likelihood +
          ", prior " + d.prior;
 }
@@ -236,7 +239,7 @@ std::shared_ptr<const Target> EvalRun::posterior_of(int64_t begin, int64_t end) 
     return all.defined() ? all.slice(0, begin, end) : all;
   };
   auto posterior =
-      model_->posterior(part(images_.pixels), part(images_.latents), part(images_.labels));
+      model_.posterior(part(images_.pixels), part(images_.latents), part(images_.labels));
   if (!curve_ || curve_->ends_in_likelihood()) return posterior;
   return std::make_shared<Tempered>(std::move(posterior), Tempered::Options{curve_->end});
 }
@@ -265,7 +268,7 @@ std::string EvalRun::describe() const {
        << " images (" << images_.source << ", " << images_.binarisation << ") in "
        << with_commas(chunks_.count()) << " chunks of " << chunks_.size << ", shard "
        << settings_.shard.index << " of " << settings_.shard.count << ", on "
-       << settings_.device.str() << " with evaluator " << model_->evaluator({}) << ", forces "
+       << settings_.device.str() << " with evaluator " << model_.evaluator({}) << ", forces "
        << e.force_dtype << ".\n";
   for (const auto& method : e.methods)
     text << "Method " << method << " from base " << e.base << ".\n";

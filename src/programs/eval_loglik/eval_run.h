@@ -22,14 +22,13 @@ class EvalRun {
  public:
   /// `images` stand for the file that `--data` would name. Throws Error as choose_images does;
   /// kArgument where settings, model and images exclude each other.
-  EvalRun(EvalSettings settings, std::shared_ptr<const EvalModel> model,
-          const std::optional<ArrayFile>& images = {});
+  EvalRun(EvalSettings settings, EvalModel model, const std::optional<ArrayFile>& images = {});
 
   /// What the user should hear before: lines; "" for nothing.
   const std::string& notice() const { return notice_; }
   const EvalImages& images() const { return images_; }
   const Chunks& chunks() const { return chunks_; }
-  const EvalModel& model() const { return *model_; }
+  const EvalModel& model() const { return model_; }
 
   /// What decides the results, to the last bit on one kind of device.
   nlohmann::json record() const;
@@ -51,7 +50,7 @@ class EvalRun {
   ProblemSource problems() const;
 
   EvalSettings settings_;
-  std::shared_ptr<const EvalModel> model_;
+  EvalModel model_;
   std::optional<CurveUnits> curve_;  // of a curve
   std::string notice_;
   std::vector<std::string> warnings_;

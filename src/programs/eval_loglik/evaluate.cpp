@@ -3,7 +3,6 @@
 #include <iostream>
 #include <memory>
 
-#include "cli/blas_check.h"
 #include "programs/eval_loglik/eval_run.h"
 #include "programs/run_program.h"
 
@@ -12,8 +11,8 @@ namespace crais {
 std::optional<RunReport> evaluate_model(const EvalSettings& settings,
                                         const std::function<void(const EvalRun&)>& check) {
   std::string understood;  // how a file of another program was read
-  const std::shared_ptr<const EvalModel> model = open_model(
-      settings.checkpoint, settings.foreign, settings.device, settings.dtype, understood);
+  const EvalModel model = open_model(settings.checkpoint, settings.foreign, settings.device,
+                                     settings.dtype, understood);
   const EvalRun run(settings, model);
   if (check) check(run);
   if (!settings.quiet && !settings.dry_run) std::cerr << understood;
@@ -22,8 +21,6 @@ std::optional<RunReport> evaluate_model(const EvalSettings& settings,
     std::cout << understood << run.describe();
     return {};
   }
-  if (model->needs_blas() && settings.device.is_cpu() && !settings.quiet)
-    warn_of_slow_blas("eval-loglik");
   return complete_run(settings, {"eval-loglik", "images", "log p", !settings.quiet},
                       [&](RunObserver& observer) { return run.run(observer); });
 }

@@ -127,8 +127,9 @@ int64_t more_of(const CommandLine& cli, const std::string& flag) {
 }
 
 /// A command line of eval-loglik with the settings of a run.json.
-CommandLine command_line_of(const std::string& model, const json& settings,
+CommandLine command_line_of(const std::string& model, json settings,
                             const std::vector<std::string>& more, const std::string& source) {
+  settings.erase("stream");  // is no flag
   try {
     const Synopsis synopsis = eval_loglik_synopsis();
     std::vector<std::string> words = {model};

@@ -6,56 +6,69 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "core/target.h"
 #include "models/checkpoint.h"
 #include "models/latent_model.h"
 #include "models/script_model.h"
 #include "models/state_dict.h"
+#include "targets/decoder_posterior.h"
 
 namespace crais {
 
 /// A model, ready for a device. Immutable; threads share it.
 class EvalModel {
  public:
-  virtual ~EvalModel() = default;
+  /// Its part of run.json: the key, and what identifies it.
+  using Record = std::pair<std::string, nlohmann::json>;
 
-  virtual const ModelDescription& description() const = 0;
+  /// `options` are the device and type of its particles.
+  EvalModel(std::shared_ptr<const LatentModel> model, const at::TensorOptions& options,
+            Record record);
+
+  const ModelDescription& description() const { return description_; }
   /// The posteriors of data [P, num_values()] float32 on the CPU. `latents` [P,D] of simulated
   /// data, `labels` [P, ...] of a conditional model's, else undefined.
-  virtual std::shared_ptr<const Target> posterior(const at::Tensor& data, const at::Tensor& latents,
-                                                  const at::Tensor& labels) const = 0;
+  std::shared_ptr<const Target> posterior(const at::Tensor& data, const at::Tensor& latents,
+                                          const at::Tensor& labels) const;
+  int64_t num_draws() const { return model_->num_draws(); }
   /// As LatentModel has them, but for data [1, num_values()].
-  virtual int64_t num_draws() const = 0;
-  virtual LatentModel::Draws draw(uint64_t seed, int64_t i) const = 0;
+  LatentModel::Draws draw(uint64_t seed, int64_t i) const;
 
   /// Its decoder with normal noise of standard deviation `sd` about the mean of x, in place of its
   /// likelihood: the squared error is then minus the log-likelihood, up to constants. Throws Error
   /// kArgument where the model does not say what that mean is.
-  virtual std::shared_ptr<const EvalModel> with_noise(double sd) const = 0;
+  EvalModel with_noise(double sd) const;
 
   /// Replicates of its p(z), where that is a function of somebody's and may integrate to anything;
   /// null where it is a normal, or another density that is one by its formula.
-  virtual std::shared_ptr<const Target> prior() const { return nullptr; }
+  std::shared_ptr<const Target> prior() const;
 
   /// What computes an anneal with such forces (TunedState): "fused-avx512", "aten", "aoti".
-  virtual std::string evaluator(std::optional<at::ScalarType> forces) const = 0;
-  /// True if a slow BLAS makes it slow.
-  virtual bool needs_blas() const = 0;
+  std::string evaluator(std::optional<at::ScalarType> forces) const {
+    return evaluator_of(*model_, fused_.get(), forces);
+  }
 
-  /// Its part of run.json: the key, and what identifies it.
-  virtual std::pair<std::string, nlohmann::json> record() const = 0;
+  const Record& record() const { return record_; }
+
+ private:
+  std::shared_ptr<const LatentModel> model_;
+  at::TensorOptions options_;
+  Record record_;
+  std::shared_ptr<const FusedDecoder> fused_;  // null: none
+  ModelDescription description_;
+  std::optional<double> own_noise_;  // of a model whose description has another
 };
 
-std::unique_ptr<EvalModel> checkpoint_model(const Checkpoint& checkpoint, at::Device device,
-                                            at::ScalarType dtype);
+EvalModel checkpoint_model(const Checkpoint& checkpoint, at::Device device, at::ScalarType dtype);
 
 /// A model of functions; `digest` identifies it.
-std::unique_ptr<EvalModel> latent_eval_model(std::shared_ptr<const LatentModel> model,
-                                             const std::string& digest,
-                                             const at::TensorOptions& options);
+EvalModel latent_eval_model(std::shared_ptr<const LatentModel> model, const std::string& digest,
+                            const at::TensorOptions& options);
 
 /// What files of other programs do not say of themselves.
 struct ForeignOptions {
@@ -71,7 +84,7 @@ struct ForeignOptions {
 /// state_dict or a TorchScript module that `options` help to read. `notice` says how one of these
 /// was understood. Throws as the readers of these files do; kArgument for a device or type that the
 /// model cannot have, and for an option that does nothing for this file.
-std::unique_ptr<EvalModel> open_model(const std::string& path, const ForeignOptions& options,
-                                      at::Device device, at::ScalarType dtype, std::string& notice);
+EvalModel open_model(const std::string& path, const ForeignOptions& options, at::Device device,
+                     at::ScalarType dtype, std::string& notice);
 
 }  // namespace crais

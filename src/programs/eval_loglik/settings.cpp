@@ -119,7 +119,10 @@ uint64_t parse_dequantisation(const std::string& text) {
 }  // namespace
 
 EvalSettings read_settings(const CommandLine& cli, const std::string& model) {
-  EvalSettings s{read_run(cli, "image"), model, {}, {}, {}, {}, cli.flag("dry-run"), {}, {}};
+  EvalSettings s;
+  static_cast<RunSettings&>(s) = read_run(cli, "image");
+  s.checkpoint = model;
+  s.dry_run = cli.flag("dry-run");
   s.foreign.state_dict.decoder_layers = cli.text("decoder", "");
   s.foreign.state_dict.encoder_layers = cli.text("encoder", "");
   s.foreign.state_dict.activation = cli.text("activation", "");

@@ -6,8 +6,9 @@
 #include "bases/base.h"
 #include "core/rng.h"
 #include "io/json.h"
+#include "models/network_model.h"
 #include "programs/eval_loglik/settings.h"
-#include "targets/vae_posterior.h"
+#include "targets/decoder_posterior.h"
 #include "util/files.h"
 
 namespace crais {
@@ -35,16 +36,18 @@ VaeExperiment::VaeExperiment(const ExperimentOptions& options, int64_t count, bo
   settings.split = "test";
   (simulated ? settings.simulate : settings.limit) = count;
   std::string notice;
-  const auto model = checkpoint_model(checkpoint, options.device, at::kFloat);
-  images_ = choose_images(settings, *model, notice);
+  const EvalModel model = checkpoint_model(checkpoint, options.device, at::kFloat);
+  images_ = choose_images(settings, model, notice);
   vae_ = checkpoint.vae.to(options.device, at::kFloat);
-  fused_ = make_fused_decoder(vae_);
+  model_ = network_model(vae_);
+  fused_ = fused_decoder_of(*model_);
   identity_ = {{"checkpoint", checkpoint.sha256}, {"images", images_.digest}};
 }
 
 VaeExperiment::VaeExperiment(const ExperimentOptions& options, const Vae& vae, int64_t count)
     : options_(options), vae_(vae.to(options.device, at::kFloat)) {
-  fused_ = make_fused_decoder(vae_);
+  model_ = network_model(vae_);
+  fused_ = fused_decoder_of(*model_);
   at::Generator rng = make_generator(derive_seed(0, Purpose::kSimulate));
   const Simulated drawn = simulate(vae, count, rng);
   images_.pixels = drawn.images;
@@ -56,7 +59,8 @@ VaeExperiment::VaeExperiment(const ExperimentOptions& options, const Vae& vae, i
 }
 
 int64_t VaeExperiment::laplace_cost() const {
-  const VaePosterior one(vae_, images_.pixels.slice(0, 0, 1).to(options_.device), {}, fused_);
+  const DecoderPosterior one(model_, images_.pixels.slice(0, 0, 1).to(options_.device), {}, {},
+                             fused_);
   at::Generator rng = make_generator(0, options_.device);
   return BaseRegistry::instance().make("base", "laplace")->build(one, rng).cost.densities;
 }
@@ -67,9 +71,9 @@ Task VaeExperiment::task(const std::string& flags, uint64_t seed) const {
     return all.defined() ? all.slice(0, begin, end).to(options_.device, at::kFloat) : all;
   };
   ProblemSource problems{images_.size(), [this, part](int64_t begin, int64_t end) {
-                           return std::make_shared<VaePosterior>(
-                               vae_, part(images_.pixels, begin, end),
-                               part(images_.latents, begin, end), fused_);
+                           return std::make_shared<DecoderPosterior>(
+                               model_, part(images_.pixels, begin, end),
+                               part(images_.latents, begin, end), at::Tensor(), fused_);
                          }};
   json key = identity_;
   key["settings"] = deciding_settings(settings);

@@ -45,6 +45,7 @@ class VaeExperiment {
   ExperimentOptions options_;
   nlohmann::json identity_;
   Vae vae_;
+  std::shared_ptr<const LatentModel> model_;  // of vae_
   std::shared_ptr<const FusedDecoder> fused_;
   EvalImages images_;
 };

@@ -46,8 +46,7 @@ Drawing curves(const std::string& title, const std::vector<EpochMetrics>& epochs
 /// The mean image of each z.
 at::Tensor decoded(const Vae& vae, const at::Tensor& z) {
   const at::Tensor output = vae.decoder.forward(z);
-  const bool logits = vae.architecture.likelihood.family == Likelihood::Family::kBernoulli;
-  return logits ? output.sigmoid() : output;
+  return vae.architecture.likelihood.mean(output);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 
-#include "cli/blas_check.h"
 #include "cli/program.h"
 #include "data/images.h"
 #include "models/trainer.h"
@@ -126,7 +125,6 @@ class TrainingProgress : public TrainingObserver {
 
   void progress(int64_t done, int64_t total, const std::string& status) override {
     if (!bar_) {
-      if (parse_device(options_.device).is_cpu() && !options_.quiet) warn_of_slow_blas("train-vae");
       ProgressBarOptions bar;
       bar.label = "train-vae";
       bar.total = total;

@@ -22,7 +22,7 @@ Vae random_decoder(int64_t latent, double gain, uint64_t seed) {
   Vae vae = make_vae(architecture, seed);
   vae.encoder = {};
   at::Generator rng = make_generator(mix64(seed));
-  for (LinearLayer& layer : vae.decoder.layers) {
+  for (Layer& layer : vae.decoder.layers) {
     layer.weight = gain * layer.weight;
     layer.bias = 0.3 * at::empty_like(layer.bias).normal_(0, 1, rng);
   }
@@ -32,8 +32,8 @@ Vae random_decoder(int64_t latent, double gain, uint64_t seed) {
 /// The same whatever the sign of the first latent: hidden units come in pairs, one for each sign.
 Vae even_decoder() {
   Vae vae = random_decoder(2, 2.0, 3);
-  LinearLayer& first = vae.decoder.layers[0];
-  LinearLayer& second = vae.decoder.layers[1];
+  Layer& first = vae.decoder.layers[0];
+  Layer& second = vae.decoder.layers[1];
   const at::Tensor flip = at::tensor({-1.0f, 1.0f}), stretch = at::tensor({2.0f, 1.0f});
   const at::Tensor half = first.weight.slice(0, 0, 32) * stretch;
   first.weight = at::cat({half, half * flip});

@@ -1,0 +1,143 @@
+#include "models/package_model.h"
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "io/json.h"
+#include "io/zip.h"
+#include "models/model_manifest.h"
+#include "models/network_model.h"
+#include "models/package_runner.h"
+#include "util/error.h"
+#include "util/version.h"
+
+namespace crais {
+namespace {
+
+constexpr const char* kEntry = "/extra/crais.safetensors";
+
+/// The entry that describes the model; "" in another archive.
+std::string entry_of(const ZipArchive& archive) {
+  const std::string end = kEntry;
+  for (const std::string& name : archive.names())
+    if (name.size() > end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0)
+      return name;
+  return "";
+}
+
+/// What the processor can do, by the names of /proc/cpuinfo; empty where nothing says so.
+std::set<std::string> processor_flags() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line))
+    if (line.rfind("flags", 0) == 0 || line.rfind("Features", 0) == 0) {
+      std::istringstream words(line.substr(line.find(':') + 1));
+      return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
+    }
+  return {};
+}
+
+bool knows_bfloat16() {
+  static const std::set<std::string> kFlags = processor_flags();
+  return kFlags.empty() || kFlags.count("amx_bf16") + kFlags.count("avx512_bf16") > 0;
+}
+
+std::string without_patch(const std::string& version) {
+  return version.substr(0, version.find('.', version.find('.') + 1));
+}
+
+/// The description, checked, of an archive that holds one.
+ModelManifest manifest_of(ZipArchive& archive, const std::string& where) {
+  const std::string entry = entry_of(archive);
+  if (entry.empty())
+    throw data_error(where + ": a .pt2 package without " + (kEntry + 1) + kExportAgain);
+  return read_manifest(archive.read(entry), where + ": " + (kEntry + 1));
+}
+
+/// Native code must be of this LibTorch and for this processor.
+void check_machine(const ModelManifest& m, const std::string& where) {
+  if (without_patch(m.torch) != without_patch(libtorch_version()))
+    throw data_error(where + ": exported with PyTorch " + quoted(m.torch) + ", this is LibTorch " +
+                     libtorch_version() + kExportAgain + " under PyTorch " +
+                     without_patch(libtorch_version()));
+#if defined(__x86_64__)
+  const std::string here = "x86_64";
+#elif defined(__aarch64__)
+  const std::string here = "aarch64";
+#else
+  const std::string here = "another";
+#endif
+  if (m.machine != here)
+    throw data_error(where + ": exported on " + quoted(m.machine) + ", this machine is " + here +
+                     kExportAgain + " here");
+  const std::set<std::string> present = processor_flags();
+  if (present.empty()) return;
+  std::string missing;
+  for (const std::string& flag : m.cpu_flags)
+    if (present.count(flag) == 0) missing += " " + flag;
+  if (!missing.empty())
+    throw data_error(where + ": its code needs" + missing.substr(0, 80) +
+                     ", which this processor lacks" + kExportAgain +
+                     " here, or for both machines (march=\"x86-64-v3\")");
+}
+
+/// Code is compiled for one kind of device. The loader takes the first of several.
+void check_device(const ModelManifest& m, at::Device device, const std::string& where) {
+  const std::string asked = device.is_cpu() ? "cpu" : "cuda";
+  if (m.device != asked)
+    throw argument_error("`device`: " + where + " was exported for " + m.device +
+                         ", whose `device` is " + m.device + kExportAgain + " of a model on " +
+                         asked);
+  if (device.has_index() && device.index() > 0)
+    throw argument_error("`device`: packages run on the first CUDA device; CUDA_VISIBLE_DEVICES=" +
+                         std::to_string(device.index()) + " makes another the first");
+}
+
+class PackageModel : public ManifestModel {
+ public:
+  PackageModel(ModelManifest manifest, const std::string& where, at::Device device)
+      : ManifestModel(std::move(manifest), where), device_(device) {
+    for (const std::string& function : description().functions)
+      runners_.emplace(function, PackageRunner(where, function));
+  }
+
+  std::string evaluator() const override { return "aoti"; }
+  /// Where the file says so, and this processor has the instructions as well.
+  bool forces_pay(at::ScalarType dtype) const override {
+    return ManifestModel::forces_pay(dtype) && (device_.is_cuda() || knows_bfloat16());
+  }
+
+ private:
+  std::vector<at::Tensor> call(const std::string& function,
+                               std::vector<at::Tensor> inputs) const override {
+    for (at::Tensor& input : inputs) input = input.to(device_).contiguous();
+    return runners_.at(function)(inputs);
+  }
+
+  at::Device device_;
+  std::map<std::string, PackageRunner> runners_;
+};
+
+}  // namespace
+
+std::shared_ptr<const LatentModel> read_package_model(const ModelFile& file, at::Device device,
+                                                      at::ScalarType dtype) {
+  const std::string where = file.where();
+  ZipArchive archive(file.bytes, where);
+  const ModelManifest manifest = manifest_of(archive, where);
+  std::shared_ptr<const LatentModel> model;
+  if (manifest.vae) {
+    model = std::make_shared<NetworkModel>(manifest, where, device, dtype);
+  } else {
+    check_machine(manifest, where);
+    check_device(manifest, device, where);
+    model = std::make_shared<PackageModel>(manifest, where, device);
+  }
+  check_values(manifest, *model, where);
+  return model;
+}
+
+}  // namespace crais

@@ -1,0 +1,69 @@
+"""Every relative link of a Markdown page leads to a file that is there, and to a heading of it."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli.programs import SOURCE
+
+from .projects import run
+
+
+def text_of(page: Path) -> str:
+    return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """As GitHub makes them: of a heading's words, the second of a name with -1."""
+    found: dict[str, int] = {}
+    for heading in re.findall(r"^#+ +(.*)$", text_of(page), flags=re.MULTILINE):
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+        name = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        found[name] = found.get(name, -1) + 1
+    return {name + (f"-{i}" if i else "") for name, last in found.items() for i in range(last + 1)}
+
+
+def links(page: Path) -> Iterator[tuple[str, str]]:
+    """The relative links of a page, and what is wrong with each."""
+    for link in re.findall(r"\]\(([^)\s]+)\)", text_of(page)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        file, _, anchor = link.partition("#")
+        target = page.parent / file if file else page
+        if not target.exists():
+            yield link, "no such file"
+        elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+            yield link, "no such heading"
+        else:
+            yield link, ""
+
+
+def test_finds_what_leads_nowhere(tmp_path: Path) -> None:
+    page, bad = tmp_path / "page.md", tmp_path / "bad.md"
+    page.write_text(
+        "# Two words\n[a](#two-words) [b](page.md#two-words) [c](https://nowhere.invalid/)\n"
+    )
+    bad.write_text(
+        "# Same\n# Same\n[d](#same-1) [e](#same-2) [f](page.md#three) [g](gone.md)\n"
+        "```\n[h](no)\n```\n"
+    )
+    assert list(links(page)) == [("#two-words", ""), ("page.md#two-words", "")]
+    assert list(links(bad)) == [
+        ("#same-1", ""),
+        ("#same-2", "no such heading"),
+        ("page.md#three", "no such heading"),
+        ("gone.md", "no such file"),
+    ]
+
+
+def test_every_link_leads_somewhere() -> None:
+    if not shutil.which("git"):
+        pytest.skip("there is no git")
+    pages = run("git", "ls-files", "--", "*.md", folder=SOURCE).stdout.split()
+    if not pages:
+        pytest.skip("no checkout of git")
+    found = [(page, *link) for page in pages for link in links(SOURCE / page)]
+    assert [link for link in found if link[-1]] == []
+    assert len(found) > 100
