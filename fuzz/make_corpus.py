@@ -292,6 +292,8 @@ def flag_texts():
     }
     words = {word for path in (SOURCE / "src").rglob("*.cpp")
              for word in re.findall(r'option::\w+\(\s*"([a-z-]+)"', path.read_text())}
+    rows = re.findall(r'&E::\w+, "(\w+)", "([a-z-]*)"', (SOURCE / "src/evaluation/option_table.cpp").read_text())
+    words |= {flag or name.replace("_", "-") for name, flag in rows}
     for program, arguments in lines.items():
         seed("flags", program, "\n".join([program, *arguments]))
     seed("command_lines", "simulated", "\n".join(lines["eval-loglik"][1:5] + ["--simulate", "3", "--indices", "0:2"]))

@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -39,6 +39,11 @@ from crais.priors import Prior
 from crais.priors import adapted as adapted_prior
 from crais.reentry import keeps_state
 from crais.results import Result
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from crais._options import CertifyOptions, EvaluateOptions, LogNormalizerOptions
 
 _LATENTS = ("latent_dim", "latent_size", "latent_dims", "z_dim", "n_latent")
 # What others call our arguments.
@@ -75,8 +80,9 @@ def evaluate(
     key: str | None = None,
     layout: str | None = None,
     dtype: torch.dtype | str | None = None,
+    rate_distortion: str | None = None,
     progress: bool = True,
-    **options: Any,
+    **flags: Unpack[EvaluateOptions],
 ) -> Result:
     """Estimates log p(x) of images under a model with latents, in nats, with error bars.
 
@@ -107,6 +113,8 @@ def evaluate(
                  them those beside the images, in a Dataset or DataLoader
     layout       "NHWC" where the images have their channels last
     dtype        "float32": a copy of a model in float64, bfloat16 or half is evaluated in float32
+    rate_distortion  "nll", "nll:BETA", "mse" or "mse:SD": the curve of `eval-loglik curve
+                 --distortion`, with its flags and defaults
     progress     a bar, if tqdm is installed
 
     Functions are called with many rows at once, float32, on the model's device, from several
@@ -119,12 +127,14 @@ def evaluate(
     with resume=True goes on from there. Raises UsageError, DataError, and what the model raises.
     Cost: about 1,000 evaluations of the model an image; `budget` sets it.
 
-    Other options are the flags of eval-loglik. With rate_distortion="nll", "nll:BETA", "mse" or
-    "mse:SD" they are those of `eval-loglik curve`, whose --distortion that is:
+    Other options are the flags of eval-loglik:
     """
+    options: dict[str, Any] = {**flags}
+    if rate_distortion is not None:
+        options["rate_distortion"] = rate_distortion
     dtype = None if dtype is None else str(dtype).removeprefix("torch.")
     if isinstance(model, Target):
-        return log_normalizer(model, progress=progress, dtype=dtype, **options)
+        return log_normalizer(model, progress=progress, **{**options, "dtype": dtype})
     for name in ("data", "data_dir", "simulate", "split"):
         if images is not None and options.get(name) is not None:
             raise UsageError(f"give images or {name}: each says what is evaluated")
@@ -141,9 +151,9 @@ def evaluate(
         if data.labels.dim() < 1:
             raise UsageError("labels is a single number: [N, ...] is expected, a row for each image")
     if isinstance(model, (str, os.PathLike)):
-        flags = {**about, "image_shape": image_shape, "latent": latent, "dtype": dtype, **options}
+        chosen = {**about, "image_shape": image_shape, "latent": latent, "dtype": dtype, **options}
         if isinstance(labels, str):
-            flags["labels"] = labels
+            chosen["labels"] = labels
         for name, value in about.items():
             if value is not None and not isinstance(value, str):
                 raise UsageError(f"{name} of a file is a name; {type(value).__name__} is none")
@@ -152,7 +162,7 @@ def evaluate(
             if density is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
         return _evaluated(
-            os.fspath(model), flags, {}, b"", torch.device("cpu"), data, progress, None
+            os.fspath(model), chosen, {}, b"", torch.device("cpu"), data, progress, None
         )
 
     if isinstance(model, type):
@@ -199,15 +209,19 @@ def evaluate(
         raise UsageError(f"device: the model is on {device}, not {asked}; move it with .to()")
     if found.keeps_state:
         _call_alone(options)
-    flags = {"device": str(device), **options}
+    chosen = {"device": str(device), **options}
     return _evaluated(
-        "memory", flags, found.functions, found.manifest, device, data, progress, found.check
+        "memory", chosen, found.functions, found.manifest, device, data, progress, found.check
     )
 
 
 @native.awaited()
 def certify(
-    model: Any = None, num_images: int = 1000, *, progress: bool = True, **options: Any
+    model: Any = None,
+    num_images: int = 1000,
+    *,
+    progress: bool = True,
+    **options: Unpack[CertifyOptions],
 ) -> Result:
     """Bounds on log p(x) of images that the model draws: `lower`, `upper` and `gap`, nats.
 
@@ -234,7 +248,7 @@ def log_normalizer(
     base: Any = None,
     starts: Any = None,
     progress: bool = True,
-    **options: Any,
+    **flags: Unpack[LogNormalizerOptions],
 ) -> Result:
     """Estimates the log normaliser of an unnormalised density, in nats, or the evidence of a model.
 
@@ -270,6 +284,7 @@ def log_normalizer(
 
     Other options are the flags of estimate-logz:
     """
+    options: dict[str, Any] = {**flags}
     if isinstance(target, Target):
         given = {"prior": prior, "prior_transform": prior_transform, "support": support}
         dim = target.dim if dim is None else dim

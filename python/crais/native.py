@@ -62,16 +62,16 @@ def options(program: str) -> str:
     """The options of a program, as the end of a docstring: name, default, meaning, choices."""
     lines: list[str] = []
     title = ""
-    for group, flag, value, fallback, help_text in extension().options(program):
-        name = flag.replace("-", "_")
+    for flag in extension().options(program):
+        name = flag["name"].replace("-", "_")
         if name in _TERMINAL:
             continue
-        if group != title:
-            title = group
-            lines += ["", group]
-        default = f" [{', '.join(fallback)}]" if fallback else ""
-        first, *choices = help_text.split("\n")
-        lines.append(f"  {name}={value or True}{default}: {first}")
+        if flag["group"] != title:
+            title = flag["group"]
+            lines += ["", title]
+        default = f" [{', '.join(flag['default'])}]" if flag["default"] else ""
+        first, *choices = flag["help"].split("\n")
+        lines.append(f"  {name}={flag['value'] or True}{default}: {first}")
         lines += [f"      {choice}" for choice in choices]
     return worded(program, "\n".join("    " + line if line else "" for line in lines)) + "\n    "
 

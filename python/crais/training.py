@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crais import native
 from crais.errors import Interrupted
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from crais._options import TrainOptions
 
 Metrics = dict[str, Any]
 
@@ -33,7 +38,7 @@ def train_vae(
     *,
     on_epoch: Callable[[Metrics], None] | None = None,
     progress: bool = True,
-    **options: Any,
+    **options: Unpack[TrainOptions],
 ) -> Training:
     """Trains a VAE of MLPs on MNIST, or on drawn digits (data="synthetic:N"), into a folder.
 

@@ -14,15 +14,20 @@ Synopsis synopsis_of(const std::string& program) {
   return train_vae_synopsis();
 }
 
-using Row =
-    std::tuple<std::string, std::string, std::string, std::vector<std::string>, std::string>;
-
-/// Group, name, value, defaults and help of each flag.
-std::vector<Row> options(const std::string& program) {
-  std::vector<Row> rows;
-  for (const OptionGroup& group : synopsis_of(program).groups)
-    for (const Option& o : group.options)
-      rows.emplace_back(group.title, o.name, o.value_name, o.fallback, o.help);
+/// Each flag, as a dictionary; its values are of the Python type `type`.
+std::vector<py::dict> options(const std::string& program) {
+  using namespace py::literals;
+  const Synopsis synopsis = synopsis_of(program);
+  const CommandLine cli(synopsis, std::vector<std::string>(synopsis.min_operands, "-"));
+  std::vector<py::dict> rows;
+  for (const OptionGroup& group : cli.synopsis().groups)
+    for (const Option& o : group.options) {
+      const char* type = std::vector{"bool", "int", "float", "str"}[static_cast<size_t>(o.kind)];
+      rows.push_back(py::dict("group"_a = group.title, "name"_a = o.name, "value"_a = o.value_name,
+                              "default"_a = o.fallback, "help"_a = o.help, "type"_a = type,
+                              "many"_a = o.many, "choices"_a = choices_of(o.value_name),
+                              "word"_a = word_of(o.value_name)));
+    }
   return rows;
 }
 

@@ -72,7 +72,7 @@ class Curved(Mlp):
 
     def __init__(self) -> None:
         super().__init__()
-        self.decoder = nn.Sequential(nn.Linear(4, 16), nn.Mish(), nn.Linear(16, 36))
+        self.decoder = nn.Sequential(nn.Linear(4, 16), nn.GELU("tanh"), nn.Linear(16, 36))
 
 
 @pytest.fixture

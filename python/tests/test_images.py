@@ -22,7 +22,7 @@ class Model(nn.Module):
     def __init__(self):
         super().__init__()
         torch.manual_seed(1)
-        self.net = nn.Sequential(nn.Linear(4, 16), nn.Mish(), nn.Linear(16, 48))
+        self.net = nn.Sequential(nn.Linear(4, 16), nn.GELU("tanh"), nn.Linear(16, 48))
         self.of_label = nn.Embedding(3, 4)
 
     def decode(self, z):

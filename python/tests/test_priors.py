@@ -419,7 +419,7 @@ def test_flows_of_other_packages_have_estimates_and_certificates(name: str, comp
 
     torch.manual_seed(7)
     flow, log_prob = OTHERS[name]()
-    decoder = nn.Sequential(nn.Linear(LATENT, 9), nn.Mish(), nn.Linear(9, 12)).eval()
+    decoder = nn.Sequential(nn.Linear(LATENT, 9), nn.GELU("tanh"), nn.Linear(9, 12)).eval()
     options = {"decoder": decoder, "likelihood": crais.Bernoulli(), "latent": LATENT,
                "steps": 30, "chains": 8, "base": "prior", "progress": False}  # fmt: skip
     bounds = crais.certify(prior=flow, num_images=10, image_shape=(12,), **options)
@@ -434,7 +434,7 @@ def test_any_prior_that_draws_has_certificates(compiled) -> None:
     import crais
 
     torch.manual_seed(8)
-    decoder = nn.Sequential(nn.Linear(LATENT, 9), nn.Mish(), nn.Linear(9, 12)).eval()
+    decoder = nn.Sequential(nn.Linear(LATENT, 9), nn.GELU("tanh"), nn.Linear(9, 12)).eval()
     for prior in (Skewed(), D.Independent(D.Gumbel(torch.zeros(LATENT), 1.0), 1)):
         bounds = crais.certify(
             prior=prior, decoder=decoder, likelihood=crais.Bernoulli(), latent=LATENT,
@@ -448,7 +448,7 @@ def test_modes_of_parts_are_as_before(compiled) -> None:
 
     flow = Coupling().eval()
     prior = crais.Flow(flow)
-    decoder = nn.Sequential(nn.Linear(LATENT, 9), nn.Mish(), nn.Linear(9, 12)).eval()
+    decoder = nn.Sequential(nn.Linear(LATENT, 9), nn.GELU("tanh"), nn.Linear(9, 12)).eval()
     crais.evaluate(
         decoder=decoder, prior=prior, likelihood=crais.Bernoulli(), images=torch.ones(2, 12),
         latent=LATENT, steps=8, base="prior", progress=False,

@@ -12,7 +12,7 @@ import crais
 from crais.reentry import keeps_state
 
 torch.manual_seed(0)
-NET = nn.Sequential(nn.Linear(4, 16), nn.Mish(), nn.Linear(16, 36)).eval()
+NET = nn.Sequential(nn.Linear(4, 16), nn.GELU("tanh"), nn.Linear(16, 36)).eval()
 
 
 class Keeps(nn.Module):

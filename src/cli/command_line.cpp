@@ -137,8 +137,9 @@ CommandLine::CommandLine(Synopsis synopsis, const std::vector<std::string>& argu
       names.push_back(preset.name);
       help += "\n" + preset.name + "  " + preset.summary;
     }
-    synopsis_.groups.insert(synopsis_.groups.begin(),
-                            {"Preset", {option::choice("preset", names, names.front(), help)}});
+    synopsis_.groups.insert(
+        synopsis_.groups.begin(),
+        {"Preset", {option::text("preset", join(names, "|"), names.front(), help)}});
   }
   for (const auto& group : synopsis_.groups) {
     for (const auto& option : group.options) {

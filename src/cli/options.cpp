@@ -8,36 +8,6 @@
 
 namespace crais {
 
-Option Option::at_least(double least) const {
-  Option option = *this;
-  option.low = least;
-  return option;
-}
-
-Option Option::above(double bound) const {
-  Option option = at_least(bound);
-  option.low_excluded = true;
-  return option;
-}
-
-Option Option::between(double least, double greatest) const {
-  Option option = at_least(least);
-  option.high = greatest;
-  return option;
-}
-
-Option Option::uncut() const {
-  Option option = *this;
-  option.split = false;
-  return option;
-}
-
-Option Option::of_flags() const {
-  Option option = *this;
-  option.dashed = true;
-  return option;
-}
-
 namespace option {
 namespace {
 
@@ -97,13 +67,6 @@ Option texts(std::string name, std::string value_name, std::vector<std::string> 
                          std::move(fallback), std::move(help)));
 }
 
-Option choices(std::string name, std::vector<std::string> choices,
-               std::vector<std::string> fallback, std::string help) {
-  Option option = texts(std::move(name), join(choices, "|"), std::move(fallback), std::move(help));
-  option.choices = std::move(choices);
-  return option;
-}
-
 Option integer(std::string name, std::string value_name, std::optional<int64_t> fallback,
                std::string help) {
   return make(Option::Kind::kInteger, std::move(name), std::move(value_name),
@@ -121,13 +84,6 @@ Option text(std::string name, std::string value_name, const std::optional<std::s
             std::string help) {
   return make(Option::Kind::kText, std::move(name), std::move(value_name), listed(fallback),
               std::move(help));
-}
-
-Option choice(std::string name, std::vector<std::string> choices,
-              const std::optional<std::string>& fallback, std::string help) {
-  Option option = text(std::move(name), join(choices, "|"), fallback, std::move(help));
-  option.choices = std::move(choices);
-  return option;
 }
 
 Option device() {

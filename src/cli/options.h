@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "core/limits.h"
 
 namespace crais {
 
@@ -16,25 +17,41 @@ struct Option {
   enum class Kind { kFlag, kInteger, kNumber, kText };
 
   std::string name;        // without the dashes
-  std::string value_name;  // as --help shows it
+  std::string value_name;  // as --help shows it; says what there is to choose: choices_of, word_of
   std::vector<std::string> fallback;
   std::string help;
   Kind kind = Kind::kText;
   bool many = false;    // may be given several times
   bool split = false;   // and several values may stand between commas
   bool dashed = false;  // a value may begin with dashes
-  std::vector<std::string> choices;
-  double low = -std::numeric_limits<double>::infinity();
-  double high = std::numeric_limits<double>::infinity();
-  bool low_excluded = false;
+  Range range;          // of numbers
 
-  Option at_least(double least) const;
-  Option above(double bound) const;
-  Option between(double least, double greatest) const;
+  Option in(const Range& range) const {
+    return with([&](Option& option) { option.range = range; });
+  }
+  Option at_least(double least) const { return in(Range::at_least(least)); }
+  Option above(double bound) const { return in(Range::above(bound)); }
+  Option between(double low, double high) const { return in(Range::between(low, high)); }
   /// Commas belong to the value, which is a specification such as "constant-rate:32,max-step=0.1".
-  Option uncut() const;
+  Option uncut() const {
+    return with([](Option& option) { option.split = false; });
+  }
   /// A value may begin with dashes: it is flags of another program.
-  Option of_flags() const;
+  Option of_flags() const {
+    return with([](Option& option) { option.dashed = true; });
+  }
+  /// Another default, of which `note` says more in help.
+  Option by_default(const std::vector<std::string>& values, const std::string& note = "") const {
+    return with([&](Option& option) { option.fallback = values, option.help += note; });
+  }
+
+ private:
+  template <typename Change>
+  Option with(const Change& change) const {
+    Option option = *this;
+    change(option);
+    return option;
+  }
 };
 
 /// Without a default ({}) a flag has no value until it is given: see CommandLine::has.
@@ -47,8 +64,6 @@ Option number(std::string name, std::string value_name, std::optional<double> fa
               std::string help);
 Option text(std::string name, std::string value_name, const std::optional<std::string>& fallback,
             std::string help);
-Option choice(std::string name, std::vector<std::string> choices,
-              const std::optional<std::string>& fallback, std::string help);
 
 // Repeatable: --hidden 200,200 or --hidden 200 --hidden 200.
 Option integers(std::string name, std::string value_name, const std::vector<int64_t>& fallback,
@@ -57,8 +72,6 @@ Option numbers(std::string name, std::string value_name, const std::vector<doubl
                std::string help);
 Option texts(std::string name, std::string value_name, std::vector<std::string> fallback,
              std::string help);
-Option choices(std::string name, std::vector<std::string> choices,
-               std::vector<std::string> fallback, std::string help);
 
 // The same in every program.
 Option device();                       // --device auto|cpu|cuda[:N]; read by parse_device

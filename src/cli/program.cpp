@@ -10,14 +10,13 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
-#include <map>
 
+#include "evaluation/option_table.h"
 #include "util/error.h"
 #include "util/format.h"
 #include "util/memory.h"
@@ -41,22 +40,6 @@ int complain(const std::string& program, const std::string& message, ErrorKind k
   const std::string line = with_flags(program, printable(message));
   std::fprintf(stderr, "%s: %s\n", program.c_str(), line.c_str());
   return exit_code(kind);
-}
-
-/// Options whose flags are not their names with dashes. `per` is what the program calls a problem.
-std::string flag_of(const std::string& option, const std::string& per) {
-  static const std::map<std::string, std::string> kOthers = {{"methods", "method"},
-                                                             {"num_leapfrog", "leapfrog"},
-                                                             {"resampling", "resample"},
-                                                             {"expectations", "expect"},
-                                                             {"keep_particles", "save-particles"},
-                                                             {"max_evaluations", "max-evals"}};
-  if (option == "plan_per_problem") return "--per-" + per;
-  if (option == "pilot_problems") return "--pilot-" + per + "s";
-  const auto other = kOthers.find(option);
-  std::string flag = other == kOthers.end() ? option : other->second;
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return "--" + flag;
 }
 
 std::string advice(const std::string& program) {
@@ -128,7 +111,7 @@ std::string with_flags(const std::string& program, const std::string& message) {
     const size_t close = message.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", open + 1);
     const bool is_field = close != std::string::npos && close > open + 1 && message[close] == '`';
     text.append(message, from, open - from);
-    text += is_field ? flag_of(message.substr(open + 1, close - open - 1), per) : "`";
+    text += is_field ? "--" + flag_of(message.substr(open + 1, close - open - 1), per) : "`";
     from = is_field ? close + 1 : open + 1;
   }
   return text.append(message, from);

@@ -1,48 +1,16 @@
 #include "cli/validate.h"
 
-#include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/spec.h"
 #include "util/error.h"
-#include "util/format.h"
 
 namespace crais {
 namespace {
 
 using nlohmann::json;
 using Kind = Option::Kind;
-
-/// Bounds as people write them: 1000000, not 1e+06.
-std::string bound_text(double bound) {
-  const bool whole = std::abs(bound) < 1e15 && std::floor(bound) == bound;
-  return whole ? fixed(bound, 0) : shortest(bound);
-}
-
-std::string range_text(const Option& option) {
-  if (std::isfinite(option.high))
-    return "must lie in [" + bound_text(option.low) + ", " + bound_text(option.high) + "]";
-  return (option.low_excluded ? "must be above " : "must be at least ") + bound_text(option.low);
-}
-
-void check_range(const Option& option, double value, const std::string& text,
-                 const std::string& what) {
-  const bool too_low = option.low_excluded ? value <= option.low : value < option.low;
-  if (too_low || value > option.high)
-    throw argument_error(what + ": " + range_text(option) + ", not " + text);
-  if (option.kind == Kind::kInteger && !std::isfinite(option.high) &&
-      value > static_cast<double>(kMostCount))
-    throw argument_error(what + ": must be at most " + std::to_string(kMostCount) + ", not " +
-                         text);
-}
-
-void check_choice(const Option& option, const std::string& text, const std::string& what) {
-  if (option.choices.empty()) return;
-  if (std::find(option.choices.begin(), option.choices.end(), text) != option.choices.end()) return;
-  throw argument_error(what + ": unknown '" + text + "'; choose from " + join(option.choices));
-}
 
 }  // namespace
 
@@ -60,13 +28,14 @@ void check_value(const Option& option, const std::string& text, const std::strin
         throw argument_error(what + ": is true or false, not '" + text + "'");
       break;
     case Kind::kInteger:
-      check_range(option, static_cast<double>(parse_integer(text, what)), text, what);
+      check_range(option.range, parse_integer(text, what), what);
       break;
     case Kind::kNumber:
-      check_range(option, parse_number(text, what), text, what);
+      if (text != word_of(option.value_name))
+        check_range(option.range, parse_number(text, what), what);
       break;
     case Kind::kText:
-      check_choice(option, text, what);
+      check_choice(option.value_name, text, what);
       break;
   }
 }
@@ -82,7 +51,7 @@ void check_values(const Option& option, const std::vector<std::string>& values,
                   const std::string& what) {
   if (!option.many && values.size() > 1) throw argument_error(what + ": is given twice");
   for (const auto& value : values) check_value(option, value, what);
-  if (option.choices.empty()) return;
+  if (choices_of(option.value_name).empty()) return;
   std::set<std::string> seen;
   for (const auto& value : values)
     if (!seen.insert(value).second) throw argument_error(what + ": '" + value + "' is given twice");
@@ -95,6 +64,7 @@ json typed(const Option& option, const std::string& text) {
     case Kind::kInteger:
       return parse_integer(text, option.name);
     case Kind::kNumber:
+      if (!word_of(option.value_name).empty()) break;  // a word or a number, in files a text
       return parse_number(text, option.name);
     case Kind::kText:
       break;

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "evaluation/options_json.h"
+#include "evaluation/option_table.h"
 #include "evaluation/result_store.h"
 #include "io/json.h"
 #include "util/error.h"

@@ -12,8 +12,8 @@
 
 namespace crais {
 
-/// What to estimate with, on what, and for how much. Names are specifications of the registries:
-/// "iwae:5000", "constant-rate:32,max-step=0.1".
+/// What to estimate with, on what, and for how much. option_table.cpp says the rest. Names are
+/// specifications of the registries: "iwae:5000", "constant-rate:32,max-step=0.1".
 ///
 ///     crais::EstimateOptions options{.chains = 32, .seed = 1, .schedule = "cess:0.9"};
 struct EstimateOptions {
@@ -54,6 +54,9 @@ struct EstimateOptions {
   // Units of work.
   int64_t chunk = 64;  ///< problems estimated together; results depend on it
 };
+
+/// Evaluations that an estimate may take at most: years of any machine.
+constexpr double kMostEvaluations = 1e15;
 
 /// Throws Error kArgument, naming the option, for values out of range or at odds with each other.
 /// Names are checked where they are made (see Estimator).

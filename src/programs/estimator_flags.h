@@ -16,11 +16,12 @@
 
 namespace crais {
 
-/// The groups "Method", "Annealing" and "Pilot", whose defaults are those of EstimateOptions but
-/// for the base. `problem` is what the program calls what it estimates a normaliser of, in help and
-/// in --per-PROBLEM, --pilot-PROBLEMs.
-std::vector<OptionGroup> estimator_options(const std::string& problem,
-                                           const std::string& default_base);
+/// The groups "Method", "Annealing" and "Pilot" of option_table. `problem` is what the program
+/// calls what it estimates a normaliser of, in help and in --per-PROBLEM, --pilot-PROBLEMs.
+std::vector<OptionGroup> estimator_options(const std::string& problem);
+
+/// The flag of one field, for a group of the program's own.
+Option estimator_option(const std::string& field, const std::string& problem);
 
 /// How chunks are shared with other workers on the same folder.
 enum class Sharing {

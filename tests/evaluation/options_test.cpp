@@ -2,9 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 
 #include "evaluation/estimator.h"
+#include "evaluation/option_table.h"
 #include "evaluation/parts.h"
 #include "support/expect_error.h"
 
@@ -26,6 +31,8 @@ TEST(EstimateOptions, EachIsCheckedAndNamed) {
       {"`chains`", [](auto& o) { o.chains = 0; }},
       {"`budget`", [](auto& o) { o.budget = 0; }},
       {"`budget`", [](auto& o) { o.budget = 1e30; }},
+      {"`budget`", [](auto& o) { o.budget = NAN; }},
+      {"`force_dtype`", [](auto& o) { o.force_dtype = "float16"; }},
       {"`max_evaluations`", [](auto& o) { o.max_evaluations = 1.8e19; }},
       {"`target_error`", [](auto& o) { o.target_error = -1; }},
       {"`target_error`", [](auto& o) { o.budget = 100, o.target_error = 0.1; }},
@@ -62,6 +69,47 @@ TEST(EstimateOptions, EachIsCheckedAndNamed) {
     spoil(options);
     expect_error(ErrorKind::kArgument, {name}, [&] { Estimator{options}; });
   }
+}
+
+TEST(EstimateOptions, GoToJsonAndBack) {
+  EstimateOptions options;
+  options.methods = {"ais", "elbo"};
+  options.budget = 0.1;
+  options.seed = 1ULL << 63;
+  options.interpolate = 7;
+  options.plan_per_problem = options.witness = true;
+  options.resampling = "systematic";
+  options.expectations = {"norm"};
+  EstimateOptions back;
+  for (const OptionRow& row : option_table()) set_value(row, value_of(row, options), back);
+  EXPECT_EQ(to_json(back), to_json(options));
+  EXPECT_EQ(to_json(back).at("seed"), 1ULL << 63);
+  EXPECT_EQ(back.budget, 0.1);
+  // What decides nothing by default is not there, lest older records differ.
+  EXPECT_TRUE(to_json(back).contains("witness"));
+  const nlohmann::json plain = to_json(EstimateOptions());
+  EXPECT_FALSE(plain.contains("witness") || plain.contains("expectations"));
+  EXPECT_EQ(plain.at("budget"), nlohmann::json());
+}
+
+TEST(EstimateOptions, ANumberMayBeAText) {
+  EstimateOptions options;
+  const OptionRow& row = option_row("step_size");
+  set_value(row, "0.5", options);
+  EXPECT_EQ(options.step_size, 0.5);
+  set_value(row, "adapt", options = {});
+  EXPECT_EQ(options.step_size, std::nullopt);
+  expect_error(ErrorKind::kArgument, {"`step_size`", "'x' is not a number"},
+               [&] { set_value(row, "x", options); });
+}
+
+TEST(EstimateOptions, EachHasOneFlag) {
+  std::set<std::string> flags;
+  for (const OptionRow& row : option_table()) flags.insert(flag_of(row.name, "image"));
+  EXPECT_EQ(flags.size(), option_table().size());
+  EXPECT_EQ(flag_of("pilot_problems", "image"), "pilot-images");
+  EXPECT_EQ(of_problem("a PROBLEM, as PROBLEMs", "image"), "an image, as images");
+  EXPECT_EQ(of_problem("a PROBLEM", "problem"), "a problem");
 }
 
 TEST(EstimateOptions, PilotsHaveAsManyChainsAsTheEstimateUpToABound) {

@@ -4,7 +4,6 @@
 
 #include "core/spec.h"
 #include "core/target.h"
-#include "estimates/expectation.h"
 #include "programs/estimate_logz/particles_file.h"
 #include "programs/idle_flags.h"
 #include "util/error.h"
@@ -15,15 +14,6 @@ namespace {
 
 constexpr double kDefaultBudget = 1e5;  // evaluations of a replicate, all told
 constexpr const char* kDefaultResampling = "systematic:0.5";
-
-std::string expectation_choices() {
-  std::string text =
-      "means and variances under the target with standard errors, from the weighted particles of "
-      "ais (repeatable):";
-  for (const auto& [name, entry] : ExpectationRegistry::instance().entries())
-    text += "\n" + entry.usage + "  " + entry.summary;
-  return text;
-}
 
 void check_particles(const LogzSettings& settings) {
   if (settings.particles_file.empty()) {
@@ -79,7 +69,7 @@ Synopsis estimate_logz_synopsis() {
   s.operands = "TARGET | list";
   s.min_operands = 1;
   s.max_operands = 4096;
-  s.groups = estimator_options("problem", "auto");
+  s.groups = estimator_options("problem");
   s.presets = estimator_presets(
       "constant rate from the prior as in the paper's figure in the plane", "0.03125", "1024");
   s.groups.insert(
@@ -88,13 +78,13 @@ Synopsis estimate_logz_synopsis() {
         {option::integer("problems", "R", 10,
                          "independent replicates of the target: their spread is the error bar")
              .at_least(1),
-         option::choice("witness", {"auto", "none"}, "auto",
-                        "flags what an estimate missed: particles settle beside the base mixture; "
-                        "another base gets a second opinion by it"),
+         option::text("witness", "auto|none", "auto",
+                      "flags what an estimate missed: particles settle beside the base mixture; "
+                      "another base gets a second opinion by it"),
          option::text("data-dir", "DIR", {},
                       "where a target's FILE may lie, or DIR/uci (else $CRAIS_DATA, ./data)")}},
        {"Particles",
-        {option::texts("expect", "NAME", {}, expectation_choices()).uncut(),
+        {estimator_option("expectations", "problem"),
          option::text("save-particles", "FILE.npy|.csv", {},
                       "the final particles and their log-weights: an array [problems, chains, "
                       "dimension + 1] whose last column is the log-weight, or a line a particle"),
@@ -104,10 +94,8 @@ Synopsis estimate_logz_synopsis() {
              "dimension]")}},
        {"Running",
         {option::device(), option::threads(),
-         option::choice("dtype", {"float32", "float64"}, "float64", "of particles"),
-         option::integer("chunk", "N", 5,
-                         "replicates a unit of work; part of what results depend on")
-             .at_least(1)}},
+         option::text("dtype", "float32|float64", "float64", "of particles"),
+         estimator_option("chunk", "problem").by_default({"5"})}},
        output_options("summary.json, per_problem.csv, schedule.csv, expectations.csv and chunks")});
   s.examples =
       "  estimate-logz list\n"
@@ -136,7 +124,6 @@ LogzSettings read_logz_settings(const CommandLine& cli) {
   if (std::find(methods.begin(), methods.end(), "ais") == methods.end())
     cli.refuse_idle("witness", "without --method ais");
   settings.estimator.witness = cli.text("witness") == "auto";
-  settings.estimator.expectations = cli.texts("expect");
   settings.estimator.keep_particles = !settings.particles_file.empty();
   check_particles(settings);
   return settings;

@@ -25,7 +25,7 @@ Synopsis eval_loglik_synopsis() {
       "submit slurm MODEL";
   s.min_operands = 1;
   s.max_operands = 4096;
-  s.groups = estimator_options("image", "auto");
+  s.groups = estimator_options("image");
   s.presets = estimator_presets(
       "constant rate from the prior as in the paper's experiments with VAEs", "30", "16");
   // Mass in tails and second modes wants time to be found in, and a base that reaches out for it.
@@ -41,7 +41,7 @@ Synopsis eval_loglik_synopsis() {
          option::text("labels", "FILE[:KEY]", {},
                       "of a conditional model p(x | y) (else those beside the images)"),
          option::text("data-dir", "DIR", {}, "MNIST's files (else $CRAIS_DATA, ./data)"),
-         option::choice("split", {"train", "validation", "test"}, "test", "part of the data"),
+         option::text("split", "train|validation|test", "test", "part of the data"),
          option::text(
              "binarisation", "NAME", {},
              "dynamic, static:SEED, threshold:T, none, amat (as the checkpoint was trained; "
@@ -66,11 +66,10 @@ Synopsis eval_loglik_synopsis() {
          option::text("image-shape", "HxW", {}, "of images that are not square")}},
        {"Running",
         {option::device(), option::threads(),
-         option::choice("dtype", {"float32", "float64"}, "float32", "of particles and decoder"),
-         option::integer("chunk", "N", {},
-                         "images a unit of work; part of what results depend on (64; on a CPU "
-                         "fewer of under 512 images, so that threads share them)")
-             .at_least(1),
+         option::text("dtype", "float32|float64", "float32", "of particles and decoder"),
+         estimator_option("chunk", "image")
+             .by_default({},
+                         " (64; on a CPU fewer of under 512 images, so that threads share them)"),
          option::text("memory-limit", "SIZE", {},
                       "as 1G: fewer threads where all would take more; results do not change"),
          option::text("shard", "i/N", "1/1",

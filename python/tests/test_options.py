@@ -1,0 +1,196 @@
+"""What is made of the programs' flags: python/crais/_options.pyi, and tables of docs/reference.md.
+
+    PYTHONPATH=build/release/python python3 python/tests/test_options.py     # writes both
+"""
+
+import inspect
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import crais
+from crais import native
+
+ROOT = Path(__file__).resolve().parents[2]
+TYPES = ROOT / "python/crais/_options.pyi"
+PAGE = ROOT / "docs/reference.md"
+TABLES = re.compile(r"(?<=<!-- by python/tests/test_options.py -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+HEAD = '''"""The programs' flags, as keyword arguments. python/tests/test_options.py writes this file."""
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, Literal
+
+import torch
+from typing_extensions import TypedDict
+
+from crais.captured import Function
+from crais.latents import Latent
+from crais.likelihoods import Likelihood
+from crais.priors import Prior
+'''
+
+
+def flags_of(program):
+    """Name to what the program says of the flag; --config, which all have, too."""
+    config = {"group": "Other", "name": "config", "value": "FILE", "default": [], "type": "str",
+              "help": "flags and values from a JSON file", "many": False, "choices": [], "word": ""}  # fmt: skip
+    return {flag["name"]: flag for flag in [*native.extension().options(program), config]}
+
+
+# Types.
+
+
+def type_of(name, flag):
+    """Of a value in Python; None is as if it were left out."""
+    found = flag["type"]
+    if flag["choices"]:
+        values = [int(one) if one.isdecimal() else one for one in flag["choices"]]
+        found = f"Literal[{', '.join(map(repr, values))}]".replace("'", '"')
+    elif name == "device":
+        found = "str | torch.device"
+    elif flag["value"].startswith(("DIR", "FILE")):
+        found = "str | PathLike[str]"
+    if flag["word"]:
+        found += f' | Literal["{flag["word"]}"]'
+    if flag["many"]:
+        found += f" | Sequence[{found}]"
+    return f"{found} | None"
+
+
+def typed_dict(name, types):
+    entries = [f'"{key}": {kind},'.replace(" ", "\0") for key, kind in types.items()]
+    lines = textwrap.wrap(" ".join(entries), 96, break_long_words=False, break_on_hyphens=False)
+    body = "".join(f"    {line}\n".replace("\0", " ") for line in lines)
+    return f'{name} = TypedDict("{name}", {{\n{body}}}, total=False)\n'
+
+
+def without(entries, others):
+    return {name: entry for name, entry in entries.items() if name not in others}
+
+
+def types_of(program, function):
+    """Of the flags that are neither arguments of the function nor of a terminal."""
+    names = {name.replace("-", "_"): flag for name, flag in flags_of(program).items()}
+    own = [*inspect.signature(function).parameters, *native._TERMINAL]
+    return {name: type_of(name, flag) for name, flag in names.items() if name not in own}
+
+
+def types_file():
+    images = types_of("eval-loglik", crais.evaluate)
+    densities = types_of("estimate-logz", crais.log_normalizer)
+    both = dict(item for item in images.items() if item in densities.items())
+    simulate = images.pop("simulate")  # which certify says by num_images
+    model = {
+        name: one.annotation
+        for name, one in inspect.signature(crais.evaluate).parameters.items()
+        if one.kind is one.KEYWORD_ONLY and name != "progress"
+    }
+    parts = [
+        typed_dict("_Options", both),
+        typed_dict("_OfImages", without(images, both)),
+        typed_dict("_OfModels", model),
+        typed_dict("_OfDensities", without(densities, both)),
+        typed_dict("TrainOptions", types_of("train-vae", crais.train_vae)),
+        f"class EvaluateOptions(_Options, _OfImages, total=False):\n    simulate: {simulate}\n",
+        "class CertifyOptions(_Options, _OfImages, _OfModels): ...",
+        "class LogNormalizerOptions(_Options, _OfDensities): ...\n",
+    ]
+    return "\n".join([HEAD, *parts])
+
+
+# Tables.
+
+
+def row(name, flag):
+    def cell(text):
+        return text.replace("|", "\\|")
+
+    heads = [name, name.replace("problem", "image")] if re.search("per-|pilot-p", name) else [name]
+    shown = ", ".join(f"`--{one} {flag['value']}`".replace(" `", "`") for one in sorted({*heads}))
+    default = f"`{','.join(flag['default'])}`" if flag["default"] else ""
+    text = re.sub(r"(--[a-z][a-z-]*)", r"`\1`", flag["help"].split("\n")[0].rstrip(":"))
+    return re.sub(" +", " ", f"| {cell(shown)} | {default} | {cell(text)} |")
+
+
+def table(title, flags):
+    rows = [row(name, flag) for name, flag in flags.items()]
+    return "\n".join(["", f"| {title} | default | |", "|---|---|---|", *rows])
+
+
+def tables():
+    def of_problem(text):
+        return text.replace("an image", "a problem").replace("image", "problem")
+
+    images, densities = flags_of("eval-loglik"), flags_of("estimate-logz")
+    same = {}
+    for name, flag in images.items():
+        other = densities.get(of_problem(name))
+        said = {**flag, "name": of_problem(name), "help": of_problem(flag["help"])}
+        if other is not None and (other == said or other == {**said, "help": flag["help"]}):
+            same[of_problem(name)] = other
+    own = {name: flag for name, flag in images.items() if of_problem(name) not in same}
+    return "\n".join(
+        [
+            table("both programs", same),
+            table("`eval-loglik`", own),
+            table("`estimate-logz`", without(densities, same)),
+            table("`train-vae`", flags_of("train-vae")),
+            "",
+        ]
+    )
+
+
+def page():
+    return TABLES.sub(lambda _: tables(), PAGE.read_text(encoding="utf-8"))
+
+
+# What they promise.
+
+
+def test_the_types_are_those_of_the_flags(compiled):
+    assert TYPES.read_text(encoding="utf-8") == types_file()
+
+
+def test_the_page_is_that_of_the_flags(compiled):
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+# Calls, and what mypy says of each; nothing of those that are right.
+CALLS = {
+    'evaluate("vae.pt2", pilot_chains=8, step_size=0.5, method=["ais", "elbo"], out=None)': "",
+    'evaluate(None, likelihood=crais.Bernoulli(), per_image=True, step_size="adapt")': "",
+    'evaluate("vae.pt2", pilot_chain=8)': 'Unexpected keyword argument "pilot_chain"',
+    'certify("vae.pt2", 100, likelihood=crais.Bernoulli(), steps=64, preset="robust")': "",
+    'certify("vae.pt2", 100, simulate=8)': 'Unexpected keyword argument "simulate"',
+    'log_normalizer("u11", budget=1000, repeats=4, per_problem=True, expect="moments")': "",
+    'log_normalizer("u11", force_dtype="float16")': "expected \"Literal['auto', 'float32', 'bfloat16']",
+    'train_vae(hidden=[200, 200], betas=[0.9, 0.99], act="tanh")': "",
+    'train_vae(epochs="many")': 'expected "int | None"',
+}
+
+
+def test_mypy_knows_the_options(tmp_path):
+    """torch itself is not looked at, which would take a minute."""
+    pytest.importorskip("mypy")
+    calls = "".join(f"crais.{call}\n" for call in CALLS)
+    (tmp_path / "calls.py").write_text("import crais\n" + calls)
+    (tmp_path / "mypy.ini").write_text("[mypy]\n[mypy-torch.*,numpy.*]\nfollow_imports = skip\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "calls.py"],
+        cwd=tmp_path, capture_output=True, text=True, env={"MYPYPATH": str(ROOT / "python")},
+    )  # fmt: skip
+    for number, (call, expected) in enumerate(CALLS.items(), start=2):
+        said = [line for line in done.stdout.splitlines() if line.startswith(f"calls.py:{number}: e")]
+        assert len(said) == bool(expected), f"{call}: {done.stdout}"
+        assert not said or expected in said[0]
+
+
+if __name__ == "__main__":
+    TYPES.write_text(types_file(), encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")

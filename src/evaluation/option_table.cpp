@@ -1,0 +1,216 @@
+#include "evaluation/option_table.h"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+#include "bases/base.h"
+#include "core/divergence.h"
+#include "core/path.h"
+#include "core/rng.h"
+#include "core/spec.h"
+#include "core/transition.h"
+#include "estimates/expectation.h"
+#include "estimates/method.h"
+#include "samplers/resampling.h"
+#include "util/error.h"
+
+namespace crais {
+namespace {
+
+using nlohmann::json;
+using E = EstimateOptions;
+using Record = OptionRow::Record;
+
+constexpr Range kAny = {};
+constexpr Range kCounted = Range::at_least(1), kPositive = Range::above(0);
+constexpr Range kEvaluations = {0, kMostEvaluations, true};
+constexpr Range kSeeds =
+    Range::between(0, static_cast<double>(std::numeric_limits<int64_t>::max()));
+
+template <typename R>
+std::string names_of() {
+  std::string text;
+  for (const auto& [name, entry] : R::instance().entries())
+    text += "\n" + entry.usage + "  " + entry.summary;
+  return text;
+}
+
+std::string names_of_bases() {
+  return names_of<BaseRegistry>() +
+         "\nauto  laplace, a tenth wider for 64 temperatures and more, unless pilots find clearly "
+         "more from encoder or prior; encoder if nothing is annealed";
+}
+
+std::string names_of_paths() {
+  return names_of<PathRegistry>() + "\nDIVERGENCE:" + names_of<DivergenceRegistry>();
+}
+
+}  // namespace
+
+const std::vector<OptionRow>& option_table() {
+  static const std::vector<OptionRow> kTable = {
+      {"Method", &E::methods, "methods", "method", "NAME", "repeatable", kAny,
+       names_of<MethodRegistry>},
+      {"Method", &E::base, "base", "", "NAME", "where chains start", kAny, names_of_bases},
+      {"Method", &E::chains, "chains", "", "K", "annealed chains a PROBLEM", kCounted},
+      {"Method", &E::budget, "budget", "", "EVALS",
+       "evaluations a PROBLEM, base and pilots and all: a pilot divides them between chains and "
+       "temperatures, in place of `chains` and `steps`",
+       kEvaluations},
+      {"Method", &E::target_error, "target_error", "", "NATS",
+       "as many chains for each PROBLEM, `chains` at least, as bring its standard error and bias "
+       "below; pilot chains decide, fresh ones estimate",
+       kPositive},
+      {"Method", &E::mean_error, "mean_error", "", "NATS",
+       "as many chains, and where they help most, as bring the error of the mean below, of chains "
+       "and bias together",
+       kPositive},
+      {"Method", &E::max_evaluations, "max_evaluations", "max-evals", "EVALS",
+       "`target_error` and `mean_error` stop here; what has not got to its target is flagged",
+       kEvaluations},
+      {"Method", &E::repeats, "repeats", "", "R", "independent repeats under the same plan",
+       kCounted},
+      {"Method", &E::seed, "seed", "", "N", "decides every random number", kSeeds},
+      {"Annealing", &E::schedule, "schedule", "", "NAME", "temperatures", kAny,
+       names_of<ScheduleRegistry>},
+      {"Annealing", &E::steps, "steps", "", "T", "transitions of a heuristic schedule", kCounted},
+      {"Annealing", &E::path, "path", "", "NAME", "bridge", kAny, names_of_paths},
+      {"Annealing", &E::kernel, "kernel", "", "NAME", "transition", kAny,
+       names_of<TransitionRegistry>},
+      {"Annealing", &E::num_leapfrog, "num_leapfrog", "leapfrog", "L",
+       "leapfrog steps a transition", kCounted},
+      {"Annealing", &E::step_size, "step_size", "", "E|adapt",
+       "of the leapfrog; adapt: a pilot tunes one per temperature, then freezes it", kPositive},
+      {"Annealing", &E::resampling, "resampling", "resample", "NAME", "SMC in place of AIS", kAny,
+       names_of<ResamplingRegistry>},
+      {"Annealing", &E::target_acceptance, "target_acceptance", "", "A",
+       "of the adaptation (the kernel's own)", Range::between(0.05, 0.99)},
+      {"Annealing", &E::force_dtype, "force_dtype", "", "auto|float32|bfloat16",
+       "of the gradients that move chains; values, which accept and weigh, stay exact. auto: "
+       "bfloat16 where it is faster here and pilots accept as often, with values that agree"},
+      {"Pilot", &E::plan_per_problem, "plan_per_problem", "per-PROBLEM", "",
+       "a plan for each PROBLEM; else one for all. A pilot tunes plans on seeds of its own, then "
+       "they are frozen"},
+      {"Pilot", &E::pilot_chains, "pilot_chains", "", "K",
+       "chains a PROBLEM (as `chains`, up to 256; at least 16 where particles decide the schedule)",
+       Range::at_least(2)},
+      {"Pilot", &E::pilot_problems, "pilot_problems", "pilot-PROBLEMs", "N",
+       "PROBLEMs that a shared plan is tuned on", kCounted},
+      {"Pilot", &E::min_step, "min_step", "", "B", "least step of beta, adaptive schedules",
+       Range::between(0, 1)},
+      {"Pilot", &E::max_step, "max_step", "", "B", "greatest step of beta, adaptive schedules",
+       Range::between(1e-9, 1)},
+      {"Pilot", &E::max_steps, "max_steps", "", "T", "more transitions than this are an error",
+       kCounted},
+      {"Pilot", &E::tolerance, "tolerance", "", "V",
+       "constant-rate: variance at which it has arrived", kPositive},
+      {"Pilot", &E::weighted, "weighted", "", "",
+       "adaptive schedules: statistics under the importance weights"},
+      {"Pilot", &E::weighted_ratio, "weighted_ratio", "", "",
+       "constant rate: only its mass ratio under them"},
+      {"Pilot", &E::interpolate, "interpolate", "", "T", "stretch the tuned plan to T transitions",
+       kCounted},
+      {"Running", &E::chunk, "chunk", "", "N",
+       "PROBLEMs a unit of work; part of what results depend on", kCounted},
+      {"Particles", &E::expectations, "expectations", "expect", "NAME",
+       "means and variances under the target with standard errors, from the weighted particles of "
+       "ais (repeatable)",
+       kAny, names_of<ExpectationRegistry>, Record::kIfSet},
+      {"", &E::keep_particles, "keep_particles", "save-particles", "", "", kAny, nullptr,
+       Record::kNever},
+      {"", &E::witness, "witness", "", "", "", kAny, nullptr, Record::kIfSet}};
+  return kTable;
+}
+
+const OptionRow& option_row(const std::string& name) {
+  for (const OptionRow& row : option_table())
+    if (row.name == name) return row;
+  throw std::out_of_range("no option is called " + name);
+}
+
+std::string of_problem(std::string text, const std::string& problem) {
+  const auto replace = [&text](const std::string& old, const std::string& by) {
+    for (size_t at = 0; (at = text.find(old, at)) != std::string::npos; at += by.size())
+      text.replace(at, old.size(), by);
+  };
+  if (problem == "image") replace("a PROBLEM", "an image");
+  replace("PROBLEM", problem);
+  return text;
+}
+
+std::string flag_of(const std::string& name, const std::string& problem) {
+  for (const OptionRow& row : option_table())
+    if (row.name == name && !row.flag.empty()) return of_problem(row.flag, problem);
+  std::string flag = name;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+namespace {
+
+template <typename T>
+void read_value(const OptionRow& row, json value, T& field) {
+  if (std::is_arithmetic_v<T> && value.is_string())
+    value = parse_number(value.get<std::string>(), "`" + row.name + "`");
+  field = value.get<T>();
+}
+
+template <typename T>
+void read_value(const OptionRow& row, const json& value, std::optional<T>& field) {
+  if (value != json(word_of(row.value_name))) read_value(row, value, field.emplace());
+}
+
+template <typename T>
+json json_of(const T& value) {
+  return value;
+}
+
+template <typename T>
+json json_of(const std::optional<T>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+}  // namespace
+
+void check_row(const OptionRow& row, const EstimateOptions& options) {
+  const json value = value_of(row, options);
+  const std::string what = "`" + row.name + "`";
+  if (value.is_number_float())
+    check_range(row.range, value.get<double>(), what);
+  else if (value.is_number_integer() && !value.is_number_unsigned())  // every seed is one
+    check_range(row.range, value.get<int64_t>(), what);
+  else if (value.is_string())
+    check_choice(row.value_name, value.get<std::string>(), what);
+  else if (value.is_array())
+    for (const json& one : value)
+      if (std::count(value.begin(), value.end(), one) > 1)
+        throw argument_error(what + ": '" + one.get<std::string>() + "' is given twice");
+}
+
+json value_of(const OptionRow& row, const EstimateOptions& options) {
+  return std::visit([&](const auto field) { return json_of(options.*field); }, row.field);
+}
+
+void set_value(const OptionRow& row, const json& value, EstimateOptions& options) {
+  if (value.is_null()) return;
+  std::visit([&](const auto field) { read_value(row, value, options.*field); }, row.field);
+}
+
+json to_json(const EstimateOptions& options) {
+  const EstimateOptions defaults;
+  json object;
+  for (const OptionRow& row : option_table()) {
+    json value = value_of(row, options);
+    if (row.record == Record::kAlways ||
+        (row.record == Record::kIfSet && value != value_of(row, defaults)))
+      object[row.name] = std::move(value);
+  }
+  object["stream"] = kStreamVersion;
+  return object;
+}
+
+}  // namespace crais
