@@ -80,6 +80,7 @@ def evaluate(
     key: str | None = None,
     layout: str | None = None,
     dtype: torch.dtype | str | None = None,
+    rate_distortion: str | None = None,
     progress: bool = True,
     **flags: Unpack[EvaluateOptions],
 ) -> Result:
@@ -112,6 +113,8 @@ def evaluate(
                  them those beside the images, in a Dataset or DataLoader
     layout       "NHWC" where the images have their channels last
     dtype        "float32": a copy of a model in float64, bfloat16 or half is evaluated in float32
+    rate_distortion  "nll", "nll:BETA", "mse" or "mse:SD": the curve of `eval-loglik curve
+                 --distortion`, with its flags and defaults
     progress     a bar, if tqdm is installed
 
     Functions are called with many rows at once, float32, on the model's device, from several
@@ -124,10 +127,11 @@ def evaluate(
     with resume=True goes on from there. Raises UsageError, DataError, and what the model raises.
     Cost: about 1,000 evaluations of the model an image; `budget` sets it.
 
-    Other options are the flags of eval-loglik. With rate_distortion="nll", "nll:BETA", "mse" or
-    "mse:SD" they are those of `eval-loglik curve`, whose --distortion that is:
+    Other options are the flags of eval-loglik:
     """
     options: dict[str, Any] = {**flags}
+    if rate_distortion is not None:
+        options["rate_distortion"] = rate_distortion
     dtype = None if dtype is None else str(dtype).removeprefix("torch.")
     if isinstance(model, Target):
         return log_normalizer(model, progress=progress, **{**options, "dtype": dtype})
