@@ -26,8 +26,8 @@ struct Option {
   bool dashed = false;  // a value may begin with dashes
   Range range;          // of numbers
 
-  Option in(const Range& range) const {
-    return with([&](Option& option) { option.range = range; });
+  Option in(const Range& values) const {
+    return with([&](Option& option) { option.range = values; });
   }
   Option at_least(double least) const { return in(Range::at_least(least)); }
   Option above(double bound) const { return in(Range::above(bound)); }
