@@ -11,10 +11,12 @@
 namespace crais {
 namespace {
 
-/// Bounds as people write them: 1000000, not 1e+06.
+/// Bounds as people write them: 1000000, not 1e+06, and 1e15.
 std::string bound_text(double bound) {
   const bool whole = std::abs(bound) < 1e15 && std::floor(bound) == bound;
-  return whole ? fixed(bound, 0) : shortest(bound);
+  std::string text = whole ? fixed(bound, 0) : shortest(bound);
+  if (const auto plus = text.find('+'); plus != std::string::npos) text.erase(plus, 1);
+  return text;
 }
 
 std::string range_text(const Range& range) {
