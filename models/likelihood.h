@@ -9,19 +9,21 @@
 
 namespace crais {
 
-/// Independent Bernoulli pixels given as logits, or Gaussian pixels with one fixed noise. `output`
-/// [..., pixels] holds the logits, or the means.
+/// Independent pixels: Bernoulli, or continuous Bernoulli of grey values in [0, 1] with density
+/// proportional to exp(logit x) [Loaiza-Ganem & Cunningham 2019], given as logits; or Gaussian with
+/// one fixed noise, given as means. `output` [..., pixels] holds these.
 struct Likelihood {
-  enum class Family { kBernoulli, kGaussian };
+  enum class Family { kBernoulli, kGaussian, kContinuousBernoulli };
   Family family = Family::kBernoulli;
   double noise_sd = 1.0;  // Gaussian only
 
   bool is_bernoulli() const { return family == Family::kBernoulli; }
+  bool is_of_logits() const { return family != Family::kGaussian; }
 
   /// log p(x | output) summed over pixels, in nats: [..., pixels] x [..., pixels] -> [...].
   /// Bernoulli: x may be any number in [0, 1].
   at::Tensor log_prob(const at::Tensor& x, const at::Tensor& output) const;
-  /// d log p(x | output) / d output, in the memory of `output`.
+  /// d log p(x | output) / d output, in the memory of `output` where that serves.
   at::Tensor grad(const at::Tensor& x, at::Tensor output) const;
   /// The Fisher information of each entry of the output, and its root.
   at::Tensor fisher(const at::Tensor& output) const;
@@ -32,7 +34,7 @@ struct Likelihood {
   at::Tensor draw(const at::Tensor& output, const at::Tensor& uniform) const;
 };
 
-/// "bernoulli" or "gaussian:SD".
+/// "bernoulli", "continuous-bernoulli" or "gaussian:SD".
 Likelihood parse_likelihood(const std::string& text);
 std::string to_string(const Likelihood& likelihood);
 

@@ -40,6 +40,8 @@ NetworkModel::NetworkModel(ModelManifest manifest_with_vae, std::string where, a
 }
 
 std::shared_ptr<const LatentModel> NetworkModel::with_noise(double sd) const {
+  const Likelihood& own = decoder_.likelihood;
+  if (own.is_of_logits() && !own.is_bernoulli()) return nullptr;  // no layer has such means
   auto noisy = std::make_shared<NetworkModel>(*this);
   for (DecoderNetwork* decoder : {&noisy->decoder_, &noisy->original_}) {
     if (decoder->likelihood.is_bernoulli())

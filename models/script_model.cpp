@@ -184,7 +184,7 @@ int64_t find_latent(const torch::jit::Module& module, const at::TensorOptions& o
 std::vector<std::string> check_outputs(const at::Tensor& outputs,
                                        const DecoderLikelihood& likelihood,
                                        const std::string& what) {
-  if (!likelihood.likelihood.is_bernoulli()) return {};
+  if (!likelihood.likelihood.is_of_logits()) return {};
   const bool is_unit = outputs.ge(0).logical_and(outputs.le(1)).all().item<bool>();
   if (is_unit && !likelihood.probs)
     throw argument_error(

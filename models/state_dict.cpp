@@ -570,9 +570,8 @@ std::string RecognisedVae::describe() const {
         (two_heads ? plain(last[0]) + " gives the mean, " + plain(last[1]) + " the log-variance\n"
                    : plain(last[0]) + " gives the mean, then the log-variance\n");
   }
-  const bool bernoulli = architecture.likelihood.family == Likelihood::Family::kBernoulli;
   text += "likelihood  " + to_string(architecture.likelihood) +
-          (bernoulli ? ": the outputs are logits\n" : ": the outputs are means\n");
+          (architecture.likelihood.is_of_logits() ? ": the outputs are logits\n" : ": the outputs are means\n");
   text += "images      " + std::to_string(architecture.image_rows) + " x " +
           std::to_string(architecture.image_cols) + "\n";
   if (!unused.empty()) text += "not used    " + plain_list(unused) + "\n";

@@ -70,7 +70,7 @@ Simulated simulate(const Vae& vae, int64_t count, at::Generator& rng) {
   const at::Tensor z = at::empty({count, vae.architecture.latent}, options).normal_(0, 1, rng);
   const at::Tensor output = vae.decoder.forward(z);
   const Likelihood& likelihood = vae.architecture.likelihood;
-  if (likelihood.is_bernoulli())
+  if (likelihood.is_of_logits())
     return {likelihood.draw(output, at::empty_like(output).uniform_(0, 1, rng)), z};
   return {output + likelihood.noise_sd * at::empty_like(output).normal_(0, 1, rng), z};
 }

@@ -33,7 +33,7 @@ from crais.image_layers import (
     interpolated,
     shuffling,
 )
-from crais.likelihoods import Bernoulli, Gaussian, Likelihood, SquaredError
+from crais.likelihoods import Bernoulli, ContinuousBernoulli, Gaussian, Likelihood, SquaredError
 from crais.outputs import unvalidated
 from crais.priors import Prior, StandardNormal
 
@@ -183,9 +183,10 @@ def recognise(
     network = outputs[0].network() if len(outputs) == 1 else None
     if network is None or not _agree(network, decoder, z, x[0].numel()):
         return None
-    if type(likelihood) is Bernoulli and likelihood.probs:
-        network, likelihood = network.before("sigmoid"), Bernoulli()
-    ends = (None,) if type(likelihood) is Bernoulli else (None, "sigmoid", "tanh")
+    of_logits = isinstance(likelihood, Bernoulli | ContinuousBernoulli)
+    if isinstance(likelihood, Bernoulli | ContinuousBernoulli) and likelihood.probs:
+        network, likelihood = network.before("sigmoid"), type(likelihood)()
+    ends = (None,) if of_logits else (None, "sigmoid", "tanh")
     if network is None or network.layers[-1].activation not in ends:
         return None
     if network.is_mlp and encoder is None:
@@ -210,8 +211,8 @@ def _agree(network: Network, decoder: Callable[[Tensor], Any], z: Tensor, values
 
 def _likelihood(likelihood: Likelihood) -> str | None:
     """As eval-loglik writes it; None where its evaluators for MLPs do not know it."""
-    if type(likelihood) is Bernoulli:
-        return "bernoulli"
+    if type(likelihood) in (Bernoulli, ContinuousBernoulli):
+        return likelihood.spec()["name"]
     if type(likelihood) in (Gaussian, SquaredError):
         sd = likelihood.spec()["scale"]
         return f"gaussian:{sd:.9g}" if isinstance(sd, float) else None

@@ -53,6 +53,27 @@ def test_functions_are_recognised_and_stay_what_they_are():
     assert not any(tensor.requires_grad for tensor in found.tensors().values())
 
 
+@pytest.mark.parametrize("probs", [None, True])
+def test_a_continuous_bernoulli_decoder_is_known(probs, compiled):
+    """The numbers of the kernels are those of PyTorch: the same chains but for rounding."""
+    likelihood = crais.ContinuousBernoulli(probs=probs)
+    layers_of = [nn.Linear(5, 9), nn.Tanh(), nn.Linear(9, 12)] + ([nn.Sigmoid()] if probs else [])
+    decoder = nn.Sequential(*layers_of, nn.Unflatten(1, (3, 4))).eval()
+    found = recognised(decoder, likelihood=likelihood)
+    assert found.describe()["likelihood"] == "continuous-bernoulli"
+    wanted = crais.StandardNormal().log_prob(Z) + likelihood.log_prob(X, decoder(Z))
+    torch.testing.assert_close(found.log_joint(Z, X), wanted)
+
+    def hidden(z):
+        return decoder(z).roll(1, 0).roll(-1, 0)
+
+    same = {"latent": 5, "likelihood": likelihood, "base": "laplace", "steps": 32, "progress": False}
+    known, unknown = (crais.evaluate(None, X, decoder=f, **same) for f in (decoder, hidden))
+    assert known.summary["evaluator"] != "pytorch" and unknown.summary["evaluator"] == "pytorch"
+    apart = np.abs(known.log_likelihood - unknown.log_likelihood)
+    assert (apart < 5 * np.hypot(known.std_error, unknown.std_error) + 1e-3).all()
+
+
 def test_every_activation_and_head():
     for kind, name in (
         (nn.Tanh(), "tanh"), (nn.ELU(), "elu"), (nn.ReLU(), "relu"), (nn.Softplus(), "softplus"),

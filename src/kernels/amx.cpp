@@ -96,6 +96,8 @@ class Group {
         score<BernoulliPixels<RoughQuotient>, int8_t>();
         backward<int8_t>(last, network_.layers[last].back_bytes);
         break;
+      case PixelFamily::kContinuousBernoulli:
+        return;  // FusedDecoder::supports none
       case PixelFamily::kGaussian:
         score<GaussianPixels<OutputIsMean>, Bfloat16>();
         backward<Bfloat16>(last, network_.layers[last].back);

@@ -126,7 +126,8 @@ bool FusedDecoder::supports(const DecoderNetwork& network, const FusedKernel& ke
         return widest <= kWidestFixedPoint;
       case Packing::kTiles: {
         const bool is_last = &layer == &network.layers.back();
-        return !layer.convolution && !layer.skip && !layer.normalisation &&
+        return network.likelihood.family != Likelihood::Family::kContinuousBernoulli &&
+               !layer.convolution && !layer.skip && !layer.normalisation &&
                layer.weight.size(0) <= kMostByteProducts &&
                (is_last ? layer.activation == Activation::kIdentity
                         : layer.activation.slope_is_of_output());
@@ -290,7 +291,7 @@ PackedLayer FusedDecoder::pack_interpolation(const Layer& layer) {
 PackedLayer FusedDecoder::pack(const Layer& layer, bool is_last) {
   const at::Tensor w = layer.weight.detach();
   // A pixel that fills the last block must be sure of its value, lest its logarithm be counted.
-  const bool is_logit = is_last && likelihood_.family == Likelihood::Family::kBernoulli;
+  const bool is_logit = is_last && likelihood_.is_of_logits();
   const double no_pixel = kernel_.packing == Packing::kTiles && is_logit ? -1e30 : 0.0;
   PackedLayer packed{};
   packed.inputs = w.size(1);
@@ -325,10 +326,12 @@ PackedLayer FusedDecoder::pack(const Layer& layer, bool is_last) {
 }
 
 PackedNetwork FusedDecoder::network() const {
-  const bool is_gaussian = likelihood_.family == Likelihood::Family::kGaussian;
+  const bool is_gaussian = !likelihood_.is_of_logits();
   const double sd = likelihood_.noise_sd;
   const double log_normalizer = static_cast<double>(pixels_) * std::log(sd * std::sqrt(2 * M_PI));
-  return {.pixels = is_gaussian ? PixelFamily::kGaussian : PixelFamily::kBernoulli,
+  return {.pixels = is_gaussian                  ? PixelFamily::kGaussian
+                    : likelihood_.is_bernoulli() ? PixelFamily::kBernoulli
+                                                 : PixelFamily::kContinuousBernoulli,
           .precision = static_cast<float>(1 / (sd * sd)),
           .log_normalizer = is_gaussian ? log_normalizer : 0.0,
           .num_layers = static_cast<int64_t>(layers_.size()),

@@ -29,7 +29,7 @@ const FusedKernel& fastest_exact();
 /// milliseconds each.
 double peak_flops(int64_t samples, const FusedKernel& kernel = fastest_exact());
 
-/// A decoder with Bernoulli or normal pixels, its weights packed once for a kernel. Immutable, so
+/// A decoder with Bernoulli, continuous Bernoulli or normal pixels, its weights packed once for a kernel. Immutable, so
 /// that threads share it.
 class FusedDecoder {
  public:

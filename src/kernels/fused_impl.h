@@ -70,6 +70,9 @@ class Tile {
       case PixelFamily::kBernoulli:
         score<BernoulliPixels<Quotient>>(input);
         break;
+      case PixelFamily::kContinuousBernoulli:
+        score<ContinuousBernoulliPixels<Quotient>>(input);
+        break;
       case PixelFamily::kGaussian:
         score_normal(input);
         break;

@@ -124,7 +124,7 @@ struct PackedLayer {
   int64_t skip_from = -1, skip_to = -1;
 };
 
-enum class PixelFamily { kBernoulli, kGaussian };
+enum class PixelFamily { kBernoulli, kGaussian, kContinuousBernoulli };
 
 /// A decoder whose last layer gives the logits of Bernoulli pixels, or the means of normal ones, as
 /// they are or by a sigmoid or tanh.

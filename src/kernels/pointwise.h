@@ -134,6 +134,32 @@ class BernoulliPixels {
   Vec product_ = splat(1.0F), sum_ = {};
 };
 
+/// The same of continuous Bernoulli pixels: log p = (x - 1/2) l - log(2 sinh(l / 2) / l), where that
+/// logarithm is even in l, its slope odd, and both are series near 0.
+template <class Quotient>
+class ContinuousBernoulliPixels {
+ public:
+  Vec add(Vec x, Vec l, const PackedNetwork& /*network*/) {
+    constexpr float kNear = 0.7F;
+    constexpr float kLog[] = {1.0F / 24, -1.0F / 2880, 1.0F / 181440};
+    constexpr float kMean[] = {1.0F / 12, -1.0F / 720, 1.0F / 30240, -1.0F / 1209600};
+    const Vec size = -minus_abs(l), square = l * l, one = splat(1.0F);
+    const Vec safe = size < kNear ? one : size;
+    const Vec rest = -scaled_exp(-safe).expm1();  // 1 - exp(-|l|)
+    const Vec far = x * l - (l > 0 ? l : Vec{}) - log(quotient(rest, safe));
+    const Vec far_mean = Quotient::of(one, rest) - Quotient::of(one, safe) - 0.5F;
+    const Vec above_half = size < kNear ? size * polynomial(square, kMean) : far_mean;
+    const Vec centred = x - 0.5F;
+    sum_ += size < kNear ? centred * l - square * polynomial(square, kLog) : far;
+    return centred - (l < 0 ? -above_half : above_half);
+  }
+  void collect() {}
+  Vec total() const { return sum_; }
+
+ private:
+  Vec sum_ = {};
+};
+
 /// What makes the mean of a normal pixel from an output, and its slope as a function of the mean.
 struct OutputIsMean {
   static Vec of(Vec output) { return output; }

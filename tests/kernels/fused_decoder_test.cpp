@@ -122,6 +122,20 @@ TEST_P(EveryKernel, AgreesOnNormalPixels) {
   }
 }
 
+TEST_P(EveryKernel, AgreesOnContinuousBernoulliPixels) {
+  for (const double gain : {0.1, 1.0, 20.0}) {  // logits near 0, on both sides of 0.7, and far
+    Vae vae = make({60, 100}, 20, 7, 5);
+    vae.architecture.likelihood = parse_likelihood("continuous-bernoulli");
+    vae.decoder.layers.back().weight = gain * vae.decoder.layers.back().weight;
+    if (!FusedDecoder::supports(vae, kernel())) GTEST_SKIP() << "tiles take none";
+    const testing::GuardedMemory guard;
+    const at::Tensor images = at::rand({3, 35}, rng_), z = at::randn({3, 23, 20}, rng_);
+    const Evaluation found = pack(vae).evaluate(z, images), truth = reference(vae, images, z);
+    EXPECT_LT(value_error(found, truth), 1e-4 * slack(kernel()) * std::max(1.0, gain));
+    EXPECT_TRUE(grad_is_right(kernel(), found, truth)) << gain << ": " << grad_error(found, truth);
+  }
+}
+
 TEST_P(EveryKernel, AgreesAtOddSizes) {
   const testing::GuardedMemory guard;
   struct Size {

@@ -42,6 +42,30 @@ TEST(Likelihood, GaussianIsTheLogOfItsDensity) {
   EXPECT_NEAR(likelihood.log_prob(x, output).item<double>(), expected, 1e-12);
 }
 
+/// By the trapezoid rule over [0, 1].
+at::Tensor integral(const at::Tensor& values) {
+  return (values.sum(0) - 0.5 * (values[0] + values[-1])) / static_cast<double>(values.size(0) - 1);
+}
+
+TEST(Likelihood, ContinuousBernoulliIsADensityWithItsMoments) {
+  const Likelihood likelihood = parse_likelihood("continuous-bernoulli");
+  const at::Tensor logits =
+      at::tensor({-30., -2., -0.69, -0.049, -1e-5, 0., 0.02, 0.3, 0.71, 40.}, at::kDouble);
+  const at::Tensor x = at::linspace(0, 1, 40001, at::kDouble).unsqueeze(1);
+  const at::Tensor density =
+      likelihood.log_prob(x.unsqueeze(2), logits.unsqueeze(0).unsqueeze(2)).exp();
+  const at::Tensor mean = integral(density * x);
+  EXPECT_TRUE(at::allclose(integral(density), at::ones_like(logits), 0, 1e-6));
+  EXPECT_TRUE(at::allclose(likelihood.mean(logits), mean, 0, 1e-6));
+  EXPECT_TRUE(
+      at::allclose(likelihood.fisher(logits), integral(density * (x - mean).square()), 0, 1e-6));
+  EXPECT_TRUE(at::allclose(likelihood.grad(x[9], logits.clone()), x[9] - mean, 0, 1e-6));
+  // The quantile of u is where the density's integral is u.
+  const at::Tensor u = at::full_like(logits, 0.37), q = likelihood.draw(logits, u);
+  const at::Tensor below = integral(at::where(x <= q, density, at::zeros_like(density)));
+  EXPECT_TRUE(at::allclose(below, u, 0, 1e-3)) << below;
+}
+
 TEST(Likelihood, BroadcastsOverSamples) {
   const at::Tensor x = at::rand({4, 6}), output = at::randn({3, 4, 6});
   const at::Tensor log_prob = Likelihood{}.log_prob(x, output);
@@ -50,7 +74,7 @@ TEST(Likelihood, BroadcastsOverSamples) {
 }
 
 TEST(Likelihood, ParsesWhatItPrints) {
-  for (const char* text : {"bernoulli", "gaussian:0.25", "gaussian:0.3"})
+  for (const char* text : {"bernoulli", "continuous-bernoulli", "gaussian:0.25", "gaussian:0.3"})
     EXPECT_EQ(to_string(parse_likelihood(text)), text);
   expect_error(ErrorKind::kArgument, {"poisson", "bernoulli"}, [] { parse_likelihood("poisson"); });
   expect_error(ErrorKind::kArgument, {"gaussian:0"}, [] { parse_likelihood("gaussian:0"); });

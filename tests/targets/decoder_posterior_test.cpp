@@ -25,7 +25,7 @@ std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* activation :
        {"tanh", "elu", "relu", "leaky-relu:0.2", "softplus", "sigmoid", "silu", "gelu", "mish"})
-    for (const char* likelihood : {"bernoulli", "gaussian:0.3"})
+    for (const char* likelihood : {"bernoulli", "continuous-bernoulli", "gaussian:0.3"})
       all.push_back({activation, likelihood});
   return all;
 }
@@ -95,6 +95,8 @@ TEST_P(NetworkPosteriors, ValueIsTheDefinition) {
       if (GetParam().likelihood == "bernoulli") {
         const double probability = 1 / (1 + std::exp(-output));
         expected += std::log(x == 1 ? probability : 1 - probability);
+      } else if (GetParam().likelihood == "continuous-bernoulli") {
+        expected += x * output - std::log(std::expm1(output) / output);
       } else {
         expected += -0.5 * std::pow((x - output) / 0.3, 2) - std::log(0.3 * std::sqrt(2 * M_PI));
       }
@@ -223,10 +225,12 @@ TEST_P(NetworkPosteriors, CurvatureIsGaussNewton) {
     jacobian.select(2, d).copy_(
         (vae_.decoder.forward(z + shift) - vae_.decoder.forward(z - shift)) / (2 * kStep));
   }
-  const at::Tensor s = at::sigmoid(vae_.decoder.forward(z));
-  const double noise = vae_.architecture.likelihood.noise_sd;
-  const bool bernoulli = vae_.architecture.likelihood.family == Likelihood::Family::kBernoulli;
-  const at::Tensor weight = bernoulli ? s * (1 - s) : at::full_like(s, 1 / (noise * noise));
+  const at::Tensor output = vae_.decoder.forward(z), s = at::sigmoid(output);
+  const std::string& likelihood = GetParam().likelihood;
+  const at::Tensor weight = likelihood == "bernoulli" ? s * (1 - s)
+                            : likelihood == "continuous-bernoulli"
+                                ? output.pow(-2) - 0.25 * at::sinh(0.5 * output).pow(-2)
+                                : at::full_like(s, 1 / (0.3 * 0.3));
   const at::Tensor expected =
       at::eye(5, at::kDouble) +
       at::matmul((jacobian * weight.unsqueeze(2)).transpose(1, 2), jacobian);
