@@ -60,7 +60,8 @@ Synopsis eval_loglik_synopsis() {
              .uncut(),
          option::text("activation", "A", {}, "between layers: " + activation_names()),
          option::text("likelihood", "NAME", {},
-                      "bernoulli (of logits; bernoulli:probs after a sigmoid) or gaussian:SD"),
+                      "bernoulli (of logits; bernoulli:probs after a sigmoid), "
+                      "continuous-bernoulli or gaussian:SD"),
          option::integer("latent", "D", {}, "of TorchScript (else a size of its weights)")
              .between(1, kMostLatents),
          option::text("image-shape", "HxW", {}, "of images that are not square")}},

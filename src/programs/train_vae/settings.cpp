@@ -37,7 +37,8 @@ OptionGroup network_group() {
            option::integers("hidden", "N,N", {200, 200}, "units of the encoder's hidden layers")
                .between(1, kMaxSize),
            option::text("act", "A", "tanh", "activation: " + activation_names()),
-           option::text("likelihood", "L", "bernoulli", "bernoulli or gaussian:SD")}};
+           option::text("likelihood", "L", "bernoulli",
+                        "bernoulli, continuous-bernoulli or gaussian:SD")}};
 }
 
 OptionGroup training_group() {
