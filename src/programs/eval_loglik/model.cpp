@@ -111,9 +111,9 @@ EvalModel EvalModel::with_noise(double sd) const {
 
 std::shared_ptr<const Target> EvalModel::prior() const {
   constexpr int64_t kReplicates = 16;
-  static const std::set<std::string> formulas = {"standard-normal", "gaussian", "mixture", "vamp"};
+  static const std::set<std::string> kFormulas = {"standard-normal", "gaussian", "mixture", "vamp"};
   const ModelDescription& d = model_->description();
-  if (!d.has("prior") || formulas.count(d.prior) > 0) return nullptr;
+  if (!d.has("prior") || kFormulas.count(d.prior) > 0) return nullptr;
   return std::make_shared<ModelPrior>(model_, options_, kReplicates);
 }
 
