@@ -61,7 +61,8 @@ std::string svg_of(const Scatter& scatter) {
            kTitleStyle);
   for (size_t p = 0; p < scatter.panels.size(); ++p) {
     const double right = static_cast<double>(p % columns) * kPanelWidth;
-    const double down = static_cast<double>(p / columns) * step;
+    const auto row = p / columns;
+    const double down = static_cast<double>(row) * step;
     const Panel panel({right + left, above + down + kPanelTop, width, height}, x, y);
     svg.text(right + left, above + down + kPanelTop - 8, scatter.panels[p].title, room, "");
     panel.draw(svg);

@@ -119,8 +119,9 @@ DecoderPosterior::DecoderPosterior(std::shared_ptr<const LatentModel> model, con
       (data_.sizes() != at::IntArrayRef(shape) && data_.sizes() != at::IntArrayRef(flat)))
     throw argument_error("data must be [P, ...] of the model's shape");
   data_ = data_.view(shape);
-  if (latents_.defined() && latents_.sizes() != at::IntArrayRef({shape[0], dim()}))
-    throw argument_error("latents must be [P, " + std::to_string(dim()) + "], one of each datum");
+  if (latents_.defined() && latents_.sizes() != at::IntArrayRef({shape[0], described.latent}))
+    throw argument_error("latents must be [P, " + std::to_string(described.latent) +
+                         "], one of each datum");
   if (labels_.defined() != described.labels.has_value())
     throw argument_error(labels_.defined() ? "labels are for a conditional model p(x | y)"
                                            : "a conditional model p(x | y) needs labels");
