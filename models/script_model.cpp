@@ -278,7 +278,7 @@ std::shared_ptr<const LatentModel> plain_model(const torch::jit::Module& module,
   };
   if (module.find_method("encode"))
     functions.encode = [=](const at::Tensor& x) { return encoded(module, x, options, where); };
-  const auto model =
+  auto model =
       decoder_model(d, functions, options.device(), "torchscript", where, /*has_forces=*/false);
   if (functions.encode && draws_inside(*model))
     throw data_error(

@@ -28,6 +28,7 @@ struct ReportFile {
 
 /// A run of any estimating program. Where it was stopped or is elsewhere, only `results`, `run` and
 /// `progress` are there.
+// NOLINTNEXTLINE(bugprone-exception-escape): the JSON library asserts as it moves
 struct RunReport {
   RunResults results;
   Progressed progress;

@@ -227,7 +227,7 @@ TEST(Curve, ReadsItsFlag) {
 TEST(CurveSettings, HaveAScheduleAndChainsOfTheirOwnUnlessAskedOtherwise) {
   const auto settings = [](std::vector<std::string> flags) {
     flags.insert(flags.begin(), {"curve", "model"});
-    const EvalSettings found = read_curve(CommandLine(curve_synopsis(), flags));
+    EvalSettings found = read_curve(CommandLine(curve_synopsis(), flags));
     EXPECT_EQ(found.resolved.at("chains"), found.estimator.chains);
     EXPECT_EQ(found.checkpoint, "model");
     EXPECT_EQ(found.estimator.base, "prior");
