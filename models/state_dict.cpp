@@ -571,7 +571,8 @@ std::string RecognisedVae::describe() const {
                    : plain(last[0]) + " gives the mean, then the log-variance\n");
   }
   text += "likelihood  " + to_string(architecture.likelihood) +
-          (architecture.likelihood.is_of_logits() ? ": the outputs are logits\n" : ": the outputs are means\n");
+          (architecture.likelihood.is_of_logits() ? ": the outputs are logits\n"
+                                                  : ": the outputs are means\n");
   text += "images      " + std::to_string(architecture.image_rows) + " x " +
           std::to_string(architecture.image_cols) + "\n";
   if (!unused.empty()) text += "not used    " + plain_list(unused) + "\n";
