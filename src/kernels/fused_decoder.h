@@ -29,8 +29,8 @@ const FusedKernel& fastest_exact();
 /// milliseconds each.
 double peak_flops(int64_t samples, const FusedKernel& kernel = fastest_exact());
 
-/// A decoder with Bernoulli, continuous Bernoulli or normal pixels, its weights packed once for a kernel. Immutable, so
-/// that threads share it.
+/// A decoder with Bernoulli, continuous Bernoulli or normal pixels, its weights packed once for a
+/// kernel. Immutable, so that threads share it.
 class FusedDecoder {
  public:
   /// Float32 on the CPU; logits, or means as they are or by a sigmoid or tanh; residual connections

@@ -134,8 +134,8 @@ class BernoulliPixels {
   Vec product_ = splat(1.0F), sum_ = {};
 };
 
-/// The same of continuous Bernoulli pixels: log p = (x - 1/2) l - log(2 sinh(l / 2) / l), where that
-/// logarithm is even in l, its slope odd, and both are series near 0.
+/// The same of continuous Bernoulli pixels: log p = (x - 1/2) l - log(2 sinh(l / 2) / l). That
+/// logarithm is even in l, its slope is odd, and both are series near 0.
 template <class Quotient>
 class ContinuousBernoulliPixels {
  public:
