@@ -121,14 +121,8 @@ RunReport LogzRun::run(RunObserver& observer) const {
   Progressed progress = progressed(results, chunks, options.shard);
   const bool is_elsewhere = queue && progress.done < progress.total;
   if (is_elsewhere) progress = progressed(store->finished(), chunks);
-  if (progress.done == 0 || is_elsewhere) {
-    RunReport none;
-    none.results = std::move(results);
-    none.progress = progress;
-    none.run = std::move(run);
-    none.is_elsewhere = is_elsewhere;
-    return none;
-  }
+  if (progress.done == 0 || is_elsewhere)
+    return unreported(std::move(results), progress, std::move(run), is_elsewhere);
 
   if (const auto truth = target_->true_log_normalizer()) results.truth = (*truth)[0].item<double>();
   const std::vector<TargetExpectation> expectations =

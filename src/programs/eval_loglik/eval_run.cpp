@@ -151,14 +151,8 @@ RunReport EvalRun::run(RunObserver& observer) const {
   Progressed progress = progressed(results, chunks_, settings_.shard);
   const bool is_elsewhere = queue && progress.done < progress.total;
   if (is_elsewhere) progress = progressed(store->finished(), chunks_);
-  if (progress.done == 0 || is_elsewhere) {
-    RunReport none;
-    none.results = std::move(results);
-    none.progress = progress;
-    none.run = std::move(run);
-    none.is_elsewhere = is_elsewhere;
-    return none;
-  }
+  if (progress.done == 0 || is_elsewhere)
+    return unreported(std::move(results), progress, std::move(run), is_elsewhere);
 
   const ModelDescription& described = model_.description();
   json summary = run;
