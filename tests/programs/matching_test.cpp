@@ -76,7 +76,10 @@ TEST(MatchTransitions, TakesTheNearestWhereNoneWillDo) {
   EXPECT_EQ(shortest.flags, "--max-step 1.000");
   EXPECT_TRUE(std::isinf(shortest.transitions));
   Counter none{[](double) { return NAN; }};
-  EXPECT_EQ(match_transitions("--schedule constant-rate:@", 64, none.as_function()).transitions, 0);
+  const MatchedPlans first =
+      match_transitions("--schedule constant-rate:@", 64, none.as_function());
+  EXPECT_EQ(first.transitions, 0);
+  EXPECT_EQ(first.flags, "--schedule constant-rate:" + first.setting);
 }
 
 TEST(MatchTransitions, LooksForTheLargestStep) {

@@ -75,6 +75,7 @@ MatchedPlans match_transitions(const std::string& flags, int64_t steps,
     std::vector<std::string> all_flags;
     for (const double place : places)
       all_flags.push_back(std::string(flags).replace(hole, 1, scale.setting(place)));
+    if (round == 0) best = {scale.setting(places[0]), all_flags[0]};
     const std::vector<double> transitions = count(all_flags);
     num_trials += static_cast<int64_t>(places.size());
     for (size_t i = 0; i < places.size(); ++i) {

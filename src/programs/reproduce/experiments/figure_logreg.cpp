@@ -140,12 +140,9 @@ void FigureLogreg::Comparison::compare_orders(bool full, Page& page) const {
       const MatchedPlans plans = experiment.match(
           "--base " + start.base + own + " --path power:" + alpha + " --schedule constant-rate:@",
           kSteps);
-      VariantResult result;
-      result.failed = "no setting makes a plan";
-      if (plans.transitions > 0)
-        result =
-            experiment.run(stem + ", orders from " + start.name,
-                           {{alpha, plans.flags + " --interpolate " + std::to_string(kSteps)}})[0];
+      const VariantResult result =
+          experiment.run(stem + ", orders from " + start.name,
+                         {{alpha, plans.flags + " --interpolate " + std::to_string(kSteps)}})[0];
       rows.push_back(row_of(start, "alpha " + alpha, kSteps, result));
     }
   add_table(page, stem + "-orders",

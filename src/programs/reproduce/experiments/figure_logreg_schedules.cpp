@@ -75,7 +75,7 @@ class FigureLogregSchedules : public Experiment {
       all.push_back({rule, flags_of_plans(rule, kSteps) + " " + without_pilot(own)});
     for (const std::string rule : {"constant-rate", "constant-length", "cess", "ess"}) {
       const MatchedPlans plans = experiment.match("--schedule " + rule + ":@" + own, kSteps);
-      if (plans.transitions > 0) all.push_back({rule + ":" + plans.setting, plans.flags});
+      all.push_back({rule + ":" + plans.setting, plans.flags});
     }
     all.push_back({"ess:0.5", "--schedule ess:0.5" + own});  // the paper's
     return all;

@@ -123,8 +123,7 @@ std::vector<Family> families(const DensityExperiment& experiment, const HighTarg
                                                         {"constant rate", "constant-rate"},
                                                         {"constant length", "constant-length"}}) {
     const MatchedPlans plans = experiment.match("--schedule " + rule + ":@" + own, kHighSteps);
-    all.push_back({name, {}, plans.trials});
-    if (plans.transitions > 0) all.back().variants.push_back({plans.setting, plans.flags});
+    all.push_back({name, {{plans.setting, plans.flags}}, plans.trials});
   }
   Family cess{"CESS*"}, rate{"constant rate*"}, length{"constant length*"};
   for (const std::string ratio : {"0.6", "0.7", "0.8", "0.9"})

@@ -29,8 +29,7 @@ std::vector<PublishedVariant> published_variants(const VaeExperiment& experiment
   };
   const auto rule = [&](const std::string& name, const PublishedVae& published) {
     const MatchedPlans plans = experiment.match(paper + name + ":@", steps, seeds);
-    if (plans.transitions > 0)
-      all.push_back({{name + ":" + plans.setting, plans.flags}, published});
+    all.push_back({{name + ":" + plans.setting, plans.flags}, published});
   };
   if (steps == 64) {
     heuristic("linear", -141.76, 0.07);
