@@ -79,10 +79,11 @@ class Calibration : public Experiment {
   void run(const ExperimentOptions& options, Page& page) const override {
     const int64_t images = options.pick(10000, 1000), points = options.pick(1024, 512);
     double resolution = 0;
-    Summary summary;
+    std::string summaries;
     std::vector<Row> rows;
     for (const CalibrationDesign& design : calibration_designs(options.full)) {
       const VaeExperiment experiment(options, small_vae(design.side, design.hidden), images);
+      Summary summary;
       const at::Tensor truth = integrated(options, experiment, points);
       const at::Tensor coarse = integrated(options, experiment, points / 2);
       resolution = std::max(resolution, (truth - coarse).abs().max().item<double>());
@@ -115,6 +116,11 @@ class Calibration : public Experiment {
                 0.5 * r.upper_std_error.square().mean().item<double>(), -1);
         }
       }
+      summaries += "Of the images called " + design.name + " " + std::to_string(summary.ways) +
+                   " lower bounds have a mean ESS of 0.1 or more: |z| is at most " +
+                   fixed(summary.largest_z, 1) + ", and " + fixed(summary.least_within, 0) +
+                   " to " + fixed(summary.most_within, 0) +
+                   "% of the estimates are within one reported error of the truth. ";
     }
     page.paragraph(
         std::to_string(images) +
@@ -132,11 +138,7 @@ class Calibration : public Experiment {
         "off by more than half a nat; caught says how many of these are flagged, alarms how many "
         "of the others. Methods do not cost the same: rows say whether errors are true, not which "
         "method is better.");
-    page.paragraph(std::to_string(summary.ways) +
-                   " lower bounds have a mean ESS of 0.1 or more: |z| is at most " +
-                   fixed(summary.largest_z, 1) + "; " + fixed(summary.least_within, 0) + " to " +
-                   fixed(summary.most_within, 0) +
-                   "% of the estimates are within one reported error of the truth.");
+    page.paragraph(summaries);
     add_table(page, "calibration", "Every method, base, path and kernel", rows);
   }
 
