@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "cli/program.h"
 #include "core/rng.h"
 #include "kernels/fused_decoder.h"
 #include "samplers/blocks.h"
@@ -57,12 +58,7 @@ at::Tensor script_ais(const ScriptPosterior& target, const AffineMap& base, int6
   return log_w;
 }
 
-}  // namespace
-}  // namespace crais::bench
-
-int main(int argc, char** argv) {
-  using namespace crais;
-  using namespace crais::bench;
+int run(int argc, char** argv) {
   Arguments arguments = arguments_of(argc, argv, 7);
   if (arguments.numbers.size() != 5) arguments.numbers = {50, 200, 128, 16, 64};
   const int64_t hidden = arguments.numbers[1], num_images = arguments.numbers[2];
@@ -100,10 +96,10 @@ int main(int argc, char** argv) {
   if (arguments.device.is_cpu()) {
     contenders.push_back({"script", [&] { script_ais(script, base, chains, steps, rng); }});
     contenders.push_back({"anneal, " + fused.evaluator(), [&] { anneal_with(fused); }});
-    contenders.push_back({"its evaluations alone", [&] { evaluations_of(fused); }});
+    contenders.push_back({"evaluations, " + fused.evaluator(), [&] { evaluations_of(fused); }});
     if (fused.forces_pay(at::kBFloat16)) {
       contenders.push_back({"anneal, " + chosen_evaluator(), [&] { anneal_with(*cheap); }});
-      contenders.push_back({"its evaluations alone", [&] { evaluations_of(*cheap); }});
+      contenders.push_back({"evaluations, " + chosen_evaluator(), [&] { evaluations_of(*cheap); }});
     }
   } else if (make_recorder(rng)) {
     contenders.push_back({"anneal without graphs", [&] {
@@ -115,4 +111,12 @@ int main(int argc, char** argv) {
   Report(arguments.device)
       .add("annealing", contenders, arguments.rounds, (steps + 1) * num_images * chains,
            double(steps + 1) * floor.flops());
+  return 0;
+}
+
+}  // namespace
+}  // namespace crais::bench
+
+int main(int argc, char** argv) {
+  return crais::run_main("anneal_bench", [&] { return crais::bench::run(argc, argv); });
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "cli/program.h"
 #include "core/rng.h"
 #include "kernels/fused_decoder.h"
 #include "targets/decoder_posterior.h"
@@ -40,20 +41,24 @@ void measure(const Vae& vae, int64_t batch, int64_t rounds, at::Device device, R
   report.add("batch " + std::to_string(batch), contenders, rounds, batch, floor.flops());
 }
 
-}  // namespace
-}  // namespace crais::bench
-
-int main(int argc, char** argv) {
-  using namespace crais;
-  const bench::Arguments arguments = bench::arguments_of(argc, argv, 31);
+int run(int argc, char** argv) {
+  const Arguments arguments = arguments_of(argc, argv, 31);
   const c10::NoGradGuard no_grad;
   const Vae vae = make_vae({}, 1).to(arguments.device, at::kFloat);
-  bench::Report report(arguments.device);
+  Report report(arguments.device);
   std::printf("the processor's peak: %.0f GFLOP/s\n", peak_flops(20) / 1e9);
   if (const FusedKernel& fastest = *available_kernels().front(); fastest.packing == Packing::kTiles)
     std::printf("in tiles of bfloat16: %.0f GFLOP/s\n", peak_flops(20, fastest) / 1e9);
   for (const int64_t batch :
        arguments.numbers.empty() ? std::vector<int64_t>{256, 2048, 8192} : arguments.numbers)
-    bench::measure(vae, batch, std::max<int64_t>(3, arguments.rounds * 2048 / (batch + 2048)),
-                   arguments.device, report);
+    measure(vae, batch, std::max<int64_t>(3, arguments.rounds * 2048 / (batch + 2048)),
+            arguments.device, report);
+  return 0;
+}
+
+}  // namespace
+}  // namespace crais::bench
+
+int main(int argc, char** argv) {
+  return crais::run_main("evaluator_bench", [&] { return crais::bench::run(argc, argv); });
 }
