@@ -1,7 +1,6 @@
 #include "programs/reproduce/vae_experiment.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "bases/base.h"
 #include "core/rng.h"

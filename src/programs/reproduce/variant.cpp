@@ -1,6 +1,5 @@
 #include "programs/reproduce/variant.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "cli/program.h"

@@ -1,5 +1,4 @@
 // How far from the truth, for how many evaluations: IWAE, and AIS from each base, on real images.
-#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>

@@ -128,16 +128,13 @@ class Calibration : public Experiment {
         "p(x) by a grid of " +
         std::to_string(points) + " x " + std::to_string(points) +
         " latents; half as many points a side differ by " + significant(resolution, 2) +
-        " nats at most. 'log-concave' has 7 x 7 pixels and a linear decoder; 'hard' 14 x 14 and "
-        "16-16 hidden units, whose posteriors have several modes, and plateaus where the units "
-        "saturate. z says by how many standard errors the mean of Zhat / Z (Z / Zhat of upper "
-        "bounds) misses 1. Coverage is of estimate +- 1 and +- 1.96 reported errors, 68% and 95% "
-        "if errors were normal and estimates without bias; spread is the estimates' standard "
-        "deviation about the truth over the reported error. The reverse chains of an upper bound "
-        "share one exact draw, of which their error knows nothing. Wrong is an estimate that is "
-        "off by more than half a nat; caught says how many of these are flagged, alarms how many "
-        "of the others. Methods do not cost the same: rows say whether errors are true, not which "
-        "method is better.");
+        " nats at most. 'log-concave' has a linear decoder; posteriors of 'hard' have several "
+        "modes, and plateaus. z says by how many standard errors the mean of Zhat / Z (Z / Zhat of "
+        "upper bounds) misses 1. Within 1 and 1.96 reported errors are 68% and 95% if errors are "
+        "normal; spread is the estimates' standard deviation about the truth over the reported "
+        "error. The reverse chains of an upper bound share one exact draw, of which their error "
+        "knows nothing. Wrong is off by more than half a nat; caught says how many of these are "
+        "flagged, alarms how many of the others. Methods do not cost the same.");
     page.paragraph(summaries);
     add_table(page, "calibration", "Every method, base, path and kernel", rows);
   }

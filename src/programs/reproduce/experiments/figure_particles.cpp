@@ -55,19 +55,15 @@ class FigureParticles : public Experiment {
         "The geometric path from N(0, I), 1024 chains, HMC, " +
         (options.full ? "one leapfrog step of 0.5, and for each target as many transitions as "
                         "constant rate takes at delta = 1/32 there"
-                      : "step sizes tuned, " + std::to_string(kQuickSteps) +
-                            " transitions (the published number differs from target to target, up "
-                            "to 6,000: --full)") +
+                      : "step sizes tuned, " + std::to_string(kQuickSteps) + " transitions") +
         ". Every schedule has exactly as many: plans that constant rate and CESS find are "
         "stretched. " +
         std::to_string(runs) +
         " independent runs under one plan. Pictures show the first: " + std::to_string(kDrawn) +
         " particles, resampled by their weights, over lines around 50% and 95% of the target's "
-        "mass. The ESS of SMC is that of the weights since the last resampling. A mode is reached "
-        "if a run gives it a tenth of its mass or more. Mass astray is the total variation between "
-        "the masses that one run finds and the true ones: 0 is right, 1 is every particle in a "
-        "mode without mass. A particle counts for each mode by its share in the density there. "
-        "Tuning is divided between runs.");
+        "mass. A mode is reached if a run gives it a tenth of its mass or more. Mass astray is the "
+        "total variation between the masses that one run finds and the true ones; a particle "
+        "counts for each mode by its share in the density there. Tuning is divided between runs.");
     Findings found{options, page, runs, {}};
     std::vector<Row> ess, astray, wide;  // a row a target, a column a sampler
     for (const Picture& picture : kPictures) {

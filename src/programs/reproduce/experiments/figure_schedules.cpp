@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "programs/reproduce/density_experiment.h"
-#include "util/format.h"
 
 namespace crais {
 namespace {

@@ -1,7 +1,6 @@
 // Annealing paths of other f-divergences than KL: is any better than the geometric?
 #include <cmath>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 

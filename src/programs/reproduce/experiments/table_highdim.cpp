@@ -181,13 +181,11 @@ class TableHighDim : public HighDimensions {
         std::to_string(design.reporting) +
         " seeds, each with a plan of its own. The setting of a rule is looked for until its plans "
         "have 64 transitions within 3%; a number of any other length says so. A star: a tuned "
-        "plan, stretched to 64; its setting is chosen on the first seeds by the highest mean log Z "
-        "(every estimate is a lower bound on average, so no truth is needed), errors are those of "
-        "the others; the oracle's setting has the least error there, which is how the published "
-        "numbers were chosen. t compares |error| with linear, seed by seed. Evaluations of density "
-        "and gradient are a chain's, tuning included: of the chosen setting alone, and of all that "
-        "were tried (a trial of the search for 64 counts as the pilot of what it found). Comput is "
-        "the paper's unit, transitions with those of a pilot of as many chains.");
+        "plan, stretched to 64, whose setting the first seeds choose by the highest mean log Z (a "
+        "lower bound on average); errors are those of the others. The oracle's setting has the "
+        "least error there, as the published ones. t compares |error| with linear, seed by seed. "
+        "Evaluations are a chain's, tuning included: of the chosen setting, and of all that were "
+        "tried. Comput is the paper's unit, transitions with those of a pilot of as many chains.");
     block("fixed", "step size 0.5, as in the paper", "hmc --step-size 0.5", true, design, options,
           page);
     design.chains = options.pick(1024, 64);
