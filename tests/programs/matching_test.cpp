@@ -76,7 +76,10 @@ TEST(MatchTransitions, TakesTheNearestWhereNoneWillDo) {
   EXPECT_EQ(shortest.flags, "--max-step 1.000");
   EXPECT_TRUE(std::isinf(shortest.transitions));
   Counter none{[](double) { return NAN; }};
-  EXPECT_EQ(match_transitions("--schedule constant-rate:@", 64, none.as_function()).transitions, 0);
+  const MatchedPlans first =
+      match_transitions("--schedule constant-rate:@", 64, none.as_function());
+  EXPECT_EQ(first.transitions, 0);
+  EXPECT_EQ(first.flags, "--schedule constant-rate:" + first.setting);
 }
 
 TEST(MatchTransitions, LooksForTheLargestStep) {
@@ -98,12 +101,6 @@ TEST(PilotFlags, KeepThePilotsAndDropTheChains) {
             "--preset paper --pilot-chains 16 --chains 1 --max-steps 20");
   EXPECT_EQ(pilot_flags("--chains 64 --pilot-chains 32", 10),
             "--pilot-chains 32 --chains 1 --max-steps 20");
-}
-
-TEST(AtLength, SaysWhereTheLengthIsAnother) {
-  EXPECT_EQ(at_length(-0.714, 2, 49, 64).text, "-0.71 (M = 49)");
-  EXPECT_EQ(at_length(-0.714, 2, 63, 64).text, "-0.71");
-  EXPECT_EQ(at_length(-0.714, 2, 63, 64).value, -0.714);
 }
 
 }  // namespace

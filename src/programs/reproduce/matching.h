@@ -28,7 +28,7 @@ bool is_fair(double transitions, int64_t steps);
 /// constant-rate:@" or "--schedule cess:0.9 --max-step @". A ratio stands after "cess:" or "ess:";
 /// any other number is one that plans get shorter with. A few settings are tried, then some between
 /// the two on either side of what is wanted, until one is fair. The nearest is taken where none is,
-/// and the first tried, whose plans are the shortest, where all are too long.
+/// and the first tried, whose plans are the shortest, where all are too long or none makes a plan.
 /// Cost: that of `count`, for at most 24 settings.
 MatchedPlans match_transitions(const std::string& flags, int64_t steps,
                                const CountTransitions& count);
