@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
 _convolution = torch.ops.aten.convolution.default
@@ -58,7 +57,7 @@ def _padding(padding: int, stride: int, taps: int, size: int, out: int) -> int |
 
 def _phased(weight: Tensor, stride: Sequence[int], taps: Sequence[int]) -> Tensor:
     """[in, out, *k] -> [phases * out, in, *taps]: pixel s q + r is phase r of pixel q."""
-    if not isinstance(weight, FakeTensor):  # no input decides it: computed here, once
+    if type(weight) in (Tensor, torch.nn.Parameter):  # no input decides it: computed here, once
         with _disable_current_modes():
             return _of_phases(weight.detach(), stride, taps)
     return _of_phases(weight, stride, taps)
