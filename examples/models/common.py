@@ -146,13 +146,7 @@ def fit_and_export(
     `data` are both of them; MNIST's if they are left out.
     """
     train, test = data or (mnist(flags.data, "train"), mnist(flags.data, "t10k"))
-    if flags.weights and Path(flags.weights).exists():
-        vae.load_state_dict(torch.load(flags.weights))
-    else:
-        _train(vae, train, prepare, flags.epochs or epochs, rate)
-        if flags.weights:
-            torch.save(vae.state_dict(), flags.weights)
-    vae.eval()
+    train_or_load(vae, flags, lambda: _train(vae, train, prepare, flags.epochs or epochs, rate))
     torch.manual_seed(2)
     with torch.no_grad():
         elbos = torch.cat([vae.elbo(prepare(rows)) for rows in test.split(500)])
@@ -168,6 +162,17 @@ def fit_and_export(
         image_shape=train.shape[1:],
         binarisation=binarisation,
     )
+
+
+def train_or_load(module: nn.Module, flags: argparse.Namespace, train: Callable[[], None]) -> None:
+    """Weights of an earlier run, if they are kept, or new ones; ends in eval mode."""
+    if flags.weights and Path(flags.weights).exists():
+        module.load_state_dict(torch.load(flags.weights))
+    else:
+        train()
+        if flags.weights:
+            torch.save(module.state_dict(), flags.weights)
+    module.eval()
 
 
 def _train(vae: Vae, train: Tensor, prepare: Prepare, epochs: int, rate: float) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 _STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text())
 _PLACES = {
-    alias.asname: (str(node.module), alias.name)
+    alias.name: str(node.module)
     for node in _STUB.body
     if isinstance(node, ast.ImportFrom)
     for alias in node.names
@@ -30,8 +30,7 @@ __all__ = list(_PLACES)
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'crais' has no attribute '{name}'")
-    module, own = _PLACES[name]
-    value = globals()[name] = getattr(importlib.import_module(module), own)
+    value = globals()[name] = getattr(importlib.import_module(_PLACES[name]), name)
     return value
 
 

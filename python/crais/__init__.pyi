@@ -26,13 +26,12 @@ from crais.likelihoods import SquaredError as SquaredError
 from crais.likelihoods import StudentT as StudentT
 from crais.likelihoods import ZeroInflatedNegativeBinomial as ZeroInflatedNegativeBinomial
 from crais.priors import Flow as Flow
+from crais.priors import GaussianPrior as GaussianPrior
 from crais.priors import Hierarchical as Hierarchical
 from crais.priors import Mixture as Mixture
 from crais.priors import Prior as Prior
 from crais.priors import StandardNormal as StandardNormal
 from crais.priors import VampPrior as VampPrior
-from crais.priors import Gaussian as GaussianPrior
-from crais.evaluation import Target as Target
 from crais.evaluation import certify as certify
 from crais.evaluation import evaluate as evaluate
 from crais.evaluation import log_normalizer as log_normalizer

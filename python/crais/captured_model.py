@@ -33,6 +33,11 @@ VALUE_TOLERANCE = 1e-4  # relative, of two ways to compute a model
 GRAD_TOLERANCE = 1e-3
 SAME_TOLERANCE = 1e-5  # of one way, early and late: compilers may fuse what is called often
 
+# Of the functions that a reader calls: latents, a datum, uniform numbers, labels.
+_INPUTS = {
+    **{"joint": "zxy", "joint_bfloat16": "zxy", "encode": "xy"},
+    **{"output": "zy", "prior": "z", "simulate": "zuy"},
+}
 _CHECK_ROWS = 4
 _DRAWN_ROWS = 64  # that are drawn at once
 _DIRECTIONS = 3  # random ones, along which a density is looked at
@@ -159,17 +164,13 @@ class CapturedModel:
             found["output"] = self.output
         if not isinstance(self.prior, StandardNormal):
             found["prior"] = self.prior_value
-        if self.likelihood.uniforms is not None and self._prior_samples():
+        e, u = (
+            torch.zeros(1, count, dtype=torch.float32, device=self.device)
+            for count in (self.latent, self.prior.uniforms)
+        )
+        if self.likelihood.uniforms is not None and _works(lambda: self.prior.sample(e, u)):
             found["simulate"] = self.simulate
         return found
-
-    def _prior_samples(self) -> bool:
-        """The prior's draws are a function of numbers."""
-        return _works(
-            lambda: self.prior.sample(
-                *(_zeros(1, n).to(self.device) for n in (self.latent, self.prior.uniforms))
-            )
-        )
 
     def known_layers(self) -> KnownModel | None:
         """What crais can compute of the model from weights alone."""
@@ -183,19 +184,15 @@ class CapturedModel:
 
     def examples(self, key: str) -> Callable[[int], tuple[Tensor, ...]]:
         """Inputs of the function called `key`, of so many rows."""
-        z, x, y = self.draw_z, self.plain_x, self.draw_y
-        return {
-            "joint": lambda rows: (z(rows), x(rows), *y(rows)),
-            "joint_bfloat16": lambda rows: (z(rows), x(rows), *y(rows)),
-            "encode": lambda rows: (x(rows), *y(rows)),
-            "output": lambda rows: (z(rows), *y(rows)),
-            "prior": lambda rows: (z(rows),),
-            "simulate": lambda rows: (
-                z(rows),
-                torch.rand(rows, self.num_uniforms(), dtype=torch.float32).to(self.device),
-                *y(rows),
-            ),
-        }[key]
+        draws: dict[str, Callable[[int], tuple[Tensor, ...]]] = {
+            "z": lambda rows: (self.draw_z(rows),),
+            "x": lambda rows: (self.plain_x(rows),),
+            "u": lambda rows: (torch.rand(rows, self.num_uniforms(), dtype=torch.float32),),
+            "y": self.draw_y,
+        }
+        return lambda rows: tuple(
+            one.to(self.device) for name in _INPUTS[key] for one in draws[name](rows)
+        )
 
     # Numbers are drawn on the CPU, so that they are the same on every device.
 
@@ -224,8 +221,6 @@ class CapturedModel:
         """Latents, data that the model makes, and their labels; None if it has no way."""
         if self.likelihood is None or not _works(lambda: self.prior.draw(1, self.latent)):
             return None
-        if getattr(self.likelihood, "library", None) == "observed":
-            return None  # a draw has another library size than the one that it was drawn with
         with torch.no_grad():
             z, y = self.prior.draw(rows, self.latent).to(self.device), self.draw_y(rows)
             return z, self.likelihood.draw(self.decoder(z, *y), (rows, *self.shape)), *y
@@ -326,17 +321,14 @@ class CapturedModel:
             "step": likelihood.step if likelihood is not None else None,
             "levels": likelihood.levels if likelihood is not None else None,
             "binarisation": binarisation,
-            "labels": self._describe_labels(),
+            "labels": None
+            if self.labels is None
+            else {"shape": list(self.labels.shape[1:]), "dtype": str(self.labels.dtype)[6:]},
             "warnings": self.warnings,
             "forces": {"dtype": "bfloat16", "pays": True}
             if "joint_bfloat16" in functions
             else None,
         }
-
-    def _describe_labels(self) -> dict[str, Any] | None:
-        if self.labels is None:
-            return None
-        return {"shape": list(self.labels.shape[1:]), "dtype": str(self.labels.dtype)[6:]}
 
     def check_shapes(self) -> None:
         """Of log p(x, z), which must be a differentiable function of z, and of the encoder.
@@ -344,33 +336,30 @@ class CapturedModel:
         RowShapeError where the model fails.
         """
         with taking_shapes(self.shape, self.sizes):
-            self._check_shapes()
-
-    def _check_shapes(self) -> None:
-        rows = 2
-        z, x, y = self.draw_z(rows), self.plain_x(rows), self.draw_y(rows)
-        if self.decoder is not None:
-            self.decoder, likelihood = adapted(self.decoder, self.likelihood, z, x, y)
-            if likelihood is not self.likelihood:
-                self.likelihood = on_device(likelihood, self.device)
-                self.parts += [self.decoder, self.likelihood]
-                x = self.plain_x(rows)
-        with torch.enable_grad():
-            value = self.log_joint(z.requires_grad_(True), x, *y)
-        check_density(value, z, "log p(x, z)")
-        if value.dtype != torch.float32:
-            raise UsageError(
-                f"log p(x, z) is {value.dtype}; models are float32: call .float(), or give "
-                'dtype="float32", which evaluates a copy'
-            )
-        if self.decoder is not None:
+            rows = 2
+            z, x, y = self.draw_z(rows), self.plain_x(rows), self.draw_y(rows)
+            if self.decoder is not None:
+                self.decoder, likelihood = adapted(self.decoder, self.likelihood, z, x, y)
+                if likelihood is not self.likelihood:
+                    self.likelihood = on_device(likelihood, self.device)
+                    self.parts += [self.decoder, self.likelihood]
+                    x = self.plain_x(rows)
             with torch.enable_grad():
-                output = self.decoder(z, *y)
-                of_output = isinstance(self.likelihood, Distribution)
-                _check_reaches(z, self.likelihood.log_prob(x, output) if of_output else output)
-        if self.encoder is not None:
-            self.encoder = flat(adapted_encoder(self.encoder, x, y, self.latent))
-            self._check_encoder(x, *y)
+                value = self.log_joint(z.requires_grad_(True), x, *y)
+            check_density(value, z, "log p(x, z)")
+            if value.dtype != torch.float32:
+                raise UsageError(
+                    f"log p(x, z) is {value.dtype}; models are float32: call .float(), or give "
+                    'dtype="float32", which evaluates a copy'
+                )
+            if self.decoder is not None:
+                with torch.enable_grad():
+                    output = self.decoder(z, *y)
+                    of_output = isinstance(self.likelihood, Distribution)
+                    _check_reaches(z, self.likelihood.log_prob(x, output) if of_output else output)
+            if self.encoder is not None:
+                self.encoder = flat(adapted_encoder(self.encoder, x, y, self.latent))
+                self._check_encoder(x, *y)
 
     def _check_encoder(self, x: Tensor, *y: Tensor) -> None:
         with torch.no_grad():
@@ -520,10 +509,6 @@ def _works(draw: Callable[[], Any]) -> bool:
     except NotImplementedError:
         return False
     return True
-
-
-def _zeros(*shape: int) -> Tensor:
-    return torch.zeros(*shape, dtype=torch.float32)  # whatever the default is
 
 
 def _rows(output: Any) -> Tensor:

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from crais import random_state
-from crais.captured import Function, leaves_of, modules_of
+from crais.captured import Function, modules_of, tensors_of
 from crais.errors import UsageError, first_line
 from crais.forces import processor_flags
 from crais.graphs import spread
@@ -169,7 +169,14 @@ def export(
             if known is not None and not known.is_mlp and not computes(known, arrays):
                 known = None
         if "simulate" not in functions:
-            arrays |= _pairs(model, simulate, notes)
+            pairs = model.pairs(simulate)
+            arrays |= pairs
+            what = "a log_joint" if model.likelihood is None else "this prior or likelihood"
+            notes.append(
+                f"{simulate} simulated pairs are stored for certificates"
+                if pairs
+                else f"no certificate: there is no way to simulate from {what}"
+            )
         name = name or os.path.splitext(os.path.basename(path))[0]
         described = model.describe(functions, name, binarisation)
         described["device"] = model.device.type
@@ -203,18 +210,6 @@ def _as_export_error() -> Iterator[None]:
         yield
     except UsageError as error:
         raise ExportError(str(error)) from error.__cause__
-
-
-def _pairs(model: CapturedModel, count: int, notes: list[str]) -> dict[str, Tensor]:
-    """Exact draws (x, z), for certificates."""
-    pairs = model.pairs(count)
-    notes.append(
-        f"{count} simulated pairs are stored for certificates"
-        if pairs
-        else "no certificate: there is no way to simulate from "
-        + ("a log_joint" if model.likelihood is None else "this prior or likelihood")
-    )
-    return pairs
 
 
 def _compile(
@@ -307,7 +302,7 @@ def _write_script(
     """TorchScript methods, whose gradients the reader takes."""
     module = _Scripted(model)
     examples = {module.methods[key]: model.examples(key)(_TRACE_ROWS[0]) for key in functions}
-    frozen = leaves_of(model.parts)
+    frozen = [one for one in tensors_of(model.parts) if one.requires_grad and one.is_leaf]
     try:
         for parameter in frozen:
             parameter.requires_grad_(False)

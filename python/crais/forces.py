@@ -31,7 +31,15 @@ _LEAST_WORK = 64
 MUCH_WORK = 2_000_000  # multiplications a row, which make up for the mode's own cost in Python
 
 
-class ShorterProducts(TorchDispatchMode):
+class EagerMode(TorchDispatchMode):
+    """A mode that nothing of dynamo's looks at: to be asked that would import it, for seconds."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+
+class ShorterProducts(EagerMode):
     """Convolutions, and products of large matrices, of float32 tensors in bfloat16.
 
     What they give is float32 again. `count` says how many there were, `work` how many
@@ -41,11 +49,6 @@ class ShorterProducts(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.count = self.work = 0
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Nothing here is compiled by dynamo: asking it to look away would import it, for seconds."""
-        return False
 
     def __torch_dispatch__(
         self,

@@ -15,9 +15,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from crais.forces import EagerMode
 from crais.image_layers import (
     MOST_CONNECTIONS,
     MOST_UNITS,
@@ -426,7 +426,7 @@ class _Call:
         return cast(Tensor, self.args[0])
 
 
-class _Tracer(TorchDispatchMode):
+class _Tracer(EagerMode):
     """Follows the operations that a function does with some rows.
 
     `make_fx` would import the compiler, which takes longer than a run of a few images.
@@ -437,11 +437,6 @@ class _Tracer(TorchDispatchMode):
         # What each tensor that depends on the rows is, a chain or None, by its id.
         self.known: dict[int, _Chain | None] = {id(rows): _Chain(rows.device)}
         self._kept: list[Any] = []  # so that no id is used twice
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """PyTorch would import the compiler to say that it should leave this class alone."""
-        return False
 
     def __torch_dispatch__(
         self, target: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from crais import native, random_state
-from crais.captured import Function, check_float32, device_of
+from crais.captured import Function, device_of, other_dtype
 from crais.encoders import adapted
 from crais.errors import RowShapeError, UsageError
 from crais.forces import MUCH_WORK, processor_has_bfloat16
@@ -96,7 +96,11 @@ def in_memory(
         try:
             model = _first_that_works(model_of, shapes)
         except (RuntimeError, RowShapeError):
-            check_float32(parts.values())
+            if kind := other_dtype(parts.values(), torch.float32):
+                raise UsageError(
+                    f"the model's parameters are torch.{kind}; models are float32: call .float(), or give "
+                    'dtype="float32", which evaluates a copy'
+                ) from None
             raise
         with model.in_eval_mode():
             forces = _offers_forces(model, force_dtype)

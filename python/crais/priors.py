@@ -153,6 +153,9 @@ class Gaussian(_Deriving):
         return {"name": "gaussian"}
 
 
+GaussianPrior = Gaussian  # as the package calls it, which has a likelihood of that name
+
+
 class _DiagonalMixture(Prior):
     """A mixture of M Gaussians with diagonal covariances."""
 
