@@ -5,7 +5,6 @@ build/release/bin/eval-loglik gan.pt2 --limit 100 --binarisation none
 """
 
 import time
-from pathlib import Path
 
 import common
 import torch
@@ -76,13 +75,9 @@ def noise_scale(generator: nn.Module, x: Tensor, steps: int = 500) -> float:
 flags = common.arguments(__doc__)
 images = common.mnist(flags.data, "train")
 generator = nn.Sequential(common.conv_decoder(LATENT), nn.Sigmoid())
-if flags.weights and Path(flags.weights).exists():
-    generator.load_state_dict(torch.load(flags.weights))
-else:
-    train(generator, images[:-1000], flags.epochs or EPOCHS)
-    if flags.weights:
-        torch.save(generator.state_dict(), flags.weights)
-generator.eval()
+common.train_or_load(
+    generator, flags, lambda: train(generator, images[:-1000], flags.epochs or EPOCHS)
+)
 sd = noise_scale(generator, common.grey(images[-200:]))
 print(f"standard deviation of the noise {sd:.4f}")
 crais.export(

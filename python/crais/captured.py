@@ -29,31 +29,37 @@ def bare(function: Any) -> Any:
     return bare(function.module) if is_parallel else function
 
 
-def captured(parts: Iterable[Any]) -> list[Any]:
-    """The modules and tensors that functions reach: their own, in closures, and global."""
+def _reached(parts: Iterable[Any], held: Callable[[Any], Iterable[Any]]) -> list[Any]:
+    """The parts, what each one holds, what that holds, and so on, each once."""
     found: dict[int, Any] = {}
     waiting = list(parts)
     while waiting:
         part = waiting.pop()
-        if id(part) in found or part is None:
-            continue
-        if isinstance(part, (torch.nn.Module, Tensor)):
+        if part is not None and id(part) not in found:
             found[id(part)] = part
-        elif isinstance(part, functools.partial):
-            waiting += [part.func, *part.args, *part.keywords.values()]
-        elif inspect.ismethod(part):
-            found[id(part)] = part
+            waiting += held(part)
+    return list(found.values())
+
+
+def _variables(function: Any) -> list[Any]:
+    """In closures, and global."""
+    reached = inspect.getclosurevars(function)
+    return [*reached.nonlocals.values(), *reached.globals.values()]
+
+
+def captured(parts: Iterable[Any]) -> list[Any]:
+    """The modules and tensors that functions reach: their own, in closures, and global."""
+
+    def held(part: Any) -> Iterable[Any]:
+        if isinstance(part, functools.partial):
+            return [part.func, *part.args, *part.keywords.values()]
+        if inspect.ismethod(part):
             owner = part.__self__
-            waiting += (
-                [owner]
-                if isinstance(owner, torch.nn.Module)
-                else getattr(owner, "__dict__", {}).values()
-            )
-        elif inspect.isfunction(part):
-            found[id(part)] = part
-            reached = inspect.getclosurevars(part)
-            waiting += [*reached.nonlocals.values(), *reached.globals.values()]
-    return [part for part in found.values() if isinstance(part, (torch.nn.Module, Tensor))]
+            is_module = isinstance(owner, torch.nn.Module)
+            return [owner] if is_module else list(getattr(owner, "__dict__", {}).values())
+        return _variables(part) if inspect.isfunction(part) else []
+
+    return [one for one in _reached(parts, held) if isinstance(one, (torch.nn.Module, Tensor))]
 
 
 def required_arguments(function: Any) -> list[str] | None:
@@ -69,28 +75,25 @@ def required_arguments(function: Any) -> list[str] | None:
 def packages_of(target: Any) -> set[str]:
     """What the code of a function refers to, through other functions of its user: {"jax"}."""
     found: set[str] = set()
-    seen: dict[int, Any] = {}
-    waiting = [target]
-    while waiting:
-        part = waiting.pop()
-        if id(part) in seen:
-            continue
-        seen[id(part)] = part
+
+    def held(part: Any) -> Iterable[Any]:
         own = part.__name__ if inspect.ismodule(part) else getattr(part, "__module__", None)
         names = {str(name).partition(".")[0] for name in (own, type(part).__module__)}
-        found |= names
+        found.update(names)
         if isinstance(part, functools.partial):
-            waiting.append(part.func)
-        elif inspect.ismethod(part):
-            waiting.append(part.__func__)
-        elif hasattr(part, "__wrapped__"):  # by jax.jit, say
-            waiting.append(part.__wrapped__)
-        elif hasattr(part, "fn") and "handlers" in type(part).__module__:  # numpyro.handlers.seed
-            waiting.append(part.fn)
-        elif inspect.isfunction(part) and not names & _LIBRARIES:
-            found |= {name.partition(".")[0] for name in part.__code__.co_names} & _PACKAGES
-            reached = inspect.getclosurevars(part)
-            waiting += [*reached.nonlocals.values(), *reached.globals.values()]
+            return [part.func]
+        if inspect.ismethod(part):
+            return [part.__func__]
+        if hasattr(part, "__wrapped__"):  # by jax.jit, say
+            return [part.__wrapped__]
+        if hasattr(part, "fn") and "handlers" in type(part).__module__:  # numpyro.handlers.seed
+            return [part.fn]
+        if not inspect.isfunction(part) or names & _LIBRARIES:
+            return []
+        found.update({name.partition(".")[0] for name in part.__code__.co_names} & _PACKAGES)
+        return _variables(part)
+
+    _reached([target], held)
     return found
 
 
@@ -98,17 +101,19 @@ def modules_of(parts: Iterable[Any]) -> list[torch.nn.Module]:
     return [part for part in captured(parts) if isinstance(part, torch.nn.Module)]
 
 
+def tensors_of(parts: Iterable[Any]) -> list[Tensor]:
+    """All that functions reach, those of modules too."""
+    found: list[Tensor] = []
+    for part in captured(parts):
+        is_module = isinstance(part, torch.nn.Module)
+        found += [*part.parameters(), *part.buffers()] if is_module else [part]
+    return found
+
+
 def device_of(*groups: Iterable[Any]) -> torch.device:
     """Where the tensors of the first group are that has any, all on one device; else the CPU."""
     for parts in groups:
-        devices: set[torch.device] = set()
-        for part in captured(parts):
-            tensors = (
-                [*part.parameters(), *part.buffers()]
-                if isinstance(part, torch.nn.Module)
-                else [part]
-            )
-            devices |= {tensor.device for tensor in tensors}
+        devices = {tensor.device for tensor in tensors_of(parts)}
         if len(devices) > 1:
             names = ", ".join(sorted(map(str, devices)))
             raise UsageError(f"the model is on several devices: {names}")
@@ -122,33 +127,18 @@ M = TypeVar("M", bound=torch.nn.Module)
 
 def on_device(module: M | None, device: torch.device) -> M | None:
     """The module if all its tensors are there, else a copy that is."""
-    tensors = [] if module is None else [*module.parameters(), *module.buffers()]
-    if module is None or all(tensor.device == device for tensor in tensors):
+    if module is None or all(tensor.device == device for tensor in tensors_of([module])):
         return module
     return copy.deepcopy(module).to(device)
 
 
-def check_float32(parts: Iterable[Any]) -> None:
-    """Why a model fails on float32 numbers, where its parameters are others."""
+def other_dtype(parts: Iterable[Any], dtype: torch.dtype) -> str | None:
+    """The type of a module's parameter that has another one, as "float16"."""
     for module in modules_of(parts):
         for parameter in module.parameters():
-            if parameter.is_floating_point() and parameter.dtype != torch.float32:
-                raise UsageError(
-                    f"the model's parameters are {parameter.dtype}; models are float32: call "
-                    '.float(), or give dtype="float32", which evaluates a copy'
-                )
-
-
-def check_types(parts: Iterable[Any], z: Tensor, cause: Exception) -> None:
-    """Why a density fails on z, where its parameters are of another type."""
-    for module in modules_of(parts):
-        for parameter in module.parameters():
-            if parameter.is_floating_point() and parameter.dtype != z.dtype:
-                kind = str(parameter.dtype).removeprefix("torch.")
-                fits = "dtype='float32'" if kind == "float32" else "module.float(), dtype='float32'"
-                raise UsageError(
-                    f"the module is {kind}, z is {str(z.dtype)[6:]}: {fits}, or module.double()"
-                ) from cause
+            if parameter.is_floating_point() and parameter.dtype != dtype:
+                return str(parameter.dtype).removeprefix("torch.")
+    return None
 
 
 def in_float32(part: Any, memo: dict[int, Any]) -> Any:
@@ -179,14 +169,6 @@ def in_float32(part: Any, memo: dict[int, Any]) -> Any:
     made.__kwdefaults__ = part.__kwdefaults__
     memo[id(part)] = made
     return made
-
-
-def leaves_of(parts: Iterable[Any]) -> list[Tensor]:
-    """The leaves that require gradients."""
-    tensors: list[Tensor] = []
-    for part in captured(parts):
-        tensors += part.parameters() if isinstance(part, torch.nn.Module) else [part]
-    return [tensor for tensor in tensors if tensor.requires_grad and tensor.is_leaf]
 
 
 def check_modes(parts: Iterable[Any]) -> None:

@@ -19,9 +19,10 @@ from crais import safetensors
 from crais.captured import Function, bare, check_modes, device_of, on_device
 from crais.encoders import adapted as adapted_encoder
 from crais.errors import RowShapeError, UsageError, first_line
-from crais.forces import ShorterProducts, joint_with_forces, shorter_products
+from crais.forces import ShorterProducts
+from crais.gradients import with_gradient
 from crais.latents import Latent, flat, shaped, sizes_of
-from crais.layers import KnownDecoder, MlpVae, recognise
+from crais.layers import KnownModel, recognise
 from crais.likelihoods import Bernoulli, ContinuousBernoulli, Likelihood
 from crais.outputs import Distribution, OfDecoder, adapted
 from crais.priors import Hierarchical, Prior, StandardNormal
@@ -31,8 +32,12 @@ FORMAT_VERSION = 1
 VALUE_TOLERANCE = 1e-4  # relative, of two ways to compute a model
 GRAD_TOLERANCE = 1e-3
 SAME_TOLERANCE = 1e-5  # of one way, early and late: compilers may fuse what is called often
-FORCE_TOLERANCE = 2e-2  # of two ways to compute a gradient in bfloat16, which rounds to 4e-3
 
+# Of the functions that a reader calls: latents, a datum, uniform numbers, labels.
+_INPUTS = {
+    **{"joint": "zxy", "joint_bfloat16": "zxy", "encode": "xy"},
+    **{"output": "zy", "prior": "z", "simulate": "zuy"},
+}
 _CHECK_ROWS = 4
 _DRAWN_ROWS = 64  # that are drawn at once
 _DIRECTIONS = 3  # random ones, along which a density is looked at
@@ -118,11 +123,14 @@ class CapturedModel:
 
     def joint_bfloat16(self, z: Tensor, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
         """The same value; a gradient whose products are in bfloat16."""
-        return joint_with_forces(self.log_joint, torch.bfloat16)(z, x, *y)
+        return with_gradient(lambda z: self.log_joint(z, x, *y), z, ShorterProducts())
 
     def shorter_products(self) -> ShorterProducts:
         """Those of its gradient that are worth computing in bfloat16."""
-        return shorter_products(self.log_joint, self.examples("joint")(2), torch.bfloat16)
+        products = ShorterProducts()
+        z, *others = self.examples("joint")(2)
+        with_gradient(lambda z: self.log_joint(z, *others), z, products)
+        return products
 
     def prior_value(self, z: Tensor) -> tuple[Tensor, Tensor]:
         return with_gradient(self.prior.log_prob, z)
@@ -156,19 +164,15 @@ class CapturedModel:
             found["output"] = self.output
         if not isinstance(self.prior, StandardNormal):
             found["prior"] = self.prior_value
-        if self.likelihood.uniforms is not None and self._prior_samples():
+        e, u = (
+            torch.zeros(1, count, dtype=torch.float32, device=self.device)
+            for count in (self.latent, self.prior.uniforms)
+        )
+        if self.likelihood.uniforms is not None and _works(lambda: self.prior.sample(e, u)):
             found["simulate"] = self.simulate
         return found
 
-    def _prior_samples(self) -> bool:
-        """The prior's draws are a function of numbers."""
-        return _works(
-            lambda: self.prior.sample(
-                *(_zeros(1, n).to(self.device) for n in (self.latent, self.prior.uniforms))
-            )
-        )
-
-    def known_layers(self) -> MlpVae | KnownDecoder | None:
+    def known_layers(self) -> KnownModel | None:
         """What crais can compute of the model from weights alone."""
         if self.decoder is None or self.labels is not None:
             return None
@@ -180,19 +184,15 @@ class CapturedModel:
 
     def examples(self, key: str) -> Callable[[int], tuple[Tensor, ...]]:
         """Inputs of the function called `key`, of so many rows."""
-        z, x, y = self.draw_z, self.plain_x, self.draw_y
-        return {
-            "joint": lambda rows: (z(rows), x(rows), *y(rows)),
-            "joint_bfloat16": lambda rows: (z(rows), x(rows), *y(rows)),
-            "encode": lambda rows: (x(rows), *y(rows)),
-            "output": lambda rows: (z(rows), *y(rows)),
-            "prior": lambda rows: (z(rows),),
-            "simulate": lambda rows: (
-                z(rows),
-                torch.rand(rows, self.num_uniforms(), dtype=torch.float32).to(self.device),
-                *y(rows),
-            ),
-        }[key]
+        draws: dict[str, Callable[[int], tuple[Tensor, ...]]] = {
+            "z": lambda rows: (self.draw_z(rows),),
+            "x": lambda rows: (self.plain_x(rows),),
+            "u": lambda rows: (torch.rand(rows, self.num_uniforms(), dtype=torch.float32),),
+            "y": self.draw_y,
+        }
+        return lambda rows: tuple(
+            one.to(self.device) for name in _INPUTS[key] for one in draws[name](rows)
+        )
 
     # Numbers are drawn on the CPU, so that they are the same on every device.
 
@@ -221,8 +221,6 @@ class CapturedModel:
         """Latents, data that the model makes, and their labels; None if it has no way."""
         if self.likelihood is None or not _works(lambda: self.prior.draw(1, self.latent)):
             return None
-        if getattr(self.likelihood, "library", None) == "observed":
-            return None  # a draw has another library size than the one that it was drawn with
         with torch.no_grad():
             z, y = self.prior.draw(rows, self.latent).to(self.device), self.draw_y(rows)
             return z, self.likelihood.draw(self.decoder(z, *y), (rows, *self.shape)), *y
@@ -301,7 +299,6 @@ class CapturedModel:
         functions: dict[str, Function],
         name: str,
         binarisation: str | None = None,
-        forces_pay: bool = False,
     ) -> dict[str, Any]:
         """What a reader must know of it (models/model_manifest.h)."""
         likelihood = self.likelihood
@@ -324,17 +321,14 @@ class CapturedModel:
             "step": likelihood.step if likelihood is not None else None,
             "levels": likelihood.levels if likelihood is not None else None,
             "binarisation": binarisation,
-            "labels": self._describe_labels(),
+            "labels": None
+            if self.labels is None
+            else {"shape": list(self.labels.shape[1:]), "dtype": str(self.labels.dtype)[6:]},
             "warnings": self.warnings,
-            "forces": {"dtype": "bfloat16", "pays": forces_pay}
+            "forces": {"dtype": "bfloat16", "pays": True}
             if "joint_bfloat16" in functions
             else None,
         }
-
-    def _describe_labels(self) -> dict[str, Any] | None:
-        if self.labels is None:
-            return None
-        return {"shape": list(self.labels.shape[1:]), "dtype": str(self.labels.dtype)[6:]}
 
     def check_shapes(self) -> None:
         """Of log p(x, z), which must be a differentiable function of z, and of the encoder.
@@ -342,33 +336,30 @@ class CapturedModel:
         RowShapeError where the model fails.
         """
         with taking_shapes(self.shape, self.sizes):
-            self._check_shapes()
-
-    def _check_shapes(self) -> None:
-        rows = 2
-        z, x, y = self.draw_z(rows), self.plain_x(rows), self.draw_y(rows)
-        if self.decoder is not None:
-            self.decoder, likelihood = adapted(self.decoder, self.likelihood, z, x, y)
-            if likelihood is not self.likelihood:
-                self.likelihood = on_device(likelihood, self.device)
-                self.parts += [self.decoder, self.likelihood]
-                x = self.plain_x(rows)
-        with torch.enable_grad():
-            value = self.log_joint(z.requires_grad_(True), x, *y)
-        check_density(value, z, "log p(x, z)")
-        if value.dtype != torch.float32:
-            raise UsageError(
-                f"log p(x, z) is {value.dtype}; models are float32: call .float(), or give "
-                'dtype="float32", which evaluates a copy'
-            )
-        if self.decoder is not None:
+            rows = 2
+            z, x, y = self.draw_z(rows), self.plain_x(rows), self.draw_y(rows)
+            if self.decoder is not None:
+                self.decoder, likelihood = adapted(self.decoder, self.likelihood, z, x, y)
+                if likelihood is not self.likelihood:
+                    self.likelihood = on_device(likelihood, self.device)
+                    self.parts += [self.decoder, self.likelihood]
+                    x = self.plain_x(rows)
             with torch.enable_grad():
-                output = self.decoder(z, *y)
-                of_output = isinstance(self.likelihood, Distribution)
-                _check_reaches(z, self.likelihood.log_prob(x, output) if of_output else output)
-        if self.encoder is not None:
-            self.encoder = flat(adapted_encoder(self.encoder, x, y, self.latent))
-            self._check_encoder(x, *y)
+                value = self.log_joint(z.requires_grad_(True), x, *y)
+            check_density(value, z, "log p(x, z)")
+            if value.dtype != torch.float32:
+                raise UsageError(
+                    f"log p(x, z) is {value.dtype}; models are float32: call .float(), or give "
+                    'dtype="float32", which evaluates a copy'
+                )
+            if self.decoder is not None:
+                with torch.enable_grad():
+                    output = self.decoder(z, *y)
+                    of_output = isinstance(self.likelihood, Distribution)
+                    _check_reaches(z, self.likelihood.log_prob(x, output) if of_output else output)
+            if self.encoder is not None:
+                self.encoder = flat(adapted_encoder(self.encoder, x, y, self.latent))
+                self._check_encoder(x, *y)
 
     def _check_encoder(self, x: Tensor, *y: Tensor) -> None:
         with torch.no_grad():
@@ -407,7 +398,7 @@ def taking_shapes(x: Sequence[int], z: Sequence[int] | None = None) -> Iterator[
         raise RowShapeError(f"the model fails for {rows}: {first_line(error)}") from error
 
 
-def computes(known: MlpVae | KnownDecoder, arrays: dict[str, Tensor]) -> bool:
+def computes(known: KnownModel, arrays: dict[str, Tensor]) -> bool:
     """True if the weights have the model's own values: else PyTorch computes it."""
     with torch.no_grad():
         found = known.log_joint(arrays["check.z"], arrays["check.x"])
@@ -503,15 +494,6 @@ def _value(function: Function, z: Tensor) -> Tensor:
     return value.detach()
 
 
-def with_gradient(function: Function, z: Tensor) -> tuple[Tensor, Tensor]:
-    """A function's values [B] at z [B, D], and their gradients [B, D]."""
-    with torch.enable_grad():
-        z = z.detach().requires_grad_(True)
-        value = function(z)
-        (grad,) = torch.autograd.grad(value.sum(), z)
-    return value.detach(), grad
-
-
 def joint_of(log_joint: Function) -> Function:
     """(z, x, labels) -> log p(x, z) with its gradient with respect to z."""
 
@@ -527,10 +509,6 @@ def _works(draw: Callable[[], Any]) -> bool:
     except NotImplementedError:
         return False
     return True
-
-
-def _zeros(*shape: int) -> Tensor:
-    return torch.zeros(*shape, dtype=torch.float32)  # whatever the default is
 
 
 def _rows(output: Any) -> Tensor:

@@ -37,12 +37,14 @@ class Coordinates:
     point        e [B, D] -> theta: [B, *shape], or such tensors by name
     log_density  e [B, D] -> what the function's own density is multiplied by [B], nats
     draw         count -> as many e of the prior, or of N(0, I)
+    inverse      theta -> e, where that is known
     """
 
     dim: int
     point: Function
     log_density: Function
     draw: Callable[[int], Tensor]
+    inverse: Function | None = None
 
 
 def plain(dim: int) -> Coordinates:
@@ -58,6 +60,7 @@ def of_affine(loc: Tensor, scale_tril: Tensor) -> Coordinates:
         lambda e: _affine(e, loc, scale_tril),
         lambda e: log_det.to(e).expand(len(e)),
         _standard(len(loc)),
+        lambda z: torch.linalg.solve_triangular(scale_tril, (z - loc).T, upper=False).T,
     )
 
 
@@ -101,17 +104,13 @@ def of_prior(prior: Any, dim: int | None) -> Coordinates:
     there are as many, independent. Of a sequence, [B, D], side by side. Of a dict, a dict of
     [B, *shape]. Raises UsageError for a prior that is discrete, improper, or no such distribution.
     """
-    if isinstance(prior, Mapping):
-        return _checked(_by_name({k: _of_one(p, k) for k, p in prior.items()}), dim, "the prior")
-    if isinstance(prior, (list, tuple)):
-        each = [_of_one(p, f"prior {i}") for i, p in enumerate(prior)]
-        return _checked(_side_by_side(each), dim, "the prior")
     if isinstance(prior, Prior):
         return _of_crais(prior, dim)
-    one = _of_one(prior, "the prior")
-    if one.dim == 1 and dim is not None and dim > 1:
-        return _side_by_side([one] * dim)
-    return _checked(_side_by_side([one]) if one.dim == 1 else one, dim, "the prior")
+    if dim is not None and not isinstance(prior, (Mapping, list, tuple)):
+        one = _of_one(prior, "the prior")
+        return _side_by_side([one] * dim) if one.dim == 1 else _checked(one, dim, "the prior")
+    given = list(prior) if isinstance(prior, tuple) else prior
+    return _together(given, dim, _of_one, "the prior")
 
 
 def of_support(support: Any, dim: int | None) -> Coordinates:
@@ -120,19 +119,26 @@ def of_support(support: Any, dim: int | None) -> Coordinates:
     A constraint is one of torch.distributions.constraints, a pair (low, high), whose None or inf
     is no bound, or (constraint, shape) for more than one number. theta is as in `of_prior`.
     """
-    if isinstance(support, Mapping):
-        each = {name: _of_constraint(one, name) for name, one in support.items()}
-        return _checked(_by_name(each), dim, "the support")
-    if isinstance(support, list):
-        parts = [_of_constraint(one, f"support {i}") for i, one in enumerate(support)]
-        return _checked(_side_by_side(parts), dim, "the support")
-    if dim is not None and not _has_shape(support):  # dim is then theta's, of a simplex, say
-        return _of_constraint((support, (dim,)), "the support")
-    one = _of_constraint(support, "the support")
-    return _checked(_side_by_side([one]) if one.dim == 1 else one, dim, "the support")
+    if dim is not None and not isinstance(support, (Mapping, list)) and not _has_shape(support):
+        return _of_constraint((support, (dim,)), "the support")  # theta's, of a simplex, say
+    return _together(support, dim, _of_constraint, "the support")
 
 
 # Several together.
+
+
+def _together(
+    given: Any, dim: int | None, make: Callable[[Any, str], Coordinates], what: str
+) -> Coordinates:
+    """Of one, of a list, side by side, or of a dict, by name."""
+    if isinstance(given, Mapping):
+        found = _by_name({name: make(one, name) for name, one in given.items()})
+    elif isinstance(given, list):
+        found = _side_by_side([make(one, f"{what} {i}") for i, one in enumerate(given)])
+    else:
+        found = make(given, what)
+        found = _side_by_side([found]) if found.dim == 1 else found
+    return _checked(found, dim, what)
 
 
 def _by_name(each: Mapping[str, Coordinates]) -> Coordinates:
@@ -268,7 +274,9 @@ def _of_bijection(prior: D.Distribution, name: str, kind: str) -> Coordinates:
     """
     shape = prior.batch_shape + prior.event_shape
     free = _free(_support_of(prior, name, kind), shape, name)
-    x = free.inverse(prior.sample((_DRAWS,))).reshape(_DRAWS, -1)
+    assert free.inverse is not None
+    inverse = free.inverse
+    x = inverse(prior.sample((_DRAWS,))).reshape(_DRAWS, -1)
     outward = x + 0.5 * x.sign() * (1 + x.abs())
     if bool((free.point(x) == free.point(outward)).any()):
         raise UsageError(
@@ -286,10 +294,10 @@ def _of_bijection(prior: D.Distribution, name: str, kind: str) -> Coordinates:
     def log_density(e: Tensor) -> Tensor:
         x = centre + width * e
         log_prob = prior.log_prob(free.point(x)).reshape(len(e), -1).sum(1)
-        return log_prob + free.log_det(x) + width.log().sum()
+        return log_prob + free.log_density(x) + width.log().sum()
 
     def draw(count: int) -> Tensor:
-        return (free.inverse(prior.sample((count,))).reshape(count, -1) - centre) / width
+        return (inverse(prior.sample((count,))).reshape(count, -1) - centre) / width
 
     return Coordinates(free.dim, point, log_density, draw)
 
@@ -367,18 +375,8 @@ def _of_scipy(prior: Any, name: str) -> Coordinates:
 # One support.
 
 
-@dataclass(frozen=True)
-class _Free:
-    """x [B, dim] without bounds -> theta [B, *shape]; its inverse, and log |det| of it."""
-
-    dim: int
-    point: Function
-    inverse: Function
-    log_det: Function
-
-
-def _free(constraint: Any, shape: Sequence[int], name: str) -> _Free:
-    """PyTorch's bijection to a support. Raises UsageError where there is none."""
+def _free(constraint: Any, shape: Sequence[int], name: str) -> Coordinates:
+    """By PyTorch's bijection to a support. Raises UsageError where there is none."""
     if getattr(constraint, "is_discrete", False):
         raise UsageError(f"{name} is discrete: sum over its values in the density")
     try:
@@ -402,7 +400,8 @@ def _free(constraint: Any, shape: Sequence[int], name: str) -> _Free:
         found = transform.log_abs_det_jacobian(own, transform(own)).reshape(len(x), -1).sum(1)
         return found - (x - near(x)).abs().sum(1)  # falls beyond, where theta stands still
 
-    return _Free(math.prod(free_shape), point, transform.inv, log_det)
+    dim = math.prod(free_shape)
+    return Coordinates(dim, point, log_det, _standard(dim), transform.inv)
 
 
 def _of_constraint(constraint: Any, name: str) -> Coordinates:
@@ -421,8 +420,7 @@ def _of_constraint(constraint: Any, name: str) -> Coordinates:
         raise UsageError(
             f"{name}: {constraint} is of vectors: say their size, as ({constraint}, (3,))"
         )
-    free = _free(constraint, shape, name)
-    return Coordinates(free.dim, free.point, free.log_det, _standard(free.dim))
+    return _free(constraint, shape, name)
 
 
 def _between(low: Any, high: Any, name: str) -> Any:

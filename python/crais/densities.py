@@ -95,15 +95,10 @@ def density_of(
         )
     elif made is None:
         function = gradients.of_jax(function, lambda: space.point(space.draw(1))) or function
-    space = _drawn_on(space, device)
-    return _composed(
-        function, space, [target, value_and_grad, prior_transform], notes, dtype, given
-    )
-
-
-def _drawn_on(space: Coordinates, device: torch.device | None) -> Coordinates:
-    """The same, whose draws are on the function's device."""
-    return replace(space, draw=lambda count: space.draw(count).to(device))
+    on_cpu = space.draw
+    space = replace(space, draw=lambda count: on_cpu(count).to(device))
+    parts = [target, value_and_grad, prior_transform]
+    return _composed(function, space, parts, notes, dtype, given)
 
 
 def _coordinates(
@@ -150,18 +145,13 @@ def _composed(
     if _lacks_second_derivatives(log_density, e):
         log_density = gradients.once(log_density)
         notes.append("second derivatives are differences of gradients: autograd has none")
-    inverse = None
-    if given == ["base"]:
-        origin = space.point(e.new_zeros(1, space.dim))
-        lower = (space.point(torch.eye(space.dim).to(e)) - origin).T
-        inverse = lambda z: torch.linalg.solve(lower, (z - origin).T).T  # noqa: E731
     return Density(
         log_density,
         space.dim,
         only,
         next((p.__name__ for p in parts if hasattr(p, "__name__")), "function"),
         notes,
-        inverse,
+        space.inverse if given == ["base"] else None,
         space.point,
     )
 
@@ -207,10 +197,6 @@ def _explain_numpy(function: Function, theta: Any) -> None:
         )
 
 
-def _as_rows(function: Function) -> Function:
-    return function
-
-
 def _by_vmap(function: Function) -> Function:
     return torch.vmap(lambda row: function(row).reshape(()))
 
@@ -228,7 +214,7 @@ def _one_by_one(function: Function) -> Function:
 
 
 _FORMS: list[tuple[Callable[[Function], Function], str]] = [
-    (_as_rows, ""),
+    (lambda function: function, ""),
     (_by_vmap, "the function is of one row: torch.vmap makes it one of many"),
     (
         _one_by_one,
@@ -281,7 +267,7 @@ def _checked_transform(transform: Function, dim: int) -> Function:
         except Exception as error:
             return error
 
-    found = [(form, rows_of(form)) for form in (_as_rows, _by_vmap)]
+    found = [(form, rows_of(form)) for form, _ in _FORMS[:2]]
     for form, theta in found:
         if isinstance(theta, Tensor) and theta.shape == (_rows(dim), dim):
             if not theta.requires_grad:

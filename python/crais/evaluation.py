@@ -6,7 +6,6 @@ import contextlib
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,20 +16,20 @@ from crais.captured import (
     Function,
     bare,
     check_modes,
-    check_types,
     device_of,
     in_float32,
+    other_dtype,
     required_arguments,
 )
 from crais.densities import Density, density_of
 from crais.errors import Interrupted, UsageError
+from crais.gradients import with_gradient
 from crais.images import Data, as_batch, channels_first_of, read, shapes_for, tensor_of
 from crais.captured_model import (
     check_bounded,
     check_density,
     check_rows,
     check_unchanged,
-    with_gradient,
 )
 from crais.latents import Latent, sizes_of
 from crais.likelihoods import Likelihood
@@ -53,14 +52,6 @@ _OTHER_NAMES = {
     "log_prior": "prior=a distribution, or a target of both with support=...",
     "transform": "prior_transform=...",
 }
-
-
-@dataclass(frozen=True)
-class Target:
-    """A density for `evaluate` and `log_normalizer`: a function z [B, dim] -> [B], or a name."""
-
-    log_density: Function | str
-    dim: int | None = None
 
 
 @native.awaited()
@@ -93,7 +84,6 @@ def evaluate(
                  `likelihood`, `prior`, `latent`; or with `log_joint`. Or the name of a file: a
                  checkpoint of train-vae, a model of crais.export, the state_dict of an MLP, a
                  decoder in TorchScript (with likelihood="bernoulli" or "gaussian:SD").
-                 Or a crais.Target, which goes to `log_normalizer`.
     images       [N, *shape]: a tensor, an array, a list of these, a Dataset or DataLoader whose
                  items are images, begin with one, or are dictionaries with one under `key`. uint8
                  wants scale=255, binarisation="static:0" or dequantise="uniform:0".
@@ -133,8 +123,6 @@ def evaluate(
     if rate_distortion is not None:
         options["rate_distortion"] = rate_distortion
     dtype = None if dtype is None else str(dtype).removeprefix("torch.")
-    if isinstance(model, Target):
-        return log_normalizer(model, progress=progress, **{**options, "dtype": dtype})
     for name in ("data", "data_dir", "simulate", "split"):
         if images is not None and options.get(name) is not None:
             raise UsageError(f"give images or {name}: each says what is evaluated")
@@ -161,9 +149,7 @@ def evaluate(
         for name, density in densities.items():
             if density is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
-        return _evaluated(
-            os.fspath(model), chosen, {}, b"", torch.device("cpu"), data, progress, None
-        )
+        return _evaluated(os.fspath(model), chosen, data, progress)
 
     if isinstance(model, type):
         raise UsageError(f"the model is a class: give an instance, as {model.__name__}()")
@@ -211,10 +197,7 @@ def evaluate(
         raise UsageError(f"device: the model is on {device}, not {asked}; move it with .to()")
     if found.keeps_state:
         _call_alone(options)
-    chosen = {"device": str(device), **options}
-    return _evaluated(
-        name, chosen, found.functions, found.manifest, device, data, progress, found.check
-    )
+    return _evaluated(name, {"device": str(device), **options}, data, progress, found)
 
 
 @native.awaited()
@@ -287,11 +270,6 @@ def log_normalizer(
     Other options are the flags of estimate-logz:
     """
     options: dict[str, Any] = {**flags}
-    if isinstance(target, Target):
-        given = {"prior": prior, "prior_transform": prior_transform, "support": support}
-        dim = target.dim if dim is None else dim
-        target, options = target.log_density, {**options, **given, "base": base}
-        return log_normalizer(target, dim=dim, starts=starts, progress=progress, **options)
     for name in options.keys() & _OTHER_NAMES.keys():
         raise UsageError(f"{name}: say {_OTHER_NAMES[name]}")
     if base is None or isinstance(base, str):
@@ -331,10 +309,9 @@ def _log_normalizer(
     if isinstance(target, Density):
         device, dim, notes = torch.device(options["device"]), target.dim, target.notes
         name = target.name if target.name.isidentifier() else "function"
-        _check_bounded(target.log_density, dim, device, options)
         functions = {"log_density": _density(target.log_density)}
-        check = _checked_density(functions["log_density"], dim, device, options.get("dtype"))
-        if str(options.get("threads")) != "1" and _keeps_state(functions, dim, device, options):
+        check, is_alone = _examined(functions["log_density"], dim, device, options)
+        if is_alone:
             _call_alone(options)
     arguments = [name, *native.arguments(options)]
     report, run = native.call(
@@ -416,28 +393,24 @@ def _starts_of(starts: Any, density: Density, options: dict[str, Any]) -> Tensor
 
 
 def _evaluated(
-    operand: str,
-    flags: dict[str, Any],
-    functions: dict[str, Function],
-    manifest: bytes,
-    device: torch.device,
-    data: Data,
-    progress: bool,
-    check: Callable[[], None] | None,
+    operand: str, flags: dict[str, Any], data: Data, progress: bool, model: InMemory | None = None
 ) -> Result:
+    """Of the model that is in memory, or of the file that the operand names."""
     distortion = flags.pop("rate_distortion", None)
     curve = [] if distortion is None else ["curve", f"--distortion={distortion}"]
     arguments = [*curve, operand, *native.arguments(flags)]
+    device = torch.device("cpu") if model is None else model.device
+    manifest = b"" if model is None else model.manifest
     report, run = native.call(
         "eval-loglik",
         lambda run: native.extension().evaluate(
             arguments, run, data.images, data.labels, manifest, device
         ),
-        functions,
+        {} if model is None else model.functions,
         progress=progress,
         unit="images",
         device=device,
-        check=check,
+        check=None if model is None else model.check,
     )
     return _finished(report, run.images, run.stopped, "images")
 
@@ -466,7 +439,11 @@ def _parts_of(model: Any, given: dict[str, Any]) -> dict[str, Any]:
             parts[name] = parts[name] if parts[name] is not None else _method(model, *own)
         if parts["decoder"] is None or parts["likelihood"] is None:
             parts["log_joint"] = getattr(model, "log_joint", None)
-            _require_parts(parts)
+        if parts["log_joint"] is None and parts["decoder"] is None:
+            raise UsageError(
+                "the model has neither decode(z) nor log_joint(z, x): give decoder=..., or "
+                "log_joint=..."
+            )
     if parts["log_joint"] is not None and given["decoder"] is None:
         parts["decoder"] = parts["likelihood"] = None
     for name in ("decoder", "encoder", "log_joint"):
@@ -478,13 +455,6 @@ def _parts_of(model: Any, given: dict[str, Any]) -> dict[str, Any]:
     if parts["prior"] is not None:
         parts["prior"] = adapted_prior(parts["prior"])
     return parts
-
-
-def _require_parts(parts: dict[str, Any]) -> None:
-    if parts["log_joint"] is None and parts["decoder"] is None:
-        raise UsageError(
-            "the model has neither decode(z) nor log_joint(z, x): give decoder=..., or log_joint=..."
-        )
 
 
 def _unwrapped(model: Any) -> Any:
@@ -520,38 +490,16 @@ def _latent_of(model: Any, encoder: Function | None) -> Latent | None:
     return None
 
 
-def _check_bounded(
-    target: Function, dim: int, device: torch.device, options: dict[str, Any]
-) -> None:
-    """At points of its own random numbers; PyTorch's state is as before."""
-    dtype = torch.float32 if options.get("dtype") == "float32" else torch.float64
-    with native.as_before(device):
-        random_state.begin(device)
-        points = torch.randn(8, dim, dtype=dtype).to(device)
-        check_bounded(_density(target), points, "the log density")
-
-
-def _keeps_state(
-    functions: dict[str, Function], dim: int, device: torch.device, options: dict[str, Any]
-) -> bool:
-    dtype = torch.float32 if options.get("dtype") == "float32" else torch.float64
-
-    def joint(z: Tensor) -> tuple[Tensor, Tensor]:
-        return with_gradient(functions["log_density"], z)
-
-    with native.as_before(device):
-        random_state.begin(device)
-        return keeps_state(
-            {"": joint}, lambda _, rows: (torch.randn(rows, dim, dtype=dtype).to(device),)
-        )
-
-
 def _density(function: Function) -> Function:
     def log_density(z: Tensor) -> Tensor:
         try:
             value = function(z)
         except RuntimeError as error:
-            check_types([function], z, error)
+            if kind := other_dtype([function], z.dtype):
+                fits = "dtype='float32'" if kind == "float32" else "module.float(), dtype='float32'"
+                raise UsageError(
+                    f"the module is {kind}, z is {str(z.dtype)[6:]}: {fits}, or module.double()"
+                ) from error
             raise
         check_density(value, z, "the log density")
         if value.dtype != z.dtype:
@@ -561,38 +509,45 @@ def _density(function: Function) -> Function:
     return log_density
 
 
-def _checked_density(
-    density: Function, dim: int, device: torch.device, dtype: Any
-) -> Callable[[], None] | None:
-    """A check for the end of the run. Raises UsageError where a row's value is not its own.
+def _examined(
+    density: Function, dim: int, device: torch.device, options: dict[str, Any]
+) -> tuple[Callable[[], None] | None, bool]:
+    """A check for the end of the run, and whether one thread alone may call the density.
 
-    None where the density is not there at points around 0: the run will say why.
+    Raises UsageError where it grows without bound, or a row's value is not its own. There is no
+    check where the density is not there at points around 0: the run will say why.
     """
-    kind = torch.float32 if str(dtype) == "float32" else torch.float64
-    what = "log density"
+    dtype = torch.float32 if str(options.get("dtype")) == "float32" else torch.float64
+
+    def points(rows: int) -> Tensor:
+        return torch.randn(rows, dim, dtype=dtype).to(device)
 
     def joint(z: Tensor) -> tuple[Tensor, Tensor]:
         return with_gradient(density, z)
 
     with native.as_before(device):
+        random_state.begin(device)
         torch.set_num_threads(1)
-        generator = torch.Generator().manual_seed(0)
-        z = torch.randn(4, dim, dtype=kind, generator=generator).to(device)
+        check_bounded(density, points(8), "the log density")
+        is_alone = str(options.get("threads")) != "1" and keeps_state(
+            {"": joint}, lambda _, rows: (points(rows),)
+        )
+        z = points(4)
         try:
             value, grad = joint(z)
             z = z[torch.isfinite(value) & torch.isfinite(grad).all(1)]
             value = joint(z)[0] if len(z) > 0 else value
         except Exception:
-            return None
+            return None, is_alone
         if len(z) == 0:
-            return None
-        check_rows(joint, [z], what)
+            return None, is_alone
+        check_rows(joint, [z], "log density")
 
     def check() -> None:
         torch.set_num_threads(1)
-        check_unchanged(joint, [z], value, what)
+        check_unchanged(joint, [z], value, "log density")
 
-    return check
+    return check, is_alone
 
 
 evaluate.__doc__ = (evaluate.__doc__ or "") + native.options("eval-loglik")

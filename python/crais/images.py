@@ -28,11 +28,6 @@ class Data:
     labels: Tensor | None
 
 
-def as_tensor(images: Any) -> Tensor:
-    """[N, ...] on the CPU."""
-    return read(images)[0]
-
-
 def read(
     images: Any, key: str | None = None, layout: str | None = None
 ) -> tuple[Tensor, Tensor | None]:

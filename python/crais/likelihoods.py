@@ -173,7 +173,7 @@ class _LocationScale(Likelihood):
     name: str
     information: tuple[float, float]  # about location and log_scale, where the scale is 1
 
-    def __init__(self, scale: float | Tensor | None, learn: bool = False) -> None:
+    def __init__(self, scale: float | Tensor | None = 1.0, learn: bool = False) -> None:
         super().__init__()
         self.log_scale = None if scale is None else _log_parameter(scale, learn)
 
@@ -267,9 +267,6 @@ class Laplace(_LocationScale):
 
     name = "laplace"
     information = (1.0, 1.0)
-
-    def __init__(self, scale: float | Tensor | None = 1.0, learn: bool = False) -> None:
-        super().__init__(scale, learn)
 
     def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
         return -(x - loc).abs() * torch.exp(-log_scale) - log_scale - math.log(2)
@@ -390,12 +387,33 @@ class DiscretizedLogistic(_Discretized):
     def __init__(self, scale: float | Tensor | None = None, learn: bool = False) -> None:
         super().__init__(scale, learn)
 
-    def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
-        return _logistic_bin(x, loc, log_scale)
+    @staticmethod
+    def element(x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
+        """Log mass of the bin around x: b - a is its width in sigmoid(b) - sigmoid(a) =
+        sigmoid(b) sigmoid(-a) (1 - e^(a - b)).
+        """
+        inverse = torch.exp(-log_scale)
+        first, last = x < HALF, x > 1 - HALF
+        upper = F.logsigmoid((x - loc + HALF) * inverse).masked_fill(last, 0.0)
+        lower = F.logsigmoid((loc - x + HALF) * inverse).masked_fill(first, 0.0)
+        width = _log1mexp(-STEP * inverse)
+        return upper + lower + torch.where(first | last, 0.0, width)
 
     @staticmethod
     def kept(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-        return _kept_logistic(low, high)
+        """The score of standard logistic noise is 2 F - 1, F its rank.
+
+        The middle's share of the information about the scale is a stand-in, exact where the middle
+        is everything and where it is a far tail.
+        """
+        below, above = torch.sigmoid(low), torch.sigmoid(-high)
+        left, right = below * torch.sigmoid(-low).square(), above * torch.sigmoid(high).square()
+        of_loc = ((1 - 2 * above) ** 3 - (2 * below - 1) ** 3) / 2 + 3 * (left + right)
+        whole = (3 + math.pi**2) / 9
+        tails = (low.square() * left + high.square() * right) / whole
+        middle = (1 - below - above).clamp(min=0)
+        outside = F.relu(low) + F.relu(-high)
+        return of_loc.clamp(min=0), middle * (1 + outside.square() / whole) + tails
 
     def noise(self, u: Tensor) -> Tensor:
         return torch.logit(_open(u[:, 0]))
@@ -419,14 +437,14 @@ class DiscretizedLogisticMixture(Likelihood):
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
         logits, means, log_scales = self._parts(output)
         _check(x, means.shape[2:])
-        bins = _logistic_bin(x.unsqueeze(1), means, log_scales)
+        bins = DiscretizedLogistic.element(x.unsqueeze(1), means, log_scales)
         return _total(torch.logsumexp(F.log_softmax(logits, 1) + bins, 1))
 
     def fisher(self, output: Output) -> Output:
         logits, means, log_scales = self._parts(output)
         weights = torch.softmax(logits, 1)
         blurred = torch.exp(2 * log_scales) + STEP**2 / 36
-        of_mean, of_scale = _kept_logistic(
+        of_mean, of_scale = DiscretizedLogistic.kept(
             (HALF - means) * torch.rsqrt(blurred), (1 - HALF - means) * torch.rsqrt(blurred)
         )
         about_mean = weights / (3 * blurred) * of_mean
@@ -550,84 +568,40 @@ class Poisson(Likelihood):
 
 
 class NegativeBinomial(Likelihood):
-    """Counts with mean mu and variance mu + mu^2 / theta.
+    """Counts with mean mu and variance mu + mu^2 / theta; the output is log mu.
 
     `theta` (inverse dispersion) is a number or a tensor that broadcasts to x, one a gene for
-    instance; `learn` makes it a parameter. `library` says what the output is:
-
-    None        log mu
-    a number    logits of fractions that sum to 1 over x; mu = library * fraction
-    "observed"  the same, with the sum of x itself as library: p(x | library), as in models of
-                single cells. Draws and Fisher weights, which have no x, take `draw_library`.
-
-    The sum of a draw is not quite `draw_library`, so draws under "observed" are not exactly those
-    of `log_prob`. Where exactness counts, as in certificates, give the library as a number.
+    instance; `learn` makes it a parameter.
     """
 
     low, step = 0.0, 1.0
 
-    def __init__(
-        self,
-        theta: float | Tensor = 1.0,
-        learn: bool = True,
-        library: float | str | None = None,
-        draw_library: float = 10_000.0,
-    ) -> None:
+    def __init__(self, theta: float | Tensor = 1.0, learn: bool = True) -> None:
         super().__init__()
-        if isinstance(library, str) and library != "observed":
-            raise UsageError(f"library is None, a number or 'observed', not '{library}'")
         self.log_theta = _log_parameter(theta, learn)
-        self.library = library
-        self.draw_library = draw_library if isinstance(library, str) else library
 
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
-        return _total(self._element(x, self._log_mean(_like_x(output, x), self._library_of(x))))
+        return _total(self._element(x, _like_x(output, x)))
 
     def fisher(self, output: Output) -> Output:
-        output = _only(output)
-        mean, theta = self._log_mean(output, self.draw_library).exp(), self.log_theta.exp()
-        return self._about_output(mean * theta / (mean + theta), output)
+        mean, theta = _only(output).exp(), self.log_theta.exp()
+        return mean * theta / (mean + theta)
 
     def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
-        log_mean = self._log_mean(_only(output), self.draw_library)
+        log_mean = _only(output)
         theta = self.log_theta.exp().expand_as(log_mean)
         return torch.distributions.NegativeBinomial(
             theta, logits=log_mean - self.log_theta
         ).sample()
 
     def spec(self) -> dict[str, Any]:
-        return {
-            "name": "negative-binomial",
-            "library": self.library,
-            "draw_library": self.draw_library,
-        }
-
-    def _library_of(self, x: Tensor) -> Tensor | float | None:
-        """Of rows x."""
-        if self.library != "observed":
-            return self.draw_library
-        return x.flatten(1).sum(1).clamp(min=1).reshape(-1, *[1] * (x.dim() - 1))
-
-    def _log_mean(self, output: Tensor, library: Tensor | float | None) -> Tensor:
-        if library is None:
-            return output
-        fractions = F.log_softmax(output.flatten(1), 1).reshape(output.shape)
-        return fractions + (library.log() if isinstance(library, Tensor) else math.log(library))
+        return {"name": "negative-binomial"}
 
     def _element(self, x: Tensor, log_mean: Tensor) -> Tensor:
         """log p of every element of x."""
         log_odds, theta = log_mean - self.log_theta, self.log_theta.exp()
         chances = _lgamma(x + theta) - _lgamma(theta) - _lgamma(x + 1)
         return chances.to(x.dtype) + x * log_odds - (x + theta) * _log1pexp(log_odds)
-
-    def _about_output(self, about_log_mean: Tensor, output: Tensor) -> Tensor:
-        """The information about the output, from that about each log mean."""
-        if self.library is None:
-            return about_log_mean
-        fractions, flat = torch.softmax(output.flatten(1), 1), about_log_mean.flatten(1)
-        others = flat.sum(1, keepdim=True) - flat
-        exact = flat * (1 - fractions).square() + others * fractions.square()
-        return exact.reshape(output.shape)
 
 
 class ZeroInflatedNegativeBinomial(NegativeBinomial):
@@ -638,14 +612,12 @@ class ZeroInflatedNegativeBinomial(NegativeBinomial):
     """
 
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
-        counts, zeros = _halves(output)
-        log_mean = self._log_mean(_like_x(counts, x), self._library_of(x))
-        counted = F.logsigmoid(-zeros) + self._element(x, log_mean)
+        log_mean, zeros = _halves(output)
+        counted = F.logsigmoid(-zeros) + self._element(x, _like_x(log_mean, x))
         return _total(torch.where(x == 0, torch.logaddexp(F.logsigmoid(zeros), counted), counted))
 
     def fisher(self, output: Output) -> Output:
-        counts, zeros = _halves(output)
-        log_mean = self._log_mean(counts, self.draw_library)
+        log_mean, zeros = _halves(output)
         mean, theta, extra = log_mean.exp(), self.log_theta.exp(), torch.sigmoid(zeros)
         none = torch.exp(self._element(torch.zeros_like(mean), log_mean))  # chances of a count of 0
         zero = extra + (1 - extra) * none
@@ -654,7 +626,7 @@ class ZeroInflatedNegativeBinomial(NegativeBinomial):
         lost = (1 - extra) * none * score.square() * extra / zero
         about_mean = ((1 - extra) * score - lost).clamp(min=0)
         about_zeros = (1 - extra) * (1 - none) * extra.square() / zero
-        parts = (self._about_output(about_mean, counts), about_zeros)
+        parts = (about_mean, about_zeros)
         return torch.cat(parts, 1) if isinstance(output, Tensor) else parts
 
     def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
@@ -757,32 +729,3 @@ _TINY = 1e-30
 
 def _normal(t: Tensor) -> Tensor:
     return torch.exp(-0.5 * t.square()) / math.sqrt(2 * math.pi)
-
-
-def _kept_logistic(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-    """`_Discretized.kept` of standard logistic noise: its score is 2 F - 1, F the noise's rank.
-
-    The middle's share of the information about the scale is a stand-in, exact where the middle is
-    everything and where it is a far tail.
-    """
-    below, above = torch.sigmoid(low), torch.sigmoid(-high)
-    left, right = below * torch.sigmoid(-low).square(), above * torch.sigmoid(high).square()
-    of_loc = ((1 - 2 * above) ** 3 - (2 * below - 1) ** 3) / 2 + 3 * (left + right)
-    whole = (3 + math.pi**2) / 9
-    tails = (low.square() * left + high.square() * right) / whole
-    middle = (1 - below - above).clamp(min=0)
-    outside = F.relu(low) + F.relu(-high)
-    return of_loc.clamp(min=0), middle * (1 + outside.square() / whole) + tails
-
-
-def _logistic_bin(x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
-    """Log mass of the bin around x under a logistic distribution.
-
-    sigmoid(b) - sigmoid(a) = sigmoid(b) sigmoid(-a) (1 - e^(a - b)), and b - a is the bin's width.
-    """
-    inverse = torch.exp(-log_scale)
-    first, last = x < HALF, x > 1 - HALF
-    upper = F.logsigmoid((x - loc + HALF) * inverse).masked_fill(last, 0.0)
-    lower = F.logsigmoid((loc - x + HALF) * inverse).masked_fill(first, 0.0)
-    width = _log1mexp(-STEP * inverse)
-    return upper + lower + torch.where(first | last, 0.0, width)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import importlib
+import importlib.util
 import os
 import re
 import sys
@@ -90,6 +90,7 @@ class Run:
         self.astray = ""  # where the density was first not finite
         self.images = torch.empty(0)
         self.called = False  # the model was
+        self.epoch: Callable[[str], None] = lambda metrics: None  # of a training is done
         self._functions = functions
         self._bar = bar
         self._process = os.getpid()
@@ -123,8 +124,11 @@ class Run:
     def warn(self, line: str) -> None:
         warnings.warn(line, stacklevel=6)
 
-    def show(self, done: int, total: int, status: str) -> None:
-        self._bar.show("", done, total, status)
+    def show(self, done: int, total: int, status: str = "") -> None:
+        self._bar.show(done, total, status)
+
+    def advance(self, count: int, status: str) -> None:
+        self._bar.advance(count, status)
 
     def _watch(self, outputs: tuple[Tensor, ...], inputs: tuple[Tensor, ...]) -> None:
         """Remembers where log p(x, z) was first not finite."""
@@ -136,12 +140,6 @@ class Run:
         same = (self.images == x).flatten(1).all(1).nonzero()
         point = ", ".join(f"{value:.4g}" for value in z[:4].tolist()) + (", ..." * (len(z) > 4))
         self.astray = f"; log p(x, z) of image {int(same[0])} is not finite at z = ({point})"
-
-    def begin(self, done: int, total: int) -> None:
-        self._bar.show("", done, total, "")
-
-    def advance(self, count: int, status: str) -> None:
-        self._bar.advance(count, status)
 
 
 def _end_child(error: BaseException) -> NoReturn:
@@ -166,16 +164,16 @@ class Bar:
     """tqdm's progress bar, where tqdm is installed."""
 
     def __init__(self, enabled: bool, unit: str) -> None:
-        self._tqdm = _tqdm() if enabled else None
+        found = importlib.util.find_spec("tqdm") if enabled else None
+        self._tqdm: Any = importlib.import_module("tqdm.auto").tqdm if found else None
         self._unit = unit
         self._bar: Any = None
 
-    def show(self, label: str, done: int, total: int, status: str) -> None:
+    def show(self, done: int, total: int, status: str) -> None:
         if self._tqdm is None:
             return
-        if self._bar is None or self._bar.desc != (label and label + ": "):
-            self.close()
-            self._bar = self._tqdm(total=total, initial=done, desc=label, unit=f" {self._unit}")
+        if self._bar is None:
+            self._bar = self._tqdm(total=total, initial=done, unit=f" {self._unit}")
         self._bar.n = done
         self._bar.set_postfix_str(status)
 
@@ -187,13 +185,6 @@ class Bar:
     def close(self) -> None:
         if self._bar is not None:
             self._bar.close()
-
-
-def _tqdm() -> Any:
-    try:
-        return importlib.import_module("tqdm.auto").tqdm
-    except ImportError:
-        return None
 
 
 _running: set[Run] = set()

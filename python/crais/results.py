@@ -215,60 +215,43 @@ def _number(value: Any) -> float:
     return math.nan if value is None or isinstance(value, str) else float(value)
 
 
+@dataclass(repr=False)
 class Comparison:
     """Paired differences `after` - `before` of the same images, nats.
 
-    Floats:
-        mean           the mean difference
-        data_se, mc_se its standard errors: over images, and by the chains alone
-        low, high      its 95% interval over all such images, by Student's t
-        unpaired_se    what the error would be of two separate sets of images
-        bias           to be expected of the mean; NaN where unknown
-        share_better   of the images gained; clearly_better and clearly_worse count those that
-                       changed by more than two Monte Carlo errors
-
-    Arrays [N]: difference and std_error (Monte Carlo) of each image. `flagged` counts the images
-    that are flagged in either result, and `unflagged` is (mean, data_se, mc_se) of the others, or
-    None where no image is flagged.
+    mean           the mean difference
+    data_se, mc_se its standard errors: over images, and by the chains alone
+    low, high      its 95% interval over all such images, by Student's t
+    unpaired_se    what the error would be of two separate sets of images
+    bias           to be expected of the mean; NaN where unknown
+    share_better   of the images gained; clearly_better and clearly_worse count those that
+                   changed by more than two Monte Carlo errors
+    flagged        how many images are flagged in either result
+    unflagged      (mean, data_se, mc_se) of the others; None where no image is flagged
+    difference, std_error  [N], of each image; the error is Monte Carlo's
 
     Of two densities it is the log ratio of their normalisers. Their replicates share nothing, so
     that the error is unpaired_se.
     """
 
-    def __init__(self, before: Result, after: Result) -> None:
-        native = extension()
-        self._is_density = before._is_density()
-        found = native.compare(
-            *(
-                native.ImageEstimates(
-                    result.log_normalizer.tolist(),
-                    result.std_error.tolist(),
-                    result.bias_each.tolist(),
-                    (result.flags != 0).tolist(),
-                )
-                for result in (after, before)
-            )
-        )
-        self.mean: float = found.difference.mean
-        self.data_se: float = found.difference.data_se
-        self.mc_se: float = found.difference.mc_se
-        self.low: float = found.low
-        self.high: float = found.high
-        self.unpaired_se: float = found.unpaired_se
-        self.bias: float = found.bias
-        self.share_better: float = found.share_better
-        self.clearly_better: int = found.clearly_better
-        self.clearly_worse: int = found.clearly_worse
-        self.flagged: int = found.flagged
-        left = found.unflagged
-        self.unflagged: tuple[float, float, float] | None = (
-            None if left is None else (left.mean, left.data_se, left.mc_se)
-        )
-        self.difference: Array = np.asarray(found.per_image)
-        self.std_error: Array = np.asarray(found.std_error)
+    mean: float
+    data_se: float
+    mc_se: float
+    low: float
+    high: float
+    unpaired_se: float
+    bias: float
+    share_better: float
+    clearly_better: int
+    clearly_worse: int
+    flagged: int
+    unflagged: tuple[float, float, float] | None
+    difference: Array
+    std_error: Array
+    is_density: bool
 
     def __repr__(self) -> str:
-        if self._is_density:
+        if self.is_density:
             return (
                 f"log Z, after - before: {self.mean:+.4f} nats; SE {self.unpaired_se:.2g} over "
                 f"{len(self.difference)} independent replicates of each density"
@@ -302,7 +285,17 @@ def compare(before: Result, after: Result) -> Comparison:
     one, two = (result.summary.get("images", {}).get("sha256") for result in (before, after))
     if one != two or len(before) != len(after):
         raise UsageError("the results are of different images: only the same can be compared in pairs")
-    return Comparison(before, after)
+    found = extension().compare(
+        *(
+            (one.log_normalizer.tolist(), one.std_error.tolist(), one.bias_each.tolist(),
+             (one.flags != 0).tolist())
+            for one in (after, before)
+        )
+    )  # fmt: skip
+    difference, std_error = (np.asarray(found.pop(name)) for name in ("difference", "std_error"))
+    return Comparison(
+        **found, difference=difference, std_error=std_error, is_density=before._is_density()
+    )
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 from collections.abc import Mapping
 
@@ -22,7 +21,7 @@ def dumps(tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str]) -> b
     blocks: list[bytes] = []
     offset = 0
     for name, tensor in tensors.items():
-        block = _bytes_of(tensor)
+        block = tensor.detach().cpu().contiguous().numpy().tobytes()
         header[name] = {
             "dtype": _NAMES[tensor.dtype],
             "shape": list(tensor.shape),
@@ -33,8 +32,3 @@ def dumps(tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str]) -> b
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text + b"".join(blocks)
-
-
-def _bytes_of(tensor: torch.Tensor) -> bytes:
-    own = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)  # no view of another
-    return ctypes.string_at(own.data_ptr(), own.nbytes)  # bytes() would take each by itself

@@ -53,40 +53,19 @@ def train_vae(
 
     Other options are the flags of train-vae:
     """
-    watcher = _Watcher(on_epoch)
 
     def train(run: native.Run) -> Any:
-        watcher.run = run
-        return native.extension().train_vae(native.arguments(options), watcher)
+        if on_epoch is not None:
+            run.epoch = lambda metrics: on_epoch(json.loads(metrics))
+        return native.extension().train_vae(native.arguments(options), run)
 
-    (checkpoint, epochs, best), _ = native.call(
+    (checkpoint, epochs, best), run = native.call(
         "train-vae", train, {}, progress=progress, unit="images"
     )
-    if watcher.stopped:
+    if run.stopped:
         raise Interrupted(f"interrupted; the training is complete: {checkpoint}")
     metrics = [json.loads(epoch) for epoch in epochs]
     return Training(checkpoint, metrics, metrics[best - 1])
-
-
-class _Watcher:
-    """What the extension tells of a training."""
-
-    def __init__(self, on_epoch: Callable[[Metrics], None] | None) -> None:
-        self.run: native.Run | None = None
-        self.stopped = False  # the extension sets it
-        self._on_epoch = on_epoch
-
-    def show(self, done: int, total: int, status: str) -> None:
-        if self.run is not None:
-            self.run.show(done, total, status)
-
-    def notice(self, line: str) -> None:
-        if self.run is not None:
-            self.run.warn(line)
-
-    def epoch(self, metrics: str) -> None:
-        if self._on_epoch is not None:
-            self._on_epoch(json.loads(metrics))
 
 
 train_vae.__doc__ = (train_vae.__doc__ or "") + native.options("train-vae")

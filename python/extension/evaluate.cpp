@@ -2,10 +2,8 @@
 #include "cli/program.h"
 #include "models/function_model.h"
 #include "module.h"
-#include "observer.h"
 #include "programs/eval_loglik/curve.h"
 #include "programs/eval_loglik/eval_run.h"
-#include "stoppable.h"
 #include "util/files.h"
 
 namespace crais {

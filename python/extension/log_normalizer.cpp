@@ -1,8 +1,6 @@
 // estimate-logz for Python.
 #include "module.h"
-#include "observer.h"
 #include "programs/estimate_logz/logz_run.h"
-#include "stoppable.h"
 #include "targets/function_target.h"
 
 namespace crais {

@@ -1,9 +1,10 @@
-// RunReport for Python.
+// RunReport and comparisons for Python.
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "cli/validate.h"
+#include "evaluation/comparison.h"
 #include "evaluation/kept_particles.h"
 #include "evaluation/log_normalizer.h"
 #include "module.h"
@@ -22,9 +23,38 @@ std::map<std::string, at::Tensor> arrays_of(const MethodTable& table) {
   return arrays;
 }
 
+using Numbers = std::vector<double>;
+/// Values, standard errors, biases, and whether they are flagged.
+using Estimates = std::tuple<Numbers, Numbers, Numbers, std::vector<bool>>;
+
+ImageEstimates estimates_of(const Estimates& given) {
+  ImageEstimates found;
+  std::tie(found.value, found.std_error, found.bias, found.flagged) = given;
+  return found;
+}
+
+std::tuple<double, double, double> numbers_of(const MeanEstimate& m) {
+  return {m.mean, m.data_std_error, m.monte_carlo_std_error};
+}
+
+/// The library's paired comparison, as crais.results.Comparison takes it.
+py::dict compared(const Estimates& after, const Estimates& before) {
+  using namespace py::literals;
+  const Comparison c = compare(estimates_of(after), estimates_of(before));
+  const auto [mean, data_se, mc_se] = numbers_of(c.difference);
+  const py::object unflagged = c.unflagged ? py::cast(numbers_of(*c.unflagged)) : py::none();
+  return py::dict("mean"_a = mean, "data_se"_a = data_se, "mc_se"_a = mc_se, "low"_a = c.low,
+                  "high"_a = c.high, "unpaired_se"_a = c.unpaired_std_error, "bias"_a = c.bias,
+                  "share_better"_a = c.share_better, "clearly_better"_a = c.clearly_better,
+                  "clearly_worse"_a = c.clearly_worse, "flagged"_a = c.flagged,
+                  "unflagged"_a = unflagged, "difference"_a = c.per_image,
+                  "std_error"_a = c.std_error);
+}
+
 }  // namespace
 
 void bind_report(py::module_& m) {
+  m.def("compare", &compared);
   m.def("flag_words", &flag_words);
   py::class_<RunReport>(m, "Report")
       .def_property_readonly("done", [](const RunReport& r) { return r.progress.done; })

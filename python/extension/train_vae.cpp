@@ -3,10 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "from_python.h"
 #include "module.h"
-#include "stoppable.h"
-#include "util/interrupt.h"
 
 namespace crais {
 namespace {
@@ -24,7 +21,7 @@ class PythonTraining : public TrainingObserver {
     stopped_ = !told([&] { run_.attr("epoch")(text_of(metrics)); }) || stopped_;
   }
   void notice(const std::string& line) override {
-    from_python([&] { run_.attr("notice")(line); });
+    from_python([&] { run_.attr("warn")(line); });
   }
   bool stop() override {
     stopped_ = !told([] {}) || stopped_ || interrupted();

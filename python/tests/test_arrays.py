@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import crais
-from crais.images import as_tensor
+from crais.images import read
 
 COUNT = int(os.environ.get("CRAIS_FUZZ", "3000"))
 NUMBERS = ["u1", "i1", "i2", "i4", "i8", "u2", "u4", "u8", "f2", "f4", "f8", "?"]
@@ -74,7 +74,7 @@ def test_arrays_of_any_kind():
     for trial in range(COUNT):
         array = array_of(chance)
         try:
-            found = as_tensor(wrapped(chance, array))
+            found = read(wrapped(chance, array))[0]
         except crais.UsageError as error:
             refused += 1
             assert "\n" not in str(error) and str(error).startswith(("images", "an item of images")), trial
@@ -94,8 +94,8 @@ def test_arrays_of_any_kind():
 def test_tensors_of_any_layout(dtype):
     plain = (torch.rand(4, 3, 2) < 0.5).to(dtype)
     for same in (plain.mT.contiguous().mT, plain.repeat_interleave(2, 0)[::2], plain.unsqueeze(0)[0]):
-        found = as_tensor(same)
+        found = read(same)[0]
         assert torch.equal(found.double(), plain.double())
     for other in (plain.to_sparse(), torch.view_as_complex(torch.zeros(4, 3, 2))):
         with pytest.raises(crais.UsageError):
-            as_tensor(other)
+            read(other)[0]

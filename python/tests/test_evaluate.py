@@ -403,12 +403,6 @@ def test_the_help_has_every_option():
     assert "epochs=N" in crais.train_vae.__doc__
 
 
-def test_a_target_is_a_density():
-    target = crais.Target(lambda z: -0.5 * z.square().sum(1), dim=2)
-    found = crais.evaluate(target, progress=False)
-    assert found.mean == pytest.approx(np.log(2 * np.pi))
-
-
 def test_a_curve_of_rate_and_distortion(curved, images, likelihood, tmp_path):
     found = crais.evaluate(
         curved, images, likelihood=likelihood, rate_distortion="nll", chains=8, chunk=8, progress=False

@@ -89,11 +89,7 @@ CASES: dict[str, tuple[Make, Callable[[int], L.Output]]] = {
     "poisson": (L.Poisson, lambda n: normal(n, *SHAPE)),
     "negative-binomial": (lambda: L.NegativeBinomial(THETA), lambda n: normal(n, *SHAPE)),
     "negative-binomial-fixed": (
-        lambda: L.NegativeBinomial(2.0, learn=False, library=50.0),
-        lambda n: normal(n, *SHAPE),
-    ),
-    "negative-binomial-observed": (
-        lambda: L.NegativeBinomial(THETA, library="observed", draw_library=40.0),
+        lambda: L.NegativeBinomial(2.0, learn=False),
         lambda n: normal(n, *SHAPE),
     ),
     "zero-inflated": (
@@ -101,7 +97,7 @@ CASES: dict[str, tuple[Make, Callable[[int], L.Output]]] = {
         lambda n: pair(n, 1, 0.5, -0.3),
     ),
     "zero-inflated-fixed": (
-        lambda: L.ZeroInflatedNegativeBinomial(THETA, library=50.0),
+        lambda: L.ZeroInflatedNegativeBinomial(THETA),
         lambda n: torch.cat(pair(n, 1, 0, 0.5), 1),
     ),
 }
@@ -161,10 +157,6 @@ def inflated(x: Tensor, log_mean: Tensor, zeros: Tensor) -> Tensor:
     return ((1 - extra) * counted + extra * (x == 0)).log()
 
 
-def fractions(output: Tensor) -> Tensor:
-    return torch.log_softmax(output.flatten(1), 1).reshape(output.shape)
-
-
 # name: log p of each element of x, by other means
 REFERENCES: dict[str, Callable[[Tensor, L.Output], Tensor]] = {
     "bernoulli": lambda x, o: D.Bernoulli(logits=o).log_prob(x),
@@ -197,16 +189,9 @@ REFERENCES: dict[str, Callable[[Tensor, L.Output], Tensor]] = {
     ).log_prob(x),
     "poisson": lambda x, o: D.Poisson(o.exp()).log_prob(x),
     "negative-binomial": lambda x, o: negative_binomial(o, THETA.double()).log_prob(x),
-    "negative-binomial-fixed": lambda x, o: negative_binomial(
-        math.log(50) + fractions(o), torch.tensor(2.0)
-    ).log_prob(x),
-    "negative-binomial-observed": lambda x, o: negative_binomial(
-        x.sum((1, 2, 3), keepdim=True).log() + fractions(o), THETA.double()
-    ).log_prob(x),
+    "negative-binomial-fixed": lambda x, o: negative_binomial(o, torch.tensor(2.0)).log_prob(x),
     "zero-inflated": lambda x, o: inflated(x, *o),
-    "zero-inflated-fixed": lambda x, o: inflated(
-        x, math.log(50) + fractions(o[:, :2]), o[:, 2:]
-    ),
+    "zero-inflated-fixed": lambda x, o: inflated(x, *o.chunk(2, 1)),
 }
 
 
@@ -352,13 +337,6 @@ def test_fisher_stand_in_at_the_ends_of_the_range(kind: type, mean: float, scale
         assert 0.3 * exact - 1e-3 * whole < weight.item() < 3 * exact + 1e-3 * whole
 
 
-def test_fisher_of_an_observed_library_is_that_of_draw_library() -> None:
-    output = torch.randn(2, 5)
-    observed = L.NegativeBinomial(3.0, library="observed", draw_library=70.0)
-    fixed = L.NegativeBinomial(3.0, library=70.0)
-    assert torch.equal(observed.fisher(output), fixed.fisher(output))
-
-
 MOMENTS: dict[str, Callable[[L.Output], D.Distribution]] = {
     "bernoulli": lambda o: D.Bernoulli(logits=o),
     "continuous-bernoulli": lambda o: D.ContinuousBernoulli(logits=o),
@@ -368,9 +346,6 @@ MOMENTS: dict[str, Callable[[L.Output], D.Distribution]] = {
     "laplace": lambda o: D.Laplace(o, 0.5),
     "poisson": lambda o: D.Poisson(o.exp()),
     "negative-binomial": lambda o: negative_binomial(o, THETA.double()),
-    "negative-binomial-observed": lambda o: negative_binomial(
-        math.log(40) + fractions(o), THETA.double()
-    ),
     "symbols": lambda o: D.Categorical(logits=o.movedim(1, -1)),
     "mixture": lambda o: D.MixtureSameFamily(D.Categorical(logits=o[0]), D.Normal(o[1], o[2].exp())),
 }
@@ -554,10 +529,7 @@ def test_specs_name_likelihoods() -> None:
     assert L.Bernoulli().spec() == L.Bernoulli(probs=False).spec() == {"name": "bernoulli"}
     assert L.ContinuousBernoulli(True).spec() == {"name": "continuous-bernoulli", "probs": True}
     assert L.StudentT(4, 0.5).spec() == {"name": "student-t", "scale": 0.5, "df": 4.0}
-    assert L.NegativeBinomial(library="observed").spec()["library"] == "observed"
     assert L.Categorical().spec() == {"name": "categorical", "levels": 256}
     assert L.Categorical(21).spec() == {"name": "categorical", "levels": 21}
     with pytest.raises(ValueError, match="at least 2"):
         L.Categorical(1)
-    with pytest.raises(ValueError, match="observed"):
-        L.NegativeBinomial(library="seen")
