@@ -24,11 +24,6 @@ inline bool has_exact_forces(const FusedKernel& kernel) {
 /// The fastest of them whose forces are in float32.
 const FusedKernel& fastest_exact();
 
-/// Operations a second that one core does at most with the instructions of a kernel's forces, or of
-/// float32 where none is given: the fastest of `samples` runs of multiply-adds in registers, some
-/// milliseconds each.
-double peak_flops(int64_t samples, const FusedKernel& kernel = fastest_exact());
-
 /// A decoder with Bernoulli, continuous Bernoulli or normal pixels, its weights packed once for a
 /// kernel. Immutable, so that threads share it.
 class FusedDecoder {
