@@ -41,18 +41,6 @@ at::Tensor AdaptiveSchedule::statistic_weights(const Progress& progress, bool we
   return log_normalise(weighted ? progress.log_w : at::zeros_like(progress.log_w));
 }
 
-at::Tensor SearchedSchedule::propose(const Progress& progress, const Path& path) const {
-  const auto log_density = [&](const at::Tensor& beta) {
-    return annealed_log_density(path, beta, progress.particles);
-  };
-  const at::Tensor here = log_density(progress.beta);
-  const at::Tensor log_w = weights(progress);
-  const at::Tensor bound = ratio_ * progress.pool(fraction(log_w, at::zeros_like(here)));
-  return largest_step(progress.beta, options().max_step, bound, [&](const at::Tensor& beta) {
-    return progress.pool(fraction(log_w, log_density(beta) - here));
-  });
-}
-
 namespace {
 
 /// Where the longest good step of one problem ends, between a point that is good and one that is
