@@ -1,4 +1,4 @@
-// A VAE of another program: MLPs found among the tensors of a PyTorch state_dict.
+// A VAE of another program: MLPs among the tensors of a PyTorch state_dict, by their names.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -24,13 +24,13 @@ struct StateDict : SafeTensors {
 /// the file is missing, kData if it is neither or damaged.
 StateDict read_state_dict(const ModelFile& file);
 
-/// What a state_dict does not say, or says in names that nobody could know.
+/// What a state_dict does not say.
 struct StateDictOptions {
-  /// Linear layers in their order, "fc3,fc4"; where empty, found by inspection. A name may leave
-  /// out what goes before ("fc3" for "module.fc3") if one layer alone ends so.
+  /// Linear layers in their order, "fc3,fc4". A name may leave out what goes before ("fc3" for
+  /// "module.fc3") if one layer alone ends so.
   std::string decoder_layers;
   /// "fc1,fc21+fc22": the last are the heads of mean and log-variance. "fc1,fc2": the last gives
-  /// the mean and then the log-variance. "none": do without an encoder.
+  /// the mean and then the log-variance. "": there is no encoder.
   std::string encoder_layers;
   std::string activation;  // between layers; where empty, "activation" of the metadata
   std::string likelihood;  // where empty, "likelihood" of the metadata, or else bernoulli
@@ -39,7 +39,7 @@ struct StateDictOptions {
 };
 
 /// A VAE, and where in the state_dict it comes from.
-struct RecognisedVae {
+struct ForeignVae {
   Vae vae;
   std::vector<std::string> decoder;  // names of layers
   std::vector<std::string> encoder;  // the heads last; empty if there is none
@@ -50,15 +50,11 @@ struct RecognisedVae {
 };
 
 /// Takes encoder and decoder out of a state_dict, as float32; a layer without bias gets one of
-/// zeros.
-///
-/// By inspection: layers whose names have a part such as "decoder", "dec" or "generator" are the
-/// decoder, those with "encoder" or "enc" the encoder; without such names, the layers in the
-/// natural order of their names must divide into an encoder and a decoder in one way. Bernoulli
-/// outputs are logits: a sigmoid at the decoder's end is part of the likelihood and not of the MLP.
+/// zeros. Bernoulli outputs are logits: a sigmoid at the decoder's end is part of the likelihood
+/// and not of the MLP.
 ///
 /// Throws Error: kArgument where the options must say more or say what cannot be, listing the
 /// layers; kData if a tensor is not finite or a bias does not fit its layer.
-RecognisedVae vae_from_state_dict(const StateDict& state, const StateDictOptions& options);
+ForeignVae vae_from_state_dict(const StateDict& state, const StateDictOptions& options);
 
 }  // namespace crais

@@ -12,6 +12,7 @@
 #include "kernels/processor.h"
 #include "models/decoder_density.h"
 #include "models/network_model.h"
+#include "targets/model_prior.h"
 #include "util/error.h"
 #include "util/interrupt.h"
 #include "util/memory.h"
@@ -89,27 +90,19 @@ std::string evaluator_of(const LatentModel& model, const FusedDecoder* fused,
   return fused->cheap() ? fused->cheap()->name() : model.evaluator();
 }
 
-DecoderPosterior::DecoderPosterior(const std::shared_ptr<const LatentModel>& model,
-                                   const at::Tensor& data, at::Tensor latents, at::Tensor labels)
-    : DecoderPosterior(model, data, std::move(latents), std::move(labels),
-                       fused_decoder_of(*model)) {}
-
-DecoderPosterior::DecoderPosterior(const Vae& vae, const at::Tensor& images, at::Tensor latents)
-    : DecoderPosterior(network_model(vae), images, std::move(latents)) {}
-
 DecoderPosterior::DecoderPosterior(const Vae& vae, const at::Tensor& images, at::Tensor latents,
-                                   std::shared_ptr<const FusedDecoder> fused)
+                                   std::optional<std::shared_ptr<const FusedDecoder>> fused)
     : DecoderPosterior(network_model(vae), images, std::move(latents), {}, std::move(fused)) {}
 
 DecoderPosterior::DecoderPosterior(std::shared_ptr<const LatentModel> model, const at::Tensor& data,
                                    at::Tensor latents, at::Tensor labels,
-                                   std::shared_ptr<const FusedDecoder> fused)
+                                   std::optional<std::shared_ptr<const FusedDecoder>> fused)
     : model_(std::move(model)),
       by_hand_(model_->is_network() ? model_->decoder() : nullptr),
       data_(data.contiguous()),
       latents_(std::move(latents)),
       labels_(std::move(labels)),
-      fused_(std::move(fused)),
+      fused_(fused ? *fused : fused_decoder_of(*model_)),
       fused_rows_(fused_ ? rows_at_once(*model_->decoder()) : 1) {
   const ModelDescription& described = model_->description();
   std::vector<int64_t> shape = described.data_shape;
@@ -283,9 +276,7 @@ at::Tensor DecoderPosterior::fisher_weights(const at::Tensor& z, const at::Tenso
 at::Tensor DecoderPosterior::prior_precision(const at::Tensor& z) const {
   if (!model_->description().has("prior"))
     return at::eye(dim(), z.options()).repeat({z.size(0), 1, 1});
-  const at::Tensor points = displaced(z);
-  const at::Tensor grad = model_->prior(points.flatten(0, 1))->grad.view_as(points);
-  return symmetric(-derivatives(grad));
+  return ModelPrior(model_, options(), z.size(0)).curvature(z);
 }
 
 at::Tensor DecoderPosterior::hessian(const at::Tensor& z) const {
@@ -343,11 +334,7 @@ bool DecoderPosterior::may_be_multimodal() const {
 }
 
 AffineMap DecoderPosterior::prior_base() const {
-  const auto moments = model_->prior_moments();
-  if (!moments) return Target::prior_base();
-  const int64_t problems = num_problems();
-  return {moments->loc.to(options()).expand({problems, dim()}).contiguous(),
-          moments->scale_tril.to(options()).expand({problems, dim(), dim()}).contiguous()};
+  return ModelPrior(model_, options(), num_problems()).prior_base();
 }
 
 std::optional<at::Tensor> DecoderPosterior::exact_sample(int64_t k, at::Generator& /*rng*/) const {

@@ -41,7 +41,7 @@ std::shared_ptr<const LatentModel> model_of(const DecoderTarget::Options& option
   const bool has_forces =
       images.scalar_type() == at::kFloat && (images.is_cpu() || images.is_cuda());
   return decoder_model(described, {options.decode, options.encode, options.likelihood},
-                       images.device(), "autograd", "the decoder", has_forces);
+                       {images.device(), "autograd", "the decoder"}, has_forces);
 }
 
 }  // namespace
