@@ -34,7 +34,7 @@ nlohmann::json measure(const Vae& vae, int64_t batch, int64_t rounds) {
   std::vector<std::unique_ptr<DecoderPosterior>> fused;
   for (const FusedKernel* kernel : available_kernels()) {
     fused.push_back(std::make_unique<DecoderPosterior>(
-        vae, images, at::Tensor(), std::make_shared<FusedDecoder>(vae, *kernel)));
+        vae, images, at::Tensor(), std::make_shared<FusedDecoder>(decoder_network(vae), *kernel)));
     const DecoderPosterior& target = *fused.back();
     contenders.push_back({kernel->name, [&target, z] { target.evaluate(z); }});
     contenders.push_back(

@@ -22,14 +22,6 @@ constexpr int64_t kFormatVersion = 1;
 constexpr int64_t kMaxSize = 1 << 20;  // of a layer or an image's side
 constexpr size_t kMaxLayers = 64;
 
-json to_json(const VaeArchitecture& architecture) {
-  return {{"image_rows", architecture.image_rows},
-          {"image_cols", architecture.image_cols},
-          {"latent", architecture.latent},
-          {"hidden", architecture.hidden},
-          {"activation", to_string(architecture.activation)}};
-}
-
 VaeArchitecture read_architecture(const FileFields& fields) {
   const FileFields shape = fields.object("architecture");
   VaeArchitecture architecture;
@@ -120,7 +112,12 @@ void write_checkpoint(const std::filesystem::path& path, const Checkpoint& check
   const CheckpointInfo& info = checkpoint.info;
   const json metadata = {
       {"format_version", kFormatVersion},
-      {"architecture", to_json(architecture)},
+      {"architecture",
+       {{"image_rows", architecture.image_rows},
+        {"image_cols", architecture.image_cols},
+        {"latent", architecture.latent},
+        {"hidden", architecture.hidden},
+        {"activation", to_string(architecture.activation)}}},
       {"likelihood", to_string(architecture.likelihood)},
       {"prior", "standard-normal"},
       {"binarisation", info.binarisation},

@@ -131,8 +131,7 @@ bool FunctionModel::forces_pay(at::ScalarType dtype) const {
 
 LatentModel::Density FunctionModel::joint_with_forces(const at::Tensor& z, const at::Tensor& x,
                                                       const at::Tensor& y,
-                                                      at::ScalarType dtype) const {
-  if (!has_forces(dtype)) return LatentModel::joint_with_forces(z, x, y, dtype);
+                                                      at::ScalarType /*dtype*/) const {
   return density(kJointForces, {z, x, y});
 }
 

@@ -23,17 +23,6 @@
 namespace crais {
 namespace {
 
-constexpr const char* kEntry = "/extra/crais.safetensors";
-
-/// The entry that describes the model; "" in another archive.
-std::string entry_of(const ZipArchive& archive) {
-  const std::string end = kEntry;
-  for (const std::string& name : archive.names())
-    if (name.size() > end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0)
-      return name;
-  return "";
-}
-
 /// What the processor can do, by the names of /proc/cpuinfo; empty where nothing says so.
 std::set<std::string> processor_flags() {
   std::ifstream file("/proc/cpuinfo");
@@ -57,10 +46,14 @@ std::string without_patch(const std::string& version) {
 
 /// The description, checked, of an archive that holds one.
 ModelManifest manifest_of(ZipArchive& archive, const std::string& where) {
-  const std::string entry = entry_of(archive);
-  if (entry.empty())
-    throw data_error(where + ": a .pt2 package without " + (kEntry + 1) + kExportAgain);
-  return read_manifest(archive.read(entry), where + ": " + (kEntry + 1));
+  const std::string entry = "extra/crais.safetensors";
+  const std::vector<std::string>& names = archive.names();
+  const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+    return name.ends_with("/" + entry);
+  });
+  if (found == names.end())
+    throw data_error(where + ": a .pt2 package without " + entry + kExportAgain);
+  return read_manifest(archive.read(*found), where + ": " + entry);
 }
 
 /// Native code must be of this LibTorch and for this processor.

@@ -164,13 +164,6 @@ Chain encoder_of(const LinearLayers& all, const std::string& given, int64_t pixe
   return chain;
 }
 
-/// `option`, or what the metadata say.
-std::string said(const StateDict& state, const std::string& option, const char* key) {
-  if (!option.empty()) return option;
-  const auto found = state.metadata.find(key);
-  return found == state.metadata.end() ? "" : found->second;
-}
-
 void set_image_shape(VaeArchitecture& architecture, const StateDictOptions& options, int64_t pixels,
                      const LinearLayers& all) {
   int64_t rows = options.image_rows, cols = options.image_cols, product = 0;
@@ -229,16 +222,14 @@ ForeignVae vae_from_state_dict(const StateDict& state, const StateDictOptions& o
         all.all() + "; of a model that has others crais.export writes a file");
   ForeignVae found;
   VaeArchitecture& architecture = found.vae.architecture;
-  const std::string activation = said(state, options.activation, "activation"),
-                    likelihood = said(state, options.likelihood, "likelihood");
-  if (activation.empty())
+  if (options.activation.empty())
     throw all.error(
         "a state_dict does not say what stands between its layers; give "
         "`activation`, one of " +
         activation_names());
-  architecture.activation = parse_activation(activation);
-  if (!likelihood.empty())
-    architecture.likelihood = parse_decoder_likelihood(likelihood).likelihood;
+  architecture.activation = parse_activation(options.activation);
+  if (!options.likelihood.empty())
+    architecture.likelihood = parse_decoder_likelihood(options.likelihood).likelihood;
   Chain decoder = decoder_of(all, options.decoder_layers);
   const int64_t pixels = decoder.layers.back().outputs();
   architecture.latent = decoder.layers.front().inputs();

@@ -32,8 +32,8 @@ struct StateDictOptions {
   /// "fc1,fc21+fc22": the last are the heads of mean and log-variance. "fc1,fc2": the last gives
   /// the mean and then the log-variance. "": there is no encoder.
   std::string encoder_layers;
-  std::string activation;  // between layers; where empty, "activation" of the metadata
-  std::string likelihood;  // where empty, "likelihood" of the metadata, or else bernoulli
+  std::string activation;  // between layers
+  std::string likelihood;  // where empty, bernoulli
   int64_t image_rows = 0;  // 0: images are square
   int64_t image_cols = 0;
 };

@@ -82,7 +82,6 @@ class Trainer {
 
   EpochMetrics::Means train(double kl_weight, const std::function<void(const TrainProgress&)>&);
   EpochMetrics::Means validate() const;
-  void set_learning_rate(double rate);
 
   TrainerOptions options_;
   at::Device device_;

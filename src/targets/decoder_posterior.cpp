@@ -134,18 +134,7 @@ const FusedDecoder* DecoderPosterior::fused_for(const at::Tensor& z,
 }
 
 at::Tensor DecoderPosterior::log_density(const at::Tensor& z) const {
-  if (const FusedDecoder* fused = fused_for(z, forces_))
-    return in_blocks(z, data_.flatten(1), fused_rows_,
-                     [&](const at::Tensor& part, const at::Tensor& x) {
-                       return Evaluation{fused->log_density(part.contiguous(), x), {}};
-                     })
-        .log_density;
-  if (by_hand_ == nullptr) return evaluate(z).log_density;
-  return in_blocks(z, data_.flatten(1).unsqueeze(1), kRowsByHand,
-                   [this](const at::Tensor& part, const at::Tensor& x) {
-                     return Evaluation{log_joint(*by_hand_, part, x), {}};
-                   })
-      .log_density;
+  return evaluated(z, forces_, /*with_gradient=*/false).log_density;
 }
 
 bool DecoderPosterior::has_cheap_kernel(at::ScalarType dtype) const {
@@ -163,16 +152,19 @@ std::shared_ptr<const Target> DecoderPosterior::with_forces(at::ScalarType dtype
   return target;
 }
 
-Evaluation DecoderPosterior::evaluated(const at::Tensor& z,
-                                       std::optional<at::ScalarType> forces) const {
+Evaluation DecoderPosterior::evaluated(const at::Tensor& z, std::optional<at::ScalarType> forces,
+                                       bool with_gradient) const {
   if (const FusedDecoder* fused = fused_for(z, forces))
     return in_blocks(z, data_.flatten(1), fused_rows_,
                      [&](const at::Tensor& part, const at::Tensor& x) {
-                       return fused->evaluate(part.contiguous(), x);
+                       const at::Tensor rows = part.contiguous();
+                       return with_gradient ? fused->evaluate(rows, x)
+                                            : Evaluation{fused->log_density(rows, x), {}};
                      });
   if (by_hand_ != nullptr)
     return in_blocks(z, data_.flatten(1).unsqueeze(1), kRowsByHand,
                      [&](const at::Tensor& part, const at::Tensor& x) {
+                       if (!with_gradient) return Evaluation{log_joint(*by_hand_, part, x), {}};
                        const JointDensity joint = log_joint_with_grad(*by_hand_, part, x, forces);
                        return Evaluation{joint.value, joint.grad};
                      });

@@ -92,12 +92,12 @@ class DecoderPosterior : public Target {
   std::string evaluator() const { return evaluator_of(*model_, fused_.get(), forces_); }
 
  private:
-  using Block = std::function<Evaluation(const at::Tensor& z, const at::Tensor& x)>;
-
   /// What computes z with such forces; null: another evaluator.
   const FusedDecoder* fused_for(const at::Tensor& z, std::optional<at::ScalarType> forces) const;
   bool has_cheap_kernel(at::ScalarType dtype) const;
-  Evaluation evaluated(const at::Tensor& z, std::optional<at::ScalarType> forces) const;
+  /// The model's own functions bring the gradient whether it is asked for or not.
+  Evaluation evaluated(const at::Tensor& z, std::optional<at::ScalarType> forces,
+                       bool with_gradient = true) const;
   /// By the model's own functions of rows: z [N,D] with the problems that they belong to [N], in
   /// calls of at most `batch` rows; of fewer where a call fails. Throws Error kData, or
   /// std::bad_alloc, if one row cannot be computed.

@@ -27,10 +27,6 @@ class Tensors {
     state_.tensors.emplace_back(name, tensor);
     return *this;
   }
-  Tensors& metadata(const std::string& key, const std::string& value) {
-    state_.metadata[key] = value;
-    return *this;
-  }
   const StateDict& state() const { return state_; }
   at::Tensor at(const std::string& name) const {
     for (const auto& [known, tensor] : state_.tensors)
@@ -118,20 +114,6 @@ TEST(StateDict, ACheckpointWithAnOptimizer) {
   const ForeignVae found = vae_from_state_dict(tensors.state(), relu());
   expect_example(found, tensors, "model.");
   EXPECT_EQ(found.unused, (Names{"optimizer.state.0.exp_avg", "optimizer.state.0.step"}));
-}
-
-TEST(StateDict, TheMetadataMaySayActivationAndLikelihood) {
-  Tensors tensors = example_vae();
-  tensors.metadata("activation", "elu").metadata("likelihood", "gaussian:0.5");
-  StateDictOptions silent = relu();
-  silent.activation.clear();
-  ForeignVae found = vae_from_state_dict(tensors.state(), silent);
-  EXPECT_EQ(found.vae.decoder.layers.front().activation, Activation::kElu);
-  EXPECT_EQ(found.vae.encoder.layers.front().activation, Activation::kElu);
-  EXPECT_EQ(found.vae.architecture.likelihood.noise_sd, 0.5);
-  // The options go before.
-  found = vae_from_state_dict(tensors.state(), relu());
-  EXPECT_EQ(found.vae.decoder.layers.front().activation, Activation::kRelu);
 }
 
 TEST(StateDict, AnActivationIsNeeded) {
@@ -291,13 +273,11 @@ TEST(StateDict, ReadsSafetensorsAndTorchFilesByContent) {
   const Scratch scratch;
   const Tensors tensors = example_vae();
   const auto path = scratch.path() / "model.pt";  // the name does not matter
-  write_safetensors(path, {tensors.state().tensors, {{"activation", "relu"}}});
+  write_safetensors(path, {tensors.state().tensors, {}});
   const StateDict state = read_state_dict(path);
   EXPECT_EQ(state.source, path.string());
   EXPECT_EQ(state.sha256, sha256(read_file(path)));
-  StateDictOptions silent = relu();
-  silent.activation.clear();
-  expect_example(vae_from_state_dict(state, silent), tensors, "");
+  expect_example(vae_from_state_dict(state, relu()), tensors, "");
 
   const StateDict saved =
       read_state_dict(std::string(CRAIS_SOURCE) + "/tests/models/data/example_vae.pt");

@@ -119,8 +119,8 @@ void train(const TrainVaeOptions& options, const DataSet& data, const TrainVaeOu
     observer.progress(done + images, total,
                       status(metrics.epoch, trainer, options.trainer, metrics.train.bound));
     output.write_metrics(trainer);
-    if (trainer.best_metrics()->epoch == metrics.epoch) output.write_checkpoint(trainer);
     observer.epoch(metrics);
+    if (trainer.best_metrics()->epoch == metrics.epoch) output.write_checkpoint(trainer);
     stop_if_asked();
   }
 }
