@@ -101,9 +101,11 @@ def trained(programs, work):
     (work / "train-images-idx3-ubyte").write_bytes(idx((12, 2, 2), IMAGES))
     programs.run("train-vae", "--data-dir", ".", "--latent", 1, "--hidden", 2, "--epochs", 2, "--out", "vae")
     vae = (work / "vae/vae.safetensors").read_bytes()
+    state = (work / "vae/training-state.safetensors").read_bytes()
     seed("safetensors", "checkpoint", vae)
     seed("array_file", "safetensors", vae)
     seed("checkpoint", "bernoulli", in_lines(vae, "crais"))
+    seed("training_state", "two-epochs", in_lines(state, "crais_training"))
     programs.run("train-vae", "--data-dir", ".", "--latent", 2, "--hidden", 2, "--hidden", 3, "--act", "elu",
                  "--likelihood", "gaussian:0.5", "--binarisation", "none", "--epochs", 1, "--out", "other")
     seed("checkpoint", "gaussian", in_lines((work / "other/vae.safetensors").read_bytes(), "crais"))

@@ -4,7 +4,6 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "models/vae.h"
@@ -39,15 +38,21 @@ struct Bounds {
 Bounds evaluate(const Objective& objective, const Vae& vae, const at::Tensor& x,
                 const at::Tensor& noise, double kl_weight = 1.0);
 
-/// How the learning rate falls from its start over the epochs: by half a cosine, or not at all.
+/// How the learning rate falls from its start over the epochs.
 struct Decay {
-  std::optional<double> final_rate = {};  // in the last epoch
+  enum class Kind { kNone, kCosine, kExponential, kStep };
+  Kind kind = Kind::kNone;
+  double final_rate = 0.0;  // cosine, exponential: in the last epoch
+  double factor = 1.0;      // step: multiplied in ...
+  int64_t every = 1;        // ... after this many epochs
 
   /// In `epoch` = 0 .. num_epochs - 1.
   double rate(double initial, int64_t epoch, int64_t num_epochs) const;
+  /// True if the rate of an epoch depends on how many there will be.
+  bool depends_on_length() const { return kind == Kind::kCosine || kind == Kind::kExponential; }
 };
 
-/// "none" or "cosine:FINAL".
+/// "none", "cosine:FINAL", "exponential:FINAL", "step:FACTOR,every=EPOCHS".
 Decay parse_decay(const std::string& text);
 std::string to_string(const Decay& decay);
 

@@ -5,6 +5,7 @@
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/script.h>
 
+#include <set>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -110,6 +111,38 @@ at::Tensor decoded(const torch::jit::Module& module, const at::Tensor& z,
   return made[0];
 }
 
+/// The one number of latents that a decoder takes, among the sizes of its weights.
+int64_t find_latent(const torch::jit::Module& module, const at::TensorOptions& options,
+                    const std::string& where) {
+  std::set<int64_t> sizes = {1};  // which fits where others do by broadcasting alone
+  for (const at::Tensor& weight : module.parameters())
+    sizes.insert(weight.sizes().begin(), weight.sizes().end());
+  std::vector<int64_t> taken;
+  for (const int64_t dim : sizes) {
+    if (dim < 1 || dim > kMostLatents) continue;
+    try {
+      decoded(module, at::zeros({2, dim}), options, where);
+      taken.push_back(dim);
+    } catch (const Error&) {  // not so many
+    }
+  }
+  const std::string decoder = where + ": its '" + decoder_of(module) + "' takes ";
+  if (taken.empty())
+    throw argument_error(decoder +
+                         "no z [B,D] with D a size of its weights; say what D is by `latent`");
+  if (taken.size() > 1)
+    throw argument_error(decoder + "z [B,D] of D = " + std::to_string(taken[0]) + ", " +
+                         std::to_string(taken[1]) + " and perhaps more; say which by `latent`");
+  const int64_t made = decoded(module, at::zeros({1, taken[0]}), options, where).numel();
+  if (made == taken[0] && made > 1)
+    throw argument_error(
+        decoder + "as many numbers (" + std::to_string(made) +
+        ") as it gives back: is this encoder and decoder in one? Write the decoder "
+        "alone; if it is one, say `latent` " +
+        std::to_string(made));
+  return taken[0];
+}
+
 /// Refuses outputs that are not what the likelihood takes them for. Returns what is in doubt.
 std::vector<std::string> check_outputs(const at::Tensor& outputs,
                                        const DecoderLikelihood& likelihood,
@@ -193,15 +226,12 @@ std::shared_ptr<const LatentModel> plain_model(const torch::jit::Module& module,
                          "or gaussian:SD, or write it with crais.export(\"name.pt\", ...)");
   if (!module.find_method(decoder_of(module)))
     throw data_error(where + ": has no method 'decode' or 'forward'");
-  if (asked.latent < 1)
-    throw argument_error(where + ": say by `latent` how many latents '" + decoder_of(module) +
-                         "' takes, the D of z [B,D]");
   const DecoderLikelihood said = parse_decoder_likelihood(asked.likelihood);
   ModelDescription d;
   d.name = where.substr(where.rfind('/') + 1);
   d.kind = kPlainScript;
   d.set_likelihood(said.likelihood);
-  d.latent = asked.latent;
+  d.latent = asked.latent > 0 ? asked.latent : find_latent(module, options, where);
   find_shape(module, options, where, d, said);
   DecoderFunctions functions;
   functions.likelihood = said.likelihood;

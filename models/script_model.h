@@ -17,7 +17,7 @@ namespace crais {
 struct ScriptOptions {
   std::string likelihood;  ///< p(x | decoder's output): "bernoulli" (of logits), "bernoulli:probs",
                            ///< "bernoulli:logits" (even if all lie in [0, 1]), "gaussian:SD"
-  int64_t latent = 0;      ///< D of the z that the decoder takes
+  int64_t latent = 0;      ///< D; 0: the one size of its weights that the decoder takes
 };
 
 /// How the description calls a module that is no work of crais.export.

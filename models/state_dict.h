@@ -1,4 +1,4 @@
-// A VAE of another program: MLPs among the tensors of a PyTorch state_dict, by their names.
+// A VAE of another program: MLPs found among the tensors of a PyTorch state_dict.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -24,22 +24,22 @@ struct StateDict : SafeTensors {
 /// the file is missing, kData if it is neither or damaged.
 StateDict read_state_dict(const ModelFile& file);
 
-/// What a state_dict does not say.
+/// What a state_dict does not say, or says in names that nobody could know.
 struct StateDictOptions {
-  /// Linear layers in their order, "fc3,fc4". A name may leave out what goes before ("fc3" for
-  /// "module.fc3") if one layer alone ends so.
+  /// Linear layers in their order, "fc3,fc4"; where empty, found by inspection. A name may leave
+  /// out what goes before ("fc3" for "module.fc3") if one layer alone ends so.
   std::string decoder_layers;
   /// "fc1,fc21+fc22": the last are the heads of mean and log-variance. "fc1,fc2": the last gives
-  /// the mean and then the log-variance. "": there is no encoder.
+  /// the mean and then the log-variance. "none": do without an encoder.
   std::string encoder_layers;
-  std::string activation;  // between layers
-  std::string likelihood;  // where empty, bernoulli
+  std::string activation;  // between layers; where empty, "activation" of the metadata
+  std::string likelihood;  // where empty, "likelihood" of the metadata, or else bernoulli
   int64_t image_rows = 0;  // 0: images are square
   int64_t image_cols = 0;
 };
 
 /// A VAE, and where in the state_dict it comes from.
-struct ForeignVae {
+struct RecognisedVae {
   Vae vae;
   std::vector<std::string> decoder;  // names of layers
   std::vector<std::string> encoder;  // the heads last; empty if there is none
@@ -50,11 +50,15 @@ struct ForeignVae {
 };
 
 /// Takes encoder and decoder out of a state_dict, as float32; a layer without bias gets one of
-/// zeros. Bernoulli outputs are logits: a sigmoid at the decoder's end is part of the likelihood
-/// and not of the MLP.
+/// zeros.
+///
+/// By inspection: layers whose names have a part such as "decoder", "dec" or "generator" are the
+/// decoder, those with "encoder" or "enc" the encoder; without such names, the layers in the
+/// natural order of their names must divide into an encoder and a decoder in one way. Bernoulli
+/// outputs are logits: a sigmoid at the decoder's end is part of the likelihood and not of the MLP.
 ///
 /// Throws Error: kArgument where the options must say more or say what cannot be, listing the
 /// layers; kData if a tensor is not finite or a bias does not fit its layer.
-ForeignVae vae_from_state_dict(const StateDict& state, const StateDictOptions& options);
+RecognisedVae vae_from_state_dict(const StateDict& state, const StateDictOptions& options);
 
 }  // namespace crais

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/rng.h"
+#include "io/json.h"
 #include "util/error.h"
 
 namespace crais {
@@ -15,6 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr int64_t kAlignment = 16;  // floats: a cache line
 constexpr int64_t kValidationBatch = 500;
 constexpr auto kReportEvery = std::chrono::milliseconds(200);
 
@@ -22,14 +24,24 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// With memory of its own.
-Vae copied(Vae vae, at::Device device) {
-  for (Network* network : {&vae.encoder, &vae.decoder})
-    for (Layer& layer : network->layers)
-      for (at::Tensor* parameter : {&layer.weight, &layer.bias})
-        *parameter =
-            parameter->detach().to(device, at::kFloat, /*non_blocking=*/false, /*copy=*/true);
-  return vae;
+int64_t padded(int64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+
+int64_t flat_size(const Vae& vae) {
+  int64_t size = 0;
+  for (const auto& [name, tensor] : vae.named_tensors()) size += padded(tensor.numel());
+  return size;
+}
+
+/// Calls `use(parameter, its place in the flat vector)` on every parameter.
+template <typename Use>
+void for_each_parameter(Vae& vae, const at::Tensor& flat, const Use& use) {
+  int64_t offset = 0;
+  for (Network* mlp : {&vae.encoder, &vae.decoder})
+    for (Layer& layer : mlp->layers)
+      for (at::Tensor* parameter : {&layer.weight, &layer.bias}) {
+        use(*parameter, flat.narrow(0, offset, parameter->numel()).view(parameter->sizes()));
+        offset += padded(parameter->numel());
+      }
 }
 
 /// Sums over images, kept on the device so that no step waits for it.
@@ -58,6 +70,10 @@ nlohmann::json to_json_means(const EpochMetrics::Means& means) {
   return {{"bound", means.bound}, {"elbo", means.elbo}, {"kl", means.kl}};
 }
 
+EpochMetrics::Means means_from(const nlohmann::json& object) {
+  return {object.at("bound"), object.at("elbo"), object.at("kl")};
+}
+
 }  // namespace
 
 void to_json(nlohmann::json& object, const EpochMetrics& metrics) {
@@ -67,6 +83,15 @@ void to_json(nlohmann::json& object, const EpochMetrics& metrics) {
             {"train", to_json_means(metrics.train)},
             {"validation", to_json_means(metrics.validation)},
             {"seconds", metrics.seconds}};
+}
+
+void from_json(const nlohmann::json& object, EpochMetrics& metrics) {
+  metrics = {json_field<int64_t>(object, "epoch", "metrics"),
+             object.at("learning_rate"),
+             object.at("kl_weight"),
+             means_from(object.at("train")),
+             means_from(object.at("validation")),
+             object.at("seconds")};
 }
 
 /// The images as the steps want them.
@@ -101,14 +126,21 @@ Trainer::Trainer(const Vae& vae, const TrainerOptions& options, const Images& tr
                  const Images& validation, at::Device device)
     : options_(options),
       device_(device),
-      vae_(copied(vae, device)),
-      best_(copied(vae, at::kCPU)),
+      vae_(vae.to(device, at::kFloat)),
+      flat_(at::zeros({flat_size(vae)}, at::TensorOptions(at::kFloat).device(device))),
       data_(std::make_unique<Data>(options, train, validation, device)) {
-  std::vector<at::Tensor> parameters;
-  for (const auto& [name, tensor] : vae_.named_tensors())
-    parameters.push_back(tensor.requires_grad_(true));
+  const at::Tensor gradient = at::zeros_like(flat_);
+  for_each_parameter(vae_, flat_, [](at::Tensor& parameter, const at::Tensor& place) {
+    place.copy_(parameter);
+    parameter = place.detach().requires_grad_(true);
+  });
+  for_each_parameter(vae_, gradient, [](at::Tensor& parameter, const at::Tensor& place) {
+    parameter.mutable_grad() = place;
+  });
+  flat_.mutable_grad() = gradient;
+  best_ = flat_.clone();
   optimizer_ = std::make_unique<torch::optim::Adam>(
-      parameters,
+      std::vector<at::Tensor>{flat_},
       torch::optim::AdamOptions(options.learning_rate).betas({options.beta1, options.beta2}));
 }
 
@@ -135,7 +167,7 @@ EpochMetrics::Means Trainer::train(double kl_weight,
         at::randn({options_.objective.samples, x.size(0), vae_.architecture.latent}, noise,
                   x.options().dtype(at::kFloat));
     const Bounds bounds = evaluate(options_.objective, vae_, x, samples, kl_weight);
-    optimizer_->zero_grad();
+    flat_.mutable_grad().zero_();
     bounds.maximised.mean().neg().backward();
     optimizer_->step();
     totals.add(bounds);
@@ -178,7 +210,7 @@ const EpochMetrics& Trainer::run_epoch(const std::function<void(const TrainProgr
                          ": the objective is not finite; try a smaller learning rate");
   metrics.seconds = seconds_since(start);
   const EpochMetrics* best = best_metrics();
-  if (!best || metrics.validation.bound > best->validation.bound) best_ = current();
+  if (!best || metrics.validation.bound > best->validation.bound) best_.copy_(flat_);
   return metrics_.emplace_back(metrics);
 }
 
@@ -189,6 +221,87 @@ const EpochMetrics* Trainer::best_metrics() const {
   return best;
 }
 
-Vae Trainer::current() const { return copied(vae_, at::kCPU); }
+bool Trainer::finished() const {
+  if (epoch() >= options_.epochs) return true;
+  if (options_.patience == 0 || metrics_.empty()) return false;
+  // Patience begins when the objective no longer changes.
+  const int64_t since = std::max(best_metrics()->epoch, options_.kl_warmup);
+  return epoch() - since >= options_.patience;
+}
+
+Vae Trainer::unpacked(const at::Tensor& flat) const {
+  Vae vae = vae_;
+  for_each_parameter(vae, flat.detach(), [](at::Tensor& parameter, const at::Tensor& place) {
+    parameter = place.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+  });
+  return vae;
+}
+
+Vae Trainer::current() const { return unpacked(flat_); }
+Vae Trainer::best() const { return unpacked(best_); }
+
+TrainerState Trainer::state() const {
+  const auto copy = [](const at::Tensor& tensor) { return tensor.detach().cpu().clone(); };
+  TrainerState state{.weights = copy(flat_),
+                     .best_weights = copy(best_),
+                     .exp_avg = at::zeros_like(copy(flat_)),
+                     .exp_avg_sq = at::zeros_like(copy(flat_)),
+                     .steps = 0,
+                     .metrics = metrics_};
+  if (!optimizer_->state().empty()) {
+    const auto& adam =
+        static_cast<const torch::optim::AdamParamState&>(*optimizer_->state().begin()->second);
+    state.exp_avg = copy(adam.exp_avg());
+    state.exp_avg_sq = copy(adam.exp_avg_sq());
+    state.steps = adam.step();
+  }
+  return state;
+}
+
+void Trainer::check(const TrainerState& state) const {
+  for (const at::Tensor* tensor :
+       {&state.weights, &state.best_weights, &state.exp_avg, &state.exp_avg_sq}) {
+    if (tensor->scalar_type() != at::kFloat || tensor->sizes() != flat_.sizes())
+      throw data_error("the training state is not of this architecture");
+    if (!tensor->isfinite().all().item<bool>())
+      throw data_error("the training state holds NaN or infinite values");
+  }
+  if ((state.exp_avg_sq < 0).any().item<bool>())
+    throw data_error("the training state holds squares below 0");
+  const int64_t images = data_->train.size(0);
+  const int64_t steps_per_epoch = (images + options_.batch - 1) / options_.batch;
+  const auto epochs = static_cast<int64_t>(state.metrics.size());
+  if (state.steps != epochs * steps_per_epoch)
+    throw data_error("the training state has " + std::to_string(state.steps) + " steps in " +
+                     std::to_string(epochs) + " epochs of " + std::to_string(steps_per_epoch));
+  for (int64_t e = 0; e < epochs; ++e) {
+    const EpochMetrics& metrics = state.metrics[static_cast<size_t>(e)];
+    if (metrics.epoch != e + 1)
+      throw data_error("the training state has the metrics of epoch " +
+                       std::to_string(metrics.epoch) + " as those of epoch " +
+                       std::to_string(e + 1));
+    for (const double value : {metrics.learning_rate, metrics.kl_weight, metrics.train.bound,
+                               metrics.validation.bound, metrics.validation.elbo, metrics.seconds})
+      if (!std::isfinite(value))
+        throw data_error("the training state has no finite metrics of epoch " +
+                         std::to_string(e + 1));
+  }
+}
+
+void Trainer::restore(const TrainerState& state) {
+  check(state);
+  // A step with no gradient makes Adam allocate its moments, under whatever key this LibTorch
+  // uses; the weights are overwritten after it.
+  flat_.mutable_grad().zero_();
+  optimizer_->step();
+  auto& adam = static_cast<torch::optim::AdamParamState&>(*optimizer_->state().begin()->second);
+  const c10::NoGradGuard no_grad;
+  adam.exp_avg().copy_(state.exp_avg);
+  adam.exp_avg_sq().copy_(state.exp_avg_sq);
+  adam.step(state.steps);
+  flat_.copy_(state.weights);
+  best_.copy_(state.best_weights);
+  metrics_ = state.metrics;
+}
 
 }  // namespace crais

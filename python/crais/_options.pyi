@@ -58,7 +58,8 @@ TrainOptions = TypedDict("TrainOptions", {
     "latent": int | None, "hidden": int | Sequence[int] | None, "act": str | None,
     "likelihood": str | None, "objective": str | None, "epochs": int | None, "batch": int | None,
     "lr": float | None, "betas": float | Sequence[float] | None, "decay": str | None,
-    "kl_warmup": int | None, "seed": int | None, "out": str | PathLike[str] | None,
+    "kl_warmup": int | None, "patience": int | None, "seed": int | None,
+    "out": str | PathLike[str] | None, "checkpoint_every": int | None, "resume": bool | None,
     "overwrite": bool | None, "device": str | torch.device | None, "threads": int | None,
     "config": str | PathLike[str] | None,
 }, total=False)

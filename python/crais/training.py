@@ -48,8 +48,8 @@ def train_vae(
     on_epoch     is called with each epoch's metrics, as a dictionary: for TensorBoard, say
     progress     a bar, if tqdm is installed
 
-    Ctrl-C gives up the epoch under way and raises Interrupted; the file keeps the best weights so
-    far. Raises as `evaluate` does.
+    Ctrl-C gives up the epoch under way and raises Interrupted; resume=True goes on after the last
+    one that was saved (checkpoint_every). Raises as `evaluate` does.
 
     Other options are the flags of train-vae:
     """
@@ -79,6 +79,10 @@ class _Watcher:
     def show(self, done: int, total: int, status: str) -> None:
         if self.run is not None:
             self.run.show(done, total, status)
+
+    def notice(self, line: str) -> None:
+        if self.run is not None:
+            self.run.warn(line)
 
     def epoch(self, metrics: str) -> None:
         if self._on_epoch is not None:

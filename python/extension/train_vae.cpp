@@ -23,6 +23,9 @@ class PythonTraining : public TrainingObserver {
   void epoch(const EpochMetrics& metrics) override {
     stopped_ = !told([&] { run_.attr("epoch")(text_of(metrics)); }) || stopped_;
   }
+  void notice(const std::string& line) override {
+    from_python([&] { run_.attr("notice")(line); });
+  }
   bool stop() override {
     stopped_ = !told([] {}) || stopped_ || interrupted();
     return stopped_;

@@ -29,9 +29,6 @@ class Stream(IterableDataset):
         return ((image, 0) for image in self.images.numpy())
 
 
-LAYERS = ["--decoder=decoder.0,decoder.2", "--encoder=encoder.0,encoder.2"]  # of `mlp`
-
-
 @pytest.fixture
 def likelihood():
     return crais.Bernoulli()
@@ -42,7 +39,7 @@ def test_an_mlp_in_memory_has_the_program_s_bits(mlp, images, likelihood, progra
     np.save(tmp_path / "x.npy", images.numpy())
     out = tmp_path / "out"
     program(
-        "eval-loglik", tmp_path / "mlp.pth", "--activation=tanh", *LAYERS, "--seed=5", "--method=ais",
+        "eval-loglik", tmp_path / "mlp.pth", "--activation=tanh", "--seed=5", "--method=ais",
         "--method=iwae:50", "--data", tmp_path / "x.npy", "--out", out, *FLAGS,
     )  # fmt: skip
     found = crais.evaluate(
@@ -65,9 +62,8 @@ def test_an_mlp_in_memory_has_the_program_s_bits(mlp, images, likelihood, progra
     )
     assert page == wanted and "How far to trust it" in page and "data:image/svg+xml" in page
     loaded = crais.evaluate(
-        tmp_path / "mlp.pth", images, activation="tanh", decoder="decoder.0,decoder.2",
-        encoder="encoder.0,encoder.2", seed=5, method=["ais", "iwae:50"], **CHEAP,
-    )  # fmt: skip
+        tmp_path / "mlp.pth", images, activation="tanh", seed=5, method=["ais", "iwae:50"], **CHEAP
+    )
     assert np.array_equal(loaded.log_likelihood, found.log_likelihood)
 
 

@@ -28,7 +28,7 @@ IMAGES = {  # of where images are from: which of the flags about images it takes
 }
 ABOUT_MODELS = {
     "decoder": "decoder.0,decoder.2",
-    "encoder": "encoder",
+    "encoder": "none",
     "activation": "tanh",
     "likelihood": "bernoulli",
     "latent": "4",
@@ -41,7 +41,6 @@ ABOUT_IMAGES = ["data", "labels", "data-dir", "split", "binarisation", "scale", 
 class Vae(nn.Module):
     def __init__(self):
         super().__init__()
-        self.encoder = nn.Linear(784, 8)
         self.decoder = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 784))
 
 
@@ -91,10 +90,7 @@ def evaluated(folder):
 
 def needed(model):
     """What the file does not say itself."""
-    wanted = {
-        "script.pt": {"likelihood": "bernoulli", "latent": "4"},
-        "state_dict.pt": {"activation": "tanh", "decoder": ABOUT_MODELS["decoder"]},
-    }
+    wanted = {"script.pt": {"likelihood": "bernoulli"}, "state_dict.pt": {"activation": "tanh"}}
     return wanted.get(model, {})
 
 
@@ -136,7 +132,7 @@ def test_flags_about_images(evaluated, images, flag):
     if flag == "data" and images == "mnist" or flag == "simulate" and images != "simulated":
         pytest.skip("the flag chooses other images")
     model = "script.pt"
-    flags = {"likelihood": "gaussian:1", "latent": 4, **images_under(images, flag)}
+    flags = {"likelihood": "gaussian:1", **images_under(images, flag)}
     code, said = evaluated(model, flags)
     if flag == "labels" and flag in IMAGES[images]:
         assert code == 64 and "not conditional" in said  # of this model
@@ -199,7 +195,7 @@ def test_values_that_are_none_are_refused(evaluated, row):
     ],
 )
 def test_flags_that_do_nothing_beside_others(evaluated, flags, words):
-    code, said = evaluated("script.pt", {"likelihood": "gaussian:1", "latent": 4, **flags})
+    code, said = evaluated("script.pt", {"likelihood": "gaussian:1", **flags})
     assert code == 64 and words in said
 
 
@@ -240,10 +236,10 @@ def test_settings_of_a_run_are_a_config_file(evaluated, folder):
     """They repeat every default, also of flags that do nothing here."""
     settings = {"split": "test", "max-evals": 100000, "data": "images.npy", "scale": 255}
     (folder / "config.json").write_text(json.dumps(settings))
-    code, said = evaluated("script.pt", {"likelihood": "gaussian:1", "latent": 4, "config": "config.json"})
+    code, said = evaluated("script.pt", {"likelihood": "gaussian:1", "config": "config.json"})
     assert code == 0, said
     (folder / "config.json").write_text(json.dumps({**settings, "split": "train"}))
-    code, said = evaluated("script.pt", {"likelihood": "gaussian:1", "latent": 4, "config": "config.json"})
+    code, said = evaluated("script.pt", {"likelihood": "gaussian:1", "config": "config.json"})
     assert code == 64 and "--split does nothing for" in said
 
 

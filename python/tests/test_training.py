@@ -21,19 +21,21 @@ def test_it_trains_and_tells_of_epochs(compiled, tmp_path):
     assert len(found) == 5
 
 
-def test_an_interrupt_keeps_the_best_weights(compiled, tmp_path):
+def test_an_interrupt_saves_the_epoch(compiled, tmp_path):
     def on_epoch(metrics):
         if metrics["epoch"] == 2:
             os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(crais.Interrupted, match="vae.safetensors has the weights of epoch [12], the"):
+    with pytest.raises(crais.Interrupted, match="epoch 2 is saved; .*resume"):
         crais.train_vae(out=tmp_path / "t", epochs=50, on_epoch=on_epoch, **FLAGS)
-    assert (tmp_path / "t" / "vae.safetensors").exists()
+    seen = []
+    crais.train_vae(out=tmp_path / "t", epochs=50, patience=1, resume=True, on_epoch=seen.append, **FLAGS)
+    assert seen[0]["epoch"] == 3
 
 
 def test_an_interrupt_gives_up_an_epoch(compiled, tmp_path):
     flags = FLAGS | {"data": "synthetic:20000", "hidden": [400], "out": tmp_path / "t", "epochs": 50}
-    saved = tmp_path / "t" / "vae.safetensors"
+    saved = tmp_path / "t" / "training-state.safetensors"
 
     def wait():
         while not saved.exists():
@@ -42,9 +44,11 @@ def test_an_interrupt_gives_up_an_epoch(compiled, tmp_path):
 
     threading.Thread(target=wait, daemon=True).start()
     seen = []
-    with pytest.raises(crais.Interrupted, match="of epoch 1, the best so far"):
+    with pytest.raises(crais.Interrupted, match="epoch 1 is saved; .*resume"):
         crais.train_vae(on_epoch=seen.append, **flags)
     assert [m["epoch"] for m in seen] == [1]
+    crais.train_vae(on_epoch=seen.append, resume=True, **(flags | {"patience": 1, "epochs": 2}))
+    assert [m["epoch"] for m in seen] == [1, 2]
 
 
 def test_nonsense(compiled, tmp_path):

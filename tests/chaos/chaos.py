@@ -60,6 +60,8 @@ def drawn_images(path: Path, count: int) -> Path:
 
 
 def rounds(model: Path, other: Path, images_file: Path) -> dict[str, Round]:
+    train = ["train-vae", "--data=synthetic:2000", "--hidden=100", "--latent=10", "--epochs=6",
+             "--checkpoint-every=2", "--quiet"]  # fmt: skip
     images = ["eval-loglik", str(model), "--simulate=64", "--chunk=8", "--quiet"]
     curve = ["eval-loglik", "curve", *images[1:]]
     results = ["per_image.csv", "schedule.csv"]
@@ -70,6 +72,7 @@ def rounds(model: Path, other: Path, images_file: Path) -> dict[str, Round]:
     density = ["estimate-logz", "student-t:20", "--problems=40", "--chunk=2", "--base=prior", "--witness=none", "--quiet"]
     estimates = ["per_problem.csv", "schedule.csv"]
     return {
+        "train-vae": Round(train, ["vae.safetensors", "samples.png"]),
         "ais": Round([*images, "--steps=64"], results),
         "ais, threads": Round([*images, "--steps=64", "--threads=2"], results),
         "importance": Round([*images, "--method=iwae:2000", "--method=elbo:500"], results),
@@ -340,7 +343,7 @@ def ways_of_harm(name: str, one: Round) -> Iterator[Way]:
     if one.resume or one.base:
         yield f"{name}, full disk", full_disk, name
         yield f"{name}, vanishing folder", vanishing_folder, name
-    if one.resume and name != "compare":
+    if one.resume and name != "compare" and not name.startswith("train"):
         yield f"{name}, two at once", two_at_once, name
 
 

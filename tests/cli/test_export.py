@@ -153,16 +153,16 @@ def plain(exports: Exports) -> Path:
 
 def test_torchscript_of_others(eval_loglik: Program, exports: Exports, plain: Path) -> None:
     test = ["--data", exports.images("test")]
-    gaussian = [plain, "--likelihood", "gaussian:0.5", "--latent", "4"]
+    gaussian = [plain, "--likelihood", "gaussian:0.5"]
     flags = "--base laplace --steps 64 --out out-plain".split()
     said = eval_loglik.succeed(*gaussian, *test, *flags).stderr
     assert re.search(r"^decoder     4 latents to \[2, 3\]", said, re.MULTILINE), said
     exports.agree("out-plain")
-    flags = "--simulate 30 --method bidirectional --base laplace --quiet".split()
+    flags = "--latent 4 --simulate 30 --method bidirectional --base laplace --quiet".split()
     eval_loglik.succeed(*gaussian, *flags)
     words = ["plain.pt: TorchScript that does not say what it is", "--likelihood"]
     eval_loglik.expect(64, *words, args=[plain, *test])
-    args = [*gaussian[:3], "--latent", "5", *test]
+    args = [*gaussian, "--latent", "5", *test]
     eval_loglik.expect(65, "'forward' fails", args=args)
 
 

@@ -1,4 +1,4 @@
-"""train-vae as a user meets it: files, Ctrl-C, and bad input."""
+"""train-vae as a user meets it: files, resuming after every kind of end, and bad input."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import resource
 import signal
 import struct
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,14 @@ def straight(run: tuple[Path, Done]) -> Path:
     return run[0]
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoint of the long run, left alone."""
+    folder = tmp_path_factory.mktemp("whole")
+    Program("train-vae", folder).succeed(*LONG, "--out", "long")
+    return folder / "long/vae.safetensors"
+
+
 # --- What a run leaves behind.
 def test_says_the_bound(run: tuple[Path, Done]) -> None:
     assert run[1].stderr == ""
@@ -51,7 +60,7 @@ def test_leaves_files(straight: Path) -> None:
     found = {str(file.relative_to(straight)) for file in straight.rglob("*") if file.is_file()}
     assert found == {
         "metrics.jsonl", "reconstructions.png", "report.html", "samples.png",
-        "vae.safetensors",
+        "training-state.safetensors", "vae.safetensors",
     }  # fmt: skip
     assert len(lines(straight / "metrics.jsonl")) == 4
 
@@ -79,10 +88,24 @@ def test_the_checkpoint_describes_itself(straight: Path) -> None:
     assert metadata["validation_elbo"] == best["validation"]["elbo"]
 
 
-# --- The same again; flags from a file.
+# --- The same again; on from the middle; a run that is over already; flags from a file.
 def test_again_the_same_bytes(train_vae: Program, straight: Path) -> None:
     train_vae.succeed(*SMALL, "--epochs", "4", "--out", "again")
     same(straight / "vae.safetensors", "again/vae.safetensors")
+
+
+def test_goes_on_from_the_middle(train_vae: Program, straight: Path) -> None:
+    train_vae.succeed(*SMALL, "--epochs", "2", "--out", "parts")
+    train_vae.succeed(*SMALL, "--epochs", "4", "--out", "parts", "--resume")
+    same(straight / "vae.safetensors", "parts/vae.safetensors")
+    same(straight / "samples.png", "parts/samples.png")
+    train_vae.succeed(*SMALL, "--epochs", "4", "--out", "parts", "--resume")
+    same(straight / "vae.safetensors", "parts/vae.safetensors")
+
+    state = Path("parts/training-state.safetensors")
+    state.write_bytes(state.read_bytes()[:1000])
+    args = [*SMALL, "--epochs", "4", "--out", "parts", "--resume"]
+    train_vae.expect(65, "training-state.safetensors", "truncated", args=args)
 
 
 def test_flags_from_a_file(train_vae: Program, straight: Path) -> None:
@@ -92,28 +115,51 @@ def test_flags_from_a_file(train_vae: Program, straight: Path) -> None:
     same(straight / "vae.safetensors", "config/vae.safetensors")
 
 
-# --- Ctrl-C in the middle of an epoch.
-def test_ctrl_c_keeps_the_best_weights(train_vae: Program) -> None:
+# --- Ctrl-C, then kill -9, each in the middle of an epoch.
+def test_ctrl_c_keeps_what_was_learnt(train_vae: Program, whole: Path) -> None:
     job = train_vae.start(*LONG, "--out", "stopped")
-    job.until(Path("stopped/vae.safetensors").exists)
+    job.until(Path("stopped/training-state.safetensors").exists)
     job.send(signal.SIGINT)
     done = job.end()
     assert done.returncode == 75, done.stderr
-    metrics = [json.loads(line) for line in lines("stopped/metrics.jsonl")]
-    best = max(metrics, key=lambda m: m["validation"]["bound"])
-    assert f"epoch {best['epoch']}, the best so far" in done.stderr
-    assert len(metrics) < 8
-    data = Path("stopped/vae.safetensors").read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    kept = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["crais"])
-    assert kept["epochs"] == best["epoch"]
+    assert "--resume" in done.stderr
+    assert Path("stopped/vae.safetensors").stat().st_size > 0
+    Path("stopped/metrics.jsonl").unlink()  # rewritten from the training state
+    train_vae.succeed(*LONG, "--out", "stopped", "--resume")
+    same(whole, "stopped/vae.safetensors")
+    assert len(lines("stopped/metrics.jsonl")) == 8
+
+
+@pytest.mark.parametrize("delay", [0.02, 0.3])
+def test_goes_on_after_a_kill(train_vae: Program, whole: Path, delay: float) -> None:
+    job = train_vae.start(*LONG, "--out", "killed")
+    job.until(Path("killed/training-state.safetensors").exists)
+    time.sleep(delay)
+    job.kill()
+    job.end()
+    train_vae.succeed(*LONG, "--out", "killed", "--resume")
+    same(whole, "killed/vae.safetensors")
+
+
+def test_goes_on_from_before_the_first_checkpoint(train_vae: Program, straight: Path) -> None:
+    os.mkdir("early")
+    args = [*SMALL, "--epochs", "4", "--out", "early", "--resume"]
+    train_vae.expect(0, "starting from the beginning", args=args)
+    same(straight / "vae.safetensors", "early/vae.safetensors")
 
 
 # --- Results are not lost by mistake.
-def test_keeps_results(train_vae: Program, straight: Path) -> None:
+@refusals(
+    (64, "--epochs 1 --out straight", "straight", "--resume", "--overwrite"),
+    (64, "--lr 0.01 --out straight --resume", "lr 0.001", "0.01"),
+    (64, "--seed 2 --out straight --resume", "seed 1"),
+    (64, "--out straight --resume --overwrite", "exclude"),
+)
+def test_keeps_results(
+    train_vae: Program, straight: Path, code: int, args: list[str], words: list[str]
+) -> None:
     copy(straight, "straight")
-    args = [*SMALL, "--epochs", "1", "--out", "straight"]
-    train_vae.expect(64, "straight", "--overwrite", args=args)
+    train_vae.expect(code, *words, args=[*SMALL, *args])
     same(straight / "vae.safetensors", "straight/vae.safetensors")
 
 
@@ -168,7 +214,7 @@ def test_a_full_disk_leaves_no_pieces() -> None:
     (64, "--binarisation amat", "amat"),
     (64, "--device tpu", "--device"),
     (66, "--config none.json", "none.json"),
-    (64, "--overwite", "--overwite", "--overwrite"),
+    (64, "--resme", "--resme", "--resume"),
 )
 def test_refuses(train_vae: Program, code: int, args: list[str], words: list[str]) -> None:
     train_vae.expect(code, *words, args=args)

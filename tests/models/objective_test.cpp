@@ -119,14 +119,21 @@ TEST(Decay, FollowsItsFormula) {
   EXPECT_DOUBLE_EQ(rate("cosine:1e-5", 0), 1e-3);
   EXPECT_DOUBLE_EQ(rate("cosine:1e-5", 5), 0.5 * (1e-3 + 1e-5));
   EXPECT_DOUBLE_EQ(rate("cosine:1e-5", 10), 1e-5);
+  EXPECT_DOUBLE_EQ(rate("exponential:1e-5", 0), 1e-3);
+  EXPECT_DOUBLE_EQ(rate("exponential:1e-5", 5), 1e-4);
+  EXPECT_DOUBLE_EQ(rate("exponential:1e-5", 10), 1e-5);
+  EXPECT_DOUBLE_EQ(rate("step:0.5,every=4", 3), 1e-3);
+  EXPECT_DOUBLE_EQ(rate("step:0.5,every=4", 8), 0.25e-3);
   EXPECT_DOUBLE_EQ(parse_decay("cosine").rate(1e-3, 0, 1), 1e-3);
 }
 
 TEST(Decay, ParsesWhatItPrints) {
-  EXPECT_EQ(to_string(parse_decay("none")), "none");
-  EXPECT_EQ(parse_decay(to_string(parse_decay("cosine:1e-5"))).final_rate, 1e-5);
+  for (const char* text : {"none", "step:0.5,every=4"})
+    EXPECT_EQ(to_string(parse_decay(text)), text);
+  for (const char* text : {"cosine:1e-5", "exponential:1e-5"})
+    EXPECT_EQ(parse_decay(to_string(parse_decay(text))).final_rate, 1e-5);
   expect_error(ErrorKind::kArgument, {"linear", "cosine:FINAL"}, [] { parse_decay("linear"); });
-  expect_error(ErrorKind::kArgument, {"floor"}, [] { parse_decay("cosine:1e-5,floor=1"); });
+  expect_error(ErrorKind::kArgument, {"every"}, [] { parse_decay("step:0.5"); });
 }
 
 }  // namespace

@@ -4,13 +4,21 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
 
 #include "core/rng.h"
+#include "io/safetensors.h"
+#include "models/checkpoint.h"
+#include "models/training_state.h"
 #include "support/scratch.h"
 #include "util/error.h"
 
 namespace crais {
 namespace {
+
+using nlohmann::json;
+using testing::Scratch;
 
 constexpr int64_t kTrain = 500;
 
@@ -38,6 +46,7 @@ struct TestRun {
   Trainer trainer() const {
     return {make_vae(architecture, options.seed), options, train, validation};
   }
+  json settings() const { return training_settings(options, architecture, "synthetic", "md5"); }
 };
 
 void run_epochs(Trainer& trainer, int64_t count) {
@@ -138,13 +147,14 @@ TEST(Trainer, KeepsTheBestWeights) {
   EXPECT_TRUE(same_weights(trainer.best(), epochs[best]));
 }
 
-TEST(Trainer, TheKlTermComesInByAWarmUp) {
+TEST(Trainer, PatienceEndsTrainingAfterTheWarmUp) {
   TestRun run;
-  run.options.epochs = 3;
+  run.options.learning_rate = 1e-30;  // the first epoch stays the best
+  run.options.patience = 2;
   run.options.kl_warmup = 3;
   Trainer trainer = run.trainer();
   while (!trainer.finished()) trainer.run_epoch();
-  EXPECT_EQ(trainer.epoch(), 3);
+  EXPECT_EQ(trainer.epoch(), 5);
   EXPECT_NEAR(trainer.metrics()[0].kl_weight, 1.0 / 3, 1e-12);
   EXPECT_EQ(trainer.metrics()[2].kl_weight, 1.0);
 }
@@ -152,7 +162,7 @@ TEST(Trainer, TheKlTermComesInByAWarmUp) {
 TEST(Trainer, LowersTheLearningRate) {
   TestRun run;
   run.options.epochs = 3;
-  run.options.decay = parse_decay("cosine:1e-5");
+  run.options.decay = parse_decay("exponential:1e-5");
   Trainer trainer = run.trainer();
   while (!trainer.finished()) trainer.run_epoch();
   EXPECT_EQ(trainer.epoch(), 3);
@@ -180,6 +190,147 @@ TEST(Trainer, ReportsItsProgress) {
     EXPECT_LT(progress.bound, 0.0);
   });
   EXPECT_GT(reports, 0);
+}
+
+class Resume : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Resume, EndsWithTheSameBits) {
+  const Scratch scratch;
+  TestRun run;
+  run.options.binarisation = parse_binarisation(GetParam());
+  Trainer straight = run.trainer();
+  run_epochs(straight, 4);
+
+  Trainer first = run.trainer();
+  run_epochs(first, 2);
+  write_training_state(scratch.path() / "state", first.state(), run.settings());
+  Trainer second = run.trainer();
+  second.restore(read_training_state(scratch.path() / "state", run.settings()));
+  EXPECT_EQ(second.epoch(), 2);
+  EXPECT_TRUE(same_weights(second.best(), first.best()));
+  run_epochs(second, 2);
+  EXPECT_TRUE(same_weights(second.current(), straight.current()));
+  EXPECT_TRUE(same_weights(second.best(), straight.best()));
+  EXPECT_EQ(second.metrics()[3].train.bound, straight.metrics()[3].train.bound);
+  EXPECT_EQ(second.metrics()[3].validation.bound, straight.metrics()[3].validation.bound);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Resume, ::testing::Values("dynamic", "static:7", "none"), [](const auto& instance) {
+      return std::string(instance.param).substr(0, std::string(instance.param).find(':'));
+    });
+
+TEST(TrainingState, AnUntrainedStateCanBeRestored) {
+  TestRun run;
+  Trainer fresh = run.trainer(), restored = run.trainer();
+  restored.restore(fresh.state());
+  run_epochs(fresh, 1);
+  run_epochs(restored, 1);
+  EXPECT_TRUE(same_weights(fresh.current(), restored.current()));
+}
+
+TEST(TrainingState, RejectsEveryOtherSetting) {
+  const Scratch scratch;
+  const TestRun run;
+  const auto path = scratch.path() / "state";
+  write_training_state(path, run.trainer().state(), run.settings());
+  read_training_state(path, run.settings());
+  const auto expect_named = [&](const char* name, const std::function<void(TestRun&)>& change) {
+    TestRun other;
+    change(other);
+    expect_error(ErrorKind::kArgument, {path.string(), name, "`overwrite`"},
+                 [&] { read_training_state(path, other.settings()); });
+  };
+  expect_named("objective", [](TestRun& r) { r.options.objective = parse_objective("iwae:2"); });
+  expect_named("lr 0.003, this run asks for 0.01",
+               [](TestRun& r) { r.options.learning_rate = 0.01; });
+  expect_named("betas", [](TestRun& r) { r.options.beta2 = 0.99; });
+  expect_named("decay", [](TestRun& r) { r.options.decay = parse_decay("cosine"); });
+  expect_named("batch", [](TestRun& r) { r.options.batch = 65; });
+  expect_named("kl-warmup", [](TestRun& r) { r.options.kl_warmup = 2; });
+  expect_named("seed", [](TestRun& r) { r.options.seed = 4; });
+  expect_named("binarisation",
+               [](TestRun& r) { r.options.binarisation = parse_binarisation("none"); });
+  expect_named("latent", [](TestRun& r) { r.architecture.latent = 6; });
+  expect_named("hidden", [](TestRun& r) { r.architecture.hidden = {20, 20}; });
+  expect_named("act", [](TestRun& r) { r.architecture.activation = Activation::kElu; });
+  expect_named("likelihood",
+               [](TestRun& r) { r.architecture.likelihood = parse_likelihood("gaussian:1"); });
+  // Neither changes the epochs that were run.
+  TestRun longer;
+  longer.options.epochs = 200;
+  longer.options.patience = 9;
+  read_training_state(path, longer.settings());
+}
+
+TEST(TrainingState, RejectsAnotherLengthWhereTheDecayDependsOnIt) {
+  const Scratch scratch;
+  TestRun run;
+  run.options.decay = parse_decay("cosine:1e-5");
+  write_training_state(scratch.path() / "state", run.trainer().state(), run.settings());
+  run.options.epochs = 200;
+  expect_error(ErrorKind::kArgument, {"epochs 100", "200"},
+               [&] { read_training_state(scratch.path() / "state", run.settings()); });
+}
+
+TEST(TrainingState, RejectsDamage) {
+  const Scratch scratch;
+  const TestRun run;
+  const auto path = scratch.path() / "state";
+  expect_error(ErrorKind::kNoInput, {path.string()},
+               [&] { read_training_state(path, run.settings()); });
+  write_training_state(path, run.trainer().state(), run.settings());
+  SafeTensors content = read_safetensors(path);
+  const SafeTensors intact = content;
+  const auto expect_damaged = [&](std::initializer_list<std::string> words) {
+    write_safetensors(path, content);
+    expect_error(ErrorKind::kData, words, [&] {
+      Trainer trainer = run.trainer();
+      trainer.restore(read_training_state(path, run.settings()));
+    });
+    content = intact;
+  };
+  std::erase_if(content.tensors, [](const auto& named) { return named.first == "exp_avg"; });
+  expect_damaged({"exp_avg"});
+  content.tensors[0].second = at::zeros({3});
+  expect_damaged({"architecture"});
+  content.metadata.clear();
+  expect_damaged({"not a training state"});
+  content.metadata["crais_training"] = "{}";
+  expect_damaged({"format_version"});
+  json metadata = json::parse(intact.metadata.at("crais_training"));
+  metadata["format_version"] = 9;
+  content.metadata["crais_training"] = metadata.dump();
+  expect_damaged({"version 9"});
+  metadata["format_version"] = 1;
+  metadata["metrics"] = "none";
+  content.metadata["crais_training"] = metadata.dump();
+  expect_damaged({path.string(), "metadata"});
+  metadata["metrics"] = json::array();
+  metadata["steps"] = -1;
+  content.metadata["crais_training"] = metadata.dump();
+  expect_damaged({path.string(), "steps"});
+}
+
+TEST(TrainingState, RejectsWhatNoTrainingHasComeThrough) {
+  TestRun run;
+  Trainer trainer = run.trainer();
+  run_epochs(trainer, 2);
+  const auto refuse = [&](const std::string& word,
+                          const std::function<void(TrainerState&)>& spoil) {
+    TrainerState state = trainer.state();
+    spoil(state);
+    Trainer fresh = run.trainer();
+    expect_error(ErrorKind::kData, {"training state", word}, [&] { fresh.restore(state); });
+    EXPECT_EQ(fresh.epoch(), 0);
+  };
+  refuse("NaN", [](auto& s) { s.weights.fill_(NAN); });
+  refuse("NaN", [](auto& s) { s.exp_avg[0] = INFINITY; });
+  refuse("below 0", [](auto& s) { s.exp_avg_sq[0] = -1; });
+  refuse("steps", [](auto& s) { s.steps += 1; });
+  refuse("steps", [](auto& s) { s.metrics.insert(s.metrics.end(), 4, s.metrics[0]); });
+  refuse("epoch -7", [](auto& s) { s.metrics[1].epoch = -7; });
+  refuse("finite metrics of epoch 1", [](auto& s) { s.metrics[0].validation.bound = NAN; });
 }
 
 }  // namespace

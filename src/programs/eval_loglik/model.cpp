@@ -27,7 +27,7 @@ at::Tensor with_normal_noise(const at::Tensor& mean, double sd, uint64_t seed, i
   return mean + sd * at::empty_like(mean).normal_(0, 1, rng);
 }
 
-/// What was found out about a decoder in TorchScript, as ForeignVae::describe says it.
+/// What was found out about a decoder in TorchScript, as RecognisedVae::describe says it.
 std::string describe_decoder(const ModelDescription& model) {
   std::ostringstream text;
   text << "decoder     " << model.latent << " latents to " << at::IntArrayRef(model.data_shape)
@@ -49,10 +49,10 @@ EvalModel weights_model(const ModelFile& file, const ForeignOptions& options, at
     return checkpoint_model(checkpoint_of(state), device, dtype);
   }
   refuse_idle_flags(options.given, FlagsOf::kStateDict, path);
-  const ForeignVae found = vae_from_state_dict(state, options.state_dict);
-  notice = path + ", as it was understood:\n" + found.describe();
-  Checkpoint checkpoint{found.vae, {}, state.sha256};
-  const bool is_bernoulli = found.vae.architecture.likelihood.is_bernoulli();
+  const RecognisedVae recognised = vae_from_state_dict(state, options.state_dict);
+  notice = path + ", as it was understood:\n" + recognised.describe();
+  Checkpoint checkpoint{recognised.vae, {}, state.sha256};
+  const bool is_bernoulli = recognised.vae.architecture.likelihood.is_bernoulli();
   checkpoint.info.binarisation = is_bernoulli ? "" : "none";  // weights do not say
   return checkpoint_model(checkpoint, device, dtype);
 }

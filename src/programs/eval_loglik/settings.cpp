@@ -55,13 +55,15 @@ Synopsis eval_loglik_synopsis() {
              .at_least(1)}},
        {"Models of other programs (a state_dict in .safetensors, .pt or .pth; TorchScript)",
         {option::text("decoder", "NAMES", {}, "its Linear layers in order, as fc3,fc4").uncut(),
-         option::text("encoder", "NAMES", {}, "as fc1,fc21+fc22 (two heads: mean, log-variance)")
+         option::text("encoder", "NAMES", {},
+                      "as fc1,fc21+fc22 (two heads), or none; layers are found where not named")
              .uncut(),
          option::text("activation", "A", {}, "between layers: " + activation_names()),
          option::text("likelihood", "NAME", {},
                       "bernoulli (of logits; bernoulli:probs after a sigmoid), "
                       "continuous-bernoulli or gaussian:SD"),
-         option::integer("latent", "D", {}, "of TorchScript").between(1, kMostLatents),
+         option::integer("latent", "D", {}, "of TorchScript (else a size of its weights)")
+             .between(1, kMostLatents),
          option::text("image-shape", "HxW", {}, "of images that are not square")}},
        {"Running",
         {option::device(), option::threads(),

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/rng.h"
+#include "models/training_state.h"
 #include "report/html.h"
 #include "report/image_grid.h"
 #include "report/plot.h"
@@ -20,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kGridSide = 10;
+constexpr const char* kState = "training-state.safetensors";
 constexpr const char* kMetrics = "metrics.jsonl";
 constexpr const char* kSamples = "samples.png";
 constexpr const char* kReconstructions = "reconstructions.png";
@@ -49,18 +51,54 @@ at::Tensor decoded(const Vae& vae, const at::Tensor& z) {
 TrainVaeOutput::TrainVaeOutput(fs::path folder, CheckpointInfo info, nlohmann::json settings)
     : folder_(std::move(folder)), info_(std::move(info)), settings_(std::move(settings)) {}
 
-void TrainVaeOutput::prepare(bool overwrite) const {
+void TrainVaeOutput::prepare(bool resume, bool overwrite) const {
   make_output_folder(folder_);
+  if (resume) return;
   std::error_code ignored;
-  for (const fs::path& path : {checkpoint_path(), folder_ / kMetrics, folder_ / kSamples,
-                               folder_ / kReconstructions, folder_ / kReport}) {
+  // The state first: were we stopped here, nothing could be resumed by mistake.
+  for (const fs::path& path : {folder_ / kState, checkpoint_path(), folder_ / kMetrics,
+                               folder_ / kSamples, folder_ / kReconstructions, folder_ / kReport}) {
     if (!fs::exists(path, ignored)) continue;
     if (!overwrite)
-      throw argument_error(folder_.string() + " holds results already (" +
-                           path.filename().string() +
-                           "); replace them with --overwrite, or choose another --out");
+      throw argument_error(
+          folder_.string() + " holds results already (" + path.filename().string() +
+          "); go on with --resume, replace them with --overwrite, or choose another "
+          "--out");
     fs::remove(path, ignored);
   }
+}
+
+/// A checkpoint without a state is left behind by a run that was killed between the two.
+void TrainVaeOutput::refuse_strangers() const {
+  std::error_code ignored;
+  if (!fs::exists(checkpoint_path(), ignored)) return;
+  bool ours = false;
+  try {
+    const CheckpointInfo there = read_checkpoint(checkpoint_path()).info;
+    ours = there.data_md5 == info_.data_md5 && there.seed == info_.seed &&
+           there.objective == info_.objective && there.binarisation == info_.binarisation;
+  } catch (const Error&) {  // no checkpoint of crais at all
+  }
+  if (!ours)
+    throw argument_error(folder_.string() + " holds a " + checkpoint_path().filename().string() +
+                         " that this training has not written; replace it with --overwrite, or "
+                         "choose another --out");
+}
+
+bool TrainVaeOutput::restore(Trainer& trainer) const {
+  const fs::path path = folder_ / kState;
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    refuse_strangers();
+    return false;
+  }
+  const TrainerState state = read_training_state(path, settings_);
+  try {
+    trainer.restore(state);
+  } catch (const Error& error) {
+    throw Error(error.kind(), path.string() + ": " + error.what());
+  }
+  return true;
 }
 
 void TrainVaeOutput::write_metrics(const Trainer& trainer) const {
@@ -75,6 +113,7 @@ void TrainVaeOutput::write_checkpoint(const Trainer& trainer) const {
   checkpoint.info.epochs = trainer.best_metrics()->epoch;
   checkpoint.info.validation_elbo = trainer.best_metrics()->validation.elbo;
   crais::write_checkpoint(checkpoint_path(), checkpoint);
+  write_training_state(folder_ / kState, trainer.state(), settings_);
 }
 
 void TrainVaeOutput::write_grids(const Trainer& trainer, const Images& originals) const {

@@ -10,16 +10,21 @@
 
 namespace crais {
 
-/// Writes, all atomically: vae.safetensors (the best weights so far), metrics.jsonl (a line an
-/// epoch), samples.png, reconstructions.png, report.html.
+/// Writes, all atomically: vae.safetensors (the best weights so far), training-state.safetensors
+/// (for --resume), metrics.jsonl (a line an epoch), samples.png, reconstructions.png, report.html.
 class TrainVaeOutput {
  public:
-  /// `info` is the checkpoint's, less what each epoch changes; `settings` are for the report.
+  /// `info` is the checkpoint's, less what each epoch changes; `settings` what a resumed run must
+  /// repeat.
   TrainVaeOutput(std::filesystem::path folder, CheckpointInfo info, nlohmann::json settings);
 
-  /// The folder exists and takes files, and no results lie in it unless they are to be overwritten;
-  /// then they are removed. Throws Error kCannotCreate or kArgument.
-  void prepare(bool overwrite) const;
+  /// The folder exists and takes files, and no results lie in it unless they may be resumed or
+  /// are to be overwritten; then they are removed. Throws Error kCannotCreate or kArgument.
+  void prepare(bool resume, bool overwrite) const;
+
+  /// False if the run had not come to its first checkpoint. Throws as read_training_state does, and
+  /// kArgument if another training's checkpoint lies there.
+  bool restore(Trainer& trainer) const;
 
   void write_metrics(const Trainer& trainer) const;
   void write_checkpoint(const Trainer& trainer) const;
@@ -31,6 +36,8 @@ class TrainVaeOutput {
   std::filesystem::path checkpoint_path() const { return folder_ / "vae.safetensors"; }
 
  private:
+  void refuse_strangers() const;
+
   std::filesystem::path folder_;
   CheckpointInfo info_;
   nlohmann::json settings_;

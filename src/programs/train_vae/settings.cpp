@@ -14,8 +14,9 @@ const char* const kExamples =
     "  train-vae --out results/vae\n"
     "  # With no data at hand:\n"
     "  train-vae --data synthetic --epochs 20 --out results/synthetic\n"
-    "  # A long run whose learning rate falls; the best weights so far are always there:\n"
+    "  # A long run whose learning rate falls; stop it with Ctrl-C, go on with --resume:\n"
     "  train-vae --epochs 1000 --decay cosine:1e-5 --out results/long\n"
+    "  train-vae --epochs 1000 --decay cosine:1e-5 --out results/long --resume\n"
     "  # The importance-weighted bound, ELU units, 32 latent dimensions, Fashion-MNIST:\n"
     "  train-vae --data-dir ~/fashion --objective iwae:5 --act elu --latent 32 --out results/iwae";
 
@@ -48,14 +49,20 @@ OptionGroup training_group() {
        option::integer("batch", "N", 128, "images a step").at_least(1),
        option::number("lr", "RATE", 1e-3, "Adam's learning rate").above(0),
        option::numbers("betas", "B1,B2", {0.9, 0.999}, "Adam's averaging").between(0, 0.999999),
-       option::text("decay", "D", "none", "none or cosine:FINAL"),
+       option::text("decay", "D", "none",
+                    "none, cosine:FINAL, exponential:FINAL or step:FACTOR,every=EPOCHS"),
        option::integer("kl-warmup", "N", 0, "epochs over which the KL term comes in").at_least(0),
+       option::integer("patience", "N", 0,
+                       "stop after N epochs without a better validation; 0 never")
+           .at_least(0),
        option::seed(1)}};
 }
 
 OptionGroup run_group() {
   return {"Run",
           {option::text("out", "DIR", "results/train-vae", "folder of the results"),
+           option::integer("checkpoint-every", "N", 1, "epochs between checkpoints").at_least(1),
+           option::flag("resume", "go on where the run in --out was stopped"),
            option::flag("overwrite", "replace the results in --out"), option::device(),
            option::threads(1), option::quiet()}};
 }
@@ -112,13 +119,17 @@ TrainVaeOptions train_vae_options(const CommandLine& cli) {
   trainer.decay = parse_decay(cli.text("decay"));
   trainer.batch = cli.integer("batch");
   trainer.epochs = cli.integer("epochs");
+  trainer.patience = cli.integer("patience");
   trainer.kl_warmup = cli.integer("kl-warmup");
   trainer.seed = static_cast<uint64_t>(cli.integer("seed"));
 
   options.device = cli.text("device");
+  options.checkpoint_every = cli.integer("checkpoint-every");
   options.threads = cli.integer("threads");
+  options.resume = cli.flag("resume");
   options.overwrite = cli.flag("overwrite");
   options.quiet = cli.flag("quiet");
+  cli.exclude("resume", "overwrite");
   return options;
 }
 

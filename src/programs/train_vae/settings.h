@@ -18,7 +18,9 @@ struct TrainVaeOptions {
   VaeArchitecture architecture;  // its image size comes from the data
   TrainerOptions trainer;
   std::string device;
+  int64_t checkpoint_every = 1;
   int64_t threads = 1;
+  bool resume = false;
   bool overwrite = false;
   bool quiet = false;
 };

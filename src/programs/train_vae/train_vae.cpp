@@ -9,6 +9,7 @@
 #include "cli/program.h"
 #include "data/images.h"
 #include "models/trainer.h"
+#include "models/training_state.h"
 #include "programs/train_vae/output.h"
 #include "programs/train_vae/settings.h"
 #include "report/progress.h"
@@ -63,28 +64,6 @@ CheckpointInfo checkpoint_info(const TrainVaeOptions& options, const Images& tra
   return info;
 }
 
-/// What decides the weights.
-nlohmann::json settings_of(const TrainVaeOptions& options, const VaeArchitecture& architecture,
-                           const std::string& data_md5) {
-  const TrainerOptions& trainer = options.trainer;
-  return {{"objective", to_string(trainer.objective)},
-          {"lr", trainer.learning_rate},
-          {"betas", {trainer.beta1, trainer.beta2}},
-          {"decay", to_string(trainer.decay)},
-          {"batch", trainer.batch},
-          {"epochs", trainer.epochs},
-          {"kl-warmup", trainer.kl_warmup},
-          {"seed", trainer.seed},
-          {"binarisation", to_string(trainer.binarisation)},
-          {"latent", architecture.latent},
-          {"hidden", architecture.hidden},
-          {"act", to_string(architecture.activation)},
-          {"likelihood", to_string(architecture.likelihood)},
-          {"image size", {architecture.image_rows, architecture.image_cols}},
-          {"data", options.data},
-          {"data md5", data_md5}};
-}
-
 std::string status(int64_t epoch, const Trainer& trainer, const TrainerOptions& options,
                    double bound) {
   std::string text = "epoch " + std::to_string(epoch) + "/" + std::to_string(options.epochs) +
@@ -95,20 +74,31 @@ std::string status(int64_t epoch, const Trainer& trainer, const TrainerOptions& 
   return text;
 }
 
+/// False where the observer stopped it: then the trainer is as it was before.
+bool run_epoch(Trainer& trainer, const TrainVaeOptions& options, int64_t images,
+               TrainingObserver& observer) {
+  const int64_t done_before = trainer.epoch() * images;
+  const TrainerState before = trainer.state();
+  try {
+    trainer.run_epoch([&](const TrainProgress& epoch) {
+      observer.progress(done_before + epoch.images_done, options.trainer.epochs * images,
+                        status(trainer.epoch() + 1, trainer, options.trainer, epoch.bound));
+      if (observer.stop()) throw Error(ErrorKind::kInterrupted, "interrupted");
+    });
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInterrupted) throw;
+    trainer.restore(before);
+    return false;
+  }
+}
+
 void train(const TrainVaeOptions& options, const DataSet& data, const TrainVaeOutput& output,
            Trainer& trainer, TrainingObserver& observer) {
   const int64_t images = data.train.size(), total = options.trainer.epochs * images;
-  const auto stop_if_asked = [&] {
-    if (!observer.stop() || trainer.finished()) return;
-    const EpochMetrics* best = trainer.best_metrics();
-    throw Error(ErrorKind::kInterrupted,
-                best == nullptr
-                    ? "interrupted in the first epoch: nothing is kept"
-                    : "interrupted; " + output.checkpoint_path().string() + " has the weights of " +
-                          "epoch " + std::to_string(best->epoch) + ", the best so far");
-  };
-  observer.progress(0, total, "");
+  observer.progress(trainer.epoch() * images, total, "");
   while (!trainer.finished()) {
+<<<<<<< HEAD
     const int64_t done = trainer.epoch() * images;
     trainer.run_epoch([&](const TrainProgress& epoch) {
       observer.progress(done + epoch.images_done, total,
@@ -122,6 +112,25 @@ void train(const TrainVaeOptions& options, const DataSet& data, const TrainVaeOu
     observer.epoch(metrics);
     if (trainer.best_metrics()->epoch == metrics.epoch) output.write_checkpoint(trainer);
     stop_if_asked();
+=======
+    bool stopped = !run_epoch(trainer, options, images, observer);
+    if (stopped && trainer.epoch() == 0)
+      throw Error(ErrorKind::kInterrupted, "interrupted in the first epoch: nothing is kept");
+    if (!stopped) {
+      observer.progress(
+          trainer.epoch() * images, total,
+          status(trainer.epoch(), trainer, options.trainer, trainer.metrics().back().train.bound));
+      output.write_metrics(trainer);
+      observer.epoch(trainer.metrics().back());
+      stopped = observer.stop() && !trainer.finished();
+    }
+    if (trainer.epoch() % options.checkpoint_every == 0 || trainer.finished() || stopped)
+      output.write_checkpoint(trainer);
+    if (stopped)
+      throw Error(ErrorKind::kInterrupted,
+                  "interrupted; epoch " + std::to_string(trainer.epoch()) +
+                      " is saved; the same command with --resume goes on from there");
+>>>>>>> parent of 0c1eb75 (Train without a training state: the checkpoint keeps the best weights so far)
   }
 }
 
@@ -140,6 +149,9 @@ class TrainingProgress : public TrainingObserver {
       bar_ = std::make_unique<ProgressBar>(bar);
     }
     bar_->update(done, status);
+  }
+  void notice(const std::string& line) override {
+    std::fprintf(stderr, "train-vae: %s\n", line.c_str());
   }
   bool stop() override {
     if (interrupted()) bar_->finish();
@@ -164,11 +176,15 @@ Training train_vae(const TrainVaeOptions& options, TrainingObserver& observer) {
   architecture.image_rows = data.train.rows;
   architecture.image_cols = data.train.cols;
 
-  const TrainVaeOutput output(options.out, checkpoint_info(options, data.train),
-                              settings_of(options, architecture, data.train.md5));
-  output.prepare(options.overwrite);
+  const TrainVaeOutput output(
+      options.out, checkpoint_info(options, data.train),
+      training_settings(options.trainer, architecture, options.data, data.train.md5));
+  output.prepare(options.resume, options.overwrite);
   Trainer trainer(make_vae(architecture, options.trainer.seed), options.trainer, data.train,
                   data.validation, device);
+  if (options.resume && !output.restore(trainer))
+    observer.notice(options.out.string() +
+                    " holds no training state yet; starting from the beginning");
   train(options, data, output, trainer, observer);
   output.write_grids(trainer, data.validation);
   output.write_report(trainer);

@@ -19,6 +19,7 @@ class TrainingObserver {
   virtual void progress(int64_t /*done*/, int64_t /*total*/, const std::string& /*status*/) {}
   /// An epoch is done, and its metrics are written.
   virtual void epoch(const EpochMetrics& /*metrics*/) {}
+  virtual void notice(const std::string& /*line*/) {}
   /// Asked between batches, five times a second at most, and after each epoch.
   virtual bool stop() { return false; }
 };
@@ -29,8 +30,8 @@ struct Training {
   EpochMetrics best;  // by its validation bound: its weights are in the checkpoint
 };
 
-/// Trains, and writes what TrainVaeOutput does. Throws Error kInterrupted where the observer stopped
-/// it; the best weights so far are kept.
+/// Trains, and writes what TrainVaeOutput does. Throws Error kInterrupted, with a saved state,
+/// where the observer stopped it.
 Training train_vae(const TrainVaeOptions& options, TrainingObserver& observer);
 
 /// The program. The exit code.
