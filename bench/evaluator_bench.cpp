@@ -33,7 +33,7 @@ void measure(const Vae& vae, int64_t batch, int64_t rounds, at::Device device, R
     for (const FusedKernel* kernel : available_kernels()) {
       const std::string name = kernel->name;
       const auto target = std::make_shared<DecoderPosterior>(
-          vae, images, at::Tensor(), std::make_shared<FusedDecoder>(vae, *kernel));
+          vae, images, at::Tensor(), std::make_shared<FusedDecoder>(decoder_network(vae), *kernel));
       contenders.push_back({name, [target, z] { target->evaluate(z); }});
       contenders.push_back({name + " value", [target, z] { target->log_density(z); }});
     }
@@ -46,9 +46,6 @@ int run(int argc, char** argv) {
   const c10::NoGradGuard no_grad;
   const Vae vae = make_vae({}, 1).to(arguments.device, at::kFloat);
   Report report(arguments.device);
-  std::printf("the processor's peak: %.0f GFLOP/s\n", peak_flops(20) / 1e9);
-  if (const FusedKernel& fastest = *available_kernels().front(); fastest.packing == Packing::kTiles)
-    std::printf("in tiles of bfloat16: %.0f GFLOP/s\n", peak_flops(20, fastest) / 1e9);
   for (const int64_t batch :
        arguments.numbers.empty() ? std::vector<int64_t>{256, 2048, 8192} : arguments.numbers)
     measure(vae, batch, std::max<int64_t>(3, arguments.rounds * 2048 / (batch + 2048)),

@@ -18,7 +18,7 @@ if(LibTorch_torch_cuda)
   endif()
   unset(CMAKE_REQUIRED_LIBRARIES)
   if(${has_graphs})
-    set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/samplers/recorder.cpp APPEND PROPERTY
+    set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/samplers/mover.cpp APPEND PROPERTY
       COMPILE_OPTIONS -DCRAIS_CUDA_GRAPHS -isystem ${CRAIS_CUDA_INCLUDE})
     # LibTorch's libraries call CUDA's runtime, and so do inline functions of its headers.
     find_library(CRAIS_CUDART NAMES cudart libcudart.so.13 libcudart.so.12

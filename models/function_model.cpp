@@ -1,12 +1,14 @@
 #include "models/function_model.h"
 
+#include <ATen/autocast_mode.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <limits>
 #include <optional>
 #include <utility>
 
-#include "models/autocast.h"
+#include "core/rng.h"
 #include "models/decoder_density.h"
 #include "models/network_model.h"
 #include "util/error.h"
@@ -14,60 +16,185 @@
 namespace crais {
 namespace {
 
-constexpr const char* kWhere = "the model in memory";
-constexpr const char* kJoint = "joint";
 constexpr int64_t kRowsOfFunctions = 512;  // nobody measured how many are cheapest
 
-class FunctionModel : public ManifestModel {
+/// PyTorch's autocast, while this lives: products of float32 tensors run in a shorter type. Of this
+/// thread, on one kind of device. Throws Error kArgument for a device without autocast.
+class Autocast {
  public:
-  FunctionModel(ModelManifest manifest, ModelFunctions functions, at::Device device,
-                std::string evaluator, std::string where)
-      : ManifestModel(std::move(manifest), std::move(where)),
-        functions_(std::move(functions)),
-        device_(device),
-        evaluator_(std::move(evaluator)) {}
-
-  std::string evaluator() const override { return evaluator_; }
+  Autocast(at::Device device, at::ScalarType dtype) : device_(device.type()) {
+    if (!device.is_cpu() && !device.is_cuda())
+      throw argument_error("`force_dtype` other than float32 is for models on the CPU and on CUDA");
+    enabled_before_ = at::autocast::is_autocast_enabled(device_);
+    dtype_before_ = at::autocast::get_autocast_dtype(device_);
+    at::autocast::set_autocast_dtype(device_, dtype);
+    at::autocast::set_autocast_enabled(device_, true);
+    at::autocast::increment_nesting();
+  }
+  ~Autocast() {
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(device_, enabled_before_);
+    at::autocast::set_autocast_dtype(device_, dtype_before_);
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
 
  private:
-  std::vector<at::Tensor> call(const std::string& name,
-                               std::vector<at::Tensor> inputs) const override {
-    for (at::Tensor& input : inputs) input = input.to(device_);
-    return functions_(name, inputs);
-  }
-
-  ModelFunctions functions_;
-  at::Device device_;
-  std::string evaluator_;
+  at::DeviceType device_;
+  bool enabled_before_;
+  at::ScalarType dtype_before_;
 };
 
-/// log p(x, z) and its gradient, by autograd through the decoder.
-std::vector<at::Tensor> joint_of(const DecoderFunctions& functions, const at::Tensor& z,
-                                 const at::Tensor& x) {
+std::vector<int64_t> with_rows(int64_t rows, const std::vector<int64_t>& shape) {
+  std::vector<int64_t> all = {rows};
+  all.insert(all.end(), shape.begin(), shape.end());
+  return all;
+}
+
+}  // namespace
+
+FunctionModel::FunctionModel(ModelManifest manifest, ModelFunctions functions, FunctionPlace place)
+    : manifest_(std::move(manifest)), functions_(std::move(functions)), place_(std::move(place)) {}
+
+std::optional<LatentModel::Moments> FunctionModel::prior_moments() const {
+  if (!manifest_.model.has("prior")) return {};
+  return Moments{manifest_.array("prior.loc"), manifest_.array("prior.scale_tril")};
+}
+
+int64_t FunctionModel::num_draws() const {
+  if (manifest_.model.has("simulate")) return std::numeric_limits<int64_t>::max();
+  const at::Tensor* pairs = manifest_.arrays.find("pairs.z");
+  return pairs ? pairs->size(0) : 0;
+}
+
+LatentModel::Draws FunctionModel::draw(uint64_t seed, int64_t i) const {
+  const auto row_of = [this](const char* name, int64_t row) {
+    return manifest_.array(name).slice(0, row, row + 1);
+  };
+  const bool conditional = manifest_.model.labels.has_value();
+  if (!manifest_.model.has("simulate"))
+    return {row_of("pairs.x", i), row_of("pairs.z", i),
+            conditional ? row_of("pairs.y", i) : at::Tensor()};
+  constexpr double kLeast = 1.0 / (1 << 25);  // uniform numbers are above 0, half a step of float32
+  const int64_t dim = manifest_.model.latent;
+  at::Generator rng =
+      make_generator(derive_seed(seed, Purpose::kSimulate, static_cast<uint64_t>(i)));
+  const at::Tensor normal = at::empty({1, dim}, at::kFloat).normal_(0, 1, rng);
+  const at::Tensor uniform =
+      at::empty({1, manifest_.uniforms}, at::kFloat).uniform_(0, 1, rng).clamp_min_(kLeast);
+  at::Tensor label;
+  if (conditional) {
+    const int64_t labels = manifest_.array("labels").size(0);
+    label = row_of("labels", at::randint(labels, {1}, rng, at::kLong).item<int64_t>());
+  }
+  const auto result = results("simulate", {normal, uniform, label},
+                              {{1, dim}, with_rows(1, manifest_.model.data_shape)});
+  return {result[1], result[0], label};
+}
+
+std::vector<at::Tensor> FunctionModel::results(
+    const std::string& function, const std::vector<at::Tensor>& inputs,
+    const std::vector<std::vector<int64_t>>& shapes) const {
+  std::vector<at::Tensor> given;
+  for (const at::Tensor& input : inputs)
+    if (input.defined()) given.push_back(input.to(place_.device));
+  std::vector<at::Tensor> found = functions_(function, given);
+  bool fits = found.size() == shapes.size();
+  for (size_t i = 0; fits && i < shapes.size(); ++i)
+    fits = at::isFloatingType(found[i].scalar_type()) &&
+           (shapes[i].empty() || found[i].sizes() == at::IntArrayRef(shapes[i]));
+  if (!fits)
+    throw data_error(place_.where + ": '" + function +
+                     "' does not return what its description says" + kExportAgain);
+  return found;
+}
+
+LatentModel::Density FunctionModel::density(const std::string& function,
+                                            const std::vector<at::Tensor>& inputs) const {
+  const int64_t rows = inputs[0].size(0);
+  const auto found = results(function, inputs, {{rows}, {rows, manifest_.model.latent}});
+  return {found[0], found[1]};
+}
+
+LatentModel::Density FunctionModel::joint(const at::Tensor& z, const at::Tensor& x,
+                                          const at::Tensor& y) const {
+  return density("joint", {z, x, y});
+}
+
+bool FunctionModel::has_forces(at::ScalarType dtype) const {
+  return dtype == at::kBFloat16 && manifest_.model.has(kJointForces);
+}
+
+bool FunctionModel::forces_pay(at::ScalarType dtype) const {
+  return has_forces(dtype) && manifest_.forces_pay;
+}
+
+LatentModel::Density FunctionModel::joint_with_forces(const at::Tensor& z, const at::Tensor& x,
+                                                      const at::Tensor& y,
+                                                      at::ScalarType /*dtype*/) const {
+  return density(kJointForces, {z, x, y});
+}
+
+std::optional<LatentModel::Density> FunctionModel::prior(const at::Tensor& z) const {
+  if (!manifest_.model.has("prior")) return {};
+  return density("prior", {z});
+}
+
+std::optional<LatentModel::Posterior> FunctionModel::encode(const at::Tensor& x,
+                                                            const at::Tensor& y) const {
+  if (!manifest_.model.has("encode")) return {};
+  const int64_t rows = x.size(0), dim = manifest_.model.latent;
+  const auto found = results("encode", {x, y}, {{rows, dim}, {}});
+  const at::Tensor &loc = found[0], &scale = found[1];
+  if (scale.sizes() == at::IntArrayRef({rows, dim})) return Posterior{loc, (0.5 * scale).exp()};
+  if (scale.sizes() != at::IntArrayRef({rows, dim, dim}))
+    throw data_error(place_.where + ": its encoder returns neither log_var nor scale_tril");
+  return Posterior{loc, scale};
+}
+
+std::optional<LatentModel::Output> FunctionModel::output(const at::Tensor& z,
+                                                         const at::Tensor& y) const {
+  if (!manifest_.model.has("output")) return {};
+  const auto found = results("output", {z, y}, {{}, {}});
+  if (found[0].dim() != 2 || found[0].size(0) != z.size(0) || found[0].sizes() != found[1].sizes())
+    throw data_error(place_.where + ": its output and Fisher weights are not [rows, M]");
+  return Output{found[0], found[1]};
+}
+
+std::shared_ptr<const LatentModel> function_model(ModelManifest manifest, ModelFunctions functions,
+                                                  at::Device device, at::ScalarType dtype) {
+  constexpr const char* kWhere = "the model in memory";
+  manifest.model.kind = "in memory";
+  if (manifest.vae) return std::make_shared<NetworkModel>(manifest, kWhere, device, dtype);
+  return std::make_shared<FunctionModel>(std::move(manifest), std::move(functions),
+                                         FunctionPlace{device, "pytorch", kWhere});
+}
+
+std::vector<at::Tensor> with_gradient(
+    const at::Tensor& z, const std::function<at::Tensor(const at::Tensor&)>& function) {
   const c10::AutoGradMode with_grad(true);
-  const at::Tensor leaf = z.detach().requires_grad_(true);
-  const at::Tensor output = functions.decode(leaf).flatten(1);
-  const at::Tensor value =
-      functions.likelihood.log_prob(x.flatten(1), output) + log_standard_normal(leaf);
+  const at::Tensor leaf = z.detach().requires_grad_(true), value = function(leaf);
   return {value.detach(), torch::autograd::grad({value.sum()}, {leaf})[0].to(z.scalar_type())};
 }
 
-/// The values of a pass in the decoder's own type, beside a pass by autocast.
-std::vector<at::Tensor> joint_with_forces(const DecoderFunctions& functions, const at::Tensor& z,
-                                          const at::Tensor& x) {
+std::vector<at::Tensor> with_short_gradient(
+    const at::Tensor& z, const std::function<at::Tensor(const at::Tensor&)>& function) {
   const c10::NoGradGuard no_grad;
-  const at::Tensor value =
-      functions.likelihood.log_prob(x.flatten(1), functions.decode(z).flatten(1)) +
-      log_standard_normal(z);
+  const at::Tensor value = function(z);
   const Autocast shorter(z.device(), at::kBFloat16);
-  return {value, joint_of(functions, z, x)[1]};
+  return {value, with_gradient(z, function)[1]};
 }
 
 std::vector<at::Tensor> call_decoder(const DecoderFunctions& functions,
-                                     const std::vector<int64_t>& shape, const std::string& name,
+                                     const std::vector<int64_t>& data_shape,
+                                     const std::string& name,
                                      const std::vector<at::Tensor>& inputs) {
-  if (name == kJoint) return joint_of(functions, inputs[0], inputs[1]);
-  if (name == kJointForces) return joint_with_forces(functions, inputs[0], inputs[1]);
+  const auto joint = [&](const at::Tensor& z) {
+    return functions.likelihood.log_prob(inputs[1].flatten(1), functions.decode(z).flatten(1)) +
+           log_standard_normal(z);
+  };
+  if (name == "joint") return with_gradient(inputs[0], joint);
+  if (name == kJointForces) return with_short_gradient(inputs[0], joint);
   if (name == "encode") {
     const Vae::Posterior q = functions.encode(inputs[0]);
     return {q.mean, q.log_var};
@@ -75,38 +202,25 @@ std::vector<at::Tensor> call_decoder(const DecoderFunctions& functions,
   const at::Tensor output = functions.decode(inputs[0]).flatten(1);
   if (name == "output") return {output, functions.likelihood.fisher(output)};
   if (name != "simulate") throw internal_error("a decoder has no '" + name + "'");
-  std::vector<int64_t> rows = {output.size(0)};
-  rows.insert(rows.end(), shape.begin(), shape.end());
-  return {inputs[0], functions.likelihood.draw(output, inputs[1]).view(rows)};
-}
-
-}  // namespace
-
-std::shared_ptr<const LatentModel> function_model(ModelManifest manifest, ModelFunctions functions,
-                                                  at::Device device, at::ScalarType dtype) {
-  manifest.model.kind = "in memory";
-  if (manifest.vae)
-    return std::make_shared<NetworkModel>(std::move(manifest), kWhere, device, dtype);
-  return std::make_shared<FunctionModel>(std::move(manifest), std::move(functions), device,
-                                         "pytorch", kWhere);
+  return {inputs[0],
+          functions.likelihood.draw(output, inputs[1]).view(with_rows(output.size(0), data_shape))};
 }
 
 std::shared_ptr<const LatentModel> decoder_model(ModelDescription described,
-                                                 DecoderFunctions functions, at::Device device,
-                                                 const std::string& evaluator,
-                                                 const std::string& where, bool has_forces) {
+                                                 DecoderFunctions functions, FunctionPlace place,
+                                                 bool has_forces) {
   ModelManifest manifest;
   manifest.model = std::move(described);
   manifest.uniforms = manifest.model.num_values();
   manifest.batch = kRowsOfFunctions;
-  manifest.model.functions = {kJoint, "output", "simulate"};
+  manifest.model.functions = {"joint", "output", "simulate"};
   if (functions.encode) manifest.model.functions.emplace_back("encode");
   if (has_forces) manifest.model.functions.emplace_back(kJointForces);
   const auto call = [functions = std::move(functions), shape = manifest.model.data_shape](
                         const std::string& name, const std::vector<at::Tensor>& inputs) {
     return call_decoder(functions, shape, name, inputs);
   };
-  return std::make_shared<FunctionModel>(std::move(manifest), call, device, evaluator, where);
+  return std::make_shared<FunctionModel>(std::move(manifest), call, std::move(place));
 }
 
 }  // namespace crais

@@ -1,4 +1,5 @@
-// Latent models whose functions somebody else computes: Python, TorchScript, a C++ module.
+// Latent models whose functions somebody else computes: Python, native code, TorchScript, a C++
+// module, or ATen from a network's weights.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -12,13 +13,63 @@
 
 namespace crais {
 
-/// Calls the function `name` of the manifest: "joint" and "prior" return values and gradients. Rows
-/// of inputs come on the model's device. Threads call it side by side.
+/// Calls the function `name` of the manifest: "joint" and "prior" return values and gradients, as
+/// "joint_bfloat16" does, whose gradients' products are in bfloat16. Inputs are rows on the model's
+/// device, without labels where there are none. Threads call it side by side. What it throws passes
+/// through.
 using ModelFunctions = std::function<std::vector<at::Tensor>(
     const std::string& name, const std::vector<at::Tensor>& inputs)>;
 
+/// Where functions run, and by what.
+struct FunctionPlace {
+  at::Device device;
+  std::string evaluator;  // what LatentModel::evaluator says
+  std::string where;      // begins errors
+};
+
+/// A model of a manifest, its functions, moments and draws. Throws Error kData where a function
+/// returns what the manifest does not say.
+class FunctionModel : public LatentModel {
+ public:
+  FunctionModel(ModelManifest manifest, ModelFunctions functions, FunctionPlace place);
+
+  const ModelDescription& description() const override { return manifest_.model; }
+  std::string evaluator() const override { return place_.evaluator; }
+  int64_t batch() const override { return manifest_.batch; }
+  Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const override;
+  bool has_forces(at::ScalarType dtype) const override;
+  bool forces_pay(at::ScalarType dtype) const override;
+  Density joint_with_forces(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y,
+                            at::ScalarType dtype) const override;
+  std::optional<Density> prior(const at::Tensor& z) const override;
+  std::optional<Posterior> encode(const at::Tensor& x, const at::Tensor& y) const override;
+  std::optional<Output> output(const at::Tensor& z, const at::Tensor& y) const override;
+  std::optional<Moments> prior_moments() const override;
+  const DecoderNetwork* decoder() const override {
+    return manifest_.decoder ? &*manifest_.decoder : nullptr;
+  }
+  int64_t num_draws() const override;
+  Draws draw(uint64_t seed, int64_t i) const override;
+
+ protected:
+  const ModelManifest& manifest() const { return manifest_; }
+  const FunctionPlace& place() const { return place_; }
+
+ private:
+  /// Calls a function with those of the inputs that are defined. Results have to be floating and of
+  /// these shapes (an empty one: any).
+  std::vector<at::Tensor> results(const std::string& function,
+                                  const std::vector<at::Tensor>& inputs,
+                                  const std::vector<std::vector<int64_t>>& shapes) const;
+  Density density(const std::string& function, const std::vector<at::Tensor>& inputs) const;
+
+  ModelManifest manifest_;
+  ModelFunctions functions_;
+  FunctionPlace place_;
+};
+
 /// A model in memory. One of MLPs is computed from its weights, in `dtype`: nothing calls its
-/// functions. What the functions throw passes through.
+/// functions.
 std::shared_ptr<const LatentModel> function_model(ModelManifest manifest, ModelFunctions functions,
                                                   at::Device device,
                                                   at::ScalarType dtype = at::kFloat);
@@ -32,12 +83,25 @@ struct DecoderFunctions {
   Likelihood likelihood;
 };
 
-/// Its joint density by autograd, Fisher weights and exact draws. `described` says latents, shape
-/// and likelihood; `evaluator` is what LatentModel::evaluator says, `where` begins errors. With
-/// `has_forces`, gradients may be in bfloat16, by autocast around a pass forward and back.
+/// The function `name` of such a decoder, whose data have that shape: the joint density by
+/// autograd, Fisher weights, exact draws.
+std::vector<at::Tensor> call_decoder(const DecoderFunctions& functions,
+                                     const std::vector<int64_t>& data_shape,
+                                     const std::string& name,
+                                     const std::vector<at::Tensor>& inputs);
+
+/// A model of these. `described` says latents, shape and likelihood. With `has_forces`, gradients
+/// may be in bfloat16, by autocast around a pass forward and back.
 std::shared_ptr<const LatentModel> decoder_model(ModelDescription described,
-                                                 DecoderFunctions functions, at::Device device,
-                                                 const std::string& evaluator,
-                                                 const std::string& where, bool has_forces);
+                                                 DecoderFunctions functions, FunctionPlace place,
+                                                 bool has_forces);
+
+/// The value [B] of a function of z [B,D] with its gradient, by autograd. `function` is given z as
+/// a leaf.
+std::vector<at::Tensor> with_gradient(const at::Tensor& z,
+                                      const std::function<at::Tensor(const at::Tensor&)>& function);
+/// The same, the value by a pass of its own, the gradient by one in bfloat16 (autocast).
+std::vector<at::Tensor> with_short_gradient(
+    const at::Tensor& z, const std::function<at::Tensor(const at::Tensor&)>& function);
 
 }  // namespace crais

@@ -30,17 +30,6 @@ bool ModelDescription::has(const std::string& function) const {
   return std::find(functions.begin(), functions.end(), function) != functions.end();
 }
 
-LatentModel::Density LatentModel::joint_with_forces(const at::Tensor& /*z*/,
-                                                    const at::Tensor& /*x*/,
-                                                    const at::Tensor& /*y*/,
-                                                    at::ScalarType /*dtype*/) const {
-  throw internal_error("a model without forces in another type was asked for them");
-}
-
-LatentModel::Draws LatentModel::draw(uint64_t /*seed*/, int64_t /*i*/) const {
-  throw internal_error("a model without draws was asked for one");
-}
-
 void check_support(const ModelDescription& model, const at::Tensor& data,
                    const std::string& where) {
   const at::Tensor flat = data.flatten(1);

@@ -96,7 +96,9 @@ class LatentModel {
   /// The values of `joint`, to float32's rounding, and gradients whose products are in `dtype`: a
   /// function of the row as well. Requires has_forces(dtype).
   virtual Density joint_with_forces(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y,
-                                    at::ScalarType dtype) const;
+                                    at::ScalarType /*dtype*/) const {
+    return joint(z, x, y);
+  }
   /// q(z | x), if there is an encoder.
   virtual std::optional<Posterior> encode(const at::Tensor& /*x*/, const at::Tensor& /*y*/) const {
     return {};
@@ -112,7 +114,7 @@ class LatentModel {
   /// How many exact draws there can be: 0 for none, the largest int64 where each is made anew.
   virtual int64_t num_draws() const { return 0; }
   /// Draw i [1, ...], decided by (seed, i) alone. Requires i < num_draws().
-  virtual Draws draw(uint64_t seed, int64_t i) const;
+  virtual Draws draw(uint64_t /*seed*/, int64_t /*i*/) const { return {}; }
 
   /// The layers of a decoder under N(0, I), where log p(x, z) takes nothing else: a fused evaluator
   /// computes it faster than `joint`. On the CPU in float32, unless is_network().

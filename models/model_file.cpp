@@ -14,11 +14,8 @@ ModelFile::Kind kind_of(const std::vector<std::string>& entries) {
   const auto any = [&](const auto& is_one) {
     return std::any_of(entries.begin(), entries.end(), is_one);
   };
-  const auto ends = [&](const std::string& end) {
-    return any([&](const std::string& name) {
-      return name.size() > end.size() &&
-             name.compare(name.size() - end.size(), end.size(), end) == 0;
-    });
+  const auto ends = [&](const char* end) {
+    return any([&](const std::string& name) { return name.ends_with(end); });
   };
   if (ends("/constants.pkl")) return ModelFile::Kind::kScript;  // torch.save writes none
   const bool is_package = entries.size() == 1                   // weights and no code

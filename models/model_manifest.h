@@ -8,7 +8,6 @@
 
 #include "io/safetensors.h"
 #include "models/latent_model.h"
-#include "models/network.h"
 #include "models/vae.h"
 
 namespace crais {
@@ -46,45 +45,5 @@ ModelManifest read_manifest(const std::string& bytes, const std::string& where);
 /// found, gradients in bfloat16 where there are any too. Throws Error kData.
 void check_values(const ModelManifest& manifest, const LatentModel& model,
                   const std::string& where);
-
-/// A latent model whose description, moments and draws are those of a manifest.
-class ManifestModel : public LatentModel {
- public:
-  const ModelDescription& description() const override { return manifest_.model; }
-  int64_t batch() const override { return manifest_.batch; }
-  /// Of files whose "joint" and "prior" return values and gradients.
-  Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const override;
-  /// Of files with "joint_bfloat16".
-  bool has_forces(at::ScalarType dtype) const override;
-  bool forces_pay(at::ScalarType dtype) const override;
-  Density joint_with_forces(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y,
-                            at::ScalarType dtype) const override;
-  std::optional<Density> prior(const at::Tensor& z) const override;
-  std::optional<Posterior> encode(const at::Tensor& x, const at::Tensor& y) const override;
-  std::optional<Output> output(const at::Tensor& z, const at::Tensor& y) const override;
-  std::optional<Moments> prior_moments() const override;
-  const DecoderNetwork* decoder() const override {
-    return manifest_.decoder ? &*manifest_.decoder : nullptr;
-  }
-  int64_t num_draws() const override;
-  Draws draw(uint64_t seed, int64_t i) const override;
-
- protected:
-  ManifestModel(ModelManifest manifest, std::string where);
-  const ModelManifest& manifest() const { return manifest_; }
-  const std::string& where() const { return where_; }
-  void set_likelihood(const Likelihood& of) { manifest_.model.set_likelihood(of); }
-  /// Calls a function with those of the inputs that are defined: there may be no labels. Throws
-  /// Error kData unless results are floating and of these shapes (an empty one: any).
-  std::vector<at::Tensor> results(const std::string& function, std::vector<at::Tensor> inputs,
-                                  const std::vector<std::vector<int64_t>>& shapes) const;
-
- private:
-  virtual std::vector<at::Tensor> call(const std::string& function,
-                                       std::vector<at::Tensor> inputs) const = 0;
-
-  std::string where_;
-  ModelManifest manifest_;
-};
 
 }  // namespace crais

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "models/decoder_density.h"
-#include "util/error.h"
 
 namespace crais {
 namespace {
@@ -27,52 +26,46 @@ ModelManifest manifest_of(const Vae& vae) {
   return manifest;
 }
 
+/// Of a VAE on the device, and of the weights as they came.
+ModelFunctions functions_of(const Vae& here, const Vae& original,
+                            const std::vector<int64_t>& data_shape) {
+  return [=](const std::string& name,
+             const std::vector<at::Tensor>& inputs) -> std::vector<at::Tensor> {
+    // By the weights as they came: draws are the same on every device.
+    const Vae& vae = name == "simulate" ? original : here;
+    const at::TensorOptions options = vae.decoder.layers.front().weight.options();
+    if (name == "joint") {
+      const auto [value, grad] = log_joint_with_grad(decoder_network(vae), inputs[0].to(options),
+                                                     inputs[1].flatten(1).to(options));
+      return {value, grad};
+    }
+    const DecoderFunctions functions{
+        [&](const at::Tensor& z) { return vae.decoder.forward(z.to(options)); },
+        [&](const at::Tensor& x) { return vae.encode(x.flatten(1)); }, vae.architecture.likelihood};
+    return call_decoder(functions, data_shape, name, inputs);
+  };
+}
+
 }  // namespace
 
-NetworkModel::NetworkModel(ModelManifest manifest_with_vae, std::string where, at::Device device,
-                           at::ScalarType dtype)
-    : ManifestModel(std::move(manifest_with_vae), std::move(where)) {
-  const Vae& vae = *manifest().vae;
-  const Vae moved = vae.to(device, dtype);
-  encoder_ = moved.encoder;
-  decoder_ = decoder_network(moved);
-  original_ = decoder_network(vae);
-}
+NetworkModel::NetworkModel(const ModelManifest& manifest_with_vae, std::string where,
+                           at::Device device, at::ScalarType dtype)
+    : FunctionModel(manifest_with_vae,
+                    functions_of(manifest_with_vae.vae->to(device, dtype), *manifest_with_vae.vae,
+                                 manifest_with_vae.model.data_shape),
+                    {device, "aten", std::move(where)}),
+      decoder_(decoder_network(manifest_with_vae.vae->to(device, dtype))) {}
 
 std::shared_ptr<const LatentModel> NetworkModel::with_noise(double sd) const {
-  const Likelihood& own = decoder_.likelihood;
-  if (own.is_of_logits() && !own.is_bernoulli()) return nullptr;  // no layer has such means
-  auto noisy = std::make_shared<NetworkModel>(*this);
-  for (DecoderNetwork* decoder : {&noisy->decoder_, &noisy->original_}) {
-    if (decoder->likelihood.is_bernoulli())
-      decoder->layers.back().activation = Activation::kSigmoid;
-    decoder->likelihood = {Likelihood::Family::kGaussian, sd};
-  }
-  noisy->set_likelihood(noisy->decoder_.likelihood);
-  return noisy;
-}
-
-LatentModel::Density NetworkModel::joint(const at::Tensor& z, const at::Tensor& x,
-                                         const at::Tensor& /*y*/) const {
-  const at::TensorOptions options = decoder_.layers.front().weight.options();
-  const auto [value, grad] = log_joint_with_grad(decoder_, z.to(options), x.flatten(1).to(options));
-  return {value, grad};
-}
-
-std::vector<at::Tensor> NetworkModel::call(const std::string& function,
-                                           std::vector<at::Tensor> inputs) const {
-  if (function == "encode") return encoder_.forward(inputs[0].flatten(1)).chunk(2, -1);
-  if (function == "output") {
-    const at::Tensor output = decoder_.forward(inputs[0]);
-    return {output, decoder_.likelihood.fisher(output)};
-  }
-  if (function != "simulate") throw internal_error("a decoder has no '" + function + "'");
-  // By the weights as they came: draws are the same on every device.
-  const at::Tensor z = inputs[0].to(original_.layers.front().weight.options());
-  const at::Tensor x = original_.likelihood.draw(original_.forward(z), inputs[1]);
-  std::vector<int64_t> shape = description().data_shape;
-  shape.insert(shape.begin(), x.size(0));
-  return {inputs[0], x.view(shape)};
+  ModelManifest noisy = manifest();
+  Likelihood& likelihood = noisy.vae->architecture.likelihood;
+  if (likelihood.is_of_logits() && !likelihood.is_bernoulli())
+    return nullptr;  // no layer has such means
+  if (likelihood.is_bernoulli()) noisy.vae->decoder.layers.back().activation = Activation::kSigmoid;
+  likelihood = {Likelihood::Family::kGaussian, sd};
+  noisy.model.set_likelihood(likelihood);
+  return std::make_shared<NetworkModel>(noisy, place().where, place().device,
+                                        decoder_.layers.front().weight.scalar_type());
 }
 
 std::shared_ptr<const LatentModel> network_model(const Vae& vae) {
@@ -85,7 +78,7 @@ std::shared_ptr<const LatentModel> network_model(const Checkpoint& checkpoint, a
                                                  at::ScalarType dtype) {
   ModelManifest manifest = manifest_of(checkpoint.vae);
   manifest.model.binarisation = checkpoint.info.binarisation;
-  return std::make_shared<NetworkModel>(std::move(manifest), "the checkpoint", device, dtype);
+  return std::make_shared<NetworkModel>(manifest, "the checkpoint", device, dtype);
 }
 
 }  // namespace crais

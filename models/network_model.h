@@ -3,32 +3,26 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "models/checkpoint.h"
-#include "models/model_manifest.h"
+#include "models/function_model.h"
 
 namespace crais {
 
 /// By hand in ATen, on any device and of any floating type.
-class NetworkModel : public ManifestModel {
+class NetworkModel : public FunctionModel {
  public:
   /// Of a manifest's `vae`.
-  NetworkModel(ModelManifest manifest, std::string where, at::Device device, at::ScalarType dtype);
+  NetworkModel(const ModelManifest& manifest, std::string where, at::Device device,
+               at::ScalarType dtype);
 
-  std::string evaluator() const override { return "aten"; }
-  Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const override;
   const DecoderNetwork* decoder() const override { return &decoder_; }
   bool is_network() const override { return true; }
   /// Of a Bernoulli decoder: its probabilities are the means.
   std::shared_ptr<const LatentModel> with_noise(double sd) const override;
 
  private:
-  std::vector<at::Tensor> call(const std::string& function,
-                               std::vector<at::Tensor> inputs) const override;
-
-  Network encoder_;
-  DecoderNetwork decoder_, original_;  // on the device, and as it came
+  DecoderNetwork decoder_;  // on the device
 };
 
 /// The model that a VAE is, on its device and of its type.

@@ -1,32 +1,27 @@
 #include "models/package_model.h"
 
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+#include <torch/csrc/inductor/aoti_package/model_package_loader.h>
+
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
+#include <thread>
+#include <type_traits>
 
 #include "io/json.h"
 #include "io/zip.h"
-#include "models/model_manifest.h"
 #include "models/network_model.h"
-#include "models/package_runner.h"
 #include "util/error.h"
 #include "util/version.h"
 
 namespace crais {
 namespace {
-
-constexpr const char* kEntry = "/extra/crais.safetensors";
-
-/// The entry that describes the model; "" in another archive.
-std::string entry_of(const ZipArchive& archive) {
-  const std::string end = kEntry;
-  for (const std::string& name : archive.names())
-    if (name.size() > end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0)
-      return name;
-  return "";
-}
 
 /// What the processor can do, by the names of /proc/cpuinfo; empty where nothing says so.
 std::set<std::string> processor_flags() {
@@ -51,10 +46,14 @@ std::string without_patch(const std::string& version) {
 
 /// The description, checked, of an archive that holds one.
 ModelManifest manifest_of(ZipArchive& archive, const std::string& where) {
-  const std::string entry = entry_of(archive);
-  if (entry.empty())
-    throw data_error(where + ": a .pt2 package without " + (kEntry + 1) + kExportAgain);
-  return read_manifest(archive.read(entry), where + ": " + (kEntry + 1));
+  const std::string entry = "extra/crais.safetensors";
+  const std::vector<std::string>& names = archive.names();
+  const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+    return name.ends_with("/" + entry);
+  });
+  if (found == names.end())
+    throw data_error(where + ": a .pt2 package without " + entry + kExportAgain);
+  return read_manifest(archive.read(*found), where + ": " + entry);
 }
 
 /// Native code must be of this LibTorch and for this processor.
@@ -96,30 +95,47 @@ void check_device(const ModelManifest& m, at::Device device, const std::string& 
                          std::to_string(device.index()) + " makes another the first");
 }
 
-class PackageModel : public ManifestModel {
- public:
-  PackageModel(ModelManifest manifest, const std::string& where, at::Device device)
-      : ManifestModel(std::move(manifest), where), device_(device) {
-    for (const std::string& function : description().functions)
-      runners_.emplace(function, PackageRunner(where, function));
-  }
+using Package = torch::inductor::AOTIModelPackageLoader;
 
-  std::string evaluator() const override { return "aoti"; }
-  /// Where the file says so, and this processor has the instructions as well.
-  bool forces_pay(at::ScalarType dtype) const override {
-    return ManifestModel::forces_pay(dtype) && (device_.is_cuda() || knows_bfloat16());
-  }
+/// The code of a package asks for libtorch.so by name. A program is linked against libtorch_cpu.so
+/// alone, and its search path does not serve libraries that are opened later: so the one that lies
+/// beside is opened before.
+void open_libtorch() {
+  Dl_info here;
+  if (dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &here) == 0) return;
+  const auto beside = std::filesystem::path(here.dli_fname).parent_path() / "libtorch.so";
+  dlopen(beside.c_str(), RTLD_NOW | RTLD_GLOBAL);  // the loader says so where that fails
+}
 
- private:
-  std::vector<at::Tensor> call(const std::string& function,
-                               std::vector<at::Tensor> inputs) const override {
-    for (at::Tensor& input : inputs) input = input.to(device_).contiguous();
-    return runners_.at(function)(inputs);
-  }
+/// Several threads run one package side by side, where this LibTorch can (2.8, say).
+template <typename Loaded>
+std::unique_ptr<Loaded> load(const std::string& path, const std::string& function) {
+  using Path = const std::string&;
+  if constexpr (std::is_constructible_v<Loaded, Path, Path, bool, size_t>)
+    return std::make_unique<Loaded>(path, function, /*run_single_threaded=*/false,
+                                    std::max(1U, std::thread::hardware_concurrency()));
+  else
+    return std::make_unique<Loaded>(path, function);
+}
 
-  at::Device device_;
-  std::map<std::string, PackageRunner> runners_;
-};
+/// The package's functions, each loaded, which runs its code. Threads call them side by side.
+ModelFunctions functions_of(const std::vector<std::string>& names, const std::string& where) {
+  std::map<std::string, std::shared_ptr<Package>> packages;
+  for (const std::string& name : names) {
+    try {
+      open_libtorch();
+      packages.emplace(name, load<Package>(where, name));
+    } catch (const std::exception& error) {
+      const std::string text = error.what();
+      throw data_error(where + ": '" + name +
+                       "' cannot be loaded: " + text.substr(0, text.find('\n')));
+    }
+  }
+  return [packages](const std::string& name, std::vector<at::Tensor> inputs) {
+    for (at::Tensor& input : inputs) input = input.contiguous();
+    return packages.at(name)->run(inputs);
+  };
+}
 
 }  // namespace
 
@@ -127,14 +143,16 @@ std::shared_ptr<const LatentModel> read_package_model(const ModelFile& file, at:
                                                       at::ScalarType dtype) {
   const std::string where = file.where();
   ZipArchive archive(file.bytes, where);
-  const ModelManifest manifest = manifest_of(archive, where);
+  ModelManifest manifest = manifest_of(archive, where);
   std::shared_ptr<const LatentModel> model;
   if (manifest.vae) {
     model = std::make_shared<NetworkModel>(manifest, where, device, dtype);
   } else {
     check_machine(manifest, where);
     check_device(manifest, device, where);
-    model = std::make_shared<PackageModel>(manifest, where, device);
+    manifest.forces_pay = manifest.forces_pay && (device.is_cuda() || knows_bfloat16());
+    model = std::make_shared<FunctionModel>(manifest, functions_of(manifest.model.functions, where),
+                                            FunctionPlace{device, "aoti", where});
   }
   check_values(manifest, *model, where);
   return model;

@@ -1,7 +1,6 @@
 #include "models/script_model.h"
 
 #include <c10/core/GradMode.h>
-#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/jit/passes/graph_rewrite_helper.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/script.h>
@@ -12,7 +11,6 @@
 #include <vector>
 
 #include "core/rng.h"
-#include "models/autocast.h"
 #include "models/function_model.h"
 #include "models/model_manifest.h"
 #include "util/error.h"
@@ -66,70 +64,35 @@ void name_convolutions(const torch::jit::Module& module) {
     }
 }
 
-/// A module that crais.export wrote.
-class ScriptModel : public ManifestModel {
- public:
-  ScriptModel(ModelManifest manifest, const std::string& where, torch::jit::Module module,
-              const at::TensorOptions& options)
-      : ManifestModel(std::move(manifest), where), module_(std::move(module)), options_(options) {
-    for (const std::string& function : description().functions)
-      if (!module_.find_method(method_of(function)))
-        throw data_error(where + ": has no method \"" + method_of(function) + "\"");
-    of_file(where, "cannot be read", [&] { name_convolutions(module_); });
-  }
-
-  std::string evaluator() const override { return "torchscript"; }
-
-  Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const override {
-    return differentiated("joint", z, {x, y});
-  }
-  /// By autocast around a pass forward and back, beside a pass forward in float32.
-  bool has_forces(at::ScalarType dtype) const override {
-    return dtype == at::kBFloat16 && c10::typeMetaToScalarType(options_.dtype()) == at::kFloat &&
-           (options_.device().is_cpu() || options_.device().is_cuda());
-  }
-  /// Nothing measured it: it pays where products take nearly all of the time.
-  bool forces_pay(at::ScalarType /*dtype*/) const override { return false; }
-  Density joint_with_forces(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y,
-                            at::ScalarType dtype) const override {
-    if (!has_forces(dtype)) return ManifestModel::joint_with_forces(z, x, y, dtype);
-    const c10::NoGradGuard no_grad;
-    const at::Tensor value = results("joint", {z, x, y}, {{z.size(0)}})[0];
-    const Autocast shorter(options_.device(), dtype);
-    return {value, differentiated("joint", z, {x, y}).grad};
-  }
-  std::optional<Density> prior(const at::Tensor& z) const override {
-    if (!description().has("prior")) return {};
-    return differentiated("prior", z, {});
-  }
-
- private:
-  static std::string method_of(const std::string& function) {
-    return function == "joint" ? "log_joint" : function == "prior" ? "log_prior" : function;
-  }
-
-  Density differentiated(const std::string& function, const at::Tensor& z,
-                         const std::vector<at::Tensor>& others) const {
-    c10::AutoGradMode with_grad(true);
-    const at::Tensor leaf = z.detach().requires_grad_(true);
-    std::vector<at::Tensor> inputs = {leaf};
-    inputs.insert(inputs.end(), others.begin(), others.end());
-    const at::Tensor value = results(function, std::move(inputs), {{z.size(0)}})[0];
-    if (!value.requires_grad())
-      throw data_error(where() + ": '" + function + "' does not depend on z");
-    return {value.detach(), torch::autograd::grad({value.sum()}, {leaf})[0]};
-  }
-
-  std::vector<at::Tensor> call(const std::string& function,
-                               std::vector<at::Tensor> inputs) const override {
-    return of_file(where(), "'" + function + "' fails", [&] {
-      return call_method(module_, method_of(function), std::move(inputs), options_);
-    });
-  }
-
-  torch::jit::Module module_;
-  at::TensorOptions options_;
-};
+/// The functions of a module that crais.export wrote, which returns values alone.
+ModelFunctions functions_of(const torch::jit::Module& module, const std::vector<std::string>& names,
+                            const std::string& where, const at::TensorOptions& options) {
+  const auto method_of = [](const std::string& function) -> std::string {
+    if (function == "joint" || function == kJointForces) return "log_joint";
+    return function == "prior" ? "log_prior" : function;
+  };
+  for (const std::string& name : names)
+    if (!module.find_method(method_of(name)))
+      throw data_error(where + ": has no method \"" + method_of(name) + "\"");
+  of_file(where, "cannot be read", [&] { name_convolutions(module); });
+  return [=](const std::string& name, const std::vector<at::Tensor>& inputs) {
+    const auto call = [&](std::vector<at::Tensor> given) {
+      return of_file(where, "'" + name + "' fails",
+                     [&] { return call_method(module, method_of(name), given, options); });
+    };
+    if (name != "joint" && name != kJointForces && name != "prior") return call(inputs);
+    const auto value = [&](const at::Tensor& z) {
+      std::vector<at::Tensor> given = inputs;
+      given[0] = z;
+      const at::Tensor found = call(given)[0];
+      if (c10::GradMode::is_enabled() && !found.requires_grad())
+        throw data_error(where + ": '" + name + "' does not depend on z");
+      return found;
+    };
+    return name == kJointForces ? with_short_gradient(inputs[0], value)
+                                : with_gradient(inputs[0], value);
+  };
+}
 
 /// The method by which a module of another program decodes.
 std::string decoder_of(const torch::jit::Module& module) {
@@ -278,8 +241,8 @@ std::shared_ptr<const LatentModel> plain_model(const torch::jit::Module& module,
   };
   if (module.find_method("encode"))
     functions.encode = [=](const at::Tensor& x) { return encoded(module, x, options, where); };
-  auto model =
-      decoder_model(d, functions, options.device(), "torchscript", where, /*has_forces=*/false);
+  auto model = decoder_model(d, functions, {options.device(), "torchscript", where},
+                             /*has_forces=*/false);
   if (functions.encode && draws_inside(*model))
     throw data_error(
         where +
@@ -308,7 +271,16 @@ std::shared_ptr<const LatentModel> read_script_model(const ModelFile& file, at::
   if (extra.at(kExtra).empty()) return plain_model(module, where, options, script);
   ModelManifest manifest = read_manifest(extra.at(kExtra), where + ": extra/" + kExtra);
   manifest.model.kind = "TorchScript";
-  auto model = std::make_shared<ScriptModel>(manifest, where, std::move(module), options);
+  ModelManifest described = manifest;
+  std::vector<std::string>& names = described.model.functions;
+  // Nothing measured forces in bfloat16: they pay where products take nearly all of the time.
+  described.forces_pay = false;
+  const bool has_forces = dtype == at::kFloat && (device.is_cpu() || device.is_cuda());
+  std::erase(names, kJointForces);
+  if (has_forces) names.emplace_back(kJointForces);
+  auto model =
+      std::make_shared<FunctionModel>(described, functions_of(module, names, where, options),
+                                      FunctionPlace{device, "torchscript", where});
   check_values(manifest, *model, where);
   return model;
 }

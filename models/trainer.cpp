@@ -146,10 +146,6 @@ Trainer::Trainer(const Vae& vae, const TrainerOptions& options, const Images& tr
 
 Trainer::~Trainer() = default;
 
-void Trainer::set_learning_rate(double rate) {
-  static_cast<torch::optim::AdamOptions&>(optimizer_->param_groups()[0].options()).lr(rate);
-}
-
 EpochMetrics::Means Trainer::train(double kl_weight,
                                    const std::function<void(const TrainProgress&)>& report) {
   const auto stream = [&](Purpose purpose, at::Device device) {
@@ -205,7 +201,8 @@ const EpochMetrics& Trainer::run_epoch(const std::function<void(const TrainProgr
   metrics.kl_weight =
       std::min(1.0, static_cast<double>(epoch() + 1) /
                         static_cast<double>(std::max<int64_t>(options_.kl_warmup, 1)));
-  set_learning_rate(metrics.learning_rate);
+  static_cast<torch::optim::AdamOptions&>(optimizer_->param_groups()[0].options())
+      .lr(metrics.learning_rate);
   metrics.train = train(metrics.kl_weight, report);
   metrics.validation = validate();
   if (!std::isfinite(metrics.train.bound) || !std::isfinite(metrics.validation.bound))

@@ -81,4 +81,15 @@ Factored factor_precision(const at::Tensor& precision) {
   return {inverse.flip({1, 2}).transpose(1, 2).contiguous(), failed};
 }
 
+at::Tensor evidence_bound(const at::Tensor& log_density, const at::Tensor& e, const AffineMap& q) {
+  const at::Tensor squares = e.to(at::kDouble).square().sum(-1);
+  return (log_density.to(at::kDouble) + 0.5 * squares).mean(1) + q.log_abs_det();
+}
+
+AffineMap chosen(const at::Tensor& take, const at::Tensor& loc, const at::Tensor& matrix,
+                 const AffineMap& other) {
+  return {at::where(take.unsqueeze(1), loc, other.loc()),
+          at::where(take.view({-1, 1, 1}), matrix, other.matrix())};
+}
+
 }  // namespace crais

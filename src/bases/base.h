@@ -69,4 +69,12 @@ struct Factored {
 };
 Factored factor_precision(const at::Tensor& precision);
 
+/// E_q[log gamma - log q] by draws e [P,K,D] of N(0, I), but for a constant that all q share: [P]
+/// nats, float64. `log_density` [P,K] is log gamma at q(e).
+at::Tensor evidence_bound(const at::Tensor& log_density, const at::Tensor& e, const AffineMap& q);
+
+/// N(loc, matrix matrix^T) for the problems where `take` [P] holds, `other` for the rest.
+AffineMap chosen(const at::Tensor& take, const at::Tensor& loc, const at::Tensor& matrix,
+                 const AffineMap& other);
+
 }  // namespace crais

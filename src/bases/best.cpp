@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "bases/base.h"
-#include "bases/fits.h"
 #include "core/rng.h"
 
 namespace crais {

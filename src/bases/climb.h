@@ -108,4 +108,11 @@ at::Tensor most_probable_draw(const Target& target, int64_t draws, at::Generator
 /// standard deviations, is below `until`), or failed, stops there, and costs no more. Cost: added.
 Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double until, Cost& cost);
 
+/// Of fits N(z_i, root_i root_i^T), S of each problem: |root_i^-1 (z_j - z_i)|^2, [P,S,S] float64.
+/// z is [P,S,D], root [P,S,D,D].
+at::Tensor mutual_distances(const at::Tensor& z, const at::Tensor& root);
+
+/// The squared distance below which climbs in so many dimensions have ended at one mode.
+double farthest_of_one_mode(int64_t dim);
+
 }  // namespace crais

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "bases/climb.h"
-#include "bases/fits.h"
 #include "core/rng.h"
 
 namespace crais {

@@ -114,7 +114,10 @@ class Mixture : public BaseRule {
     const int64_t problems = target.num_problems();
     for (int64_t p = 0; p < (target.is_replicated() ? 1 : problems); ++p)
       fits.push_back(fitted(*target.slice(p, p + 1), rng));
-    return target.is_replicated() ? repeated(fits.front(), problems) : together(fits);
+    if (!target.is_replicated()) return together(fits);
+    Base base = together(std::vector<Base>(static_cast<size_t>(problems), fits.front()));
+    base.cost = fits.front().cost;
+    return base;
   }
 
  private:
@@ -256,19 +259,6 @@ class Mixture : public BaseRule {
   static AffineMap map_of(const NormalMixture& mixture, const Target& one) {
     const at::TensorOptions options = one.options();
     return {mixture.loc.to(options), mixture.root.to(options).tril()};
-  }
-
-  /// The fit of one replicate, for all of them.
-  static Base repeated(const Base& one, int64_t problems) {
-    const int64_t parts = one.map.num_problems();
-    const at::Tensor rows =
-        at::arange(parts, one.fell_back.options().dtype(at::kLong)).repeat({problems});
-    Base base(one.map.select(rows), one.fell_back.expand({problems}), one.cost);
-    base.ambiguous = one.ambiguous.expand({problems});
-    if (one.partition && parts > 1)
-      base.partition = Partition{at::arange(problems, rows.options()).repeat_interleave(parts),
-                                 one.partition->log_share.index_select(0, rows), problems};
-    return base;
   }
 
   static Base together(const std::vector<Base>& fits) {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "bases/climb.h"
-#include "bases/fits.h"
 #include "core/rng.h"
 
 namespace crais {
@@ -36,32 +35,26 @@ struct Found {
   }
 };
 
-/// The share of further starts that would lead to modes unseen, light ones left out.
-///                                                                                     [Good 1953]
-double unseen_starts(const std::vector<int64_t>& arrivals, const std::vector<double>& masses,
-                     int64_t ends) {
-  if (ends == 0) return 0;
-  int64_t once = 0;
-  for (size_t i = 0; i < arrivals.size(); ++i)
-    if (arrivals[i] == 1 && masses[i] > std::exp(-kSerious)) ++once;
-  return static_cast<double>(once) / static_cast<double>(ends);
-}
-
-/// The mass of modes unseen over that of those seen: light ones add up where they are many. Their
-/// number is at least f_1 (f_1 - 1) / (2 (f_2 + 1)), and they are as heavy as those seen once.
-///                                                                                     [Chao 1984]
-double unseen_mass(const std::vector<int64_t>& arrivals, const std::vector<double>& masses,
-                   int64_t ends) {
-  double once = 0, twice = 0, mass_once = 0, total = 0;
+/// Estimates what lies where no climb has ended, from how many ended at each mode and its mass: of
+/// further starts, those that would lead to modes that are not light [Good 1953]; and all the mass
+/// there, for light modes add up where they are many. Their number is at least f_1 (f_1 - 1) /
+/// (2 (f_2 + 1)), and they are as heavy as those seen once [Chao 1984].
+void estimate_unseen(Found& found, const std::vector<int64_t>& arrivals,
+                     const std::vector<double>& masses) {
+  if (found.ends == 0) return;
+  double once = 0, once_and_heavy = 0, twice = 0, mass_once = 0, total = 0;
   for (size_t i = 0; i < arrivals.size(); ++i) {
     total += masses[i];
     twice += arrivals[i] == 2 ? 1 : 0;
     if (arrivals[i] != 1) continue;
     once += 1;
     mass_once += masses[i];
+    once_and_heavy += masses[i] > std::exp(-kSerious) ? 1 : 0;
   }
-  if (2 * once < static_cast<double>(ends)) return 0;  // climbs that ended early, most likely
-  return mass_once * (once - 1) / (2 * (twice + 1)) / total;
+  const auto ends = static_cast<double>(found.ends);
+  found.unseen = once_and_heavy / ends;
+  if (2 * once >= ends)  // else these are climbs that ended early, most likely
+    found.unseen_mass = mass_once * (once - 1) / (2 * (twice + 1)) / total;
 }
 
 /// A normal of one problem.
@@ -237,10 +230,9 @@ class Modes : public BaseRule {
       };
       Found& found = all[static_cast<size_t>(p)];
       std::vector<int64_t> arrivals;
-      int64_t num_ends = 0;
       for (const int64_t s : order) {
         const int64_t arrived = ends[p][s].item<bool>() ? 1 : 0;
-        num_ends += arrived;
+        found.ends += arrived;
         const auto known = std::find_if(found.climbs.begin(), found.climbs.end(),
                                         [&](int64_t k) { return are_one(k, s); });
         if (known == found.climbs.end()) {
@@ -253,9 +245,7 @@ class Modes : public BaseRule {
       std::vector<double> masses;  // relative to the heaviest
       for (const int64_t s : found.climbs)
         masses.push_back(std::exp(m[p][s] - m[p][found.climbs[0]]));
-      found.ends = num_ends;
-      found.unseen = unseen_starts(arrivals, masses, num_ends);
-      found.unseen_mass = unseen_mass(arrivals, masses, num_ends);
+      estimate_unseen(found, arrivals, masses);
       keep_heaviest(found, [&](int64_t s) { return m[p][s]; });
     }
     return all;

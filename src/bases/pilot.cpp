@@ -4,8 +4,6 @@
 
 #include <cmath>
 #include <memory>
-#include <string>
-#include <utility>
 
 #include "bases/base.h"
 #include "core/transition.h"
@@ -38,15 +36,8 @@ at::Tensor shrunk_covariance(const at::Tensor& x) {
 
 class Pilot : public BaseRule {
  public:
-  /// `from`: where the chains begin; null: at the target's first guess.
-  Pilot(int64_t num_particles, int64_t steps, int64_t rounds, double widening,
-        std::unique_ptr<BaseRule> from, double shrink)
-      : num_particles_(num_particles),
-        steps_(steps),
-        rounds_(rounds),
-        widening_(widening),
-        shrink_(shrink),
-        from_(std::move(from)) {}
+  Pilot(int64_t num_particles, int64_t steps, int64_t rounds, double widening)
+      : num_particles_(num_particles), steps_(steps), rounds_(rounds), widening_(widening) {}
 
   Base build(const Target& target, at::Generator& rng) const override {
     const c10::NoGradGuard no_grad;
@@ -58,7 +49,7 @@ class Pilot : public BaseRule {
     PilotOptions options;
     options.num_particles = num_particles_;
 
-    Base base = from_ ? main_part(from_->build(target, rng)) : Base(first_guess(target));
+    Base base(first_guess(target));
     for (int64_t round = 0; round < rounds_; ++round) {
       const Problem problem(target.shared(), base.map);
       const PilotRun pilot = run_pilot(problem, *path, *rule, *transition, options, rng);
@@ -69,52 +60,31 @@ class Pilot : public BaseRule {
   }
 
  private:
-  /// Chains of one part wander into others, so that there is one fit.
-  static Base main_part(Base base) {
-    if (!base.partition) return base;
-    base.ambiguous = base.ambiguous | (base.partition->counts() > 1);
-    base.map = base.main_parts();
-    base.partition.reset();
-    return base;
-  }
-
-  /// The moments of particles e [P,K,D]; of the covariance the base's own, I, is a part.
+  /// The moments of particles e [P,K,D].
   Base refit(const Base& base, const at::Tensor& e, const Cost& cost) const {
     const at::Tensor wide = e.to(at::kDouble);
-    const at::Tensor covariance =
-        (1 - shrink_) * shrunk_covariance(wide) + shrink_ * at::eye(wide.size(2), wide.options());
-    const auto [root, info] = at::linalg_cholesky_ex(covariance);
+    const auto [root, info] = at::linalg_cholesky_ex(shrunk_covariance(wide));
     const at::Tensor failed = (info > 0) | ~root.isfinite().flatten(1).all(-1);
     const at::Tensor matrix = base.map.matrix();
     const at::Tensor loc = base.map.to_z(wide.mean(1, true).to(e.scalar_type())).squeeze(1);
     const at::Tensor fitted = at::matmul(matrix, root.to(e.scalar_type())).tril();
-    Base refitted(AffineMap(at::where(failed.unsqueeze(1), base.map.loc(), loc),
-                            at::where(failed.view({-1, 1, 1}), matrix, fitted)),
-                  base.fell_back | failed, base.cost + cost);
-    refitted.ambiguous = base.ambiguous;
-    return refitted;
+    return {chosen(~failed, loc, fitted, base.map), base.fell_back | failed, base.cost + cost};
   }
 
   int64_t num_particles_, steps_, rounds_;
-  double widening_, shrink_;
-  std::unique_ptr<const BaseRule> from_;
+  double widening_;
 };
 
 const Enrol<BaseRegistry> kEnrolPilotBase(
     "pilot", {"pilot[:K]",
-              "mean and shrunk covariance of K = 256 pilot chains (steps=64, rounds=4, widening=1; "
-              "from=BASE: where the chains begin, in place of the encoder or the prior; shrink=S: "
-              "the share that covariances keep of what the chains began from, 0)",
+              "mean and shrunk covariance of K = 256 pilot chains from the encoder or the prior "
+              "(steps=64, rounds=4, widening=1)",
               "pilot:64,steps=16", [](Spec& spec) {
                 const int64_t particles = spec.integer("particles", 4, 1'000'000, 256);
                 const int64_t steps = spec.integer("steps", 1, 100'000, 64);
                 const int64_t rounds = spec.integer("rounds", 1, 100, 4);
-                const double widening = spec.number("widening", 0.1, 10.0, 1.0);
-                const std::string from = spec.word("from", "");
-                return std::make_unique<Pilot>(
-                    particles, steps, rounds, widening,
-                    from.empty() ? nullptr : BaseRegistry::instance().make("from", from),
-                    spec.number("shrink", 0.0, 1.0, 0.0));
+                return std::make_unique<Pilot>(particles, steps, rounds,
+                                               spec.number("widening", 0.1, 10.0, 1.0));
               }});
 
 }  // namespace

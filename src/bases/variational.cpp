@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "bases/base.h"
-#include "bases/fits.h"
 #include "core/rng.h"
 #include "util/interrupt.h"
 

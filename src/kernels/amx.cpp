@@ -330,17 +330,12 @@ void evaluate(const PackedNetwork& network, const FusedBatch& batch, float* work
     group.run(row, rows - row < kGroupRows ? rows - row : kGroupRows);
 }
 
-/// Sums of tiles that nothing loads or stores. Returns the floating-point operations done.
-double multiply_adds(int64_t rounds) {
-  const TileUnit tiles;
-  Tiles<true>::clear();
-  clear_operands();
-  for (int64_t i = 0; i < rounds; ++i) Tiles<true>::multiply<Bfloat16>();
-  return 2.0 * kBlockSums * kRowNumbers<Bfloat16> * static_cast<double>(rounds);
-}
-
 }  // namespace
 
-constinit const FusedKernel kAmxKernel = {
-    "fused-amx", Packing::kTiles, kBlock, Group::workspace_size, evaluate, nullptr, multiply_adds};
+constinit const FusedKernel kAmxKernel = {.name = "fused-amx",
+                                          .packing = Packing::kTiles,
+                                          .panel_rows = kBlock,
+                                          .workspace_size = Group::workspace_size,
+                                          .evaluate = evaluate,
+                                          .decode = nullptr};
 }  // namespace crais

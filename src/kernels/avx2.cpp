@@ -6,10 +6,7 @@ constexpr int kPanelRows = 4, kTileVectors = 3;
 #include "kernels/float32_outputs.h"
 //
 #include "kernels/fused_impl.h"
-#include "kernels/multiply_adds.h"
 
 namespace crais {
-constinit const FusedKernel kAvx2Kernel = {"fused-avx2",         Packing::kPanels, kPanelRows,
-                                           Tile::workspace_size, evaluate,         decode,
-                                           multiply_adds};
+constinit const FusedKernel kAvx2Kernel = fused_kernel("fused-avx2", Packing::kPanels);
 }  // namespace crais

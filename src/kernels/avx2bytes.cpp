@@ -6,10 +6,7 @@ constexpr int kPanelRows = 4, kTileVectors = 3;
 #include "kernels/float32_outputs.h"
 //
 #include "kernels/fused_impl.h"
-#include "kernels/multiply_adds.h"
 
 namespace crais {
-constinit const FusedKernel kAvx2BytesKernel = {
-    "fused-avx2bytes", Packing::kBytesBack, kPanelRows, Tile::workspace_size, evaluate, decode,
-    multiply_adds};
+constinit const FusedKernel kAvx2BytesKernel = fused_kernel("fused-avx2bytes", Packing::kBytesBack);
 }  // namespace crais

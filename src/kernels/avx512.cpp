@@ -6,10 +6,7 @@ constexpr int kPanelRows = 8, kTileVectors = 3;
 #include "kernels/float32_outputs.h"
 //
 #include "kernels/fused_impl.h"
-#include "kernels/multiply_adds.h"
 
 namespace crais {
-constinit const FusedKernel kAvx512Kernel = {"fused-avx512",       Packing::kPanels, kPanelRows,
-                                             Tile::workspace_size, evaluate,         decode,
-                                             multiply_adds};
+constinit const FusedKernel kAvx512Kernel = fused_kernel("fused-avx512", Packing::kPanels);
 }  // namespace crais

@@ -6,10 +6,8 @@ constexpr int kPanelRows = 8, kTileVectors = 3;
 #include "kernels/fixed_outputs.h"
 //
 #include "kernels/fused_impl.h"
-#include "kernels/multiply_adds.h"
 
 namespace crais {
-constinit const FusedKernel kAvx512VnniKernel = {
-    "fused-avx512vnni", Packing::kFixedPoint, kPanelRows, Tile::workspace_size, evaluate, nullptr,
-    multiply_adds};
+constinit const FusedKernel kAvx512VnniKernel =
+    fused_kernel("fused-avx512vnni", Packing::kFixedPoint);
 }  // namespace crais

@@ -6,10 +6,7 @@ constexpr int kPanelRows = 4, kTileVectors = 3;
 #include "kernels/fixed_outputs.h"
 //
 #include "kernels/fused_impl.h"
-#include "kernels/multiply_adds.h"
 
 namespace crais {
-constinit const FusedKernel kAvxVnniKernel = {
-    "fused-avxvnni", Packing::kFixedPoint, kPanelRows, Tile::workspace_size, evaluate,
-    nullptr,         multiply_adds};
+constinit const FusedKernel kAvxVnniKernel = fused_kernel("fused-avxvnni", Packing::kFixedPoint);
 }  // namespace crais

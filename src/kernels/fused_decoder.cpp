@@ -1,7 +1,6 @@
 #include "kernels/fused_decoder.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -57,18 +56,6 @@ const FusedKernel& fastest_exact() {
   for (const FusedKernel* kernel : available_kernels())
     if (has_exact_forces(*kernel)) return *kernel;
   return kPortableKernel;
-}
-
-double peak_flops(int64_t samples, const FusedKernel& kernel) {
-  using Clock = std::chrono::steady_clock;
-  double best = 0.0;
-  for (int64_t i = 0; i < samples; ++i) {
-    constexpr int64_t kRounds = 200'000;
-    const auto start = Clock::now();
-    const double operations = kernel.multiply_adds(kRounds);
-    best = std::max(best, operations / std::chrono::duration<double>(Clock::now() - start).count());
-  }
-  return best;
 }
 
 namespace {
@@ -155,11 +142,7 @@ FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& ker
       pixels_(network.layers.back().outputs()),
       cheap_(std::move(cheap)) {
   TORCH_CHECK(supports(network, kernel), "fused decoder: ", kernel.name,
-              " does not take this decoder: only float32 on the CPU, logits, or means as they are "
-              "or by a sigmoid or tanh, sums of at most ",
-              kWidestFixedPoint, " inputs in fixed point, and in tiles ", kMostByteProducts,
-              " outputs, no layers of images, residual connection, normalisation, silu, gelu or "
-              "mish, and means as they are");
+              " does not take this decoder; FusedDecoder::supports says which it does");
   // Between layers of images, and where one meets a dense layer, units are [place][channel].
   const auto image_order = [](const at::Tensor& units, const Convolution::Shape& image) {
     return units.unflatten(0, {image.channels, image.places()}).transpose(0, 1).flatten(0, 1);

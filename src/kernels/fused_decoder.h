@@ -9,7 +9,7 @@
 
 #include "core/target.h"
 #include "kernels/fused_kernel.h"
-#include "models/vae.h"
+#include "models/network.h"
 
 namespace crais {
 
@@ -24,11 +24,6 @@ inline bool has_exact_forces(const FusedKernel& kernel) {
 /// The fastest of them whose forces are in float32.
 const FusedKernel& fastest_exact();
 
-/// Operations a second that one core does at most with the instructions of a kernel's forces, or of
-/// float32 where none is given: the fastest of `samples` runs of multiply-adds in registers, some
-/// milliseconds each.
-double peak_flops(int64_t samples, const FusedKernel& kernel = fastest_exact());
-
 /// A decoder with Bernoulli, continuous Bernoulli or normal pixels, its weights packed once for a
 /// kernel. Immutable, so that threads share it.
 class FusedDecoder {
@@ -40,16 +35,11 @@ class FusedDecoder {
   /// layers of images, residual connections nor normalisations, only activations whose slope is a
   /// function of their output, and means as they are.
   static bool supports(const DecoderNetwork& network, const FusedKernel& kernel);
-  static bool supports(const Vae& vae, const FusedKernel& kernel) {
-    return supports(decoder_network(vae), kernel);
-  }
 
   /// Copies the decoder. Throws c10::Error unless `supports(network, kernel)`. `cheap`, which may
   /// be null, is the same decoder for a kernel with cheap forces.
   FusedDecoder(const DecoderNetwork& network, const FusedKernel& kernel,
                std::shared_ptr<const FusedDecoder> cheap = nullptr);
-  FusedDecoder(const Vae& vae, const FusedKernel& kernel)
-      : FusedDecoder(decoder_network(vae), kernel) {}
 
   /// log N(z; 0, I) + log p(x | z) for z [P,K,D] and images [P,pixels], float32 on the CPU and
   /// contiguous: [P,K] float64, nats. A particle's result is the same bits wherever it stands.
@@ -102,8 +92,5 @@ std::string chosen_evaluator();
 /// it that supports the decoder. Null where "aten" is named or the decoder is not supported. Throws
 /// Error kArgument if this processor cannot run what is named.
 std::shared_ptr<const FusedDecoder> make_fused_decoder(const DecoderNetwork& network);
-inline std::shared_ptr<const FusedDecoder> make_fused_decoder(const Vae& vae) {
-  return make_fused_decoder(decoder_network(vae));
-}
 
 }  // namespace crais

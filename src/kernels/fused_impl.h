@@ -370,12 +370,21 @@ void evaluate(const PackedNetwork& network, const FusedBatch& batch, float* work
             [&](int64_t row, int64_t vectors) { tile.run(row, vectors); });
 }
 
-[[maybe_unused]] void decode(const PackedNetwork& network, const FusedPoints& points,
-                             float* workspace) {
+void decode(const PackedNetwork& network, const FusedPoints& points, float* workspace) {
   const FusedBatch batch{points.z, nullptr, 1, points.num_points, nullptr, nullptr};
   Tile tile(network, batch, workspace);
   for_tiles(points.num_points,
             [&](int64_t row, int64_t vectors) { tile.decode(row, vectors, points.outputs); });
+}
+
+/// The evaluator that a source file makes of this.
+constexpr FusedKernel fused_kernel(const char* name, Packing packing) {
+  return {.name = name,
+          .packing = packing,
+          .panel_rows = kPanelRows,
+          .workspace_size = Tile::workspace_size,
+          .evaluate = evaluate,
+          .decode = packing == Packing::kFixedPoint ? nullptr : decode};
 }
 
 }  // namespace

@@ -167,8 +167,6 @@ struct FusedKernel {
   void (*evaluate)(const PackedNetwork&, const FusedBatch&, float* workspace);
   /// Null where outputs are rounded and the gradient makes up for it.
   void (*decode)(const PackedNetwork&, const FusedPoints&, float* workspace);
-  /// Keeps the multiply-add units busy, about 2 ns a round, and returns the operations done.
-  double (*multiply_adds)(int64_t rounds);
 };
 
 // Each is defined in the source file of its name, compiled for that instruction set.

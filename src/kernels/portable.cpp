@@ -6,10 +6,7 @@ constexpr int kPanelRows = 4, kTileVectors = 2;
 #include "kernels/float32_outputs.h"
 //
 #include "kernels/fused_impl.h"
-#include "kernels/multiply_adds.h"
 
 namespace crais {
-constinit const FusedKernel kPortableKernel = {"fused-portable",     Packing::kPanels, kPanelRows,
-                                               Tile::workspace_size, evaluate,         decode,
-                                               multiply_adds};
+constinit const FusedKernel kPortableKernel = fused_kernel("fused-portable", Packing::kPanels);
 }  // namespace crais

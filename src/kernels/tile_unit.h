@@ -94,13 +94,5 @@ struct Tiles {
   }
 };
 
-/// Clears what `multiply` reads.
-inline void clear_operands() {
-  _tile_zero(4);
-  _tile_zero(5);
-  _tile_zero(6);
-  _tile_zero(7);
-}
-
 }  // namespace
 }  // namespace crais

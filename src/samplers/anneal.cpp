@@ -3,7 +3,6 @@
 #include <c10/core/GradMode.h>
 
 #include <limits>
-#include <sstream>
 #include <vector>
 
 #include "core/elementwise.h"
@@ -29,11 +28,10 @@ at::Tensor reweighted(const at::Tensor& log_w, const Path& path, const at::Tenso
 }
 
 [[noreturn]] void throw_unfinished(const at::Tensor& beta, int64_t steps) {
-  std::ostringstream message;
-  message << "the schedule has reached beta = " << beta.min().item<double>() << " after " << steps
-          << " steps; raise `max_steps`, or ask for larger steps";
-  throw ScheduleError(ScheduleError::Reason::kUnfinished, beta.min().item<double>(), steps,
-                      message.str());
+  const auto reached = beta.min().item<double>();
+  throw ScheduleError(ScheduleError::Reason::kUnfinished, reached, steps,
+                      c10::str("the schedule has reached beta = ", reached, " after ", steps,
+                               " steps; raise `max_steps`, or ask for larger steps"));
 }
 
 /// Of evaluating the particles once and moving them so many times.

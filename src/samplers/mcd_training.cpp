@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/rng.h"
-#include "samplers/mcd.h"
 #include "util/error.h"
 
 namespace crais {

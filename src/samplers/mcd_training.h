@@ -7,7 +7,7 @@
 
 #include "core/plan_error.h"
 #include "core/problem.h"
-#include "samplers/score_network.h"
+#include "samplers/mcd.h"
 
 namespace crais {
 

@@ -3,6 +3,15 @@
 #include <utility>
 #include <vector>
 
+#ifdef CRAIS_CUDA_GRAPHS
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <cstdlib>
+#include <string>
+#endif
+
 namespace crais {
 namespace {
 
@@ -23,7 +32,42 @@ void copy(const Particles& from, const Particles& to) {
     if (places[i].defined()) at::Tensor(places[i]).copy_(sources[i]);
 }
 
+#ifdef CRAIS_CUDA_GRAPHS
+class CudaRecorder : public Recorder {
+ public:
+  explicit CudaRecorder(at::Generator& rng) : device_(rng.device()) {
+    graph_.register_generator_state(rng);
+  }
+
+  void record(const std::function<void()>& work) override {
+    // The default stream cannot be recorded; another must find the work's tensors complete.
+    c10::cuda::getCurrentCUDAStream(device_.index()).synchronize();
+    const c10::cuda::CUDAStreamGuard aside(
+        c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device_.index()));
+    graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    work();
+    graph_.capture_end();
+  }
+
+  void replay() override { graph_.replay(); }
+
+ private:
+  at::Device device_;
+  at::cuda::CUDAGraph graph_;
+};
+#endif
+
 }  // namespace
+
+#ifdef CRAIS_CUDA_GRAPHS
+std::unique_ptr<Recorder> make_recorder(at::Generator& rng) {
+  const char* wish = std::getenv("CRAIS_CUDA_GRAPHS");
+  if (!rng.device().is_cuda() || (wish != nullptr && std::string(wish) == "0")) return nullptr;
+  return std::make_unique<CudaRecorder>(rng);
+}
+#else
+std::unique_ptr<Recorder> make_recorder(at::Generator& /*rng*/) { return nullptr; }
+#endif
 
 Mover::Mover(const Problem& problem, const Path& path, const Transition& transition,
              at::Generator& rng, std::unique_ptr<Recorder> recorder)

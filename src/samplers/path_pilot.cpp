@@ -3,12 +3,11 @@
 #include <c10/core/GradMode.h>
 
 #include <cmath>
-#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "core/log_math.h"
-#include "samplers/tuned_step_sizes.h"
+#include "samplers/pilot_step_sizes.h"
 #include "util/interrupt.h"
 
 namespace crais {
@@ -100,20 +99,20 @@ class Stepper {
 
   void require_moving(const at::Tensor& moving) const {
     if (moving.all().item<bool>()) return;
-    std::ostringstream message;
-    message << "the path's pilot stands still after " << size() << " steps (" << path_.name()
-            << "): the particles' overlap with the target is " << overlap()
-            << "; use a `path` whose divergence is finite there, or more `pilot_chains`";
-    throw ScheduleError(ScheduleError::Reason::kStalled, 0, size(), message.str());
+    throw ScheduleError(
+        ScheduleError::Reason::kStalled, 0, size(),
+        c10::str("the path's pilot stands still after ", size(), " steps (", path_.name(),
+                 "): the particles' overlap with the target is ", overlap(),
+                 "; use a `path` whose divergence is finite there, or more `pilot_chains`"));
   }
 
   void require_room() const {
     if (size() < path_.options().max_knots) return;
-    std::ostringstream message;
-    message << "the path's pilot has not arrived after " << size() << " steps (" << path_.name()
-            << "): the particles' overlap with the target is " << overlap()
-            << "; use a base nearer to it, another `path`, or more of its knots";
-    throw ScheduleError(ScheduleError::Reason::kUnfinished, 0, size(), message.str());
+    throw ScheduleError(
+        ScheduleError::Reason::kUnfinished, 0, size(),
+        c10::str("the path's pilot has not arrived after ", size(), " steps (", path_.name(),
+                 "): the particles' overlap with the target is ", overlap(),
+                 "; use a base nearer to it, another `path`, or more of its knots"));
   }
 
   const DescentPath& path_;
@@ -133,14 +132,7 @@ LearnedPath learn_path(const Problem& problem, const Path& path, const Transitio
   TORCH_CHECK(descent, "learn_path: the path has nothing to learn");
   const c10::Device device = problem.base().options().device();
   const at::Tensor like = problem.base().log_abs_det();
-  std::unique_ptr<StepSizes> step_sizes;
-  if (options.step_size)
-    step_sizes = std::make_unique<ConstantStepSize>(*options.step_size);
-  else
-    step_sizes = std::make_unique<TunedStepSizes>(
-        options.initial_step_size,
-        options.target_acceptance > 0 ? options.target_acceptance : transition.target_acceptance(),
-        options.shared, like);
+  PilotStepSizes step_sizes(options, transition, like);
 
   Particles particles = problem.start(options.num_particles, rng);
   const auto kappa = [&] { return (particles.log_gamma - particles.log_q0).cpu(); };
@@ -152,11 +144,11 @@ LearnedPath learn_path(const Problem& problem, const Path& path, const Transitio
   try {
     for (; stepper.step(kappa()); ++moves) {
       stop_if_interrupted();
-      const at::Tensor step_size = step_sizes->at(moves).to(device).expand_as(like);
+      const at::Tensor step_size = step_sizes.at(moves).to(device).expand_as(like);
       const Moved moved = transition.step(problem, stepper.last_knot(device), particles,
                                           at::full_like(like, 0.5), step_size, rng);
       particles = moved.particles;
-      step_sizes->observe(moves, moved.accept_prob.mean(-1));
+      step_sizes.observe(moves, moved.accept_prob.mean(-1));
     }
   } catch (ScheduleError& error) {
     error.spent += cost(moves);

@@ -8,7 +8,7 @@
 #include "core/log_math.h"
 #include "paths/power_mean.h"
 #include "samplers/path_pilot.h"
-#include "samplers/tuned_step_sizes.h"
+#include "samplers/pilot_step_sizes.h"
 #include "schedules/fixed.h"
 #include "util/error.h"
 
@@ -110,25 +110,11 @@ PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule&
     return learn_and_run_pilot(problem, path, rule, transition, options, rng);
   const AnnealOptions anneal_options{options.num_particles, options.max_steps, options.shared,
                                      options.resampling, /*record=*/true};
-  const auto run_with = [&](StepSizes& step_sizes) {
-    return anneal(problem, path, rule, transition, step_sizes, anneal_options, rng);
-  };
+  PilotStepSizes step_sizes(options, transition, problem.base().log_abs_det());
   PilotRun pilot;
-  at::Tensor step_sizes;
-  if (options.step_size) {
-    ConstantStepSize constant(*options.step_size);
-    pilot.run = run_with(constant);
-    step_sizes = pilot.run.step_sizes;
-  } else {
-    const double target =
-        options.target_acceptance > 0 ? options.target_acceptance : transition.target_acceptance();
-    TunedStepSizes tuned(options.initial_step_size, target, options.shared,
-                         problem.base().log_abs_det());
-    pilot.run = run_with(tuned);
-    step_sizes = tuned.tuned();
-  }
+  pilot.run = anneal(problem, path, rule, transition, step_sizes, anneal_options, rng);
   Plan plan{.betas = pilot.run.betas.cpu(),
-            .step_sizes = step_sizes.cpu(),
+            .step_sizes = (options.step_size ? pilot.run.step_sizes : step_sizes.tuned()).cpu(),
             .num_particles = options.num_particles,
             .divergence = pilot.run.divergence.cpu(),
             .path = nullptr,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 #include <vector>
 
 #include "core/log_math.h"
@@ -26,31 +25,18 @@ at::Tensor AdaptiveSchedule::next(const Progress& progress, const Path& path) co
   const at::Tensor stuck = ~(clipped > beta) & (beta < 1);
   if (stuck.any().item<bool>()) {
     const int64_t p = stuck.nonzero()[0].item<int64_t>();
-    std::ostringstream message;
-    message << "schedule " << name() << " stalled at beta = " << beta[p].item<double>()
-            << " (problem " << p << ", step " << progress.index << "): it asks for "
-            << wish[p].item<double>()
-            << "; allow larger steps, set `min_step`, or use more `pilot_chains`";
-    throw ScheduleError(ScheduleError::Reason::kStalled, beta[p].item<double>(), progress.index,
-                        message.str());
+    const auto reached = beta[p].item<double>();
+    throw ScheduleError(
+        ScheduleError::Reason::kStalled, reached, progress.index,
+        c10::str("schedule ", name(), " stalled at beta = ", reached, " (problem ", p, ", step ",
+                 progress.index, "): it asks for ", wish[p].item<double>(),
+                 "; allow larger steps, set `min_step`, or use more `pilot_chains`"));
   }
   return clipped;
 }
 
 at::Tensor AdaptiveSchedule::statistic_weights(const Progress& progress, bool weighted) {
   return log_normalise(weighted ? progress.log_w : at::zeros_like(progress.log_w));
-}
-
-at::Tensor SearchedSchedule::propose(const Progress& progress, const Path& path) const {
-  const auto log_density = [&](const at::Tensor& beta) {
-    return annealed_log_density(path, beta, progress.particles);
-  };
-  const at::Tensor here = log_density(progress.beta);
-  const at::Tensor log_w = weights(progress);
-  const at::Tensor bound = ratio_ * progress.pool(fraction(log_w, at::zeros_like(here)));
-  return largest_step(progress.beta, options().max_step, bound, [&](const at::Tensor& beta) {
-    return progress.pool(fraction(log_w, log_density(beta) - here));
-  });
 }
 
 namespace {

@@ -45,26 +45,6 @@ class AdaptiveSchedule : public ScheduleRule {
   ScheduleOptions options_;
 };
 
-/// Rules that look for the largest step which keeps some effective sample size: a search on cached
-/// densities, no target evaluations.
-class SearchedSchedule : public AdaptiveSchedule {
- public:
-  SearchedSchedule(double ratio, const ScheduleOptions& options)
-      : AdaptiveSchedule(options), ratio_(ratio) {}
-
- protected:
-  /// The log-weights [P,K] before the step, as `fraction` wants them.
-  virtual at::Tensor weights(const Progress& progress) const = 0;
-  /// The effective fraction [P] after the weights' increment log v [P,K], which falls with the
-  /// step; `ratio` of what it is before must be left.
-  virtual at::Tensor fraction(const at::Tensor& log_w, const at::Tensor& increment) const = 0;
-
-  at::Tensor propose(const Progress& progress, const Path& path) const final;
-
- private:
-  double ratio_;
-};
-
 /// The largest beta' in [beta, beta + max_step] at which `statistic` (falling in beta', [P]) is
 /// still at least `bound` [P], to 1e-11 of the step; a search on cached densities, no target
 /// evaluations.

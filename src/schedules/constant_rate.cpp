@@ -8,7 +8,6 @@
 // alone, as the paper's code does.
 #include <cmath>
 #include <limits>
-#include <sstream>
 
 #include "core/log_math.h"
 #include "schedules/adaptive.h"
@@ -53,15 +52,14 @@ class ConstantRate : public AdaptiveSchedule {
     const at::Tensor premature = finished & (overlap < kLeastOverlap);
     if (!premature.any().item<bool>()) return;
     const int64_t p = premature.nonzero()[0].item<int64_t>();
-    std::ostringstream message;
-    message << "schedule constant-rate would end at beta = " << progress.beta[p].item<double>()
-            << " (problem " << p << ", step " << progress.index
-            << "): its variance estimate is exp(" << log_v[p].item<double>()
-            << "), below `tolerance` " << options().tolerance
-            << ", yet the particles' overlap with the target is " << overlap[p].item<double>()
-            << advice(progress, p);
-    throw ScheduleError(ScheduleError::Reason::kNoOverlap, progress.beta[p].item<double>(),
-                        progress.index, message.str());
+    const auto reached = progress.beta[p].item<double>();
+    throw ScheduleError(
+        ScheduleError::Reason::kNoOverlap, reached, progress.index,
+        c10::str("schedule constant-rate would end at beta = ", reached, " (problem ", p, ", step ",
+                 progress.index, "): its variance estimate is exp(", log_v[p].item<double>(),
+                 "), below `tolerance` ", options().tolerance,
+                 ", yet the particles' overlap with the target is ", overlap[p].item<double>(),
+                 advice(progress, p)));
   }
 
   /// What to do for problem p. The variance of few particles vanishes wherever they are.
@@ -69,11 +67,9 @@ class ConstantRate : public AdaptiveSchedule {
     if (!options().weighted)
       return "; use a `path` of order nearer 0, more `pilot_chains`, or a smaller `tolerance`";
     const auto num_particles = static_cast<double>(progress.log_w.size(1));
-    std::ostringstream words;
-    words << "; the importance weights rest on "
-          << num_particles * ess(progress.log_w)[p].item<double>() << " of " << num_particles
-          << " particles: leave out `weighted`, or add `resampling`";
-    return words.str();
+    return c10::str("; the importance weights rest on ",
+                    num_particles * ess(progress.log_w)[p].item<double>(), " of ", num_particles,
+                    " particles: leave out `weighted`, or add `resampling`");
   }
 
   double delta_;

@@ -12,6 +12,7 @@
 #include "kernels/processor.h"
 #include "models/decoder_density.h"
 #include "models/network_model.h"
+#include "targets/model_prior.h"
 #include "util/error.h"
 #include "util/interrupt.h"
 #include "util/memory.h"
@@ -89,27 +90,19 @@ std::string evaluator_of(const LatentModel& model, const FusedDecoder* fused,
   return fused->cheap() ? fused->cheap()->name() : model.evaluator();
 }
 
-DecoderPosterior::DecoderPosterior(const std::shared_ptr<const LatentModel>& model,
-                                   const at::Tensor& data, at::Tensor latents, at::Tensor labels)
-    : DecoderPosterior(model, data, std::move(latents), std::move(labels),
-                       fused_decoder_of(*model)) {}
-
-DecoderPosterior::DecoderPosterior(const Vae& vae, const at::Tensor& images, at::Tensor latents)
-    : DecoderPosterior(network_model(vae), images, std::move(latents)) {}
-
 DecoderPosterior::DecoderPosterior(const Vae& vae, const at::Tensor& images, at::Tensor latents,
-                                   std::shared_ptr<const FusedDecoder> fused)
+                                   std::optional<std::shared_ptr<const FusedDecoder>> fused)
     : DecoderPosterior(network_model(vae), images, std::move(latents), {}, std::move(fused)) {}
 
 DecoderPosterior::DecoderPosterior(std::shared_ptr<const LatentModel> model, const at::Tensor& data,
                                    at::Tensor latents, at::Tensor labels,
-                                   std::shared_ptr<const FusedDecoder> fused)
+                                   std::optional<std::shared_ptr<const FusedDecoder>> fused)
     : model_(std::move(model)),
       by_hand_(model_->is_network() ? model_->decoder() : nullptr),
       data_(data.contiguous()),
       latents_(std::move(latents)),
       labels_(std::move(labels)),
-      fused_(std::move(fused)),
+      fused_(fused ? *fused : fused_decoder_of(*model_)),
       fused_rows_(fused_ ? rows_at_once(*model_->decoder()) : 1) {
   const ModelDescription& described = model_->description();
   std::vector<int64_t> shape = described.data_shape;
@@ -141,18 +134,7 @@ const FusedDecoder* DecoderPosterior::fused_for(const at::Tensor& z,
 }
 
 at::Tensor DecoderPosterior::log_density(const at::Tensor& z) const {
-  if (const FusedDecoder* fused = fused_for(z, forces_))
-    return in_blocks(z, data_.flatten(1), fused_rows_,
-                     [&](const at::Tensor& part, const at::Tensor& x) {
-                       return Evaluation{fused->log_density(part.contiguous(), x), {}};
-                     })
-        .log_density;
-  if (by_hand_ == nullptr) return evaluate(z).log_density;
-  return in_blocks(z, data_.flatten(1).unsqueeze(1), kRowsByHand,
-                   [this](const at::Tensor& part, const at::Tensor& x) {
-                     return Evaluation{log_joint(*by_hand_, part, x), {}};
-                   })
-      .log_density;
+  return evaluated(z, forces_, /*with_gradient=*/false).log_density;
 }
 
 bool DecoderPosterior::has_cheap_kernel(at::ScalarType dtype) const {
@@ -170,16 +152,19 @@ std::shared_ptr<const Target> DecoderPosterior::with_forces(at::ScalarType dtype
   return target;
 }
 
-Evaluation DecoderPosterior::evaluated(const at::Tensor& z,
-                                       std::optional<at::ScalarType> forces) const {
+Evaluation DecoderPosterior::evaluated(const at::Tensor& z, std::optional<at::ScalarType> forces,
+                                       bool with_gradient) const {
   if (const FusedDecoder* fused = fused_for(z, forces))
     return in_blocks(z, data_.flatten(1), fused_rows_,
                      [&](const at::Tensor& part, const at::Tensor& x) {
-                       return fused->evaluate(part.contiguous(), x);
+                       const at::Tensor rows = part.contiguous();
+                       return with_gradient ? fused->evaluate(rows, x)
+                                            : Evaluation{fused->log_density(rows, x), {}};
                      });
   if (by_hand_ != nullptr)
     return in_blocks(z, data_.flatten(1).unsqueeze(1), kRowsByHand,
                      [&](const at::Tensor& part, const at::Tensor& x) {
+                       if (!with_gradient) return Evaluation{log_joint(*by_hand_, part, x), {}};
                        const JointDensity joint = log_joint_with_grad(*by_hand_, part, x, forces);
                        return Evaluation{joint.value, joint.grad};
                      });
@@ -283,9 +268,7 @@ at::Tensor DecoderPosterior::fisher_weights(const at::Tensor& z, const at::Tenso
 at::Tensor DecoderPosterior::prior_precision(const at::Tensor& z) const {
   if (!model_->description().has("prior"))
     return at::eye(dim(), z.options()).repeat({z.size(0), 1, 1});
-  const at::Tensor points = displaced(z);
-  const at::Tensor grad = model_->prior(points.flatten(0, 1))->grad.view_as(points);
-  return symmetric(-derivatives(grad));
+  return ModelPrior(model_, options(), z.size(0)).curvature(z);
 }
 
 at::Tensor DecoderPosterior::hessian(const at::Tensor& z) const {
@@ -343,11 +326,7 @@ bool DecoderPosterior::may_be_multimodal() const {
 }
 
 AffineMap DecoderPosterior::prior_base() const {
-  const auto moments = model_->prior_moments();
-  if (!moments) return Target::prior_base();
-  const int64_t problems = num_problems();
-  return {moments->loc.to(options()).expand({problems, dim()}).contiguous(),
-          moments->scale_tril.to(options()).expand({problems, dim(), dim()}).contiguous()};
+  return ModelPrior(model_, options(), num_problems()).prior_base();
 }
 
 std::optional<at::Tensor> DecoderPosterior::exact_sample(int64_t k, at::Generator& /*rng*/) const {

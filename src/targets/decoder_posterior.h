@@ -43,17 +43,14 @@ class DecoderPosterior : public Target {
   /// where the data were simulated, are what they were simulated from; else undefined. `labels`
   /// [P, ...] are those of a conditional model p(x | y). Throws Error kArgument where sizes differ
   /// from these.
-  DecoderPosterior(const std::shared_ptr<const LatentModel>& model, const at::Tensor& data,
-                   at::Tensor latents = {}, at::Tensor labels = {});
-  /// The same with an evaluator that several posteriors share: fused_decoder_of(*model), or null to
-  /// have none that is fused.
+  /// `fused` is an evaluator that several posteriors share, or null to have none that is fused; where
+  /// it is left out, fused_decoder_of(*model).
   DecoderPosterior(std::shared_ptr<const LatentModel> model, const at::Tensor& data,
-                   at::Tensor latents, at::Tensor labels,
-                   std::shared_ptr<const FusedDecoder> fused);
+                   at::Tensor latents = {}, at::Tensor labels = {},
+                   std::optional<std::shared_ptr<const FusedDecoder>> fused = {});
   /// Of a VAE's own weights.
-  explicit DecoderPosterior(const Vae& vae, const at::Tensor& images, at::Tensor latents = {});
-  DecoderPosterior(const Vae& vae, const at::Tensor& images, at::Tensor latents,
-                   std::shared_ptr<const FusedDecoder> fused);
+  explicit DecoderPosterior(const Vae& vae, const at::Tensor& images, at::Tensor latents = {},
+                            std::optional<std::shared_ptr<const FusedDecoder>> fused = {});
 
   int64_t num_problems() const override { return data_.size(0); }
   int64_t dim() const override { return model_->description().latent; }
@@ -95,12 +92,12 @@ class DecoderPosterior : public Target {
   std::string evaluator() const { return evaluator_of(*model_, fused_.get(), forces_); }
 
  private:
-  using Block = std::function<Evaluation(const at::Tensor& z, const at::Tensor& x)>;
-
   /// What computes z with such forces; null: another evaluator.
   const FusedDecoder* fused_for(const at::Tensor& z, std::optional<at::ScalarType> forces) const;
   bool has_cheap_kernel(at::ScalarType dtype) const;
-  Evaluation evaluated(const at::Tensor& z, std::optional<at::ScalarType> forces) const;
+  /// The model's own functions bring the gradient whether it is asked for or not.
+  Evaluation evaluated(const at::Tensor& z, std::optional<at::ScalarType> forces,
+                       bool with_gradient = true) const;
   /// By the model's own functions of rows: z [N,D] with the problems that they belong to [N], in
   /// calls of at most `batch` rows; of fewer where a call fails. Throws Error kData, or
   /// std::bad_alloc, if one row cannot be computed.

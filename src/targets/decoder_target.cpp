@@ -3,7 +3,7 @@
 #include <c10/core/GradMode.h>
 
 #include <memory>
-#include <sstream>
+#include <string>
 
 #include "models/function_model.h"
 #include "util/error.h"
@@ -19,14 +19,9 @@ void check_sizes(const DecoderTarget::Options& options, const at::Tensor& images
   const c10::NoGradGuard no_grad;
   const at::Tensor output = options.decode(at::zeros({1, options.latent_dim}, images.options()));
   if (output.defined() && output.numel() == images[0].numel()) return;
-  std::ostringstream message;
-  message << "the decoder makes ";
-  if (output.defined())
-    message << output.sizes();
-  else
-    message << "nothing";
-  message << " of one latent; an image has " << images[0].numel() << " numbers";
-  throw argument_error(message.str());
+  throw argument_error(
+      "the decoder makes " + (output.defined() ? c10::str(output.sizes()) : "nothing") +
+      " of one latent; an image has " + std::to_string(images[0].numel()) + " numbers");
 }
 
 std::shared_ptr<const LatentModel> model_of(const DecoderTarget::Options& options,
@@ -41,7 +36,7 @@ std::shared_ptr<const LatentModel> model_of(const DecoderTarget::Options& option
   const bool has_forces =
       images.scalar_type() == at::kFloat && (images.is_cpu() || images.is_cuda());
   return decoder_model(described, {options.decode, options.encode, options.likelihood},
-                       images.device(), "autograd", "the decoder", has_forces);
+                       {images.device(), "autograd", "the decoder"}, has_forces);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "targets/function_target.h"
 
-#include <sstream>
 #include <utility>
 
 #include "util/error.h"
@@ -37,14 +36,9 @@ FunctionTarget::FunctionTarget(const FunctionTargetOptions& options, IndexedLogD
 at::Tensor FunctionTarget::log_density(const at::Tensor& z) const {
   at::Tensor found = log_density_(z, index_);
   if (!found.defined() || found.sizes() != z.sizes().slice(0, z.dim() - 1)) {
-    std::ostringstream message;
-    message << "the log density of z " << z.sizes() << " must be "
-            << z.sizes().slice(0, z.dim() - 1) << ", not ";
-    if (found.defined())
-      message << found.sizes();
-    else
-      message << "undefined";
-    throw argument_error(message.str());
+    throw argument_error(c10::str("the log density of z ", z.sizes(), " must be ",
+                                  z.sizes().slice(0, z.dim() - 1), ", not ") +
+                         (found.defined() ? c10::str(found.sizes()) : "undefined"));
   }
   return found;
 }

@@ -4,14 +4,16 @@
 // Constants: the experiments of "Adaptive Annealed Importance Sampling with Constant Rate Progress"
 // (ICML 2023). U2 to U4 do not fall off in z1: they have a normaliser only between walls.
 #include <cmath>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "targets/replicated.h"
 
 namespace crais {
 namespace {
 
-using Formula = at::Tensor (*)(const at::Tensor& x, const at::Tensor& y);
+using Formula = std::function<at::Tensor(const at::Tensor& x, const at::Tensor& y)>;
 
 at::Tensor bell(const at::Tensor& x, double sd) { return -0.5 * (x / sd).square(); }
 
@@ -42,7 +44,7 @@ at::Tensor u4(const at::Tensor& x, const at::Tensor& y) {
 class Potential : public Replicated {
  public:
   Potential(const TargetOptions& options, Formula formula, std::optional<double> log_normalizer)
-      : Replicated(options, 2, log_normalizer), formula_(formula) {}
+      : Replicated(options, 2, log_normalizer), formula_(std::move(formula)) {}
 
   at::Tensor log_density(const at::Tensor& z) const override {
     return formula_(z.select(-1, 0), z.select(-1, 1));
@@ -74,36 +76,24 @@ at::Tensor wall(const at::Tensor& x, double width) {
   return bell((x.abs() - width).clamp_min(0), kWallSd);
 }
 
-class Walled : public Replicated {
- public:
-  Walled(const TargetOptions& options, Formula formula, double width)
-      : Replicated(options, 2, integral(formula, width)), formula_(formula), width_(width) {}
+/// log Z by the trapezoid rule, to 1e-6, of a density between such walls: these are smooth, and zero
+/// outside the grid.
+double integral(const Formula& formula, double width) {
+  constexpr double kStep = 0.02;
+  const double reach = width + 10 * kWallSd;
+  const at::Tensor x = at::arange(-reach, reach, kStep, at::kDouble).unsqueeze(1);
+  const at::Tensor y = at::arange(-9.0, 6.0, kStep, at::kDouble).unsqueeze(0);
+  return formula(x, y).flatten().logsumexp(0).item<double>() + 2 * std::log(kStep);
+}
 
-  at::Tensor log_density(const at::Tensor& z) const override {
-    const at::Tensor x = z.select(-1, 0);
-    return formula_(x, z.select(-1, 1)) + wall(x, width_);
-  }
-
- private:
-  /// log Z by the trapezoid rule, to 1e-6: these densities are smooth, and zero outside the grid.
-  static double integral(Formula formula, double width) {
-    constexpr double kStep = 0.02;
-    const double reach = width + 10 * kWallSd;
-    const at::Tensor x = at::arange(-reach, reach, kStep, at::kDouble).unsqueeze(1);
-    const at::Tensor y = at::arange(-9.0, 6.0, kStep, at::kDouble).unsqueeze(0);
-    const at::Tensor values = formula(x, y) + wall(x, width);
-    return values.flatten().logsumexp(0).item<double>() + 2 * std::log(kStep);
-  }
-
-  Formula formula_;
-  double width_;
-};
-
-TargetRegistry::Factory potential(Formula formula) {
-  return [=](Spec& spec, const TargetOptions& options) -> std::unique_ptr<Target> {
+TargetRegistry::Factory potential(const Formula& formula) {
+  return [=](Spec& spec, const TargetOptions& options) {
     const double width = spec.number("width", 0.0, 100.0, 0.0);
     if (width == 0) return std::make_unique<Potential>(options, formula, std::nullopt);
-    return std::make_unique<Walled>(options, formula, width);
+    const Formula walled = [=](const at::Tensor& x, const at::Tensor& y) {
+      return formula(x, y) + wall(x, width);
+    };
+    return std::make_unique<Potential>(options, walled, integral(walled, width));
   };
 }
 

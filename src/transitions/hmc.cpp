@@ -12,22 +12,16 @@ namespace {
 
 /// The momentum after refreshment is rho p + sqrt(1 - rho^2) xi; rho = 0 draws it afresh.
 /// A rejection turns the (kept) momentum round, which is what leaves (e, p) invariant for rho > 0.
-/// `jitter` multiplies each particle's step size by a uniform number in [1 - jitter, 1 + jitter],
-/// so that several leapfrog steps never turn a full circle for all.
 class Hmc : public Transition {
  public:
-  Hmc(double persistence, double jitter, int64_t num_leapfrog)
-      : persistence_(persistence), jitter_(jitter), num_leapfrog_(num_leapfrog) {}
+  Hmc(double persistence, int64_t num_leapfrog)
+      : persistence_(persistence), num_leapfrog_(num_leapfrog) {}
 
   Moved step(const Problem& problem, const Path& path, const Particles& particles,
              const at::Tensor& beta, const at::Tensor& step_size,
              at::Generator& rng) const override {
     at::Tensor start = refreshed(particles, rng);  // memory of its own
-    at::Tensor half_kick = (0.5 * step_size).to(particles.e.scalar_type()).view({-1, 1, 1});
-    if (jitter_ > 0)
-      half_kick = half_kick * fill_uniform(at::empty_like(particles.e.narrow(-1, 0, 1)), rng,
-                                           1 - jitter_, 1 + jitter_);
-
+    const at::Tensor half_kick = (0.5 * step_size).to(particles.e.scalar_type()).view({-1, 1, 1});
     PathPoint now = annealed(path, beta, particles);
     const at::Tensor before = energy(start, now);
     at::Tensor p = start;
@@ -64,30 +58,21 @@ class Hmc : public Transition {
         .add_(particles.momentum, persistence_);
   }
 
-  double persistence_, jitter_;
+  double persistence_;
   int64_t num_leapfrog_;
 };
 
-std::unique_ptr<Transition> make_hmc(double persistence, Spec& spec,
-                                     const TransitionOptions& options) {
-  return std::make_unique<Hmc>(persistence, spec.number("jitter", 0.0, 0.99, 0.0),
-                               options.num_leapfrog);
-}
-
 const Enrol<TransitionRegistry> kEnrolHmc(
-    "hmc", {"hmc[:jitter=J]",
-            "Hamiltonian Monte Carlo, a fresh momentum each move; step sizes vary by a fraction J",
-            "hmc:jitter=0.3", [](Spec& spec, const TransitionOptions& options) {
-              return make_hmc(0.0, spec, options);
+    "hmc", {"hmc", "Hamiltonian Monte Carlo, a fresh momentum each move", "hmc",
+            [](Spec&, const TransitionOptions& options) {
+              return std::make_unique<Hmc>(0.0, options.num_leapfrog);
             }});
 
 const Enrol<TransitionRegistry> kEnrolGhmc(
-    "ghmc",
-    {"ghmc:RHO[,jitter=J]", "Hamiltonian Monte Carlo whose momentum persists with weight RHO",
-     "ghmc:0.9", [](Spec& spec, const TransitionOptions& options) {
-       const double persistence = spec.number("rho", 0.0, 0.9999);
-       return make_hmc(persistence, spec, options);
-     }});
+    "ghmc", {"ghmc:RHO", "Hamiltonian Monte Carlo whose momentum persists with weight RHO",
+             "ghmc:0.9", [](Spec& spec, const TransitionOptions& options) {
+               return std::make_unique<Hmc>(spec.number("rho", 0.0, 0.9999), options.num_leapfrog);
+             }});
 
 }  // namespace
 }  // namespace crais

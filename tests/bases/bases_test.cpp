@@ -262,28 +262,6 @@ TEST(Pilot, ShrinksWhatFewChainsCannotTell) {
   EXPECT_LT(off.square().mean().sqrt().item<double>(), 0.2);  // 0.31 without shrinking
 }
 
-/// The logarithm of a gamma variable of shape 1/2 has mean -1.96 and variance 4.93; its Laplace
-/// approximation -0.69 and 2.
-TEST(Pilot, RefinesAnotherFit) {
-  const LogGamma target(40, {0.5});
-  const Base laplace = build("laplace", target);
-  EXPECT_NEAR(laplace.map.matrix().square().mean().item<double>(), 2.0, 0.01);
-  const std::string chains = "pilot:256,steps=128,rounds=1";
-  const Base refined = build(chains + ",from=laplace", target);
-  EXPECT_NEAR(refined.map.loc().mean().item<double>(), -1.963, 0.1);
-  EXPECT_NEAR(refined.map.matrix().square().mean().item<double>(), 4.935, 0.3);
-  EXPECT_EQ(refined.cost.gradients, laplace.cost.gradients + build(chains, target).cost.gradients);
-  // A covariance keeps a share of the wider base's that the chains began from, 1.5^2 x 2.
-  const Base shrunk = build(chains + ",from=laplace:1.5,shrink=0.7", target);
-  EXPECT_NEAR(shrunk.map.matrix().square().mean().item<double>(), 0.7 * 4.5 + 0.3 * 4.935, 0.2);
-  const Double rivals(-5, 6);  // too far apart for the prior to be the better fit
-  const at::Tensor found = build("best", rivals).ambiguous;
-  EXPECT_TRUE(found.any().item<bool>());
-  EXPECT_TRUE(at::equal(build("pilot:16,steps=4,rounds=1,from=best", rivals).ambiguous, found));
-  expect_error(ErrorKind::kArgument, {"unknown from 'nowhere'", "laplace"},
-               [&] { build("pilot:16,from=nowhere", target); });
-}
-
 /// A spike of little mass at 0 where Newton's method begins, the mass beside it; and a normal far
 /// out.
 class Spiked : public Target {

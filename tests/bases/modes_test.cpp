@@ -154,11 +154,6 @@ TEST(RivalModes, GoWithTheFitThatIsTaken) {
   ASSERT_TRUE(best.partition);
   EXPECT_EQ(best.map.num_problems(), best.partition->num_parts());
   EXPECT_NEAR(best.map.matrix()[0][0][0].item<double>(), 0.75, 1e-3);
-  // A pilot's chains wander: it has one part, and says what it left out.
-  const Base pilot = fit("pilot:16,steps=4,rounds=1,from=(best:1,starts=16)", two_modes(0.6));
-  EXPECT_FALSE(pilot.partition);
-  EXPECT_EQ(pilot.map.num_problems(), 8);
-  EXPECT_TRUE(at::equal(pilot.ambiguous, best.partition->counts() > 1));
 }
 
 TEST(NormalMixture, IsFittedToDraws) {

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "samplers/recorder.h"
+#include "samplers/mover.h"
 
 namespace crais::testing {
 

@@ -64,7 +64,7 @@ at::Tensor make_images(int64_t count, const Vae& vae, at::Generator& rng) {
 class EveryKernel : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
  protected:
   const FusedKernel& kernel() const { return kernel_of(std::get<0>(GetParam())); }
-  FusedDecoder pack(const Vae& vae) const { return {vae, kernel()}; }
+  FusedDecoder pack(const Vae& vae) const { return {decoder_network(vae), kernel()}; }
   Vae make(std::vector<int64_t> hidden, int64_t latent = 5, int64_t rows = 28,
            int64_t cols = 28) const {
     return make_case(std::get<1>(GetParam()), std::move(hidden), latent, rows, cols);
@@ -79,7 +79,7 @@ std::vector<std::tuple<std::string, std::string>> every_case() {
   for (const FusedKernel& kernel : all_kernels())
     for (const char* activation :
          {"tanh", "elu", "relu", "leaky-relu", "softplus", "sigmoid", "silu", "gelu", "mish"})
-      if (FusedDecoder::supports(make_case(activation, {3}), kernel))
+      if (FusedDecoder::supports(decoder_network(make_case(activation, {3})), kernel))
         cases.emplace_back(kernel.name, activation);
   return cases;
 }
@@ -127,7 +127,7 @@ TEST_P(EveryKernel, AgreesOnContinuousBernoulliPixels) {
     Vae vae = make({60, 100}, 20, 7, 5);
     vae.architecture.likelihood = parse_likelihood("continuous-bernoulli");
     vae.decoder.layers.back().weight = gain * vae.decoder.layers.back().weight;
-    if (!FusedDecoder::supports(vae, kernel())) GTEST_SKIP() << "tiles take none";
+    if (!FusedDecoder::supports(decoder_network(vae), kernel())) GTEST_SKIP() << "tiles take none";
     const testing::GuardedMemory guard;
     const at::Tensor images = at::rand({3, 35}, rng_), z = at::randn({3, 23, 20}, rng_);
     const Evaluation found = pack(vae).evaluate(z, images), truth = reference(vae, images, z);
@@ -305,7 +305,7 @@ TEST(FusedDecoder, AgreesOnATrainedNetwork) {
   const Evaluation truth = reference(vae, model.images, z);
   EXPECT_GT(truth.log_density.abs().max().item<double>(), 600);
   for (const FusedKernel& kernel : all_kernels()) {
-    const Evaluation found = FusedDecoder(vae, kernel).evaluate(z, model.images);
+    const Evaluation found = FusedDecoder(decoder_network(vae), kernel).evaluate(z, model.images);
     EXPECT_LT(value_error(found, truth), 1e-3) << kernel.name;
     const at::Tensor error = (found.log_density - truth.log_density).abs();
     EXPECT_LT(error.mean().item<double>(), 1e-4) << kernel.name;
@@ -321,7 +321,7 @@ TEST(FusedDecoder, TakesAnySlopeOfALeakyRelu) {
   const at::Tensor images = make_images(5, vae, rng), z = at::randn({5, 23, 20}, rng);
   const Evaluation truth = reference(vae, images, z);
   for (const FusedKernel& kernel : all_kernels()) {
-    const Evaluation found = FusedDecoder(vae, kernel).evaluate(z, images);
+    const Evaluation found = FusedDecoder(decoder_network(vae), kernel).evaluate(z, images);
     EXPECT_LT(value_error(found, truth), 1e-3) << kernel.name;
     EXPECT_TRUE(grad_is_right(kernel, found, truth)) << kernel.name << grad_error(found, truth);
   }
@@ -329,9 +329,9 @@ TEST(FusedDecoder, TakesAnySlopeOfALeakyRelu) {
 
 TEST(FusedDecoder, SupportsSinglePrecision) {
   const Vae vae = make_case("tanh", {6}, 3, 5, 5), wide = vae.to(at::kCPU, at::kDouble);
-  EXPECT_TRUE(FusedDecoder::supports(vae, kPortableKernel));
-  EXPECT_EQ(make_fused_decoder(wide), nullptr);
-  EXPECT_THROW(FusedDecoder(wide, kPortableKernel), c10::Error);
+  EXPECT_TRUE(FusedDecoder::supports(decoder_network(vae), kPortableKernel));
+  EXPECT_EQ(make_fused_decoder(decoder_network(wide)), nullptr);
+  EXPECT_THROW(FusedDecoder(decoder_network(wide), kPortableKernel), c10::Error);
 }
 
 // Sums of integers could overflow in a layer that is larger: it has exact forces alone.
@@ -339,9 +339,9 @@ TEST(FusedDecoder, IntegersAreForLayersThatFit) {
   const auto expect = [](const Vae& vae, const auto& is_for) {
     for (const FusedKernel& kernel : all_kernels()) {
       const bool fits = is_for(kernel.packing);
-      EXPECT_EQ(FusedDecoder::supports(vae, kernel), fits) << kernel.name;
+      EXPECT_EQ(FusedDecoder::supports(decoder_network(vae), kernel), fits) << kernel.name;
       if (!fits) {
-        EXPECT_THROW(FusedDecoder(vae, kernel), c10::Error);
+        EXPECT_THROW(FusedDecoder(decoder_network(vae), kernel), c10::Error);
       }
     }
     const FusedKernel& fastest = *available_kernels().front();
@@ -350,10 +350,10 @@ TEST(FusedDecoder, IntegersAreForLayersThatFit) {
     bool has_cheap = false;
     for (const FusedKernel* kernel : available_kernels()) {
       if (has_exact_forces(*kernel)) break;
-      has_cheap = has_cheap || FusedDecoder::supports(vae, *kernel);
+      has_cheap = has_cheap || FusedDecoder::supports(decoder_network(vae), *kernel);
     }
     if (chosen_evaluator() == fastest.name) {
-      EXPECT_EQ(make_fused_decoder(vae)->cheap() != nullptr, has_cheap);
+      EXPECT_EQ(make_fused_decoder(decoder_network(vae))->cheap() != nullptr, has_cheap);
     }
   };
   for (const int64_t above : {0, 1}) {
@@ -371,7 +371,7 @@ TEST(FusedDecoder, CheapForcesAreAFunctionOfThePoint) {
   at::Generator rng = make_generator(5);
   const at::Tensor images = make_images(3, vae, rng), z = at::randn({3, 1, 33}, rng);
   for (const FusedKernel& kernel : all_kernels()) {
-    const FusedDecoder decoder(vae, kernel);
+    const FusedDecoder decoder(decoder_network(vae), kernel);
     const Evaluation once = decoder.evaluate(z, images);
     const Evaluation often = decoder.evaluate(z.repeat({1, 70, 1}), images);
     EXPECT_TRUE(at::equal(often.grad, once.grad.expand_as(often.grad))) << kernel.name;
@@ -384,7 +384,7 @@ TEST(FusedDecoder, DecodesAsTheNetworkDoes) {
   at::Generator rng = make_generator(4);
   const at::Tensor z = at::randn({77, 20}, rng), wanted = vae.decoder.forward(z);
   for (const FusedKernel& kernel : all_kernels()) {
-    const FusedDecoder decoder(vae, kernel);
+    const FusedDecoder decoder(decoder_network(vae), kernel);
     if (kernel.packing == Packing::kTiles || kernel.packing == Packing::kFixedPoint) {
       EXPECT_THROW(decoder.decode(z), c10::Error);
       continue;
@@ -394,7 +394,7 @@ TEST(FusedDecoder, DecodesAsTheNetworkDoes) {
 }
 
 TEST(FusedDecoder, RejectsWhatDoesNotFit) {
-  const FusedDecoder decoder(make_case("tanh", {6}, 3, 5, 5), kPortableKernel);
+  const FusedDecoder decoder(decoder_network(make_case("tanh", {6}, 3, 5, 5)), kPortableKernel);
   const at::Tensor z = at::zeros({2, 4, 3}), images = at::zeros({2, 25});
   EXPECT_NO_THROW(decoder.evaluate(z, images));
   EXPECT_THROW(decoder.evaluate(z, at::zeros({3, 25})), c10::Error);
@@ -422,7 +422,7 @@ TEST(FusedDecoder, EnvironmentChoosesTheKernel) {
   EXPECT_EQ(DecoderPosterior(vae, at::zeros({1, 25})).evaluator(), "aten");
   setenv("CRAIS_EVALUATOR", "fused-abacus", 1);
   expect_error(ErrorKind::kArgument, {"fused-abacus", "fused-portable", "aten"},
-               [&] { make_fused_decoder(vae); });
+               [&] { make_fused_decoder(decoder_network(vae)); });
   before == nullptr ? unsetenv("CRAIS_EVALUATOR") : setenv("CRAIS_EVALUATOR", kept.c_str(), 1);
 }
 

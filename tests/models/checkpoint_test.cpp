@@ -148,9 +148,9 @@ TEST(Checkpoint, RejectsAWrongShape) {
       [](SafeTensors& content, json&) {
         named(content, "decoder.0.weight") = at::zeros({2, 4});
       },
-      {"decoder.0.weight", "[2, 4]", "expected [4, 2]"});
+      {"decoder.0.weight", "[2, 4]", "expected Float [4, 2]"});
   expect_rejected([](SafeTensors&, json& metadata) { metadata["architecture"]["latent"] = 3; },
-                  {"decoder.0.weight", "[4, 2]", "expected [4, 3]"});
+                  {"decoder.0.weight", "[4, 2]", "expected Float [4, 3]"});
 }
 
 TEST(Checkpoint, RejectsAWrongType) {

@@ -39,8 +39,7 @@ class HostRecorder : public Recorder {
 class Movers : public ::testing::TestWithParam<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Movers,
-                         ::testing::Values("hmc", "hmc:jitter=0.3", "ghmc:0.8", "mala",
-                                           "random-walk"),
+                         ::testing::Values("hmc", "ghmc:0.8", "mala", "random-walk"),
                          testing::named_by_spec);
 
 TEST_P(Movers, ReplayWhatTheyWouldHaveDone) {

@@ -64,7 +64,5 @@ struct Tiles {
   }
 };
 
-inline void clear_operands() { std::fill_n(emulated_tiles + 4, 4, EmulatedTile{}); }
-
 }  // namespace
 }  // namespace crais

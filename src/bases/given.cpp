@@ -1,11 +1,25 @@
-// What the target brings: an encoder's q(z | x), its standard deviations widened at will.
+// Bases that need no fit: what the target brings.
 #include "bases/base.h"
 #include "util/error.h"
 
 namespace crais {
 namespace {
 
-class Encoder : public BaseRule {
+class Given : public BaseRule {
+ public:
+  std::optional<double> expected_cost(const Target& /*target*/) const override { return 0; }
+};
+
+/// N(0, I), or the normal with the mean and covariance of a prior that is none.
+class Prior : public Given {
+ public:
+  Base build(const Target& target, at::Generator& /*rng*/) const override {
+    return Base(target.prior_base());
+  }
+};
+
+/// An encoder's q(z | x), its standard deviations widened at will.
+class Encoder : public Given {
  public:
   explicit Encoder(double widening) : widening_(widening) {}
 
@@ -15,11 +29,14 @@ class Encoder : public BaseRule {
       throw argument_error("the `base` encoder: there is no encoder; use prior or laplace");
     return Base(amortised->widened(widening_));
   }
-  std::optional<double> expected_cost(const Target& /*target*/) const override { return 0; }
 
  private:
   double widening_;
 };
+
+const Enrol<BaseRegistry> kEnrolPriorBase(
+    "prior", {"prior", "N(0, I), or the normal of an exported prior's moments", "prior",
+              [](Spec&) { return std::make_unique<Prior>(); }});
 
 const Enrol<BaseRegistry> kEnrolEncoderBase(
     "encoder", {"encoder[:W]", "the encoder's q(z|x), its standard deviations times W", "encoder",
