@@ -156,13 +156,6 @@ def evaluated(programs, work):
     seed("csv", "per-image", (work / "ais/per_image.csv").read_bytes())
     seed("csv", "schedule", (work / "ais/schedule.csv").read_bytes())
     seed("schedule", "of-a-run", (work / "ais/schedule.csv").read_bytes())
-    programs.run("estimate-logz", "normal:1", "--problems", 2, "--chains", 2, "--steps", 2, "--save-particles",
-                 "particles.npy")
-    seed("npy", "particles", (work / "particles.npy").read_bytes())
-    settings = json.loads((work / "ais/run.json").read_text())["settings"]
-    flags = {name: value for name, value in settings.items() if value is not None}
-    seed("config", "of-a-run", json.dumps(flags, indent=1))
-    dictionary("config", settings)
     dictionary("results", json_keys(work))
 
 
@@ -210,7 +203,6 @@ def small_files():
     seed("schedule", "column", "step,beta\n0,0\n1,0.5\n2,1\n")
     seed("two_class", "three-features", "1,2.5,0,R\n2,1e-3,1,M\n-1,0,4,R\n")
     seed("json", "all-kinds", '{"a": [1, -2.5e3, true, null, "\\u00e9\\n"], "b": {}}')
-    seed("config", "small", '{"chains": 8, "method": ["ais", "iwae:10"], "quiet": true, "base": "laplace:1.1"}')
     for labels_, rows in ((1, 1), (2, 1)):
         row = bytes(labels_) + bytes(i % 251 for i in range(3072))
         seed("array_file", f"cifar-{labels_}", row * rows)
@@ -285,7 +277,7 @@ def flag_texts():
         seed("flags", name, line)
     lines = {
         "estimate-logz": ["u1", "--preset", "paper", "--out", "results/u1", "--expect", "moments", "--seed", "3"],
-        "eval-loglik": ["vae.safetensors", "--method", "iwae:5", "--indices", "3:9", "--memory-limit", "2G",
+        "eval-loglik": ["vae.safetensors", "--method", "iwae:5", "--indices", "3:9",
                         "--dequantise", "uniform:1", "--image-shape", "28x28", "--shard", "1/2", "--step-size", "0.5"],
         "train-vae": ["--data", "synthetic:60", "--hidden", "20,10", "--betas", "0.9,0.99", "--decay",
                       "step:0.5,every=3", "--likelihood", "gaussian:2", "--objective", "iwae:3"],
@@ -302,7 +294,7 @@ def flag_texts():
     seed("command_lines", "budget", "--data\nimages\n--scale=255\n--budget\n1e3")
     seed("with_flags", "message", "raise `max_steps`, or `pilot_chains`; not `this one` or `plan_per_problem`")
     for target in ("flags", "command_lines"):
-        dictionary(target, [f"--{word}" for word in words] + ["--config", "--help", "\n", "K", "M", "GiB", ":", "/"])
+        dictionary(target, [f"--{word}" for word in words] + ["--help", "\n", "K", "M", "GiB", ":", "/"])
 
 
 def main():

@@ -116,9 +116,4 @@ int64_t gauss_newton_cost(const DecoderNetwork& decoder) {
   return (jacobian + product + evaluation - 1) / evaluation;
 }
 
-int64_t gauss_newton_memory(const DecoderNetwork& decoder, int64_t problems) {
-  const int64_t of_one = decoder.layers.front().inputs() * decoder.layers.back().outputs();
-  return 4 * std::min(problems * of_one, std::max(kNumbersPerJacobian, of_one));
-}
-
 }  // namespace crais

@@ -33,7 +33,5 @@ JointDensity log_joint_with_grad(const DecoderNetwork& decoder, const at::Tensor
 at::Tensor gauss_newton(const DecoderNetwork& decoder, const at::Tensor& z, bool is_coarse);
 /// By multiply-adds: those of J and J^T W J over those of an evaluation.
 int64_t gauss_newton_cost(const DecoderNetwork& decoder);
-/// Numbers that it holds at once, of so many problems.
-int64_t gauss_newton_memory(const DecoderNetwork& decoder, int64_t problems);
 
 }  // namespace crais

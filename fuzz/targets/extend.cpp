@@ -1,6 +1,4 @@
 // eval-loglik extend, of folders of results with a model and, perhaps, an extension under way.
-#include "programs/eval_loglik/extend.h"
-
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -9,6 +7,7 @@
 #include "harness.h"
 #include "io/json.h"
 #include "models/checkpoint.h"
+#include "programs/eval_loglik/commands.h"
 #include "util/error.h"
 #include "util/files.h"
 
@@ -41,11 +40,9 @@ bool belongs(const std::string& path) {
 }
 
 void extend(const std::vector<std::string>& more) {
-  std::vector<std::string> words = {"eval-loglik", "extend", "run", "--dry-run", "--quiet"};
+  std::vector<std::string> words = {"extend", "run", "--dry-run", "--quiet"};
   words.insert(words.end(), more.begin(), more.end());
-  std::vector<const char*> argv;
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  attempt([&] { extend_evaluation(static_cast<int>(argv.size()), argv.data()); });
+  attempt([&] { extend_evaluation(CommandLine(extend_synopsis(), words)); });
 }
 
 }  // namespace

@@ -17,7 +17,6 @@ void read(std::string_view input) {
   arguments.erase(arguments.begin());
   if (arguments.empty()) {
     attempt([&] { parse_range(program, "--indices").within(100, "--indices", "images"); });
-    attempt([&] { parse_size(program, "--memory-limit"); });
     attempt([&] { parse_shard(program, "--shard"); });
     attempt([&] { parse_duration(program, "--max-time"); });
     attempt([&] { parse_integer(program, "--limit"); });

@@ -5,10 +5,7 @@
 #include "evaluation/result_store.h"
 #include "harness.h"
 #include "io/json.h"
-#include "programs/eval_loglik/compare.h"
-#include "programs/eval_loglik/diagnose.h"
-#include "programs/eval_loglik/merge.h"
-#include "programs/eval_loglik/settings.h"
+#include "programs/eval_loglik/commands.h"
 #include "util/error.h"
 #include "util/files.h"
 

@@ -25,7 +25,6 @@ _Options = TypedDict("_Options", {
     "data_dir": str | PathLike[str] | None, "device": str | torch.device | None,
     "threads": int | None, "chunk": int | None, "out": str | PathLike[str] | None,
     "resume": bool | None, "overwrite": bool | None, "accept_other_version": bool | None,
-    "config": str | PathLike[str] | None,
 }, total=False)
 
 _OfImages = TypedDict("_OfImages", {
@@ -33,8 +32,7 @@ _OfImages = TypedDict("_OfImages", {
     "per_image": bool | None, "pilot_images": int | None, "data": str | PathLike[str] | None,
     "split": Literal["train", "validation", "test"] | None, "binarisation": str | None,
     "scale": float | None, "dequantise": str | None, "limit": int | None, "indices": str | None,
-    "activation": str | None, "memory_limit": str | None, "shard": str | None,
-    "accept_prior": bool | None,
+    "activation": str | None, "shard": str | None, "accept_prior": bool | None,
 }, total=False)
 
 _OfModels = TypedDict("_OfModels", {
@@ -49,8 +47,7 @@ _OfModels = TypedDict("_OfModels", {
 _OfDensities = TypedDict("_OfDensities", {
     "preset": Literal["recommended", "paper"] | None, "per_problem": bool | None,
     "pilot_problems": int | None, "problems": int | None, "witness": Literal["auto", "none"] | None,
-    "expect": str | Sequence[str] | None, "save_particles": str | PathLike[str] | None,
-    "resampled": bool | None, "dtype": Literal["float32", "float64"] | None,
+    "expect": str | Sequence[str] | None, "dtype": Literal["float32", "float64"] | None,
 }, total=False)
 
 TrainOptions = TypedDict("TrainOptions", {
@@ -61,7 +58,6 @@ TrainOptions = TypedDict("TrainOptions", {
     "kl_warmup": int | None, "patience": int | None, "seed": int | None,
     "out": str | PathLike[str] | None, "checkpoint_every": int | None, "resume": bool | None,
     "overwrite": bool | None, "device": str | torch.device | None, "threads": int | None,
-    "config": str | PathLike[str] | None,
 }, total=False)
 
 class EvaluateOptions(_Options, _OfImages, total=False):

@@ -2,7 +2,6 @@
 #include "cli/program.h"
 #include "models/function_model.h"
 #include "module.h"
-#include "programs/eval_loglik/curve.h"
 #include "programs/eval_loglik/eval_run.h"
 #include "util/files.h"
 
@@ -32,7 +31,7 @@ RunReport run_evaluation(const std::vector<std::string>& arguments, const py::ob
   const std::string described = manifest;
   return stoppable(run, [&] {
     const Released released;
-    EvalSettings settings = is_curve(arguments)
+    EvalSettings settings = arguments.front() == "curve"
                                 ? read_curve({curve_synopsis(), arguments})
                                 : read_settings({eval_loglik_synopsis(), arguments});
     settings.in_memory = images || !described.empty();

@@ -35,9 +35,9 @@ RunReport run_log_normalizer(const std::vector<std::string>& arguments, const py
     settings.wants_samples = true;
     settings.in_memory = dim > 0;
     settings.notes = notes;
-    return LogzRun(settings,
-                   dim > 0 ? target_of(run, dim, starts, settings) : named_target(settings))
-        .run(observer);
+    return run_logz(settings,
+                    dim > 0 ? target_of(run, dim, starts, settings) : named_target(settings),
+                    observer);
   });
 }
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "cli/validate.h"
+#include "cli/command_line.h"
 #include "evaluation/comparison.h"
 #include "evaluation/kept_particles.h"
 #include "evaluation/log_normalizer.h"

@@ -150,7 +150,7 @@ ABOUT_RUNS = [
      "leapfrog": 2, "target-acceptance": 0.8, "out": "nowhere", "force-dtype": "float32", "pilot-chains": 32,
      "pilot-images": 3, "min-step": 0.001, "max-step": 0.1, "max-steps": 500, "tolerance": 0.01,
      "interpolate": 9, "device": "cpu", "threads": 1, "dtype": "float32", "chunk": 2,
-     "memory-limit": "8G", "shard": "1/2", "accept-other-version": None, "format": "csv",
+     "shard": "1/2", "accept-other-version": None, "format": "csv",
      "quiet": None},
     {"steps": 8, "step-size": 0.5, "resample": "systematic:0.5", "queue": "none",
      "max-time": "1h", "resume": None, "out": "nowhere", "accept-prior": None},
@@ -160,7 +160,7 @@ ABOUT_RUNS = [
     {"target-error": 0.1, "max-evals": 5000},
     {"mean-error": 0.1},
 ]  # fmt: skip
-ELSEWHERE = {"config", "help", "version", "dry-run", "lease"}
+ELSEWHERE = {"help", "version", "dry-run", "lease"}
 
 
 def test_every_flag_has_a_place_in_these_tables(evaluated):
@@ -230,17 +230,6 @@ def test_flags_that_do_nothing_in_an_estimate(evaluated, course, idle):
     for flag, value in idle.items():
         code, said = evaluated("checkpoint", {"simulate": 3, **course, flag: value})
         assert code == 64 and f"--{flag} does nothing " in said, said
-
-
-def test_settings_of_a_run_are_a_config_file(evaluated, folder):
-    """They repeat every default, also of flags that do nothing here."""
-    settings = {"split": "test", "max-evals": 100000, "data": "images.npy", "scale": 255}
-    (folder / "config.json").write_text(json.dumps(settings))
-    code, said = evaluated("script.pt", {"likelihood": "gaussian:1", "config": "config.json"})
-    assert code == 0, said
-    (folder / "config.json").write_text(json.dumps({**settings, "split": "train"}))
-    code, said = evaluated("script.pt", {"likelihood": "gaussian:1", "config": "config.json"})
-    assert code == 64 and "--split does nothing for" in said
 
 
 def test_python_refuses_what_does_nothing(evaluated, folder):

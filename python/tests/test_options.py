@@ -37,10 +37,8 @@ from crais.priors import Prior
 
 
 def flags_of(program):
-    """Name to what the program says of the flag; --config, which all have, too."""
-    config = {"group": "Other", "name": "config", "value": "FILE", "default": [], "type": "str",
-              "help": "flags and values from a JSON file", "many": False, "choices": [], "word": ""}  # fmt: skip
-    return {flag["name"]: flag for flag in [*native.extension().options(program), config]}
+    """Name to what the program says of the flag."""
+    return {flag["name"]: flag for flag in native.extension().options(program)}
 
 
 # Types.

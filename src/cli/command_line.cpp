@@ -4,7 +4,6 @@
 #include <cxxopts.hpp>
 #include <utility>
 
-#include "cli/validate.h"
 #include "core/spec.h"
 #include "io/json.h"
 #include "util/error.h"
@@ -18,19 +17,11 @@ namespace {
 using nlohmann::json;
 using Kind = Option::Kind;
 
-Option config_option() { return option::text("config", "FILE", {}, "read flags from a JSON file"); }
 Option help_option() { return option::flag("help", "print this text"); }
 Option version_option() { return option::flag("version", "print versions"); }
 
-std::vector<std::string> names_of(const std::vector<Option>& options) {
-  std::vector<std::string> names;
-  names.reserve(options.size());
-  for (const auto& option : options) names.push_back(option.name);
-  return names;
-}
-
 std::vector<Option> all_options(const Synopsis& synopsis) {
-  std::vector<Option> options{config_option(), help_option(), version_option()};
+  std::vector<Option> options{help_option(), version_option()};
   for (const auto& group : synopsis.groups)
     options.insert(options.end(), group.options.begin(), group.options.end());
   return options;
@@ -43,11 +34,65 @@ const Option& option_of(const std::vector<Option>& options, const std::string& f
   });
   if (known != options.end()) return *known;
   const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
-  const auto names = names_of(options);
+  std::vector<std::string> names;
+  for (const Option& option : options) names.push_back(option.name);
   const bool one_dash = std::find(names.begin(), names.end(), name) != names.end();
   throw argument_error(
       "unknown flag " + flag +
       (one_dash ? "; did you mean --" + name + "?" : did_you_mean(name, names, "--")));
+}
+
+/// One text as the value of a flag: of its type, in its range, among its choices. `what` begins
+/// every message.
+json parsed(const Option& option, const std::string& text, const std::string& what) {
+  if (text.empty()) throw argument_error(what + ": the value is empty");
+  check_whole(text, what);
+  switch (option.kind) {
+    case Kind::kFlag:
+      if (text != "true" && text != "false")
+        throw argument_error(what + ": is true or false, not '" + text + "'");
+      return text == "true";
+    case Kind::kInteger: {
+      const int64_t value = parse_integer(text, what);
+      check_range(option.range, value, what);
+      return value;
+    }
+    case Kind::kNumber: {
+      const std::string word = word_of(option.value_name);
+      if (text == word) return text;
+      const double value = parse_number(text, what);
+      check_range(option.range, value, what);
+      return word.empty() ? json(value) : json(text);  // a word or a number is a text
+    }
+    case Kind::kText:
+      check_choice(option.value_name, text, what);
+      return text;
+  }
+  return {};
+}
+
+/// Every occurrence of a flag, as `settings` has their values.
+json parsed(const Option& option, const std::vector<std::string>& texts, const std::string& what) {
+  json values = json::array();
+  const bool has_choices = !choices_of(option.value_name).empty();
+  const auto add = [&](const std::string& text) {
+    const json value = parsed(option, text, what);
+    if (has_choices && std::find(values.begin(), values.end(), value) != values.end())
+      throw argument_error(what + ": '" + text + "' is given twice");
+    values.push_back(value);
+  };
+  for (const std::string& text : texts) {
+    if (!option.split || text.empty()) {
+      add(text);
+      continue;
+    }
+    for (const std::string& part : split(text, ',')) add(part);
+    if (text.back() == ',') add("");
+  }
+  if (option.many) return values;
+  if (values.size() > 1) throw argument_error(what + " is given twice");
+  if (!values.empty()) return values.front();
+  return option.kind == Kind::kFlag ? json(false) : json();
 }
 
 /// What a command line says, in its own words.
@@ -59,24 +104,21 @@ struct Words {
 /// "--steps 8", "--steps=8", "--quiet", "--quiet=false"; after "--" all are operands.
 Words words_of(const std::vector<Option>& options, const std::vector<std::string>& arguments) {
   Words words;
+  bool is_over = false;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
-    if (argument == "--") {
-      const auto rest = arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1;
-      words.operands.insert(words.operands.end(), rest, arguments.end());
-      break;
-    }
-    if (argument.size() < 2 || argument[0] != '-') {
+    if (is_over || argument.size() < 2 || argument[0] != '-') {
       words.operands.push_back(argument);
       continue;
     }
+    is_over = argument == "--";
+    if (is_over) continue;
     const size_t equals = argument.find('=');
     const std::string flag = argument.substr(0, equals);
     const Option& option = option_of(options, flag);
     std::string value = "true";
     if (equals != std::string::npos) {
       value = argument.substr(equals + 1);
-      if (option.kind == Kind::kFlag) check_value(option, value, flag);
     } else if (option.kind != Kind::kFlag) {
       ++i;
       if (i == arguments.size() || (arguments[i].rfind("--", 0) == 0 && !option.dashed))
@@ -108,21 +150,12 @@ void declare(cxxopts::Options& parser, const std::string& group, const Option& o
   parser.add_options(group)(name, option.help, value, option.value_name);
 }
 
-cxxopts::Options make_parser(const Synopsis& synopsis) {
-  cxxopts::Options parser(synopsis.program, synopsis.summary);
-  parser.custom_help("[FLAGS] " + synopsis.operands).set_width(100);
-  for (const auto& group : synopsis.groups)
-    for (const auto& option : group.options) declare(parser, group.title, option);
-  for (const auto& option : {config_option(), help_option(), version_option()})
-    declare(parser, "Other", option);
-  return parser;
-}
-
-std::string version_text(const std::string& program) {
-  return program + " (crais " + crais_version() + ", LibTorch " + libtorch_version() + ")\n";
-}
-
 }  // namespace
+
+void check_whole(const std::string& text, const std::string& what) {
+  if (text.find('\0') != std::string::npos)
+    throw argument_error(what + ": the value holds a NUL character, where a file's name would end");
+}
 
 CommandLine::CommandLine(Synopsis synopsis, int argc, const char* const* argv)
     : CommandLine(std::move(synopsis), argc > 1 ? std::vector<std::string>(argv + 1, argv + argc)
@@ -139,16 +172,14 @@ CommandLine::CommandLine(Synopsis synopsis, const std::vector<std::string>& argu
     }
     synopsis_.groups.insert(
         synopsis_.groups.begin(),
-        {"Preset", {option::text("preset", join(names, "|"), names.front(), help)}});
+        {"Preset", {option::text("preset", join(names, "|"), {names.front()}, help)}});
   }
-  for (const auto& group : synopsis_.groups) {
+  for (const auto& group : synopsis_.groups)
     for (const auto& option : group.options) {
-      std::vector<std::string> values = option.fallback;
-      if (option.kind == Kind::kFlag) values = {"false"};
-      if (!settings_.emplace(option.name, Setting{option, values}).second)
-        throw Error(ErrorKind::kInternal, "--" + option.name + " is declared twice");
+      const json value = parsed(option, option.fallback, "--" + option.name);
+      if (!settings_.emplace(option.name, Setting{option, value}).second)
+        throw internal_error("--" + option.name + " is declared twice");
     }
-  }
   read_arguments(arguments);
 }
 
@@ -158,26 +189,19 @@ void CommandLine::read_arguments(const std::vector<std::string>& arguments) {
   operands_ = std::move(operands);
   for (const auto& operand : operands_) check_whole(operand, quoted(operand));
   if (given.count("help") > 0) throw Answer{help(synopsis_)};
-  if (given.count("version") > 0) throw Answer{version_text(synopsis_.program)};
-  if (const auto found = given.find("config"); found != given.end()) {
-    check_values(config_option(), found->second, "--config");
-    read_config(found->second.front());
-    given.erase(found);
-  }
+  if (given.count("version") > 0)
+    throw Answer{synopsis_.program + " (crais " + crais_version() + ", LibTorch " +
+                 libtorch_version() + ")\n"};
   for (const auto& [name, texts] : given) {
     Setting& setting = settings_.at(name);
-    if (!setting.option.many && texts.size() > 1)
-      throw argument_error("--" + name + " is given twice");
-    setting.values.clear();
-    for (const auto& text : texts)
-      for (auto& part : cut(setting.option, text)) setting.values.push_back(std::move(part));
-    check_values(setting.option, setting.values, "--" + name);
-    setting.given = setting.is_typed = true;
+    setting.value = parsed(setting.option, texts, "--" + name);
+    setting.given = true;
   }
   for (const Preset& preset : synopsis_.presets) {
     if (preset.name != text("preset")) continue;
     for (const auto& [name, value] : preset.defaults)
-      if (Setting& setting = settings_.at(name); !setting.given) setting.values = {value};
+      if (Setting& setting = settings_.at(name); !setting.given)
+        setting.value = parsed(setting.option, std::vector{value}, "--preset " + preset.name);
   }
   if (operands_.size() < synopsis_.min_operands)
     throw argument_error(synopsis_.operands + " is missing; see " + synopsis_.program + " --help");
@@ -186,43 +210,10 @@ void CommandLine::read_arguments(const std::vector<std::string>& arguments) {
                          synopsis_.program + " --help");
 }
 
-void CommandLine::read_config(const std::string& path) {
-  const json config = read_json(path);
-  if (!config.is_object())
-    throw data_error(path + ": a JSON object of flag names and values is expected");
-  std::vector<std::string> names;
-  for (const auto& [name, setting] : settings_) names.push_back(name);
-  for (const auto& [key, value] : config.items()) {
-    const auto found = settings_.find(key);
-    if (found == settings_.end())
-      throw data_error(path + ": unknown flag '" + key + "'" + did_you_mean(key, names));
-    if (value.is_null()) continue;
-    Setting& setting = found->second;
-    try {
-      setting.values = config_texts(setting.option, value, path + ": " + key);
-      check_values(setting.option, setting.values, path + ": " + key);
-    } catch (const Error& error) {
-      throw data_error(error.what());  // the file's fault, not the command line's
-    }
-    setting.given = true;
-  }
-}
-
 const CommandLine::Setting& CommandLine::setting(const std::string& name) const {
   const auto found = settings_.find(name);
-  if (found == settings_.end())
-    throw Error(ErrorKind::kInternal, "--" + name + " was never declared");
+  if (found == settings_.end()) throw internal_error("--" + name + " was never declared");
   return found->second;
-}
-
-const CommandLine::Setting& CommandLine::setting(const std::string& name, Kind kind,
-                                                 bool many) const {
-  const Setting& found = setting(name);
-  if (found.option.kind != kind || found.option.many != many)
-    throw Error(ErrorKind::kInternal, "--" + name + " is declared with another type");
-  if (!many && found.values.empty())
-    throw Error(ErrorKind::kInternal, "--" + name + " has no value");
-  return found;
 }
 
 void CommandLine::exclude(const std::string& one, const std::string& other) const {
@@ -231,7 +222,7 @@ void CommandLine::exclude(const std::string& one, const std::string& other) cons
 }
 
 void CommandLine::refuse_idle(const std::string& name, const std::string& why) const {
-  if (chosen(name)) throw argument_error("--" + name + " does nothing " + why + "; leave it out");
+  if (given(name)) throw argument_error("--" + name + " does nothing " + why + "; leave it out");
 }
 
 void CommandLine::allow_only(const std::set<std::string>& names, const std::string& why) const {
@@ -239,78 +230,28 @@ void CommandLine::allow_only(const std::set<std::string>& names, const std::stri
     if (setting.given && names.count(name) == 0) throw argument_error("--" + name + ": " + why);
 }
 
-bool CommandLine::has(const std::string& name) const { return !setting(name).values.empty(); }
+bool CommandLine::has(const std::string& name) const {
+  return !setting(name).value.empty();  // null, or an empty list
+}
 bool CommandLine::given(const std::string& name) const { return setting(name).given; }
-bool CommandLine::chosen(const std::string& name) const {
-  const Setting& found = setting(name);
-  const auto says_the_same = [&](const std::string& one, const std::string& other) {
-    return typed(found.option, one) == typed(found.option, other);
-  };
-  const auto &values = found.values, &defaults = found.option.fallback;
-  return found.is_typed ||
-         (found.given && !std::equal(values.begin(), values.end(), defaults.begin(), defaults.end(),
-                                     says_the_same));
-}
-
-bool CommandLine::flag(const std::string& name) const {
-  return setting(name, Kind::kFlag, false).values.front() == "true";
-}
-int64_t CommandLine::integer(const std::string& name) const {
-  return parse_integer(setting(name, Kind::kInteger, false).values.front(), "--" + name);
-}
-double CommandLine::number(const std::string& name) const {
-  return parse_number(setting(name, Kind::kNumber, false).values.front(), "--" + name);
-}
-std::string CommandLine::text(const std::string& name) const {
-  return setting(name, Kind::kText, false).values.front();
-}
-
-int64_t CommandLine::integer(const std::string& name, int64_t otherwise) const {
-  return has(name) ? integer(name) : otherwise;
-}
-double CommandLine::number(const std::string& name, double otherwise) const {
-  return has(name) ? number(name) : otherwise;
-}
-std::string CommandLine::text(const std::string& name, const std::string& otherwise) const {
-  return has(name) ? text(name) : otherwise;
-}
-
-std::vector<int64_t> CommandLine::integers(const std::string& name) const {
-  std::vector<int64_t> values;
-  for (const auto& text : setting(name, Kind::kInteger, true).values)
-    values.push_back(parse_integer(text, "--" + name));
-  return values;
-}
-std::vector<double> CommandLine::numbers(const std::string& name) const {
-  std::vector<double> values;
-  for (const auto& text : setting(name, Kind::kNumber, true).values)
-    values.push_back(parse_number(text, "--" + name));
-  return values;
-}
-std::vector<std::string> CommandLine::texts(const std::string& name) const {
-  return setting(name, Kind::kText, true).values;
-}
 
 json CommandLine::settings() const {
   json object = json::object();
-  for (const auto& [name, setting] : settings_) {
-    json& value = object[name];
-    if (setting.option.many) value = json::array();
-    for (const auto& text : setting.values) {
-      if (setting.option.many)
-        value.push_back(typed(setting.option, text));
-      else
-        value = typed(setting.option, text);
-    }
-  }
+  for (const auto& [name, setting] : settings_) object[name] = setting.value;
   return object;
 }
 
 std::string CommandLine::help(const Synopsis& synopsis) {
+  cxxopts::Options parser(synopsis.program, synopsis.summary);
+  parser.custom_help("[FLAGS] " + synopsis.operands).set_width(100);
   std::vector<std::string> titles;
-  for (const auto& group : synopsis.groups) titles.push_back(group.title);
-  titles.push_back("Other");
-  const std::string text = make_parser(synopsis).help(titles);
+  for (const auto& group : synopsis.groups) {
+    titles.push_back(group.title);
+    for (const auto& option : group.options) declare(parser, group.title, option);
+  }
+  titles.emplace_back("Other");
+  for (const auto& option : {help_option(), version_option()}) declare(parser, "Other", option);
+  const std::string text = parser.help(titles);
   return synopsis.examples.empty() ? text : text + "\nExamples:\n" + synopsis.examples + "\n";
 }
 

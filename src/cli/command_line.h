@@ -12,7 +12,7 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,42 +20,52 @@
 #include "cli/options.h"
 #include "cli/parse.h"
 #include "cli/program.h"
+#include "util/error.h"
 
 namespace crais {
 
+/// Throws Error kArgument, which `what` begins, if the text holds a NUL character: the system would
+/// take what stands before it.
+void check_whole(const std::string& text, const std::string& what);
+
 /// A parsed command line. Every value has been checked against its declaration before the
-/// constructor returns. Besides the declared flags there are --config FILE (a JSON object of flag
-/// names and values, overridden by the command line), --help and --version.
+/// constructor returns. Besides the declared flags there are --help and --version.
 class CommandLine {
  public:
-  /// Throws Error: kArgument naming the flag and what would be right; kNoInput or kData for the
-  /// --config file. Throws Answer for --help and --version; run_main prints it.
+  /// Throws Error kArgument naming the flag and what would be right. Throws Answer for --help and
+  /// --version; run_main prints it.
   CommandLine(Synopsis synopsis, const std::vector<std::string>& arguments);
   CommandLine(Synopsis synopsis, int argc, const char* const* argv);
 
   // A flag must have been declared with the getter's type; asking otherwise is a bug (kInternal).
-  bool flag(const std::string& name) const;
-  int64_t integer(const std::string& name) const;
-  double number(const std::string& name) const;
-  std::string text(const std::string& name) const;  // of texts and choices
-  std::vector<int64_t> integers(const std::string& name) const;
-  std::vector<double> numbers(const std::string& name) const;
-  std::vector<std::string> texts(const std::string& name) const;
+  bool flag(const std::string& name) const { return value<bool>(name); }
+  int64_t integer(const std::string& name) const { return value<int64_t>(name); }
+  double number(const std::string& name) const { return value<double>(name); }
+  std::string text(const std::string& name) const { return value<std::string>(name); }
+  std::vector<int64_t> integers(const std::string& name) const {
+    return value<std::vector<int64_t>>(name);
+  }
+  std::vector<double> numbers(const std::string& name) const {
+    return value<std::vector<double>>(name);
+  }
+  std::vector<std::string> texts(const std::string& name) const {
+    return value<std::vector<std::string>>(name);
+  }
 
   // The same with a value for a flag that has none.
-  int64_t integer(const std::string& name, int64_t otherwise) const;
-  double number(const std::string& name, double otherwise) const;
-  std::string text(const std::string& name, const std::string& otherwise) const;
+  int64_t integer(const std::string& name, int64_t otherwise) const {
+    return has(name) ? integer(name) : otherwise;
+  }
+  std::string text(const std::string& name, const std::string& otherwise) const {
+    return has(name) ? text(name) : otherwise;
+  }
 
   /// True if the flag has a value, given or by default.
   bool has(const std::string& name) const;
-  /// True if it was given, on the command line or in the --config file.
+  /// True if it was given.
   bool given(const std::string& name) const;
 
-  /// True if it was given, but for a default that a --config file repeats, as `settings()` does.
-  bool chosen(const std::string& name) const;
-
-  /// Throws Error kArgument if the flag was chosen: "--max-evals does nothing WHY; leave it out".
+  /// Throws Error kArgument if the flag was given: "--max-evals does nothing WHY; leave it out".
   void refuse_idle(const std::string& name, const std::string& why) const;
   /// Throws Error kArgument for the first flag that was given and is none of `names`: "--steps:
   /// WHY".
@@ -66,8 +76,7 @@ class CommandLine {
 
   const std::vector<std::string>& operands() const { return operands_; }
 
-  /// Every declared flag with its resolved value, typed; null where it has none. Is itself a
-  /// valid --config file.
+  /// Every declared flag with its resolved value, typed; null where it has none.
   nlohmann::json settings() const;
 
   const Synopsis& synopsis() const { return synopsis_; }
@@ -76,18 +85,26 @@ class CommandLine {
  private:
   struct Setting {
     Option option;
-    std::vector<std::string> values;
+    nlohmann::json value;  // null: none
     bool given = false;
-    bool is_typed = false;  // on the command line
   };
 
+  template <typename T>
+  T value(const std::string& name) const {
+    const nlohmann::json& found = setting(name).value;
+    if (found.is_null()) throw internal_error("--" + name + " has no value");
+    try {
+      return found.get<T>();
+    } catch (const nlohmann::json::exception&) {
+      throw internal_error("--" + name + " is declared with another type");
+    }
+  }
+
   const Setting& setting(const std::string& name) const;
-  const Setting& setting(const std::string& name, Option::Kind kind, bool many) const;
-  void read_config(const std::string& path);
   void read_arguments(const std::vector<std::string>& arguments);
 
   Synopsis synopsis_;
-  std::map<std::string, Setting> settings_;
+  std::map<std::string, Setting> settings_;  // by the flags' names
   std::vector<std::string> operands_;
 };
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,44 +11,46 @@
 namespace crais {
 
 /// One flag. Made by the functions in `option`, narrowed by the members:
-///   option::integer("steps", "T", 64, "temperatures").at_least(1)
+///   option::integer("steps", "T", {"64"}, "temperatures").at_least(1)
 struct Option {
   enum class Kind { kFlag, kInteger, kNumber, kText };
 
   std::string name;        // without the dashes
   std::string value_name;  // as --help shows it; says what there is to choose: choices_of, word_of
-  std::vector<std::string> fallback;
+  std::vector<std::string> fallback;  // as the command line would say it; {}: no value
   std::string help;
   Kind kind = Kind::kText;
   bool many = false;    // may be given several times
   bool split = false;   // and several values may stand between commas
-  bool dashed = false;  // a value may begin with dashes
+  bool dashed = false;  // a value may begin with dashes: it is flags of another program
   Range range;          // of numbers
 
   Option in(const Range& values) const {
-    return with([&](Option& option) { option.range = values; });
+    Option option = *this;
+    option.range = values;
+    return option;
   }
   Option at_least(double least) const { return in(Range::at_least(least)); }
   Option above(double bound) const { return in(Range::above(bound)); }
   Option between(double low, double high) const { return in(Range::between(low, high)); }
-  /// Commas belong to the value, which is a specification such as "constant-rate:32,max-step=0.1".
-  Option uncut() const {
-    return with([](Option& option) { option.split = false; });
+  /// --hidden 200,200 or --hidden 200 --hidden 200.
+  Option listed() const {
+    Option option = *this;
+    option.many = option.split = true;
+    return option;
   }
-  /// A value may begin with dashes: it is flags of another program.
-  Option of_flags() const {
-    return with([](Option& option) { option.dashed = true; });
+  /// The same, but that commas belong to a value, which is a specification as
+  /// "constant-rate:32,max-step=0.1".
+  Option repeatable() const {
+    Option option = *this;
+    option.many = true;
+    return option;
   }
   /// Another default, of which `note` says more in help.
   Option by_default(const std::vector<std::string>& values, const std::string& note = "") const {
-    return with([&](Option& option) { option.fallback = values, option.help += note; });
-  }
-
- private:
-  template <typename Change>
-  Option with(const Change& change) const {
     Option option = *this;
-    change(option);
+    option.fallback = values;
+    option.help += note;
     return option;
   }
 };
@@ -58,20 +59,12 @@ struct Option {
 namespace option {
 
 Option flag(std::string name, std::string help);
-Option integer(std::string name, std::string value_name, std::optional<int64_t> fallback,
+Option integer(std::string name, std::string value_name, std::vector<std::string> fallback,
                std::string help);
-Option number(std::string name, std::string value_name, std::optional<double> fallback,
+Option number(std::string name, std::string value_name, std::vector<std::string> fallback,
               std::string help);
-Option text(std::string name, std::string value_name, const std::optional<std::string>& fallback,
+Option text(std::string name, std::string value_name, std::vector<std::string> fallback,
             std::string help);
-
-// Repeatable: --hidden 200,200 or --hidden 200 --hidden 200.
-Option integers(std::string name, std::string value_name, const std::vector<int64_t>& fallback,
-                std::string help);
-Option numbers(std::string name, std::string value_name, const std::vector<double>& fallback,
-               std::string help);
-Option texts(std::string name, std::string value_name, std::vector<std::string> fallback,
-             std::string help);
 
 // The same in every program.
 Option device();                       // --device auto|cpu|cuda[:N]; read by parse_device

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <c10/core/Device.h>
-#include <c10/core/ScalarType.h>
 
 #include <cstdint>
 #include <limits>
@@ -16,13 +15,6 @@ namespace crais {
 /// that this process has.
 /// Throws Error: kArgument for anything else; kNoDevice, saying what there is, for a missing GPU.
 c10::Device parse_device(const std::string& text);
-
-/// "float32" or "float64". Throws Error kArgument for anything else.
-c10::ScalarType parse_dtype(const std::string& text);
-
-/// "512M", "1.5G", "100000000": bytes, with K, M, G, T for powers of 1024.
-/// Throws Error kArgument, naming `what`, otherwise.
-int64_t parse_size(const std::string& text, const std::string& what);
 
 /// Indices begin, begin + 1, ..., end - 1.
 struct IndexRange {
@@ -44,7 +36,7 @@ IndexRange parse_range(const std::string& text, const std::string& what);
 /// Throws Error kArgument, naming `what`, otherwise.
 int64_t parse_duration(const std::string& text, const std::string& what);
 
-/// "i/N" with 1 <= i <= N, or "auto": as the launcher says (process_rank).
+/// "i/N" with 1 <= i <= N.
 /// Throws Error kArgument, naming `what`, otherwise.
 Shard parse_shard(const std::string& text, const std::string& what);
 

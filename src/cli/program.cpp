@@ -15,6 +15,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <map>
 
 #include "evaluation/option_table.h"
 #include "util/error.h"
@@ -82,25 +83,12 @@ bool reader_went_away() {
 }  // namespace
 
 int exit_code(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::kArgument:
-      return EX_USAGE;
-    case ErrorKind::kData:
-      return EX_DATAERR;
-    case ErrorKind::kNoInput:
-      return EX_NOINPUT;
-    case ErrorKind::kNoDevice:
-      return EX_UNAVAILABLE;
-    case ErrorKind::kInternal:
-      return EX_SOFTWARE;
-    case ErrorKind::kCannotCreate:
-      return EX_CANTCREAT;
-    case ErrorKind::kIo:
-      return EX_IOERR;
-    case ErrorKind::kInterrupted:
-      return EX_TEMPFAIL;
-  }
-  return EX_SOFTWARE;
+  static const std::map<ErrorKind, int> kCodes = {
+      {ErrorKind::kArgument, EX_USAGE},    {ErrorKind::kData, EX_DATAERR},
+      {ErrorKind::kNoInput, EX_NOINPUT},   {ErrorKind::kNoDevice, EX_UNAVAILABLE},
+      {ErrorKind::kInternal, EX_SOFTWARE}, {ErrorKind::kCannotCreate, EX_CANTCREAT},
+      {ErrorKind::kIo, EX_IOERR},          {ErrorKind::kInterrupted, EX_TEMPFAIL}};
+  return kCodes.at(kind);
 }
 
 std::string with_flags(const std::string& program, const std::string& message) {

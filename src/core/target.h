@@ -104,9 +104,6 @@ class Target : public std::enable_shared_from_this<Target> {
   /// known.
   virtual bool is_replayable() const { return false; }
 
-  /// Bytes that a call takes at most beside its arguments and results, as far as the target knows.
-  virtual int64_t working_memory() const { return 0; }
-
   /// [P] nats, where it is known.
   virtual std::optional<at::Tensor> true_log_normalizer() const { return {}; }
 

@@ -126,22 +126,6 @@ TunedEstimator Estimator::restore(TunedState state, const Target& given) const {
   return {parts_, std::move(state), std::move(methods)};
 }
 
-int64_t Estimator::most_particles(int64_t num_problems, int64_t dim) const {
-  const int64_t block = num_problems * chains_per_block(num_problems, dim);
-  int64_t most = num_problems;
-  if (anneals()) {
-    const int64_t wanted = num_problems * options().chains;
-    const bool is_known = !options().budget && !options().target_error && !options().mean_error;
-    // Chains of SMC stay together; of AIS, a block has one of each problem at least.
-    const int64_t fewest = parts_->resampling ? options().chains : num_problems;
-    most = std::max({most, fewest, is_known ? std::min(wanted, block) : block});
-    if (options().base == kAuto || needs_pilot())
-      most = std::max(most, (parts_->pilot.shared ? options().pilot_problems : num_problems) *
-                                parts_->pilot.num_particles);
-  }
-  return most;
-}
-
 TunedEstimator tune(const Target& target, const EstimateOptions& options) {
   const Estimator estimator(options);
   const int64_t num_problems = target.num_problems();

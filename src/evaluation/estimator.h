@@ -48,9 +48,6 @@ class Estimator {
   /// they learn is a function of options and problems, and is not stored.
   TunedEstimator restore(TunedState state, const Target& pilots) const;
 
-  /// The most particles that are annealed together for a chunk of so many problems.
-  int64_t most_particles(int64_t num_problems, int64_t dim) const;
-
  private:
   std::shared_ptr<const Target> first_pilots(const Target& given) const;
 

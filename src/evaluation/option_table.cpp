@@ -120,8 +120,7 @@ const std::vector<OptionRow>& option_table() {
        "means and variances under the target with standard errors, from the weighted particles of "
        "ais (repeatable)",
        kAny, names_of<ExpectationRegistry>, Record::kIfSet},
-      {"", &E::keep_particles, "keep_particles", "save-particles", "", "", kAny, nullptr,
-       Record::kNever},
+      {"", &E::keep_particles, "keep_particles", "", "", "", kAny, nullptr, Record::kNever},
       {"", &E::witness, "witness", "", "", "", kAny, nullptr, Record::kIfSet}};
   return kTable;
 }

@@ -76,15 +76,14 @@ OptionGroup output_options(const std::string& files) {
       {option::text("out", "DIR", {}, files), option::flag("resume", "go on with what DIR holds"),
        option::flag("overwrite", "replace what DIR holds"),
        option::flag("accept-other-version", "go on with results of another build of crais"),
-       option::text("queue", "auto|none|store", "auto",
-                    "share chunks with other workers on DIR, by torchrun's store; auto: store "
-                    "under torchrun, else none"),
-       option::text("lease", "TIME", "1m",
+       option::text("queue", "auto|none", {"auto"},
+                    "auto: under torchrun, workers on DIR share chunks"),
+       option::text("lease", "TIME", {"1m"},
                     "of a queue: a worker silent for so long has lost its chunks to the others"),
        option::text("max-time", "TIME", {},
                     "as 55m, 1h30m or HH:MM:SS: begin no chunk that would end later, exit with 75; "
                     "--resume goes on"),
-       option::text("format", "table|json|csv", "table",
+       option::text("format", "table|json|csv", {"table"},
                     "of what is printed: a table as wide as the terminal, or for programs the "
                     "summary as JSON, or a line a method as CSV"),
        option::quiet()}};
@@ -103,15 +102,6 @@ StoreOptions read_store(const CommandLine& cli) {
   return options;
 }
 
-Sharing read_sharing(const CommandLine& cli) {
-  const std::string queue = cli.text("queue");
-  if (queue == "auto") return Sharing::kAuto;
-  if (queue == "none") return Sharing::kNone;
-  if (!cli.has("out"))
-    throw argument_error("--queue " + queue + " needs --out DIR: the folder that workers share");
-  return Sharing::kStore;
-}
-
 EstimateOptions read_estimator(const CommandLine& cli, const std::string& problem) {
   EstimateOptions options;
   const json settings = cli.settings();
@@ -128,14 +118,13 @@ RunSettings read_run(const CommandLine& cli, const std::string& problem) {
   RunSettings s;
   s.estimator = read_estimator(cli, problem);
   s.device = parse_device(cli.text("device"));
-  s.dtype = parse_dtype(cli.text("dtype"));
+  s.dtype = cli.text("dtype") == "float64" ? at::kDouble : at::kFloat;
   s.threads = cli.integer("threads");
   s.out = cli.text("out", "");
   s.store = read_store(cli);
   if (cli.has("max-time")) s.max_time = parse_duration(cli.text("max-time"), "--max-time");
   if (s.max_time && s.out.empty())
     throw argument_error("--max-time needs --out DIR: nothing would be kept");
-  s.sharing = read_sharing(cli);
   s.lease = parse_duration(cli.text("lease"), "--lease");
   s.format = parse_format(cli.text("format"));
   s.quiet = cli.flag("quiet");
@@ -146,9 +135,8 @@ RunSettings read_run(const CommandLine& cli, const std::string& problem) {
 json deciding_settings(const RunSettings& settings) {
   json deciding = settings.resolved;
   for (const char* operational :
-       {"data-dir", "threads", "memory-limit", "shard", "out", "resume", "overwrite",
-        "accept-other-version", "max-time", "format", "dry-run", "queue", "lease", "quiet",
-        "save-particles", "resampled"})
+       {"data-dir", "threads", "shard", "out", "resume", "overwrite", "accept-other-version",
+        "max-time", "format", "dry-run", "queue", "lease", "quiet"})
     deciding.erase(operational);
   if (deciding.contains("expect") && deciding["expect"].empty()) deciding.erase("expect");
   // The temperatures decide, not where they stand.

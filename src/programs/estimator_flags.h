@@ -23,13 +23,6 @@ std::vector<OptionGroup> estimator_options(const std::string& problem);
 /// The flag of one field, for a group of the program's own.
 Option estimator_option(const std::string& field, const std::string& problem);
 
-/// How chunks are shared with other workers on the same folder.
-enum class Sharing {
-  kAuto,   // kStore under torchrun, else kNone
-  kNone,   // there are no others
-  kStore,  // by torchrun's store
-};
-
 /// What is called the same in every estimating program beside how it estimates.
 struct RunSettings {
   EstimateOptions estimator;
@@ -38,17 +31,14 @@ struct RunSettings {
   int64_t threads = 0;
   std::string out;  // empty: no files
   StoreOptions store;
-  Sharing sharing = Sharing::kAuto;
+  bool is_shared = false;           // chunks are, with other workers: see resolve_sharing
   int64_t lease = 60;               // seconds after which a silent worker has lost its chunks
   std::optional<int64_t> max_time;  // seconds of the process; chunks that would end later wait
   Format format = Format::kTable;
   bool quiet = false;
+  bool in_memory = false;   // a function or data of the caller's decide it, which no command names
   nlohmann::json resolved;  // every flag, for the record
 };
-
-/// Whether chunks are shared with other workers; what `auto` stands for is not known before
-/// resolve_sharing.
-inline bool is_shared(const RunSettings& settings) { return settings.sharing == Sharing::kStore; }
 
 /// The group "Output", whose folder holds `files`.
 OptionGroup output_options(const std::string& files);
@@ -62,6 +52,11 @@ std::vector<Preset> estimator_presets(const std::string& paper_summary, const st
 /// schedules, paths, kernels and methods are checked when they are made. Throws Error kArgument for
 /// values that exclude each other.
 RunSettings read_run(const CommandLine& cli, const std::string& problem);
+
+/// Throws Error kArgument for the first flag that was given though an estimate with these options
+/// has no use for it. `options` are what the flags have come to.
+void refuse_idle(const CommandLine& cli, const EstimateOptions& options,
+                 const std::string& problem);
 
 /// Of all flags those that decide results: not where, how fast and how loud. A device enters by its
 /// kind, data by digests that stand beside.

@@ -1,10 +1,9 @@
-#include "programs/idle_flags.h"
-
 #include <memory>
 #include <vector>
 
 #include "core/spec.h"
 #include "estimates/method.h"
+#include "programs/estimator_flags.h"
 
 namespace crais {
 namespace {

@@ -1,9 +1,8 @@
 #include "programs/store_claims.h"
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <deque>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <limits>
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/limits.h"
 #include "core/spec.h"
 #include "util/error.h"
 #include "util/format.h"
@@ -28,15 +28,36 @@
 
 namespace crais {
 
+std::optional<std::string> environment_variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value ? std::optional<std::string>(value) : std::nullopt;
+}
+
+std::optional<int64_t> torchrun_rank(const std::string& what, const Environment& variables) {
+  if (!variables("RANK") && !variables("WORLD_SIZE")) return {};
+  const auto number = [&](const std::string& name, const std::string& other, int64_t least) {
+    const auto text = variables(name);
+    if (!text) throw argument_error(what + ": " + other + " is set, but " + name + " is not");
+    const int64_t value = parse_integer(*text, what + ": " + name);
+    check_range(Range::between(static_cast<double>(least), kMostCount), value, what + ": " + name);
+    return value;
+  };
+  const int64_t rank = number("RANK", "WORLD_SIZE", 0), count = number("WORLD_SIZE", "RANK", 1);
+  if (rank >= count)
+    throw argument_error(what + ": RANK is " + std::to_string(rank) + ", but WORLD_SIZE is " +
+                         std::to_string(count) + ": the first is 0");
+  return rank;
+}
+
 StoreAddress store_address(const std::string& what, const Environment& variables) {
-  const std::optional<ProcessRank> rank = torchrun_rank(what, variables);
+  const std::optional<int64_t> rank = torchrun_rank(what, variables);
   if (!rank) throw argument_error(what + ": torchrun has not started this process (no RANK)");
   for (const char* name : {"MASTER_ADDR", "MASTER_PORT"})
     if (variables(name).value_or("").empty())
       throw argument_error(what + ": RANK is set, but " + name + " is not");
   StoreAddress address{*variables("MASTER_ADDR"),
                        parse_integer(*variables("MASTER_PORT"), what + ": MASTER_PORT"),
-                       rank->index == 0 && variables("TORCHELASTIC_USE_AGENT_STORE") != "True"};
+                       *rank == 0 && variables("TORCHELASTIC_USE_AGENT_STORE") != "True"};
   if (address.port < 1 || address.port > std::numeric_limits<uint16_t>::max())
     throw argument_error(what + ": MASTER_PORT must lie in [1, 65535], not " +
                          std::to_string(address.port));
@@ -58,111 +79,49 @@ std::string reason_of(const std::exception& error) {
   return line.substr(0, line.find_last_not_of(". ") + 1);  // more follows
 }
 
-class Stopwatch {
- public:
-  auto time() const { return std::chrono::steady_clock::now() - start_; }
-  std::string text() const {
-    return fixed(std::chrono::duration<double>(time()).count(), 1) + " s";
-  }
+std::string seconds_since(std::chrono::steady_clock::time_point start) {
+  const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
+  return fixed(waited.count(), 1) + " s";
+}
 
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-/// A thread that alone talks to the store. Where an answer never comes it is left behind.
-class StoreLine {
- public:
-  using Question = std::function<std::string(c10::intrusive_ptr<c10d::Store>&)>;
-
-  explicit StoreLine(milliseconds patience) : patience_(patience) {
-    thread_ = std::thread([shared = shared_] { shared->run(); });
-  }
-  StoreLine(const StoreLine&) = delete;
-  StoreLine& operator=(const StoreLine&) = delete;
-  ~StoreLine() {
-    {
-      const std::lock_guard lock(shared_->mutex);
-      shared_->is_over = true;
-    }
-    shared_->some.notify_all();
-    if (is_stuck_)
-      thread_.detach();
-    else
-      thread_.join();
-  }
-
-  /// Throws whatever the question does; std::runtime_error where no answer comes.
-  std::string ask(const Question& question) {
-    const auto asked = std::make_shared<Asked>(Asked{question, {}, {}, false});
-    std::unique_lock lock(shared_->mutex);
-    shared_->questions.push_back(asked);
-    shared_->some.notify_all();
-    const Stopwatch waited;
-    while (!shared_->some.wait_for(lock, 50ms, [&] { return asked->is_answered; })) {
-      if (waited.time() > patience_ || (interrupted() && waited.time() > 1s)) is_stuck_ = true;
-      if (is_stuck_) throw std::runtime_error("no answer for " + waited.text());
-    }
-    if (asked->error) std::rethrow_exception(asked->error);
-    return asked->answer;
-  }
-
-  bool is_stuck() const { return is_stuck_; }
-
- private:
-  // By hand, not by std::future: a program that holds its code gives LibTorch's libraries the
-  // address of it, and those that bring pieces of a C++ library of their own then crash in oneDNN.
-  struct Asked {
-    Question question;
-    std::string answer;
-    std::exception_ptr error;
-    bool is_answered;
-  };
-
-  struct Shared {  // outlives the line where the thread does
-    std::mutex mutex;
-    std::condition_variable some;
-    std::deque<std::shared_ptr<Asked>> questions;
-    bool is_over = false;
-    c10::intrusive_ptr<c10d::Store> store;  // the thread's alone
-
-    void run() {
-      for (std::unique_lock lock(mutex);;) {
-        some.wait(lock, [&] { return is_over || !questions.empty(); });
-        if (is_over) return;
-        const std::shared_ptr<Asked> asked = std::move(questions.front());
-        questions.pop_front();
-        lock.unlock();
-        try {
-          asked->answer = asked->question(store);
-        } catch (...) {
-          asked->error = std::current_exception();
-        }
-        asked->question = {};  // what it holds ends on this thread
-        lock.lock();
-        asked->is_answered = true;
-        some.notify_all();
-      }
-    }
-  };
-
-  milliseconds patience_;
-  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
-  std::atomic<bool> is_stuck_{false};
-  std::thread thread_;
+/// What a thread has found out. By hand, not by std::future: a program that holds its code gives
+/// LibTorch's libraries the address of it, and those that bring pieces of a C++ library of their
+/// own then crash in oneDNN.
+struct Answered {
+  std::mutex mutex;
+  std::condition_variable ready;
+  bool is_there = false;
+  std::string text;
+  std::exception_ptr error;
 };
 
 class StoreClaims : public Claims {
  public:
   StoreClaims(const StoreAddress& address, const std::string& run, milliseconds patience)
-      : place_(address.host + ":" + std::to_string(address.port)), line_(patience) {
+      : place_(address.host + ":" + std::to_string(address.port)), patience_(patience) {
     FLAGS_caffe2_log_level = 3;  // fatal alone: what is wrong is said here, in one line
     c10d::TCPStoreOptions options;
     options.port = static_cast<uint16_t>(address.port);
     options.isServer = address.is_here;
     options.waitWorkers = false;
     options.multiTenant = true;
-    options.timeout = std::min<milliseconds>(patience, 1s);
-    connect(address.host, options, "crais/" + run, patience);
+    options.timeout = patience;  // the store may be on its way
+    const auto start = std::chrono::steady_clock::now();
+    const auto made = std::make_shared<Store>();
+    try {
+      answer([made, options, host = address.host, prefix = "crais/" + run] {
+        *made = c10::make_intrusive<c10d::PrefixStore>(
+            prefix, c10::make_intrusive<c10d::TCPStore>(host, options));
+        return std::string();
+      });
+    } catch (const std::exception& error) {
+      stop_if_interrupted();
+      throw Error(ErrorKind::kInterrupted, "cannot reach the store at " + place_ +
+                                               " (MASTER_ADDR, MASTER_PORT), waited " +
+                                               seconds_since(start) + ": " + reason_of(error) +
+                                               "; the same command goes on once it is there");
+    }
+    store_ = *made;
   }
 
   std::string take(const std::string& name, const std::string& worker) override {
@@ -187,39 +146,42 @@ class StoreClaims : public Claims {
   }
 
  private:
+  using Store = c10::intrusive_ptr<c10d::Store>;
   static constexpr int64_t kLeft = -(int64_t{1} << 60);  // far below what beats can make up for
 
-  /// Again and again for as long as there is patience: the store may be on its way.
-  void connect(const std::string& host, const c10d::TCPStoreOptions& options,
-               const std::string& prefix, milliseconds patience) {
-    const Stopwatch waited;
-    for (;;) {
-      std::string reason;
+  /// What a thread of its own finds, which is left behind where no answer comes. Throws whatever
+  /// the question does; std::runtime_error where there is no answer.
+  std::string answer(std::function<std::string()> question) const {
+    const auto found = std::make_shared<Answered>();
+    std::thread thread([found, question = std::move(question)]() mutable {
       try {
-        line_.ask([host, options, prefix](c10::intrusive_ptr<c10d::Store>& store) {
-          store = c10::make_intrusive<c10d::PrefixStore>(
-              prefix, c10::make_intrusive<c10d::TCPStore>(host, options));
-          return std::string();
-        });
-        return;
-      } catch (const std::exception& error) {
-        reason = reason_of(error);
+        found->text = question();
+      } catch (...) {
+        found->error = std::current_exception();
       }
-      stop_if_interrupted();
-      if (line_.is_stuck() || waited.time() >= patience)
-        throw Error(ErrorKind::kInterrupted, "cannot reach the store at " + place_ +
-                                                 " (MASTER_ADDR, MASTER_PORT), waited " +
-                                                 waited.text() + ": " + reason +
-                                                 "; the same command goes on once it is there");
-      std::this_thread::sleep_for(100ms);
+      question = {};  // what it holds ends on this thread
+      const std::lock_guard lock(found->mutex);
+      found->is_there = true;
+      found->ready.notify_all();
+    });
+    const auto start = std::chrono::steady_clock::now();
+    std::unique_lock lock(found->mutex);
+    while (!found->ready.wait_for(lock, 50ms, [&] { return found->is_there; })) {
+      const auto waited = std::chrono::steady_clock::now() - start;
+      if (waited <= patience_ + 1s && !(interrupted() && waited > 1s)) continue;
+      thread.detach();
+      throw std::runtime_error("no answer for " + seconds_since(start));
     }
+    lock.unlock();
+    thread.join();
+    if (found->error) std::rethrow_exception(found->error);
+    return found->text;
   }
 
   std::string ask(const std::function<std::string(c10d::Store&)>& question) {
     try {
       if (is_lost_) throw std::runtime_error("it has gone");
-      return line_.ask(
-          [question](c10::intrusive_ptr<c10d::Store>& store) { return question(*store); });
+      return answer([question, store = store_] { return question(*store); });
     } catch (const std::exception& error) {
       is_lost_ = true;
       throw Error(ErrorKind::kInterrupted,
@@ -234,8 +196,9 @@ class StoreClaims : public Claims {
   }
 
   std::string place_;
+  milliseconds patience_;
   std::atomic<bool> is_lost_{false};
-  StoreLine line_;
+  Store store_;
 };
 
 }  // namespace
@@ -251,7 +214,7 @@ std::shared_ptr<Claims> store_claims(const StoreAddress& /*address*/, const std:
                                      std::chrono::milliseconds /*patience*/) {
   throw argument_error(
       "this LibTorch has no TCPStore, by which workers of torchrun share chunks; --queue none "
-      "--shard auto does without");
+      "--shard i/N does without");
 }
 
 #endif

@@ -3,13 +3,24 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
-#include "cli/process_rank.h"
 #include "evaluation/work_queue.h"
 
 namespace crais {
+
+/// The value of an environment variable; nothing where it is not set.
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+std::optional<std::string> environment_variable(const std::string& name);
+
+/// The number of this process among those of torchrun: RANK, below WORLD_SIZE. Nothing where
+/// neither is set.
+/// Throws Error kArgument, whose message `what` begins, if one is missing or makes no sense.
+std::optional<int64_t> torchrun_rank(const std::string& what,
+                                     const Environment& variables = environment_variable);
 
 /// Where the store is.
 struct StoreAddress {
@@ -24,7 +35,7 @@ StoreAddress store_address(const std::string& what,
                            const Environment& variables = environment_variable);
 
 /// Claims in the store, apart from those of other runs by the name of the `run`. Every call is one
-/// question to the store or two; one thread asks them all, so that a store which never answers
+/// question to the store or two, which a thread of its own asks, so that a store which never answers
 /// holds nobody up: it counts as lost after `patience`, or a second after a signal. That is Error
 /// kInterrupted, which says where the store was and how long it was waited for.
 /// Throws Error: kInterrupted if it cannot be reached; kArgument if this LibTorch has no TCPStore.

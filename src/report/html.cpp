@@ -48,7 +48,6 @@ padding:.6rem .8rem;font-size:.85rem}
 .drawing{display:inline-block;width:calc(50% - .7rem);margin:.3rem .3rem .3rem 0;overflow-x:auto;
 vertical-align:top}
 .drawing img{max-width:100%;min-width:28rem;height:auto}
-.pixels img{width:min(100%,36rem);image-rendering:pixelated}
 .gallery{display:flex;flex-wrap:wrap;gap:.8rem;list-style:none;padding:0}
 .gallery figure{margin:0;width:6.5rem;font-size:.8rem;line-height:1.3}
 .gallery img{width:100%;image-rendering:pixelated}
@@ -123,10 +122,6 @@ void HtmlPage::table(const std::string& caption, const std::vector<std::string>&
 
 void HtmlPage::picture(const std::string& svg, const std::string& alt) {
   body_ += "<p class=\"picture\">" + image("image/svg+xml", svg, alt) + "</p>\n";
-}
-
-void HtmlPage::png(const std::string& png, const std::string& alt) {
-  body_ += "<p class=\"pixels\">" + image("image/png", png, alt) + "</p>\n";
 }
 
 void HtmlPage::drawing(const std::string& svg, const std::string& alt) {

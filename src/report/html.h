@@ -37,8 +37,6 @@ class HtmlPage {
              const std::vector<std::vector<std::string>>& rows);
   /// SVG in its own size, or as wide as the page.
   void picture(const std::string& svg, const std::string& alt);
-  /// Pixels as they are, enlarged.
-  void png(const std::string& png, const std::string& alt);
   /// SVG half as wide as the page, so that two stand side by side.
   void drawing(const std::string& svg, const std::string& alt);
   void gallery(const std::string& caption, const std::vector<GalleryItem>& items);

@@ -8,16 +8,6 @@
 
 namespace crais {
 
-RunReport unreported(RunResults results, const Progressed& progress, nlohmann::json run,
-                     bool is_elsewhere) {
-  RunReport report;
-  report.results = std::move(results);
-  report.progress = progress;
-  report.run = std::move(run);
-  report.is_elsewhere = is_elsewhere;
-  return report;
-}
-
 std::vector<std::string> warnings_of(const nlohmann::json& run) {
   const auto found = run.find("warnings");
   if (found == run.end() || !found->is_array()) return {};

@@ -43,10 +43,6 @@ struct RunReport {
   bool is_complete() const { return progress.done == progress.total; }
 };
 
-/// Of a run that has no estimate to report yet, or that another worker reports.
-RunReport unreported(RunResults results, const Progressed& progress, nlohmann::json run,
-                     bool is_elsewhere);
-
 /// Why the numbers of a run may not mean what one thinks: `warnings` of its record or summary.
 std::vector<std::string> warnings_of(const nlohmann::json& run);
 /// Each of them in a line of its own, broken at `width` columns (0: never).

@@ -334,16 +334,4 @@ std::optional<at::Tensor> DecoderPosterior::exact_sample(int64_t k, at::Generato
   return latents_.unsqueeze(1).repeat({1, k, 1});
 }
 
-int64_t DecoderPosterior::working_memory() const {
-  const int64_t values = model_->description().num_values();
-  if (by_hand_ != nullptr) {
-    int64_t widths = 0;
-    for (const Layer& layer : by_hand_->layers) widths += layer.outputs();
-    const int64_t evaluation = fused_ ? 0 : kRowsByHand * (widths + 6 * values);
-    return static_cast<int64_t>(data_.element_size()) *
-           std::max(gauss_newton_memory(*by_hand_, num_problems()), evaluation);
-  }
-  return static_cast<int64_t>(sizeof(float)) * (model_->batch() + 4 * dim()) * 4 * values;
-}
-
 }  // namespace crais

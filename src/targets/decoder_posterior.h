@@ -86,8 +86,6 @@ class DecoderPosterior : public Target {
   /// k times the latent that made each datum, if it is known: an exact draw of its posterior.
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
 
-  int64_t working_memory() const override;
-
   /// What computes: see evaluator_of.
   std::string evaluator() const { return evaluator_of(*model_, fused_.get(), forces_); }
 

@@ -31,7 +31,6 @@ class PartitionedTarget : public Target {
   bool can_select() const override { return true; }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
   at::TensorOptions options() const override { return rows_->options(); }
-  int64_t working_memory() const override { return rows_->working_memory(); }
   /// Draws of the whole problem, the same for each of its parts.
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
 

@@ -38,7 +38,6 @@ class Tempered : public Target {
   bool can_select() const override { return target_->can_select(); }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
   AffineMap prior_base() const override { return target_->prior_base(); }
-  int64_t working_memory() const override { return target_->working_memory(); }
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
 
  private:

@@ -1,46 +1,42 @@
 #include "cli/command_line.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
 
 #include "support/expect_error.h"
-#include "util/files.h"
 #include "util/version.h"
 
 namespace crais {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 using Words = std::vector<std::string>;
 
 Synopsis synopsis() {
-  return {
-      .program = "measure",
-      .summary = "Measures a thing.",
-      .operands = "CHECKPOINT",
-      .min_operands = 1,
-      .max_operands = 1,
-      .groups = {{"Estimator",
-                  {option::texts("method", "ais|iwae|elbo", {"ais"}, "estimators"),
-                   option::text("schedule", "SPEC", "linear", "the temperatures"),
-                   option::texts("extra", "SPEC", {}, "more schedules").uncut(),
-                   option::integer("steps", "T", 64, "how many").between(1, 1000000),
-                   option::integer("limit", "N", {}, "images").at_least(1),
-                   option::number("step-size", "E", 0.5, "of a leapfrog").above(0),
-                   option::number("offset", "X", -1.5, "of nothing"),
-                   option::text("base", "prior|encoder", "prior", "where to start"),
-                   option::flag("per-image", "one schedule an image")}},
-                 {"Network",
-                  {option::integers("hidden", "N,N", {200, 200}, "layers").at_least(1),
-                   option::numbers("adam", "B,B", {0.9, 0.999}, "betas").between(0, 1)}},
-                 {"Run", {option::device(), option::threads(), option::seed(1), option::quiet()}}},
-      .examples = "  measure vae.safetensors --steps 64"};
+  return {.program = "measure",
+          .summary = "Measures a thing.",
+          .operands = "CHECKPOINT",
+          .min_operands = 1,
+          .max_operands = 1,
+          .groups =
+              {{"Estimator",
+                {option::text("method", "ais|iwae|elbo", {"ais"}, "estimators").listed(),
+                 option::text("schedule", "SPEC", {"linear"}, "the temperatures"),
+                 option::text("extra", "SPEC", {}, "more schedules").repeatable(),
+                 option::integer("steps", "T", {"64"}, "how many").between(1, 1000000),
+                 option::integer("limit", "N", {}, "images").at_least(1),
+                 option::number("step-size", "E", {"0.5"}, "of a leapfrog").above(0),
+                 option::number("offset", "X", {"-1.5"}, "of nothing"),
+                 option::text("base", "prior|encoder", {"prior"}, "where to start"),
+                 option::flag("per-image", "one schedule an image")}},
+               {"Network",
+                {option::integer("hidden", "N,N", {"200", "200"}, "layers").listed().at_least(1),
+                 option::number("adam", "B,B", {"0.9", "0.999"}, "betas").listed().between(0, 1)}},
+               {"Run", {option::device(), option::threads(), option::seed(1), option::quiet()}}},
+          .examples = "  measure vae.safetensors --steps 64"};
 }
 
 CommandLine read(const Words& arguments) {
@@ -120,18 +116,6 @@ TEST(CommandLineErrors, UnknownFlagsAreNamedWithTheNearest) {
   expect_argument_error({"--per_image"}, {"did you mean --per-image?"});
   expect_argument_error({"--zzzzzz"}, {"unknown flag --zzzzzz"});
   expect_argument_error({"--vers"}, {"did you mean --version?"});
-}
-
-TEST(CommandLine, KnowsWhatWasChosen) {
-  const fs::path path = fs::temp_directory_path() / "crais-chosen.json";
-  write_file_atomic(path, read({"--base", "encoder"}).settings().dump());
-  const CommandLine repeated = read({"--config", path.string(), "--steps", "64"});
-  EXPECT_TRUE(repeated.given("schedule"));  // as settings have every flag
-  EXPECT_FALSE(repeated.chosen("schedule"));
-  EXPECT_TRUE(repeated.chosen("base"));
-  EXPECT_TRUE(repeated.chosen("steps"));
-  EXPECT_FALSE(read({}).chosen("steps"));
-  fs::remove(path);
 }
 
 TEST(CommandLine, TakesWordsOfAnyLength) {
@@ -217,7 +201,7 @@ TEST(CommandLineAnswers, HelpHoldsGroupsDefaultsAndExamples) {
   const std::string help = answer_to({"--help"});
   for (const char* part :
        {"Measures a thing.", "measure [FLAGS] CHECKPOINT", "Estimator", "--method ais|iwae|elbo",
-        "--steps T", "(default: 64)", "Network", "(default: 200,200)", "--config FILE", "--version",
+        "--steps T", "(default: 64)", "Network", "(default: 200,200)", "--version",
         "Examples:\n  measure vae.safetensors --steps 64\n"})
     EXPECT_NE(help.find(part), std::string::npos) << part << "\n" << help;
   EXPECT_EQ(answer_to({"-h"}), help);
@@ -285,78 +269,6 @@ TEST(Command, KnowsWhatAPresetSays) {
   EXPECT_EQ(line({"m", "--preset", "short"}), "measure m --preset short");
   EXPECT_EQ(line({"m", "--preset", "short", "--steps", "64"}),
             "measure m --preset short --steps 64");
-}
-
-class Config : public ::testing::Test {
- protected:
-  Config()
-      : path_(fs::temp_directory_path() / ("crais_cli_" + std::to_string(::getpid()) + ".json")) {}
-  ~Config() override { fs::remove(path_); }
-
-  CommandLine read_with(const std::string& text, Words arguments = {}) const {
-    write_file_atomic(path_, text);
-    arguments.insert(arguments.end(), {"--config", path_.string()});
-    return read(arguments);
-  }
-
-  void expect_data_error(const std::string& text, Words words) const {
-    words.push_back(path_.string());
-    expect_error(ErrorKind::kData, words, [&] { read_with(text); });
-  }
-
-  fs::path path_;
-};
-
-TEST_F(Config, GivesValuesOfEveryType) {
-  const CommandLine cli = read_with(
-      R"({"steps": 8, "step-size": 0.25, "offset": -2, "per-image": true, "method": ["iwae", "ais"],
-          "hidden": [10, 20], "adam": "0.5,0.6", "schedule": "cess:0.7", "limit": null})");
-  EXPECT_EQ(cli.integer("steps"), 8);
-  EXPECT_EQ(cli.number("step-size"), 0.25);
-  EXPECT_EQ(cli.number("offset"), -2.0);
-  EXPECT_TRUE(cli.flag("per-image"));
-  EXPECT_EQ(cli.texts("method"), (Words{"iwae", "ais"}));
-  EXPECT_EQ(cli.integers("hidden"), (std::vector<int64_t>{10, 20}));
-  EXPECT_EQ(cli.numbers("adam"), (std::vector<double>{0.5, 0.6}));
-  EXPECT_EQ(cli.text("schedule"), "cess:0.7");
-  EXPECT_TRUE(cli.given("steps"));
-  EXPECT_FALSE(cli.given("limit"));
-  EXPECT_FALSE(cli.given("base"));
-}
-
-TEST_F(Config, TheCommandLineOverrides) {
-  const std::string text = R"({"steps": 8, "method": ["iwae", "elbo"], "per-image": true})";
-  const CommandLine cli = read_with(text, {"--steps", "9", "--method", "ais", "--per-image=false"});
-  EXPECT_EQ(cli.integer("steps"), 9);
-  EXPECT_EQ(cli.texts("method"), Words{"ais"});
-  EXPECT_FALSE(cli.flag("per-image"));
-}
-
-TEST_F(Config, SettingsAreAConfigThatGivesThemAgain) {
-  const json settings = read({"--steps", "8", "--per-image", "--method", "iwae,elbo", "--extra",
-                              "cess:0.7,max-step=0.1", "--step-size", "0.1"})
-                            .settings();
-  EXPECT_EQ(read_with(settings.dump()).settings(), settings);
-}
-
-TEST_F(Config, ErrorsNameFileAndFlag) {
-  expect_data_error(R"({"stepz": 8})", {"unknown flag 'stepz'", "did you mean steps?"});
-  expect_data_error(R"({"config": "x"})", {"unknown flag 'config'"});
-  expect_data_error("{\n \"steps\": 8,,\n}", {"line 2, column 13"});
-  expect_data_error("[1, 2]", {"object"});
-  expect_data_error(R"({"steps": "many"})", {"steps", "'many' is not a whole number"});
-  expect_data_error(R"({"steps": 0})", {"steps", "[1, 1000000]"});
-  expect_data_error(R"({"steps": [1, 2]})", {"steps", "not a list"});
-  expect_data_error(R"({"steps": true})", {"steps", "needs a value"});
-  expect_data_error(R"({"steps": {"a": 1}})", {"steps", "object"});
-  expect_data_error(R"({"per-image": 1})", {"per-image", "true or false"});
-  expect_data_error(R"({"method": ["ais", "foo"]})", {"method", "'foo'", "choose from"});
-  expect_data_error(R"({"method": [["ais"]]})", {"method", "list of plain values"});
-  expect_data_error(R"({"steps": 1, "steps": 2})", {"\"steps\" is given twice"});
-}
-
-TEST_F(Config, AMissingFileIsReported) {
-  expect_error(ErrorKind::kNoInput, {"no/such.json"}, [] { read({"--config", "no/such.json"}); });
 }
 
 }  // namespace

@@ -37,13 +37,6 @@ TEST(ParseDevice, OtherNamesListTheChoices) {
   expect_error(ErrorKind::kArgument, {"auto, cpu, cuda, cuda:N"}, [] { parse_device("tpu"); });
 }
 
-TEST(ParseDtype, FloatsOnly) {
-  EXPECT_EQ(parse_dtype("float32"), c10::ScalarType::Float);
-  EXPECT_EQ(parse_dtype("float64"), c10::ScalarType::Double);
-  expect_error(ErrorKind::kArgument, {"--dtype int8", "float32, float64"},
-               [] { parse_dtype("int8"); });
-}
-
 TEST(ParseRange, HalfOpenRanges) {
   const IndexRange range = parse_range("3:10", "--indices");
   EXPECT_EQ(range.begin, 3);
@@ -84,17 +77,6 @@ TEST(ParseShard, ShardsShareThePiecesOut) {
 TEST(ParseShard, BadShardsAreNamed) {
   for (const char* text : {"", "1", "/", "1/", "/4", "0/4", "5/4", "-1/4", "1/0", "a/4", "1/4/4"})
     expect_error(ErrorKind::kArgument, {"--shard"}, [&] { parse_shard(text, "--shard"); });
-}
-
-TEST(ParseSize, ReadsSizes) {
-  EXPECT_EQ(parse_size("1024", "--m"), 1024);
-  EXPECT_EQ(parse_size("3K", "--m"), 3 * 1024);
-  EXPECT_EQ(parse_size("1.5G", "--m"), int64_t{3} << 29);
-  EXPECT_EQ(parse_size("512MiB", "--m"), int64_t{512} << 20);
-  EXPECT_EQ(parse_size("2GB", "--m"), int64_t{2} << 30);
-  for (const char* bad :
-       {"", "G", "1X", "-1G", "0", "1GG", "nan", "1e300", "1 G", "inf", "0x10G", "1e3", "."})
-    expect_error(ErrorKind::kArgument, {"--m", "512M"}, [&] { parse_size(bad, "--m"); });
 }
 
 TEST(ParseDuration, UnitsAndTheClockOfSlurm) {

@@ -187,16 +187,6 @@ def test_keeps_results(
     eval_loglik.expect(code, *words, args=[vae, *short, *steps, *THREE, *args])
 
 
-def test_flags_from_a_file(eval_loglik: Program, vae: Path, straight: Path) -> None:
-    flags = {
-        "steps": 8, "chains": 4, "simulate": 50, "chunk": 8, "quiet": True,
-        "method": ["ais", "iwae:20", "elbo:20"], "repeats": 2,
-    }  # fmt: skip
-    Path("config.json").write_text(json.dumps(flags))
-    eval_loglik.succeed(vae, "--config", "config.json", "--out", "configured")
-    same(straight / "per_image.csv", "configured/per_image.csv")
-
-
 # --- Stopped and killed, it goes on.
 @pytest.fixture(scope="module")
 def long(vae: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:

@@ -48,8 +48,7 @@ def has_comma(env: dict[str, str]) -> bool:
 @pytest.mark.parametrize("shape", ["table", "csv", "json"])
 def test_evaluations(eval_loglik: Program, vae: Path, locale: dict[str, str], shape: str) -> None:
     Path("betas.csv").write_text("step,beta\n0,0\n1,0.25\n2,1\n")
-    Path("config.json").write_text('{"step-size": 0.25}')
-    args = [vae, "--simulate=24", *FLAGS[2:], f"--format={shape}", "--config=config.json"]
+    args = [vae, "--simulate=24", *FLAGS, f"--format={shape}"]
     said = []
     for folder, env in {"plain": {"LC_ALL": "C"}, "comma": locale}.items():
         for schedule in ("sigmoidal:0.3", "file:betas.csv"):

@@ -38,15 +38,6 @@ def fused(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     return folder / "fused", done
 
 
-@pytest.fixture(scope="module")
-def free(small: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The summary of a run on eight threads with a generous limit of memory."""
-    folder = tmp_path_factory.mktemp("free")
-    flags = "--quiet --threads 8 --memory-limit 100G --out free".split()
-    Program("eval-loglik", folder).succeed(*small, *flags)
-    return read_json(folder / "free/summary.json")
-
-
 # --- The evaluator.
 def test_names_the_evaluator(fused: tuple[Path, Done]) -> None:
     folder, done = fused
@@ -120,31 +111,6 @@ def test_refuses_other_forces(
     estimate_logz.expect(64, "--force-dtype bfloat16", "leave", args=args)
 
 
-# --- Memory: a limit changes threads, never results.
+# --- Memory.
 def test_says_how_much_memory_it_took(fused: tuple[Path, Done]) -> None:
     assert read_json(fused[0] / "summary.json")["peak_memory_bytes"] > 10_000_000
-
-
-def test_a_generous_limit_leaves_the_threads(free: dict[str, Any]) -> None:
-    assert free["threads"] == 8
-
-
-def test_a_tight_limit_takes_threads_and_changes_no_result(
-    eval_loglik: Program, small: list[str], free: dict[str, Any]
-) -> None:
-    limit = free["peak_memory_bytes"] + 120_000_000
-    settings = "--simulate 40 --steps 4 --chains 20000 --chunk 8 --base laplace --pilot-chains 8"
-    many = [small[0], *settings.split(), "--quiet", "--threads", "8"]
-    eval_loglik.succeed(*many, "--memory-limit", str(limit), "--out", "tight")
-    eval_loglik.succeed(*many, "--out", "loose")
-    tight = read_json("tight/summary.json")
-    assert 1 <= tight["threads"] <= 7
-    same("tight/per_image.csv", "loose/per_image.csv")
-    assert tight["peak_memory_bytes"] <= limit
-
-
-def test_refuses_limits_that_leave_no_room(eval_loglik: Program, small: list[str]) -> None:
-    words = ["--memory-limit 1 MiB", "MiB more", "--chunk"]
-    eval_loglik.expect(64, *words, args=[*small, "--quiet", "--memory-limit", "1M"])
-    args = [*small, "--quiet", "--memory-limit", "lots"]
-    eval_loglik.expect(64, "--memory-limit", "'lots'", args=args)

@@ -1,4 +1,4 @@
-"""eval-loglik on a cluster: shards by the environment, and runs that end in time or by a warning.
+"""eval-loglik on a cluster: runs that end in time or by a warning, and an array of jobs.
 
 The script of submit runs under a Slurm that is made of three scripts.
 """
@@ -14,59 +14,7 @@ import pytest
 
 from .programs import Done, Program, environment, lines, refusals, same
 
-SMALL = "--simulate 50 --steps 8 --chains 4 --chunk 8 --quiet".split()
 MANY = "--simulate 64 --chains 8 --chunk 4 --step-size 0.5".split()
-
-
-# --- --shard auto is the shard that the launcher says.
-def array(task: int, count: int, least: int, step: int) -> dict[str, str]:
-    values = {"ID": task, "COUNT": count, "MIN": least, "STEP": step}
-    return {f"SLURM_ARRAY_TASK_{name}": str(value) for name, value in values.items()}
-
-
-@pytest.mark.parametrize(
-    ("shard", "env"),
-    [
-        ("1/3", array(0, 3, 0, 1)),
-        ("3/3", array(3, 3, 1, 1)),
-        ("2/3", array(7, 3, 2, 5)),
-        ("2/3", {"SLURM_PROCID": "1", "SLURM_NTASKS": "3"}),
-        ("4/6", array(2, 3, 1, 1)
-         | {"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_STEP_NUM_TASKS": "2"}),
-        ("3/3", {"RANK": "2", "WORLD_SIZE": "3"}),
-    ],
-    ids=["the first", "the last", "by steps", "of srun", "of both", "of torchrun"],
-)  # fmt: skip
-def test_the_shard_is_the_launchers(
-    eval_loglik: Program, vae: Path, shard: str, env: dict[str, str]
-) -> None:
-    eval_loglik.succeed(vae, *SMALL, "--shard", shard, "--out", "named")
-    eval_loglik.succeed(vae, *SMALL, "--shard", "auto", "--out", "auto", env=env)
-    same("named/per_image.csv", "auto/per_image.csv")
-    same("named/run.json", "auto/run.json")
-    summary = Path("auto/summary.json").read_text()
-    assert f'"shard": "{shard}"' in summary
-    assert '"auto/' not in summary
-
-
-@pytest.mark.parametrize(
-    ("words", "env"),
-    [
-        (["SLURM_ARRAY_TASK_ID", "SLURM_PROCID", "RANK"], {}),
-        (["WORLD_SIZE"], {"RANK": "1"}),
-        (["SLURM_ARRAY_TASK_COUNT"], {"SLURM_ARRAY_TASK_ID": "1"}),
-        (["'two' is not a whole number"], {"RANK": "two", "WORLD_SIZE": "3"}),
-        (["RANK is 3"], {"RANK": "3", "WORLD_SIZE": "3"}),
-        (["srun"], {"SLURM_JOB_ID": "1", "SLURM_PROCID": "0", "SLURM_NTASKS": "3"}),
-        (["only 7 chunks"], {"RANK": "0", "WORLD_SIZE": "8"}),
-    ],
-    ids=lambda value: value[0] if isinstance(value, list) else "",
-)
-def test_refuses_half_a_launcher(
-    eval_loglik: Program, vae: Path, words: list[str], env: dict[str, str]
-) -> None:
-    args = [vae, *SMALL, "--shard", "auto"]
-    eval_loglik.expect(64, "--shard", *words, args=args, env=env)
 
 
 # --- A run that ends in time, and one that is warned, go on to the bytes of one left alone.
@@ -120,8 +68,6 @@ def test_refuses_times(
 
 
 def test_estimate_logz_ends_in_time(estimate_logz: Program) -> None:
-    args = "normal --save-particles a.npy --max-time 1h --out never".split()
-    estimate_logz.expect(64, "--save-particles", "--max-time", args=args)
     flags = "u1 --base prior --witness none --chunk 1 --chains 4096 --problems 1000 --quiet"
     args = [*flags.split(), "--out", "logz", "--max-time", "1s"]
     estimate_logz.expect(75, "time is up", "--resume", args=args)

@@ -82,32 +82,26 @@ def test_a_stopped_worker_goes_on(
 def test_refuses_other_settings(eval_loglik: Program, run: list[str], whole: Path) -> None:
     shutil.copytree(whole, "folder")
     words = ["other settings", "settings repeats is 2 here and 1 there"]
-    args = [*run, "--repeats", "2", "--queue", "store", "--out", "folder"]
+    args = [*run, "--repeats", "2", "--out", "folder"]
     eval_loglik.expect(64, *words, args=args, env=ALONE)
-    args = [*run, "--queue", "store", "--overwrite", "--out", "folder"]
-    eval_loglik.expect(64, "--queue store", "--overwrite", args=args, env=ALONE)
+    args = [*run, "--overwrite", "--out", "folder"]
+    eval_loglik.expect(64, "under torchrun", "--overwrite", args=args, env=ALONE)
 
 
 @refusals(
-    (64, "--queue store --shard 1/2 --out never", "--queue store", "--shard"),
-    (64, "--queue store", "--queue store", "--out"),
-    (64, "--queue store --out never --lease soon", "--lease"),
-    (64, "--queue store --out never", "--queue store", "RANK"),
-    (64, "--queue folder --out never", "--queue", "auto, none, store"),
+    (64, "--out never --lease soon", "--lease"),
+    (64, "--out never --lease 5s", "--lease", "as under torchrun"),
+    (64, "--queue folder --out never", "--queue", "auto, none"),
 )
 def test_refuses(
     eval_loglik: Program, vae: Path, code: int, args: list[str], words: list[str]
 ) -> None:
-    lease = [] if "--lease" in args else LEASE
-    eval_loglik.expect(code, *words, args=[vae, *PLAIN, *lease, *args])
+    eval_loglik.expect(code, *words, args=[vae, *PLAIN, *args])
     assert not Path("never").exists(), "a refused worker made a folder"
 
 
-def test_a_queue_is_of_one_evaluation(eval_loglik: Program, vae: Path) -> None:
-    queue = ["--queue", "store", "--out", "never"]
-    args = ["compare", vae, vae, "--limit", "4", *queue]
-    eval_loglik.expect(64, "--queue", "compare", args=args)
-    args = ["submit", "slurm", vae, "--tasks", "2", *queue]
+def test_tasks_of_a_cluster_share_no_queue(eval_loglik: Program, vae: Path) -> None:
+    args = ["submit", "slurm", vae, "--tasks", "2", "--queue", "none", "--out", "never"]
     eval_loglik.expect(64, "--queue", "each task", args=args)
     assert not Path("never").exists(), "a refused worker made a folder"
 
@@ -150,8 +144,6 @@ def test_estimate_logz_shares_its_chunks(
     for done in [job.end() for job in jobs]:
         assert done.returncode == 0, done.stderr
     same("logz/per_problem.csv", "logz2/per_problem.csv")
-    args = [*logz, "--save-particles", "p.npy", "--out", "never"]
-    estimate_logz.expect(64, "--save-particles", args=args, env=ALONE)
 
 
 # --- Under torchrun, whose LibTorch must be that of the program.

@@ -59,7 +59,7 @@ def test_says_the_bound(run: tuple[Path, Done]) -> None:
 def test_leaves_files(straight: Path) -> None:
     found = {str(file.relative_to(straight)) for file in straight.rglob("*") if file.is_file()}
     assert found == {
-        "metrics.jsonl", "reconstructions.png", "report.html", "samples.png",
+        "metrics.jsonl", "reconstructions.png", "samples.png",
         "training-state.safetensors", "vae.safetensors",
     }  # fmt: skip
     assert len(lines(straight / "metrics.jsonl")) == 4
@@ -106,13 +106,6 @@ def test_goes_on_from_the_middle(train_vae: Program, straight: Path) -> None:
     state.write_bytes(state.read_bytes()[:1000])
     args = [*SMALL, "--epochs", "4", "--out", "parts", "--resume"]
     train_vae.expect(65, "training-state.safetensors", "truncated", args=args)
-
-
-def test_flags_from_a_file(train_vae: Program, straight: Path) -> None:
-    flags = {"data": "synthetic:600", "hidden": [20], "latent": 5, "quiet": True, "epochs": 4}
-    Path("c.json").write_text(json.dumps(flags))
-    train_vae.succeed("--config", "c.json", "--out", "config")
-    same(straight / "vae.safetensors", "config/vae.safetensors")
 
 
 # --- Ctrl-C, then kill -9, each in the middle of an epoch.
@@ -213,7 +206,6 @@ def test_a_full_disk_leaves_no_pieces() -> None:
     (64, "--binarisation otsu", "otsu", "threshold"),
     (64, "--binarisation amat", "amat"),
     (64, "--device tpu", "--device"),
-    (66, "--config none.json", "none.json"),
     (64, "--resme", "--resme", "--resume"),
 )
 def test_refuses(train_vae: Program, code: int, args: list[str], words: list[str]) -> None:

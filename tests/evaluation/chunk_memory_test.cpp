@@ -7,16 +7,6 @@
 namespace crais {
 namespace {
 
-TEST(ChunkMemory, ThreadsFitIntoTheLimit) {
-  constexpr int64_t kMega = int64_t{1} << 20;
-  EXPECT_EQ(threads_within(1000 * kMega, 200 * kMega, 300 * kMega, 8), 2);
-  EXPECT_EQ(threads_within(1000 * kMega, 200 * kMega, 10 * kMega, 8), 8);
-  expect_error(ErrorKind::kArgument, {"400 MiB", "201 MiB", "300 MiB", "502 MiB", "`chunk`"},
-               [] { threads_within(400 * kMega, 201 * kMega, 300 * kMega, 8); });
-  expect_error(ErrorKind::kArgument, {"ask for"},
-               [] { threads_within(100 * kMega, 201 * kMega, 300 * kMega, 8); });
-}
-
 TEST(ChunkMemory, NumbersOfChainsAreRefusedBeforeTheyTakeIt) {
   require_pilot_chains(256, 16, 50);
   require_chains_together(1000, 64, 50);
@@ -28,17 +18,6 @@ TEST(ChunkMemory, NumbersOfChainsAreRefusedBeforeTheyTakeIt) {
                [] { require_chains_together(kMost, 1, 100'000); });
   expect_error(ErrorKind::kArgument, {"`budget`", "ask for fewer"},
                [] { require_weights(1'000'000 * kMost, 1, "budget"); });
-}
-
-TEST(ChunkMemory, AChunkGrowsWithWhatItHolds) {
-  const ChunkShape small{8, 12800, 50, 4, 1000};
-  ChunkShape many = small, wide = small, few = small;
-  many.particles *= 10;
-  wide.bytes_per_number = 8;
-  few.problems = 8000;
-  EXPECT_GT(chunk_memory(many), 9 * (chunk_memory(small) - 1000));
-  EXPECT_GT(chunk_memory(wide), chunk_memory(small));
-  EXPECT_GE(chunk_memory(few), int64_t{8} * 8000 * 50 * 50);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // Every flag of estimates under every course that the others may take: one that does nothing is
 // refused, and what is refused would change no number. docs/reference.md has this table.
-#include "programs/idle_flags.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +14,6 @@
 #include "core/spec.h"
 #include "evaluation/run_problems.h"
 #include "programs/estimate_logz/settings.h"
-#include "programs/eval_loglik/curve.h"
 #include "programs/eval_loglik/settings.h"
 #include "support/expect_error.h"
 #include "targets/function_target.h"

@@ -1,10 +1,9 @@
-#include "programs/sharing.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "programs/eval_loglik/settings.h"
+#include "programs/run_program.h"
 #include "support/expect_error.h"
 #include "util/parallel.h"
 
@@ -34,32 +33,26 @@ EvalSettings resolved(std::vector<std::string> flags, const Variables& variables
 
 TEST(Sharing, IsAutomaticUnderTorchrunAlone) {
   const EvalSettings alone = resolved({"--out", "d"}, {});
-  EXPECT_EQ(alone.sharing, Sharing::kNone);
-  EXPECT_FALSE(is_shared(alone));
+  EXPECT_FALSE(alone.is_shared);
   EXPECT_FALSE(alone.store.resume);
   EXPECT_EQ(alone.threads, 0);
 
   const EvalSettings shared = resolved({"--out", "d", "--device", "cpu"}, kTorchrun);
-  EXPECT_EQ(shared.sharing, Sharing::kStore);
-  EXPECT_TRUE(is_shared(shared));
+  EXPECT_TRUE(shared.is_shared);
   EXPECT_TRUE(shared.store.resume);
   EXPECT_EQ(shared.threads, std::max<int64_t>(1, resolve_threads(0) / 4));
   EXPECT_TRUE(shared.device.is_cpu());
   EXPECT_EQ(resolved({"--out", "d", "--threads", "3"}, kTorchrun).threads, 3);
+  EXPECT_EQ(resolved({"--out", "d", "--lease", "2m"}, kTorchrun).lease, 120);
 
   for (const auto& flags :
        {std::vector<std::string>{"--queue", "none"}, {"--shard", "1/2", "--out", "d"}})
-    EXPECT_EQ(resolved(flags, kTorchrun).sharing, Sharing::kNone) << flags[0];
-  const EvalSettings asked =
-      resolved({"--queue", "store", "--out", "d", "--lease", "2m"}, kTorchrun);
-  EXPECT_EQ(asked.sharing, Sharing::kStore);
-  EXPECT_EQ(asked.lease, 120);
+    EXPECT_FALSE(resolved(flags, kTorchrun).is_shared) << flags[0];
 }
 
 TEST(Sharing, DecidesNoResult) {
-  EXPECT_EQ(
-      deciding_settings(resolved({"--queue", "store", "--out", "d", "--lease", "5s"}, kTorchrun)),
-      deciding_settings(resolved({}, {})));
+  EXPECT_EQ(deciding_settings(resolved({"--out", "d", "--lease", "5s"}, kTorchrun)),
+            deciding_settings(resolved({}, {})));
 }
 
 TEST(Sharing, RefusesWhatCannotBeShared) {
@@ -69,9 +62,7 @@ TEST(Sharing, RefusesWhatCannotBeShared) {
   };
   refuse({"under torchrun", "--out", "--queue none"}, {}, kTorchrun);
   refuse({"under torchrun", "--overwrite", "d"}, {"--out", "d", "--overwrite"}, kTorchrun);
-  refuse({"--queue store", "--out"}, {"--queue", "store"}, {});
-  refuse({"--queue store", "--shard"}, {"--queue", "store", "--out", "d", "--shard", "1/2"}, {});
-  refuse({"--queue store", "no RANK"}, {"--queue", "store", "--out", "d"}, {});
+  refuse({"--lease", "as under torchrun"}, {"--out", "d", "--lease", "5s"}, {});
   refuse({"under torchrun", "RANK is set, but WORLD_SIZE is not"}, {"--out", "d"}, {{"RANK", "0"}});
   Variables broken = kTorchrun;
   broken["LOCAL_WORLD_SIZE"] = "many";

@@ -183,7 +183,12 @@ TEST(StoreAddress, IsWhatTorchrunSays) {
   };
   refuse("WORLD_SIZE", "", {"x: ", "WORLD_SIZE is not"});
   refuse("RANK", "", {"RANK is not"});
-  refuse("RANK", "4", {"RANK is 4"});
+  refuse("RANK", "4", {"RANK is 4", "WORLD_SIZE is 4"});
+  for (const char* bad : {"two", "1.5", "-1", "1000000001", "99999999999999999999"}) {
+    refuse("RANK", bad, {"RANK"});
+    refuse("WORLD_SIZE", bad, {"WORLD_SIZE"});
+  }
+  refuse("WORLD_SIZE", "0", {"WORLD_SIZE"});
   refuse("MASTER_ADDR", "", {"MASTER_ADDR is not"});
   refuse("MASTER_PORT", "", {"MASTER_PORT is not"});
   refuse("MASTER_PORT", "65536", {"MASTER_PORT", "65536"});

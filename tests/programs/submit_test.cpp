@@ -1,6 +1,6 @@
-#include "programs/eval_loglik/submit.h"
-
 #include <gtest/gtest.h>
+
+#include "programs/eval_loglik/commands.h"
 
 namespace crais {
 namespace {

@@ -1,5 +1,43 @@
-#include "programs/estimate_logz/estimate_logz.h"
-#include "programs/estimate_logz/settings.h"
+#include <c10/core/GradMode.h>
+
+#include <iostream>
+
+#include "programs/estimate_logz/logz_run.h"
+#include "programs/run_program.h"
+#include "report/table.h"
+#include "report/terminal.h"
+#include "util/parallel.h"
+
+namespace crais {
+namespace {
+
+/// Every target with its parameters and what it is.
+void list_targets() {
+  Table table({"target", "density"});
+  for (const auto& [name, entry] : TargetRegistry::instance().entries())
+    table.add_row({entry.usage, entry.summary});
+  std::cout << table.text(stdout_width());
+}
+
+int estimate_logz(const CommandLine& cli) {
+  if (cli.operands().front() == "list" && cli.operands().size() == 1) {
+    cli.allow_only({}, "list says which targets there are; the flag is of estimates");
+    list_targets();
+    return 0;
+  }
+  LogzSettings settings = read_logz_settings(cli);
+  resolve_sharing(settings, cli, /*is_shard=*/false);
+  use_one_thread_per_operation();
+  const c10::NoGradGuard no_grad;
+  const std::shared_ptr<const Target> target = named_target(settings);
+  print(complete_run(settings, {"estimate-logz", "problems", "log Z", !settings.quiet},
+                     [&](RunObserver& observer) { return run_logz(settings, target, observer); }),
+        settings);
+  return 0;
+}
+
+}  // namespace
+}  // namespace crais
 
 int main(int argc, char** argv) {
   return crais::run_main("estimate-logz", [&] {

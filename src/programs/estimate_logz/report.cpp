@@ -5,9 +5,7 @@
 #include <utility>
 
 #include "cli/program.h"
-#include "core/target.h"
 #include "io/json.h"
-#include "programs/estimate_logz/page.h"
 #include "report/terminal.h"
 #include "util/format.h"
 
@@ -127,13 +125,6 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
   };
   return {std::move(results), Progressed(),     json(),
           std::move(summary), std::move(files), std::move(shown)};
-}
-
-std::string list_targets(int width) {
-  Table table({"target", "density"});
-  for (const auto& [name, entry] : TargetRegistry::instance().entries())
-    table.add_row({entry.usage, entry.summary});
-  return table.text(width);
 }
 
 }  // namespace crais

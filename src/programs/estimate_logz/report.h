@@ -9,7 +9,6 @@
 #include "evaluation/summary.h"
 #include "programs/estimate_logz/expectations.h"
 #include "report/run_report.h"
-#include "report/scatter.h"
 #include "report/table.h"
 
 namespace crais {
@@ -19,7 +18,6 @@ struct LogzResults : RunResults {
   std::string target;  // "normal:128"
   int64_t dim = 0;
   std::optional<double> truth;          // nats
-  std::optional<Scatter> cloud;         // particles of a target in the plane, where they were kept
   std::vector<std::string> notes = {};  // what was made of a function that is the target
 };
 
@@ -44,7 +42,9 @@ std::vector<Table> result_tables(const LogzResults& results,
 RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& expectations,
                     nlohmann::json summary);
 
-/// `estimate-logz list`: every target with its parameters and what it is.
-std::string list_targets(int width);
+/// report.html of finished results; `summary` is what summary.json says.
+std::string page_of(const LogzResults& results, const std::vector<LogzSummary>& methods,
+                    const std::vector<TargetExpectation>& expectations,
+                    const nlohmann::json& summary);
 
 }  // namespace crais

@@ -4,8 +4,6 @@
 
 #include "core/spec.h"
 #include "core/target.h"
-#include "programs/estimate_logz/particles_file.h"
-#include "programs/idle_flags.h"
 #include "util/error.h"
 
 namespace crais {
@@ -14,24 +12,6 @@ namespace {
 
 constexpr double kDefaultBudget = 1e5;  // evaluations of a replicate, all told
 constexpr const char* kDefaultResampling = "systematic:0.5";
-
-void check_particles(const LogzSettings& settings) {
-  if (settings.particles_file.empty()) {
-    if (settings.resampled) throw argument_error("--resampled needs --save-particles FILE");
-    return;
-  }
-  check_particles_file(settings.particles_file);
-  if (settings.store.resume)
-    throw argument_error(
-        "--save-particles and --resume exclude each other: finished chunks keep sums over their "
-        "particles, not the particles; use --overwrite or another folder");
-  if (settings.max_time)
-    throw argument_error(
-        "--save-particles and --max-time exclude each other: what stops in between could not go "
-        "on, for finished chunks do not keep the particles");
-  if (settings.estimator.repeats > 1)
-    throw argument_error("--save-particles is of one repeat; ask for more --problems instead");
-}
 
 /// Targets that read a file say so in their usage.
 void refuse_idle_folder(const CommandLine& cli, const std::string& target) {
@@ -75,33 +55,24 @@ Synopsis estimate_logz_synopsis() {
   s.groups.insert(
       s.groups.end(),
       {{"Target",
-        {option::integer("problems", "R", 10,
+        {option::integer("problems", "R", {"10"},
                          "independent replicates of the target: their spread is the error bar")
              .at_least(1),
-         option::text("witness", "auto|none", "auto",
+         option::text("witness", "auto|none", {"auto"},
                       "flags what an estimate missed: particles settle beside the base mixture; "
                       "another base gets a second opinion by it"),
          option::text("data-dir", "DIR", {},
                       "where a target's FILE may lie, or DIR/uci (else $CRAIS_DATA, ./data)")}},
-       {"Particles",
-        {estimator_option("expectations", "problem"),
-         option::text("save-particles", "FILE.npy|.csv", {},
-                      "the final particles and their log-weights: an array [problems, chains, "
-                      "dimension + 1] whose last column is the log-weight, or a line a particle"),
-         option::flag(
-             "resampled",
-             "save them resampled to equal weights, problem by problem: [problems, chains, "
-             "dimension]")}},
        {"Running",
-        {option::device(), option::threads(),
-         option::text("dtype", "float32|float64", "float64", "of particles"),
+        {estimator_option("expectations", "problem"), option::device(), option::threads(),
+         option::text("dtype", "float32|float64", {"float64"}, "of particles"),
          estimator_option("chunk", "problem").by_default({"5"})}},
        output_options("summary.json, per_problem.csv, schedule.csv, expectations.csv and chunks")});
   s.examples =
       "  estimate-logz list\n"
       "  estimate-logz mixture:128 --schedule linear --steps 64 --step-size 0.5 --chains 4096\n"
       "  estimate-logz u1 --preset paper --out results/u1\n"
-      "  estimate-logz u11 --expect moments --expect modes --save-particles u11.npy\n"
+      "  estimate-logz u11 --expect moments --expect modes\n"
       "  estimate-logz logistic-regression:pima,variance=5 --base laplace --steps 256\n";
   return s;
 }
@@ -115,8 +86,6 @@ LogzSettings read_logz_settings(const CommandLine& cli) {
   settings.target = cli.operands().front();
   settings.problems = cli.integer("problems");
   settings.data_dir = cli.text("data-dir", "");
-  settings.particles_file = cli.text("save-particles", "");
-  settings.resampled = cli.flag("resampled");
   set_defaults(cli, settings);
   refuse_idle(cli, settings.estimator, "problem");
   refuse_idle_folder(cli, settings.target);
@@ -124,8 +93,6 @@ LogzSettings read_logz_settings(const CommandLine& cli) {
   if (std::find(methods.begin(), methods.end(), "ais") == methods.end())
     cli.refuse_idle("witness", "without --method ais");
   settings.estimator.witness = cli.text("witness") == "auto";
-  settings.estimator.keep_particles = !settings.particles_file.empty();
-  check_particles(settings);
   return settings;
 }
 

@@ -13,10 +13,7 @@ struct LogzSettings : RunSettings {
   std::string target;    // "normal:128"
   int64_t problems = 0;  // replicates
   std::string data_dir;
-  std::string particles_file;      // empty: particles are not saved
-  bool resampled = false;          // save them with equal weights
   bool wants_samples = false;      // the caller takes particles from the report
-  bool in_memory = false;          // the target is a function, which no command names
   std::vector<std::string> notes;  // what was made of the function
 };
 

@@ -1,5 +1,3 @@
-#include "programs/eval_loglik/compare.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -9,10 +7,9 @@
 #include <vector>
 
 #include "io/json.h"
+#include "programs/eval_loglik/commands.h"
 #include "programs/eval_loglik/compare_report.h"
-#include "programs/eval_loglik/evaluate.h"
 #include "programs/eval_loglik/stored_evaluation.h"
-#include "report/terminal.h"
 #include "util/error.h"
 #include "util/files.h"
 
@@ -79,8 +76,6 @@ int compare_evaluations(const CommandLine& cli) {
                          " result folders or models: eval-loglik compare A B");
   if (std::all_of(names.begin(), names.end(), is_folder))
     refuse_flags_of_runs(cli, "compare", {"out", "overwrite"});
-  if (cli.text("queue") == "store")
-    throw argument_error("--queue store: compare evaluates alone; evaluate models first");
   const std::string out = cli.text("out", "");
   if (out.empty()) cli.refuse_idle("overwrite", "without --out DIR");
   if (!out.empty()) prepare_folder(cli, out);
@@ -92,9 +87,7 @@ int compare_evaluations(const CommandLine& cli) {
     models.back().label = label;
     check_comparable(models.front(), models.back());
   }
-  const ComparisonReport report(std::move(models));
-  if (!out.empty()) report.write(out);
-  report.print(out, parse_format(cli.text("format")), stdout_width());
+  report_comparison(std::move(models), out, parse_format(cli.text("format")));
   return 0;
 }
 

@@ -7,11 +7,11 @@
 #include <numeric>
 #include <utility>
 
+#include "evaluation/comparison.h"
 #include "io/csv.h"
 #include "io/json.h"
-#include "programs/eval_loglik/page.h"
-#include "report/html.h"
 #include "report/run_page.h"
+#include "report/table.h"
 #include "report/terminal.h"
 #include "util/error.h"
 #include "util/files.h"
@@ -24,7 +24,6 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMostChanged = 12;  // pictures of images that changed most, each way
-constexpr size_t kMostListed = 5;    // of them on the terminal
 
 /// Settings that say where images come from: their digests are compared.
 const std::vector<std::string> kOfImages = {"data",         "labels",     "split",
@@ -81,6 +80,276 @@ std::pair<std::vector<size_t>, std::vector<size_t>> changes(const Comparison& c,
   return {gained, lost};
 }
 
+/// Models that are comparable, each with every other.
+class ComparisonReport {
+ public:
+  /// Throws Error kArgument if they have no method in common.
+  explicit ComparisonReport(std::vector<ComparedModel> models) : models_(std::move(models)) {
+    for (const MethodTable& table : tables(models_.front().results)) {
+      std::vector<ImageEstimates> found = estimates_of(models_, table.method);
+      if (found.size() != models_.size()) continue;
+      methods_.push_back(table.method);
+      means_.emplace_back();
+      for (const ImageEstimates& estimates : found) means_.back().push_back(mean_of(estimates));
+      estimates_.push_back(std::move(found));
+    }
+    if (methods_.empty())
+      throw argument_error("no --method is in every run; evaluate the models by the same");
+    for (size_t m = 0; m < methods_.size(); ++m)
+      for (size_t a = 0; a < models_.size(); ++a)
+        for (size_t b = a + 1; b < models_.size(); ++b)
+          pairs_.push_back({methods_[m], a, b, compare(estimates_[m][a], estimates_[m][b])});
+    indices_ = indices_of(models_.front().results);
+  }
+
+  void write(const std::string& folder) const {
+    const std::filesystem::path there(folder);
+    write_file_atomic(there / "report.html", page());
+    write_file_atomic(there / "per_image.csv", per_image_csv());
+    write_file_atomic(there / "comparison.json", to_text(summary()));
+  }
+
+  void print(const std::string& folder, Format format, int width) const {
+    if (print_for_programs(summary(), format)) return;
+    std::cout << models_table().text(width) << "\n" << pairs_table().text(width) << "\n";
+    for (const Pair& pair : pairs_) std::cout << wrapped(verdict(pair), width);
+    for (const std::string& warning : warnings()) std::cout << wrapped(warning, width);
+    if (!folder.empty())
+      std::cout << "Files: " << folder << "/comparison.json, per_image.csv, report.html\n";
+    std::cout << std::flush;
+  }
+
+ private:
+  /// Two models by one method.
+  struct Pair {
+    std::string method;
+    size_t a = 0, b = 0;  // places among the models
+    Comparison comparison;
+  };
+
+  /// "A - B"
+  std::string difference_name(const Pair& pair) const {
+    return models_[pair.a].label + " - " + models_[pair.b].label;
+  }
+
+  /// Who is better, how sure that is, and what else could explain it.
+  std::string verdict(const Pair& pair) const {
+    const Comparison& c = pair.comparison;
+    const MeanEstimate& d = c.difference;
+    const bool is_seen = c.low > 0 || c.high < 0, b_wins = d.mean < 0;
+    const std::string &a = models_[pair.a].label, &b = models_[pair.b].label;
+    std::string text =
+        is_seen
+            ? (b_wins ? b + " is better than " + a : a + " is better than " + b) + " by " +
+                  with_error(std::abs(d.mean), d.data_std_error) + " nats an image"
+            : "No difference between " + a + " and " + b + " is seen: " + difference_name(pair) +
+                  " is " + with_error(d.mean, d.data_std_error) + " nats an image";
+    text += " (" + pair.method + ", 95% interval " + interval(c, is_seen && b_wins) + "). " +
+            percent(c.share_better) + " of the images are better under " + a +
+            ". Paired by image the error is " + significant(d.data_std_error, 2) +
+            "; of two separate sets of images it would be " + significant(c.unpaired_std_error, 2) +
+            ".";
+    const double chains = 2 * d.monte_carlo_std_error;
+    if (std::isfinite(c.bias) && d.mean * c.bias > 0 &&
+        std::abs(d.mean) <= 2 * std::abs(c.bias) + chains)
+      text += " The estimates' own biases differ by about " + significant(c.bias, 2) +
+              " nats, which could explain the difference: evaluate both with more chains or "
+              "temperatures.";
+    else if (std::abs(d.mean) <= chains)
+      text +=
+          " The chains' own error is as large as the difference: evaluate both with more chains.";
+    if (c.unflagged)
+      text += " " + with_commas(c.flagged) + " images are flagged in one or both; without them " +
+              difference_name(pair) + " is " +
+              with_error(c.unflagged->mean, c.unflagged->data_std_error) + ".";
+    else if (c.flagged > 0)
+      text += " Every image is flagged in one or both: neither estimate is to be trusted.";
+    return text;
+  }
+
+  std::vector<std::string> warnings() const {
+    std::vector<std::string> lines;
+    const json& first = models_.front().run.at("settings");
+    for (size_t i = 1; i < models_.size(); ++i) {
+      std::string differences;
+      const json& other = models_[i].run.at("settings");
+      for (const auto& [key, value] : first.items()) {
+        const bool of_images =
+            std::find(kOfImages.begin(), kOfImages.end(), key) != kOfImages.end();
+        if (of_images || !other.contains(key) || other[key] == value) continue;
+        differences += (differences.empty() ? "" : ", ") + key + " " + text_of(value) + " and " +
+                       text_of(other[key]);
+      }
+      if (!differences.empty())
+        lines.push_back(models_.front().label + " and " + models_[i].label +
+                        " were not evaluated alike (" + differences +
+                        "): their biases may differ more than the chains suggest.");
+    }
+    return lines;
+  }
+
+  Table models_table() const {
+    Table table(
+        {"model", "method", "log p(x)", "data SE", "MC SE", "bias", "flagged", "file or folder"},
+        "Models, nats an image");
+    for (size_t m = 0; m < methods_.size(); ++m)
+      for (size_t i = 0; i < models_.size(); ++i) {
+        const ImageEstimates& e = estimates_[m][i];
+        const double bias = at::tensor(e.bias, at::kDouble).mean().item<double>();
+        table.add_row({models_[i].label, methods_[m], fixed(means_[m][i].mean, 3),
+                       fixed(means_[m][i].data_std_error, 3),
+                       significant(means_[m][i].monte_carlo_std_error, 2),
+                       std::isnan(bias) ? "-" : significant(bias, 2),
+                       with_commas(count_of(e.flagged)), models_[i].name});
+      }
+    return table;
+  }
+
+  Table pairs_table() const {
+    Table table({"pair", "method", "difference", "SE", "95% interval", "unpaired SE", "MC SE",
+                 "bias", "better", "clearly better", "clearly worse"},
+                "Differences over " + with_commas(static_cast<int64_t>(indices_.size())) +
+                    " images, nats an image",
+                /*names=*/2);
+    for (const Pair& pair : pairs_) {
+      const Comparison& c = pair.comparison;
+      table.add_row({difference_name(pair), pair.method, fixed(c.difference.mean, 3),
+                     significant(c.difference.data_std_error, 2), interval(c),
+                     significant(c.unpaired_std_error, 2),
+                     significant(c.difference.monte_carlo_std_error, 2),
+                     std::isnan(c.bias) ? "-" : significant(c.bias, 2), percent(c.share_better),
+                     with_commas(c.clearly_better), with_commas(c.clearly_worse)});
+    }
+    return table;
+  }
+
+  json summary() const {
+    json object = {{"program", "eval-loglik compare"},
+                   {"crais", crais_version()},
+                   {"images", models_.front().run.at("images")},
+                   {"models", json::array()},
+                   {"results", json::array()},
+                   {"warnings", warnings()}};
+    for (size_t i = 0; i < models_.size(); ++i) {
+      json model = {
+          {"label", models_[i].label}, {"path", models_[i].name}, {"run", models_[i].run}};
+      for (size_t m = 0; m < methods_.size(); ++m)
+        model["estimates"].push_back(
+            {{"method", methods_[m]},
+             {"log_likelihood", json_number(means_[m][i].mean)},
+             {"data_std_error", json_number(means_[m][i].data_std_error)},
+             {"monte_carlo_std_error", json_number(means_[m][i].monte_carlo_std_error)},
+             {"flagged", count_of(estimates_[m][i].flagged)}});
+      object["models"].push_back(std::move(model));
+    }
+    for (const Pair& pair : pairs_) {
+      const Comparison& c = pair.comparison;
+      json result = {
+          {"a", models_[pair.a].label},
+          {"b", models_[pair.b].label},
+          {"method", pair.method},
+          {"images", indices_.size()},
+          {"difference", json_number(c.difference.mean)},
+          {"data_std_error", json_number(c.difference.data_std_error)},
+          {"monte_carlo_std_error", json_number(c.difference.monte_carlo_std_error)},
+          {"interval_low", json_number(c.low)},
+          {"interval_high", json_number(c.high)},
+          {"unpaired_std_error", json_number(c.unpaired_std_error)},
+          {"estimated_bias", json_number(c.bias)},
+          {"share_better", c.share_better},
+          {"share_std_error", c.share_std_error},
+          {"clearly_better", c.clearly_better},
+          {"clearly_worse", c.clearly_worse},
+          {"flagged", c.flagged},
+          {"unflagged_difference", c.unflagged ? json_number(c.unflagged->mean) : json()},
+          {"verdict", verdict(pair)}};
+      object["results"].push_back(std::move(result));
+    }
+    return object;
+  }
+
+  std::string per_image_csv() const {
+    std::vector<std::string> headers = {"image", "method"};
+    for (const ComparedModel& model : models_)
+      headers.insert(headers.end(),
+                     {model.label, model.label + "_std_error", model.label + "_flagged"});
+    for (const Pair& pair : pairs_)
+      if (pair.method == methods_.front())
+        headers.insert(headers.end(),
+                       {difference_name(pair), difference_name(pair) + "_std_error"});
+    CsvWriter csv(headers);
+    for (size_t m = 0; m < methods_.size(); ++m)
+      for (size_t i = 0; i < indices_.size(); ++i) {
+        std::vector<CsvCell> cells = {indices_[i], methods_[m]};
+        for (const ImageEstimates& e : estimates_[m]) {
+          cells.emplace_back(e.value[i]);
+          cells.emplace_back(e.std_error[i]);
+          cells.emplace_back(int64_t{e.flagged[i]});
+        }
+        for (const Pair& pair : pairs_)
+          if (pair.method == methods_[m]) {
+            cells.emplace_back(pair.comparison.per_image[i]);
+            cells.emplace_back(pair.comparison.std_error[i]);
+          }
+        csv.add_row(cells);
+      }
+    return csv.text();
+  }
+
+  std::string page() const {
+    HtmlPage page("Comparison of " + with_commas(static_cast<int64_t>(models_.size())) + " models");
+    for (const Pair& pair : pairs_) page.lead(verdict(pair));
+    for (const std::string& warning : warnings()) page.paragraph(warning);
+    add_table(page, models_table());
+    add_table(page, pairs_table());
+    at::Tensor thumbnails;
+    for (const ComparedModel& model : models_)
+      if (!thumbnails.defined()) thumbnails = model.results.thumbnails;
+    for (const Pair& pair : pairs_) {
+      const Comparison& c = pair.comparison;
+      const std::string name = difference_name(pair);
+      page.heading(name + " by " + pair.method);
+      add_histogram(
+          page, {name, name + ", nats", "images", c.per_image},
+          "Histogram of " + name + " over the images, mean " + fixed(c.difference.mean, 3));
+      if (!thumbnails.defined()) continue;
+      const auto items = [&](const std::vector<size_t>& rows) {
+        std::vector<GalleryItem> gallery;
+        gallery.reserve(rows.size());
+        for (const size_t i : rows)
+          gallery.push_back(gallery_item(thumbnails, static_cast<int64_t>(i), indices_[i],
+                                         {"image " + std::to_string(indices_[i]),
+                                          with_error(c.per_image[i], c.std_error[i])}));
+        return gallery;
+      };
+      const auto [gained, lost] = changes(c, kMostChanged);
+      if (!gained.empty())
+        page.gallery(
+            "Images most better under " + models_[pair.a].label + ", " + name + " in nats:",
+            items(gained));
+      if (!lost.empty())
+        page.gallery("Images most better under " + models_[pair.b].label + ":", items(lost));
+    }
+    page.begin_fold("How to read this");
+    page.paragraph(
+        "SE is the error of the mean difference over such images, chains included; MC SE that of "
+        "the "
+        "chains alone. Unpaired SE is the error were the models evaluated on separate images. An "
+        "image is clearly better where its difference is above two Monte Carlo errors. Bias is "
+        "what "
+        "the chains suggest of the difference.");
+    page.end_fold();
+    return page.text();
+  }
+
+  std::vector<ComparedModel> models_;
+  std::vector<std::string> methods_;
+  std::vector<std::vector<ImageEstimates>> estimates_;  // [method][model]
+  std::vector<std::vector<MeanEstimate>> means_;        // [method][model]
+  std::vector<Pair> pairs_;
+  std::vector<int64_t> indices_;  // of the images, in their data set
+};
+
 }  // namespace
 
 void check_comparable(const ComparedModel& first, const ComparedModel& other) {
@@ -111,287 +380,11 @@ void check_comparable(const ComparedModel& first, const ComparedModel& other) {
     throw data_error(names + ": name other images than their run.json");
 }
 
-ComparisonReport::ComparisonReport(std::vector<ComparedModel> models) : models_(std::move(models)) {
-  for (const MethodTable& table : tables(models_.front().results)) {
-    std::vector<ImageEstimates> found = estimates_of(models_, table.method);
-    if (found.size() != models_.size()) continue;
-    methods_.push_back(table.method);
-    means_.emplace_back();
-    for (const ImageEstimates& estimates : found) means_.back().push_back(mean_of(estimates));
-    estimates_.push_back(std::move(found));
-  }
-  if (methods_.empty())
-    throw argument_error("no --method is in every run; evaluate the models by the same");
-  for (size_t m = 0; m < methods_.size(); ++m)
-    for (size_t a = 0; a < models_.size(); ++a)
-      for (size_t b = a + 1; b < models_.size(); ++b)
-        pairs_.push_back({methods_[m], a, b, compare(estimates_[m][a], estimates_[m][b])});
-  indices_ = indices_of(models_.front().results);
-}
-
-std::string ComparisonReport::difference_name(const Pair& pair) const {
-  return models_[pair.a].label + " - " + models_[pair.b].label;
-}
-
-/// Who is better, how sure that is, and what else could explain it.
-std::string ComparisonReport::verdict(const Pair& pair) const {
-  const Comparison& c = pair.comparison;
-  const MeanEstimate& d = c.difference;
-  const bool is_seen = c.low > 0 || c.high < 0, b_wins = d.mean < 0;
-  const std::string &a = models_[pair.a].label, &b = models_[pair.b].label;
-  std::string text =
-      is_seen ? (b_wins ? b + " is better than " + a : a + " is better than " + b) + " by " +
-                    with_error(std::abs(d.mean), d.data_std_error) + " nats an image"
-              : "No difference between " + a + " and " + b + " is seen: " + difference_name(pair) +
-                    " is " + with_error(d.mean, d.data_std_error) + " nats an image";
-  text += " (" + pair.method + ", 95% interval " + interval(c, is_seen && b_wins) + "). " +
-          percent(c.share_better) + " of the images are better under " + a +
-          ". Paired by image the error is " + significant(d.data_std_error, 2) +
-          "; of two separate sets of images it would be " + significant(c.unpaired_std_error, 2) +
-          ".";
-  const double chains = 2 * d.monte_carlo_std_error;
-  if (std::isfinite(c.bias) && d.mean * c.bias > 0 &&
-      std::abs(d.mean) <= 2 * std::abs(c.bias) + chains)
-    text += " The estimates' own biases differ by about " + significant(c.bias, 2) +
-            " nats, which could explain the difference: evaluate both with more chains or "
-            "temperatures.";
-  else if (std::abs(d.mean) <= chains)
-    text += " The chains' own error is as large as the difference: evaluate both with more chains.";
-  if (c.unflagged)
-    text += " " + with_commas(c.flagged) + " images are flagged in one or both; without them " +
-            difference_name(pair) + " is " +
-            with_error(c.unflagged->mean, c.unflagged->data_std_error) + ".";
-  else if (c.flagged > 0)
-    text += " Every image is flagged in one or both: neither estimate is to be trusted.";
-  return text;
-}
-
-std::vector<std::string> ComparisonReport::warnings() const {
-  std::vector<std::string> lines;
-  const json& first = models_.front().run.at("settings");
-  for (size_t i = 1; i < models_.size(); ++i) {
-    std::string differences;
-    const json& other = models_[i].run.at("settings");
-    for (const auto& [key, value] : first.items()) {
-      const bool of_images = std::find(kOfImages.begin(), kOfImages.end(), key) != kOfImages.end();
-      if (of_images || !other.contains(key) || other[key] == value) continue;
-      differences += (differences.empty() ? "" : ", ") + key + " " + text_of(value) + " and " +
-                     text_of(other[key]);
-    }
-    if (!differences.empty())
-      lines.push_back(models_.front().label + " and " + models_[i].label +
-                      " were not evaluated alike (" + differences +
-                      "): their biases may differ more than the chains suggest.");
-  }
-  return lines;
-}
-
-Table ComparisonReport::models_table() const {
-  Table table(
-      {"model", "method", "log p(x)", "data SE", "MC SE", "bias", "flagged", "file or folder"},
-      "Models, nats an image");
-  for (size_t m = 0; m < methods_.size(); ++m)
-    for (size_t i = 0; i < models_.size(); ++i) {
-      const ImageEstimates& e = estimates_[m][i];
-      const double bias = at::tensor(e.bias, at::kDouble).mean().item<double>();
-      table.add_row({models_[i].label, methods_[m], fixed(means_[m][i].mean, 3),
-                     fixed(means_[m][i].data_std_error, 3),
-                     significant(means_[m][i].monte_carlo_std_error, 2),
-                     std::isnan(bias) ? "-" : significant(bias, 2),
-                     with_commas(count_of(e.flagged)), models_[i].name});
-    }
-  return table;
-}
-
-Table ComparisonReport::pairs_table() const {
-  Table table({"pair", "method", "difference", "SE", "95% interval", "unpaired SE", "MC SE", "bias",
-               "better", "clearly better", "clearly worse"},
-              "Differences over " + with_commas(static_cast<int64_t>(indices_.size())) +
-                  " images, nats an image",
-              /*names=*/2);
-  for (const Pair& pair : pairs_) {
-    const Comparison& c = pair.comparison;
-    table.add_row({difference_name(pair), pair.method, fixed(c.difference.mean, 3),
-                   significant(c.difference.data_std_error, 2), interval(c),
-                   significant(c.unpaired_std_error, 2),
-                   significant(c.difference.monte_carlo_std_error, 2),
-                   std::isnan(c.bias) ? "-" : significant(c.bias, 2), percent(c.share_better),
-                   with_commas(c.clearly_better), with_commas(c.clearly_worse)});
-  }
-  return table;
-}
-
-std::vector<Table> ComparisonReport::matrices() const {
-  std::vector<Table> all;
-  if (models_.size() < 3) return all;
-  std::vector<std::string> headers = {""};
-  for (const ComparedModel& model : models_) headers.push_back(model.label);
-  for (const std::string& method : methods_) {
-    Table table(headers, "Row less column by " + method + ", nats an image");
-    for (size_t row = 0; row < models_.size(); ++row) {
-      std::vector<std::string> cells = {models_[row].label};
-      for (size_t column = 0; column < models_.size(); ++column) {
-        if (row == column) cells.emplace_back("0");
-        for (const Pair& pair : pairs_)
-          if (pair.method == method && std::minmax(pair.a, pair.b) == std::minmax(row, column) &&
-              row != column) {
-            const MeanEstimate& d = pair.comparison.difference;
-            cells.push_back(with_error(pair.a == row ? d.mean : -d.mean, d.data_std_error));
-          }
-      }
-      table.add_row(cells);
-    }
-    all.push_back(table);
-  }
-  return all;
-}
-
-json ComparisonReport::summary() const {
-  json object = {{"program", "eval-loglik compare"},
-                 {"crais", crais_version()},
-                 {"images", models_.front().run.at("images")},
-                 {"models", json::array()},
-                 {"results", json::array()},
-                 {"warnings", warnings()}};
-  for (size_t i = 0; i < models_.size(); ++i) {
-    json model = {{"label", models_[i].label}, {"path", models_[i].name}, {"run", models_[i].run}};
-    for (size_t m = 0; m < methods_.size(); ++m)
-      model["estimates"].push_back(
-          {{"method", methods_[m]},
-           {"log_likelihood", json_number(means_[m][i].mean)},
-           {"data_std_error", json_number(means_[m][i].data_std_error)},
-           {"monte_carlo_std_error", json_number(means_[m][i].monte_carlo_std_error)},
-           {"flagged", count_of(estimates_[m][i].flagged)}});
-    object["models"].push_back(std::move(model));
-  }
-  for (const Pair& pair : pairs_) {
-    const Comparison& c = pair.comparison;
-    json result = {{"a", models_[pair.a].label},
-                   {"b", models_[pair.b].label},
-                   {"method", pair.method},
-                   {"images", indices_.size()},
-                   {"difference", json_number(c.difference.mean)},
-                   {"data_std_error", json_number(c.difference.data_std_error)},
-                   {"monte_carlo_std_error", json_number(c.difference.monte_carlo_std_error)},
-                   {"interval_low", json_number(c.low)},
-                   {"interval_high", json_number(c.high)},
-                   {"unpaired_std_error", json_number(c.unpaired_std_error)},
-                   {"estimated_bias", json_number(c.bias)},
-                   {"share_better", c.share_better},
-                   {"share_std_error", c.share_std_error},
-                   {"clearly_better", c.clearly_better},
-                   {"clearly_worse", c.clearly_worse},
-                   {"flagged", c.flagged},
-                   {"unflagged_difference", c.unflagged ? json_number(c.unflagged->mean) : json()},
-                   {"verdict", verdict(pair)}};
-    object["results"].push_back(std::move(result));
-  }
-  return object;
-}
-
-std::string ComparisonReport::per_image_csv() const {
-  std::vector<std::string> headers = {"image", "method"};
-  for (const ComparedModel& model : models_)
-    headers.insert(headers.end(),
-                   {model.label, model.label + "_std_error", model.label + "_flagged"});
-  for (const Pair& pair : pairs_)
-    if (pair.method == methods_.front())
-      headers.insert(headers.end(), {difference_name(pair), difference_name(pair) + "_std_error"});
-  CsvWriter csv(headers);
-  for (size_t m = 0; m < methods_.size(); ++m)
-    for (size_t i = 0; i < indices_.size(); ++i) {
-      std::vector<CsvCell> cells = {indices_[i], methods_[m]};
-      for (const ImageEstimates& e : estimates_[m]) {
-        cells.emplace_back(e.value[i]);
-        cells.emplace_back(e.std_error[i]);
-        cells.emplace_back(int64_t{e.flagged[i]});
-      }
-      for (const Pair& pair : pairs_)
-        if (pair.method == methods_[m]) {
-          cells.emplace_back(pair.comparison.per_image[i]);
-          cells.emplace_back(pair.comparison.std_error[i]);
-        }
-      csv.add_row(cells);
-    }
-  return csv.text();
-}
-
-std::string ComparisonReport::page() const {
-  HtmlPage page("Comparison of " + with_commas(static_cast<int64_t>(models_.size())) + " models");
-  for (const Pair& pair : pairs_) page.lead(verdict(pair));
-  for (const std::string& warning : warnings()) page.paragraph(warning);
-  add_table(page, models_table());
-  add_table(page, pairs_table());
-  for (const Table& table : matrices()) add_table(page, table);
-  at::Tensor thumbnails;
-  for (const ComparedModel& model : models_)
-    if (!thumbnails.defined()) thumbnails = model.results.thumbnails;
-  for (const Pair& pair : pairs_) {
-    const Comparison& c = pair.comparison;
-    const std::string name = difference_name(pair);
-    page.heading(name + " by " + pair.method);
-    add_histogram(page, {name, name + ", nats", "images", c.per_image},
-                  "Histogram of " + name + " over the images, mean " + fixed(c.difference.mean, 3));
-    if (!thumbnails.defined()) continue;
-    const auto items = [&](const std::vector<size_t>& rows) {
-      std::vector<GalleryItem> gallery;
-      gallery.reserve(rows.size());
-      for (const size_t i : rows)
-        gallery.push_back(gallery_item(
-            thumbnails, static_cast<int64_t>(i), indices_[i],
-            {"image " + std::to_string(indices_[i]), with_error(c.per_image[i], c.std_error[i])}));
-      return gallery;
-    };
-    const auto [gained, lost] = changes(c, kMostChanged);
-    if (!gained.empty())
-      page.gallery("Images most better under " + models_[pair.a].label + ", " + name + " in nats:",
-                   items(gained));
-    if (!lost.empty())
-      page.gallery("Images most better under " + models_[pair.b].label + ":", items(lost));
-  }
-  page.begin_fold("How to read this");
-  page.paragraph(
-      "SE is the error of the mean difference over such images, chains included; MC SE that of the "
-      "chains alone. Unpaired SE is the error were the models evaluated on separate images. An "
-      "image is clearly better where its difference is above two Monte Carlo errors. Bias is what "
-      "the chains suggest of the difference.");
-  page.end_fold();
-  return page.text();
-}
-
-void ComparisonReport::write(const std::string& folder) const {
-  const std::filesystem::path there(folder);
-  write_file_atomic(there / "report.html", page());
-  write_file_atomic(there / "per_image.csv", per_image_csv());
-  write_file_atomic(there / "comparison.json", to_text(summary()));
-}
-
-void ComparisonReport::print(const std::string& folder, Format format, int width) const {
-  if (print_for_programs(summary(), format)) return;
-  std::cout << models_table().text(width) << "\n" << pairs_table().text(width) << "\n";
-  for (const Table& table : matrices()) std::cout << table.text(width) << "\n";
-  for (const Pair& pair : pairs_) std::cout << wrapped(verdict(pair), width);
-  for (const std::string& warning : warnings()) std::cout << wrapped(warning, width);
-  if (models_.size() == 2) {
-    const Pair& pair = pairs_.front();
-    Table table({"image", difference_name(pair), models_[0].label, models_[1].label},
-                "Most changed images, nats", /*names=*/1);
-    const auto add = [&](size_t i) {
-      const ImageEstimates &a = estimates_.front()[0], &b = estimates_.front()[1];
-      table.add_row({std::to_string(indices_[i]),
-                     with_error(pair.comparison.per_image[i], pair.comparison.std_error[i]),
-                     with_error(a.value[i], a.std_error[i]),
-                     with_error(b.value[i], b.std_error[i])});
-    };
-    const auto [gained, lost] = changes(pair.comparison, kMostListed);
-    std::for_each(gained.begin(), gained.end(), add);
-    if (!gained.empty() && !lost.empty()) table.add_rule();
-    std::for_each(lost.rbegin(), lost.rend(), add);
-    std::cout << "\n" << table.text(width);
-  }
-  if (!folder.empty())
-    std::cout << "Files: " << folder << "/comparison.json, per_image.csv, report.html\n";
-  std::cout << std::flush;
+void report_comparison(std::vector<ComparedModel> models, const std::string& folder,
+                       Format format) {
+  const ComparisonReport report(std::move(models));
+  if (!folder.empty()) report.write(folder);
+  report.print(folder, format, stdout_width());
 }
 
 }  // namespace crais

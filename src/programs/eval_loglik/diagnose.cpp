@@ -8,6 +8,7 @@
 
 #include "core/spec.h"
 #include "io/json.h"
+#include "programs/eval_loglik/commands.h"
 #include "programs/eval_loglik/stored_evaluation.h"
 #include "report/terminal.h"
 #include "util/error.h"
@@ -76,16 +77,13 @@ class Examination {
   }
 
  private:
-  /// Rows where any repeat satisfies the test.
-  template <typename Test>
-  std::vector<int64_t> images_where(const Test& test) const {
+  /// Where any repeat has the flag.
+  std::vector<int64_t> images_with(int64_t flag) const {
     std::vector<int64_t> found;
     for (size_t i = 0; i < indices_.size(); ++i)
-      for (size_t r = 0; r < table_.flags.size(); ++r)
-        if (test(r, i)) {
-          found.push_back(indices_[i]);
-          break;
-        }
+      if (std::any_of(table_.flags.begin(), table_.flags.end(),
+                      [&](const auto& repeat) { return (repeat[i] & flag) != 0; }))
+        found.push_back(indices_[i]);
     return found;
   }
 
@@ -121,8 +119,7 @@ class Examination {
 
   void flags() {
     for (const auto& [flag, word] : all_flags()) {
-      const auto images = images_where(
-          [&, bit = flag](size_t r, size_t i) { return (table_.flags[r][i] & bit) != 0; });
+      const auto images = images_with(flag);
       if (images.empty()) continue;
       const double now = summary_.evaluations;
       switch (flag) {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/command_line.h"
 #include "programs/eval_loglik/report.h"
 
 namespace crais {
@@ -26,9 +25,5 @@ std::string sentence_of(const Finding& finding);
 /// within a method. Empty where all is well. Throws Error kData
 /// where settings are missing.
 std::vector<Finding> diagnose(const EvalResults& results, const nlohmann::json& run);
-
-/// Runs `eval-loglik diagnose DIR`. Returns 0 where there is nothing, 1 where there are findings.
-/// Throws Error as read_evaluation does.
-int diagnose_evaluation(const CommandLine& cli);
 
 }  // namespace crais

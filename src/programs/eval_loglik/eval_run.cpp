@@ -1,34 +1,23 @@
 #include "programs/eval_loglik/eval_run.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <sstream>
 #include <utility>
 
 #include "estimates/rate_distortion.h"
-#include "evaluation/chunk_memory.h"
-#include "evaluation/result_store.h"
-#include "programs/eval_loglik/prior_check.h"
 #include "programs/eval_loglik/report.h"
-#include "programs/sharing.h"
+#include "programs/run_program.h"
 #include "report/thumbnails.h"
 #include "targets/tempered.h"
 #include "util/error.h"
 #include "util/format.h"
 #include "util/memory.h"
-#include "util/parallel.h"
-#include "util/version.h"
 
 namespace crais {
 namespace {
 
 using nlohmann::json;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// What p(x) is. Values of the two are never compared.
 std::string quantity(const ModelDescription& model) {
@@ -136,55 +125,25 @@ void EvalRun::choose_curve() {
 }
 
 RunReport EvalRun::run(RunObserver& observer) const {
-  const auto start = Clock::now();
-  json run = record();
-  std::optional<ResultStore> store;
-  if (!settings_.out.empty()) {
-    store.emplace(settings_.out, run, settings_.store);
-    run = store->run();
-  }
-  const int64_t threads = threads_to_use();
-  const std::unique_ptr<WorkQueue> queue = open_queue(settings_, store);
-  RunResults results =
-      run_problems(problems(), estimator_,
-                   {threads, settings_.shard, &observer, store ? &*store : nullptr, queue.get()});
-  Progressed progress = progressed(results, chunks_, settings_.shard);
-  const bool is_elsewhere = queue && progress.done < progress.total;
-  if (is_elsewhere) progress = progressed(store->finished(), chunks_);
-  if (progress.done == 0 || is_elsewhere)
-    return unreported(std::move(results), progress, std::move(run), is_elsewhere);
-
-  const ModelDescription& described = model_.description();
-  json summary = run;
-  summary["crais"] = crais_version();
-  summary["libtorch"] = libtorch_version();
-  summary[model_.record().first]["path"] = settings_.checkpoint;
-  summary["images"]["source"] = images_.source;
-  if (settings_.in_memory) summary["in_memory"] = true;
-  summary["settings"] = settings_.resolved;
-  summary["shard"] = settings_.resolved["shard"];
-  summary["device"] = settings_.device.str();
-  summary["threads"] = threads;
-  const std::optional<at::ScalarType> forces = results.state.forces;
-  const std::string evaluator = model_.evaluator(forces);
-  summary["evaluator"] = evaluator;
-  summary["forces"] = forces ? "bfloat16" : "exact";
-  summary["peak_memory_bytes"] = peak_memory();
-  summary["seconds"] = seconds_since(start);
-  at::Tensor thumbnails = thumbnails_of_results(results);
-  RunReport report =
-      report_of({std::move(results), described.num_values(), bits_offset(described, images_),
-                 std::move(thumbnails), curve_},
-                std::move(summary),
-                "Model " + about_model() + ". Evaluator " + evaluator + " on " +
-                    settings_.device.str() + (forces ? ", cheap forces" : "") + ".\n");
-  report.progress = progress;
-  report.run = std::move(run);
-  if (store && report.is_complete()) {
-    write_files(report, store->folder());
-    store->replace_earlier();
-  }
-  return report;
+  return run_in_folder(settings_, record(), problems(), estimator_, settings_.shard, observer,
+                       [&](RunResults results, json summary) {
+                         const ModelDescription& described = model_.description();
+                         const std::optional<at::ScalarType> forces = results.state.forces;
+                         const std::string evaluator = model_.evaluator(forces);
+                         summary[model_.record().first]["path"] = settings_.checkpoint;
+                         summary["images"]["source"] = images_.source;
+                         summary["shard"] = settings_.resolved["shard"];
+                         summary["evaluator"] = evaluator;
+                         summary["forces"] = forces ? "bfloat16" : "exact";
+                         summary["peak_memory_bytes"] = peak_memory();
+                         at::Tensor thumbnails = thumbnails_of_results(results);
+                         return report_of(
+                             {std::move(results), described.num_values(),
+                              bits_offset(described, images_), std::move(thumbnails), curve_},
+                             std::move(summary),
+                             "Model " + about_model() + ". Evaluator " + evaluator + " on " +
+                                 settings_.device.str() + (forces ? ", cheap forces" : "") + ".\n");
+                       });
 }
 
 json EvalRun::record() const {
@@ -237,18 +196,6 @@ std::shared_ptr<const Target> EvalRun::posterior_of(int64_t begin, int64_t end) 
       model_.posterior(part(images_.pixels), part(images_.latents), part(images_.labels));
   if (!curve_ || curve_->ends_in_likelihood()) return posterior;
   return std::make_shared<Tempered>(std::move(posterior), Tempered::Options{curve_->end});
-}
-
-int64_t EvalRun::threads_to_use() const {
-  if (!settings_.device.is_cpu()) return 1;
-  const int64_t threads = resolve_threads(settings_.threads);
-  if (!settings_.memory_limit) return threads;
-  const int64_t problems = std::min(chunks_.size, images_.size());
-  const auto largest = posterior_of(0, problems);
-  const ChunkShape shape{problems, estimator_.most_particles(problems, largest->dim()),
-                         largest->dim(), settings_.dtype == at::kDouble ? 8 : 4,
-                         largest->working_memory()};
-  return threads_within(*settings_.memory_limit, peak_memory(), chunk_memory(shape), threads);
 }
 
 ProblemSource EvalRun::problems() const {

@@ -46,7 +46,6 @@ class EvalRun {
   std::string about_model() const;
   at::Tensor thumbnails_of_results(const RunResults& results) const;
   std::shared_ptr<const Target> posterior_of(int64_t begin, int64_t end) const;
-  int64_t threads_to_use() const;
   ProblemSource problems() const;
 
   EvalSettings settings_;

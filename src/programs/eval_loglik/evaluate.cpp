@@ -1,15 +1,17 @@
-#include "programs/eval_loglik/evaluate.h"
+#include <c10/core/GradMode.h>
 
 #include <iostream>
-#include <memory>
 
-#include "programs/eval_loglik/eval_run.h"
+#include "programs/eval_loglik/commands.h"
 #include "programs/run_program.h"
+#include "util/parallel.h"
 
 namespace crais {
 
 std::optional<RunReport> evaluate_model(const EvalSettings& settings,
                                         const std::function<void(const EvalRun&)>& check) {
+  use_one_thread_per_operation();
+  const c10::NoGradGuard no_grad;
   std::string understood;  // how a file of another program was read
   const EvalModel model = open_model(settings.checkpoint, settings.foreign, settings.device,
                                      settings.dtype, understood);
@@ -23,6 +25,12 @@ std::optional<RunReport> evaluate_model(const EvalSettings& settings,
   }
   return complete_run(settings, {"eval-loglik", "images", "log p", !settings.quiet},
                       [&](RunObserver& observer) { return run.run(observer); });
+}
+
+int print_evaluation(const EvalSettings& settings,
+                     const std::function<void(const EvalRun&)>& check) {
+  if (const auto report = evaluate_model(settings, check)) print(*report, settings);
+  return 0;
 }
 
 }  // namespace crais

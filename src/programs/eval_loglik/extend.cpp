@@ -1,27 +1,14 @@
-#include "programs/eval_loglik/extend.h"
-
-#include <c10/core/GradMode.h>
-
 #include <algorithm>
-#include <iostream>
-#include <limits>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "cli/parse.h"
 #include "core/spec.h"
 #include "evaluation/parts.h"
 #include "evaluation/result_store.h"
 #include "io/json.h"
-#include "programs/eval_loglik/evaluate.h"
-#include "programs/eval_loglik/page.h"
+#include "programs/eval_loglik/commands.h"
 #include "programs/eval_loglik/stored_evaluation.h"
-#include "report/terminal.h"
 #include "util/error.h"
-#include "util/format.h"
-#include "util/parallel.h"
 
 namespace crais {
 namespace {
@@ -29,47 +16,9 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr const char* kExtendUsage = "eval-loglik extend DIR --chains +N | --images +N";
-
 /// Flags that say how it runs, not what it computes: as eval-loglik has them.
-const std::vector<std::string>& running_flags() {
-  static const std::vector<std::string> kFlags = {
-      "threads",  "memory-limit", "data-dir", "accept-other-version",
-      "max-time", "format",       "quiet",    "dry-run"};
-  return kFlags;
-}
-
-Synopsis extend_synopsis() {
-  const Synopsis whole = eval_loglik_synopsis();
-  Synopsis s;
-  s.program = whole.program;
-  s.summary =
-      "More of the same: chains or images for results that are there, under the same plan. The "
-      "outcome is that of a run that had asked for all from the start.";
-  s.operands = "extend DIR";
-  s.min_operands = 2;
-  s.max_operands = 2;
-  s.groups.push_back({"Extend",
-                      {option::text("chains", "+N", {}, "N more annealed chains of each image"),
-                       option::text("images", "+N", {}, "the N images that follow")}});
-  OptionGroup running{"Running", {}};
-  for (const auto& group : whole.groups)
-    for (const auto& option : group.options)
-      if (std::find(running_flags().begin(), running_flags().end(), option.name) !=
-          running_flags().end())
-        running.options.push_back(option);
-  s.groups.push_back(std::move(running));
-  s.examples =
-      "  eval-loglik extend results/mnist --chains +16\n"
-      "  eval-loglik extend results/mnist --images +9000\n";
-  return s;
-}
-
-json running_settings(const CommandLine& cli) {
-  json settings = cli.settings();
-  for (const char* flag : {"chains", "images"}) settings.erase(flag);
-  return settings;
-}
+const std::vector<std::string> kRunning = {
+    "threads", "data-dir", "accept-other-version", "max-time", "format", "quiet", "dry-run"};
 
 /// What a run says of itself in its summary.
 struct StoredRun {
@@ -90,8 +39,6 @@ StoredRun stored_run(const fs::path& folder) {
   if (object.contains("shard"))
     run.shard = json_field<std::string>(object, "shard", summary.string());
   try {
-    if (run.shard.find('/') == std::string::npos)
-      throw data_error("'" + run.shard + "' is no shard");
     parse_shard(run.shard, "shard");
   } catch (const Error& error) {
     throw data_error(summary.string() + ": " + error.what());
@@ -106,12 +53,10 @@ json settings_of(const json& run, const std::string& source) {
   return settings;
 }
 
-/// How many images a run.json is of.
-int64_t images_of(const json& run, const std::string& source) {
+void check_count(const json& run, const std::string& source) {
   const auto count = json_field<int64_t>(json_field<json>(run, "images", source), "count", source);
   if (count < 1 || count > kMostCount)
     throw data_error(source + ": " + std::to_string(count) + " images are no run");
-  return count;
 }
 
 /// N of "+N"; 0 where it is not given.
@@ -126,21 +71,20 @@ int64_t more_of(const CommandLine& cli, const std::string& flag) {
   return more;
 }
 
-/// A command line of eval-loglik with the settings of a run.json.
-CommandLine command_line_of(const std::string& model, json settings,
-                            const std::vector<std::string>& more, const std::string& source) {
-  settings.erase("stream");  // is no flag
-  try {
-    const Synopsis synopsis = eval_loglik_synopsis();
-    std::vector<std::string> words = {model};
-    for (const auto& word : flags_of(synopsis, {model}, settings)) words.push_back(word);
-    words.insert(words.end(), more.begin(), more.end());
-    return {synopsis, words};
-  } catch (const Error& error) {
-    throw data_error(source + ": its settings are none of eval-loglik: " + error.what());
-  } catch (const json::exception& error) {
-    throw data_error(source + ": its settings are none of eval-loglik: " + error.what());
-  }
+/// The evaluation with the settings of a run.json.
+EvalSettings settings_from(const std::string& model, const json& settings,
+                           const std::string& source) {
+  const auto words = [&] {
+    const std::string none = source + ": its settings are none of eval-loglik: ";
+    try {
+      return command_line_of(model, settings);
+    } catch (const Error& error) {
+      throw data_error(none + error.what());
+    } catch (const json::exception& error) {
+      throw data_error(none + error.what());
+    }
+  };
+  return read_settings(words());
 }
 
 void add_chains(json& settings, const EstimateOptions& before, int64_t more,
@@ -148,11 +92,12 @@ void add_chains(json& settings, const EstimateOptions& before, int64_t more,
   const auto refuse = [&](const std::string& why) {
     throw argument_error(folder + ": chains cannot be added: " + why);
   };
-  if (before.budget) refuse("--budget has chosen how many; evaluate anew with a greater one");
-  if (before.target_error)
-    refuse("--target-error has chosen how many; evaluate anew with a smaller one");
-  if (before.mean_error)
-    refuse("--mean-error has chosen how many; evaluate anew with a smaller one");
+  for (const auto& [flag, is_given, other] :
+       {std::tuple{"--budget", before.budget.has_value(), "greater"},
+        {"--target-error", before.target_error.has_value(), "smaller"},
+        {"--mean-error", before.mean_error.has_value(), "smaller"}})
+    if (is_given)
+      refuse(std::string(flag) + " has chosen how many; evaluate anew with a " + other + " one");
   if (!before.resampling.empty())
     refuse("resampling has made the chains depend on each other; evaluate anew with more");
   if (!Estimator(before).has_independent_chains())
@@ -222,19 +167,37 @@ void check_same(const EvalRun& run, json before, const json& settings, int64_t m
 
 }  // namespace
 
-bool is_extension(int argc, const char* const* argv) {
-  return argc > 1 && std::string(argv[1]) == "extend";
+Synopsis extend_synopsis() {
+  const Synopsis whole = eval_loglik_synopsis();
+  Synopsis s;
+  s.program = whole.program;
+  s.summary =
+      "More of the same: chains or images for results that are there, under the same plan. The "
+      "outcome is that of a run that had asked for all from the start.";
+  s.operands = "extend DIR";
+  s.min_operands = 2;
+  s.max_operands = 2;
+  s.groups = {{"Extend",
+               {option::text("chains", "+N", {}, "N more annealed chains of each image"),
+                option::text("images", "+N", {}, "the N images that follow")}},
+              {"Running", {}}};
+  for (const auto& group : whole.groups)
+    for (const auto& option : group.options)
+      if (std::find(kRunning.begin(), kRunning.end(), option.name) != kRunning.end())
+        s.groups.back().options.push_back(option);
+  s.examples =
+      "  eval-loglik extend results/mnist --chains +16\n"
+      "  eval-loglik extend results/mnist --images +9000\n";
+  return s;
 }
 
-int extend_evaluation(int argc, const char* const* argv) {
-  const CommandLine cli(extend_synopsis(), argc, argv);
+int extend_evaluation(const CommandLine& cli) {
   const std::string folder = cli.operands()[1];
   const int64_t chains = more_of(cli, "chains"), images = more_of(cli, "images");
   const ResultStore store{fs::path(folder)};
-  // One that is under way goes on by the same command, for DIR is what it was before; or by none.
-  const auto under_way = store.extension();
-  if (chains == 0 && images == 0 && !under_way)
-    throw argument_error("extend: how many more chains or images? " + std::string(kExtendUsage));
+  if (chains == 0 && images == 0)
+    throw argument_error(
+        "extend: how many more chains or images? eval-loglik extend DIR --chains +N | --images +N");
 
   const std::string source = (fs::path(folder) / "run.json").string();
   check_is_evaluation(store.run(), folder);
@@ -244,34 +207,22 @@ int extend_evaluation(int argc, const char* const* argv) {
     throw argument_error(folder +
                          ": holds a curve of rate and distortion, which is not extended; "
                          "run `eval-loglik curve` anew with more");
-  const json known = settings_of(before, source);
-  const int64_t count = images_of(before, source);
-  const EvalSettings known_settings =
-      read_settings(command_line_of(stored.model, known, {}, source));
-  json settings = known;
-  int64_t more_images = images;
-  if (chains > 0) add_chains(settings, known_settings.estimator, chains, folder);
-  if (images > 0) add_images(settings, before.at("images"), known_settings, images, folder);
-  if (chains == 0 && images == 0) {
-    const std::string record = folder + ": its extension's run.json";
-    settings = settings_of(*under_way, record);
-    more_images = images_of(*under_way, record) - count;
-  }
+  json settings = settings_of(before, source);
+  check_count(before, source);
+  const EvalSettings known = settings_from(stored.model, settings, source);
+  if (chains > 0) add_chains(settings, known.estimator, chains, folder);
+  if (images > 0) add_images(settings, before.at("images"), known, images, folder);
 
   std::vector<std::string> more = {"--out", folder,    "--resume",  "--queue",
                                    "none",  "--shard", stored.shard};
-  for (const auto& word : flags_of(eval_loglik_synopsis(), {stored.model}, running_settings(cli)))
+  json running = cli.settings();
+  for (const char* flag : {"chains", "images"}) running.erase(flag);
+  for (const auto& word : flags_of(eval_loglik_synopsis(), {stored.model}, running))
     more.push_back(word);
-  use_one_thread_per_operation();
-  const c10::NoGradGuard no_grad;
-  EvalSettings wanted = read_settings(command_line_of(stored.model, settings, more, source));
+  EvalSettings wanted = read_settings(command_line_of(stored.model, settings, more));
   wanted.store.extend = true;
-  const auto check = [&](const EvalRun& run) {
-    check_same(run, before, settings, more_images, folder);
-  };
-  if (const auto report = evaluate_model(wanted, check))
-    print(*report, wanted.out, wanted.format, stdout_width());
-  return 0;
+  return print_evaluation(
+      wanted, [&](const EvalRun& run) { check_same(run, before, settings, images, folder); });
 }
 
 }  // namespace crais

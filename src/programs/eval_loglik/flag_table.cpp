@@ -35,29 +35,18 @@ const std::map<std::string, std::vector<Kind>>& table() {
   return kTable;
 }
 
-bool is_of_images(Kind kind) {
-  return kind == Kind::kMnist || kind == Kind::kArray || kind == Kind::kSimulated;
-}
+bool is_of_images(Kind kind) { return kind >= Kind::kMnist; }
 
-std::string name_of(Kind kind) {
-  switch (kind) {
-    case Kind::kCheckpoint:
-      return "a checkpoint of crais, which says it itself";
-    case Kind::kExported:
-      return "an exported model, which says it itself";
-    case Kind::kStateDict:
-      return "a state_dict";
-    case Kind::kTorchScript:
-      return "a decoder in TorchScript";
-    case Kind::kMnist:
-      return "MNIST";
-    case Kind::kArray:
-      return "an array";
-    case Kind::kSimulated:
-      return "images drawn from the model";
-  }
-  return "";
-}
+/// In the order of FlagsOf.
+const std::string kNames[] = {"a checkpoint of crais, which says it itself",
+                              "an exported model, which says it itself",
+                              "a state_dict",
+                              "a decoder in TorchScript",
+                              "MNIST",
+                              "an array",
+                              "images drawn from the model"};
+
+const std::string& name_of(Kind kind) { return kNames[static_cast<size_t>(kind)]; }
 
 bool takes(const std::vector<Kind>& kinds, Kind kind) {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
@@ -68,7 +57,7 @@ bool takes(const std::vector<Kind>& kinds, Kind kind) {
 std::set<std::string> given_of_table(const CommandLine& cli) {
   std::set<std::string> given;
   for (const auto& [flag, kinds] : table())
-    if (cli.chosen(flag)) given.insert(flag);
+    if (cli.given(flag)) given.insert(flag);
   return given;
 }
 

@@ -8,7 +8,7 @@
 
 namespace crais {
 
-/// What flags can be about.
+/// What flags can be about: models, then images.
 enum class FlagsOf {
   kCheckpoint,   // of train-vae
   kExported,     // by crais.export, which says all of itself

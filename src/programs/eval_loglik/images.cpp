@@ -121,50 +121,6 @@ at::Tensor chosen_labels(const ImageSettings& settings, const ModelDescription& 
   return labels_for(*model.labels, stored.slice(0, range.begin, range.end), where);
 }
 
-EvalImages mnist_images(const ImageSettings& settings, const EvalModel& model) {
-  const ModelDescription& described = model.description();
-  const Binarisation trained = trained_as(described);
-  const Binarisation binarisation = evaluated_as(settings.binarisation, trained);
-  const Split split = parse_split(settings.split);
-  const Images stored = binarisation.kind == Binarisation::Kind::kAmat
-                            ? load_amat(settings.data_dir, split)
-                            : load_images(settings.data_dir, split);
-  check_shape(stored.source, {stored.rows, stored.cols}, described);
-  const IndexRange range = selection(settings, stored.size());
-  const at::Tensor pixels = stored.pixels.slice(0, range.begin, range.end);
-  const int64_t first = stored.first_index + range.begin;
-
-  EvalImages images;
-  images.shape = {stored.rows, stored.cols};
-  if (settings.dequantise) {
-    images.dequantisation = "uniform:" + std::to_string(*settings.dequantise);
-    images.scale = settings.scale.value_or(256.0);
-    images.pixels = dequantised(pixels, *settings.dequantise, first) / images.scale;
-    images.binarisation = "none";
-  } else {
-    at::Generator rng = make_generator(derive_seed(settings.seed, Purpose::kBinarise));
-    images.pixels = binarise(binarisation, pixels, first, rng);
-    images.binarisation = to_string(binarisation);
-    images.scale = binarisation.kind == Binarisation::Kind::kNone ? 255.0 : 1.0;
-  }
-  images.labels =
-      chosen_labels(settings, described, stored.labels, stored.source, stored.size(), range);
-  images.indices.resize(static_cast<size_t>(range.size()));
-  std::iota(images.indices.begin(), images.indices.end(), range.begin);
-  images.source = stored.source;
-  images.data_md5 = stored.md5;
-  if (!same_law(parse_binarisation(images.binarisation), trained))
-    images.warning = "the " + described.kind + " model was trained on images binarised as '" +
-                     to_string(trained) + "', these are '" + images.binarisation +
-                     "': log p(x) is not comparable (differences of 1-2 nats and more)";
-  const bool is_unsaid = described.kind == "checkpoint" && described.binarisation.empty();
-  if (is_unsaid && settings.binarisation.empty())
-    images.warning = "the file does not say how its training images were binarised; taken as " +
-                     images.binarisation +
-                     ", which may be off by 1-2 nats and more: give --binarisation";
-  return images;
-}
-
 /// Pixels of 0 to 255 as bytes: those of floats k / 255 too.
 at::Tensor bytes_of(const at::Tensor& stored, double scale, const std::string& source) {
   if (stored.scalar_type() == at::kByte) return stored;
@@ -180,19 +136,20 @@ at::Tensor bytes_of(const at::Tensor& stored, double scale, const std::string& s
   return whole.to(at::kByte);
 }
 
-/// Numbers of any array, divided by --scale; pixels become binary where binarisation is asked for.
-EvalImages array_images(const ImageSettings& settings, const EvalModel& model,
-                        const ArrayFile& file) {
-  const ModelDescription& described = model.description();
+/// Some of an array's images as numbers, divided by --scale; pixels become binary where there is a
+/// binarisation. `first_index` is that of the first image in its data set.
+EvalImages images_of(const ImageSettings& settings, const ModelDescription& described,
+                     const ArrayFile& file, int64_t first_index,
+                     const std::optional<Binarisation>& binarisation) {
   // [N] is N images of one number.
   const at::Tensor values = file.values.dim() > 1 ? file.values : file.values.unsqueeze(1);
-  const std::vector<int64_t> shape = values.sizes().slice(1).vec();
-  check_shape(file.source, shape, described);
+  EvalImages images;
+  images.shape = values.sizes().slice(1).vec();
+  check_shape(file.source, images.shape, described);
   const IndexRange range = selection(settings, values.size(0));
   const at::Tensor stored = values.slice(0, range.begin, range.end).flatten(1);
+  const int64_t first = first_index + range.begin;
 
-  EvalImages images;
-  images.shape = shape;
   images.labels =
       chosen_labels(settings, described, file.labels, file.source, values.size(0), range);
   images.source = file.source;
@@ -204,20 +161,52 @@ EvalImages array_images(const ImageSettings& settings, const EvalModel& model,
       throw argument_error("--dequantise is for whole numbers; " + file.source + " holds " +
                            at::toString(stored.scalar_type()));
     images.dequantisation = "uniform:" + std::to_string(*settings.dequantise);
-    images.pixels = dequantised(stored, *settings.dequantise, range.begin) / images.scale;
-  } else if (!settings.binarisation.empty() &&
-             (settings.binarisation != "none" || stored.scalar_type() == at::kByte)) {
-    const Binarisation binarisation = parse_binarisation(settings.binarisation);
+    images.pixels = dequantised(stored, *settings.dequantise, first) / images.scale;
+  } else if (binarisation) {
     at::Generator rng = make_generator(derive_seed(settings.seed, Purpose::kBinarise));
     images.pixels =
-        binarise(binarisation, bytes_of(stored, images.scale, file.source), range.begin, rng);
-    images.binarisation = to_string(binarisation);
+        binarise(*binarisation, bytes_of(stored, images.scale, file.source), first, rng);
+    images.binarisation = to_string(*binarisation);
   } else {
     images.pixels = stored.to(at::kFloat) / images.scale;
   }
   images.indices.resize(static_cast<size_t>(range.size()));
   std::iota(images.indices.begin(), images.indices.end(), range.begin);
   return images;
+}
+
+EvalImages mnist_images(const ImageSettings& settings, const EvalModel& model) {
+  const ModelDescription& described = model.description();
+  const Binarisation trained = trained_as(described);
+  const Binarisation binarisation = evaluated_as(settings.binarisation, trained);
+  const Split split = parse_split(settings.split);
+  const Images stored = binarisation.kind == Binarisation::Kind::kAmat
+                            ? load_amat(settings.data_dir, split)
+                            : load_images(settings.data_dir, split);
+  EvalImages images = images_of(settings, described,
+                                {stored.pixels.view({stored.size(), stored.rows, stored.cols}),
+                                 stored.labels, stored.source, stored.md5},
+                                stored.first_index, binarisation);
+  if (!settings.dequantise && binarisation.kind == Binarisation::Kind::kNone) images.scale = 255.0;
+  if (!same_law(parse_binarisation(images.binarisation), trained))
+    images.warning = "the " + described.kind + " model was trained on images binarised as '" +
+                     to_string(trained) + "', these are '" + images.binarisation +
+                     "': log p(x) is not comparable (differences of 1-2 nats and more)";
+  const bool is_unsaid = described.kind == "checkpoint" && described.binarisation.empty();
+  if (is_unsaid && settings.binarisation.empty())
+    images.warning = "the file does not say how its training images were binarised; taken as " +
+                     images.binarisation +
+                     ", which may be off by 1-2 nats and more: give --binarisation";
+  return images;
+}
+
+EvalImages array_images(const ImageSettings& settings, const EvalModel& model,
+                        const ArrayFile& file) {
+  std::optional<Binarisation> binarisation;
+  if (!settings.binarisation.empty() &&
+      (settings.binarisation != "none" || file.values.scalar_type() == at::kByte))
+    binarisation = parse_binarisation(settings.binarisation);
+  return images_of(settings, model.description(), file, 0, binarisation);
 }
 
 /// True if there is a number between black and white.

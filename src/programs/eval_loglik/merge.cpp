@@ -1,10 +1,9 @@
-#include "programs/eval_loglik/merge.h"
-
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "programs/eval_loglik/commands.h"
 #include "programs/eval_loglik/report.h"
 #include "programs/eval_loglik/stored_evaluation.h"
 #include "report/terminal.h"

@@ -1,14 +1,12 @@
-#include "programs/eval_loglik/page.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "evaluation/comparison.h"
-#include "programs/eval_loglik/curve.h"
 #include "programs/eval_loglik/diagnose.h"
+#include "programs/eval_loglik/report.h"
+#include "programs/eval_loglik/settings.h"
 #include "report/run_page.h"
-#include "report/run_report.h"
 #include "report/thumbnails.h"
 #include "util/format.h"
 

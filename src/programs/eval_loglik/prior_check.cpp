@@ -1,10 +1,9 @@
-#include "programs/eval_loglik/prior_check.h"
-
 #include <cmath>
 #include <optional>
 
 #include "evaluation/comparison.h"
 #include "evaluation/log_normalizer.h"
+#include "programs/eval_loglik/model.h"
 #include "util/error.h"
 #include "util/format.h"
 

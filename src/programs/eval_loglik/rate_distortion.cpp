@@ -166,31 +166,35 @@ std::string CurveReport::title() const {
 }
 
 Table CurveReport::table() const {
-  const bool has_gap = points_.front().gap.has_value();
-  std::vector<std::string> headers = {"beta", "rate", "data SE", "MC SE"};
-  if (has_gap) headers.insert(headers.end(), {"gap", "gap SE"});
-  headers.insert(headers.end(), {units_.is_mse ? "MSE" : "distortion", "data SE", "MC SE"});
-  if (units_.is_mse && units_.is_unit_range) headers.emplace_back("PSNR");
-  headers.insert(headers.end(), {"ESS", "bits/dim", "bias"});
-  Table table(headers, title() + ", means over " + with_commas(num_images_) + " images", 1);
+  std::optional<Table> table;
   for (const size_t i : shown()) {
     const CurvePoint& p = points_[i];
+    const double unit = shown_distortion(1.0);
+    std::vector<std::string> headers = {"beta", "rate", "data SE", "MC SE"};
     std::vector<std::string> row = {significant(p.beta, 4), fixed(p.rate.mean, 3),
                                     error_text(p.rate.data_std_error),
                                     error_text(p.rate.monte_carlo_std_error)};
-    if (has_gap)
-      row.insert(row.end(), {fixed(p.gap->mean, 3), error_text(p.gap->monte_carlo_std_error)});
-    const double unit = shown_distortion(1.0);
-    row.insert(row.end(), {units_.is_mse ? significant(unit * p.distortion.mean, 5)
-                                         : fixed(p.distortion.mean, 3),
-                           error_text(unit * p.distortion.data_std_error),
-                           error_text(unit * p.distortion.monte_carlo_std_error)});
-    if (units_.is_mse && units_.is_unit_range) row.push_back(fixed(psnr(p.distortion.mean), 2));
-    row.insert(row.end(), {fixed(p.ess, 3), fixed(-bits_per_dim(p.rate.mean, units_.num_values), 4),
-                           error_text(p.rate_bias)});
-    table.add_row(row);
+    const auto add = [&](const std::string& header, const std::string& text) {
+      headers.push_back(header);
+      row.push_back(text);
+    };
+    if (p.gap) add("gap", fixed(p.gap->mean, 3));
+    if (p.gap) add("gap SE", error_text(p.gap->monte_carlo_std_error));
+    if (units_.is_mse)
+      add("MSE", significant(unit * p.distortion.mean, 5));
+    else
+      add("distortion", fixed(p.distortion.mean, 3));
+    add("data SE", error_text(unit * p.distortion.data_std_error));
+    add("MC SE", error_text(unit * p.distortion.monte_carlo_std_error));
+    if (units_.is_mse && units_.is_unit_range) add("PSNR", fixed(psnr(p.distortion.mean), 2));
+    add("ESS", fixed(p.ess, 3));
+    add("bits/dim", fixed(-bits_per_dim(p.rate.mean, units_.num_values), 4));
+    add("bias", error_text(p.rate_bias));
+    if (!table)
+      table.emplace(headers, title() + ", means over " + with_commas(num_images_) + " images", 1);
+    table->add_row(row);
   }
-  return table;
+  return *table;
 }
 
 std::string CurveReport::reading() const {
@@ -210,53 +214,38 @@ std::string CurveReport::reading() const {
 }
 
 std::string CurveReport::csv() const {
-  const bool has_gap = points_.front().gap.has_value();
-  std::vector<std::string> names = {"beta",
-                                    "rate",
-                                    "rate_data_std_error",
-                                    "rate_monte_carlo_std_error",
-                                    "rate_bias",
-                                    "rate_bits_per_dim",
-                                    "distortion",
-                                    "distortion_data_std_error",
-                                    "distortion_monte_carlo_std_error",
-                                    "log_normalizer",
-                                    "log_normalizer_data_std_error",
-                                    "log_normalizer_monte_carlo_std_error",
-                                    "ess",
-                                    "least_ess"};
-  if (has_gap)
-    names.insert(names.end(),
-                 {"reverse_rate", "gap", "gap_data_std_error", "gap_monte_carlo_std_error"});
-  if (units_.is_mse) names.insert(names.end(), {"noise_sd", "mse"});
-  if (units_.is_mse && units_.is_unit_range) names.emplace_back("psnr_db");
-  CsvWriter csv(names);
+  std::optional<CsvWriter> csv;
   for (const CurvePoint& p : points_) {
-    std::vector<CsvCell> cells = {p.beta,
-                                  p.rate.mean,
-                                  p.rate.data_std_error,
-                                  p.rate.monte_carlo_std_error,
-                                  p.rate_bias,
-                                  -bits_per_dim(p.rate.mean, units_.num_values),
-                                  p.distortion.mean,
-                                  p.distortion.data_std_error,
-                                  p.distortion.monte_carlo_std_error,
-                                  p.log_normalizer.mean,
-                                  p.log_normalizer.data_std_error,
-                                  p.log_normalizer.monte_carlo_std_error,
-                                  p.ess,
-                                  p.least_ess};
-    if (has_gap)
-      cells.insert(cells.end(), {p.rate.mean - p.gap->mean, p.gap->mean, p.gap->data_std_error,
-                                 p.gap->monte_carlo_std_error});
+    std::vector<std::string> names;
+    std::vector<CsvCell> cells;
+    const auto add = [&](const std::string& name, const CsvCell& cell) {
+      names.push_back(name);
+      cells.push_back(cell);
+    };
+    const auto add_mean = [&](const std::string& name, const MeanEstimate& e) {
+      add(name, e.mean);
+      add(name + "_data_std_error", e.data_std_error);
+      add(name + "_monte_carlo_std_error", e.monte_carlo_std_error);
+    };
+    add("beta", p.beta);
+    add_mean("rate", p.rate);
+    add("rate_bias", p.rate_bias);
+    add("rate_bits_per_dim", -bits_per_dim(p.rate.mean, units_.num_values));
+    add_mean("distortion", p.distortion);
+    add_mean("log_normalizer", p.log_normalizer);
+    add("ess", p.ess);
+    add("least_ess", p.least_ess);
+    if (p.gap) add("reverse_rate", p.rate.mean - p.gap->mean);
+    if (p.gap) add_mean("gap", *p.gap);
     if (units_.is_mse) {
-      cells.emplace_back(p.beta > 0 ? CsvCell(std::sqrt(0.5 / p.beta)) : CsvCell(""));
-      cells.emplace_back(shown_distortion(p.distortion.mean));
-      if (units_.is_unit_range) cells.emplace_back(psnr(p.distortion.mean));
+      add("noise_sd", p.beta > 0 ? CsvCell(std::sqrt(0.5 / p.beta)) : CsvCell(""));
+      add("mse", shown_distortion(p.distortion.mean));
+      if (units_.is_unit_range) add("psnr_db", psnr(p.distortion.mean));
     }
-    csv.add_row(cells);
+    if (!csv) csv.emplace(names);
+    csv->add_row(cells);
   }
-  return csv.text();
+  return csv->text();
 }
 
 json CurveReport::summary() const {

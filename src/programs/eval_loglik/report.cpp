@@ -5,7 +5,6 @@
 
 #include "io/json.h"
 #include "io/npy.h"
-#include "programs/eval_loglik/page.h"
 #include "report/terminal.h"
 #include "util/error.h"
 #include "util/format.h"

@@ -9,6 +9,7 @@
 
 #include "evaluation/summary.h"
 #include "programs/eval_loglik/rate_distortion.h"
+#include "report/html.h"
 #include "report/run_report.h"
 #include "report/table.h"
 
@@ -39,5 +40,16 @@ extern const std::string kReading;
 /// The report of finished results, without `run` and `progress`. `summary` says what is known
 /// beside them; `about` is a line for people below the tables.
 RunReport report_of(EvalResults results, nlohmann::json summary, const std::string& about = "");
+
+/// report.html of finished results; `summary` is what summary.json says.
+std::string page_of(const EvalResults& results, const std::vector<LikelihoodSummary>& methods,
+                    const nlohmann::json& summary);
+
+/// The model's file, as a summary.json has it; "" where it does not say.
+std::string model_path(const nlohmann::json& summary);
+
+/// Image `row` of the results with lines below it; `number` is what its data set calls it.
+GalleryItem gallery_item(const at::Tensor& thumbnails, int64_t row, int64_t number,
+                         const std::vector<std::string>& lines);
 
 }  // namespace crais

@@ -8,7 +8,6 @@
 #include "core/spec.h"
 #include "models/vae.h"
 #include "programs/eval_loglik/flag_table.h"
-#include "programs/idle_flags.h"
 #include "util/error.h"
 
 namespace crais {
@@ -41,7 +40,7 @@ Synopsis eval_loglik_synopsis() {
          option::text("labels", "FILE[:KEY]", {},
                       "of a conditional model p(x | y) (else those beside the images)"),
          option::text("data-dir", "DIR", {}, "MNIST's files (else $CRAIS_DATA, ./data)"),
-         option::text("split", "train|validation|test", "test", "part of the data"),
+         option::text("split", "train|validation|test", {"test"}, "part of the data"),
          option::text(
              "binarisation", "NAME", {},
              "dynamic, static:SEED, threshold:T, none, amat (as the checkpoint was trained; "
@@ -54,10 +53,9 @@ Synopsis eval_loglik_synopsis() {
          option::integer("simulate", "N", {}, "evaluate N images drawn from the model instead")
              .at_least(1)}},
        {"Models of other programs (a state_dict in .safetensors, .pt or .pth; TorchScript)",
-        {option::text("decoder", "NAMES", {}, "its Linear layers in order, as fc3,fc4").uncut(),
+        {option::text("decoder", "NAMES", {}, "its Linear layers in order, as fc3,fc4"),
          option::text("encoder", "NAMES", {},
-                      "as fc1,fc21+fc22 (two heads), or none; layers are found where not named")
-             .uncut(),
+                      "as fc1,fc21+fc22 (two heads), or none; layers are found where not named"),
          option::text("activation", "A", {}, "between layers: " + activation_names()),
          option::text("likelihood", "NAME", {},
                       "bernoulli (of logits; bernoulli:probs after a sigmoid), "
@@ -67,14 +65,11 @@ Synopsis eval_loglik_synopsis() {
          option::text("image-shape", "HxW", {}, "of images that are not square")}},
        {"Running",
         {option::device(), option::threads(),
-         option::text("dtype", "float32|float64", "float32", "of particles and decoder"),
+         option::text("dtype", "float32|float64", {"float32"}, "of particles and decoder"),
          estimator_option("chunk", "image")
              .by_default({},
                          " (64; on a CPU fewer of under 512 images, so that threads share them)"),
-         option::text("memory-limit", "SIZE", {},
-                      "as 1G: fewer threads where all would take more; results do not change"),
-         option::text("shard", "i/N", "1/1",
-                      "only every N-th chunk, from the i-th; auto: as Slurm or torchrun says"),
+         option::text("shard", "i/N", {"1/1"}, "only every N-th chunk, from the i-th"),
          option::flag("accept-prior", "take a prior that does not integrate to 1, and warn of it"),
          option::flag("dry-run", "say what would be done, and its cost")}},
        output_options("summary.json, report.html, per_image.csv, schedule.csv and chunks")});
@@ -147,15 +142,21 @@ EvalSettings read_settings(const CommandLine& cli, const std::string& model) {
   s.images.given = s.foreign.given = given_of_table(cli);
 
   refuse_idle(cli, s.estimator, "image");
-  if (cli.has("memory-limit"))
-    s.memory_limit = parse_size(cli.text("memory-limit"), "--memory-limit");
   s.shard = parse_shard(cli.text("shard"), "--shard");
-  s.resolved["shard"] = std::to_string(s.shard.index) + "/" + std::to_string(s.shard.count);
   return s;
 }
 
 EvalSettings read_settings(const CommandLine& cli) {
   return read_settings(cli, cli.operands().front());
+}
+
+CommandLine command_line_of(const std::string& model, const nlohmann::json& settings,
+                            const std::vector<std::string>& more) {
+  const Synopsis synopsis = eval_loglik_synopsis();
+  std::vector<std::string> words = {model};
+  for (const std::string& word : flags_of(synopsis, {model}, settings)) words.push_back(word);
+  words.insert(words.end(), more.begin(), more.end());
+  return {synopsis, words};
 }
 
 }  // namespace crais

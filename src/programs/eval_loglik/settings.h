@@ -33,11 +33,9 @@ struct EvalSettings : RunSettings {
   std::string checkpoint;
   ForeignOptions foreign;  // for a file of another program
   ImageSettings images;
-  std::optional<int64_t> memory_limit;  // bytes
   Shard shard;
   bool dry_run = false;
-  bool in_memory = false;     // the model or the images are, and no command names them
-  bool accept_prior = false;  // one that does not integrate to 1
+  bool accept_prior = false;                   // one that does not integrate to 1
   std::optional<DistortionChoice> distortion;  // of a curve: see read_curve
 };
 
@@ -45,5 +43,14 @@ Synopsis eval_loglik_synopsis();
 /// Of an evaluation of the file `model`; of the first operand.
 EvalSettings read_settings(const CommandLine& cli, const std::string& model);
 EvalSettings read_settings(const CommandLine& cli);
+
+/// `eval-loglik curve MODEL`: the evaluation that a curve is, one method from the prior.
+Synopsis curve_synopsis();
+EvalSettings read_curve(const CommandLine& cli);
+
+/// A command line of eval-loglik with the settings of another (CommandLine::settings), and `more`
+/// words. Flags that eval-loglik does not have are left out.
+CommandLine command_line_of(const std::string& model, const nlohmann::json& settings,
+                            const std::vector<std::string>& more = {});
 
 }  // namespace crais

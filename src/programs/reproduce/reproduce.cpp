@@ -94,16 +94,16 @@ Synopsis reproduce_synopsis() {
         option::flag("full", "the published sizes: hours"),
         option::integer("seeds", "N", {}, "independent repetitions (the experiment's own number)")
             .at_least(2),
-        option::texts(
-            "fault", "NAME", {},
-            "repeat numbers with this fault of the published code, beside the right ones; "
-            "all, or names that the experiment's page lists (repeatable)")}},
+        option::text("fault", "NAME", {},
+                     "repeat numbers with this fault of the published code, beside the right ones; "
+                     "all, or names that the experiment's page lists (repeatable)")
+            .listed()}},
       {"Data",
-       {option::text("checkpoint", "FILE", "weights/vae50-mnist.safetensors", "the VAE"),
+       {option::text("checkpoint", "FILE", {"weights/vae50-mnist.safetensors"}, "the VAE"),
         option::text("data-dir", "DIR", {}, "MNIST's files (else $CRAIS_DATA, ./data)")}},
       {"Running", {option::device(), option::threads(), option::quiet()}},
       {"Output",
-       {option::text("out", "DIR", "results",
+       {option::text("out", "DIR", {"results"},
                      "a folder DIR/EXPERIMENT each; what DIR/cells holds is not computed again"),
         option::flag("accept-other-version",
                      "take results of another build of crais as they are")}}};

@@ -1,3 +1,63 @@
-#include "programs/train_vae/train_vae.h"
+#include <cstdio>
+#include <memory>
 
-int main(int argc, char** argv) { return crais::train_vae(argc, argv); }
+#include "programs/train_vae/train_vae.h"
+#include "report/progress.h"
+#include "util/format.h"
+#include "util/interrupt.h"
+
+namespace crais {
+namespace {
+
+/// A line on stderr; Ctrl-C stops before the next batch.
+class TrainingProgress : public TrainingObserver {
+ public:
+  explicit TrainingProgress(bool is_quiet) : is_quiet_(is_quiet) {}
+
+  void progress(int64_t done, int64_t total, const std::string& status) override {
+    if (!bar_) {
+      ProgressBarOptions bar;
+      bar.label = "train-vae";
+      bar.total = total;
+      bar.done = done;
+      bar.enabled = !is_quiet_;
+      bar_ = std::make_unique<ProgressBar>(bar);
+    }
+    bar_->update(done, status);
+  }
+  void notice(const std::string& line) override {
+    std::fprintf(stderr, "train-vae: %s\n", line.c_str());
+  }
+  bool stop() override {
+    if (interrupted()) finish();
+    return interrupted();
+  }
+  void finish() {
+    if (bar_) bar_->finish();
+  }
+
+ private:
+  bool is_quiet_;
+  std::unique_ptr<ProgressBar> bar_;
+};
+
+int train(const CommandLine& cli) {
+  const TrainVaeOptions options = train_vae_options(cli);
+  install_interrupt_handler();
+  TrainingProgress progress(options.quiet);
+  const Training done = train_vae(options, progress);
+  progress.finish();
+  std::printf("validation ELBO %s nats (epoch %lld of %lld)\ncheckpoint      %s\n",
+              fixed(done.best.validation.elbo, 2).c_str(), static_cast<long long>(done.best.epoch),
+              static_cast<long long>(done.epochs.size()), done.checkpoint.c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace crais
+
+int main(int argc, char** argv) {
+  return crais::run_main("train-vae", [&] {
+    return crais::train(crais::CommandLine(crais::train_vae_synopsis(), argc, argv));
+  });
+}

@@ -9,12 +9,9 @@
 
 #include "core/rng.h"
 #include "models/training_state.h"
-#include "report/html.h"
 #include "report/image_grid.h"
-#include "report/plot.h"
 #include "util/error.h"
 #include "util/files.h"
-#include "util/format.h"
 
 namespace crais {
 namespace {
@@ -25,20 +22,6 @@ constexpr const char* kState = "training-state.safetensors";
 constexpr const char* kMetrics = "metrics.jsonl";
 constexpr const char* kSamples = "samples.png";
 constexpr const char* kReconstructions = "reconstructions.png";
-constexpr const char* kReport = "report.html";
-
-using Means = EpochMetrics::Means;
-
-/// Training and validation against the epoch, in nats an image.
-std::string curves(const std::string& title, const std::vector<EpochMetrics>& epochs,
-                   double Means::*value) {
-  Series train{"training", {}, {}, {}}, validation{"validation", {}, {}, {}};
-  for (const EpochMetrics& m : epochs) {
-    train.add(static_cast<double>(m.epoch), m.train.*value, 0.0);
-    validation.add(static_cast<double>(m.epoch), m.validation.*value, 0.0);
-  }
-  return svg_of(Plot{title, "epoch", "nats an image", false, false, {train, validation}});
-}
 
 /// The mean image of each z.
 at::Tensor decoded(const Vae& vae, const at::Tensor& z) {
@@ -57,7 +40,7 @@ void TrainVaeOutput::prepare(bool resume, bool overwrite) const {
   std::error_code ignored;
   // The state first: were we stopped here, nothing could be resumed by mistake.
   for (const fs::path& path : {folder_ / kState, checkpoint_path(), folder_ / kMetrics,
-                               folder_ / kSamples, folder_ / kReconstructions, folder_ / kReport}) {
+                               folder_ / kSamples, folder_ / kReconstructions}) {
     if (!fs::exists(path, ignored)) continue;
     if (!overwrite)
       throw argument_error(
@@ -68,28 +51,14 @@ void TrainVaeOutput::prepare(bool resume, bool overwrite) const {
   }
 }
 
-/// A checkpoint without a state is left behind by a run that was killed between the two.
-void TrainVaeOutput::refuse_strangers() const {
-  std::error_code ignored;
-  if (!fs::exists(checkpoint_path(), ignored)) return;
-  bool ours = false;
-  try {
-    const CheckpointInfo there = read_checkpoint(checkpoint_path()).info;
-    ours = there.data_md5 == info_.data_md5 && there.seed == info_.seed &&
-           there.objective == info_.objective && there.binarisation == info_.binarisation;
-  } catch (const Error&) {  // no checkpoint of crais at all
-  }
-  if (!ours)
-    throw argument_error(folder_.string() + " holds a " + checkpoint_path().filename().string() +
-                         " that this training has not written; replace it with --overwrite, or "
-                         "choose another --out");
-}
-
 bool TrainVaeOutput::restore(Trainer& trainer) const {
   const fs::path path = folder_ / kState;
   std::error_code ignored;
   if (!fs::exists(path, ignored)) {
-    refuse_strangers();
+    if (fs::exists(checkpoint_path(), ignored))  // each of ours has a state beside it
+      throw argument_error(folder_.string() + " holds a " + checkpoint_path().filename().string() +
+                           " that this training has not written; replace it with --overwrite, or "
+                           "choose another --out");
     return false;
   }
   const TrainerState state = read_training_state(path, settings_);
@@ -98,6 +67,7 @@ bool TrainVaeOutput::restore(Trainer& trainer) const {
   } catch (const Error& error) {
     throw Error(error.kind(), path.string() + ": " + error.what());
   }
+  write_checkpoint(trainer);  // that of a run killed before it wrote it
   return true;
 }
 
@@ -112,8 +82,8 @@ void TrainVaeOutput::write_checkpoint(const Trainer& trainer) const {
   Checkpoint checkpoint{trainer.best(), info_, ""};
   checkpoint.info.epochs = trainer.best_metrics()->epoch;
   checkpoint.info.validation_elbo = trainer.best_metrics()->validation.elbo;
-  crais::write_checkpoint(checkpoint_path(), checkpoint);
   write_training_state(folder_ / kState, trainer.state(), settings_);
+  crais::write_checkpoint(checkpoint_path(), checkpoint);
 }
 
 void TrainVaeOutput::write_grids(const Trainer& trainer, const Images& originals) const {
@@ -128,30 +98,6 @@ void TrainVaeOutput::write_grids(const Trainer& trainer, const Images& originals
   const int64_t count = std::min(kGridSide * kGridSide / 2, originals.size());
   const at::Tensor grey = originals.pixels.slice(0, 0, count).to(at::kFloat).div(255.0);
   write(kReconstructions, at::stack({grey, decoded(vae, vae.encode(grey).mean)}, 1).flatten(0, 1));
-}
-
-void TrainVaeOutput::write_report(const Trainer& trainer) const {
-  const EpochMetrics& best = *trainer.best_metrics();
-  HtmlPage page("Training of a VAE");
-  page.lead("Validation ELBO " + fixed(best.validation.elbo, 2) + " nats an image, at epoch " +
-            with_commas(best.epoch) + " of " +
-            with_commas(static_cast<int64_t>(trainer.metrics().size())) +
-            ". It is a lower bound on log p(x); eval-loglik says how far below.");
-  page.drawing(curves("Objective", trainer.metrics(), &Means::bound),
-               "Objective against the epoch, training and validation");
-  page.drawing(curves("ELBO", trainer.metrics(), &Means::elbo),
-               "ELBO against the epoch, training and validation");
-  page.drawing(curves("KL term", trainer.metrics(), &Means::kl),
-               "KL divergence of q(z|x) from the prior against the epoch");
-  page.heading("Samples");
-  page.png(read_file(folder_ / kSamples), "Images decoded from draws of the prior, mean pixels");
-  page.heading("Reconstructions");
-  page.png(read_file(folder_ / kReconstructions),
-           "Validation images, each beside what the model makes of its encoding");
-  page.begin_fold("Settings");
-  page.verbatim(settings_.dump(2));
-  page.end_fold();
-  write_file_atomic(folder_ / kReport, page.text());
 }
 
 }  // namespace crais

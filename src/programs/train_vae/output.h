@@ -11,7 +11,7 @@
 namespace crais {
 
 /// Writes, all atomically: vae.safetensors (the best weights so far), training-state.safetensors
-/// (for --resume), metrics.jsonl (a line an epoch), samples.png, reconstructions.png, report.html.
+/// (for --resume), metrics.jsonl (a line an epoch), samples.png, reconstructions.png.
 class TrainVaeOutput {
  public:
   /// `info` is the checkpoint's, less what each epoch changes; `settings` what a resumed run must
@@ -30,14 +30,10 @@ class TrainVaeOutput {
   void write_checkpoint(const Trainer& trainer) const;
   /// Images decoded from the prior, and some of `originals` each beside its reconstruction.
   void write_grids(const Trainer& trainer, const Images& originals) const;
-  /// report.html: curves, and the grids that write_grids has left.
-  void write_report(const Trainer& trainer) const;
 
   std::filesystem::path checkpoint_path() const { return folder_ / "vae.safetensors"; }
 
  private:
-  void refuse_strangers() const;
-
   std::filesystem::path folder_;
   CheckpointInfo info_;
   nlohmann::json settings_;

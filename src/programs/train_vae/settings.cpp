@@ -6,68 +6,8 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kDefaultSynthetic = 12000;
-constexpr double kMaxSize = 1 << 20;
-
-const char* const kExamples =
-    "  # The default network on MNIST (./data, $CRAIS_DATA), checkpoint in results/vae:\n"
-    "  train-vae --out results/vae\n"
-    "  # With no data at hand:\n"
-    "  train-vae --data synthetic --epochs 20 --out results/synthetic\n"
-    "  # A long run whose learning rate falls; stop it with Ctrl-C, go on with --resume:\n"
-    "  train-vae --epochs 1000 --decay cosine:1e-5 --out results/long\n"
-    "  train-vae --epochs 1000 --decay cosine:1e-5 --out results/long --resume\n"
-    "  # The importance-weighted bound, ELU units, 32 latent dimensions, Fashion-MNIST:\n"
-    "  train-vae --data-dir ~/fashion --objective iwae:5 --act elu --latent 32 --out results/iwae";
-
-OptionGroup data_group() {
-  return {"Data",
-          {option::text("data-dir", "DIR", {},
-                        "folder of the image files (default: $CRAIS_DATA, ./data)"),
-           option::text("data", "SOURCE", "mnist",
-                        "mnist (IDX files, Fashion-MNIST too), amat (Larochelle's binary files) "
-                        "or synthetic[:N] (stroke digits drawn by the program)"),
-           option::text("binarisation", "B", {},
-                        "dynamic, static:SEED, threshold:T, none or amat (default: dynamic)")}};
-}
-
-OptionGroup network_group() {
-  return {"Network",
-          {option::integer("latent", "N", 50, "latent dimensions").between(1, kMaxSize),
-           option::integers("hidden", "N,N", {200, 200}, "units of the encoder's hidden layers")
-               .between(1, kMaxSize),
-           option::text("act", "A", "tanh", "activation: " + activation_names()),
-           option::text("likelihood", "L", "bernoulli",
-                        "bernoulli, continuous-bernoulli or gaussian:SD")}};
-}
-
-OptionGroup training_group() {
-  return {
-      "Training",
-      {option::text("objective", "O", "elbo", "elbo or iwae:K"),
-       option::integer("epochs", "N", 100, "passes over the data").at_least(1),
-       option::integer("batch", "N", 128, "images a step").at_least(1),
-       option::number("lr", "RATE", 1e-3, "Adam's learning rate").above(0),
-       option::numbers("betas", "B1,B2", {0.9, 0.999}, "Adam's averaging").between(0, 0.999999),
-       option::text("decay", "D", "none",
-                    "none, cosine:FINAL, exponential:FINAL or step:FACTOR,every=EPOCHS"),
-       option::integer("kl-warmup", "N", 0, "epochs over which the KL term comes in").at_least(0),
-       option::integer("patience", "N", 0,
-                       "stop after N epochs without a better validation; 0 never")
-           .at_least(0),
-       option::seed(1)}};
-}
-
-OptionGroup run_group() {
-  return {"Run",
-          {option::text("out", "DIR", "results/train-vae", "folder of the results"),
-           option::integer("checkpoint-every", "N", 1, "epochs between checkpoints").at_least(1),
-           option::flag("resume", "go on where the run in --out was stopped"),
-           option::flag("overwrite", "replace the results in --out"), option::device(),
-           option::threads(1), option::quiet()}};
-}
-
 void read_data(const CommandLine& cli, TrainVaeOptions& options) {
+  constexpr int64_t kDefaultSynthetic = 12000;
   Spec spec(cli.text("data"));
   if (spec.name() == "synthetic")
     options.synthetic_count = spec.integer("images", 6, 10'000'000, kDefaultSynthetic);
@@ -90,12 +30,57 @@ void read_data(const CommandLine& cli, TrainVaeOptions& options) {
 }  // namespace
 
 Synopsis train_vae_synopsis() {
-  Synopsis synopsis;
-  synopsis.program = "train-vae";
-  synopsis.summary = "Trains a variational autoencoder on images and writes its checkpoint.";
-  synopsis.groups = {data_group(), network_group(), training_group(), run_group()};
-  synopsis.examples = kExamples;
-  return synopsis;
+  constexpr double kMaxSize = 1 << 20;
+  Synopsis s;
+  s.program = "train-vae";
+  s.summary = "Trains a variational autoencoder on images and writes its checkpoint.";
+  s.groups = {
+      {"Data",
+       {option::text("data-dir", "DIR", {},
+                     "folder of the image files (default: $CRAIS_DATA, ./data)"),
+        option::text("data", "SOURCE", {"mnist"},
+                     "mnist (IDX files, Fashion-MNIST too), amat (Larochelle's binary files) "
+                     "or synthetic[:N] (stroke digits drawn by the program)"),
+        option::text("binarisation", "B", {},
+                     "dynamic, static:SEED, threshold:T, none or amat (default: dynamic)")}},
+      {"Network",
+       {option::integer("latent", "N", {"50"}, "latent dimensions").between(1, kMaxSize),
+        option::integer("hidden", "N,N", {"200", "200"}, "units of the encoder's hidden layers")
+            .listed()
+            .between(1, kMaxSize),
+        option::text("act", "A", {"tanh"}, "activation: " + activation_names()),
+        option::text("likelihood", "L", {"bernoulli"},
+                     "bernoulli, continuous-bernoulli or gaussian:SD")}},
+      {"Training",
+       {option::text("objective", "O", {"elbo"}, "elbo or iwae:K"),
+        option::integer("epochs", "N", {"100"}, "passes over the data").at_least(1),
+        option::integer("batch", "N", {"128"}, "images a step").at_least(1),
+        option::number("lr", "RATE", {"0.001"}, "Adam's learning rate").above(0),
+        option::number("betas", "B1,B2", {"0.9", "0.999"}, "Adam's averaging")
+            .listed()
+            .between(0, 0.999999),
+        option::text("decay", "D", {"none"},
+                     "none, cosine:FINAL, exponential:FINAL or step:FACTOR,every=EPOCHS"),
+        option::integer("kl-warmup", "N", {"0"}, "epochs over which the KL term comes in")
+            .at_least(0),
+        option::integer("patience", "N", {"0"},
+                        "stop after N epochs without a better validation; 0 never")
+            .at_least(0),
+        option::seed(1)}},
+      {"Run",
+       {option::text("out", "DIR", {"results/train-vae"}, "folder of the results"),
+        option::integer("checkpoint-every", "N", {"1"}, "epochs between checkpoints").at_least(1),
+        option::flag("resume", "go on where the run in --out was stopped"),
+        option::flag("overwrite", "replace the results in --out"), option::device(),
+        option::threads(1), option::quiet()}}};
+  s.examples =
+      "  # The default network on MNIST (./data, $CRAIS_DATA), checkpoint in results/vae:\n"
+      "  train-vae --out results/vae\n"
+      "  # A long run whose learning rate falls; stop it with Ctrl-C, go on with --resume:\n"
+      "  train-vae --epochs 1000 --decay cosine:1e-5 --out results/long\n"
+      "  # The importance-weighted bound, ELU units, 32 latent dimensions, drawn digits:\n"
+      "  train-vae --data synthetic --objective iwae:5 --act elu --latent 32 --out results/iwae";
+  return s;
 }
 
 TrainVaeOptions train_vae_options(const CommandLine& cli) {

@@ -2,20 +2,15 @@
 
 #include <ATen/Parallel.h>
 
-#include <cstdio>
-#include <memory>
 #include <string>
 
-#include "cli/program.h"
 #include "data/images.h"
 #include "models/trainer.h"
 #include "models/training_state.h"
 #include "programs/train_vae/output.h"
 #include "programs/train_vae/settings.h"
-#include "report/progress.h"
 #include "util/error.h"
 #include "util/format.h"
-#include "util/interrupt.h"
 #include "util/parallel.h"
 
 namespace crais {
@@ -134,38 +129,6 @@ void train(const TrainVaeOptions& options, const DataSet& data, const TrainVaeOu
   }
 }
 
-/// A line on stderr; Ctrl-C stops before the next batch.
-class TrainingProgress : public TrainingObserver {
- public:
-  explicit TrainingProgress(const TrainVaeOptions& options) : options_(options) {}
-
-  void progress(int64_t done, int64_t total, const std::string& status) override {
-    if (!bar_) {
-      ProgressBarOptions bar;
-      bar.label = "train-vae";
-      bar.total = total;
-      bar.done = done;
-      bar.enabled = !options_.quiet;
-      bar_ = std::make_unique<ProgressBar>(bar);
-    }
-    bar_->update(done, status);
-  }
-  void notice(const std::string& line) override {
-    std::fprintf(stderr, "train-vae: %s\n", line.c_str());
-  }
-  bool stop() override {
-    if (interrupted()) bar_->finish();
-    return interrupted();
-  }
-  void finish() {
-    if (bar_) bar_->finish();
-  }
-
- private:
-  const TrainVaeOptions& options_;
-  std::unique_ptr<ProgressBar> bar_;
-};
-
 }  // namespace
 
 Training train_vae(const TrainVaeOptions& options, TrainingObserver& observer) {
@@ -187,24 +150,7 @@ Training train_vae(const TrainVaeOptions& options, TrainingObserver& observer) {
                     " holds no training state yet; starting from the beginning");
   train(options, data, output, trainer, observer);
   output.write_grids(trainer, data.validation);
-  output.write_report(trainer);
   return {output.checkpoint_path(), trainer.metrics(), *trainer.best_metrics()};
-}
-
-int train_vae(int argc, const char* const* argv) {
-  return run_main("train-vae", [&] {
-    const TrainVaeOptions options =
-        train_vae_options(CommandLine(train_vae_synopsis(), argc, argv));
-    install_interrupt_handler();
-    TrainingProgress progress(options);
-    const Training done = train_vae(options, progress);
-    progress.finish();
-    std::printf("validation ELBO %s nats (epoch %lld of %lld)\ncheckpoint      %s\n",
-                fixed(done.best.validation.elbo, 2).c_str(),
-                static_cast<long long>(done.best.epoch), static_cast<long long>(done.epochs.size()),
-                done.checkpoint.c_str());
-    return 0;
-  });
 }
 
 }  // namespace crais

@@ -34,7 +34,4 @@ struct Training {
 /// where the observer stopped it.
 Training train_vae(const TrainVaeOptions& options, TrainingObserver& observer);
 
-/// The program. The exit code.
-int train_vae(int argc, const char* const* argv);
-
 }  // namespace crais
