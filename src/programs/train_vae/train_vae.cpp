@@ -93,21 +93,6 @@ void train(const TrainVaeOptions& options, const DataSet& data, const TrainVaeOu
   const int64_t images = data.train.size(), total = options.trainer.epochs * images;
   observer.progress(trainer.epoch() * images, total, "");
   while (!trainer.finished()) {
-<<<<<<< HEAD
-    const int64_t done = trainer.epoch() * images;
-    trainer.run_epoch([&](const TrainProgress& epoch) {
-      observer.progress(done + epoch.images_done, total,
-                        status(trainer.epoch() + 1, trainer, options.trainer, epoch.bound));
-      stop_if_asked();
-    });
-    const EpochMetrics& metrics = trainer.metrics().back();
-    observer.progress(done + images, total,
-                      status(metrics.epoch, trainer, options.trainer, metrics.train.bound));
-    output.write_metrics(trainer);
-    observer.epoch(metrics);
-    if (trainer.best_metrics()->epoch == metrics.epoch) output.write_checkpoint(trainer);
-    stop_if_asked();
-=======
     bool stopped = !run_epoch(trainer, options, images, observer);
     if (stopped && trainer.epoch() == 0)
       throw Error(ErrorKind::kInterrupted, "interrupted in the first epoch: nothing is kept");
@@ -125,7 +110,6 @@ void train(const TrainVaeOptions& options, const DataSet& data, const TrainVaeOu
       throw Error(ErrorKind::kInterrupted,
                   "interrupted; epoch " + std::to_string(trainer.epoch()) +
                       " is saved; the same command with --resume goes on from there");
->>>>>>> parent of 0c1eb75 (Train without a training state: the checkpoint keeps the best weights so far)
   }
 }
 
