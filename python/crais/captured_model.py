@@ -35,8 +35,12 @@ SAME_TOLERANCE = 1e-5  # of one way, early and late: compilers may fuse what is 
 
 # Of the functions that a reader calls: latents, a datum, uniform numbers, labels.
 _INPUTS = {
-    **{"joint": "zxy", "joint_bfloat16": "zxy", "encode": "xy"},
-    **{"output": "zy", "prior": "z", "simulate": "zuy"},
+    "joint": "zxy",
+    "joint_bfloat16": "zxy",
+    "encode": "xy",
+    "output": "zy",
+    "prior": "z",
+    "simulate": "zuy",
 }
 _CHECK_ROWS = 4
 _DRAWN_ROWS = 64  # that are drawn at once

@@ -98,8 +98,8 @@ def in_memory(
         except (RuntimeError, RowShapeError):
             if kind := other_dtype(parts.values(), torch.float32):
                 raise UsageError(
-                    f"the model's parameters are torch.{kind}; models are float32: call .float(), or give "
-                    'dtype="float32", which evaluates a copy'
+                    f"the model's parameters are torch.{kind}; models are float32: call .float(), "
+                    'or give dtype="float32", which evaluates a copy'
                 ) from None
             raise
         with model.in_eval_mode():

@@ -12,7 +12,6 @@ READER = Path(__file__).resolve().parents[2] / "models/model_manifest.cpp"
 SAME = {
     "kValueTolerance": captured_model.VALUE_TOLERANCE,
     "kGradTolerance": captured_model.GRAD_TOLERANCE,
-    "kForceTolerance": captured_model.FORCE_TOLERANCE,
     "kMostConnections": image_layers.MOST_CONNECTIONS,
     "kMostUnits": image_layers.MOST_UNITS,
 }
