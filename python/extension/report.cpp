@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "cli/validate.h"
-#include "evaluation/kept_particles.h"
 #include "evaluation/log_normalizer.h"
+#include "evaluation/summary.h"
 #include "module.h"
 #include "report/run_report.h"
 

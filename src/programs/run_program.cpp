@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "programs/time_limit.h"
-#include "report/terminal.h"
+#include "report/table.h"
 #include "util/error.h"
 #include "util/format.h"
 #include "util/interrupt.h"

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "programs/estimator_flags.h"
-#include "report/run_progress.h"
+#include "report/progress.h"
 #include "report/run_report.h"
 
 namespace crais {

@@ -5,9 +5,8 @@
 #include <cmath>
 
 #include "io/npy.h"
-#include "report/histogram.h"
-#include "report/png.h"
-#include "report/thumbnails.h"
+#include "report/pictures.h"
+#include "report/plot.h"
 #include "support/expect_error.h"
 
 namespace crais {

@@ -10,7 +10,7 @@
 #include "programs/estimate_logz/settings.h"
 #include "programs/run_program.h"
 #include "programs/sharing.h"
-#include "report/terminal.h"
+#include "report/table.h"
 #include "util/error.h"
 #include "util/parallel.h"
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/rng.h"
-#include "evaluation/kept_particles.h"
+#include "evaluation/summary.h"
 #include "io/csv.h"
 #include "io/npy.h"
 #include "util/error.h"

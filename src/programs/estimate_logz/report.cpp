@@ -8,7 +8,7 @@
 #include "core/target.h"
 #include "io/json.h"
 #include "programs/estimate_logz/page.h"
-#include "report/terminal.h"
+#include "report/table.h"
 #include "util/format.h"
 
 namespace crais {

@@ -8,8 +8,8 @@
 
 #include "evaluation/summary.h"
 #include "programs/estimate_logz/expectations.h"
+#include "report/plot.h"
 #include "report/run_report.h"
-#include "report/scatter.h"
 #include "report/table.h"
 
 namespace crais {

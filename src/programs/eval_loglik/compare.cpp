@@ -12,7 +12,7 @@
 #include "programs/eval_loglik/compare_report.h"
 #include "programs/eval_loglik/evaluate.h"
 #include "programs/eval_loglik/stored_evaluation.h"
-#include "report/terminal.h"
+#include "report/table.h"
 #include "util/error.h"
 #include "util/files.h"
 

@@ -12,7 +12,7 @@
 #include "programs/eval_loglik/page.h"
 #include "report/html.h"
 #include "report/run_page.h"
-#include "report/terminal.h"
+#include "report/table.h"
 #include "util/error.h"
 #include "util/files.h"
 #include "util/format.h"

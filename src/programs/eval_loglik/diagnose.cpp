@@ -9,7 +9,7 @@
 #include "core/spec.h"
 #include "io/json.h"
 #include "programs/eval_loglik/stored_evaluation.h"
-#include "report/terminal.h"
+#include "report/table.h"
 #include "util/error.h"
 #include "util/format.h"
 

@@ -8,7 +8,7 @@
 #include "programs/eval_loglik/evaluate.h"
 #include "programs/eval_loglik/merge.h"
 #include "programs/sharing.h"
-#include "report/terminal.h"
+#include "report/table.h"
 #include "util/error.h"
 #include "util/parallel.h"
 

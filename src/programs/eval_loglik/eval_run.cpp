@@ -12,7 +12,7 @@
 #include "programs/eval_loglik/prior_check.h"
 #include "programs/eval_loglik/report.h"
 #include "programs/sharing.h"
-#include "report/thumbnails.h"
+#include "report/pictures.h"
 #include "targets/tempered.h"
 #include "util/error.h"
 #include "util/format.h"

@@ -18,7 +18,7 @@
 #include "programs/eval_loglik/evaluate.h"
 #include "programs/eval_loglik/page.h"
 #include "programs/eval_loglik/stored_evaluation.h"
-#include "report/terminal.h"
+#include "report/table.h"
 #include "util/error.h"
 #include "util/format.h"
 #include "util/parallel.h"

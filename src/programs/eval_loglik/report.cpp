@@ -6,7 +6,7 @@
 #include "io/json.h"
 #include "io/npy.h"
 #include "programs/eval_loglik/page.h"
-#include "report/terminal.h"
+#include "report/table.h"
 #include "util/error.h"
 #include "util/format.h"
 

@@ -12,7 +12,7 @@
 #include "programs/plane.h"
 #include "programs/reproduce/density_experiment.h"
 #include "programs/reproduce/experiments/particle_cloud.h"
-#include "report/scatter.h"
+#include "report/plot.h"
 #include "util/format.h"
 
 namespace crais {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "evaluation/run_problems.h"
-#include "report/scatter.h"
+#include "report/plot.h"
 
 namespace crais {
 
