@@ -74,9 +74,7 @@ void write_particles(const LogzSettings& settings, const RunResults& results) {
     write_file_atomic(settings.particles_file, particle_lines(particles, dim));
     return;
   }
-  const double* begin = particles.data_ptr<double>();
-  write_file_atomic(settings.particles_file,
-                    npy_text(particles.sizes().vec(), {begin, begin + particles.numel()}));
+  write_file_atomic(settings.particles_file, npy_text(particles));
 }
 
 }  // namespace crais
