@@ -99,6 +99,7 @@ class Trainer {
   void check(const TrainerState& state) const;
   EpochMetrics::Means train(double kl_weight, const std::function<void(const TrainProgress&)>&);
   EpochMetrics::Means validate() const;
+  Vae unpacked(const at::Tensor& flat) const;
 
   TrainerOptions options_;
   at::Device device_;

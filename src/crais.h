@@ -25,7 +25,6 @@
 #include "paths/descent.h"
 #include "paths/power_mean.h"
 #include "report/progress.h"
-#include "report/run_progress.h"
 #include "samplers/plan.h"
 #include "schedules/adaptive.h"
 #include "schedules/fixed.h"

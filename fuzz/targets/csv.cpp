@@ -8,7 +8,6 @@ void crais::fuzz::read(std::string_view input) {
     attempt([&] {
       const CsvTable table = parse_csv(std::string(input), "input", names);
       attempt([&] { table.numbers("beta"); });
-      attempt([&] { table.integers("beta"); });
       for (size_t c = 0; c < table.num_columns() && c < 4; ++c) {
         table.texts(c);
         attempt([&] { table.numbers(c); });

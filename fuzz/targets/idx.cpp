@@ -1,7 +1,6 @@
 // MNIST's files, plain and compressed.
-#include "io/idx.h"
-
 #include "harness.h"
+#include "io/mnist_files.h"
 
 void crais::fuzz::read(std::string_view input) {
   const std::string path = file(input);

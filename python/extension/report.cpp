@@ -5,8 +5,8 @@
 
 #include "cli/command_line.h"
 #include "evaluation/comparison.h"
-#include "evaluation/kept_particles.h"
 #include "evaluation/log_normalizer.h"
+#include "evaluation/summary.h"
 #include "module.h"
 #include "report/run_report.h"
 

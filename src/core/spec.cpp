@@ -6,16 +6,12 @@
 #include <sstream>
 #include <utility>
 
+#include "core/limits.h"
 #include "util/error.h"
+#include "util/format.h"
 
 namespace crais {
 namespace {
-
-std::string shown(double value) {
-  std::ostringstream stream;
-  stream << value;
-  return stream.str();
-}
 
 template <typename T>
 T parse(const std::string& text, const std::string& what, const char* kind) {
@@ -110,11 +106,10 @@ double Spec::number(const std::string& key, double low, double high,
   const auto text = take(key);
   if (!text && fallback) return *fallback;
   if (!text)
-    throw argument_error("'" + text_ + "': needs " + key + ", as in " + name_ + ":" + shown(low));
+    throw argument_error("'" + text_ + "': needs " + key + ", as in " + name_ + ":" +
+                         shortest(low));
   const double value = parse_number(*text, "'" + text_ + "': " + key);
-  if (value < low || value > high)
-    throw argument_error("'" + text_ + "': " + key + " must lie in [" + shown(low) + ", " +
-                         shown(high) + "]");
+  check_range(Range::between(low, high), value, "'" + text_ + "': " + key);
   return value;
 }
 
@@ -124,9 +119,8 @@ int64_t Spec::integer(const std::string& key, int64_t low, int64_t high,
   if (!text && fallback) return *fallback;
   if (!text) throw argument_error("'" + text_ + "': needs " + key);
   const int64_t value = parse_integer(*text, "'" + text_ + "': " + key);
-  if (value < low || value > high)
-    throw argument_error("'" + text_ + "': " + key + " must lie in [" + std::to_string(low) + ", " +
-                         std::to_string(high) + "]");
+  check_range(Range::between(static_cast<double>(low), static_cast<double>(high)), value,
+              "'" + text_ + "': " + key);
   return value;
 }
 

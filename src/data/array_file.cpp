@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "core/spec.h"
-#include "data/find_file.h"
-#include "io/gzip.h"
-#include "io/idx.h"
+#include "data/images.h"
 #include "io/json.h"
+#include "io/mnist_files.h"
 #include "io/npy.h"
 #include "io/safetensors.h"
 #include "io/tensor_bytes.h"
@@ -93,48 +92,13 @@ at::Tensor read_npz(const ArrayPlace& place, std::string_view bytes) {
   return parse_npy(archive.read(entry), place.file + ": " + quoted(entry));
 }
 
-// --- IDX ---
-
 /// Begins as IDX of unsigned bytes does: 0, 0, 8, the number of dimensions.
 bool is_idx(std::string_view bytes) {
   return bytes.substr(0, 3) == std::string_view("\0\0\x08", 3);
 }
 
-std::string beginning(std::string_view bytes, const std::string& file) {
-  constexpr size_t kLength = 4;
-  return is_gzip(bytes) ? gunzip(bytes, file, kLength) : std::string(bytes.substr(0, kLength));
-}
-
-/// The labels beside "...images-idx3-ubyte[.gz]", if they are there.
-std::optional<at::Tensor> labels_beside(const fs::path& images, int64_t count) {
-  constexpr std::string_view kImages = "images-idx3";
-  const fs::path plain = images.extension() == ".gz" ? images.stem() : images.filename();
-  std::string name = plain.string();
-  const size_t place = name.rfind(kImages);
-  if (place == std::string::npos) return {};
-  name.replace(place, kImages.size(), "labels-idx1");
-  const auto path = find_plain_or_gz({images.parent_path()}, name);
-  if (!path) return {};
-  at::Tensor labels = read_idx_labels(*path).values;
-  if (labels.size(0) != count)
-    throw data_error(path->string() + ": " + std::to_string(labels.size(0)) + " labels for the " +
-                     std::to_string(count) + " images of " + images.string());
-  return labels;
-}
-
-void read_idx_into(ArrayFile& array, const std::string& file, const std::string& start) {
-  if (start.size() == 4 && start[3] == 1) {
-    array.values = read_idx_labels(file).values;
-  } else {
-    array.values = read_idx_images(file).values;
-    array.labels = labels_beside(file, array.values.size(0));
-  }
-}
-
-// --- CIFAR ---
-
-/// Rows of labels, then 3 x 32 x 32 bytes. There is no magic number: the size must fit, and every
-/// label must be one.
+/// CIFAR: rows of labels, then 3 x 32 x 32 bytes. There is no magic number: the size must fit, and
+/// every label must be one.
 bool read_cifar_into(ArrayFile& array, std::string_view bytes,
                      const std::vector<int64_t>& classes) {
   const auto labels = static_cast<int64_t>(classes.size()), row = labels + 3 * 32 * 32;
@@ -158,16 +122,19 @@ void read_into(ArrayFile& array, const ArrayPlace& place, const std::string& byt
     array.values = chosen_tensor(place, parse_safetensors(bytes, place.file).tensors);
   } else {
     refuse_key(place);
-    const std::string start = beginning(bytes, place.file);
+    const bool is_labels = bytes.substr(0, 4) == std::string_view("\0\0\x08\x01", 4);
     if (is_npy(bytes)) {
       array.values = parse_npy(bytes, place.file);
-    } else if (is_idx(start)) {
-      read_idx_into(array, place.file, start);
+    } else if (is_labels) {
+      array.values = read_idx_labels(place.file).values;
+    } else if (is_idx(bytes)) {
+      array.values = read_idx_images(place.file).values;
+      array.labels = labels_beside(place.file, array.values.size(0));
     } else if (!read_cifar_into(array, bytes, {10}) && !read_cifar_into(array, bytes, {20, 100})) {
       throw data_error(place.file +
                        ": not a file of arrays; those read are .npy, .npz, safetensors, .pt of "
-                       "torch.save, IDX (also gzip-compressed), and the binary batches of "
-                       "CIFAR-10 and CIFAR-100");
+                       "torch.save, IDX and the binary batches of CIFAR-10 and CIFAR-100, each "
+                       "also gzip-compressed");
     }
   }
 }
@@ -176,10 +143,11 @@ void read_into(ArrayFile& array, const ArrayPlace& place, const std::string& byt
 
 ArrayFile read_array_file(const std::string& specification) {
   const ArrayPlace place = parse_place(specification);
-  const std::string bytes = read_file(place.file);
+  std::string bytes = read_file(place.file);
   ArrayFile array;
   array.source = specification;
   array.digest = sha256(bytes);
+  if (is_gzip(bytes)) bytes = gunzip(bytes, place.file);
   read_into(array, place, bytes);
   array.values = array.values.contiguous();
   if (array.values.dim() == 0 || array.values.numel() == 0)

@@ -19,8 +19,8 @@ struct ArrayFile {
 /// where there is one array.
 ///
 /// What the file is follows from its content and never from its name: .npy and .npz, safetensors,
-/// torch.save's .pt, IDX (plain or gzip-compressed; the labels beside its images come along), the
-/// binary batches of CIFAR-10 and CIFAR-100 ([N, 3, 32, 32] with labels).
+/// torch.save's .pt, IDX (the labels beside its images come along), the binary batches of CIFAR-10
+/// and CIFAR-100 ([N, 3, 32, 32] with labels), each plain or gzip-compressed.
 ///
 /// Throws Error: kNoInput if the file is missing; kArgument, listing what there is, if KEY is
 /// missing or wrong; kData if the file is something else, damaged, or its array has no examples.

@@ -1,6 +1,9 @@
 #include "data/binarisation.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "core/rng.h"
 #include "core/spec.h"
@@ -10,6 +13,13 @@ namespace crais {
 namespace {
 
 using Kind = Binarisation::Kind;
+
+constexpr std::pair<Kind, const char*> kNames[] = {  // in the order of Kind
+    {Kind::kDynamic, "dynamic"},
+    {Kind::kStatic, "static"},
+    {Kind::kThreshold, "threshold"},
+    {Kind::kNone, "none"},
+    {Kind::kAmat, "amat"}};
 
 /// Pixel j of file row i is 1 where hashed_uniform(seed', i * D + j) < grey / 255.
 at::Tensor draw_static(uint64_t seed, const at::Tensor& pixels, int64_t first_index) {
@@ -53,42 +63,27 @@ bool is_drawn(Kind kind) {
 
 Binarisation parse_binarisation(const std::string& text) {
   Spec spec(text);
-  Binarisation result;
-  if (spec.name() == "dynamic") {
-    result.kind = Kind::kDynamic;
-  } else if (spec.name() == "static") {
-    result.kind = Kind::kStatic;
-    result.seed =
-        static_cast<uint64_t>(spec.integer("seed", 0, std::numeric_limits<int64_t>::max()));
-  } else if (spec.name() == "threshold") {
-    result.kind = Kind::kThreshold;
-    result.threshold = spec.integer("threshold", 0, 254);
-  } else if (spec.name() == "none") {
-    result.kind = Kind::kNone;
-  } else if (spec.name() == "amat") {
-    result.kind = Kind::kAmat;
-  } else {
+  const auto* const known = std::find_if(std::begin(kNames), std::end(kNames),
+                                         [&](const auto& n) { return spec.name() == n.second; });
+  if (known == std::end(kNames))
     throw argument_error("unknown binarisation '" + spec.name() +
                          "'; choose from dynamic, static:SEED, threshold:T, none, amat");
-  }
+  Binarisation result;
+  result.kind = known->first;
+  if (result.kind == Kind::kStatic)
+    result.seed =
+        static_cast<uint64_t>(spec.integer("seed", 0, std::numeric_limits<int64_t>::max()));
+  if (result.kind == Kind::kThreshold) result.threshold = spec.integer("threshold", 0, 254);
   spec.finish();
   return result;
 }
 
 std::string to_string(const Binarisation& binarisation) {
-  switch (binarisation.kind) {
-    case Kind::kDynamic:
-      return "dynamic";
-    case Kind::kStatic:
-      return "static:" + std::to_string(binarisation.seed);
-    case Kind::kThreshold:
-      return "threshold:" + std::to_string(binarisation.threshold);
-    case Kind::kNone:
-      return "none";
-    case Kind::kAmat:
-      return "amat";
-  }
-  throw Error(ErrorKind::kInternal, "a binarisation without a name");
+  const std::string name = kNames[static_cast<size_t>(binarisation.kind)].second;
+  if (binarisation.kind == Kind::kStatic) return name + ":" + std::to_string(binarisation.seed);
+  if (binarisation.kind == Kind::kThreshold)
+    return name + ":" + std::to_string(binarisation.threshold);
+  return name;
 }
 
 bool same_law(const Binarisation& a, const Binarisation& b) {

@@ -4,9 +4,7 @@
 #include <system_error>
 
 #include "core/spec.h"
-#include "data/find_file.h"
-#include "io/amat.h"
-#include "io/idx.h"
+#include "io/mnist_files.h"
 #include "util/error.h"
 
 namespace crais {
@@ -19,15 +17,8 @@ Split parse_split(const std::string& name) {
 }
 
 std::string to_string(Split split) {
-  switch (split) {
-    case Split::kTrain:
-      return "train";
-    case Split::kValidation:
-      return "validation";
-    case Split::kTest:
-      return "test";
-  }
-  throw Error(ErrorKind::kInternal, "a split without a name");
+  if (split == Split::kTest) return "test";
+  return split == Split::kTrain ? "train" : "validation";
 }
 
 std::vector<fs::path> data_roots(const std::string& data_dir) {
@@ -57,18 +48,11 @@ std::optional<fs::path> find_plain_or_gz(const std::vector<fs::path>& folders,
   return {};
 }
 
-std::string paths_tried(const std::vector<fs::path>& folders, const std::string& name) {
-  std::vector<std::string> tried;
-  tried.reserve(folders.size());
-  for (const fs::path& folder : folders) tried.push_back((folder / (name + "[.gz]")).string());
-  return join(tried);
-}
-
 namespace {
 
-std::string stem(Split split) { return split == Split::kTest ? "t10k" : "train"; }
-std::string image_name(Split split) { return stem(split) + "-images-idx3-ubyte"; }
-std::string label_name(Split split) { return stem(split) + "-labels-idx1-ubyte"; }
+std::string image_name(Split split) {
+  return std::string(split == Split::kTest ? "t10k" : "train") + "-images-idx3-ubyte";
+}
 
 /// The rows [begin, end) of its file that a split is.
 struct Range {
@@ -85,55 +69,70 @@ Range rows_of(Split split, int64_t count, const fs::path& path) {
   return {first_of_validation, count};
 }
 
+/// Throws Error kNoInput where there are no such images, saying where they were looked for.
+fs::path path_of_images(const std::string& data_dir, const std::string& name,
+                        const std::string& what, const std::string& advice) {
+  const std::vector<fs::path> folders = data_folders(data_dir);
+  if (const auto path = find_plain_or_gz(folders, name)) return *path;
+  std::vector<std::string> tried;
+  tried.reserve(folders.size());
+  for (const fs::path& folder : folders) tried.push_back((folder / (name + "[.gz]")).string());
+  throw no_input_error("no " + what + "; tried " + join(tried) + "; " + advice);
+}
+
 }  // namespace
+
+std::optional<at::Tensor> labels_beside(const fs::path& images, int64_t count) {
+  constexpr std::string_view kImages = "images-idx3";
+  const fs::path plain = images.extension() == ".gz" ? images.stem() : images.filename();
+  std::string name = plain.string();
+  const size_t place = name.rfind(kImages);
+  if (place == std::string::npos) return {};
+  name.replace(place, kImages.size(), "labels-idx1");
+  const auto path = find_plain_or_gz({images.parent_path()}, name);
+  if (!path) return {};
+  at::Tensor labels = read_idx_labels(*path).values;
+  if (labels.size(0) != count)
+    throw data_error(path->string() + ": " + std::to_string(labels.size(0)) + " labels for the " +
+                     std::to_string(count) + " images of " + images.string());
+  return labels;
+}
 
 bool has_images(const std::string& data_dir, Split split) {
   return find_plain_or_gz(data_folders(data_dir), image_name(split)).has_value();
 }
 
 Images load_images(const std::string& data_dir, Split split) {
-  const auto folders = data_folders(data_dir);
-  const auto path = find_plain_or_gz(folders, image_name(split));
-  if (!path)
-    throw no_input_error("no " + to_string(split) + " images; tried " +
-                         paths_tried(folders, image_name(split)) + "; to fetch MNIST, run: " +
-                         "scripts/fetch-mnist" + (data_dir.empty() ? "" : " " + data_dir));
-  const IdxArray file = read_idx_images(*path);
-  const auto [begin, end] = rows_of(split, file.values.size(0), *path);
+  const fs::path path = path_of_images(
+      data_dir, image_name(split), to_string(split) + " images",
+      "to fetch MNIST, run: scripts/fetch-mnist" + (data_dir.empty() ? "" : " " + data_dir));
+  const IdxArray file = read_idx_images(path);
+  const auto [begin, end] = rows_of(split, file.values.size(0), path);
   Images images;
   images.rows = file.values.size(1);
   images.cols = file.values.size(2);
   images.pixels = file.values.flatten(1).slice(0, begin, end);
   images.first_index = begin;
-  images.source = path->string();
+  images.source = path.string();
   images.md5 = file.md5;
-  if (const auto label_path = find_plain_or_gz({path->parent_path()}, label_name(split))) {
-    const at::Tensor labels = read_idx_labels(*label_path).values;
-    if (labels.size(0) != file.values.size(0))
-      throw data_error(label_path->string() + ": " + std::to_string(labels.size(0)) +
-                       " labels for the " + std::to_string(file.values.size(0)) + " images of " +
-                       path->string());
-    images.labels = labels.slice(0, begin, end);
-  }
+  if (const auto labels = labels_beside(path, file.values.size(0)))
+    images.labels = labels->slice(0, begin, end);
   return images;
 }
 
 Images load_amat(const std::string& data_dir, Split split) {
   const std::string name =
       "binarized_mnist_" + (split == Split::kValidation ? "valid" : to_string(split)) + ".amat";
-  const auto folders = data_folders(data_dir);
-  const auto path = find_plain_or_gz(folders, name);
-  if (!path)
-    throw no_input_error("no " + to_string(split) + " images in .amat form; tried " +
-                         paths_tried(folders, name) +
-                         "; they are Larochelle's fixed binarisation of MNIST, at "
-                         "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/" +
+  const fs::path path =
+      path_of_images(data_dir, name, to_string(split) + " images in .amat form",
+                     "they are Larochelle's fixed binarisation of MNIST, at "
+                     "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/" +
                          name);
-  const AmatImages stored = read_amat(*path);
+  const IdxArray stored = read_amat(path);
   Images images;
   images.rows = images.cols = 28;
-  images.pixels = stored.pixels;
-  images.source = path->string();
+  images.pixels = stored.values;
+  images.source = path.string();
   images.md5 = stored.md5;
   return images;
 }

@@ -30,6 +30,13 @@ struct Images {
   int64_t size() const { return pixels.size(0); }
 };
 
+/// The folders that hold data: `data_dir`, or, where that is empty, $CRAIS_DATA and ./data.
+std::vector<std::filesystem::path> data_roots(const std::string& data_dir);
+
+/// The first of folder/name and folder/name.gz that is a file.
+std::optional<std::filesystem::path> find_plain_or_gz(
+    const std::vector<std::filesystem::path>& folders, const std::string& name);
+
 /// The folders searched for MNIST's files, in order: D, D/raw, D/MNIST/raw, D/mnist for D in
 /// `data_dir`, or, where that is empty, $CRAIS_DATA and ./data.
 std::vector<std::filesystem::path> data_folders(const std::string& data_dir);
@@ -40,6 +47,10 @@ bool has_images(const std::string& data_dir, Split split);
 /// Reads a split. Train and validation are one file: its last sixth is validation (MNIST: 50,000
 /// and 10,000). Throws Error: kNoInput listing every path tried, kData if a file is damaged.
 Images load_images(const std::string& data_dir, Split split);
+
+/// The labels [N] beside a file "...images-idx3-ubyte[.gz]" of `count` images, if they are there.
+/// Throws Error kData unless they are as many.
+std::optional<at::Tensor> labels_beside(const std::filesystem::path& images, int64_t count);
 
 /// Larochelle's fixed binarisation (binarized_mnist_train.amat, _valid, _test; each plain or .gz):
 /// pixels 0 or 255, no labels. Every split is a file of its own, so first_index is 0.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/spec.h"
-#include "data/find_file.h"
+#include "data/images.h"
 #include "io/csv.h"
 #include "util/error.h"
 

@@ -33,6 +33,13 @@ struct Estimate {
 at::Tensor suspect_error(const Estimate& estimate);
 at::Tensor suspect_tail(const Estimate& estimate);
 
+/// log of the sum of all weights but one's, less that of all, from the shares [P,K] of each.
+at::Tensor log_rest(const at::Tensor& shares);
+constexpr double kLeastRest = 1e-16;  // of a sum without some of its shares: their resolution
+
+/// The jackknife's variance [P] of a statistic, from its values [P,K] with each chain left out.
+at::Tensor jackknife_variance(const at::Tensor& left_out);
+
 /// log Z-hat = log_mean_exp(log w). E[log Z-hat] <= log Z (Jensen): a lower bound on average.
 ///
 /// std_error by the jackknife: with S_k the share of particle k in the sum of weights,
@@ -77,5 +84,21 @@ MeanEstimate mean_over_images(const at::Tensor& value, const at::Tensor& std_err
 
 /// -log p(x) in bits per dimension.
 double bits_per_dim(double log_likelihood, int64_t num_dims);
+
+/// The shape k of a generalised Pareto distribution fitted to the largest weights of each problem.
+/// Below 0.5 their variance is finite, above 0.7 no practical number of draws makes the estimate
+/// or its standard error reliable.                [Vehtari, Simpson, Gelman, Yao & Gabry 2024]
+///
+/// The tail is the largest min(K/5, 3 sqrt(K)) weights. The fit is the quasi-Bayesian one of Zhang
+/// & Stephens (2009), drawn towards k = 0.5 with the weight of ten observations.
+///
+/// @param log_w  [P,K] float64, nats.
+/// @return       [P] float64; NaN where the tail holds fewer than 20 weights (K < 96), -inf where
+///               all its weights are equal but for rounding.
+/// Cost: O(PK log K), no target evaluations.
+at::Tensor pareto_k(const at::Tensor& log_w);
+
+/// Above this the tail is too heavy.
+constexpr double kHeavyTail = 0.7;
 
 }  // namespace crais

@@ -1,22 +1,12 @@
 #include "estimates/expectation.h"
 
 #include <cmath>
-#include <functional>
 
 #include "core/log_math.h"
 #include "util/error.h"
 
 namespace crais {
 namespace {
-
-/// One field of all parts, row below row.
-at::Tensor stacked(const std::vector<ExpectationSums>& parts,
-                   const std::function<at::Tensor(const ExpectationSums&)>& field) {
-  std::vector<at::Tensor> rows;
-  rows.reserve(parts.size());
-  for (const ExpectationSums& part : parts) rows.push_back(field(part));
-  return at::cat(rows);
-}
 
 /// sqrt(N / (N - 1) * sum), NaN for N = 1.
 at::Tensor error_of(const at::Tensor& sum_of_squares, int64_t n) {
@@ -27,15 +17,8 @@ at::Tensor error_of(const at::Tensor& sum_of_squares, int64_t n) {
 }  // namespace
 
 std::string to_string(ErrorFrom from) {
-  switch (from) {
-    case ErrorFrom::kParticles:
-      return "particles";
-    case ErrorFrom::kReplicates:
-      return "replicates";
-    case ErrorFrom::kNothing:
-      break;
-  }
-  return "nothing";
+  if (from == ErrorFrom::kNothing) return "nothing";
+  return from == ErrorFrom::kParticles ? "particles" : "replicates";
 }
 
 ExpectationSums expectation_sums(const at::Tensor& values, const WeightedParticles& particles) {
@@ -60,11 +43,17 @@ ExpectationSums expectation_sums(const at::Tensor& values, const WeightedParticl
 
 ExpectationEstimate pooled(const std::vector<ExpectationSums>& parts) {
   if (parts.empty()) throw internal_error("an expectation over no replicates");
+  // One field of all parts, row below row.
+  const auto stacked = [&](const auto& field) {
+    std::vector<at::Tensor> rows;
+    for (const ExpectationSums& part : parts) rows.push_back(field(part));
+    return at::cat(rows);
+  };
   const auto column = [&](const at::Tensor ExpectationSums::*field) {
-    return stacked(parts, [field](const ExpectationSums& part) { return part.*field; });
+    return stacked([field](const ExpectationSums& part) { return part.*field; });
   };
   const auto power = [&](size_t n) {
-    return stacked(parts, [n](const ExpectationSums& part) { return part.powers[n - 1]; });
+    return stacked([n](const ExpectationSums& part) { return part.powers[n - 1]; });
   };
   const at::Tensor share = column(&ExpectationSums::log_total).softmax(0).unsqueeze(1);  // [R,1]
   const at::Tensor means = column(&ExpectationSums::mean);

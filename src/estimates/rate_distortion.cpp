@@ -14,65 +14,60 @@ namespace crais {
 namespace {
 
 constexpr const char *kSquares = "_squares", *kErrors = "_errors";  // of a column: see CurveSums
-constexpr double kLeastRest = 1e-16;  // of a sum without one of its shares: its resolution
 
-/// Of a statistic from its values [P,K] with each chain left out: [P] standard errors.
+/// [P] standard errors; NaN of one chain.
 at::Tensor jackknife_error(const at::Tensor& left_out) {
-  const auto k = static_cast<double>(left_out.size(1));
-  if (k < 2) return at::full({left_out.size(0)}, NAN, left_out.options());
-  return ((k - 1) / k * (left_out - left_out.mean(1, /*keepdim=*/true)).square().sum(1)).sqrt();
+  if (left_out.size(1) < 2) return at::full({left_out.size(0)}, NAN, left_out.options());
+  return jackknife_variance(left_out).sqrt();
 }
 
-/// log of the sum of all weights but one's, less that of all, for each: [P,K].
-at::Tensor log_rest(const at::Tensor& shares) { return (1 - shares).clamp_min(kLeastRest).log(); }
+/// Every column of `parts`, made one by `join`.
+template <class Join>
+RateDistortion combined(const std::vector<RateDistortion>& parts, const Join& join) {
+  RateDistortion all;
+  for (const auto& [name, column] : RateDistortion::columns())
+    for (at::Tensor CurveValues::*field : {&CurveValues::value, &CurveValues::error}) {
+      std::vector<at::Tensor> tensors;
+      for (const RateDistortion& part : parts)
+        if ((part.*column.*field).defined()) tensors.push_back(part.*column.*field);
+      if (!tensors.empty()) all.*column.*field = join(tensors);
+    }
+  return all;
+}
 
-/// Collects temperature by temperature; rows that are [P] become [T+1,P].
-class CurveRecorder {
- public:
-  void hear(const at::Tensor& beta, const Particles& particles, const at::Tensor& log_w) {
-    const at::Tensor d = particles.log_q0 - particles.log_gamma;
-    const at::Tensor shares = log_normalise(log_w).exp(), rest = log_rest(shares);
-    const at::Tensor log_normalizer = log_mean_exp(log_w);
-    // A particle without weight may have a distortion without bound.
-    const at::Tensor shared = at::where(shares == 0, 0.0, shares * d);
-    const at::Tensor distortion = shared.sum(1);
-    const at::Tensor apart = at::where(shares == 0, 0.0, d - distortion.unsqueeze(1));
-    const at::Tensor distortions = -shares * apart / (1 - shares).clamp_min(kLeastRest);
-    const at::Tensor log_error = jackknife_error(rest);
-    const auto k = static_cast<double>(log_w.size(1));
-    beta_.push_back(beta[0]);
-    rate_.push_back(-beta * distortion - log_normalizer);
-    rate_error_.push_back(jackknife_error(-beta.unsqueeze(1) * distortions - rest));
-    // To first order: of log Z minus half its variance, of D minus its covariance with the sum.
-    rate_bias_.push_back(0.5 * log_error.square() +
-                         beta * k / (k - 1) * (shares.square() * apart).sum(1));
-    distortion_.push_back(distortion);
-    distortion_error_.push_back(jackknife_error(distortions));
-    log_normalizer_.push_back(log_normalizer);
-    log_error_.push_back(log_error);
-    ess_.push_back(ess(log_w));
-  }
+/// Of one temperature: [P] each.
+RateDistortion curve_at(const at::Tensor& beta, const Particles& particles,
+                        const at::Tensor& log_w) {
+  const at::Tensor d = particles.log_q0 - particles.log_gamma;
+  const at::Tensor shares = log_normalise(log_w).exp(), rest = log_rest(shares);
+  // A particle without weight may have a distortion without bound.
+  const at::Tensor shared = at::where(shares == 0, 0.0, shares * d);
+  const at::Tensor distortion = shared.sum(1);
+  const at::Tensor apart = at::where(shares == 0, 0.0, d - distortion.unsqueeze(1));
+  const at::Tensor distortions = -shares * apart / (1 - shares).clamp_min(kLeastRest);
+  const auto k = static_cast<double>(log_w.size(1));
+  RateDistortion point;
+  point.beta = beta[0];
+  point.distortion = {distortion, jackknife_error(distortions)};
+  point.log_normalizer = {log_mean_exp(log_w), jackknife_error(rest)};
+  point.rate = {-beta * distortion - point.log_normalizer.value,
+                jackknife_error(-beta.unsqueeze(1) * distortions - rest)};
+  // To first order: of log Z minus half its variance, of D minus its covariance with the sum.
+  point.rate_bias.value = 0.5 * point.log_normalizer.error.square() +
+                          beta * k / (k - 1) * (shares.square() * apart).sum(1);
+  point.ess.value = ess(log_w);
+  return point;
+}
 
-  /// On the CPU, as what files hold.
-  RateDistortion finish() const {
-    const auto rows = [](const std::vector<at::Tensor>& values) { return at::stack(values).cpu(); };
-    return {rows(beta_),
-            rows(rate_),
-            rows(rate_error_),
-            rows(rate_bias_),
-            rows(distortion_),
-            rows(distortion_error_),
-            rows(log_normalizer_),
-            rows(log_error_),
-            rows(ess_),
-            {},
-            {}};
-  }
-
- private:
-  std::vector<at::Tensor> beta_, rate_, rate_error_, rate_bias_, distortion_, distortion_error_,
-      log_normalizer_, log_error_, ess_;
-};
+/// Of points at all temperatures, on the CPU, as what files hold.
+RateDistortion curve_of(const std::vector<RateDistortion>& points) {
+  const auto stacked = [](const std::vector<at::Tensor>& rows) { return at::stack(rows).cpu(); };
+  RateDistortion curve = combined(points, stacked);
+  std::vector<at::Tensor> betas;
+  for (const RateDistortion& point : points) betas.push_back(point.beta);
+  curve.beta = stacked(betas);
+  return curve;
+}
 
 /// Adds what the way back has found: its log-weights from the end to each temperature, last first.
 /// With w_t the weights there, E[w_t] = Z_t / Z_1 and E[w_0] = 1 / Z_1: log Z_t = log E[w_t] - log
@@ -84,8 +79,8 @@ void add_gap(const std::vector<at::Tensor>& log_ws, RateDistortion& curve) {
     values.push_back(log_mean_exp(*log_w) - log_mean_exp(to_base));
     errors.push_back(jackknife_error(log_rest(log_normalise(*log_w).exp()) - rest_of_base));
   }
-  curve.gap = at::stack(values).cpu() - curve.log_normalizer;
-  curve.gap_error = at::hypot(at::stack(errors).cpu(), curve.log_normalizer_error);
+  curve.gap = {at::stack(values).cpu() - curve.log_normalizer.value,
+               at::hypot(at::stack(errors).cpu(), curve.log_normalizer.error)};
 }
 
 void require_prior(const Problem& problem) {
@@ -125,60 +120,36 @@ RateDistortionMethod::Curve together(const std::vector<RateDistortionMethod::Cur
   return {std::move(all), joined(curves)};
 }
 
-/// Means over problems [T+1,P]; errors may be undefined.
-CurveSums summed(const at::Tensor& values, const at::Tensor& errors) {
-  const at::Tensor mean = values.mean(1);
-  return {mean, (values - mean.unsqueeze(1)).square().sum(1),
-          errors.defined() ? errors.square().sum(1) : at::zeros_like(mean)};
+CurveSums summed(const CurveValues& values) {
+  const at::Tensor mean = values.value.mean(1);
+  return {mean, (values.value - mean.unsqueeze(1)).square().sum(1),
+          values.error.defined() ? values.error.square().sum(1) : at::zeros_like(mean)};
 }
 
 }  // namespace
 
 RateDistortion joined(const std::vector<RateDistortion>& parts) {
-  RateDistortion all;
+  RateDistortion all =
+      combined(parts, [](const std::vector<at::Tensor>& columns) { return at::cat(columns, 1); });
   all.beta = parts.front().beta;
-  for (at::Tensor RateDistortion::*field :
-       {&RateDistortion::rate, &RateDistortion::rate_error, &RateDistortion::rate_bias,
-        &RateDistortion::distortion, &RateDistortion::distortion_error,
-        &RateDistortion::log_normalizer, &RateDistortion::log_normalizer_error,
-        &RateDistortion::ess, &RateDistortion::gap, &RateDistortion::gap_error}) {
-    std::vector<at::Tensor> columns;
-    for (const RateDistortion& part : parts)
-      if ((part.*field).defined()) columns.push_back(part.*field);
-    if (!columns.empty()) all.*field = at::cat(columns, 1);
-  }
-  return all;
-}
-
-std::vector<std::pair<std::string, CurveSums RateDistortionSums::*>> RateDistortionSums::columns()
-    const {
-  std::vector<std::pair<std::string, CurveSums RateDistortionSums::*>> all = {
-      {"rate", &RateDistortionSums::rate},
-      {"distortion", &RateDistortionSums::distortion},
-      {"log_normalizer", &RateDistortionSums::log_normalizer},
-      {"rate_bias", &RateDistortionSums::rate_bias},
-      {"ess", &RateDistortionSums::ess}};
-  if (has_gap()) all.emplace_back("gap", &RateDistortionSums::gap);
   return all;
 }
 
 RateDistortionSums sums_of(const RateDistortion& curve) {
-  RateDistortionSums sums{curve.rate.size(1),
-                          curve.beta,
-                          std::get<0>(curve.ess.min(1)),
-                          summed(curve.rate, curve.rate_error),
-                          summed(curve.distortion, curve.distortion_error),
-                          summed(curve.log_normalizer, curve.log_normalizer_error),
-                          summed(curve.rate_bias, {}),
-                          summed(curve.ess, {}),
-                          {}};
-  if (curve.gap.defined()) sums.gap = summed(curve.gap, curve.gap_error);
+  RateDistortionSums sums;
+  sums.num_problems = curve.rate.value.size(1);
+  sums.beta = curve.beta;
+  sums.least_ess = std::get<0>(curve.ess.value.min(1));
+  for (size_t i = 0; i < sums.columns().size(); ++i)
+    if (const CurveValues& values = curve.*curve.columns()[i].second; values.value.defined())
+      sums.*sums.columns()[i].second = summed(values);
   return sums;
 }
 
 std::map<std::string, at::Tensor> columns_of(const RateDistortionSums& sums) {
   std::map<std::string, at::Tensor> columns = {{"beta", sums.beta}, {"least_ess", sums.least_ess}};
   for (const auto& [name, column] : sums.columns()) {
+    if (!(sums.*column).mean.defined()) continue;
     columns[name] = (sums.*column).mean;
     columns[name + kSquares] = (sums.*column).squares;
     columns[name + kErrors] = (sums.*column).errors;
@@ -208,8 +179,8 @@ RateDistortionSums sums_from(const std::map<std::string, at::Tensor>& columns, i
               all(beta.slice(0, 1) >= beta.slice(0, 0, -1)),
           "the temperatures of a curve do not rise from 0 to 1");
   sums.least_ess = column("least_ess");
-  if (columns.count("gap") > 0) sums.gap.mean = beta;  // it is one of the columns
   for (const auto& [name, member] : sums.columns()) {
+    if (member == &RateDistortionSums::gap && columns.count(name) == 0) continue;
     sums.*member = {column(name), column(name + kSquares), column(name + kErrors)};
     for (const at::Tensor& squares : {(sums.*member).squares, (sums.*member).errors})
       require(!(squares < 0).any().item<bool>(), "a sum of squares is below 0");
@@ -227,6 +198,7 @@ RateDistortionSums merged(const std::vector<RateDistortionSums>& parts) {
                more = static_cast<double>(part.num_problems), sum = before + more;
     for (const auto& [name, column] : all.columns()) {
       CurveSums& into = all.*column;
+      if (!into.mean.defined()) continue;
       const CurveSums& from = part.*column;
       const at::Tensor shift = from.mean - into.mean;
       into.mean = into.mean + shift * (more / sum);  // [Chan, Golub & LeVeque 1983]
@@ -278,15 +250,15 @@ MethodResult RateDistortionMethod::estimate(const Problem& problem, const Plan& 
 
 RateDistortionMethod::Curve RateDistortionMethod::of_block(const Problem& problem, const Plan& plan,
                                                            at::Generator& rng) const {
-  CurveRecorder recorder;
+  std::vector<RateDistortion> points;
   const AnnealResult run =
       anneal(problem, *parts_.path, plan, *parts_.transition, plan.num_particles, rng, nullptr,
              [&](const at::Tensor& beta, const Particles& particles, const at::Tensor& log_w) {
-               recorder.hear(beta, particles, log_w);
+               points.push_back(curve_at(beta, particles, log_w));
              });
   MethodResult result{
       log_normalizer(run.log_w), {}, run.accept_prob.mean(0), run.num_nonfinite, run.cost};
-  RateDistortion curve = recorder.finish();
+  RateDistortion curve = curve_of(points);
   if (!reverse_) return {std::move(result), std::move(curve)};
   std::vector<at::Tensor> log_ws;
   const AnnealResult back =

@@ -20,18 +20,36 @@ namespace crais {
 ///   distortion D = E_q[d],   rate R = KL(q || p) = -beta D - log Z,   Z = E_p[exp(-beta d)],
 /// the point of the curve of rate and distortion whose slope is -beta.  [Huang et al. 2020]
 ///
-/// Of P problems at T+1 temperatures, [T+1,P] float64 each, nats. Standard errors are the
-/// jackknife's over chains: of the rate, with the dependence of D and log Z in it.
-struct RateDistortion {
-  at::Tensor beta;                                  // [T+1], from 0 to 1
-  at::Tensor rate, rate_error, rate_bias;           // log Z is found too low on average, R too high
-  at::Tensor distortion, distortion_error;          // self-normalised means under the weights
-  at::Tensor log_normalizer, log_normalizer_error;  // of log Z
-  at::Tensor ess;                                   // fractions
+/// Of P problems at T+1 temperatures, each as a `Number`; nats.
+template <class Number>
+struct CurveOf {
+  at::Tensor beta;        // [T+1], from 0 to 1
+  Number rate;            // log Z is found too low on average, R too high
+  Number distortion;      // self-normalised means under the weights
+  Number log_normalizer;  // of Z at each temperature
+  Number rate_bias, ess;  // to be expected of the rate; fractions. Without errors of their own
   /// What reverse chains find of log Z beyond that; undefined without them. At the end it is an
   /// upper bound less a lower one, on average; before it, an estimate: exact draws are of the end.
-  at::Tensor gap, gap_error;
+  Number gap;
+
+  static const std::vector<std::pair<std::string, Number CurveOf::*>>& columns() {
+    static const std::vector<std::pair<std::string, Number CurveOf::*>> kAll = {
+        {"rate", &CurveOf::rate},
+        {"distortion", &CurveOf::distortion},
+        {"log_normalizer", &CurveOf::log_normalizer},
+        {"rate_bias", &CurveOf::rate_bias},
+        {"ess", &CurveOf::ess},
+        {"gap", &CurveOf::gap}};
+    return kAll;
+  }
 };
+
+/// [T+1,P] float64 each. Standard errors are the jackknife's over chains: of the rate, with the
+/// dependence of D and log Z in it.
+struct CurveValues {
+  at::Tensor value, error;
+};
+using RateDistortion = CurveOf<CurveValues>;
 
 /// The same problems of all parts, in their order.
 RateDistortion joined(const std::vector<RateDistortion>& parts);
@@ -40,21 +58,15 @@ RateDistortion joined(const std::vector<RateDistortion>& parts);
 struct CurveSums {
   at::Tensor mean;
   at::Tensor squares;  // sum of squared deviations from the mean
-  at::Tensor errors;   // sum of squared standard errors
+  at::Tensor errors;   // sum of squared standard errors; 0 where there are none
 };
 
 /// What a curve keeps of its problems: a few numbers a temperature.
-struct RateDistortionSums {
+struct RateDistortionSums : CurveOf<CurveSums> {
   int64_t num_problems = 0;
-  at::Tensor beta;       // [T+1]
   at::Tensor least_ess;  // [T+1], of any problem
-  CurveSums rate, distortion, log_normalizer;
-  CurveSums rate_bias, ess;  // without errors of their own: 0
-  CurveSums gap;             // undefined without reverse chains
 
   bool has_gap() const { return gap.mean.defined(); }
-  /// Those that are there, with their names.
-  std::vector<std::pair<std::string, CurveSums RateDistortionSums::*>> columns() const;
 };
 
 RateDistortionSums sums_of(const RateDistortion& curve);

@@ -13,9 +13,6 @@ double bytes_of(int64_t chains, int64_t problems, int64_t bytes) {
   return static_cast<double>(chains) * static_cast<double>(problems) * static_cast<double>(bytes);
 }
 
-/// Of one particle: position, momentum and gradient, before a move and after it, in float32.
-int64_t moving(int64_t dim) { return 6 * 4 * dim; }
-
 std::string named(const char* option, int64_t chains, int64_t problems) {
   return std::string("`") + option + "`: " + with_commas(chains) + " chains of " +
          with_commas(problems) + (problems == 1 ? " problem" : " problems each");
@@ -23,12 +20,9 @@ std::string named(const char* option, int64_t chains, int64_t problems) {
 
 }  // namespace
 
-void require_pilot_chains(int64_t chains, int64_t problems, int64_t dim) {
-  require_memory(bytes_of(chains, problems, moving(dim)), named("pilot_chains", chains, problems));
-}
-
-void require_chains_together(int64_t chains, int64_t problems, int64_t dim) {
-  require_memory(bytes_of(chains, problems, moving(dim)), named("chains", chains, problems));
+void require_moving(int64_t chains, int64_t problems, int64_t dim, const char* option) {
+  // Position, momentum and gradient, before a move and after it, in float32.
+  require_memory(bytes_of(chains, problems, 6 * 4 * dim), named(option, chains, problems));
 }
 
 void require_weights(int64_t chains, int64_t problems, const char* option) {

@@ -106,4 +106,11 @@ struct ChunkResult {
   bool has_chains(int64_t count) const;
 };
 
+/// For the error of a mean: each problem's own pilot says how many chains it gets, in proportion to
+/// the spread of its weights.
+struct ChainsBySpread {
+  int64_t pilot_chains = 0;
+  double per_spread = 0;  // chains, for a relative standard deviation of 1
+};
+
 }  // namespace crais

@@ -1,5 +1,5 @@
 /// @file
-/// Units of work.
+/// Units of work, and what to do where some are done.
 #pragma once
 
 #include <algorithm>
@@ -31,6 +31,14 @@ struct Shard {
   int64_t index = 1;
   int64_t count = 1;
   bool holds(int64_t piece) const { return piece % count == index - 1; }
+};
+
+/// What to do where a folder holds results already.
+struct StoreOptions {
+  bool resume = false;                ///< go on with them
+  bool overwrite = false;             ///< remove them
+  bool accept_other_version = false;  ///< go on although another build has computed them
+  bool extend = false;                ///< resume, as a run of more of the same: see ResultStore
 };
 
 }  // namespace crais

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "evaluation/settled_witness.h"
 #include "evaluation/summary.h"
+#include "evaluation/witness.h"
 
 namespace crais {
 namespace {
@@ -92,7 +92,7 @@ bool settled_elsewhere(const RunResults& results) {
 
 }  // namespace
 
-const std::vector<DoubtEntry>& all_doubts() {
+const DoubtEntry& entry_of(Doubt doubt) {
   static const std::vector<DoubtEntry> kAll = {
       {Doubt::kMostFlagged, "flags", "half of the replicates or more are flagged",
        "raise `budget`, or `steps`"},
@@ -111,11 +111,7 @@ const std::vector<DoubtEntry>& all_doubts() {
       {Doubt::kUndefined, "undefined",
        "the density is NaN or +inf where chains went; such points were counted as zero",
        "let the density return -inf where it is zero, and a number elsewhere"}};
-  return kAll;
-}
-
-const DoubtEntry& entry_of(Doubt doubt) {
-  return *std::find_if(all_doubts().begin(), all_doubts().end(),
+  return *std::find_if(kAll.begin(), kAll.end(),
                        [&](const DoubtEntry& entry) { return entry.doubt == doubt; });
 }
 

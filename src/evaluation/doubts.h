@@ -26,7 +26,6 @@ struct DoubtEntry {
   Doubt doubt;
   std::string word, sentence, remedy;
 };
-const std::vector<DoubtEntry>& all_doubts();
 const DoubtEntry& entry_of(Doubt doubt);
 
 /// Monte Carlo error of the mean over replicates of one density, nats: by their spread, by their

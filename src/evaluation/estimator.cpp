@@ -4,13 +4,11 @@
 #include <chrono>
 #include <utility>
 
-#include "evaluation/base_choice.h"
-#include "evaluation/budgeted_plan.h"
-#include "evaluation/force_choice.h"
+#include "evaluation/choices.h"
 #include "evaluation/parts.h"
-#include "evaluation/replicated_plan.h"
-#include "evaluation/second_opinion.h"
+#include "evaluation/plans.h"
 #include "evaluation/target_error.h"
+#include "evaluation/witness.h"
 #include "samplers/blocks.h"
 
 namespace crais {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "estimates/estimate.h"
+#include "evaluation/chunks.h"
 #include "evaluation/run_problems.h"
-#include "evaluation/store_options.h"
 
 namespace crais {
 

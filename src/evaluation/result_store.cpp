@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/spec.h"
-#include "evaluation/identity.h"
 #include "evaluation/result_json.h"
 #include "io/json.h"
+#include "kernels/fused_decoder.h"
+#include "kernels/processor.h"
 #include "util/error.h"
 #include "util/files.h"
+#include "util/version.h"
 
 namespace crais {
 namespace fs = std::filesystem;
@@ -73,6 +76,25 @@ constexpr const char* kReports[] = {"summary.json",       "report.html",      "p
                                     "plan.json",          "expectations.csv", "rate_distortion.csv",
                                     "rate_distortion.svg"};
 
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+std::vector<fs::path> files_of(const fs::path& folder, std::error_code& error) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder, error)) files.push_back(entry.path());
+  return files;
+}
+
+/// Throws Error kNoInput where they cannot be listed.
+std::vector<fs::path> chunk_files(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> files = files_of(folder / "chunks", error);
+  if (error) throw no_input_error((folder / "chunks").string() + ": " + error.message());
+  return files;
+}
+
 bool is_chunk_file(const fs::path& path) {
   const std::string stem = path.stem().string();
   return path.extension() == ".json" && !stem.empty() && stem.size() <= 18 &&
@@ -111,8 +133,8 @@ void remove_results(const fs::path& folder) {
   fs::remove(folder / "run.json");
   for (const char* name : kReports) fs::remove(folder / name);
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder / "chunks", ignored))
-    if (is_chunk_file(entry.path())) fs::remove(entry.path());
+  for (const fs::path& chunk : files_of(folder / "chunks", ignored))
+    if (is_chunk_file(chunk)) fs::remove(chunk);
 }
 
 void remove_folder_of_results(const fs::path& folder) {
@@ -128,15 +150,13 @@ void remove_folder_of_results(const fs::path& folder) {
 void finish_replacing(const fs::path& folder) {
   const fs::path from = folder / kReplacing;
   std::error_code ignored;
-  if (fs::is_symlink(from, ignored) || !fs::exists(from, ignored)) return;
+  if (fs::is_symlink(from, ignored) || !is_there(from)) return;
   const auto move = [&](const fs::path& name) {
-    if (fs::exists(from / name, ignored)) fs::rename(from / name, folder / name);
+    if (is_there(from / name)) fs::rename(from / name, folder / name);
   };
-  if (fs::exists(from / "run.json", ignored)) {
-    std::vector<fs::path> chunks;
-    for (const auto& entry : fs::directory_iterator(from / "chunks", ignored))
-      if (is_chunk_file(entry.path())) chunks.push_back(entry.path().filename());
-    for (const fs::path& name : chunks) move("chunks" / name);
+  if (is_there(from / "run.json")) {
+    for (const fs::path& chunk : files_of(from / "chunks", ignored))
+      if (is_chunk_file(chunk)) move("chunks" / chunk.filename());
     for (const char* name : kReports) move(name);
     move("run.json");
   }
@@ -158,25 +178,19 @@ ResultStore::ResultStore(fs::path folder, const json& run, const StoreOptions& o
     : folder_(std::move(folder)), run_(run) {
   if (!run_.contains("computed_by")) run_["computed_by"] = computed_by();
   const fs::path chunks = folder_ / "chunks", record = folder_ / "run.json";
-  std::error_code ignored;
   refuse_link(chunks);
   make_output_folder(chunks);
   if (options.overwrite) clear();
   finish_replacing(folder_);
   // Of several that begin at once, one makes the record, and the others go by it.
-  if (!fs::exists(record, ignored)) refuse_other_reports();
-  if (fs::exists(record, ignored) || !write_file_new(record, to_text(run_)))
-    continue_with(read_json(record.string()), run, options);
-  fingerprint_ = sha256(run_.dump());
-}
-
-void ResultStore::refuse_other_reports() const {
-  std::error_code ignored;
   for (const char* name : kReports)
-    if (fs::exists(folder_ / name, ignored) && !fs::exists(folder_ / "run.json", ignored))
+    if (is_there(folder_ / name) && !is_there(record))
       throw argument_error(folder_.string() + " holds a " + name +
                            " of something else (no run.json); replace it with `overwrite`, or "
                            "choose another folder");
+  if (is_there(record) || !write_file_new(record, to_text(run_)))
+    continue_with(read_json(record.string()), run, options);
+  fingerprint_ = sha256(run_.dump());
 }
 
 void ResultStore::continue_with(const json& there, const json& run, const StoreOptions& options) {
@@ -231,21 +245,16 @@ void ResultStore::replace_earlier() {
 }
 
 std::optional<json> ResultStore::extension() const {
-  std::error_code ignored;
   for (const char* name : {kReplacing, kExtension})
-    if (const fs::path record = folder_ / name / "run.json"; fs::exists(record, ignored))
+    if (const fs::path record = folder_ / name / "run.json"; is_there(record))
       return read_json(record.string());
   return {};
 }
 
-bool ResultStore::is_being_replaced() const {
-  std::error_code ignored;
-  return fs::exists(folder_ / kReplacing / "run.json", ignored);
-}
+bool ResultStore::is_being_replaced() const { return is_there(folder_ / kReplacing / "run.json"); }
 
 ResultStore::ResultStore(fs::path folder) : folder_(std::move(folder)) {
-  std::error_code ignored;
-  if (!fs::exists(folder_ / "run.json", ignored))
+  if (!is_there(folder_ / "run.json"))
     throw no_input_error(folder_.string() + ": holds no evaluation (no run.json)");
   run_ = read_json((folder_ / "run.json").string());
   fingerprint_ = sha256(run_.dump());
@@ -256,77 +265,59 @@ fs::path ResultStore::chunk_path(int64_t chunk) const {
 }
 
 void ResultStore::remove_leftovers() const {
-  std::vector<fs::path> found;
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder_ / "chunks", ignored)) {
+  for (const fs::path& path : files_of(folder_ / "chunks", ignored)) {
     // ".000012.json.WORD.tmp", as write_file_atomic calls it
-    const fs::path name = entry.path().filename();
+    const fs::path name = path.filename();
     if (name.extension() == ".tmp" && name.string().front() == '.' &&
         is_chunk_file(name.stem().stem().string().substr(1)))
-      found.push_back(entry.path());
+      fs::remove(path, ignored);
   }
-  for (const auto& path : found) fs::remove(path, ignored);
 }
 
 void ResultStore::write_chunk(const ChunkResult& result) const {
   const fs::path path = chunk_path(result.chunk);
   try {
     write_sealed(path, fingerprint_, to_json(result));
-  } catch (const Error&) {
-    std::error_code ignored;  // another worker's is as good, and its remove_leftovers was quicker
-    if (!fs::exists(path, ignored)) throw;
+  } catch (const Error&) {  // another worker's is as good, and its remove_leftovers was quicker
+    if (!is_there(path)) throw;
   }
 }
 
-/// `use(chunk, its file)` of each.
-template <typename Use>
-void ResultStore::for_each_chunk(const Use& use) const {
-  std::error_code error;
-  if (!fs::exists(folder_ / "chunks", error)) return;
-  const fs::directory_iterator entries(folder_ / "chunks", error);
-  if (error) throw no_input_error((folder_ / "chunks").string() + ": " + error.message());
-  for (const auto& entry : entries) {
-    if (entry.path().extension() != ".json") continue;
-    const json content = read_sealed(entry.path(), fingerprint_);
-    ChunkResult result = chunk_from(content, entry.path().string());
-    if (entry.path() != chunk_path(result.chunk))
-      throw data_error(entry.path().string() + ": holds chunk " + std::to_string(result.chunk));
-    use(std::move(result), entry.path().string());
+std::map<int64_t, ChunkResult> ResultStore::all_chunks() const {
+  std::map<int64_t, ChunkResult> chunks;
+  if (!is_there(folder_ / "chunks")) return chunks;
+  for (const fs::path& path : chunk_files(folder_)) {
+    if (path.extension() != ".json") continue;
+    const json content = read_sealed(path, fingerprint_);
+    ChunkResult result = chunk_from(content, path.string());
+    const int64_t number = result.chunk;
+    if (path != chunk_path(number))
+      throw data_error(path.string() + ": holds chunk " + std::to_string(number));
+    chunks.emplace(number, std::move(result));
   }
+  return chunks;
 }
 
 std::map<int64_t, ChunkResult> ResultStore::read_chunks(const RunShape& expected) const {
-  std::map<int64_t, ChunkResult> chunks;
-  for_each_chunk([&](ChunkResult result, const std::string& source) {
-    check_chunk(result, expected, source);
-    chunks.emplace(result.chunk, std::move(result));
-  });
+  std::map<int64_t, ChunkResult> chunks = all_chunks();
+  for (const auto& [number, chunk] : chunks)
+    check_chunk(chunk, expected, chunk_path(number).string());
   return chunks;
 }
 
 std::map<int64_t, ChunkResult> ResultStore::read_earlier_chunks() const {
-  std::map<int64_t, ChunkResult> chunks;
-  if (!earlier_) return chunks;
-  earlier_->for_each_chunk([&](ChunkResult result, const std::string& /*source*/) {
-    chunks.emplace(result.chunk, std::move(result));
-  });
-  return chunks;
+  return earlier_ ? earlier_->all_chunks() : std::map<int64_t, ChunkResult>();
 }
 
 std::set<int64_t> ResultStore::finished() const {
   std::set<int64_t> chunks;
-  std::error_code error;
-  const fs::directory_iterator entries(folder_ / "chunks", error);
-  if (error) throw no_input_error((folder_ / "chunks").string() + ": " + error.message());
-  for (const auto& entry : entries)
-    if (is_chunk_file(entry.path())) chunks.insert(std::stoll(entry.path().stem().string()));
+  for (const fs::path& path : chunk_files(folder_))
+    if (is_chunk_file(path)) chunks.insert(std::stoll(path.stem().string()));
   return chunks;
 }
 
-bool ResultStore::has_report() const {
-  std::error_code ignored;
-  return fs::exists(folder_ / kReports[0], ignored);
-}
+bool ResultStore::has_report() const { return is_there(folder_ / kReports[0]); }
 
 void ResultStore::write_state(const TunedState& state) const {
   json content = {{"base", state.base}, {"tuning", to_json(state.tuning)}};
@@ -341,10 +332,7 @@ void ResultStore::write_state(const TunedState& state) const {
   write_sealed(folder_ / "plan.json", fingerprint_, content);
 }
 
-bool ResultStore::has_state() const {
-  std::error_code ignored;
-  return fs::exists(folder_ / "plan.json", ignored);
-}
+bool ResultStore::has_state() const { return is_there(folder_ / "plan.json"); }
 
 std::optional<TunedState> ResultStore::read_state() const {
   if (!has_state()) return earlier_ ? earlier_->read_state() : std::nullopt;
@@ -381,6 +369,28 @@ std::optional<TunedState> ResultStore::read_state() const {
 void ResultStore::clear() const {
   remove_results(folder_);
   for (const char* name : {kExtension, kReplacing}) remove_folder_of_results(folder_ / name);
+}
+
+json computed_by() {
+  const std::string evaluator = chosen_evaluator();
+  const bool narrow =
+      evaluator != "aten" && has_bfloat16_products();  // see DecoderPosterior::curvature
+  return {{"sources", source_digest()},
+          {"libtorch", libtorch_version()},
+          {"evaluator", evaluator},
+          {"jacobians", narrow ? "bfloat16" : "as evaluated"},
+          {"compiler", __VERSION__}};
+}
+
+std::string difference_of_builds(const json& stored) {
+  const json here = computed_by();
+  for (const auto& [key, value] : here.items()) {
+    const json there = stored.is_object() ? stored.value(key, json()) : json();
+    if (there != value)
+      return key + " " + (there.is_string() ? quoted(there.get<std::string>()) : "unknown") +
+             " there, " + value.dump() + " here";
+  }
+  return "";
 }
 
 }  // namespace crais

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "evaluation/chunks.h"
-#include "evaluation/store_options.h"
 #include "evaluation/tuned_estimator.h"
 
 namespace crais {
@@ -35,7 +34,7 @@ struct RunShape {
 /// already. Then `replace_earlier` puts it in the place of what it extends.
 class ResultStore {
  public:
-  /// Opens a folder for a run decided by `run` and by what computes it (see identity.h; this build,
+  /// Opens a folder for a run decided by `run` and by what computes it (computed_by; this build,
   /// unless `run` says "computed_by" itself); makes it, or resumes or overwrites what it holds.
   /// Throws Error: kCannotCreate; kArgument if it holds results and neither option is given, or,
   /// naming the first difference, results of another run or another build.
@@ -82,12 +81,10 @@ class ResultStore {
   void clear() const;
 
  private:
-  void refuse_other_reports() const;
   void continue_with(const nlohmann::json& there, const nlohmann::json& run,
                      const StoreOptions& options);
   void extend_to(const nlohmann::json& run);
-  template <typename Use>
-  void for_each_chunk(const Use& use) const;
+  std::map<int64_t, ChunkResult> all_chunks() const;
   std::filesystem::path chunk_path(int64_t chunk) const;
 
   std::filesystem::path folder_;
@@ -99,5 +96,14 @@ class ResultStore {
 /// Names the first thing in which two records of runs differ, settings before what they decide;
 /// "" where they are the same.
 std::string difference_of_runs(const nlohmann::json& here, const nlohmann::json& there);
+
+/// {"sources": digest, "libtorch": version, "evaluator": by its instruction set, "compiler":
+/// version}: two runs that agree in it and in their settings give the same results, bit for bit on
+/// the same kind of device. The digest is of the sources that
+/// decide estimates (cmake/source_digest.cmake): reports, programs and documents are not in it.
+nlohmann::json computed_by();
+
+/// "" where `stored`, of a file, is `computed_by()`; else what differs, for a message.
+std::string difference_of_builds(const nlohmann::json& stored);
 
 }  // namespace crais

@@ -6,19 +6,79 @@
 #include <atomic>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "evaluation/chunk_memory.h"
-#include "evaluation/chunk_source.h"
 #include "evaluation/result_store.h"
+#include "evaluation/work_queue.h"
 #include "util/error.h"
 #include "util/parallel.h"
 
 namespace crais {
 namespace {
+
+/// Chunks to compute: those that are missing here, or those that a queue of workers hands out.
+class ChunkSource {
+ public:
+  using Stop = std::function<bool()>;
+
+  /// `chunks` receives those of the store that this process reports.
+  ChunkSource(RunShape shape, const RunOptions& options, std::map<int64_t, ChunkResult>& chunks)
+      : shape_(std::move(shape)), store_(options.store), queue_(options.queue) {
+    if (queue_) return;
+    if (store_) chunks = store_->read_chunks(shape_);
+    for (int64_t c = 0; c < shape_.chunks.count(); ++c)
+      if (options.shard.holds(c) && chunks.count(c) == 0) missing_.push_back(c);
+  }
+
+  /// True if it falls to this process to tune; false once another has stored the state, or once
+  /// `stop()` holds.
+  bool tunes(const Stop& stop) {
+    const auto is_done = [&] { return store_->has_state(); };
+    return !queue_ || queue_->lead("plan", is_done, stop);
+  }
+
+  /// How many nobody has finished.
+  int64_t left() const {
+    return queue_ ? shape_.chunks.count() - static_cast<int64_t>(store_->finished().size())
+                  : static_cast<int64_t>(missing_.size());
+  }
+
+  /// The next to compute, on any thread; nothing once there is none, or once `stop()` holds.
+  std::optional<int64_t> next(const Stop& stop) {
+    const auto finished = [&] { return store_->finished(); };
+    if (queue_) return queue_->next(shape_.chunks.count(), finished, stop);
+    const size_t i = taken_++;
+    return i < missing_.size() ? std::optional(missing_[i]) : std::nullopt;
+  }
+
+  /// `chunks`, those that are there, become those that this process reports: of workers, one gets
+  /// all, and the others none.
+  void report(std::map<int64_t, ChunkResult>& chunks, const Stop& stop) {
+    if (!queue_) return;
+    chunks.clear();
+    if (stop()) return;
+    if (left() > 0)
+      throw no_input_error((store_->folder() / "chunks").string() +
+                           ": a chunk that was finished is gone");
+    const auto is_done = [&] { return store_->has_report(); };
+    if (!queue_->lead("report", is_done, stop)) return;
+    store_->remove_leftovers();
+    chunks = store_->read_chunks(shape_);
+  }
+
+ private:
+  RunShape shape_;
+  const ResultStore* store_;
+  WorkQueue* queue_;
+  std::vector<int64_t> missing_;
+  std::atomic<size_t> taken_{0};
+};
 
 std::vector<int64_t> indices_of(const ProblemSource& problems, int64_t begin, int64_t end) {
   if (!problems.indices.empty())
@@ -48,9 +108,10 @@ TunedEstimator ready(const ProblemSource& problems, const Estimator& estimator,
   const auto pilots = problems.make(0, num_pilots);
   const EstimateOptions& asked = estimator.options();
   if (!stored && estimator.anneals()) {
-    if (asked.pilot_chains) require_pilot_chains(*asked.pilot_chains, num_pilots, pilots->dim());
+    if (asked.pilot_chains)
+      require_moving(*asked.pilot_chains, num_pilots, pilots->dim(), "pilot_chains");
     const int64_t together = std::min(asked.chunk, problems.count);
-    if (!asked.resampling.empty()) require_chains_together(asked.chains, together, pilots->dim());
+    if (!asked.resampling.empty()) require_moving(asked.chains, together, pilots->dim());
     if (!asked.budget) require_weights(asked.chains, together);
   }
   if (stored) return estimator.restore(std::move(*stored), *pilots);
@@ -95,7 +156,7 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
   const RunShape shape{chunks, asked.methods, asked.repeats,
                        indices_of(problems, 0, problems.count)};
   RunResults results;
-  const auto source = chunk_source(shape, options, results.chunks);
+  ChunkSource source(shape, options, results.chunks);
   if (options.observer)
     for (const auto& [c, chunk] : results.chunks)
       if (options.shard.holds(c)) options.observer->chunk(chunk);
@@ -103,14 +164,14 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
   std::atomic<bool> stopped{false};
   const auto stop = [&] { return stopped || (options.observer && options.observer->stop()); };
   auto stored = options.store ? options.store->read_state() : std::nullopt;
-  if (!stored && !source->tunes(stop)) {
+  if (!stored && !source.tunes(stop)) {
     stored = options.store->read_state();
     if (!stored) return results;  // stopped
   }
   const bool extends = options.store && options.store->extends();
-  if (source->left() == 0 && stored && !extends) {
+  if (source.left() == 0 && stored && !extends) {
     results.state = std::move(*stored);
-    source->report(results.chunks, stop);
+    source.report(results.chunks, stop);
     return results;
   }
   std::map<int64_t, ChunkResult> earlier;
@@ -150,10 +211,10 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
     if (options.observer) options.observer->chunk(result);
     results.chunks.emplace(c, std::move(result));
   };
-  parallel_while([&] { return source->next(stop); },
-                 std::clamp<int64_t>(source->left(), 1, resolve_threads(options.threads)), compute,
+  parallel_while([&] { return source.next(stop); },
+                 std::clamp<int64_t>(source.left(), 1, resolve_threads(options.threads)), compute,
                  stop);
-  source->report(results.chunks, stop);
+  source.report(results.chunks, stop);
   return results;
 }
 

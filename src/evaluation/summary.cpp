@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <vector>
 
 #include "util/format.h"
 
@@ -142,6 +143,27 @@ std::string RunningMean::add(const ChunkResult& result) {
   const double variance = std::max(0.0, sum_of_squares_ / count_ - mean * mean);
   return label_ + " " + with_error(mean, std::sqrt(variance / count_)) + "  ESS " +
          fixed(ess_ / count_, 2) + (accept_ > 0 ? "  accept " + fixed(accept_ / count_, 2) : "");
+}
+
+std::optional<WeightedParticles> kept_particles(const RunResults& results) {
+  std::vector<at::Tensor> z, log_w, num_resamplings;
+  int64_t most = 0;
+  for (const auto& [number, chunk] : results.chunks) {
+    const auto& kept = chunk.runs.front().particles;
+    if (!kept) return {};
+    most = std::max(most, kept->log_w.size(1));
+  }
+  for (const auto& [number, chunk] : results.chunks) {
+    const WeightedParticles& kept = *chunk.runs.front().particles;
+    const int64_t count = kept.log_w.size(1), more = most - count;
+    const double growth = std::log(static_cast<double>(most) / static_cast<double>(count));
+    const at::Tensor points = kept.z.to(at::kCPU, at::kDouble);
+    z.push_back(at::cat({points, points.slice(1, 0, 1).expand({-1, more, -1})}, 1));
+    log_w.push_back(at::constant_pad_nd(kept.log_w.cpu() + growth, {0, more}, -INFINITY));
+    num_resamplings.push_back(kept.num_resamplings.cpu());
+  }
+  if (z.empty()) return {};
+  return WeightedParticles{at::cat(z), at::cat(log_w), at::cat(num_resamplings)};
 }
 
 }  // namespace crais

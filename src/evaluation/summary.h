@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "estimates/estimate.h"
+#include "estimates/expectation.h"
 #include "evaluation/doubts.h"
 #include "evaluation/tuned_estimator.h"
 
@@ -90,5 +91,12 @@ class RunningMean {
   std::string label_;
   double count_ = 0, sum_ = 0, sum_of_squares_ = 0, ess_ = 0, accept_ = 0;
 };
+
+/// Those of the first method and repeat, problem after problem, float64 on the CPU. Nothing where a
+/// chunk has none, as one that was read from a file.
+///
+/// Chunks may have different numbers of particles. A problem with fewer gets particles of weight
+/// zero, and its other weights grow by as much: their mean stays.
+std::optional<WeightedParticles> kept_particles(const RunResults& results);
 
 }  // namespace crais

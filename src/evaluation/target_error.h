@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "evaluation/chains_by_spread.h"
 #include "evaluation/chunk_result.h"
 #include "evaluation/parts.h"
 

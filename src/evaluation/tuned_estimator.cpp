@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "evaluation/parts.h"
-#include "evaluation/replicated_plan.h"
-#include "evaluation/settled_witness.h"
+#include "evaluation/plans.h"
 #include "evaluation/target_error.h"
+#include "evaluation/witness.h"
 #include "samplers/blocks.h"
 
 namespace crais {

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "evaluation/chains_by_spread.h"
 #include "evaluation/chunk_result.h"
 #include "evaluation/options.h"
 

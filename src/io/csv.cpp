@@ -23,8 +23,7 @@ std::string rfc_quoted(const std::string& text) {
 }
 
 /// The whole text, spaces around it aside, as a number; nan and inf are numbers here.
-template <typename T>
-bool read_number(const std::string& text, T& value) {
+bool read_number(const std::string& text, double& value) {
   const size_t first = text.find_first_not_of(' ');
   if (first == std::string::npos) return false;
   const char* const end = text.data() + text.find_last_not_of(' ') + 1;
@@ -168,10 +167,6 @@ CsvTable read_csv(const std::string& path, CsvNames names) {
   return parse_csv(read_file(path), path, names);
 }
 
-bool CsvTable::has(const std::string& column) const {
-  return std::find(columns_.begin(), columns_.end(), column) != columns_.end();
-}
-
 size_t CsvTable::index_of(const std::string& column) const {
   if (columns_.empty() && rows_.front().cells.size() == 1) return 0;
   const auto found = std::find(columns_.begin(), columns_.end(), column);
@@ -187,30 +182,20 @@ std::vector<std::string> CsvTable::texts(size_t column) const {
   return values;
 }
 
-template <typename T>
-std::vector<T> CsvTable::parsed(size_t index, const std::string& name,
-                                const std::string& kind) const {
-  std::vector<T> values(rows_.size());
+std::vector<double> CsvTable::parsed(size_t index, const std::string& name) const {
+  std::vector<double> values(rows_.size());
   for (size_t r = 0; r < rows_.size(); ++r)
     if (!read_number(rows_[r].cells[index], values[r]))
-      fail(source_, rows_[r].line, name + ": '" + rows_[r].cells[index] + "' is not " + kind);
+      fail(source_, rows_[r].line, name + ": '" + rows_[r].cells[index] + "' is not a number");
   return values;
 }
 
 std::vector<double> CsvTable::numbers(size_t column) const {
-  return parsed<double>(column, "column " + std::to_string(column + 1), "a number");
-}
-
-std::vector<std::string> CsvTable::texts(const std::string& column) const {
-  return texts(index_of(column));
+  return parsed(column, "column " + std::to_string(column + 1));
 }
 
 std::vector<double> CsvTable::numbers(const std::string& column) const {
-  return parsed<double>(index_of(column), column, "a number");
-}
-
-std::vector<int64_t> CsvTable::integers(const std::string& column) const {
-  return parsed<int64_t>(index_of(column), column, "a whole number");
+  return parsed(index_of(column), column);
 }
 
 }  // namespace crais

@@ -48,19 +48,15 @@ class CsvTable {
     return rows_.empty() ? columns_.size() : rows_.front().cells.size();
   }
   size_t line_of(size_t row) const { return rows_[row].line; }
-  const std::vector<std::string>& columns() const { return columns_; }  // empty without names
-  bool has(const std::string& column) const;
 
   /// The column of that name; where names are absent, the only column.
-  /// Throws Error kData, naming the source and the line, if there is no such column or (numbers,
-  /// integers) a value is not a number.
-  std::vector<std::string> texts(const std::string& column) const;
+  /// Throws Error kData, naming the source and the line, if there is no such column or a value is
+  /// not a number.
   std::vector<double> numbers(const std::string& column) const;
-  std::vector<int64_t> integers(const std::string& column) const;
 
   /// The same by position; messages count columns from 1.
-  std::vector<std::string> texts(size_t column) const;
   std::vector<double> numbers(size_t column) const;
+  std::vector<std::string> texts(size_t column) const;
 
  private:
   friend CsvTable parse_csv(const std::string& text, const std::string& source, CsvNames names);
@@ -69,8 +65,7 @@ class CsvTable {
     std::vector<std::string> cells;
   };
   size_t index_of(const std::string& column) const;
-  template <typename T>
-  std::vector<T> parsed(size_t index, const std::string& name, const std::string& kind) const;
+  std::vector<double> parsed(size_t index, const std::string& name) const;
 
   std::string source_;
   std::vector<std::string> columns_;

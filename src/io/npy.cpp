@@ -1,10 +1,11 @@
 #include "io/npy.h"
 
-#include <c10/util/accumulate.h>
-
 #include <algorithm>
+#include <charconv>
 #include <cstring>
-#include <optional>
+#include <map>
+#include <numeric>
+#include <regex>
 
 #include "io/json.h"
 #include "io/tensor_bytes.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::string_view kNpyMagic("\x93NUMPY", 6);
 constexpr size_t kMaxNpyDims = 16;
+constexpr size_t kMaxNpyHeader = 1000;  // sizes of so many dimensions need less than half of it
 
 struct NpyType {
   const char* code;
@@ -33,115 +35,45 @@ struct NpyHeader {
 };
 
 /// Parses {'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }: the keys in any order, each
-/// once, with spaces where Python allows them.
-class NpyHeaderParser {
- public:
-  NpyHeaderParser(std::string_view text, std::string where)
-      : rest_(text), where_(std::move(where)) {}
-
-  NpyHeader parse() {
-    std::optional<std::string> descr;
-    std::optional<bool> fortran_order;
-    std::optional<std::vector<int64_t>> shape;
-    expect('{');
-    while (!accept('}')) {
-      const std::string key = text();
-      expect(':');
-      if (key == "descr" && !descr)
-        descr = text();
-      else if (key == "fortran_order" && !fortran_order)
-        fortran_order = truth();
-      else if (key == "shape" && !shape)
-        shape = sizes();
-      else
-        throw wrong("key " + quoted(key) + " is unknown or given twice");
-      if (!accept(',')) {
-        expect('}');
-        break;
-      }
-    }
-    skip_spaces();
-    if (!rest_.empty()) throw wrong("something follows its end");
-    if (!descr || !fortran_order || !shape)
-      throw wrong("it needs the keys 'descr', 'fortran_order' and 'shape'");
-    return {*descr, *fortran_order, *shape};
+/// once, with spaces where Python allows them. Sizes of Python 2 may end in an L.
+NpyHeader parse_header(const std::string& text, const std::string& where) {
+  static const std::regex kEntry(
+      R"(\s*(['"])(\w+)\1\s*:\s*((['"])([^'"\\]*)\4|True|False)"
+      R"(|\((\s*|(?:\s*\d+L?\s*,)+(?:\s*\d+L?)?\s*)\))\s*(,\s*\}?|\})\s*)");
+  static const std::regex kSize(R"(\d+)");
+  const auto require = [&](bool holds, const std::string& what) {
+    if (!holds) throw data_error(where + ": header of the .npy file: " + what);
+  };
+  std::map<std::string, std::string> values;  // by key: as they are written, the shape within ()
+  auto begin = text.begin() + static_cast<std::ptrdiff_t>(text.find_first_not_of(" \t\n") + 1);
+  bool has_ended = begin == text.begin() || *(begin - 1) != '{' || text.size() > kMaxNpyHeader;
+  for (std::smatch entry; !has_ended && std::regex_search(begin, text.end(), entry, kEntry,
+                                                          std::regex_constants::match_continuous);
+       begin = entry[0].second) {
+    const std::string key = entry[2];
+    const bool is_text = entry[5].matched, is_shape = entry[6].matched;
+    if ((key == "descr") != is_text || (key == "shape") != is_shape) break;
+    const size_t value = is_text ? 5 : is_shape ? 6 : 3;
+    require(values.emplace(key, entry[value]).second, "key " + quoted(key) + " is given twice");
+    has_ended = entry[7].str().back() == '}';
   }
-
- private:
-  Error wrong(const std::string& what) const {
-    return data_error(where_ + ": header of the .npy file: " + what);
-  }
-  void skip_spaces() {
-    rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\n"), rest_.size()));
-  }
-  bool accept(char c) {
-    skip_spaces();
-    if (rest_.empty() || rest_.front() != c) return false;
-    rest_.remove_prefix(1);
-    return true;
-  }
-  void expect(char c) {
-    if (!accept(c))
-      throw wrong(std::string("'") + c + "' was expected before " +
-                  quoted(std::string(rest_.substr(0, 20))));
-  }
-  bool accept_word(std::string_view word) {
-    skip_spaces();
-    if (rest_.substr(0, word.size()) != word) return false;
-    rest_.remove_prefix(word.size());
-    return true;
-  }
-
-  std::string text() {
-    skip_spaces();
-    const char quote = rest_.empty() ? '\0' : rest_.front();
-    const size_t end =
-        quote == '\'' || quote == '"' ? rest_.find(quote, 1) : std::string_view::npos;
-    if (end == std::string_view::npos)
-      throw wrong("a text in quotes was expected before " +
-                  quoted(std::string(rest_.substr(0, 20))) + "; records are not read");
-    std::string value(rest_.substr(1, end - 1));
-    if (value.find('\\') != std::string::npos) throw wrong("a text has an escape");
-    rest_.remove_prefix(end + 1);
-    return value;
-  }
-  bool truth() {
-    if (accept_word("True")) return true;
-    if (accept_word("False")) return false;
-    throw wrong("'fortran_order' is neither True nor False");
-  }
-  std::vector<int64_t> sizes() {
-    std::vector<int64_t> sizes;
-    expect('(');
-    while (!accept(')')) {
-      sizes.push_back(size());
-      accept_word("L");  // how Python 2 wrote some
-      if (accept(',')) continue;
-      // (3) is a number in brackets and no tuple.
-      if (sizes.size() == 1) throw wrong("'shape' is no tuple");
-      expect(')');
-      break;
-    }
-    if (sizes.size() > kMaxNpyDims)
-      throw wrong("'shape' has over " + std::to_string(kMaxNpyDims) + " dimensions");
-    return sizes;
-  }
-  int64_t size() {
-    skip_spaces();
-    size_t digits = 0;
+  require(
+      has_ended && begin == text.end() && values.size() == 3 && values.count("fortran_order"),
+      "not {'descr': 'TYPE', 'fortran_order': True or False, 'shape': (SIZE, ...)}; records are "
+      "not read");
+  const std::string& sizes = values["shape"];
+  std::vector<int64_t> shape;
+  for (std::sregex_iterator size(sizes.begin(), sizes.end(), kSize), end; size != end; ++size) {
+    const std::string digits = size->str();
     int64_t value = 0;
-    for (; digits < rest_.size() && rest_[digits] >= '0' && rest_[digits] <= '9'; ++digits)
-      if (__builtin_mul_overflow(value, 10, &value) ||
-          __builtin_add_overflow(value, rest_[digits] - '0', &value))
-        throw wrong("a size in 'shape' is too large");
-    if (digits == 0) throw wrong("a size in 'shape' is no whole number");
-    rest_.remove_prefix(digits);
-    return value;
+    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    require(read.ec == std::errc(), "a size in 'shape' is too large");
+    shape.push_back(value);
   }
-
-  std::string_view rest_;
-  std::string where_;
-};
+  require(shape.size() <= kMaxNpyDims,
+          "'shape' has over " + std::to_string(kMaxNpyDims) + " dimensions");
+  return {values["descr"], values["fortran_order"] == "True", shape};
+}
 
 /// Magic, version, the length of the header and the header; what is left are the values.
 NpyHeader take_header(std::string_view& bytes, const std::string& where) {
@@ -159,26 +91,19 @@ NpyHeader take_header(std::string_view& bytes, const std::string& where) {
                      " bytes, the file only " + std::to_string(bytes.size() - start) + " more");
   const std::string_view text = bytes.substr(start, length);
   bytes.remove_prefix(start + length);
-  return NpyHeaderParser(text, where).parse();
+  return parse_header(std::string(text), where);
 }
 
 const NpyType& npy_type(const std::string& descr, const std::string& where) {
   for (const NpyType& known : kNpyTypes)
-    if (descr.size() == 3 && std::string_view("<>|=").find(descr[0]) != std::string_view::npos &&
+    if (descr.size() == 3 && std::string_view("<|=").find(descr[0]) != std::string_view::npos &&
         descr.compare(1, 2, known.code) == 0)
       return known;
   std::string codes;
   for (const NpyType& known : kNpyTypes)
     codes += std::string(codes.empty() ? "" : ", ") + known.code;
-  throw data_error(where + ": values of type " + quoted(descr) + "; those read are " + codes);
-}
-
-std::string reversed_values(std::string_view bytes, size_t size) {
-  std::string swapped(bytes);
-  for (size_t i = 0; i + size <= swapped.size(); i += size)
-    std::reverse(swapped.begin() + static_cast<std::ptrdiff_t>(i),
-                 swapped.begin() + static_cast<std::ptrdiff_t>(i + size));
-  return swapped;
+  throw data_error(where + ": values of type " + quoted(descr) + "; those read are " + codes +
+                   ", little-endian");
 }
 
 /// Little-endian values of a type of the file; 16 or 32 bits without a sign go to the next larger.
@@ -188,27 +113,6 @@ at::Tensor npy_values(std::string_view bytes, const NpyType& type, at::IntArrayR
       tensor_of_bytes(bytes, shape, type.size == 2 ? at::kShort : at::kInt).to(type.type);
   return values.bitwise_and((int64_t{1} << 8 * type.size) - 1);
 }
-
-std::vector<int64_t> reversed_axes(int64_t count) {
-  std::vector<int64_t> axes;
-  for (int64_t axis = count; axis-- > 0;) axes.push_back(axis);
-  return axes;
-}
-
-uint64_t npy_bytes(const std::vector<int64_t>& shape, size_t size, const std::string& where) {
-  uint64_t bytes = size, extent = size;  // the second as if no size were 0, for the strides
-  for (const int64_t s : shape) {
-    bytes *= static_cast<uint64_t>(s);
-    if (__builtin_mul_overflow(extent, static_cast<uint64_t>(std::max<int64_t>(s, 1)), &extent) ||
-        extent > static_cast<uint64_t>(INT64_MAX))
-      throw data_error(where + ": the shape of the .npy file overflows");
-  }
-  return bytes;
-}
-
-}  // namespace
-
-namespace {
 
 /// All that stands before the values of `type`.
 std::string npy_header(const std::string& type, at::IntArrayRef shape) {
@@ -229,20 +133,9 @@ std::string npy_header(const std::string& type, at::IntArrayRef shape) {
 
 }  // namespace
 
-std::string npy_text(const std::vector<int64_t>& shape, const std::vector<double>& values) {
-  if (c10::multiply_integers(shape) != static_cast<int64_t>(values.size()))
-    throw internal_error("an array whose shape is not its size");
-  std::string text = npy_header("<f8", shape);
-  const size_t begin = text.size();
-  text.resize(begin + values.size() * sizeof(double));
-  if (!values.empty())
-    std::memcpy(text.data() + begin, values.data(), values.size() * sizeof(double));
-  return text;
-}
-
-std::string npy_text(const at::Tensor& bytes) {
-  const at::Tensor rows = bytes.to(at::kByte).contiguous();
-  return npy_header("|u1", rows.sizes())
+std::string npy_text(const at::Tensor& values) {
+  const at::Tensor rows = values.contiguous();
+  return npy_header(rows.scalar_type() == at::kDouble ? "<f8" : "|u1", rows.sizes())
       .append(static_cast<const char*>(rows.data_ptr()), rows.nbytes());
 }
 
@@ -251,15 +144,17 @@ bool is_npy(std::string_view bytes) { return bytes.substr(0, kNpyMagic.size()) =
 at::Tensor parse_npy(std::string_view bytes, const std::string& where) {
   NpyHeader header = take_header(bytes, where);
   const NpyType& type = npy_type(header.descr, where);
-  const uint64_t expected = npy_bytes(header.shape, type.size, where);
-  if (bytes.size() != expected)
-    throw data_error(where + ": shape and type of the .npy file need " + std::to_string(expected) +
+  const auto expected = bytes_of_shape(header.shape, type.size);
+  if (!expected) throw data_error(where + ": the shape of the .npy file overflows");
+  if (bytes.size() != *expected)
+    throw data_error(where + ": shape and type of the .npy file need " + std::to_string(*expected) +
                      " bytes of values, " + std::to_string(bytes.size()) + " are there");
   if (header.fortran_order) std::reverse(header.shape.begin(), header.shape.end());
-  std::string swapped;
-  if (header.descr[0] == '>') bytes = swapped = reversed_values(bytes, type.size);
   const at::Tensor values = npy_values(bytes, type, header.shape);
-  return header.fortran_order ? values.permute(reversed_axes(values.dim())).contiguous() : values;
+  if (!header.fortran_order) return values;
+  std::vector<int64_t> axes(header.shape.size());
+  std::iota(axes.rbegin(), axes.rend(), 0);
+  return values.permute(axes).contiguous();
 }
 
 }  // namespace crais

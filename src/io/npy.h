@@ -10,17 +10,14 @@
 
 namespace crais {
 
-/// The content of a .npy file (format 1.0, little-endian float64, rows first) of `shape`.
-/// Throws Error kInternal unless there are as many values as the shape has places.
-std::string npy_text(const std::vector<int64_t>& shape, const std::vector<double>& values);
-
-/// The same of bytes, uint8 [..].
-std::string npy_text(const at::Tensor& bytes);
+/// The content of a .npy file (format 1.0, little-endian, rows first) of float64 or uint8 on the
+/// CPU.
+std::string npy_text(const at::Tensor& values);
 
 /// True if the bytes begin as a .npy file does.
 bool is_npy(std::string_view bytes);
 
-/// The array in `bytes`: format 1.0 to 3.0, rows or columns first, either byte order; truth values,
+/// The array in `bytes`: format 1.0 to 3.0, rows or columns first, little-endian; truth values,
 /// floats of 16, 32 and 64 bits, signed integers of 8 to 64 bits and unsigned ones of 8, 16 and 32.
 /// The latter two become the next larger signed type, which holds them.
 ///

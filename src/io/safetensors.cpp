@@ -57,22 +57,12 @@ std::vector<int64_t> checked_shape(const json& value, const std::string& where) 
     throw data_error(where + ": shape is not a list of at most " + std::to_string(kMaxDims) +
                      " sizes");
   std::vector<int64_t> shape;
-  int64_t extent = 1;  // as if no size were 0, so that strides cannot overflow either
   for (const json& size : value) {
     const uint64_t number = unsigned_number(size, where, "a size in its shape");
-    if (__builtin_mul_overflow(extent, std::max<uint64_t>(number, 1), &extent))
-      throw data_error(where + ": its shape overflows");
+    if (number > INT64_MAX) throw data_error(where + ": its shape overflows");
     shape.push_back(static_cast<int64_t>(number));
   }
   return shape;
-}
-
-uint64_t num_bytes(const Entry& entry, const std::string& where) {
-  uint64_t bytes = c10::elementSize(entry.dtype);
-  for (const int64_t size : entry.shape)
-    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes))
-      throw data_error(where + ": its shape overflows");
-  return bytes;
 }
 
 Entry checked_entry(const std::string& name, const json& value, uint64_t data_size,
@@ -104,10 +94,11 @@ Entry checked_entry(const std::string& name, const json& value, uint64_t data_si
     throw data_error(where + ": data_offsets [" + std::to_string(entry.begin) + ", " +
                      std::to_string(entry.end) + "] lie outside the " + std::to_string(data_size) +
                      " bytes of data");
-  const uint64_t expected = num_bytes(entry, where);
-  if (entry.end - entry.begin != expected)
+  const auto expected = bytes_of_shape(entry.shape, c10::elementSize(entry.dtype));
+  if (!expected) throw data_error(where + ": its shape overflows");
+  if (entry.end - entry.begin != *expected)
     throw data_error(where + ": holds " + std::to_string(entry.end - entry.begin) +
-                     " bytes, its shape and dtype need " + std::to_string(expected));
+                     " bytes, its shape and dtype need " + std::to_string(*expected));
   return entry;
 }
 

@@ -10,7 +10,6 @@
 #include "io/torch_pickle.h"
 #include "io/zip.h"
 #include "util/error.h"
-#include "util/files.h"
 
 namespace crais {
 namespace {
@@ -245,10 +244,6 @@ NamedTensors parse_torch_file(std::string_view bytes, const std::string& where) 
   const std::string pickle = archive.read(entry);
   const TorchPickle parsed = parse_torch_pickle(pickle, where);
   return TensorWalk(parsed, Storages(archive, *root, where), where).run();
-}
-
-NamedTensors read_torch_file(const std::filesystem::path& path) {
-  return parse_torch_file(read_file(path), path.string());
 }
 
 }  // namespace crais

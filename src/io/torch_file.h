@@ -3,7 +3,6 @@
 
 #include <ATen/ATen.h>
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,8 +27,5 @@ bool is_torch_file(std::string_view bytes, const std::string& where);
 /// offsets are checked before any of them is used. Throws Error kData, one line that begins with
 /// `where`, at anything that is not plain tensors.
 NamedTensors parse_torch_file(std::string_view bytes, const std::string& where);
-
-/// The same of a file. Throws Error kNoInput if it is missing.
-NamedTensors read_torch_file(const std::filesystem::path& path);
 
 }  // namespace crais

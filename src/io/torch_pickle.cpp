@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <map>
 #include <utility>
 
 #include "io/json.h"
@@ -18,38 +19,41 @@ using Values = std::vector<PickleValue>;
 enum class Allowed { kOrderedDict, kTensor, kParameter, kSize, kDevice, kEncode, kDtype, kStorage };
 
 struct AllowedGlobal {
-  const char* name;
+  std::string name;
   Allowed what;
   at::ScalarType dtype = at::kFloat;  // kStorage only
 };
 
-const std::vector<AllowedGlobal> kAllowed = {
-    {"collections.OrderedDict", Allowed::kOrderedDict},
-    {"torch._utils._rebuild_tensor_v2", Allowed::kTensor},
-    {"torch._utils._rebuild_parameter", Allowed::kParameter},
-    {"torch.Size", Allowed::kSize},
-    {"torch.device", Allowed::kDevice},
-    {"_codecs.encode", Allowed::kEncode},  // how protocol 2 writes bytes
-    {"torch.FloatStorage", Allowed::kStorage, at::kFloat},
-    {"torch.DoubleStorage", Allowed::kStorage, at::kDouble},
-    {"torch.HalfStorage", Allowed::kStorage, at::kHalf},
-    {"torch.BFloat16Storage", Allowed::kStorage, at::kBFloat16},
-    {"torch.LongStorage", Allowed::kStorage, at::kLong},
-    {"torch.IntStorage", Allowed::kStorage, at::kInt},
-    {"torch.ShortStorage", Allowed::kStorage, at::kShort},
-    {"torch.CharStorage", Allowed::kStorage, at::kChar},
-    {"torch.ByteStorage", Allowed::kStorage, at::kByte},
-    {"torch.BoolStorage", Allowed::kStorage, at::kBool},
-    {"torch.float32", Allowed::kDtype},
-    {"torch.float64", Allowed::kDtype},
-    {"torch.float16", Allowed::kDtype},
-    {"torch.bfloat16", Allowed::kDtype},
-    {"torch.int64", Allowed::kDtype},
-    {"torch.int32", Allowed::kDtype},
-    {"torch.int16", Allowed::kDtype},
-    {"torch.int8", Allowed::kDtype},
-    {"torch.uint8", Allowed::kDtype},
-    {"torch.bool", Allowed::kDtype}};
+const std::vector<AllowedGlobal>& allowed_globals() {
+  struct Type {
+    std::string name, storage;
+    at::ScalarType dtype;
+  };
+  static const std::vector<AllowedGlobal> kAll = [] {
+    std::vector<AllowedGlobal> all = {
+        {"collections.OrderedDict", Allowed::kOrderedDict},
+        {"torch._utils._rebuild_tensor_v2", Allowed::kTensor},
+        {"torch._utils._rebuild_parameter", Allowed::kParameter},
+        {"torch.Size", Allowed::kSize},
+        {"torch.device", Allowed::kDevice},
+        {"_codecs.encode", Allowed::kEncode}};  // how protocol 2 writes bytes
+    for (const Type& type : std::vector<Type>{{"float32", "Float", at::kFloat},
+                                              {"float64", "Double", at::kDouble},
+                                              {"float16", "Half", at::kHalf},
+                                              {"int64", "Long", at::kLong},
+                                              {"bfloat16", "BFloat16", at::kBFloat16},
+                                              {"int32", "Int", at::kInt},
+                                              {"int16", "Short", at::kShort},
+                                              {"int8", "Char", at::kChar},
+                                              {"uint8", "Byte", at::kByte},
+                                              {"bool", "Bool", at::kBool}}) {
+      all.push_back({"torch." + type.name, Allowed::kDtype});
+      all.push_back({"torch." + type.storage + "Storage", Allowed::kStorage, type.dtype});
+    }
+    return all;
+  }();
+  return kAll;
+}
 
 class PickleMachine {
  public:
@@ -159,98 +163,52 @@ class PickleMachine {
 
   // --- opcodes; their names are those of Python's pickletools ---
 
-  /// False at STOP.
-  bool step(uint8_t opcode) {
-    switch (opcode) {
-      case '.':
-        return false;
-      case '(':
-        marks_.push_back(stack_.size());
-        return true;
-      case '}':
-        push_sequence(Kind::kDict, {});
-        return true;
-      case ']':
-        push_sequence(Kind::kList, {});
-        return true;
-      case ')':
-        push_sequence(Kind::kTuple, {});
-        return true;
-      case 't':
-        push_sequence(Kind::kTuple, pop_to_mark());
-        return true;
-      case 0x85:  // TUPLE1, TUPLE2, TUPLE3
-      case 0x86:
-      case 0x87:
-        push_sequence(Kind::kTuple, pop_last(opcode - 0x84U));
-        return true;
-      case 'a':
-        append(pop_last(1), Kind::kList, "a list");
-        return true;
-      case 'e':
-        append(pop_to_mark(), Kind::kList, "a list");
-        return true;
-      case 's':
-        append(pop_last(2), Kind::kDict, "a dictionary");
-        return true;
-      case 'u':
-        append(pop_to_mark(), Kind::kDict, "a dictionary");
-        return true;
-      case 'q':
-        remember(little_endian(1));
-        return true;
-      case 'r':
-        remember(little_endian(4));
-        return true;
-      case 'h':
-        recall(little_endian(1));
-        return true;
-      case 'j':
-        recall(little_endian(4));
-        return true;
-      case 'c':
-        global();
-        return true;
-      case 'Q':
-        storage();
-        return true;
-      case 'R':
-        reduce();
-        return true;
-      case 'b':
-        build();
-        return true;
-      default:
-        scalar(opcode);
-        return true;
-    }
+  /// All but STOP.
+  static const std::map<uint8_t, void (*)(PickleMachine&)>& opcodes() {
+    using M = PickleMachine;
+    static const std::map<uint8_t, void (*)(M&)> kAll = {
+        {'(', [](M& m) { m.marks_.push_back(m.stack_.size()); }},
+        {'}', [](M& m) { m.push_sequence(Kind::kDict, {}); }},
+        {']', [](M& m) { m.push_sequence(Kind::kList, {}); }},
+        {')', [](M& m) { m.push_sequence(Kind::kTuple, {}); }},
+        {'t', [](M& m) { m.push_sequence(Kind::kTuple, m.pop_to_mark()); }},
+        {0x85, [](M& m) { m.push_sequence(Kind::kTuple, m.pop_last(1)); }},  // TUPLE1, 2, 3
+        {0x86, [](M& m) { m.push_sequence(Kind::kTuple, m.pop_last(2)); }},
+        {0x87, [](M& m) { m.push_sequence(Kind::kTuple, m.pop_last(3)); }},
+        {'a', [](M& m) { m.append(m.pop_last(1), Kind::kList, "a list"); }},
+        {'e', [](M& m) { m.append(m.pop_to_mark(), Kind::kList, "a list"); }},
+        {'s', [](M& m) { m.append(m.pop_last(2), Kind::kDict, "a dictionary"); }},
+        {'u', [](M& m) { m.append(m.pop_to_mark(), Kind::kDict, "a dictionary"); }},
+        {'q', [](M& m) { m.remember(m.little_endian(1)); }},
+        {'r', [](M& m) { m.remember(m.little_endian(4)); }},
+        {'h', [](M& m) { m.recall(m.little_endian(1)); }},
+        {'j', [](M& m) { m.recall(m.little_endian(4)); }},
+        {'c', [](M& m) { m.global(); }},
+        {'Q', [](M& m) { m.storage(); }},
+        {'R', [](M& m) { m.reduce(); }},
+        {'b', [](M& m) { m.build(); }},
+        {'N', [](M& m) { m.opaque(0); }},   // NONE
+        {0x88, [](M& m) { m.opaque(0); }},  // NEWTRUE
+        {0x89, [](M& m) { m.opaque(0); }},  // NEWFALSE
+        {'G', [](M& m) { m.opaque(8); }},   // BINFLOAT
+        {'K', [](M& m) { m.push(Kind::kInteger, static_cast<int64_t>(m.little_endian(1))); }},
+        {'M', [](M& m) { m.push(Kind::kInteger, static_cast<int64_t>(m.little_endian(2))); }},
+        {'J', [](M& m) { m.push(Kind::kInteger, static_cast<int32_t>(m.little_endian(4))); }},
+        {0x8a, [](M& m) { m.long_integer(m.little_endian(1)); }},
+        {0x8b, [](M& m) { m.long_integer(m.little_endian(4)); }},
+        {'X', [](M& m) { m.text(m.little_endian(4)); }}};
+    return kAll;
   }
 
-  void scalar(uint8_t opcode) {
-    switch (opcode) {
-      case 'N':   // NONE
-      case 0x88:  // NEWTRUE
-      case 0x89:  // NEWFALSE
-        return push(Kind::kOpaque);
-      case 'G':  // BINFLOAT
-        take(8);
-        return push(Kind::kOpaque);
-      case 'K':
-        return push(Kind::kInteger, static_cast<int64_t>(little_endian(1)));
-      case 'M':
-        return push(Kind::kInteger, static_cast<int64_t>(little_endian(2)));
-      case 'J':
-        return push(Kind::kInteger, static_cast<int32_t>(little_endian(4)));
-      case 0x8a:
-        return long_integer(little_endian(1));
-      case 0x8b:
-        return long_integer(little_endian(4));
-      case 'X':
-        return text(little_endian(4));
-      default:
-        throw wrong("opcode " + hex_byte(opcode) + " is none that torch.save needs" +
-                    (runs(opcode) ? ", and could run code; save the state_dict instead" : ""));
-    }
+  /// False at STOP.
+  bool step(uint8_t opcode) {
+    if (opcode == '.') return false;
+    const auto found = opcodes().find(opcode);
+    if (found == opcodes().end())
+      throw wrong("opcode " + hex_byte(opcode) + " is none that torch.save needs" +
+                  (runs(opcode) ? ", and could run code; save the state_dict instead" : ""));
+    found->second(*this);
+    return true;
   }
 
   static std::string hex_byte(uint8_t value) {
@@ -264,11 +222,13 @@ class PickleMachine {
            std::string_view::npos;
   }
 
+  void opaque(uint64_t num_bytes) {
+    take(num_bytes);
+    push(Kind::kOpaque);
+  }
+
   void long_integer(uint64_t count) {
-    if (count > 8) {  // too large for a size, so nothing that tensors are made of
-      take(count);
-      return push(Kind::kOpaque);
-    }
+    if (count > 8) return opaque(count);  // too large for a size: no tensor is made of it
     uint64_t bits = little_endian(count);
     const bool negative = count > 0 && (bits >> (8 * count - 1) & 1) != 0;
     if (negative && count < 8) bits |= ~uint64_t{0} << 8 * count;
@@ -304,13 +264,14 @@ class PickleMachine {
   void global() {
     const std::string module = line();
     const std::string name = module + "." + line();
-    const auto found = std::find_if(kAllowed.begin(), kAllowed.end(),
+    const auto& all = allowed_globals();
+    const auto found = std::find_if(all.begin(), all.end(),
                                     [&](const AllowedGlobal& known) { return name == known.name; });
-    if (found == kAllowed.end()) throw unread(name);
-    push(Kind::kGlobal, found - kAllowed.begin());
+    if (found == all.end()) throw unread(name);
+    push(Kind::kGlobal, found - all.begin());
   }
   static const AllowedGlobal& allowed(const PickleValue& global) {
-    return kAllowed[static_cast<size_t>(global.at)];
+    return allowed_globals()[static_cast<size_t>(global.at)];
   }
 
   /// ("storage", torch.FloatStorage, key, device, number of elements). The device is not asked:
@@ -348,7 +309,7 @@ class PickleMachine {
       case Allowed::kStorage:
         break;
     }
-    throw wrong(std::string(allowed(callee).name) + " is not called as torch.save does");
+    throw wrong(allowed(callee).name + " is not called as torch.save does");
   }
 
   /// (storage, offset, sizes, strides, requires_grad, hooks), of which the last two are not asked.

@@ -1,39 +1,33 @@
 #include "io/zip.h"
 
 #include <zip.h>
+#include <zlib.h>
 
-#include "io/gzip.h"
+#include <algorithm>
+#include <memory>
+#include <vector>
+
 #include "io/json.h"
 #include "util/error.h"
+#include "util/files.h"
 
 namespace crais {
 namespace {
 
-/// libzip's words for what went wrong, released on every way out.
-class ZipError {
- public:
-  ZipError() { zip_error_init(&error_); }
-  ZipError(const ZipError&) = delete;
-  ZipError& operator=(const ZipError&) = delete;
-  ~ZipError() { zip_error_fini(&error_); }
-
-  zip_error_t* get() { return &error_; }
-  std::string text() { return zip_error_strerror(&error_); }
-
- private:
-  zip_error_t error_{};
-};
-
 zip* open_archive(std::string_view bytes, const std::string& where) {
   if (!is_zip(bytes)) throw data_error(where + ": not a zip archive");  // libzip opens nothing, too
-  ZipError error;
+  zip_error_t error;
+  zip_error_init(&error);
+  const std::unique_ptr<zip_error_t, void (*)(zip_error_t*)> owner(&error, zip_error_fini);
   zip_source_t* const source =
-      zip_source_buffer_create(bytes.data(), bytes.size(), /*freep=*/0, error.get());
-  if (!source) throw internal_error("libzip cannot start: " + error.text());
-  zip* const archive = zip_open_from_source(source, ZIP_RDONLY, error.get());
+      zip_source_buffer_create(bytes.data(), bytes.size(), /*freep=*/0, &error);
+  if (!source)
+    throw internal_error(std::string("libzip cannot start: ") + zip_error_strerror(&error));
+  zip* const archive = zip_open_from_source(source, ZIP_RDONLY, &error);
   if (!archive) {
     zip_source_free(source);
-    throw data_error(where + ": a damaged or truncated zip archive (" + error.text() + ")");
+    throw data_error(where + ": a damaged or truncated zip archive (" + zip_error_strerror(&error) +
+                     ")");
   }
   return archive;
 }
@@ -101,6 +95,53 @@ std::string ZipArchive::read(const std::string& name) {
   char beyond = 0;  // libzip compares the checksum when it comes to the end
   if (zip_fread(file.get(), &beyond, 1) != 0)
     throw data_error(place(name) + ": damaged: its content is not what its size and checksum say");
+  return content;
+}
+
+bool is_gzip(std::string_view bytes) { return bytes.substr(0, 2) == "\x1f\x8b"; }
+
+uint64_t most_unpacked(uint64_t packed) { return std::max(100 * packed, uint64_t{64} << 20); }
+
+std::string gunzip(std::string_view bytes, const std::string& name) {
+  constexpr int kGzipFormat = 16 + MAX_WBITS;
+  constexpr size_t kMost = size_t{1} << 30;  // zlib counts in 32 bits
+  z_stream stream{};
+  if (inflateInit2(&stream, kGzipFormat) != Z_OK) throw internal_error("zlib cannot start");
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> owner(&stream, inflateEnd);
+  const uint64_t most = most_unpacked(bytes.size());
+  std::string content;
+  std::vector<char> piece(size_t{1} << 16);
+  while (true) {
+    const size_t offered = std::min(bytes.size(), kMost);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+    stream.avail_in = static_cast<uInt>(offered);
+    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
+    stream.avail_out = static_cast<uInt>(piece.size());
+    const int status = inflate(&stream, Z_NO_FLUSH);
+    const size_t produced = piece.size() - stream.avail_out;
+    bytes.remove_prefix(offered - stream.avail_in);
+    content.append(piece.data(), produced);
+    if (content.size() > most)
+      throw data_error(name + ": unpacks to over " + std::to_string(most) +
+                       " bytes, too many for its size; unpack it first to read it all the same");
+    if (status == Z_STREAM_END) {
+      if (bytes.empty()) return content;
+      if (!is_gzip(bytes))
+        throw data_error(name + ": " + std::to_string(bytes.size()) +
+                         " bytes of junk after the compressed data");
+      inflateReset(&stream);  // another member: gzip files may be concatenated
+    } else if (status != Z_OK && status != Z_BUF_ERROR) {
+      throw data_error(name + ": damaged gzip data (" +
+                       (stream.msg ? stream.msg : "unknown error") + ")");
+    } else if (bytes.empty() && produced == 0) {
+      throw data_error(name + ": truncated: the compressed data end early; fetch the file again");
+    }
+  }
+}
+
+std::string read_unpacked(const std::filesystem::path& path) {
+  std::string content = read_file(path);
+  if (is_gzip(content)) content = gunzip(content, path.string());
   return content;
 }
 

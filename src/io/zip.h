@@ -1,7 +1,8 @@
-// Zip archives in memory: what numpy.savez and torch.save write.
+// Compressed files: gzip's, and zip archives in memory, as numpy.savez and torch.save write them.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -49,5 +50,22 @@ class ZipArchive {
   std::vector<std::string> names_;
   std::map<std::string, uint64_t> index_;
 };
+
+/// True if the bytes begin as a gzip file does. The name of a file is not asked: browsers like to
+/// decompress what they download and to keep its name.
+bool is_gzip(std::string_view bytes);
+
+/// What a compressed file of that size may unpack to: 100 times as much (64 MiB always). What
+/// unpacks to more is made to fill memories; images and arrays are far from it.
+uint64_t most_unpacked(uint64_t packed);
+
+/// What `bytes` decompress to, checksums verified. `name` is for the messages. Throws Error kData
+/// if the data are truncated, damaged, followed by something else, or unpack to more than
+/// `most_unpacked`.
+std::string gunzip(std::string_view bytes, const std::string& name);
+
+/// The content of a file, decompressed where it is compressed. Throws as read_file (util/files.h)
+/// and gunzip do.
+std::string read_unpacked(const std::filesystem::path& path);
 
 }  // namespace crais

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "evaluation/chunks.h"
 #include "evaluation/options.h"
-#include "evaluation/store_options.h"
 #include "report/estimates.h"
 
 namespace crais {

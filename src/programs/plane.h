@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "core/target.h"
-#include "report/scatter.h"
+#include "report/plot.h"
 
 namespace crais {
 

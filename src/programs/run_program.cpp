@@ -9,7 +9,7 @@
 
 #include "core/spec.h"
 #include "programs/time_limit.h"
-#include "report/terminal.h"
+#include "report/table.h"
 #include "util/error.h"
 #include "util/format.h"
 #include "util/interrupt.h"

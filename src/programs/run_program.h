@@ -10,7 +10,7 @@
 #include "evaluation/work_queue.h"
 #include "programs/estimator_flags.h"
 #include "programs/store_claims.h"
-#include "report/run_progress.h"
+#include "report/progress.h"
 #include "report/run_report.h"
 
 namespace crais {

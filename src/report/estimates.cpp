@@ -109,32 +109,26 @@ void MethodsTable::add(const MethodSummary& s, const std::vector<std::string>& o
 
 std::string results_csv(const json& results) {
   std::vector<std::string> names;
-  std::vector<std::map<std::string, CsvCell>> rows;
+  std::vector<std::map<std::string, std::string>> rows;
   for (const json& result : results) {
-    std::map<std::string, CsvCell> row;
+    std::map<std::string, std::string>& row = rows.emplace_back();
     const auto put = [&](const std::string& name, const json& value) {
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
       if (value.is_number_float())
-        row.emplace(name, value.get<double>());
-      else if (value.is_number())
-        row.emplace(name, value.get<int64_t>());
-      else
-        row.emplace(name, value.is_string() ? value.get<std::string>() : std::string());
+        row[name] = shortest(value.get<double>());
+      else if (value.is_number() || value.is_string())
+        row[name] = value.is_string() ? value.get<std::string>() : value.dump();
     };
     for (const auto& [key, value] : result.items())
       if (value.is_object())
         for (const auto& [inner, entry] : value.items()) put(key + "." + inner, entry);
       else
         put(key, value);
-    rows.push_back(std::move(row));
   }
   CsvWriter csv(names);
-  for (const auto& row : rows) {
+  for (auto& row : rows) {
     std::vector<CsvCell> cells;
-    for (const auto& name : names) {
-      const auto cell = row.find(name);
-      cells.push_back(cell == row.end() ? CsvCell("") : cell->second);
-    }
+    for (const auto& name : names) cells.emplace_back(row[name]);
     csv.add_row(cells);
   }
   return csv.text();

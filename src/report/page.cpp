@@ -6,7 +6,6 @@
 #include "io/csv.h"
 #include "io/json.h"
 #include "report/table.h"
-#include "report/terminal.h"
 #include "util/files.h"
 #include "util/format.h"
 
@@ -18,12 +17,11 @@ struct Forms {
   Table plain;
   CsvWriter csv;
   nlohmann::json records;
-  std::vector<std::vector<std::string>> texts;  // of the cells
 };
 
 Forms forms_of(const std::string& title, const std::vector<std::string>& headers,
                const std::vector<std::vector<Cell>>& rows) {
-  Forms forms{Table(headers, title), CsvWriter(headers), nlohmann::json::array(), {}};
+  Forms forms{Table(headers, title), CsvWriter(headers), nlohmann::json::array()};
   for (const auto& row : rows) {
     std::vector<std::string> texts;
     std::vector<CsvCell> cells;
@@ -41,8 +39,7 @@ Forms forms_of(const std::string& title, const std::vector<std::string>& headers
         cells.emplace_back(value.is_string() ? value.get<std::string>() : row[i].text);
       record[headers[i]] = value;
     }
-    forms.plain.add_row(texts);
-    forms.texts.push_back(std::move(texts));
+    forms.plain.add_row(std::move(texts));
     forms.csv.add_row(cells);
     forms.records.push_back(std::move(record));
   }
@@ -83,7 +80,7 @@ void Page::table(const std::string& stem, const std::string& title,
                  const std::vector<std::string>& headers,
                  const std::vector<std::vector<Cell>>& rows) {
   const Forms forms = forms_of(title, headers, rows);
-  html_.table(title, headers, forms.texts);
+  html_.table(title, headers, forms.plain.rows());
   std::cout << forms.plain.text(stdout_width()) << std::flush;
   write_forms(folder_, stem, forms);
 }
@@ -94,7 +91,7 @@ void Page::folded_table(const std::string& stem, const std::string& title,
   const Forms forms = forms_of(title, headers, rows);
   const std::string count = with_commas(static_cast<int64_t>(rows.size())) + " rows";
   html_.begin_fold(title + " (" + count + ")");
-  html_.table(title, headers, forms.texts);
+  html_.table(title, headers, forms.plain.rows());
   html_.end_fold();
   std::cout << title << ": " << count << " in " << (folder_ / (stem + ".csv")).string()
             << std::endl;

@@ -8,7 +8,6 @@
 
 #include "report/html.h"
 #include "report/plot.h"
-#include "report/scatter.h"
 
 namespace crais {
 

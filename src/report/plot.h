@@ -1,4 +1,4 @@
-// Curves and points against one cost or setting.
+// Curves and points against one cost or setting, histograms, and particles in the plane.
 #pragma once
 
 #include <cstddef>
@@ -44,5 +44,52 @@ bool has_points(const Plot& plot);
 /// The picture as SVG. Panels stand below each other, with the same axes, and legends above them.
 /// Points that cannot be drawn are left out. Throws Error kInternal unless has_points().
 std::string svg_of(const Plot& plot);
+
+struct Histogram {
+  std::string title, x_label, y_label;
+  std::vector<double> values;
+};
+
+/// Equal bins and how many values fall in each.
+struct Bins {
+  double low = 0.0, width = 1.0;
+  std::vector<double> counts;
+};
+
+/// Bins as wide as Freedman and Diaconis (1981) propose, 2 IQR N^(-1/3), between 5 and 60 of them;
+/// values that are NaN or beyond 1e100 are left out. No bins if none is left.
+Bins bins_of(const std::vector<double>& values);
+
+/// The picture as SVG. Requires bins.
+std::string svg_of(const Histogram& histogram);
+
+/// A rectangle of the plane.
+struct Window {
+  double left = -1, right = 1, bottom = -1, top = 1;
+};
+
+/// Values of a density on a grid that spans a window, row by row from the bottom; its lines.
+struct Contours {
+  size_t columns = 0;          // of the grid; 0: no contours
+  std::vector<double> values;  // rows * columns
+  std::vector<double> levels;  // of the values
+};
+
+struct ScatterPanel {
+  std::string title;
+  std::vector<double> x, y;
+};
+
+/// Panels of one target: the same window, the same contours.
+struct Scatter {
+  std::string title;
+  Window window;
+  Contours contours;
+  std::vector<ScatterPanel> panels;
+  size_t columns = 3;  // of panels
+};
+
+/// The picture as SVG. Axes have one scale; points outside the window are left out.
+std::string svg_of(const Scatter& scatter);
 
 }  // namespace crais

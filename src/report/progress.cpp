@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "report/terminal.h"
+#include "report/table.h"
 #include "util/format.h"
+#include "util/interrupt.h"
 
 namespace crais {
 namespace {
@@ -90,112 +91,84 @@ std::string render_progress(const ProgressLine& line, int width) {
   return text;
 }
 
-class ProgressBar::State {
- public:
-  explicit State(ProgressBarOptions options) : options_(std::move(options)) {
-    if (!options_.write) options_.write = write_to_stderr;
-    if (!options_.seconds) options_.seconds = monotonic_seconds;
-    redraws_ = options_.terminal < 0 ? stderr_redraws() : options_.terminal == 1;
-    line_.label = options_.label;
-    line_.unit = options_.unit;
-    line_.total = options_.total;
-    line_.done = line_.done_before = options_.done;
-    start_ = options_.seconds();
-    next_ = start_ + (redraws_ ? kRedrawSeconds : kFirstLineSeconds);
-    if (redraws_ && options_.enabled) draw();
-  }
-
-  void change(int64_t done, const std::string* status) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    set(done, status);
-  }
-
-  void advance(int64_t by) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    set(line_.done + by, nullptr);
-  }
-
-  void set_status(const std::string& status) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    set(line_.done, &status);
-  }
-
-  void note(const std::string& text) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    options_.write((drawn_ ? "\r\x1b[K" : "") + text + "\n");
-    if (drawn_) draw();
-  }
-
-  void finish() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (line_.finished) return;
-    line_.finished = true;
-    if (!options_.enabled) return;
-    draw();
-    if (redraws_) options_.write("\n");
-    drawn_ = false;
-  }
-
- private:
-  void set(int64_t done, const std::string* status) {
-    if (line_.finished) return;
-    line_.done = done;
-    if (status != nullptr) line_.status = *status;
-    const double now = options_.seconds();
-    if (!options_.enabled || now < next_) return;
-    next_ = now + (redraws_ ? kRedrawSeconds : kNextLineSeconds);
-    draw();
-  }
-
-  void draw() {
-    line_.elapsed = options_.seconds() - start_;
-    if (!redraws_) return options_.write(render_progress(line_, -1) + "\n");
-    // The last column stays free: some terminals wrap as soon as it is filled.
-    const int width = std::max(1, (options_.width < 0 ? stderr_width() : options_.width) - 1);
-    options_.write(std::string("\r").append(render_progress(line_, width)).append("\x1b[K"));
-    drawn_ = true;
-  }
-
-  ProgressBarOptions options_;
-  ProgressLine line_;
-  std::mutex mutex_;
-  bool redraws_ = false;
-  bool drawn_ = false;  // a line without its newline stands on the terminal
-  double start_ = 0.0;
-  double next_ = 0.0;  // the time before which nothing is drawn
-};
-
-namespace {
-
-/// What shows progress must not stop the work.
-template <typename Action>
-void quietly(const Action& action) noexcept {
-  try {
-    action();
-  } catch (...) {
-  }
+ProgressBar::ProgressBar(ProgressBarOptions options) : options_(std::move(options)) {
+  if (!options_.write) options_.write = write_to_stderr;
+  if (!options_.seconds) options_.seconds = monotonic_seconds;
+  redraws_ = options_.terminal < 0 ? stderr_redraws() : options_.terminal == 1;
+  line_.label = options_.label;
+  line_.unit = options_.unit;
+  line_.total = options_.total;
+  line_.done = line_.done_before = options_.done;
+  start_ = options_.seconds();
+  next_ = start_ + (redraws_ ? kRedrawSeconds : kFirstLineSeconds);
+  if (redraws_ && options_.enabled) draw();
 }
 
-}  // namespace
-
-ProgressBar::ProgressBar(ProgressBarOptions options)
-    : state_(std::make_unique<State>(std::move(options))) {}
 ProgressBar::~ProgressBar() { finish(); }
 
 void ProgressBar::advance(int64_t by) noexcept {
-  quietly([&] { state_->advance(by); });
+  const std::lock_guard<std::mutex> lock(mutex_);
+  line_.done += by;
+  show();
 }
+
 void ProgressBar::update(int64_t done, const std::string& status) noexcept {
-  quietly([&] { state_->change(done, &status); });
+  const std::lock_guard<std::mutex> lock(mutex_);
+  line_.done = done;
+  line_.status = status;
+  show();
 }
-void ProgressBar::set_status(const std::string& status) noexcept {
-  quietly([&] { state_->set_status(status); });
-}
-void ProgressBar::note(const std::string& line) noexcept {
-  quietly([&] { state_->note(line); });
-}
+
 void ProgressBar::finish() noexcept {
-  quietly([&] { state_->finish(); });
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (std::exchange(line_.finished, true) || !options_.enabled) return;
+  draw();
+}
+
+/// Now and then.
+void ProgressBar::show() noexcept {
+  if (line_.finished || !options_.enabled || options_.seconds() < next_) return;
+  next_ = options_.seconds() + (redraws_ ? kRedrawSeconds : kNextLineSeconds);
+  draw();
+}
+
+void ProgressBar::draw() noexcept {
+  try {
+    line_.elapsed = options_.seconds() - start_;
+    // The last column stays free: some terminals wrap as soon as it is filled.
+    const int width = std::max(1, (options_.width < 0 ? stderr_width() : options_.width) - 1);
+    options_.write(redraws_ ? "\r" + render_progress(line_, width) + "\x1b[K" +
+                                  (line_.finished ? "\n" : "")
+                            : render_progress(line_, -1) + "\n");
+  } catch (...) {  // what shows progress must not stop the work
+  }
+}
+
+RunProgress::RunProgress(RunProgressOptions options)
+    : options_(std::move(options)), mean_(options_.value) {}
+
+void RunProgress::begin(int64_t done, int64_t total) {
+  ProgressBarOptions bar;
+  bar.label = options_.program;
+  bar.unit = options_.unit;
+  bar.total = total;
+  bar.done = done;
+  bar.enabled = options_.enabled;
+  done_ = done;
+  running_ = std::make_unique<ProgressBar>(bar);
+}
+
+void RunProgress::chunk(const ChunkResult& result) {
+  const std::string status = mean_.add(result);
+  if (!running_) return;  // found in the store
+  done_ += static_cast<int64_t>(result.indices.size());
+  running_->update(done_, status);
+}
+
+bool RunProgress::stop() { return interrupted(); }
+
+void RunProgress::finish() {
+  if (running_) running_->finish();
 }
 
 }  // namespace crais

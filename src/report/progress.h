@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+
+#include "evaluation/run_problems.h"
 
 namespace crais {
 
@@ -24,6 +27,19 @@ struct ProgressBarOptions {
   int terminal = -1;  // 1 redraws one line, 0 writes whole lines; -1 asks
 };
 
+/// What a progress line says; `width` < 0 writes it whole and without a bar.
+struct ProgressLine {
+  std::string label;
+  int64_t done = 0;
+  int64_t total = 0;
+  std::string unit;
+  std::string status;
+  double elapsed = 0.0;  // seconds of this run
+  int64_t done_before = 0;
+  bool finished = false;
+};
+std::string render_progress(const ProgressLine& line, int width);
+
 /// On a terminal one redrawn line with a bar; elsewhere a plain line after 2 seconds, then every
 /// 10. Any thread may call any member. Never throws; a failing stderr is ignored.
 ///
@@ -40,29 +56,49 @@ class ProgressBar {
   void advance(int64_t by = 1) noexcept;
   /// Sets the count and the free text, "log p -87.31 +- 0.21  ESS 0.62".
   void update(int64_t done, const std::string& status) noexcept;
-  void set_status(const std::string& status) noexcept;
-  /// A whole line of its own (a warning), the progress line below it; written even where the bar is
-  /// not.
-  void note(const std::string& line) noexcept;
   /// The last line, with the time taken. Later calls do nothing.
   void finish() noexcept;
 
  private:
-  class State;
-  std::unique_ptr<State> state_;
+  void show() noexcept;
+  void draw() noexcept;
+
+  ProgressBarOptions options_;
+  ProgressLine line_;
+  std::mutex mutex_;
+  bool redraws_ = false;
+  double start_ = 0.0;
+  double next_ = 0.0;  // the time before which nothing is drawn
 };
 
-/// What a progress line says; `width` < 0 writes it whole and without a bar.
-struct ProgressLine {
-  std::string label;
-  int64_t done = 0;
-  int64_t total = 0;
-  std::string unit;
-  std::string status;
-  double elapsed = 0.0;  // seconds of this run
-  int64_t done_before = 0;
-  bool finished = false;
+struct RunProgressOptions {
+  std::string program;            // the bar's label
+  std::string unit = "problems";  // what it counts
+  std::string value = "log Z";    // what the running mean is of
+  bool enabled = true;
 };
-std::string render_progress(const ProgressLine& line, int width);
+
+/// A line on stderr: how far, how fast, the running mean of the first method with its error. Stops
+/// at SIGINT and SIGTERM (see install_interrupt_handler).
+///
+///     crais::RunProgress progress({.program = "mine"});
+///     crais::Result r = crais::estimate_log_normalizer(target, {}, {.observer = &progress});
+///     progress.finish();
+class RunProgress : public RunObserver {
+ public:
+  explicit RunProgress(RunProgressOptions options);
+
+  void begin(int64_t done, int64_t total) override;
+  void chunk(const ChunkResult& result) override;
+  bool stop() override;
+  /// Leaves the terminal with a finished line.
+  void finish();
+
+ private:
+  RunProgressOptions options_;
+  RunningMean mean_;
+  int64_t done_ = 0;
+  std::unique_ptr<ProgressBar> running_;
+};
 
 }  // namespace crais

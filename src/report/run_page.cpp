@@ -2,76 +2,59 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "report/plot.h"
 #include "util/format.h"
-#include "util/version.h"
 
 namespace crais {
 namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kMostProblemsDrawn = kMostSeries;
-
-/// One problem's way through the temperatures, as the plan and its pilot have it.
+/// A way through the temperatures, as the plan and its pilot have it.
 struct Way {
-  std::string name;
   std::vector<double> steps, betas;              // [T+1]
   std::vector<double> moved_at;                  // [T]: the temperature of each move
   std::vector<double> step_sizes, accept_probs;  // [T]
   std::vector<double> divergence, ess;           // [T+1]
 };
 
-std::vector<double> first(const at::Tensor& values, int64_t column, size_t count) {
+/// Of the first column.
+std::vector<double> first(const at::Tensor& values, size_t count) {
   if (!values.defined()) return {};
-  const at::Tensor numbers = values.select(1, column).contiguous();
-  const auto* const begin = numbers.data_ptr<double>();
-  return {begin, begin + count};
+  const std::vector<double> numbers = to_column(values.select(1, 0));
+  return {numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
-Way way_of(const Plan& plan, int64_t column, const std::string& name) {
+Way way_of(const Plan& plan) {
   Way way;
-  way.name = name;
-  const at::Tensor betas = plan.betas.select(1, column).contiguous();
-  do {  // rests at beta = 1 pad short columns
-    const auto i = static_cast<int64_t>(way.betas.size());
-    way.steps.push_back(static_cast<double>(i));
-    way.betas.push_back(betas[i].item<double>());
-  } while (way.betas.back() < 1 && static_cast<int64_t>(way.betas.size()) < betas.size(0));
+  for (const double beta : to_column(plan.betas.select(1, 0))) {
+    way.steps.push_back(static_cast<double>(way.betas.size()));
+    way.betas.push_back(beta);
+    if (beta == 1) break;  // rests at beta = 1 pad short columns
+  }
   const size_t moves = way.betas.size() - 1;
   way.moved_at.assign(way.betas.begin() + 1, way.betas.end());
-  way.step_sizes = first(plan.step_sizes, column, moves);
-  way.accept_probs = first(plan.accept_prob, column, moves);
-  way.divergence = first(plan.divergence, column, moves + 1);
-  way.ess = first(plan.ess, column, moves + 1);
+  way.step_sizes = first(plan.step_sizes, moves);
+  way.accept_probs = first(plan.accept_prob, moves);
+  way.divergence = first(plan.divergence, moves + 1);
+  way.ess = first(plan.ess, moves + 1);
   return way;
 }
 
-std::vector<Way> ways_of(const RunResults& results) {
-  std::vector<Way> ways;
-  if (results.state.plan) ways.push_back(way_of(*results.state.plan, 0, ""));
-  for (const auto& [number, chunk] : results.chunks)
-    for (size_t i = 0; chunk.plan && i < chunk.indices.size(); ++i) {
-      if (static_cast<int64_t>(ways.size()) == kMostProblemsDrawn) return ways;
-      const int64_t columns = chunk.plan->betas.size(1);
-      ways.push_back(way_of(*chunk.plan, columns == 1 ? 0 : static_cast<int64_t>(i),
-                            std::to_string(chunk.indices[i])));
-    }
-  return ways;
+/// What all problems share, or that of the first problem.
+std::optional<Plan> plan_of(const RunResults& results) {
+  if (results.state.plan || results.chunks.empty()) return results.state.plan;
+  return results.chunks.begin()->second.plan;
 }
 
-using Column = std::vector<double> Way::*;
-
-void add_curves(HtmlPage& page, const std::vector<Way>& ways, const std::string& title,
-                const std::string& x_label, const std::string& y_label, Column x, Column y,
-                bool log_y) {
-  Plot plot{title, x_label, y_label, false, log_y, {}};
-  for (const Way& way : ways) {
-    Series series{way.name, way.*x, way.*y, {}};
-    series.x.resize((way.*y).size());
-    plot.series.push_back(std::move(series));
-  }
+void add_curve(HtmlPage& page, const std::string& title, const std::string& x_label,
+               const std::string& y_label, std::vector<double> x, const std::vector<double>& y,
+               bool log_y) {
+  x.resize(y.size());
+  const Plot plot{title, x_label, y_label, false, log_y, {{"", std::move(x), y, {}}}};
   if (has_points(plot)) page.drawing(svg_of(plot), title + ": " + y_label + " against " + x_label);
 }
 
@@ -84,15 +67,6 @@ void flatten(const json& value, const std::string& name,
     rows.push_back({name, value.is_string() ? value.get<std::string>() : value.dump()});
   }
 }
-
-constexpr const char* kCitation =
-    R"(@inproceedings{goshtasbpour2023adaptive,
-  title     = {Adaptive Annealed Importance Sampling with Constant Rate Progress},
-  author    = {Goshtasbpour, Shirin and Cohen, Victor and Perez-Cruz, Fernando},
-  booktitle = {Proceedings of the 40th International Conference on Machine Learning},
-  year      = {2023}
-}
-)";
 
 }  // namespace
 
@@ -124,23 +98,23 @@ void add_histogram(HtmlPage& page, const Histogram& histogram, const std::string
 }
 
 void add_annealing(HtmlPage& page, const RunResults& results) {
-  const std::vector<Way> ways = ways_of(results);
-  if (ways.empty()) return;
+  const std::optional<Plan> plan = plan_of(results);
+  if (!plan) return;
+  const Way way = way_of(*plan);
   page.heading("Annealing");
   page.paragraph(
       results.state.plan
           ? "One plan for all. A pilot tuned it on chains of its own; then it was frozen."
-          : "Each problem has its own plan; those of the first " + std::to_string(ways.size()) +
-                " are drawn.");
+          : "Each problem has its own plan; that of the first is drawn.");
   const std::string beta = "inverse temperature beta";
-  add_curves(page, ways, "Schedule", "transition", beta, &Way::steps, &Way::betas, false);
-  add_curves(page, ways, "Step sizes", beta, "step size", &Way::moved_at, &Way::step_sizes, true);
-  add_curves(page, ways, "Acceptance in the pilot", beta, "mean acceptance", &Way::moved_at,
-             &Way::accept_probs, false);
-  add_curves(page, ways, "Effective sample size in the pilot", beta, "ESS, fraction of chains",
-             &Way::betas, &Way::ess, false);
-  add_curves(page, ways, "Divergence that is left, by the pilot", beta, "divergence, nats",
-             &Way::betas, &Way::divergence, true);
+  add_curve(page, "Schedule", "transition", beta, way.steps, way.betas, false);
+  add_curve(page, "Step sizes", beta, "step size", way.moved_at, way.step_sizes, true);
+  add_curve(page, "Acceptance in the pilot", beta, "mean acceptance", way.moved_at,
+            way.accept_probs, false);
+  add_curve(page, "Effective sample size in the pilot", beta, "ESS, fraction of chains", way.betas,
+            way.ess, false);
+  add_curve(page, "Divergence that is left, by the pilot", beta, "divergence, nats", way.betas,
+            way.divergence, true);
 }
 
 void add_effective_sizes(HtmlPage& page, const std::vector<MethodTable>& methods,
@@ -154,31 +128,14 @@ void add_effective_sizes(HtmlPage& page, const std::vector<MethodTable>& methods
   }
 }
 
-void add_cost(HtmlPage& page, double std_error, double evaluations, double floor,
-              const std::string& problem) {
-  if (!(std_error > 0) || !std::isfinite(std_error) || !(evaluations > 0)) return;
-  Plot plot{
-      "Error against cost", "evaluations a " + problem, "error of the mean, nats", true, true, {}};
-  Series chains{"chains", {}, {}, {}};
-  Series total{"chains and data", {}, {}, {}};
-  Series run{"this run", {evaluations}, {std_error}, {}, /*joined=*/false};
-  for (const double factor : {0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0}) {
-    const double error = std_error / std::sqrt(factor);
-    chains.add(factor * evaluations, error, 0.0);
-    total.add(factor * evaluations, std::hypot(error, floor), 0.0);
-  }
-  plot.series = {chains, run};
-  if (floor > 0) plot.series.push_back(total);
-  page.heading("Error against cost");
-  std::string words = "The chains' error falls with the square root of their number. ";
-  if (floor > 0)
-    words += floor > 3 * std_error
-                 ? "Here the " + problem + "s decide, not the chains: more " + problem +
-                       "s make the mean more certain, more chains do not."
-                 : "Here the chains' error counts beside that of the " + problem +
-                       "s: more chains help.";
-  page.paragraph(words);
-  page.drawing(svg_of(plot), "Error of the mean against evaluations a " + problem);
+void add_what_helps(HtmlPage& page, double chains_error, double data_error,
+                    const std::string& problem) {
+  if (!(chains_error > 0) || !(data_error > 0)) return;
+  page.paragraph(data_error > 3 * chains_error
+                     ? "The " + problem + "s decide the error, not the chains: more " + problem +
+                           "s make the mean more certain, more chains do not."
+                     : "The chains' error counts beside that of the " + problem +
+                           "s: more chains help. It falls with the square root of their number.");
 }
 
 void add_record(HtmlPage& page, const json& summary, const std::string& command) {
@@ -194,11 +151,6 @@ void add_record(HtmlPage& page, const json& summary, const std::string& command)
     if (key != "results" && key != "expectations") flatten(value, key, rows);
   page.begin_fold("Settings and digests");
   page.table("What decided the results, and what computed them", {"setting", "value"}, rows);
-  page.end_fold();
-  page.begin_fold("How to cite");
-  page.paragraph("crais " + crais_version() +
-                 ", and, where schedules of constant rate are used, the paper that it grew from:");
-  page.verbatim(kCitation);
   page.end_fold();
 }
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "evaluation/summary.h"
-#include "report/histogram.h"
 #include "report/html.h"
+#include "report/plot.h"
 #include "report/table.h"
 
 namespace crais {
@@ -25,7 +25,7 @@ void add_table(HtmlPage& page, const Table& table);
 /// A histogram, unless no value is finite.
 void add_histogram(HtmlPage& page, const Histogram& histogram, const std::string& alt);
 
-/// Where chains went: the temperatures of the shared plan, or of the first problems' own, and what
+/// Where chains went: the temperatures of the shared plan, or of the first problem's own, and what
 /// the pilot saw there. Nothing for methods that do not anneal.
 void add_annealing(HtmlPage& page, const RunResults& results);
 
@@ -33,13 +33,11 @@ void add_annealing(HtmlPage& page, const RunResults& results);
 void add_effective_sizes(HtmlPage& page, const std::vector<MethodTable>& methods,
                          const std::string& problem);
 
-/// The error of a mean against its cost: what other numbers of chains would cost and bring, by
-/// 1 / sqrt(chains) from the error that was found. `floor` > 0 is what more chains do not mend, the
-/// error of the data; `evaluations` are those of a problem.
-void add_cost(HtmlPage& page, double std_error, double evaluations, double floor,
-              const std::string& problem);
+/// Whether more chains make the mean more certain, or more problems.
+void add_what_helps(HtmlPage& page, double chains_error, double data_error,
+                    const std::string& problem);
 
-/// The command, the settings and digests of `summary`, how to cite; closed folds.
+/// The command, and the settings and digests of `summary` in a closed fold.
 void add_record(HtmlPage& page, const nlohmann::json& summary, const std::string& command);
 
 }  // namespace crais

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <utility>
 
-#include "report/terminal.h"
+#include "report/table.h"
 #include "util/files.h"
 
 namespace crais {

@@ -1,11 +1,13 @@
 #include "report/table.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <sstream>
 #include <utility>
 
-#include "report/terminal.h"
 #include "util/error.h"
 
 namespace crais {
@@ -112,26 +114,45 @@ std::string Table::text(int width) const {
     names.push_back(c);
     named += widths[c] + 2;
   }
-  if (names.size() == headers_.size() && !names.empty()) names.resize(1), named = widths[0] + 2;
-  std::string text = title_.empty() ? "" : wrapped(title_, width > 0 ? width : 1 << 20);
-  std::vector<size_t> columns = names;
-  size_t used = named;
-  const auto flush = [&] {
-    if (columns.size() == names.size() && !names.empty() && names.size() < headers_.size()) return;
-    text += part(columns, width > 0 ? most : 0);
-    columns = names;
-    used = named;
-  };
-  for (size_t c = names.size(); c < headers_.size(); ++c) {
-    if (columns.size() > names.size() && used + widths[c] > most) {
-      flush();
-      text += "\n";
-    }
-    columns.push_back(c);
-    used += widths[c] + 2;
+  if (names.size() == headers_.size()) {  // the first is enough, if there is another
+    names.resize(headers_.size() > 1 ? 1 : 0);
+    named = names.empty() ? 0 : widths[0] + 2;
   }
-  if (!headers_.empty()) flush();
+  std::string text = title_.empty() ? "" : wrapped(title_, width > 0 ? width : 1 << 20);
+  for (size_t c = names.size(); c < headers_.size();) {
+    if (c > names.size()) text += "\n";
+    std::vector<size_t> columns = names;
+    size_t used = named;
+    do {
+      columns.push_back(c);
+      used += widths[c++] + 2;
+    } while (c < headers_.size() && used + widths[c] <= most);
+    text += part(columns, width > 0 ? most : 0);
+  }
   return text;
+}
+
+int terminal_width(int descriptor) {
+  winsize size{};
+  if (::isatty(descriptor) != 1) return 0;
+  const bool known = ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : 80;
+}
+
+int stdout_width() { return terminal_width(STDOUT_FILENO); }
+
+std::string wrapped(const std::string& text, int width) {
+  const auto most = static_cast<size_t>(width > 0 ? width : 80);
+  std::istringstream words(text);
+  std::string lines, line, word;
+  while (words >> word) {
+    if (!line.empty() && line.size() + 1 + word.size() > most) {
+      lines += line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return line.empty() ? lines : lines + line + "\n";
 }
 
 }  // namespace crais

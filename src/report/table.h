@@ -1,4 +1,4 @@
-// Plain-text tables for stdout.
+// Plain-text tables for stdout, and how wide the standard streams are.
 #pragma once
 
 #include <string>
@@ -41,5 +41,15 @@ class Table {
   std::vector<Row> rows_;
   size_t names_;
 };
+
+/// Columns of the terminal that stream `descriptor` writes to; 0 where it is none (a file, a pipe).
+int terminal_width(int descriptor);
+
+/// What stdout shows lines of at most: its terminal's columns, 0 (no limit) where it is none.
+int stdout_width();
+
+/// A paragraph broken between words into lines of at most `width` columns, each ended by a newline;
+/// 0: 80 columns.
+std::string wrapped(const std::string& text, int width);
 
 }  // namespace crais

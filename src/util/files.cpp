@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <iomanip>
+#include <memory>
 #include <new>
 #include <random>
 #include <sstream>
@@ -23,62 +24,6 @@ namespace crais {
 namespace fs = std::filesystem;
 
 namespace {
-
-/// A file that is open for reading.
-class OpenFile {
- public:
-  explicit OpenFile(const fs::path& path) : name_(path.string()) {
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) fail();
-    check(status);  // before it is opened: that alone may do something to a device
-    // Not waiting, should a pipe have taken its place.
-    descriptor_ = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (descriptor_ < 0) fail();
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  ~OpenFile() { ::close(descriptor_); }
-
-  /// As many bytes as the file had when it was opened.
-  std::string read() const {
-    struct stat status {};
-    if (::fstat(descriptor_, &status) != 0) fail();
-    check(status);
-    std::string content;
-    try {
-      if (status.st_size > physical_memory()) throw std::bad_alloc();
-      // A byte more than it has: some files that cannot be read say that they are empty.
-      content.resize(static_cast<size_t>(status.st_size) + 1);
-    } catch (const std::bad_alloc&) {
-      throw no_input_error(name_ + ": its " + size_text(status.st_size) +
-                           " do not fit into memory");
-    }
-    size_t done = 0;
-    while (done < content.size()) {
-      const ssize_t count = ::read(descriptor_, content.data() + done, content.size() - done);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail();
-      if (count == 0) break;
-      done += static_cast<size_t>(count);
-    }
-    content.resize(std::min(done, static_cast<size_t>(status.st_size)));
-    return content;
-  }
-
- private:
-  [[noreturn]] void fail() const {
-    throw no_input_error(name_ + ": " + (errno == ENOENT ? "no such file" : std::strerror(errno)));
-  }
-  void check(const struct stat& status) const {
-    if (S_ISREG(status.st_mode)) return;
-    throw no_input_error(name_ +
-                         (S_ISDIR(status.st_mode) ? ": is a folder" : ": is a device or a pipe") +
-                         ", a file was expected");
-  }
-
-  std::string name_;
-  int descriptor_;
-};
 
 /// A new file in `folder` that is closed and removed again unless its content was committed. No
 /// link that somebody has put there is followed: what has the name already is left alone.
@@ -173,7 +118,46 @@ std::string random_word() {
   return text;
 }
 
-std::string read_file(const fs::path& path) { return OpenFile(path).read(); }
+std::string read_file(const fs::path& path) {
+  const std::string name = path.string();
+  struct stat status {};
+  const auto require = [&](bool is_done) {
+    if (!is_done)
+      throw no_input_error(name + ": " + (errno == ENOENT ? "no such file" : std::strerror(errno)));
+  };
+  const auto require_file = [&] {
+    if (!S_ISREG(status.st_mode))
+      throw no_input_error(name +
+                           (S_ISDIR(status.st_mode) ? ": is a folder" : ": is a device or a pipe") +
+                           ", a file was expected");
+  };
+  require(::stat(path.c_str(), &status) == 0);
+  require_file();  // before it is opened: that alone may do something to a device
+  // Not waiting, should a pipe have taken its place.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  require(descriptor >= 0);
+  const std::shared_ptr<void> closer(nullptr, [=](void*) { ::close(descriptor); });
+  require(::fstat(descriptor, &status) == 0);
+  require_file();
+  std::string content;
+  try {
+    if (status.st_size > physical_memory()) throw std::bad_alloc();
+    // A byte more than it has: some files that cannot be read say that they are empty.
+    content.resize(static_cast<size_t>(status.st_size) + 1);
+  } catch (const std::bad_alloc&) {
+    throw no_input_error(name + ": its " + size_text(status.st_size) + " do not fit into memory");
+  }
+  size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t count = ::read(descriptor, content.data() + done, content.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    require(count >= 0);
+    if (count == 0) break;
+    done += static_cast<size_t>(count);
+  }
+  content.resize(std::min(done, static_cast<size_t>(status.st_size)));
+  return content;
+}
 
 void write_file_atomic(const fs::path& path, std::string_view content) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");

@@ -15,10 +15,7 @@ std::string shortest_text(T value) {
   return {buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr};
 }
 
-std::string padded(int64_t number) {
-  const std::string text = std::to_string(number);
-  return text.size() < 2 ? std::string(2 - text.size(), '0').append(text) : text;
-}
+std::string two_digits(int64_t number) { return std::to_string(100 + number).substr(1); }
 
 int exponent_of(double value) { return static_cast<int>(std::floor(std::log10(std::abs(value)))); }
 
@@ -67,9 +64,9 @@ std::string duration(double seconds) {
   if (seconds < 59.5) return fixed(seconds, seconds < 20.0 ? 1 : 0) + " s";
   const auto whole = static_cast<int64_t>(std::llround(seconds));
   const int64_t minutes = whole / 60, hours = minutes / 60, days = hours / 24;
-  if (hours == 0) return std::to_string(minutes) + " min " + padded(whole % 60) + " s";
-  if (days == 0) return std::to_string(hours) + " h " + padded(minutes % 60) + " min";
-  return std::to_string(days) + " d " + padded(hours % 24) + " h";
+  if (hours == 0) return std::to_string(minutes) + " min " + two_digits(whole % 60) + " s";
+  if (days == 0) return std::to_string(hours) + " h " + two_digits(minutes % 60) + " min";
+  return std::to_string(days) + " d " + two_digits(hours % 24) + " h";
 }
 
 std::string with_commas(int64_t number) {

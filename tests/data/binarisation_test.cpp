@@ -34,7 +34,8 @@ TEST(Binarisation, BadTextIsAUsageError) {
   expect_error(ErrorKind::kArgument, {"needs seed"}, [] { parse_binarisation("static"); });
   expect_error(ErrorKind::kArgument, {"'x' is not a whole number"},
                [] { parse_binarisation("static:x"); });
-  expect_error(ErrorKind::kArgument, {"seed must lie in"}, [] { parse_binarisation("static:-1"); });
+  expect_error(ErrorKind::kArgument, {"seed: must lie in"},
+               [] { parse_binarisation("static:-1"); });
   expect_error(ErrorKind::kArgument, {"needs threshold"}, [] { parse_binarisation("threshold"); });
   expect_error(ErrorKind::kArgument, {"[0, 254]"}, [] { parse_binarisation("threshold:255"); });
   expect_error(ErrorKind::kArgument, {"dynamic takes none"},

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "io/gzip.h"
+#include "io/zip.h"
 #include "support/scratch.h"
 #include "util/files.h"
 

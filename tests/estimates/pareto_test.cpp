@@ -1,10 +1,9 @@
-#include "estimates/pareto.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "core/rng.h"
+#include "estimates/estimate.h"
 #include "support/statistics.h"
 
 namespace crais {

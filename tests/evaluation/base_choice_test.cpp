@@ -1,12 +1,10 @@
-#include "evaluation/base_choice.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 
 #include "core/rng.h"
-#include "evaluation/base_candidates.h"
+#include "evaluation/choices.h"
 #include "support/expect_error.h"
 #include "support/targets.h"
 

@@ -8,8 +8,8 @@
 
 #include "core/rng.h"
 #include "evaluation/log_normalizer.h"
-#include "evaluation/second_opinion.h"
 #include "evaluation/summary.h"
+#include "evaluation/witness.h"
 #include "targets/function_target.h"
 
 namespace crais {

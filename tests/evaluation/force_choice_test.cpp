@@ -1,9 +1,8 @@
-#include "evaluation/force_choice.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "evaluation/choices.h"
 #include "evaluation/log_normalizer.h"
 #include "evaluation/result_store.h"
 #include "evaluation/run_problems.h"

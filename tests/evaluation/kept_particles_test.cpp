@@ -1,12 +1,11 @@
 // Particles of chunks that differ in their number.
-#include "evaluation/kept_particles.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
 #include "core/log_math.h"
+#include "evaluation/summary.h"
 
 namespace crais {
 namespace {

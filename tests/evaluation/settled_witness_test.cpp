@@ -1,11 +1,10 @@
 // A witness sees a neck that chains have missed, and nothing where they have been everywhere.
-#include "evaluation/settled_witness.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "core/rng.h"
+#include "evaluation/witness.h"
 #include "targets/function_target.h"
 
 namespace crais {

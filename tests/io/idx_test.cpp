@@ -1,7 +1,6 @@
-#include "io/idx.h"
-
 #include <gtest/gtest.h>
 
+#include "io/mnist_files.h"
 #include "support/scratch.h"
 #include "util/files.h"
 

@@ -10,8 +10,12 @@
 namespace crais {
 namespace {
 
+std::string npy_of(at::IntArrayRef shape, const std::vector<double>& values) {
+  return npy_text(at::tensor(values, at::kDouble).view(shape));
+}
+
 TEST(Npy, IsTheFormatToTheByte) {
-  const std::string text = npy_text({2, 3}, {1, 2, 3, 4, 5, -0.5});
+  const std::string text = npy_of({2, 3}, {1, 2, 3, 4, 5, -0.5});
   ASSERT_EQ(text.size(), 128U + 48U);
   EXPECT_EQ(text.substr(0, 10), std::string("\x93NUMPY\x01\x00\x76\x00", 10));
   const std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3, ), }";
@@ -24,10 +28,7 @@ TEST(Npy, IsTheFormatToTheByte) {
   EXPECT_EQ(last, -0.5);
 }
 
-TEST(Npy, RefusesAShapeThatIsNotItsSize) {
-  expect_error(ErrorKind::kInternal, {"shape"}, [] { npy_text({2, 2}, {1, 2, 3}); });
-  EXPECT_EQ(npy_text({0, 3}, {}).size(), 128U);
-}
+TEST(Npy, MayHoldNothing) { EXPECT_EQ(npy_of({0, 3}, {}).size(), 128U); }
 
 std::string file_of(const std::string& header, const std::string& values, char version = 1) {
   std::string bytes = "\x93NUMPY";
@@ -59,39 +60,33 @@ void expect_array(const at::Tensor& array, const at::Tensor& expected) {
 }
 
 TEST(NpyReader, ReadsWhatIsWritten) {
-  const std::string text = npy_text({2, 3}, {1, 2, 3, 4, 5, -0.5});
+  const std::string text = npy_of({2, 3}, {1, 2, 3, 4, 5, -0.5});
   EXPECT_TRUE(is_npy(text));
   expect_array(parsed(text), at::tensor({1.0, 2.0, 3.0, 4.0, 5.0, -0.5}, at::kDouble).view({2, 3}));
-  expect_array(parsed(npy_text({0, 3}, {})), at::empty({0, 3}, at::kDouble));
-  expect_array(parsed(npy_text({}, {2.5})), at::full({}, 2.5, at::kDouble));
+  expect_array(parsed(npy_of({0, 3}, {})), at::empty({0, 3}, at::kDouble));
+  expect_array(parsed(npy_of({}, {2.5})), at::full({}, 2.5, at::kDouble));
 }
 
-TEST(NpyReader, EveryTypeInBothByteOrders) {
+TEST(NpyReader, EveryType) {
   const struct {
-    std::string code, little, big;
+    std::string code, bytes;
     at::Tensor expected;
-  } cases[] = {{"b1", std::string("\x00\x01\xff", 3), std::string("\x00\x01\xff", 3),
-                at::tensor({0, 1, 1}).to(at::kBool)},
-               {"u1", "\x01\xff", "\x01\xff", at::tensor({1, 255}, at::kByte)},
-               {"i1", "\x01\xff", "\x01\xff", at::tensor({1, -1}, at::kChar)},
-               {"i2", "\x01\x02\xff\xff", "\x02\x01\xff\xff", at::tensor({0x201, -1}, at::kShort)},
-               {"u2", "\x01\x02\xff\xff", "\x02\x01\xff\xff", at::tensor({0x201, 65535}, at::kInt)},
-               {"i4", "\x01\x02\x03\x84", "\x84\x03\x02\x01",
-                at::tensor({static_cast<int>(0x84030201)}, at::kInt)},
-               {"u4", "\x01\x02\x03\x84", "\x84\x03\x02\x01", at::tensor({0x84030201L}, at::kLong)},
-               {"i8", "\x01\x02\x03\x04\x05\x06\x07\x88", "\x88\x07\x06\x05\x04\x03\x02\x01",
+  } cases[] = {{"b1", std::string("\x00\x01\xff", 3), at::tensor({0, 1, 1}).to(at::kBool)},
+               {"u1", "\x01\xff", at::tensor({1, 255}, at::kByte)},
+               {"i1", "\x01\xff", at::tensor({1, -1}, at::kChar)},
+               {"i2", "\x01\x02\xff\xff", at::tensor({0x201, -1}, at::kShort)},
+               {"u2", "\x01\x02\xff\xff", at::tensor({0x201, 65535}, at::kInt)},
+               {"i4", "\x01\x02\x03\x84", at::tensor({static_cast<int>(0x84030201)}, at::kInt)},
+               {"u4", "\x01\x02\x03\x84", at::tensor({0x84030201L}, at::kLong)},
+               {"i8", "\x01\x02\x03\x04\x05\x06\x07\x88",
                 at::tensor({static_cast<int64_t>(0x8807060504030201)}, at::kLong)},
-               {"f2", std::string("\x00\x3c\x00\xc1", 4), std::string("\x3c\x00\xc1\x00", 4),
-                at::tensor({1.0F, -2.5F}).to(at::kHalf)},
-               {"f4", std::string("\x00\x00\x20\xc0", 4), std::string("\xc0\x20\x00\x00", 4),
-                at::tensor({-2.5F})},
-               {"f8", std::string("\0\0\0\0\0\0\x04\xc0", 8),
-                std::string("\xc0\x04\0\0\0\0\0\0", 8), at::tensor({-2.5}, at::kDouble)}};
-  for (const auto& [code, little, big, expected] : cases) {
+               {"f2", std::string("\x00\x3c\x00\xc1", 4), at::tensor({1.0F, -2.5F}).to(at::kHalf)},
+               {"f4", std::string("\x00\x00\x20\xc0", 4), at::tensor({-2.5F})},
+               {"f8", std::string("\0\0\0\0\0\0\x04\xc0", 8), at::tensor({-2.5}, at::kDouble)}};
+  for (const auto& [code, bytes, expected] : cases) {
     const std::string shape = "(" + std::to_string(expected.numel()) + ",)";
-    expect_array(parsed(file_of(header_of("<" + code, shape), little)), expected);
-    expect_array(parsed(file_of(header_of("|" + code, shape), little)), expected);
-    expect_array(parsed(file_of(header_of(">" + code, shape), big)), expected);
+    expect_array(parsed(file_of(header_of("<" + code, shape), bytes)), expected);
+    expect_array(parsed(file_of(header_of("|" + code, shape), bytes)), expected);
   }
 }
 
@@ -130,7 +125,7 @@ TEST(NpyReader, OtherFilesAreRefused) {
 
 TEST(NpyReader, OtherTypesAreRefused) {
   for (const char* descr :
-       {"|O", "<u8", "<c8", "<U3", "|S4", "|V8", "<M8[s]", "f8", "<f16", "<f", ""})
+       {"|O", "<u8", "<c8", "<U3", "|S4", "|V8", "<M8[s]", ">f8", "f8", "<f16", "<f", ""})
     expect_refused(file_of(header_of(descr, "(1,)"), "12345678"), {"type", "f2, f4, f8"});
   expect_refused(
       file_of("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}", "12345678"),
@@ -167,7 +162,7 @@ TEST(NpyReader, SizesAreThoseOfTheFile) {
 }
 
 TEST(NpyReader, EveryTruncationIsRefused) {
-  const std::string bytes = npy_text({2, 3}, {1, 2, 3, 4, 5, -0.5});
+  const std::string bytes = npy_of({2, 3}, {1, 2, 3, 4, 5, -0.5});
   for (size_t size = 0; size < bytes.size(); ++size)
     EXPECT_THROW(parsed(bytes.substr(0, size)), Error) << size;
 }

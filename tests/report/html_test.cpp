@@ -5,9 +5,8 @@
 #include <cmath>
 
 #include "io/npy.h"
-#include "report/histogram.h"
-#include "report/png.h"
-#include "report/thumbnails.h"
+#include "report/pictures.h"
+#include "report/plot.h"
 #include "support/expect_error.h"
 
 namespace crais {
@@ -153,7 +152,7 @@ TEST(Thumbnails, RefuseFilesThatHoldSomethingElse) {
   refuse(file(at::zeros({3, 4, 5, 2}, at::kByte)));
   refuse(file(at::zeros({3, 4, 500}, at::kByte)));
   refuse(file(at::zeros({3, 0, 5}, at::kByte)));
-  refuse(npy_text({3, 1, 1}, {1, 2, 3}));
+  refuse(npy_text(at::ones({3, 1, 1}, at::kDouble)));
   refuse("no array");
 }
 

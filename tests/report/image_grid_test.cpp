@@ -1,11 +1,10 @@
-#include "report/image_grid.h"
-
 #include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <cstdint>
 #include <string>
 
+#include "report/pictures.h"
 #include "support/scratch.h"
 #include "util/error.h"
 #include "util/files.h"

@@ -6,7 +6,6 @@
 
 #include "io/json.h"
 #include "report/plot.h"
-#include "report/scatter.h"
 #include "support/temporary_folder.h"
 #include "util/files.h"
 

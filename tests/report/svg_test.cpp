@@ -7,9 +7,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "report/histogram.h"
 #include "report/plot.h"
-#include "report/scatter.h"
 #include "util/error.h"
 
 namespace crais {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <sstream>
 
-#include "report/terminal.h"
 #include "support/expect_error.h"
 
 namespace crais {

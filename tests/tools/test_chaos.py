@@ -1,4 +1,4 @@
-"""A short form of scripts/chaos.
+"""A short form of tests/chaos/chaos.py.
 
 Some programs are ended at random moments, and all goes wrong that can with a disk or a folder.
 """

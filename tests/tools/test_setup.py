@@ -61,7 +61,7 @@ def asked_apt(project: Project) -> bool:
     [
         (64, "unknown argument '--libtroch'", "--libtroch pip"),
         (64, "--libtorch needs a value", "--libtorch"),
-        (64, "--for takes run, test, bench or ci, not 'fun'", "--for fun"),
+        (64, "--for takes run, test or ci, not 'fun'", "--for fun"),
         (0, "scripts/setup [--libtorch auto|pip|PATH]", "--help"),
     ],
 )

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "core/rng.h"
+#include "evaluation/result_store.h"
+#include "evaluation/summary.h"
 #include "io/json.h"
 #include "programs/estimate_logz/expectations.h"
 #include "programs/estimate_logz/report.h"

@@ -54,8 +54,6 @@ std::string page_of(const LogzResults& results, const std::vector<LogzSummary>& 
   page.heading("How far to trust it");
   add_effective_sizes(page, tables(results), "problem");
   add_annealing(page, results);
-  const LogzSummary& first = methods.front();
-  add_cost(page, first.std_error, first.evaluations, 0.0, "problem");
   add_record(page, summary,
              command_of(estimate_logz_synopsis(), {results.target}, summary.at("settings")));
   return page.text();

@@ -6,7 +6,7 @@
 
 #include "cli/program.h"
 #include "io/json.h"
-#include "report/terminal.h"
+#include "report/table.h"
 #include "util/format.h"
 
 namespace crais {

@@ -8,6 +8,7 @@
 
 #include "evaluation/summary.h"
 #include "programs/estimate_logz/expectations.h"
+#include "report/plot.h"
 #include "report/run_report.h"
 #include "report/table.h"
 

@@ -10,6 +10,7 @@
 #include "programs/eval_loglik/commands.h"
 #include "programs/eval_loglik/compare_report.h"
 #include "programs/eval_loglik/stored_evaluation.h"
+#include "report/table.h"
 #include "util/error.h"
 #include "util/files.h"
 

@@ -12,7 +12,6 @@
 #include "io/json.h"
 #include "report/run_page.h"
 #include "report/table.h"
-#include "report/terminal.h"
 #include "util/error.h"
 #include "util/files.h"
 #include "util/format.h"

@@ -10,7 +10,7 @@
 #include "io/json.h"
 #include "programs/eval_loglik/commands.h"
 #include "programs/eval_loglik/stored_evaluation.h"
-#include "report/terminal.h"
+#include "report/table.h"
 #include "util/error.h"
 #include "util/format.h"
 

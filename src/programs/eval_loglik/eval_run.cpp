@@ -8,7 +8,7 @@
 #include "estimates/rate_distortion.h"
 #include "programs/eval_loglik/report.h"
 #include "programs/run_program.h"
-#include "report/thumbnails.h"
+#include "report/pictures.h"
 #include "targets/tempered.h"
 #include "util/error.h"
 #include "util/format.h"

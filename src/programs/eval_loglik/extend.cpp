@@ -8,6 +8,7 @@
 #include "io/json.h"
 #include "programs/eval_loglik/commands.h"
 #include "programs/eval_loglik/stored_evaluation.h"
+#include "report/table.h"
 #include "util/error.h"
 
 namespace crais {

@@ -6,7 +6,7 @@
 #include "programs/eval_loglik/commands.h"
 #include "programs/eval_loglik/report.h"
 #include "programs/eval_loglik/stored_evaluation.h"
-#include "report/terminal.h"
+#include "report/table.h"
 #include "util/error.h"
 #include "util/version.h"
 

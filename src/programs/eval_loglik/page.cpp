@@ -6,8 +6,9 @@
 #include "programs/eval_loglik/diagnose.h"
 #include "programs/eval_loglik/report.h"
 #include "programs/eval_loglik/settings.h"
+#include "report/pictures.h"
 #include "report/run_page.h"
-#include "report/thumbnails.h"
+#include "report/run_report.h"
 #include "util/format.h"
 
 namespace crais {
@@ -96,7 +97,7 @@ GalleryItem gallery_item(const at::Tensor& thumbnails, int64_t row, int64_t numb
                          const std::vector<std::string>& lines) {
   std::string alt = "image " + std::to_string(number);
   for (size_t i = 1; i < lines.size(); ++i) alt += ", " + lines[i];
-  return {thumbnail_png(thumbnails, row), alt, lines};
+  return {png_of(thumbnails[row]), alt, lines};
 }
 
 std::string page_of(const EvalResults& results, const std::vector<LikelihoodSummary>& methods,
@@ -125,11 +126,10 @@ std::string page_of(const EvalResults& results, const std::vector<LikelihoodSumm
   add_pictures(page, results, images);
   page.heading("How far to trust it");
   for (const Finding& finding : diagnose(results, summary)) page.paragraph(sentence_of(finding));
+  const MeanEstimate& first = methods.front().log_likelihood;
+  add_what_helps(page, first.monte_carlo_std_error, first.data_std_error, "image");
   add_effective_sizes(page, estimates, "image");
   add_annealing(page, results);
-  const LikelihoodSummary& first = methods.front();
-  add_cost(page, first.log_likelihood.monte_carlo_std_error, first.evaluations,
-           first.log_likelihood.data_std_error, "image");
   const std::string file = model.empty() ? "MODEL" : model;
   add_record(page, summary,
              results.curve ? command_of(curve_synopsis(), {"curve", file}, summary.at("settings"))

@@ -5,7 +5,7 @@
 
 #include "io/json.h"
 #include "io/npy.h"
-#include "report/terminal.h"
+#include "report/table.h"
 #include "util/error.h"
 #include "util/format.h"
 

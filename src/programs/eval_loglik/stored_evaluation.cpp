@@ -6,7 +6,7 @@
 
 #include "core/spec.h"
 #include "io/json.h"
-#include "report/thumbnails.h"
+#include "report/pictures.h"
 #include "util/error.h"
 #include "util/files.h"
 

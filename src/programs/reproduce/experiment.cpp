@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "evaluation/identity.h"
+#include "evaluation/result_store.h"
 #include "io/json.h"
 #include "report/progress.h"
 #include "util/error.h"

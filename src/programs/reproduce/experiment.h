@@ -60,7 +60,7 @@ std::filesystem::path cell_path(const ExperimentOptions& options, const nlohmann
 /// its key, so that what is done is never done again, by whichever experiment: resuming is the same
 /// command.
 /// Throws Error kInterrupted once those begun are finished, if a signal has come; kData for a
-/// result that is damaged; kArgument for one that another build has computed (see identity.h),
+/// result that is damaged; kArgument for one that another build has computed (see computed_by),
 /// unless `accept_other_version`.
 /// @return  the results, in the order of tasks.
 std::vector<nlohmann::json> run_tasks(const ExperimentOptions& options, const std::string& label,

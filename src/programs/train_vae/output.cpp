@@ -9,7 +9,9 @@
 
 #include "core/rng.h"
 #include "models/training_state.h"
-#include "report/image_grid.h"
+#include "report/html.h"
+#include "report/pictures.h"
+#include "report/plot.h"
 #include "util/error.h"
 #include "util/files.h"
 

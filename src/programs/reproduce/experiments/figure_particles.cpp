@@ -8,7 +8,7 @@
 #include "io/json.h"
 #include "programs/plane.h"
 #include "programs/reproduce/density_experiment.h"
-#include "report/scatter.h"
+#include "report/plot.h"
 #include "util/format.h"
 
 namespace crais {

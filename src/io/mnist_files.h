@@ -1,4 +1,5 @@
-// The IDX format of MNIST's files, plain or gzip-compressed.
+// Files of MNIST, plain or gzip-compressed: the IDX format, and .amat, which is text, one image of
+// 28 x 28 zeros and ones a line.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -20,5 +21,10 @@ IdxArray read_idx_images(const std::filesystem::path& path);
 
 /// One dimension (magic 0x00000801): [N].
 IdxArray read_idx_labels(const std::filesystem::path& path);
+
+/// A file in the .amat form: [N, 784], 0 or 255. Throws Error: kNoInput if it cannot be read;
+/// kData, naming the file and the line, for anything but zeros and ones and for a line of another
+/// length.
+IdxArray read_amat(const std::filesystem::path& path);
 
 }  // namespace crais

@@ -1,9 +1,10 @@
-// Small pictures of the data that were evaluated.
+// Pictures of data: thumbnails, grids, and PNG files of them.
 #pragma once
 
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,14 @@ at::Tensor thumbnails_of(const at::Tensor& data, const std::vector<int64_t>& sha
 /// at anything else.
 at::Tensor parse_thumbnails(std::string_view bytes, int64_t count, const std::string& where);
 
-/// The picture number `i` as a PNG file.
-std::string thumbnail_png(const at::Tensor& thumbnails, int64_t i);
+/// Writes `images` [N, rows * cols], grey values in [0, 1] (clamped), row by row into a grid of
+/// `columns` (the last row filled up in black), one grey pixel between neighbours. Atomic.
+/// Throws Error kCannotCreate or kIo as write_file_atomic does.
+void write_image_grid(const std::filesystem::path& path, const at::Tensor& images, int64_t rows,
+                      int64_t cols, int64_t columns);
+
+/// The content of a PNG file: grey values [rows, cols] or colours [rows, cols, 3], uint8.
+/// Throws Error kInternal if the encoder fails.
+std::string png_of(const at::Tensor& pixels);
 
 }  // namespace crais

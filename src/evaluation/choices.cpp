@@ -1,0 +1,299 @@
+#include "evaluation/choices.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "estimates/estimate.h"
+#include "samplers/blocks.h"
+#include "util/error.h"
+
+namespace crais {
+namespace {
+
+/// By more than the mean difference is uncertain, at 95%; never on a single problem, whose interval
+/// is NaN.
+bool clearly_above(const at::Tensor& value, const at::Tensor& other) {
+  const at::Tensor apart = value - other;
+  return apart.mean().item<double>() > interval_width(apart.numel()) * std_error_of_mean(apart);
+}
+
+/// How many of at most `most` pilots may each take `each` evaluations of a budget.
+int64_t affordable_pilots(const EstimateOptions& options, int64_t most, double each,
+                          int64_t num_problems) {
+  if (!options.budget) return most;
+  constexpr double kShare = 0.05;
+  const double allowed = kShare * *options.budget * static_cast<double>(num_problems);
+  return std::min(most, static_cast<int64_t>(allowed / each));
+}
+
+/// A search of the pilots for modes. Adds what it costs.
+Rivals rivals_among(const EstimatorParts& parts, const Target& target, int64_t num_problems,
+                    Cost& cost) {
+  if (!target.can_select()) return Rivals::kUnknown;
+  const auto modes = BaseRegistry::instance().make("base", "modes");
+  const double expected = *modes->expected_cost(target);
+  const int64_t count = affordable_pilots(
+      parts.options, std::min<int64_t>(parts.options.pilot_problems, target.num_problems()),
+      expected, num_problems);
+  if (count == 0) return Rivals::kUnknown;
+  const auto slice = target.slice(0, count);
+  const Target& pilots = *slice;
+  const Base found = fit_base(parts, *modes, pilots, kSharedStream - 3);
+  cost += found.cost;
+  const int64_t doubtful = (found.fell_back | found.ambiguous).sum().item<int64_t>();
+  if (!found.partition) return doubtful == 0 ? Rivals::kNone : Rivals::kFew;
+  const int64_t several = (found.partition->counts() > 1).sum().item<int64_t>();
+  // Where climbs do not arrive, they end in as many places as there are starts.
+  const bool arrives =
+      static_cast<double>(found.cost.densities) <= 1.5 * expected * static_cast<double>(count);
+  return 8 * several >= count && 8 * doubtful <= count && arrives ? Rivals::kMany : Rivals::kFew;
+}
+
+int64_t num_pilots(const EstimatorParts& parts, const Target& target, int64_t num_problems,
+                   const std::vector<std::string>& candidates) {
+  const EstimateOptions& options = parts.options;
+  const int64_t pilots = std::min(options.pilot_problems, target.num_problems());
+  double trial = 0;
+  for (const std::string& name : candidates)
+    trial += static_cast<double>(2 * options.chains * parts.evaluations_per_chain(options.steps)) +
+             BaseRegistry::instance().make("base", name)->expected_cost(target).value_or(0);
+  return affordable_pilots(options, pilots, trial, num_problems);
+}
+
+/// What a candidate's pilots found.
+struct Trial {
+  Plan plan;
+  at::Tensor value;  // [P] estimates of fresh chains, nats
+};
+
+/// Adds what it costs to `cost`, also where it throws.
+Trial try_base(const EstimatorParts& parts, const std::string& name, const Target& pilots,
+               std::optional<at::ScalarType> forces, Cost& cost) {
+  const auto rule = BaseRegistry::instance().make("base", name);
+  const Base base = fit_base(parts, *rule, pilots, kSharedStream);
+  cost += base.cost;
+  const CentredProblem centre = centred(parts, pilots, base, forces, kSharedStream);
+  cost += centre.cost;
+  TunedPlan tuned = make_plan(parts, centre.problem, kSharedStream);
+  cost += tuned.cost;
+  at::Generator rng = stream_of(parts, pilots, Purpose::kPilot, kSharedStream - 1);
+  const AnnealResult run =
+      anneal_in_blocks(centre.problem, *parts.path, tuned.plan, *parts.transition,
+                       parts.options.chains, rng, parts.resampling.get());
+  cost += run.cost;
+  const at::Tensor value = log_normalizer(run.log_w, run.genealogy).value;
+  return {std::move(tuned.plan), base.partition ? base.partition->log_sum_exp(value) : value};
+}
+
+constexpr double kBaseShare = 0.4;      // of a budget; pilots take a tenth
+constexpr double kRefiningShare = 0.2;  // of an estimate
+
+/// "best:1.1,starts=4" in its parts; a base without a widening has 1.
+struct FitName {
+  std::string rule, widening = "1", options;
+
+  explicit FitName(const std::string& name) {
+    const size_t colon = name.find(':'), comma = name.find(',');
+    rule = name.substr(0, colon);
+    if (colon == std::string::npos) return;
+    widening = name.substr(colon + 1, comma - colon - 1);
+    if (comma != std::string::npos) options = name.substr(comma);
+  }
+  std::string widened_by(const std::string& factor) const {
+    return options.empty() && factor == "1" ? rule : rule + ":" + factor + options;
+  }
+  bool is_fit() const { return rule != "prior" && rule != "encoder"; }
+};
+
+double expected_cost(const std::string& name, const Target& target) {
+  return BaseRegistry::instance().make("base", name)->expected_cost(target).value_or(0);
+}
+
+/// `name`, or the first cheaper base that costs at most `most`; nothing where no search for modes
+/// is that cheap.
+std::optional<std::string> within(const std::string& name, double most, const Target& target) {
+  const FitName fit(name);
+  if (!fit.is_fit()) return name;
+  std::vector<std::string> cheaper = {name};
+  const auto with_starts = [&](const std::vector<std::string>& counts) {
+    for (const std::string& starts : counts)
+      cheaper.push_back(fit.rule + ":" + fit.widening + ",starts=" + starts);
+  };
+  if (fit.rule == "best") with_starts({"24", "12", "4"});
+  if (fit.rule == "modes") {
+    with_starts({"8", "4"});
+  } else {
+    cheaper.push_back("laplace:" + fit.widening);
+    cheaper.push_back("laplace:" + fit.widening + ",rounds=2");
+    cheaper.emplace_back("prior");
+  }
+  for (const std::string& one : cheaper)
+    if (expected_cost(one, target) <= most) return one;
+  return {};
+}
+
+std::string refined(const std::string& name) {
+  const FitName fit(name);
+  const std::string own = fit.widened_by("1");
+  const std::string nested = own.find(',') == std::string::npos ? own : "(" + own + ")";
+  return "variational:" + fit.widening + (own == "laplace" ? "" : ",from=" + nested);
+}
+
+constexpr int64_t kParticles = 4;  // for each pilot problem
+constexpr int64_t kStepSizes = 7;  // 1, 1/2, ..., 1/64: in whitened coordinates one of them fits
+// Of mean acceptance. Cheap forces mostly save a fifth of the time or more, and on so few particles
+// what they lose is known to 0.004.
+constexpr double kMostLost = 0.02;
+constexpr double kMostOff = 1e-3;    // nats on average, of log-densities of a thousand or less
+constexpr int64_t kBaseCost = 2000;  // evaluations, of all bases; at least one is fitted
+
+/// What forces are judged by.
+struct Pilot {
+  at::Tensor log_density;  // [P,K] float64
+  at::Tensor acceptance;   // mean, of a move at each step size
+};
+
+/// Of the same particles of each problem and the same random numbers, whatever the forces.
+Pilot make_pilot(const EstimatorParts& parts, const Problem& problem, int64_t particles,
+                 Cost& cost) {
+  at::Generator rng = stream_of(parts, problem.target(), Purpose::kPilot, kSharedStream - 2);
+  const Particles start = problem.evaluate(problem.draw(particles, rng));
+  cost += problem.cost_of(particles);
+  const at::Tensor beta = at::ones({problem.num_problems()}, problem.log_center().options());
+  // Every path ends at the target, and those that a pilot learns know nothing yet.
+  const auto path = PathRegistry::instance().make("path", "geometric");
+  std::vector<at::Tensor> means;
+  for (int64_t i = 0; i < kStepSizes; ++i) {
+    const Moved moved = parts.transition->step(problem, *path, start, beta,
+                                               beta * std::ldexp(1.0, static_cast<int>(-i)), rng);
+    cost += parts.transition->evaluations_per_step() * problem.cost_of(particles);
+    means.push_back(moved.accept_prob.mean());
+  }
+  return {start.log_gamma, at::stack(means)};
+}
+
+/// Where moves are compared: near the posteriors of the first problems, as many as their bases
+/// allow.
+AffineMap base_of(const EstimatorParts& parts, const Target& pilots, Cost& cost) {
+  const bool is_asked = parts.options.base != "auto";
+  if (!is_asked)
+    if (const auto encoded = pilots.amortised_base()) return *encoded;
+  const std::string name = is_asked ? parts.options.base : base_candidates(pilots).front();
+  const auto rule = BaseRegistry::instance().make("base", name);
+  const auto fitted = [&](const Target& target) {
+    Base base = fit_base(parts, *rule, target, kSharedStream);
+    cost += base.cost;
+    return base;
+  };
+  if (!pilots.can_select()) return fitted(pilots).main_parts();
+  const Base first = fitted(*pilots.slice(0, 1));
+  const int64_t few =
+      std::min(pilots.num_problems(), kBaseCost / std::max<int64_t>(1, first.cost.densities));
+  return few > 1 ? fitted(*pilots.slice(0, few)).main_parts() : first.main_parts();
+}
+
+bool is_as_good(const EstimatorParts& parts, const Target& pilots, Cost& cost) {
+  const AffineMap base = base_of(parts, pilots, cost);
+  const auto exact = pilots.slice(0, base.num_problems());
+  const int64_t particles = kParticles * pilots.num_problems() / base.num_problems();
+  const auto of = [&](const std::shared_ptr<const Target>& target) {
+    return make_pilot(parts, Problem(target, base), particles, cost);
+  };
+  const Pilot with = of(exact), cheap = of(exact->with_forces(at::kBFloat16));
+  const double lost = (with.acceptance - cheap.acceptance).max().item<double>();
+  const double off = (with.log_density - cheap.log_density).abs().mean().item<double>();
+  const double size = with.log_density.abs().mean().item<double>();
+  return lost <= kMostLost && off <= kMostOff * std::max(1.0, size / 1000);
+}
+
+}  // namespace
+
+BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_t num_problems,
+                       std::optional<at::ScalarType> forces) {
+  if (parts.num_anneals() == 0) {  // IWAE and the ELBO are known by the encoder they start from
+    const bool learns = std::any_of(parts.methods.begin(), parts.methods.end(),
+                                    [](const auto& method) { return method->learns(); });
+    return {target.amortised_base() && !learns ? "encoder" : "laplace", {}, {}};
+  }
+  BaseChoice best;
+  const Rivals rivals = rivals_among(parts, target, num_problems, best.cost);
+  const std::vector<std::string> candidates = base_candidates(parts, target, num_problems, rivals);
+  const int64_t pilots = num_pilots(parts, target, num_problems, candidates);
+  if (pilots == 0) return {candidates.front(), {}, best.cost};
+  const auto part = target.slice(0, pilots);
+  at::Tensor highest;
+  for (const std::string& name : candidates) {
+    try {
+      Trial trial = try_base(parts, name, *part, forces, best.cost);
+      if (highest.defined() && !clearly_above(trial.value, highest)) continue;
+      highest = trial.value;
+      best.name = name;
+      best.plan = std::move(trial.plan);
+    } catch (const ScheduleError& error) {
+      best.cost += error.spent;
+      if (name == candidates.back() && best.name.empty()) throw;
+    }
+  }
+  return best;
+}
+std::vector<std::string> base_candidates(const Target& target) {
+  if (target.may_be_multimodal()) return {"best:1.1", "prior"};
+  if (target.amortised_base()) return {"laplace", "encoder", "prior"};
+  return {"laplace", "prior"};
+}
+
+std::vector<std::string> base_candidates(const EstimatorParts& parts, const Target& target,
+                                         int64_t num_problems, Rivals rivals) {
+  const EstimateOptions& options = parts.options;
+  constexpr int64_t kLong = 64;
+  const bool is_long = !options.budget && options.steps >= kLong;
+  const auto chains = static_cast<double>(options.chains * parts.num_anneals() *
+                                          parts.evaluations_per_chain(options.steps));
+  // A pilot's fit comes on top, which one problem alone would feel.
+  const auto problems = static_cast<double>(num_problems);
+  const double estimate = options.budget.value_or(chains);
+  const double share = options.budget ? problems / (problems + 1) : 1;
+  const double most_for_base = kBaseShare * share * estimate;
+  std::vector<std::string> names = base_candidates(target), candidates;
+  const bool may_be_many = rivals == Rivals::kMany ||
+                           (rivals == Rivals::kUnknown && options.budget && target.can_select());
+  if (may_be_many) names.insert(names.begin(), "modes");
+  for (std::string name : names) {
+    if (is_long && (name == "laplace" || name == "modes")) name += ":1.1";
+    if (rivals == Rivals::kNone && FitName(name).rule == "best") name += ",starts=4";
+    if (options.budget) {
+      const std::optional<std::string> affordable = within(name, most_for_base, target);
+      if (!affordable) continue;
+      name = *affordable;
+    }
+    // The parts of `modes` reach past kinks, where a normal nearest to one mode does not.
+    const FitName fit(name);
+    if (fit.is_fit() && fit.rule != "modes" && !target.is_replicated()) {
+      const std::string nearer = refined(name);
+      const double all = expected_cost(nearer, target), more = all - expected_cost(name, target);
+      if (more <= kRefiningShare * estimate && (!options.budget || all <= most_for_base))
+        name = nearer;
+    }
+    if (std::find(candidates.begin(), candidates.end(), name) == candidates.end())
+      candidates.push_back(name);
+  }
+  return candidates;
+}
+std::optional<at::ScalarType> choose_forces(const EstimatorParts& parts, const Target& pilots,
+                                            Cost& cost) {
+  const std::string& asked = parts.options.force_dtype;
+  if (asked == "float32" || parts.num_anneals() == 0) return {};
+  if (asked == "auto" && !pilots.forces_pay(at::kBFloat16)) return {};
+  const auto cheap = pilots.with_forces(at::kBFloat16);
+  if (asked == "auto")
+    return cheap && is_as_good(parts, pilots, cost) ? std::optional(at::kBFloat16) : std::nullopt;
+  if (!cheap)
+    throw argument_error(
+        "`force_dtype` bfloat16: this model or target has its forces in its own type alone: leave "
+        "it out");
+  return at::kBFloat16;
+}
+
+}  // namespace crais
