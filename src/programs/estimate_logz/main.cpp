@@ -5,7 +5,7 @@
 #include "programs/estimate_logz/logz_run.h"
 #include "programs/run_program.h"
 #include "report/table.h"
-#include "report/terminal.h"
+#include "report/table.h"
 #include "util/parallel.h"
 
 namespace crais {
