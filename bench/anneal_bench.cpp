@@ -13,7 +13,7 @@
 #include "core/rng.h"
 #include "kernels/fused_decoder.h"
 #include "samplers/blocks.h"
-#include "samplers/recorder.h"
+#include "samplers/mover.h"
 #include "targets/decoder_posterior.h"
 #include "yardstick.h"
 
