@@ -27,13 +27,9 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, ignored);
 }
 
-ComparedModel stored(const std::string& folder) {
-  StoredEvaluation found = read_evaluation(folder);
-  json run = found.run;
-  return {"", folder, std::move(run),
-          whole_results(std::move(found), folder,
-                        "is not in " + folder +
-                            ": finish the run with --resume, or merge its shards, first")};
+ComparedModel stored(const std::string& folder, const std::string& name) {
+  WholeEvaluation found = read_whole_evaluation(folder);
+  return {"", name, std::move(found.run), std::move(found.results)};
 }
 
 /// Evaluated under the flags given, in a folder of its own below --out.
@@ -46,11 +42,7 @@ ComparedModel evaluated(const CommandLine& cli, const std::string& model,
   if (!settings.out.empty()) settings.out = (fs::path(settings.out) / label).string();
   if (!settings.quiet) std::cerr << label << ": " << model << "\n";
   std::optional<RunReport> report = evaluate_model(settings);
-  if (!settings.out.empty()) {
-    ComparedModel kept = stored(settings.out);  // with pictures
-    kept.name = model;
-    return kept;
-  }
+  if (!settings.out.empty()) return stored(settings.out, model);  // with pictures
   EvalResults results;
   static_cast<RunResults&>(results) = std::move(report->results);
   return {"", model, std::move(report->run), std::move(results)};
@@ -84,7 +76,7 @@ int compare_evaluations(const CommandLine& cli) {
   std::vector<ComparedModel> models;
   for (const std::string& name : names) {
     const std::string label(1, static_cast<char>('A' + models.size()));
-    models.push_back(is_folder(name) ? stored(name) : evaluated(cli, name, label));
+    models.push_back(is_folder(name) ? stored(name, name) : evaluated(cli, name, label));
     models.back().label = label;
     check_comparable(models.front(), models.back());
   }

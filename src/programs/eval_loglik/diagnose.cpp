@@ -284,12 +284,8 @@ int diagnose_evaluation(const CommandLine& cli) {
   refuse_flags_of_runs(cli, "diagnose", {});
   if (cli.operands().size() != 2)
     throw argument_error("diagnose takes one result folder: eval-loglik diagnose DIR");
-  const std::string& folder = cli.operands()[1];
-  StoredEvaluation stored = read_evaluation(folder);
-  const json run = stored.run;
-  const EvalResults results =
-      whole_results(std::move(stored), folder, "is not in " + folder + ": --resume the run first");
-  const std::vector<Finding> findings = diagnose(results, run);
+  const WholeEvaluation whole = read_whole_evaluation(cli.operands()[1]);
+  const std::vector<Finding> findings = diagnose(whole.results, whole.run);
   if (print_for_programs({{"program", "eval-loglik diagnose"}, {"results", to_json(findings)}},
                          parse_format(cli.text("format"))))
     return findings.empty() ? 0 : 1;

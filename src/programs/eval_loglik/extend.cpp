@@ -47,19 +47,6 @@ StoredRun stored_run(const fs::path& folder) {
   return run;
 }
 
-/// Settings of a run.json.
-json settings_of(const json& run, const std::string& source) {
-  auto settings = json_field<json>(run, "settings", source);
-  if (!settings.is_object()) throw data_error(source + ": its settings are no object");
-  return settings;
-}
-
-void check_count(const json& run, const std::string& source) {
-  const auto count = json_field<int64_t>(json_field<json>(run, "images", source), "count", source);
-  if (count < 1 || count > kMostCount)
-    throw data_error(source + ": " + std::to_string(count) + " images are no run");
-}
-
 /// N of "+N"; 0 where it is not given.
 int64_t more_of(const CommandLine& cli, const std::string& flag) {
   if (!cli.has(flag)) return 0;
@@ -208,8 +195,8 @@ int extend_evaluation(const CommandLine& cli) {
     throw argument_error(folder +
                          ": holds a curve of rate and distortion, which is not extended; "
                          "run `eval-loglik curve` anew with more");
-  json settings = settings_of(before, source);
-  check_count(before, source);
+  shape_of(before, source);  // is one
+  json settings = before["settings"];
   const EvalSettings known = settings_from(stored.model, settings, source);
   if (chains > 0) add_chains(settings, known.estimator, chains, folder);
   if (images > 0) add_images(settings, before.at("images"), known, images, folder);

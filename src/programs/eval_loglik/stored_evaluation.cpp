@@ -16,21 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-RunShape shape_of(const json& run, const std::string& source) {
-  const json settings = json_field<json>(run, "settings", source);
-  RunShape shape{{json_field<int64_t>(json_field<json>(run, "images", source), "count", source),
-                  json_field<int64_t>(settings, "chunk", source)},
-                 json_field<std::vector<std::string>>(settings, "method", source),
-                 json_field<int64_t>(settings, "repeats", source)};
-  for (const int64_t count : {shape.chunks.problems, shape.chunks.size, shape.repeats})
-    if (count < 1 || count > kMostCount || shape.methods.empty())
-      throw data_error(source + ": " + std::to_string(shape.chunks.problems) +
-                       " images in chunks of " + std::to_string(shape.chunks.size) + ", " +
-                       std::to_string(shape.repeats) + " repeats of " +
-                       std::to_string(shape.methods.size()) + " methods are no run");
-  return shape;
-}
-
 /// Rows stand in the order of the folder's chunks.
 std::map<int64_t, at::Tensor> thumbnails_by_chunk(const fs::path& path,
                                                   const std::map<int64_t, ChunkResult>& chunks) {
@@ -64,6 +49,21 @@ at::Tensor joined(const std::map<int64_t, at::Tensor>& thumbnails, int64_t chunk
 }
 
 }  // namespace
+
+RunShape shape_of(const json& run, const std::string& source) {
+  const json settings = json_field<json>(run, "settings", source);
+  RunShape shape{{json_field<int64_t>(json_field<json>(run, "images", source), "count", source),
+                  json_field<int64_t>(settings, "chunk", source)},
+                 json_field<std::vector<std::string>>(settings, "method", source),
+                 json_field<int64_t>(settings, "repeats", source)};
+  for (const int64_t count : {shape.chunks.problems, shape.chunks.size, shape.repeats})
+    if (count < 1 || count > kMostCount || shape.methods.empty())
+      throw data_error(source + ": " + std::to_string(shape.chunks.problems) +
+                       " images in chunks of " + std::to_string(shape.chunks.size) + ", " +
+                       std::to_string(shape.repeats) + " repeats of " +
+                       std::to_string(shape.methods.size()) + " methods are no run");
+  return shape;
+}
 
 void refuse_flags_of_runs(const CommandLine& cli, const std::string& command,
                           std::set<std::string> own) {
@@ -118,6 +118,15 @@ EvalResults whole_results(StoredEvaluation evaluation, const std::string& folder
   results.thumbnails = joined(evaluation.thumbnails, count);
   static_cast<RunResults&>(results) = std::move(evaluation.found);
   return results;
+}
+
+WholeEvaluation read_whole_evaluation(const std::string& folder) {
+  StoredEvaluation found = read_evaluation(folder);
+  nlohmann::json run = found.run;
+  return {std::move(run),
+          whole_results(std::move(found), folder,
+                        "is not in " + folder +
+                            ": finish the run with --resume, or merge its shards, first")};
 }
 
 }  // namespace crais

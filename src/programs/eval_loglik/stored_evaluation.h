@@ -38,9 +38,19 @@ void check_is_evaluation(const nlohmann::json& run, const std::filesystem::path&
 /// Throws Error: kNoInput, or kData naming what is damaged.
 StoredEvaluation read_evaluation(const std::filesystem::path& folder);
 
+/// What a run.json says of its chunks. Throws Error kData, which `source` begins.
+RunShape shape_of(const nlohmann::json& run, const std::string& source);
+
 /// The results of a whole run. Throws Error kData naming the first chunk that is missing, with
 /// `advice`, or a plan that is.
 EvalResults whole_results(StoredEvaluation evaluation, const std::string& folder,
                           const std::string& advice);
+
+struct WholeEvaluation {
+  nlohmann::json run;  // run.json
+  EvalResults results;
+};
+/// Throws Error as both of these do.
+WholeEvaluation read_whole_evaluation(const std::string& folder);
 
 }  // namespace crais
