@@ -318,6 +318,74 @@ def test_modes_have_the_masses_that_they_should(expected: tuple[Path, Done]) -> 
         assert abs(mode["mean"] - mode["truth"]) < 5 * mode["std_error"]
 
 
+# --- The particles themselves.
+@pytest.fixture(scope="module")
+def particles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of particles in every format, and of the run that they are of: plain."""
+    folder = tmp_path_factory.mktemp("particles")
+    program = Program("estimate-logz", folder)
+    program.succeed(*MEANS, "--save-particles", "weighted.npy", "--out", "plain")
+    program.succeed(*MEANS, "--save-particles", "weighted.csv")
+    program.succeed(*MEANS, "--save-particles", "equal.csv", "--resampled")
+    return folder
+
+
+def test_saving_particles_changes_no_result(particles: Path, expected: tuple[Path, Done]) -> None:
+    same(expected[0] / "expectations.csv", particles / "plain/expectations.csv")
+    same(expected[0] / "per_problem.csv", particles / "plain/per_problem.csv")
+
+
+def test_the_files_of_particles(particles: Path) -> None:
+    assert len(lines(particles / "weighted.csv")) == 385
+    assert lines(particles / "weighted.csv")[0] == "problem,particle,z1,z2,log_weight"
+    assert lines(particles / "equal.csv")[0] == "problem,particle,z1,z2"
+    assert (particles / "weighted.npy").stat().st_size == 128 + 6 * 64 * 3 * 8
+
+
+def test_particles_give_the_estimates(particles: Path) -> None:
+    rows = list(csv.DictReader(lines(particles / "weighted.csv")))
+    raw = (particles / "weighted.npy").read_bytes()
+    assert raw[:8] == b"\x93NUMPY\x01\x00"
+    (size,) = struct.unpack("<H", raw[8:10])
+    header = literal_eval(raw[10 : 10 + size].decode())
+    assert header == {"descr": "<f8", "fortran_order": False, "shape": (6, 64, 3)}
+    numbers = struct.unpack(f"<{6 * 64 * 3}d", raw[10 + size :])
+    columns = ("z1", "z2", "log_weight")
+    assert list(numbers) == [float(row[key]) for row in rows for key in columns]
+    weights = [math.exp(float(row["log_weight"])) for row in rows]
+    values = list(csv.DictReader(lines(particles / "plain/per_problem.csv")))
+    for p in range(6):
+        mean = sum(weights[64 * p : 64 * p + 64]) / 64
+        assert abs(math.log(mean) - float(values[p]["log_normalizer"])) < 1e-9
+    z1 = [float(row["z1"]) for row in rows]
+    mean = sum(w * z for w, z in zip(weights, z1)) / sum(weights)
+    n = len(z1)
+    squares = sum((w * (z - mean)) ** 2 for w, z in zip(weights, z1))
+    error = math.sqrt(n / (n - 1) * squares) / sum(weights)
+    found = read_json(particles / "plain/summary.json")["expectations"]
+    assert [e["expectation"] for e in found] == ["moments", "modes"]
+    first = found[0]["outputs"][0]
+    assert abs(first["mean"] - mean) < 1e-12 and abs(first["std_error"] - error) < 1e-12
+    assert abs(sum(mode["mean"] for mode in found[1]["outputs"]) - 1) < 1e-12
+    for mode in found[1]["outputs"]:
+        assert abs(mode["mean"] - mode["truth"]) < 5 * mode["std_error"]
+    equal = csv.DictReader(lines(particles / "equal.csv"))
+    drawn = {(row["problem"], row["z1"]) for row in equal}
+    assert drawn <= {(row["problem"], row["z1"]) for row in rows} and len(drawn) > 100
+
+
+def test_particles_are_not_resumed(estimate_logz: Program, expected: tuple[Path, Done]) -> None:
+    copy(expected[0], "means")
+    args = [*MEANS, "--save-particles", "p.npy", "--out", "means", "--resume"]
+    estimate_logz.expect(64, "--save-particles", "--resume", args=args)
+
+
+def test_particles_need_a_folder(estimate_logz: Program) -> None:
+    Path("file").touch()
+    short = "--steps 4 --chains 4 --problems 2 --quiet --save-particles file/p.npy".split()
+    estimate_logz.expect(73, "file", args=["u1", *PRIOR, *short])
+
+
 # --- For programs.
 def test_prints_csv(estimate_logz: Program) -> None:
     two = "--method ais --method iwae:50 --format csv".split()
@@ -386,6 +454,9 @@ def test_refuses_a_table_of_noise(estimate_logz: Program) -> None:
     (64, "u1 --expect median", "unknown expectation 'median'", "moments", "norm"),
     (64, "u1 --method iwae:50 --expect norm", "iwae:50", "--expect", "ais"),
     (64, "u1 --expect norm --target-error 0.1", "--target-error", "--expect"),
+    (64, "u1 --save-particles particles.txt", "--save-particles particles.txt", ".npy or .csv"),
+    (64, "u1 --resampled", "--resampled", "--save-particles"),
+    (64, "u1 --repeats 2 --save-particles p.npy", "--save-particles", "--problems"),
     (64, "u1 --budget 500 --chains 4", "--chains", "--budget", "leave it out"),
     (64, "u1 --budget 500 --steps 40", "--steps", "--budget", "leave it out"),
     (64, "u1 --step-size 0.1 --target-acceptance 0.8", "--target-acceptance", "--step-size"),

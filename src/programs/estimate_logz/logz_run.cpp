@@ -9,6 +9,7 @@
 #include "io/json.h"
 #include "programs/estimate_logz/expectations.h"
 #include "programs/estimate_logz/report.h"
+#include "programs/plane.h"
 #include "programs/run_program.h"
 #include "util/error.h"
 
@@ -35,15 +36,33 @@ json run_record(const LogzSettings& settings, const Target& target) {
           {"settings", deciding_settings(settings)}};
 }
 
-/// Particles are kept for whoever asks for samples, as far as methods and options leave some.
+/// Particles are kept for whoever asks for samples, and for the page of a run that has a folder,
+/// which draws those in the plane; as far as methods and options leave some.
 void keep_particles(LogzSettings& settings, const Target& target) {
   constexpr double kMostBytes = 1 << 28, kLeastCost = 32;  // bytes; evaluations of a particle
   EstimateOptions& o = settings.estimator;
   const double particles = o.budget ? *o.budget / kLeastCost : static_cast<double>(o.chains);
   const double bytes = 8 * particles * static_cast<double>(settings.problems * (target.dim() + 1));
-  if (settings.wants_samples && bytes <= kMostBytes && !o.target_error && !o.mean_error &&
+  const bool are_wanted = settings.wants_samples || (target.dim() == 2 && !settings.out.empty());
+  if (are_wanted && bytes <= kMostBytes && !o.target_error && !o.mean_error &&
       o.methods == std::vector<std::string>{"ais"})
     o.keep_particles = true;
+}
+
+/// Of all problems together, whose weights all have the mean Z; nothing where a chunk was read from
+/// a file, which keeps no particles.
+std::optional<Scatter> cloud_of(const LogzSettings& settings, const RunResults& results,
+                                const Target& target) {
+  constexpr int64_t kDrawn = 500;
+  const auto kept = target.dim() == 2 ? kept_particles(results) : std::nullopt;
+  if (!kept) return {};
+  const at::Tensor some =
+      thinned(kept->z.flatten(0, 1), kept->log_w.flatten(), kDrawn, settings.estimator.seed);
+  if (!some.isfinite().all().item<bool>()) return {};
+  const Window window = window_around(some);
+  Scatter cloud{settings.target, window, contours_of(target, window), {}};
+  cloud.panels.push_back({"particles", to_column(some.select(1, 0)), to_column(some.select(1, 1))});
+  return cloud;
 }
 
 }  // namespace
@@ -61,16 +80,19 @@ RunReport run_logz(LogzSettings settings, const std::shared_ptr<const Target>& t
   const Estimator estimator(settings.estimator);
   if (estimator.needs_exact_draws()) require_exact_draws(*target, settings);
   check_expectations(settings.estimator.expectations, *target);
-  return run_in_folder(
-      settings, run_record(settings, *target), ProblemSource::of(target), estimator, {}, observer,
-      [&](RunResults found, json summary) {
-        LogzResults results{std::move(found), settings.target, target->dim(), {}, settings.notes};
-        if (const auto truth = target->true_log_normalizer())
-          results.truth = (*truth)[0].item<double>();
-        const std::vector<TargetExpectation> expectations =
-            expectations_of(results, settings.estimator.expectations, *target);
-        return report_of(std::move(results), expectations, std::move(summary));
-      });
+  return run_in_folder(settings, run_record(settings, *target), ProblemSource::of(target),
+                       estimator, {}, observer, [&](RunResults found, json summary) {
+                         LogzResults results{
+                             std::move(found), settings.target, target->dim(), {}, {},
+                             settings.notes};
+                         if (const auto truth = target->true_log_normalizer())
+                           results.truth = (*truth)[0].item<double>();
+                         if (!settings.out.empty())
+                           results.cloud = cloud_of(settings, results, *target);
+                         const std::vector<TargetExpectation> expectations =
+                             expectations_of(results, settings.estimator.expectations, *target);
+                         return report_of(std::move(results), expectations, std::move(summary));
+                       });
 }
 
 }  // namespace crais

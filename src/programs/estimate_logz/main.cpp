@@ -3,9 +3,10 @@
 #include <iostream>
 
 #include "programs/estimate_logz/logz_run.h"
+#include "programs/estimate_logz/particles_file.h"
 #include "programs/run_program.h"
 #include "report/table.h"
-#include "report/table.h"
+#include "util/error.h"
 #include "util/parallel.h"
 
 namespace crais {
@@ -30,9 +31,16 @@ int estimate_logz(const CommandLine& cli) {
   use_one_thread_per_operation();
   const c10::NoGradGuard no_grad;
   const std::shared_ptr<const Target> target = named_target(settings);
-  print(complete_run(settings, {"estimate-logz", "problems", "log Z", !settings.quiet},
-                     [&](RunObserver& observer) { return run_logz(settings, target, observer); }),
-        settings);
+  if (settings.is_shared && !settings.particles_file.empty())
+    throw argument_error(
+        "--save-particles: workers that share chunks keep sums over particles, not the particles; "
+        "--queue none does without the other workers");
+  check_particles_file(settings);
+  const RunReport report =
+      complete_run(settings, {"estimate-logz", "problems", "log Z", !settings.quiet},
+                   [&](RunObserver& observer) { return run_logz(settings, target, observer); });
+  if (!settings.particles_file.empty()) write_particles(settings, report.results);
+  print(report, settings);
   return 0;
 }
 

@@ -51,6 +51,10 @@ std::string page_of(const LogzResults& results, const std::vector<LogzSummary>& 
   for (const Table& table : result_tables(results, methods)) add_table(page, table);
   for (const TargetExpectation& e : expectations) add_expectation(page, e);
   add_estimates(page, results);
+  if (results.cloud)
+    page.drawing(svg_of(*results.cloud),
+                 "Particles of all problems, resampled to equal weights, over lines around 50% and "
+                 "95% of the mass");
   page.heading("How far to trust it");
   add_effective_sizes(page, tables(results), "problem");
   add_annealing(page, results);

@@ -19,6 +19,7 @@ struct LogzResults : RunResults {
   std::string target;  // "normal:128"
   int64_t dim = 0;
   std::optional<double> truth;          // nats
+  std::optional<Scatter> cloud;         // particles of a target in the plane, where they were kept
   std::vector<std::string> notes = {};  // what was made of a function that is the target
 };
 

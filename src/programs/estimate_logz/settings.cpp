@@ -63,8 +63,16 @@ Synopsis estimate_logz_synopsis() {
                       "another base gets a second opinion by it"),
          option::text("data-dir", "DIR", {},
                       "where a target's FILE may lie, or DIR/uci (else $CRAIS_DATA, ./data)")}},
+       {"Particles",
+        {estimator_option("expectations", "problem"),
+         option::text("save-particles", "FILE.npy|.csv", {},
+                      "the final particles and their log-weights: an array [problems, chains, "
+                      "dimension + 1] whose last column is the log-weight, or a line a particle"),
+         option::flag("resampled",
+                      "save them resampled to equal weights, problem by problem: [problems, "
+                      "chains, dimension]")}},
        {"Running",
-        {estimator_option("expectations", "problem"), option::device(), option::threads(),
+        {option::device(), option::threads(),
          option::text("dtype", "float32|float64", {"float64"}, "of particles"),
          estimator_option("chunk", "problem").by_default({"5"})}},
        output_options("summary.json, per_problem.csv, schedule.csv, expectations.csv and chunks")});
@@ -72,7 +80,7 @@ Synopsis estimate_logz_synopsis() {
       "  estimate-logz list\n"
       "  estimate-logz mixture:128 --schedule linear --steps 64 --step-size 0.5 --chains 4096\n"
       "  estimate-logz u1 --preset paper --out results/u1\n"
-      "  estimate-logz u11 --expect moments --expect modes\n"
+      "  estimate-logz u11 --expect moments --expect modes --save-particles u11.npy\n"
       "  estimate-logz logistic-regression:pima,variance=5 --base laplace --steps 256\n";
   return s;
 }
@@ -86,6 +94,8 @@ LogzSettings read_logz_settings(const CommandLine& cli) {
   settings.target = cli.operands().front();
   settings.problems = cli.integer("problems");
   settings.data_dir = cli.text("data-dir", "");
+  settings.particles_file = cli.text("save-particles", "");
+  settings.resampled = cli.flag("resampled");
   set_defaults(cli, settings);
   refuse_idle(cli, settings.estimator, "problem");
   refuse_idle_folder(cli, settings.target);
@@ -93,6 +103,7 @@ LogzSettings read_logz_settings(const CommandLine& cli) {
   if (std::find(methods.begin(), methods.end(), "ais") == methods.end())
     cli.refuse_idle("witness", "without --method ais");
   settings.estimator.witness = cli.text("witness") == "auto";
+  settings.estimator.keep_particles = !settings.particles_file.empty();
   return settings;
 }
 
