@@ -163,8 +163,7 @@ TEST(Invariance, HoldsForAnyForce) {
                               Spoiling::kAnothers, Spoiling::kRandom}) {
     for (auto& setting : settings()) {
       const Setting wrong = spoiled(std::move(setting), spoiling);
-      for (const auto& [name, num_leapfrog] :
-           {std::pair{"hmc", 3}, {"ghmc:0.8", 1}, {"mala", 1}}) {
+      for (const auto& [name, num_leapfrog] : {std::pair{"hmc", 3}, {"ghmc:0.8", 1}, {"mala", 1}}) {
         const auto kernel = TransitionRegistry::instance().make("kernel", name, {num_leapfrog});
         const bool persists = std::string(name) == "ghmc:0.8";
         EXPECT_LT(worst(*kernel, wrong, 0.5, persists, ++seed), 5)
