@@ -1,4 +1,4 @@
-"""The examples in Python run, and say what they promise."""
+"""The examples in Python and the tutorials run, and say what they promise."""
 
 import re
 import subprocess
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+TUTORIALS = EXAMPLES.parent / "docs/tutorials"
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -47,17 +48,54 @@ def test_silence(tmp_path):
     assert not (tmp_path / "runs.csv").exists()  # which has all kinds
 
 
-def test_quickstart():
+def executed(tutorial: str):
+    """What the cells of a tutorial show, and what they print."""
     nbformat = pytest.importorskip("nbformat")
     client = pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
-    notebook = nbformat.read(EXAMPLES / "quickstart.ipynb", as_version=4)
+    pytest.importorskip("matplotlib")
+    notebook = nbformat.read(TUTORIALS / f"{tutorial}.ipynb", as_version=4)
     client.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     shown = [output["data"] for output in outputs if "data" in output]
-    printed = "".join(output.get("text", "") for output in outputs)
+    return shown, "".join(output.get("text", "") for output in outputs)
+
+
+def number(pattern: str, printed: str) -> float:
+    return float(re.search(pattern.replace("#", "([+-]?[0-9.]*[0-9])"), printed)[1])
+
+
+def test_your_vae():
+    shown, printed = executed("your-vae")
     assert any("data:image/svg+xml" in data.get("text/html", "") for data in shown)
-    lower, upper = re.search(r"(-[0-9.]+) <= log p\(x\) <= (-[0-9.]+)", printed).groups()
-    assert abs(float(upper) - float(lower)) < 1
-    by_file, in_memory = re.search(r"(-[0-9.]+) nats by the file, (-[0-9.]+)", printed).groups()
-    assert abs(float(by_file) - float(in_memory)) < 0.01
+    lower = number(r"# <= log p\(x\)", printed)
+    assert abs(number(r"<= log p\(x\) <= #", printed) - lower) < 1
+    by_file, in_memory = number("# nats by the file", printed), number("file, #", printed)
+    assert abs(by_file - in_memory) < 0.01
+
+
+def test_checkpoints():
+    _, printed = executed("checkpoints")
+    assert 0 < number("95% interval: #", printed)
+    assert number("the error would be #", printed) > 5 * number(r"better by [-0-9.]+ \+- #", printed)
+
+
+def test_modes():
+    _, printed = executed("modes")
+    assert number("by the default, # from one mode", printed) < number("mean: #", printed) - 0.1
+    assert number("base laplace.* a gap of #", printed) > number("base auto.* a gap of #", printed) + 1
+
+
+def test_evidence():
+    _, printed = executed("evidence")
+    degrees = re.findall(r"= +(-[0-9.]+) \+- [0-9.]+, exact +(-[0-9.]+)", printed)
+    assert len(degrees) == 6
+    assert all(abs(float(found) - float(exact)) < 0.01 for found, exact in degrees)
+    assert printed.count("flagged: False") == 2
+
+
+def test_a_training_loop():
+    _, printed = executed("training-loop")
+    epochs = re.findall(r"ELBO (-[0-9.]+), log p\(x\) (-[0-9.]+)", printed)
+    assert len(epochs) == 8
+    assert all(float(elbo) < float(log_p) for elbo, log_p in epochs)

@@ -1,5 +1,6 @@
-"""Every relative link of a Markdown page leads to a file that is there, and to a heading of it."""
+"""Every relative link of a page or notebook leads to a file that is there, and to a heading of it."""
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -12,7 +13,11 @@ from .projects import run
 
 
 def text_of(page: Path) -> str:
-    return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    text = page.read_text()
+    if page.suffix == ".ipynb":
+        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"]
+        text = "\n\n".join("".join(cell["source"]) for cell in cells)
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
 def anchors(page: Path) -> set[str]:
@@ -34,14 +39,16 @@ def links(page: Path) -> Iterator[tuple[str, str]]:
         target = page.parent / file if file else page
         if not target.exists():
             yield link, "no such file"
-        elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+        elif anchor and target.suffix in (".md", ".ipynb") and anchor not in anchors(target):
             yield link, "no such heading"
         else:
             yield link, ""
 
 
 def test_finds_what_leads_nowhere(tmp_path: Path) -> None:
-    page, bad = tmp_path / "page.md", tmp_path / "bad.md"
+    page, bad, notebook = tmp_path / "page.md", tmp_path / "bad.md", tmp_path / "notebook.ipynb"
+    cell = {"cell_type": "markdown", "source": ["# One\n", "[i](#one) [j](#two)"]}
+    notebook.write_text(json.dumps({"cells": [cell, {"cell_type": "code", "source": ["[k](no)"]}]}))
     page.write_text(
         "# Two words\n[a](#two-words) [b](page.md#two-words) [c](https://nowhere.invalid/)\n"
     )
@@ -50,6 +57,7 @@ def test_finds_what_leads_nowhere(tmp_path: Path) -> None:
         "```\n[h](no)\n```\n"
     )
     assert list(links(page)) == [("#two-words", ""), ("page.md#two-words", "")]
+    assert list(links(notebook)) == [("#one", ""), ("#two", "no such heading")]
     assert list(links(bad)) == [
         ("#same-1", ""),
         ("#same-2", "no such heading"),
@@ -61,7 +69,7 @@ def test_finds_what_leads_nowhere(tmp_path: Path) -> None:
 def test_every_link_leads_somewhere() -> None:
     if not shutil.which("git"):
         pytest.skip("there is no git")
-    pages = run("git", "ls-files", "--", "*.md", folder=SOURCE).stdout.split()
+    pages = run("git", "ls-files", "--", "*.md", "*.ipynb", folder=SOURCE).stdout.split()
     if not pages:
         pytest.skip("no checkout of git")
     found = [(page, *link) for page in pages for link in links(SOURCE / page)]
