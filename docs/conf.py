@@ -18,7 +18,7 @@ release = re.findall(r"project\(crais VERSION ([0-9.]+)", (ROOT / "CMakeLists.tx
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "breathe", "sphinx_copybutton"]
 exclude_patterns = ["Doxyfile"]
-templates_path = ["_templates"]
+smartquotes = False
 
 html_theme = "furo"
 html_title = f"crais {release}"
@@ -55,7 +55,7 @@ PAGES_ELSEWHERE = {ROOT / "examples/models": "gallery.md", ROOT / "README.md": "
 
 
 def link_to_sources(app: Any, docname: str, source: list[str]) -> None:
-    """Leads the links that leave this folder, or name a folder, to what the site has in their place.
+    """Leads links out of this folder, and links to folders, to what the site has in their place.
 
     Without a repository a file is offered for download, and of a link to a folder the text stays.
     """

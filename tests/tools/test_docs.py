@@ -14,7 +14,9 @@ NOTEBOOKS = sorted((DOCS / "tutorials").glob("*.ipynb"))
 
 def entries(page: Path) -> Iterator[str]:
     """What the toctrees of a page name, without suffix; from the folder of the page."""
-    for tree in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
+    for tree in re.findall(
+        r"^```\{toctree\}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE
+    ):
         for line in filter(None, tree.splitlines()):
             if not line.startswith(":"):
                 yield line
@@ -28,7 +30,11 @@ def reachable(root: Path) -> set[Path]:
         found.add(page)
         if page.suffix == ".md":
             for entry in entries(page):
-                named = {file for suffix in (".md", ".ipynb") for file in page.parent.glob(entry + suffix)}
+                named = {
+                    file
+                    for suffix in (".md", ".ipynb")
+                    for file in page.parent.glob(entry + suffix)
+                }
                 assert named, f"{page}: no page {entry}"
                 new |= named - found
     return found
@@ -48,9 +54,13 @@ def test_finds_pages_that_no_toctree_names(tmp_path: Path) -> None:
 
 
 def test_the_python_api_has_every_public_name() -> None:
-    listed = re.search(r"__all__ = \[(.*?)\]", (SOURCE / "python/crais/__init__.py").read_text(), re.DOTALL)
+    listed = re.search(
+        r"__all__ = \[(.*?)\]", (SOURCE / "python/crais/__init__.py").read_text(), re.DOTALL
+    )
     assert listed
-    shown = re.findall(r"^\.\. auto\w+:: crais\.(\w+)", (DOCS / "api/python.md").read_text(), re.MULTILINE)
+    shown = re.findall(
+        r"^\.\. auto\w+:: crais\.(\w+)", (DOCS / "api/python.md").read_text(), re.MULTILINE
+    )
     assert sorted(shown) == sorted(re.findall(r'"(\w+)"', listed[1]))
 
 

@@ -1,4 +1,4 @@
-"""Every relative link of a page or notebook leads to a file that is there, and to a heading of it."""
+"""Every relative link of a page or notebook leads to a file that is there, and to its heading."""
 
 import json
 import re

@@ -1,7 +1,7 @@
-"""The docs site that scripts/docs has built, in a real browser. Skipped where there is none of them.
+"""The docs site that scripts/docs has built, in a real browser; skipped where either is missing.
 
-No page scrolls sideways at 1,280 or 400 pixels, every picture is drawn, every link within the site leads
-to a page and to a place in it, nothing is fetched from elsewhere, and the search finds pages.
+No page scrolls sideways at 1,280 or 400 pixels, every picture is drawn, every link within the site
+leads to a page and to a place in it, nothing is fetched from elsewhere, and the search finds pages.
 """
 
 import json
@@ -80,7 +80,9 @@ class Page(HTMLParser):
 
 def faults(site: Path) -> list[str]:
     """What leads nowhere, and what comes from elsewhere."""
-    pages = {file.relative_to(site).as_posix(): Page(file.read_text()) for file in site.rglob("*.html")}
+    pages = {
+        file.relative_to(site).as_posix(): Page(file.read_text()) for file in site.rglob("*.html")
+    }
     found = []
     for name, page in pages.items():
         for link in sorted(page.links | page.loads):
@@ -127,7 +129,9 @@ def looked_at(site: Path, profile: Path, word: str) -> Any:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        flags = "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars"
+        flags = (
+            "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars"
+        )
         browser = subprocess.Popen(
             [str(BROWSER), *flags.split(), f"--user-data-dir={profile}",
              f"http://127.0.0.1:{server.server_port}/look"],
@@ -143,10 +147,13 @@ def looked_at(site: Path, profile: Path, word: str) -> Any:
 
 def small_site(folder: Path) -> Path:
     """A site with every fault."""
-    (folder / "search.html").write_text('<ul id="search-results"><li><a href="a.html">a</a></li></ul>')
+    (folder / "search.html").write_text(
+        '<ul id="search-results"><li><a href="a.html">a</a></li></ul>'
+    )
     (folder / "a.html").write_text(
         '<p id="here"><a href="#here"></a><a href="#gone"></a><a href="b.html"></a></p>'
-        f'<img src="gone.png"><script src="https://elsewhere.invalid/x.js"></script><pre>{"wide" * 900}</pre>'
+        '<img src="gone.png"><script src="https://elsewhere.invalid/x.js"></script>'
+        f"<pre>{'wide' * 900}</pre>"
     )
     return folder
 
