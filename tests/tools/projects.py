@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from cli.programs import SOURCE, Argument, Done
 
 BUILD = Path(os.environ.get("CRAIS_BUILD", "/nowhere")).resolve()
@@ -36,6 +37,16 @@ def succeed(*command: Argument, **settings: object) -> str:
     done = run(*command, **settings)  # type: ignore[arg-type]
     assert done.returncode == 0, f"exit {done.returncode}: {done.stdout}{done.stderr}"
     return done.stdout
+
+
+def tracked(*patterns: str) -> list[str]:
+    """The files of this project that git tracks; skips the test where there is no checkout."""
+    if not shutil.which("git"):
+        pytest.skip("there is no git")
+    files = run("git", "ls-files", "--", *patterns, folder=SOURCE).stdout.split()
+    if not files:
+        pytest.skip("no checkout of git")
+    return files
 
 
 class Project:

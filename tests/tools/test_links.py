@@ -2,14 +2,12 @@
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from cli.programs import SOURCE
 
-from .projects import run
+from .projects import tracked
 
 
 def text_of(page: Path) -> str:
@@ -67,11 +65,7 @@ def test_finds_what_leads_nowhere(tmp_path: Path) -> None:
 
 
 def test_every_link_leads_somewhere() -> None:
-    if not shutil.which("git"):
-        pytest.skip("there is no git")
-    pages = run("git", "ls-files", "--", "*.md", "*.ipynb", folder=SOURCE).stdout.split()
-    if not pages:
-        pytest.skip("no checkout of git")
+    pages = [*tracked("*.md"), *tracked("*.ipynb")]
     found = [(page, *link) for page in pages for link in links(SOURCE / page)]
     assert [link for link in found if link[-1]] == []
     assert len(found) > 100
