@@ -72,7 +72,9 @@ def link_to_sources(app: Any, docname: str, source: list[str]) -> None:
             return f"[{text}]({path}/README.md{anchor})"
         if REPOSITORY:
             return f"[{text}]({REPOSITORY}/blob/main/{target.relative_to(ROOT)}{anchor})"
-        return f"{{download}}`{text} <{path}>`" if target.is_file() else text
+        if target.is_file():
+            return "{download}`%s <%s>`" % (text.replace("`", ""), path)  # roles hold no code
+        return text
 
     source[0] = re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)", replaced, source[0])
 

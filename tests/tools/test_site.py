@@ -5,6 +5,7 @@ leads to a page and to a place in it, nothing is fetched from elsewhere, and the
 """
 
 import json
+import re
 import shutil
 import subprocess
 import threading
@@ -60,13 +61,14 @@ const settled = async (count) => {  // no longer 0, and the same for a second
 
 
 class Page(HTMLParser):
-    """The links, pictures and places of a page; what it loads besides."""
+    """The text, links, pictures and places of a page; what it loads besides."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.links: set[str] = set()
         self.loads: set[str] = set()
         self.places: set[str] = {""}
+        self.text = ""
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -77,14 +79,18 @@ class Page(HTMLParser):
         if "src" in given or (tag == "link" and given.get("rel") in ("stylesheet", "icon")):
             self.loads.add(given.get("src") or given["href"])
 
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
 
 def faults(site: Path) -> list[str]:
-    """What leads nowhere, and what comes from elsewhere."""
+    """What leads nowhere, what comes from elsewhere, and markup that a reader sees."""
     pages = {
         file.relative_to(site).as_posix(): Page(file.read_text()) for file in site.rglob("*.html")
     }
     found = []
     for name, page in pages.items():
+        found += [f"{name} shows {role}" for role in re.findall(r"\{[a-z-]+\}`", page.text)]
         for link in sorted(page.links | page.loads):
             if urlsplit(link).scheme or link.startswith("//"):
                 if link in page.loads and not link.startswith("data:"):
@@ -151,7 +157,7 @@ def small_site(folder: Path) -> Path:
         '<ul id="search-results"><li><a href="a.html">a</a></li></ul>'
     )
     (folder / "a.html").write_text(
-        '<p id="here"><a href="#here"></a><a href="#gone"></a><a href="b.html"></a></p>'
+        '<p id="here">{doc}`b` <a href="#here"></a><a href="#gone"></a><a href="b.html"></a></p>'
         '<img src="gone.png"><script src="https://elsewhere.invalid/x.js"></script>'
         f"<pre>{'wide' * 900}</pre>"
     )
@@ -160,6 +166,7 @@ def small_site(folder: Path) -> Path:
 
 def test_finds_faults(tmp_path: Path) -> None:
     assert faults(small_site(tmp_path)) == [
+        "a.html shows {doc}`",
         "a.html: no place #gone",
         "a.html: no file b.html",
         "a.html: no file gone.png",
