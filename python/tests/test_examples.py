@@ -1,4 +1,4 @@
-"""The examples in Python run, and say what they promise."""
+"""The examples in Python and the tutorials run, and say what they promise."""
 
 import ast
 import json
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+TUTORIALS = EXAMPLES.parent / "docs/tutorials"
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -49,18 +50,64 @@ def test_silence(tmp_path):
     assert not (tmp_path / "runs.csv").exists()  # which has all kinds
 
 
-def test_quickstart(monkeypatch, capsys):
-    cells = json.loads((EXAMPLES / "quickstart.ipynb").read_text())["cells"]
-    shown = []
-    monkeypatch.setattr(sys, "displayhook", shown.append)
-    names = {"__name__": "quickstart"}
-    for cell in cells:
-        if cell["cell_type"] == "code":
-            for statement in ast.parse("".join(cell["source"])).body:
-                code = compile(ast.Interactive([statement]), "quickstart.ipynb", "single")
-                exec(code, names)
-    pages = [value._repr_html_() for value in shown if hasattr(value, "_repr_html_")]
-    printed = capsys.readouterr().out
+@pytest.fixture
+def executed(monkeypatch, capsys):
+    """Runs the cells of a tutorial; what they show, as HTML, and what they print."""
+
+    def run(tutorial: str):
+        pytest.importorskip("matplotlib").use("agg")
+        cells = json.loads((TUTORIALS / f"{tutorial}.ipynb").read_text())["cells"]
+        shown = []
+        monkeypatch.setattr(sys, "displayhook", shown.append)
+        names = {"__name__": tutorial}
+        for cell in cells:
+            if cell["cell_type"] == "code":
+                for statement in ast.parse("".join(cell["source"])).body:
+                    code = compile(ast.Interactive([statement]), f"{tutorial}.ipynb", "single")
+                    exec(code, names)
+        pages = [value._repr_html_() for value in shown if hasattr(value, "_repr_html_")]
+        return pages, capsys.readouterr().out
+
+    return run
+
+
+def number(pattern: str, printed: str) -> float:
+    return float(re.search(pattern.replace("#", "([+-]?[0-9.]*[0-9])"), printed)[1])
+
+
+def test_your_vae(executed):
+    pages, printed = executed("your-vae")
     assert any("data:image/svg+xml" in page for page in pages)
-    lower, upper = re.search(r"(-[0-9.]+) <= log p\(x\) <= (-[0-9.]+)", printed).groups()
-    assert abs(float(upper) - float(lower)) < 1
+    lower = number(r"# <= log p\(x\)", printed)
+    assert abs(number(r"<= log p\(x\) <= #", printed) - lower) < 1
+    by_file, in_memory = number("# nats by the file", printed), number("file, #", printed)
+    assert abs(by_file - in_memory) < 0.01
+
+
+def test_checkpoints(executed):
+    _, printed = executed("checkpoints")
+    assert 0 < number("95% interval: #", printed)
+    paired = number(r"better by [-0-9.]+ \+- #", printed)
+    assert number("the error would be #", printed) > 5 * paired
+
+
+def test_modes(executed):
+    _, printed = executed("modes")
+    assert number("by the default, # from one mode", printed) < number("mean: #", printed) - 0.1
+    gap = number("base auto.* a gap of #", printed)
+    assert number("base laplace.* a gap of #", printed) > gap + 1
+
+
+def test_evidence(executed):
+    _, printed = executed("evidence")
+    degrees = re.findall(r"= +(-[0-9.]+) \+- [0-9.]+, exact +(-[0-9.]+)", printed)
+    assert len(degrees) == 6
+    assert all(abs(float(found) - float(exact)) < 0.01 for found, exact in degrees)
+    assert printed.count("flagged: False") == 2
+
+
+def test_a_training_loop(executed):
+    _, printed = executed("training-loop")
+    epochs = re.findall(r"ELBO (-[0-9.]+), log p\(x\) (-[0-9.]+)", printed)
+    assert len(epochs) == 8
+    assert all(float(elbo) < float(log_p) for elbo, log_p in epochs)

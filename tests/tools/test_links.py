@@ -1,5 +1,6 @@
-"""Every relative link of a Markdown page leads to a file that is there, and to a heading of it."""
+"""Every relative link of a page or notebook leads to a file that is there, and to its heading."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,11 @@ from .projects import tracked
 
 
 def text_of(page: Path) -> str:
-    return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    text = page.read_text()
+    if page.suffix == ".ipynb":
+        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"]
+        text = "\n\n".join("".join(cell["source"]) for cell in cells)
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
 def anchors(page: Path) -> set[str]:
@@ -32,14 +37,16 @@ def links(page: Path) -> Iterator[tuple[str, str]]:
         target = page.parent / file if file else page
         if not target.exists():
             yield link, "no such file"
-        elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+        elif anchor and target.suffix in (".md", ".ipynb") and anchor not in anchors(target):
             yield link, "no such heading"
         else:
             yield link, ""
 
 
 def test_finds_what_leads_nowhere(tmp_path: Path) -> None:
-    page, bad = tmp_path / "page.md", tmp_path / "bad.md"
+    page, bad, notebook = tmp_path / "page.md", tmp_path / "bad.md", tmp_path / "notebook.ipynb"
+    cell = {"cell_type": "markdown", "source": ["# One\n", "[i](#one) [j](#two)"]}
+    notebook.write_text(json.dumps({"cells": [cell, {"cell_type": "code", "source": ["[k](no)"]}]}))
     page.write_text(
         "# Two words\n[a](#two-words) [b](page.md#two-words) [c](https://nowhere.invalid/)\n"
     )
@@ -48,6 +55,7 @@ def test_finds_what_leads_nowhere(tmp_path: Path) -> None:
         "```\n[h](no)\n```\n"
     )
     assert list(links(page)) == [("#two-words", ""), ("page.md#two-words", "")]
+    assert list(links(notebook)) == [("#one", ""), ("#two", "no such heading")]
     assert list(links(bad)) == [
         ("#same-1", ""),
         ("#same-2", "no such heading"),
@@ -57,6 +65,7 @@ def test_finds_what_leads_nowhere(tmp_path: Path) -> None:
 
 
 def test_every_link_leads_somewhere() -> None:
-    found = [(page, *link) for page in tracked("*.md") for link in links(SOURCE / page)]
+    pages = [*tracked("*.md"), *tracked("*.ipynb")]
+    found = [(page, *link) for page in pages for link in links(SOURCE / page)]
     assert [link for link in found if link[-1]] == []
     assert len(found) > 100
