@@ -1,14 +1,10 @@
-// evaluator_bench [ROUNDS [BATCH...]]: what one (value, gradient) of a particle costs with each
-// evaluator, in units of the six matrix products it cannot do without. One thread; a table, then
-// JSON.
-#include <ATen/Parallel.h>
+// evaluator_bench [DEVICE] [ROUNDS [BATCH...]]: what one (value, gradient) of a particle costs with
+// each evaluator, in units of the six matrix products it cannot do without. Tables, then JSON.
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <nlohmann/json.hpp>
 
-#include "cli/program.h"
 #include "core/rng.h"
 #include "kernels/fused_decoder.h"
 #include "targets/decoder_posterior.h"
@@ -17,43 +13,31 @@
 namespace crais::bench {
 namespace {
 
-constexpr int64_t kParticles = 16;  // of each image
-
-nlohmann::json measure(const Vae& vae, int64_t batch, int64_t rounds, double peak) {
-  at::Generator rng = make_generator(1);
+void measure(const Vae& vae, int64_t batch, int64_t rounds, at::Device device, Report& report) {
+  constexpr int64_t kParticles = 16;  // of each image
+  at::Generator rng = make_generator(1, device);
   const at::Tensor images = simulate(vae, batch / kParticles, rng).images;
   const at::Tensor z =
-      at::empty({batch / kParticles, kParticles, vae.architecture.latent}).normal_(0, 1, rng);
+      at::empty({batch / kParticles, kParticles, vae.architecture.latent}, images.options())
+          .normal_(0, 1, rng);
   GemmFloor floor(vae.decoder, batch);
-  const ScriptPosterior script(vae, images);
   const DecoderPosterior aten(vae, images, {}, nullptr);
   std::vector<Contender> contenders = {{"floor", [&] { floor.run(); }},
-                                       {"script (autograd)", [&] { script.evaluate(z); }},
                                        {"aten", [&] { aten.evaluate(z); }},
                                        {"aten value", [&] { aten.log_density(z); }}};
-  std::vector<std::unique_ptr<DecoderPosterior>> fused;
-  for (const FusedKernel* kernel : available_kernels()) {
-    fused.push_back(std::make_unique<DecoderPosterior>(
-        vae, images, at::Tensor(), std::make_shared<FusedDecoder>(vae, *kernel)));
-    const DecoderPosterior& target = *fused.back();
-    contenders.push_back({kernel->name, [&target, z] { target.evaluate(z); }});
+  if (device.is_cpu()) {
     contenders.push_back(
-        {std::string(kernel->name) + " value", [&target, z] { target.log_density(z); }});
+        {"script (autograd)",
+         [script = std::make_shared<ScriptPosterior>(vae, images), z] { script->evaluate(z); }});
+    for (const FusedKernel* kernel : available_kernels()) {
+      const std::string name = kernel->name;
+      const auto target = std::make_shared<DecoderPosterior>(
+          vae, images, at::Tensor(), std::make_shared<FusedDecoder>(vae, *kernel));
+      contenders.push_back({name, [target, z] { target->evaluate(z); }});
+      contenders.push_back({name + " value", [target, z] { target->log_density(z); }});
+    }
   }
-  const auto times = medians(contenders, rounds);
-  const double unit = times.at("floor");
-  nlohmann::json found = {{"batch", batch}, {"floor_gflops", floor.flops() / unit / 1e9}};
-  std::printf("\nbatch %ld: F = %.3f us a particle, %.0f GFLOP/s, %.0f%% of peak\n", long(batch),
-              1e6 * unit / double(batch), floor.flops() / unit / 1e9,
-              100 * floor.flops() / unit / peak);
-  for (const Contender& contender : contenders) {
-    const double time = times.at(contender.name);
-    std::printf("  %-22s %7.3f us  %6.3f F\n", contender.name.c_str(), 1e6 * time / double(batch),
-                time / unit);
-    found["floors"][contender.name] = time / unit;
-    found["us_per_particle"][contender.name] = 1e6 * time / double(batch);
-  }
-  return found;
+  report.add("batch " + std::to_string(batch), contenders, rounds, batch, floor.flops());
 }
 
 }  // namespace
@@ -61,25 +45,15 @@ nlohmann::json measure(const Vae& vae, int64_t batch, int64_t rounds, double pea
 
 int main(int argc, char** argv) {
   using namespace crais;
-  const int64_t rounds = argc > 1 ? std::atol(argv[1]) : 31;
-  at::set_num_threads(1);
-  if (std::getenv("CRAIS_DEFAULT_MALLOC") == nullptr) keep_freed_memory();
+  const bench::Arguments arguments = bench::arguments_of(argc, argv, 31);
   const c10::NoGradGuard no_grad;
-  const Vae vae = make_vae({}, 1);
-  const double peak = peak_flops(20);
-  std::printf("%s; peak %.0f GFLOP/s\n", bench::machine().c_str(), peak / 1e9);
-  nlohmann::json report = {{"machine", bench::machine()}, {"peak_gflops", peak / 1e9}};
-  const FusedKernel& fastest = *available_kernels().front();
-  if (fastest.packing == Packing::kTiles) {
-    const double tiles = peak_flops(20, fastest);
-    std::printf("tiles of bfloat16: peak %.0f GFLOP/s\n", tiles / 1e9);
-    report["peak_gflops_tiles"] = tiles / 1e9;
-  }
-  std::vector<int64_t> batches;
-  for (int i = 2; i < argc; ++i) batches.push_back(std::atol(argv[i]));
-  if (batches.empty()) batches = {256, 2048, 8192};
-  for (const int64_t batch : batches)
-    report["batches"].push_back(
-        bench::measure(vae, batch, std::max<int64_t>(3, rounds * 2048 / (batch + 2048)), peak));
-  std::printf("\n%s\n", report.dump(2).c_str());
+  const Vae vae = make_vae({}, 1).to(arguments.device, at::kFloat);
+  bench::Report report(arguments.device);
+  std::printf("the processor's peak: %.0f GFLOP/s\n", peak_flops(20) / 1e9);
+  if (const FusedKernel& fastest = *available_kernels().front(); fastest.packing == Packing::kTiles)
+    std::printf("in tiles of bfloat16: %.0f GFLOP/s\n", peak_flops(20, fastest) / 1e9);
+  for (const int64_t batch :
+       arguments.numbers.empty() ? std::vector<int64_t>{256, 2048, 8192} : arguments.numbers)
+    bench::measure(vae, batch, std::max<int64_t>(3, arguments.rounds * 2048 / (batch + 2048)),
+                   arguments.device, report);
 }

@@ -1,14 +1,21 @@
 #include "yardstick.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <time.h>
 #include <torch/cuda.h>
 #include <torch/version.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <utility>
+
+#include "cli/parse.h"
+#include "cli/program.h"
 
 namespace crais::bench {
 namespace {
@@ -27,22 +34,63 @@ double seconds(const std::function<void()>& run, at::Device device) {
   return now() - start;
 }
 
+/// The processor, LibTorch and its BLAS.
+std::string machine() {
+  std::string line, processor = "unknown processor";
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  while (std::getline(cpuinfo, line))
+    if (line.rfind("model name", 0) == 0) processor = line.substr(line.find(':') + 2);
+  const std::string config = at::show_config();
+  std::string blas = "its own BLAS";
+  if (const auto at_blas = config.find("BLAS_INFO="); at_blas != std::string::npos)
+    blas = config.substr(at_blas + 10, config.find(',', at_blas) - at_blas - 10);
+  return processor + ", LibTorch " + TORCH_VERSION + " with " + blas;
+}
+
 }  // namespace
 
-std::map<std::string, double> medians(const std::vector<Contender>& contenders, int64_t rounds,
-                                      at::Device device) {
-  std::map<std::string, std::vector<double>> times;
+Arguments arguments_of(int argc, char** argv, int64_t rounds) {
+  Arguments arguments;
+  arguments.rounds = rounds;
+  int next = 1;
+  if (next < argc && !std::isdigit(argv[next][0])) arguments.device = parse_device(argv[next++]);
+  if (next < argc) arguments.rounds = std::atol(argv[next++]);
+  for (; next < argc; ++next) arguments.numbers.push_back(std::atol(argv[next]));
+  at::set_num_threads(1);
+  if (std::getenv("CRAIS_DEFAULT_MALLOC") == nullptr) keep_freed_memory();
+  return arguments;
+}
+
+Report::Report(at::Device device) : device_(device) {
+  found_["machine"] = machine() + ", on " + device.str();
+  std::printf("%s\n", found_["machine"].get<std::string>().c_str());
+}
+
+Report::~Report() { std::printf("\n%s\n", found_.dump(2).c_str()); }
+
+void Report::add(const std::string& group, const std::vector<Contender>& contenders, int64_t rounds,
+                 int64_t evaluations, double flops) {
+  std::vector<std::vector<double>> times(contenders.size());
   for (int64_t round = -1; round < rounds; ++round)  // the first warms up
-    for (const auto& contender : contenders) {
-      const double time = seconds(contender.run, device);
-      if (round >= 0) times[contender.name].push_back(time);
+    for (size_t i = 0; i < contenders.size(); ++i) {
+      const double time = seconds(contenders[i].run, device_);
+      if (round >= 0) times[i].push_back(time);
     }
-  std::map<std::string, double> result;
-  for (auto& [name, all] : times) {
+  std::vector<double> medians;
+  for (auto& all : times) {
     std::nth_element(all.begin(), all.begin() + int64_t(all.size() / 2), all.end());
-    result[name] = all[all.size() / 2];
+    medians.push_back(all[all.size() / 2]);
   }
-  return result;
+  std::printf("\n%s", group.c_str());
+  if (flops > 0) std::printf(": %.0f GFLOP/s", flops / medians[0] / 1e9);
+  std::printf("\n");
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    const double each = 1e6 * medians[i] / double(evaluations);
+    std::printf("  %-32s %9.3f ms  %9.4f us an evaluation  %8.4f of the first\n",
+                contenders[i].name.c_str(), 1e3 * medians[i], each, medians[i] / medians[0]);
+    found_[group][contenders[i].name] = {{"us_an_evaluation", each},
+                                         {"of_the_first", medians[i] / medians[0]}};
+  }
 }
 
 GemmFloor::GemmFloor(const Network& decoder, int64_t rows) {
@@ -78,18 +126,6 @@ at::Tensor ScriptPosterior::log_density(const at::Tensor& z) const {
   const at::Tensor log_likelihood =
       -at::binary_cross_entropy_with_logits(logits, x, {}, {}, at::Reduction::None).sum(-1);
   return log_likelihood - 0.5 * (z.square() + std::log(2 * M_PI)).sum(-1);
-}
-
-std::string machine() {
-  std::string line, processor = "unknown processor";
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  while (std::getline(cpuinfo, line))
-    if (line.rfind("model name", 0) == 0) processor = line.substr(line.find(':') + 2);
-  const std::string config = at::show_config();
-  std::string blas = "its own BLAS";
-  if (const auto at_blas = config.find("BLAS_INFO="); at_blas != std::string::npos)
-    blas = config.substr(at_blas + 10, config.find(',', at_blas) - at_blas - 10);
-  return processor + ", LibTorch " + TORCH_VERSION + " with " + blas;
 }
 
 }  // namespace crais::bench

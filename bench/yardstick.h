@@ -5,7 +5,7 @@
 #include <ATen/ATen.h>
 
 #include <functional>
-#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -14,15 +14,36 @@
 
 namespace crais::bench {
 
-/// Seconds for each contender, of the processor on one thread or of the wall clock on another
-/// device: the median over rounds in which they take turns, so that a slow moment of the machine
-/// falls on all.
+/// What a bench is called with, [DEVICE] [ROUNDS [NUMBER...]]. Sets one thread, and memory that
+/// is kept, as programs have it.
+struct Arguments {
+  at::Device device = at::kCPU;
+  int64_t rounds = 0;
+  std::vector<int64_t> numbers;
+};
+Arguments arguments_of(int argc, char** argv, int64_t rounds);
+
 struct Contender {
   std::string name;
   std::function<void()> run;
 };
-std::map<std::string, double> medians(const std::vector<Contender>& contenders, int64_t rounds,
-                                      at::Device device = at::kCPU);
+
+/// Tables on stdout, then all of them as JSON.
+class Report {
+ public:
+  explicit Report(at::Device device = at::kCPU);
+  ~Report();
+
+  /// Adds each contender's seconds for so many `evaluations`, of the processor on one thread or of
+  /// the wall clock on another device, in units of the first: the median over rounds in which they
+  /// take turns, so that a slow moment of the machine falls on all. `flops` are the first one's.
+  void add(const std::string& group, const std::vector<Contender>& contenders, int64_t rounds,
+           int64_t evaluations, double flops = 0);
+
+ private:
+  at::Device device_;
+  nlohmann::json found_;
+};
 
 /// The floor F: three products forward and three back to z (a product a layer and direction), by
 /// LibTorch's BLAS into preallocated outputs. Nothing else.
@@ -50,8 +71,5 @@ class ScriptPosterior : public Target {
   Vae vae_;
   at::Tensor images_;
 };
-
-/// The processor, LibTorch and its BLAS.
-std::string machine();
 
 }  // namespace crais::bench

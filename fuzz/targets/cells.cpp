@@ -22,6 +22,17 @@ std::string sealed(const std::string& result) {
   }
 }
 
+/// The cells of one variant, a seed each.
+class Cells : public Subject {
+ public:
+  using Subject::Subject;
+
+ private:
+  Task task(const std::string& /*flags*/, uint64_t seed, bool /*for_plans*/) const override {
+    return {static_cast<int64_t>(seed), [] { return json(); }};
+  }
+};
+
 }  // namespace
 
 /// The results of two seeds, or a file as it is ("=== raw").
@@ -34,11 +45,8 @@ void read(std::string_view input) {
     file(name == "raw" ? bytes : sealed(bytes),
          cell_path(options, seeds++).lexically_relative(folder()));
   if (seeds == 0) return;
-  const auto make_task = [](const std::string& /*flags*/, uint64_t seed) -> Task {
-    return {static_cast<int64_t>(seed), [] { return json(); }};
-  };
   try {
-    run_variants(options, "cells", {{"a variant", ""}}, seeds, 0, make_task);
+    Cells(options).run("cells", {{"a variant", ""}}, seeds);
   } catch (const json::exception&) {  // which reproduce says in a line
     throw data_error("a cell");
   }

@@ -100,11 +100,5 @@ TEST(PilotFlags, KeepThePilotsAndDropTheChains) {
             "--pilot-chains 32 --chains 1 --max-steps 20");
 }
 
-TEST(AtLength, SaysWhereTheLengthIsAnother) {
-  EXPECT_EQ(at_length(-0.714, 2, 49, 64).text, "-0.71 (M = 49)");
-  EXPECT_EQ(at_length(-0.714, 2, 63, 64).text, "-0.71");
-  EXPECT_EQ(at_length(-0.714, 2, 63, 64).value, -0.714);
-}
-
 }  // namespace
 }  // namespace crais

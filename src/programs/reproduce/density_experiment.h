@@ -2,62 +2,36 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "core/target.h"
-#include "programs/reproduce/experiment.h"
 #include "programs/reproduce/variant.h"
 
 namespace crais {
 
-/// Flags of estimate-logz without a second opinion, and with the base prior where they name none.
-std::string with_base(const std::string& flags);
-
 /// Replicates of a named target, and variants that are flags of estimate-logz: what a row says can
-/// be had again by `estimate-logz TARGET FLAGS --problems REPLICATES --seed SEED`.
-class DensityExperiment {
+/// be had again by `estimate-logz TARGET FLAGS --problems REPLICATES --seed SEED`, with `--witness
+/// none` for AIS, and `--base prior` where no base is named.
+class DensityExperiment : public Subject {
  public:
-  DensityExperiment(const ExperimentOptions& options, const std::string& target,
-                    int64_t replicates);
-  /// Of a target without a name in the library, made by `factory`; `target` stands for it.
-  DensityExperiment(const ExperimentOptions& options, std::string target, int64_t replicates,
-                    std::function<std::unique_ptr<Target>(const TargetOptions&)> factory);
+  DensityExperiment(const ExperimentOptions& options, std::string target, int64_t replicates);
 
-  /// One task per variant and seed; seeds count from `first_seed`.
-  std::vector<VariantResult> run(const std::string& label, const std::vector<Variant>& variants,
-                                 int64_t seeds = 1, uint64_t first_seed = 0) const;
+  /// Of one replicate, nats; NaN where it is not known.
+  double truth() const;
+  const Target& target() const { return *target_; }
 
-  /// What `flags` leave open with an `@`, chosen such that plans have `steps` transitions.
-  MatchedPlans match(const std::string& flags, int64_t steps) const;
-
-  int64_t dim() const { return target_->dim(); }
-  /// nats, where it is known.
-  std::optional<double> truth() const;
+  /// `key` joins what decides the result; `add` sees the particles, if there is one.
+  Task task_with(const std::string& flags, uint64_t seed, const nlohmann::json& key = {},
+                 const std::function<void(const RunResults&, nlohmann::json&)>& add = {}) const;
 
  private:
   std::shared_ptr<const Target> make(at::ScalarType dtype) const;
-  Task task(const std::string& flags, uint64_t seed) const;
+  Task task(const std::string& flags, uint64_t seed, bool for_plans) const override;
 
-  ExperimentOptions options_;
   std::string name_;
   int64_t replicates_;
-  std::function<std::unique_ptr<Target>(const TargetOptions&)> factory_;
   std::shared_ptr<const Target> target_;
-};
-
-/// The dimension of a table that the paper has for 128 and 512, such as "table-highdim:512"; 0
-/// where it is left out. Throws Error kArgument for any other.
-int64_t read_published_dim(Spec& spec);
-
-/// Estimates [N] against the truth.
-struct TargetErrors {
-  double bias, std_error;  // of the mean estimate
-  double absolute, root_mean_square;
-  TargetErrors(const at::Tensor& estimates, double truth);
 };
 
 }  // namespace crais

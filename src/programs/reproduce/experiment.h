@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -37,6 +38,13 @@ struct ExperimentOptions {
   std::vector<std::string> faults;    // that are switched on; "all" stands for every one
 
   bool has(const std::string& fault) const;
+  template <typename T>
+  T pick(T at_full, T quickly) const {
+    return full ? at_full : quickly;
+  }
+  int64_t num_seeds(int64_t at_full, int64_t quickly) const {
+    return seeds > 0 ? seeds : pick(at_full, quickly);
+  }
 };
 
 /// One computation of an experiment: what decides it, and how to make it.
@@ -61,7 +69,6 @@ std::vector<nlohmann::json> run_tasks(const ExperimentOptions& options, const st
 class Experiment {
  public:
   virtual ~Experiment() = default;
-  virtual std::string title() const = 0;
   virtual std::vector<Fault> faults() const { return {}; }
   /// Those of --seeds, --checkpoint and --data-dir that it has a use for.
   virtual std::set<std::string> flags() const { return {"seeds"}; }
@@ -69,5 +76,12 @@ class Experiment {
 };
 
 using ExperimentRegistry = Registry<Experiment>;
+
+/// Enrols an experiment without parameters.
+template <typename E>
+struct EnrolExperiment : Enrol<ExperimentRegistry> {
+  EnrolExperiment(const std::string& name, const std::string& summary)
+      : Enrol(name, {name, summary, name, [](Spec&) { return std::make_unique<E>(); }}) {}
+};
 
 }  // namespace crais

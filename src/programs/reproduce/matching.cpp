@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <iterator>
+#include <map>
 #include <utility>
 
 #include "util/error.h"
@@ -37,26 +38,18 @@ class SettingScale {
   double most_;
 };
 
-struct Trial {
-  double place, transitions;
-};
-
-/// The two neighbouring trials between which `steps` lie.
-std::optional<std::pair<Trial, Trial>> bracket(const std::vector<Trial>& trials, double steps) {
-  for (size_t i = 0; i + 1 < trials.size(); ++i)
-    if (trials[i].transitions < steps && trials[i + 1].transitions >= steps)
-      return std::pair(trials[i], trials[i + 1]);
-  return {};
-}
+/// A place and the transitions of its plans.
+using Trial = std::pair<const double, double>;
 
 /// Two places within a bracket: where log M, drawn as a line, meets log steps, and one beyond it.
 std::vector<double> between(const Trial& low, const Trial& high, double steps) {
-  const double width = high.place - low.place;
-  const double most = std::isinf(high.transitions) ? 2 * steps : high.transitions;
-  const double fraction = std::log(steps / low.transitions) / std::log(most / low.transitions);
+  const auto& [place, transitions] = low;
+  const double width = high.first - place;
+  const double most = std::isinf(high.second) ? 2 * steps : high.second;
+  const double fraction = std::log(steps / transitions) / std::log(most / transitions);
   const double near = std::clamp(fraction, 0.1, 0.9);
   const double beyond = near + (near < 0.5 ? 1 : -1) * std::clamp(0.25 * near, 0.05, 0.2);
-  return {low.place + near * width, low.place + beyond * width};
+  return {place + near * width, place + beyond * width};
 }
 
 }  // namespace
@@ -69,39 +62,33 @@ bool is_fair(double transitions, int64_t steps) {
 MatchedPlans match_transitions(const std::string& flags, int64_t steps,
                                const CountTransitions& count) {
   const size_t hole = flags.find(kPlaceholder);
-  if (hole == std::string::npos)
-    throw Error(ErrorKind::kInternal, "no setting is left open in '" + flags + "'");
+  if (hole == std::string::npos) throw internal_error("no setting is left open in '" + flags + "'");
   const SettingScale scale(flags);
   const auto wanted = static_cast<double>(steps);
-  MatchedPlans best;
   const auto distance = [&](double transitions) { return std::abs(transitions - wanted); };
-  std::vector<Trial> trials;
+  MatchedPlans best;
+  std::map<double, double> trials;
   std::vector<double> places = scale.first();
   int64_t num_trials = 0;
   constexpr int kMostRounds = 10;
   for (int round = 0; round < kMostRounds && !best.fair; ++round) {
-    std::vector<MatchedPlans> tried;
     std::vector<std::string> all_flags;
-    for (const double place : places) {
-      const std::string setting = scale.setting(place);
-      all_flags.push_back(flags.substr(0, hole) + setting + flags.substr(hole + 1));
-      tried.push_back({setting, all_flags.back()});
-    }
+    for (const double place : places)
+      all_flags.push_back(std::string(flags).replace(hole, 1, scale.setting(place)));
     const std::vector<double> transitions = count(all_flags);
     num_trials += static_cast<int64_t>(places.size());
     for (size_t i = 0; i < places.size(); ++i) {
       if (std::isnan(transitions[i])) continue;
-      trials.push_back({places[i], transitions[i]});
-      tried[i].transitions = transitions[i];
-      tried[i].fair = is_fair(transitions[i], steps);
+      trials[places[i]] = transitions[i];
       if (best.transitions == 0 || distance(transitions[i]) < distance(best.transitions))
-        best = tried[i];
+        best = {scale.setting(places[i]), all_flags[i], transitions[i],
+                is_fair(transitions[i], steps)};
     }
-    std::sort(trials.begin(), trials.end(),
-              [](const Trial& a, const Trial& b) { return a.place < b.place; });
-    const auto around = bracket(trials, wanted);
-    if (!around) break;
-    places = between(around->first, around->second, wanted);
+    const auto low = std::adjacent_find(
+        trials.begin(), trials.end(),
+        [&](const Trial& a, const Trial& b) { return a.second < wanted && b.second >= wanted; });
+    if (low == trials.end()) break;
+    places = between(*low, *std::next(low), wanted);
   }
   best.trials = num_trials;
   return best;

@@ -11,6 +11,7 @@
 
 #include "core/spec.h"
 #include "programs/reproduce/experiment.h"
+#include "programs/reproduce/findings.h"
 #include "util/error.h"
 #include "util/interrupt.h"
 #include "util/parallel.h"
@@ -49,15 +50,15 @@ void refuse_idle(const CommandLine& cli, const std::vector<std::string>& names) 
 
 void report_faults(const std::vector<Fault>& faults, const ExperimentOptions& options, Page& page) {
   if (faults.empty()) return;
-  std::vector<std::vector<Cell>> rows;
-  rows.reserve(faults.size());
+  std::vector<Row> rows;
   for (const Fault& fault : faults)
-    rows.push_back({fault.did, fault.right, fault.changes,
-                    fault.name.empty()        ? "no"
-                    : options.has(fault.name) ? "yes, above"
-                                              : "--fault " + fault.name});
-  page.table("faults", "Where the released code did otherwise",
-             {"it did", "right is", "what changes", "repeated here"}, rows);
+    rows.push_back({{"it did", fault.did},
+                    {"right is", fault.right},
+                    {"what changes", fault.changes},
+                    {"repeated here", fault.name.empty()        ? "no"
+                                      : options.has(fault.name) ? "yes, above"
+                                                                : "--fault " + fault.name}});
+  add_table(page, "faults", "Where the released code did otherwise", rows);
 }
 
 void run_one(const std::string& name, ExperimentOptions options) {
@@ -65,7 +66,7 @@ void run_one(const std::string& name, ExperimentOptions options) {
   std::string folder = name;
   std::replace(folder.begin(), folder.end(), ':', '-');
   options.out /= folder;
-  Page page(options.out, experiment->title());
+  Page page(options.out, ExperimentRegistry::instance().entries().at(Spec(name).name()).summary);
   try {
     experiment->run(options, page);
   } catch (const nlohmann::json::exception&) {  // a cell, whose digest nobody has taken

@@ -39,7 +39,47 @@ double mean_of(const std::vector<json>& cells, const std::string& key) {
   return sum / static_cast<double>(cells.size());
 }
 
-/// What seeds of one variant have found.
+/// How many transitions the plans have, on average, and the temperatures of the first.
+void add_plans(const std::vector<Plan>& plans, json& cell) {
+  std::vector<double> counts;
+  for (const Plan& plan : plans) add_transitions(plan, counts);
+  double sum = 0;
+  for (const double count : counts) sum += count;
+  cell["transitions"] = counts.empty() ? 0.0 : sum / static_cast<double>(counts.size());
+  cell["betas"] = cell["divergence"] = json::array();
+  if (plans.empty()) return;
+  const at::Tensor betas = plans.front().betas.select(1, 0).contiguous();
+  for (int64_t i = 0; i <= static_cast<int64_t>(counts.front()); ++i) {
+    cell["betas"].push_back(betas[i].item<double>());
+    if (plans.front().divergence.defined())
+      cell["divergence"].push_back(json_number(plans.front().divergence[i][0].item<double>()));
+  }
+}
+
+/// The first method of a run.
+json cell_of(const RunResults& results) {
+  const MethodTable table = tables(results).front();
+  const MethodSummary summary = summarise_method(table, results);
+  json cell;
+  for (const auto& [name, repeats] : table.columns)
+    for (const double value : repeats.front()) cell[name].push_back(json_number(value));
+  cell["flags"] = table.flags.front();
+  cell["base"] = summary.base_evaluations;
+  cell["tuning"] = summary.tuning_evaluations;
+  cell["estimating"] = summary.evaluations;
+  if (const auto learned = results.state.learned.find(table.method);
+      learned != results.state.learned.end())
+    cell["training_seconds"] = learned->second.seconds;
+  std::vector<Plan> plans;
+  if (results.state.plan) plans.push_back(*results.state.plan);
+  for (const auto& [chunk, result] : results.chunks)
+    if (result.plan) plans.push_back(*result.plan);
+  add_plans(plans, cell);
+  return cell;
+}
+
+}  // namespace
+
 VariantResult result_of(const std::vector<json>& cells) {
   VariantResult result;
   for (const json& cell : cells)
@@ -70,49 +110,14 @@ VariantResult result_of(const std::vector<json>& cells) {
   return result;
 }
 
-/// How many transitions the plans have, on average, and the temperatures of the first.
-void add_plans(const std::vector<Plan>& plans, json& cell) {
-  std::vector<double> counts;
-  for (const Plan& plan : plans) add_transitions(plan, counts);
-  double sum = 0;
-  for (const double count : counts) sum += count;
-  cell["transitions"] = counts.empty() ? 0.0 : sum / static_cast<double>(counts.size());
-  cell["betas"] = cell["divergence"] = json::array();
-  if (plans.empty()) return;
-  const at::Tensor betas = plans.front().betas.select(1, 0).contiguous();
-  for (int64_t i = 0; i <= static_cast<int64_t>(counts.front()); ++i) {
-    cell["betas"].push_back(betas[i].item<double>());
-    if (plans.front().divergence.defined())
-      cell["divergence"].push_back(json_number(plans.front().divergence[i][0].item<double>()));
-  }
-}
-
-}  // namespace
-
-json cell_of(const RunResults& results) {
-  const MethodTable table = tables(results).front();
-  const MethodSummary summary = summarise_method(table, results);
-  json cell;
-  for (const auto& [name, repeats] : table.columns)
-    for (const double value : repeats.front()) cell[name].push_back(json_number(value));
-  cell["flags"] = table.flags.front();
-  cell["base"] = summary.base_evaluations;
-  cell["tuning"] = summary.tuning_evaluations;
-  cell["estimating"] = summary.evaluations;
-  if (const auto learned = results.state.learned.find(table.method);
-      learned != results.state.learned.end())
-    cell["training_seconds"] = learned->second.seconds;
-  std::vector<Plan> plans;
-  if (results.state.plan) plans.push_back(*results.state.plan);
-  for (const auto& [chunk, result] : results.chunks)
-    if (result.plan) plans.push_back(*result.plan);
-  add_plans(plans, cell);
-  return cell;
-}
-
-std::string VariantResult::reason() const {
+Cell VariantResult::or_reason(Cell cell) const {
+  if (failed.empty()) return cell;
   const std::string words = failed.substr(0, failed.find_first_of("(;:"));
   return words.substr(0, words.find_last_not_of(' ') + 1);
+}
+
+double VariantResult::start_divergence() const {
+  return traces.empty() || traces[0].divergence.empty() ? NAN : traces[0].divergence[0];
 }
 
 std::string flags_of_plans(const std::string& schedule, int64_t steps) {
@@ -139,32 +144,19 @@ std::vector<std::string> arguments_of(const std::string& operand, const std::str
   return arguments;
 }
 
-json estimate_cell(const EstimateOptions& options, const ProblemSource& problems) {
+json estimate_cell(const EstimateOptions& options, const ProblemSource& problems,
+                   const std::function<void(const RunResults&, json&)>& add) {
   try {
-    return cell_of(run_problems(problems, Estimator(options)));
+    const RunResults results = run_problems(problems, Estimator(options));
+    json cell = cell_of(results);
+    if (add) add(results, cell);
+    return cell;
   } catch (const ScheduleError& error) {
     return {{"failed", with_flags("reproduce", error.what())},
             {"unfinished", error.reason() == ScheduleError::Reason::kUnfinished}};
   } catch (const PlanError& error) {
     return {{"failed", with_flags("reproduce", error.what())}};
   }
-}
-
-std::vector<VariantResult> run_variants(
-    const ExperimentOptions& options, const std::string& label,
-    const std::vector<Variant>& variants, int64_t seeds, uint64_t first_seed,
-    const std::function<Task(const std::string& flags, uint64_t seed)>& make_task) {
-  std::vector<Task> tasks;
-  for (const Variant& variant : variants)
-    for (int64_t s = 0; s < seeds; ++s)
-      tasks.push_back(make_task(variant.flags, first_seed + static_cast<uint64_t>(s)));
-  const std::vector<json> cells = run_tasks(options, label, tasks);
-  std::vector<VariantResult> results;
-  for (size_t a = 0; a < variants.size(); ++a) {
-    const auto first = cells.begin() + static_cast<int64_t>(a) * seeds;
-    results.push_back(result_of({first, first + seeds}));
-  }
-  return results;
 }
 
 std::string pilot_flags(const std::string& flags, int64_t steps) {
@@ -182,41 +174,39 @@ std::string pilot_flags(const std::string& flags, int64_t steps) {
   return kept + "--chains 1 --max-steps " + std::to_string(2 * steps);
 }
 
-MatchedPlans match_variant(
-    const std::string& flags, int64_t steps,
-    const std::function<std::vector<VariantResult>(const std::vector<Variant>&)>& run) {
+std::vector<VariantResult> Subject::run_tasks_of(const std::string& label,
+                                                 const std::vector<Variant>& variants,
+                                                 int64_t seeds, uint64_t first_seed,
+                                                 bool for_plans) const {
+  std::vector<Task> tasks;
+  for (const Variant& variant : variants)
+    for (int64_t s = 0; s < seeds; ++s)
+      tasks.push_back(task(variant.flags, first_seed + static_cast<uint64_t>(s), for_plans));
+  const std::vector<json> cells = run_tasks(options_, label, tasks);
+  std::vector<VariantResult> results;
+  for (size_t a = 0; a < variants.size(); ++a) {
+    const auto first = cells.begin() + static_cast<int64_t>(a) * seeds;
+    results.push_back(result_of({first, first + seeds}));
+  }
+  return results;
+}
+
+std::vector<VariantResult> Subject::run(const std::string& label,
+                                        const std::vector<Variant>& variants, int64_t seeds,
+                                        uint64_t first_seed) const {
+  return run_tasks_of(label, variants, seeds, first_seed, /*for_plans=*/false);
+}
+
+MatchedPlans Subject::match(const std::string& flags, int64_t steps, int64_t seeds) const {
   return match_transitions(flags, steps, [&](const std::vector<std::string>& trials) {
     std::vector<Variant> variants;
-    variants.reserve(trials.size());
     for (const auto& trial : trials) variants.push_back({trial, pilot_flags(trial, steps)});
     std::vector<double> counts;
-    for (const VariantResult& result : run(variants))
-      counts.push_back(result.unfinished        ? INFINITY
-                       : !result.failed.empty() ? NAN
-                                                : result.transitions);
+    for (const VariantResult& result :
+         run_tasks_of("plans of " + std::to_string(steps), variants, seeds, 0, /*for_plans=*/true))
+      counts.push_back(result.unfinished ? INFINITY : result.transitions);
     return counts;
   });
 }
-
-Cell at_length(double value, int decimals, double transitions, int64_t steps) {
-  if (is_fair(transitions, steps)) return Cell::number(value, decimals);
-  return fixed(value, decimals) + " (M = " + fixed(transitions, 0) + ")";
-}
-
-Series along_plan(const std::string& name, const std::vector<double>& values) {
-  constexpr size_t kPoints = 400;
-  Series series{name, {}, {}, {}};
-  const size_t stride = values.size() / kPoints + 1;
-  const size_t last = values.size() - 1;
-  for (size_t i = 0; i < last + stride; i += stride) {
-    const size_t place = std::min(i, last);
-    series.x.push_back(static_cast<double>(place) / static_cast<double>(last));
-    series.y.push_back(values[place]);
-  }
-  return series;
-}
-
-Spread::Spread(const at::Tensor& values)
-    : mean(values.mean().item<double>()), std_error(std_error_of_mean(values)) {}
 
 }  // namespace crais

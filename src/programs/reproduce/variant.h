@@ -6,16 +6,15 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "core/target.h"
 #include "evaluation/run_problems.h"
 #include "programs/reproduce/experiment.h"
+#include "programs/reproduce/findings.h"
 #include "programs/reproduce/matching.h"
-#include "report/plot.h"
 
 namespace crais {
 
@@ -31,23 +30,27 @@ struct Trace {
   std::vector<double> betas, divergence;
 };
 
-/// One variant over all seeds: rows are seeds, columns problems.
+/// One variant over all seeds: rows are seeds, columns problems. All NaN if it has failed.
 struct VariantResult {
-  at::Tensor value, std_error, bias;            // [S,N] nats
-  at::Tensor upper, upper_std_error;            // [S,N]; undefined without an upper bound
-  at::Tensor flags;                             // [S,N], see Flag
-  at::Tensor ess;                               // [S,N] fractions
-  double accept_prob = NAN;                     // mean over moves; NaN: of a method without
-  double base = 0, tuning = 0, estimating = 0;  // evaluations a problem
-  double training_seconds = 0;                  // of a method that learns, on one thread
-  double transitions = 0;                       // mean over plans
-  std::vector<Trace> traces;                    // of each seed's first plan
-  std::string failed;                           // why there are no numbers; else ""
-  bool unfinished = false;                      // because its plan has more than --max-steps
+  at::Tensor value = at::full({1, 1}, NAN, at::kDouble);  // [S,N] nats
+  at::Tensor std_error = value, bias = value;             // [S,N] nats
+  at::Tensor upper, upper_std_error;                      // [S,N]; undefined without an upper bound
+  at::Tensor flags = value;                               // [S,N], see Flag
+  at::Tensor ess = value;                                 // [S,N] fractions
+  double accept_prob = NAN;                               // mean over moves, of a method that moves
+  double base = NAN, tuning = NAN, estimating = NAN;      // evaluations a problem
+  double training_seconds = 0;                            // of a method that learns, on one thread
+  double transitions = NAN;                               // mean over plans
+  std::vector<Trace> traces;                              // of each seed's first plan
+  std::string failed;                                     // why there are no numbers; else ""
+  bool unfinished = false;  // because its plan has more than --max-steps
 
-  /// The first words of `failed`, for a table.
-  std::string reason() const;
+  /// The cell, or the first words of `failed`.
+  Cell or_reason(Cell cell) const;
   double evaluations() const { return base + tuning + estimating; }
+  double mean_ess() const { return ess.mean().item<double>(); }
+  /// KL(base || target), as the pilot of the first seed estimates it; NaN without a pilot.
+  double start_divergence() const;
 };
 
 /// Flags of plans of `steps` transitions under a schedule: so many where its temperatures are known
@@ -62,50 +65,44 @@ std::string without_pilot(const std::string& flags);
 std::vector<std::string> arguments_of(const std::string& operand, const std::string& flags,
                                       uint64_t seed);
 
-/// What the first method finds for the problems, on one thread.
+/// What the first method finds for the problems, on one thread, with what `add` has to say of it.
 /// A plan that cannot be made (PlanError) is a result too: {"failed": why}.
-nlohmann::json estimate_cell(const EstimateOptions& options, const ProblemSource& problems);
+nlohmann::json estimate_cell(
+    const EstimateOptions& options, const ProblemSource& problems,
+    const std::function<void(const RunResults&, nlohmann::json&)>& add = {});
 
-/// The same of a run that was made: of its first method.
-nlohmann::json cell_of(const RunResults& results);
-
-/// One task per variant and seed, each of which ends in `estimate_cell`; seeds count from
-/// `first_seed`.
-std::vector<VariantResult> run_variants(
-    const ExperimentOptions& options, const std::string& label,
-    const std::vector<Variant>& variants, int64_t seeds, uint64_t first_seed,
-    const std::function<Task(const std::string& flags, uint64_t seed)>& make_task);
+/// What seeds of one variant have found, by their cells.
+VariantResult result_of(const std::vector<nlohmann::json>& cells);
 
 /// The flags of a run that has the pilots of `flags` and is otherwise as cheap as can be: one
 /// chain, and no plan longer than twice `steps`.
 std::string pilot_flags(const std::string& flags, int64_t steps);
 
-/// What `flags` leave open with an `@`, chosen such that plans have `steps` transitions, by what
-/// `run` says of each variant. See match_transitions.
-MatchedPlans match_variant(
-    const std::string& flags, int64_t steps,
-    const std::function<std::vector<VariantResult>(const std::vector<Variant>&)>& run);
+/// What variants are compared on.
+class Subject {
+ public:
+  explicit Subject(ExperimentOptions options) : options_(std::move(options)) {}
+  virtual ~Subject() = default;
 
-/// A number of a run with other than `steps` transitions says so: "-0.71 (M = 49)".
-Cell at_length(double value, int decimals, double transitions, int64_t steps);
+  /// One task per variant and seed; seeds count from `first_seed`.
+  std::vector<VariantResult> run(const std::string& label, const std::vector<Variant>& variants,
+                                 int64_t seeds = 1, uint64_t first_seed = 0) const;
 
-/// Values along a plan against the fraction of its transitions, in no more points than a picture
-/// shows.
-Series along_plan(const std::string& name, const std::vector<double>& values);
+  /// What `flags` leave open with an `@`, chosen such that the plans of `run` with as many seeds
+  /// have `steps` transitions. See match_transitions.
+  MatchedPlans match(const std::string& flags, int64_t steps, int64_t seeds = 1) const;
 
-/// The mean over the first dimension, and its standard error.
-struct Spread {
-  double mean, std_error;
-  Spread(double mean_value, double error) : mean(mean_value), std_error(error) {}
-  explicit Spread(const at::Tensor& values);
-};
+ protected:
+  /// Ends in `estimate_cell`. Only pilots count where `for_plans`.
+  virtual Task task(const std::string& flags, uint64_t seed, bool for_plans) const = 0;
+  const ExperimentOptions& options() const { return options_; }
 
-/// The paired difference of two samples [S], and its t statistic.
-struct Paired {
-  Spread difference;
-  double t;
-  Paired(const at::Tensor& a, const at::Tensor& b)
-      : difference(a - b), t(difference.mean / difference.std_error) {}
+ private:
+  std::vector<VariantResult> run_tasks_of(const std::string& label,
+                                          const std::vector<Variant>& variants, int64_t seeds,
+                                          uint64_t first_seed, bool for_plans) const;
+
+  ExperimentOptions options_;
 };
 
 }  // namespace crais

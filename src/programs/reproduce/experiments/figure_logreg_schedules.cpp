@@ -1,5 +1,4 @@
 // Where each rule puts its temperatures on the way to a logistic regression's posterior.
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -9,16 +8,12 @@ namespace crais {
 namespace {
 
 struct ScheduledRegression {
-  std::string name, target;
+  std::string name;
   double log_z;  // see figure-logreg
 };
-const std::vector<ScheduledRegression> kScheduledRegressions = {
-    {"pima", "logistic-regression:pima,variance=25", -438.983},
-    {"sonar", "logistic-regression:sonar,variance=25", -144.506}};
 
 class FigureLogregSchedules : public Experiment {
  public:
-  std::string title() const override { return "Schedules for logistic regressions"; }
   std::set<std::string> flags() const override { return {"seeds", "data-dir"}; }
   std::vector<Fault> faults() const override {
     return {{"", "the ESS of the adaptive rule is of wrong weights", "increments of the weights",
@@ -28,46 +23,43 @@ class FigureLogregSchedules : public Experiment {
   }
 
   void run(const ExperimentOptions& options, Page& page) const override {
-    const int64_t seeds = options.seeds > 0 ? options.seeds : options.full ? 20 : 3;
+    const int64_t seeds = options.num_seeds(20, 3);
     page.paragraph(
         "Pima and Sonar, prior N(0, 25 I), 256 chains from N(0, I) (as in the paper) and from a "
         "Laplace base, " +
         std::to_string(seeds) +
-        " seeds, each with a plan of its own; pictures show the first, and beta on a logarithmic "
-        "axis. The setting of a rule is looked for until its plans have 256 transitions within 3%; "
-        "an error at any other length says so. D is KL(base || posterior) as the pilot estimates "
-        "it.");
-    std::vector<std::vector<Cell>> rows;
-    for (const ScheduledRegression& regression : kScheduledRegressions)
+        " seeds, each with a plan of its own; pictures show the first. The setting of a rule is "
+        "looked for until its plans have 256 transitions within 3%; an error at any other length "
+        "says so. D is KL(base || posterior) as the pilot estimates it.");
+    std::vector<Row> rows;
+    for (const ScheduledRegression& regression :
+         {ScheduledRegression{"pima", -438.983}, ScheduledRegression{"sonar", -144.506}})
       for (const bool paper : {true, false}) {
-        const DensityExperiment experiment(options, regression.target, seeds);
+        const DensityExperiment experiment(
+            options, "logistic-regression:" + regression.name + ",variance=25", seeds);
         const std::string stem = regression.name + (paper ? "-paper" : "-laplace");
         const std::vector<Variant> all = variants(experiment, paper);
         const std::vector<VariantResult> results = experiment.run(stem, all);
-        Plot plot{"Temperatures, " + stem, "transition / M", "beta", false, true, {}};
+        Plot plot = axes("Temperatures, " + stem, "transition / M", "beta");
+        plot.log_y = true;
         for (size_t i = 0; i < all.size(); ++i) {
           const VariantResult& result = results[i];
-          if (!result.failed.empty()) {
-            rows.push_back({stem, all[i].name, result.reason(), "-", "-", "-", "-", "-", "-"});
-            continue;
-          }
           const TargetErrors e(result.value, regression.log_z);
-          const std::vector<double>& divergence = result.traces[0].divergence;
-          rows.push_back({stem, all[i].name, Cell::number(result.transitions, 0),
-                          divergence.empty() ? Cell("-") : Cell::number(divergence[0], 3),
-                          Cell::number(result.evaluations(), 0),
-                          Cell::number(result.ess.mean().item<double>(), 3),
-                          at_length(e.bias, 3, result.transitions, kSteps),
-                          Cell::number(e.std_error, 3),
-                          at_length(e.root_mean_square, 3, result.transitions, kSteps)});
-          plot.series.push_back(along_plan(all[i].name, result.traces[0].betas));
+          rows.push_back({{"posterior", stem},
+                          {"schedule", all[i].name},
+                          {"M", result.or_reason(number(result.transitions, 0))},
+                          {"D at the start", number(result.start_divergence(), 3)},
+                          {"evaluations", number(result.evaluations(), 0)},
+                          {"ESS", number(result.mean_ess(), 3)},
+                          {"bias", at_length(e.bias, 3, result.transitions, kSteps)},
+                          {"SE", number(e.std_error, 3)},
+                          {"RMSE", at_length(e.root_mean_square, 3, result.transitions, kSteps)}});
+          if (result.failed.empty())
+            plot.series.push_back(along_plan(all[i].name, result.traces[0].betas));
         }
         page.plot("schedules-" + stem, plot);
       }
-    page.table("figure-logreg-schedules", "Transitions, and the error of log Z, nats",
-               {"posterior", "schedule", "M", "D at the start", "evaluations", "ESS", "bias", "SE",
-                "RMSE"},
-               rows);
+    add_table(page, "figure-logreg-schedules", "Transitions, and the error of log Z, nats", rows);
   }
 
  private:
@@ -90,10 +82,8 @@ class FigureLogregSchedules : public Experiment {
   }
 };
 
-const Enrol<ExperimentRegistry> kEnrolFigureLogregSchedules(
-    "figure-logreg-schedules",
-    {"figure-logreg-schedules", "where each rule puts its temperatures on logistic regressions",
-     "figure-logreg-schedules", [](Spec&) { return std::make_unique<FigureLogregSchedules>(); }});
+const EnrolExperiment<FigureLogregSchedules> kEnrolFigureLogregSchedules(
+    "figure-logreg-schedules", "where each rule puts its temperatures on logistic regressions");
 
 }  // namespace
 }  // namespace crais

@@ -21,27 +21,6 @@ Images small_digits(int64_t side, int64_t count, uint64_t seed) {
   return images;
 }
 
-}  // namespace
-
-Vae small_vae(int64_t side, const std::vector<int64_t>& hidden) {
-  VaeArchitecture architecture;
-  architecture.image_rows = architecture.image_cols = side;
-  architecture.latent = 2;
-  architecture.hidden = hidden;
-  const c10::AutoGradMode with_gradients(true);
-  TrainerOptions options;
-  options.epochs = 60;
-  options.kl_warmup = 30;
-  options.batch = 32;
-  options.learning_rate = 3e-3;
-  Trainer trainer(make_vae(architecture, 1), options, small_digits(side, 4000, 0),
-                  small_digits(side, 500, 1));
-  while (!trainer.finished()) trainer.run_epoch();
-  return trainer.current();
-}
-
-namespace {
-
 /// log p(x) of binary images [N, pixels] of a VAE with two latents and Bernoulli pixels: [N], nats.
 at::Tensor integrate(const Vae& model, const at::Tensor& images, int64_t points) {
   constexpr double kReach = 7;
@@ -62,6 +41,23 @@ at::Tensor integrate(const Vae& model, const at::Tensor& images, int64_t points)
 }
 
 }  // namespace
+
+Vae small_vae(int64_t side, const std::vector<int64_t>& hidden) {
+  VaeArchitecture architecture;
+  architecture.image_rows = architecture.image_cols = side;
+  architecture.latent = 2;
+  architecture.hidden = hidden;
+  const c10::AutoGradMode with_gradients(true);
+  TrainerOptions options;
+  options.epochs = 60;
+  options.kl_warmup = 30;
+  options.batch = 32;
+  options.learning_rate = 3e-3;
+  Trainer trainer(make_vae(architecture, 1), options, small_digits(side, 4000, 0),
+                  small_digits(side, 500, 1));
+  while (!trainer.finished()) trainer.run_epoch();
+  return trainer.current();
+}
 
 at::Tensor integrated(const ExperimentOptions& options, const VaeExperiment& experiment,
                       int64_t points) {

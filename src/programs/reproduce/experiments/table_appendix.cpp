@@ -1,20 +1,15 @@
 // ESS and CESS at every ratio, with every largest step: the paper's tables A1 and A2.
-#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "programs/reproduce/density_experiment.h"
+#include "programs/reproduce/experiments/high_dimensions.h"
 
 namespace crais {
 namespace {
 
-/// Error, spread and transitions: Normal, Mixture, Laplace, Student-t.
-struct PublishedAppendix {
-  double error, spread, transitions;
-};
-using PublishedAppendixRow = std::vector<PublishedAppendix>;
-const std::map<int64_t, std::map<std::string, PublishedAppendixRow>> kPublishedAppendix = {
+/// Of Normal, Mixture, Laplace, Student-t.
+const std::map<int64_t, std::map<std::string, std::vector<PublishedError>>> kPublishedAppendix = {
     {128,
      {{"cess:0.9",
        {{871.75, 25.81, 69.8}, {246.08, 33.20, 69.2}, {0.80, 0.65, 43.2}, {0.96, 0.66, 50.0}}},
@@ -52,14 +47,10 @@ const std::map<int64_t, std::map<std::string, PublishedAppendixRow>> kPublishedA
 
 const std::vector<std::string> kTargets = {"normal", "mixture", "laplace", "student-t"};
 
-class TableAppendix : public Experiment {
+class TableAppendix : public HighDimensions {
  public:
-  /// 0: 128, and with --full 512 too.
-  explicit TableAppendix(int64_t dim) : dim_(dim) {}
+  using HighDimensions::HighDimensions;
 
-  std::string title() const override {
-    return "ESS and CESS in " + (dim_ > 0 ? std::to_string(dim_) : "high") + " dimensions";
-  }
   std::vector<Fault> faults() const override {
     return {{"",
              "ESS and CESS are of weights without the last density, one of them twice, and the "
@@ -70,110 +61,69 @@ class TableAppendix : public Experiment {
              "tuning costs one pilot, not 3.5 times the estimate"}};
   }
 
-  void run(const ExperimentOptions& options, Page& page) const override {
-    if (dim_ == 0) {
-      TableAppendix(128).run(options, page);
-      if (options.full) TableAppendix(512).run(options, page);
-      return;
-    }
-    const int64_t seeds = options.seeds > 0 ? options.seeds
-                          : !options.full   ? 6
-                          : dim_ > 128      ? 5
-                                            : 20;
-    const int64_t chains = !options.full ? 64 : dim_ > 128 ? 1024 : 4096;
+ private:
+  void run_in(int64_t dim, const ExperimentOptions& options, Page& page) const override {
+    const std::string size = std::to_string(dim);
+    const int64_t seeds = options.num_seeds(dim > 128 ? 5 : 20, 6);
+    const int64_t chains = options.pick(dim > 128 ? 1024 : 4096, 64);
     page.paragraph(
         "ESS and CESS at four ratios, " + std::to_string(chains) + " chains, step size 0.5, " +
         std::to_string(seeds) +
-        " seeds, each with a plan of its own, as found and not stretched; the least step "
-        "is 1e-7. The largest step is looked for until the plan has 64 transitions within "
-        "3%; an error at any other length says so. The published rows chose, by the true "
-        "error, among largest steps with about 64 transitions.");
+        " seeds, each with a plan of its own, as found and not stretched; the least step is 1e-7. "
+        "The largest step is looked for until the plan has 64 transitions within 3%; an error at "
+        "any other length says so. The published rows chose, by the true error, among largest "
+        "steps with about 64 transitions.");
     const std::string own =
         " --kernel hmc --step-size 0.5 --dtype float32 --per-problem --chains " +
-        std::to_string(chains);
-    std::vector<std::vector<Cell>> best, all;
+        std::to_string(chains) + " --min-step 1e-7 --max-step ";
+    std::vector<Row> best, all;
     for (size_t t = 0; t < kTargets.size(); ++t) {
-      const DensityExperiment experiment(options, kTargets[t] + ":" + std::to_string(dim_), seeds);
-      Plot plot{kTargets[t] + " in " + std::to_string(dim_) + " dimensions",
-                "transitions",
-                "mean |error|, nats",
-                true,
-                true,
-                {}};
-      for (const auto& [rule, published] : kPublishedAppendix.at(dim_)) {
-        const std::string flags = "--schedule " + rule + own + " --min-step 1e-7 --max-step ";
-        const MatchedPlans matched = experiment.match(flags + "@", kSteps);
-        std::vector<Variant> variants;
-        if (matched.transitions > 0) variants.push_back({matched.setting, matched.flags});
-        const size_t first = variants.size();  // of those that are not looked for
+      const DensityExperiment experiment(options, kTargets[t] + ":" + size, seeds);
+      Plot plot =
+          axes(kTargets[t] + " in " + size + " dimensions", "transitions", "mean |error|, nats");
+      plot.log_x = plot.log_y = true;
+      for (const auto& [rule, published] : kPublishedAppendix.at(dim)) {
+        const std::string flags = "--schedule " + rule + own;
+        const MatchedPlans matched = experiment.match(flags + "@", kHighSteps);
+        std::vector<Variant> variants = {{matched.setting, matched.flags}};
         for (const char* step : {"0.25", "0.0625", "0.015625", "0.00390625"})
           variants.push_back({step, flags + step});
         const std::vector<VariantResult> results =
             experiment.run(kTargets[t] + ", " + rule, variants);
-        Series series{rule, {}, {}, {}};
-        if (first == 0)
-          best.push_back({kTargets[t], rule, "any", "none makes a plan", "-", "-", "-", "-", "-",
-                          published_error(published[t]),
-                          Cell::number(published[t].transitions, 1)});
-        for (size_t i = 0; i < variants.size(); ++i)
-          (i < first ? best : all)
-              .push_back(row_of(kTargets[t], rule, variants[i].name, results[i],
-                                *experiment.truth(), static_cast<double>(chains), published[t]));
-        for (size_t i = first; i < variants.size(); ++i) {
-          if (!results[i].failed.empty()) continue;
-          const Spread error((results[i].value[0] - *experiment.truth()).abs());
-          series.add(results[i].transitions, error.mean, error.std_error);
+        for (size_t i = 0; i < variants.size(); ++i) {
+          const VariantResult& result = results[i];
+          const TargetErrors e(result.value, experiment.truth());
+          (i == 0 ? best : all)
+              .push_back(
+                  {{"target", kTargets[t]},
+                   {"rule", rule},
+                   {"largest step", variants[i].name},
+                   {"M", result.or_reason(number(result.transitions, 1))},
+                   {"cost", number(result.evaluations() / static_cast<double>(chains), 0)},
+                   {"bias", at_length(e.bias, 2, result.transitions, kHighSteps)},
+                   {"SE", number(e.std_error, 2)},
+                   {"mean |error|", at_length(e.absolute, 2, result.transitions, kHighSteps)},
+                   {"RMSE", number(e.root_mean_square, 2)},
+                   {"paper", with_spread(published[t].error, published[t].spread, 2)},
+                   {"its M", number(published[t].transitions, 1)}});
+          if (i > 0)
+            series_named(plot, rule)
+                .add(result.transitions, e.absolute,
+                     Spread((result.value[0] - experiment.truth()).abs()).std_error);
         }
-        plot.series.push_back(series);
       }
-      page.plot("appendix-" + std::to_string(dim_) + "-" + kTargets[t], plot);
+      page.plot("appendix-" + size + "-" + kTargets[t], plot);
     }
-    const std::string size = std::to_string(dim_);
-    const std::vector<std::string> headers = {"target", "rule",  "largest step", "M",
-                                              "cost",   "bias",  "SE",           "mean |error|",
-                                              "RMSE",   "paper", "its M"};
-    page.table("appendix-" + size, size + " dimensions, 64 transitions: errors of log Z, nats",
-               headers, best);
-    page.folded_table("appendix-" + size + "-all",
-                      size + " dimensions, largest steps of 1/4 to 1/256: errors of log Z, nats",
-                      headers, all);
+    add_table(page, "appendix-" + size, size + " dimensions, 64 transitions: errors of log Z, nats",
+              best);
+    add_table(page, "appendix-" + size + "-all",
+              size + " dimensions, largest steps of 1/4 to 1/256: errors of log Z, nats", all,
+              /*folded=*/true);
   }
-
- private:
-  static Cell published_error(const PublishedAppendix& published) {
-    return Cell::with_spread(published.error, published.spread, 2);
-  }
-
-  static std::vector<Cell> row_of(const std::string& target, const std::string& rule,
-                                  const std::string& step, const VariantResult& result,
-                                  double truth, double chains, const PublishedAppendix& published) {
-    const Cell theirs = published_error(published);
-    const Cell their_m = Cell::number(published.transitions, 1);
-    if (!result.failed.empty())
-      return {target, rule, step, result.reason(), "-", "-", "-", "-", "-", theirs, their_m};
-    const TargetErrors e(result.value, truth);
-    return {target,
-            rule,
-            step,
-            Cell::number(result.transitions, 1),
-            Cell::number(result.evaluations() / chains, 0),
-            at_length(e.bias, 2, result.transitions, kSteps),
-            Cell::number(e.std_error, 2),
-            at_length(e.absolute, 2, result.transitions, kSteps),
-            Cell::number(e.root_mean_square, 2),
-            theirs,
-            their_m};
-  }
-
-  static constexpr int64_t kSteps = 64;  // transitions that are compared
-  int64_t dim_;
 };
 
-const Enrol<ExperimentRegistry> kEnrolTableAppendix(
-    "table-appendix",
-    {"table-appendix[:DIM]", "ESS and CESS at every ratio in 128 and 512 dimensions (or DIM alone)",
-     "table-appendix",
-     [](Spec& spec) { return std::make_unique<TableAppendix>(read_published_dim(spec)); }});
+const EnrolHighDimensions<TableAppendix> kEnrolTableAppendix(
+    "table-appendix", "ESS and CESS at every ratio in 128 and 512 dimensions (or DIM alone)");
 
 }  // namespace
 }  // namespace crais
