@@ -15,6 +15,7 @@ const std::vector<double> kBefore = {0.21592641,  0.118771404, -0.07945447, 0.03
 const std::vector<double> kAfter = {-0.8786016,  -0.83736074, -0.7384849,  -0.8939254, -0.7774566,
                                     -0.70238715, -0.87771565, -0.51853573, -0.6948214, -0.6202789};
 constexpr int64_t kSteps = 30;
+constexpr double kLogZ = 1.1877491;  // by quadrature over a and b
 
 /// z = (log a, log b, x [30]): x is a walk of steps N(0, a^2), seen with errors N(0, b^2); a and b
 /// are LogNormal(0, 2).
@@ -34,7 +35,7 @@ const Enrol<TargetRegistry> kEnrolBrownian("brownian",
                                             "a walk of 30 steps seen at 20, and its two scales",
                                             "brownian", [](Spec&, const TargetOptions& options) {
                                               return std::make_unique<ReplicatedFunction>(
-                                                  options, kSteps + 2, std::nullopt, brownian);
+                                                  options, kSteps + 2, kLogZ, brownian);
                                             }});
 
 }  // namespace

@@ -248,6 +248,29 @@ TEST(Benchmarks, HaveTheirNormalisers) {
   EXPECT_NEAR(5 * std::log(pair), true_log_z("rosenbrock-box"), 2e-4);
 }
 
+/// Given its scales a and b, what is seen of the walk is normal: covariance a^2 min(s, t) + b^2 I.
+TEST(Benchmarks, BrownianIsAnIntegralOverItsScales) {
+  const std::vector<double> y = {0.21592641,  0.118771404, -0.07945447, 0.037677474, -0.27885845,
+                                 -0.1484156,  -0.3250906,  -0.22957903, -0.44110894, -0.09830782,
+                                 -0.8786016,  -0.83736074, -0.7384849,  -0.8939254,  -0.7774566,
+                                 -0.70238715, -0.87771565, -0.51853573, -0.6948214,  -0.6202789};
+  const at::Tensor step = at::arange(1, 31, at::kDouble);
+  const at::Tensor when = at::cat({step.slice(0, 0, 10), step.slice(0, 20)});
+  const at::Tensor common = at::minimum(when.unsqueeze(0), when.unsqueeze(1));
+  const at::Tensor log_scale = at::linspace(-10, 5, 301, at::kDouble);  // of a, and of b
+  const at::Tensor prior = -0.5 * (log_scale / 2).square() - std::log(2) - 0.5 * kLog2Pi;
+  const at::Tensor variance = (2 * log_scale).exp().view({-1, 1, 1, 1});
+  const at::Tensor covariance = variance * common + variance.transpose(0, 1) * at::eye(20);
+  const at::Tensor root = at::linalg_cholesky(covariance);
+  const at::Tensor white =
+      at::linalg_solve_triangular(root, at::tensor(y, at::kDouble).view({20, 1}), false);
+  const at::Tensor log_l =
+      -0.5 * white.square().sum({-2, -1}) - root.diagonal(0, -2, -1).log().sum(-1) - 10 * kLog2Pi;
+  const at::Tensor joint = log_l + prior + prior.unsqueeze(1);
+  EXPECT_NEAR(joint.flatten().logsumexp(0).item<double>() + 2 * std::log(0.05),
+              true_log_z("brownian"), 1e-5);
+}
+
 TEST(Benchmarks, ExactDrawsFollowTheFunnel) {
   const auto target = make("funnel:3");
   at::Generator rng = make_generator(3);
