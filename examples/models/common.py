@@ -1,11 +1,10 @@
-"""What these scripts share: MNIST, a VAE, the training loop, a writer of .npy files."""
+"""What these scripts share: MNIST, a VAE, the training loop."""
 
 from __future__ import annotations
 
 import argparse
 import gzip
 import os
-import struct
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -36,13 +35,11 @@ def mnist(folder: str | None, split: str) -> Tensor:
     """Images [N, 1, 28, 28], uint8, of "train" or "t10k"."""
     root = Path(folder or os.environ.get("CRAIS_DATA", "data"))
     name = f"{split}-images-idx3-ubyte.gz"
-    for place in (root, root / "mnist", root / "MNIST/raw", root / "raw"):
-        if (place / name).exists():
-            content = bytearray(gzip.decompress((place / name).read_bytes()))
-            _, count, height, width = struct.unpack(">4I", content[:16])
-            pixels = torch.frombuffer(content, dtype=torch.uint8, offset=16)
-            return pixels.reshape(count, 1, height, width)
-    raise SystemExit(f"no {name} in {root}; --data names its folder")
+    file = next(root.rglob(name), None)
+    if file is None:
+        raise SystemExit(f"no {name} in {root}; --data names its folder")
+    pixels = torch.frombuffer(bytearray(gzip.decompress(file.read_bytes())), dtype=torch.uint8)
+    return pixels[16:].reshape(-1, 1, 28, 28)
 
 
 def grey(images: Tensor) -> Tensor:
@@ -134,21 +131,25 @@ class Vae(nn.Module):
         return self.likelihood.log_prob(x, self.decoder(z)) - beta * divergence
 
 
-def fit(
+def fit_and_export(
     vae: Vae,
     flags: argparse.Namespace,
-    train: Tensor,
-    test: Tensor,
+    latent: int,
     prepare: Prepare,
     epochs: int,
-    batch: int = 128,
     rate: float = 3e-3,
-) -> Vae:
-    """Maximises the ELBO of the training data, prints that of the test data; ends in eval mode."""
+    data: tuple[Tensor, Tensor] | None = None,
+    binarisation: str | None = "none",
+) -> None:
+    """Maximises the ELBO of training data, prints that of test data, and exports the model.
+
+    `data` are both of them; MNIST's if they are left out.
+    """
+    train, test = data or (mnist(flags.data, "train"), mnist(flags.data, "t10k"))
     if flags.weights and Path(flags.weights).exists():
         vae.load_state_dict(torch.load(flags.weights))
     else:
-        _train(vae, train, prepare, flags.epochs or epochs, batch, rate)
+        _train(vae, train, prepare, flags.epochs or epochs, rate)
         if flags.weights:
             torch.save(vae.state_dict(), flags.weights)
     vae.eval()
@@ -157,10 +158,20 @@ def fit(
         elbos = torch.cat([vae.elbo(prepare(rows)) for rows in test.split(500)])
     error = elbos.std() / len(elbos) ** 0.5
     print(f"test ELBO {elbos.mean():.2f} +- {error:.2f} nats, {len(elbos)} rows")
-    return vae
+    crais.export(
+        flags.out,
+        decoder=vae.decoder,
+        likelihood=vae.likelihood,
+        prior=vae.prior,
+        encoder=vae.encoder,
+        latent=latent,
+        image_shape=train.shape[1:],
+        binarisation=binarisation,
+    )
 
 
-def _train(vae: Vae, train: Tensor, prepare: Prepare, epochs: int, batch: int, rate: float) -> None:
+def _train(vae: Vae, train: Tensor, prepare: Prepare, epochs: int, rate: float) -> None:
+    batch = 128
     steps = epochs * (len(train) // batch)
     optimiser = torch.optim.Adam(vae.parameters(), rate)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=steps)
@@ -180,13 +191,3 @@ def _train(vae: Vae, train: Tensor, prepare: Prepare, epochs: int, batch: int, r
             total += float(bound)
         mean = total / (len(train) // batch)
         print(f"epoch {epoch + 1}: ELBO {mean:.2f}, {time.monotonic() - started:.0f} s", flush=True)
-
-
-def save_npy(path: str, rows: Tensor) -> None:
-    """Writes a tensor as float32 in NumPy's format."""
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(rows.shape)}, }}"
-    header += " " * (-(len(header) + 11) % 64) + "\n"
-    own = rows.detach().float().clone(memory_format=torch.contiguous_format)  # not a larger storage
-    with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-        file.write(bytes(own.untyped_storage()))

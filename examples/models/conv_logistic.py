@@ -9,22 +9,6 @@ import common
 import crais
 
 flags = common.arguments(__doc__)
-vae = common.fit(
-    common.Vae(
-        common.conv_encoder(32), common.conv_decoder(32, channels=2), crais.DiscretizedLogistic()
-    ),
-    flags,
-    train=common.mnist(flags.data, "train"),
-    test=common.mnist(flags.data, "t10k"),
-    prepare=common.grey,
-    epochs=8,
-)
-crais.export(
-    flags.out,
-    decoder=vae.decoder,
-    likelihood=vae.likelihood,
-    encoder=vae.encoder,
-    latent=32,
-    image_shape=(1, 28, 28),
-    binarisation="none",
-)
+decoder = common.conv_decoder(32, channels=2)
+vae = common.Vae(common.conv_encoder(32), decoder, crais.DiscretizedLogistic())
+common.fit_and_export(vae, flags, latent=32, prepare=common.grey, epochs=8)

@@ -9,20 +9,7 @@ import common
 import crais
 
 flags = common.arguments(__doc__)
-vae = common.fit(
-    common.Vae(common.conv_encoder(32), common.conv_decoder(32), crais.Bernoulli()),
-    flags,
-    train=common.mnist(flags.data, "train"),
-    test=common.mnist(flags.data, "t10k"),
-    prepare=common.binarised,
-    epochs=8,
-)
-crais.export(
-    flags.out,
-    decoder=vae.decoder,
-    likelihood=vae.likelihood,
-    encoder=vae.encoder,
-    latent=32,
-    image_shape=(1, 28, 28),
-    binarisation="dynamic",
+vae = common.Vae(common.conv_encoder(32), common.conv_decoder(32), crais.Bernoulli())
+common.fit_and_export(
+    vae, flags, latent=32, prepare=common.binarised, epochs=8, binarisation="dynamic"
 )

@@ -7,6 +7,7 @@ build/release/bin/eval-loglik counts_vae.pt2 --data counts_vae.npy --limit 100
 from pathlib import Path
 
 import common
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -38,25 +39,11 @@ class Logarithms(nn.Module):
 flags = common.arguments(__doc__)
 data = counts(12_000)
 train, test = data[:10_000], data[10_000:]
-vae = common.fit(
-    common.Vae(
-        common.Code(nn.Sequential(Logarithms(), common.mlp(GENES, 128, 2 * LATENT))),
-        common.mlp(LATENT, 128, GENES),
-        crais.NegativeBinomial(torch.ones(GENES)),
-    ),
-    flags,
-    train=train,
-    test=test,
-    prepare=lambda rows: rows,
-    epochs=40,
-    rate=3e-3,
-)
-common.save_npy(str(Path(flags.out).with_suffix(".npy")), test)
-crais.export(
-    flags.out,
-    decoder=vae.decoder,
-    likelihood=vae.likelihood,
-    encoder=vae.encoder,
-    latent=LATENT,
-    image_shape=(GENES,),
-)
+encoder = common.Code(nn.Sequential(Logarithms(), common.mlp(GENES, 128, 2 * LATENT)))
+likelihood = crais.NegativeBinomial(torch.ones(GENES))
+vae = common.Vae(encoder, common.mlp(LATENT, 128, GENES), likelihood)
+np.save(Path(flags.out).with_suffix(".npy"), test.numpy())
+common.fit_and_export(
+    vae, flags, latent=LATENT, prepare=lambda rows: rows, epochs=40, data=(train, test),
+    binarisation=None,
+)  # fmt: skip

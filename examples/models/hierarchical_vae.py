@@ -38,10 +38,7 @@ class Decoder(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.network = nn.Sequential(
-            common.mlp(BOTTOM, 200, 784),
-            nn.Unflatten(1, (1, 28, 28)),
-        )
+        self.network = nn.Sequential(common.mlp(BOTTOM, 200, 784), nn.Unflatten(1, (1, 28, 28)))
 
     def forward(self, z: Tensor) -> Tensor:
         return self.network(z[:, TOP:])
@@ -50,22 +47,9 @@ class Decoder(nn.Module):
 flags = common.arguments(__doc__)
 levels = Levels()
 encoder = common.Code(nn.Sequential(nn.Flatten(), common.mlp(784, 300, 2 * (TOP + BOTTOM))))
-vae = common.fit(
-    common.Vae(encoder, Decoder(), crais.Bernoulli(), crais.Hierarchical(levels, levels.sample)),
-    flags,
-    train=common.mnist(flags.data, "train"),
-    test=common.mnist(flags.data, "t10k"),
-    prepare=common.binarised,
-    epochs=15,
-    rate=2e-3,
-)
-crais.export(
-    flags.out,
-    decoder=vae.decoder,
-    likelihood=vae.likelihood,
-    prior=vae.prior,
-    encoder=vae.encoder,
-    latent=TOP + BOTTOM,
-    image_shape=(1, 28, 28),
+prior = crais.Hierarchical(levels, levels.sample)
+vae = common.Vae(encoder, Decoder(), crais.Bernoulli(), prior)
+common.fit_and_export(
+    vae, flags, latent=TOP + BOTTOM, prepare=common.binarised, epochs=15, rate=2e-3,
     binarisation="dynamic",
-)
+)  # fmt: skip

@@ -7,6 +7,7 @@ build/release/bin/eval-loglik linear_gaussian.pt2 --data linear_gaussian.npy
 from pathlib import Path
 
 import common
+import numpy as np
 import torch
 from torch import nn
 
@@ -24,7 +25,7 @@ with torch.no_grad():
     covariance = weight @ weight.T + SD**2 * torch.eye(SIZE)
     exact = torch.distributions.MultivariateNormal(decoder.bias.double(), covariance)
     values = exact.log_prob(x.double())
-common.save_npy(str(Path(flags.out).with_suffix(".npy")), x)
+np.save(Path(flags.out).with_suffix(".npy"), x.numpy())
 print("\n".join(f"row {row}: log p(x) = {value:.6f}" for row, value in enumerate(values.tolist())))
 print(f"mean log p(x) = {values.mean():.6f}")
 crais.export(flags.out, decoder=decoder, likelihood=likelihood, latent=LATENT, image_shape=(SIZE,))

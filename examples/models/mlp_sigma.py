@@ -12,22 +12,6 @@ import crais
 flags = common.arguments(__doc__)
 encoder = nn.Sequential(nn.Flatten(), common.mlp(784, 200, 200, 40))
 decoder = nn.Sequential(common.mlp(20, 200, 200, 784), nn.Sigmoid(), nn.Unflatten(1, (1, 28, 28)))
-vae = common.fit(
-    common.Vae(common.Code(encoder), decoder, crais.Gaussian(0.2, learn=True)),
-    flags,
-    train=common.mnist(flags.data, "train"),
-    test=common.mnist(flags.data, "t10k"),
-    prepare=common.dequantised,
-    epochs=20,
-    rate=1e-3,
-)
+vae = common.Vae(common.Code(encoder), decoder, crais.Gaussian(0.2, learn=True))
+common.fit_and_export(vae, flags, latent=20, prepare=common.dequantised, epochs=20, rate=1e-3)
 print(f"learned standard deviation {vae.likelihood.spec()['scale']:.4f}")
-crais.export(
-    flags.out,
-    decoder=vae.decoder,
-    likelihood=vae.likelihood,
-    encoder=vae.encoder,
-    latent=20,
-    image_shape=(1, 28, 28),
-    binarisation="none",
-)

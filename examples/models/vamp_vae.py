@@ -23,30 +23,10 @@ class PseudoImages(nn.Module):
 
 
 flags = common.arguments(__doc__)
-train = common.mnist(flags.data, "train")
+prior_images = PseudoImages(common.mnist(flags.data, "train")[:200])
 encoder = common.Code(nn.Sequential(nn.Flatten(), common.mlp(784, 300, 80)))
 decoder = nn.Sequential(common.mlp(40, 300, 784), nn.Unflatten(1, (1, 28, 28)))
-vae = common.fit(
-    common.Vae(
-        encoder,
-        decoder,
-        crais.Bernoulli(),
-        crais.VampPrior(encoder, PseudoImages(train[:200])),
-    ),
-    flags,
-    train=train,
-    test=common.mnist(flags.data, "t10k"),
-    prepare=common.binarised,
-    epochs=12,
-    rate=2e-3,
-)
-crais.export(
-    flags.out,
-    decoder=vae.decoder,
-    likelihood=vae.likelihood,
-    prior=vae.prior,
-    encoder=vae.encoder,
-    latent=40,
-    image_shape=(1, 28, 28),
-    binarisation="dynamic",
+vae = common.Vae(encoder, decoder, crais.Bernoulli(), crais.VampPrior(encoder, prior_images))
+common.fit_and_export(
+    vae, flags, latent=40, prepare=common.binarised, epochs=12, rate=2e-3, binarisation="dynamic"
 )

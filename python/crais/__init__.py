@@ -12,124 +12,28 @@ torch alone. A name is loaded when it is first asked for.
 
 from __future__ import annotations
 
+import ast
 import importlib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from crais.errors import (
-        DataError,
-        DeviceError,
-        InternalError,
-        Interrupted,
-        NoInputError,
-        OutputError,
-        PlanError,
-        UsageError,
-    )
-    from crais.evaluation import Target, certify, evaluate, log_normalizer
-    from crais.exporting import ExportError, ExportReport, export
-    from crais.likelihoods import (
-        Bernoulli,
-        Categorical,
-        ContinuousBernoulli,
-        DiscretizedGaussian,
-        DiscretizedLogistic,
-        DiscretizedLogisticMixture,
-        Gaussian,
-        GaussianWithScale,
-        Laplace,
-        Likelihood,
-        NegativeBinomial,
-        Poisson,
-        SquaredError,
-        StudentT,
-        ZeroInflatedNegativeBinomial,
-    )
-    from crais.priors import Flow, Hierarchical, Mixture, Prior, StandardNormal, VampPrior
-    from crais.priors import Gaussian as GaussianPrior
-    from crais.results import BayesFactor, Comparison, Result, bayes_factor, compare
-    from crais.training import train_vae
-
-# The module of each name, and what it is called there.
+_STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text())
 _PLACES = {
-    "crais.errors": (
-        "DataError DeviceError InternalError Interrupted NoInputError OutputError PlanError "
-        "UsageError"
-    ),
-    "crais.evaluation": "Target certify evaluate log_normalizer",
-    "crais.exporting": "ExportError ExportReport export",
-    "crais.likelihoods": (
-        "Bernoulli Categorical ContinuousBernoulli DiscretizedGaussian DiscretizedLogistic "
-        "DiscretizedLogisticMixture Gaussian GaussianWithScale Laplace Likelihood "
-        "NegativeBinomial Poisson SquaredError StudentT ZeroInflatedNegativeBinomial"
-    ),
-    "crais.priors": (
-        "Flow GaussianPrior=Gaussian Hierarchical Mixture Prior StandardNormal VampPrior"
-    ),
-    "crais.results": "BayesFactor Comparison Result bayes_factor compare",
-    "crais.training": "train_vae",
+    alias.asname: (str(node.module), alias.name)
+    for node in _STUB.body
+    if isinstance(node, ast.ImportFrom)
+    for alias in node.names
 }
-_NAMES = {
-    name.partition("=")[0]: (module, name.rpartition("=")[2])
-    for module, names in _PLACES.items()
-    for name in names.split()
-}
-
-__all__ = [
-    "BayesFactor",
-    "Bernoulli",
-    "Categorical",
-    "Comparison",
-    "ContinuousBernoulli",
-    "DataError",
-    "DeviceError",
-    "DiscretizedGaussian",
-    "DiscretizedLogistic",
-    "DiscretizedLogisticMixture",
-    "ExportError",
-    "ExportReport",
-    "Flow",
-    "Gaussian",
-    "GaussianPrior",
-    "GaussianWithScale",
-    "Hierarchical",
-    "InternalError",
-    "Interrupted",
-    "Laplace",
-    "Likelihood",
-    "Mixture",
-    "NegativeBinomial",
-    "NoInputError",
-    "OutputError",
-    "PlanError",
-    "Poisson",
-    "Prior",
-    "Result",
-    "SquaredError",
-    "StandardNormal",
-    "StudentT",
-    "Target",
-    "UsageError",
-    "VampPrior",
-    "ZeroInflatedNegativeBinomial",
-    "bayes_factor",
-    "certify",
-    "compare",
-    "evaluate",
-    "export",
-    "log_normalizer",
-    "train_vae",
-]
+__all__ = list(_PLACES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _NAMES:
+    if name not in _PLACES:
         raise AttributeError(f"module 'crais' has no attribute '{name}'")
-    module, own = _NAMES[name]
-    value = getattr(importlib.import_module(module), own)
-    globals()[name] = value
+    module, own = _PLACES[name]
+    value = globals()[name] = getattr(importlib.import_module(module), own)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_NAMES})
+    return sorted({*globals(), *_PLACES})

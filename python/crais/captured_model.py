@@ -19,9 +19,10 @@ from crais import safetensors
 from crais.captured import Function, bare, check_modes, device_of, on_device
 from crais.encoders import adapted as adapted_encoder
 from crais.errors import RowShapeError, UsageError, first_line
-from crais.forces import ShorterProducts, joint_with_forces, shorter_products
+from crais.forces import ShorterProducts
+from crais.gradients import with_gradient
 from crais.latents import Latent, flat, shaped, sizes_of
-from crais.layers import KnownDecoder, MlpVae, recognise
+from crais.layers import KnownModel, recognise
 from crais.likelihoods import Bernoulli, ContinuousBernoulli, Likelihood
 from crais.outputs import Distribution, OfDecoder, adapted
 from crais.priors import Hierarchical, Prior, StandardNormal
@@ -31,7 +32,6 @@ FORMAT_VERSION = 1
 VALUE_TOLERANCE = 1e-4  # relative, of two ways to compute a model
 GRAD_TOLERANCE = 1e-3
 SAME_TOLERANCE = 1e-5  # of one way, early and late: compilers may fuse what is called often
-FORCE_TOLERANCE = 2e-2  # of two ways to compute a gradient in bfloat16, which rounds to 4e-3
 
 _CHECK_ROWS = 4
 _DRAWN_ROWS = 64  # that are drawn at once
@@ -118,11 +118,14 @@ class CapturedModel:
 
     def joint_bfloat16(self, z: Tensor, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
         """The same value; a gradient whose products are in bfloat16."""
-        return joint_with_forces(self.log_joint, torch.bfloat16)(z, x, *y)
+        return with_gradient(lambda z: self.log_joint(z, x, *y), z, ShorterProducts())
 
     def shorter_products(self) -> ShorterProducts:
         """Those of its gradient that are worth computing in bfloat16."""
-        return shorter_products(self.log_joint, self.examples("joint")(2), torch.bfloat16)
+        products = ShorterProducts()
+        z, *others = self.examples("joint")(2)
+        with_gradient(lambda z: self.log_joint(z, *others), z, products)
+        return products
 
     def prior_value(self, z: Tensor) -> tuple[Tensor, Tensor]:
         return with_gradient(self.prior.log_prob, z)
@@ -168,7 +171,7 @@ class CapturedModel:
             )
         )
 
-    def known_layers(self) -> MlpVae | KnownDecoder | None:
+    def known_layers(self) -> KnownModel | None:
         """What crais can compute of the model from weights alone."""
         if self.decoder is None or self.labels is not None:
             return None
@@ -301,7 +304,6 @@ class CapturedModel:
         functions: dict[str, Function],
         name: str,
         binarisation: str | None = None,
-        forces_pay: bool = False,
     ) -> dict[str, Any]:
         """What a reader must know of it (models/model_manifest.h)."""
         likelihood = self.likelihood
@@ -326,7 +328,7 @@ class CapturedModel:
             "binarisation": binarisation,
             "labels": self._describe_labels(),
             "warnings": self.warnings,
-            "forces": {"dtype": "bfloat16", "pays": forces_pay}
+            "forces": {"dtype": "bfloat16", "pays": True}
             if "joint_bfloat16" in functions
             else None,
         }
@@ -407,7 +409,7 @@ def taking_shapes(x: Sequence[int], z: Sequence[int] | None = None) -> Iterator[
         raise RowShapeError(f"the model fails for {rows}: {first_line(error)}") from error
 
 
-def computes(known: MlpVae | KnownDecoder, arrays: dict[str, Tensor]) -> bool:
+def computes(known: KnownModel, arrays: dict[str, Tensor]) -> bool:
     """True if the weights have the model's own values: else PyTorch computes it."""
     with torch.no_grad():
         found = known.log_joint(arrays["check.z"], arrays["check.x"])
@@ -501,15 +503,6 @@ def _value(function: Function, z: Tensor) -> Tensor:
     with torch.enable_grad():
         value: Tensor = function(z.detach().requires_grad_(True))
     return value.detach()
-
-
-def with_gradient(function: Function, z: Tensor) -> tuple[Tensor, Tensor]:
-    """A function's values [B] at z [B, D], and their gradients [B, D]."""
-    with torch.enable_grad():
-        z = z.detach().requires_grad_(True)
-        value = function(z)
-        (grad,) = torch.autograd.grad(value.sum(), z)
-    return value.detach(), grad
 
 
 def joint_of(log_joint: Function) -> Function:

@@ -24,13 +24,13 @@ from crais.captured import (
 )
 from crais.densities import Density, density_of
 from crais.errors import Interrupted, UsageError
+from crais.gradients import with_gradient
 from crais.images import Data, as_batch, channels_first_of, read, shapes_for, tensor_of
 from crais.captured_model import (
     check_bounded,
     check_density,
     check_rows,
     check_unchanged,
-    with_gradient,
 )
 from crais.latents import Latent, sizes_of
 from crais.likelihoods import Likelihood

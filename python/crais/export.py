@@ -19,11 +19,6 @@ def main() -> int:
     parser.add_argument("source", metavar="MODULE:FUNCTION")
     parser.add_argument("-o", "--out", required=True, metavar="FILE", help="a .pt2 file")
     parser.add_argument("--march", help="the processor to compile for, as x86-64-v3 (this one)")
-    parser.add_argument(
-        "--force-dtype",
-        choices=("auto", "bfloat16", "float32"),
-        help="bfloat16: a second entry with a gradient in bfloat16 (auto: where it is faster)",
-    )
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it is there")
     arguments = parser.parse_args()
     module, _, function = arguments.source.partition(":")
@@ -36,8 +31,6 @@ def main() -> int:
         described = getattr(importlib.import_module(module), function)()
     except (ImportError, AttributeError) as error:
         parser.error(str(error))
-    if arguments.force_dtype is not None:
-        described["force_dtype"] = arguments.force_dtype
     try:
         export(arguments.out, march=arguments.march, **described)
     except ExportError as error:

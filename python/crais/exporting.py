@@ -27,10 +27,9 @@ from torch import Tensor
 from crais import random_state
 from crais.captured import Function, leaves_of, modules_of
 from crais.errors import UsageError, first_line
-from crais.forces import processor_has_bfloat16
-from crais.graphs import quickened
+from crais.forces import processor_flags
+from crais.graphs import spread
 from crais.captured_model import (
-    FORCE_TOLERANCE,
     GRAD_TOLERANCE,
     VALUE_TOLERANCE,
     CapturedModel,
@@ -41,7 +40,7 @@ from crais.captured_model import (
     manifest,
 )
 from crais.latents import Latent
-from crais.layers import MlpVae
+from crais.layers import KnownModel
 from crais.likelihoods import Likelihood
 from crais.outputs import unvalidated
 from crais.priors import Prior
@@ -49,7 +48,6 @@ from crais.priors import Prior
 _EXTRA = "crais.safetensors"
 _TRACE_ROWS = (3, 5)  # batch sizes whose graphs must be the same
 _MAX_ROWS = 1 << 20
-_PAYS = 0.95  # of the time with forces in float32: an entry that saves less is not worth its size
 
 
 class ExportError(UsageError):
@@ -69,8 +67,6 @@ class ExportReport:
     grad_error: float
     batch: int  # rows of a call, where a row costs least
     microseconds: float  # of an evaluation (value and gradient) in Python, one thread
-    force_microseconds: float | None = None  # the same with its gradient in bfloat16
-    force_error: float | None = None  # of that gradient, of the gradient's own length
     decoder_is_fused: bool = False  # crais computes log p(x, z) from weights, on a CPU
     notes: list[str] = field(default_factory=list)
 
@@ -93,11 +89,6 @@ class ExportReport:
                     "on a CPU, crais computes log p(x, z) with its own evaluator: it knows the "
                     "decoder's layers"
                 )
-        if self.force_microseconds is not None:
-            lines.append(
-                f"with forces in bfloat16 {self.force_microseconds:.0f} us; these differ by "
-                f"{self.force_error:.1e} of their length from float32's"
-            )
         return "\n".join(lines + self.notes)
 
 
@@ -118,7 +109,6 @@ def export(
     simulate: int = 1000,
     march: str | None = None,
     fused: bool = True,
-    force_dtype: str = "auto",
     quiet: bool = False,
 ) -> ExportReport:
     """Compiles a model for `eval-loglik`, which estimates log p(x) of data under it.
@@ -150,10 +140,6 @@ def export(
     march         the processor to compile for, as "x86-64-v3"; this one if it is left out
     fused         keep the weights of an MLP, or of a decoder with convolutions, which crais
                   computes faster than compiled code; False: treat it as any other model
-    force_dtype   "bfloat16": a second entry, with the same value and a gradient whose convolutions
-                  and matrix products are in bfloat16, for `eval-loglik --force-dtype`. "auto": if
-                  this processor has instructions for it and it is faster. "float32": none. It takes
-                  half as long again to compile
 
     Modules must be in eval mode, and no row of a batch may depend on another. Raises ExportError.
     """
@@ -170,8 +156,6 @@ def export(
             log_joint=log_joint,
             labels=labels,
         )
-    if force_dtype not in ("auto", "bfloat16", "float32"):
-        raise ExportError(f"force_dtype is auto, bfloat16 or float32, not {force_dtype}")
     if model.device.type not in ("cpu", "cuda"):
         raise ExportError(f"a model on {model.device} cannot be exported; move it to the CPU")
     notes: list[str] = []
@@ -180,35 +164,30 @@ def export(
         with _as_export_error():
             model.check_shapes()
             known = model.known_layers() if fused else None
-            mlp = known if isinstance(known, MlpVae) else None
-            compiled = mlp is None and not os.fspath(path).endswith(".pt")
-            wanted = "float32" if known is not None and force_dtype == "auto" else force_dtype
-            forces = compiled and _wants_forces(model, wanted)
-            functions = model.functions(forces)
-            arrays = model.checks(forces)
-            if known is not None and mlp is None and not computes(known, arrays):
+            functions = model.functions()
+            arrays = model.checks()
+            if known is not None and not known.is_mlp and not computes(known, arrays):
                 known = None
         if "simulate" not in functions:
             arrays |= _pairs(model, simulate, notes)
         name = name or os.path.splitext(os.path.basename(path))[0]
         described = model.describe(functions, name, binarisation)
         described["device"] = model.device.type
-        if known is not None and mlp is None:
-            described["decoder"] = known.describe()
+        if known is not None and not known.is_mlp:
+            described[known.key] = known.describe()
             arrays |= known.tensors()
-        with tempfile.TemporaryDirectory() as folder:
+        beside = os.path.dirname(os.path.abspath(path))  # so that no reader sees half a file
+        with tempfile.TemporaryDirectory(dir=beside) as folder:
             file = os.path.join(folder, "model")
-            if mlp is not None:
-                report = _write_weights(file, mlp, arrays, described)
+            if known is not None and known.is_mlp:
+                report = _write_weights(file, known, arrays, described)
             elif os.fspath(path).endswith(".pt"):
                 report = _write_script(file, model, functions, arrays, described)
             else:
                 described["cpu_flags"] = _cpu_flags(march)
-                report = _write_package(
-                    file, model, functions, arrays, described, march, force_dtype == "auto"
-                )
+                report = _write_package(file, model, functions, arrays, described, march)
             report.path, report.bytes = os.fspath(path), os.path.getsize(file)
-            _move(file, os.fspath(path))
+            os.replace(file, path)
     report.functions = described["functions"]
     report.seconds = time.monotonic() - started
     report.notes = notes
@@ -216,21 +195,6 @@ def export(
     if not quiet:
         print(report, file=sys.stderr)
     return report
-
-
-def _wants_forces(model: CapturedModel, force_dtype: str) -> bool:
-    """True if an entry with forces in bfloat16 is worth compiling, or asked for."""
-    if force_dtype == "float32":
-        return False
-    if force_dtype == "auto" and not processor_has_bfloat16(model.device):
-        return False
-    if model.shorter_products().count > 0:
-        return True
-    if force_dtype == "bfloat16":
-        raise UsageError(
-            "the gradient has no convolution or matrix product that is large enough for bfloat16"
-        )
-    return False
 
 
 @contextlib.contextmanager
@@ -257,7 +221,7 @@ def _compile(
     key: str, function: Function, examples: Callable[[int], tuple[Tensor, ...]], march: str | None
 ) -> list[str]:
     """The files of a compiled function; its first dimension is free."""
-    graph = quickened(_trace(key, function, examples))
+    graph = _trace(key, function, examples)
     rows = torch.export.Dim("rows", min=1, max=_MAX_ROWS)
     inputs = examples(_TRACE_ROWS[0])
     try:
@@ -287,7 +251,12 @@ def _trace(
     for rows in _TRACE_ROWS:
         try:
             with unvalidated(), shapes.patch(use_duck_shape=False):  # type: ignore[attr-defined]
-                tracer = make_fx(call, tracing_mode="symbolic", _allow_non_fake_inputs=True)
+                tracer = make_fx(
+                    call,
+                    decomposition_table={torch.ops.aten.convolution.default: spread},
+                    tracing_mode="symbolic",
+                    _allow_non_fake_inputs=True,
+                )
                 graphs.append(tracer(*examples(rows)))
         except Exception as error:  # whatever the user's code raises under tracing
             raise ExportError(
@@ -309,7 +278,6 @@ def _write_package(
     arrays: dict[str, Tensor],
     described: dict[str, Any],
     march: str | None,
-    only_if_faster: bool,
 ) -> ExportReport:
     """Native code for each function, by AOTInductor."""
     _check_compiler()
@@ -322,10 +290,6 @@ def _write_package(
     package = file + ".pt2"  # the only name that the packager takes
     package_aoti(package, compiled)
     report = _measure("compiled", load_package(package, "joint"), arrays, described)
-    if described["forces"]:
-        _measure_forces(load_package(package, "joint_bfloat16"), arrays, described, report)
-        if only_if_faster and not described["forces"]["pays"]:
-            package = _without_forces(package, compiled, arrays, described, report)
     with zipfile.ZipFile(package, "a") as archive:
         folder = archive.namelist()[0].split("/")[0]
         archive.writestr(f"{folder}/extra/{_EXTRA}", manifest(arrays, described))
@@ -342,9 +306,7 @@ def _write_script(
 ) -> ExportReport:
     """TorchScript methods, whose gradients the reader takes."""
     module = _Scripted(model)
-    examples = {
-        module.methods[key]: model.examples(key)(_TRACE_ROWS[0]) for key in functions
-    }
+    examples = {module.methods[key]: model.examples(key)(_TRACE_ROWS[0]) for key in functions}
     frozen = leaves_of(model.parts)
     try:
         for parameter in frozen:
@@ -391,11 +353,11 @@ class _Scripted(torch.nn.Module):
 
 
 def _write_weights(
-    file: str, mlp: MlpVae, arrays: dict[str, Tensor], described: dict[str, Any]
+    file: str, mlp: KnownModel, arrays: dict[str, Tensor], described: dict[str, Any]
 ) -> ExportReport:
     """No code: the reader knows what an MLP computes."""
     report = _measure("weights", joint_of(mlp.log_joint), arrays, described)
-    described |= {"mlp": mlp.describe()}
+    described[mlp.key] = mlp.describe()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr(f"model/extra/{_EXTRA}", manifest(arrays | mlp.tensors(), described))
     return report
@@ -410,8 +372,7 @@ def _measure(
         grad, arrays["check.grad"], GRAD_TOLERANCE
     ):
         raise ExportError(
-            f"{kind} and eager values differ: {value.tolist()} and "
-            f"{arrays['check.value'].tolist()}"
+            f"{kind} and eager values differ: {value.tolist()} and {arrays['check.value'].tolist()}"
         )
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -434,45 +395,6 @@ def _measure(
     )
 
 
-def _measure_forces(
-    joint: Function, arrays: dict[str, Tensor], described: dict[str, Any], report: ExportReport
-) -> None:
-    """The same of the entry whose gradient is in bfloat16."""
-    value, grad = joint(*check_inputs(arrays))
-    if differ(value, arrays["check.value"], VALUE_TOLERANCE) or differ(
-        grad, arrays["check.grad_bfloat16"], FORCE_TOLERANCE
-    ):
-        raise ExportError("compiled and eager values with forces in bfloat16 differ")
-    length = arrays["check.grad"].norm(dim=1)
-    report.force_error = float(((grad - arrays["check.grad"]).norm(dim=1) / length).max())
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        report.force_microseconds = 1e6 * _seconds_a_row(joint, arrays, report.batch)
-    finally:
-        torch.set_num_threads(threads)
-    described["forces"]["pays"] = report.force_microseconds < _PAYS * report.microseconds
-
-
-def _without_forces(
-    package: str,
-    compiled: dict[str, Any],
-    arrays: dict[str, Tensor],
-    described: dict[str, Any],
-    report: ExportReport,
-) -> str:
-    """The package without the entry whose gradient is in bfloat16, for that is no faster."""
-    from torch._inductor.package import package_aoti
-
-    del compiled["joint_bfloat16"], arrays["check.grad_bfloat16"]
-    described["functions"] = [key for key in described["functions"] if key != "joint_bfloat16"]
-    described["forces"] = None
-    report.force_microseconds = report.force_error = None
-    smaller = package.replace(".pt2", "_float32.pt2")
-    package_aoti(smaller, compiled)
-    return smaller
-
-
 def _seconds_a_row(joint: Function, arrays: dict[str, Tensor], rows: int) -> float:
     inputs = [_repeat(tensor, rows) for tensor in check_inputs(arrays)]
     joint(*inputs)
@@ -488,22 +410,6 @@ def _repeat(rows: Tensor, count: int) -> Tensor:
     return rows.repeat(-(-count // rows.shape[0]), *[1] * (rows.dim() - 1))[:count].contiguous()
 
 
-def _move(source: str, path: str) -> None:
-    """In one step, so that no reader sees a part of the file."""
-    folder = os.path.dirname(os.path.abspath(path))
-    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as beside:
-        with open(source, "rb") as content:
-            shutil.copyfileobj(content, beside)
-    os.chmod(beside.name, 0o666 & ~_umask())
-    os.replace(beside.name, path)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 _LEVELS = {
     "x86-64": "",
     "x86-64-v2": "sse4_1 sse4_2 ssse3 popcnt",
@@ -517,14 +423,8 @@ def _cpu_flags(march: str | None) -> list[str]:
     """Instructions that the code may use, by their names in /proc/cpuinfo."""
     if march in _LEVELS:
         return _LEVELS[march].split()
-    try:
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-            lines = [line for line in file if line.startswith(("flags", "Features"))]
-    except OSError:
-        return []
     kinds = ("sse", "ssse", "avx", "fma", "f16c", "bmi", "amx", "popcnt", "movbe", "sve", "asimd")
-    flags = lines[0].partition(":")[2].split() if lines else []
-    return sorted(flag for flag in flags if flag.startswith(kinds))
+    return sorted(flag for flag in processor_flags() if flag.startswith(kinds))
 
 
 def _check_compiler() -> None:

@@ -7,7 +7,7 @@ import functools
 import importlib
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, ContextManager, TypeAlias
 
 import numpy as np
 import torch
@@ -211,7 +211,7 @@ def has_second_derivatives(function: Function, z: Tensor) -> bool:
     """
     direction = torch.nn.functional.normalize(torch.linspace(1, 2, z.shape[1]).to(z), dim=0)
     step = _STEP[z.dtype]
-    up, down = (_gradient(function, z + sign * step * direction) for sign in (1, -1))
+    up, down = (with_gradient(function, z + sign * step * direction)[1] for sign in (1, -1))
     by_differences = (up - down) / (2 * step)
     with torch.enable_grad():
         leaf = z.detach().requires_grad_(True)
@@ -234,17 +234,20 @@ def once(function: Function) -> Function:
     """The same density, whose second derivatives are NaN: bases take differences instead."""
 
     def value_and_grads(z: Tensor) -> tuple[Tensor, list[Tensor]]:
-        with torch.enable_grad():
-            leaf = z.detach().requires_grad_(True)
-            value = function(leaf)
-            (grad,) = torch.autograd.grad(value.sum(), leaf)
-        return value.detach(), [grad]
+        value, grad = with_gradient(function, z)
+        return value, [grad]
 
     return known_gradient(value_and_grads)
 
 
-def _gradient(function: Function, z: Tensor) -> Tensor:
+def with_gradient(
+    function: Function, z: Tensor, backward: ContextManager[Any] | None = None
+) -> tuple[Tensor, Tensor]:
+    """A function's values [B] at z [B, D], and, within `backward`, their gradients [B, D]."""
     with torch.enable_grad():
-        leaf = z.detach().requires_grad_(True)
-        (grad,) = torch.autograd.grad(function(leaf).sum(), leaf)
-    return grad
+        z = z.detach().requires_grad_(True)
+        value = function(z)
+        total = value.sum()
+        with backward or contextlib.nullcontext():
+            (grad,) = torch.autograd.grad(total, z)
+    return value.detach(), grad

@@ -1,194 +1,49 @@
-"""What is done to a traced graph of log p(x, z) and its gradient before it is compiled.
+"""Transposed convolutions with few output channels, as compiled code computes them fastest.
 
-Transposed convolutions with few output channels, the last layers of most decoders, are slow in
-oneDNN. They are written as convolutions of fewer pixels whose channels are then spread over the
-pixels: the same sums in another order. And what no input decides is computed here, once.
+They are the last layers of most decoders, and slow in oneDNN. Written as convolutions of fewer
+pixels, whose channels are then spread over the pixels, they are the same sums in another order.
 """
 
 from __future__ import annotations
 
-import copy
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, fx
+from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 
-_aten = torch.ops.aten
-
+_convolution = torch.ops.aten.convolution.default
 _FEW = 16  # output channels; with more, transposed convolutions are as fast as others
 
 
-def quickened(graph: fx.GraphModule) -> fx.GraphModule:
-    """The same function, made cheaper."""
-    module = copy.deepcopy(graph)
-    constants = _Constants(module)
-    for node in list(module.graph.nodes):
-        if node.target is _aten.convolution.default and node.args[6]:
-            _spread(module, node, constants)
-    for node in list(module.graph.nodes):
-        # Weights in a shorter type: else they would be cast at every call.
-        cast = constants.of(node) if node.target is _aten._to_copy.default else None
-        if cast is not None:
-            with module.graph.inserting_before(node):
-                node.replace_all_uses_with(constants.add(_laid_out(cast)))
-    module.graph.eliminate_dead_code()
-    module.graph.lint()
-    module.recompile()
-    return module
-
-
-class _Constants:
-    """Tensors that a graph holds, and others that are made of them when it is rewritten."""
-
-    def __init__(self, module: fx.GraphModule) -> None:
-        self._module = module
-        self._known: dict[fx.Node, Tensor | None] = {}
-        self._added = 0
-
-    def of(self, node: Any) -> Tensor | None:
-        """The value of a node that no input decides; None for others."""
-        if not isinstance(node, fx.Node):
-            return None
-        if node not in self._known:
-            self._known[node] = self._computed(node)
-        return self._known[node]
-
-    def _computed(self, node: fx.Node) -> Tensor | None:
-        if node.op == "get_attr":
-            found: Any = self._module
-            for name in str(node.target).split("."):
-                found = getattr(found, name)
-            return found.detach() if isinstance(found, Tensor) else None
-        target: Any = node.target
-        if node.op != "call_function" or getattr(target, "namespace", "") != "aten":
-            return None
-        if torch.Tag.nondeterministic_seeded in target.tags or not node.all_input_nodes:
-            return None
-        if any(self.of(one) is None for one in node.all_input_nodes):
-            return None
-        values = fx.map_arg((node.args, node.kwargs), lambda one: self._known[one])
-        with torch.no_grad():
-            result = target(*values[0], **values[1])
-        return result if isinstance(result, Tensor) else None
-
-    def add(self, tensor: Tensor) -> fx.Node:
-        """A node for a new tensor, at the graph's insertion point."""
-        while hasattr(self._module, name := f"_made_constant{self._added}"):
-            self._added += 1
-        self._module.register_buffer(name, tensor)
-        node = self._module.graph.get_attr(name)
-        node.meta["val"] = tensor
-        return node
-
-
-def _call(module: fx.GraphModule, target: Any, *arguments: Any) -> fx.Node:
-    node = module.graph.call_function(target, arguments)
-    mode = next(one.meta["val"].fake_mode for one in module.graph.nodes if one.op == "placeholder")
-
-    def fake(one: fx.Node) -> Any:
-        value = one.meta["val"]
-        return mode.from_tensor(value, static_shapes=True) if type(value) is Tensor else value
-
-    with mode, torch.no_grad():
-        node.meta["val"] = target(*fx.map_arg(arguments, fake))
-    return node
-
-
-def _spread(module: fx.GraphModule, node: fx.Node, constants: _Constants) -> None:
-    """Replaces a transposed convolution of one group by a convolution, if it can."""
-    arguments: Any = node.args
-    x, weight, bias, stride, padding, dilation, _, _, groups = arguments
-    kernel = constants.of(weight)
-    sizes = [node.meta["val"].shape[2:], x.meta["val"].shape[2:]]
-    if kernel is None or groups != 1 or any(d != 1 for d in dilation) or max(stride) == 1:
-        return
-    if kernel.shape[1] > _FEW or kernel.dtype != torch.float32:
-        return
-    if not all(isinstance(size, int) for shape in sizes for size in shape):
-        return
-    taps = [-(-k // s) for k, s in zip(kernel.shape[2:], stride)]  # that a pixel of a phase has
-    pads = [
-        _padding(p, s, j, size, out)
-        for p, s, j, out, size in zip(padding, stride, taps, *sizes)
+def spread(
+    x: Tensor, weight: Tensor, bias: Tensor | None, stride: list[int], padding: list[int],
+    dilation: list[int], transposed: bool, output_padding: list[int], groups: int,
+) -> Any:  # fmt: skip
+    """What make_fx traces for a convolution; NotImplemented: the convolution itself."""
+    kernel, channels, dims = weight.shape[2:], weight.shape[1], len(stride)
+    if not transposed or groups != 1 or max(stride) == 1 or set(dilation) != {1}:
+        return NotImplemented
+    if channels > _FEW or weight.dtype != torch.float32:
+        return NotImplemented
+    if not all(isinstance(size, int) for size in x.shape[2:]):
+        return NotImplemented
+    sizes = [
+        (size - 1) * s - 2 * p + k + more
+        for size, s, p, k, more in zip(x.shape[2:], stride, padding, kernel, output_padding)
     ]
-    if any(pad is None for pad in pads):
-        return
-    phases, channels, dims = math.prod(stride), kernel.shape[1], len(stride)
-    with module.graph.inserting_before(node):
-        made = _call(
-            module, _aten.convolution.default, x, constants.add(_phased(kernel, stride, taps)),
-            None, [1] * dims, [pad for pad in pads], [1] * dims, False, [0] * dims, 1,
-        )
-        firsts = [p - s * (j - 1 - pad) for p, s, j, pad in zip(padding, stride, taps, pads)]
-        if phases > 1 and channels < 16 and all(n % s == 0 for n, s in zip(sizes[0], stride)):
-            made = _interleaved(module, made, channels, stride, firsts, sizes[0])
-        else:
-            made = _permuted(module, made, channels, stride, firsts, sizes[0])
-        if bias is not None:
-            column = _call(module, _aten.view.default, bias, [1, channels, *[1] * dims])
-            made = _call(module, _aten.add.Tensor, made, column)
-    node.replace_all_uses_with(made)
-    module.graph.erase_node(node)
-
-
-def _permuted(
-    module: fx.GraphModule,
-    made: fx.Node,
-    channels: int,
-    stride: list[int],
-    firsts: list[int],
-    sizes: list[int],
-) -> fx.Node:
-    """Phases [N, phases * channels, *] as pixels [N, channels, *], from `firsts` on."""
-    dims, small = len(stride), made.meta["val"].shape[2:]
-    if math.prod(stride) > 1:
-        made = _call(module, _aten.view.default, made, [-1, *stride, channels, *small])
-        order = [0, 1 + dims]
-        for i in range(dims):
-            order += [2 + dims + i, 1 + i]
-        made = _call(module, _aten.permute.default, made, order)
-        wide = [n * s for n, s in zip(small, stride)]
-        made = _call(module, _aten.reshape.default, made, [-1, channels, *wide])
-    for i, (first, size) in enumerate(zip(firsts, sizes)):
-        if first > 0 or made.meta["val"].shape[2 + i] != size:
-            made = _call(module, _aten.slice.Tensor, made, 2 + i, first, first + size)
-    return made
-
-
-def _interleaved(
-    module: fx.GraphModule,
-    made: fx.Node,
-    channels: int,
-    stride: list[int],
-    firsts: list[int],
-    sizes: list[int],
-) -> fx.Node:
-    """The same by concatenations, which the compiler keeps apart from what follows.
-
-    With few channels, what reads the pixels would otherwise gather them one by one.
-    """
-    parts = [
-        _call(module, _aten.slice.Tensor, made, 1, i * channels, (i + 1) * channels)
-        for i in range(math.prod(stride))
-    ]
-    for axis in reversed(range(len(stride))):
-        step, dim = stride[axis], 2 + axis
-        merged = []
-        for group in range(0, len(parts), step):
-            turns = []
-            for i in range(step):
-                first, phase = divmod(firsts[axis] + i, step)
-                last = first + sizes[axis] // step
-                one = parts[group + phase]
-                one = _call(module, _aten.slice.Tensor, one, dim, first, last)
-                turns.append(_call(module, _aten.unsqueeze.default, one, dim + 1))
-            wide = _call(module, _aten.cat.default, turns, dim + 1)
-            shape = list(wide.meta["val"].shape)
-            shape[dim : dim + 2] = [shape[dim] * step]
-            merged.append(_call(module, _aten.reshape.default, wide, [-1, *shape[1:]]))
-        parts = merged
-    return parts[0]
+    taps = [-(-k // s) for k, s in zip(kernel, stride)]  # that a pixel of a phase has
+    found = [_padding(*one) for one in zip(padding, stride, taps, x.shape[2:], sizes)]
+    pads = [pad for pad in found if pad is not None]
+    if len(pads) < dims or any(size % s != 0 for size, s in zip(sizes, stride)):
+        return NotImplemented
+    phased = _phased(weight, stride, taps)
+    made = _convolution(x, phased, None, [1] * dims, pads, [1] * dims, False, [0] * dims, 1)
+    firsts = [p - s * (j - 1 - pad) for p, s, j, pad in zip(padding, stride, taps, pads)]
+    made = _interleaved(made, channels, stride, firsts, sizes)
+    return made if bias is None else made + bias.view(1, channels, *[1] * dims)
 
 
 def _padding(padding: int, stride: int, taps: int, size: int, out: int) -> int | None:
@@ -200,20 +55,46 @@ def _padding(padding: int, stride: int, taps: int, size: int, out: int) -> int |
     return None
 
 
-def _phased(kernel: Tensor, stride: list[int], taps: list[int]) -> Tensor:
+def _phased(weight: Tensor, stride: Sequence[int], taps: Sequence[int]) -> Tensor:
     """[in, out, *k] -> [phases * out, in, *taps]: pixel s q + r is phase r of pixel q."""
+    if type(weight) in (Tensor, torch.nn.Parameter):  # no input decides it: computed here, once
+        with _disable_current_modes():
+            return _of_phases(weight.detach(), stride, taps)
+    return _of_phases(weight, stride, taps)
+
+
+def _of_phases(kernel: Tensor, stride: Sequence[int], taps: Sequence[int]) -> Tensor:
     dims = len(stride)
-    whole = kernel.new_zeros(*kernel.shape[:2], *(s * j for s, j in zip(stride, taps)))
-    whole[(slice(None), slice(None), *(slice(0, k) for k in kernel.shape[2:]))] = kernel
-    split = whole.view(*kernel.shape[:2], *(n for j, s in zip(taps, stride) for n in (j, s)))
+    whole = kernel
+    for i, (s, j) in enumerate(zip(stride, taps)):
+        zeros = (0, 0) * (dims - 1 - i) + (0, s * j - kernel.shape[2 + i])
+        whole = torch.nn.functional.pad(whole, zeros)
+    split = whole.reshape(*kernel.shape[:2], *(n for j, s in zip(taps, stride) for n in (j, s)))
     split = split.flip([2 + 2 * i for i in range(dims)])
     phases = [3 + 2 * i for i in range(dims)]
     rest = [2 + 2 * i for i in range(dims)]
-    return _laid_out(split.permute(*phases, 1, 0, *rest).reshape(-1, kernel.shape[0], *taps))
+    found = split.permute(*phases, 1, 0, *rest).reshape(-1, kernel.shape[0], *taps)
+    if dims == 2:  # as a convolution reads it fastest
+        return found.contiguous(memory_format=torch.channels_last)
+    return found.contiguous()
 
 
-def _laid_out(weight: Tensor) -> Tensor:
-    """As a convolution reads it fastest."""
-    if weight.dim() == 4:
-        return weight.contiguous(memory_format=torch.channels_last)
-    return weight.contiguous()
+def _interleaved(
+    made: Tensor, channels: int, stride: list[int], firsts: list[int], sizes: list[int]
+) -> Tensor:
+    """Phases [N, phases * channels, *] as pixels [N, channels, *], from `firsts` on.
+
+    By concatenations, which the compiler keeps apart from what follows: that would otherwise
+    gather the pixels one by one.
+    """
+    parts = [made.narrow(1, i * channels, channels) for i in range(math.prod(stride))]
+    for axis in reversed(range(len(stride))):
+        step, dim, merged = stride[axis], 2 + axis, []
+        for group in range(0, len(parts), step):
+            turns = []
+            for i in range(step):
+                first, phase = divmod(firsts[axis] + i, step)
+                turns.append(parts[group + phase].narrow(dim, first, sizes[axis] // step))
+            merged.append(torch.stack(turns, dim + 1).flatten(dim, dim + 1))
+        parts = merged
+    return parts[0]

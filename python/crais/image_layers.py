@@ -15,7 +15,15 @@ Image: TypeAlias = tuple[int, int, int]  # channels, rows, columns
 
 MOST_UNITS = 1 << 21  # of an image
 MOST_CONNECTIONS = 1 << 22  # places times taps, which are listed in memory
-_MOST_TAPS = 8  # of zeros that a kernel is given at one end
+
+
+class Unknown(Exception):
+    """The fused evaluator does not compute this."""
+
+
+def require(condition: bool) -> None:
+    if not condition:
+        raise Unknown
 
 
 @dataclass
@@ -23,22 +31,12 @@ class Convolution:
     """A convolution of one group, or a transposed one, of images of these shapes."""
 
     transposed: bool
-    input: tuple[int, int, int]  # channels, rows, columns
-    output: tuple[int, int, int]
+    input: Image
+    output: Image
     stride: list[int]
     padding: list[int]
     dilation: list[int]
     output_padding: list[int]
-
-    def describe(self) -> dict[str, Any]:
-        return {
-            "transposed": self.transposed,
-            "input": list(self.input),
-            "output": list(self.output),
-            "stride": self.stride,
-            "padding": self.padding,
-            "dilation": self.dilation,
-        }
 
 
 @dataclass
@@ -49,9 +47,6 @@ class Interpolation:
     output: Image
     places: Tensor  # int64 [places of the output, taps]: of the input
 
-    def describe(self) -> dict[str, Any]:
-        return {"input": list(self.input), "output": list(self.output)}
-
 
 @dataclass(frozen=True)
 class Skip:
@@ -59,9 +54,6 @@ class Skip:
 
     start: int  # its index
     before_activation: bool
-
-    def describe(self) -> dict[str, Any]:
-        return {"from": self.start, "before_activation": self.before_activation}
 
 
 @dataclass
@@ -76,9 +68,6 @@ class Normalisation:
     def __call__(self, rows: Tensor) -> Tensor:
         """[B, units] -> [B, units]."""
         return F.group_norm(rows, self.groups, self.scale, self.shift, self.eps)
-
-    def describe(self) -> dict[str, Any]:
-        return {"groups": self.groups, "eps": self.eps}
 
 
 @dataclass
@@ -101,6 +90,20 @@ class Layer:
         if self.interpolation is not None:
             return "interpolation"
         return "dense" if self.convolution is None else "convolution"
+
+    def describe(self) -> dict[str, Any]:
+        """What a reader must know of it besides its tensors (models/model_manifest.h)."""
+        found: dict[str, Any] = {"kind": self.kind, "activation": self.activation}
+        if s := self.skip:
+            found["skip"] = {"from": s.start, "before_activation": s.before_activation}
+        if n := self.normalisation:
+            found["normalisation"] = {"groups": n.groups, "eps": n.eps}
+        if c := self.convolution:
+            sizes = {"stride": c.stride, "padding": c.padding, "dilation": c.dilation}
+            found |= {"transposed": c.transposed, **sizes}
+        if image := self.convolution or self.interpolation:
+            found |= {"input": image.input, "output": image.output}
+        return found
 
     @property
     def is_plain(self) -> bool:
@@ -153,15 +156,14 @@ class Layer:
 
 def of_smaller(
     weight: Tensor, convolution: Convolution, factors: tuple[int, int]
-) -> tuple[Tensor, Convolution] | None:
+) -> tuple[Tensor, Convolution]:
     """A convolution of an image enlarged by nearest neighbours, as a transposed one of the image.
 
     Its pixels meet sums of the kernel's entries: a quarter of the work, or less, at a factor of 2.
     """
     c = convolution
     padding = [kernel - 1 - pad for kernel, pad in zip(weight.shape[2:], c.padding)]
-    if c.transposed or c.stride != [1, 1] or c.dilation != [1, 1] or min(padding) < 0:
-        return None
+    require(not c.transposed and c.stride == c.dilation == [1, 1] and min(padding) >= 0)
     weight = weight.detach().float().transpose(0, 1)
     for axis, factor in zip((2, 3), factors):
         kernel = weight.shape[axis]
@@ -174,77 +176,28 @@ def of_smaller(
     return weight, Convolution(True, image, c.output, list(factors), padding, [1, 1], [0, 0])
 
 
-def enlarged(layer: Layer, factors: tuple[int, int]) -> Layer | None:
+def enlarged(layer: Layer, factors: tuple[int, int]) -> Layer:
     """A convolution of one tap, its image then enlarged by nearest neighbours: a transposed one."""
     c = layer.convolution
-    one_tap = tuple(layer.weight.shape[2:]) == (1, 1)
-    if c is None or c.transposed or not one_tap or c.stride != [1, 1] or c.padding != [0, 0]:
-        return None
+    if c is None or c.transposed or tuple(layer.weight.shape[2:]) != (1, 1):
+        raise Unknown
+    require(c.stride == [1, 1] and c.padding == [0, 0])
     channels, rows, columns = c.output
     image = (channels, rows * factors[0], columns * factors[1])
-    if math.prod(image) > MOST_UNITS:
-        return None
+    require(math.prod(image) <= MOST_UNITS)
     weight = layer.weight.transpose(0, 1).expand(-1, -1, *factors)
     larger = Convolution(True, c.input, image, list(factors), [0, 0], [1, 1], [0, 0])
     return replace(layer, weight=weight, convolution=larger)
 
 
-def identity(image: Image) -> Layer:
-    """A convolution of one tap that changes nothing."""
-    channels = image[0]
-    weight = torch.eye(channels, dtype=torch.float32).view(channels, channels, 1, 1)
-    convolution = Convolution(False, image, image, [1, 1], [0, 0], [1, 1], [0, 0])
-    return Layer(weight, weight.new_zeros(channels), convolution)
+def some_channels(image: Image, start: int, stop: int) -> tuple[Tensor, Convolution]:
+    """A part of an image's channels: a convolution of one tap."""
+    weight = torch.eye(image[0], dtype=torch.float32)[start:stop, :, None, None]
+    output = (stop - start, *image[1:])
+    return weight, Convolution(False, image, output, [1, 1], [0, 0], [1, 1], [0, 0])
 
 
-def cropped(layer: Layer, axis: int, start: int, stop: int) -> Layer | None:
-    """A convolution whose output is a part of the layer's, along an axis of [C, H, W].
-
-    What lies outside of the layer's output is what it would compute there. Padding is the same at
-    both ends; so zeros are added to an end of the kernel where the crop is not.
-    """
-    c = layer.convolution
-    if c is None or not layer.is_plain:
-        return None
-    size = stop - start
-    sizes = list(c.output)
-    sizes[axis] = size
-    output = (sizes[0], sizes[1], sizes[2])
-    if axis == 0:
-        rows = layer.weight.narrow(1 if c.transposed else 0, start, size).contiguous()
-        bias = layer.bias[start:stop]
-        return replace(layer, weight=rows, bias=bias, convolution=replace(c, output=output))
-    i = axis - 1
-    kernel, stride, dilation = layer.weight.shape[2 + i], c.stride[i], c.dilation[i]
-    larger, smaller = (size, c.input[axis]) if c.transposed else (c.input[axis], size)
-    padding = c.padding[i] + start if c.transposed else c.padding[i] - start * stride
-    fits = []
-    least = max(0, -(padding // dilation))
-    for before in range(least, least + _MOST_TAPS):
-        padded = larger + 2 * (padding + before * dilation)
-        room = padded - dilation * (kernel + before - 1) - 1 - (smaller - 1) * stride
-        after = max(0, -(-(room - stride + 1) // dilation))
-        if 0 <= room - after * dilation < stride:
-            fits.append((before + after, before, after, room - after * dilation))
-    if not fits:
-        return None
-    taps, before, after, rest = min(fits)
-    if taps > _MOST_TAPS:
-        return None
-    along = (0, 0, before, after) if axis == 1 else (before, after)
-    return replace(
-        layer,
-        weight=F.pad(layer.weight, along).contiguous(),
-        convolution=replace(
-            c,
-            output=output,
-            padding=_with(c.padding, i, padding + before * dilation),
-            output_padding=_with(c.output_padding, i, rest if c.transposed else 0),
-        ),
-    )
-
-
-def interpolated(image: Image, function: Callable[[Tensor], Tensor]) -> Layer | None:
+def interpolated(image: Image, function: Callable[[Tensor], Tensor], device: torch.device) -> Layer:
     """What a linear function does with images [1, 1, rows, columns], along each axis by itself."""
     channels, rows, columns = image
     whole = function(torch.ones(1, 1, rows, columns, dtype=torch.float64))[0, 0]
@@ -265,25 +218,21 @@ def interpolated(image: Image, function: Callable[[Tensor], Tensor]) -> Layer | 
     output = (channels, len(vertical), len(horizontal))
     number = len(vertical) * len(horizontal)
     taps = vertical.shape[1] * horizontal.shape[1]
-    if number * taps > MOST_CONNECTIONS or max(math.prod(image), math.prod(output)) > MOST_UNITS:
-        return None
+    require(number * taps <= MOST_CONNECTIONS)
+    require(max(math.prod(image), math.prod(output)) <= MOST_UNITS)
     places = vertical[:, None, :, None] * columns + horizontal[None, :, None, :]
     weight = heights[:, None, :, None] * widths[None, :, None, :] / whole[at]
+    places = places.reshape(number, taps).contiguous().to(device)
     return Layer(
-        weight.reshape(number, taps).float().contiguous(),
-        torch.zeros(channels),
-        interpolation=Interpolation(image, output, places.reshape(number, taps).contiguous()),
+        weight.reshape(number, taps).float().contiguous().to(device),
+        torch.zeros(channels, device=device),
+        interpolation=Interpolation(image, output, places),
     )
 
 
-def shuffling(image: Image, factor: int) -> Layer:
+def shuffling(image: Image, factor: int) -> tuple[Tensor, Convolution]:
     """Pixels from channels, as torch.nn.PixelShuffle has it: a transposed convolution."""
     channels = image[0] // factor**2
     output = (channels, image[1] * factor, image[2] * factor)
     weight = torch.eye(image[0], dtype=torch.float32).view(image[0], channels, factor, factor)
-    convolution = Convolution(True, image, output, [factor] * 2, [0, 0], [1, 1], [0, 0])
-    return Layer(weight, weight.new_zeros(channels), convolution)
-
-
-def _with(sizes: list[int], i: int, size: int) -> list[int]:
-    return [*sizes[:i], size, *sizes[i + 1 :]]
+    return weight, Convolution(True, image, output, [factor] * 2, [0, 0], [1, 1], [0, 0])

@@ -26,12 +26,13 @@ from crais.image_layers import (
     Layer,
     Normalisation,
     Skip,
-    cropped,
+    Unknown,
     enlarged,
-    identity,
-    of_smaller,
     interpolated,
+    of_smaller,
+    require,
     shuffling,
+    some_channels,
 )
 from crais.likelihoods import Bernoulli, ContinuousBernoulli, Gaussian, Likelihood, SquaredError
 from crais.outputs import unvalidated
@@ -105,60 +106,36 @@ class Network:
         return tensors
 
 
-def _log_joint(decoder: Network, likelihood: Likelihood, z: Tensor, x: Tensor) -> Tensor:
-    output = decoder(z).reshape(x.shape)
-    return StandardNormal().log_prob(z) + likelihood.log_prob(x, output)
-
-
 @dataclass
-class KnownDecoder:
-    """A decoder under N(0, I) that the fused evaluator computes, of a model that is more."""
+class KnownModel:
+    """A decoder under N(0, I) that the fused evaluator computes."""
 
     decoder: Network
     likelihood: Likelihood
+    encoder: Network | None = None  # its last layer gives mean and log-variance, side by side
+    is_mlp: bool = False  # it is all of the model: an MLP, whose encoder is one too or not there
 
     def log_joint(self, z: Tensor, x: Tensor) -> Tensor:
         """log p(x, z) [B], nats."""
-        return _log_joint(self.decoder, self.likelihood, z, x)
+        output = self.decoder(z).reshape(x.shape)
+        return StandardNormal().log_prob(z) + self.likelihood.log_prob(x, output)
+
+    @property
+    def key(self) -> str:
+        """Of its description among what a reader must know (models/model_manifest.h)."""
+        return "mlp" if self.is_mlp else "decoder"
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "likelihood": _likelihood(self.likelihood),
-            "layers": [
-                {"kind": layer.kind, "activation": layer.activation}
-                | ({"skip": layer.skip.describe()} if layer.skip else {})
-                | ({"normalisation": n.describe()} if (n := layer.normalisation) else {})
-                | (layer.convolution.describe() if layer.convolution else {})
-                | (layer.interpolation.describe() if layer.interpolation else {})
-                for layer in self.decoder.layers
-            ],
-        }
+        """Its layers, and the likelihood as eval-loglik writes it: "gaussian:0.1"."""
+        likelihood = {"likelihood": _likelihood(self.likelihood)}
+        if not self.is_mlp:
+            return likelihood | {"layers": [layer.describe() for layer in self.decoder.layers]}
+        encoder = self.encoder.activation if self.encoder else None
+        return likelihood | {"decoder": self.decoder.activation, "encoder": encoder}
 
     def tensors(self) -> dict[str, Tensor]:
-        return self.decoder.tensors("decoder")
-
-
-@dataclass
-class MlpVae:
-    """A model that the fused evaluator computes."""
-
-    decoder: Network
-    encoder: Network | None  # its last layer gives mean and log-variance, one after the other
-    likelihood: Likelihood
-
-    def log_joint(self, z: Tensor, x: Tensor) -> Tensor:
-        """log p(x, z) [B], nats."""
-        return _log_joint(self.decoder, self.likelihood, z, x)
-
-    def describe(self) -> dict[str, Any]:
-        """The activations, and the likelihood as eval-loglik writes it: "gaussian:0.1"."""
-        return {
-            "decoder": self.decoder.activation,
-            "encoder": self.encoder.activation if self.encoder else None,
-            "likelihood": _likelihood(self.likelihood),
-        }
-
-    def tensors(self) -> dict[str, Tensor]:
+        if not self.is_mlp:
+            return self.decoder.tensors("decoder")
         encoder = self.encoder.tensors("mlp.encoder") if self.encoder else {}
         return self.decoder.tensors("mlp.decoder") | encoder
 
@@ -170,7 +147,7 @@ def recognise(
     encoder: Callable[[Tensor], Any] | None,
     z: Tensor,
     x: Tensor,
-) -> MlpVae | KnownDecoder | None:
+) -> KnownModel | None:
     """What the fused evaluator can compute of a model: all of it, its decoder, or nothing.
 
     z [B, D] and x [B, *shape] are examples. The likelihood must be Bernoulli, or Gaussian with one
@@ -179,20 +156,20 @@ def recognise(
     """
     if _likelihood(likelihood) is None or type(prior) is not StandardNormal:
         return None
-    outputs = _outputs(decoder, z)
-    network = outputs[0].network() if len(outputs) == 1 else None
-    if network is None or not _agree(network, decoder, z, x[0].numel()):
+    networks = _networks(decoder, z)
+    if len(networks) != 1 or not _agree(networks[0], decoder, z, x[0].numel()):
         return None
-    of_logits = isinstance(likelihood, Bernoulli | ContinuousBernoulli)
-    if isinstance(likelihood, Bernoulli | ContinuousBernoulli) and likelihood.probs:
-        network, likelihood = network.before("sigmoid"), type(likelihood)()
-    ends = (None,) if of_logits else (None, "sigmoid", "tanh")
+    network: Network | None = networks[0]
+    ends: tuple[str | None, ...] = (None, "sigmoid", "tanh")
+    if isinstance(likelihood, Bernoulli | ContinuousBernoulli):
+        ends = (None,)
+        if likelihood.probs:
+            network, likelihood = networks[0].before("sigmoid"), type(likelihood)()
     if network is None or network.layers[-1].activation not in ends:
         return None
-    if network.is_mlp and encoder is None:
-        return MlpVae(network, None, likelihood)
-    heads = _heads(_outputs(encoder, x), z.shape[1]) if network.is_mlp and encoder else None
-    return MlpVae(network, heads, likelihood) if heads else KnownDecoder(network, likelihood)
+    heads = _heads(_networks(encoder, x), z.shape[1]) if network.is_mlp and encoder else None
+    is_whole = network.is_mlp and (encoder is None or heads is not None)
+    return KnownModel(network, likelihood, heads, is_whole)
 
 
 def _agree(network: Network, decoder: Callable[[Tensor], Any], z: Tensor, values: int) -> bool:
@@ -241,184 +218,147 @@ class _Chain:
         """True if it is a linear layer as it is."""
         return self._is_linear and self.layers[-1].is_plain
 
-    def linear(self, weight: Tensor, bias: Tensor | None) -> _Chain | None:
+    def _ending(self, **changes: Any) -> _Chain:
+        """With another last layer."""
+        return replace(self, layers=[*self.layers[:-1], replace(self.layers[-1], **changes)])
+
+    def linear(self, weight: Tensor, bias: Tensor | None) -> _Chain:
         return self._then(_layer(weight, bias, weight.shape[0]))
 
-    def enlarge(self, factors: tuple[int, int]) -> _Chain | None:
+    def enlarge(self, factors: tuple[int, int]) -> _Chain:
         """Nearest neighbours; a convolution must follow."""
-        return replace(self, enlarged=factors) if self._is_whole else None
+        require(self._is_whole)
+        return replace(self, enlarged=factors)
 
-    def convolved(
-        self, weight: Tensor, bias: Tensor | None, convolution: Convolution
-    ) -> _Chain | None:
-        if self.enlarged != (1, 1):
-            found = of_smaller(weight, convolution, self.enlarged)
-            if found is None:
-                return None
-            weight, convolution = found
+    def convolved(self, weight: Tensor, bias: Tensor | None, convolution: Convolution) -> _Chain:
+        if not self._is_whole:
+            weight, convolution = of_smaller(weight, convolution, self.enlarged)
             return replace(self, enlarged=(1, 1)).convolved(weight, bias, convolution)
         c = convolution
         places = math.prod((c.input if c.transposed else c.output)[1:])
-        if places * math.prod(weight.shape[2:]) > MOST_CONNECTIONS:
-            return None
-        if max(math.prod(c.input), math.prod(c.output)) > MOST_UNITS:
-            return None
+        require(places * math.prod(weight.shape[2:]) <= MOST_CONNECTIONS)
+        require(max(math.prod(c.input), math.prod(c.output)) <= MOST_UNITS)
         return self._then(_layer(weight, bias, c.output[0], c))
 
-    def _then(self, layer: Layer) -> _Chain | None:
-        if not self._is_whole or len(self.layers) == _MOST_LAYERS:
-            return None
+    def _then(self, layer: Layer) -> _Chain:
+        require(self._is_whole and len(self.layers) < _MOST_LAYERS)
         joined = _joined(self.layers[-1], layer) if self._is_own else None
         if joined is not None:
             return replace(self, layers=[*self.layers[:-1], joined])
         return replace(self, layers=[*self.layers, layer])
 
-    def scaled(self, scale: Tensor, shift: Tensor, channels: int) -> _Chain | None:
+    def scaled(self, scale: Tensor, shift: Tensor, channels: int) -> _Chain:
         """Each channel times its entry of `scale`, plus that of `shift`."""
-        if not self._is_own:
-            return None
+        require(self._is_own)
         *before, last = self.layers
         if last.kind == "interpolation":  # which lets factors of channels through
             scaled = replace(self, layers=before).scaled(scale, 0 * shift, channels)
             last = replace(last, bias=last.bias * scale + shift)
-            return replace(scaled, layers=[*scaled.layers, last]) if scaled else None
+            return replace(scaled, layers=[*scaled.layers, last])
         if last.kind == "dense":  # its outputs are channels of several places each
             places = last.bias.numel() // channels
             scale, shift = (one.repeat_interleave(places) for one in (scale, shift))
-        return replace(self, layers=[*self.layers[:-1], last.scaled(scale, shift)])
+        return replace(self, layers=[*before, last.scaled(scale, shift)])
 
     @cached_property
-    def written_out(self) -> _Chain | None:
+    def written_out(self) -> _Chain:
         """With the enlarged image as that of a layer; the same one whoever asks."""
-        if self.enlarged == (1, 1):
+        if self._is_whole:
             return self
         smaller = replace(self, enlarged=(1, 1))
-        larger = enlarged(self.layers[-1], self.enlarged) if smaller._is_own else None
-        return replace(smaller, layers=[*self.layers[:-1], larger]) if larger else None
+        require(smaller._is_own)
+        larger = enlarged(self.layers[-1], self.enlarged)
+        return replace(smaller, layers=[*self.layers[:-1], larger])
 
-    def activated(self, activation: str) -> _Chain | None:
-        if self.enlarged != (1, 1):
-            if self.written_out is not None:
-                return self.written_out.activated(activation)
-            smaller = replace(self, enlarged=(1, 1)).activated(activation)  # before the copies
-            return smaller.enlarge(self.enlarged) if smaller else None
-        if not self._is_linear:
-            return None
-        last = replace(self.layers[-1], activation=activation)
-        return replace(self, layers=[*self.layers[:-1], last])
+    def activated(self, activation: str) -> _Chain:
+        if self._is_whole:
+            require(self._is_linear)
+            return self._ending(activation=activation)
+        try:
+            return self.written_out.activated(activation)
+        except Unknown:  # then before the copies
+            smaller = replace(self, enlarged=(1, 1))
+            return smaller.activated(activation).enlarge(self.enlarged)
 
-    def added(self, earlier: _Chain) -> _Chain | None:
-        """What this is, plus what it was earlier; None for what the evaluator does not keep."""
+    def added(self, earlier: _Chain) -> _Chain:
+        """What this is, plus what it was earlier, if that is among what the evaluator keeps."""
         start = len(earlier.layers) - 1
-        if not self._is_own or not earlier._is_whole or not 0 <= start < len(self.layers) - 1:
-            return None
-        *before, source = zip(self.layers, earlier.layers)
-        if any(one is not other for one, other in before):
-            return None
-        here, there = source
-        if here.weight is not there.weight or here.skip != there.skip:
-            return None
-        if here.normalisation is not there.normalisation or here.activation != there.activation:
-            if there.activation is not None or there.normalisation is not None:
-                return None
-            is_sum = True
-        elif here.activation in _NOT_KEPT or here.normalisation is not None:
-            return None
+        require(self._is_own and earlier._is_whole and 0 <= start < len(self.layers) - 1)
+        *before, (here, there) = zip(self.layers, earlier.layers)
+        require(all(one is other for one, other in before))
+        require(here.weight is there.weight and here.skip == there.skip)
+        has_grown = here.normalisation is not there.normalisation
+        before_activation = has_grown or here.activation != there.activation
+        if before_activation:
+            require(there.activation is None and there.normalisation is None)
         else:
-            is_sum = False
-        if any(layer.skip and layer.skip.start == start for layer in self.layers):
-            return None
-        last = replace(self.layers[-1], skip=Skip(start, is_sum))
-        return replace(self, layers=[*self.layers[:-1], last])
+            require(here.activation not in _NOT_KEPT and here.normalisation is None)
+        require(not any(layer.skip and layer.skip.start == start for layer in self.layers))
+        return self._ending(skip=Skip(start, before_activation))
 
     def normalised(
         self, image: Image, groups: int, eps: float, scale: Tensor, shift: Tensor
-    ) -> _Chain | None:
+    ) -> _Chain:
         """Scale and shift are of units."""
-        whole = self.written_out if self.layers else self
-        if whole is None:
-            return None
+        whole = self.written_out
         if not whole._is_linear or whole.layers[-1].normalisation is not None:
             whole = whole._copied(image)
-        if whole is None:
-            return None
         one = Normalisation(groups, eps, scale.to(self.device), shift.to(self.device))
-        last = replace(whole.layers[-1], normalisation=one)
-        return replace(whole, layers=[*whole.layers[:-1], last])
+        return whole._ending(normalisation=one)
 
-    def _copied(self, image: Image) -> _Chain | None:
+    def _copied(self, image: Image) -> _Chain:
         """With a layer that changes nothing at its end."""
         if self.layers and self.layers[-1].kind != "dense":
             return self.interpolated(image, lambda one: one)
         units = math.prod(image)
-        if units**2 > _MOST_WEIGHTS:
-            return None
+        require(units**2 <= _MOST_WEIGHTS)
         return self.linear(torch.eye(units, device=self.device), None)
 
-    def followed_by(self, layer: Layer) -> _Chain | None:
-        """Of images, without a bias."""
-        assert layer.convolution is not None
-        whole = self.written_out if self.layers else self
-        weight = layer.weight.to(self.device)
-        return whole.convolved(weight, None, layer.convolution) if whole else None
+    def followed_by(self, weight: Tensor, convolution: Convolution) -> _Chain:
+        """Of images."""
+        return self.written_out.convolved(weight.to(self.device), None, convolution)
 
-    def cropped(self, image: Image, axis: int, places: slice) -> _Chain | None:
+    def cropped(self, image: Image, axis: int, places: slice) -> _Chain:
         """A part of an image along an axis."""
-        whole = self.written_out if self.layers else self
-        if whole is None:
-            return None
+        whole = self.written_out
         last = whole.layers[-1] if whole.layers else None
         if last is None or last.kind == "dense":
             units = torch.arange(math.prod(image)).view(image)
             some = units.movedim(axis, 0)[places].movedim(0, axis).flatten()
             return whole._picked(some, units.numel())
         start, stop, step = places.indices(image[axis])
-        if stop <= start:
-            return None
-        if step == 1 and last.convolution is not None and last.convolution.output == image:
-            fitted = cropped(last, axis, start, stop)
-            if fitted is not None:
-                return replace(whole, layers=[*whole.layers[:-1], fitted])
+        require(start < stop)
         if axis > 0:
             return whole.interpolated(
                 image, lambda one: one.movedim(1 + axis, 0)[places].movedim(0, 1 + axis)
             )
-        part = cropped(identity(image), 0, start, stop) if step == 1 else None
-        return whole.followed_by(part) if part else None
-
-    def interpolated(self, image: Image, function: Callable[[Tensor], Tensor]) -> _Chain | None:
-        """After what a function does with images, along each axis by itself."""
-        whole = self.written_out if self.layers else self
-        layer = interpolated(image, function)
-        if whole is None or layer is None or layer.interpolation is None:
-            return None
-        places = layer.interpolation.places.to(self.device)
-        return whole._then(
-            replace(
-                layer,
-                weight=layer.weight.to(self.device),
-                bias=layer.bias.to(self.device),
-                interpolation=replace(layer.interpolation, places=places),
-            )
+        require(step == 1)
+        c = last.convolution
+        if c is None or c.output != image or not last.is_plain:
+            return whole.followed_by(*some_channels(image, start, stop))
+        return whole._ending(
+            weight=last.weight.narrow(1 if c.transposed else 0, start, stop - start).contiguous(),
+            bias=last.bias[start:stop],
+            convolution=replace(c, output=(stop - start, *image[1:])),
         )
 
-    def _picked(self, units: Tensor, number: int) -> _Chain | None:
+    def interpolated(self, image: Image, function: Callable[[Tensor], Tensor]) -> _Chain:
+        """After what a function does with images, along each axis by itself."""
+        return self.written_out._then(interpolated(image, function, self.device))
+
+    def _picked(self, units: Tensor, number: int) -> _Chain:
         """Some units, of so many, of a dense layer or of the inputs."""
         if not self.layers:
             return self.linear(torch.eye(number)[units].to(self.device), None)
-        units = units.to(self.device)
-        last = self.layers[-1]
-        if not last.is_plain:
-            return None
-        rows = replace(
-            last, weight=last.weight[units].contiguous(), bias=last.bias[units].contiguous()
+        units, last = units.to(self.device), self.layers[-1]
+        require(last.is_plain)
+        return self._ending(
+            weight=last.weight[units].contiguous(), bias=last.bias[units].contiguous()
         )
-        return replace(self, layers=[*self.layers[:-1], rows])
 
-    def network(self) -> Network | None:
-        """As a whole function; None where it does not end in a layer of its own."""
-        if not self.layers or not self._is_whole or not self.layers[-1].is_plain:
-            return None
+    def network(self) -> Network:
+        """As a whole function, which ends in a layer of its own."""
+        require(bool(self.layers) and self._is_whole and self.layers[-1].is_plain)
         return Network(self.layers)
 
 
@@ -443,42 +383,34 @@ def _joined(first: Layer, second: Layer) -> Layer | None:
     return Layer(columns.t().contiguous(), bias[0])
 
 
-def _heads(outputs: list[_Chain], latent: int) -> Network | None:
+def _heads(networks: list[Network], latent: int) -> Network | None:
     """Mean and log-variance, whose layers but the last are the same, as one MLP."""
-    parts = [network for chain in outputs if (network := chain.network()) is not None]
-    if len(outputs) != 2 or len(parts) != 2 or not all(part.is_mlp for part in parts):
+    if len(networks) != 2 or not all(part.is_mlp for part in networks):
         return None
-    mean, log_var = parts
-    body, other = mean.layers[:-1], log_var.layers[:-1]
+    (*body, mean), (*other, log_var) = (part.layers for part in networks)
     shared = len(body) == len(other) and all(
         torch.equal(one.weight, two.weight)
         and torch.equal(one.bias, two.bias)
         and one.activation == two.activation
         for one, two in zip(body, other, strict=True)
     )
-    last = (mean.layers[-1], log_var.layers[-1])
-    if not shared:
+    if not shared or any(layer.weight.shape[0] != latent for layer in (mean, log_var)):
         return None
-    if any(layer.weight.shape[0] != latent for layer in last):
-        return None
-    joined = Layer(
-        torch.cat([layer.weight for layer in last]), torch.cat([layer.bias for layer in last])
-    )
-    return Network([*body, joined])
+    weight, bias = torch.cat([mean.weight, log_var.weight]), torch.cat([mean.bias, log_var.bias])
+    return Network([*body, Layer(weight, bias)])
 
 
-def _outputs(function: Callable[[Tensor], Any], example: Tensor) -> list[_Chain]:
+def _networks(function: Callable[[Tensor], Any], example: Tensor) -> list[Network]:
     """What each result of the function is; empty where one of them is no chain of layers."""
     try:
         with torch.inference_mode(False), torch.no_grad(), unvalidated():
             rows = example.clone()
             with _Tracer(rows) as tracer:
                 results = function(rows)
+        each = results if isinstance(results, (tuple, list)) else (results,)
+        return [tracer.chain_of(result).network() for result in each]
     except Exception:  # whatever a user's code raises: it is no chain
         return []
-    each = results if isinstance(results, (tuple, list)) else (results,)
-    chains = [tracer.known.get(id(result)) for result in each]
-    return cast(list[_Chain], chains) if all(isinstance(c, _Chain) for c in chains) else []
 
 
 @dataclass
@@ -523,34 +455,34 @@ class _Tracer(TorchDispatchMode):
         made = [one for one in tree_leaves(result) if isinstance(one, Tensor)]
         if not made:
             raise ValueError("values are looked at")
-        found = _apply(_Call(target, args, result), [self._meaning(one) for one in args], kwargs)
+        try:
+            meant = [self.chain_of(one) if id(one) in self.known else one for one in args]
+            found = _apply(_Call(target, args, result), meant, kwargs)
+        except Unknown:
+            found = None
         parts = found if isinstance(found, list) else [found]
         self._kept.append(made)
         for tensor, part in zip_longest(made, parts[: len(made)]):
             self.known[id(tensor)] = part
         return result
 
-    def _meaning(self, argument: Any) -> Any:
-        """A chain, a number or a tensor that does not depend on the rows; else `_UNKNOWN`."""
-        if id(argument) in self.known:
-            return self.known[id(argument)] or _UNKNOWN
-        return argument
+    def chain_of(self, tensor: Any) -> _Chain:
+        """What a tensor that depends on the rows is."""
+        chain = self.known.get(id(tensor))
+        if chain is None:
+            raise Unknown
+        return chain
 
 
-_UNKNOWN = object()
-
-
-def _apply(call: _Call, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """What an operation makes: a chain, a list of chains; None for anything else."""
+def _apply(call: _Call, args: list[Any], kwargs: dict[str, Any]) -> _Chain | list[_Chain]:
+    """What an operation makes. Raises Unknown for anything else."""
     name = str(call.target).removeprefix("aten.")
-    if any(one is _UNKNOWN for one in args):
-        return None
-    if name == "addmm.default" and isinstance(args[1], _Chain) and not kwargs:
-        fixed = isinstance(args[0], Tensor) and isinstance(args[2], Tensor)
-        return args[1].linear(args[2].t(), args[0]) if fixed else None
-    if not isinstance(args[0], _Chain):
-        return None
+    if name == "addmm.default" and isinstance(args[1], _Chain):
+        require(isinstance(args[0], Tensor) and isinstance(args[2], Tensor) and not kwargs)
+        return args[1].linear(args[2].t(), args[0])
     chain, *rest = args
+    if not isinstance(chain, _Chain):
+        raise Unknown
     if name in ("add.Tensor", "add_.Tensor") and not kwargs:
         return _sum(call, chain, rest[0])
     kind, _, _ = name.partition(".")
@@ -561,36 +493,37 @@ def _apply(call: _Call, args: list[Any], kwargs: dict[str, Any]) -> Any:
     if kind == "convolution":
         return _convolved(call, chain, rest)
     if kind in ("upsample_nearest2d", "upsample_nearest1d"):
-        images = [cast(Image, _image(one.shape)) for one in (call.result, source)]
-        shapes = zip(images[0][1:], images[1][1:])
-        wholes = [(large // small, large % small) for large, small in shapes]
-        if all(rest == 0 for _, rest in wholes):
-            return chain.enlarge((wholes[0][0], wholes[1][0]))
+        sizes = zip(_image(call.result.shape)[1:], _image(source.shape)[1:])
+        (rows, no_rows), (columns, no_columns) = (divmod(large, small) for large, small in sizes)
+        if no_rows == no_columns == 0:
+            return chain.enlarge((rows, columns))
     if kind in _BATCH_NORMS:
         return [_normalised(chain, source.shape[1], _BATCH_NORMS[kind](rest))]
     if kind in _NORMALISATIONS:
         return [_NORMALISATIONS[kind](chain, source.shape, rest)]
     if kind in _ACTIVATIONS:
         activation = _ACTIVATIONS[kind](*rest, **kwargs)
-        return chain.activated(activation) if activation else None
+        if activation is None:
+            raise Unknown
+        return chain.activated(activation)
     if kind in _VIEWS:
-        return chain if call.result.shape[0] == source.shape[0] else None
+        require(call.result.shape[0] == source.shape[0])
+        return chain
     if kind in ("slice", "expand") and call.result.shape == source.shape:
         return chain  # [:], which older versions of PyTorch write out; of broadcasting
-    return None if kwargs else _interpolated(call, kind, chain, rest)
+    require(not kwargs)
+    return _interpolated(call, kind, chain, rest)
 
 
 _VIEWS = "view _unsafe_view reshape detach clone alias squeeze unsqueeze".split()
 
 
-def _image(shape: torch.Size) -> Image | None:
+def _image(shape: torch.Size) -> Image:
     """Rows of a shape [B, *], as images."""
     sizes = [int(n) for n in shape[1:]]
-    if len(sizes) == 3:
-        return sizes[0], sizes[1], sizes[2]
-    if len(sizes) == 2:
-        return sizes[0], 1, sizes[1]
-    return (1, 1, sizes[0]) if len(sizes) == 1 else None
+    require(1 <= len(sizes) <= 3)
+    channels = sizes[0] if len(sizes) > 1 else 1
+    return channels, sizes[1] if len(sizes) == 3 else 1, sizes[-1]
 
 
 def _axis(dim: int, dims: int) -> int:
@@ -602,8 +535,6 @@ def _interpolated(call: _Call, kind: str, chain: _Chain, rest: list[Any]) -> Any
     """A crop, pads, means, pixels from channels: linear maps without weights."""
     shape, value = call.source.shape, call.result
     image, dims = _image(shape), len(shape)
-    if image is None:
-        return None
     if kind == "slice" and rest[0] % dims > 0:
         places = slice(*rest[1:3], *rest[3:] or [1])
         return chain.cropped(image, _axis(rest[0] % dims, dims), places)
@@ -615,18 +546,15 @@ def _interpolated(call: _Call, kind: str, chain: _Chain, rest: list[Any]) -> Any
         dim, size = rest[1] % dims, rest[0]
         parts = [slice(i, i + size) for i in range(0, shape[dim], size)]
         return [chain.cropped(image, _axis(dim, dims), part) for part in parts]
-    if not isinstance(value, Tensor) or value.shape[0] != shape[0] or dims < 3:
-        return None
+    require(isinstance(value, Tensor) and value.shape[0] == shape[0] and dims > 2)
     if kind == "pixel_shuffle":
-        return chain.followed_by(shuffling(image, rest[0]))
-    if kind == "constant_pad_nd" and ((rest[1:] or [0])[0] != 0 or len(rest[0]) > 2 * (dims - 2)):
-        return None
+        return chain.followed_by(*shuffling(image, rest[0]))
+    if kind == "constant_pad_nd":
+        require((rest[1:] or [0])[0] == 0 and len(rest[0]) <= 2 * (dims - 2))
     if kind == "mean":
-        if any(dim % dims < 2 for dim in rest[0]):
-            return None
+        require(all(dim % dims > 1 for dim in rest[0]))
         rest = [rest[0], True]
-    if kind not in _INTERPOLATIONS:
-        return None
+    require(kind in _INTERPOLATIONS)
 
     def function(one: Tensor) -> Tensor:
         found = call.target(one.reshape(1, 1, *shape[2:]), *rest)
@@ -644,36 +572,34 @@ _INTERPOLATIONS = {
 }
 
 
-def _sum(call: _Call, one: _Chain, other: Any) -> _Chain | None:
+def _sum(call: _Call, one: _Chain, other: Any) -> _Chain:
     """A residual connection, written in either order."""
     if not isinstance(other, _Chain) or call.args[0].shape != call.args[1].shape:
-        return None
+        raise Unknown
     longer, shorter = sorted((one, other), key=lambda chain: -len(chain.layers))
-    return longer.added(shorter.written_out) if shorter.written_out else None
+    return longer.added(shorter.written_out)
 
 
-def _convolved(call: _Call, chain: _Chain, rest: list[Any]) -> _Chain | None:
+def _convolved(call: _Call, chain: _Chain, rest: list[Any]) -> _Chain:
     weight, bias, stride, padding, dilation, transposed, output_padding, groups = rest
-    source = call.source
-    known = isinstance(weight, Tensor) and (bias is None or isinstance(bias, Tensor))
-    images = _image(source.shape), _image(call.result.shape)
-    if not known or groups != 1 or source.dim() not in (3, 4) or None in images:
-        return None
-    if source.dim() == 3:
+    dims = call.source.dim()
+    require(isinstance(weight, Tensor) and (bias is None or isinstance(bias, Tensor)))
+    require(groups == 1 and dims in (3, 4))
+    images = _image(call.source.shape), _image(call.result.shape)
+    if dims == 3:  # images of one row
         weight = weight.unsqueeze(2)
-    firsts = ([1], [0], [1], [0]) if source.dim() == 3 else ([], [], [], [])  # of one row
+        stride, padding, dilation, output_padding = (
+            [first, *size]
+            for first, size in zip((1, 0, 1, 0), (stride, padding, dilation, output_padding))
+        )
     sizes = (stride, padding, dilation, output_padding)
-    convolution = Convolution(
-        transposed, *cast(tuple[Image, Image], images),
-        *([*first, *size] for first, size in zip(firsts, sizes)),
-    )  # fmt: skip
-    return chain.convolved(weight, bias, convolution)
+    return chain.convolved(weight, bias, Convolution(transposed, *images, *sizes))
 
 
-def _normalised(chain: _Chain, channels: int, parameters: list[Any] | None) -> _Chain | None:
+def _normalised(chain: _Chain, channels: int, parameters: list[Any] | None) -> _Chain:
     """After batch normalisation by stored moments, which is linear."""
     if parameters is None or not all(isinstance(one, Tensor) for one in parameters[2:4]):
-        return None
+        raise Unknown
     weight, bias, mean, var, eps = parameters
     scale = (var.detach().double() + eps).rsqrt()
     scale = scale if weight is None else scale * weight.detach().double()
@@ -691,7 +617,7 @@ _BATCH_NORMS: dict[str, Callable[[list[Any]], list[Any] | None]] = {
 }
 
 
-def _group_normalised(chain: _Chain, shape: torch.Size, rest: list[Any]) -> _Chain | None:
+def _group_normalised(chain: _Chain, shape: torch.Size, rest: list[Any]) -> _Chain:
     weight, bias, _, _, _, groups, eps = rest
     of_units = [
         one if one is None else one.view(-1, *[1] * (len(shape) - 2)) for one in (weight, bias)
@@ -699,7 +625,7 @@ def _group_normalised(chain: _Chain, shape: torch.Size, rest: list[Any]) -> _Cha
     return _normalised_by_groups(chain, shape, groups, eps, *of_units)
 
 
-def _layer_normalised(chain: _Chain, shape: torch.Size, rest: list[Any]) -> _Chain | None:
+def _layer_normalised(chain: _Chain, shape: torch.Size, rest: list[Any]) -> _Chain:
     sizes, weight, bias, eps = rest
     groups = math.prod(shape[1:]) // math.prod(sizes)
     return _normalised_by_groups(chain, shape, groups, eps, weight, bias)
@@ -712,11 +638,10 @@ def _normalised_by_groups(
     eps: float,
     weight: Tensor | None,
     bias: Tensor | None,
-) -> _Chain | None:
+) -> _Chain:
     """Weight and bias are as wide as a row, or are repeated to be."""
     image = _image(shape)
-    if image is None or shape[1] % groups != 0:  # of whole channels
-        return None
+    require(shape[1] % groups == 0)  # of whole channels
     scale, shift = (
         (torch.tensor(missing) if one is None else one.detach().float())
         .expand(shape[1:])
@@ -728,7 +653,7 @@ def _normalised_by_groups(
 
 
 # By moments of the units themselves.
-_NORMALISATIONS: dict[str, Callable[[_Chain, torch.Size, list[Any]], _Chain | None]] = {
+_NORMALISATIONS: dict[str, Callable[[_Chain, torch.Size, list[Any]], _Chain]] = {
     "native_group_norm": _group_normalised,
     "native_layer_norm": _layer_normalised,
 }

@@ -13,7 +13,7 @@ from crais import native, random_state
 from crais.captured import Function, check_float32, device_of
 from crais.encoders import adapted
 from crais.errors import RowShapeError, UsageError
-from crais.forces import pays_in_python, processor_has_bfloat16
+from crais.forces import MUCH_WORK, processor_has_bfloat16
 from crais.captured_model import (
     CapturedModel,
     check_inputs,
@@ -23,7 +23,6 @@ from crais.captured_model import (
     taking_shapes,
 )
 from crais.latents import Latent, sizes_of
-from crais.layers import MlpVae
 from crais.likelihoods import Likelihood
 from crais.outputs import shape_of
 from crais.priors import Prior
@@ -100,16 +99,16 @@ def in_memory(
             check_float32(parts.values())
             raise
         with model.in_eval_mode():
-            forces, pays = _forces(model, force_dtype)
+            forces = _offers_forces(model, force_dtype)
             functions = model.functions(forces)
             arrays = model.checks(forces)
             if "simulate" not in functions:
                 arrays |= model.pairs(simulate)
-        described = model.describe(functions, name, forces_pay=pays)
+        described = model.describe(functions, name)
         described["batch"] = _ROWS.get(device.type, _ROWS_ELSEWHERE)
         known, is_alone = model.known_layers(), False
         if known is not None and computes(known, arrays):
-            described["mlp" if isinstance(known, MlpVae) else "decoder"] = known.describe()
+            described[known.key] = known.describe()
             arrays |= known.tensors()
         elif threads_apart:
             with model.in_eval_mode():
@@ -125,15 +124,12 @@ def in_memory(
     return InMemory(functions, manifest(arrays, described), device, model.shape, check, is_alone)
 
 
-def _forces(model: CapturedModel, force_dtype: str) -> tuple[bool, bool]:
-    """Whether forces in bfloat16 are offered, and whether they are faster."""
-    if force_dtype == "float32":
-        return False, False
-    if force_dtype == "auto" and not processor_has_bfloat16(model.device):
-        return False, False
-    products = model.shorter_products()
-    pays = pays_in_python(products, model.device)
-    return (pays, pays) if force_dtype == "auto" else (products.count > 0, pays)
+def _offers_forces(model: CapturedModel, force_dtype: str) -> bool:
+    """Whether there are forces in bfloat16: by `auto`, where they are faster."""
+    if force_dtype == "auto":
+        has_bfloat16 = processor_has_bfloat16(model.device)
+        return has_bfloat16 and model.shorter_products().work >= MUCH_WORK
+    return force_dtype == "bfloat16" and model.shorter_products().count > 0
 
 
 def _says_what_is_wrong(error: Exception | None) -> bool:

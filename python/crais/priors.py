@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torch import distributions as D
 
 from crais.errors import UsageError
-from crais.flows import as_pair, sampler_of
 
 _DRAWS = 20_000
 
@@ -244,13 +243,12 @@ class Flow(Prior):
     """z = module.forward(e) of normal numbers e.
 
     module.forward(e) returns z [B, D] and log |det dz/de| [B]; module.inverse(z) returns e and
-    log |det de/dz|. Or it is one of zuko's or normflows' flows as it is, over a normal base.
+    log |det de/dz|.
     """
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
-        self.module: Any = as_pair(module) or module
-        self._name = type(module).__name__
+        self.module: Any = module
 
     def log_prob(self, z: Tensor) -> Tensor:
         e, log_det = self.module.inverse(z)
@@ -260,7 +258,7 @@ class Flow(Prior):
         return self.module(e)[0]
 
     def spec(self) -> dict[str, Any]:
-        return {"name": "flow", "module": self._name}
+        return {"name": "flow", "module": type(self.module).__name__}
 
 
 class Hierarchical(Prior):
@@ -308,17 +306,16 @@ def adapted(given: Any) -> Prior:
         return given
     if isinstance(given, D.Distribution):
         return of_distribution(given)
-    if as_pair(given) is not None:
-        return Flow(given)
-    sampler = sampler_of(given)
-    if sampler is None:
-        raise UsageError(
-            "prior must be one of crais's, as crais.GaussianPrior(...), a distribution, a flow, or a "
-            f"module with log_prob and sample, not {type(given).__name__}; a function is "
-            "log_prior=..."
-        )
-    shape = getattr(sampler, "event_shape", torch.Size())
-    return Drawn(sampler, torch.Size(shape))
+    if callable(getattr(given, "log_prob", None)) and callable(getattr(given, "sample", None)):
+        return Drawn(_Sampler(given), torch.Size())
+    made = _called(given) if isinstance(given, nn.Module) else None
+    if isinstance(made, D.Distribution):
+        return Drawn(_Sampler(given), made.event_shape)
+    raise UsageError(
+        "prior must be one of crais's, as crais.GaussianPrior(...), a distribution, a flow, or a "
+        f"module with log_prob and sample, not {type(given).__name__}; a function is "
+        "log_prior=..."
+    )
 
 
 def of_distribution(given: D.Distribution) -> Prior:
@@ -366,7 +363,38 @@ class Drawn(Prior):
         return drawn.reshape(rows, -1)
 
     def spec(self) -> dict[str, Any]:
-        return {"name": type(self.given).__name__}
+        return {"name": type(getattr(self.given, "module", self.given)).__name__}
+
+
+class _Sampler(nn.Module):
+    """A module with `log_prob` and `sample`, or one that makes a distribution when it is called.
+
+    normflows' flows are of the first kind, zuko's of the second.
+    """
+
+    def __init__(self, module: Any) -> None:
+        super().__init__()
+        self.module = module
+
+    def _law(self) -> Any:
+        return self.module if hasattr(self.module, "log_prob") else self.module()
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        found: Tensor = self._law().log_prob(z)
+        return found
+
+    def sample(self, size: torch.Size) -> Tensor:
+        law = self._law()
+        drawn = law.sample(size if isinstance(law, D.Distribution) else size[0])
+        return drawn if isinstance(drawn, Tensor) else drawn[0]  # beside which log p may stand
+
+
+def _called(module: Callable[[], Any]) -> Any:
+    """What it makes of no input; None where it wants one."""
+    try:
+        return module()
+    except Exception:  # whatever a module raises that takes something
+        return None
 
 
 def _check_shape(shape: torch.Size, z: Tensor) -> None:

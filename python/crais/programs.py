@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 
 
-def _run(name: str) -> None:
-    """Becomes the program. It looks for torch beside the package; else it is told where torch is."""
+def run() -> None:
+    """Becomes the program of the command's name, which is told where torch is unless torch lies
+    beside the package.
+    """
+    name = Path(sys.argv[0]).name
     package = Path(__file__).absolute().parent
     program = package / "bin" / name
     environment = dict(os.environ)
@@ -23,19 +26,3 @@ def _run(name: str) -> None:
         os.execve(program, [name, *sys.argv[1:]], environment)
     except OSError as error:
         sys.exit(f"{name}: {program}: {error.strerror}")
-
-
-def eval_loglik() -> None:
-    _run("eval-loglik")
-
-
-def estimate_logz() -> None:
-    _run("estimate-logz")
-
-
-def train_vae() -> None:
-    _run("train-vae")
-
-
-def reproduce() -> None:
-    _run("reproduce")

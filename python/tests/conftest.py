@@ -46,7 +46,8 @@ def program(compiled):
     """Runs a program of the package; returns its stdout."""
 
     def run(name: str, *arguments: str) -> str:
-        command = [sys.executable, "-c", f"from crais.programs import _run; _run({name!r})"]
+        script = f"import sys; sys.argv[0] = {name!r}; from crais import programs; programs.run()"
+        command = [sys.executable, "-c", script]
         done = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout

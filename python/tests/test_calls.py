@@ -768,7 +768,8 @@ def test_the_sources_alone_export_and_say_what_is_missing(tmp_path):
 
 def test_names_are_where_they_are_said_to_be(compiled):
     for name in crais.__all__:
-        assert getattr(crais, name).__name__ == crais._NAMES[name][1]
-    assert sorted(crais._NAMES) == sorted(crais.__all__)
+        module, own = crais._PLACES[name]
+        found = getattr(crais, name)
+        assert (found.__module__, found.__name__) == (module, own) and name in dir(crais)
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
         crais.evalute

@@ -37,7 +37,7 @@ def test_a_package_that_asks_for_libtorch_is_loaded(console, curved, images, tmp
     model, data, out = (tmp_path / name for name in ("odd.pt2", "x.npy", "out"))
     decode = lambda z: curved.decoder(torch.sin(z) + z).view(-1, 6, 6)
     described = {"decoder": decode, "likelihood": crais.Bernoulli(), "latent": 4}
-    crais.export(model, **described, image_shape=(6, 6), force_dtype="float32", quiet=True)
+    crais.export(model, **described, image_shape=(6, 6), quiet=True)
     np.save(data, images.numpy())
     flags = ["--steps=8", "--chains=8", "--base=prior", "--quiet", f"--data={data}", f"--out={out}"]
     environment = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "PYTHONPATH")}

@@ -88,8 +88,8 @@ std::optional<at::ScalarType> choose_forces(const EstimatorParts& parts, const T
     return cheap && is_as_good(parts, pilots, cost) ? std::optional(at::kBFloat16) : std::nullopt;
   if (!cheap)
     throw argument_error(
-        "`force_dtype` bfloat16: this model or target has its forces in its own type alone; leave "
-        "it out, or export the model again with crais.export(force_dtype=\"bfloat16\")");
+        "`force_dtype` bfloat16: this model or target has its forces in its own type alone: leave "
+        "it out");
   return at::kBFloat16;
 }
 

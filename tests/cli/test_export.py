@@ -16,18 +16,18 @@ from typing import Any
 
 import pytest
 
-from .programs import SOURCE, Done, Program, differ, environment, lines, same
+from .programs import SOURCE, Done, Program, environment, lines, same
 
 # What exports/models.py says of each file. A package that is compiled wants PyTorch 2.6, and half a
-# minute: there is one with forces, and one without, whose model is conditional.
+# minute: there are two, one of them conditional.
 DESCRIBED = {
     "weights.pt2": "describe",
     "linear.pt": "compiled",
-    "forced.pt2": "forced",
+    "several.pt2": "several",
     "conditional.pt": "conditional",
     "conditional.pt2": "conditional",
 }
-MODELS = ["weights.pt2", "linear.pt", "forced.pt2"]
+MODELS = ["weights.pt2", "linear.pt", "several.pt2"]
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Exports:
 
     @property
     def best(self) -> Path:
-        return self.model("forced.pt2")
+        return self.model("several.pt2")
 
     def model(self, name: str) -> Path:
         file = self.folder / name
@@ -139,11 +139,6 @@ def test_takes_its_images_alone(eval_loglik: Program, exports: Exports, name: st
     eval_loglik.expect(64, "not conditional", args=args)
 
 
-def test_says_how_forces_differ(exports: Exports) -> None:
-    said = exports.said("forced.pt2")
-    assert re.search("forces in bfloat16 .* us; these differ by", said), said
-
-
 # --- TorchScript of another program: exact too, once it is said what its outputs mean.
 @pytest.fixture(scope="module")
 def plain(exports: Exports) -> Path:
@@ -189,17 +184,8 @@ def test_labels_move_images(eval_loglik: Program, exports: Exports, name: str) -
     eval_loglik.expect(65, "3 labels for 20 images", args=args)
 
 
-# --- Forces in bfloat16: other chains, the same log p(x); none in a file exported without.
+# --- Forces in bfloat16: the same log p(x); none in compiled code.
 FORCES = "--base prior --steps 64 --quiet --force-dtype".split()
-
-
-def test_forces_make_other_chains_of_the_same_value(eval_loglik: Program, exports: Exports) -> None:
-    data = ["--data", exports.images("test")]
-    for dtype in ("float32", "bfloat16"):
-        model = exports.model("forced.pt2")
-        eval_loglik.succeed(model, *data, *FORCES, dtype, "--out", dtype)
-        exports.agree(dtype)
-    differ("float32/per_image.csv", "bfloat16/per_image.csv")
 
 
 def test_forces_of_torchscript(eval_loglik: Program, exports: Exports) -> None:
@@ -209,9 +195,9 @@ def test_forces_of_torchscript(eval_loglik: Program, exports: Exports) -> None:
     exports.agree("script")
 
 
-def test_forces_are_exported(eval_loglik: Program, exports: Exports) -> None:
+def test_compiled_code_has_no_forces(eval_loglik: Program, exports: Exports) -> None:
     args = [exports.model("conditional.pt2"), *exports.labelled, *FORCES]
-    words = ["--force-dtype bfloat16", "export the model again"]
+    words = ["--force-dtype bfloat16", "leave it out"]
     eval_loglik.expect(64, *words, args=[*args, "bfloat16"])
     eval_loglik.succeed(*args, "auto")
 

@@ -12,7 +12,7 @@ decoder = torch.nn.Linear(4, 6)
 noise = 0.5
 weight, bias = decoder.weight.detach().double(), decoder.bias.detach().double()
 
-# Linear too, by products that are large enough for bfloat16.
+# Linear too, in layers that are not one.
 wide = torch.nn.Sequential(torch.nn.Linear(4, 256), torch.nn.Linear(256, 512))
 with torch.no_grad():
     back = torch.linalg.pinv(wide(torch.eye(4)) - wide(torch.zeros(1, 4)))  # [512, 4]
@@ -34,10 +34,10 @@ def compiled() -> dict[str, Any]:
     return describe() | dict(fused=False)
 
 
-def forced() -> dict[str, Any]:
+def several() -> dict[str, Any]:
     return describe() | dict(
         decoder=lambda z: decoder((wide(z) - start) @ back).reshape(z.shape[0], 2, 3),
-        force_dtype="bfloat16",
+        fused=False,
     )
 
 
