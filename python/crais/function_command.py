@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,19 +12,18 @@ from typing import Any, NoReturn
 
 from crais import errors, native
 from crais.evaluation import log_normalizer
+from crais.programs import FUNCTION
 
-_OPERAND = re.compile(r"(?P<file>.+\.py):(?P<name>[A-Za-z_]\w*)")
-_CODES = {  # of sysexits.h
+_CODES = {
     errors.UsageError: os.EX_USAGE,
     errors.DataError: os.EX_DATAERR,
     errors.NoInputError: os.EX_NOINPUT,
+    errors.DeviceError: os.EX_UNAVAILABLE,
+    errors.InternalError: os.EX_SOFTWARE,
+    errors.OutputError: os.EX_IOERR,
     errors.Interrupted: os.EX_TEMPFAIL,
 }
-
-
-def names_function(arguments: list[str]) -> bool:
-    """True if an operand of the command line is FILE.py:NAME."""
-    return any(_OPERAND.fullmatch(argument) for argument in arguments)
+_REPEATABLE = {"method", "expect"}
 
 
 def run(arguments: list[str]) -> int:
@@ -36,12 +34,12 @@ def run(arguments: list[str]) -> int:
     """
     try:
         options = vars(_parser().parse_args(arguments))
-        quiet, form = options.pop("quiet"), options.pop("format")
-        result = log_normalizer(_function(options.pop("target")), progress=not quiet, **options)
-        native.extension().print(result.report_, str(options["out"] or ""), form or "table")
+        function, form = _function(options.pop("target")), options.pop("format", "table")
+        result = log_normalizer(function, progress=not options.pop("quiet", False), **options)
+        result._report.print(options.get("out", ""), form)
         return 0
     except tuple(_CODES) as error:
-        print(f"estimate-logz: {error}", file=sys.stderr)
+        print(f"estimate-logz: {errors.first_line(error)}", file=sys.stderr)
         return next(code for kind, code in _CODES.items() if isinstance(error, kind))
 
 
@@ -52,13 +50,21 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     """The flags that estimate-logz has, whose values it will check itself."""
-    parser = _Parser("estimate-logz", allow_abbrev=False, add_help=False)
+    parser = _Parser(
+        "estimate-logz", allow_abbrev=False, add_help=False, argument_default=argparse.SUPPRESS
+    )
     parser.add_argument("target")
     parser.add_argument("--dim", type=int)
     for flag in native.extension().options("estimate-logz"):
-        if flag["name"] not in ("help", "version", "dim"):
-            how: dict[str, Any] = {"action": "append"} if flag["value"] else {"action": "store_true"}
-            parser.add_argument(f"--{flag['name']}", **how)
+        name = flag["name"]
+        if name.replace("-", "_") in native.TERMINAL - {"format", "quiet"}:
+            continue
+        if not flag["value"]:
+            parser.add_argument(f"--{name}", action="store_true")
+        elif name in _REPEATABLE:
+            parser.add_argument(f"--{name}", action="append")
+        else:
+            parser.add_argument(f"--{name}")
     return parser
 
 
@@ -67,7 +73,7 @@ def _function(operand: str) -> Callable[..., Any]:
 
     Raises NoInputError where there is no such file, UsageError where it has no such function.
     """
-    found = _OPERAND.fullmatch(operand)
+    found = FUNCTION.fullmatch(operand)
     assert found is not None
     path, name = Path(found["file"]), found["name"]
     if not path.is_file():

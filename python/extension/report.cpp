@@ -8,6 +8,7 @@
 #include "evaluation/log_normalizer.h"
 #include "module.h"
 #include "report/run_report.h"
+#include "report/terminal.h"
 
 namespace crais {
 namespace {
