@@ -40,14 +40,14 @@ def extension() -> Any:
 
 
 # Of a program at a terminal; Python has other means.
-_TERMINAL = ("dry_run", "format", "lease", "max_time", "queue", "quiet", "help", "version")
+TERMINAL = {"dry_run", "format", "lease", "max_time", "queue", "quiet", "help", "version"}
 
 
 def arguments(options: Mapping[str, Any]) -> list[str]:
     """Keyword arguments as the flags of a program: pilot_chains=8 is --pilot-chains=8."""
     flags: list[str] = []
     for name, value in options.items():
-        if name in _TERMINAL:
+        if name in TERMINAL:
             raise errors.UsageError(f"{name} is for the programs at a terminal")
         flag = "--" + name.replace("_", "-")
         for one in value if isinstance(value, (list, tuple)) else [value]:
@@ -64,7 +64,7 @@ def options(program: str) -> str:
     title = ""
     for flag in extension().options(program):
         name = flag["name"].replace("-", "_")
-        if name in _TERMINAL:
+        if name in TERMINAL:
             continue
         if flag["group"] != title:
             title = flag["group"]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
+import re
 import sys
 from pathlib import Path
+
+FUNCTION = re.compile(r"(?P<file>.+\.py):(?P<name>[A-Za-z_]\w*)")
 
 
 def run() -> None:
     """Becomes the program of the command's name, which is told where torch is unless torch lies
-    beside the package.
+    beside the package. `estimate-logz FILE.py:NAME` stays in this process: see function_command.
     """
     name = Path(sys.argv[0]).name
+    if name == "estimate-logz" and any(FUNCTION.fullmatch(one) for one in sys.argv[1:]):
+        sys.exit(importlib.import_module("crais.function_command").run(sys.argv[1:]))
     package = Path(__file__).absolute().parent
     program = package / "bin" / name
     environment = dict(os.environ)

@@ -75,7 +75,7 @@ def without(entries, others):
 def types_of(program, function):
     """Of the flags that are neither arguments of the function nor of a terminal."""
     names = {name.replace("-", "_"): flag for name, flag in flags_of(program).items()}
-    own = [*inspect.signature(function).parameters, *native._TERMINAL]
+    own = [*inspect.signature(function).parameters, *native.TERMINAL]
     return {name: type_of(name, flag) for name, flag in names.items() if name not in own}
 
 

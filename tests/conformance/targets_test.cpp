@@ -38,6 +38,13 @@ class Targets : public ::testing::TestWithParam<std::string> {
     return at::randn({target.num_problems(), k, target.dim()}, rng, at::kDouble) * 1.7 + 0.3;
   }
 
+  /// Neither plane nor product, or finer than a grid: tests/targets/densities_test.cpp has these.
+  static bool needs_own_quadrature() {
+    for (const std::string name : {"brownian", "eggbox", "eight-schools", "funnel",
+                                   "rosenbrock-box", "shells", "two-widths"})
+      if (GetParam().rfind(name, 0) == 0) return true;
+    return false;
+  }
   /// Integrated over the plane; else as a product.
   static bool is_plane(const Target& target) {
     return target.dim() == 2 && GetParam().rfind("student", 0) != 0;
@@ -86,12 +93,14 @@ TEST_P(Targets, GradientIsTheDifferenceQuotient) {
   const auto target = make(2);
   const at::Tensor z = points(*target, 20, 4);
   const at::Tensor grad = target->evaluate(z).grad;
-  constexpr double kStep = 1e-5;
+  constexpr double kStep = 1e-4;
   for (int64_t d = 0; d < target->dim(); ++d) {
     at::Tensor step = at::zeros_like(z);
     step.select(-1, d).fill_(kStep);
-    const at::Tensor quotient =
-        (target->log_density(z + step) - target->log_density(z - step)) / (2 * kStep);
+    const auto across = [&](double steps) {
+      return target->log_density(z + steps * step) - target->log_density(z - steps * step);
+    };
+    const at::Tensor quotient = (8 * across(1) - across(2)) / (12 * kStep);
     EXPECT_LT(max_abs_diff(quotient / (1 + grad.select(-1, d).abs()),
                            grad.select(-1, d) / (1 + grad.select(-1, d).abs())),
               1e-6)
@@ -153,7 +162,7 @@ TEST_P(Targets, AgreeInSinglePrecision) {
 TEST_P(Targets, NormaliserIsTheIntegral) {
   const auto target = make(1);
   const auto truth = target->true_log_normalizer();
-  if (!truth) return;  // not known
+  if (!truth || needs_own_quadrature()) return;
   const double expected = truth->item<double>();
   if (is_plane(*target)) {
     EXPECT_NEAR(testing::PlaneQuadrature(*target).log_normalizer(), expected, 1e-5);
@@ -169,7 +178,7 @@ TEST_P(Targets, ExactDrawsFollowTheDensity) {
   at::Generator rng = make_generator(7);
   constexpr int64_t kDraws = 40000;
   const auto draws = target->exact_sample(kDraws, rng);
-  if (!draws) return;                                      // there is no exact sampler
+  if (!draws || needs_own_quadrature()) return;
   EXPECT_GT(max_abs_diff((*draws)[0], (*draws)[1]), 0.1);  // each problem has its own
   const at::Tensor all = draws->reshape({2 * kDraws, target->dim()});
   const double total = 2 * kDraws;

@@ -193,6 +193,94 @@ TEST(Components, AreWhereTheirModesAre) {
   EXPECT_FALSE(make("u2:4")->components(at::zeros({1, 1, 2}, at::kDouble)).has_value());
 }
 
+/// The values at z_i = 0.3 sin i of a second implementation, in Python.
+TEST(Benchmarks, AreTheirDefinitions) {
+  const std::vector<std::pair<std::string, double>> cases = {
+      {"seeds", -151.5132554093},
+      {"brownian", -64.4794019607},
+      {"eight-schools", -46.3194492713},
+      {"eight-schools:centred=0", -43.9258535241},
+      {"narrow:32", -433684.7101611864},
+      {"forty-normals", -13.8500213406},
+      {"many-well:32", 3.7805354965},
+      {"double-well", 0.5045192131},
+      {"funnel:10", -11.5776220837},
+      {"rosenbrock", -2.4647809709},
+      {"beta-binomial:2,b=5", -71.9943026212},
+      {"two-normals:5", -94.6823591872},
+      {"two-widths:10", -11.7170348035},
+      {"cox-process:30", -410.3229652487},
+      {"eggbox", 238.29834079},
+      {"rosenbrock-box", -478.60660592},
+      {"shells:2", -21.0469704397}};
+  for (const auto& [spec, expected] : cases) {
+    const auto target = make(spec);
+    const at::Tensor z = 0.3 * at::arange(1, target->dim() + 1, at::kDouble).sin();
+    EXPECT_NEAR(target->log_density(z.view({1, 1, -1})).item<double>() / expected, 1, 1e-8) << spec;
+  }
+}
+
+/// log of the mean of exp(log_density - log N(0, I)) over [0, 1]^2, whose points theta are `cells`
+/// midpoints a side: the evidence under a uniform prior.
+double log_evidence(const std::string& spec, int64_t cells) {
+  const at::Tensor u = (at::arange(cells, at::kDouble) + 0.5) / double(cells);
+  const at::Tensor e = at::special_ndtri(u);
+  const at::Tensor z = at::stack(at::meshgrid({e, e}, "ij"), -1).view({1, cells * cells, 2});
+  const at::Tensor log_prior = -0.5 * z.square().sum(-1) - kLog2Pi;
+  const at::Tensor log_l = make(spec)->log_density(z) - log_prior;
+  return log_l.logsumexp(1).item<double>() - 2 * std::log(double(cells));
+}
+
+TEST(Benchmarks, HaveTheirNormalisers) {
+  EXPECT_NEAR(log_evidence("eggbox", 1500), true_log_z("eggbox"), 1e-4);
+  EXPECT_NEAR(log_evidence("shells", 1500), true_log_z("shells"), 1e-4);
+  EXPECT_NEAR(true_log_z("many-well:32"), 164.69567531, 1e-6);
+  EXPECT_NEAR(true_log_z("rosenbrock"), std::log(2 * M_PI / 10), 1e-12);
+  EXPECT_NEAR(true_log_z("two-widths:10"), 0, 1e-12);
+  EXPECT_FALSE(make("shells:7")->true_log_normalizer().has_value());
+  // Five independent pairs: x uniform on [-10, 10], y beside its square.
+  const at::Tensor x = at::linspace(-10, 10, 200001, at::kDouble);
+  const at::Tensor root = std::sqrt(20.0) * (10 - x.square());
+  const at::Tensor inside =
+      at::special_ndtr(root) - at::special_ndtr(std::sqrt(20.0) * (-10 - x.square()));
+  const double pair =
+      (-(x - 1).square()).exp().mul(inside).mean().item<double>() * std::sqrt(M_PI / 10) / 20;
+  EXPECT_NEAR(5 * std::log(pair), true_log_z("rosenbrock-box"), 2e-4);
+}
+
+/// Given its scales a and b, what is seen of the walk is normal: covariance a^2 min(s, t) + b^2 I.
+TEST(Benchmarks, BrownianIsAnIntegralOverItsScales) {
+  const std::vector<double> y = {0.21592641,  0.118771404, -0.07945447, 0.037677474, -0.27885845,
+                                 -0.1484156,  -0.3250906,  -0.22957903, -0.44110894, -0.09830782,
+                                 -0.8786016,  -0.83736074, -0.7384849,  -0.8939254,  -0.7774566,
+                                 -0.70238715, -0.87771565, -0.51853573, -0.6948214,  -0.6202789};
+  const at::Tensor step = at::arange(1, 31, at::kDouble);
+  const at::Tensor when = at::cat({step.slice(0, 0, 10), step.slice(0, 20)});
+  const at::Tensor common = at::minimum(when.unsqueeze(0), when.unsqueeze(1));
+  const at::Tensor log_scale = at::linspace(-10, 5, 301, at::kDouble);  // of a, and of b
+  const at::Tensor prior = -0.5 * (log_scale / 2).square() - std::log(2) - 0.5 * kLog2Pi;
+  const at::Tensor variance = (2 * log_scale).exp().view({-1, 1, 1, 1});
+  const at::Tensor covariance = variance * common + variance.transpose(0, 1) * at::eye(20);
+  const at::Tensor root = at::linalg_cholesky(covariance);
+  const at::Tensor white =
+      at::linalg_solve_triangular(root, at::tensor(y, at::kDouble).view({20, 1}), false);
+  const at::Tensor log_l =
+      -0.5 * white.square().sum({-2, -1}) - root.diagonal(0, -2, -1).log().sum(-1) - 10 * kLog2Pi;
+  const at::Tensor joint = log_l + prior + prior.unsqueeze(1);
+  EXPECT_NEAR(joint.flatten().logsumexp(0).item<double>() + 2 * std::log(0.05),
+              true_log_z("brownian"), 1e-5);
+}
+
+TEST(Benchmarks, ExactDrawsFollowTheFunnel) {
+  const auto target = make("funnel:3");
+  at::Generator rng = make_generator(3);
+  const at::Tensor z = (*target->exact_sample(40000, rng))[0], v = z.select(1, 0);
+  const at::Tensor scaled = z.slice(1, 1) * (-0.5 * v).exp().unsqueeze(1);
+  const at::Tensor standard = at::cat({v.unsqueeze(1) / 3, scaled}, 1);
+  EXPECT_LT(z_scores(standard, at::zeros({3}, at::kDouble)).abs().max().item<double>(), 5);
+  EXPECT_LT(z_scores(standard.square(), at::ones({3}, at::kDouble)).abs().max().item<double>(), 5);
+}
+
 TEST(TargetSpecifications, SayWhatIsWrong) {
   const auto fails = [](const std::string& spec, const std::vector<std::string>& words) {
     expect_error(ErrorKind::kArgument, words, [&] { make(spec); });
@@ -208,6 +296,9 @@ TEST(TargetSpecifications, SayWhatIsWrong) {
   fails("smc-mixture", {"needs components"});
   fails("u2:-1", {"width"});
   fails("student-t:3,nu=0", {"nu"});
+  fails("many-well:3", {"many-well:3", "even"});
+  fails("cox-process:1", {"n", "[2, "});
+  fails("eight-schools:centred=2", {"centred", "[0, 1]"});
 }
 
 }  // namespace

@@ -68,6 +68,10 @@ std::optional<Scatter> cloud_of(const LogzSettings& settings, const RunResults& 
 }  // namespace
 
 std::shared_ptr<const Target> named_target(const LogzSettings& settings) {
+  if (settings.target.find(".py:") != std::string::npos)
+    throw argument_error(settings.target +
+                         ": a function of Python is for the command of the Python package, which "
+                         "`pip install .` puts in place of this one");
   return TargetRegistry::instance().make(
       "target", settings.target,
       {settings.problems, at::TensorOptions().device(settings.device).dtype(settings.dtype),

@@ -1,0 +1,90 @@
+"""`estimate-logz FILE.py:NAME`: a function of Python at the command line."""
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+SOURCE = """
+import math
+import helper
+
+def log_density(z):
+    return helper.halve(z.square()).sum(1)
+
+def broken(z):
+    raise ZeroDivisionError("of the user's own")
+
+constant = 3
+"""
+COMMAND = "import sys; sys.argv[0] = 'estimate-logz'; from crais.programs import run; run()"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "density.py").write_text(SOURCE)
+    (tmp_path / "helper.py").write_text("def halve(x):\n    return -0.5 * x\n")
+    return tmp_path
+
+
+def command(folder, *arguments):
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", COMMAND, *arguments],
+        cwd=folder, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+FEW = ("--budget=4000", "--problems=4", "--threads=1", "--quiet")
+
+
+def test_prints_the_report_of_a_function(compiled, folder):
+    done = command(folder, "density.py:log_density", "--dim", "3", *FEW)
+    assert done.returncode == 0, done.stderr
+    assert "Log normaliser" in done.stdout and "function log_density" not in done.stderr
+
+
+def test_json_and_files_are_those_of_the_program(compiled, folder):
+    done = command(
+        folder, "density.py:log_density", "--dim=3", "--format=json", "--out=run",
+        "--method=ais", "--method=iwae:100", *FEW,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    values = [one["log_normalizer"] for one in summary["results"]]
+    assert values == pytest.approx([1.5 * math.log(2 * math.pi)] * 2, abs=0.05)
+    assert (folder / "run" / "summary.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["nowhere.py:log_density", "--dim=3"], 66, ["no such file: nowhere.py"]),
+        (["density.py:log_dens", "--dim=3"], 64, ["no function log_dens", "broken, log_density"]),
+        (["density.py:constant", "--dim=3"], 64, ["no function constant"]),
+        (["density.py:log_density"], 64, ["dim=D"]),
+        (["density.py:log_density", "--dim=three"], 64, ["--dim", "three"]),
+        (["density.py:log_density", "--dim=3", "--lease=1m"], 64, ["--lease"]),
+        (["density.py:log_density", "--dim=3", "--base=marble"], 64, ["marble"]),
+    ],
+)
+def test_says_what_is_wrong(compiled, folder, arguments, code, words):
+    done = command(folder, *arguments, "--quiet")
+    assert done.returncode == code, done.stderr
+    assert done.stderr.startswith("estimate-logz: ") and done.stderr.count("\n") == 1
+    assert all(word in done.stderr for word in words)
+
+
+def test_what_the_function_raises_is_shown(compiled, folder):
+    done = command(folder, "density.py:broken", "--dim=3", "--quiet")
+    assert done.returncode == 1
+    assert "ZeroDivisionError: of the user's own" in done.stderr
+
+
+def test_the_program_alone_says_what_to_install(compiled, folder):
+    program = compiled / "bin" / "estimate-logz"
+    if not program.exists():
+        pytest.skip("an installed package: its command takes functions")
+    done = subprocess.run([program, "density.py:log_density"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 64 and "pip install" in done.stderr

@@ -1,0 +1,40 @@
+/// @file
+/// A named density that is one formula: the gradient is autograd's.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "targets/replicated.h"
+
+namespace crais {
+
+/// The density of the tensors z [...,D] -> [...], nats, which are float64 or float32.
+///
+///     crais::ReplicatedFunction ring(options, 2, {}, [](const at::Tensor& z) {
+///       return -0.5 * (z.norm(2, -1) - 3).square();
+///     });
+class ReplicatedFunction : public Replicated {
+ public:
+  using LogDensity = std::function<at::Tensor(const at::Tensor& z)>;
+
+  ReplicatedFunction(const TargetOptions& options, int64_t dim,
+                     std::optional<double> log_normalizer, LogDensity log_density)
+      : Replicated(options, dim, log_normalizer), log_density_(std::move(log_density)) {}
+
+  at::Tensor log_density(const at::Tensor& z) const override { return log_density_(z); }
+
+ private:
+  LogDensity log_density_;
+};
+
+/// log N(x; mean, sd^2), element by element.
+inline at::Tensor normal_log_density(const at::Tensor& x, double mean = 0.0, double sd = 1.0) {
+  return -0.5 * ((x - mean) / sd).square() - std::log(sd) - 0.5 * std::log(2 * M_PI);
+}
+
+}  // namespace crais
