@@ -9,7 +9,7 @@
 #include "evaluation/summary.h"
 #include "module.h"
 #include "report/run_report.h"
-#include "report/terminal.h"
+#include "report/table.h"
 
 namespace crais {
 namespace {
@@ -78,9 +78,10 @@ void bind_report(py::module_& m) {
             return std::make_pair(kept->z, kept->log_w);
           })
       .def("text", [](const RunReport& r, int width) { return r.text(width); })
-      .def("print", [](const RunReport& r, const std::string& folder, const std::string& format) {
-        print(r, folder, parse_format(format), stdout_width());
-      })
+      .def("print",
+           [](const RunReport& r, const std::string& folder, const std::string& format) {
+             print(r, folder, parse_format(format), stdout_width());
+           })
       .def("file",
            [](const RunReport& r, const std::string& name) {
              for (const ReportFile& file : r.files)

@@ -20,7 +20,7 @@ const Enrol<DivergenceRegistry> kEnrolJeffreys(
 
 at::Tensor softplus_of(const at::Tensor& x) { return at::logaddexp(x, at::zeros_like(x)); }
 
-/// f(u) = (u log u - (1 + u) log((1 + u) / 2)) / 2: half the KL divergences to the mixture's middle.
+/// f(u) = (u log u - (1 + u) log((1 + u) / 2)) / 2: half the KLs to the mixture's middle.
 class JensenShannon : public Divergence {
  public:
   at::Tensor f(const at::Tensor& log_u) const override {

@@ -17,8 +17,8 @@ namespace crais {
 
 /// Under torchrun chunks are shared with its other workers, but for --queue none and where
 /// `is_shard`: --shard was given. A worker that shares goes on with what the folder holds, with its
-/// part of the cores and with a GPU of its own. Throws Error kArgument where no folder is shared, or
-/// a launcher has set half of what it should.
+/// part of the cores and with a GPU of its own. Throws Error kArgument where no folder is shared,
+/// or a launcher has set half of what it should.
 void resolve_sharing(RunSettings& settings, const CommandLine& cli, bool is_shard,
                      const Environment& variables = environment_variable);
 

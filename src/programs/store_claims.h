@@ -35,9 +35,9 @@ StoreAddress store_address(const std::string& what,
                            const Environment& variables = environment_variable);
 
 /// Claims in the store, apart from those of other runs by the name of the `run`. Every call is one
-/// question to the store or two, which a thread of its own asks, so that a store which never answers
-/// holds nobody up: it counts as lost after `patience`, or a second after a signal. That is Error
-/// kInterrupted, which says where the store was and how long it was waited for.
+/// question to the store or two, which a thread of its own asks, so that a store which never
+/// answers holds nobody up: it counts as lost after `patience`, or a second after a signal. That is
+/// Error kInterrupted, which says where the store was and how long it was waited for.
 /// Throws Error: kInterrupted if it cannot be reached; kArgument if this LibTorch has no TCPStore.
 std::shared_ptr<Claims> store_claims(const StoreAddress& address, const std::string& run,
                                      std::chrono::milliseconds patience);

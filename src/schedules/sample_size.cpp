@@ -1,6 +1,6 @@
-// The largest step that leaves a share of an effective sample size: a search on cached densities, no
-// target evaluations. Of the weights [Del Moral, Doucet & Jasra 2012], or, conditional, of the step's
-// increments under the weights before it [Zhou, Johansen & Aston 2016].
+// The largest step that leaves a share of an effective sample size: a search on cached densities,
+// no target evaluations. Of the weights [Del Moral, Doucet & Jasra 2012], or, conditional, of the
+// step's increments under the weights before it [Zhou, Johansen & Aston 2016].
 #include <string>
 
 #include "core/log_math.h"

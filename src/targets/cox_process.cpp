@@ -1,4 +1,4 @@
-// A log-Gaussian Cox process: pines in a Finnish forest.   [Moller, Syversveen & Waagepetersen 1998]
+// A log-Gaussian Cox process: pines in a Finnish forest.  [Moller, Syversveen & Waagepetersen 1998]
 #include <cmath>
 #include <memory>
 #include <vector>

@@ -43,8 +43,8 @@ class DecoderPosterior : public Target {
   /// where the data were simulated, are what they were simulated from; else undefined. `labels`
   /// [P, ...] are those of a conditional model p(x | y). Throws Error kArgument where sizes differ
   /// from these.
-  /// `fused` is an evaluator that several posteriors share, or null to have none that is fused; where
-  /// it is left out, fused_decoder_of(*model).
+  /// `fused` is an evaluator that several posteriors share, or null to have none that is fused;
+  /// where it is left out, fused_decoder_of(*model).
   DecoderPosterior(std::shared_ptr<const LatentModel> model, const at::Tensor& data,
                    at::Tensor latents = {}, at::Tensor labels = {},
                    std::optional<std::shared_ptr<const FusedDecoder>> fused = {});

@@ -76,8 +76,8 @@ at::Tensor wall(const at::Tensor& x, double width) {
   return bell((x.abs() - width).clamp_min(0), kWallSd);
 }
 
-/// log Z by the trapezoid rule, to 1e-6, of a density between such walls: these are smooth, and zero
-/// outside the grid.
+/// log Z by the trapezoid rule, to 1e-6, of a density between such walls: these are smooth, and
+/// zero outside the grid.
 double integral(const Formula& formula, double width) {
   constexpr double kStep = 0.02;
   const double reach = width + 10 * kWallSd;

@@ -1,4 +1,4 @@
-// Rosenbrock's banana as a density in the plane.                                   [Rosenbrock 1960]
+// Rosenbrock's banana as a density in the plane.                               [Rosenbrock 1960]
 #include <cmath>
 #include <memory>
 

@@ -1,4 +1,4 @@
-// Double wells, alone and many at once: 2^(D/2) modes.             [Noe et al. 2019; Midgley et al. 2023]
+// Double wells, alone and many at once: 2^(D/2) modes.     [Noe et al. 2019; Midgley et al. 2023]
 #include <cmath>
 #include <memory>
 

@@ -22,8 +22,8 @@ struct ComparedModel {
 void check_comparable(const ComparedModel& first, const ComparedModel& other);
 
 /// Compares each of at least two comparable models with every other: words and tables on stdout,
-/// and, where there is a folder, comparison.json, per_image.csv and report.html in it, each whole or
-/// not at all. Throws Error kArgument if they have no method in common.
+/// and, where there is a folder, comparison.json, per_image.csv and report.html in it, each whole
+/// or not at all. Throws Error kArgument if they have no method in common.
 void report_comparison(std::vector<ComparedModel> models, const std::string& folder, Format format);
 
 }  // namespace crais
