@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TUTORIALS = EXAMPLES.parent / "docs/tutorials"
@@ -54,6 +55,8 @@ def test_silence(tmp_path):
 def executed(monkeypatch, capsys):
     """Runs the cells of a tutorial; what they show, as HTML, and what they print."""
 
+    threads, dtype = torch.get_num_threads(), torch.get_default_dtype()
+
     def run(tutorial: str):
         pytest.importorskip("matplotlib").use("agg")
         cells = json.loads((TUTORIALS / f"{tutorial}.ipynb").read_text())["cells"]
@@ -68,7 +71,9 @@ def executed(monkeypatch, capsys):
         pages = [value._repr_html_() for value in shown if hasattr(value, "_repr_html_")]
         return pages, capsys.readouterr().out
 
-    return run
+    yield run
+    torch.set_num_threads(threads)
+    torch.set_default_dtype(dtype)
 
 
 def number(pattern: str, printed: str) -> float:

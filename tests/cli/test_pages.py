@@ -97,7 +97,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("page", "least"), [("eval", 10), ("each", 10), ("compare", 5), ("logz", 7), ("vae", 5)]
+    ("page", "least"), [("eval", 10), ("each", 10), ("compare", 5), ("logz", 7)]
 )
 def test_nothing_is_wrong_at_any_width(pages: Path, page: str, least: int) -> None:
     measured, complaints = look(pages, f"{page}/report.html")

@@ -84,19 +84,20 @@ RunReport run_logz(LogzSettings settings, const std::shared_ptr<const Target>& t
   const Estimator estimator(settings.estimator);
   if (estimator.needs_exact_draws()) require_exact_draws(*target, settings);
   check_expectations(settings.estimator.expectations, *target);
-  return run_in_folder(settings, run_record(settings, *target), ProblemSource::of(target),
-                       estimator, {}, observer, [&](RunResults found, json summary) {
-                         LogzResults results{
-                             std::move(found), settings.target, target->dim(), {}, {},
-                             settings.notes};
-                         if (const auto truth = target->true_log_normalizer())
-                           results.truth = (*truth)[0].item<double>();
-                         if (!settings.out.empty())
-                           results.cloud = cloud_of(settings, results, *target);
-                         const std::vector<TargetExpectation> expectations =
-                             expectations_of(results, settings.estimator.expectations, *target);
-                         return report_of(std::move(results), expectations, std::move(summary));
-                       });
+  return run_in_folder(
+      settings, run_record(settings, *target), ProblemSource::of(target), estimator, {}, observer,
+      [&](RunResults found, json summary) {
+        LogzResults results{std::move(found), settings.target, target->dim(), {}, {},
+                            settings.notes};
+        if (const auto truth = target->true_log_normalizer())
+          results.truth = (*truth)[0].item<double>();
+        // A function may be dear.
+        if (!settings.out.empty() || (settings.wants_samples && !settings.in_memory))
+          results.cloud = cloud_of(settings, results, *target);
+        const std::vector<TargetExpectation> expectations =
+            expectations_of(results, settings.estimator.expectations, *target);
+        return report_of(std::move(results), expectations, std::move(summary));
+      });
 }
 
 }  // namespace crais
