@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import importlib.util
+import importlib
 import os
 import re
 import sys
@@ -164,8 +164,9 @@ class Bar:
     """tqdm's progress bar, where tqdm is installed."""
 
     def __init__(self, enabled: bool, unit: str) -> None:
-        found = importlib.util.find_spec("tqdm") if enabled else None
-        self._tqdm: Any = importlib.import_module("tqdm.auto").tqdm if found else None
+        self._tqdm: Any = None
+        with contextlib.suppress(ImportError):
+            self._tqdm = importlib.import_module("tqdm.auto").tqdm if enabled else None
         self._unit = unit
         self._bar: Any = None
 

@@ -126,8 +126,8 @@ double text_width(const std::string& words) {
 }
 
 bool can_show(double value, bool is_log) {
-  constexpr double kLargest = 1e250;  // there is room beside it
-  return std::abs(value) < kLargest && (!is_log || value > 1 / kLargest);
+  constexpr double kLargestShown = 1e250;  // there is room beside it
+  return std::abs(value) < kLargestShown && (!is_log || value > 1 / kLargestShown);
 }
 
 void Axis::fit(const std::vector<double>& values) {
