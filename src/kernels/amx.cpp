@@ -96,12 +96,12 @@ class Group {
         score<BernoulliPixels<RoughQuotient>, int8_t>();
         backward<int8_t>(last, network_.layers[last].back_bytes);
         break;
-      case PixelFamily::kContinuousBernoulli:
-        return;  // FusedDecoder::supports none
       case PixelFamily::kGaussian:
         score<GaussianPixels<OutputIsMean>, Bfloat16>();
         backward<Bfloat16>(last, network_.layers[last].back);
         break;
+      default:
+        return;  // FusedDecoder::supports none of the others
     }
     for (int64_t i = last - 1; i >= 0; --i) backward<Bfloat16>(i, network_.layers[i].back);
     for (int64_t i = 0; i < count_; ++i)

@@ -113,7 +113,7 @@ bool FusedDecoder::supports(const DecoderNetwork& network, const FusedKernel& ke
         return widest <= kWidestFixedPoint;
       case Packing::kTiles: {
         const bool is_last = &layer == &network.layers.back();
-        return network.likelihood.family != Likelihood::Family::kContinuousBernoulli &&
+        return (network.likelihood.is_bernoulli() || !network.likelihood.is_of_logits()) &&
                !layer.convolution && !layer.skip && !layer.normalisation &&
                layer.weight.size(0) <= kMostByteProducts &&
                (is_last ? layer.activation == Activation::kIdentity
