@@ -238,6 +238,7 @@ BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_
   }
   return best;
 }
+
 std::vector<std::string> base_candidates(const Target& target) {
   if (target.may_be_multimodal()) return {"best:1.1", "prior"};
   if (target.amortised_base()) return {"laplace", "encoder", "prior"};
@@ -281,6 +282,7 @@ std::vector<std::string> base_candidates(const EstimatorParts& parts, const Targ
   }
   return candidates;
 }
+
 std::optional<at::ScalarType> choose_forces(const EstimatorParts& parts, const Target& pilots,
                                             Cost& cost) {
   const std::string& asked = parts.options.force_dtype;

@@ -19,24 +19,25 @@ constexpr double kLogZ = 1.1877491;  // by quadrature over a and b
 
 /// z = (log a, log b, x [30]): x is a walk of steps N(0, a^2), seen with errors N(0, b^2); a and b
 /// are LogNormal(0, 2).
-at::Tensor brownian(const at::Tensor& z) {
-  const at::Tensor log_a = z.slice(-1, 0, 1), log_b = z.slice(-1, 1, 2), x = z.slice(-1, 2);
-  const at::Tensor before = at::cat({at::zeros_like(x.slice(-1, 0, 1)), x.slice(-1, 0, -1)}, -1);
-  const at::Tensor walk = normal_log_density((x - before) * (-log_a).exp()) - log_a;
-  const at::Tensor seen = at::cat({x.slice(-1, 0, 10), x.slice(-1, 20)}, -1);
-  const at::Tensor y = at::cat({at::tensor(kBefore, z.options()), at::tensor(kAfter, z.options())});
-  const at::Tensor errors = normal_log_density((y - seen) * (-log_b).exp()) - log_b;
-  const at::Tensor prior = normal_log_density(z.slice(-1, 0, 2), 0, 2);
-  return prior.sum(-1) + walk.sum(-1) + errors.sum(-1);
+ReplicatedFunction::LogDensity brownian(const at::TensorOptions& tensors) {
+  const at::Tensor y = at::cat({at::tensor(kBefore, tensors), at::tensor(kAfter, tensors)});
+  return [y](const at::Tensor& z) {
+    const at::Tensor log_a = z.slice(-1, 0, 1), log_b = z.slice(-1, 1, 2), x = z.slice(-1, 2);
+    const at::Tensor before = at::cat({at::zeros_like(x.slice(-1, 0, 1)), x.slice(-1, 0, -1)}, -1);
+    const at::Tensor walk = normal_log_density((x - before) * (-log_a).exp()) - log_a;
+    const at::Tensor seen = at::cat({x.slice(-1, 0, 10), x.slice(-1, 20)}, -1);
+    const at::Tensor errors = normal_log_density((y - seen) * (-log_b).exp()) - log_b;
+    const at::Tensor prior = normal_log_density(z.slice(-1, 0, 2), 0, 2);
+    return prior.sum(-1) + walk.sum(-1) + errors.sum(-1);
+  };
 }
 
-const Enrol<TargetRegistry> kEnrolBrownian("brownian",
-                                           {"brownian",
-                                            "a walk of 30 steps seen at 20, and its two scales",
-                                            "brownian", [](Spec&, const TargetOptions& options) {
-                                              return std::make_unique<ReplicatedFunction>(
-                                                  options, kSteps + 2, kLogZ, brownian);
-                                            }});
+const Enrol<TargetRegistry> kEnrolBrownian(
+    "brownian", {"brownian", "a walk of 30 steps seen at 20, and its two scales", "brownian",
+                 [](Spec&, const TargetOptions& options) {
+                   return std::make_unique<ReplicatedFunction>(options, kSteps + 2, kLogZ,
+                                                               brownian(options.tensors));
+                 }});
 
 }  // namespace
 }  // namespace crais

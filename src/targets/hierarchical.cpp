@@ -18,16 +18,18 @@ const std::vector<double> kEffects = {28, 8, -3, 7, -1, 1, 18, 12};
 const std::vector<double> kErrors = {15, 10, 16, 11, 9, 11, 10, 18};
 
 /// z = (mu, log tau, theta or its standardised form [8]); mu ~ N(0, 5^2), tau ~ half Cauchy(0, 5).
-at::Tensor eight_schools(const at::Tensor& z, bool centred) {
-  const at::Tensor y = at::tensor(kEffects, z.options()), sd = at::tensor(kErrors, z.options());
-  const at::Tensor mu = z.slice(-1, 0, 1), log_tau = z.slice(-1, 1, 2), own = z.slice(-1, 2);
-  const at::Tensor tau = log_tau.exp();
-  const at::Tensor theta = centred ? own : mu + tau * own;
-  const at::Tensor effects =
-      centred ? normal_log_density((theta - mu) / tau) - log_tau : normal_log_density(own);
-  const at::Tensor seen = normal_log_density((y - theta) / sd) - sd.log();
-  return (normal_log_density(mu, 0, 5) + log_cauchy(tau, 5) + log_tau).sum(-1) +
-         (effects + seen).sum(-1);
+ReplicatedFunction::LogDensity eight_schools(bool centred, const at::TensorOptions& tensors) {
+  const at::Tensor y = at::tensor(kEffects, tensors), sd = at::tensor(kErrors, tensors);
+  return [=](const at::Tensor& z) {
+    const at::Tensor mu = z.slice(-1, 0, 1), log_tau = z.slice(-1, 1, 2), own = z.slice(-1, 2);
+    const at::Tensor tau = log_tau.exp();
+    const at::Tensor theta = centred ? own : mu + tau * own;
+    const at::Tensor effects =
+        centred ? normal_log_density((theta - mu) / tau) - log_tau : normal_log_density(own);
+    const at::Tensor seen = normal_log_density((y - theta) / sd) - sd.log();
+    return (normal_log_density(mu, 0, 5) + log_cauchy(tau, 5) + log_tau).sum(-1) +
+           (effects + seen).sum(-1);
+  };
 }
 
 constexpr double kLogZOfEightSchools = -32.0044946;  // by quadrature over mu and tau
@@ -38,9 +40,8 @@ const Enrol<TargetRegistry> kEnrolEightSchools(
      "effects in eight schools, centred (1) or not; tau half Cauchy without its factor 2",
      "eight-schools:centred=0", [](Spec& spec, const TargetOptions& options) {
        const bool centred = spec.integer("centred", 0, 1, 1) == 1;
-       return std::make_unique<ReplicatedFunction>(
-           options, 10, kLogZOfEightSchools,
-           [centred](const at::Tensor& z) { return eight_schools(z, centred); });
+       return std::make_unique<ReplicatedFunction>(options, 10, kLogZOfEightSchools,
+                                                   eight_schools(centred, options.tensors));
      }});
 
 // Seeds that germinated, of how many, on 21 plates; by the kind of seed and of root extract.
@@ -53,28 +54,30 @@ constexpr int64_t kPlates = 21;
 
 /// z = (log tau, a [4], b [21]): tau ~ Gamma(0.01, 0.01) the precision of the plates' effects b,
 /// a ~ N(0, 10^2) of intercept, kind, extract and both; binomial coefficients are kept.
-at::Tensor seeds(const at::Tensor& z) {
-  const at::Tensor r = at::tensor(kGerminated, z.options()), n = at::tensor(kSown, z.options());
-  const at::Tensor plate = at::arange(kPlates, z.options());
-  const at::Tensor kind = (plate >= 11).to(z.dtype());
-  const at::Tensor extract = (((plate >= 5) & (plate < 11)) | (plate >= 16)).to(z.dtype());
+ReplicatedFunction::LogDensity seeds(const at::TensorOptions& tensors) {
+  const at::Tensor r = at::tensor(kGerminated, tensors), n = at::tensor(kSown, tensors);
+  const at::Tensor plate = at::arange(kPlates, tensors);
+  const at::Tensor kind = (plate >= 11).to(tensors);
+  const at::Tensor extract = (((plate >= 5) & (plate < 11)) | (plate >= 16)).to(tensors);
   const at::Tensor design = at::stack({at::ones_like(kind), kind, extract, kind * extract});
-  const at::Tensor log_tau = z.slice(-1, 0, 1), a = z.slice(-1, 1, 5), b = z.slice(-1, 5);
-  const at::Tensor eta = a.matmul(design) + b;
   const at::Tensor coefficients = at::lgamma(n + 1) - at::lgamma(r + 1) - at::lgamma(n - r + 1);
-  const at::Tensor plates = 0.5 * log_tau - 0.5 * std::log(2 * M_PI) -
-                            0.5 * log_tau.exp() * b.square() + coefficients +
-                            r * at::log_sigmoid(eta) + (n - r) * at::log_sigmoid(-eta);
-  const at::Tensor prior =
-      0.01 * std::log(0.01) - std::lgamma(0.01) + 0.01 * log_tau - 0.01 * log_tau.exp();
-  return prior.sum(-1) + normal_log_density(a, 0, 10).sum(-1) + plates.sum(-1);
+  return [=](const at::Tensor& z) {
+    const at::Tensor log_tau = z.slice(-1, 0, 1), a = z.slice(-1, 1, 5), b = z.slice(-1, 5);
+    const at::Tensor eta = a.matmul(design) + b;
+    const at::Tensor plates = 0.5 * log_tau - 0.5 * std::log(2 * M_PI) -
+                              0.5 * log_tau.exp() * b.square() + coefficients +
+                              r * at::log_sigmoid(eta) + (n - r) * at::log_sigmoid(-eta);
+    const at::Tensor prior =
+        0.01 * std::log(0.01) - std::lgamma(0.01) + 0.01 * log_tau - 0.01 * log_tau.exp();
+    return prior.sum(-1) + normal_log_density(a, 0, 10).sum(-1) + plates.sum(-1);
+  };
 }
 
 const Enrol<TargetRegistry> kEnrolSeeds(
     "seeds", {"seeds", "seeds that germinate on 21 plates: binomial regression, random effects",
               "seeds", [](Spec&, const TargetOptions& options) {
                 return std::make_unique<ReplicatedFunction>(options, kPlates + 5, std::nullopt,
-                                                            seeds);
+                                                            seeds(options.tensors));
               }});
 
 /// 50 of 100 under Beta(a, b), on the logit scale.
