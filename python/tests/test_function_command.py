@@ -24,8 +24,11 @@ COMMAND = "import sys; sys.argv[0] = 'estimate-logz'; from crais.programs import
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "density.py").write_text(SOURCE)
-    (tmp_path / "helper.py").write_text("def halve(x):\n    return -0.5 * x\n")
+    """Where commands run; the file lies elsewhere, beside a module that it imports."""
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "density.py").write_text(SOURCE)
+    (mine / "helper.py").write_text("def halve(x):\n    return -0.5 * x\n")
     return tmp_path
 
 
@@ -40,14 +43,14 @@ FEW = ("--budget=4000", "--problems=4", "--threads=1", "--quiet")
 
 
 def test_prints_the_report_of_a_function(compiled, folder):
-    done = command(folder, "density.py:log_density", "--dim", "3", *FEW)
+    done = command(folder, "mine/density.py:log_density", "--dim", "3", *FEW)
     assert done.returncode == 0, done.stderr
     assert "Log normaliser" in done.stdout and "function log_density" not in done.stderr
 
 
 def test_json_and_files_are_those_of_the_program(compiled, folder):
     done = command(
-        folder, "density.py:log_density", "--dim=3", "--format=json", "--out=run",
+        folder, "mine/density.py:log_density", "--dim=3", "--format=json", "--out=run",
         "--method=ais", "--method=iwae:100", *FEW,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -61,12 +64,12 @@ def test_json_and_files_are_those_of_the_program(compiled, folder):
     ("arguments", "code", "words"),
     [
         (["nowhere.py:log_density", "--dim=3"], 66, ["no such file: nowhere.py"]),
-        (["density.py:log_dens", "--dim=3"], 64, ["no function log_dens", "broken, log_density"]),
-        (["density.py:constant", "--dim=3"], 64, ["no function constant"]),
-        (["density.py:log_density"], 64, ["dim=D"]),
-        (["density.py:log_density", "--dim=three"], 64, ["--dim", "three"]),
-        (["density.py:log_density", "--dim=3", "--lease=1m"], 64, ["--lease"]),
-        (["density.py:log_density", "--dim=3", "--base=marble"], 64, ["marble"]),
+        (["mine/density.py:log_z", "--dim=3"], 64, ["no function log_z", "broken, log_density"]),
+        (["mine/density.py:constant", "--dim=3"], 64, ["no function constant"]),
+        (["mine/density.py:log_density"], 64, ["dim=D"]),
+        (["mine/density.py:log_density", "--dim=three"], 64, ["--dim", "three"]),
+        (["mine/density.py:log_density", "--dim=3", "--lease=1m"], 64, ["--lease"]),
+        (["mine/density.py:log_density", "--dim=3", "--base=marble"], 64, ["marble"]),
     ],
 )
 def test_says_what_is_wrong(compiled, folder, arguments, code, words):
@@ -77,7 +80,7 @@ def test_says_what_is_wrong(compiled, folder, arguments, code, words):
 
 
 def test_what_the_function_raises_is_shown(compiled, folder):
-    done = command(folder, "density.py:broken", "--dim=3", "--quiet")
+    done = command(folder, "mine/density.py:broken", "--dim=3", "--quiet")
     assert done.returncode == 1
     assert "ZeroDivisionError: of the user's own" in done.stderr
 
@@ -86,5 +89,6 @@ def test_the_program_alone_says_what_to_install(compiled, folder):
     program = compiled / "bin" / "estimate-logz"
     if not program.exists():
         pytest.skip("an installed package: its command takes functions")
-    done = subprocess.run([program, "density.py:log_density"], cwd=folder, capture_output=True, text=True)
+    arguments = [program, "mine/density.py:log_density"]
+    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 64 and "pip install" in done.stderr
