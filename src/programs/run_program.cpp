@@ -50,6 +50,23 @@ void throw_of_stopped(const Progressed& progress, const TimeLimit& limit, const 
   throw_if_interrupted(advice);
 }
 
+/// The queue of a run in this store; null where nothing is shared, and where the other workers have
+/// finished the run and left. Throws Error as claims do.
+std::unique_ptr<WorkQueue> open_queue(const RunSettings& settings,
+                                      const std::optional<ResultStore>& store,
+                                      const Chunks& chunks) {
+  if (!settings.is_shared) return nullptr;
+  const std::chrono::seconds lease(settings.lease);
+  try {
+    return std::make_unique<WorkQueue>(
+        store_claims(store_address("under torchrun"), store->fingerprint(), lease), lease);
+  } catch (const Error&) {
+    const Progressed progress = progressed(store->finished(), chunks);
+    if (store->has_report() && progress.done == progress.total) return nullptr;
+    throw;
+  }
+}
+
 }  // namespace
 
 void resolve_sharing(RunSettings& settings, const CommandLine& cli, bool is_shard,
@@ -71,14 +88,6 @@ void resolve_sharing(RunSettings& settings, const CommandLine& cli, bool is_shar
   share_machine(settings, cli, variables);
 }
 
-std::unique_ptr<WorkQueue> open_queue(const RunSettings& settings,
-                                      const std::optional<ResultStore>& store) {
-  if (!settings.is_shared) return nullptr;
-  const std::chrono::seconds lease(settings.lease);
-  return std::make_unique<WorkQueue>(
-      store_claims(store_address("under torchrun"), store->fingerprint(), lease), lease);
-}
-
 RunReport run_in_folder(
     const RunSettings& settings, nlohmann::json record, const ProblemSource& problems,
     const Estimator& estimator, const Shard& shard, RunObserver& observer,
@@ -89,11 +98,18 @@ RunReport run_in_folder(
     store.emplace(settings.out, record, settings.store);
     record = store->run();
   }
-  const std::unique_ptr<WorkQueue> queue = open_queue(settings, store);
+  const Chunks chunks{problems.count, estimator.options().chunk};
+  const std::unique_ptr<WorkQueue> queue = open_queue(settings, store, chunks);
+  if (settings.is_shared && !queue) {
+    RunReport report;
+    report.is_elsewhere = true;
+    report.progress = progressed(store->finished(), chunks);
+    report.run = std::move(record);
+    return report;
+  }
   const int64_t threads = settings.device.is_cpu() ? resolve_threads(settings.threads) : 1;
   RunResults results = run_problems(
       problems, estimator, {threads, shard, &observer, store ? &*store : nullptr, queue.get()});
-  const Chunks chunks{problems.count, estimator.options().chunk};
   Progressed progress = progressed(results, chunks, shard);
   const bool is_elsewhere = queue && progress.done < progress.total;
   if (is_elsewhere) progress = progressed(store->finished(), chunks);

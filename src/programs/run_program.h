@@ -22,10 +22,6 @@ namespace crais {
 void resolve_sharing(RunSettings& settings, const CommandLine& cli, bool is_shard,
                      const Environment& variables = environment_variable);
 
-/// The queue of a run in this store; null where nothing is shared. Throws Error as claims do.
-std::unique_ptr<WorkQueue> open_queue(const RunSettings& settings,
-                                      const std::optional<ResultStore>& store);
-
 /// Estimates `problems` in the folder that the settings name, if any, beside other workers where it
 /// is shared, and writes the files of a report that is complete. Where the observer stopped it, the
 /// report has the finished chunks.

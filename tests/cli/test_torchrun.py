@@ -146,6 +146,17 @@ def test_estimate_logz_shares_its_chunks(
     same("logz/per_problem.csv", "logz2/per_problem.csv")
 
 
+def test_a_worker_that_is_late_finds_the_run_finished(
+    estimate_logz: Program, worker: Callable[[int], dict[str, str]]
+) -> None:
+    """The first worker has the store, and takes it along when it ends."""
+    share = "u1 --base prior --witness none --problems 12 --chunk 1 --lease 1s --out logz".split()
+    estimate_logz.expect(75, "cannot reach the store", args=share, env=worker(1))
+    estimate_logz.succeed(*share, env=worker(0))
+    late = estimate_logz.succeed(*share, env=worker(1))
+    assert "all 12 problems are done; another worker has written" in late.stderr
+
+
 # --- Under torchrun, whose LibTorch must be that of the program.
 @pytest.fixture(scope="module")
 def torchrun(vae: Path) -> str:
