@@ -1,16 +1,18 @@
 """Pages and doc comments keep to the rules of prose that a program can check.
 
-test_links.py checks the links.
+test_links.py checks the links. pyproject.toml has the settings of codespell and pymarkdown.
 """
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from cli.programs import SOURCE
 
-from .projects import tracked
+from .projects import run, tracked
 
 WIDEST_LINE = 120
 WIDEST_CELL = 60  # of the text that a reader sees: addresses of links do not count
@@ -132,3 +134,27 @@ def test_docstrings_begin_with_a_subject() -> None:
         for line in poor(first_lines_of_docstrings((SOURCE / file).read_text()))
     ]
     assert len(found) <= POOR_DOCSTRINGS, "\n".join(found)
+
+
+def faults(module: str, *command: str) -> str:
+    """What a checker of prose finds, with the settings of this project; it may be missing."""
+    pytest.importorskip(module)
+    done = run(sys.executable, "-W", "ignore", "-m", module, *command, folder=SOURCE)
+    assert done.returncode in (0, 1, 65), done.stderr
+    return done.stdout + done.stderr
+
+
+def test_words_are_spelt_right(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.md"
+    wrong.write_text("An evalution of Noe.\n")
+    assert "evalution ==> evaluation" in faults("codespell_lib", str(wrong))
+    files = tracked("*.md", "*.ipynb", "docs/*.py", "src/*", "models/*", "python/crais/*")
+    assert faults("codespell_lib", *files, *tracked("examples/*.py", "bench/*", "scripts/*")) == ""
+
+
+def test_pages_are_good_markdown(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.md"
+    wrong.write_text("# A page\n\n### A heading\n\n```\ncode\n```\n")
+    found = faults("pymarkdown", "scan", str(wrong))
+    assert ("MD001" in found, "MD040" in found) == (True, True)
+    assert faults("pymarkdown", "scan", *tracked("*.md")) == ""
