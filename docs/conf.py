@@ -55,6 +55,16 @@ REPOSITORY = url[1] if url else ""
 PAGES_ELSEWHERE = {ROOT / "examples/models": "gallery.md", ROOT / "README.md": "start.md"}
 
 
+# Pages below others, which GitHub shows without a table of contents.
+BELOW = {"results/README": "*/README"}
+
+
+def nest(app: Any, docname: str, source: list[str]) -> None:
+    """Puts pages below another in the sidebar."""
+    if docname in BELOW:
+        source[0] += f"\n```{{toctree}}\n:hidden:\n:glob:\n\n{BELOW[docname]}\n```\n"
+
+
 def link_to_sources(app: Any, docname: str, source: list[str]) -> None:
     """Leads links out of this folder, and links to folders, to what the site has in their place.
 
@@ -107,7 +117,7 @@ def first_uses(text: str, words: dict[str, re.Pattern[str]]) -> Iterator[tuple[s
 
 
 def link_words(app: Any, doctree: Any, docname: str) -> None:
-    """Leads the first use of each word on a page to the glossary; headings and code are left alone."""
+    """Leads the first use of each word on a page to the glossary, but in headings and code."""
     from docutils import nodes
 
     if PAGES_WITHOUT_WORDS.match(docname):
@@ -175,6 +185,7 @@ def as_rst(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[s
 
 
 def setup(app: Any) -> None:
+    app.connect("source-read", nest)
     app.connect("source-read", link_to_sources)
     app.connect("doctree-resolved", link_words)
     app.connect("autodoc-process-docstring", as_rst)
