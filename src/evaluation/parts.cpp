@@ -37,6 +37,11 @@ EstimatorParts::EstimatorParts(EstimateOptions estimate_options, MethodFactory m
         std::to_string(annealed));
 }
 
+const Method& EstimatorParts::annealed() const {
+  return **std::find_if(methods.begin(), methods.end(),
+                        [](const auto& method) { return method->num_anneals() > 0; });
+}
+
 bool EstimatorParts::needs_exact_draws() const {
   return std::any_of(methods.begin(), methods.end(),
                      [](const auto& method) { return method->needs_exact_draws(); });

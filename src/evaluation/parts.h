@@ -36,6 +36,8 @@ class EstimatorParts {
 
   /// Anneals of one estimate, the most of any method: 0 where nothing is annealed.
   int64_t num_anneals() const;
+  /// The first method that anneals. There must be one.
+  const Method& annealed() const;
   /// Whether a method has chains that run back from an exact draw.
   bool needs_exact_draws() const;
   bool needs_pilot() const { return crais::needs_pilot(*path, *rule, pilot); }
