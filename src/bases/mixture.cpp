@@ -112,18 +112,15 @@ class Mixture : public BaseRule {
     if (!target.can_select())
       return BaseRegistry::instance().make("base", "pilot")->build(target, rng);
     std::vector<Base> fits;
-    const int64_t problems = target.num_problems();
-    for (int64_t p = 0; p < (target.is_replicated() ? 1 : problems); ++p)
+    for (int64_t p = 0; p < target.num_problems(); ++p)
       fits.push_back(fitted(*target.slice(p, p + 1), rng));
-    if (!target.is_replicated()) return together(fits);
-    Base base = together(std::vector<Base>(static_cast<size_t>(problems), fits.front()));
-    base.cost = fits.front().cost;
-    return base;
+    return together(fits);
   }
 
  private:
   static constexpr int64_t kSteps = 32;       // of a trial
   static constexpr int64_t kMostSteps = 256;  // of one whose particles decide on them
+  static constexpr double kSmall = 0.02;      // nats
 
   struct Temperatures {
     std::string schedule;
@@ -279,30 +276,6 @@ class Mixture : public BaseRule {
     const at::TensorOptions options = one.options();
     return {mixture.loc.to(options), mixture.root.to(options).tril()};
   }
-
-  static Base together(const std::vector<Base>& fits) {
-    std::vector<at::Tensor> loc, matrix, failed, ambiguous, problem, log_share;
-    Cost cost;
-    for (size_t p = 0; p < fits.size(); ++p) {
-      const Base& fit = fits[p];
-      const int64_t parts = fit.map.num_problems();
-      loc.push_back(fit.map.loc());
-      matrix.push_back(fit.map.matrix());
-      failed.push_back(fit.fell_back);
-      ambiguous.push_back(fit.ambiguous);
-      const at::TensorOptions wide = fit.fell_back.options().dtype(at::kDouble);
-      problem.push_back(at::full({parts}, static_cast<int64_t>(p), wide.dtype(at::kLong)));
-      log_share.push_back(fit.partition ? fit.partition->log_share : at::zeros({parts}, wide));
-      cost += fit.cost;
-    }
-    Base base(AffineMap(at::cat(loc), at::cat(matrix)), at::cat(failed), cost);
-    base.ambiguous = at::cat(ambiguous);
-    if (base.map.num_problems() > base.num_problems())
-      base.partition = Partition{at::cat(problem), at::cat(log_share), base.num_problems()};
-    return base;
-  }
-
-  static constexpr double kSmall = 0.02;  // nats
 
   int64_t particles_, rounds_;
   double widening_;

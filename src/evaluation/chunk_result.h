@@ -112,8 +112,8 @@ struct ChunkResult {
   Cost base;                 // of fitting bases
   Cost tuning;               // of centres, that plan, chains that choose how many, and the witness
   std::optional<SettledShare> settled;  // of replicates, where there is a witness
-  // With `error`: those before the estimate, and the integral over beta of the standard deviation of
-  // the work rate, which the plan's pilot saw, in the part of the base where it is largest.
+  // With `error`: the rounds before the estimate, and the integral over beta of the standard
+  // deviation of the work rate, by the plan's pilot, in the part of the base where it is largest.
   std::vector<Round> rounds;
   std::optional<double> barrier;
   bool is_cut = false;  // a round stands for an estimate that was stopped; never in files

@@ -60,7 +60,8 @@ constexpr uint64_t kSharedStream = std::numeric_limits<uint64_t>::max();
 at::Generator stream_of(const EstimatorParts& parts, const Target& target, Purpose purpose,
                         uint64_t stream);
 
-/// Bases for the problems of `target`. Cost: what the base says.
+/// Bases for the problems of `target`. Replicates of one density share one fit. Cost: what the base
+/// says.
 Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
               uint64_t stream);
 

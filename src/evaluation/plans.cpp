@@ -51,6 +51,8 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
   if (size.num_problems > 1)
     budget.base_cost = static_cast<int64_t>(static_cast<double>(base.cost.densities) /
                                             pilots_count * (1 + 0.5 / std::sqrt(pilots_count)));
+  if (target.is_replicated())  // those of a chunk share one fit
+    budget.base_cost = first.cost.densities / std::min(parts.options.chunk, num_problems);
   if (base.partition)
     budget.num_anneals *= static_cast<double>(base.partition->num_parts()) / pilots_count;
   const CentredProblem centre = centred(parts, *pilots, base, forces, kSharedStream);
@@ -180,9 +182,9 @@ class RoundRunner {
         seed_(derive_seed(parts.options.seed, Purpose::kRound, stream)),
         rounds_(rounds) {}
 
-  /// A plan of so many evaluations of a replicate, by a pilot of its own. Particles that decide on
-  /// the temperatures say where these are, and the length how many; where the particles find no way,
-  /// the steps are equal.
+  /// A plan of so many evaluations of a replicate, by a pilot of its own. Where particles decide
+  /// on the temperatures, they say where these are, and the length says how many. The steps are
+  /// equal where the particles find no way.
   Plan planned(double evaluations) {
     const auto [steps, chains] = replicates_.steps_and_chains(evaluations);
     require_weights(chains, replicates_.problem.num_problems(), "max_evaluations");

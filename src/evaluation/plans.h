@@ -39,9 +39,10 @@ struct Rounds {
 };
 
 /// The plan that brings the error of the mean over the replicates of `problem` below `error` nats.
-/// Rounds of doubling length are pilots: particles of their own, a plan of their own. Once one says
-/// that the next would do, that length is frozen; the estimate is of fresh particles. `spent`: evaluations of a replicate so far, which count
-/// towards `max_evaluations`. `rounds` has what was done also where an Error is thrown.
+/// Rounds of doubling length are pilots: each has particles and a plan of its own. Once a round
+/// says that the next would do, that length is frozen; the estimate is of fresh particles. `spent`
+/// counts towards `max_evaluations`: evaluations of a replicate so far. `rounds` has what was done
+/// also where an Error is thrown.
 /// Cost: in `rounds`.
 Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, double spent,
                     uint64_t stream, Rounds& rounds);

@@ -81,8 +81,8 @@ struct MethodSummary {
 };
 MethodSummary summarise_method(const MethodTable& table, const RunResults& results);
 
-/// Rounds of all chunks together, with `error`: round by round the mean over chunks that had it, and
-/// its error. Empty without.
+/// With `error`, the rounds of all chunks together: the mean over the chunks that had a round, and
+/// its error. Else empty.
 std::vector<Round> rounds_of(const RunResults& results);
 /// The largest barrier of a chunk: see ChunkResult.
 std::optional<double> barrier_of(const RunResults& results);

@@ -52,7 +52,7 @@ class TunedEstimator {
   /// Every method and repeat, on problems that are chunk number `chunk` of the run: every random
   /// number is of streams of (seed, chunk, purpose), whatever else runs. `earlier` is the result of
   /// a run with fewer chains under the same plan: its chains are kept.
-  /// With `error`, a target that throws Error kInterrupted after a round leaves that round, flagged.
+  /// With `error`, the last round is the result, flagged, where a target throws Error kInterrupted.
   /// Cost: in the result, that of bases and of a plan of its own apart.
   ChunkResult estimate(int64_t chunk, const Target& target,
                        const ChunkResult* earlier = nullptr) const;

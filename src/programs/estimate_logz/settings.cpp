@@ -24,8 +24,8 @@ void refuse_idle_folder(const CommandLine& cli, const std::string& target) {
 }
 
 /// Without a word on how far to go, rounds go on until the error is small, with resampling, which
-/// costs nothing where weights stay even. From a base that nobody has fitted, the particles decide on
-/// the temperatures.
+/// costs nothing where weights stay even. From the prior, which nobody has fitted, the particles
+/// decide on the temperatures.
 void set_defaults(const CommandLine& cli, LogzSettings& settings) {
   EstimateOptions& o = settings.estimator;
   if (!o.error) {
