@@ -39,7 +39,10 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
   for (int64_t round = 0; round < rounds; ++round) {
     if (round > 0) earlier = factored.covariance_root;
     factored = climber.curvature();
-    if (round == 0) earlier = factored.covariance_root;
+    if (round == 0) {
+      earlier = factored.covariance_root;
+      failed = failed | climber.is_at_kink(factored.covariance_root, cost);
+    }
     cost += Cost::with_gradient(place.size(0) * target.curvature_cost());
     failed = failed | factored.failed;
     const at::Tensor stops = failed | climber.has_arrived(factored.covariance_root, until) |

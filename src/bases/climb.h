@@ -51,6 +51,23 @@ class Climb {
   /// [P] bool: no step climbs any more, however short; rounding does not tell them apart.
   at::Tensor is_stuck() const { return length_.flatten() < 1e-3; }
 
+  /// [P] bool: the gradient is exactly zero, and at a nudge from here it is not what the curvature
+  /// says. Autograd is wrong just at a kink, where a climb would stay. Cost: added, an evaluation
+  /// of each problem whose gradient is zero.
+  at::Tensor is_at_kink(const at::Tensor& covariance_root, Cost& cost) const {
+    constexpr double kNudge = 1e-3;  // standard deviations of the fit
+    at::Tensor is_flat = (now_.grad == 0).flatten(1).all(-1);
+    const at::Tensor rows = at::nonzero(is_flat).flatten();
+    if (rows.numel() == 0 || !target_->can_select()) return at::zeros_like(is_flat);
+    cost += Cost::with_gradient(rows.numel());
+    const at::Tensor root = covariance_root.index_select(0, rows);
+    const at::Tensor nudged =
+        z_.index_select(0, rows) + (kNudge * root.sum(2)).to(z_.scalar_type());
+    const Evaluation there = target_->select(rows)->evaluate(nudged.unsqueeze(1));
+    const at::Tensor whitened = at::matmul(there.grad.to(at::kDouble), root).squeeze(1);
+    return is_flat.index_put({rows}, ((whitened + kNudge).abs() > kNudge).any(-1));
+  }
+
   /// A round.
   void steps(const at::Tensor& covariance_root) {
     for (int64_t i = 0; i < steps_a_round(*target_); ++i) step(covariance_root);

@@ -203,6 +203,19 @@ TEST(Mixture, FindsBothOfTwoThinShells) {
   }
 }
 
+/// The derivative of |z| is 0 at 0, says autograd. A climb that starts there would stay, and take the
+/// curvature of the prior for that of the density.
+TEST(Laplace, SaysWhereItStandsOnAKink) {
+  const auto kink = [](const at::Tensor& z) {
+    return -0.5 * z.square().sum(-1) - 10 * z.abs().sum(-1);
+  };
+  EXPECT_TRUE(fit("laplace", replicated(3, kink)).fell_back.all().item<bool>());
+  const auto normal = [](const at::Tensor& z) { return -3 * z.square().sum(-1); };
+  const Base base = fit("laplace", replicated(3, normal));
+  EXPECT_FALSE(base.fell_back.any().item<bool>());
+  EXPECT_TRUE(at::allclose(base.map.loc(), at::zeros({1, 3}, at::kDouble)));
+}
+
 TEST(Repeated, IsTheOneFitOfEveryReplicate) {
   Base fit(
       AffineMap(at::tensor({1.0, 2.0}, at::kDouble).view({2, 1}), at::ones({2, 1, 1}, at::kDouble)),
