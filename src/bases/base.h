@@ -58,6 +58,11 @@ class BaseRule {
 
 using BaseRegistry = Registry<BaseRule>;
 
+/// The base of one problem, or bases of several problems, joined to one. Costs add up.
+Base together(const std::vector<Base>& fits);
+/// The base of one problem for `count` replicates of it. Cost: that of the single fit.
+Base repeated(const Base& fit, int64_t count);
+
 /// The start of a fit: the target's amortised base, else its prior's base.
 AffineMap first_guess(const Target& target);
 

@@ -48,11 +48,12 @@ class RunObserver {
 };
 
 struct RunOptions {
-  int64_t threads = 1;                 // 0: one for each core
-  Shard shard = {};                    // the chunks of this process
-  RunObserver* observer = nullptr;     // null: none
-  const ResultStore* store = nullptr;  // null: nothing is stored
-  WorkQueue* queue = nullptr;          // null: no other worker; requires a store and no shard
+  int64_t threads = 1;                  // 0: one for each core
+  Shard shard = {};                     // the chunks of this process
+  RunObserver* observer = nullptr;      // null: none
+  const ResultStore* store = nullptr;   // null: nothing is stored
+  WorkQueue* queue = nullptr;           // null: no other worker; requires a store and no shard
+  const RunResults* earlier = nullptr;  // with the same options: its chunks and tuning are kept
 };
 
 /// Estimates all problems in chunks of `estimator.options().chunk`. Chunks in the store are not

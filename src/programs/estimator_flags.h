@@ -16,6 +16,8 @@
 
 namespace crais {
 
+struct RunReport;
+
 /// The groups "Method", "Annealing" and "Pilot" of option_table. `problem` is the program's word
 /// for a problem, in help and in --per-PROBLEM, --pilot-PROBLEMs.
 std::vector<OptionGroup> estimator_options(const std::string& problem);
@@ -36,6 +38,7 @@ struct RunSettings {
   std::optional<int64_t> max_time;  // seconds of the process; no chunk may end later
   Format format = Format::kTable;
   bool quiet = false;
+  const RunReport* earlier = nullptr;  // a finished run of fewer problems, which this run keeps
   bool in_memory = false;   // a function or data of the caller's decide it: no command repeats it
   nlohmann::json resolved;  // every flag, for the record
 };

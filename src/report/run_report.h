@@ -1,6 +1,7 @@
 // The results of a run in every form in which they are stored or shown.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -40,7 +41,11 @@ struct RunReport {
 
   bool is_elsewhere = false;  // complete, and another worker writes the report
 
-  bool is_complete() const { return progress.done == progress.total; }
+  bool is_complete() const {
+    return progress.done == progress.total &&
+           std::none_of(results.chunks.begin(), results.chunks.end(),
+                        [](const auto& entry) { return entry.second.is_cut; });
+  }
 };
 
 /// The reasons why the numbers of a run may mislead: `warnings` of its record or summary.

@@ -40,6 +40,7 @@ struct PilotOptions {
   double target_acceptance = 0.0;   // 0: that of the transition
   int64_t interpolate = 0;          // stretch the schedule to this many steps (0: do not stretch)
   const Resampling* resampling = nullptr;
+  AnnealObserver observe = {};  // empty: nobody
 };
 
 /// False if path, rule and step size are known in advance: `freeze` then needs no pilot.
