@@ -20,8 +20,8 @@
 namespace crais::bench {
 namespace {
 
-/// Of the processor, in this process: other programs do not count. Or until a GPU has done its
-/// work.
+/// The processor time of this process, so that other programs do not count; for a GPU, the time
+/// until it has finished.
 double seconds(const std::function<void()>& run, at::Device device) {
   const auto now = [&] {
     if (device.is_cuda()) torch::cuda::synchronize(device.index());

@@ -18,7 +18,7 @@ using at::Tensor;
 
 struct Entry {
   Activation::Kind kind;
-  const char* name;  // null: of no option
+  const char* name;  // null: not an option
   Tensor (*value)(const Tensor& x, double leak);
   Tensor (*slope)(const Tensor& x, const Tensor& y, double leak);  // y: the value at x
 };

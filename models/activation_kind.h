@@ -1,10 +1,10 @@
 /// @file
-/// Which nonlinearity stands after a network's layer. Free of ATen, for src/kernels.
+/// The kind of activation after a layer. Free of ATen, for src/kernels.
 #pragma once
 
 namespace crais {
 
-/// Elementwise, as PyTorch's of the same name with its defaults.
+/// An elementwise activation, as PyTorch's of the same name with its defaults.
 struct Activation {
   enum Kind {
     kIdentity,
@@ -14,7 +14,7 @@ struct Activation {
     kLeakyRelu,
     kSoftplus,
     kSigmoid,
-    // What is not monotonic, whose slope is no function of the output:
+    // Activations that are not monotonic: their slope is not a function of the output.
     kSilu,
     kGelu,
     kMish
@@ -22,13 +22,13 @@ struct Activation {
 
   constexpr Activation(Kind which = kTanh, double below = 0.01) : kind(which), leak(below) {}
 
-  /// Whether the slope is a function of the output: else it needs the input.
+  /// True if the slope is a function of the output. Otherwise it needs the input.
   constexpr bool slope_is_of_output() const { return kind < kSilu; }
 
   bool operator==(const Activation&) const = default;
 
   Kind kind;
-  double leak;  // of the leaky rectifier: its slope below 0, in [0, 1]
+  double leak;  // slope of the leaky rectifier below 0, in [0, 1]
 };
 
 }  // namespace crais

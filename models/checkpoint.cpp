@@ -19,7 +19,7 @@ using nlohmann::json;
 
 constexpr const char* kKey = "crais";
 constexpr int64_t kFormatVersion = 1;
-constexpr int64_t kMaxSize = 1 << 20;  // of a layer or an image's side
+constexpr int64_t kMaxSize = 1 << 20;  // of a layer or of an image's side
 constexpr size_t kMaxLayers = 64;
 
 VaeArchitecture read_architecture(const FileFields& fields) {
@@ -47,14 +47,14 @@ CheckpointInfo read_info(const FileFields& fields) {
   return info;
 }
 
-/// Takes the layers of an nn.Sequential out of `content`: what is left has no place.
+/// Takes the layers of an nn.Sequential out of `content`. A checkpoint must hold no other tensors.
 Network take_network(SafeTensors& content, const std::string& prefix,
                      const std::vector<int64_t>& sizes, Activation activation,
                      const std::string& where) {
   const auto take = [&](const std::string& name, at::IntArrayRef shape) {
-    const at::Tensor found = tensor_of(content, name, shape, where);
+    const at::Tensor tensor = tensor_of(content, name, shape, where);
     std::erase_if(content.tensors, [&](const auto& named) { return named.first == name; });
-    return found;
+    return tensor;
   };
   std::vector<Layer> layers;
   for (size_t i = 0; i + 1 < sizes.size(); ++i) {
@@ -92,11 +92,11 @@ Checkpoint read_checkpoint(const std::filesystem::path& path) {
 
 Checkpoint checkpoint_of(const StateDict& content) {
   const std::string& file = content.source;
-  const auto found = content.metadata.find(kKey);
-  if (found == content.metadata.end())
+  const auto metadata = content.metadata.find(kKey);
+  if (metadata == content.metadata.end())
     throw data_error(file + ": not a crais checkpoint (no \"crais\" in its metadata)");
   const std::string where = file + ": metadata";
-  const json object = parse_json(found->second, where);
+  const json object = parse_json(metadata->second, where);
   const FileFields fields(object, where);
   if (fields.natural("format_version") != kFormatVersion)
     throw data_error(file + ": checkpoint format version " + fields.at("format_version").dump() +

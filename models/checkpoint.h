@@ -1,5 +1,5 @@
 /// @file
-/// A checkpoint: a VAE in one safetensors file, with how it was made in its metadata.
+/// A checkpoint: a VAE in one safetensors file, with its origin in the metadata.
 #pragma once
 
 #include <filesystem>
@@ -9,14 +9,14 @@
 
 namespace crais {
 
-/// What is known of a checkpoint besides its tensors.
+/// The description of a checkpoint, without its tensors.
 struct CheckpointInfo {
-  std::string binarisation = "dynamic";  // as training saw the images (data/binarisation.h)
+  std::string binarisation = "dynamic";  // of the training images (data/binarisation.h)
   std::string objective = "elbo";
-  std::string data;      // where the images came from ("mnist", "synthetic", a path)
+  std::string data;      // origin of the images ("mnist", "synthetic", a path)
   std::string data_md5;  // of the uncompressed training images
   uint64_t seed = 0;
-  int64_t epochs = 0;            // the epoch these weights are of
+  int64_t epochs = 0;            // the epoch of these weights
   double validation_elbo = 0.0;  // nats per image
   std::string libtorch_version;
 };
@@ -29,14 +29,14 @@ struct Checkpoint {
   std::string sha256;  // of the file; filled by read_checkpoint
 };
 
-/// Throws Error: kNoInput if the file is missing; kData, naming what is wrong and what was
-/// expected, if it is damaged, hostile, of another format version, or its tensors are missing,
-/// misshapen or not finite.
+/// Throws Error: kNoInput if the file is missing; kData that says what is wrong and what was
+/// expected, if the file is damaged, hostile or of another format version, or if its tensors are
+/// missing, misshapen or not finite.
 Checkpoint read_checkpoint(const std::filesystem::path& path);
-/// The same of a file that was read. Its metadata have "crais".
+/// The checkpoint in a file that was read. Its metadata must have "crais".
 Checkpoint checkpoint_of(const StateDict& content);
 
-/// Atomic (util/files.h).
+/// Writes atomically (util/files.h).
 void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
 
 }  // namespace crais

@@ -9,16 +9,16 @@
 namespace crais {
 namespace {
 
-/// Numbers of J that are made at once on the CPU, to stay in a cache: [P,D,pixels].
+/// Numbers of J [P,D,pixels] that are computed at once on the CPU, few enough to stay in a cache.
 constexpr int64_t kNumbersPerJacobian = int64_t{1} << 18;
 
-/// What the Jacobians of some problems are products of.
+/// The factors of the Jacobians of some problems.
 struct Factors {
-  std::vector<at::Tensor> across;  // of each layer, W^T in the type of its product
-  std::vector<at::Tensor> slopes;  // [P,outputs] of each layer; of the last, the root of W
+  std::vector<at::Tensor> across;  // W^T of each layer, in the type of its product
+  std::vector<at::Tensor> slopes;  // [P,outputs] of each layer; for the last, the root of W
 };
 
-/// I + J W J^T of each problem, for J [P D, pixels] in bfloat16 and the roots of W [P, pixels].
+/// I + J W J^T of each problem, from J [P D, pixels] in bfloat16 and the roots of W [P, pixels].
 at::Tensor grams_of_bfloat16(const at::Tensor& jacobian, const at::Tensor& roots) {
   const int64_t num = roots.size(0), pixels = roots.size(1), dim = jacobian.size(0) / num;
   const at::Tensor narrow = jacobian.contiguous(), scale = roots.contiguous();
@@ -35,7 +35,7 @@ at::Tensor grams_of_bfloat16(const at::Tensor& jacobian, const at::Tensor& roots
 at::Tensor gauss_newton_of(const Factors& of) {
   const int64_t num = of.slopes.front().size(0), dim = of.across.front().size(0);
   const at::ScalarType type = of.slopes.front().scalar_type();
-  // Rows are (problem, latent) pairs, so that every product is one large one.
+  // Rows are (problem, latent) pairs: each layer is then one large product.
   at::Tensor jacobian = of.across.front().contiguous().repeat({num, 1, 1});
   for (size_t i = 1; i < of.across.size(); ++i) {
     jacobian.mul_(of.slopes[i - 1].unsqueeze(1));

@@ -34,14 +34,14 @@ Error FileFields::wrong(const std::string& key, const std::string& right) const 
 }
 
 bool FileFields::has(const std::string& key) const {
-  const auto found = object_.find(key);
-  return found != object_.end() && !found->is_null();
+  const auto value = object_.find(key);
+  return value != object_.end() && !value->is_null();
 }
 
 const json& FileFields::at(const std::string& key) const {
-  const auto found = object_.find(key);
-  if (found == object_.end()) throw data_error(where_ + ": \"" + key + "\" is missing" + remedy_);
-  return *found;
+  const auto value = object_.find(key);
+  if (value == object_.end()) throw data_error(where_ + ": \"" + key + "\" is missing" + remedy_);
+  return *value;
 }
 
 std::string FileFields::text(const std::string& key) const {
@@ -93,9 +93,9 @@ std::vector<int64_t> FileFields::integers(const std::string& key, size_t least, 
   if (!list.is_array() || list.size() < least || list.size() > most)
     throw wrong(key, "a list of " + (least == most ? "" : std::to_string(least) + " to ") +
                          std::to_string(most) + " whole numbers");
-  std::vector<int64_t> found;
-  for (const json& value : list) found.push_back(checked(value, key, low, high));
-  return found;
+  std::vector<int64_t> numbers;
+  for (const json& value : list) numbers.push_back(checked(value, key, low, high));
+  return numbers;
 }
 
 std::vector<std::string> FileFields::words(const std::string& key) const {

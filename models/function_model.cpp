@@ -16,10 +16,11 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kRowsOfFunctions = 512;  // nobody measured how many are cheapest
+constexpr int64_t kRowsOfFunctions = 512;  // not measured
 
-/// PyTorch's autocast, while this lives: products of float32 tensors run in a shorter type. Of this
-/// thread, on one kind of device. Throws Error kArgument for a device without autocast.
+/// PyTorch's autocast for the lifetime of the object, in this thread, on one kind of device:
+/// products of float32 tensors run in a shorter type. Throws Error kArgument for a device without
+/// autocast.
 class Autocast {
  public:
   Autocast(at::Device device, at::ScalarType dtype) : device_(device.type()) {
@@ -75,7 +76,7 @@ LatentModel::Draws FunctionModel::draw(uint64_t seed, int64_t i) const {
   if (!manifest_.model.has("simulate"))
     return {row_of("pairs.x", i), row_of("pairs.z", i),
             conditional ? row_of("pairs.y", i) : at::Tensor()};
-  constexpr double kLeast = 1.0 / (1 << 25);  // uniform numbers are above 0, half a step of float32
+  constexpr double kLeast = 1.0 / (1 << 25);  // half a step of float32: uniforms stay above 0
   const int64_t dim = manifest_.model.latent;
   at::Generator rng =
       make_generator(derive_seed(seed, Purpose::kSimulate, static_cast<uint64_t>(i)));
@@ -95,25 +96,25 @@ LatentModel::Draws FunctionModel::draw(uint64_t seed, int64_t i) const {
 std::vector<at::Tensor> FunctionModel::results(
     const std::string& function, const std::vector<at::Tensor>& inputs,
     const std::vector<std::vector<int64_t>>& shapes) const {
-  std::vector<at::Tensor> given;
+  std::vector<at::Tensor> arguments;
   for (const at::Tensor& input : inputs)
-    if (input.defined()) given.push_back(input.to(place_.device));
-  std::vector<at::Tensor> found = functions_(function, given);
-  bool fits = found.size() == shapes.size();
+    if (input.defined()) arguments.push_back(input.to(place_.device));
+  std::vector<at::Tensor> outputs = functions_(function, arguments);
+  bool fits = outputs.size() == shapes.size();
   for (size_t i = 0; fits && i < shapes.size(); ++i)
-    fits = at::isFloatingType(found[i].scalar_type()) &&
-           (shapes[i].empty() || found[i].sizes() == at::IntArrayRef(shapes[i]));
+    fits = at::isFloatingType(outputs[i].scalar_type()) &&
+           (shapes[i].empty() || outputs[i].sizes() == at::IntArrayRef(shapes[i]));
   if (!fits)
     throw data_error(place_.where + ": '" + function +
                      "' does not return what its description says" + kExportAgain);
-  return found;
+  return outputs;
 }
 
 LatentModel::Density FunctionModel::density(const std::string& function,
                                             const std::vector<at::Tensor>& inputs) const {
   const int64_t rows = inputs[0].size(0);
-  const auto found = results(function, inputs, {{rows}, {rows, manifest_.model.latent}});
-  return {found[0], found[1]};
+  const auto outputs = results(function, inputs, {{rows}, {rows, manifest_.model.latent}});
+  return {outputs[0], outputs[1]};
 }
 
 LatentModel::Density FunctionModel::joint(const at::Tensor& z, const at::Tensor& x,
@@ -144,8 +145,8 @@ std::optional<LatentModel::Posterior> FunctionModel::encode(const at::Tensor& x,
                                                             const at::Tensor& y) const {
   if (!manifest_.model.has("encode")) return {};
   const int64_t rows = x.size(0), dim = manifest_.model.latent;
-  const auto found = results("encode", {x, y}, {{rows, dim}, {}});
-  const at::Tensor &loc = found[0], &scale = found[1];
+  const auto outputs = results("encode", {x, y}, {{rows, dim}, {}});
+  const at::Tensor &loc = outputs[0], &scale = outputs[1];
   if (scale.sizes() == at::IntArrayRef({rows, dim})) return Posterior{loc, (0.5 * scale).exp()};
   if (scale.sizes() != at::IntArrayRef({rows, dim, dim}))
     throw data_error(place_.where + ": its encoder returns neither log_var nor scale_tril");
@@ -155,10 +156,11 @@ std::optional<LatentModel::Posterior> FunctionModel::encode(const at::Tensor& x,
 std::optional<LatentModel::Output> FunctionModel::output(const at::Tensor& z,
                                                          const at::Tensor& y) const {
   if (!manifest_.model.has("output")) return {};
-  const auto found = results("output", {z, y}, {{}, {}});
-  if (found[0].dim() != 2 || found[0].size(0) != z.size(0) || found[0].sizes() != found[1].sizes())
+  const auto outputs = results("output", {z, y}, {{}, {}});
+  if (outputs[0].dim() != 2 || outputs[0].size(0) != z.size(0) ||
+      outputs[0].sizes() != outputs[1].sizes())
     throw data_error(place_.where + ": its output and Fisher weights are not [rows, M]");
-  return Output{found[0], found[1]};
+  return Output{outputs[0], outputs[1]};
 }
 
 std::shared_ptr<const LatentModel> function_model(ModelManifest manifest, ModelFunctions functions,

@@ -1,4 +1,4 @@
-// Latent models whose functions somebody else computes: Python, native code, TorchScript, a C++
+// Latent models whose functions are computed elsewhere: by Python, native code, TorchScript, a C++
 // module, or ATen from a network's weights.
 #pragma once
 
@@ -13,22 +13,22 @@
 
 namespace crais {
 
-/// Calls the function `name` of the manifest: "joint" and "prior" return values and gradients, as
-/// "joint_bfloat16" does, whose gradients' products are in bfloat16. Inputs are rows on the model's
-/// device, without labels where there are none. Threads call it side by side. What it throws passes
-/// through.
+/// Calls the function `name` of the manifest. "joint" and "prior" return values and gradients; so
+/// does "joint_bfloat16", whose gradients use products in bfloat16. Inputs are rows on the model's
+/// device; labels are left out if there are none. Threads may call it at the same time. Exceptions
+/// pass through.
 using ModelFunctions = std::function<std::vector<at::Tensor>(
     const std::string& name, const std::vector<at::Tensor>& inputs)>;
 
-/// Where functions run, and by what.
+/// The device and the evaluator of functions.
 struct FunctionPlace {
   at::Device device;
-  std::string evaluator;  // what LatentModel::evaluator says
-  std::string where;      // begins errors
+  std::string evaluator;  // the name that LatentModel::evaluator returns
+  std::string where;      // start of error messages
 };
 
-/// A model of a manifest, its functions, moments and draws. Throws Error kData where a function
-/// returns what the manifest does not say.
+/// A model made of a manifest, functions, moments and draws. Throws Error kData if the result of a
+/// function differs from the manifest.
 class FunctionModel : public LatentModel {
  public:
   FunctionModel(ModelManifest manifest, ModelFunctions functions, FunctionPlace place);
@@ -56,8 +56,8 @@ class FunctionModel : public LatentModel {
   const FunctionPlace& place() const { return place_; }
 
  private:
-  /// Calls a function with those of the inputs that are defined. Results have to be floating and of
-  /// these shapes (an empty one: any).
+  /// Calls a function with the defined inputs. Results must be floating and of these shapes (an
+  /// empty shape allows any).
   std::vector<at::Tensor> results(const std::string& function,
                                   const std::vector<at::Tensor>& inputs,
                                   const std::vector<std::vector<int64_t>>& shapes) const;
@@ -68,39 +68,39 @@ class FunctionModel : public LatentModel {
   FunctionPlace place_;
 };
 
-/// A model in memory. One of MLPs is computed from its weights, in `dtype`: nothing calls its
-/// functions.
+/// A model in memory. A model of MLPs is computed from its weights, in `dtype`, without calls of
+/// its functions.
 std::shared_ptr<const LatentModel> function_model(ModelManifest manifest, ModelFunctions functions,
                                                   at::Device device,
                                                   at::ScalarType dtype = at::kFloat);
 
-/// A decoder under N(0, I) as functions of rows, with a likelihood that needs no code.
+/// A decoder under N(0, I) as functions of rows, with a named likelihood.
 struct DecoderFunctions {
-  /// Latents [B,D] -> logits (Bernoulli) or means (Gaussian), [B, ...]. Differentiable.
+  /// Latents [B,D] -> logits (Bernoulli) or means (Gaussian), [B, ...]. Must be differentiable.
   std::function<at::Tensor(const at::Tensor& z)> decode;
-  /// Data [B, ...] -> mean and log-variance of q(z | x), [B,D] each; empty: no encoder.
+  /// Data [B, ...] -> mean and log-variance of q(z | x), [B,D] each; empty without an encoder.
   std::function<Vae::Posterior(const at::Tensor& x)> encode;
   Likelihood likelihood;
 };
 
-/// The function `name` of such a decoder, whose data have that shape: the joint density by
+/// Computes the function `name` of such a decoder, for data of that shape: the joint density by
 /// autograd, Fisher weights, exact draws.
 std::vector<at::Tensor> call_decoder(const DecoderFunctions& functions,
                                      const std::vector<int64_t>& data_shape,
                                      const std::string& name,
                                      const std::vector<at::Tensor>& inputs);
 
-/// A model of these. `described` says latents, shape and likelihood. With `has_forces`, gradients
-/// may be in bfloat16, by autocast around a pass forward and back.
+/// A model of these functions. `described` gives latents, shape and likelihood. With `has_forces`,
+/// gradients may be in bfloat16, by autocast around a forward and backward pass.
 std::shared_ptr<const LatentModel> decoder_model(ModelDescription described,
                                                  DecoderFunctions functions, FunctionPlace place,
                                                  bool has_forces);
 
-/// The value [B] of a function of z [B,D] with its gradient, by autograd. `function` is given z as
+/// The value [B] of a function of z [B,D] with its gradient, by autograd. `function` receives z as
 /// a leaf.
 std::vector<at::Tensor> with_gradient(const at::Tensor& z,
                                       const std::function<at::Tensor(const at::Tensor&)>& function);
-/// The same, the value by a pass of its own, the gradient by one in bfloat16 (autocast).
+/// The value by one pass, and the gradient by another pass in bfloat16 (autocast).
 std::vector<at::Tensor> with_short_gradient(
     const at::Tensor& z, const std::function<at::Tensor(const at::Tensor&)>& function);
 

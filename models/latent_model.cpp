@@ -51,9 +51,9 @@ void check_support(const ModelDescription& model, const at::Tensor& data,
                 ? "0 or 1"
                 : right + " in steps of " + shortest(*model.step);
   }
-  const at::Tensor found = bad.nonzero();
-  if (found.size(0) == 0) return;
-  const auto image = found[0][0].item<int64_t>(), entry = found[0][1].item<int64_t>();
+  const at::Tensor places = bad.nonzero();
+  if (places.size(0) == 0) return;
+  const auto image = places[0][0].item<int64_t>(), entry = places[0][1].item<int64_t>();
   const auto value = flat[image][entry].item<double>();
   std::string remedy;
   if (model.likelihood == "bernoulli" && value > 0 && value < 1)
@@ -61,7 +61,7 @@ void check_support(const ModelDescription& model, const at::Tensor& data,
         ": `binarisation` static:0 makes grey pixels of 0 to 255, or k / 255, binary; "
         "ContinuousBernoulli is a density of grey ones";
   else if (value > 1 && model.high == 1.0)
-    remedy = std::string(". Pixels of 0 to 255 want `scale` 255") +
+    remedy = std::string(". Pixels of 0 to 255 need `scale` 255") +
              (model.likelihood == "bernoulli" ? ", or grey ones `binarisation` static:0" : "");
   throw data_error(where + ": entry " + std::to_string(entry) + " of image " +
                    std::to_string(image) + " is " + shortest(value) + "; the likelihood (" +

@@ -13,14 +13,14 @@ namespace {
 
 using Family = Likelihood::Family;
 
-/// `near` where |x| < `bound`, else `far` of x, which need not be finite at 0.
+/// `near` where |x| < `bound`, else `far` at x. `far` may be infinite at 0.
 template <typename Far>
 at::Tensor spliced(const at::Tensor& x, double bound, const at::Tensor& near, const Far& far) {
   const at::Tensor is_near = x.abs() < bound;
   return at::where(is_near, near, far(at::where(is_near, at::ones_like(x), x)));
 }
 
-/// log(2 sinh(l / 2) / l): what normalises exp((x - 1/2) l) on [0, 1].
+/// log(2 sinh(l / 2) / l), the log normaliser of exp((x - 1/2) l) on [0, 1].
 at::Tensor log_normalizer(const at::Tensor& logits) {
   const at::Tensor square = logits.square();
   const at::Tensor near = square * (1.0 / 24 - square * (1.0 / 2880 - square / 181440));
@@ -30,7 +30,7 @@ at::Tensor log_normalizer(const at::Tensor& logits) {
   });
 }
 
-/// E[x] - 1/2, the slope of `log_normalizer`.
+/// E[x] - 1/2, the derivative of `log_normalizer`.
 at::Tensor mean_above_half(const at::Tensor& logits) {
   const at::Tensor square = logits.square();
   const at::Tensor near = logits * (1.0 / 12 - square * (1.0 / 720 - square / 30240));
@@ -38,7 +38,7 @@ at::Tensor mean_above_half(const at::Tensor& logits) {
                  [](const at::Tensor& l) { return -0.5 - 1 / at::expm1(-l) - 1 / l; });
 }
 
-/// The variance of x, the slope of that.
+/// The variance of x, the derivative of `mean_above_half`.
 at::Tensor variance(const at::Tensor& logits) {
   const at::Tensor square = logits.square();
   const at::Tensor near = 1.0 / 12 - square * (1.0 / 240 - square * (1.0 / 6048 - square / 172800));
@@ -47,12 +47,12 @@ at::Tensor variance(const at::Tensor& logits) {
   });
 }
 
-/// x as a function of uniform numbers.
+/// x from uniform numbers, by inversion.
 at::Tensor inverse_cdf(const at::Tensor& logits, const at::Tensor& uniform) {
   const at::Tensor u = uniform.to(logits.scalar_type());
   return spliced(logits, 1e-3, u + 0.5 * logits * u * (1 - u),
                  [&](const at::Tensor& l) {
-                   const at::Tensor steep = -l.abs();  // from the end that x is near to
+                   const at::Tensor steep = -l.abs();  // measured from the end that x is near to
                    const at::Tensor mirrored = at::where(l > 0, 1 - u, u);
                    const at::Tensor falling = at::log1p(mirrored * at::expm1(steep)) / steep;
                    return at::where(l > 0, 1 - falling, falling);

@@ -17,8 +17,8 @@ ModelFile::Kind kind_of(const std::vector<std::string>& entries) {
   const auto ends = [&](const char* end) {
     return any([&](const std::string& name) { return name.ends_with(end); });
   };
-  if (ends("/constants.pkl")) return ModelFile::Kind::kScript;  // torch.save writes none
-  const bool is_package = entries.size() == 1                   // weights and no code
+  if (ends("/constants.pkl")) return ModelFile::Kind::kScript;  // torch.save does not write it
+  const bool is_package = entries.size() == 1                   // weights without code
                               ? ends("/extra/crais.safetensors")
                               : any([](const std::string& name) {
                                   return name.find("/data/aotinductor/") != std::string::npos;

@@ -1,5 +1,6 @@
 /// @file
-/// A file that may hold a model: read once, and what it holds decides who reads on.
+/// A file that may hold a model. The file is read once, and its content decides which reader
+/// follows.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +10,13 @@ namespace crais {
 
 struct ModelFile {
   enum class Kind {
-    kPackage,  // of crais.export: native code, or weights with what it says of them
+    kPackage,  // of crais.export: native code, or weights, with a description
     kScript,   // TorchScript
-    kWeights   // anything else, which has to be tensors: a checkpoint or a state_dict
+    kWeights   // any other file, which must hold tensors: a checkpoint or a state_dict
   };
 
-  /// Nothing in the file runs. Throws Error: kNoInput if it is missing, kData if it is a zip
-  /// archive that is damaged.
+  /// Runs nothing in the file. Throws Error: kNoInput if the file is missing, kData if it is a
+  /// damaged zip archive.
   ModelFile(std::filesystem::path file);  // NOLINT(google-explicit-constructor): names a file
   ModelFile(const std::string& file) : ModelFile(std::filesystem::path(file)) {}  // NOLINT
   ModelFile(const char* file) : ModelFile(std::filesystem::path(file)) {}         // NOLINT
@@ -24,7 +25,7 @@ struct ModelFile {
   std::string bytes;
   Kind kind = Kind::kWeights;
 
-  /// How an error names it.
+  /// The name of the file in errors.
   std::string where() const { return path.string(); }
   std::string sha256() const;
 };

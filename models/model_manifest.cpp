@@ -20,13 +20,13 @@ constexpr int64_t kMaxValues = int64_t{1} << 30;
 constexpr int64_t kMaxBatch = 1 << 16;
 constexpr size_t kMostDimensions = 8;
 constexpr int64_t kMostLayers = 100;
-// Of a convolution, whose places are listed in memory: places times taps, and units of an image.
+// Limits of a convolution, whose places are listed in memory: places times taps, units of an image.
 constexpr int64_t kMostConnections = int64_t{1} << 22, kMostUnits = int64_t{1} << 21;
-constexpr double kValueTolerance = 1e-4;  // relative, of compiled against eager values
+constexpr double kValueTolerance = 1e-4;  // relative, between compiled and eager values
 constexpr double kGradTolerance = 1e-3;
 constexpr double kForceTolerance = 2e-2;  // bfloat16 rounds to 4e-3
 
-/// Sizes whose product is no more than kMaxValues.
+/// Reads sizes whose product is at most kMaxValues.
 std::vector<int64_t> shape_of(const FileFields& f, const std::string& key, size_t least = 1) {
   std::vector<int64_t> sizes = f.integers(key, least, kMostDimensions, 1, kMaxValues);
   int64_t room = kMaxValues;
@@ -38,7 +38,7 @@ std::vector<int64_t> shape_of(const FileFields& f, const std::string& key, size_
   return sizes;
 }
 
-/// Of a normal likelihood whose scale is one number.
+/// The standard deviation of a normal likelihood whose scale is one number.
 std::optional<double> noise_sd_of(const FileFields& likelihood) {
   const std::string name = likelihood.text("name");
   if ((name != "gaussian" && name != kSquaredError) || !likelihood.has("scale") ||
@@ -70,7 +70,7 @@ ModelDescription read_description(const FileFields& f) {
   model.high = f.number_or_null("high");
   model.step = f.number_or_null("step");
   if (model.step && !(*model.step > 0)) throw f.wrong("step", "positive");
-  if (model.likelihood == "bernoulli") model.step = 1.0;  // which earlier files leave out
+  if (model.likelihood == "bernoulli") model.step = 1.0;  // missing in older files
   model.is_mass = f.number_or_null("levels").has_value();
   if (!f.at("binarisation").is_null())
     model.binarisation = to_string(f.parsed("binarisation", parse_binarisation));
@@ -79,13 +79,13 @@ ModelDescription read_description(const FileFields& f) {
   return model;
 }
 
-/// The layers of a decoder, or of an MLP, their weights among a file's arrays.
+/// Reads the layers of a decoder or of an MLP, whose weights are arrays of the file.
 class LayerReader {
  public:
   LayerReader(const SafeTensors& arrays, std::string where)
       : arrays_(arrays), where_(std::move(where)) {}
 
-  /// The MLPs that `f` describes.
+  /// The MLPs of the description `f`.
   Vae vae(const FileFields& f, const ModelDescription& model) const {
     const int64_t latent = model.latent, values = model.num_values();
     Vae vae;
@@ -96,7 +96,7 @@ class LayerReader {
     vae.decoder = network(f, "decoder", latent, values);
     if (f.has("encoder")) vae.encoder = network(f, "encoder", values, 2 * latent);
     vae.architecture.activation = f.parsed("decoder", parse_activation);
-    vae.architecture.hidden.clear();  // the decoder's, from its end
+    vae.architecture.hidden.clear();  // filled from the decoder, last layer first
     for (size_t i = vae.decoder.layers.size(); --i > 0;)
       vae.architecture.hidden.push_back(vae.decoder.layers[i].inputs());
     return vae;
@@ -208,7 +208,7 @@ class LayerReader {
     return layer;
   }
 
-  /// Of the last of the layers so far.
+  /// A residual connection of the layer after `layers`.
   static Skip skip(const FileFields& f, const std::vector<Layer>& layers) {
     const auto last = static_cast<int64_t>(layers.size()) - 1;
     const int64_t from = f.integer("from", 0, kMostLayers);
@@ -217,7 +217,7 @@ class LayerReader {
     return {from, f.flag("before_activation")};
   }
 
-  /// Of a layer with so many outputs.
+  /// The normalisation of a layer with `units` outputs.
   Normalisation normalisation(const FileFields& f, const std::string& name, int64_t units) const {
     Normalisation found;
     found.groups = f.integer("groups", 1, units);
@@ -271,7 +271,7 @@ ModelManifest manifest_of(const FileFields& f, SafeTensors arrays, const std::st
   return m;
 }
 
-/// The arrays of a manifest must be as its description has them, and belong together.
+/// Checks the arrays of a manifest against its description and against each other.
 void check_arrays(const ModelManifest& manifest, const std::string& where) {
   const ModelDescription& model = manifest.model;
   const auto rows_of = [&](const std::string& name, std::vector<int64_t> shape,

@@ -6,14 +6,14 @@
 namespace crais {
 namespace {
 
-/// Of the smaller image of a convolution along one axis, with the larger one's size.
+/// The size of a convolution's smaller image along one axis, from the size of the larger image.
 int64_t size_of_smaller(int64_t larger, int64_t kernel, int64_t stride, int64_t padding,
                         int64_t dilation) {
   const int64_t room = larger + 2 * padding - dilation * (kernel - 1) - 1;
   return room < 0 ? 0 : room / stride + 1;
 }
 
-/// [2] of what a transposed convolution adds to the end of its output.
+/// The padding [2] that a transposed convolution adds to the end of its output.
 std::vector<int64_t> output_padding(const Convolution& c) {
   const auto along = [&](size_t axis, int64_t in, int64_t out) {
     return out - ((in - 1) * c.stride[axis] - 2 * c.padding[axis] +
@@ -80,7 +80,7 @@ int64_t Layer::multiplications() const {
 }
 
 at::Tensor Network::forward(at::Tensor x) const {
-  std::map<Skip, at::Tensor> kept;  // what a later layer adds
+  std::map<Skip, at::Tensor> kept;  // units that a later layer adds
   for (const Layer& layer : layers)
     if (layer.skip) kept.emplace(*layer.skip, at::Tensor());
   const auto keep = [&kept](const Skip& what, const at::Tensor& units) {

@@ -7,7 +7,7 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kRowsAtOnce = 512;  // stays in a cache
+constexpr int64_t kRowsAtOnce = 512;  // few enough to stay in a cache
 
 ModelManifest manifest_of(const Vae& vae) {
   const VaeArchitecture& architecture = vae.architecture;
@@ -26,13 +26,13 @@ ModelManifest manifest_of(const Vae& vae) {
   return manifest;
 }
 
-/// Of a VAE on the device, and of the weights as they came.
-ModelFunctions functions_of(const Vae& here, const Vae& original,
+/// The functions of a VAE on the device, and of its original weights.
+ModelFunctions functions_of(const Vae& moved, const Vae& original,
                             const std::vector<int64_t>& data_shape) {
   return [=](const std::string& name,
              const std::vector<at::Tensor>& inputs) -> std::vector<at::Tensor> {
-    // By the weights as they came: draws are the same on every device.
-    const Vae& vae = name == "simulate" ? original : here;
+    // From the original weights: draws are then equal on every device.
+    const Vae& vae = name == "simulate" ? original : moved;
     const at::TensorOptions options = vae.decoder.layers.front().weight.options();
     if (name == "joint") {
       const auto [value, grad] = log_joint_with_grad(decoder_network(vae), inputs[0].to(options),
@@ -60,7 +60,7 @@ std::shared_ptr<const LatentModel> NetworkModel::with_noise(double sd) const {
   ModelManifest noisy = manifest();
   Likelihood& likelihood = noisy.vae->architecture.likelihood;
   if (likelihood.is_of_logits() && !likelihood.is_bernoulli())
-    return nullptr;  // no layer has such means
+    return nullptr;  // no output layer has such means
   if (likelihood.is_bernoulli()) noisy.vae->decoder.layers.back().activation = Activation::kSigmoid;
   likelihood = {Likelihood::Family::kGaussian, sd};
   noisy.model.set_likelihood(likelihood);

@@ -1,4 +1,4 @@
-// What training maximises: a lower bound on log p(x), and how fast it climbs.
+// The training objective, a lower bound on log p(x), and the schedule of the learning rate.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -10,49 +10,49 @@
 
 namespace crais {
 
-/// The ELBO with its KL divergence in closed form, or the importance-weighted bound of K samples
-/// (Burda, Grosse & Salakhutdinov 2016).
+/// The ELBO with its KL divergence in closed form, or the importance-weighted bound (IWAE) of K
+/// samples.                    [Burda, Grosse & Salakhutdinov 2016]
 struct Objective {
   enum class Kind { kElbo, kIwae };
   Kind kind = Kind::kElbo;
   int64_t samples = 1;
 };
 
-/// "elbo" or "iwae:K". Throws Error kArgument on anything else.
+/// Parses "elbo" or "iwae:K". Throws Error kArgument for any other text.
 Objective parse_objective(const std::string& text);
 std::string to_string(const Objective& objective);
 
 /// KL(q(z | x) || N(0, I)) in nats: [B].
 at::Tensor kl_divergence(const Vae::Posterior& posterior);
 
-/// Per image, in nats, [B] each.
+/// Bounds of each image, nats, [B] each.
 struct Bounds {
-  at::Tensor maximised;  // the objective, its KL term weighted; the others are unweighted
+  at::Tensor maximised;  // the objective with a weighted KL term; the others are unweighted
   at::Tensor bound;      // the objective
   at::Tensor elbo;       // averaged over the samples, KL in closed form
   at::Tensor kl;
 };
 
-/// The bounds of binarised images `x` [B, pixels] with one posterior sample for each row of
+/// The bounds of binarised images `x` [B, pixels], with one posterior sample for each row of
 /// `noise` [samples, B, latent] ~ N(0, I). Cost: samples * B decoder evaluations.
 Bounds evaluate(const Objective& objective, const Vae& vae, const at::Tensor& x,
                 const at::Tensor& noise, double kl_weight = 1.0);
 
-/// How the learning rate falls from its start over the epochs.
+/// The decay of the learning rate over the epochs.
 struct Decay {
   enum class Kind { kNone, kCosine, kExponential, kStep };
   Kind kind = Kind::kNone;
-  double final_rate = 0.0;  // cosine, exponential: in the last epoch
-  double factor = 1.0;      // step: multiplied in ...
+  double final_rate = 0.0;  // cosine, exponential: the rate in the last epoch
+  double factor = 1.0;      // step: the rate is multiplied by this ...
   int64_t every = 1;        // ... after this many epochs
 
-  /// In `epoch` = 0 .. num_epochs - 1.
+  /// The rate in `epoch` = 0 .. num_epochs - 1.
   double rate(double initial, int64_t epoch, int64_t num_epochs) const;
-  /// True if the rate of an epoch depends on how many there will be.
+  /// True if the rate of an epoch depends on the total number of epochs.
   bool depends_on_length() const { return kind == Kind::kCosine || kind == Kind::kExponential; }
 };
 
-/// "none", "cosine:FINAL", "exponential:FINAL", "step:FACTOR,every=EPOCHS".
+/// Parses "none", "cosine:FINAL", "exponential:FINAL", "step:FACTOR,every=EPOCHS".
 Decay parse_decay(const std::string& text);
 std::string to_string(const Decay& decay);
 

@@ -23,7 +23,7 @@
 namespace crais {
 namespace {
 
-/// What the processor can do, by the names of /proc/cpuinfo; empty where nothing says so.
+/// The abilities of the processor, by their names in /proc/cpuinfo; empty if they are unknown.
 std::set<std::string> processor_flags() {
   std::ifstream file("/proc/cpuinfo");
   std::string line;
@@ -44,34 +44,34 @@ std::string without_patch(const std::string& version) {
   return version.substr(0, version.find('.', version.find('.') + 1));
 }
 
-/// The description, checked, of an archive that holds one.
+/// The checked description of an archive that holds one.
 ModelManifest manifest_of(ZipArchive& archive, const std::string& where) {
   const std::string entry = "extra/crais.safetensors";
   const std::vector<std::string>& names = archive.names();
-  const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+  const auto position = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
     return name.ends_with("/" + entry);
   });
-  if (found == names.end())
+  if (position == names.end())
     throw data_error(where + ": a .pt2 package without " + entry + kExportAgain);
-  return read_manifest(archive.read(*found), where + ": " + entry);
+  return read_manifest(archive.read(*position), where + ": " + entry);
 }
 
-/// Native code must be of this LibTorch and for this processor.
+/// Checks that native code is for this LibTorch and this processor.
 void check_machine(const ModelManifest& m, const std::string& where) {
   if (without_patch(m.torch) != without_patch(libtorch_version()))
     throw data_error(where + ": exported with PyTorch " + quoted(m.torch) + ", this is LibTorch " +
                      libtorch_version() + kExportAgain + " under PyTorch " +
                      without_patch(libtorch_version()));
 #if defined(__x86_64__)
-  const std::string here = "x86_64";
+  const std::string this_machine = "x86_64";
 #elif defined(__aarch64__)
-  const std::string here = "aarch64";
+  const std::string this_machine = "aarch64";
 #else
-  const std::string here = "another";
+  const std::string this_machine = "another";
 #endif
-  if (m.machine != here)
-    throw data_error(where + ": exported on " + quoted(m.machine) + ", this machine is " + here +
-                     kExportAgain + " here");
+  if (m.machine != this_machine)
+    throw data_error(where + ": exported on " + quoted(m.machine) + ", this machine is " +
+                     this_machine + kExportAgain + " here");
   const std::set<std::string> present = processor_flags();
   if (present.empty()) return;
   std::string missing;
@@ -83,13 +83,13 @@ void check_machine(const ModelManifest& m, const std::string& where) {
                      " here, or for both machines (march=\"x86-64-v3\")");
 }
 
-/// Code is compiled for one kind of device. The loader takes the first of several.
+/// Checks the device that code was compiled for. If there are several, the loader takes the first.
 void check_device(const ModelManifest& m, at::Device device, const std::string& where) {
-  const std::string asked = device.is_cpu() ? "cpu" : "cuda";
-  if (m.device != asked)
+  const std::string wanted_device = device.is_cpu() ? "cpu" : "cuda";
+  if (m.device != wanted_device)
     throw argument_error("`device`: " + where + " was exported for " + m.device +
                          ", whose `device` is " + m.device + kExportAgain + " of a model on " +
-                         asked);
+                         wanted_device);
   if (device.has_index() && device.index() > 0)
     throw argument_error("`device`: packages run on the first CUDA device; CUDA_VISIBLE_DEVICES=" +
                          std::to_string(device.index()) + " makes another the first");
@@ -97,17 +97,17 @@ void check_device(const ModelManifest& m, at::Device device, const std::string& 
 
 using Package = torch::inductor::AOTIModelPackageLoader;
 
-/// The code of a package asks for libtorch.so by name. A program is linked against libtorch_cpu.so
-/// alone, and its search path does not serve libraries that are opened later: so the one that lies
-/// beside is opened before.
+/// Opens libtorch.so. The code of a package asks for this library by name. A program is linked
+/// against libtorch_cpu.so alone, and its search path does not apply to libraries that are opened
+/// later, so this function opens the libtorch.so in the same folder first.
 void open_libtorch() {
   Dl_info here;
   if (dladdr(reinterpret_cast<const void*>(&at::get_num_threads), &here) == 0) return;
   const auto beside = std::filesystem::path(here.dli_fname).parent_path() / "libtorch.so";
-  dlopen(beside.c_str(), RTLD_NOW | RTLD_GLOBAL);  // the loader says so where that fails
+  dlopen(beside.c_str(), RTLD_NOW | RTLD_GLOBAL);  // if this fails, the loader reports it
 }
 
-/// Several threads run one package side by side, where this LibTorch can (2.8, say).
+/// Runs one package in several threads at once, if this LibTorch can (such as 2.8).
 template <typename Loaded>
 std::unique_ptr<Loaded> load(const std::string& path, const std::string& function) {
   using Path = const std::string&;
@@ -118,7 +118,7 @@ std::unique_ptr<Loaded> load(const std::string& path, const std::string& functio
     return std::make_unique<Loaded>(path, function);
 }
 
-/// The package's functions, each loaded, which runs its code. Threads call them side by side.
+/// Loads the package's functions, which runs its code. Threads may call them at the same time.
 ModelFunctions functions_of(const std::vector<std::string>& names, const std::string& where) {
   std::map<std::string, std::shared_ptr<Package>> packages;
   for (const std::string& name : names) {

@@ -1,5 +1,5 @@
 /// @file
-/// Exported models: .pt2 packages that crais.export of Python writes.
+/// Exported models: .pt2 packages written by crais.export in Python.
 #pragma once
 
 #include <memory>
@@ -10,15 +10,15 @@
 
 namespace crais {
 
-/// Loads a package and repeats its self-check: stored inputs must have the values and gradients
-/// that eager PyTorch found. A package is native code, and loading it runs it: load only what you
-/// trust. What it says of itself is checked before that.
+/// Loads a package and repeats its self-check: at the stored inputs, the model must reproduce the
+/// values and gradients of eager PyTorch. A package is native code, and loading runs it: load only
+/// packages that you trust. The description is checked first.
 ///
-/// A model of MLPs is weights and no code: it runs under every LibTorch, and in `dtype`.
+/// A model of MLPs has weights and no code: it runs with every LibTorch, and in `dtype`.
 ///
 /// Throws Error: kNoInput if the file is missing; kData if it is damaged, of another version of
-/// PyTorch, another kind of machine, or fails its self-check; kArgument for a device that it was
-/// not compiled for. Each message says how to export again.
+/// PyTorch or another kind of machine, or fails its self-check; kArgument for a device that it was
+/// not compiled for. Each message says how to export the model again.
 std::shared_ptr<const LatentModel> read_package_model(const ModelFile& file,
                                                       at::Device device = at::kCPU,
                                                       at::ScalarType dtype = at::kFloat);

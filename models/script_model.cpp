@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kExtra = "crais.safetensors";
 
-/// The line of an error of LibTorch's that says what is wrong: the interpreter's is the last.
+/// The line of a LibTorch error that states the cause: the last line for the interpreter.
 std::string reason_of(const std::exception& error) {
   std::string text = error.what();
   const std::string mark = "RuntimeError: ";
@@ -29,7 +29,7 @@ std::string reason_of(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
-/// Runs a call of LibTorch's; what it throws is a fault of the file.
+/// Calls LibTorch. Its exceptions become errors of the file.
 template <typename Call>
 auto of_file(const std::string& where, const std::string& what, const Call& call) {
   try {
@@ -41,7 +41,8 @@ auto of_file(const std::string& where, const std::string& what, const Call& call
   }
 }
 
-/// What a method returns: a tensor, or a tuple of them. Inputs are moved to where the module is.
+/// Calls a method and returns its result, a tensor or a tuple of tensors. Moves inputs to the
+/// module's device.
 std::vector<at::Tensor> call_method(const torch::jit::Module& module, const std::string& method,
                                     std::vector<at::Tensor> inputs,
                                     const at::TensorOptions& options) {
@@ -55,7 +56,8 @@ std::vector<at::Tensor> call_method(const torch::jit::Module& module, const std:
   return tensors;
 }
 
-/// Traces have `_convolution`, which autocast on the CPU does not know; it knows those by name.
+/// Renames `_convolution`, which traces contain and autocast on the CPU ignores, to names that
+/// autocast knows.
 void name_convolutions(const torch::jit::Module& module) {
   for (const torch::jit::Module& part : module.modules())
     for (const torch::jit::Method& method : part.get_methods()) {
@@ -64,7 +66,7 @@ void name_convolutions(const torch::jit::Module& module) {
     }
 }
 
-/// The functions of a module that crais.export wrote, which returns values alone.
+/// The functions of a module that crais.export wrote, which returns values without gradients.
 ModelFunctions functions_of(const torch::jit::Module& module, const std::vector<std::string>& names,
                             const std::string& where, const at::TensorOptions& options) {
   const auto method_of = [](const std::string& function) -> std::string {
@@ -76,30 +78,30 @@ ModelFunctions functions_of(const torch::jit::Module& module, const std::vector<
       throw data_error(where + ": has no method \"" + method_of(name) + "\"");
   of_file(where, "cannot be read", [&] { name_convolutions(module); });
   return [=](const std::string& name, const std::vector<at::Tensor>& inputs) {
-    const auto call = [&](std::vector<at::Tensor> given) {
+    const auto call = [&](std::vector<at::Tensor> arguments) {
       return of_file(where, "'" + name + "' fails",
-                     [&] { return call_method(module, method_of(name), given, options); });
+                     [&] { return call_method(module, method_of(name), arguments, options); });
     };
     if (name != "joint" && name != kJointForces && name != "prior") return call(inputs);
     const auto value = [&](const at::Tensor& z) {
-      std::vector<at::Tensor> given = inputs;
-      given[0] = z;
-      const at::Tensor found = call(given)[0];
-      if (c10::GradMode::is_enabled() && !found.requires_grad())
+      std::vector<at::Tensor> arguments = inputs;
+      arguments[0] = z;
+      const at::Tensor result = call(arguments)[0];
+      if (c10::GradMode::is_enabled() && !result.requires_grad())
         throw data_error(where + ": '" + name + "' does not depend on z");
-      return found;
+      return result;
     };
     return name == kJointForces ? with_short_gradient(inputs[0], value)
                                 : with_gradient(inputs[0], value);
   };
 }
 
-/// The method by which a module of another program decodes.
+/// The decoding method of a module of another program.
 std::string decoder_of(const torch::jit::Module& module) {
   return module.find_method("decode") ? "decode" : "forward";
 }
 
-/// What a module of another program makes of latents [B,D]: [B, ...].
+/// The output [B, ...] of a module of another program at latents [B,D].
 at::Tensor decoded(const torch::jit::Module& module, const at::Tensor& z,
                    const at::TensorOptions& options, const std::string& where) {
   const std::string name = "'" + decoder_of(module) + "'";
@@ -111,39 +113,38 @@ at::Tensor decoded(const torch::jit::Module& module, const at::Tensor& z,
   return made[0];
 }
 
-/// The one number of latents that a decoder takes, among the sizes of its weights.
+/// Finds the number of latents that a decoder takes, among the sizes of its weights.
 int64_t find_latent(const torch::jit::Module& module, const at::TensorOptions& options,
                     const std::string& where) {
-  std::set<int64_t> sizes = {1};  // which fits where others do by broadcasting alone
+  std::set<int64_t> sizes = {1};  // a size of 1 may also fit by broadcasting alone
   for (const at::Tensor& weight : module.parameters())
     sizes.insert(weight.sizes().begin(), weight.sizes().end());
-  std::vector<int64_t> taken;
+  std::vector<int64_t> candidates;
   for (const int64_t dim : sizes) {
     if (dim < 1 || dim > kMostLatents) continue;
     try {
       decoded(module, at::zeros({2, dim}), options, where);
-      taken.push_back(dim);
-    } catch (const Error&) {  // not so many
+      candidates.push_back(dim);
+    } catch (const Error&) {  // the decoder does not take this number
     }
   }
   const std::string decoder = where + ": its '" + decoder_of(module) + "' takes ";
-  if (taken.empty())
-    throw argument_error(decoder +
-                         "no z [B,D] with D a size of its weights; say what D is by `latent`");
-  if (taken.size() > 1)
-    throw argument_error(decoder + "z [B,D] of D = " + std::to_string(taken[0]) + ", " +
-                         std::to_string(taken[1]) + " and perhaps more; say which by `latent`");
-  const int64_t made = decoded(module, at::zeros({1, taken[0]}), options, where).numel();
-  if (made == taken[0] && made > 1)
-    throw argument_error(
-        decoder + "as many numbers (" + std::to_string(made) +
-        ") as it gives back: is this encoder and decoder in one? Write the decoder "
-        "alone; if it is one, say `latent` " +
-        std::to_string(made));
-  return taken[0];
+  if (candidates.empty())
+    throw argument_error(decoder + "no z [B,D] with D a size of its weights; give D as `latent`");
+  if (candidates.size() > 1)
+    throw argument_error(decoder + "z [B,D] of D = " + std::to_string(candidates[0]) + ", " +
+                         std::to_string(candidates[1]) +
+                         " and perhaps more; choose one by `latent`");
+  const int64_t made = decoded(module, at::zeros({1, candidates[0]}), options, where).numel();
+  if (made == candidates[0] && made > 1)
+    throw argument_error(decoder + "as many numbers (" + std::to_string(made) +
+                         ") as it returns, like an encoder and decoder in one; save the decoder "
+                         "alone, or, if it is a decoder, give `latent` " +
+                         std::to_string(made));
+  return candidates[0];
 }
 
-/// Refuses outputs that are not what the likelihood takes them for. Returns what is in doubt.
+/// Throws if outputs contradict the likelihood. Returns warnings about doubtful outputs.
 std::vector<std::string> check_outputs(const at::Tensor& outputs,
                                        const DecoderLikelihood& likelihood,
                                        const std::string& what) {
@@ -152,20 +153,18 @@ std::vector<std::string> check_outputs(const at::Tensor& outputs,
   if (is_unit && !likelihood.probs)
     throw argument_error(
         what +
-        "values in [0, 1], as after a sigmoid, and bernoulli is of logits: say "
-        "`likelihood` bernoulli:probs if these are probabilities, bernoulli:logits "
-        "if they are logits");
+        "values in [0, 1], as after a sigmoid, but bernoulli takes logits; give `likelihood` "
+        "bernoulli:probs for probabilities, bernoulli:logits for logits");
   if (!is_unit && likelihood.probs.value_or(false))
     throw argument_error(
         what +
-        "values outside [0, 1], and bernoulli:probs is of probabilities; bernoulli "
-        "is of logits");
+        "values outside [0, 1], but bernoulli:probs takes probabilities; bernoulli takes logits");
   if (!is_unit || *likelihood.probs) return {};
-  return {"the decoder's outputs all lie in [0, 1], and are taken for logits"};
+  return {"the decoder's outputs all lie in [0, 1], and are used as logits"};
 }
 
-/// Says the shape of what a decoder makes of a row, which must be a function of that row, of finite
-/// values that the likelihood takes.
+/// Finds the shape of a decoder's output for one row. The output must be a function of that row,
+/// with finite values that the likelihood allows.
 void find_shape(const torch::jit::Module& module, const at::TensorOptions& options,
                 const std::string& where, ModelDescription& model,
                 const DecoderLikelihood& likelihood) {
@@ -177,20 +176,20 @@ void find_shape(const torch::jit::Module& module, const at::TensorOptions& optio
   const at::Tensor alone = decoded(module, z.slice(0, 0, 1), options, where);
   const std::string what = where + ": '" + decoder_of(module) + "' makes ";
   if (!together.isfinite().all().item<bool>())
-    throw data_error(what + "values that are not finite of a draw from N(0, I)");
+    throw data_error(what + "values that are not finite at a draw from N(0, I)");
   const double size = together.abs().max().item<double>();
   if ((together - again).abs().max().item<double>() > 1e-6 * (1 + size))
     throw data_error(
         what +
-        "other values at every call: is a latent drawn inside, as in encoder and decoder "
-        "in one? Write the decoder alone");
+        "different values at each call, as if a latent were drawn inside; save the decoder alone");
   if ((together[0] - alone[0]).abs().max().item<double>() > 1e-4 * (1 + size))
-    throw data_error(what + "other values of a row where others stand beside it");
+    throw data_error(what + "different values for a row if other rows are in the batch");
   model.warnings = check_outputs(together, likelihood, what);
   model.data_shape = together.sizes().slice(1).vec();
 }
 
-/// True if `encode` gives another mean at every call. One that fails says so when it is asked for.
+/// True if `encode` returns another mean at each call. If it fails, false: the failure is reported
+/// when it is used.
 bool draws_inside(const LatentModel& model) {
   std::vector<int64_t> shape = model.description().data_shape;
   shape.insert(shape.begin(), 2);
@@ -204,7 +203,7 @@ bool draws_inside(const LatentModel& model) {
   }
 }
 
-/// What 'encode' of a module of another program makes of data [B, ...].
+/// The result of 'encode' of a module of another program for data [B, ...].
 Vae::Posterior encoded(const torch::jit::Module& module, const at::Tensor& x,
                        const at::TensorOptions& options, const std::string& where) {
   const auto q =
@@ -222,20 +221,20 @@ std::shared_ptr<const LatentModel> plain_model(const torch::jit::Module& module,
   const c10::NoGradGuard no_grad;
   if (asked.likelihood.empty())
     throw argument_error(where +
-                         ": TorchScript that does not say what it is; say `likelihood` bernoulli "
-                         "or gaussian:SD, or write it with crais.export(\"name.pt\", ...)");
+                         ": TorchScript that does not describe itself; give `likelihood` bernoulli "
+                         "or gaussian:SD, or save it with crais.export(\"name.pt\", ...)");
   if (!module.find_method(decoder_of(module)))
     throw data_error(where + ": has no method 'decode' or 'forward'");
-  const DecoderLikelihood said = parse_decoder_likelihood(asked.likelihood);
+  const DecoderLikelihood likelihood = parse_decoder_likelihood(asked.likelihood);
   ModelDescription d;
   d.name = where.substr(where.rfind('/') + 1);
   d.kind = kPlainScript;
-  d.set_likelihood(said.likelihood);
+  d.set_likelihood(likelihood.likelihood);
   d.latent = asked.latent > 0 ? asked.latent : find_latent(module, options, where);
-  find_shape(module, options, where, d, said);
+  find_shape(module, options, where, d, likelihood);
   DecoderFunctions functions;
-  functions.likelihood = said.likelihood;
-  functions.decode = [=, gives_probs = said.probs.value_or(false)](const at::Tensor& z) {
+  functions.likelihood = likelihood.likelihood;
+  functions.decode = [=, gives_probs = likelihood.probs.value_or(false)](const at::Tensor& z) {
     const at::Tensor made = decoded(module, z, options, where);
     return gives_probs ? logits_of(made) : made;
   };
@@ -244,10 +243,9 @@ std::shared_ptr<const LatentModel> plain_model(const torch::jit::Module& module,
   auto model = decoder_model(d, functions, {options.device(), "torchscript", where},
                              /*has_forces=*/false);
   if (functions.encode && draws_inside(*model))
-    throw data_error(
-        where +
-        ": 'encode' gives another mean at every call: is a latent drawn inside? It has "
-        "to return mean and log-variance");
+    throw data_error(where +
+                     ": 'encode' returns a different mean at each call, as if a latent were drawn "
+                     "inside; it must return mean and log-variance");
   return model;
 }
 
@@ -257,7 +255,7 @@ std::shared_ptr<const LatentModel> read_script_model(const ModelFile& file, at::
                                                      at::ScalarType dtype,
                                                      const ScriptOptions& script) {
   const std::string where = file.where();
-  torch::jit::setGraphExecutorOptimize(false);  // what it specialises costs more than it brings
+  torch::jit::setGraphExecutorOptimize(false);  // its specialisation costs more than it saves
   torch::jit::ExtraFilesMap extra{{kExtra, ""}};
   torch::jit::Module module = of_file(where, "cannot be loaded as TorchScript", [&] {
     std::istringstream bytes(file.bytes);
@@ -273,7 +271,7 @@ std::shared_ptr<const LatentModel> read_script_model(const ModelFile& file, at::
   manifest.model.kind = "TorchScript";
   ModelManifest described = manifest;
   std::vector<std::string>& names = described.model.functions;
-  // Nothing measured forces in bfloat16: they pay where products take nearly all of the time.
+  // bfloat16 forces were not measured here: they are faster only if products take nearly all time.
   described.forces_pay = false;
   const bool has_forces = dtype == at::kFloat && (device.is_cpu() || device.is_cuda());
   std::erase(names, kJointForces);

@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kMaxLinears = 1000;
 constexpr size_t kMaxListed = 24;
 
-/// A linear layer of the file, under its name without ".weight".
+/// A linear layer of the file with its name, without ".weight".
 struct NamedLinear {
   std::string name;
   at::Tensor weight;
@@ -32,14 +32,15 @@ struct NamedLinear {
 };
 using Linears = std::vector<NamedLinear>;
 
-/// The last layers give mean and log-variance: one layer both, or one each.
+/// The layers of an encoder. The last layer gives mean and log-variance, or the last two give one
+/// each.
 struct EncoderLayers {
   Linears trunk, heads;
 };
 
 // --- names ---
 
-/// The name on one line, without quotes where it needs none.
+/// The name on one line, quoted only if it needs quotes.
 std::string plain(const std::string& name) {
   const std::string text = quoted(name);
   return text.substr(1, text.size() - 2);
@@ -52,7 +53,7 @@ std::string_view leading_number(std::string_view text) {
   return text.substr(0, static_cast<size_t>(end - text.begin()));
 }
 
-/// "fc2" before "fc10".
+/// Natural order: "fc2" before "fc10".
 bool natural_less(std::string_view a, std::string_view b) {
   while (!a.empty() && !b.empty()) {
     std::string_view m = leading_number(a), n = leading_number(b);
@@ -83,14 +84,15 @@ std::string lower(std::string text) {
 
 enum class Role { kNone, kEncoder, kDecoder };
 
-/// "decoder", "dec1" and "decoder_fc" speak of a decoder, "decay" does not.
+/// True if `part` begins with `word` as a word: "decoder", "dec1" and "decoder_fc" begin with a
+/// decoder word, "decay" does not.
 bool begins_with_word(const std::string& part, std::string_view word) {
   return part.compare(0, word.size(), word) == 0 &&
          (part.size() == word.size() || part[word.size()] < 'a' || part[word.size()] > 'z');
 }
 
 Role role_of(const std::string& name) {
-  Role role = Role::kNone;  // the innermost part decides
+  Role role = Role::kNone;  // the last part of the name with a role decides
   for (const std::string& part : split(lower(name), '.')) {
     for (const char* word : {"encoder", "enc", "recognition", "inference"})
       if (begins_with_word(part, word)) role = Role::kEncoder;
@@ -107,7 +109,7 @@ std::vector<std::string> names_of(const Linears& layers) {
   return names;
 }
 
-/// What all names begin with, up to a dot.
+/// The common beginning of all names, up to a dot.
 std::string common_prefix(const std::vector<std::string>& names) {
   std::string prefix = names.front();
   for (const std::string& name : names) {
@@ -128,7 +130,7 @@ std::string sizes_text(const NamedLinear& layer) {
   return std::to_string(layer.in()) + "->" + std::to_string(layer.out());
 }
 
-/// "fc1 784->400, fc2 400->40".
+/// The layers as text: "fc1 784->400, fc2 400->40".
 std::string listed(const Linears& layers) {
   std::vector<std::string> words;
   for (size_t i = 0; i < std::min(layers.size(), kMaxListed); ++i)
@@ -164,7 +166,7 @@ bool is_encoder(const EncoderLayers& encoder, int64_t pixels, int64_t latent) {
   });
 }
 
-/// The last one, or the last two side by side, are the heads: whichever fits.
+/// An encoder whose head is the last layer or whose heads are the last two, whichever fits.
 std::optional<EncoderLayers> ordered_encoder(const Linears& layers, int64_t pixels,
                                              int64_t latent) {
   for (const std::ptrdiff_t heads : {1, 2}) {
@@ -176,8 +178,8 @@ std::optional<EncoderLayers> ordered_encoder(const Linears& layers, int64_t pixe
   return {};
 }
 
-/// The orders that names may mean, the likeliest first: 2 before 10; fc21 before fc3, as a second
-/// layer in two parts; or that of the file.
+/// The possible orders of named layers, most likely first: natural order, 2 before 10; fc21 before
+/// fc3, as the second layer in two parts; the order of the file.
 std::array<Linears, 3> orders_of(const Linears& layers) {
   std::array<Linears, 3> orders{layers, layers, layers};
   std::stable_sort(orders[0].begin(), orders[0].end(),
@@ -187,7 +189,7 @@ std::array<Linears, 3> orders_of(const Linears& layers) {
   return orders;
 }
 
-/// In the first order in which they follow on each other; as they stand if there is none.
+/// The layers in the first order in which they form a chain; unchanged if there is none.
 Linears as_chain(const Linears& layers) {
   const auto orders = orders_of(layers);
   const auto fits = std::find_if(orders.begin(), orders.end(), is_chain);
@@ -200,7 +202,8 @@ std::optional<EncoderLayers> as_encoder(const Linears& layers, int64_t pixels, i
   return {};
 }
 
-/// Two layers of one shape could be exchanged; only numbers say which comes first.
+/// True if the order is certain. Two layers of equal shape could be exchanged: only numbers in
+/// their names decide.
 bool order_is_certain(const Linears& layers) {
   for (size_t i = 0; i < layers.size(); ++i)
     for (size_t j = 0; j < i; ++j)
@@ -210,8 +213,8 @@ bool order_is_certain(const Linears& layers) {
   return true;
 }
 
-/// Which of two heads a name means: 0 the mean, 1 the log-variance. Nothing where it does not say,
-/// or speaks of a standard deviation.
+/// The meaning of a head's name: 0 for the mean, 1 for the log-variance. Returns nothing if the
+/// name does not say, or names a standard deviation.
 std::optional<int> head_meant(const std::string& name) {
   const std::string text = lower(name);
   const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
@@ -220,7 +223,7 @@ std::optional<int> head_meant(const std::string& name) {
   return {};
 }
 
-/// Mean first. False if the names do not tell.
+/// Puts the head of the mean first. Returns false if the names do not decide.
 bool order_heads(Linears& heads) {
   if (heads.size() < 2) return true;
   const std::string common = common_prefix(names_of(heads));
@@ -235,12 +238,12 @@ bool order_heads(Linears& heads) {
 
 using Division = std::pair<EncoderLayers, Linears>;
 
-/// Every way to cut the layers, in this order, into an encoder (or none) and a decoder.
+/// All ways to cut the layers, in this order, into an optional encoder and a decoder.
 std::vector<Division> divisions(const Linears& layers) {
   std::vector<Division> ways;
   for (auto middle = layers.begin(); middle != layers.end(); ++middle) {
     const Linears before(layers.begin(), middle), after(middle, layers.end());
-    // An autoencoder is a chain from pixels to pixels, but no decoder.
+    // An autoencoder is a chain from pixels to pixels, but it is not a decoder.
     if (!is_chain(after) || after.front().in() >= after.back().out()) continue;
     const auto encoder = ordered_encoder(before, after.back().out(), after.front().in());
     if (encoder || before.empty()) ways.emplace_back(encoder.value_or(EncoderLayers{}), after);
@@ -283,7 +286,7 @@ class Recogniser {
                           "(fc21 the mean, fc22 the log-variance)");
   }
 
-  /// Layers of linear ones alone are read, unless somebody has named those of the decoder.
+  /// Checks that all layers are linear, unless the user has named the layers of the decoder.
   void check_linear() const {
     if (!options_.decoder_layers.empty()) return;
     for (const auto& [name, tensor] : state_.tensors)
@@ -295,27 +298,27 @@ class Recogniser {
                          "linear layers of an MLP (`decoder`)");
   }
 
-  // What a state_dict cannot say.
+  // --- facts that a state_dict cannot state ---
 
-  std::string said(const std::string& option, const char* key) const {
+  std::string option_or_metadata(const std::string& option, const char* key) const {
     if (!option.empty()) return option;
-    const auto found = state_.metadata.find(key);
-    return found == state_.metadata.end() ? "" : found->second;
+    const auto entry = state_.metadata.find(key);
+    return entry == state_.metadata.end() ? "" : entry->second;
   }
   Activation activation() const {
-    const std::string name = said(options_.activation, "activation");
+    const std::string name = option_or_metadata(options_.activation, "activation");
     if (name.empty())
       throw argument_error(state_.source +
-                           ": a state_dict does not say what stands between its layers; give " +
+                           ": a state_dict does not name the activation between its layers; give " +
                            "`activation`, one of " + activation_names());
     return parse_activation(name);
   }
   Likelihood likelihood() const {
-    const std::string text = said(options_.likelihood, "likelihood");
+    const std::string text = option_or_metadata(options_.likelihood, "likelihood");
     return text.empty() ? Likelihood{} : parse_decoder_likelihood(text).likelihood;
   }
 
-  // The layers of the file.
+  // --- the layers of the file ---
 
   Linears linear_layers() const {
     constexpr std::string_view kEnding = ".weight";
@@ -361,18 +364,18 @@ class Recogniser {
     return layers;
   }
 
-  /// Those of a role that are not taken.
+  /// The layers of a role that are not yet used.
   Linears with_role(Role role) const {
-    std::set<std::string> taken;
-    for (const Linears* some : {&decoder_, &encoder_.trunk, &encoder_.heads})
-      for (const NamedLinear& layer : *some) taken.insert(layer.name);
-    Linears some;
+    std::set<std::string> used_names;
+    for (const Linears* used : {&decoder_, &encoder_.trunk, &encoder_.heads})
+      for (const NamedLinear& layer : *used) used_names.insert(layer.name);
+    Linears unused;
     for (const NamedLinear& layer : layers_)
-      if (role_of(layer.name) == role && taken.count(layer.name) == 0) some.push_back(layer);
-    return some;
+      if (role_of(layer.name) == role && used_names.count(layer.name) == 0) unused.push_back(layer);
+    return unused;
   }
 
-  // Which of them are which.
+  // --- the roles of the layers ---
 
   void find() {
     if (!options_.decoder_layers.empty()) {
@@ -390,16 +393,16 @@ class Recogniser {
 
   void find_encoder() {
     if (!options_.encoder_layers.empty()) return find_named_encoder();
-    // Trunk and heads under one name, or heads (or all) under names of their own.
+    // Trunk and heads share a prefix, or the heads (or all layers) have their own names.
     const Linears own = with_role(Role::kEncoder), others = with_role(Role::kNone);
     Linears both = own;
     both.insert(both.end(), others.begin(), others.end());
-    auto found = as_encoder(both, pixels(), latent());
-    if (!found) found = as_encoder(own, pixels(), latent());
-    if (!found) return;  // `describe` says so; a decoder is enough
-    check_order(found->trunk, "the encoder");
-    check_heads(found->heads);
-    encoder_ = *found;
+    auto encoder = as_encoder(both, pixels(), latent());
+    if (!encoder) encoder = as_encoder(own, pixels(), latent());
+    if (!encoder) return;  // `describe` reports it; a decoder is enough
+    check_order(encoder->trunk, "the encoder");
+    check_heads(encoder->heads);
+    encoder_ = *encoder;
   }
 
   void find_named_encoder() {
@@ -446,7 +449,8 @@ class Recogniser {
                       std::to_string(layers[i].out()) + " numbers, " + plain(layers[i + 1].name) +
                       " takes " + std::to_string(layers[i + 1].in()));
   }
-  /// Whatever else lies where the decoder does would change what it computes: a normalisation, say.
+  /// Checks that no tensors are left beside the decoder: a normalisation, for example, would change
+  /// its result.
   void check_nothing_left(const std::string& prefix, Role role) const {
     for (const std::string& name : unused())
       if (name.compare(0, prefix.size(), prefix) == 0 && role_of(name) == role)
@@ -454,7 +458,7 @@ class Recogniser {
                       " has no place in an MLP of linear layers and activations");
   }
 
-  // What comes of them.
+  // --- the result ---
 
   int64_t pixels() const { return decoder_.back().out(); }
   int64_t latent() const { return decoder_.front().in(); }
@@ -491,7 +495,7 @@ class Recogniser {
     for (const NamedLinear& linear : linears) layers.push_back(linear_of(linear));
     return layers;
   }
-  /// Two heads become the halves of one layer.
+  /// The layers of the encoder. Two heads become the halves of one layer.
   std::vector<Layer> encoder_layers() const {
     Linears linears = encoder_.trunk;
     linears.insert(linears.end(), encoder_.heads.begin(), encoder_.heads.end());
@@ -526,7 +530,7 @@ class Recogniser {
 
 // --- description ---
 
-/// "20 -> 400 -> 784".
+/// The sizes of the layers: "20 -> 400 -> 784".
 std::string widths(const Network& mlp) {
   std::string text = std::to_string(mlp.layers.front().weight.size(1));
   for (const Layer& layer : mlp.layers) text += " -> " + std::to_string(layer.weight.size(0));

@@ -32,7 +32,7 @@ int64_t flat_size(const Vae& vae) {
   return size;
 }
 
-/// Calls `use(parameter, its place in the flat vector)` on every parameter.
+/// Calls `use(parameter, its offset in the flat vector)` for every parameter.
 template <typename Use>
 void for_each_parameter(Vae& vae, const at::Tensor& flat, const Use& use) {
   int64_t offset = 0;
@@ -44,7 +44,7 @@ void for_each_parameter(Vae& vae, const at::Tensor& flat, const Use& use) {
       }
 }
 
-/// Sums over images, kept on the device so that no step waits for it.
+/// Sums over images, kept on the device: a step need not wait for it.
 class Totals {
  public:
   explicit Totals(at::Device device)
@@ -94,7 +94,7 @@ void from_json(const nlohmann::json& object, EpochMetrics& metrics) {
              object.at("seconds")};
 }
 
-/// The images as the steps want them.
+/// The images in the form that the steps need.
 struct Trainer::Data {
   at::Tensor train;       // [N, pixels]: uint8 if drawn anew each epoch, float32 if binarised
   at::Tensor validation;  // [N, pixels] float32, binarised once
@@ -181,7 +181,7 @@ EpochMetrics::Means Trainer::train(double kl_weight,
 
 EpochMetrics::Means Trainer::validate() const {
   const c10::NoGradGuard no_grad;
-  // The same noise every epoch, so that epochs compare.
+  // Equal noise in every epoch makes epochs comparable.
   at::Generator noise = make_generator(derive_seed(options_.seed, Purpose::kValidate), device_);
   Totals totals(device_);
   for (const at::Tensor& x : data_->validation.split(kValidationBatch)) {
@@ -224,7 +224,7 @@ const EpochMetrics* Trainer::best_metrics() const {
 bool Trainer::finished() const {
   if (epoch() >= options_.epochs) return true;
   if (options_.patience == 0 || metrics_.empty()) return false;
-  // Patience begins when the objective no longer changes.
+  // Patience begins once the objective no longer changes.
   const int64_t since = std::max(best_metrics()->epoch, options_.kl_warmup);
   return epoch() - since >= options_.patience;
 }
@@ -290,8 +290,8 @@ void Trainer::check(const TrainerState& state) const {
 
 void Trainer::restore(const TrainerState& state) {
   check(state);
-  // A step with no gradient makes Adam allocate its moments, under whatever key this LibTorch
-  // uses; the weights are overwritten after it.
+  // A step with a gradient of zero makes Adam allocate its moments, under the key of this LibTorch.
+  // The weights are overwritten afterwards.
   flat_.mutable_grad().zero_();
   optimizer_->step();
   auto& adam = static_cast<torch::optim::AdamParamState&>(*optimizer_->state().begin()->second);

@@ -15,14 +15,14 @@ constexpr const char* kTrainingKey = "crais_training";
 constexpr int64_t kTrainingFormatVersion = 1;
 constexpr size_t kMaxShown = 80;
 
-/// A setting that came from a file, fit for one line.
+/// A setting from a file, fit for one line of a message.
 std::string shown(const json& value) {
   const std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
   return text.size() > kMaxShown ? text.substr(0, kMaxShown) + "..." : text;
 }
 
-void check_settings(const json& saved, const json& asked, const std::string& file) {
-  for (const auto& [name, now] : asked.items()) {
+void check_settings(const json& saved, const json& settings, const std::string& file) {
+  for (const auto& [name, now] : settings.items()) {
     const json before = saved.value(name, json());
     if (before != now)
       throw argument_error(file + ": was trained with " + name + " " + shown(before) +
@@ -30,7 +30,7 @@ void check_settings(const json& saved, const json& asked, const std::string& fil
                            "; resume with the same settings, or start afresh with `overwrite`");
   }
   for (const auto& [name, before] : saved.items())
-    if (!asked.contains(name))
+    if (!settings.contains(name))
       throw argument_error(file + ": was trained with the setting " + quoted(name) + " " +
                            shown(before) + ", which this run does not have");
 }
@@ -60,7 +60,7 @@ json training_settings(const TrainerOptions& options, const VaeArchitecture& arc
                    {"image size", {architecture.image_rows, architecture.image_cols}},
                    {"data", data},
                    {"data md5", data_md5}};
-  // Elsewhere a longer run begins as the shorter one did.
+  // With any other decay, a longer run begins like a shorter run.
   if (options.decay.depends_on_length()) settings["epochs"] = options.epochs;
   return settings;
 }
@@ -81,12 +81,12 @@ void write_training_state(const std::filesystem::path& path, const TrainerState&
 TrainerState read_training_state(const std::filesystem::path& path, const json& settings) {
   const std::string file = path.string();
   const SafeTensors content = read_safetensors(path);
-  const auto found = content.metadata.find(kTrainingKey);
-  if (found == content.metadata.end())
+  const auto entry = content.metadata.find(kTrainingKey);
+  if (entry == content.metadata.end())
     throw data_error(file + ": not a training state (no \"" + kTrainingKey + "\" in its metadata)");
   TrainerState state;
   try {
-    const json metadata = parse_json(found->second, file + ": metadata");
+    const json metadata = parse_json(entry->second, file + ": metadata");
     if (metadata.at("format_version") != kTrainingFormatVersion)
       throw data_error(file + ": training state format version " +
                        shown(metadata.at("format_version")) + ", this program reads version " +

@@ -23,7 +23,7 @@ Network fresh_mlp(const std::vector<int64_t>& sizes, Activation activation,
 void name_layers(const std::string& prefix, const Network& network,
                  std::vector<std::pair<std::string, at::Tensor>>& named) {
   for (size_t i = 0; i < network.layers.size(); ++i) {
-    // Activations take the odd places of the nn.Sequential.
+    // Activations have the odd indices of the nn.Sequential.
     const std::string place = prefix + "." + std::to_string(2 * i);
     named.emplace_back(place + ".weight", network.layers[i].weight);
     named.emplace_back(place + ".bias", network.layers[i].bias);

@@ -17,8 +17,8 @@ struct VaeArchitecture {
   int64_t image_rows = 28;
   int64_t image_cols = 28;
   int64_t latent = 50;
-  // Of the encoder; the decoder mirrors it. A foreign encoder (models/state_dict.h) may have
-  // others.
+  // Sizes of the encoder; the decoder mirrors them. An encoder of another program
+  // (models/state_dict.h) may have other sizes.
   std::vector<int64_t> hidden = {200, 200};
   Activation activation = Activation::kTanh;
   Likelihood likelihood;
@@ -36,24 +36,25 @@ struct Vae {
     at::Tensor mean;     // [N, latent]
     at::Tensor log_var;  // [N, latent]
   };
-  /// q(z | x) of binarised images [N, num_pixels]. Requires an encoder.
+  /// q(z | x) for binarised images [N, num_pixels]. Requires an encoder.
   Posterior encode(const at::Tensor& x) const;
 
-  /// Every tensor under the name a PyTorch state_dict would give it: encoder and decoder as
+  /// Every tensor with its name in a PyTorch state_dict: encoder and decoder as
   /// nn.Sequential(Linear, activation, Linear, ...), so "decoder.0.weight", "decoder.2.weight", ...
   std::vector<std::pair<std::string, at::Tensor>> named_tensors() const;
 
-  /// A copy with every tensor moved.
+  /// A copy of the VAE with every tensor moved.
   Vae to(at::Device device, at::ScalarType dtype) const;
 };
 
-/// The decoder with what its outputs mean.
+/// The decoder with the meaning of its outputs.
 DecoderNetwork decoder_network(const Vae& vae);
 
-/// Fresh weights: Glorot-uniform matrices, zero biases. `seed` decides them.
+/// New weights: Glorot-uniform matrices and zero biases, determined by `seed`.
 Vae make_vae(const VaeArchitecture& architecture, uint64_t seed);
 
-/// N images drawn from the model, with the latents that made them: exact draws of their posteriors.
+/// N images drawn from the model with the latents that made them, which are exact draws of their
+/// posteriors.
 struct Simulated {
   at::Tensor images;   // [N, pixels]
   at::Tensor latents;  // [N, latent]

@@ -1,5 +1,5 @@
 /// @file
-/// The whole of crais: `#include <crais/crais.h>`.
+/// The public headers of crais: `#include <crais/crais.h>`.
 ///
 ///     crais::FunctionTarget target({.num_problems = n, .dim = d}, log_joint);  // [P,K,D] -> [P,K]
 ///     crais::Result r = crais::estimate_log_normalizer(target, {.chains = 16, .seed = 1});

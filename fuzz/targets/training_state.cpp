@@ -9,7 +9,7 @@
 namespace crais::fuzz {
 namespace {
 
-/// Of the architecture that the corpus has states of.
+/// A trainer with the architecture of the states in the corpus.
 Trainer& trainer() {
   Images images;
   images.rows = images.cols = 2;

@@ -9,9 +9,10 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kLarge = 1024;  // dimensions, from which on a factor takes seconds
+constexpr int64_t kLarge = 1024;  // dimensions from which a factorisation takes seconds
 
-/// Positive definite by taking eigenvalues by their size: the saddle-free Newton matrix.
+/// Replaces eigenvalues by their absolute values: the saddle-free Newton matrix is positive
+/// definite.
 at::Tensor made_definite(const at::Tensor& precision) {
   constexpr double kFloor = 1e-6;
   const auto [values, vectors] = at::linalg_eigh(precision);
@@ -20,22 +21,22 @@ at::Tensor made_definite(const at::Tensor& precision) {
   return at::matmul(vectors * floored.unsqueeze(1), vectors.transpose(1, 2));
 }
 
-/// The inverse of lower-triangular matrices [P,D,D], where they are large in pieces: a signal may
-/// come.
+/// The inverse of lower-triangular matrices [P,D,D]. Large matrices are inverted in pieces, so that
+/// a signal can stop the work.
 at::Tensor inverse_of(const at::Tensor& lower) {
   const int64_t dim = lower.size(-1), piece = dim < kLarge ? dim : kLarge / 2;
   const at::Tensor unit = at::eye(dim, lower.options());
   std::vector<at::Tensor> parts;
   for (int64_t begin = 0; begin < dim; begin += piece) {
     if (begin > 0) stop_if_interrupted();
-    const at::Tensor some = unit.slice(1, begin, std::min(begin + piece, dim));
+    const at::Tensor columns = unit.slice(1, begin, std::min(begin + piece, dim));
     parts.push_back(at::linalg_solve_triangular(
-        lower, some.expand({lower.size(0), dim, some.size(1)}), /*upper=*/false));
+        lower, columns.expand({lower.size(0), dim, columns.size(1)}), /*upper=*/false));
   }
   return parts.size() == 1 ? parts.front() : at::cat(parts, 2);
 }
 
-/// As factor_precision finds it, problem by problem: between two of them a signal may come.
+/// factor_precision of one problem after another, so that a signal can stop the work between two.
 Factored factored_one_by_one(const at::Tensor& precision) {
   std::vector<at::Tensor> roots, failed;
   for (int64_t p = 0; p < precision.size(0); ++p) {
@@ -92,13 +93,13 @@ AffineMap first_guess(const Target& target) {
 
 Factored factor_precision(const at::Tensor& precision) {
   if (precision.size(0) > 1 && precision.size(-1) >= kLarge) return factored_one_by_one(precision);
-  constexpr double kFlat = 1e-12;  // as of densities that are linear in pieces
+  constexpr double kFlat = 1e-12;  // the curvature of piecewise linear densities is below
   const at::Tensor size = precision.abs().flatten(1).amax(-1);
   const at::Tensor failed = ~size.isfinite() | (size < kFlat);
   const at::Tensor unit = at::eye(precision.size(-1), precision.options());
   at::Tensor h = at::where(failed.view({-1, 1, 1}), unit, precision);
-  // With rows and columns turned round, H = U U^T for an upper-triangular U: the root is U^-T, and
-  // H^-1 need not be made.
+  // With rows and columns reversed, H = U U^T for an upper-triangular U. The root is U^-T, so H^-1
+  // need not be computed.
   auto [turned, info] = at::linalg_cholesky_ex(h.flip({1, 2}));
   const at::Tensor indefinite = (info > 0).nonzero().squeeze(1);
   if (indefinite.numel() > 0) {

@@ -1,5 +1,5 @@
 /// @file
-/// Where chains start: a Gaussian fitted to each problem.
+/// Bases, the start of the chains: a Gaussian fitted to each problem.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -16,11 +16,11 @@ namespace crais {
 
 struct Base {
   AffineMap map;
-  at::Tensor fell_back;  // [P] bool: the fit failed, and the problem has the base it began from
+  at::Tensor fell_back;  // [P] bool: the fit failed, and the problem keeps its first guess
   at::Tensor ambiguous;  // [P] bool: there may be modes that the base does not cover
   Cost cost;             // of fitting, summed over problems
-  // Where problems have several parts: `map` has a row for each, those of great share first, and
-  // the others have an entry a problem.
+  // Present if problems have several parts: `map` then has one row for each part, in order of
+  // decreasing share, and the other fields one entry for each problem.
   std::optional<Partition> partition = {};
 
   /// A base that needs no fit.
@@ -37,48 +37,49 @@ struct Base {
   int64_t num_problems() const { return fell_back.size(0); }
   /// The first part of each problem, which has the greatest share.
   AffineMap main_parts() const;
-  /// The rows of these, [P] int64, where there is a partition.
+  /// The rows of the first parts, [P] int64. Requires a partition.
   at::Tensor main_rows() const;
 };
 
-/// A way to choose bases. Immutable: threads share it.
+/// A rule that chooses bases. Immutable: threads may share it.
 ///
 ///     auto laplace = crais::BaseRegistry::instance().make("base", "laplace");
 ///     crais::Base base = laplace->build(target, rng);  // base.map, base.cost
 class BaseRule {
  public:
   virtual ~BaseRule() = default;
-  /// One base for each problem of `target`. A base must not depend on draws that estimate.
+  /// One base for each problem of `target`. A base must not depend on draws that are used to
+  /// estimate.
   virtual Base build(const Target& target, at::Generator& rng) const = 0;
-  /// Evaluations that one problem's fit takes, most likely; nothing where only the fit itself can
-  /// tell. `Base::cost` counts what it took.
+  /// The expected number of evaluations for the fit of one problem; nothing if only the fit itself
+  /// can tell. `Base::cost` counts the actual number.
   virtual std::optional<double> expected_cost(const Target& /*target*/) const { return {}; }
 };
 
 using BaseRegistry = Registry<BaseRule>;
 
-/// The base of one problem, or bases of several, as that of all of them. Costs add up.
+/// The base of one problem, or bases of several problems, joined to one. Costs add up.
 Base together(const std::vector<Base>& fits);
-/// The base of one problem for `count` replicates of it. Cost: that of the one fit.
+/// The base of one problem for `count` replicates of it. Cost: that of the single fit.
 Base repeated(const Base& fit, int64_t count);
 
-/// Where a fit begins: the target's amortised base, else its prior's.
+/// The start of a fit: the target's amortised base, else its prior's base.
 AffineMap first_guess(const Target& target);
 
-/// N(loc, (A A^T)^-1) problem by problem, from precisions H = A A^T [P,D,D] in float64.
-/// Where H is indefinite its eigenvalues count by their size, floored at 1e-6 of the largest; where
-/// it is not finite, or zero, the problem is marked in `failed`.
+/// N(loc, (A A^T)^-1) of each problem, from precisions H = A A^T [P,D,D] in float64. If H is
+/// indefinite, its eigenvalues are replaced by their absolute values, floored at 1e-6 of the
+/// largest. If H is not finite or zero, the problem is marked in `failed`.
 struct Factored {
   at::Tensor covariance_root;  // [P,D,D] lower-triangular, root root^T = H^-1
   at::Tensor failed;           // [P] bool
 };
 Factored factor_precision(const at::Tensor& precision);
 
-/// E_q[log gamma - log q] by draws e [P,K,D] of N(0, I), but for a constant that all q share: [P]
+/// E_q[log gamma - log q] from draws e [P,K,D] of N(0, I), up to a constant that all q share: [P]
 /// nats, float64. `log_density` [P,K] is log gamma at q(e).
 at::Tensor evidence_bound(const at::Tensor& log_density, const at::Tensor& e, const AffineMap& q);
 
-/// N(loc, matrix matrix^T) for the problems where `take` [P] holds, `other` for the rest.
+/// N(loc, matrix matrix^T) for the problems with `take` [P], and `other` for the rest.
 AffineMap chosen(const at::Tensor& take, const at::Tensor& loc, const at::Tensor& matrix,
                  const AffineMap& other);
 

@@ -1,9 +1,9 @@
-// For each problem the better of two fits: the Laplace approximation, or what it began from, the
-// encoder's q(z | x) or the prior.
+// The better of two fits for each problem: the Laplace approximation, or its first guess (the
+// encoder's q(z | x) or the prior).
 //
-// Better is what has the higher evidence lower bound, E_q[log gamma - log q], by a few draws.
-// Laplace is mostly far better; where Newton's method went astray, or the mode is not where the
-// mass is, the bound tells. Newton's method begins from several places: decoders with kinks have
+// The better fit has the higher evidence lower bound, E_q[log gamma - log q], estimated from a few
+// draws. Laplace is usually far better. The bound detects failures of Newton's method, and modes
+// that are away from the mass. Newton's method starts from several points: decoders with kinks have
 // many modes.
 #include <algorithm>
 #include <memory>
@@ -17,16 +17,17 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kDraws = 16;  // of each fit; bounds of fits that matter differ by nats
+constexpr int64_t kDraws = 16;  // for each fit; relevant differences of bounds are whole nats
 
-/// By fresh draws of the map, [P] nats.
+/// The bound from new draws of the map, [P] nats.
 at::Tensor drawn_bound(const Target& target, const AffineMap& map, at::Generator& rng) {
   const at::Tensor e =
       fill_normal(at::empty({target.num_problems(), kDraws, target.dim()}, target.options()), rng);
   return evidence_bound(target.log_density(map.to_z(e)), e, map);
 }
 
-/// As many as a fit of some thousand evaluations allows; fewer where an encoder knows where to go.
+/// The number of starts that a fit of a few thousand evaluations allows; fewer with an encoder's
+/// guess.
 int64_t affordable_starts(const Target& target) {
   const int64_t most = target.amortised_base() ? 300 : 600;
   return std::clamp<int64_t>(most / target.curvature_cost(), 4, 48);
@@ -54,10 +55,11 @@ class Best : public BaseRule {
   }
 
  private:
-  /// All parts of `fit` where `take` [P] holds; else `guess`, in place of the first.
+  /// All parts of `fit` for problems with `take` [P]; for the rest, `guess` replaces the first
+  /// part.
   static Base better(const at::Tensor& take, const Base& fit, const AffineMap& guess) {
     AffineMap map = fit.map, other = guess;
-    at::Tensor taken = take;
+    at::Tensor is_fit = take;
     std::optional<Partition> partition;
     if (fit.partition) {
       const at::Tensor& owner = fit.partition->problem;
@@ -67,11 +69,11 @@ class Best : public BaseRule {
       const at::Tensor problem = owner.index_select(0, rows);
       map = map.select(rows);
       other = guess.select(problem);
-      taken = take.index_select(0, problem);
+      is_fit = take.index_select(0, problem);
       partition = Partition::by_mass(problem, fit.partition->log_share.index_select(0, rows),
                                      fit.num_problems());
     }
-    Base base(chosen(taken, map.loc(), map.matrix(), other), fit.fell_back, fit.cost);
+    Base base(chosen(is_fit, map.loc(), map.matrix(), other), fit.fell_back, fit.cost);
     base.ambiguous = fit.ambiguous & take;
     base.partition = std::move(partition);
     return base;
@@ -90,10 +92,9 @@ class Best : public BaseRule {
 
 const Enrol<BaseRegistry> kEnrolBestBase(
     "best", {"best[:W]",
-             "for each problem laplace or what that begins from (the encoder, else the prior), by "
-             "the higher "
-             "evidence lower bound; its standard deviations times W (rounds=20 of Newton's method, "
-             "starts=N: 4 to 48, by what they cost)",
+             "for each problem laplace or its first guess (the encoder, else the prior), whichever "
+             "has the higher evidence lower bound; standard deviations times W (rounds=20 of "
+             "Newton's method, starts=N: 4 to 48, depending on their cost)",
              "best", [](Spec& spec) {
                const double widening = spec.number("widening", 0.1, 10.0, 1.0);
                const int64_t rounds = spec.integer("rounds", 1, 1000, 20);

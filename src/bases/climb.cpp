@@ -32,7 +32,7 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
             at::empty({problems, start.size(1), start.size(1)}, start.options()),
             at::empty({problems}, start.options().dtype(at::kDouble)),
             at::empty({problems}, start.options().dtype(at::kBool))};
-  at::Tensor place = at::arange(problems, start.options().dtype(at::kLong));  // [Q], who climbs
+  at::Tensor place = at::arange(problems, start.options().dtype(at::kLong));  // [Q], still climbing
   at::Tensor failed = climber.not_finite();
   Factored factored;
   at::Tensor earlier;

@@ -1,4 +1,4 @@
-// Newton's method on log gamma, many problems at once: where fits by modes begin.
+// Newton's method on log gamma, for many problems at once: the start of fits by modes.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -12,13 +12,14 @@
 
 namespace crais {
 
-constexpr int64_t kDrawsAStart = 32;  // of which the most probable is a start
+constexpr int64_t kDrawsAStart = 32;  // draws; the most probable one is a start
 constexpr int64_t kUsualRounds = 6;   // until a climb arrives
 
-/// Steps that one curvature serves: an eighth of what it costs. More rarely save one.
+/// The number of steps that share one curvature: an eighth of its cost in evaluations. Fewer
+/// curvatures would save little.
 int64_t steps_a_round(const Target& target);
 
-/// One point of each problem on its way up.
+/// One climbing point of each problem.
 class Climb {
  public:
   Climb(const Target& target, at::Tensor z)
@@ -26,7 +27,7 @@ class Climb {
     length_ = at::ones({z_.size(0), 1}, z_.options());
   }
 
-  /// Goes on with the problems at `index` [Q] alone.
+  /// Continues with only the problems at `index` [Q].
   void narrow(const at::Tensor& index) {
     target_ = target_->select(index);
     z_ = z_.index_select(0, index);
@@ -41,14 +42,14 @@ class Climb {
     return ~(now_.log_density.isfinite().squeeze(1) & now_.grad.isfinite().flatten(1).all(-1));
   }
 
-  /// [P] bool: Newton's step is short. Its square, in standard deviations of the fit, is below
+  /// True, [P] bool, if the square of Newton's step, in standard deviations of the fit, is below
   /// `until`.
   at::Tensor has_arrived(const at::Tensor& covariance_root, double until) const {
     const at::Tensor gradient = now_.grad.to(at::kDouble).transpose(1, 2);
     return at::matmul(covariance_root.transpose(1, 2), gradient).square().sum({1, 2}) < until;
   }
 
-  /// [P] bool: no step climbs any more, however short; rounding does not tell them apart.
+  /// True, [P] bool, if no step climbs any more, however short: rounding hides the differences.
   at::Tensor is_stuck() const { return length_.flatten() < 1e-3; }
 
   /// [P] bool: the gradient is exactly zero, and at a nudge from here it is not what the curvature
@@ -68,7 +69,7 @@ class Climb {
     return is_flat.index_put({rows}, ((whitened + kNudge).abs() > kNudge).any(-1));
   }
 
-  /// A round.
+  /// Makes the steps of one round, which share one curvature.
   void steps(const at::Tensor& covariance_root) {
     for (int64_t i = 0; i < steps_a_round(*target_); ++i) step(covariance_root);
   }
@@ -82,30 +83,30 @@ class Climb {
             .squeeze(2)
             .to(z_.scalar_type());
     const at::Tensor trial = z_ + length_ * newton;
-    const Evaluation there = target_->evaluate(trial.unsqueeze(1));
-    const at::Tensor climbs = (there.log_density > now_.log_density) &
-                              there.grad.isfinite().flatten(1).all(-1, /*keepdim=*/true);
+    const Evaluation tried = target_->evaluate(trial.unsqueeze(1));
+    const at::Tensor climbs = (tried.log_density > now_.log_density) &
+                              tried.grad.isfinite().flatten(1).all(-1, /*keepdim=*/true);
     z_ = at::where(climbs, trial, z_);
-    now_ = {at::where(climbs, there.log_density, now_.log_density),
-            at::where(climbs.unsqueeze(2), there.grad, now_.grad)};
+    now_ = {at::where(climbs, tried.log_density, now_.log_density),
+            at::where(climbs.unsqueeze(2), tried.grad, now_.grad)};
     length_ = at::where(climbs, (1.5 * length_).clamp_max(1.0), 0.5 * length_);
   }
 
-  std::shared_ptr<const Target> target_;  // the caller's, until it is narrowed
+  std::shared_ptr<const Target> target_;  // the caller's target, until it is narrowed
   at::Tensor z_;                          // [P,D]
   Evaluation now_;                        // [P,1], [P,1,D]
   at::Tensor length_;                     // [P,1], of a Newton step
 };
 
-/// Where a climb ended.
+/// The end of a climb.
 struct Mode {
   at::Tensor z;         // [P,D]
-  at::Tensor root;      // [P,D,D], of the covariance
-  at::Tensor before;    // [P,D,D]: the same a round earlier, perhaps on the other side of a kink
-  at::Tensor log_mass;  // [P] float64: log gamma + log det root, the integral but for a constant
+  at::Tensor root;      // [P,D,D], root of the covariance
+  at::Tensor before;    // [P,D,D]: `root` one round earlier, perhaps across a kink
+  at::Tensor log_mass;  // [P] float64: log gamma + log det root, log mass up to a constant
   at::Tensor failed;    // [P] bool
 
-  /// The problems at `place` [Q] are where `climb` is.
+  /// Sets the problems at `place` [Q] to the state of `climb`.
   void put(const at::Tensor& place, const Climb& climb, const at::Tensor& covariance_root,
            const at::Tensor& earlier_root, const at::Tensor& has_failed) {
     const at::Tensor narrow_root = covariance_root.to(root.options());
@@ -118,18 +119,20 @@ struct Mode {
   }
 };
 
-/// The most probable of `draws` draws from the prior of each problem, [P,D]. Cost: added.
+/// The most probable of `draws` draws from the prior of each problem, [P,D]. Adds its cost to
+/// `cost`.
 at::Tensor most_probable_draw(const Target& target, int64_t draws, at::Generator& rng, Cost& cost);
 
-/// Climbs from `start` [P,D]. A problem that has arrived (where the square of Newton's step, in
-/// standard deviations, is below `until`), or failed, stops there, and costs no more. Cost: added.
+/// Climbs from `start` [P,D]. A problem stops, and costs nothing more, once it has failed or has
+/// arrived: the square of Newton's step, in standard deviations, is then below `until`. Adds its
+/// cost to `cost`.
 Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double until, Cost& cost);
 
-/// Of fits N(z_i, root_i root_i^T), S of each problem: |root_i^-1 (z_j - z_i)|^2, [P,S,S] float64.
+/// |root_i^-1 (z_j - z_i)|^2, [P,S,S] float64, for S fits N(z_i, root_i root_i^T) of each problem.
 /// z is [P,S,D], root [P,S,D,D].
 at::Tensor mutual_distances(const at::Tensor& z, const at::Tensor& root);
 
-/// The squared distance below which climbs in so many dimensions have ended at one mode.
+/// The squared distance below which two climbs have ended at the same mode, for `dim` dimensions.
 double farthest_of_one_mode(int64_t dim);
 
 }  // namespace crais

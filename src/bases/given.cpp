@@ -1,4 +1,4 @@
-// Bases that need no fit: what the target brings.
+// Bases that need no fit: the target provides them.
 #include "bases/base.h"
 #include "util/error.h"
 
@@ -10,7 +10,7 @@ class Given : public BaseRule {
   std::optional<double> expected_cost(const Target& /*target*/) const override { return 0; }
 };
 
-/// N(0, I), or the normal with the mean and covariance of a prior that is none.
+/// The target's prior: N(0, I), or the normal with the mean and covariance of another prior.
 class Prior : public Given {
  public:
   Base build(const Target& target, at::Generator& /*rng*/) const override {
@@ -18,7 +18,7 @@ class Prior : public Given {
   }
 };
 
-/// An encoder's q(z | x), its standard deviations widened at will.
+/// An encoder's q(z | x), optionally with wider standard deviations.
 class Encoder : public Given {
  public:
   explicit Encoder(double widening) : widening_(widening) {}

@@ -1,10 +1,10 @@
-// The Laplace approximation: a Gaussian at the mode, with the curvature there as its precision.
+// The Laplace approximation: a Gaussian at the mode, whose precision is the curvature at the mode.
 //                                                      [Tierney & Kadane 1986; MacKay 2003, ch. 27]
 //
 // Damped Newton steps d = H^-1 g on log gamma. A curvature costs as much as tens of evaluations, so
-// each serves a round of several steps (Shamanskii's method), the more the dearer it is, each
-// followed by one evaluation. A step that does not climb is halved, and taken back. The last
-// curvature is the base's precision.
+// several steps share one (Shamanskii's method): the more expensive the curvature, the more steps.
+// One evaluation follows each step. A step that does not climb is undone and halved. The last
+// curvature is the precision of the base.
 #include <algorithm>
 #include <limits>
 #include <tuple>
@@ -17,9 +17,9 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kFirstStarts = 4;  // where these agree on a mode, no others are sent out
+constexpr int64_t kFirstStarts = 4;  // if these agree on a mode, no further climbs start
 
-/// Where climbs ended, S of each problem.
+/// The ends of climbs, S for each problem.
 class Ends {
  public:
   explicit Ends(const std::vector<Mode>& climbs) {
@@ -35,12 +35,13 @@ class Ends {
     log_mass_ = stacked(&Mode::log_mass).nan_to_num(kNothing).masked_fill(failed_, kNothing);
   }
 
-  /// Those of the problems at `index`, and failures for all others, beside these.
+  /// Adds ends for the problems at `index`, and failures for all other problems.
   void add(const at::Tensor& index, const Ends& more) {
-    const auto join = [&](at::Tensor& all, const at::Tensor& some, double otherwise) {
-      std::vector<int64_t> shape = some.sizes().vec();
+    const auto join = [&](at::Tensor& all, const at::Tensor& values, double otherwise) {
+      std::vector<int64_t> shape = values.sizes().vec();
       shape[0] = all.size(0);
-      all = at::cat({all, at::full(shape, otherwise, all.options()).index_copy(0, index, some)}, 1);
+      all =
+          at::cat({all, at::full(shape, otherwise, all.options()).index_copy(0, index, values)}, 1);
     };
     join(z_, more.z_, 0);
     join(root_, more.root_, 0);
@@ -48,15 +49,15 @@ class Ends {
     join(log_mass_, more.log_mass_, kNothing);
   }
 
-  /// [P] bool: all climbs ended at one mode.
+  /// True, [P] bool, if all climbs ended at one mode.
   at::Tensor agree() const {
     return (mutual_distances(z_, root_) < farthest_of_one_mode(z_.size(2))).flatten(1).all(-1) &
            ~failed_.any(-1);
   }
 
-  /// A normal at the heaviest mode of each problem, and a part of its own at each of its rivals;
-  /// `guess` where all climbs failed. Targets that cannot be cut into parts are `ambiguous` where
-  /// there are rivals, all others where two modes or more were seen once.
+  /// A normal at the heaviest mode of each problem, and a part for each of its rivals; `guess` if
+  /// all climbs failed. Problems are `ambiguous` if they have rivals but the target cannot be cut
+  /// into parts, or if two or more modes were seen only once.
   Base base(const AffineMap& guess, double widening, bool can_have_parts, Cost cost) const {
     const at::Tensor order =
         std::get<1>(log_mass_.sort(/*stable=*/true, /*dim=*/1, /*descending=*/true));
@@ -88,7 +89,7 @@ class Ends {
  private:
   static constexpr double kNothing = -std::numeric_limits<double>::infinity();
 
-  /// values [P,S,...] in the order [P,S].
+  /// Reorders values [P,S,...] by `order` [P,S].
   static at::Tensor in_order(const at::Tensor& values, const at::Tensor& order) {
     std::vector<int64_t> shape(static_cast<size_t>(values.dim()), 1);
     shape[0] = order.size(0);
@@ -96,16 +97,17 @@ class Ends {
     return values.gather(1, order.view(shape).expand_as(values));
   }
 
-  /// [P,S,S] bool: in units of either's width.
+  /// True, [P,S,S] bool, if two ends are far apart in units of either width.
   static at::Tensor far_apart(const at::Tensor& z, const at::Tensor& root) {
     const at::Tensor far = mutual_distances(z, root) > 9.0 + static_cast<double>(z.size(2));
     return far & far.transpose(1, 2);
   }
 
-  /// [P,S] bool: the heaviest, and those of comparable mass that are far from all before them.
+  /// True, [P,S] bool, for the heaviest mode and for modes of comparable mass far from all before
+  /// them.
   static at::Tensor rivals(const at::Tensor& mass, const at::Tensor& far,
                            const at::Tensor& failed) {
-    constexpr double kComparable = 3.0;  // nats: the lesser holds a twentieth
+    constexpr double kComparable = 3.0;  // nats: a mode at the limit holds a twentieth of the mass
     std::vector<at::Tensor> kept = {at::ones_like(failed.select(1, 0))};
     for (int64_t s = 1; s < mass.size(1); ++s) {
       at::Tensor keep =
@@ -117,10 +119,10 @@ class Ends {
     return at::stack(kept, 1);
   }
 
-  /// [P]: how many of the modes that are kept no other climb has come near.
+  /// The number [P] of kept modes that no other climb has come near.
   static at::Tensor seen_once(const at::Tensor& kept, const at::Tensor& far,
                               const at::Tensor& failed) {
-    const at::Tensor company = ~far & ~failed.unsqueeze(1);  // itself included
+    const at::Tensor company = ~far & ~failed.unsqueeze(1);  // includes the mode itself
     return (kept & (company.sum(2) == 1)).sum(1);
   }
 
@@ -148,7 +150,7 @@ class Laplace : public BaseRule {
     return ends.base(first_guess(target), widening_, target.can_select(), cost);
   }
 
-  /// Where the first starts disagree.
+  /// The cost if the first starts disagree.
   std::optional<double> expected_cost(const Target& target) const override {
     const int64_t first = target.can_select() ? first_starts() : starts_;
     return static_cast<double>(search_cost(target, 0, first) +
@@ -160,12 +162,12 @@ class Laplace : public BaseRule {
     return rounds_ > 0 ? rounds_ : target.amortised_base() ? 2 : 8;
   }
 
-  /// All, unless most are to be dropped after a round.
+  /// The number of first starts: all starts, unless most will be dropped after one round.
   int64_t first_starts() const {
     return finalists_ < starts_ ? std::min(starts_, std::max(kFirstStarts, finalists_)) : starts_;
   }
 
-  /// Single draws give modes of little mass a say; the best of many hits sharp ones.
+  /// Single draws can find modes of small mass; the best of many draws finds sharp modes.
   static int64_t draws_of(int64_t start) { return start % 2 == 0 ? 1 : kDrawsAStart; }
 
   int64_t search_cost(const Target& target, int64_t begin, int64_t end) const {
@@ -180,7 +182,7 @@ class Laplace : public BaseRule {
     return cost + climbs * (1 + rounds * (curvature + steps));
   }
 
-  /// From the starts of numbers `begin` to `end`; number 0 is the first guess.
+  /// Climbs from the starts with numbers `begin` to `end`. Number 0 is the first guess.
   Ends search(const Target& target, int64_t begin, int64_t end, at::Generator& rng,
               Cost& cost) const {
     std::vector<at::Tensor> starts;
@@ -199,8 +201,8 @@ class Laplace : public BaseRule {
     return Ends(climbs);
   }
 
-  /// The quarter of the starts, [P,D] each, that is highest for each problem after a round, the
-  /// highest first; no fewer than finalists_.
+  /// The quarter of the starts, [P,D] each, that is highest for each problem after one round,
+  /// highest first; at least finalists_ starts.
   std::vector<at::Tensor> highest(const Target& target, const std::vector<at::Tensor>& starts,
                                   Cost& cost) const {
     std::vector<at::Tensor> ends, heights;

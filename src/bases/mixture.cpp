@@ -1,9 +1,10 @@
-// Normals that cover a density of any shape: several modes, ridges, funnels. Each is a part of a
-// partition of unity, near normal within, and the parts' normalisers add up.
+// Normals that cover a density of any shape: several modes, ridges, funnels. Each normal is a part
+// of a partition of unity whose density is nearly normal. The parts' normalisers add up to Z.
 //
 // Candidates are the modes that a search finds, and normals fitted to particles of pilots that have
-// settled under the target. Trials choose: the estimate of each candidate is a lower bound on
-// average, so the highest is the best. What is left settles again, and is fitted anew.
+// settled under the target. Trials choose between them: the estimate of each candidate is a lower
+// bound on average, so the highest is the best. The particles of the best candidate settle again,
+// and new normals are fitted to them.
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -30,12 +31,13 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kMostDims = 128;    // beyond, covariances are not to be had from so few particles
-constexpr int64_t kFewestChains = 4;  // of a part and group
-// Groups of a trial's chains: their spread is its error, so few of them would crown lucky trials.
+constexpr int64_t kMostDims = 128;    // above, the particles are too few to estimate covariances
+constexpr int64_t kFewestChains = 4;  // of each part in a group
+// Groups of a trial's chains. Their spread is the error of the trial, so too few groups would let
+// lucky trials win.
 constexpr int64_t kFewestGroups = 4, kMostGroups = 16;
 
-/// Normals as the target of their parts and the base of each.
+/// Normals as the target of their parts and as the base of each part.
 struct Parts {
   AffineMap map;        // [J]
   Partition partition;  // of one problem
@@ -48,7 +50,7 @@ struct Parts {
         target(std::make_shared<PartitionedTarget>(one, map, partition)) {}
 };
 
-/// What a trial of some normals has come to.
+/// The result of a trial of some normals.
 struct Trial {
   std::shared_ptr<const Parts> parts;
   double value = -std::numeric_limits<double>::infinity();  // estimate of log Z, nats
@@ -56,26 +58,26 @@ struct Trial {
   at::Tensor step_sizes;  // [J] float64: of each part at its end
   bool may_miss = false;  // the search that gave the parts may have missed modes
 
-  /// How far up it is, its error allowed for.
+  /// The value minus an allowance for its error.
   double height() const {
     return std::isnan(value) ? -std::numeric_limits<double>::infinity() : value - 3 * error;
   }
-  /// Modes that a search may have missed are given up for anything that is higher.
+  /// Modes whose search may have missed others lose against any higher trial.
   bool beats(const Trial& other) const {
     return other.may_miss && !may_miss ? value - error > other.value : height() > other.height();
   }
 };
 
-/// The weighted particles of all trials. A trial that came upon mass which others missed weighs
-/// more than they do, however uncertain its value.
+/// The weighted particles of all trials. A trial that found mass which others missed gets a greater
+/// weight than theirs, however uncertain its value.
 class Pool {
  public:
-  /// Particles z [N,D] whose weights exp(log_w), [N] float64, add up to an estimate of Z.
+  /// Adds particles z [N,D]. The sum of their weights exp(log_w), [N] float64, estimates Z.
   void add(const at::Tensor& z, const at::Tensor& log_w) {
-    const at::Tensor known =
+    const at::Tensor weights =
         at::where(log_w.isnan(), -std::numeric_limits<double>::infinity(), log_w);
     z_ = z_.defined() ? at::cat({z_, z}) : z;
-    log_w_ = log_w_.defined() ? at::cat({log_w_, known}) : known;
+    log_w_ = log_w_.defined() ? at::cat({log_w_, weights}) : weights;
   }
 
   /// `count` particles of equal weight, [count,D].
@@ -83,7 +85,7 @@ class Pool {
     return resampled(z_, log_w_, count, rng);
   }
 
-  /// These instead, with the weight of all that was there.
+  /// Replaces all particles by `z`, which get the total weight of the old ones.
   void replace(const at::Tensor& z) {
     const at::Tensor each = at::logsumexp(log_w_, 0) - std::log(static_cast<double>(z.size(0)));
     z_ = z;
@@ -94,7 +96,7 @@ class Pool {
   at::Tensor z_, log_w_;
 };
 
-/// The fit of one problem so far.
+/// The state of the fit of one problem.
 struct Search {
   const Target& one;
   at::Generator& rng;
@@ -207,7 +209,7 @@ class Mixture : public BaseRule {
     const int64_t groups =
         std::clamp(particles_ / parts / kFewestChains, kFewestGroups, kMostGroups);
     const int64_t chains = std::max(kFewestChains, particles_ / parts / groups);
-    // Groups are rows of their own: resampling would tie them together.
+    // Groups are separate rows: resampling would make them dependent.
     const at::Tensor rows =
         at::arange(parts, trial.parts->partition.problem.options()).repeat_interleave(groups);
     const Problem problem(trial.parts->target->select(rows), trial.parts->map.select(rows));
@@ -239,8 +241,8 @@ class Mixture : public BaseRule {
     return trial;
   }
 
-  /// Standard error of a trial, nats: of the totals of its groups, or from the variances of its
-  /// parts, which are independent of each other, where these say more.
+  /// The standard error of a trial, nats: from the totals of its groups, or from the variances of
+  /// its parts, which are independent of each other, if these give a larger error.
   static double error_of(const at::Tensor& totals, const at::Tensor& of_parts) {
     const at::Tensor relative = (of_parts - log_mean_exp(totals)).exp();
     const double by_parts = relative.var(1).sum().item<double>();
@@ -248,23 +250,23 @@ class Mixture : public BaseRule {
     return std::sqrt(std::max(by_parts, by_totals) / static_cast<double>(totals.size(0)));
   }
 
-  /// A generator for what is fitted on the CPU, seeded from that of the search.
+  /// A generator for fits on the CPU, seeded from the generator of the search.
   static at::Generator on_host(Search& search) {
     const at::TensorOptions wide = search.one.options().dtype(at::kDouble);
     const at::Tensor u = fill_uniform(at::empty({1}, wide), search.rng);
     return make_generator(static_cast<uint64_t>(u.item<double>() * 0x1p53));
   }
 
-  /// Particles of the pool settle, and replace it. Returns what they passed through, [M,D] float64
-  /// on the CPU.
+  /// Lets particles of the pool settle, and replaces the pool by them. Returns the particles that
+  /// they passed through, [M,D] float64 on the CPU.
   at::Tensor settled(const Trial& trial, Search& search) const {
     constexpr int64_t kSweeps = 6;
-    const Settled found =
+    const Settled result =
         settle(*trial.parts->target, trial.parts->map, search.pool.draws(particles_, search.rng),
                trial.step_sizes, *path_, *transition_, kSweeps, search.rng);
-    search.cost += found.cost;
-    search.pool.replace(found.z);
-    return found.passed.to(at::kCPU, at::kDouble);
+    search.cost += result.cost;
+    search.pool.replace(result.z);
+    return result.passed.to(at::kCPU, at::kDouble);
   }
 
   static NormalMixture normals_of(const Parts& parts) {

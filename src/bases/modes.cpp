@@ -1,7 +1,8 @@
-// A normal at each mode that a search from many starts finds: the parts of a partition of unity.
+// A normal at each mode that a search from many starts finds. The normals are the parts of a
+// partition of unity.
 //
-// Modes that no start has reached are estimated too: of n climbs, f_1 of which ended where no other
-// did, about f_1 / n of further starts would lead to modes unseen.
+// The search also estimates the modes that no start has reached: if f_1 of n climbs ended where no
+// other climb did, about f_1 / n of further starts would lead to unseen modes.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -14,31 +15,31 @@
 namespace crais {
 namespace {
 
-constexpr double kUnseen = 0.12;  // more of further starts than this may lead to unseen modes
-constexpr double kSerious = 6.0;  // nats below the greatest mass: those below are light
+constexpr double kUnseen = 0.12;  // limit of the share of further starts that lead to unseen modes
+constexpr double kSerious = 6.0;  // nats below the greatest mass; modes further below are light
 constexpr double kUnseenMass = 0.05;
-constexpr int64_t kDearest = 40'000;  // evaluations, after which no further batch of starts begins
+constexpr int64_t kDearest = 40'000;  // evaluations; after them no further batch of starts begins
 constexpr int64_t kMostBatches = 16;
-constexpr double kScales[] = {1, 3, 10, 30};  // of the starts of a density without a prior
+constexpr double kScales[] = {1, 3, 10, 30};  // of starts, for a density without a prior
 
-/// The modes of one problem among its climbs, the heaviest first.
+/// The modes of one problem among its climbs, heaviest first.
 struct Found {
-  std::vector<int64_t> climbs;  // one for each mode: its place among the climbs
+  std::vector<int64_t> climbs;  // for each mode, the index of a climb that ended there
   double unseen = 0;            // estimated share of further starts that would lead elsewhere
-  double unseen_mass = 0;       // estimated mass there, over that of the modes found
-  int64_t ends = 0;             // climbs that arrived somewhere
+  double unseen_mass = 0;       // estimated mass elsewhere, relative to that of the modes found
+  int64_t ends = 0;             // climbs that arrived at a mode
 
-  /// A mode that one start in fifty reaches has been seen, most likely.
+  /// True if the search has most likely seen every mode that one start in fifty reaches.
   bool is_enough() const {
     constexpr int64_t kEndsAMode = 8;
     return unseen == 0 && ends >= kEndsAMode * static_cast<int64_t>(climbs.size());
   }
 };
 
-/// Estimates what lies where no climb has ended, from how many ended at each mode and its mass: of
-/// further starts, those that would lead to modes that are not light [Good 1953]; and all the mass
-/// there, for light modes add up where they are many. Their number is at least f_1 (f_1 - 1) /
-/// (2 (f_2 + 1)), and they are as heavy as those seen once [Chao 1984].
+/// Estimates the unseen modes from the number of arrivals at each mode and its mass: the share of
+/// further starts that would lead to unseen modes that are not light [Good 1953], and the mass of
+/// all unseen modes, because many light modes add up. The number of unseen modes is at least f_1
+/// (f_1 - 1) / (2 (f_2 + 1)), and they are as heavy as modes seen once [Chao 1984].
 void estimate_unseen(Found& found, const std::vector<int64_t>& arrivals,
                      const std::vector<double>& masses) {
   if (found.ends == 0) return;
@@ -53,7 +54,7 @@ void estimate_unseen(Found& found, const std::vector<int64_t>& arrivals,
   }
   const auto ends = static_cast<double>(found.ends);
   found.unseen = once_and_heavy / ends;
-  if (2 * once >= ends)  // else these are climbs that ended early, most likely
+  if (2 * once >= ends)  // else these are most likely climbs that ended early
     found.unseen_mass = mass_once * (once - 1) / (2 * (twice + 1)) / total;
 }
 
@@ -64,9 +65,10 @@ struct Part {
   double log_mass;
 };
 
-/// How far the density reaches to either side of each normal's middle along each column of its
-/// root, in units of it, before it falls by half a nat: [R,2,D] float64, 1 where the density is as
-/// the normal says. Past a kink, on a plain or a ridge it is not. Cost: 8 D densities a normal.
+/// The distance to which the density reaches on both sides of each normal's middle, along each
+/// column of its root and in units of it, before it falls by half a nat: [R,2,D] float64. It is 1
+/// if the density is the normal, and differs near a kink, on a plain or on a ridge. Cost: 8 D
+/// densities a normal.
 at::Tensor reaches(const Target& rows, const at::Tensor& loc, const at::Tensor& root, Cost& cost) {
   constexpr double kFall = 0.5, kFactor = 4, kMost = 64;
   constexpr int kIterations = 4;
@@ -79,13 +81,13 @@ at::Tensor reaches(const Target& rows, const at::Tensor& loc, const at::Tensor& 
     const at::Tensor fall = (top - rows.log_density(points).to(at::kDouble))
                                 .nan_to_num(kMost)
                                 .clamp(kFall / (kFactor * kFactor), kFall * kFactor * kFactor);
-    reach = (reach * (kFall / fall).sqrt()).clamp(1 / kMost, kMost);  // as of a parabola
+    reach = (reach * (kFall / fall).sqrt()).clamp(1 / kMost, kMost);  // exact for a parabola
     cost += Cost{points.size(0) * points.size(1), 0};
   }
   return reach.view({loc.size(0), 2, loc.size(1)});
 }
 
-/// The same with each column of its root multiplied: `scale` [D].
+/// `part` with each column of its root multiplied by `scale` [D].
 Part stretched(const Part& part, const at::Tensor& scale) {
   return {part.problem, part.loc, part.root * scale.to(part.root.scalar_type()).unsqueeze(0),
           part.log_mass + scale.log().sum().item<double>()};
@@ -95,10 +97,10 @@ at::Tensor log_volume(const at::Tensor& root) {
   return root.diagonal(0, -2, -1).to(at::kDouble).log().sum(-1);
 }
 
-constexpr double kAlike = 1.5;  // nats of volume: a kink has a fit on either side
+constexpr double kAlike = 1.5;  // nats of volume; a kink has one fit on each side
 
-/// Fits of all problems so far, S of each: where climbs ended, and, a round earlier, what they took
-/// the density for, where that is wider and as true.
+/// All fits of all problems so far, S for each: the ends of climbs and, if it is wider and as good,
+/// the fit one round earlier.
 struct Fits {
   at::Tensor z, root, log_mass, failed, is_end;  // [P,S,D], [P,S,D,D], [P,S], [P,S], [P,S] bool
 
@@ -109,11 +111,11 @@ struct Fits {
     const at::Tensor index = at::nonzero(~failed_here & (more > kAlike)).flatten();
     at::Tensor before = mode.before.clone(), is_not = at::ones_like(failed_here);
     if (index.numel() > 0) {
-      const at::Tensor taken = before.index_select(0, index);
+      const at::Tensor roots = before.index_select(0, index);
       const at::Tensor reach =
-          reaches(*rows.select(index), mode.z.index_select(0, index), taken, cost);
-      const at::Tensor scale = std::get<0>(reach.max(1)).clamp_max(1).to(taken.scalar_type());
-      before.index_copy_(0, index, taken * scale.unsqueeze(1));
+          reaches(*rows.select(index), mode.z.index_select(0, index), roots, cost);
+      const at::Tensor scale = std::get<0>(reach.max(1)).clamp_max(1).to(roots.scalar_type());
+      before.index_copy_(0, index, roots * scale.unsqueeze(1));
       is_not.index_copy_(
           0, index,
           log_volume(before.index_select(0, index)) - log_volume(mode.root.index_select(0, index)) <
@@ -169,7 +171,7 @@ class Modes : public BaseRule {
     return assembled(target, fits, found, guess, cost);
   }
 
-  /// Of one batch, where one mode is found.
+  /// Cost of one batch that finds one mode.
   std::optional<double> expected_cost(const Target& target) const override {
     const int64_t starts = starts_in(target), steps = steps_a_round(target);
     const int64_t climbs =
@@ -186,8 +188,8 @@ class Modes : public BaseRule {
                                is_bare ? 128 : 16);
   }
 
-  /// [P,S,D]: draws of the prior, some of them the most probable of many; in the first batch also
-  /// the guess and the points that somebody knows of.
+  /// Starts [P,S,D]: draws of the prior, some of them the most probable of many. The first batch
+  /// also holds the guess and the target's known points.
   static at::Tensor start_points(const Target& target, const AffineMap& guess, int64_t starts,
                                  bool with_guess, at::Generator& rng, Cost& cost) {
     const int64_t problems = target.num_problems(), dim = target.dim();
@@ -233,13 +235,13 @@ class Modes : public BaseRule {
       for (const int64_t s : order) {
         const int64_t arrived = ends[p][s].item<bool>() ? 1 : 0;
         found.ends += arrived;
-        const auto known = std::find_if(found.climbs.begin(), found.climbs.end(),
+        const auto climb = std::find_if(found.climbs.begin(), found.climbs.end(),
                                         [&](int64_t k) { return are_one(k, s); });
-        if (known == found.climbs.end()) {
+        if (climb == found.climbs.end()) {
           found.climbs.push_back(s);
           arrivals.push_back(arrived);
         } else {
-          arrivals[static_cast<size_t>(known - found.climbs.begin())] += arrived;
+          arrivals[static_cast<size_t>(climb - found.climbs.begin())] += arrived;
         }
       }
       std::vector<double> masses;  // relative to the heaviest
@@ -251,7 +253,7 @@ class Modes : public BaseRule {
     return all;
   }
 
-  /// Modes of less than a thousandth of the mass are left to their neighbours.
+  /// Drops modes of less than a thousandth of the mass: their neighbours cover them.
   template <typename Mass>
   void keep_heaviest(Found& found, const Mass& mass) const {
     constexpr double kLeast = 1e-3;
@@ -265,8 +267,8 @@ class Modes : public BaseRule {
     found.climbs.resize(kept);
   }
 
-  /// The normals of all problems, as far as the density reaches; beside one that is far too narrow
-  /// on a side stands a wider one.
+  /// The normals of all problems, stretched as far as the density reaches. A normal that is far too
+  /// narrow on one side gets a wider neighbour.
   std::vector<Part> parts_of(const Target& target, const Fits& fits,
                              const std::vector<Found>& found, Cost& cost) const {
     std::vector<Part> parts;
@@ -329,7 +331,7 @@ class Modes : public BaseRule {
     return base;
   }
 
-  static constexpr double kWide = 2;        // a reach that deserves a part of its own
+  static constexpr double kWide = 2;        // a longer reach gets a part of its own
   static constexpr double kArrived = 1e-3;  // square of the last Newton step, standard deviations
 
   double widening_;

@@ -7,9 +7,9 @@ namespace crais {
 namespace {
 
 constexpr int kIterations = 50;
-constexpr double kFloor = 1e-9;  // of variances, in units of those of all draws
+constexpr double kFloor = 1e-9;  // of variances, in units of the variances of all draws
 
-/// Draws in units of their own mean and covariance, and the way back.
+/// Draws in units of their own mean and covariance, and the map back.
 struct Whitened {
   at::Tensor x, loc, root;
 
@@ -63,7 +63,7 @@ NormalMixture unwhitened(const NormalMixture& mixture, const Whitened& draws) {
           mixture.log_share};
 }
 
-/// Squared distances of draws [N,D] to centres [J,D].
+/// The squared distances of draws [N,D] to centres [J,D].
 at::Tensor squared_distances(const at::Tensor& x, const at::Tensor& centres) {
   return (x.unsqueeze(1) - centres.unsqueeze(0)).square().sum(-1);
 }

@@ -1,4 +1,4 @@
-// Normals fitted to draws: expectation and maximisation.
+// Normal mixtures fitted to draws by expectation maximisation.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -16,13 +16,12 @@ struct NormalMixture {
   int64_t size() const { return loc.size(0); }
 };
 
-/// `count` normals for draws z [N,D] by expectation and maximisation, from centres drawn far apart.
-/// Each covariance is shrunk towards the mean of all within their groups with the weight of D + 2
-/// draws.                                [Dempster, Laird & Rubin 1977; Arthur & Vassilvitskii
-/// 2007]
+/// Fits `count` normals to draws z [N,D] by expectation maximisation, from centres drawn far apart.
+/// Each covariance is shrunk towards the mean of all within-group covariances with the weight of D
+/// + 2 draws.          [Dempster, Laird & Rubin 1977; Arthur & Vassilvitskii 2007]
 NormalMixture fit_normals(const at::Tensor& z, int64_t count, at::Generator& rng);
 
-/// The same from the normals at hand: their shares, places and shapes move.
+/// Fits normals to draws z [N,D], starting from the normals `from`.
 NormalMixture refit_normals(const at::Tensor& z, const NormalMixture& from);
 
 }  // namespace crais

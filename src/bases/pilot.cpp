@@ -1,5 +1,5 @@
-// Mean and covariance of a pilot's particles: a base for targets without structure, and for
-// posteriors that are no normal near their mode.
+// The mean and covariance of a pilot's particles: a base for targets without structure, and for
+// posteriors that are far from normal near their mode.
 #include <c10/core/GradMode.h>
 
 #include <cmath>
@@ -12,15 +12,15 @@
 namespace crais {
 namespace {
 
-/// Covariance of K draws x [P,K,D], its off-diagonal shrunk by the factor that minimises the
-/// expected squared error of the correlations                          [Schaefer & Strimmer 2005]
+/// The covariance of K draws x [P,K,D]. Its off-diagonal is shrunk by the factor that minimises the
+/// expected squared error of the correlations.                     [Schaefer & Strimmer 2005]
 at::Tensor shrunk_covariance(const at::Tensor& x) {
   const auto k = static_cast<double>(x.size(1));
   const at::Tensor centred = x - x.mean(1, /*keepdim=*/true);
   const at::Tensor sd = (centred.square().sum(1, true) / (k - 1)).sqrt().clamp_min(1e-30);
   const at::Tensor u = centred / sd;
   const at::Tensor correlation = at::matmul(u.transpose(1, 2), u) / (k - 1);
-  // Var[r_ij] = K / (K-1)^3 sum_k (u_ki u_kj - mean)^2, whose sum over k is that of squares less
+  // Var[r_ij] = K / (K-1)^3 sum_k (u_ki u_kj - mean)^2. The sum over k is the sum of squares minus
   // K times the square of the mean.
   const at::Tensor squares = at::matmul(u.square().transpose(1, 2), u.square());
   const at::Tensor variance =
@@ -60,7 +60,7 @@ class Pilot : public BaseRule {
   }
 
  private:
-  /// The moments of particles e [P,K,D].
+  /// The base with the moments of particles e [P,K,D].
   Base refit(const Base& base, const at::Tensor& e, const Cost& cost) const {
     const at::Tensor wide = e.to(at::kDouble);
     const auto [root, info] = at::linalg_cholesky_ex(shrunk_covariance(wide));

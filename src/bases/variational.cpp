@@ -1,9 +1,9 @@
-// The normal nearest to the target by KL(q || p), by Newton steps from a fit at the mode.
+// The normal nearest to the target in KL(q || p), by Newton steps from a fit at the mode.
 //                                              [Opper & Archambeau 2009; Khan & Lin 2017]
 //
-// At the optimum the gradient of log gamma is zero on average over q, and the precision of q is the
-// average curvature. A fit at the mode has the gradient and the curvature of one point. Where log
-// gamma is skewed or has kinks, that point says little about the mass around it.
+// At the optimum, the mean gradient of log gamma over q is zero, and the precision of q is the mean
+// curvature. A fit at the mode uses gradient and curvature at one point. If log gamma is skewed or
+// has kinks, that point says little about the mass around it.
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,7 +15,7 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kCurvatures = 2;  // a round: one pair of draws
+constexpr int64_t kCurvatures = 2;  // curvatures a round: one pair of draws
 
 class Variational : public BaseRule {
  public:
@@ -36,7 +36,7 @@ class Variational : public BaseRule {
     return base;
   }
 
-  /// Of one part.
+  /// Cost if the fit has one part.
   std::optional<double> expected_cost(const Target& target) const override {
     const std::optional<double> fit = from_->expected_cost(target);
     if (!fit) return {};
@@ -44,23 +44,23 @@ class Variational : public BaseRule {
   }
 
  private:
-  /// Both bounds by every draw, and the curvatures.
+  /// Cost of a round: both bounds at every draw, and the curvatures.
   int64_t cost_of_round(const Target& target) const {
     return 2 * 2 * pairs_ + kCurvatures * target.curvature_cost();
   }
 
-  /// A Newton step from q. The precision of q counts as an average over `known` curvatures. A
-  /// problem keeps its q where the evidence lower bound does not rise. Both bounds are of the same
-  /// draws, which come in pairs, e and -e.
+  /// A Newton step from q. The precision of q counts as the mean of `known` curvatures. A problem
+  /// keeps its q if the evidence lower bound does not rise. Both bounds use the same draws, which
+  /// come in pairs, e and -e.
   AffineMap nearer(const Target& target, const AffineMap& q, int64_t known,
                    at::Generator& rng) const {
     const int64_t problems = q.num_problems(), dim = q.dim();
     const at::Tensor half = fill_normal(at::empty({problems, pairs_, dim}, q.options()), rng);
     const at::Tensor e = at::cat({half, -half}, 1);  // [P,2S,D]
     const at::Tensor z = q.to_z(e);
-    const Evaluation there = target.evaluate(z);
+    const Evaluation evaluation = target.evaluate(z);
     const at::Tensor root = q.matrix().to(at::kDouble), root_t = root.transpose(1, 2);
-    // In coordinates in which q is N(0, I).
+    // The coordinates in which q is N(0, I).
     at::Tensor precision = known * at::eye(dim, root.options()).expand({problems, dim, dim});
     for (const int64_t draw : {int64_t{0}, pairs_}) {
       const at::Tensor curvature = target.curvature(z.select(1, draw)).to(at::kDouble);
@@ -69,7 +69,7 @@ class Variational : public BaseRule {
     const Factored factored =
         factor_precision(precision / static_cast<double>(known + kCurvatures));
     const at::Tensor fitted = at::matmul(root, factored.covariance_root);  // [P,D,D]
-    const at::Tensor slope = there.grad.to(at::kDouble).mean(1).unsqueeze(2);
+    const at::Tensor slope = evaluation.grad.to(at::kDouble).mean(1).unsqueeze(2);
     const at::Tensor loc =
         q.loc() +
         at::matmul(fitted, at::matmul(fitted.transpose(1, 2), slope)).squeeze(2).to(q.options());
@@ -77,7 +77,7 @@ class Variational : public BaseRule {
         ~factored.failed & fitted.isfinite().flatten(1).all(-1) & loc.isfinite().all(-1);
     const AffineMap next = chosen(usable, loc, fitted.to(q.options()), q);
     const at::Tensor rises = evidence_bound(target.log_density(next.to_z(e)), e, next) >
-                             evidence_bound(there.log_density, e, q);
+                             evidence_bound(evaluation.log_density, e, q);
     return chosen(rises, next.loc(), next.matrix(), q);
   }
 

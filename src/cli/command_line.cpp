@@ -27,7 +27,7 @@ std::vector<Option> all_options(const Synopsis& synopsis) {
   return options;
 }
 
-/// The option that `flag`, "--steps", names. Throws Error kArgument where none does.
+/// The option of a flag such as "--steps". Throws Error kArgument if there is no such flag.
 const Option& option_of(const std::vector<Option>& options, const std::string& flag) {
   const auto known = std::find_if(options.begin(), options.end(), [&](const Option& option) {
     return "--" + option.name == flag || (flag == "-h" && option.name == "help");
@@ -42,8 +42,7 @@ const Option& option_of(const std::vector<Option>& options, const std::string& f
       (one_dash ? "; did you mean --" + name + "?" : did_you_mean(name, names, "--")));
 }
 
-/// One text as the value of a flag: of its type, in its range, among its choices. `what` begins
-/// every message.
+/// A text as the value of a flag. Checks type, range and choices. Every message begins with `what`.
 json parsed(const Option& option, const std::string& text, const std::string& what) {
   if (text.empty()) throw argument_error(what + ": the value is empty");
   check_whole(text, what);
@@ -62,7 +61,7 @@ json parsed(const Option& option, const std::string& text, const std::string& wh
       if (text == word) return text;
       const double value = parse_number(text, what);
       check_range(option.range, value, what);
-      return word.empty() ? json(value) : json(text);  // a word or a number is a text
+      return word.empty() ? json(value) : json(text);  // flags that take a word keep the text
     }
     case Kind::kText:
       check_choice(option.value_name, text, what);
@@ -71,7 +70,7 @@ json parsed(const Option& option, const std::string& text, const std::string& wh
   return {};
 }
 
-/// Every occurrence of a flag, as `settings` has their values.
+/// All occurrences of a flag, in the form of `settings`.
 json parsed(const Option& option, const std::vector<std::string>& texts, const std::string& what) {
   json values = json::array();
   const bool has_choices = !choices_of(option.value_name).empty();
@@ -95,13 +94,13 @@ json parsed(const Option& option, const std::vector<std::string>& texts, const s
   return option.kind == Kind::kFlag ? json(false) : json();
 }
 
-/// What a command line says, in its own words.
+/// The words of a command line.
 struct Words {
-  std::map<std::string, std::vector<std::string>> given;  // the texts of each flag, by its name
+  std::map<std::string, std::vector<std::string>> given;  // the texts of each flag, by name
   std::vector<std::string> operands;
 };
 
-/// "--steps 8", "--steps=8", "--quiet", "--quiet=false"; after "--" all are operands.
+/// Parses "--steps 8", "--steps=8", "--quiet", "--quiet=false"; all words after "--" are operands.
 Words words_of(const std::vector<Option>& options, const std::vector<std::string>& arguments) {
   Words words;
   bool is_over = false;
@@ -130,7 +129,7 @@ Words words_of(const std::vector<Option>& options, const std::vector<std::string
   return words;
 }
 
-/// Flags end up in JSON, in pages and on terminals.
+/// Checks that the arguments are valid UTF-8: they end up in JSON, in pages and on terminals.
 void check_encoding(const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i)
     if (!is_utf8(arguments[i]))
@@ -154,7 +153,7 @@ void declare(cxxopts::Options& parser, const std::string& group, const Option& o
 
 void check_whole(const std::string& text, const std::string& what) {
   if (text.find('\0') != std::string::npos)
-    throw argument_error(what + ": the value holds a NUL character, where a file's name would end");
+    throw argument_error(what + ": the value holds a NUL character, which would end a file's name");
 }
 
 CommandLine::CommandLine(Synopsis synopsis, int argc, const char* const* argv)
@@ -211,9 +210,9 @@ void CommandLine::read_arguments(const std::vector<std::string>& arguments) {
 }
 
 const CommandLine::Setting& CommandLine::setting(const std::string& name) const {
-  const auto found = settings_.find(name);
-  if (found == settings_.end()) throw internal_error("--" + name + " was never declared");
-  return found->second;
+  const auto entry = settings_.find(name);
+  if (entry == settings_.end()) throw internal_error("--" + name + " was never declared");
+  return entry->second;
 }
 
 void CommandLine::exclude(const std::string& one, const std::string& other) const {

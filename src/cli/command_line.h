@@ -24,20 +24,21 @@
 
 namespace crais {
 
-/// Throws Error kArgument, which `what` begins, if the text holds a NUL character: the system would
-/// take what stands before it.
+/// Throws Error kArgument, which begins with `what`, if the text holds a NUL character: the system
+/// would use only the text before it.
 void check_whole(const std::string& text, const std::string& what);
 
-/// A parsed command line. Every value has been checked against its declaration before the
-/// constructor returns. Besides the declared flags there are --help and --version.
+/// A parsed command line. The constructor checks every value against its declaration. --help and
+/// --version are added to the declared flags.
 class CommandLine {
  public:
-  /// Throws Error kArgument naming the flag and what would be right. Throws Answer for --help and
-  /// --version; run_main prints it.
+  /// Throws Error kArgument that names the flag and what would be right. Throws Answer for --help
+  /// and --version; run_main prints it.
   CommandLine(Synopsis synopsis, const std::vector<std::string>& arguments);
   CommandLine(Synopsis synopsis, int argc, const char* const* argv);
 
-  // A flag must have been declared with the getter's type; asking otherwise is a bug (kInternal).
+  // A getter must have the type with which the flag was declared; another type is a bug
+  // (kInternal).
   bool flag(const std::string& name) const { return value<bool>(name); }
   int64_t integer(const std::string& name) const { return value<int64_t>(name); }
   double number(const std::string& name) const { return value<double>(name); }
@@ -52,7 +53,7 @@ class CommandLine {
     return value<std::vector<std::string>>(name);
   }
 
-  // The same with a value for a flag that has none.
+  // Getters with a fallback for a flag without a value.
   int64_t integer(const std::string& name, int64_t otherwise) const {
     return has(name) ? integer(name) : otherwise;
   }
@@ -60,23 +61,23 @@ class CommandLine {
     return has(name) ? text(name) : otherwise;
   }
 
-  /// True if the flag has a value, given or by default.
+  /// True if the flag has a value, from the user or by default.
   bool has(const std::string& name) const;
-  /// True if it was given.
+  /// True if the user gave the flag.
   bool given(const std::string& name) const;
 
-  /// Throws Error kArgument if the flag was given: "--max-evals does nothing WHY; leave it out".
+  /// Throws Error kArgument if the user gave the flag: "--max-evals does nothing WHY; leave it
+  /// out".
   void refuse_idle(const std::string& name, const std::string& why) const;
-  /// Throws Error kArgument for the first flag that was given and is none of `names`: "--steps:
-  /// WHY".
+  /// Throws Error kArgument for the first given flag that is not in `names`: "--steps: WHY".
   void allow_only(const std::set<std::string>& names, const std::string& why) const;
 
-  /// Throws Error kArgument if both of two flags without a value are set.
+  /// Throws Error kArgument if two flags without values are both set.
   void exclude(const std::string& one, const std::string& other) const;
 
   const std::vector<std::string>& operands() const { return operands_; }
 
-  /// Every declared flag with its resolved value, typed; null where it has none.
+  /// Every declared flag with its resolved, typed value; null if it has none.
   nlohmann::json settings() const;
 
   const Synopsis& synopsis() const { return synopsis_; }
@@ -85,16 +86,16 @@ class CommandLine {
  private:
   struct Setting {
     Option option;
-    nlohmann::json value;  // null: none
+    nlohmann::json value;  // null: no value
     bool given = false;
   };
 
   template <typename T>
   T value(const std::string& name) const {
-    const nlohmann::json& found = setting(name).value;
-    if (found.is_null()) throw internal_error("--" + name + " has no value");
+    const nlohmann::json& setting_value = setting(name).value;
+    if (setting_value.is_null()) throw internal_error("--" + name + " has no value");
     try {
-      return found.get<T>();
+      return setting_value.get<T>();
     } catch (const nlohmann::json::exception&) {
       throw internal_error("--" + name + " is declared with another type");
     }
@@ -104,18 +105,18 @@ class CommandLine {
   void read_arguments(const std::vector<std::string>& arguments);
 
   Synopsis synopsis_;
-  std::map<std::string, Setting> settings_;  // by the flags' names
+  std::map<std::string, Setting> settings_;  // by name of the flag
   std::vector<std::string> operands_;
 };
 
-/// The words that give a program these settings (as `settings()` has them) beside the operands:
-/// flags that say what the defaults say already, and those that it does not know, are left out.
+/// The words that give a program these settings (in the form of `settings()`), without operands.
+/// Leaves out flags at their defaults and flags that the program does not know.
 std::vector<std::string> flags_of(const Synopsis& synopsis,
                                   const std::vector<std::string>& operands,
                                   const nlohmann::json& settings);
 
-/// A line for the shell that gives a program these operands and settings (as `settings()` has
-/// them).
+/// A shell command line that gives a program these operands and settings (in the form of
+/// `settings()`).
 std::string command_of(const Synopsis& synopsis, const std::vector<std::string>& operands,
                        const nlohmann::json& settings);
 

@@ -43,14 +43,15 @@ Option text(std::string name, std::string value_name, std::vector<std::string> f
 
 Option device() {
   return text("device", "D", {"auto"},
-              "auto, cpu, cuda or cuda:N; auto takes a GPU if there is one");
+              "auto, cpu, cuda or cuda:N; auto uses a GPU if there is one");
 }
 Option threads(int64_t fallback) {
-  return integer("threads", "N", {std::to_string(fallback)}, "CPU threads; 0 is one per core")
+  return integer("threads", "N", {std::to_string(fallback)},
+                 "CPU threads; 0 means one for each core")
       .between(0, 4096);
 }
 Option seed(int64_t fallback) {
-  return integer("seed", "N", {std::to_string(fallback)}, "decides every random number")
+  return integer("seed", "N", {std::to_string(fallback)}, "seed of all random numbers")
       .between(0, static_cast<double>(std::numeric_limits<int64_t>::max()));
 }
 Option quiet() { return flag("quiet", "no progress line on stderr"); }

@@ -1,4 +1,4 @@
-// How a program declares its flags: each once, with its type, range, default and help.
+// Declarations of flags: each once, with its type, range, default and help.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace crais {
 
-/// One flag. Made by the functions in `option`, narrowed by the members:
+/// One flag. The functions in `option` make it, and its members narrow it:
 ///   option::integer("steps", "T", {"64"}, "temperatures").at_least(1)
 struct Option {
   enum class Kind { kFlag, kInteger, kNumber, kText };
 
   std::string name;        // without the dashes
-  std::string value_name;  // as --help shows it; says what there is to choose: choices_of, word_of
-  std::vector<std::string> fallback;  // as the command line would say it; {}: no value
+  std::string value_name;  // in --help; also defines the choices: see choices_of, word_of
+  std::vector<std::string> fallback;  // in the form of the command line; {}: no value
   std::string help;
   Kind kind = Kind::kText;
   bool many = false;    // may be given several times
-  bool split = false;   // and several values may stand between commas
-  bool dashed = false;  // a value may begin with dashes: it is flags of another program
-  Range range;          // of numbers
+  bool split = false;   // several values may stand in one text, separated by commas
+  bool dashed = false;  // a value may begin with dashes, for flags of another program
+  Range range;          // for numbers
 
   Option in(const Range& values) const {
     Option option = *this;
@@ -33,20 +33,20 @@ struct Option {
   Option at_least(double least) const { return in(Range::at_least(least)); }
   Option above(double bound) const { return in(Range::above(bound)); }
   Option between(double low, double high) const { return in(Range::between(low, high)); }
-  /// --hidden 200,200 or --hidden 200 --hidden 200.
+  /// A list: --hidden 200,200 or --hidden 200 --hidden 200.
   Option listed() const {
     Option option = *this;
     option.many = option.split = true;
     return option;
   }
-  /// The same, but that commas belong to a value, which is a specification as
-  /// "constant-rate:32,max-step=0.1".
+  /// A flag that may be repeated, whose values may contain commas, as the specification
+  /// "constant-rate:32,max-step=0.1" does.
   Option repeatable() const {
     Option option = *this;
     option.many = true;
     return option;
   }
-  /// Another default, of which `note` says more in help.
+  /// The flag with another default. `note` explains the default in --help.
   Option by_default(const std::vector<std::string>& values, const std::string& note = "") const {
     Option option = *this;
     option.fallback = values;
@@ -55,7 +55,7 @@ struct Option {
   }
 };
 
-/// Without a default ({}) a flag has no value until it is given: see CommandLine::has.
+/// A flag without a default ({}) has no value until it is given: see CommandLine::has.
 namespace option {
 
 Option flag(std::string name, std::string help);
@@ -66,8 +66,8 @@ Option number(std::string name, std::string value_name, std::vector<std::string>
 Option text(std::string name, std::string value_name, std::vector<std::string> fallback,
             std::string help);
 
-// The same in every program.
-Option device();                       // --device auto|cpu|cuda[:N]; read by parse_device
+// Flags that are the same in every program.
+Option device();                       // --device auto|cpu|cuda[:N], parsed by parse_device
 Option threads(int64_t fallback = 0);  // --threads N, 0 for all cores
 Option seed(int64_t fallback);         // --seed N
 Option quiet();                        // --quiet
@@ -79,23 +79,23 @@ struct OptionGroup {
   std::vector<Option> options;
 };
 
-/// A value of --preset: other defaults for some flags.
+/// A value of --preset: it changes the defaults of some flags.
 struct Preset {
   std::string name;
   std::string summary;
   std::vector<std::pair<std::string, std::string>> defaults;  // flag, value
 };
 
-/// What a program is called with.
+/// The interface of a program: its operands and flags.
 struct Synopsis {
   std::string program;        // "eval-loglik"
   std::string summary;        // one sentence
-  std::string operands = "";  // "CHECKPOINT", as --help shows them
+  std::string operands = "";  // "CHECKPOINT", as in --help
   size_t min_operands = 0;
   size_t max_operands = 0;
   std::vector<OptionGroup> groups;
-  std::vector<Preset> presets = {};  // none: no --preset; else the first is its default
-  std::string examples = "";         // ends --help, as it stands
+  std::vector<Preset> presets = {};  // empty: no --preset; else the first is the default
+  std::string examples = "";         // the end of --help, printed verbatim
 };
 
 }  // namespace crais

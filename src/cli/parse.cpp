@@ -25,8 +25,7 @@ std::string devices_at_hand(int64_t gpus) {
                    : "there are only cuda:0 to cuda:" + std::to_string(gpus - 1);
 }
 
-/// "xpu:1": a device of another kind, which this LibTorch has or which a library beside it
-/// registers.
+/// A device of another kind, such as "xpu:1", of this LibTorch or registered by another library.
 std::optional<c10::Device> other_device(const std::string& text) {
   try {
     const c10::Device device(text);
@@ -35,7 +34,7 @@ std::optional<c10::Device> other_device(const std::string& text) {
     const auto* guard = c10::impl::device_guard_impl_registry[type].load();
     const auto index = std::max<c10::DeviceIndex>(device.index(), 0);
     if (guard && index < guard->deviceCount()) return c10::Device(device.type(), index);
-  } catch (const std::exception&) {  // no name of a device
+  } catch (const std::exception&) {  // not the name of a device
   }
   return {};
 }
@@ -51,7 +50,7 @@ int64_t bounded(const std::string& text, const std::string& what, int64_t least)
 c10::Device parse_device(const std::string& text) {
   const std::string what = "--device " + text;
   if (text == "cpu") return c10::Device(c10::kCPU);
-  // An int8_t of newer LibTorch, never negative.
+  // Newer LibTorch returns an int8_t, which is never negative.
   const auto gpus =
       static_cast<int64_t>(torch::cuda::device_count());  // NOLINT(bugprone-signed-char-misuse)
   if (text == "auto") return gpus > 0 ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU);
@@ -74,7 +73,7 @@ IndexRange parse_range(const std::string& text, const std::string& what) {
   if (!first.empty()) range.begin = bounded(first, what, 0);
   if (!last.empty()) range.end = bounded(last, what, 0);
   if (range.begin >= range.end)
-    throw argument_error(what + ": '" + text + "' is empty; B of A:B is not included");
+    throw argument_error(what + ": '" + text + "' is empty; A:B does not include B");
   return range;
 }
 
@@ -100,8 +99,8 @@ Shard parse_shard(const std::string& text, const std::string& what) {
 
 namespace {
 
-/// The numbers of "1d2h3m4s" or "D-HH:MM:SS": each stands before its mark, in this order, or is
-/// missing where `may_lack`. Nothing for anything else.
+/// The seconds of "1d2h3m4s" or "D-HH:MM:SS". Each number stands before its mark, in this order,
+/// and may be missing if `may_lack`. Returns nothing for any other text.
 std::optional<int64_t> seconds_of(std::string_view text, const std::string& marks, bool may_lack) {
   constexpr int64_t kLengths[] = {86'400, 3'600, 60, 1};
   int64_t seconds = 0;
@@ -125,7 +124,7 @@ std::optional<int64_t> seconds_of(std::string_view text, const std::string& mark
 int64_t parse_duration(const std::string& text, const std::string& what) {
   constexpr int64_t kMost = int64_t{1'000} * 86'400;
   auto seconds = seconds_of(text, "dhms", /*may_lack=*/true);
-  if (!seconds) seconds = seconds_of(text + "!", "-::!", /*may_lack=*/false);  // as Slurm has it
+  if (!seconds) seconds = seconds_of(text + "!", "-::!", /*may_lack=*/false);  // Slurm's format
   if (!seconds || *seconds < 1 || *seconds > kMost)
     throw argument_error(what + ": '" + text +
                          "' is not a time of at least 1s and at most 1000d; write 55m, 2h, 1h30m, "

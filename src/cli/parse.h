@@ -1,4 +1,4 @@
-// Values of flags that stand for something: devices, ranges, times, shards.
+// Values of flags with a meaning: devices, ranges, times, shards.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -11,9 +11,9 @@
 
 namespace crais {
 
-/// "auto" (CUDA where there is one, else the CPU), "cpu", "cuda" or "cuda:N"; or another device
-/// that this process has.
-/// Throws Error: kArgument for anything else; kNoDevice, saying what there is, for a missing GPU.
+/// Parses "auto" (CUDA if there is a GPU, else the CPU), "cpu", "cuda" or "cuda:N", or another
+/// device of this process. Throws Error: kArgument for any other text; kNoDevice that lists the
+/// devices for a missing GPU.
 c10::Device parse_device(const std::string& text);
 
 /// Indices begin, begin + 1, ..., end - 1.
@@ -22,22 +22,21 @@ struct IndexRange {
   int64_t begin = 0;
   int64_t end = kOpenEnd;
 
-  /// The same with the open end closed.
-  /// Throws Error kArgument if it reaches beyond `size`; `what` names the flag, `things` the
-  /// images.
+  /// The range with its open end closed. Throws Error kArgument if it reaches beyond `size`. In the
+  /// message, `what` names the flag and `things` the images.
   IndexRange within(int64_t size, const std::string& what, const std::string& things) const;
   int64_t size() const { return end - begin; }
 };
 
-/// "A:B" (A included, B not), "A:" or ":B". Throws Error kArgument, naming `what`, otherwise.
+/// Parses "A:B" (A included, B not), "A:" or ":B". Throws Error kArgument that names `what` for any
+/// other text.
 IndexRange parse_range(const std::string& text, const std::string& what);
 
-/// "55m", "2h", "90s", "1h30m", "2d", and Slurm's HH:MM:SS and D-HH:MM:SS: seconds, at least one.
-/// Throws Error kArgument, naming `what`, otherwise.
+/// Parses "55m", "2h", "90s", "1h30m", "2d", and Slurm's HH:MM:SS and D-HH:MM:SS. Returns seconds,
+/// at least one. Throws Error kArgument that names `what` for any other text.
 int64_t parse_duration(const std::string& text, const std::string& what);
 
-/// "i/N" with 1 <= i <= N.
-/// Throws Error kArgument, naming `what`, otherwise.
+/// Parses "i/N" with 1 <= i <= N. Throws Error kArgument that names `what` for any other text.
 Shard parse_shard(const std::string& text, const std::string& what);
 
 }  // namespace crais

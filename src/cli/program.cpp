@@ -25,8 +25,8 @@
 namespace crais {
 namespace {
 
-/// Takes the place of standard streams that were closed, lest an output file get their number and
-/// receive what is printed. Writing to a closed stdout stays an error: it is opened for reading.
+/// Opens standard streams that were closed: otherwise an output file could get their number and
+/// receive what is printed. stdout is opened for reading, so that writing to it stays an error.
 void occupy_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) != -1 || errno != EBADF) continue;
@@ -48,8 +48,8 @@ std::string advice(const std::string& program) {
   return program == "reproduce" ? "lower --threads" : "lower --chunk or --threads";
 }
 
-/// What an exception says that nobody meant to throw. Memory is short while something is computed:
-/// a file that is too large has said so itself.
+/// The message for an unexpected exception. A lack of memory happens during a computation: a file
+/// that is too large has its own message.
 std::string fault_of(const std::exception& error, const std::string& program) {
   if (is_out_of_memory(error)) return "out of memory; " + advice(program);
   if (const auto* torch = dynamic_cast<const c10::Error*>(&error))
@@ -107,7 +107,7 @@ std::string with_flags(const std::string& program, const std::string& message) {
 
 void keep_freed_memory() {
 #ifdef __GLIBC__
-  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most it takes
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest allowed value
   ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
 #endif
 }

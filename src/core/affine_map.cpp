@@ -11,9 +11,9 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kMostPacked = 128;  // dimensions; beyond, the memory is worth more
+constexpr int64_t kMostPacked = 128;  // dimensions; above, the packed copy takes too much memory
 
-/// Of each problem, with `start` [P,D] or none: [P, packed size].
+/// The packed triangles of all problems, with `start` [P,D] if it is defined: [P, packed size].
 at::Tensor packed(const at::Tensor& start, const at::Tensor& lower, bool transposed) {
   const int64_t problems = lower.size(0), dim = lower.size(1);
   const Triangle shape{dim, transposed};
@@ -79,13 +79,13 @@ at::Tensor AffineMap::multiplied(const at::Tensor& x, const at::Tensor& packed,
   if (!packed.defined() || !is_plain(x) || x.dim() != 3 || x.size(0) != num_problems() ||
       x.size(2) != dim())
     return {};
-  at::Tensor found = at::empty_like(x);
+  at::Tensor product = at::empty_like(x);
   const int64_t problem = x.size(1) * dim();
   for (int64_t p = 0; p < num_problems(); ++p)
     simd_kernel().multiply({dim(), transposed}, packed.data_ptr<float>() + p * packed.size(1),
                            x.data_ptr<float>() + p * problem, x.size(1),
-                           found.data_ptr<float>() + p * problem);
-  return found;
+                           product.data_ptr<float>() + p * problem);
+  return product;
 }
 
 at::Tensor AffineMap::to_z(const at::Tensor& e) const {
@@ -105,8 +105,8 @@ at::Tensor AffineMap::to_e(const at::Tensor& z) const {
 
 at::Tensor AffineMap::pull_back(const at::Tensor& grad_z) const {
   if (is_identity_) return grad_z;
-  if (at::Tensor found = multiplied(grad_z, packed_, /*transposed=*/false); found.defined())
-    return found;
+  if (at::Tensor product = multiplied(grad_z, packed_, /*transposed=*/false); product.defined())
+    return product;
   if (is_triangular()) return at::bmm(grad_z, scale_);
   return grad_z * scale_.unsqueeze(1);
 }

@@ -1,19 +1,19 @@
 /// @file
-/// What an estimate costs, in evaluations of its target.
+/// The cost of an estimate, in evaluations of its target.
 #pragma once
 
 #include <cstdint>
 
 namespace crais {
 
-/// Evaluations of one particle of one problem each: `densities` of all, `gradients` of those that
-/// also asked for the gradient. Whatever evaluates a target says in its docstring how often, or
-/// returns it.
+/// Evaluations of one particle of one problem each: `densities` counts all of them, `gradients`
+/// those that also computed the gradient. A function that evaluates a target states its cost in its
+/// doc comment or returns it.
 struct Cost {
   int64_t densities = 0;
   int64_t gradients = 0;
 
-  /// `count` evaluations with the gradient.
+  /// The cost of `count` evaluations with the gradient.
   static Cost with_gradient(int64_t count) { return {count, count}; }
 
   Cost& operator+=(const Cost& other) {

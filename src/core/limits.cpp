@@ -11,7 +11,7 @@
 namespace crais {
 namespace {
 
-/// Bounds as people write them: 1000000, not 1e+06, and 1e15.
+/// A bound as people write it: 1000000 instead of 1e+06, but 1e15.
 std::string bound_text(double bound) {
   const bool whole = std::abs(bound) < 1e15 && std::floor(bound) == bound;
   std::string text = whole ? fixed(bound, 0) : shortest(bound);

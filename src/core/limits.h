@@ -1,4 +1,4 @@
-// What a value may be, and what a message says of one that may not.
+// Ranges and choices of values, and the messages for values outside them.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace crais {
 
-/// All numbers from `low` (or above it) to `high`.
+/// All numbers from `low` (included or excluded) to `high`.
 struct Range {
   static constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
@@ -21,18 +21,19 @@ struct Range {
   static constexpr Range between(double low, double high) { return {low, high}; }
 };
 
-/// Throws Error kArgument, "WHAT: must be at least 1, not 0", for a number outside. A whole number
-/// is at most kMostCount where the range has no end.
+/// Throws Error kArgument ("WHAT: must be at least 1, not 0") if the number is outside the range.
+/// If the range has no upper end, a whole number may be at most kMostCount.
 void check_range(const Range& range, double value, const std::string& what);
 void check_range(const Range& range, int64_t value, const std::string& what);
 
-/// All that a value called "auto|float32" may be. Of "N", "E|adapt" and "nll[:BETA]|mse" nothing.
+/// The words of a value name such as "auto|float32". Returns nothing for "N", "E|adapt" and
+/// "nll[:BETA]|mse".
 std::vector<std::string> choices_of(const std::string& value_name);
 
-/// "adapt" of "E|adapt", which is a number or this word; else nothing.
+/// The word of a value name that allows a number or one word: "adapt" for "E|adapt". Else nothing.
 std::string word_of(const std::string& value_name);
 
-/// Throws Error kArgument for a text that is none of the choices, if there are some.
+/// Throws Error kArgument if the value name lists choices and `text` is none of them.
 void check_choice(const std::string& value_name, const std::string& text, const std::string& what);
 
 }  // namespace crais

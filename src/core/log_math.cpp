@@ -15,7 +15,7 @@ at::Tensor log_normalise(const at::Tensor& log_w) {
 }
 
 at::Tensor log_variance_of_exp(const at::Tensor& h, const at::Tensor& log_w) {
-  // The largest h must not set the scale: it may belong to a particle of no weight.
+  // The largest h must not set the scale: its particle may have no weight.
   const at::Tensor log_mean = at::logsumexp(log_w + h, -1, /*keepdim=*/true);
   const at::Tensor apart = (h - log_mean).abs();
   const at::Tensor log_deviation =

@@ -1,27 +1,28 @@
 /// @file
-/// Sums of weights that live as logarithms.
+/// Sums of weights that are given as logarithms.
 #pragma once
 
 #include <ATen/ATen.h>
 
 namespace crais {
 
-/// log((1/K) sum_k exp(x_pk)) over the last dimension. -inf entries are zeros; all -inf gives -inf.
+/// log((1/K) sum_k exp(x_pk)) over the last dimension. An entry of -inf counts as zero; if all are
+/// -inf, the result is -inf.
 at::Tensor log_mean_exp(const at::Tensor& x);
 
-/// log w_pk - log sum_k w_pk: weights that sum to one. Uniform where every weight is zero.
+/// Normalised log-weights log w_pk - log sum_k w_pk. Uniform if every weight is zero.
 at::Tensor log_normalise(const at::Tensor& log_w);
 
-/// log of the variance of exp(h) under normalised weights, without forming exp(h) itself:
-/// log V = log sum_k W_k |e^{h_k} - e^m|^2, m = log sum_k W_k e^{h_k}, each difference as
-/// max(h_k, m) + log(1 - e^{-|h_k - m|}). Exact to rounding whatever the scales of h and W.
+/// log of the variance of exp(h) under normalised weights, without forming exp(h): log V = log
+/// sum_k W_k |e^{h_k} - e^m|^2, m = log sum_k W_k e^{h_k}, each difference as max(h_k, m) + log(1 -
+/// e^{-|h_k - m|}). Exact to rounding at every scale of h and W.
 ///
 /// @param h      [P,K] float64, finite or -inf.
 /// @param log_w  [P,K] normalised log-weights.
 /// @return       [P]; -inf for a constant h.
 at::Tensor log_variance_of_exp(const at::Tensor& h, const at::Tensor& log_w);
 
-/// Effective-sample-size fraction of unnormalised weights, per problem.
+/// Effective-sample-size (ESS) fraction of unnormalised weights, for each problem.
 ///
 /// ess_p = (sum_k w_pk)^2 / (K sum_k w_pk^2)                 [Kong 1992]
 ///
@@ -31,7 +32,7 @@ at::Tensor log_variance_of_exp(const at::Tensor& h, const at::Tensor& log_w);
 /// Cost: O(PK), no target evaluations.
 at::Tensor ess(const at::Tensor& log_w);
 
-/// Conditional effective-sample-size fraction of an increment on top of weights.
+/// Conditional ESS fraction of an increment on top of weights.
 ///
 /// cess_p = (sum_k W_pk v_pk)^2 / sum_k W_pk v_pk^2,  W normalised    [Zhou, Johansen & Aston 2016]
 ///
@@ -39,7 +40,7 @@ at::Tensor ess(const at::Tensor& log_w);
 /// @param increment  [P,K] float64 log v.
 /// @return           [P] float64 in [0, 1]; equals ess(increment) for uniform weights.
 at::Tensor cess(const at::Tensor& log_w, const at::Tensor& increment);
-/// The same of log_w that `log_normalise` has seen: a search asks often.
+/// cess for log_w that `log_normalise` has already normalised: a search calls it many times.
 at::Tensor cess_normalised(const at::Tensor& log_w, const at::Tensor& increment);
 
 }  // namespace crais

@@ -10,8 +10,7 @@
 namespace crais {
 namespace {
 
-/// Whole rows of D numbers at a time: at::where of a mask that repeats over D takes three times as
-/// long.
+/// Copies whole rows of D numbers: 3 times as fast as at::where with a mask that repeats over D.
 template <class Number>
 at::Tensor where_rows(const at::Tensor& mask, const at::Tensor& yes, const at::Tensor& no) {
   at::Tensor chosen = at::empty_like(yes);
@@ -38,10 +37,10 @@ at::Tensor annealed_log_density(const Path& path, const at::Tensor& beta,
 at::Tensor squared_norm(const at::Tensor& x) {
   if (is_plain(x) && x.dim() > 0) {
     const int64_t dim = x.size(-1);
-    at::Tensor found = at::empty(x.sizes().slice(0, static_cast<size_t>(x.dim() - 1)),
+    at::Tensor norms = at::empty(x.sizes().slice(0, static_cast<size_t>(x.dim() - 1)),
                                  x.options().dtype(at::kDouble));
-    simd_kernel().squared_norms(x.data_ptr<float>(), found.numel(), dim, found.data_ptr<double>());
-    return found;
+    simd_kernel().squared_norms(x.data_ptr<float>(), norms.numel(), dim, norms.data_ptr<double>());
+    return norms;
   }
   if (c10::GradMode::is_enabled() && x.requires_grad()) return x.square().sum(-1).to(at::kDouble);
   return at::linalg_vector_norm(x, 2, at::IntArrayRef{-1}).to(at::kDouble).square_();

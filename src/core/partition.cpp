@@ -7,7 +7,7 @@
 namespace crais {
 namespace {
 
-/// `problem` [Q] in the shape of `values` [Q,...].
+/// `problem` [Q] expanded to the shape of `values` [Q,...].
 at::Tensor index_like(const at::Tensor& problem, const at::Tensor& values) {
   std::vector<int64_t> shape(static_cast<size_t>(values.dim()), 1);
   shape[0] = problem.size(0);
@@ -32,17 +32,17 @@ at::Tensor Partition::counts() const { return at::bincount(problem, {}, num_prob
 
 at::Tensor Partition::rows_of(const at::Tensor& index) const {
   std::vector<at::Tensor> rows;
-  const at::Tensor wanted = index.to(problem.device());
-  for (int64_t i = 0; i < wanted.size(0); ++i)
-    rows.push_back(at::nonzero(problem == wanted[i]).flatten());
+  const at::Tensor problems = index.to(problem.device());
+  for (int64_t i = 0; i < problems.size(0); ++i)
+    rows.push_back(at::nonzero(problem == problems[i]).flatten());
   return at::cat(rows);
 }
 
 Partition Partition::select(const at::Tensor& index) const {
-  const at::Tensor wanted = index.to(problem.device());
-  const at::Tensor places = at::arange(wanted.size(0), problem.options());
-  return {places.repeat_interleave(counts().index_select(0, wanted)),
-          log_share.index_select(0, rows_of(index)), wanted.size(0)};
+  const at::Tensor problems = index.to(problem.device());
+  const at::Tensor places = at::arange(problems.size(0), problem.options());
+  return {places.repeat_interleave(counts().index_select(0, problems)),
+          log_share.index_select(0, rows_of(index)), problems.size(0)};
 }
 
 at::Tensor Partition::log_sum_exp(const at::Tensor& values) const {

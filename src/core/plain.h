@@ -1,4 +1,4 @@
-// Tensors that loops of our own may read: see simd/simd_kernel.h.
+// Tensors that the loops of crais may read directly: see simd/simd_kernel.h.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -6,7 +6,7 @@
 
 namespace crais {
 
-/// True for contiguous memory of the CPU, of that type, that no graph is made of.
+/// True for contiguous CPU memory of type `type` outside any autograd graph.
 inline bool is_plain(const at::Tensor& x, at::ScalarType type = at::kFloat) {
   return x.is_cpu() && x.scalar_type() == type && x.is_contiguous() &&
          !(c10::GradMode::is_enabled() && x.requires_grad());

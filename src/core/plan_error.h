@@ -1,5 +1,5 @@
 /// @file
-/// Why no plan gets from the base to the target: what went wrong, and its numbers.
+/// Errors of planning: why no plan gets from the base to the target, with the numbers that show it.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,27 @@
 
 namespace crais {
 
-/// No plan can be made, or learned, that gets from the base to the target.
+/// No plan that gets from the base to the target can be made or learned.
 class PlanError : public Error {
  public:
   explicit PlanError(const std::string& message) : Error(ErrorKind::kArgument, message) {}
 };
 
-/// A schedule cannot bridge the way from this base.
+/// A schedule cannot get from this base to the target.
 class ScheduleError : public PlanError {
  public:
   enum class Reason {
-    kStalled,     // it asks for a step that is none
-    kNoOverlap,   // it would end before the particles have seen the target
-    kUnfinished,  // it has not arrived after as many steps as are allowed
+    kStalled,     // the schedule asks for a step of length 0
+    kNoOverlap,   // the schedule would end before the particles have reached the target
+    kUnfinished,  // the schedule has not arrived after the allowed number of steps
   };
   ScheduleError(Reason reason, double beta, int64_t step, const std::string& message)
       : PlanError(message), reason_(reason), beta_(beta), step_(step) {}
   Reason reason() const { return reason_; }
-  double beta() const { return beta_; }   ///< how far it has come
-  int64_t step() const { return step_; }  ///< in how many transitions
+  double beta() const { return beta_; }   ///< the last beta of the schedule
+  int64_t step() const { return step_; }  ///< the number of transitions up to that beta
 
-  Cost spent;  ///< by the run that had asked for the schedule
+  Cost spent;  ///< the cost of the run that asked for the schedule
 
  private:
   Reason reason_;
@@ -38,17 +38,17 @@ class ScheduleError : public PlanError {
   int64_t step_;
 };
 
-/// The budget is too small, or its pilots have used it up.
+/// The budget is too small, or the pilots have used all of it.
 class BudgetError : public PlanError {
  public:
   BudgetError(double least, const std::string& message) : PlanError(message), least_(least) {}
-  double least() const { return least_; }  ///< evaluations of a problem that would do; NaN: unknown
+  double least() const { return least_; }  ///< enough evaluations a problem; NaN: unknown
 
  private:
   double least_;
 };
 
-/// The chains, or what is learned from them, are no longer finite.
+/// The chains, or the numbers learned from them, are no longer finite.
 class DivergedError : public PlanError {
  public:
   using PlanError::PlanError;

@@ -29,7 +29,7 @@ at::Tensor standard_normal_log_density(const at::Tensor& e) {
                    std::to_string(bad.numel()) + " particles start so");
 }
 
-/// Starts of zero density are kept, with no weight.
+/// Keeps starts of zero density, and gives them no weight.
 Particles checked_start(Particles particles) {
   const at::Tensor finite = particles.log_gamma.isfinite();
   const at::Tensor bad_grad = finite & ~particles.grad_log_gamma.isfinite().all(-1);
@@ -70,9 +70,9 @@ Particles Problem::start(int64_t num_particles, at::Generator& rng) const {
 }
 
 Particles Problem::evaluate(const at::Tensor& e) const {
-  const Evaluation found = target_->evaluate(base_.to_z(e));
-  return {e, standard_normal_log_density(e), found.log_density.to(at::kDouble) + log_scale_,
-          base_.pull_back(found.grad), at::Tensor()};
+  const Evaluation evaluation = target_->evaluate(base_.to_z(e));
+  return {e, standard_normal_log_density(e), evaluation.log_density.to(at::kDouble) + log_scale_,
+          base_.pull_back(evaluation.grad), at::Tensor()};
 }
 
 at::Tensor Problem::log_weight(const at::Tensor& e) const {
@@ -86,9 +86,9 @@ Problem Problem::select(const at::Tensor& index) const {
 
 Problem Problem::select_whole(const at::Tensor& index) const {
   if (!partition_) return select(index);
-  Problem some = select(partition_->rows_of(index));
-  some.partition_ = partition_->select(index);
-  return some;
+  Problem selected = select(partition_->rows_of(index));
+  selected.partition_ = partition_->select(index);
+  return selected;
 }
 
 }  // namespace crais

@@ -1,5 +1,5 @@
 /// @file
-/// Names to factories. A .cpp enrols what it defines; nobody keeps a list.
+/// Factories by name. Each .cpp file enrols what it defines: there is no central list.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace crais {
 
-/// The registered makers of `Interface`; `Args` are what every one of them is given.
+/// The registered factories of `Interface`. Every factory receives `Args`.
 template <typename Interface, typename... Args>
 class Registry {
  public:
@@ -31,8 +31,8 @@ class Registry {
     return registry;
   }
 
-  /// Throws Error kInternal if a name was enrolled twice (that happens at load time, where nobody
-  /// could catch it), as `make` does.
+  /// All entries, by name. Throws Error kInternal if a name was enrolled twice. Enrolment runs at
+  /// load time, where an exception could not be caught, so this function and `make` check instead.
   const std::map<std::string, Entry>& entries() const {
     if (!taken_twice_.empty())
       throw internal_error("the name '" + taken_twice_ + "' is registered twice");
@@ -47,15 +47,16 @@ class Registry {
 
   bool contains(const std::string& name) const { return entries_.count(name) > 0; }
 
-  /// Throws Error kArgument for an unknown name (listing the choices) or parameter.
+  /// Makes the object that `text` specifies. Throws Error kArgument for an unknown name (the
+  /// message lists the choices) or an unknown parameter.
   std::unique_ptr<Interface> make(const std::string& what, const std::string& text,
                                   Args... args) const {
     Spec spec(text);
-    const auto found = entries().find(spec.name());
-    if (found == entries().end())
+    const auto entry = entries().find(spec.name());
+    if (entry == entries().end())
       throw argument_error("unknown " + what + " '" + spec.name() + "'; choose from " +
                            join(usages()));
-    auto made = found->second.factory(spec, std::forward<Args>(args)...);
+    auto made = entry->second.factory(spec, std::forward<Args>(args)...);
     spec.finish();
     return made;
   }
@@ -69,7 +70,7 @@ class Registry {
   std::string taken_twice_;
 };
 
-/// Enrols at load time: `const Enrol<ScheduleRegistry> kEnrol("linear", {...});`
+/// Enrols a factory at load time: `const Enrol<ScheduleRegistry> kEnrol("linear", {...});`
 ///
 ///     const crais::Enrol<crais::ScheduleRegistry> kQuadratic(
 ///         "quadratic", {"quadratic", "beta = (t/T)^2", "quadratic",  // usage, summary, example

@@ -12,7 +12,7 @@
 namespace crais {
 namespace {
 
-/// LibTorch's generator on the CPU, whose bits become keys.
+/// LibTorch's CPU generator. Its bits become the keys of counter-based streams.
 class CounterGenerator : public at::CPUGeneratorImpl {
  public:
   explicit CounterGenerator(uint64_t seed) : at::CPUGeneratorImpl(seed) {}
@@ -25,7 +25,8 @@ class CounterGenerator : public at::CPUGeneratorImpl {
   }
 };
 
-/// The key of one call, if `rng` counts and `x` can be filled so.
+/// The key of one call; nothing if `rng` is not a counting generator or `x` cannot be filled by
+/// one.
 std::optional<uint64_t> next_key(const at::Tensor& x, at::Generator& rng) {
   if (!x.is_cpu() || !x.is_contiguous()) return {};
   auto* const counter = dynamic_cast<CounterGenerator*>(rng.unsafeGetGeneratorImpl());

@@ -23,7 +23,7 @@ T parse(const std::string& text, const std::string& what, const char* kind) {
   return value;
 }
 
-/// The parameters of a specification; commas within parentheses belong to a nested one.
+/// The parameters of a specification. Commas within parentheses belong to a nested specification.
 std::vector<std::string> parameters_of(const std::string& text) {
   std::vector<std::string> parts(1);
   int64_t depth = 0;
@@ -37,7 +37,7 @@ std::vector<std::string> parameters_of(const std::string& text) {
   return parts;
 }
 
-/// The text within the parentheses around it, if it has some.
+/// The text without its surrounding parentheses, if there are any.
 std::string unwrapped(const std::string& text) {
   const bool is_wrapped = text.size() > 2 && text.front() == '(' && text.back() == ')';
   return is_wrapped ? text.substr(1, text.size() - 2) : text;
@@ -96,9 +96,9 @@ std::optional<std::string> Spec::take(const std::string& key) {
   if (known_.empty() && unnamed_ && !values_.emplace(key, *std::exchange(unnamed_, {})).second)
     throw argument_error("'" + text_ + "': " + key + " is given twice");
   known_.push_back(key);
-  const auto found = values_.find(key);
-  if (found == values_.end()) return {};
-  return found->second;
+  const auto entry = values_.find(key);
+  if (entry == values_.end()) return {};
+  return entry->second;
 }
 
 double Spec::number(const std::string& key, double low, double high,

@@ -1,5 +1,6 @@
 /// @file
-/// "name:value,key=value": how flags name a schedule, a path, a target and their parameters.
+/// Specifications "name:value,key=value": flags name a schedule, a path or a target and its
+/// parameters this way.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +11,34 @@
 
 namespace crais {
 
-/// A parsed specification. Values are read with range checks; `finish` rejects what nobody read.
+/// A parsed specification. Readers check the range of each value. `finish` rejects parameters that
+/// nobody has read.
 ///
-/// "power:0.5", "constant-rate:delta=32" and "constant-rate:32,max-step=0.1" are specifications; a
+/// "power:0.5", "constant-rate:delta=32" and "constant-rate:32,max-step=0.1" are specifications. A
 /// value without a key belongs to the first parameter that the reader asks for. After "file:" the
-/// whole rest is one value. A value that is a specification itself stands in parentheses where it
-/// has commas: "variational:from=(best:1,starts=4)".
+/// whole rest is one value. If a value is itself a specification with commas, it stands in
+/// parentheses: "variational:from=(best:1,starts=4)".
 ///
 ///     crais::Spec spec("cess:0.7");
 ///     double ratio = spec.number("ratio", 0.0, 1.0);
 ///     spec.finish();
 class Spec {
  public:
-  /// Throws Error kArgument if the text is not of that form.
+  /// Throws Error kArgument if the text does not have this form.
   explicit Spec(const std::string& text);
 
   const std::string& text() const { return text_; }
   const std::string& name() const { return name_; }
 
-  /// The number under `key`, in [low, high]. Throws Error kArgument if it is absent and there is no
-  /// default, is not a number, or lies outside.
+  /// The number under `key`, in [low, high]. Throws Error kArgument if the value is absent without
+  /// a default, is not a number, or lies outside the range.
   double number(const std::string& key, double low, double high,
                 std::optional<double> fallback = {});
   int64_t integer(const std::string& key, int64_t low, int64_t high,
                   std::optional<int64_t> fallback = {});
   std::string word(const std::string& key, std::optional<std::string> fallback = {});
 
-  /// Throws Error kArgument naming every parameter that was given and not read.
+  /// Throws Error kArgument that names every parameter that was given and not read.
   void finish() const;
 
  private:
@@ -49,14 +51,15 @@ class Spec {
   std::vector<std::string> known_;
 };
 
-/// The most that anything counted may be: chains, steps, images. More is a slip of the keyboard.
+/// The largest allowed count of chains, steps or images. A larger number is a typing error.
 constexpr int64_t kMostCount = 1'000'000'000;
 
-/// The whole text as a number. Throws Error kArgument, naming `what`, if it is not one.
+/// The whole text as a number. Throws Error kArgument that names `what` if the text is not a
+/// number.
 double parse_number(const std::string& text, const std::string& what);
 int64_t parse_integer(const std::string& text, const std::string& what);
 
-/// "a, b, c".
+/// The words in one text: "a, b, c".
 std::string join(const std::vector<std::string>& words, const std::string& separator = ", ");
 std::vector<std::string> split(const std::string& text, char separator);
 

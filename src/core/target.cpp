@@ -50,14 +50,15 @@ namespace {
 
 at::Tensor symmetric(const at::Tensor& x) { return 0.5 * (x + x.transpose(1, 2)); }
 
-/// The Hessian [P,D,D] by autograd twice; undefined where an operation has no second derivative.
+/// The Hessian [P,D,D] by autograd applied twice; undefined if an operation has no second
+/// derivative.
 at::Tensor hessian_of(const Target& target, const at::Tensor& z) {
   c10::AutoGradMode with_grad(true);
   const at::Tensor leaf = z.detach().requires_grad_(true);
   const at::Tensor value = target.log_density(leaf.unsqueeze(1)).sum();
   const at::Tensor grad = torch::autograd::grad({value}, {leaf}, /*grad_outputs=*/{},
                                                 /*retain_graph=*/true, /*create_graph=*/true)[0];
-  // A density that is linear in a coordinate has no graph there.
+  // If the density is linear in z, its gradient has no autograd graph.
   if (!grad.requires_grad()) return at::zeros({z.size(0), z.size(1), z.size(1)}, z.options());
   std::vector<at::Tensor> rows;
   try {
@@ -70,7 +71,7 @@ at::Tensor hessian_of(const Target& target, const at::Tensor& z) {
   return at::stack(rows, 1);
 }
 
-/// The same by central differences of gradients.
+/// The Hessian [P,D,D] by central differences of gradients.
 at::Tensor hessian_by_differences(const Target& target, const at::Tensor& z) {
   const double size = z.scalar_type() == at::kDouble ? 1e-5 : 1e-2;
   const at::Tensor step = size * (1 + z.abs());  // [P,D]
@@ -84,7 +85,7 @@ at::Tensor hessian_by_differences(const Target& target, const at::Tensor& z) {
 
 at::Tensor Target::curvature(const at::Tensor& z) const {
   at::Tensor hessian = hessian_of(*this, z);
-  // Some functions have second derivatives that are NaN far out, though their gradients are not.
+  // Some functions have NaN second derivatives far from their mode, though finite gradients.
   if (!hessian.defined()) return symmetric(-hessian_by_differences(*this, z));
   const at::Tensor is_sound = hessian.isfinite().flatten(1).all(1);
   if (!is_sound.all().item<bool>())

@@ -1,5 +1,5 @@
 /// @file
-/// Moves that leave the annealed density invariant.
+/// Transitions that leave the annealed density invariant.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -35,7 +35,7 @@ class Transition {
                      at::Generator& rng) const = 0;
 
   virtual int64_t evaluations_per_step() const = 0;
-  /// The acceptance at which the kernel moves farthest per evaluation.
+  /// The acceptance rate at which the kernel moves farthest for each evaluation.
   virtual double target_acceptance() const = 0;
 };
 

@@ -24,8 +24,8 @@ namespace crais {
 namespace fs = std::filesystem;
 namespace {
 
-/// FILE, or FILE:KEY. A colon may also be part of a file's name: the longest name that there is
-/// wins.
+/// The place of an array: FILE, or FILE:KEY. A file's name may contain a colon: the longest
+/// existing file name wins.
 struct ArrayPlace {
   std::string file;
   std::optional<std::string> key;
@@ -43,7 +43,7 @@ ArrayPlace parse_place(const std::string& specification) {
   return {specification, {}};
 }
 
-/// Which of a file's arrays is meant.
+/// The chosen array among those of a file.
 std::string chosen_key(const ArrayPlace& place, const std::vector<std::string>& names) {
   constexpr size_t kMaxShown = 24;
   if (names.empty()) throw data_error(place.file + ": holds no array");
@@ -77,7 +77,7 @@ at::Tensor chosen_tensor(const ArrayPlace& place, const NamedTensors& tensors) {
       ->second;
 }
 
-/// numpy.savez: each array is an entry KEY.npy.
+/// Reads a file of numpy.savez: each array is an entry KEY.npy.
 at::Tensor read_npz(const ArrayPlace& place, std::string_view bytes) {
   constexpr std::string_view kEnding = ".npy";
   ZipArchive archive(bytes, place.file);
@@ -92,13 +92,13 @@ at::Tensor read_npz(const ArrayPlace& place, std::string_view bytes) {
   return parse_npy(archive.read(entry), place.file + ": " + quoted(entry));
 }
 
-/// Begins as IDX of unsigned bytes does: 0, 0, 8, the number of dimensions.
+/// True if the bytes begin like IDX of unsigned bytes: 0, 0, 8, the number of dimensions.
 bool is_idx(std::string_view bytes) {
   return bytes.substr(0, 3) == std::string_view("\0\0\x08", 3);
 }
 
-/// CIFAR: rows of labels, then 3 x 32 x 32 bytes. There is no magic number: the size must fit, and
-/// every label must be one.
+/// Reads a batch of CIFAR: rows of labels followed by 3 x 32 x 32 bytes. There is no magic number:
+/// the size must fit, and every label must be valid.
 bool read_cifar_into(ArrayFile& array, std::string_view bytes,
                      const std::vector<int64_t>& classes) {
   const auto labels = static_cast<int64_t>(classes.size()), row = labels + 3 * 32 * 32;

@@ -21,7 +21,7 @@ constexpr std::pair<Kind, const char*> kNames[] = {  // in the order of Kind
     {Kind::kNone, "none"},
     {Kind::kAmat, "amat"}};
 
-/// Pixel j of file row i is 1 where hashed_uniform(seed', i * D + j) < grey / 255.
+/// Pixel j of file row i is 1 if hashed_uniform(seed', i * D + j) < grey / 255.
 at::Tensor draw_static(uint64_t seed, const at::Tensor& pixels, int64_t first_index) {
   at::Tensor result = at::empty(pixels.sizes(), at::kFloat);
   const uint64_t stream = derive_seed(seed, Purpose::kBinarise);
@@ -29,7 +29,7 @@ at::Tensor draw_static(uint64_t seed, const at::Tensor& pixels, int64_t first_in
   float* const out = result.data_ptr<float>();
   const int64_t first = first_index * pixels.size(1);
   for (int64_t i = 0; i < pixels.numel(); ++i) {
-    // Most pixels are black or white and need no number.
+    // Most pixels are black or white and need no random number.
     if (grey[i] == 0 || grey[i] == 255)
       out[i] = grey[i] == 255;
     else
@@ -54,7 +54,7 @@ at::Tensor from_binary_file(const at::Tensor& pixels) {
   return result;
 }
 
-/// True for a draw of each pixel with probability grey/255, whoever drew it.
+/// True for kinds that draw each pixel with probability grey/255, here or in advance.
 bool is_drawn(Kind kind) {
   return kind == Kind::kDynamic || kind == Kind::kStatic || kind == Kind::kAmat;
 }
@@ -98,7 +98,7 @@ at::Tensor binarise(const Binarisation& binarisation, const at::Tensor& pixels, 
               pixels.sizes());
   switch (binarisation.kind) {
     case Kind::kDynamic: {
-      // u in [0, 1): black never turns on, white always does.
+      // u is in [0, 1): black never turns on, white always does.
       const at::Tensor u = at::rand(pixels.sizes(), generator, pixels.options().dtype(at::kFloat));
       return u.lt_(pixels.to(at::kFloat).div_(255.0));
     }

@@ -54,7 +54,7 @@ std::string image_name(Split split) {
   return std::string(split == Split::kTest ? "t10k" : "train") + "-images-idx3-ubyte";
 }
 
-/// The rows [begin, end) of its file that a split is.
+/// The rows [begin, end) of a file that form a split.
 struct Range {
   int64_t begin, end;
 };
@@ -69,7 +69,7 @@ Range rows_of(Split split, int64_t count, const fs::path& path) {
   return {first_of_validation, count};
 }
 
-/// Throws Error kNoInput where there are no such images, saying where they were looked for.
+/// Throws Error kNoInput that lists the searched folders if there are no such images.
 fs::path path_of_images(const std::string& data_dir, const std::string& name,
                         const std::string& what, const std::string& advice) {
   const std::vector<fs::path> folders = data_folders(data_dir);

@@ -1,4 +1,4 @@
-// Handwriting of the program's own: digits drawn as strokes, each one a little different.
+// Synthetic handwriting: digits drawn as strokes, each with small random changes.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -22,7 +22,7 @@ struct Point {
 };
 using Stroke = std::vector<Point>;
 
-/// The numbers that image `index` is made of, and no others.
+/// The random numbers of image `index`: no other image uses them.
 class Dice {
  public:
   Dice(uint64_t seed, int64_t index)
@@ -37,7 +37,7 @@ class Dice {
   uint64_t next_ = 0;
 };
 
-/// Part of an ellipse, angles in degrees: 0 is right, 90 is down.
+/// A part of an ellipse; angles in degrees: 0 is right, 90 is down.
 Stroke arc(Point centre, double radius_x, double radius_y, double from, double to) {
   const int pieces = std::max(2, static_cast<int>(std::abs(to - from) / 20));
   Stroke stroke;
@@ -83,8 +83,8 @@ std::vector<Stroke> strokes_of(int digit, Dice& dice) {
   }
 }
 
-/// Slant, turn, stretch and bend, then the place and size of MNIST's digits: a box of 20 pixels in
-/// the middle of 28.
+/// A random hand: slant, rotation, stretch and bend, then MNIST's scale and position of a digit, a
+/// box of 20 pixels in the middle of 28.
 class Hand {
  public:
   explicit Hand(Dice& dice)
@@ -114,7 +114,7 @@ class Hand {
   double cos_, sin_;
 };
 
-using Distances = std::array<double, kSide * kSide>;  // squared, of each pixel to the ink's middle
+using Distances = std::array<double, kSide * kSide>;  // squared, from pixels to the stroke's middle
 
 void draw_segment(Point a, Point b, double reach, Distances& nearest) {
   const auto first = [&](double u, double v) {

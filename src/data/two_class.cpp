@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 std::string find(const std::string& name, const std::string& data_dir) {
   const std::map<std::string, std::string> short_names = {{"pima", "pima-indians-diabetes.csv"},
                                                           {"sonar", "sonar.all-data.csv"}};
-  const auto known = short_names.find(name);
-  const fs::path file = known == short_names.end() ? name : known->second;
+  const auto short_name = short_names.find(name);
+  const fs::path file = short_name == short_names.end() ? name : short_name->second;
   std::vector<fs::path> candidates = {file};
   for (const fs::path& root : data_roots(data_dir)) {
     candidates.push_back(root / file);

@@ -1,4 +1,5 @@
-// Tables of two classes, as the UCI repository has them: features, then the class, one line a case.
+// Tables of two classes in the format of the UCI repository: features, then the class, one case a
+// line.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -14,12 +15,12 @@ struct TwoClassData {
 };
 
 /// Reads a file without a header line whose last column is the class (any two texts). `name` is a
-/// path, or a file's name within $DATA or $DATA/uci, $DATA as `data_dir`; "pima" and "sonar"
-/// stand for pima-indians-diabetes.csv and sonar.all-data.csv.
+/// path, or the name of a file in $DATA or $DATA/uci, with $DATA as in `data_dir`. "pima" and
+/// "sonar" stand for pima-indians-diabetes.csv and sonar.all-data.csv.
 ///
-/// Throws Error: kNoInput listing every path tried; kData naming the file and the line or column: a
-/// value that is not a finite number, a line of another length, one class or more than two, a
-/// feature that never changes.
+/// Throws Error: kNoInput that lists every searched path; kData that names the file and the line or
+/// column for a value that is not a finite number, a line of another length, a number of classes
+/// other than two, or a constant feature.
 TwoClassData read_two_class(const std::string& name, const std::string& data_dir);
 
 }  // namespace crais

@@ -25,7 +25,7 @@ class AlphaDivergence : public Divergence {
   }
   std::optional<double> order() const override { return alpha_; }
 
-  /// In logarithms: u^alpha may be too large for a number, in any dimension but a few.
+  /// Works on logarithms: u^alpha overflows in all but a few dimensions.
   at::Tensor log_variance(const at::Tensor& kappa, const at::Tensor& variance_weights,
                           const at::Tensor& ratio_weights) const override {
     if (alpha_ == 0) {

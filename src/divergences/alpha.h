@@ -9,7 +9,7 @@
 namespace crais {
 
 /// f(u) = (u^alpha - alpha u) / (alpha (alpha - 1)) + 1 / alpha, u - 1 - log u at 0 and u log u - u
-/// + 1 at 1, so that g(u) = (u^alpha - 1) / alpha; |alpha| < 1e-6 is 0.
+/// + 1 at 1, so that g(u) = (u^alpha - 1) / alpha. |alpha| < 1e-6 counts as 0.
 std::shared_ptr<const Divergence> make_alpha_divergence(double alpha);
 
 }  // namespace crais

@@ -1,4 +1,4 @@
-// Divergences that are the same both ways, D_f(pi || q) = D_f(q || pi).
+// Symmetric divergences: D_f(pi || q) = D_f(q || pi).
 #include <cmath>
 
 #include "core/divergence.h"
@@ -6,7 +6,7 @@
 namespace crais {
 namespace {
 
-/// f(u) = (u - 1) log u: KL(q || pi) + KL(pi || q)
+/// f(u) = (u - 1) log u: KL(q || pi) + KL(pi || q).
 class Jeffreys : public Divergence {
  public:
   at::Tensor f(const at::Tensor& log_u) const override { return log_u.expm1() * log_u; }
@@ -20,11 +20,12 @@ const Enrol<DivergenceRegistry> kEnrolJeffreys(
 
 at::Tensor softplus_of(const at::Tensor& x) { return at::logaddexp(x, at::zeros_like(x)); }
 
-/// f(u) = (u log u - (1 + u) log((1 + u) / 2)) / 2: half the KLs to the mixture's middle.
+/// f(u) = (u log u - (1 + u) log((1 + u) / 2)) / 2: half the sum of the KLs to the mean of pi and
+/// q.
 class JensenShannon : public Divergence {
  public:
   at::Tensor f(const at::Tensor& log_u) const override {
-    // log u - log((1 + u) / 2) = log 2 - log(1 + 1 / u), which no large u cancels.
+    // log u - log((1 + u) / 2) = log 2 - log(1 + 1 / u), without cancellation for large u.
     return 0.5 * (log_u.exp() * (std::log(2.0) - softplus_of(-log_u)) - log_mean(log_u));
   }
   at::Tensor g(const at::Tensor& log_u) const override { return 0.5 * log_mean(log_u); }

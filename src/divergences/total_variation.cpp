@@ -1,5 +1,5 @@
-// f(u) = (sqrt((u - 1)^2 + eps^2) - eps) / 2: total variation |u - 1| / 2 with its corner rounded,
-// for a corner has no g. At eps = 0 g would be a step at u = 1.
+// f(u) = (sqrt((u - 1)^2 + eps^2) - eps) / 2: total variation |u - 1| / 2 with a rounded corner. A
+// sharp corner has no g: at eps = 0, g would be a step at u = 1.
 #include "core/divergence.h"
 
 namespace crais {
@@ -19,12 +19,12 @@ class TotalVariation : public Divergence {
   }
   at::Tensor slope(const at::Tensor& log_u) const override {
     const Scaled s(log_u, eps_);
-    const at::Tensor u = log_u.clamp_max(0).exp();  // over max(u, 1)
+    const at::Tensor u = log_u.clamp_max(0).exp();  // u / max(u, 1)
     return 0.5 * eps_ * eps_ * u.square() * s.scale / s.root.pow(3);
   }
 
  private:
-  /// Everything divided by max(u, 1), so that no u is too large.
+  /// Quantities divided by max(u, 1), so that no u overflows.
   struct Scaled {
     at::Tensor scale, above, root;  // 1, u - 1 and sqrt((u - 1)^2 + eps^2)
     Scaled(const at::Tensor& log_u, double eps)

@@ -1,4 +1,4 @@
-// Annealed importance sampling, or sequential Monte Carlo, under a frozen plan.
+// Annealed importance sampling or sequential Monte Carlo, under a frozen plan.
 #include "estimates/method.h"
 #include "samplers/blocks.h"
 

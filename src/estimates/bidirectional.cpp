@@ -1,4 +1,5 @@
-// Forward chains bound log Z from below, reverse chains from exact draws bound it from above.
+// Bidirectional Monte Carlo: forward chains bound log Z from below, reverse chains from exact draws
+// bound it from above.
 //                                                       [Grosse, Ghahramani & Adams 2015]
 #include "estimates/method.h"
 #include "samplers/blocks.h"
@@ -35,9 +36,10 @@ class Bidirectional : public Method {
   bool needs_exact_draws() const override { return true; }
 
  private:
-  /// An exact draw z* of the problem gets a label j with probability r_j(z*), and (j, z*) is an
-  /// exact draw of the pairs whose base is pi_j N_j(z). Every part runs back from every draw, and
-  /// the part that the label names counts. Log-weights are of problems, [P,K].
+  /// The reverse run of problems with parts. An exact draw z* of the problem gets a label j with
+  /// probability r_j(z*). (j, z*) is then an exact draw of the pairs whose base is pi_j N_j(z).
+  /// Every part runs back from every draw, and only the part of the label counts. The log-weights
+  /// [P,K] belong to problems.
   AnnealResult reverse_of_parts(const Problem& problem, const Plan& plan,
                                 at::Generator& rng) const {
     const auto& target = dynamic_cast<const PartitionedTarget&>(problem.target());

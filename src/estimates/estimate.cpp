@@ -11,14 +11,15 @@
 namespace crais {
 namespace {
 
-/// Of log Zhat after `num_resamplings` of independent draws, from the shares of starting particles.
+/// The variance of log Zhat after `num_resamplings` of independent draws, from the shares of
+/// starting particles.
 at::Tensor genealogical_variance(const at::Tensor& shares, const at::Tensor& num_resamplings) {
   const auto k = static_cast<double>(shares.size(1));
   const at::Tensor apart = (1 - shares.square().sum(-1)).clamp_min(kLeastRest);
   return -((1 + num_resamplings) * std::log1p(1 / (k - 1)) + apart.log()).clamp_max(0);
 }
 
-/// The shape of a generalised Pareto distribution from exceedances x, ascending, x.back() > 0.
+/// The shape of a generalised Pareto distribution fitted to ascending exceedances x, x.back() > 0.
 double fitted_shape(const std::vector<double>& x) {
   const auto n = static_cast<double>(x.size());
   const auto grid = static_cast<int>(30 + std::sqrt(n));
@@ -34,7 +35,7 @@ double fitted_shape(const std::vector<double>& x) {
         1 / x.back() + (1 - std::sqrt(grid / (i - 0.5))) / (3 * std::max(quartile, 1e-300));
     const double shape = shape_at(t);
     theta.push_back(t);
-    // At t = 0 the profile likelihood has its exponential limit.
+    // At t = 0 the profile likelihood has an exponential limit.
     log_likelihood.push_back(n * (std::log(-t / shape) - shape - 1));
   }
   double weights = 0, mean = 0;
@@ -50,7 +51,7 @@ double fitted_shape(const std::vector<double>& x) {
   return (n * shape + kPriorCount * kPriorShape) / (n + kPriorCount);
 }
 
-constexpr size_t kLeastTail = 20;  // with fewer the fit is mostly noise
+constexpr size_t kLeastTail = 20;  // a fit of fewer weights is mostly noise
 
 double shape_of_tail(std::vector<double> log_w) {
   const auto k = static_cast<double>(log_w.size());
@@ -62,7 +63,7 @@ double shape_of_tail(std::vector<double> log_w) {
   const double threshold = std::exp(log_w[tail] - highest);
   std::vector<double> exceedances;
   for (size_t i = tail; i-- > 0;) exceedances.push_back(std::exp(log_w[i] - highest) - threshold);
-  constexpr double kRounding = 1e-9;  // of the greatest weight
+  constexpr double kRounding = 1e-9;  // relative to the greatest weight
   if (!(exceedances.back() > kRounding)) return -std::numeric_limits<double>::infinity();
   return fitted_shape(exceedances);
 }

@@ -43,7 +43,7 @@ ExpectationSums expectation_sums(const at::Tensor& values, const WeightedParticl
 
 ExpectationEstimate pooled(const std::vector<ExpectationSums>& parts) {
   if (parts.empty()) throw internal_error("an expectation over no replicates");
-  // One field of all parts, row below row.
+  // Stacks one field of all parts, row below row.
   const auto stacked = [&](const auto& field) {
     std::vector<at::Tensor> rows;
     for (const ExpectationSums& part : parts) rows.push_back(field(part));
@@ -65,14 +65,14 @@ ExpectationEstimate pooled(const std::vector<ExpectationSums>& parts) {
   e.particles = column(&ExpectationSums::num_particles).sum().to(at::kLong).item<int64_t>();
   const bool independent = (column(&ExpectationSums::num_resamplings) == 0).all().item<bool>();
   e.mean = (share * means).sum(0);
-  const at::Tensor shift = means - e.mean;  // of each replicate
+  const at::Tensor shift = means - e.mean;  // for each replicate
   e.variance = (share * (variances + shift.square())).sum(0);
   e.ess = 1 / ((share.square() * p0).sum().item<double>() * static_cast<double>(e.particles));
   const at::Tensor squares = share.square();
   if (independent) {
     e.from = ErrorFrom::kParticles;
     const at::Tensor p1 = power(1), p2 = power(2), p3 = power(3), p4 = power(4), v = e.variance;
-    // sum W^2 (h - E)^2 of each replicate, from powers about its own mean; then of the fourth.
+    // sum W^2 (h - E)^2 of each replicate, from powers about its own mean; then the fourth powers.
     const at::Tensor second = p2 + 2 * shift * p1 + shift.square() * p0;
     const at::Tensor fourth =
         p4 + 4 * shift * p3 + 6 * shift.square() * p2 + 4 * shift.pow(3) * p1 + shift.pow(4) * p0;

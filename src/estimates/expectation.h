@@ -15,7 +15,7 @@
 
 namespace crais {
 
-/// A function h: R^D -> R^J whose mean and variance under the target are asked for. Immutable.
+/// A function h: R^D -> R^J whose mean and variance under the target are estimated. Immutable.
 ///
 ///     class Product : public crais::Expectation {
 ///      public:
@@ -29,25 +29,25 @@ namespace crais {
 class Expectation {
  public:
   virtual ~Expectation() = default;
-  /// The names of its J outputs. Throws Error kArgument if the target is not one that it knows.
+  /// The names of the J outputs. Throws Error kArgument if the function does not know the target.
   virtual std::vector<std::string> outputs(const Target& target) const = 0;
-  /// z [P,K,D] -> h(z) [P,K,J]. Cost: at most a density per particle.
+  /// h(z) [P,K,J] at z [P,K,D]. Cost: at most one density a particle.
   virtual at::Tensor values(const Target& target, const at::Tensor& z) const = 0;
-  /// [J] float64 E[h] under the target, where it is known.
+  /// E[h] under the target, [J] float64, if it is known.
   virtual std::optional<at::Tensor> truth(const Target& /*target*/) const { return {}; }
 };
 
 using ExpectationRegistry = Registry<Expectation>;
 
-/// Final particles of P problems with their weights.
+/// The final particles of P problems with their weights.
 struct WeightedParticles {
   at::Tensor z;                // [P,K,D], in the target's own coordinates
   at::Tensor log_w;            // [P,K] float64, nats: log_mean_exp estimates log Z
   at::Tensor num_resamplings;  // [P] float64; 0: the particles are independent
 };
 
-/// What the particles of P problems say of a function, in few enough numbers to be kept. With
-/// W_k = w_k / sum w and d_k = h_k - mean:
+/// Summary of a function over the particles of P problems, small enough to be stored. With W_k =
+/// w_k / sum w and d_k = h_k - mean:
 struct ExpectationSums {
   at::Tensor log_total;            // [P] log sum_k w_k, nats
   at::Tensor num_particles;        // [P] float64
@@ -59,19 +59,19 @@ struct ExpectationSums {
 };
 
 /// @param values     h(z) [P,K,J] of the particles.
-/// @param particles  their weights; weights that are all zero count as equal ones of
+/// @param particles  their weights. Weights that are all zero count as equal weights of
 ///                   log_total -inf, which `pooled` leaves out.
 ExpectationSums expectation_sums(const at::Tensor& values, const WeightedParticles& particles);
 
-/// Where a standard error comes from.
+/// The source of a standard error.
 enum class ErrorFrom {
-  kParticles,   // they are independent: the delta method of a ratio of sums over particles
-  kReplicates,  // resampling has made particles depend on each other: the same over replicates
+  kParticles,   // the particles are independent: delta method of a ratio of sums over particles
+  kReplicates,  // resampling has made particles dependent: the delta method over replicates
   kNothing      // one replicate that was resampled: no error is known, and it is NaN
 };
 std::string to_string(ErrorFrom from);
 
-/// E[h] and Var[h] under the target, [J] float64 each, standard errors beside.
+/// E[h] and Var[h] under the target with standard errors, [J] float64 each.
 struct ExpectationEstimate {
   at::Tensor mean, std_error;
   at::Tensor variance, variance_std_error;
@@ -81,14 +81,16 @@ struct ExpectationEstimate {
   double ess = 0.0;       // of all particles: a fraction
 };
 
-/// The estimate from replicates of one density, as one ensemble: E[h] = sum w h / sum w over all
-/// particles of all replicates, whose weights are on one scale. Numerator and denominator are
-/// unbiased for frozen plans; their ratio is biased by O(1 / effective particles). With v the
-/// estimate of Var[h] (of all particles; not corrected for their number), the standard errors are
+/// The estimate from replicates of one density, taken as one ensemble: E[h] = sum w h / sum w over
+/// all particles of all replicates, whose weights share one scale. Numerator and denominator are
+/// unbiased for frozen plans; their ratio has a bias of O(1 / effective particles). With v the
+/// estimate of Var[h] (over all particles, without a correction for their number), the standard
+/// errors are
 ///   se(E)^2   = N / (N - 1) sum_k W_k^2 (h_k - E)^2
 ///   se(Var)^2 = N / (N - 1) sum_k W_k^2 ((h_k - E)^2 - v)^2                   [Owen 2013, ch. 9.2]
-/// over the N particles if none was resampled; else over the N replicates, with the sums of W_k
-/// (h_k - E) and of W_k ((h_k - E)^2 - v) within each in the place of a particle's.
+/// over the N particles if none was resampled. Else the sums run over the N replicates, and the
+/// sums of W_k (h_k - E) and of W_k ((h_k - E)^2 - v) within each replicate replace the terms of a
+/// particle.
 /// @param parts  rows of one or more problems each. Throws Error kInternal without a row.
 ExpectationEstimate pooled(const std::vector<ExpectationSums>& parts);
 

@@ -1,4 +1,4 @@
-// The two averages of plain importance weights from the base.
+// Two averages of plain importance weights from the base: IWAE and the ELBO.
 #include "estimates/method.h"
 #include "samplers/importance.h"
 
@@ -14,8 +14,8 @@ class ImportanceMethod : public Method {
 
   MethodResult estimate(const Problem& problem, const Plan& /*plan*/,
                         at::Generator& rng) const override {
-    const LogWeights found = importance_log_weights(problem, num_samples_, rng);
-    return {average_(found.log_w), {}, {}, 0, found.cost};
+    const LogWeights weights = importance_log_weights(problem, num_samples_, rng);
+    return {average_(weights.log_w), {}, {}, 0, weights.cost};
   }
 
  private:

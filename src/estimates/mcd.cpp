@@ -1,4 +1,4 @@
-// Monte Carlo Diffusion: learned on pilot problems, frozen, then estimated on fresh noise.
+// Monte Carlo Diffusion: learned on pilot problems, frozen, then used to estimate with new noise.
 #include "samplers/mcd.h"
 
 #include <c10/core/GradMode.h>
@@ -14,8 +14,8 @@
 namespace crais {
 namespace {
 
-/// The same parameters for every problem, in the coordinates of its base: shared by replicates of
-/// one target (the paper's), amortised over images.
+/// One set of parameters for every problem, in the coordinates of its base: shared by replicates of
+/// one target (as in the paper), amortised over images.
 class Mcd : public Method {
  public:
   Mcd(Spec& spec, const AnnealingParts& parts) {
@@ -46,13 +46,13 @@ class Mcd : public Method {
     std::vector<at::Tensor> blocks;
     Cost cost;
     for (int64_t begin = 0; begin < plan.num_particles; begin += block) {
-      const LogWeights found =
+      const LogWeights weights =
           mcd_log_weights(problem, parameters, std::min(block, plan.num_particles - begin), rng);
-      blocks.push_back(found.log_w);
-      cost += found.cost;
+      blocks.push_back(weights.log_w);
+      cost += weights.cost;
     }
     const at::Tensor log_w = at::cat(blocks, 1);
-    // A chain that diverged weighs nothing, and is counted.
+    // A diverged chain gets weight zero and is counted.
     const at::Tensor finite = log_w.isfinite();
     return {log_normalizer(at::where(finite, log_w, at::full_like(log_w, -INFINITY))),
             {},
@@ -62,7 +62,7 @@ class Mcd : public Method {
   }
 
  private:
-  static constexpr int64_t kRowsPerBlock = 256;  // times M in the network at once
+  static constexpr int64_t kRowsPerBlock = 256;  // the network takes M times as many at once
 
   void learn(Pilots& pilots) {
     shape_.dim = pilots.problems.dim();

@@ -6,22 +6,23 @@
 namespace crais {
 namespace {
 
-/// Of a sum of independent estimates: variances of a sum, in units of its square, add up.
+/// The estimate of a sum of independent estimates. Their variances, in units of the squared sum,
+/// add up.
 Estimate sum_of(const Estimate& parts, const Partition& partition) {
   const at::Tensor value = partition.log_sum_exp(parts.value);
   const at::Tensor shares = (parts.value - value.index_select(0, partition.problem)).exp();
   const at::Tensor variance = partition.sum((shares * parts.std_error).square());
   const at::Tensor counts = partition.counts().to(value.options());
-  // The effective number of chains of a sum of weights, each part's own number known.
+  // The effective number of chains of a sum of weights, from the number of each part.
   const at::Tensor ess = 1 / (partition.sum(shares.square() / parts.ess) * counts);
   const at::Tensor k =
       at::where(shares > 0.05, parts.pareto_k, -std::numeric_limits<double>::infinity());
-  const at::Tensor highest = partition.log_sum_exp(1e3 * k) / 1e3;  // a NaN stays one
+  const at::Tensor highest = partition.log_sum_exp(1e3 * k) / 1e3;  // NaN stays NaN
   return {value, variance.sqrt(), -0.5 * variance, ess, highest};
 }
 
-/// The particles of all parts of a problem side by side, [P,JK,...]; those of missing parts have no
-/// weight. A weight counts J times, so that the mean of all is the sum over parts of means.
+/// The particles of all parts of a problem side by side, [P,JK,...]. Missing parts get weight zero.
+/// Each weight is multiplied by J, so that the mean of all weights is the sum of the parts' means.
 WeightedParticles side_by_side(const WeightedParticles& parts, const Partition& partition) {
   const at::Tensor counts = partition.counts();
   const int64_t most = counts.max().item<int64_t>(), chains = parts.log_w.size(1);

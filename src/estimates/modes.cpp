@@ -1,4 +1,4 @@
-// How much of the target's mass each of its components holds.
+// The share of the target's mass that each of its components holds.
 #include <string>
 #include <vector>
 
@@ -8,8 +8,8 @@
 namespace crais {
 namespace {
 
-/// The responsibilities of components: E[h_c] under the target is component c's share of Z,
-/// exactly, also where components overlap.
+/// The responsibilities of components: E[h_c] under the target is exactly the share of component c
+/// in Z, even if components overlap.
 class Modes : public Expectation {
  public:
   std::vector<std::string> outputs(const Target& target) const override {
@@ -31,12 +31,12 @@ class Modes : public Expectation {
     return at::zeros({target.num_problems(), 1, target.dim()}, target.options());
   }
   static Components components_of(const Target& target, const at::Tensor& z) {
-    const auto found = target.components(z);
-    if (!found)
+    const auto components = target.components(z);
+    if (!components)
       throw argument_error(
           "`expectations` modes: this target does not say which modes it has; choose one that is a "
           "mixture, such as u11 or smc-mixture:16");
-    return *found;
+    return *components;
   }
 };
 

@@ -1,4 +1,4 @@
-// Functions of the coordinates: each of them, and their length.
+// Functions of the coordinates: each coordinate, and the length of the vector.
 #include <string>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// The curve of rate and distortion from the chains of one anneal.          [Huang et al. 2020]
+// The rate-distortion curve from the chains of one anneal.          [Huang et al. 2020]
 #include "estimates/rate_distortion.h"
 
 #include <algorithm>
@@ -13,15 +13,15 @@
 namespace crais {
 namespace {
 
-constexpr const char *kSquares = "_squares", *kErrors = "_errors";  // of a column: see CurveSums
+constexpr const char *kSquares = "_squares", *kErrors = "_errors";  // suffixes; see CurveSums
 
-/// [P] standard errors; NaN of one chain.
+/// Standard errors [P]; NaN for one chain.
 at::Tensor jackknife_error(const at::Tensor& left_out) {
   if (left_out.size(1) < 2) return at::full({left_out.size(0)}, NAN, left_out.options());
   return jackknife_variance(left_out).sqrt();
 }
 
-/// Every column of `parts`, made one by `join`.
+/// Joins each column of `parts` to one by `join`.
 template <class Join>
 RateDistortion combined(const std::vector<RateDistortion>& parts, const Join& join) {
   RateDistortion all;
@@ -35,12 +35,12 @@ RateDistortion combined(const std::vector<RateDistortion>& parts, const Join& jo
   return all;
 }
 
-/// Of one temperature: [P] each.
+/// The point of one temperature: [P] each.
 RateDistortion curve_at(const at::Tensor& beta, const Particles& particles,
                         const at::Tensor& log_w) {
   const at::Tensor d = particles.log_q0 - particles.log_gamma;
   const at::Tensor shares = log_normalise(log_w).exp(), rest = log_rest(shares);
-  // A particle without weight may have a distortion without bound.
+  // A particle of weight zero may have an infinite distortion.
   const at::Tensor shared = at::where(shares == 0, 0.0, shares * d);
   const at::Tensor distortion = shared.sum(1);
   const at::Tensor apart = at::where(shares == 0, 0.0, d - distortion.unsqueeze(1));
@@ -52,14 +52,15 @@ RateDistortion curve_at(const at::Tensor& beta, const Particles& particles,
   point.log_normalizer = {log_mean_exp(log_w), jackknife_error(rest)};
   point.rate = {-beta * distortion - point.log_normalizer.value,
                 jackknife_error(-beta.unsqueeze(1) * distortions - rest)};
-  // To first order: of log Z minus half its variance, of D minus its covariance with the sum.
+  // To first order: the bias of log Z is minus half its variance, that of D minus its covariance
+  // with the sum.
   point.rate_bias.value = 0.5 * point.log_normalizer.error.square() +
                           beta * k / (k - 1) * (shares.square() * apart).sum(1);
   point.ess.value = ess(log_w);
   return point;
 }
 
-/// Of points at all temperatures, on the CPU, as what files hold.
+/// The curve through points at all temperatures, on the CPU, in the form that files hold.
 RateDistortion curve_of(const std::vector<RateDistortion>& points) {
   const auto stacked = [](const std::vector<at::Tensor>& rows) { return at::stack(rows).cpu(); };
   RateDistortion curve = combined(points, stacked);
@@ -69,9 +70,9 @@ RateDistortion curve_of(const std::vector<RateDistortion>& points) {
   return curve;
 }
 
-/// Adds what the way back has found: its log-weights from the end to each temperature, last first.
-/// With w_t the weights there, E[w_t] = Z_t / Z_1 and E[w_0] = 1 / Z_1: log Z_t = log E[w_t] - log
-/// E[w_0].
+/// Adds the result of the reverse run: its log-weights from the end to each temperature, last
+/// first. With w_t the weights at a temperature, E[w_t] = Z_t / Z_1 and E[w_0] = 1 / Z_1: log Z_t =
+/// log E[w_t] - log E[w_0].
 void add_gap(const std::vector<at::Tensor>& log_ws, RateDistortion& curve) {
   const at::Tensor &to_base = log_ws.back(), rest_of_base = log_rest(log_normalise(to_base).exp());
   std::vector<at::Tensor> values, errors;
@@ -164,12 +165,12 @@ RateDistortionSums sums_from(const std::map<std::string, at::Tensor>& columns, i
   };
   RateDistortionSums sums;
   const auto column = [&](const std::string& name) {
-    const auto found = columns.find(name);
-    require(found != columns.end(), "a curve of rate and distortion has no " + name);
+    const auto entry = columns.find(name);
+    require(entry != columns.end(), "a curve of rate and distortion has no " + name);
     if (sums.beta.defined())
-      require(found->second.sizes() == sums.beta.sizes(),
+      require(entry->second.sizes() == sums.beta.sizes(),
               "the columns of a curve differ in length");
-    return found->second;
+    return entry->second;
   };
   const auto all = [](const at::Tensor& holds) { return holds.all().item<bool>(); };
   sums.num_problems = num_problems;
@@ -228,7 +229,7 @@ RateDistortionMethod::Curve RateDistortionMethod::curve(const Problem& problem, 
         "a curve of rate and distortion has means over problems at each temperature; leave out "
         "`plan_per_problem`");
   require_prior(problem);
-  // All chains of a problem at once, that nothing of a chain has to be kept: blocks of problems.
+  // All chains of a problem run at once, so that no chain need be stored: blocks hold problems.
   const int64_t count = problem.num_problems();
   const int64_t block =
       problem.target().can_select() ? chains_per_block(plan.num_particles, problem.dim()) : count;

@@ -12,14 +12,14 @@
 namespace crais {
 namespace {
 
-/// By more than the mean difference is uncertain, at 95%; never on a single problem, whose interval
-/// is NaN.
+/// True if the mean difference is above 0 by more than its 95% uncertainty; never true for a single
+/// problem, whose interval is NaN.
 bool clearly_above(const at::Tensor& value, const at::Tensor& other) {
   const at::Tensor apart = value - other;
   return apart.mean().item<double>() > interval_width(apart.numel()) * std_error_of_mean(apart);
 }
 
-/// How many of at most `most` pilots may each take `each` evaluations of a budget.
+/// The number of pilots, at most `most`, that may each take `each` evaluations of a budget.
 int64_t affordable_pilots(const EstimateOptions& options, int64_t most, double each,
                           int64_t num_problems) {
   if (!options.budget) return most;
@@ -28,7 +28,7 @@ int64_t affordable_pilots(const EstimateOptions& options, int64_t most, double e
   return std::min(most, static_cast<int64_t>(allowed / each));
 }
 
-/// A search of the pilots for modes. Adds what it costs.
+/// Searches the pilots for modes. Adds its cost to `cost`.
 Rivals rivals_among(const EstimatorParts& parts, const Target& target, int64_t num_problems,
                     Cost& cost) {
   if (!target.can_select()) return Rivals::kUnknown;
@@ -40,14 +40,14 @@ Rivals rivals_among(const EstimatorParts& parts, const Target& target, int64_t n
   if (count == 0) return Rivals::kUnknown;
   const auto slice = target.slice(0, count);
   const Target& pilots = *slice;
-  const Base found = fit_base(parts, *modes, pilots, kSharedStream - 3);
-  cost += found.cost;
-  const int64_t doubtful = (found.fell_back | found.ambiguous).sum().item<int64_t>();
-  if (!found.partition) return doubtful == 0 ? Rivals::kNone : Rivals::kFew;
-  const int64_t several = (found.partition->counts() > 1).sum().item<int64_t>();
-  // Where climbs do not arrive, they end in as many places as there are starts.
+  const Base fit = fit_base(parts, *modes, pilots, kSharedStream - 3);
+  cost += fit.cost;
+  const int64_t doubtful = (fit.fell_back | fit.ambiguous).sum().item<int64_t>();
+  if (!fit.partition) return doubtful == 0 ? Rivals::kNone : Rivals::kFew;
+  const int64_t several = (fit.partition->counts() > 1).sum().item<int64_t>();
+  // If climbs do not arrive, each start ends at another place.
   const bool arrives =
-      static_cast<double>(found.cost.densities) <= 1.5 * expected * static_cast<double>(count);
+      static_cast<double>(fit.cost.densities) <= 1.5 * expected * static_cast<double>(count);
   return 8 * several >= count && 8 * doubtful <= count && arrives ? Rivals::kMany : Rivals::kFew;
 }
 
@@ -62,13 +62,13 @@ int64_t num_pilots(const EstimatorParts& parts, const Target& target, int64_t nu
   return affordable_pilots(options, pilots, trial, num_problems);
 }
 
-/// What a candidate's pilots found.
+/// The pilots' results for a candidate.
 struct Trial {
   Plan plan;
-  at::Tensor value;  // [P] estimates of fresh chains, nats
+  at::Tensor value;  // [P] estimates of new chains, nats
 };
 
-/// Adds what it costs to `cost`, also where it throws.
+/// Tries a base on the pilots. Adds the cost to `cost`, even if it throws.
 Trial try_base(const EstimatorParts& parts, const std::string& name, const Target& pilots,
                std::optional<at::ScalarType> forces, Cost& cost) {
   const auto rule = BaseRegistry::instance().make("base", name);
@@ -90,7 +90,7 @@ Trial try_base(const EstimatorParts& parts, const std::string& name, const Targe
 constexpr double kBaseShare = 0.4;      // of a budget; pilots take a tenth
 constexpr double kRefiningShare = 0.2;  // of an estimate
 
-/// "best:1.1,starts=4" in its parts; a base without a widening has 1.
+/// "best:1.1,starts=4" in its parts. A base without a widening has 1.
 struct FitName {
   std::string rule, widening = "1", options;
 
@@ -111,8 +111,8 @@ double expected_cost(const std::string& name, const Target& target) {
   return BaseRegistry::instance().make("base", name)->expected_cost(target).value_or(0);
 }
 
-/// `name`, or the first cheaper base that costs at most `most`; nothing where no search for modes
-/// is that cheap.
+/// `name`, or the first cheaper base that costs at most `most`; nothing if no search for modes is
+/// that cheap.
 std::optional<std::string> within(const std::string& name, double most, const Target& target) {
   const FitName fit(name);
   if (!fit.is_fit()) return name;
@@ -129,8 +129,8 @@ std::optional<std::string> within(const std::string& name, double most, const Ta
     cheaper.push_back("laplace:" + fit.widening + ",rounds=2");
     cheaper.emplace_back("prior");
   }
-  for (const std::string& one : cheaper)
-    if (expected_cost(one, target) <= most) return one;
+  for (const std::string& candidate : cheaper)
+    if (expected_cost(candidate, target) <= most) return candidate;
   return {};
 }
 
@@ -142,27 +142,27 @@ std::string refined(const std::string& name) {
 }
 
 constexpr int64_t kParticles = 4;  // for each pilot problem
-constexpr int64_t kStepSizes = 7;  // 1, 1/2, ..., 1/64: in whitened coordinates one of them fits
-// Of mean acceptance. Cheap forces mostly save a fifth of the time or more, and on so few particles
-// what they lose is known to 0.004.
+constexpr int64_t kStepSizes = 7;  // 1, 1/2, ..., 1/64: one fits in whitened coordinates
+// Limit of the loss in mean acceptance. Cheap forces usually save at least a fifth of the time.
+// With so few particles, the loss is known to 0.004.
 constexpr double kMostLost = 0.02;
-constexpr double kMostOff = 1e-3;    // nats on average, of log-densities of a thousand or less
-constexpr int64_t kBaseCost = 2000;  // evaluations, of all bases; at least one is fitted
+constexpr double kMostOff = 1e-3;    // nats on average, for log-densities of a thousand or less
+constexpr int64_t kBaseCost = 2000;  // evaluations for all bases; at least one is fitted
 
-/// What forces are judged by.
+/// The quantities that judge forces.
 struct Pilot {
   at::Tensor log_density;  // [P,K] float64
-  at::Tensor acceptance;   // mean, of a move at each step size
+  at::Tensor acceptance;   // mean acceptance of a move at each step size
 };
 
-/// Of the same particles of each problem and the same random numbers, whatever the forces.
+/// A pilot with the same particles of each problem and the same random numbers for all forces.
 Pilot make_pilot(const EstimatorParts& parts, const Problem& problem, int64_t particles,
                  Cost& cost) {
   at::Generator rng = stream_of(parts, problem.target(), Purpose::kPilot, kSharedStream - 2);
   const Particles start = problem.evaluate(problem.draw(particles, rng));
   cost += problem.cost_of(particles);
   const at::Tensor beta = at::ones({problem.num_problems()}, problem.log_center().options());
-  // Every path ends at the target, and those that a pilot learns know nothing yet.
+  // Every path ends at the target, and a path that pilots must learn is not learned yet.
   const auto path = PathRegistry::instance().make("path", "geometric");
   std::vector<at::Tensor> means;
   for (int64_t i = 0; i < kStepSizes; ++i) {
@@ -174,8 +174,8 @@ Pilot make_pilot(const EstimatorParts& parts, const Problem& problem, int64_t pa
   return {start.log_gamma, at::stack(means)};
 }
 
-/// Where moves are compared: near the posteriors of the first problems, as many as their bases
-/// allow.
+/// The base at which moves are compared: near the posteriors of the first problems, as many as the
+/// cost of their bases allows.
 AffineMap base_of(const EstimatorParts& parts, const Target& pilots, Cost& cost) {
   const bool is_asked = parts.options.base != "auto";
   if (!is_asked)
@@ -212,7 +212,7 @@ bool is_as_good(const EstimatorParts& parts, const Target& pilots, Cost& cost) {
 
 BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_t num_problems,
                        std::optional<at::ScalarType> forces) {
-  if (parts.num_anneals() == 0) {  // IWAE and the ELBO are known by the encoder they start from
+  if (parts.num_anneals() == 0) {  // IWAE and the ELBO usually start from the encoder
     const bool learns = std::any_of(parts.methods.begin(), parts.methods.end(),
                                     [](const auto& method) { return method->learns(); });
     return {target.amortised_base() && !learns ? "encoder" : "laplace", {}, {}};
@@ -252,7 +252,7 @@ std::vector<std::string> base_candidates(const EstimatorParts& parts, const Targ
   const bool is_long = !options.budget && options.steps >= kLong;
   const auto chains = static_cast<double>(options.chains * parts.num_anneals() *
                                           parts.evaluations_per_chain(options.steps));
-  // A pilot's fit comes on top, which one problem alone would feel.
+  // The cost of a pilot's fit comes on top. It matters only for a single problem.
   const auto problems = static_cast<double>(num_problems);
   const double estimate = options.budget.value_or(chains);
   const double share = options.budget ? problems / (problems + 1) : 1;
@@ -269,7 +269,7 @@ std::vector<std::string> base_candidates(const EstimatorParts& parts, const Targ
       if (!affordable) continue;
       name = *affordable;
     }
-    // The parts of `modes` reach past kinks, where a normal nearest to one mode does not.
+    // The parts of `modes` reach beyond kinks; a normal fitted to one mode does not.
     const FitName fit(name);
     if (fit.is_fit() && fit.rule != "modes" && !target.is_replicated()) {
       const std::string nearer = refined(name);
@@ -285,15 +285,15 @@ std::vector<std::string> base_candidates(const EstimatorParts& parts, const Targ
 
 std::optional<at::ScalarType> choose_forces(const EstimatorParts& parts, const Target& pilots,
                                             Cost& cost) {
-  const std::string& asked = parts.options.force_dtype;
-  if (asked == "float32" || parts.num_anneals() == 0) return {};
-  if (asked == "auto" && !pilots.forces_pay(at::kBFloat16)) return {};
+  const std::string& requested = parts.options.force_dtype;
+  if (requested == "float32" || parts.num_anneals() == 0) return {};
+  if (requested == "auto" && !pilots.forces_pay(at::kBFloat16)) return {};
   const auto cheap = pilots.with_forces(at::kBFloat16);
-  if (asked == "auto")
+  if (requested == "auto")
     return cheap && is_as_good(parts, pilots, cost) ? std::optional(at::kBFloat16) : std::nullopt;
   if (!cheap)
     throw argument_error(
-        "`force_dtype` bfloat16: this model or target has its forces in its own type alone: leave "
+        "`force_dtype` bfloat16: this model or target computes forces only in its own type; leave "
         "it out");
   return at::kBFloat16;
 }

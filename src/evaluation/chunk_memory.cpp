@@ -26,7 +26,7 @@ void require_moving(int64_t chains, int64_t problems, int64_t dim, const char* o
 }
 
 void require_weights(int64_t chains, int64_t problems, const char* option) {
-  constexpr int64_t kWeight = 3 * 8;  // log w, the file's text of it, and a copy
+  constexpr int64_t kWeight = 3 * 8;  // log w, its text in the file, and a copy
   require_memory(bytes_of(chains, problems, kWeight), named(option, chains, problems));
 }
 

@@ -1,5 +1,5 @@
 /// @file
-/// What one chunk of problems has come to.
+/// The result of one chunk of problems.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -16,18 +16,17 @@
 
 namespace crais {
 
-/// A second estimate of log Z, nats: what it is relative to the truth its maker says.
+/// A second estimate of log Z, nats. Its maker defines its relation to the truth.
 struct Witness {
   double value = 0, error = 0;
-  bool is_doubtful = false;  // half of its own estimates or more are flagged
+  bool is_doubtful = false;  // at least half of its own estimates are flagged
 };
 
-/// How many particles that settled under a density ended above a log density that forward chains
-/// hardly reach.
+/// The share of settled particles that ended above a log density that forward chains hardly reach.
 struct SettledShare {
-  double above = 0;          // their share
-  double expected = 0;       // that of the forward particles, by weight
-  double num_effective = 0;  // of the forward particles
+  double above = 0;          // share of settled particles
+  double expected = 0;       // share of forward particles, by weight
+  double num_effective = 0;  // effective number of forward particles
 };
 
 /// A round of an estimate that goes on until its error is small: a pilot, of particles of its own.
@@ -49,25 +48,25 @@ enum Flag : int64_t {
 constexpr double kLargeGap = 1.0;  // nats
 /// Every flag with its word in files.
 const std::vector<std::pair<Flag, std::string>>& all_flags();
-/// "ess+tail", or "" for none.
+/// The words of a set of flags: "ess+tail", or "" for none.
 std::string flag_words(int64_t flags);
 
-/// A tensor's numbers; none where it is undefined.
+/// The numbers of a tensor; empty if it is undefined.
 std::vector<double> to_column(const at::Tensor& values);
 
-/// The chains of one random stream: with them a run can be had with more (`extend`).
+/// The chains of one random stream. With them a run can be extended by more chains (`extend`).
 struct ChainBlock {
   at::Tensor log_w;          // [P,K] float64, nats; zero weights are -inf
-  at::Tensor reverse_log_w;  // the same of chains that run back; undefined where there are none
+  at::Tensor reverse_log_w;  // of reverse chains; undefined if there are none
   at::Tensor accept_prob;    // [P] float64, mean over moves and these chains
   int64_t num_nonfinite = 0;
   Cost cost;
 };
 ChainBlock block_of(const MethodResult& found);
-/// The inverse but for particles.
+/// The inverse of block_of, without particles.
 MethodResult result_of(const ChainBlock& block);
 
-/// One method, one repeat, one chunk. A column has one entry a problem, or none at all.
+/// The result of one method, one repeat and one chunk. A column has one entry a problem, or none.
 struct ChunkRun {
   using Column = std::vector<double>;
 
@@ -78,39 +77,39 @@ struct ChunkRun {
   Column bias;            // expected, nats
   Column ess;             // fraction
   Column pareto_k;
-  Column accept_prob;             // of methods with moves
-  Column upper, upper_std_error;  // of methods with an upper bound, nats
+  Column accept_prob;             // for methods with moves
+  Column upper, upper_std_error;  // for methods with an upper bound, nats
   Column evaluations;             // without tuning
   std::vector<int64_t> flags;     // sets of Flag
   int64_t num_nonfinite = 0;
   Cost cost;                                            // summed over problems and particles
   double seconds = 0.0;                                 // of one thread
-  std::map<std::string, ExpectationSums> expectations;  // by their names in the options
+  std::map<std::string, ExpectationSums> expectations;  // by name in the options
   std::optional<WeightedParticles> particles;           // with `keep_particles`; never in files
-  std::vector<ChainBlock> blocks;                       // of methods with independent chains
-  std::map<std::string, at::Tensor> own;  // columns of the method's own: MethodResult::columns
+  std::vector<ChainBlock> blocks;                       // for methods with independent chains
+  std::map<std::string, at::Tensor> own;  // further columns of the method: MethodResult::columns
 
-  /// Every column of numbers with the name it has in files, in their order.
+  /// Every column of numbers with its name in files, in the order of files.
   static const std::vector<std::pair<std::string, Column ChunkRun::*>>& columns();
 
-  /// Puts the entries of `part` at the places `index`, and adds its counts.
+  /// Puts the entries of `part` at the positions `index`, and adds its counts.
   void scatter(const ChunkRun& part, const std::vector<int64_t>& index);
 };
 
-/// What `found` says of `num_problems` problems; flags are those that its own weights raise.
+/// The run of `num_problems` problems with the result `found`. Flags come from its own weights.
 ChunkRun to_run(const MethodResult& found, int64_t num_problems);
 
-/// Of the problems as replicates of one density: the error of their mean is the larger of what
-/// their spread and their own errors say. A bias that is unknown makes it infinite.
+/// A round from the problems of a run, which are replicates of one density. The error of their mean
+/// is the larger of what their spread and their own errors say. An unknown bias makes it infinite.
 Round round_of(const ChunkRun& run);
 
 struct ChunkResult {
   int64_t chunk = 0;
-  std::vector<int64_t> indices;  // of its problems, in their data set
+  std::vector<int64_t> indices;  // of its problems in their data set
   std::vector<ChunkRun> runs;
-  std::optional<Plan> plan;  // its own, where plans are not shared
+  std::optional<Plan> plan;  // its own plan, if plans are not shared
   Cost base;                 // of fitting bases
-  Cost tuning;               // of centres, that plan, chains that choose how many, and the witness
+  Cost tuning;  // of centres, its plan, the choice of the number of chains, the witness
   std::optional<SettledShare> settled;  // of replicates, where there is a witness
   // With `error`: the rounds before the estimate, and the integral over beta of the standard
   // deviation of the work rate, by the plan's pilot, in the part of the base where it is largest.
@@ -118,15 +117,15 @@ struct ChunkResult {
   std::optional<double> barrier;
   bool is_cut = false;  // a round stands for an estimate that was stopped; never in files
 
-  /// True if every run that is so many independent chains has `count`.
+  /// True if every run of independent chains has `count` chains.
   bool has_chains(int64_t count) const;
 };
 
-/// For the error of a mean: each problem's own pilot says how many chains it gets, in proportion to
-/// the spread of its weights.
+/// The number of chains of each problem for a given error of the mean: in proportion to the spread
+/// of the weights in the problem's own pilot.
 struct ChainsBySpread {
   int64_t pilot_chains = 0;
-  double per_spread = 0;  // chains, for a relative standard deviation of 1
+  double per_spread = 0;  // chains for a relative standard deviation of 1
 };
 
 }  // namespace crais

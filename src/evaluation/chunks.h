@@ -1,5 +1,5 @@
 /// @file
-/// Units of work, and what to do where some are done.
+/// Units of work, and options for results that exist already.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace crais {
 
-/// How problems are cut into units of work.
+/// The division of problems into units of work.
 struct Chunks {
   int64_t problems = 0;
   int64_t size = 1;
@@ -19,7 +19,7 @@ struct Chunks {
   int64_t end(int64_t chunk) const { return std::min(problems, (chunk + 1) * size); }
 };
 
-/// "000012" of chunk 12: as its file and claims to it are called.
+/// The name of a chunk in its file name and in claims: "000012" for chunk 12.
 inline std::string chunk_name(int64_t chunk) {
   char name[24];
   std::snprintf(name, sizeof name, "%06lld", static_cast<long long>(chunk));
@@ -33,12 +33,12 @@ struct Shard {
   bool holds(int64_t piece) const { return piece % count == index - 1; }
 };
 
-/// What to do where a folder holds results already.
+/// Options for a folder that holds results already.
 struct StoreOptions {
-  bool resume = false;                ///< go on with them
-  bool overwrite = false;             ///< remove them
-  bool accept_other_version = false;  ///< go on although another build has computed them
-  bool extend = false;                ///< resume, as a run of more of the same: see ResultStore
+  bool resume = false;                ///< continue with the results
+  bool overwrite = false;             ///< remove the results
+  bool accept_other_version = false;  ///< continue even if another build computed the results
+  bool extend = false;                ///< resume, as a larger run: see ResultStore
 };
 
 }  // namespace crais

@@ -1,5 +1,5 @@
 /// @file
-/// Two models on the same problems: how much better is one, and how sure is that.
+/// Comparison of two models on the same problems: their difference and its error.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,10 @@
 
 namespace crais {
 
-/// One method's estimates of log p(x) under a model, repeats averaged; nats, one entry an image.
+/// One method's estimates of log p(x) under a model, averaged over repeats; nats, one entry an
+/// image.
 struct ImageEstimates {
-  std::vector<double> value, std_error, bias;  // Monte Carlo; bias is NaN where it is unknown
+  std::vector<double> value, std_error, bias;  // Monte Carlo error; NaN bias: unknown
   std::vector<bool> flagged;                   // in any repeat
 
   ImageEstimates() = default;
@@ -24,19 +25,19 @@ struct ImageEstimates {
 struct Comparison {
   MeanEstimate difference;
   double low = 0.0, high = 0.0;     // the 95% interval of the mean over all such images
-  double unpaired_std_error = 0.0;  // were a's and b's images two separate sets
-  double bias = 0.0;                // of the difference, as the chains suggest; NaN: unknown
+  double unpaired_std_error = 0.0;  // if the images of a and b were two separate sets
+  double bias = 0.0;                // of the difference, suggested by the chains; NaN: unknown
   double share_better = 0.0;        // of images with a > b
   double share_std_error = 0.0;
   int64_t clearly_better = 0, clearly_worse = 0;  // by more than two Monte Carlo errors
   int64_t flagged = 0;                            // images flagged in a or b
-  std::optional<MeanEstimate> unflagged;  // the difference over the others, if some are flagged
+  std::optional<MeanEstimate> unflagged;  // difference over unflagged images, if some are flagged
   std::vector<double> per_image, std_error;
 };
 
-/// Chains of the two runs are taken as independent: with a seed in common their errors may cancel,
-/// and the Monte Carlo errors here are then too large, never too small.
-/// `a` and `b` hold the same images in the same order. Throws c10::Error otherwise.
+/// Chains of the two runs count as independent. With a common seed their errors may cancel, and the
+/// Monte Carlo errors here are then too large, never too small. `a` and `b` hold the same images in
+/// the same order; throws c10::Error otherwise.
 Comparison compare(const ImageEstimates& a, const ImageEstimates& b);
 
 }  // namespace crais

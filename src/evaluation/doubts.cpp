@@ -9,7 +9,7 @@
 namespace crais {
 namespace {
 
-constexpr double kSlight = 0.05;  // nats: disagreement that nobody minds
+constexpr double kSlight = 0.05;  // nats: disagreement that does not matter
 
 double variance_of_mean(const std::vector<double>& values, double mean) {
   double sum = 0;
@@ -24,7 +24,8 @@ double mean_of(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-/// Their spread is far above their own errors: chi^2 over its degrees of freedom.
+/// True if the spread of values is far above their own errors, by chi^2 over its degrees of
+/// freedom.
 bool contradict(const at::Tensor& value, const at::Tensor& std_error) {
   constexpr double kFar = 6.0;
   const auto count = static_cast<double>(value.numel());
@@ -36,7 +37,7 @@ bool contradict(const at::Tensor& value, const at::Tensor& std_error) {
   return spread > kSlight && !(chi2 < kFar);
 }
 
-/// The estimates of each chunk: its replicates have one base.
+/// The estimates of each chunk. The replicates of a chunk have one base.
 std::vector<std::vector<double>> values_by_chunk(const std::string& method,
                                                  const RunResults& results) {
   std::vector<std::vector<double>> all;
@@ -50,8 +51,8 @@ std::vector<std::vector<double>> values_by_chunk(const std::string& method,
   return all;
 }
 
-/// Two chunks differ by more than their replicates' spread explains. The more pairs there are, the
-/// farther apart is the farthest by chance: tails of Student's t fall as t^-(degrees of freedom).
+/// True if two chunks differ by more than the spread of their replicates explains. With more pairs,
+/// the largest difference by chance grows: tails of Student's t fall as t^-(degrees of freedom).
 bool chunks_are_apart(const std::vector<std::vector<double>>& all) {
   const double pairs = 0.5 * static_cast<double>(all.size()) * static_cast<double>(all.size() - 1);
   for (size_t i = 0; i < all.size(); ++i)
@@ -65,18 +66,18 @@ bool chunks_are_apart(const std::vector<std::vector<double>>& all) {
   return false;
 }
 
-/// Allowing for what both have in errors, and the estimate in bias.
+/// True if the witness is higher by more than both errors and the bias of the estimate allow.
 bool refutes(const Witness& witness, double mean, double error, double bias) {
   constexpr double kErrors = 3.0, kLeast = 0.02;
-  // A second opinion that doubts itself confirms nothing: the density is hard.
+  // A second opinion that is itself doubtful confirms nothing: the density is hard.
   const double errors = witness.is_doubtful ? 0 : kErrors;
   const double allowed =
       errors * std::hypot(witness.error, error) + (std::isnan(bias) ? 0 : std::abs(bias));
   return witness.value - mean > std::max(kLeast, allowed);
 }
 
-/// Over all chunks, more settled particles end where forward ones hardly go than chance has it.
-/// Some descend from the same forward one, which the limit allows for.
+/// True if, over all chunks, more settled particles than chance explains end where forward
+/// particles hardly go. Some descend from the same forward particle; the limit allows for that.
 bool settled_elsewhere(const RunResults& results) {
   constexpr double kErrors = 3.5, kLeastShare = 0.01;
   double excess = 0, variance = 0;
@@ -98,7 +99,7 @@ const DoubtEntry& entry_of(Doubt doubt) {
        "lower `error` and raise `max_evaluations`, or raise `budget` or `steps`"},
       {Doubt::kReplicates, "replicates", "replicates of this one density contradict each other",
        "lower `error`, raise `budget`, or try the `base` mixture"},
-      {Doubt::kBases, "bases", "bases that were fitted apart lead to different values",
+      {Doubt::kBases, "bases", "separately fitted bases lead to different values",
        "raise `budget`"},
       {Doubt::kRefuted, "refuted",
        "a second opinion, a lower bound as well, is higher: chains have missed a part of the "
@@ -109,8 +110,8 @@ const DoubtEntry& entry_of(Doubt doubt) {
        "neck or a tail is missed",
        "raise `budget`"},
       {Doubt::kUndefined, "undefined",
-       "the density is NaN or +inf where chains went; such points were counted as zero",
-       "let the density return -inf where it is zero, and a number elsewhere"}};
+       "the density is NaN or +inf at points that chains visited; these points count as zero",
+       "make the density return -inf where it is zero, and a finite number elsewhere"}};
   return *std::find_if(kAll.begin(), kAll.end(),
                        [&](const DoubtEntry& entry) { return entry.doubt == doubt; });
 }
@@ -129,7 +130,7 @@ double error_of_replicates(const MethodTable& table, const RunResults& results) 
 }
 
 std::vector<Doubt> doubts_of_replicates(const MethodTable& table, const RunResults& results) {
-  constexpr double kFewUndefined = 1e-3;  // of all evaluations: a step that went astray
+  constexpr double kFewUndefined = 1e-3;  // of all evaluations: single steps that went astray
   const at::Tensor value = table.matrix("log_normalizer");
   const double mean = value.mean().item<double>();
   std::vector<Doubt> doubts;

@@ -1,5 +1,5 @@
 /// @file
-/// Why a result is not to be trusted as a whole.
+/// Doubts about a result as a whole.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,23 +13,24 @@ struct MethodTable;
 struct RunResults;
 
 enum class Doubt {
-  kMostFlagged,  // half of the estimates or more have a flag
+  kMostFlagged,  // at least half of the estimates have a flag
   kReplicates,   // replicates of one density contradict each other
-  kBases,        // so do chunks, whose bases were fitted apart
-  kRefuted,      // a second opinion, a lower bound too, is higher
-  kSettled,      // particles that settle under the density go where chains have not been
+  kBases,        // chunks, whose bases were fitted separately, contradict each other
+  kRefuted,      // a second opinion, which is a lower bound too, is higher
+  kSettled,      // settled particles reach places where chains have not been
   kUndefined     // NaN or +inf
 };
 
-/// What a doubt is called in files, what it says, and what would mend it.
+/// A doubt's name in files, its text and its remedy.
 struct DoubtEntry {
   Doubt doubt;
   std::string word, sentence, remedy;
 };
 const DoubtEntry& entry_of(Doubt doubt);
 
-/// Monte Carlo error of the mean over replicates of one density, nats: by their spread, by their
-/// own errors, or by the spread of chunks, whose bases were fitted apart; whichever says most.
+/// Monte Carlo error of the mean over replicates of one density, nats: the largest of three
+/// estimates, from the spread of replicates, from their own errors, and from the spread of chunks,
+/// whose bases were fitted separately.
 double error_of_replicates(const MethodTable& table, const RunResults& results);
 
 /// The doubts about replicates of one density.

@@ -48,7 +48,7 @@ bool Estimator::is_adaptive() const { return parts_->rule->is_adaptive(); }
 
 int64_t Estimator::num_pilots(int64_t num_problems) const {
   int64_t pilots = options().pilot_problems;
-  // Problems differ by orders of magnitude, and a few of them say little of the mean.
+  // Problems differ by orders of magnitude, so a few of them say little about the mean.
   if (options().mean_error)
     pilots = std::max(pilots, std::clamp<int64_t>(num_problems / 4, 16, 256));
   return std::min(pilots, num_problems);

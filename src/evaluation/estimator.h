@@ -1,5 +1,5 @@
 /// @file
-/// From options and pilot problems to an estimator that is ready.
+/// Makes an estimator from options and pilot problems.
 #pragma once
 
 #include <cstdint>
@@ -10,42 +10,42 @@
 
 namespace crais {
 
-/// Options whose names have been made into what they stand for. Immutable.
+/// Options with the objects that their names stand for. Immutable.
 ///
 ///     crais::Estimator estimator({.chains = 16, .seed = 1});
 ///     crais::TunedEstimator ready = estimator.tune(*target.slice(0, 16), target.num_problems());
-///     crais::ChunkResult found = ready.estimate(0, target);
+///     crais::ChunkResult result = ready.estimate(0, target);
 class Estimator {
  public:
-  /// `factory` makes the methods that options name, empty: the registry. Throws Error kArgument
-  /// for unknown names, values out of range and options that exclude each other.
+  /// `factory` makes the methods that options name; empty: the registry. Throws Error kArgument for
+  /// unknown names, values out of range and options that exclude each other.
   explicit Estimator(EstimateOptions options, MethodFactory factory = {});
 
   const EstimateOptions& options() const;
   bool anneals() const;
   bool needs_exact_draws() const;
-  /// True if a method has chains of which more can be had later.
+  /// True if a method has chains that can be extended later.
   bool has_independent_chains() const;
   /// True if a method learns.
   bool learns() const;
-  /// True if tuning takes a pilot: the schedule adapts, or step sizes do, or the path is learned.
+  /// True if tuning needs a pilot: for an adaptive schedule, adaptive step sizes or a learned path.
   bool needs_pilot() const;
-  /// True if the particles decide on the temperatures.
+  /// True if the particles determine the temperatures.
   bool is_adaptive() const;
 
-  /// Of so many problems, how many `tune` takes for pilots: the first of them.
+  /// The number of pilots that `tune` takes from `num_problems` problems: the first of them.
   int64_t num_pilots(int64_t num_problems) const;
 
   /// Chooses the base and makes the shared plan on the first `options().pilot_problems` of
-  /// `pilots`, with `mean_error` how many chains a spread of weights is worth on all of them, and
-  /// lets methods learn that do. `num_problems` are to be estimated in all; 0 stands for those of
-  /// `pilots`. Every random number is of streams that no chunk has, so the pilots may be estimated
-  /// too. `base = "auto"`: see choose_base. Throws ScheduleError, BudgetError, DivergedError. Cost:
-  /// `state().tuning` and `learned`.
+  /// `pilots`. With `mean_error`, chooses the number of chains for a given spread of weights on all
+  /// of `pilots`. Lets methods learn. `num_problems` problems will be estimated in all; 0 stands
+  /// for the number of `pilots`. Random numbers come from streams that no chunk uses, so the pilots
+  /// may be estimated too. For `base = "auto"` see choose_base. Throws ScheduleError, BudgetError,
+  /// DivergedError. Cost: `state().tuning` and `learned`.
   TunedEstimator tune(const Target& pilots, int64_t num_problems = 0) const;
 
-  /// What `tune` made when it found `state`, of the same options. Only methods learn anew: what
-  /// they learn is a function of options and problems, and is not stored.
+  /// The result of an earlier `tune` with the same options, from its `state`. Only methods learn
+  /// again: the learned parameters are a function of options and problems, and are not stored.
   TunedEstimator restore(TunedState state, const Target& pilots) const;
 
  private:

@@ -16,7 +16,8 @@ namespace {
 
 using nlohmann::json;
 
-/// What decides the results, as far as can be told: a function's value at one point stands for it.
+/// The settings that determine the results, as far as they are known: a function is represented by
+/// its value at one point.
 json record_of(const Target& target, const EstimateOptions& options, const std::string& name) {
   return {{"target", name},
           {"problems", target.num_problems()},
@@ -26,7 +27,7 @@ json record_of(const Target& target, const EstimateOptions& options, const std::
           {"settings", to_json(options)}};
 }
 
-/// The mean over repeats of a column.
+/// The mean of a column over repeats.
 at::Tensor mean_of(const MethodTable& table, const std::string& column) {
   return table.matrix(column).mean(0);
 }

@@ -1,5 +1,5 @@
 /// @file
-/// A log normaliser with everything that says how good it is: the whole library in one call.
+/// Log normalisers with their errors and diagnostics: the whole library in one call.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,31 +15,31 @@
 
 namespace crais {
 
-/// What the first of `methods` has found, problem by problem. The tensors are [P], float64 but for
-/// `flags`, on the CPU; means over repeats where there are several.
+/// The result of the first of `methods` for each problem. The tensors are [P] on the CPU, float64
+/// except for `flags`, and means over repeats if there are several.
 struct Result {
-  at::Tensor value;      ///< estimates of log Z, nats: a lower bound on average (Jensen)
-  at::Tensor std_error;  ///< Monte Carlo, nats
-  at::Tensor bias;       ///< to be expected of `value`, nats, at most 0; NaN where unknown
-  at::Tensor ess;        ///< effective fraction of the chains, in [1/K, 1]
-  at::Tensor flags;      ///< int64, sets of Flag: estimates not to be trusted; 0: none
-  std::optional<at::Tensor> upper;  ///< upper bounds on average, nats, of methods that have them
+  at::Tensor value;                 ///< estimates of log Z, nats: a lower bound on average (Jensen)
+  at::Tensor std_error;             ///< Monte Carlo error, nats
+  at::Tensor bias;                  ///< expected bias of `value`, nats, at most 0; NaN if unknown
+  at::Tensor ess;                   ///< effective fraction of the chains, in [1/K, 1]
+  at::Tensor flags;                 ///< int64, sets of Flag: estimates not to be trusted; 0: none
+  std::optional<at::Tensor> upper;  ///< upper bounds on average, nats, if the method has them
   Bound bound = Bound::kLower;
-  std::string base;       ///< that was used, such as "laplace"
-  Cost cost;              ///< of all problems: bases, pilots, learning and estimating
-  MethodSummary summary;  ///< means over problems; evaluations are of one
-  RunResults run;         ///< everything: other methods, the plan, every chunk
+  std::string base;       ///< the base that was used, such as "laplace"
+  Cost cost;              ///< total for all problems: bases, pilots, learning and estimating
+  MethodSummary summary;  ///< means over problems; evaluations are those of one problem
+  RunResults run;         ///< the complete run: other methods, the plan, every chunk
 
-  /// "ess+tail", or "": why not to trust the estimate of problem `p`.
+  /// The flags of problem `p` in words, "ess+tail"; "" if it has none.
   std::string flag_words(int64_t p) const;
 };
 
-/// Where and how a run is done; nothing here changes a result.
+/// Settings of a run that do not change its result.
 struct LogNormalizerRun {
-  int64_t threads = 0;                ///< 0: one a core
-  RunObserver* observer = nullptr;    ///< hears of progress, may stop the run
-  std::filesystem::path folder = {};  ///< where finished chunks are kept; empty: nowhere
-  std::string name = {};              ///< of the target, for the folder: another name is refused
+  int64_t threads = 0;                ///< 0: one for each core
+  RunObserver* observer = nullptr;    ///< receives progress and may stop the run
+  std::filesystem::path folder = {};  ///< stores finished chunks; empty: no store
+  std::string name = {};              ///< of the target; a folder of another name is rejected
   StoreOptions store = {};            ///< resume, overwrite
 };
 
@@ -49,9 +49,9 @@ struct LogNormalizerRun {
 ///     const crais::Result r = crais::estimate_log_normalizer(target, {.chains = 16, .seed = 1});
 ///     std::printf("log Z = %.3f +- %.3f\n", r.value.item<double>(), r.std_error.item<double>());
 ///
-/// A target that cannot select (see Target::can_select) is one chunk, done by one thread.
-/// Throws Error as the parts do; Error kInterrupted where the observer stopped the run, which
-/// a `folder` can be resumed from. Cost: `summary`, in evaluations of a problem.
+/// A target that cannot select (see Target::can_select) is one chunk on one thread. Throws the
+/// errors of its parts. If the observer stops the run, throws Error kInterrupted; with a `folder`
+/// the run can be resumed. Cost: `summary`, in evaluations of one problem.
 Result estimate_log_normalizer(const Target& target, const EstimateOptions& options = {},
                                const LogNormalizerRun& run = {});
 

@@ -41,8 +41,8 @@ std::string names_of() {
 
 std::string names_of_bases() {
   return names_of<BaseRegistry>() +
-         "\nauto  laplace, a tenth wider for 64 temperatures and more, unless pilots find clearly "
-         "more from encoder or prior; encoder if nothing is annealed";
+         "\nauto  laplace (1.1 times as wide for 64 or more temperatures), unless pilots find "
+         "clearly more from encoder or prior; encoder if nothing is annealed";
 }
 
 std::string names_of_paths() {
@@ -55,19 +55,19 @@ const std::vector<OptionRow>& option_table() {
   static const std::vector<OptionRow> kTable = {
       {"Method", &E::methods, "methods", "method", "NAME", "repeatable", kAny,
        names_of<MethodRegistry>},
-      {"Method", &E::base, "base", "", "NAME", "where chains start", kAny, names_of_bases},
-      {"Method", &E::chains, "chains", "", "K", "annealed chains a PROBLEM", kCounted},
+      {"Method", &E::base, "base", "", "NAME", "start of the chains", kAny, names_of_bases},
+      {"Method", &E::chains, "chains", "", "K", "annealed chains for each PROBLEM", kCounted},
       {"Method", &E::budget, "budget", "", "EVALS",
-       "evaluations a PROBLEM, base and pilots and all: a pilot divides them between chains and "
-       "temperatures, in place of `chains` and `steps`",
+       "total evaluations for each PROBLEM, with base and pilots; a pilot divides them between "
+       "chains and temperatures and so replaces `chains` and `steps`",
        kEvaluations},
       {"Method", &E::target_error, "target_error", "", "NATS",
-       "as many chains for each PROBLEM, `chains` at least, as bring its standard error and bias "
-       "below; pilot chains decide, fresh ones estimate",
+       "limit for the standard error and bias of each PROBLEM: pilot chains choose its number of "
+       "chains, at least `chains`, and new chains estimate",
        kPositive},
       {"Method", &E::mean_error, "mean_error", "", "NATS",
-       "as many chains, and where they help most, as bring the error of the mean below, of chains "
-       "and bias together",
+       "limit for the error of the mean from chains and bias together: chains go to the PROBLEMs "
+       "where they help most",
        kPositive},
       {"Method", &E::max_evaluations, "max_evaluations", "max-evals", "EVALS",
        "evaluations a PROBLEM at which an estimate stops that has not reached the error it was "
@@ -76,7 +76,7 @@ const std::vector<OptionRow>& option_table() {
        kEvaluations},
       {"Method", &E::repeats, "repeats", "", "R", "independent repeats under the same plan",
        kCounted},
-      {"Method", &E::seed, "seed", "", "N", "decides every random number", kSeeds},
+      {"Method", &E::seed, "seed", "", "N", "seed of all random numbers", kSeeds},
       {"Annealing", &E::schedule, "schedule", "", "NAME", "temperatures", kAny,
        names_of<ScheduleRegistry>},
       {"Annealing", &E::steps, "steps", "", "T", "transitions of a heuristic schedule", kCounted},
@@ -84,24 +84,26 @@ const std::vector<OptionRow>& option_table() {
       {"Annealing", &E::kernel, "kernel", "", "NAME", "transition", kAny,
        names_of<TransitionRegistry>},
       {"Annealing", &E::num_leapfrog, "num_leapfrog", "leapfrog", "L",
-       "leapfrog steps a transition", kCounted},
+       "leapfrog steps in each transition", kCounted},
       {"Annealing", &E::step_size, "step_size", "", "E|adapt",
-       "of the leapfrog; adapt: a pilot tunes one per temperature, then freezes it", kPositive},
+       "step size of the leapfrog; adapt: a pilot tunes one for each temperature, then freezes it",
+       kPositive},
       {"Annealing", &E::resampling, "resampling", "resample", "NAME", "SMC in place of AIS", kAny,
        names_of<ResamplingRegistry>},
       {"Annealing", &E::target_acceptance, "target_acceptance", "", "A",
-       "of the adaptation (the kernel's own)", Range::between(0.05, 0.99)},
+       "acceptance that tuning aims at (default: that of the kernel)", Range::between(0.05, 0.99)},
       {"Annealing", &E::force_dtype, "force_dtype", "", "auto|float32|bfloat16",
-       "of the gradients that move chains; values, which accept and weigh, stay exact. auto: "
-       "bfloat16 where it is faster here and pilots accept as often, with values that agree"},
+       "type of the gradients that move chains; the values that accept and weigh stay exact. auto: "
+       "bfloat16 if it is faster here, pilots accept as often and values agree"},
       {"Pilot", &E::plan_per_problem, "plan_per_problem", "per-PROBLEM", "",
-       "a plan for each PROBLEM; else one for all. A pilot tunes plans on seeds of its own, then "
-       "they are frozen"},
+       "a plan for each PROBLEM instead of one for all. A pilot with its own seeds tunes the "
+       "plans, which are then frozen"},
       {"Pilot", &E::pilot_chains, "pilot_chains", "", "K",
-       "chains a PROBLEM (as `chains`, up to 256; at least 16 where particles decide the schedule)",
+       "pilot chains for each PROBLEM (default: `chains`, at most 256, at least 16 if particles "
+       "decide the schedule)",
        Range::at_least(2)},
       {"Pilot", &E::pilot_problems, "pilot_problems", "pilot-PROBLEMs", "N",
-       "PROBLEMs that a shared plan is tuned on", kCounted},
+       "PROBLEMs on which a shared plan is tuned", kCounted},
       {"Pilot", &E::min_step, "min_step", "", "B", "least step of beta, adaptive schedules",
        Range::between(0, 1)},
       {"Pilot", &E::max_step, "max_step", "", "B", "greatest step of beta, adaptive schedules",
@@ -109,15 +111,15 @@ const std::vector<OptionRow>& option_table() {
       {"Pilot", &E::max_steps, "max_steps", "", "T", "more transitions than this are an error",
        kCounted},
       {"Pilot", &E::tolerance, "tolerance", "", "V",
-       "constant-rate: variance at which it has arrived", kPositive},
+       "constant-rate: variance below which the schedule has arrived", kPositive},
       {"Pilot", &E::weighted, "weighted", "", "",
-       "adaptive schedules: statistics under the importance weights"},
+       "adaptive schedules: use importance weights in statistics"},
       {"Pilot", &E::weighted_ratio, "weighted_ratio", "", "",
-       "constant rate: only its mass ratio under them"},
+       "constant-rate: use importance weights only in the mass ratio"},
       {"Pilot", &E::interpolate, "interpolate", "", "T", "stretch the tuned plan to T transitions",
        kCounted},
-      {"Running", &E::chunk, "chunk", "", "N",
-       "PROBLEMs a unit of work; part of what results depend on", kCounted},
+      {"Running", &E::chunk, "chunk", "", "N", "PROBLEMs in a unit of work; results depend on it",
+       kCounted},
       {"Particles", &E::expectations, "expectations", "expect", "NAME",
        "means and variances under the target with standard errors, from the weighted particles of "
        "ais (repeatable)",
@@ -187,7 +189,7 @@ void check_row(const OptionRow& row, const EstimateOptions& options) {
   const std::string what = "`" + row.name + "`";
   if (value.is_number_float())
     check_range(row.range, value.get<double>(), what);
-  else if (value.is_number_integer() && !value.is_number_unsigned())  // every seed is one
+  else if (value.is_number_integer() && !value.is_number_unsigned())  // seeds are never negative
     check_range(row.range, value.get<int64_t>(), what);
   else if (value.is_string())
     check_choice(row.value_name, value.get<std::string>(), what);

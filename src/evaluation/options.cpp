@@ -8,8 +8,8 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kMostPilotChains = 256;  // by default: more find no better plan
-constexpr int64_t kLeastThatDecide = 16;   // by default: a variance over fewer is no guide
+constexpr int64_t kMostPilotChains = 256;  // by default; more do not find a better plan
+constexpr int64_t kLeastThatDecide = 16;   // by default; a variance of fewer is too noisy
 
 void require(bool holds, const char* rule) {
   if (!holds) throw argument_error(rule);
@@ -28,19 +28,19 @@ void check(const EstimateOptions& o) {
   require(!o.budget || !o.plan_per_problem,
           "`budget` chooses one plan for all problems; leave out `plan_per_problem`");
   require((!o.target_error && !o.mean_error) || (o.expectations.empty() && !o.keep_particles),
-          "`target_error` and `mean_error` give problems different numbers of chains, and neither "
-          "`expectations` nor `keep_particles` go with them; ask for more `chains`");
+          "`target_error` and `mean_error` give problems different numbers of chains, which "
+          "excludes `expectations` and `keep_particles`; ask for more `chains`");
   require(!o.mean_error || !o.plan_per_problem,
           "`mean_error` chooses chains under one plan for all problems; leave out "
           "`plan_per_problem`");
   require(!o.mean_error || o.resampling.empty(),
-          "`mean_error` is for chains that know nothing of each other; leave out `resampling`");
+          "`mean_error` needs independent chains; leave out `resampling`");
   require(o.min_step <= o.max_step, "`min_step` must not be larger than `max_step`");
   require(static_cast<double>(o.chains) * static_cast<double>(o.steps) *
                   static_cast<double>(o.num_leapfrog) <=
               kMostEvaluations,
-          "`chains` times `steps` times `num_leapfrog` are more evaluations than any machine "
-          "computes");
+          "`chains` times `steps` times `num_leapfrog` are more evaluations than any machine can "
+          "compute");
 }
 
 ScheduleOptions schedule_options(const EstimateOptions& options, int64_t steps) {

@@ -87,7 +87,7 @@ CentredProblem centred(const EstimatorParts& parts, const Target& target, const 
                        std::optional<at::ScalarType> forces, uint64_t stream) {
   auto annealed = forces ? target.with_forces(*forces) : target.shared();
   if (!annealed)
-    throw argument_error("the plan has forces that this target has not; tune it anew here");
+    throw argument_error("the plan uses forces that this target lacks; tune it again here");
   if (base.partition)
     annealed = std::make_shared<PartitionedTarget>(*annealed, base.map, *base.partition);
   CentredProblem found{Problem(annealed, base.map), {}};

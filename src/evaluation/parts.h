@@ -1,4 +1,4 @@
-// What options name, made and checked, and the steps from a target to a plan that they share.
+// The checked objects that options name, and the common steps from a target to a plan.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@
 
 namespace crais {
 
-/// Immutable: threads share it.
+/// The objects that options name. Immutable: threads may share it.
 class EstimatorParts {
  public:
-  /// `method_factory` makes the methods that options name, empty: the registry. Throws Error
+  /// `method_factory` makes the methods that options name; empty: the registry. Throws Error
   /// kArgument for unknown names and options that exclude each other.
   explicit EstimatorParts(EstimateOptions estimate_options, MethodFactory method_factory = {});
 
@@ -31,10 +31,10 @@ class EstimatorParts {
   std::shared_ptr<const Transition> transition;
   std::shared_ptr<const Resampling> resampling;  // null: AIS
   std::vector<std::shared_ptr<const Method>> methods;
-  std::vector<std::shared_ptr<const Expectation>> expectations;  // as options name them
+  std::vector<std::shared_ptr<const Expectation>> expectations;  // in the order of options
   PilotOptions pilot;
 
-  /// Anneals of one estimate, the most of any method: 0 where nothing is annealed.
+  /// The largest number of anneals for one estimate of any method; 0 if nothing is annealed.
   int64_t num_anneals() const;
   /// The first method that anneals. There must be one.
   const Method& annealed() const;
@@ -44,7 +44,7 @@ class EstimatorParts {
   bool shares_plan() const { return num_anneals() > 0 && pilot.shared; }
   std::unique_ptr<ScheduleRule> make_rule(int64_t steps) const;
   std::unique_ptr<Method> make_method(const std::string& name, Pilots* pilots = nullptr) const;
-  /// Evaluations of one chain that anneals once under a plan of `steps` transitions.
+  /// Cost of one chain that anneals once under a plan of `steps` transitions, in evaluations.
   int64_t evaluations_per_chain(int64_t steps) const {
     return 1 + transition->evaluations_per_step() * steps;
   }
@@ -53,20 +53,21 @@ class EstimatorParts {
   bool wants_particles() const;
 };
 
-/// No chunk has this number: the stream of what chunks share.
+/// The stream of what chunks share. No chunk has this number.
 constexpr uint64_t kSharedStream = std::numeric_limits<uint64_t>::max();
 
-/// A generator on the target's device, of (seed, purpose, stream).
+/// A generator on the target's device for (seed, purpose, stream).
 at::Generator stream_of(const EstimatorParts& parts, const Target& target, Purpose purpose,
                         uint64_t stream);
 
-/// Bases for the problems of `target`. Replicates of one density share one fit. Cost: what the base
-/// says.
+/// Fits bases for the problems of `target`. Replicates of one density share one fit. Cost: in the
+/// base.
 Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
               uint64_t stream);
 
-/// A problem as it is annealed, in the parts of its base, with `forces` where given
-/// (Target::with_forces), centred by a pilot where the path asks for it, and what that cost.
+/// A problem prepared for annealing: divided into the parts of its base, with `forces` if given
+/// (Target::with_forces), and centred by a pilot if the path needs it; with the cost of these
+/// steps.
 struct CentredProblem {
   Problem problem;
   Cost cost;
@@ -74,12 +75,12 @@ struct CentredProblem {
 CentredProblem centred(const EstimatorParts& parts, const Target& target, const Base& base,
                        std::optional<at::ScalarType> forces, uint64_t stream);
 
-/// A plan, by a pilot where there is need of one, and what that cost.
+/// A plan, made by a pilot if one is needed, with its cost.
 struct TunedPlan {
   Plan plan;
   Cost cost;
 };
-/// Throws ScheduleError where the schedule cannot bridge the way.
+/// Throws ScheduleError if the schedule cannot reach the target.
 TunedPlan make_plan(const EstimatorParts& parts, const Problem& problem, uint64_t stream);
 
 }  // namespace crais

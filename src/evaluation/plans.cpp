@@ -16,8 +16,9 @@
 namespace crais {
 namespace {
 
-/// Few are long, and fewer would say nothing of their own error. Particles that resampling keeps
-/// need company. Of bounds, chains both ways say how far they are apart.
+/// The number of chains under a budget. A few long chains are best, but fewer would not show their
+/// own error, and resampling needs more particles. For bounds, the chains of both directions show
+/// their distance.
 int64_t num_chains(const EstimatorParts& parts) {
   constexpr int64_t kChains = 8, kBounding = 2, kResampled = 32;
   if (parts.resampling) return kResampled;
@@ -31,8 +32,8 @@ constexpr int64_t kFewChains = 16, kPilotChains = 16, kFewestSteps = 32, kMostSt
 TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
                         int64_t num_problems, std::optional<at::ScalarType> forces,
                         const Cost& spent) {
-  // How many pilots there may be follows from what the first problem's base costs; a fit of many
-  // problems goes on until the last has arrived.
+  // The cost of the first problem's base determines the number of pilots. A fit of many problems
+  // continues until the last one has arrived.
   const Base first = fit_base(parts, rule, *target.slice(0, 1), kSharedStream);
   Budget budget{*parts.options.budget, num_problems, static_cast<double>(parts.num_anneals()),
                 first.cost.densities, num_chains(parts)};
@@ -46,8 +47,8 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
     before += base.cost;
   }
   const auto pilots_count = static_cast<double>(size.num_problems);
-  // Few pilots say little of an average. As if fits differed by their own mean cost, half of the
-  // average's standard error comes on top.
+  // A mean over few pilots is uncertain. Half of its standard error is added, as if the standard
+  // deviation of the fits' costs were their mean.
   if (size.num_problems > 1)
     budget.base_cost = static_cast<int64_t>(static_cast<double>(base.cost.densities) /
                                             pilots_count * (1 + 0.5 / std::sqrt(pilots_count)));

@@ -26,7 +26,7 @@ int64_t every_flag() {
   return every;
 }
 
-/// Every repeat has every method, in one order.
+/// Checks that every repeat has every method, in one order.
 void check_runs(const std::vector<ChunkRun>& runs, const std::string& source) {
   std::set<std::string> methods;
   for (const ChunkRun& run : runs)
@@ -127,10 +127,10 @@ json to_json(const ExpectationSums& sums) {
   return object;
 }
 
-/// Sums of `num_problems` problems.
+/// The sums of `num_problems` problems.
 ExpectationSums sums_from(const json& object, const std::string& source, int64_t num_problems) {
   ExpectationSums sums;
-  // JSON has no infinities: null is the total of weights that are all zero.
+  // JSON has no infinities: null stands for the log total of weights that are all zero.
   sums.log_total = column_from(object, "log_total", source).nan_to_num(-INFINITY);
   sums.num_particles = column_from(object, "num_particles", source);
   sums.num_resamplings = column_from(object, "num_resamplings", source);
@@ -152,7 +152,7 @@ ExpectationSums sums_from(const json& object, const std::string& source, int64_t
   return sums;
 }
 
-/// A row of base64 a problem: float64 as they lie in memory, little-endian.
+/// One text of base64 for each row: float64 in memory order, little-endian.
 json packed(const at::Tensor& matrix) {
   json rows = json::array();
   for (int64_t i = 0; i < matrix.size(0); ++i) {
@@ -162,7 +162,7 @@ json packed(const at::Tensor& matrix) {
   return rows;
 }
 
-/// The inverse, of log-weights: none is +inf or NaN, and each row has as many.
+/// The inverse of `packed`, for log-weights: none is +inf or NaN, and all rows have equal lengths.
 at::Tensor unpacked(const json& object, const std::string& key, const std::string& source,
                     int64_t num_problems) {
   std::vector<at::Tensor> rows;

@@ -21,15 +21,15 @@ using nlohmann::json;
 
 namespace {
 
-/// {"digest": sha256 of the rest, "fingerprint": the run's, "content": ...}: damage does not go
-/// unseen.
+/// Writes {"digest": sha256 of the rest, "fingerprint": the run's, "content": ...}: damage can be
+/// detected.
 void write_sealed(const fs::path& path, const std::string& fingerprint, const json& content) {
   const std::string text = content.dump();
   write_file_atomic(path, "{\"digest\":\"" + sha256(text) + "\",\"fingerprint\":\"" + fingerprint +
                               "\",\"content\":" + text + "}\n");
 }
 
-/// The content of a file of the run with that fingerprint.
+/// Reads the content of a file of the run with that fingerprint.
 json read_sealed(const fs::path& path, const std::string& fingerprint) {
   const std::string source = path.string();
   const std::string advice = "; delete it to have it computed again";
@@ -69,7 +69,7 @@ void check_chunk(const ChunkResult& result, const RunShape& expected, const std:
                      " repeats of " + join(expected.methods) + ", as the run has");
 }
 
-constexpr const char* kBfloat16 = "bfloat16";  // forces, in a state
+constexpr const char* kBfloat16 = "bfloat16";  // the forces of a state
 
 constexpr const char* kReports[] = {"summary.json",       "report.html",      "per_image.csv",
                                     "thumbnails.npy",     "schedule.csv",     "per_problem.csv",
@@ -87,7 +87,7 @@ std::vector<fs::path> files_of(const fs::path& folder, std::error_code& error) {
   return files;
 }
 
-/// Throws Error kNoInput where they cannot be listed.
+/// Throws Error kNoInput if the folder cannot be listed.
 std::vector<fs::path> chunk_files(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> files = files_of(folder / "chunks", error);
@@ -101,7 +101,7 @@ bool is_chunk_file(const fs::path& path) {
          std::all_of(stem.begin(), stem.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
-/// Names the first entry in which two objects differ; "" where `there` has all of `here`.
+/// The name of the first entry in which two objects differ; "" if `there` contains all of `here`.
 std::string first_difference(const json& here, const json& there, const std::string& prefix = "") {
   for (const auto& [key, value] : here.items()) {
     const std::string name = prefix.empty() ? key : prefix + " " + key;
@@ -115,11 +115,11 @@ std::string first_difference(const json& here, const json& there, const std::str
   return "";
 }
 
-// What an extension is called while it grows, and while it takes the place of what it extends.
+// Names of an extension while it grows, and while it replaces the earlier results.
 constexpr const char* kExtension = "extension";
 constexpr const char* kReplacing = "replacing";
 
-/// Results are not written through links.
+/// Rejects links: results are not written through them.
 void refuse_link(const fs::path& path) {
   std::error_code ignored;
   if (fs::is_symlink(path, ignored))
@@ -128,7 +128,7 @@ void refuse_link(const fs::path& path) {
                          "folder");
 }
 
-/// Removes what a run leaves in its folder, and nothing that is not ours.
+/// Removes the files that a run writes to its folder, and no others.
 void remove_results(const fs::path& folder) {
   fs::remove(folder / "run.json");
   for (const char* name : kReports) fs::remove(folder / name);
@@ -145,8 +145,8 @@ void remove_folder_of_results(const fs::path& folder) {
   fs::remove(folder, ignored);
 }
 
-/// Puts the files of a whole extension in the place of what they replace. run.json says which run
-/// the files are of, and is the last: until it has moved, this can be done again.
+/// Moves the files of a complete extension over those that they replace. run.json identifies the
+/// run of the files and is moved last: until then, this can be repeated.
 void finish_replacing(const fs::path& folder) {
   const fs::path from = folder / kReplacing;
   std::error_code ignored;
@@ -182,7 +182,7 @@ ResultStore::ResultStore(fs::path folder, const json& run, const StoreOptions& o
   make_output_folder(chunks);
   if (options.overwrite) clear();
   finish_replacing(folder_);
-  // Of several that begin at once, one makes the record, and the others go by it.
+  // If several workers start at once, one writes the record and the others use it.
   for (const char* name : kReports)
     if (is_there(folder_ / name) && !is_there(record))
       throw argument_error(folder_.string() + " holds a " + name +
@@ -200,23 +200,23 @@ void ResultStore::continue_with(const json& there, const json& run, const StoreO
                          " already holds results; go on with `resume`, replace them with "
                          "`overwrite`, or choose another folder");
   if (!there.is_object()) throw data_error((folder_ / "run.json").string() + ": is no object");
-  json asked = there;
-  asked.erase("computed_by");
+  json stored_run = there;
+  stored_run.erase("computed_by");
   json under_way = extension().value_or(json());
   if (under_way.is_object()) under_way.erase("computed_by");
-  if (asked != run && !options.extend && under_way != run)
-    throw argument_error(name +
-                         " holds results of other settings: " + difference_of_runs(run, asked) +
-                         "; use those, `overwrite`, or another folder");
+  if (stored_run != run && !options.extend && under_way != run)
+    throw argument_error(
+        name + " holds results of other settings: " + difference_of_runs(run, stored_run) +
+        "; use those, `overwrite`, or another folder");
   const std::string difference = difference_of_builds(there.value("computed_by", json()));
   if (!difference.empty() && !options.accept_other_version)
     throw argument_error(name + " holds results that another build has computed (" + difference +
                          "); `accept_other_version` goes on with them, `overwrite` starts afresh");
   run_ = there;
-  if (asked != run) extend_to(run);
+  if (stored_run != run) extend_to(run);
 }
 
-/// Whoever asks for it knows that `run` is more of the same.
+/// The caller guarantees that `run` is a larger form of the stored run.
 void ResultStore::extend_to(const json& run) {
   json more = run;
   more["computed_by"] = run_.value("computed_by", json());
@@ -267,7 +267,7 @@ fs::path ResultStore::chunk_path(int64_t chunk) const {
 void ResultStore::remove_leftovers() const {
   std::error_code ignored;
   for (const fs::path& path : files_of(folder_ / "chunks", ignored)) {
-    // ".000012.json.WORD.tmp", as write_file_atomic calls it
+    // ".000012.json.WORD.tmp", the name that write_file_atomic uses
     const fs::path name = path.filename();
     if (name.extension() == ".tmp" && name.string().front() == '.' &&
         is_chunk_file(name.stem().stem().string().substr(1)))
@@ -279,7 +279,7 @@ void ResultStore::write_chunk(const ChunkResult& result) const {
   const fs::path path = chunk_path(result.chunk);
   try {
     write_sealed(path, fingerprint_, to_json(result));
-  } catch (const Error&) {  // another worker's is as good, and its remove_leftovers was quicker
+  } catch (const Error&) {  // another worker has removed it first
     if (!is_there(path)) throw;
   }
 }

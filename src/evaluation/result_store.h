@@ -1,4 +1,4 @@
-// The folder of a run: what was asked, and the chunks done so far.
+// The folder of a run: its settings, and its finished chunks.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,29 @@
 
 namespace crais {
 
-/// What every chunk of a run must agree with.
+/// The properties that all chunks of a run must share.
 struct RunShape {
   Chunks chunks;
   std::vector<std::string> methods;
   int64_t repeats = 1;
-  std::vector<int64_t> indices = {};  // of all problems in their data set; empty: not known
+  std::vector<int64_t> indices = {};  // of all problems in their data set; empty: unknown
 };
 
-/// `DIR/run.json` says what decides the results (its sha256 is the run's fingerprint);
-/// `DIR/plan.json` is what chunks share: base and plan; `DIR/chunks/000012.json` the results of
-/// chunk 12, with the fingerprint and a digest of its own. Every file is written whole or not at
-/// all.
+/// `DIR/run.json` holds the settings that determine the results; its sha256 is the run's
+/// fingerprint. `DIR/plan.json` holds what chunks share: base and plan. `DIR/chunks/000012.json`
+/// holds the results of chunk 12, with the fingerprint and its own digest. Every file is written
+/// atomically.
 ///
-/// A run may become one with more problems or more chains. Until the larger run is whole, down to
-/// its reports, it has a folder of its own, `DIR/extension`, and takes from DIR what is there
-/// already. Then `replace_earlier` puts it in the place of what it extends.
+/// A run may be extended to more problems or more chains. Until the larger run is complete, with
+/// its reports, it has its own folder `DIR/extension` and reads existing results from DIR. Then
+/// `replace_earlier` moves it to the place of the earlier run.
 class ResultStore {
  public:
-  /// Opens a folder for a run decided by `run` and by what computes it (computed_by; this build,
-  /// unless `run` says "computed_by" itself); makes it, or resumes or overwrites what it holds.
-  /// Throws Error: kCannotCreate; kArgument if it holds results and neither option is given, or,
-  /// naming the first difference, results of another run or another build.
+  /// Opens a folder for a run that is determined by `run` and by the build (computed_by of this
+  /// build, unless `run` has its own "computed_by"). Makes the folder, or resumes or overwrites its
+  /// results. Throws Error: kCannotCreate; kArgument if it holds results and neither option is
+  /// given, or if it holds results of another run or another build, whose first difference the
+  /// message names.
   ResultStore(std::filesystem::path folder, const nlohmann::json& run, const StoreOptions& options);
 
   /// Opens an existing folder for reading. Throws Error kNoInput or kData.
@@ -47,37 +48,38 @@ class ResultStore {
   const nlohmann::json& run() const { return run_; }
   const std::string& fingerprint() const { return fingerprint_; }
 
-  /// Of chunks that killed workers were writing. Only once every chunk is there.
+  /// Removes the temporary files of chunks whose workers were killed. Call it only once every chunk
+  /// is stored.
   void remove_leftovers() const;
   void write_chunk(const ChunkResult& result) const;
-  /// Every chunk of this run in the folder.
-  /// Throws Error kData naming a file that is damaged, of another run or no chunk of `expected`.
+  /// Reads every chunk of this run in the folder. Throws Error kData that names a file that is
+  /// damaged, of another run, or not a chunk of `expected`.
   std::map<int64_t, ChunkResult> read_chunks(const RunShape& expected) const;
 
-  /// True where this is an extension of results that still stand.
+  /// True if this is an extension of results that are still in place.
   bool extends() const { return earlier_ != nullptr; }
-  /// Chunks of the run that is extended, checked by themselves only.
+  /// Reads the chunks of the extended run. Checks only each chunk by itself.
   std::map<int64_t, ChunkResult> read_earlier_chunks() const;
-  /// Moves a whole extension to where the results are that it extends; run.json goes last. Does
-  /// nothing for any other run.
+  /// Moves a complete extension to the place of the results that it extends; run.json goes last.
+  /// Does nothing for any other run.
   void replace_earlier();
 
-  /// The run of an extension that has begun in this folder and does not stand in its place yet.
+  /// The run of an extension that has begun in this folder and has not yet replaced its results.
   std::optional<nlohmann::json> extension() const;
-  /// True where files of an extension stand among those that they are to replace.
+  /// True if files of an extension are among those that they replace.
   bool is_being_replaced() const;
 
-  /// The numbers of the chunk files there are, not read.
+  /// The numbers of the existing chunk files, without reading the files.
   std::set<int64_t> finished() const;
-  /// True once the reports are there: summary.json is written last.
+  /// True once the reports exist: summary.json is written last.
   bool has_report() const;
 
   void write_state(const TunedState& state) const;
   bool has_state() const;
-  /// That of this run, or of the earlier one.
+  /// The state of this run, or of the earlier run.
   std::optional<TunedState> read_state() const;
 
-  /// Removes the reports and chunks, and nothing that is not ours.
+  /// Removes the reports and chunks, and no other files.
   void clear() const;
 
  private:
@@ -93,17 +95,17 @@ class ResultStore {
   std::shared_ptr<const ResultStore> earlier_;
 };
 
-/// Names the first thing in which two records of runs differ, settings before what they decide;
-/// "" where they are the same.
+/// The name of the first difference between two records of runs, settings before other fields; ""
+/// if they are equal.
 std::string difference_of_runs(const nlohmann::json& here, const nlohmann::json& there);
 
 /// {"sources": digest, "libtorch": version, "evaluator": by its instruction set, "compiler":
-/// version}: two runs that agree in it and in their settings give the same results, bit for bit on
-/// the same kind of device. The digest is of the sources that
-/// decide estimates (cmake/source_digest.cmake): reports, programs and documents are not in it.
+/// version}. Two runs with equal values and equal settings give the same results, bit for bit on
+/// the same kind of device. The digest covers the sources that determine estimates
+/// (cmake/source_digest.cmake), not reports, programs and documents.
 nlohmann::json computed_by();
 
-/// "" where `stored`, of a file, is `computed_by()`; else what differs, for a message.
+/// "" if `stored`, from a file, equals `computed_by()`; else the difference, for a message.
 std::string difference_of_builds(const nlohmann::json& stored);
 
 }  // namespace crais

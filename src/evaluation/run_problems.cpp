@@ -22,12 +22,13 @@
 namespace crais {
 namespace {
 
-/// Chunks to compute: those that are missing here, or those that a queue of workers hands out.
+/// The chunks to compute: those that are missing in this process, or those that a queue of workers
+/// assigns.
 class ChunkSource {
  public:
   using Stop = std::function<bool()>;
 
-  /// `chunks` receives those of the store that this process reports.
+  /// `chunks` receives the stored chunks that this process reports.
   ChunkSource(RunShape shape, const RunOptions& options, std::map<int64_t, ChunkResult>& chunks)
       : shape_(std::move(shape)), store_(options.store), queue_(options.queue) {
     if (queue_) return;
@@ -37,20 +38,21 @@ class ChunkSource {
       if (options.shard.holds(c) && chunks.count(c) == 0) missing_.push_back(c);
   }
 
-  /// True if it falls to this process to tune; false once another has stored the state, or once
-  /// `stop()` holds.
+  /// True if this process must tune. False once another process has stored the state, or once
+  /// `stop()` is true.
   bool tunes(const Stop& stop) {
     const auto is_done = [&] { return store_->has_state(); };
     return !queue_ || queue_->lead("plan", is_done, stop);
   }
 
-  /// How many nobody has finished.
+  /// The number of unfinished chunks.
   int64_t left() const {
     return queue_ ? shape_.chunks.count() - static_cast<int64_t>(store_->finished().size())
                   : static_cast<int64_t>(missing_.size());
   }
 
-  /// The next to compute, on any thread; nothing once there is none, or once `stop()` holds.
+  /// The next chunk to compute, for any thread; nothing once there is none, or once `stop()` is
+  /// true.
   std::optional<int64_t> next(const Stop& stop) {
     const auto finished = [&] { return store_->finished(); };
     if (queue_) return queue_->next(shape_.chunks.count(), finished, stop);
@@ -58,15 +60,14 @@ class ChunkSource {
     return i < missing_.size() ? std::optional(missing_[i]) : std::nullopt;
   }
 
-  /// `chunks`, those that are there, become those that this process reports: of workers, one gets
-  /// all, and the others none.
+  /// Reduces `chunks` to those that this process reports: one worker reports all, the others none.
   void report(std::map<int64_t, ChunkResult>& chunks, const Stop& stop) {
     if (!queue_) return;
     chunks.clear();
     if (stop()) return;
     if (left() > 0)
       throw no_input_error((store_->folder() / "chunks").string() +
-                           ": a chunk that was finished is gone");
+                           ": a finished chunk is missing");
     const auto is_done = [&] { return store_->has_report(); };
     if (!queue_->lead("report", is_done, stop)) return;
     store_->remove_leftovers();
@@ -100,31 +101,32 @@ std::vector<int64_t> indices_of(const ProblemSource& problems, int64_t begin, in
   return indices;
 }
 
-/// Those of the run that is extended. A chunk that was not full is left out: it is another now.
+/// The chunks of the run that is extended. A chunk that was not full is left out, because it
+/// changes.
 std::map<int64_t, ChunkResult> earlier_chunks(const ResultStore& store, const Chunks& chunks,
                                               const ProblemSource& problems) {
-  std::map<int64_t, ChunkResult> found = store.read_earlier_chunks();
-  for (auto it = found.begin(); it != found.end();) {
+  std::map<int64_t, ChunkResult> earlier = store.read_earlier_chunks();
+  for (auto it = earlier.begin(); it != earlier.end();) {
     const int64_t c = it->first;
     const bool same = c < chunks.count() &&
                       it->second.indices == indices_of(problems, chunks.begin(c), chunks.end(c));
-    it = same ? std::next(it) : found.erase(it);
+    it = same ? std::next(it) : earlier.erase(it);
   }
-  return found;
+  return earlier;
 }
 
-/// What the run shares: as stored, or tuned on the first problems and then stored.
+/// The shared state: read from the store, or tuned on the first problems and stored.
 TunedEstimator ready(const ProblemSource& problems, const Estimator& estimator,
                      const RunOptions& options, std::optional<TunedState> stored) {
   const int64_t num_pilots = estimator.num_pilots(problems.count);
   const auto pilots = problems.make(0, num_pilots);
-  const EstimateOptions& asked = estimator.options();
+  const EstimateOptions& settings = estimator.options();
   if (!stored && estimator.anneals()) {
-    if (asked.pilot_chains)
-      require_moving(*asked.pilot_chains, num_pilots, pilots->dim(), "pilot_chains");
-    const int64_t together = std::min(asked.chunk, problems.count);
-    if (!asked.resampling.empty()) require_moving(asked.chains, together, pilots->dim());
-    if (!asked.budget) require_weights(asked.chains, together);
+    if (settings.pilot_chains)
+      require_moving(*settings.pilot_chains, num_pilots, pilots->dim(), "pilot_chains");
+    const int64_t together = std::min(settings.chunk, problems.count);
+    if (!settings.resampling.empty()) require_moving(settings.chains, together, pilots->dim());
+    if (!settings.budget) require_weights(settings.chains, together);
   }
   if (stored) return estimator.restore(std::move(*stored), *pilots);
   TunedEstimator tuned = estimator.tune(*pilots, problems.count);
@@ -207,13 +209,13 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
     const int64_t begin = chunks.begin(c), end = chunks.end(c);
     ChunkResult result;
     try {
-      const auto there = earlier.find(c);
-      const ChunkResult* kept = there == earlier.end() ? nullptr : &there->second;
+      const auto entry = earlier.find(c);
+      const ChunkResult* kept = entry == earlier.end() ? nullptr : &entry->second;
       result = kept && kept->has_chains(tuned.num_chains())
                    ? *kept
                    : tuned.estimate(c, *problems.make(begin, end), kept);
     } catch (const Error& error) {
-      // Without an observer nobody asks whether all chunks are there.
+      // Without an observer, the caller expects all chunks or an error.
       if (error.kind() != ErrorKind::kInterrupted || !options.observer) throw;
       stopped = true;
       return;

@@ -1,5 +1,5 @@
 /// @file
-/// The one driver: pilots, tuning, chunks over threads, storing and resuming.
+/// The driver of all runs: pilots, tuning, chunks over threads, storing and resuming.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,19 @@ namespace crais {
 class ResultStore;
 class WorkQueue;
 
-/// Problems that are made as they are needed.
+/// Problems that are made when they are needed.
 struct ProblemSource {
   int64_t count = 0;
-  /// The problems from `begin` to `end` - 1. Threads call it side by side.
+  /// Makes the problems from `begin` to `end` - 1. Threads call it at the same time.
   std::function<std::shared_ptr<const Target>(int64_t begin, int64_t end)> make;
-  std::vector<int64_t> indices = {};  // of each in its data set; empty: 0, 1, ..., count - 1
+  std::vector<int64_t> indices = {};  // of problems in their data set; empty: 0, 1, ..., count - 1
 
-  /// Those of one target, which the source shares.
+  /// The problems of one target, which the source shares.
   static ProblemSource of(std::shared_ptr<const Target> target);
 };
 
-/// Hears how a run goes; may be asked from any thread, never two at once but for `stop`.
+/// Receives the progress of a run. Any thread may call it, but never two at once, except for
+/// `stop`.
 ///
 ///     class Counting : public crais::RunObserver {
 ///       void chunk(const crais::ChunkResult& result) override { done += result.indices.size(); }
@@ -38,43 +39,43 @@ struct ProblemSource {
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
-  /// So many problems of `total` were found done in the store.
+  /// `done` problems of `total` were finished in the store.
   virtual void begin(int64_t /*done*/, int64_t /*total*/) {}
-  /// A chunk is done, or, before `begin`, was found in the store.
+  /// A chunk is finished, or, before `begin`, was found in the store.
   virtual void chunk(const ChunkResult& /*result*/) {}
-  /// Asked between chunks; those begun are finished.
+  /// Called between chunks. Return true to stop; started chunks are finished.
   virtual bool stop() { return false; }
 };
 
 struct RunOptions {
-  int64_t threads = 1;                 // 0: one a core
-  Shard shard = {};                    // the chunks that are done here
-  RunObserver* observer = nullptr;     // null: nobody
-  const ResultStore* store = nullptr;  // null: nothing is kept
-  WorkQueue* queue = nullptr;          // null: no other worker; with one there is a store, no shard
-  const RunResults* earlier = nullptr;  // of the same options: its chunks, and what it has tuned
+  int64_t threads = 1;                  // 0: one for each core
+  Shard shard = {};                     // the chunks of this process
+  RunObserver* observer = nullptr;      // null: none
+  const ResultStore* store = nullptr;   // null: nothing is stored
+  WorkQueue* queue = nullptr;           // null: no other worker; requires a store and no shard
+  const RunResults* earlier = nullptr;  // with the same options: its chunks and tuning are kept
 };
 
-/// Estimates all problems, in chunks of `estimator.options().chunk`; what the store holds is not
-/// done again. A chunk is a function of options, problems and its number, so neither threads, nor
-/// shards, nor an interruption change a result.
+/// Estimates all problems in chunks of `estimator.options().chunk`. Chunks in the store are not
+/// computed again. A chunk is a function of options, problems and its number, so neither threads,
+/// nor shards, nor an interruption change a result.
 ///
-/// A target that throws Error kInterrupted stops the run as `stop` does, and its chunk is left out;
-/// without an observer the error is thrown on.
-/// While it runs LibTorch has one thread for each operation (see OneThreadPerOperation).
-/// @return  the finished chunks: not all of them where `stop` held, or of another shard. Under a
-///          queue all chunks for the one worker that is to report, and none for the others, which
-///          return once the report is there or `stop` held.
+/// If a target throws Error kInterrupted, the run stops as with `stop`, without that chunk; without
+/// an observer the error is rethrown. During the run LibTorch has one thread for each operation
+/// (see OneThreadPerOperation).
+/// @return  the finished chunks; not all of them if `stop` was true, or with a shard. With a queue,
+/// all chunks for the worker that reports, and none for the others, which return once the report
+/// exists or `stop` is true.
 /// Cost: in the results; summarise_method adds it up.
 RunResults run_problems(const ProblemSource& problems, const Estimator& estimator,
                         const RunOptions& options = {});
 
-/// How many problems are in chunks of the results, and how many the shard has in all.
+/// The number of problems in finished chunks, and the number in all chunks of the shard.
 struct Progressed {
   int64_t done = 0, total = 0;
 };
 Progressed progressed(const RunResults& results, const Chunks& chunks, const Shard& shard);
-/// The same of all workers: chunks with these numbers are finished.
+/// The progress of all workers, from the numbers of finished chunks.
 Progressed progressed(const std::set<int64_t>& finished, const Chunks& chunks);
 
 }  // namespace crais

@@ -77,13 +77,13 @@ std::vector<MethodTable> tables(const RunResults& results) {
   std::vector<MethodTable> list;
   for (const auto& [chunk, result] : results.chunks) {
     for (const auto& run : result.runs) {
-      auto found = std::find_if(list.begin(), list.end(),
-                                [&](const auto& table) { return table.method == run.method; });
-      if (found == list.end()) {
-        found = list.emplace(list.end());
-        found->method = run.method;
+      auto table_of_method = std::find_if(
+          list.begin(), list.end(), [&](const auto& table) { return table.method == run.method; });
+      if (table_of_method == list.end()) {
+        table_of_method = list.emplace(list.end());
+        table_of_method->method = run.method;
       }
-      add(run, *found);
+      add(run, *table_of_method);
     }
   }
   return list;
@@ -98,7 +98,7 @@ MethodSummary summarise_method(const MethodTable& table, const RunResults& resul
   MethodSummary s;
   s.method = table.method;
   s.base = results.state.base;
-  s.bound = to_string(Bound::kLower);  // Jensen: of every method there is
+  s.bound = to_string(Bound::kLower);  // by Jensen's inequality, for all methods
   const at::Tensor ess = table.matrix("ess");
   s.repeats = ess.size(0);
   s.problems = ess.size(1);
@@ -114,7 +114,7 @@ MethodSummary summarise_method(const MethodTable& table, const RunResults& resul
   s.base_evaluations = static_cast<double>(base.densities) / problems;
   s.num_nonfinite = table.num_nonfinite;
   s.seconds = table.seconds;
-  Cost prepared;  // what came before the estimates of this method
+  Cost prepared;  // cost before the estimates of this method
   if (table.has("accept_prob")) {
     s.accept_prob = table.matrix("accept_prob").mean().item<double>();
     s.transitions = mean_transitions(results);

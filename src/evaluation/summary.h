@@ -1,5 +1,5 @@
 /// @file
-/// What a run of any estimating program has found, method by method.
+/// The results of a run of any estimating program, for each method.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -24,14 +24,13 @@ struct RunResults {
   TunedState state;
 };
 
-/// Transitions of each column of a plan, those that start below beta = 1, after those in `counts`.
+/// Adds the transitions of each column of a plan (those that start below beta = 1) to `counts`.
 void add_transitions(const Plan& plan, std::vector<double>& counts);
 
-/// The places of all problems in their data set, in the order of chunks.
+/// The indices of all problems in their data set, in the order of chunks.
 std::vector<int64_t> indices_of(const RunResults& results);
 
-/// Everything known of one method: by column (see ChunkRun::columns), rows are repeats and columns
-/// problems.
+/// The results of one method by column (see ChunkRun::columns): rows are repeats, columns problems.
 struct MethodTable {
   std::string method;
   std::map<std::string, std::vector<std::vector<double>>> columns;
@@ -44,10 +43,10 @@ struct MethodTable {
   at::Tensor matrix(const std::string& name) const;  // [R,N]
 };
 
-/// Methods in the order in which they were asked for.
+/// The tables of the methods, in the order of the options.
 std::vector<MethodTable> tables(const RunResults& results);
 
-/// What reverse chains add: an upper bound, and how far it is from the lower one.
+/// The contribution of reverse chains: an upper bound, and its distance to the lower bound.
 struct Certificate {
   MeanEstimate upper;  // of log Z
   double gap = 0.0;    // upper - lower, mean over problems, nats
@@ -55,7 +54,7 @@ struct Certificate {
   double largest_gap = 0.0;
 };
 
-/// One method over all problems and repeats, whatever its values mean.
+/// The summary of one method over all problems and repeats, for any meaning of the values.
 struct MethodSummary {
   std::string method;
   std::string base;
@@ -63,21 +62,22 @@ struct MethodSummary {
   int64_t problems = 0;
   int64_t repeats = 1;
   std::optional<Certificate> certificate;
-  double bias = 0.0;                     // to be expected, nats; NaN: unknown
+  double bias = 0.0;                     // expected bias, nats; NaN: unknown
   double ess_mean = 0.0, ess_min = 0.0;  // fractions
   std::optional<double> accept_prob;
   std::optional<double> transitions;     // mean over problems
-  std::map<std::string, int64_t> flags;  // how many estimates have which; "any" for at least one
-  // A problem, all chains together; what problems share is spread over them.
+  std::map<std::string, int64_t> flags;  // number of estimates with each flag; "any": at least one
+  // Evaluations of one problem, all chains together. Shared evaluations are divided between
+  // problems.
   double base_evaluations = 0.0;
   double tuning_evaluations = 0.0;
   double evaluations = 0.0;  // of one repeat
-  double gradients = 0.0;    // those of them that asked for a gradient
+  double gradients = 0.0;    // evaluations with a gradient
   double all_evaluations() const { return base_evaluations + tuning_evaluations + evaluations; }
   Cost cost;  // of all problems and repeats: bases, pilots, learning, estimating
   int64_t num_nonfinite = 0;
   double seconds = 0.0;       // of one thread, all problems and repeats, without tuning
-  std::vector<Doubt> doubts;  // about the whole; none: it is as its errors say
+  std::vector<Doubt> doubts;  // about the whole result; empty: its errors can be trusted
 };
 MethodSummary summarise_method(const MethodTable& table, const RunResults& results);
 
@@ -98,11 +98,11 @@ class RunningMean {
   double count_ = 0, sum_ = 0, sum_of_squares_ = 0, ess_ = 0, accept_ = 0;
 };
 
-/// Those of the first method and repeat, problem after problem, float64 on the CPU. Nothing where a
-/// chunk has none, as one that was read from a file.
+/// The particles of the first method and repeat, problem after problem, float64 on the CPU. Nothing
+/// if a chunk has none, such as a chunk read from a file.
 ///
-/// Chunks may have different numbers of particles. A problem with fewer gets particles of weight
-/// zero, and its other weights grow by as much: their mean stays.
+/// Chunks may have different numbers of particles. A problem with fewer particles gets particles of
+/// weight zero, and its other weights grow in proportion: their mean stays the same.
 std::optional<WeightedParticles> kept_particles(const RunResults& results);
 
 }  // namespace crais

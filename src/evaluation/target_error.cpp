@@ -15,7 +15,7 @@ double relative_variance(const PilotWeights& pilot) {
   return pilot.std_error * pilot.std_error * static_cast<double>(pilot.num_chains);
 }
 
-/// The most chains of a problem.
+/// The largest number of chains of a problem.
 int64_t most_chains(const EstimatorParts& parts, const Method& method, const Plan& plan) {
   const auto chain =
       static_cast<double>(parts.evaluations_per_chain(plan.num_steps()) * method.num_anneals());
@@ -61,7 +61,7 @@ MeanErrorPlan plan_for_mean(const EstimatorParts& parts, const Problem& pilots, 
   const auto count = static_cast<double>(measuring.size());
   const int64_t most = most_chains(parts, parts.annealed(), plan);
   using Chains = std::function<int64_t(size_t)>;
-  // Of the mean, where problem i has chains(i).
+  // The error of the mean if problem i has chains(i) chains.
   const auto error_with = [&](const Chains& chains) {
     double sum = 0, squares = 0;
     for (size_t i = 0; i < measuring.size(); ++i) {
@@ -109,7 +109,7 @@ TargetedRun estimate_to_error(const EstimatorParts& parts, const Method& method,
       anneal_in_blocks(problem, *parts.path, plan, *parts.transition,
                        by_spread ? by_spread->pilot_chains : std::max<int64_t>(fewest, 8), rng,
                        parts.resampling.get());
-  std::map<int64_t, std::vector<int64_t>> groups;  // by the number of chains
+  std::map<int64_t, std::vector<int64_t>> groups;  // by number of chains
   const std::vector<PilotWeights> weights =
       problem.partition() ? pilot_weights(problem.partition()->log_sum_exp(pilot.log_w))
                           : pilot_weights(pilot.log_w, pilot.genealogy);

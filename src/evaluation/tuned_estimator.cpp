@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What a base says of its problems.
+/// The flags of each problem that its base raises.
 std::vector<int64_t> flags_of(const Base& base) {
   const at::Tensor failed = base.fell_back.cpu(), ambiguous = base.ambiguous.cpu();
   std::vector<int64_t> flags(static_cast<size_t>(base.num_problems()));
@@ -28,7 +28,7 @@ std::vector<int64_t> flags_of(const Base& base) {
   return flags;
 }
 
-/// What each problem's estimate has cost goes by how many parts it has.
+/// Divides the cost of the estimate between problems in proportion to their number of parts.
 void share_cost(const Partition& partition, ChunkRun& run) {
   const std::vector<double> counts = to_column(partition.counts());
   const double mean =
@@ -114,7 +114,7 @@ void TunedEstimator::estimate(const Target& target, const ChunkResult* earlier, 
     for (size_t m = 0; m < methods_.size(); ++m) {
       const Method& method = *methods_[m];
       const ChunkRun* before = has_earlier ? &earlier->runs[result.runs.size()] : nullptr;
-      if (before && method.num_anneals() == 0 && !method.learns()) {  // knows no chains
+      if (before && method.num_anneals() == 0 && !method.learns()) {  // the method has no chains
         result.runs.push_back(*before);
         continue;
       }

@@ -1,5 +1,5 @@
 /// @file
-/// An estimator that is ready: base chosen, plan frozen, methods trained.
+/// An estimator that is ready: its base is chosen, its plan frozen, its methods trained.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +18,27 @@ class BaseRule;
 class EstimatorParts;
 struct Rounds;
 
-/// What a method took to learn.
+/// The cost of learning a method.
 struct Learning {
   Cost cost;
   double seconds = 0.0;  // of one thread
 };
 
-/// What tuning has found, and all chunks have in common.
+/// The result of tuning, which all chunks share.
 struct TunedState {
   std::string base;                           // a name of BaseRegistry
-  std::optional<at::ScalarType> forces = {};  // of what is annealed, where not as exact as values
-  std::optional<Plan> plan;  // absent where nothing is annealed, and where each problem has its own
-  std::optional<ChainsBySpread> by_spread = {};  // with mean_error, where it pays
-  std::optional<Witness> witness = {};           // a second opinion, where one was asked for
-  Cost tuning;                                   // of choosing and planning; pilots' bases included
-  std::map<std::string, Learning> learned;       // by the names of methods that learn
+  std::optional<at::ScalarType> forces = {};  // type of the forces, if less exact than values
+  std::optional<Plan> plan;  // absent if nothing is annealed, or if each problem has its own plan
+  std::optional<ChainsBySpread> by_spread = {};  // with mean_error, if it is cheaper
+  std::optional<Witness> witness = {};           // a second opinion, if it was asked for
+  Cost tuning;                                   // of choosing and planning, with pilots' bases
+  std::map<std::string, Learning> learned;       // by name of the method
 };
 
-/// Immutable: threads share it. Made by Estimator::tune.
+/// A tuned estimator, made by Estimator::tune. Immutable: threads may share it.
 ///
 ///     crais::TunedEstimator ready = crais::tune(target, {.base = "laplace", .seed = 1});
-///     crais::ChunkResult found = ready.estimate(0, target);
+///     crais::ChunkResult result = ready.estimate(0, target);
 class TunedEstimator {
  public:
   TunedEstimator(std::shared_ptr<const EstimatorParts> parts, TunedState state,
@@ -46,7 +46,7 @@ class TunedEstimator {
 
   const EstimateOptions& options() const;
   const TunedState& state() const { return state_; }
-  /// Annealed chains of a problem, but with target_error and mean_error.
+  /// The number of annealed chains of a problem, without target_error and mean_error.
   int64_t num_chains() const;
 
   /// Every method and repeat, on problems that are chunk number `chunk` of the run: every random

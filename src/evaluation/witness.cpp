@@ -15,7 +15,7 @@
 namespace crais {
 namespace {
 
-/// The parts of the first replicate; all replicates have the same.
+/// The parts of the first replicate; all replicates have the same parts.
 struct OneReplicate {
   std::shared_ptr<const PartitionedTarget> parts;
   AffineMap normals;  // [J]
@@ -25,8 +25,9 @@ OneReplicate first_of(const Problem& problem) {
   const at::TensorOptions index = problem.base().options().dtype(at::kLong);
   const at::Tensor first = at::zeros({1}, index);
   if (problem.partition()) {
-    const Problem one = problem.select_whole(first);
-    return {std::dynamic_pointer_cast<const PartitionedTarget>(one.shared_target()), one.base()};
+    const Problem replicate = problem.select_whole(first);
+    return {std::dynamic_pointer_cast<const PartitionedTarget>(replicate.shared_target()),
+            replicate.base()};
   }
   const AffineMap normal = problem.base().select(first);
   const Partition whole{first, at::zeros({1}, index.dtype(at::kDouble)), 1};
@@ -35,7 +36,7 @@ OneReplicate first_of(const Problem& problem) {
 }
 
 constexpr int64_t kEstimates = 4;
-constexpr int64_t kChunk = static_cast<int64_t>(kSharedStream - 2);  // its streams are nobody's
+constexpr int64_t kChunk = static_cast<int64_t>(kSharedStream - 2);  // streams of its own
 
 }  // namespace
 
@@ -80,14 +81,14 @@ Witness second_opinion(const EstimateOptions& options, const Target& target, Cos
   own.resampling = "systematic:0.5";
   own.seed = options.seed;
   const auto replicates = target.select(at::zeros({kEstimates}, target.options().dtype(at::kLong)));
-  const ChunkResult found = Estimator(own).tune(*replicates).estimate(kChunk, *replicates);
-  cost += found.base + found.tuning + found.runs.front().cost;
-  const at::Tensor value = at::tensor(found.runs.front().log_normalizer, at::kDouble);
-  const at::Tensor std_error = at::tensor(found.runs.front().std_error, at::kDouble);
-  // Four numbers know little of their spread; their own errors have a say.
+  const ChunkResult result = Estimator(own).tune(*replicates).estimate(kChunk, *replicates);
+  cost += result.base + result.tuning + result.runs.front().cost;
+  const at::Tensor value = at::tensor(result.runs.front().log_normalizer, at::kDouble);
+  const at::Tensor std_error = at::tensor(result.runs.front().std_error, at::kDouble);
+  // The spread of four numbers is uncertain, so their own errors count too.
   const double spread = value.std().item<double>(),
                own_error = std_error.square().mean().sqrt().item<double>();
-  const std::vector<int64_t>& flags = found.runs.front().flags;
+  const std::vector<int64_t>& flags = result.runs.front().flags;
   const auto flagged = std::count_if(flags.begin(), flags.end(), [](int64_t f) { return f != 0; });
   return {value.mean().item<double>(),
           1.5 * std::max(spread, own_error) / std::sqrt(double{kEstimates}),

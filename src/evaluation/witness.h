@@ -1,5 +1,5 @@
-// Witnesses of a density: do particles that settle under it go where its chains have not been, and
-// what does a base that nobody has chosen find?
+// Witnesses of a density: whether settled particles reach places where chains have not been, and
+// what another base estimates.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@
 
 namespace crais {
 
-/// Particles and sweeps of a witness: what one costs is known beforehand.
+/// The particles and sweeps of a witness: its cost is known in advance.
 constexpr int64_t kWitnesses = 256, kWitnessSweeps = 18;
 
-/// `found`: forward particles of every replicate of `target`, with their weights; `problem`: its
-/// parts. Some particles are resampled and settle under the density. Where they end at log
-/// densities that the weighted ones hardly reach, chains from the base have missed a neck or a
-/// tail. Cost: added to `cost`, that of settling, and a density of each settled and forward
+/// `found` holds forward particles of every replicate of `target` with their weights, `problem` its
+/// parts. Some particles are resampled and settle under the density. If they end at log densities
+/// that the weighted particles hardly reach, chains from the base have missed a neck or a tail.
+/// Cost, added to `cost`: that of settling, and one density for each settled and each forward
 /// particle.
 SettledShare settled_share(const EstimatorParts& parts, const Target& target,
                            const Problem& problem, const Plan& plan, const WeightedParticles& found,
                            uint64_t stream, Cost& cost);
 
-/// True for annealed estimates of replicates whose base is not the one that would look.
+/// True for annealed estimates of replicates whose base differs from that of the second opinion.
 bool wants_second_opinion(const EstimateOptions& options, const Target& target,
                           const std::string& base);
 
-/// A few estimates by the base mixture, which neither the base that was asked for nor its chains
-/// know of: a lower bound on average. Cost: added to `cost`, some 4 x 10^5 evaluations.
+/// A few estimates by the base mixture, independent of the requested base and its chains: a lower
+/// bound on average. Cost, added to `cost`: about 4 x 10^5 evaluations.
 Witness second_opinion(const EstimateOptions& options, const Target& target, Cost& cost);
 
 }  // namespace crais

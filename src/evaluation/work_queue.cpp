@@ -14,8 +14,8 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr milliseconds kFirstWait = 50ms;  // between two looks at what others do; then doubled
-constexpr size_t kWatched = 8;             // chunks of others a look
+constexpr milliseconds kFirstWait = 50ms;  // before looking at the others again; then doubled
+constexpr size_t kWatched = 8;             // chunks of others that one look covers
 
 }  // namespace
 
@@ -51,13 +51,14 @@ void WorkQueue::show_life() {
     lock.unlock();
     try {
       claims_->beat(worker_);
-    } catch (const Error&) {  // whoever asks for a chunk next will hear of it
+    } catch (const Error&) {  // the next request for a chunk will report it
     }
     lock.lock();
   }
 }
 
-/// Of the worker that has taken `name`; "" has yet to say who it is.
+/// True if the worker that has taken `name` has lost it. "" stands for a worker that has not yet
+/// identified itself.
 bool WorkQueue::has_lapsed(const std::string& worker, const std::string& name) {
   const std::string beat = claims_->last_beat(worker);
   if (beat == Claims::kGone) return true;
@@ -68,7 +69,7 @@ bool WorkQueue::has_lapsed(const std::string& worker, const std::string& name) {
   return false;
 }
 
-/// Takes the name, or the next generation of it where the owner's lease has ended.
+/// Takes the name, or its next generation if the owner's lease has ended.
 bool WorkQueue::claim(const std::string& name) {
   for (int& generation = generations_[name];; ++generation) {
     const std::string heir = name + "." + std::to_string(generation);
@@ -78,7 +79,7 @@ bool WorkQueue::claim(const std::string& name) {
   }
 }
 
-/// False if it was stopped.
+/// Waits. Returns false if it was stopped.
 bool WorkQueue::wait(milliseconds time, const Stop& stop) const {
   const auto end = Clock::now() + std::max(time, 1ms);
   while (!stop()) {
@@ -97,20 +98,20 @@ bool WorkQueue::lead(const std::string& work, const std::function<bool()>& is_do
     try {
       if (claim(work)) return !is_done();
     } catch (const Error&) {
-      if (is_done()) return false;  // and whoever did it has left
+      if (is_done()) return false;  // and the worker that did it has left
       throw;
     }
     if (!wait(pause, stop)) return false;
   }
 }
 
-/// Whoever had it before may have finished it, and left, since it was looked for.
+/// Claims a chunk. Its former owner may have finished it and left since it was looked for.
 bool WorkQueue::claim(int64_t chunk, const Finished& finished) {
   const std::string name = chunk_name(chunk);
   return claim(name) && (generations_[name] == 0 || finished().count(chunk) == 0);
 }
 
-/// Of those that were not yet anybody's.
+/// A chunk among those that nobody has taken.
 std::optional<int64_t> WorkQueue::drawn(int64_t count, const Finished& finished) {
   while (const auto chunk = claims_->draw(count))
     if (finished_->count(*chunk) + given_.count(*chunk) == 0 && claim(*chunk, finished))
@@ -118,7 +119,8 @@ std::optional<int64_t> WorkQueue::drawn(int64_t count, const Finished& finished)
   return {};
 }
 
-/// Of those whose worker has died. Workers begin in different places, so that some look at each.
+/// A chunk among those whose worker has died. Workers begin at different chunks, so that each chunk
+/// is watched.
 std::optional<int64_t> WorkQueue::left_behind(const std::vector<int64_t>& missing,
                                               const Finished& finished) {
   for (size_t i = 0; i < std::min(missing.size(), kWatched); ++i)
@@ -136,7 +138,7 @@ std::vector<int64_t> WorkQueue::missing(int64_t count) const {
 
 std::optional<int64_t> WorkQueue::next(int64_t count, const Finished& finished, const Stop& stop) {
   const std::lock_guard lock(mutex_);
-  if (stop()) return {};  // it may have been a while
+  if (stop()) return {};  // waiting may have taken long
   std::optional<int64_t> chunk;
   try {
     if (!finished_) finished_ = finished();
@@ -149,7 +151,7 @@ std::optional<int64_t> WorkQueue::next(int64_t count, const Finished& finished, 
       if (!chunk && (others.empty() || !wait(pause, stop))) return {};
     }
   } catch (const Error&) {
-    if (static_cast<int64_t>(finished().size()) >= count) return {};  // and the others have left
+    if (static_cast<int64_t>(finished().size()) >= count) return {};  // the others have left
     throw;
   }
   given_.insert(*chunk);

@@ -1,4 +1,4 @@
-// Chunks shared out among workers that have one folder in common.
+// Chunks that are shared out to workers with a common folder.
 #pragma once
 
 #include <chrono>
@@ -16,51 +16,52 @@
 
 namespace crais {
 
-/// What workers of one run tell each other: who has taken which name, and who is alive. Threads
-/// call it side by side. What others have written is checked; a worker is named by hexadecimal
-/// digits. Throws Error kInterrupted where they can no longer be reached.
+/// The communication between workers of one run: who has taken which name, and who is alive.
+/// Threads call it at the same time. Texts of others are checked; hexadecimal digits name a worker.
+/// Throws Error kInterrupted if the workers can no longer be reached.
 class Claims {
  public:
   virtual ~Claims() = default;
 
-  /// Gives `name` to `worker` unless somebody has it; who has it now.
+  /// Gives `name` to `worker` unless it is taken. Returns its owner.
   virtual std::string take(const std::string& name, const std::string& worker) = 0;
-  /// A number below `count` that is likely to be nobody's; nothing if all are somebody's.
+  /// A number below `count` that is probably not taken; nothing if all are taken.
   virtual std::optional<int64_t> draw(int64_t count) = 0;
-  /// Says that the worker is alive.
+  /// Signals that the worker is alive.
   virtual void beat(const std::string& worker) = 0;
-  /// Says that the worker ends: what it has is free.
+  /// Signals that the worker ends: its names are free.
   virtual void leave(const std::string& worker) = 0;
-  /// Another text after each `beat`; kGone after `leave`.
+  /// A text that changes with each `beat`; kGone after `leave`.
   virtual std::string last_beat(const std::string& worker) = 0;
 
   static constexpr const char* kGone = "gone";
-  /// Whether that is a worker's name, and not something else that was written there.
+  /// True if `name` is a worker's name and not some other text.
   static bool is_worker(const std::string& name);
 };
 
-/// One worker's share of the chunks. A worker that has shown no sign of life for the length of a
-/// lease has lost what it took. That is measured on the clock of whoever waits for it, so clocks
-/// need not agree. A chunk is a function of options, problems and its number: where a worker was
-/// only slow, two of them compute the same, and nothing but time is lost.
+/// One worker's share of the chunks. A worker without a sign of life for the length of a lease
+/// loses what it took. The waiting worker measures that time on its own clock, so clocks need not
+/// agree. A chunk is a function of options, problems and its number: if a worker was only slow, two
+/// workers compute the same result, and only time is lost.
 class WorkQueue {
  public:
   using Stop = std::function<bool()>;
   using Finished = std::function<std::set<int64_t>()>;
 
-  /// Shows signs of life from now on, by a thread of its own.
+  /// Starts a thread that gives signs of life.
   WorkQueue(std::shared_ptr<Claims> claims, std::chrono::milliseconds lease);
-  /// Leaves: what it holds is free at once.
+  /// Leaves: its chunks are free at once.
   ~WorkQueue();
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
 
-  /// Some work is one worker's, and the others wait for it. True if it falls to this one, now;
-  /// false once `is_done()` or `stop()` holds.
+  /// Assigns work that one worker does while the others wait. Returns true if this worker must do
+  /// it now, false once `is_done()` or `stop()` is true.
   bool lead(const std::string& work, const std::function<bool()>& is_done, const Stop& stop);
 
-  /// A chunk below `count` to compute next; nothing once `finished()` holds all but what was given
-  /// here, or once `stop()` holds. Waits where others have the rest, lest one of them die.
+  /// The next chunk below `count` to compute. Returns nothing once `finished()` holds all chunks
+  /// but those given to this worker, or once `stop()` is true. Waits while others have the rest,
+  /// because one of them may die.
   std::optional<int64_t> next(int64_t count, const Finished& finished, const Stop& stop);
 
  private:
@@ -75,19 +76,19 @@ class WorkQueue {
 
   struct Sign {
     std::string beat;
-    std::chrono::steady_clock::time_point since;  // seen first
+    std::chrono::steady_clock::time_point since;  // time at which it was first seen
   };
 
   std::shared_ptr<Claims> claims_;
   std::chrono::milliseconds lease_;
   std::string worker_;
-  uint64_t offset_;                         // where it begins to look for what others left behind
-  std::mutex mutex_;                        // of what follows
-  std::map<std::string, Sign> signs_;       // of other workers, by their names
-  std::map<std::string, int> generations_;  // of names: the first whose owner may be alive
+  uint64_t offset_;                         // start of its search for chunks left behind
+  std::mutex mutex_;                        // guards the members below
+  std::map<std::string, Sign> signs_;       // of other workers, by name
+  std::map<std::string, int> generations_;  // of names: the first with a possibly live owner
   std::optional<std::set<int64_t>> finished_;
-  std::set<int64_t> given_;  // by `next`
-  bool is_drawn_ = false;    // every chunk is, or was, somebody's
+  std::set<int64_t> given_;  // chunks that `next` returned
+  bool is_drawn_ = false;    // every chunk is or was taken
 
   std::mutex life_;
   std::condition_variable end_of_life_;

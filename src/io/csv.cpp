@@ -22,7 +22,7 @@ std::string rfc_quoted(const std::string& text) {
   return quoted + "\"";
 }
 
-/// The whole text, spaces around it aside, as a number; nan and inf are numbers here.
+/// Reads the whole text, without surrounding spaces, as a number. nan and inf count as numbers.
 bool read_number(const std::string& text, double& value) {
   const size_t first = text.find_first_not_of(' ');
   if (first == std::string::npos) return false;
@@ -35,7 +35,7 @@ bool read_number(const std::string& text, double& value) {
   throw data_error(source + ": line " + std::to_string(line) + ": " + problem);
 }
 
-/// Cuts a text into rows of cells, keeping count of lines.
+/// Cuts a text into rows of cells, and counts lines.
 class Scanner {
  public:
   Scanner(const std::string& text, const std::string& source) : text_(text), source_(source) {}
@@ -100,8 +100,8 @@ class Scanner {
   size_t line_ = 1;
 };
 
-/// As other programs save text: without the mark at the front by which they know UTF-8, and with
-/// lines that end in a newline, where they end in carriage returns alone.
+/// The text in plain form: without a byte order mark at the front, and with newlines in place of
+/// line ends that are lone carriage returns. Other programs save such texts.
 std::string plain_text(std::string text, const std::string& source) {
   if (text.find('\0') != std::string::npos)
     throw data_error(
@@ -169,11 +169,11 @@ CsvTable read_csv(const std::string& path, CsvNames names) {
 
 size_t CsvTable::index_of(const std::string& column) const {
   if (columns_.empty() && rows_.front().cells.size() == 1) return 0;
-  const auto found = std::find(columns_.begin(), columns_.end(), column);
-  if (found != columns_.end()) return static_cast<size_t>(found - columns_.begin());
-  std::string there = columns_.empty() ? "; its columns have no names" : "; there are ";
-  for (const auto& name : columns_) there += (&name == &columns_.front() ? "" : ", ") + name;
-  throw data_error(source_ + ": has no column '" + column + "'" + there);
+  const auto position = std::find(columns_.begin(), columns_.end(), column);
+  if (position != columns_.end()) return static_cast<size_t>(position - columns_.begin());
+  std::string columns_text = columns_.empty() ? "; its columns have no names" : "; there are ";
+  for (const auto& name : columns_) columns_text += (&name == &columns_.front() ? "" : ", ") + name;
+  throw data_error(source_ + ": has no column '" + column + "'" + columns_text);
 }
 
 std::vector<std::string> CsvTable::texts(size_t column) const {

@@ -1,4 +1,4 @@
-// Comma-separated values: written exactly, read strictly.
+// Comma-separated values (CSV): exact output, strict input.
 #pragma once
 
 #include <concepts>
@@ -8,8 +8,8 @@
 
 namespace crais {
 
-/// One value as text. A floating-point number is written with the fewest digits that read back as
-/// the same number, or as nan, inf, -inf; a bool as 0 or 1.
+/// One value as text. A floating-point number has the fewest digits that read back as the same
+/// number, or is nan, inf or -inf; a bool is 0 or 1.
 class CsvCell {
  public:
   CsvCell(std::string text) : text_(std::move(text)) {}
@@ -28,7 +28,7 @@ class CsvWriter {
  public:
   explicit CsvWriter(const std::vector<std::string>& columns);
 
-  /// Throws Error kInternal unless there is a cell for every column.
+  /// Throws Error kInternal if the row does not have one cell for every column.
   void add_row(const std::vector<CsvCell>& cells);
   const std::string& text() const { return text_; }
 
@@ -37,10 +37,11 @@ class CsvWriter {
   std::string text_;
 };
 
-/// Whether a first line that is not of numbers alone names the columns, or is data like any other.
+/// kDetect: a first line that contains a text names the columns. kNone: the first line is data.
 enum class CsvNames { kDetect, kNone };
 
-/// A file as read. A first line of numbers alone is data, and the columns have no names then.
+/// The content of a file. If the first line holds only numbers, it is data and the columns have no
+/// names.
 class CsvTable {
  public:
   size_t rows() const { return rows_.size(); }
@@ -49,12 +50,11 @@ class CsvTable {
   }
   size_t line_of(size_t row) const { return rows_[row].line; }
 
-  /// The column of that name; where names are absent, the only column.
-  /// Throws Error kData, naming the source and the line, if there is no such column or a value is
-  /// not a number.
+  /// The column of that name; without names, the only column. Throws Error kData that names the
+  /// source and the line if there is no such column or a value is not a number.
   std::vector<double> numbers(const std::string& column) const;
 
-  /// The same by position; messages count columns from 1.
+  /// The column at that position; messages count columns from 1.
   std::vector<double> numbers(size_t column) const;
   std::vector<std::string> texts(size_t column) const;
 
@@ -72,13 +72,13 @@ class CsvTable {
   std::vector<Row> rows_;
 };
 
-/// Parses CSV (RFC 4180; either line ending). Empty lines and lines that begin with # are skipped.
-/// Throws Error kData naming the source and the line: a row of another length, an open quote, a
-/// quote within a bare value, a column named twice, no rows at all.
+/// Parses CSV (RFC 4180; either line ending). Skips empty lines and lines that begin with #. Throws
+/// Error kData that names the source and the line for a row of another length, an open quote, a
+/// quote within a bare value, a repeated column name, or a text without rows.
 CsvTable parse_csv(const std::string& text, const std::string& source,
                    CsvNames names = CsvNames::kDetect);
 
-/// Reads a file. Throws as read_file (util/files.h) and parse_csv do.
+/// Reads a file. Throws the errors of read_file (util/files.h) and parse_csv.
 CsvTable read_csv(const std::string& path, CsvNames names = CsvNames::kDetect);
 
 }  // namespace crais

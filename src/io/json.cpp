@@ -14,14 +14,14 @@ namespace {
 
 using nlohmann::json;
 
-/// "line 3, column 7", out of the library's words.
+/// The place "line 3, column 7" in the library's message.
 std::string place(const std::string& said) {
   const size_t begin = said.find("line ");
   return said.substr(begin, said.find(':', begin) - begin);
 }
 
-/// Refuses what is nested deep, and notices a key that its object holds already: the parser itself
-/// keeps the last one silently.
+/// Rejects deep nesting and repeated keys of an object: the parser itself silently keeps the last
+/// value of a key.
 class Watch {
  public:
   explicit Watch(const std::string& source) : source_(source) {}
@@ -59,7 +59,7 @@ bool is_utf8(const std::string& text) {
 std::string quoted(const std::string& text) {
   constexpr size_t kMaxShown = 80;
   const std::string shown = text.size() > kMaxShown ? text.substr(0, kMaxShown) + "..." : text;
-  // ASCII output with invalid UTF-8 replaced, so that no terminal is upset.
+  // ASCII output with invalid UTF-8 replaced: safe on any terminal.
   return json(shown).dump(-1, ' ', true, json::error_handler_t::replace);
 }
 
@@ -73,7 +73,7 @@ json parse_json(std::string_view text, const std::string& source) {
   } catch (const json::parse_error& error) {
     throw data_error(source + ": " + place(error.what()) + ": not valid JSON" +
                      (text.empty() ? " (the file is empty)" : ""));
-  } catch (const json::exception&) {  // a number beyond every range
+  } catch (const json::exception&) {  // a number outside the range of double
     throw data_error(source + ": not valid JSON (a number is out of range)");
   }
 }

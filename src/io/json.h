@@ -1,4 +1,4 @@
-// JSON files: read with errors that name the place, written in one form.
+// JSON files: errors name the place in the file, and output has one form.
 #pragma once
 
 #include <cstdint>
@@ -10,36 +10,38 @@
 
 namespace crais {
 
-/// Parses JSON that nobody vouches for: nested at most 32 deep, no key twice in an object, text
-/// that is valid UTF-8. Throws Error kData: "<source>: line 3, column 7: not valid JSON (...)".
+/// Parses untrusted JSON: nested at most 32 deep, without repeated keys in an object, in valid
+/// UTF-8. Throws Error kData: "<source>: line 3, column 7: not valid JSON (...)".
 nlohmann::json parse_json(std::string_view text, const std::string& source);
 
 bool is_utf8(const std::string& text);
 
-/// An untrusted text made fit for one line of a message: quoted, escaped, cut to 80 bytes.
+/// An untrusted text for one line of a message: quoted, escaped, cut to 80 bytes.
 std::string quoted(const std::string& text);
 
-/// Reads a file. Throws as read_file (util/files.h) and parse_json do.
+/// Reads a file. Throws the errors of read_file (util/files.h) and parse_json.
 nlohmann::json read_json(const std::string& path);
 
-/// The object's value under `key`, of type T.
-/// Throws Error kData naming the source and the key if it is absent or of another type.
+/// The object's value under `key`, of type T. Throws Error kData that names the source and the key
+/// if the value is absent or of another type.
 template <typename T>
 T json_field(const nlohmann::json& object, const std::string& key, const std::string& source);
 
-/// A number, or null where it is not finite (JSON has no nan).
+/// A number, or null if it is not finite (JSON has no nan).
 nlohmann::json json_number(double value);
-/// The number, or nan where it is null. Throws Error kData as json_field does.
+/// The number under `key`, or nan if it is null. Throws the errors of json_field.
 double json_number_field(const nlohmann::json& object, const std::string& key,
                          const std::string& source);
 
-/// Two spaces of indentation, a newline at the end; bytes that are not UTF-8 are replaced.
+/// The value as text with two spaces of indentation and a final newline. Bytes that are not UTF-8
+/// are replaced.
 std::string to_text(const nlohmann::json& value);
 
 namespace internal {
 [[noreturn]] void bad_json_field(const std::string& key, const std::string& source,
                                  const std::string& problem);
-/// A whole number of 64 bits, or (`list`) an array of such: the library would cast any other.
+/// True for a whole number of 64 bits or, if `list`, an array of such numbers. The library would
+/// cast any other number.
 bool holds_integers(const nlohmann::json& value, bool list);
 }  // namespace internal
 

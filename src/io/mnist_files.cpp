@@ -23,7 +23,7 @@ struct Header {
 
 uint8_t byte_at(std::string_view bytes, size_t i) { return static_cast<uint8_t>(bytes[i]); }
 
-/// Of the first four.
+/// The first four bytes in hexadecimal.
 std::string hex(std::string_view bytes) {
   char digits[9];
   std::snprintf(digits, sizeof digits, "%02x%02x%02x%02x", byte_at(bytes, 0), byte_at(bytes, 1),
@@ -97,8 +97,8 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-/// Appends the line's numbers to `values`, 1 as 255. Returns the position of the first thing that
-/// is not 0 or 1, or npos.
+/// Appends the line's numbers to `values`, with 1 as 255. Returns the position of the first
+/// character that is neither 0 nor 1, or npos.
 size_t parse_line(std::string_view line, std::string& values) {
   for (size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
@@ -109,9 +109,9 @@ size_t parse_line(std::string_view line, std::string& values) {
   return std::string_view::npos;
 }
 
-/// All numbers of all lines, each line checked.
+/// The numbers of all lines. Checks each line.
 std::string parse(std::string_view text, const std::string& name) {
-  text = text.substr(0, text.find_last_not_of(kBlanks) + 1);  // npos + 1 is 0: nothing but blanks
+  text = text.substr(0, text.find_last_not_of(kBlanks) + 1);  // npos + 1 is 0: all blanks
   if (text.empty()) throw data_error(name + ": empty: it holds no images");
   std::string values;
   values.reserve(text.size() / 2 + 1);

@@ -1,5 +1,5 @@
-// Files of MNIST, plain or gzip-compressed: the IDX format, and .amat, which is text, one image of
-// 28 x 28 zeros and ones a line.
+// Files of MNIST, plain or compressed by gzip: the binary IDX format, and .amat, a text format with
+// one image of 28 x 28 zeros and ones on each line.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -14,17 +14,17 @@ struct IdxArray {
   std::string md5;    // of the uncompressed file
 };
 
-/// An IDX file of unsigned bytes with three dimensions (magic 0x00000803): [N, rows, cols].
-/// Throws Error: kNoInput if it cannot be read; kData if it is anything else, has no images, or is
-/// not exactly as long as its header says.
+/// Reads an IDX file of unsigned bytes with three dimensions (magic 0x00000803): [N, rows, cols].
+/// Throws Error: kNoInput if the file cannot be read; kData if it has another format, has no
+/// images, or is not exactly as long as its header says.
 IdxArray read_idx_images(const std::filesystem::path& path);
 
-/// One dimension (magic 0x00000801): [N].
+/// Reads an IDX file of unsigned bytes with one dimension (magic 0x00000801): [N].
 IdxArray read_idx_labels(const std::filesystem::path& path);
 
-/// A file in the .amat form: [N, 784], 0 or 255. Throws Error: kNoInput if it cannot be read;
-/// kData, naming the file and the line, for anything but zeros and ones and for a line of another
-/// length.
+/// Reads a file in the .amat format: [N, 784], 0 or 255. Throws Error: kNoInput if the file cannot
+/// be read; kData that names the file and the line for a value other than 0 and 1 or a line of
+/// another length.
 IdxArray read_amat(const std::filesystem::path& path);
 
 }  // namespace crais

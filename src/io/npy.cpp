@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::string_view kNpyMagic("\x93NUMPY", 6);
 constexpr size_t kMaxNpyDims = 16;
-constexpr size_t kMaxNpyHeader = 1000;  // sizes of so many dimensions need less than half of it
+constexpr size_t kMaxNpyHeader = 1000;  // the sizes of an array fill less than half of it
 
 struct NpyType {
   const char* code;
   at::ScalarType type;  // in memory
-  size_t size;          // of a value in the file
+  size_t size;          // bytes of a value in the file
 };
 const std::vector<NpyType> kNpyTypes = {
     {"b1", at::kBool, 1}, {"u1", at::kByte, 1},  {"i1", at::kChar, 1},  {"i2", at::kShort, 2},
@@ -34,8 +34,8 @@ struct NpyHeader {
   std::vector<int64_t> shape;
 };
 
-/// Parses {'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }: the keys in any order, each
-/// once, with spaces where Python allows them. Sizes of Python 2 may end in an L.
+/// Parses {'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }. The keys come in any order,
+/// each once, with spaces where Python allows them. Sizes written by Python 2 may end in L.
 NpyHeader parse_header(const std::string& text, const std::string& where) {
   static const std::regex kEntry(
       R"(\s*(['"])(\w+)\1\s*:\s*((['"])([^'"\\]*)\4|True|False)"
@@ -44,7 +44,7 @@ NpyHeader parse_header(const std::string& text, const std::string& where) {
   const auto require = [&](bool holds, const std::string& what) {
     if (!holds) throw data_error(where + ": header of the .npy file: " + what);
   };
-  std::map<std::string, std::string> values;  // by key: as they are written, the shape within ()
+  std::map<std::string, std::string> values;  // raw text by key; of the shape, the part within ()
   auto begin = text.begin() + static_cast<std::ptrdiff_t>(text.find_first_not_of(" \t\n") + 1);
   bool has_ended = begin == text.begin() || *(begin - 1) != '{' || text.size() > kMaxNpyHeader;
   for (std::smatch entry; !has_ended && std::regex_search(begin, text.end(), entry, kEntry,
@@ -75,7 +75,7 @@ NpyHeader parse_header(const std::string& text, const std::string& where) {
   return {values["descr"], values["fortran_order"] == "True", shape};
 }
 
-/// Magic, version, the length of the header and the header; what is left are the values.
+/// Takes magic, version, header length and header from `bytes`, and leaves the values.
 NpyHeader take_header(std::string_view& bytes, const std::string& where) {
   if (!is_npy(bytes)) throw data_error(where + ": not a .npy file");
   const auto byte_at = [&](size_t i) { return size_t{static_cast<unsigned char>(bytes[i])}; };
@@ -106,7 +106,8 @@ const NpyType& npy_type(const std::string& descr, const std::string& where) {
                    ", little-endian");
 }
 
-/// Little-endian values of a type of the file; 16 or 32 bits without a sign go to the next larger.
+/// Little-endian values of a type of the file. Unsigned numbers of 16 and 32 bits become the next
+/// larger signed type.
 at::Tensor npy_values(std::string_view bytes, const NpyType& type, at::IntArrayRef shape) {
   if (c10::elementSize(type.type) == type.size) return tensor_of_bytes(bytes, shape, type.type);
   const at::Tensor values =
@@ -114,10 +115,10 @@ at::Tensor npy_values(std::string_view bytes, const NpyType& type, at::IntArrayR
   return values.bitwise_and((int64_t{1} << 8 * type.size) - 1);
 }
 
-/// All that stands before the values of `type`.
+/// Everything before the values of `type`.
 std::string npy_header(const std::string& type, at::IntArrayRef shape) {
   static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
-  constexpr size_t kPreamble = 10, kAlignment = 64;  // magic, version and length; of the data
+  constexpr size_t kPreamble = 10, kAlignment = 64;  // bytes: magic, version, length; of the data
   std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (";
   for (const int64_t size : shape) header += std::to_string(size) + ", ";
   header += "), }";

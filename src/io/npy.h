@@ -1,4 +1,4 @@
-// NumPy's .npy: one array, as numpy.save writes and numpy.load reads it.
+// NumPy's .npy format: one array, as numpy.save and numpy.load use it.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -10,20 +10,21 @@
 
 namespace crais {
 
-/// The content of a .npy file (format 1.0, little-endian, rows first) of float64 or uint8 on the
+/// The content of a .npy file (format 1.0, little-endian, rows first) for float64 or uint8 on the
 /// CPU.
 std::string npy_text(const at::Tensor& values);
 
-/// True if the bytes begin as a .npy file does.
+/// True if the bytes begin like a .npy file.
 bool is_npy(std::string_view bytes);
 
-/// The array in `bytes`: format 1.0 to 3.0, rows or columns first, little-endian; truth values,
-/// floats of 16, 32 and 64 bits, signed integers of 8 to 64 bits and unsigned ones of 8, 16 and 32.
-/// The latter two become the next larger signed type, which holds them.
+/// The array in `bytes`. Accepts formats 1.0 to 3.0, little-endian, rows or columns first, of these
+/// types: bool, floats of 16, 32 and 64 bits, signed integers of 8 to 64 bits, unsigned integers of
+/// 8, 16 and 32 bits. Unsigned integers of 16 and 32 bits become the next larger signed type, which
+/// can hold them.
 ///
-/// The header is a Python literal; it is parsed by hand, and must have its three keys and nothing
-/// else. Throws Error kData, one line that begins with `where`, at anything else, and unless the
-/// values fill the file exactly.
+/// The header is a Python literal. The parser accepts its three keys and nothing else. Throws Error
+/// kData, one line that begins with `where`, for any other header and if the values do not fill the
+/// file exactly.
 at::Tensor parse_npy(std::string_view bytes, const std::string& where);
 
 }  // namespace crais

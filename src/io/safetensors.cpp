@@ -36,7 +36,7 @@ std::string dtype_names() {
   return names;
 }
 
-/// Where one tensor lies in the data, checked.
+/// The checked position of one tensor in the data.
 struct Entry {
   std::string name;
   at::ScalarType dtype;
@@ -46,7 +46,7 @@ struct Entry {
 };
 
 uint64_t unsigned_number(const json& value, const std::string& where, const char* what) {
-  // nlohmann calls a number unsigned if it has no sign, point or exponent and fits 64 bits.
+  // nlohmann calls a number unsigned if it has no sign, point or exponent and fits into 64 bits.
   if (!value.is_number_unsigned())
     throw data_error(where + ": " + what + " is not a non-negative whole number");
   return value.get<uint64_t>();
@@ -102,7 +102,7 @@ Entry checked_entry(const std::string& name, const json& value, uint64_t data_si
   return entry;
 }
 
-/// Every byte of data must belong to exactly one tensor.
+/// Checks that every byte of data belongs to exactly one tensor.
 void check_tiling(std::vector<Entry> entries, uint64_t data_size, const std::string& where) {
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -187,7 +187,7 @@ SafeTensors parse_safetensors(std::string_view bytes, const std::string& where) 
 std::string serialise_safetensors(const SafeTensors& content) {
   auto tensors = content.tensors;
   for (auto& [name, tensor] : tensors) tensor = tensor.detach().to(at::kCPU).contiguous();
-  // Wide elements first, so that every tensor is aligned to its elements.
+  // Wide elements come first: every tensor is then aligned to its elements.
   std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
     return a.second.element_size() > b.second.element_size();
   });

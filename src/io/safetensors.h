@@ -1,4 +1,4 @@
-// The safetensors format: named tensors and string pairs in one file that Python opens too.
+// The safetensors format: named tensors and string pairs in one file, which Python reads too.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -20,19 +20,19 @@ struct SafeTensors {
   const at::Tensor* find(const std::string& name) const;
 };
 
-/// True if the bytes begin as such a file does: a length, then an object of JSON.
+/// True if the bytes begin like a safetensors file: a length, then a JSON object.
 bool is_safetensors(std::string_view bytes);
 
 /// The tensors in `bytes`, each a copy: floats of 16 (both kinds), 32 and 64 bits, signed integers,
-/// bytes and truth values.
+/// bytes and bools.
 ///
-/// Everything in the header is checked before any of it is used: lengths, types, shapes, offsets
-/// (inside the file, in no other tensor, without holes between), names. Throws Error kData, one
-/// line that begins with `where`.
+/// The whole header is checked before any of it is used: lengths, types, shapes, names, and
+/// offsets, which must tile the data without overlaps and holes. Throws Error kData, one line that
+/// begins with `where`.
 SafeTensors parse_safetensors(std::string_view bytes, const std::string& where);
 std::string serialise_safetensors(const SafeTensors& content);
 
-/// The same of a file. Reading throws Error kNoInput if it is missing; writing is atomic.
+/// Reads or writes a file. Reading throws Error kNoInput if the file is missing. Writing is atomic.
 SafeTensors read_safetensors(const std::filesystem::path& path);
 void write_safetensors(const std::filesystem::path& path, const SafeTensors& content);
 

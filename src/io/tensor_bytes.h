@@ -9,13 +9,13 @@
 
 namespace crais {
 
-/// What a tensor of that shape takes; nothing where its size or its strides, as if no size were 0,
-/// overflow.
+/// The bytes of a tensor of that shape. Returns nothing if its size overflows, or if its strides
+/// would overflow with every size 0 taken as 1.
 std::optional<uint64_t> bytes_of_shape(at::IntArrayRef shape, uint64_t element_size);
 
-/// A tensor of that shape and type whose values, little-endian and rows first, are `bytes`. A truth
-/// value may be any byte in a file, but not in memory: what is not 0 becomes true. Requires as many
-/// bytes as shape and type need.
+/// A tensor of that shape and type with the values `bytes`, little-endian and rows first. A bool
+/// may be any byte in a file but not in memory: bytes other than 0 become true. Requires exactly
+/// the bytes that shape and type need.
 at::Tensor tensor_of_bytes(std::string_view bytes, at::IntArrayRef shape, at::ScalarType type);
 
 }  // namespace crais

@@ -17,12 +17,12 @@ namespace {
 using Kind = PickleValue::Kind;
 
 constexpr uint64_t kMaxPickle = uint64_t{16}
-                                << 20;  // some 60,000 tensors; their values lie elsewhere
+                                << 20;  // about 60,000 tensors; their values are stored elsewhere
 constexpr size_t kMaxViewDims = 16;
 constexpr size_t kMaxDepth = 64;
 constexpr size_t kMaxName = 1024;
 
-/// The number with which the format before PyTorch 1.6 begins, as a pickle of protocol 2.
+/// The magic number of the format before PyTorch 1.6, as a pickle of protocol 2.
 constexpr std::string_view kLegacyMagic("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19",
                                         14);
 constexpr std::string_view kPickleName = "data.pkl";
@@ -33,7 +33,7 @@ bool ends_with_entry(const std::string& name, std::string_view entry) {
          name[name.size() - entry.size() - 1] == '/';
 }
 
-/// The folder that everything in the archive lies in, with its slash.
+/// The folder in the archive that holds everything, with its slash.
 std::optional<std::string> root_of(const ZipArchive& archive) {
   for (const std::string& name : archive.names())
     if (ends_with_entry(name, kPickleName)) return name.substr(0, name.size() - kPickleName.size());
@@ -46,13 +46,13 @@ bool is_torch_script(const ZipArchive& archive) {
   });
 }
 
-/// The memories of an archive, each read when a tensor first asks for it.
+/// The storages of an archive. Each is read when a tensor first asks for it.
 class Storages {
  public:
   Storages(ZipArchive& archive, std::string root, std::string where)
       : archive_(archive), root_(std::move(root)), where_(std::move(where)) {}
 
-  /// All of it, as a tensor of one dimension.
+  /// The whole storage, as a tensor of one dimension.
   const at::Tensor& get(const PickledStorage& described) {
     const std::string entry = root_ + "data/" + std::string(described.key);
     at::Tensor& memory = memories_[entry];
@@ -81,7 +81,7 @@ class Storages {
   std::map<std::string, at::Tensor> memories_;
 };
 
-/// Walks through the values of a pickle and gathers the tensors under their names.
+/// Walks through the values of a pickle and collects the tensors under their names.
 class TensorWalk {
  public:
   TensorWalk(const TorchPickle& pickle, Storages storages, std::string where)
@@ -101,8 +101,8 @@ class TensorWalk {
     return data_error(where_ + ": tensor " + quoted(name) + ": " + what);
   }
 
-  /// A pickle may name one value in many places, each of which may do so again: what comes out must
-  /// be in proportion to the pickle.
+  /// Counts output against a limit. A pickle may name one value in many places, and so on
+  /// recursively: the output must stay in proportion to the pickle.
   void spend(size_t amount) {
     if (amount > room_)
       throw data_error(where_ + ": its pickle unfolds to more names than its " +
@@ -153,7 +153,7 @@ class TensorWalk {
   }
 
   void add(const std::string& name, const PickleValue& value) {
-    spend(512);  // what a tensor takes in memory besides its values
+    spend(512);  // memory of a tensor besides its values
     if (!names_.insert(name).second)
       throw data_error(where_ + ": two tensors are called " + quoted(name));
     found_.emplace_back(name, view(pickle_.tensors[static_cast<size_t>(value.at)], name));
@@ -210,7 +210,7 @@ class TensorWalk {
 };
 
 void check_byte_order(ZipArchive& archive, const std::string& root, const std::string& where) {
-  if (!archive.has(root + "byteorder")) return;  // PyTorch before 2.1 did not say
+  if (!archive.has(root + "byteorder")) return;  // PyTorch before 2.1 wrote no byte order
   if (archive.size(root + "byteorder") > 16 || archive.read(root + "byteorder") != "little")
     throw data_error(where + ": its values are not little-endian; save it on such a machine");
 }

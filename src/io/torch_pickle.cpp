@@ -15,7 +15,7 @@ namespace {
 using Kind = PickleValue::Kind;
 using Values = std::vector<PickleValue>;
 
-/// What the names of a pickle may stand for.
+/// Meanings of the global names in a pickle.
 enum class Allowed { kOrderedDict, kTensor, kParameter, kSize, kDevice, kEncode, kDtype, kStorage };
 
 struct AllowedGlobal {
@@ -36,7 +36,7 @@ const std::vector<AllowedGlobal>& allowed_globals() {
         {"torch._utils._rebuild_parameter", Allowed::kParameter},
         {"torch.Size", Allowed::kSize},
         {"torch.device", Allowed::kDevice},
-        {"_codecs.encode", Allowed::kEncode}};  // how protocol 2 writes bytes
+        {"_codecs.encode", Allowed::kEncode}};  // protocol 2 writes bytes with this function
     for (const Type& type : std::vector<Type>{{"float32", "Float", at::kFloat},
                                               {"float64", "Double", at::kDouble},
                                               {"float16", "Half", at::kHalf},
@@ -82,7 +82,7 @@ class PickleMachine {
                       "; save the state_dict instead: torch.save(model.state_dict(), ...)");
   }
 
-  /// Of tensors alone, though of none that is read here.
+  /// True for names of tensor types that this reader does not read.
   static bool is_of_tensors(const std::string& name) {
     constexpr std::string_view kRebuild = "torch._utils._rebuild_", kTorch = "torch.";
     if (name.rfind(kRebuild, 0) == 0) return true;
@@ -161,9 +161,9 @@ class PickleMachine {
     return pickle_.sequences[static_cast<size_t>(value.at)];
   }
 
-  // --- opcodes; their names are those of Python's pickletools ---
+  // --- opcodes, with the names of Python's pickletools ---
 
-  /// All but STOP.
+  /// All opcodes but STOP.
   static const std::map<uint8_t, void (*)(PickleMachine&)>& opcodes() {
     using M = PickleMachine;
     static const std::map<uint8_t, void (*)(M&)> kAll = {
@@ -200,14 +200,14 @@ class PickleMachine {
     return kAll;
   }
 
-  /// False at STOP.
+  /// Runs one opcode. Returns false at STOP.
   bool step(uint8_t opcode) {
     if (opcode == '.') return false;
-    const auto found = opcodes().find(opcode);
-    if (found == opcodes().end())
+    const auto entry = opcodes().find(opcode);
+    if (entry == opcodes().end())
       throw wrong("opcode " + hex_byte(opcode) + " is none that torch.save needs" +
                   (runs(opcode) ? ", and could run code; save the state_dict instead" : ""));
-    found->second(*this);
+    entry->second(*this);
     return true;
   }
 
@@ -216,7 +216,8 @@ class PickleMachine {
     std::snprintf(digits.data(), digits.size(), "0x%02x", unsigned{value});
     return digits.data();
   }
-  /// INST, OBJ, NEWOBJ, NEWOBJ_EX, STACK_GLOBAL and the three of the extension registry.
+  /// True for the opcodes that run code: INST, OBJ, NEWOBJ, NEWOBJ_EX, STACK_GLOBAL, EXT1, EXT2,
+  /// EXT4.
   static bool runs(uint8_t opcode) {
     return std::string_view("io\x81\x92\x93\x82\x83\x84").find(static_cast<char>(opcode)) !=
            std::string_view::npos;
@@ -228,7 +229,7 @@ class PickleMachine {
   }
 
   void long_integer(uint64_t count) {
-    if (count > 8) return opaque(count);  // too large for a size: no tensor is made of it
+    if (count > 8) return opaque(count);  // too large for a size, so no tensor uses it
     uint64_t bits = little_endian(count);
     const bool negative = count > 0 && (bits >> (8 * count - 1) & 1) != 0;
     if (negative && count < 8) bits |= ~uint64_t{0} << 8 * count;
@@ -247,7 +248,7 @@ class PickleMachine {
     target.insert(target.end(), values.begin(), values.end());
   }
 
-  /// Python numbers what it remembers from 0 on.
+  /// Stores the last value in the memo. Python numbers the memo from 0.
   void remember(uint64_t index) {
     const PickleValue value = top();
     if (index > memo_.size()) throw wrong("it remembers values out of their order");
@@ -259,23 +260,24 @@ class PickleMachine {
     stack_.push_back(memo_[index]);
   }
 
-  // --- names and what they would call ---
+  // --- global names and calls ---
 
   void global() {
     const std::string module = line();
     const std::string name = module + "." + line();
     const auto& all = allowed_globals();
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](const AllowedGlobal& known) { return name == known.name; });
-    if (found == all.end()) throw unread(name);
-    push(Kind::kGlobal, found - all.begin());
+    const auto allowed_global =
+        std::find_if(all.begin(), all.end(),
+                     [&](const AllowedGlobal& candidate) { return name == candidate.name; });
+    if (allowed_global == all.end()) throw unread(name);
+    push(Kind::kGlobal, allowed_global - all.begin());
   }
   static const AllowedGlobal& allowed(const PickleValue& global) {
     return allowed_globals()[static_cast<size_t>(global.at)];
   }
 
-  /// ("storage", torch.FloatStorage, key, device, number of elements). The device is not asked:
-  /// every tensor comes to the CPU.
+  /// ("storage", torch.FloatStorage, key, device, number of elements). The device is ignored: every
+  /// tensor is read to the CPU.
   void storage() {
     const Values parts = items(pop_of(Kind::kTuple, "a tuple"));
     if (parts.size() != 5 || parts[0].kind != Kind::kText || pickle_.text(parts[0]) != "storage" ||
@@ -312,7 +314,7 @@ class PickleMachine {
     throw wrong(allowed(callee).name + " is not called as torch.save does");
   }
 
-  /// (storage, offset, sizes, strides, requires_grad, hooks), of which the last two are not asked.
+  /// (storage, offset, sizes, strides, requires_grad, hooks). The last two are ignored.
   void tensor(const Values& values) {
     if (values.size() < 6 || values.size() > 7 || values[0].kind != Kind::kStorage ||
         values[1].kind != Kind::kInteger || !are_sizes(values[2]) || !are_sizes(values[3]))
@@ -328,7 +330,7 @@ class PickleMachine {
                        [](const PickleValue& size) { return size.kind == Kind::kInteger; });
   }
 
-  /// The attributes of a dictionary (a state_dict has `_metadata`), which nothing here needs.
+  /// Skips the attributes of a dictionary (a state_dict has `_metadata`), which nothing here needs.
   void build() {
     pop();
     of(top(), Kind::kDict, "a dictionary");

@@ -1,4 +1,4 @@
-// The pickle within a file of torch.save, taken apart without running any of it.
+// Reads the pickle in a file of torch.save without running any of it.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -10,18 +10,18 @@
 
 namespace crais {
 
-/// A value of a pickle. `at` is the number itself, or a place in one of TorchPickle's lists.
+/// A value of a pickle. `at` is the number itself, or an index into one of TorchPickle's lists.
 struct PickleValue {
   enum class Kind : uint8_t {
-    kOpaque,   // a float, a truth value, None, bytes, a dtype: nothing that tensors are made of
+    kOpaque,   // a float, a bool, None, bytes, a dtype: values that tensors are not made of
     kInteger,  // at: the number
-    kText,     // at, length: where it lies in the pickle
-    kGlobal,   // at: which of the names that are allowed
-    kTuple,    // at: of sequences
-    kList,     // at: of sequences
-    kDict,     // at: of sequences; key, value, key, value, ...
-    kStorage,  // at: of storages
-    kTensor,   // at: of tensors
+    kText,     // at, length: its range in the pickle
+    kGlobal,   // at: index of an allowed name
+    kTuple,    // at: index into sequences
+    kList,     // at: index into sequences
+    kDict,     // at: index into sequences; key, value, key, value, ...
+    kStorage,  // at: index into storages
+    kTensor,   // at: index into tensors
   };
   Kind kind = Kind::kOpaque;
   uint32_t length = 0;
@@ -32,18 +32,18 @@ struct PickleValue {
 struct PickledStorage {
   std::string_view key;
   at::ScalarType dtype;
-  int64_t count;  // of elements
+  int64_t count;  // elements
 };
 
-/// A view as the file describes it: nothing is checked but that these are whole numbers.
+/// A view as the file describes it. Checked only: its fields are whole numbers.
 struct PickledTensor {
-  int64_t storage;  // of storages
+  int64_t storage;  // index into storages
   int64_t offset;   // in elements
-  int64_t sizes;    // of sequences
-  int64_t strides;  // of sequences
+  int64_t sizes;    // index into sequences
+  int64_t strides;  // index into sequences
 };
 
-/// Values refer to each other by number, so that neither depth nor circles cost anything here.
+/// A parsed pickle. Values refer to each other by index, so depth and cycles cost nothing here.
 struct TorchPickle {
   std::string_view bytes;
   PickleValue root;
@@ -59,11 +59,11 @@ struct TorchPickle {
   }
 };
 
-/// Reads a pickle of protocol 2, which the caller keeps.
+/// Reads a pickle of protocol 2. The caller keeps the bytes.
 ///
 /// A pickle is a program. This machine knows the opcodes that build dictionaries, lists, numbers
-/// and texts, and the handful of functions that torch.save names to make tensors of these; none of
-/// them is called. Throws Error kData, one line that begins with `where`, at anything else.
+/// and texts, and the few functions that torch.save names to make tensors from them; it calls none
+/// of these functions. Throws Error kData, one line that begins with `where`, for everything else.
 TorchPickle parse_torch_pickle(std::string_view bytes, const std::string& where);
 
 }  // namespace crais

@@ -15,7 +15,8 @@ namespace crais {
 namespace {
 
 zip* open_archive(std::string_view bytes, const std::string& where) {
-  if (!is_zip(bytes)) throw data_error(where + ": not a zip archive");  // libzip opens nothing, too
+  if (!is_zip(bytes))
+    throw data_error(where + ": not a zip archive");  // libzip also opens empty data
   zip_error_t error;
   zip_error_init(&error);
   const std::unique_ptr<zip_error_t, void (*)(zip_error_t*)> owner(&error, zip_error_fini);
@@ -61,9 +62,9 @@ std::string ZipArchive::place(const std::string& name) const {
 }
 
 uint64_t ZipArchive::index_of(const std::string& name) const {
-  const auto found = index_.find(name);
-  if (found == index_.end()) throw data_error(place(name) + " is not in the archive");
-  return found->second;
+  const auto entry = index_.find(name);
+  if (entry == index_.end()) throw data_error(place(name) + " is not in the archive");
+  return entry->second;
 }
 
 uint64_t ZipArchive::size(const std::string& name) const {
@@ -92,7 +93,7 @@ std::string ZipArchive::read(const std::string& name) {
       throw data_error(place(name) + ": damaged or truncated: " + zip_file_strerror(file.get()));
     done += static_cast<uint64_t>(count);
   }
-  char beyond = 0;  // libzip compares the checksum when it comes to the end
+  char beyond = 0;  // libzip compares the checksum when it reaches the end
   if (zip_fread(file.get(), &beyond, 1) != 0)
     throw data_error(place(name) + ": damaged: its content is not what its size and checksum say");
   return content;
@@ -129,7 +130,7 @@ std::string gunzip(std::string_view bytes, const std::string& name) {
       if (!is_gzip(bytes))
         throw data_error(name + ": " + std::to_string(bytes.size()) +
                          " bytes of junk after the compressed data");
-      inflateReset(&stream);  // another member: gzip files may be concatenated
+      inflateReset(&stream);  // a further member: gzip files may be concatenated
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
       throw data_error(name + ": damaged gzip data (" +
                        (stream.msg ? stream.msg : "unknown error") + ")");

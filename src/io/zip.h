@@ -1,4 +1,4 @@
-// Compressed files: gzip's, and zip archives in memory, as numpy.savez and torch.save write them.
+// Compressed files: gzip, and zip archives in memory as numpy.savez and torch.save write them.
 #pragma once
 
 #include <cstdint>
@@ -9,32 +9,33 @@
 #include <string_view>
 #include <vector>
 
-struct zip;  // libzip's
+struct zip;  // of libzip
 
 namespace crais {
 
-/// True if the bytes begin as a zip archive with entries does.
+/// True if the bytes begin like a zip archive with entries.
 bool is_zip(std::string_view bytes);
 
-/// The entries of an archive that nobody vouches for.
+/// The entries of an untrusted archive.
 ///
-/// Everything read adds up, over the archive's life, to at most 100 times the archive's size (64
-/// MiB are always allowed): what unpacks to more is made to fill memories.
+/// All reads of one archive together may return at most 100 times its size (64 MiB are always
+/// allowed): an archive that unpacks to more is an attack on the memory.
 class ZipArchive {
  public:
   /// The caller keeps the bytes. Throws Error kData, one line that begins with `where`, if they are
-  /// no zip archive, or one that is damaged or names an entry twice.
+  /// not a zip archive, or if the archive is damaged or names an entry twice.
   ZipArchive(std::string_view bytes, std::string where);
 
-  /// In the order of the archive.
+  /// The names of the entries, in the order of the archive.
   const std::vector<std::string>& names() const { return names_; }
   bool has(const std::string& name) const { return index_.count(name) > 0; }
 
-  /// What an entry says it unpacks to. Throws Error kData if it is absent or does not say.
+  /// The unpacked size that an entry states. Throws Error kData if the entry is absent or states no
+  /// size.
   uint64_t size(const std::string& name) const;
 
-  /// The whole entry, its checksum verified. Throws Error kData if it is absent, encrypted, damaged
-  /// or too large.
+  /// The whole entry, with its checksum verified. Throws Error kData if the entry is absent,
+  /// encrypted, damaged or too large.
   std::string read(const std::string& name);
 
  private:
@@ -51,21 +52,21 @@ class ZipArchive {
   std::map<std::string, uint64_t> index_;
 };
 
-/// True if the bytes begin as a gzip file does. The name of a file is not asked: browsers like to
-/// decompress what they download and to keep its name.
+/// True if the bytes begin like a gzip file. The file's name does not count: browsers may
+/// decompress a download and keep its name.
 bool is_gzip(std::string_view bytes);
 
-/// What a compressed file of that size may unpack to: 100 times as much (64 MiB always). What
-/// unpacks to more is made to fill memories; images and arrays are far from it.
+/// The most that a compressed file of that size may unpack to: 100 times as much, but at least 64
+/// MiB. A file that unpacks to more is an attack on the memory; images and arrays stay far below.
 uint64_t most_unpacked(uint64_t packed);
 
-/// What `bytes` decompress to, checksums verified. `name` is for the messages. Throws Error kData
-/// if the data are truncated, damaged, followed by something else, or unpack to more than
+/// The unpacked `bytes`, with checksums verified. `name` is used in messages. Throws Error kData if
+/// the data are truncated, damaged or followed by other data, or if they unpack to more than
 /// `most_unpacked`.
 std::string gunzip(std::string_view bytes, const std::string& name);
 
-/// The content of a file, decompressed where it is compressed. Throws as read_file (util/files.h)
-/// and gunzip do.
+/// The content of a file, unpacked if it is compressed. Throws the errors of read_file
+/// (util/files.h) and gunzip.
 std::string read_unpacked(const std::filesystem::path& path);
 
 }  // namespace crais

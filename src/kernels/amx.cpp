@@ -1,13 +1,14 @@
-// log p(x, z) of a decoder and its gradient on AMX: forces of 8 bits or in bfloat16, values by
-// products of split numbers, exact to 1e-3 nats and mostly to 1e-4. A number is the sum of bfloat16
-// numbers, its parts: three are all of a float32 number, of which inputs have the first two. What
-// the third would have changed in the value is known once the gradient is, and added.
+// log p(x, z) of a decoder and its gradient on AMX. Forces have 8 bits or are bfloat16. Values come
+// from products of split numbers and are exact to 1e-3 nats, usually to 1e-4. Each number is the
+// sum of bfloat16 numbers, its parts: three parts hold a whole float32 number, and inputs have the
+// first two. The effect of the third part on the value is known once the gradient is known, and is
+// added then.
 //
-// A few blocks of 32 particles go through the whole network before the next ones start. Units lie
-// in blocks as well, [unit block][particle][unit], so what one product leaves is, after a pass over
-// 4 KB, what the next one reads. Particles are rows of the tiles: each one's sums run in one order
-// wherever it stands. While the tiles compute a block of units, the vector units finish the one
-// before.
+// A few blocks of 32 particles pass through the whole network before the next blocks start. Units
+// are stored in blocks too, [unit block][particle][unit], so one pass over 4 KB turns the output of
+// one product into the input of the next. Particles are rows of the tiles: the sums of each
+// particle run in one order at every position. While the tiles compute a block of units, the vector
+// units finish the block before it.
 #include "kernels/instructions.h"
 #include "kernels/pointwise.h"
 #include "kernels/tiles.h"
@@ -20,13 +21,13 @@ constexpr int64_t kRowVectors = kBlock / kLanes;
 // --- numbers ----------------------------------------------------------------------------------
 
 inline void put(HalfVec x, Bfloat16* to) { *reinterpret_cast<HalfVec*>(to) = x; }
-/// The nearest bfloat16 number, in the fewest instructions: ties go away from zero.
+/// The nearest bfloat16 number, in the fewest instructions. Ties round away from zero.
 inline Vec leading(Vec x) {
   constexpr int kHalf = 0x8000, kLeading = -0x10000;
   return from_bits((bits(x) + kHalf) & kLeading);
 }
 
-/// x as its parts, kBlockNumbers apart.
+/// Splits x into its parts, which are stored kBlockNumbers apart.
 inline void split(Vec x, Bfloat16* parts) {
   for (int64_t i = 0; i < kParts; ++i) {
     put(rounded(leading(x)), parts + i * kBlockNumbers<Bfloat16>);
@@ -34,13 +35,13 @@ inline void split(Vec x, Bfloat16* parts) {
   }
 }
 
-/// What `split` leaves.
+/// The rest of x that `split` drops.
 inline Vec rest_of(Vec x) {
   for (int64_t i = 0; i < kParts; ++i) x -= leading(x);
   return x;
 }
 
-/// A force of a pixel, rounded. One of 8 bits is at most 1 and has kByteSteps steps.
+/// Stores the rounded force of a pixel. A force of 8 bits is at most 1 and has kByteSteps steps.
 inline void put_force(Vec force, Bfloat16* to) { put(rounded(force), to); }
 inline void put_force(Vec force, int8_t* to) {
   *reinterpret_cast<ByteVec*>(to) = low_bytes(nearest(force * static_cast<float>(kByteSteps)));
@@ -54,11 +55,12 @@ inline double sum_of(Vec x) {
 
 // --- the network ------------------------------------------------------------------------------
 
-// Weights come from the second-level cache at best: each is used for so many blocks of particles.
+// Weights come from the second-level cache at best, so each is used for several blocks of
+// particles.
 constexpr int64_t kGroup = 2;
 constexpr int64_t kGroupRows = kGroup * kBlock;
 
-/// Some consecutive particles of a batch, blocks of 32, on their way through the network.
+/// Consecutive particles of a batch, in blocks of 32, on their way through the network.
 class Group {
  public:
   Group(const PackedNetwork& network, const FusedBatch& batch, float* workspace)
@@ -84,7 +86,7 @@ class Group {
            kBlockNumbers<Bfloat16> * halves / 2;
   }
 
-  /// Particles [row, row + count), count <= kGroupRows.
+  /// Computes particles [row, row + count), count <= kGroupRows.
   void run(int64_t row, int64_t count) {
     row_ = row;
     count_ = count;
@@ -101,7 +103,7 @@ class Group {
         backward<Bfloat16>(last, network_.layers[last].back);
         break;
       default:
-        return;  // FusedDecoder::supports none of the others
+        return;  // FusedDecoder::supports rejects all others
     }
     for (int64_t i = last - 1; i >= 0; --i) backward<Bfloat16>(i, network_.layers[i].back);
     for (int64_t i = 0; i < count_; ++i)
@@ -128,14 +130,14 @@ class Group {
     return inputs > outputs ? inputs : outputs;
   }
 
-  /// Rows of a block that are computed: a tile, or two.
+  /// The number of rows of a block that are computed: one tile or two.
   int64_t rows_of(int64_t block) const {
     return count_ - block * kBlock > kTileRows ? kBlock : kTileRows;
   }
-  /// The particle of a row; those past the last one repeat it.
+  /// The particle of a row. Rows after the last particle repeat it.
   int64_t particle(int64_t row) const { return row_ + (row < count_ ? row : count_ - 1); }
 
-  /// A block's inputs of a layer but the first, in float32.
+  /// The inputs of a block for any layer but the first, in float32.
   float* inputs_of(int64_t layer, int64_t block) const {
     float* units = units_;
     for (int64_t i = 1; i < layer; ++i)
@@ -143,7 +145,7 @@ class Group {
     return units + block * blocks(network_.layers[layer].inputs) * kBlockSums;
   }
 
-  /// Latents to parts, and the prior's log-density.
+  /// Splits latents into parts, and computes the prior's log-density.
   void begin() {
     const int64_t dim = network_.layers[0].inputs, width = blocks(dim);
     constexpr double kHalfLog2Pi = 0.91893853320467274178;
@@ -170,8 +172,8 @@ class Group {
   }
 
   /// Multiplies the particles, `count` blocks of units wide, by the weights of each of `units`
-  /// blocks of units. `finish(block, unit, sums, begin, end)` takes rows [begin, end) of a block's
-  /// sums.
+  /// blocks of units. `finish(block, unit, sums, begin, end)` processes rows [begin, end) of the
+  /// sums of a block.
   template <class Number, int64_t kWeights, class Finish>
   void multiply_all(const Number* particles, const Number* weights, int64_t count, int64_t units,
                     const Finish& finish) {
@@ -180,7 +182,7 @@ class Group {
     const int64_t all = blocks(count_), products = count * kProducts<kWeights>;
     // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a layer has inputs
     const int64_t step = (kBlock + products - 1) / products;
-    int64_t before = 0, unit_before = 0, rows_before = 0;  // what waits to be finished
+    int64_t before = 0, unit_before = 0, rows_before = 0;  // the block that is not finished yet
     int64_t turn = 0;
     for (int64_t unit = 0; unit < units; ++unit, weights += count * kOfWeights)
       for (int64_t block = 0; block < all; ++block, ++turn) {
@@ -202,7 +204,7 @@ class Group {
     finish(before, unit_before, sums_[(turn + 1) % 2], 0, rows_before);
   }
 
-  /// From a layer's inputs to the next one's.
+  /// Computes the inputs of the next layer from the inputs of layer `index`.
   void forward(int64_t index) {
     const PackedLayer& layer = network_.layers[index];
     const int64_t width = blocks(layer.outputs);
@@ -231,7 +233,7 @@ class Group {
     const PackedLayer& layer = network_.layers[last];
     const int64_t width = row_blocks<Number>(layer.outputs);
     Pixels pixels[kGroupRows];
-    Vec finite[kGroupRows] = {};  // zeros, or NaN where a force is not finite, which a byte hides
+    Vec finite[kGroupRows] = {};  // 0, or NaN if a force is not finite, which a byte cannot show
     const auto finish = [&](int64_t block, int64_t unit, const float* sums, int64_t begin,
                             int64_t end) {
       const Vec* bias = reinterpret_cast<const Vec*>(layer.bias + unit * kBlock);
@@ -262,8 +264,8 @@ class Group {
     }
   }
 
-  /// From the gradient with respect to a layer's outputs to its inputs', which it leaves in the
-  /// other half of forces_, or, of the latents, in the batch.
+  /// Computes the gradient with respect to the inputs of a layer from that with respect to its
+  /// outputs. The result goes to the other half of forces_ or, for latents, to the batch.
   template <class Number>
   void backward(int64_t index, const Number* weights) {
     const PackedLayer& layer = network_.layers[index];
@@ -294,7 +296,7 @@ class Group {
                             row_blocks<Number>(layer.outputs), width, finish);
   }
 
-  /// The gradient with respect to a block of latents; the prior's is -z.
+  /// Stores the gradient with respect to a block of latents, including the prior's gradient -z.
   void end(int64_t block, int64_t unit, const float* sums, int64_t begin, int64_t end) {
     const int64_t dim = network_.layers[0].inputs, first = unit * kBlock;
     for (int64_t i = begin; i < end && block * kBlock + i < count_; ++i) {
@@ -312,14 +314,14 @@ class Group {
   const PackedNetwork& network_;
   const FusedBatch& batch_;
   int64_t row_ = 0, count_ = 0;
-  float* sums_[2];       // of the block at work, and of the one before
+  float* sums_[2];       // of the current block and of the one before
   float* units_;         // of hidden layers, in float32
-  Bfloat16* parts_[2];   // of a layer's inputs, and of its outputs
-  Bfloat16* forces_[2];  // with respect to a layer's outputs, and to its inputs
+  Bfloat16* parts_[2];   // of the inputs of a layer and of its outputs
+  Bfloat16* forces_[2];  // with respect to the outputs of a layer and to its inputs
   const float* image_[kGroupRows] = {};
   double value_[kGroupRows] = {};
-  Vec missed_[kGroupRows] = {};  // of the value, by inputs that have two parts
-  float step_[kGroupRows] = {};  // of forces of 8 bits; NaN where one is not finite
+  Vec missed_[kGroupRows] = {};  // correction of the value for the third parts of inputs
+  float step_[kGroupRows] = {};  // step of 8-bit forces; NaN if a force is not finite
 };
 
 void evaluate(const PackedNetwork& network, const FusedBatch& batch, float* workspace) {

@@ -1,4 +1,4 @@
-// 16 registers of 8 floats: 4 x 3 sums, 3 activations, a weight.
+// 16 registers of 8 floats: 4 x 3 sums, 3 activations, 1 weight.
 namespace crais {
 constexpr int kPanelRows = 4, kTileVectors = 3;
 }

@@ -1,4 +1,4 @@
-// AVX2, forces of 8 bits.
+// AVX2 with 8-bit forces.
 namespace crais {
 constexpr int kPanelRows = 4, kTileVectors = 3;
 }

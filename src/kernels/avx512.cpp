@@ -1,4 +1,4 @@
-// 32 registers of 16 floats: 8 x 3 sums, 3 activations, the rest for weights.
+// 32 registers of 16 floats: 8 x 3 sums, 3 activations, the other 5 for weights.
 namespace crais {
 constexpr int kPanelRows = 8, kTileVectors = 3;
 }

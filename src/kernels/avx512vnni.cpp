@@ -1,4 +1,4 @@
-// AVX-512 with dot products of integers: logits and forces in fixed point.
+// AVX-512 with integer dot products: logits and forces in fixed point.
 namespace crais {
 constexpr int kPanelRows = 8, kTileVectors = 3;
 }

@@ -1,4 +1,4 @@
-// AVX2 with dot products of integers: logits and forces in fixed point.
+// AVX2 with integer dot products: logits and forces in fixed point.
 namespace crais {
 constexpr int kPanelRows = 4, kTileVectors = 3;
 }

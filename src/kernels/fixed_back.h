@@ -1,5 +1,5 @@
-// The way back through a layer in fixed point: 8 bits of the slopes and of the weights, exact sums
-// in int32.
+// The backward pass through a layer in fixed point: 8 bits of slopes and weights, exact sums in
+// int32.
 #pragma once
 
 #include "kernels/fixed_point.h"
@@ -9,14 +9,15 @@
 namespace crais {
 namespace {
 
-/// Each four has its bytes and the sum of all before it.
+/// Floats of workspace: each group of four outputs has its bytes and the sum of all groups before
+/// it.
 inline int64_t back_workspace(int64_t outputs) {
   return kTileVectors * kLanes * (2 * grouped(outputs, 4) + 1);
 }
 
-using Quotient = RoughQuotient;  // of forces
+using Quotient = RoughQuotient;  // for forces
 
-/// The slopes [4 fours][N] of a layer's outputs in bytes, each lane in a unit of its own.
+/// The slopes [4 fours][N] of a layer's outputs as bytes. Each lane has a unit of its own.
 template <int N>
 struct ByteSlopes {
   ByteSlopes(const Vec* in, int64_t fours, Vec* workspace)
@@ -39,7 +40,7 @@ struct ByteSlopes {
     }
   }
 
-  /// Takes from the sums of products what the offset of the weights adds to them.
+  /// Subtracts the contribution of the weights' offset from the sums of products.
   void take_offset(IntVec (&sums)[N], int64_t first, int64_t fours) const {
     for (int v = 0; v < N; ++v)
       sums[v] -= kByteOffset * (before[(first + fours) * N + v] - before[first * N + v]);
@@ -50,7 +51,7 @@ struct ByteSlopes {
   IntVec* const before;  // [fours + 1][N]: sums of slopes, in steps
 };
 
-/// out [inputs][N] += W^T in, for in [count][N] of outputs [first, first + count), both rounded;
+/// out [inputs][N] += W^T in, for in [count][N] of outputs [first, first + count), both rounded.
 /// `in` has zeros up to the end of its last panel.
 template <int N>
 void multiply_back(const PackedLayer& layer, int64_t first, int64_t count, const Vec* in, Vec* out,
@@ -73,8 +74,8 @@ void multiply_back(const PackedLayer& layer, int64_t first, int64_t count, const
   }
 }
 
-/// The same of a convolution, of all its outputs; out [inputs][N] is new. In float32 where its
-/// channels make no fours.
+/// multiply_back for all outputs of a convolution; overwrites out [inputs][N]. In float32 if the
+/// number of channels is not a multiple of four.
 template <int N>
 void gather_back(const PackedLayer& layer, const Vec* in, Vec* out, Vec* workspace) {
   const PackedGather& g = layer.gather_back;

@@ -1,12 +1,13 @@
-// The way forward through the last layer in fixed point: 13 bits of the inputs, 20 of the weights
-// or more, exact sums in int32.
+// The forward pass through the last layer in fixed point: 13 bits of the inputs, at least 20 bits
+// of the weights, exact sums in int32.
 //
-// Pairs of 16 bits multiply twice as fast as float32, fours of 8 bits four times. A weight is its
-// high part, which meets inputs of 16 bits, and a low one, which meets the inputs' leading 8. What
-// the rounding of inputs changes in the value is known once the gradient is: `missed`. Of second
-// order are left 1e-5 nats where the outputs are logits, whose log-density bends by 1/4 at most.
-// Normal pixels with little noise bend by more and stay in float32, as hidden layers do, whose
-// units may have kinks.
+// Products of 16-bit pairs are 2 times as fast as float32, products of 8-bit fours 4 times. A
+// weight has a high part, which multiplies 16-bit inputs, and a low part, which multiplies the
+// leading 8 bits of the inputs. The effect of the rounding of inputs on the value is known once the
+// gradient is known: see `missed`. A second-order error of 1e-5 nats remains if the outputs are
+// logits, whose log-density has a curvature of at most 1/4. Normal pixels with little noise have a
+// larger curvature and stay in float32. Hidden layers stay in float32 too: their units may have
+// kinks.
 #pragma once
 
 #include "kernels/fixed_point.h"
@@ -14,10 +15,10 @@
 namespace crais {
 namespace {
 
-/// Whether the layer has weights in fixed point; else it is as in float32.
+/// True if the layer has weights in fixed point. Otherwise it works as in float32.
 inline bool outputs_round(const PackedLayer& layer) { return layer.fixed.high != nullptr; }
 
-/// Inputs of the last layer as `multiply_outputs` takes them.
+/// Inputs of the last layer in the form of `multiply_outputs`.
 struct OutputInputs {
   OutputInputs(const PackedLayer& layer, const Vec* x, int64_t vectors, Vec* workspace) : units(x) {
     if (!outputs_round(layer)) return;
@@ -39,7 +40,7 @@ struct OutputInputs {
     for (int64_t q = 0; q < grouped(inputs, 4); ++q) {
       IntVec bytes = {};
       IntVec of[4];
-      for (int64_t i = 0; i < 4; ++i) {  // past the last unit weights are zeros
+      for (int64_t i = 0; i < 4; ++i) {  // after the last unit, weights are zeros
         of[i] = lane.steps(units[(4 * q + i) * vectors + v]);
         const IntVec coarse = (of[i] + (1 << (kCoarseBits - 1))) >> kCoarseBits;
         bytes |= ((coarse + kCoarseOffset) & 0xff) << (8 * i);
@@ -51,12 +52,12 @@ struct OutputInputs {
   }
 };
 
-/// Floats of workspace that so many inputs take.
+/// Floats of workspace for `inputs` inputs.
 inline int64_t outputs_workspace(int64_t inputs) {
   return kTileVectors * kLanes * (1 + 3 * grouped(inputs, 4));
 }
 
-/// Outputs [first, first + count) of a layer, as `multiply` has them.
+/// Computes outputs [first, first + count) of a layer, in the form of `multiply`.
 template <int N>
 void multiply_outputs(const PackedLayer& layer, int64_t first, int64_t count,
                       const OutputInputs& in, Vec* out) {
@@ -80,8 +81,8 @@ void multiply_outputs(const PackedLayer& layer, int64_t first, int64_t count,
   }
 }
 
-/// What the rounding of inputs took from the value, by the gradient with respect to them: a column
-/// of each, their rows `vectors` apart.
+/// The change of the value by the rounding of inputs, from the gradient with respect to them.
+/// `units` and `grad` are single columns with rows `vectors` apart.
 inline Vec missed(const PackedLayer& layer, const Vec* units, const Vec* grad, int64_t vectors) {
   Vec sum = {};
   const FixedPoint lane(largest(units, layer.inputs, vectors), kInputSteps);

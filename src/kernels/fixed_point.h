@@ -7,8 +7,8 @@
 namespace crais {
 namespace {
 
-/// The size of the largest of a lane's `count` numbers, `stride` vectors apart, or of the largest
-/// sum of two neighbours, where `sums` are asked for and it is larger. NaN is larger than any.
+/// The largest absolute value among the `count` numbers of each lane, `stride` vectors apart; with
+/// `sums`, also among the sums of two neighbours. NaN counts as the largest.
 inline Vec largest(const Vec* x, int64_t count, int64_t stride, bool sums = false) {
   constexpr float kLeast = 1e-30F;
   IntVec found = bits(splat(kLeast));
@@ -23,9 +23,10 @@ inline Vec largest(const Vec* x, int64_t count, int64_t stride, bool sums = fals
   return from_bits(found);
 }
 
-/// The numbers of a lane in fixed point.
+/// Conversion of the numbers of a lane to fixed point.
 struct FixedPoint {
-  /// A number of size `largest` has `most` steps. Where it is not finite, no step is.
+  /// A number of size `largest` has `most` steps. If `largest` is not finite, the step is not
+  /// finite.
   FixedPoint(Vec largest, int most)
       : step(largest * (1.0F / static_cast<float>(most))),
         per_step(static_cast<float>(most) / largest) {}
@@ -36,20 +37,20 @@ struct FixedPoint {
   Vec step, per_step;
 };
 
-/// Of two rows of lanes, each lane's pair of int16.
+/// The pairs of int16 in each lane, from two rows of lanes.
 inline IntVec paired(IntVec even, IntVec odd) { return (even & 0xffff) | (odd << 16); }
 
-/// Groups of `size` that so many units make, the last one filled.
+/// The number of groups of `size` for `units` units; the last group is filled up.
 inline int64_t grouped(int64_t units, int64_t size) { return (units + size - 1) / size; }
 
-/// Fours where the weights are without a sign.
+/// Products of fours with unsigned weights.
 struct FoursOfWeights {
   [[gnu::always_inline]] static void add(IntVec& sum, const IntVec& x, IntVec w) {
     Fours::add(sum, w, x);
   }
 };
 
-/// The register tile, of integers.
+/// The register tile of integer sums.
 template <int N>
 struct IntSums {
   IntVec of[kPanelRows][N];
@@ -83,8 +84,8 @@ struct IntSums {
 #pragma GCC unroll 4
       for (int v = 0; v < N; ++v) of[i][v] >>= kLowShift;
   }
-  // What is added is loaded before the product: a check between the two, of a sanitizer, would keep
-  // some lanes from fusing them.
+  // The addend is loaded before the product: a sanitizer check between load and product would
+  // prevent the compiler from fusing some lanes.
 
   /// x[i] = unit[i] step of[i] + bias[i].
   [[gnu::always_inline]] void store(const float* unit, const Vec* step, const float* bias,
@@ -99,7 +100,7 @@ struct IntSums {
       }
     }
   }
-  /// x[i] = unit[i] step of[i], for the first `rows`.
+  /// x[i] = unit[i] step of[i], for the first `rows` rows.
   [[gnu::always_inline]] void store(const float* unit, const Vec* step, Vec* x,
                                     int64_t rows) const {
 #pragma GCC unroll 16

@@ -1,4 +1,4 @@
-// The way back through a layer, in float32.
+// The backward pass through a layer, in float32.
 #pragma once
 
 #include "kernels/gather.h"
@@ -8,9 +8,9 @@
 namespace crais {
 namespace {
 
-using Quotient = ExactQuotient;  // of forces
+using Quotient = ExactQuotient;  // for forces
 
-/// Floats of workspace that `multiply_back` takes for so many outputs.
+/// Floats of workspace that `multiply_back` needs.
 inline int64_t back_workspace(int64_t /*outputs*/) { return 0; }
 
 /// out [inputs][N] += W^T in, for in [count][N] of outputs [first, first + count).
@@ -34,7 +34,7 @@ void multiply_back(const PackedLayer& layer, int64_t first, int64_t count, const
   }
 }
 
-/// The same of a convolution, of all its outputs; out [inputs][N] is new.
+/// multiply_back for all outputs of a convolution; overwrites out [inputs][N].
 template <int N>
 void gather_back(const PackedLayer& layer, const Vec* in, Vec* out, Vec* /*workspace*/) {
   gather<N>(layer.gather_back, nullptr, in, out);

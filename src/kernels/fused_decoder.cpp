@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-/// Of this thread, kept for its next evaluation.
+/// A workspace of this thread, kept for its next evaluation.
 float* workspace(int64_t size) {
   thread_local std::vector<float> memory;
   const auto needed = static_cast<size_t>(size + kAlignment);
@@ -60,15 +60,16 @@ const FusedKernel& fastest_exact() {
 
 namespace {
 
-/// The image that a layer's outputs are, in the order [place][channel]: where a layer of images
-/// makes or takes them.
+/// The shape of the image that a layer outputs, in the order [place][channel], if a layer of images
+/// makes or takes it.
 std::optional<Convolution::Shape> image_of(const std::vector<Layer>& layers, size_t i) {
   const Convolution::Shape* image = layers[i].output_image();
   if (image == nullptr && i + 1 < layers.size()) image = layers[i + 1].input_image();
   return image != nullptr ? std::optional(*image) : std::nullopt;
 }
 
-/// Residual connections of hidden layers: of a layer one at most, of units that the kernel keeps.
+/// True for residual connections that the kernels know: at most one from each hidden layer, and
+/// only from units that the kernel keeps.
 bool skips_are_known(const std::vector<Layer>& layers) {
   std::set<int64_t> sources;
   for (size_t i = 0; i < layers.size(); ++i) {
@@ -84,7 +85,8 @@ bool skips_are_known(const std::vector<Layer>& layers) {
   return true;
 }
 
-/// Normalisations of hidden layers: of whole channels, where units are an image.
+/// True for normalisations that the kernels know: of hidden layers and, if units are an image, of
+/// whole channels.
 bool normalisations_are_known(const std::vector<Layer>& layers) {
   for (size_t i = 0; i < layers.size(); ++i) {
     if (!layers[i].normalisation) continue;
@@ -100,8 +102,8 @@ bool normalisations_are_known(const std::vector<Layer>& layers) {
 bool FusedDecoder::supports(const DecoderNetwork& network, const FusedKernel& kernel) {
   const auto fits = [&](const Layer& layer) {
     if (layer.interpolation) return kernel.packing != Packing::kTiles;
-    // Terms of a sum on the way forward and back; outputs of the last dense layer go back in
-    // groups.
+    // Terms of a sum in the forward and backward pass. The outputs of the last dense layer go back
+    // in groups.
     const bool is_last_dense = &layer == &network.layers.back() && !layer.convolution;
     const int64_t from = layer.convolution && layer.convolution->transposed ? 0 : 1;
     const int64_t terms = layer.weight.numel() / layer.weight.size(1 - from),
@@ -143,7 +145,7 @@ FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& ker
       cheap_(std::move(cheap)) {
   TORCH_CHECK(supports(network, kernel), "fused decoder: ", kernel.name,
               " does not take this decoder; FusedDecoder::supports says which it does");
-  // Between layers of images, and where one meets a dense layer, units are [place][channel].
+  // Units of an image are in the order [place][channel].
   const auto image_order = [](const at::Tensor& units, const Convolution::Shape& image) {
     return units.unflatten(0, {image.channels, image.places()}).transpose(0, 1).flatten(0, 1);
   };
@@ -273,7 +275,7 @@ PackedLayer FusedDecoder::pack_interpolation(const Layer& layer) {
 
 PackedLayer FusedDecoder::pack(const Layer& layer, bool is_last) {
   const at::Tensor w = layer.weight.detach();
-  // A pixel that fills the last block must be sure of its value, lest its logarithm be counted.
+  // The padding pixels must have a certain value, so that their log-probability is 0.
   const bool is_logit = is_last && likelihood_.is_of_logits();
   const double no_pixel = kernel_.packing == Packing::kTiles && is_logit ? -1e30 : 0.0;
   PackedLayer packed{};
@@ -343,15 +345,15 @@ void FusedDecoder::run(const at::Tensor& z, const at::Tensor& images, at::Tensor
 }
 
 at::Tensor FusedDecoder::log_density(const at::Tensor& z, const at::Tensor& images) const {
-  at::Tensor found;
-  run(z, images, found, nullptr);
-  return found;
+  at::Tensor log_density;
+  run(z, images, log_density, nullptr);
+  return log_density;
 }
 
 Evaluation FusedDecoder::evaluate(const at::Tensor& z, const at::Tensor& images) const {
-  Evaluation found;
-  run(z, images, found.log_density, &found.grad);
-  return found;
+  Evaluation evaluation;
+  run(z, images, evaluation.log_density, &evaluation.grad);
+  return evaluation;
 }
 
 at::Tensor FusedDecoder::decode(const at::Tensor& z) const {

@@ -1,4 +1,4 @@
-// The density and gradient of a VAE's posterior in one pass over the decoder, on this processor.
+// The density and gradient of a VAE's posterior in one pass over the decoder, on the CPU.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,51 +13,53 @@
 
 namespace crais {
 
-/// The kernels this processor and its system run, the fastest first.
+/// The kernels that this processor and its operating system can run, fastest first.
 std::vector<const FusedKernel*> available_kernels();
 
-/// Whether its forces are in float32, as its values are.
+/// True if the kernel's forces are in float32 like its values.
 inline bool has_exact_forces(const FusedKernel& kernel) {
   return kernel.packing == Packing::kPanels;
 }
 
-/// The fastest of them whose forces are in float32.
+/// The fastest available kernel with forces in float32.
 const FusedKernel& fastest_exact();
 
-/// A decoder with Bernoulli, continuous Bernoulli or normal pixels, its weights packed once for a
-/// kernel. Immutable, so that threads share it.
+/// A decoder with Bernoulli, continuous Bernoulli or normal pixels, with its weights packed once
+/// for a kernel. Immutable: threads may share it.
 class FusedDecoder {
  public:
-  /// Float32 on the CPU; logits, or means as they are or by a sigmoid or tanh; residual connections
-  /// between hidden layers, one at most from each, not from the output of a SiLU, a GELU, a Mish or
-  /// a normalisation; normalisations of hidden layers, of whole channels where units are an image.
-  /// Kernels in fixed point take sums of at most kWidestFixedPoint inputs, kernels by tiles neither
-  /// layers of images, residual connections nor normalisations, only activations whose slope is a
-  /// function of their output, and means as they are.
+  /// True if `kernel` can evaluate `network`. The network must be float32 on the CPU. Outputs are
+  /// logits, or means that are linear, a sigmoid or a tanh. Residual connections join hidden
+  /// layers, at most one from each, and none from the output of a SiLU, a GELU, a Mish or a
+  /// normalisation. Normalisations belong to hidden layers, and cover whole channels if units are
+  /// an image. Kernels in fixed point take sums of at most kWidestFixedPoint inputs. Kernels that
+  /// use tiles take no layers of images, no residual connections and no normalisations; their
+  /// activations must have a slope that is a function of the output, and their means must be
+  /// linear.
   static bool supports(const DecoderNetwork& network, const FusedKernel& kernel);
 
-  /// Copies the decoder. Throws c10::Error unless `supports(network, kernel)`. `cheap`, which may
-  /// be null, is the same decoder for a kernel with cheap forces.
+  /// Copies the decoder. Throws c10::Error unless `supports(network, kernel)`. `cheap` is the same
+  /// decoder for a kernel with cheap forces, or null.
   FusedDecoder(const DecoderNetwork& network, const FusedKernel& kernel,
                std::shared_ptr<const FusedDecoder> cheap = nullptr);
 
-  /// log N(z; 0, I) + log p(x | z) for z [P,K,D] and images [P,pixels], float32 on the CPU and
-  /// contiguous: [P,K] float64, nats. A particle's result is the same bits wherever it stands.
-  /// Cost: 1 density per particle.
+  /// log N(z; 0, I) + log p(x | z), [P,K] float64, nats, for z [P,K,D] and images [P,pixels],
+  /// float32 on the CPU and contiguous. The result of a particle has the same bits at every
+  /// position. Cost: 1 density a particle.
   at::Tensor log_density(const at::Tensor& z, const at::Tensor& images) const;
 
-  /// The same with its gradient [P,K,D] float32, of whatever accuracy the kernel gives it. Cost: 1
-  /// per particle, a product a layer and direction.
+  /// The density with its gradient [P,K,D] float32, in the kernel's accuracy. Cost: 1 evaluation a
+  /// particle, which is one product for each layer and direction.
   Evaluation evaluate(const at::Tensor& z, const at::Tensor& images) const;
 
-  /// Logits or means [N,pixels] float32 of z [N,D], as the density has them. Requires a kernel that
-  /// has `decode`, as those with exact forces do. Cost: half an evaluation a row.
+  /// Logits or means [N,pixels] float32 at z [N,D], as the density uses them. Requires a kernel
+  /// with `decode`; kernels with exact forces have it. Cost: half an evaluation a row.
   at::Tensor decode(const at::Tensor& z) const;
 
-  /// "fused-avx512", "fused-amx", ...
+  /// The name of the evaluator: "fused-avx512", "fused-amx", ...
   std::string name() const { return kernel_.name; }
 
-  /// The same decoder with cheap forces; null where there is none.
+  /// The decoder with cheap forces, or null.
   const std::shared_ptr<const FusedDecoder>& cheap() const { return cheap_; }
 
  private:
@@ -77,20 +79,20 @@ class FusedDecoder {
   const FusedKernel& kernel_;
   Likelihood likelihood_;
   int64_t latent_, pixels_;
-  std::vector<at::Tensor> storage_;  // what layers_ points to
+  std::vector<at::Tensor> storage_;  // owns the memory that layers_ points to
   std::vector<PackedLayer> layers_;
   const int32_t *latent_order_ = nullptr, *pixel_order_ = nullptr;
   std::shared_ptr<const FusedDecoder> cheap_;
 };
 
-/// The evaluator of decoders that kernels support: the fastest kernel here ("fused-avx512"), or
-/// what the environment variable CRAIS_EVALUATOR names, "aten" among it.
+/// The evaluator for decoders that kernels support: the environment variable CRAIS_EVALUATOR (may
+/// be "aten"), else the fastest kernel of this processor ("fused-avx512").
 std::string chosen_evaluator();
 
-/// With forces in float32, by the fastest such kernel here; its `cheap` is by what
-/// `chosen_evaluator` names, where that is a kernel with cheap forces, or by the fastest one after
-/// it that supports the decoder. Null where "aten" is named or the decoder is not supported. Throws
-/// Error kArgument if this processor cannot run what is named.
+/// A fused decoder with forces in float32, for the fastest such kernel of this processor. Its
+/// `cheap` uses the kernel of `chosen_evaluator` if that has cheap forces, or the next fastest
+/// kernel that supports the decoder. Null if `chosen_evaluator` is "aten" or the decoder is not
+/// supported. Throws Error kArgument if this processor cannot run the chosen evaluator.
 std::shared_ptr<const FusedDecoder> make_fused_decoder(const DecoderNetwork& network);
 
 }  // namespace crais

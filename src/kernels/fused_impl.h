@@ -1,13 +1,13 @@
-// log p(x, z) of a decoder and its gradient, fused. Included once by the source file of each
-// instruction set, which defines kPanelRows and kTileVectors to fit its registers, and has included
-// a way forward through the last layer, float32_outputs.h or fixed_outputs.h, and back,
-// float32_back.h or fixed_back.h.
+// log p(x, z) of a decoder and its gradient, fused. The source file of each instruction set
+// includes this file once. Before that, it defines kPanelRows and kTileVectors to fit its
+// registers, and includes a forward pass through the last layer (float32_outputs.h or
+// fixed_outputs.h) and a backward pass (float32_back.h or fixed_back.h).
 //
-// A tile of particles goes through the whole network before the next one starts. Its activations
-// lie [unit][lane], so a weight is one broadcast, each particle's sums run in one order whatever
-// its lane, and what is between the layers stays in the nearest cache. Logits exist for a group of
-// pixels at a time: one sweep turns them into their share of the value and of the gradient, which
-// goes back through the last matrix at once. A convolution has all its outputs at once.
+// A tile of particles passes through the whole network before the next tile starts. Its activations
+// are stored as [unit][lane]: a weight is one broadcast, the sums of each particle run in one order
+// in every lane, and the data between layers stay in the nearest cache. Logits exist for one group
+// of pixels at a time: one sweep turns them into their share of the value and of the gradient,
+// which goes back through the last matrix at once. A convolution computes all its outputs at once.
 #pragma once
 
 #include "kernels/fused_kernel.h"
@@ -36,12 +36,12 @@ constexpr Gather kGather[] = {nullptr, gather<1>, gather<2>, gather<3>};
 using GatherBack = void (*)(const PackedLayer&, const Vec* in, Vec* out, Vec* workspace);
 constexpr GatherBack kGatherBack[] = {nullptr, gather_back<1>, gather_back<2>, gather_back<3>};
 
-/// A convolution or an interpolation.
+/// True for a convolution or an interpolation.
 inline bool is_of_images(const PackedLayer& layer) {
   return layer.gather.num_tiles > 0 || layer.interpolation.taps > 0;
 }
 
-/// Some consecutive particles of a batch on their way through the network.
+/// Consecutive particles of a batch on their way through the network.
 class Tile {
  public:
   Tile(const PackedNetwork& network, const FusedBatch& batch, float* workspace)
@@ -63,7 +63,7 @@ class Tile {
            outputs_workspace(widest(network)) + back_workspace(most_slopes(network));
   }
 
-  /// Particles [row, row + vectors kLanes), as far as there are any.
+  /// Computes particles [row, row + vectors kLanes), up to the last one.
   void run(int64_t row, int64_t vectors) {
     const Vec* const input = forward(row, vectors);
     switch (network_.pixels) {
@@ -81,7 +81,7 @@ class Tile {
     store();
   }
 
-  /// The same points' outputs [points, pixels], and nothing else.
+  /// Computes only the outputs [points, pixels] of these points.
   void decode(int64_t row, int64_t vectors, float* outputs) {
     const Vec* const h = forward(row, vectors);
     const PackedLayer& layer = network_.layers[network_.num_layers - 1];
@@ -118,30 +118,30 @@ class Tile {
     return false;
   }
 
-  /// Units that go back through a layer at once.
+  /// The most units that go back through a layer at once.
   static int64_t most_slopes(const PackedNetwork& network) {
     const int64_t outputs = outputs_at_once(network), units = widest(network);
     return units > outputs ? units : outputs;
   }
 
-  /// Of the last layer.
+  /// The number of outputs of the last layer that are computed at once.
   static int64_t outputs_at_once(const PackedNetwork& network) {
     const PackedLayer& last = network.layers[network.num_layers - 1];
     return is_of_images(last) ? padded(last.outputs) : kGroup;
   }
 
-  /// The particle on a lane; those past the last one repeat it.
+  /// The particle of a lane. Lanes after the last particle repeat it.
   int64_t particle(int64_t lane) const {
     const int64_t last = batch_.num_images * batch_.num_particles - 1;
     return row_ + lane < last ? row_ + lane : last;
   }
 
-  /// Where the j-th output lies in its image.
+  /// The index of the j-th output in its image.
   int64_t pixel(int64_t j) const {
     return network_.pixel_order == nullptr ? j : network_.pixel_order[j];
   }
 
-  /// Through all layers but the last: its input.
+  /// Runs all layers but the last. Returns the input of the last layer.
   const Vec* forward(int64_t row, int64_t vectors) {
     row_ = row;
     vectors_ = vectors;
@@ -178,19 +178,19 @@ class Tile {
       kGatherBack[vectors_](layer, out, in, back_);
   }
 
-  /// Of a hidden layer.
+  /// The units of a hidden layer.
   Vec* units_of(int64_t layer) const {
     Vec* units = units_;
     for (int64_t i = 0; i <= layer; ++i) units += padded(network_.layers[i].inputs) * vectors_;
     return units;
   }
 
-  /// Where the d-th input of the network lies in z.
+  /// The index in z of the d-th input of the network.
   int64_t latent(int64_t d) const {
     return network_.latent_order == nullptr ? d : network_.latent_order[d];
   }
 
-  /// Latents to lanes, and the prior's log-density.
+  /// Loads latents into lanes, and computes the prior's log-density.
   void load() {
     const int64_t dim = network_.layers[0].inputs, lanes = vectors_ * kLanes;
     float* unit = reinterpret_cast<float*>(units_);
@@ -208,7 +208,7 @@ class Tile {
     }
   }
 
-  /// Adds log p(x | h), and makes grad_ its gradient with respect to h, the last layer's input.
+  /// Adds log p(x | h), and sets grad_ to its gradient with respect to h, the last layer's input.
   template <class Pixels>
   void score(const Vec* h) {
     const PackedLayer& layer = network_.layers[network_.num_layers - 1];
@@ -245,7 +245,7 @@ class Tile {
   template <class Pixels>
   void score_by_groups(const PackedLayer& layer, const Vec* h) {
     const int64_t all = panels(layer.outputs), groups = (all + kGroupPanels - 1) / kGroupPanels;
-    const int64_t size = (all + groups - 1) / groups * kPanelRows;  // even groups
+    const int64_t size = (all + groups - 1) / groups * kPanelRows;  // groups of nearly equal size
     const bool rounds = outputs_round(layer), gradient = batch_.grad != nullptr || rounds;
     if (gradient) clear_grad(layer.inputs);
     const OutputInputs in(layer, h, vectors_, inputs_);
@@ -263,8 +263,9 @@ class Tile {
         add_to_value(v, missed(layer, h + v, grad_ + v, vectors_));
   }
 
-  /// A column of a group's outputs: returns sum_j log p(x_j | o_j), and their slopes replace the
-  /// outputs. Also where nobody asks for slopes: a loop of its own might round otherwise.
+  /// Processes one column of a group's outputs: returns sum_j log p(x_j | o_j), and replaces the
+  /// outputs by their slopes. Values without slopes use the same loop, because another loop might
+  /// round differently.
   template <class Pixels>
   Vec sweep(Vec* output, int64_t count) {
     Pixels pixels;
@@ -274,8 +275,8 @@ class Tile {
     return pixels.total();
   }
 
-  /// Takes grad_ from the last layer's input to the latents. In the place of a layer's units comes
-  /// the gradient with respect to its sums.
+  /// Moves grad_ from the last layer's input back to the latents. The gradient with respect to a
+  /// layer's sums replaces the units of the layer.
   void backward() {
     for (int64_t i = network_.num_layers - 2; i >= 0; --i) {
       const PackedLayer& layer = network_.layers[i];
@@ -308,14 +309,14 @@ class Tile {
     for (int64_t i = 0; i < padded(units) * vectors_; ++i) grad_[i] = Vec{};
   }
 
-  /// Pixels [begin, begin + count) of each lane's image.
+  /// Loads pixels [begin, begin + count) of the image of each lane.
   void load_pixels(int64_t vector, int64_t size, int64_t begin, int64_t count) {
     const auto image = [&](int64_t lane) {
       return batch_.pixels + particle(vector * kLanes + lane) / batch_.num_particles * size;
     };
     const float* x = image(0);
     for (int64_t j = 0; j < count; ++j) pixels_[j] = splat(x[pixel(begin + j)]);
-    for (int lane = 1; lane < kLanes; ++lane) {  // another image takes all lanes from its first on
+    for (int lane = 1; lane < kLanes; ++lane) {  // another image takes all following lanes
       if (x == image(lane)) continue;
       x = image(lane);
       const IntVec is_later = lane_numbers() >= lane;
@@ -324,7 +325,7 @@ class Tile {
     }
   }
 
-  /// Of each lane's point, outputs [first, first + count).
+  /// Stores outputs [first, first + count) of the point of each lane.
   void store_outputs(const PackedLayer& layer, int64_t first, int64_t count, float* outputs) const {
     activate(layer.activation, logits_, logits_, count * vectors_);
     const int64_t lanes = vectors_ * kLanes, rest = batch_.num_images * batch_.num_particles - row_;
@@ -351,11 +352,11 @@ class Tile {
   const FusedBatch& batch_;
   int64_t row_ = 0, vectors_ = 0;
   Vec *units_, *grad_, *logits_, *pixels_, *inputs_, *back_;
-  Vec* active_;  // of the layer at work, where its units keep what the activation is given
+  Vec* active_;  // active units of the current layer, if its units keep the activation's input
   double value_[kTileVectors * kLanes];
 };
 
-/// Calls `use` for each tile of so many particles: the first, and how many vectors.
+/// Calls `use` for each tile with its first particle and its number of vectors.
 template <class Use>
 void for_tiles(int64_t particles, Use use) {
   for (int64_t row = 0; row < particles; row += kTileVectors * kLanes) {
@@ -377,7 +378,7 @@ void decode(const PackedNetwork& network, const FusedPoints& points, float* work
             [&](int64_t row, int64_t vectors) { tile.decode(row, vectors, points.outputs); });
 }
 
-/// The evaluator that a source file makes of this.
+/// The kernel of the source file that includes this file.
 constexpr FusedKernel fused_kernel(const char* name, Packing packing) {
   return {.name = name,
           .packing = packing,

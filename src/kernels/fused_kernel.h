@@ -1,4 +1,4 @@
-// What the fused evaluators of the instruction sets have in common: plain data, no library.
+// Plain data that the fused evaluators of all instruction sets share, without any library.
 #pragma once
 
 #include <cstddef>
@@ -8,86 +8,88 @@
 
 namespace crais {
 
-/// How a kernel wants the weights of a layer.
+/// The form of a layer's weights for a kernel.
 enum class Packing {
   kPanels,      // float32
-  kBytesBack,   // float32, but bytes for the way back
-  kFixedPoint,  // float32, but fixed point for logits and for the way back
-  kTiles,       // bfloat16, in parts for the way forward; of logits, bytes for the way back
+  kBytesBack,   // float32; bytes for the backward pass
+  kFixedPoint,  // float32; fixed point for logits and for the backward pass
+  kTiles,       // bfloat16; in parts forward, and bytes backward for logits
 };
 
-/// The parts of a weight on the way forward by tiles: bfloat16 numbers, each the rounded rest of
-/// those before. Three are all of a float32 number. The last layer, which is the largest, does with
-/// two: what hidden units lack reaches every pixel, what a logit lacks one.
+/// The number of parts of a weight in the forward pass with tiles. Each part is a bfloat16 number,
+/// the rounded rest of the parts before it; three hold a whole float32 number. The last layer, the
+/// largest, needs only two: an error of a hidden unit reaches every pixel, an error of a logit only
+/// one.
 constexpr int64_t kPartsOfHidden = 3, kPartsOfOutput = 2;
 /// Rows and columns of a block of weights: two tiles side by side.
 constexpr int64_t kTileBlock = 32;
 
-// Inputs in fixed point: the largest of a particle is kInputSteps steps. Low parts of weights meet
-// them in coarse steps of 2^kCoarseBits, kCoarseOffset more, so that none is negative.
+// Inputs in fixed point: the largest input of a particle has kInputSteps steps. Low parts of
+// weights multiply inputs in coarse steps of 2^kCoarseBits. An offset of kCoarseOffset keeps coarse
+// inputs from being negative.
 constexpr int kCoarseBits = 5, kInputSteps = 127 << kCoarseBits, kCoarseOffset = 128;
-// On the way back, a number is a byte. Those of weights are kByteOffset more, so that none is
+// In the backward pass a number is a byte. An offset of kByteOffset keeps weights from being
 // negative.
 constexpr int kByteSteps = 127, kByteOffset = 128;
-/// So many products of two bytes do not overflow their sum.
+/// The number of products of two bytes whose sum cannot overflow.
 constexpr int64_t kMostByteProducts = 1 << 17;
 static_assert(kMostByteProducts * kByteSteps * kByteSteps < INT32_MAX);
-/// Inputs that a layer in fixed point has at most, lest its sums overflow.
+/// The most inputs of a layer in fixed point whose sums cannot overflow.
 constexpr int64_t kWidestFixedPoint = 1 << 15;
 
-/// W [outputs, inputs] = unit (high + low / 2^kLowBits), each output with a unit of its own. Sums
-/// of low products, divided by 2^kLowShift, are in the unit of high ones.
+/// W [outputs, inputs] = unit (high + low / 2^kLowBits), with one unit for each output. Sums of low
+/// products, divided by 2^kLowShift, have the unit of high products.
 constexpr int kLowBits = 8, kLowShift = kLowBits - kCoarseBits;
 struct FixedPointWeights {
   const uint32_t* high;  // of int16: [panels of outputs][inputs / 2, filled][panel_rows] pairs
   const uint32_t* low;   // of int8: [panels of outputs][inputs / 4, filled][panel_rows] fours
-  const int32_t* start;  // [outputs, filled]: of low sums; takes the offset back and rounds
+  const int32_t* start;  // [outputs, filled]: start of low sums; removes the offset and rounds
   const float* unit;     // [outputs, filled]
 };
 
-/// Inputs in a row that meet columns of the weights in a row.
+/// Consecutive inputs that multiply consecutive columns of the weights.
 struct GatherRun {
   int32_t input, weight, count;
 };
-/// What fills the register tile: sums over the same runs. Either for `rows` channels of one place,
-/// which begin at `output`, or for one channel of panel_rows places.
+/// The sums that fill the register tile, all over the same runs: either panel_rows channels of one
+/// place (the first `rows` of them used, from `output` on), or one channel of panel_rows places.
 struct GatherTile {
-  int32_t panel;  // of the weights: of panel_rows channels, or of one
+  int32_t panel;  // of the weights: of panel_rows channels or of one channel
   int32_t first_run, num_runs;
   int32_t output;  // or the first of the tile's places
   int32_t rows;
 };
-/// A place whose inputs lie so far from those of the tile's first place.
+/// The offset of a place's inputs from the inputs of the tile's first place.
 struct GatherPlace {
   int32_t shift, output;
 };
 
-/// A sum over some inputs for each output, whose weights depend on how the two lie to each other: a
-/// convolution, transposed or not, or the adjoint of one. Units of images are [place][channel].
+/// A sum over some inputs for each output, with weights that depend on their relative position: a
+/// convolution, transposed or not, or its adjoint. Units of images are [place][channel].
 struct PackedGather {
   int64_t num_tiles;  // 0: the layer is dense
-  int64_t columns;    // of the weights, filled
+  int64_t columns;    // columns of the weights, filled
   const GatherTile* tiles;
   const GatherRun* runs;
-  const GatherPlace* places;  // null: tiles are of one place
+  const GatherPlace* places;  // null: each tile has one place
   const float* weight;        // [panels of channels][columns][panel_rows], or [channels][columns]
-  const uint32_t* fours;      // or bytes: [panels of channels][columns / 4][panel_rows]
-  const float* unit;          // of these: [channels, filled]
+  const uint32_t* fours;      // or as bytes: [panels of channels][columns / 4][panel_rows]
+  const float* unit;          // units of the bytes: [channels, filled]
 };
 
-/// A sum over some places of the input for each place, the same for all channels. Units are
-/// [place][channel].
+/// A weighted sum over some places of the input for each place of the output, with equal weights
+/// for all channels. Units are [place][channel].
 struct PackedInterpolation {
-  int64_t taps;  // 0: the layer is none
+  int64_t taps;  // 0: the layer is not an interpolation
   int64_t channels, places, input_places;
   const int32_t* inputs;  // [places][taps]
   const float* weight;    // [places][taps]
 };
 
-/// Of groups of channels, at all their places: each unit less its group's mean, divided by its
-/// standard deviation, then scaled and shifted. Units are [place][channel].
+/// Normalisation of groups of channels over all their places: each unit minus its group's mean,
+/// divided by the standard deviation, then scaled and shifted. Units are [place][channel].
 struct PackedNormalisation {
-  int64_t groups;  // 0: there is none
+  int64_t groups;  // 0: no normalisation
   int64_t places, channels;
   float eps;                   // added to a variance
   const float *scale, *shift;  // [units]
@@ -95,51 +97,51 @@ struct PackedNormalisation {
 
 /// One linear layer, W [outputs, inputs].
 ///
-/// Panels hold as many rows as a kernel's register tile has, side by side; zeros fill the last
-/// panel and its columns up to such a multiple. Tiles hold weights as TDPBF16PS and TDPBSSD take
-/// them: 16 pairs or fours of rows, 16 columns; zeros fill the last block. Numbers in bfloat16
-/// stand as their bits.
+/// A panel holds as many rows side by side as a kernel's register tile has. Zeros fill the last
+/// panel, and its columns up to a multiple of that number. Tiles hold weights in the form of
+/// TDPBF16PS and TDPBSSD: 16 pairs or fours of rows, 16 columns; zeros fill the last block. Numbers
+/// in bfloat16 are stored as their bits.
 struct PackedLayer {
   int64_t inputs;
   int64_t outputs;
   const float* bias;        // [outputs, filled]
   const float* weight;      // panels: [panels of outputs][inputs, filled][panel_rows]
-  FixedPointWeights fixed;  // or, where there are such, in place of `weight`
-  // W for the way back in fixed point, each input with a unit of its own:
+  FixedPointWeights fixed;  // in place of `weight`, if the layer has such weights
+  // W for the backward pass in fixed point, with one unit for each input:
   const uint32_t* back_fours;  // of bytes: [panels of inputs][outputs / 4, filled][panel_rows]
   const int8_t* back_bytes;    // [blocks of inputs][outputs / 64, filled][2 tiles][16][16][4]
   const float* back_unit;      // [inputs, filled]
   // W^T as [blocks of outputs][blocks of inputs][parts][2 tiles][16][16][2]
   const uint16_t* forward;
   const uint16_t* back;  // W as [blocks of inputs][blocks of outputs][2 tiles][16][16][2]
-  // Of a convolution, in place of all weights above; its bias is [channels, filled].
+  // For a convolution, in place of all weights above; the bias is then [channels, filled].
   PackedGather gather, gather_back;
-  PackedInterpolation interpolation;  // or this; its bias is [channels, filled] too
+  PackedInterpolation interpolation;  // or an interpolation, with a bias [channels, filled] too
   PackedNormalisation normalisation;  // after the layer
-  Activation activation;              // after that
-  // Units keep the layer's sums, not what normalisation and activation make of them.
+  Activation activation;              // after the normalisation
+  // True if units keep the layer's sums, without normalisation and activation.
   bool keeps_input;
-  // Layers that a residual connection joins, or -1: the one whose units, as they are kept, are
-  // added to this one's sums, and the one to whose sums this one's are.
+  // The layers that a residual connection joins, or -1. The kept units of layer skip_from are added
+  // to the sums of this layer, and those of this layer to the sums of layer skip_to.
   int64_t skip_from = -1, skip_to = -1;
 };
 
 enum class PixelFamily { kBernoulli, kGaussian, kContinuousBernoulli };
 
-/// A decoder whose last layer gives the logits of Bernoulli pixels, or the means of normal ones, as
-/// they are or by a sigmoid or tanh.
+/// A decoder whose last layer gives the logits of Bernoulli pixels or the means of normal pixels,
+/// which are linear, a sigmoid or a tanh.
 struct PackedNetwork {
   PixelFamily pixels;
   float precision;        // of normal pixels: 1 / variance
-  double log_normalizer;  // of an image, for normal pixels: sum of log(sd sqrt(2 pi)), nats
+  double log_normalizer;  // for normal pixels: sum over an image of log(sd sqrt(2 pi)), nats
   int64_t num_layers;
   const PackedLayer* layers;
-  // Where each input lies among the latents, and each output in its image; null: in their order.
+  // The latent of each input, and the pixel of each output; null: in order.
   const int32_t* latent_order;
   const int32_t* pixel_order;
 };
 
-/// Particles of some images, those of an image in a row.
+/// Particles of some images. The particles of an image are consecutive.
 struct FusedBatch {
   const float* z;       // [images, particles, latent]
   const float* pixels;  // [images, pixels], in [0, 1] for Bernoulli pixels
@@ -149,7 +151,7 @@ struct FusedBatch {
   float* grad;            // [images, particles, latent], or null: values only
 };
 
-/// Points to decode, with nothing to compare their outputs with.
+/// Points to decode, without images.
 struct FusedPoints {
   const float* z;  // [points, latent]
   int64_t num_points;
@@ -157,24 +159,24 @@ struct FusedPoints {
 };
 
 /// The evaluator for one instruction set. Each result depends on its own particle and image alone,
-/// bit for bit, wherever it stands in the batch.
+/// bit for bit, at every position in the batch.
 struct FusedKernel {
   const char* name;
   Packing packing;
   int64_t panel_rows;
   int64_t (*workspace_size)(const PackedNetwork&);  // floats
-  /// `workspace` and all of the network are aligned to 64 bytes.
+  /// `workspace` and all arrays of the network are aligned to 64 bytes.
   void (*evaluate)(const PackedNetwork&, const FusedBatch&, float* workspace);
-  /// Null where outputs are rounded and the gradient makes up for it.
+  /// Null if outputs are rounded and the gradient corrects the value.
   void (*decode)(const PackedNetwork&, const FusedPoints&, float* workspace);
 };
 
-// Each is defined in the source file of its name, compiled for that instruction set.
+// Each kernel is defined in the source file of its name, compiled for that instruction set.
 extern const FusedKernel kAvx512Kernel;
 extern const FusedKernel kAvx2Kernel;
 extern const FusedKernel kPortableKernel;
-// The forces of these are cheap: of 8 bits, but by tiles in bfloat16 where they leave hidden layers
-// or are those of normal pixels.
+// Kernels with cheap forces of 8 bits. The kernel with tiles uses bfloat16 for the forces of hidden
+// layers and of normal pixels.
 extern const FusedKernel kAmxKernel;
 extern const FusedKernel kAvx512VnniKernel;
 extern const FusedKernel kAvxVnniKernel;

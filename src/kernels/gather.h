@@ -1,4 +1,4 @@
-// A convolution, or its adjoint, for a tile of particles, [unit][lane].
+// A convolution or its adjoint for a tile of particles, [unit][lane].
 #pragma once
 
 #include "kernels/products.h"
@@ -6,8 +6,8 @@
 namespace crais {
 namespace {
 
-/// out [channels of each place][N]: the sums, from start [channels] on, or from 0 where it is null.
-/// Each runs in the order of the runs, whatever the lane.
+/// out [channels of each place][N]: the sums, which begin with `start` [channels], or with 0 if it
+/// is null. Each sum has the order of the runs in every lane.
 template <int N>
 void gather(const PackedGather& g, const float* start, const Vec* in, Vec* out) {
   constexpr float kZeros[kPanelRows] = {};

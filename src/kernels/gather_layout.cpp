@@ -7,7 +7,7 @@
 namespace crais {
 namespace {
 
-/// The connections of each place of the output, by the places of the input.
+/// The connections of each place of the output.
 using Seen = std::vector<std::vector<Connection>>;
 
 Seen seen_by_place(const std::vector<Connection>& connections, int64_t places) {
@@ -19,7 +19,7 @@ Seen seen_by_place(const std::vector<Connection>& connections, int64_t places) {
   return seen;
 }
 
-/// Taps through which neighbours are seen follow each other, so that runs are long.
+/// An order in which taps of neighbouring inputs are consecutive, so that runs are long.
 std::vector<int64_t> order_of_taps(const Seen& seen, int64_t taps) {
   constexpr int64_t kNone = -1;
   std::vector<int64_t> next(static_cast<size_t>(taps), kNone), before = next, order;
@@ -41,12 +41,12 @@ std::vector<int64_t> order_of_taps(const Seen& seen, int64_t taps) {
   };
   for (int64_t tap = 0; tap < taps; ++tap)
     if (before[static_cast<size_t>(tap)] == kNone) place_chain(tap);
-  for (int64_t tap = 0; tap < taps; ++tap) place_chain(tap);  // rings, if there are any
+  for (int64_t tap = 0; tap < taps; ++tap) place_chain(tap);  // cycles, if there are any
   return order;
 }
 
-/// What a place sees, as runs of neighbours through taps that follow each other: in places and
-/// taps.
+/// The connections of a place as runs of neighbouring inputs through consecutive taps, counted in
+/// places and taps.
 std::vector<GatherRun> runs_of(const std::vector<Connection>& of_place,
                                const std::vector<int32_t>& position) {
   std::vector<GatherRun> runs;
@@ -64,7 +64,7 @@ std::vector<GatherRun> runs_of(const std::vector<Connection>& of_place,
   return runs;
 }
 
-/// Runs of units in place of those of places.
+/// Appends `runs`, converted from places to units.
 void append(std::vector<GatherRun>& all, const std::vector<GatherRun>& runs, int32_t channels) {
   for (const GatherRun& run : runs)
     all.push_back({run.input * channels, run.weight * channels, run.count * channels});
@@ -73,12 +73,12 @@ void append(std::vector<GatherRun>& all, const std::vector<GatherRun>& runs, int
 }  // namespace
 
 std::vector<Connection> connections(const Convolution& convolution, bool adjoint) {
-  // A tap of the kernel joins a place of the smaller image with one of the larger, whichever way
-  // the convolution goes.
+  // A tap of the kernel joins a place of the smaller image with a place of the larger image, in
+  // both directions of the convolution.
   const Convolution& c = convolution;
   const Convolution::Shape &smaller = c.transposed ? c.input : c.output,
                            &larger = c.transposed ? c.output : c.input;
-  std::vector<Connection> found;
+  std::vector<Connection> all;
   const bool to_larger = c.transposed != adjoint;
   for (int64_t y = 0; y < smaller.rows; ++y)
     for (int64_t x = 0; x < smaller.columns; ++x)
@@ -90,10 +90,9 @@ std::vector<Connection> connections(const Convolution& convolution, bool adjoint
           const auto small = static_cast<int32_t>(y * smaller.columns + x),
                      large = static_cast<int32_t>(row * larger.columns + column),
                      tap = static_cast<int32_t>(i * c.kernel[1] + j);
-          found.push_back(to_larger ? Connection{large, small, tap}
-                                    : Connection{small, large, tap});
+          all.push_back(to_larger ? Connection{large, small, tap} : Connection{small, large, tap});
         }
-  return found;
+  return all;
 }
 
 GatherLayout gather_layout(const std::vector<Connection>& connections, const GatherSizes& sizes,
@@ -124,7 +123,7 @@ GatherLayout gather_layout(const std::vector<Connection>& connections, const Gat
     return layout;
   }
 
-  // Places that see the same taps at the same distances from their first input.
+  // Places with equal taps at equal distances from their first input.
   std::map<std::vector<int32_t>, std::vector<int32_t>> alike;
   for (int32_t place = 0; place < sizes.places; ++place) {
     const std::vector<GatherRun>& runs = runs_of_place[static_cast<size_t>(place)];

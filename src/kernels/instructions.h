@@ -1,5 +1,5 @@
-// Instructions that compilers have no operators for. tests/kernels/emulated has the same file in
-// plain C++, so that the kernels can be tested on processors without them.
+// Instructions without operators in the compilers. tests/kernels/emulated has this file in plain
+// C++, so that the kernels can be tested on processors without these instructions.
 #pragma once
 
 #include <immintrin.h>
@@ -15,7 +15,7 @@ namespace {
 inline __mmask16 lanes(int64_t first) {
   return static_cast<__mmask16>(first >= kLanes ? 0xffff : first > 0 ? (1 << first) - 1 : 0);
 }
-/// Numbers from anywhere, zeros for those past the first `rest`.
+/// Loads numbers from any address; numbers after the first `rest` are zeros.
 inline Vec load(const float* x, int64_t rest) {
   return reinterpret_cast<Vec>(_mm512_maskz_loadu_ps(lanes(rest), x));
 }
@@ -31,8 +31,8 @@ inline ByteVec low_bytes(IntVec x) {
 
 #endif
 
-/// The nearest integers, ties to even; of NaN the least integer. (GCC 12 warns of what the plain
-/// form of AVX-512's instruction leaves open.)
+/// The nearest integers, ties to even; the least integer for NaN. (GCC 12 warns about undefined
+/// lanes in the plain form of AVX-512's instruction.)
 inline IntVec nearest(Vec x) {
 #if defined(__AVX512F__)
   return reinterpret_cast<IntVec>(_mm512_maskz_cvtps_epi32(0xffff, reinterpret_cast<__m512>(x)));
@@ -43,15 +43,15 @@ inline IntVec nearest(Vec x) {
 
 #if defined(__AVX512BF16__)
 using HalfVec = uint16_t __attribute__((vector_size(32), may_alias));
-/// To the nearest bfloat16, ties to even; subnormal numbers become 0.
+/// Rounds to the nearest bfloat16, ties to even. Subnormal numbers become 0.
 inline HalfVec rounded(Vec x) {
   return reinterpret_cast<HalfVec>(_mm512_cvtneps_pbh(reinterpret_cast<__m512>(x)));
 }
 #endif
 
-/// sum += the dot products of each lane's numbers: pairs of int16, or fours of bytes, of which `x`
-/// are without a sign. `kSumsOfTwo`: two products are summed in 16 bits on the way. (GCC 12 copies
-/// the sums of the intrinsics about, which takes half as long again.)
+/// sum += the dot products of each lane's numbers: pairs of int16, or fours of bytes with `x`
+/// unsigned. `kSumsOfTwo`: sums of two products are in 16 bits. (Assembly: GCC 12 copies the sums
+/// of the intrinsics, which makes them 1.5 times as slow.)
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 #if defined(__AVX512VNNI__)
 #define CRAIS_ENCODING ""
@@ -71,8 +71,9 @@ struct Fours {
 };
 #undef CRAIS_ENCODING
 #elif !defined(__AVX512F__)
-/// By three instructions, of which the first sums two products in 16 bits. Two neighbours in `w` of
-/// one sign must add up to 128 at most. `w` stays in memory, since the sums leave it no register.
+/// The dot products by three instructions, the first of which sums two products in 16 bits. Two
+/// neighbours in `w` of equal sign must have a sum of at most 128 in size. `w` stays in memory,
+/// because the sums use all registers.
 struct Fours {
   static constexpr bool kSumsOfTwo = true;
   [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, const IntVec& w) {

@@ -1,5 +1,5 @@
-// Weighted sums of places, the same for all channels, and the adjoint; for a tile of particles,
-// [unit][lane].
+// Weighted sums of places with equal weights for all channels, and their adjoint, for a tile of
+// particles, [unit][lane].
 #pragma once
 
 #include "kernels/fused_kernel.h"
@@ -21,7 +21,7 @@ void interpolate(const PackedInterpolation& map, const float* bias, int64_t vect
   }
 }
 
-/// in, the gradient with respect to the inputs, from that of the outputs.
+/// Computes `in`, the gradient with respect to the inputs, from that with respect to the outputs.
 void interpolate_back(const PackedInterpolation& map, int64_t vectors, const Vec* out, Vec* in) {
   const int64_t width = map.channels * vectors;
   for (int64_t i = 0; i < map.input_places * width; ++i) in[i] = Vec{};

@@ -1,6 +1,6 @@
-// Normalisation of groups of units, forward and back.
+// Normalisation of groups of units, forward and backward.
 //
-// One vector of lanes at a time, by the same code whatever the width of the tile: results must not
+// Each vector of lanes runs through the same code for every width of the tile: results must not
 // depend on which products a compiler fuses with sums.
 #pragma once
 
@@ -10,17 +10,17 @@
 namespace crais {
 namespace {
 
-/// The units of one group in one vector of a tile's lanes, units [unit][vectors].
+/// The units of one group in one vector of lanes of a tile; units are [unit][vectors].
 class GroupUnits {
  public:
   GroupUnits(const PackedNormalisation& n, int64_t group, int64_t vectors, int64_t vector)
       : n_(n), first_(group * (n.channels / n.groups)), vectors_(vectors), vector_(vector) {}
 
-  float share() const {  // of one unit
+  float share() const {  // the share of one unit
     return static_cast<float>(n_.groups) / static_cast<float>(n_.places * n_.channels);
   }
 
-  /// Calls `use(unit, at)`, where `at` is the unit's place among the vectors.
+  /// Calls `use(unit, at)`; `at` is the index of the unit among the vectors.
   template <class Use>
   void each(Use use) const {
     const int64_t size = n_.channels / n_.groups;
@@ -36,7 +36,7 @@ class GroupUnits {
   int64_t first_, vectors_, vector_;
 };
 
-/// Of a group of units, lane by lane.
+/// The moments of a group of units in each lane.
 class GroupMoments {
  public:
   GroupMoments(const GroupUnits& group, float eps, const Vec* x) {
@@ -49,7 +49,7 @@ class GroupMoments {
       first += apart;
       second += apart * apart;
     });
-    const Vec missed = first * group.share();  // what rounding took from the mean
+    const Vec missed = first * group.share();  // correction of the mean for rounding
     mean_ += missed;
     const Vec variance = second * group.share() - missed * missed;
     for (int lane = 0; lane < kLanes; ++lane)
@@ -79,11 +79,12 @@ inline void normalise(const PackedNormalisation& n, int64_t vectors, const Vec* 
   });
 }
 
-/// x, what was normalised, becomes the gradient with respect to it; g is that of the result.
+/// Replaces x, the normalised units, by the gradient with respect to the input. g is the gradient
+/// with respect to the output.
 inline void normalise_back(const PackedNormalisation& n, int64_t vectors, const Vec* g, Vec* x) {
   for_groups(n, vectors, [&](const GroupUnits& group) {
     const GroupMoments moments(group, n.eps, x);
-    Vec shift = {}, tilt = {};  // of the group, which its moments take away
+    Vec shift = {}, tilt = {};  // the components of the group that its moments remove
     group.each([&](int64_t unit, int64_t at) {
       const Vec scaled = g[at] * n.scale[unit];
       shift += scaled;

@@ -7,7 +7,7 @@
 namespace crais {
 namespace {
 
-/// x with zeros up to a multiple of `rows` and `columns`.
+/// x padded with zeros to a multiple of `rows` and `columns`.
 at::Tensor filled(const at::Tensor& x, int64_t rows, int64_t columns) {
   const auto missing = [&](int64_t dim, int64_t unit) {
     return (unit - x.size(dim) % unit) % unit;
@@ -21,23 +21,24 @@ at::Tensor groups_of(const at::Tensor& w, int64_t panel_rows, int64_t group) {
   return full.reshape({-1, panel_rows, full.size(1) / group, group}).transpose(1, 2).contiguous();
 }
 
-/// The steps [rows, 1], float64, that a number takes in W [rows, columns] in fixed point.
+/// The number of steps [rows, 1], float64, for a number 1 in each row of W [rows, columns] in fixed
+/// point.
 at::Tensor steps_of(const at::Tensor& w) {
   constexpr double kLargest = 32767, kLargestSum = 0x1p31;
   const at::Tensor size = w.to(at::kDouble).abs();
-  // No sum may overflow, whatever a row is multiplied by, kInputSteps at most. The sixteenth is for
-  // rounding, which makes a weight larger by half a step and its low part by another half.
+  // No sum may overflow for factors of at most kInputSteps. One sixteenth is left for rounding,
+  // which may add half a step to a weight and half a step to its low part.
   constexpr double kRoom = 15.0 / 16 * kLargestSum / kInputSteps;
   static_assert(kLargestSum / kInputSteps - kRoom > kWidestFixedPoint);
-  constexpr double kMostSteps = 1e30;  // of a row of zeros
+  constexpr double kMostSteps = 1e30;  // for a row of zeros
   return at::minimum(kLargest / size.amax(1), kRoom / size.sum(1))
       .clamp_max(kMostSteps)
       .unsqueeze(1);
 }
 
-/// The same of W [outputs, inputs] in bytes, each input with steps of its own: [1, inputs].
+/// The number of steps [1, inputs] of W [outputs, inputs] in bytes, for each input.
 at::Tensor byte_steps_of(const at::Tensor& w) {
-  constexpr double kMostSteps = 1e30;  // of a column of zeros
+  constexpr double kMostSteps = 1e30;  // for a column of zeros
   return (kByteSteps / w.to(at::kDouble).abs().amax({0}, true)).clamp_max(kMostSteps);
 }
 
@@ -45,7 +46,7 @@ at::Tensor whole_steps(const at::Tensor& w, const at::Tensor& steps) {
   return (w.to(at::kDouble) * steps).round();
 }
 
-/// 1 / steps, and zeros up to a multiple of `rows`.
+/// 1 / steps, padded with zeros to a multiple of `rows`.
 at::Tensor units_of(const at::Tensor& steps, int64_t rows) {
   return filled((1 / steps).to(at::kFloat).view({-1, 1}), rows, 1).squeeze(1).contiguous();
 }

@@ -13,11 +13,11 @@ at::Tensor panels_of(const at::Tensor& w, int64_t panel_rows);
 /// W [rows, columns] in bfloat16 as [blocks of columns][blocks of rows][2 tiles][16][16][2].
 at::Tensor tiles_of(const at::Tensor& w);
 
-/// The same of `count` parts of W, each the rounded rest of those before:
-/// [blocks of columns][blocks of rows][parts][2 tiles][16][16][2].
+/// `count` parts of W, each the rounded rest of the parts before it, in bfloat16 as [blocks of
+/// columns][blocks of rows][parts][2 tiles][16][16][2].
 at::Tensor tiles_of_parts(const at::Tensor& w, int64_t count);
 
-/// What FixedPointWeights points to: int16, int8, int32, float32.
+/// The memory of FixedPointWeights: int16, int8, int32, float32.
 struct PackedFixedPoint {
   at::Tensor high, low, start, unit;
 };
@@ -25,7 +25,8 @@ struct PackedFixedPoint {
 /// W [outputs, inputs] in fixed point.
 PackedFixedPoint fixed_point_of(const at::Tensor& w, int64_t panel_rows);
 
-/// W [outputs, inputs] in bytes for the way back, as panels or as tiles, and the units of inputs.
+/// W [outputs, inputs] in bytes for the backward pass, as panels or as tiles, and the units of
+/// inputs.
 struct PackedBytes {
   at::Tensor bytes, unit;
 };

@@ -1,4 +1,4 @@
-// What is between the matrix products: activations, and the pixels' likelihood after the last.
+// Operations between the matrix products: activations, and the likelihood of pixels after the last.
 #pragma once
 
 #include "kernels/fused_kernel.h"
@@ -7,7 +7,7 @@
 namespace crais {
 namespace {
 
-/// tanh(log(1 + exp(x))), which is x's factor in Mish, and what it lacks of 1.
+/// t = tanh(log(1 + exp(x))), the factor of x in Mish, and 1 - t.
 struct TanhSoftplus {
   explicit TanhSoftplus(Vec x) {
     const Vec e = scaled_exp(minus_abs(x)).exp();
@@ -19,7 +19,7 @@ struct TanhSoftplus {
   Vec value, rest;
 };
 
-/// What an activation makes of `count` inputs, which may lie in the place of its outputs.
+/// Applies an activation to `count` inputs. `out` may be `x`.
 void activate(Activation activation, const Vec* x, Vec* out, int64_t count) {
   const auto each = [=](auto function) {
     for (int64_t i = 0; i < count; ++i) out[i] = function(x[i]);
@@ -49,7 +49,7 @@ void activate(Activation activation, const Vec* x, Vec* out, int64_t count) {
   }
 }
 
-/// h, the activation's output, or its input where `is_input`, becomes g times the slope there.
+/// Replaces h, the activation's output (its input if `is_input`), by g times the slope at h.
 void back_through(Activation activation, bool is_input, const Vec* g, Vec* h, int64_t count) {
   if (is_input && activation.slope_is_of_output()) activate(activation, h, h, count);
   const auto times = [=](auto slope) {
@@ -89,7 +89,7 @@ void back_through(Activation activation, bool is_input, const Vec* g, Vec* h, in
   }
 }
 
-/// out += x
+/// out += x.
 [[maybe_unused]] void add(const Vec* x, Vec* out, int64_t count) {
   for (int64_t i = 0; i < count; ++i) out[i] += x[i];
 }
@@ -97,24 +97,24 @@ void back_through(Activation activation, bool is_input, const Vec* g, Vec* h, in
 struct ExactQuotient {
   static Vec of(Vec a, Vec b) { return quotient(a, b); }
 };
-/// For numbers that will be rounded: to 2^-14.
+/// A quotient to 2^-14, for numbers that will be rounded.
 struct RoughQuotient {
   static Vec of(Vec a, Vec b) { return a * rough_reciprocal(b); }
 };
 
-/// Pixels that a lane has seen at most before `collect`: so many factors 1 + exp(-|l|) <= 2
-/// multiply to less than the largest float.
+/// The most pixels of a lane between two calls of `collect`: the product of that many factors 1 +
+/// exp(-|l|) <= 2 stays below the largest float.
 constexpr int64_t kMostPixels = 120;
 
-/// sum_j log p(x_j | l_j) of the pixels of a lane, l the logits.
+/// sum_j log p(x_j | l_j) over the pixels of a lane with logits l.
 ///
-/// `Quotient` is for the slopes, which need not be as exact as the values.
-/// log p = x l - max(l, 0) - log(1 + exp(-|l|)), whose terms do not cancel each other; the
-/// logarithms are taken as one of a product.
+/// `Quotient` computes the slopes, which need less precision than the values. log p = x l - max(l,
+/// 0) - log(1 + exp(-|l|)), whose terms do not cancel each other. One logarithm of a product
+/// replaces the logarithms.
 template <class Quotient>
 class BernoulliPixels {
  public:
-  /// Adds a pixel and returns the slope of its log p in l.
+  /// Adds a pixel, and returns the slope of its log p in l.
   Vec add(Vec x, Vec l, const PackedNetwork& /*network*/) {
     const Vec e = scaled_exp(minus_abs(l)).exp();
     product_ *= 1 + e;
@@ -127,15 +127,15 @@ class BernoulliPixels {
     product_ = splat(1.0F);
   }
 
-  /// After `collect`. A NaN among the logits is in the sum.
+  /// The sum; call `collect` first. A NaN among the logits makes it NaN.
   Vec total() const { return sum_; }
 
  private:
   Vec product_ = splat(1.0F), sum_ = {};
 };
 
-/// The same of continuous Bernoulli pixels: log p = (x - 1/2) l - log(2 sinh(l / 2) / l). That
-/// logarithm is even in l, its slope is odd, and both are series near 0.
+/// The sum for continuous Bernoulli pixels: log p = (x - 1/2) l - log(2 sinh(l / 2) / l). That
+/// logarithm is even in l and its slope odd; both are series near 0.
 template <class Quotient>
 class ContinuousBernoulliPixels {
  public:
@@ -160,7 +160,7 @@ class ContinuousBernoulliPixels {
   Vec sum_ = {};
 };
 
-/// What makes the mean of a normal pixel from an output, and its slope as a function of the mean.
+/// Turns an output into the mean of a normal pixel, and gives the slope as a function of the mean.
 struct OutputIsMean {
   static Vec of(Vec output) { return output; }
   static Vec slope(Vec /*mean*/) { return splat(1.0F); }
@@ -174,7 +174,7 @@ struct TanhIsMean {
   static Vec slope(Vec mean) { return 1 - mean * mean; }
 };
 
-/// The same of normal pixels, but for their normaliser. Nothing cancels.
+/// The sum for normal pixels, without their normaliser. No terms cancel.
 template <class Mean>
 class GaussianPixels {
  public:

@@ -1,4 +1,4 @@
-// What every processor has: registers of 4 floats, 16 of them at least.
+// For every processor: at least 16 registers of 4 floats.
 namespace crais {
 constexpr int kPanelRows = 4, kTileVectors = 2;
 }

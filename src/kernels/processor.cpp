@@ -16,13 +16,13 @@
 namespace crais {
 namespace {
 
-/// EAX, EBX, ECX and EDX of a leaf of CPUID; zeros where the processor has no such leaf.
+/// EAX, EBX, ECX and EDX of a leaf of CPUID; zeros if the processor lacks the leaf.
 std::array<unsigned, 4> cpuid([[maybe_unused]] unsigned leaf, [[maybe_unused]] unsigned subleaf) {
-  std::array<unsigned, 4> found{};
+  std::array<unsigned, 4> registers{};
 #ifdef CRAIS_X86_KERNELS
-  __get_cpuid_count(leaf, subleaf, &found[0], &found[1], &found[2], &found[3]);
+  __get_cpuid_count(leaf, subleaf, &registers[0], &registers[1], &registers[2], &registers[3]);
 #endif
-  return found;
+  return registers;
 }
 
 bool is_intel() {
@@ -32,7 +32,7 @@ bool is_intel() {
 
 bool gives_tiles() {
 #if defined(__linux__) && defined(CRAIS_X86_KERNELS)
-  constexpr int64_t kRequestPermission = 0x1023, kTileData = 18;  // of arch_prctl(2)
+  constexpr int64_t kRequestPermission = 0x1023, kTileData = 18;  // for arch_prctl(2)
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 #else
   return false;
@@ -62,7 +62,7 @@ bool has_avx_vnni() {
 }
 
 bool has_fast_integers() {
-  // Told by instructions that were new with them.
+  // The processor generation, recognised by instructions that were new in it.
   constexpr unsigned kClflushopt = 1U << 23, kVaes = 1U << 9;
   const std::array<unsigned, 4> features = cpuid(7, 0);
   return is_intel() ? (features[1] & kClflushopt) != 0 : (features[2] & kVaes) != 0;

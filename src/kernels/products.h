@@ -1,5 +1,5 @@
-// A layer's matrix product for a tile of particles, [unit][lane]. kPanelRows and kTileVectors,
-// which fit the registers, come from the source file.
+// The matrix product of a layer for a tile of particles, [unit][lane]. The source file defines
+// kPanelRows and kTileVectors to fit the registers.
 #pragma once
 
 #include "kernels/fused_kernel.h"
@@ -64,7 +64,7 @@ struct Sums {
   [[gnu::always_inline]] void store_row(int i, Vec* x) const {
     for (int v = 0; v < N; ++v) x[v] = of[i][v];
   }
-  /// The first `rows` of them.
+  /// Stores the first `rows` rows.
   [[gnu::always_inline]] void store(Vec* x, int64_t rows) const {
     if (rows == kPanelRows) return store(x);
 #pragma GCC unroll 16
@@ -73,8 +73,8 @@ struct Sums {
   }
 };
 
-/// Outputs [first, first + count) of a layer, `first` at the start of a panel, and zeros up to the
-/// end of the last: out [count][N] = W in [inputs][N] + bias.
+/// Computes outputs [first, first + count) of a layer, `first` at the start of a panel, and zeros
+/// up to the end of the last panel: out [count][N] = W in [inputs][N] + bias.
 template <int N>
 void multiply(const PackedLayer& layer, int64_t first, int64_t count, const Vec* in, Vec* out) {
   const float* w = layer.weight + first * padded(layer.inputs);

@@ -1,4 +1,4 @@
-// The few functions of vectors of floats that a decoder takes.
+// Functions of vectors of floats that a decoder needs.
 #pragma once
 
 #include "simd/vectors.h"
@@ -15,7 +15,7 @@ inline IntVec splat(int x) { return x + IntVec{}; }
 inline IntVec bits(Vec x) { return reinterpret_cast<IntVec>(x); }
 inline Vec from_bits(IntVec x) { return reinterpret_cast<Vec>(x); }
 
-/// 0, 1, ...
+/// The lane numbers 0, 1, ...
 inline IntVec lane_numbers() {
   IntVec lanes = {};
   for (int i = 0; i < kLanes; ++i) lanes[i] = i;
@@ -28,7 +28,7 @@ constexpr int kMantissa = 0x007fffff;
 
 inline Vec minus_abs(Vec x) { return from_bits(bits(x) | kSignBit); }
 
-/// 1 / x to 2^-14 at least. (GCC 12 warns of what the instruction's plain form leaves open.)
+/// 1 / x to at least 2^-14. (GCC 12 warns about undefined lanes in the instruction's plain form.)
 inline Vec rough_reciprocal(Vec x) {
 #if defined(__AVX512F__)
   return reinterpret_cast<Vec>(_mm512_maskz_rcp14_ps(0xffff, reinterpret_cast<__m512>(x)));
@@ -37,7 +37,8 @@ inline Vec rough_reciprocal(Vec x) {
 #endif
 }
 
-/// a / b for b in [1, 8], to 1e-7. A division of 16 floats takes as long as 16 multiplications.
+/// a / b for b in [1, 8], to 1e-7. A division of 16 floats would take as long as 16
+/// multiplications.
 inline Vec quotient(Vec a, Vec b) {
 #if defined(__AVX512F__)
   const Vec rough = rough_reciprocal(b);
@@ -55,11 +56,11 @@ struct ScaledExp {
   Vec expm1() const { return scale * tail + (scale - 1); }  // no cancellation: scale is 1 near 0
 };
 
-/// Of y <= 0, to 1e-7; at least exp(-87). NaN stays NaN.
+/// The exponential of y <= 0, to 1e-7; at least exp(-87). NaN stays NaN.
 inline ScaledExp scaled_exp(Vec y) {
   constexpr float kLeast = -87.0F, kLog2E = 1.44269504F;
-  constexpr float kRound = 0x1.8p23F;  // adding it leaves no bits for a fraction
-  // (2^r - 1) / r on [-1/2, 1/2] by interpolation in Chebyshev nodes, to 1.3e-8.
+  constexpr float kRound = 0x1.8p23F;  // adding it removes the fraction
+  // (2^r - 1) / r on [-1/2, 1/2] by interpolation at Chebyshev nodes, to 1.3e-8.
   constexpr float kExp2[] = {0.693147188F,   0.240226508F,   0.0555035711F,
                              0.00961808256F, 0.00133908634F, 0.000154531629F};
   y = y < kLeast ? splat(kLeast) : y;
@@ -75,7 +76,7 @@ inline Vec twice_atanh(Vec s) {
   return s * polynomial(s * s, kSeries);
 }
 
-/// Of a normal number; of NaN it is nonsense.
+/// The logarithm of a normal number; meaningless for NaN.
 inline Vec log(Vec x) {
   constexpr float kLn2 = 0.693147181F;
   const Vec mantissa = from_bits((bits(x) & kMantissa) | kOneBits);  // [1, 2)
@@ -97,7 +98,7 @@ inline Vec softplus(Vec x) {
   return (x > 0 ? x : Vec{}) + twice_atanh(quotient(e, e + 2));
 }
 
-/// 1 / (1 + exp(-x)) and what it lacks of 1, neither by subtraction.
+/// s = 1 / (1 + exp(-x)) and 1 - s, both without subtraction.
 struct Sigmoid {
   explicit Sigmoid(Vec x) {
     const Vec e = scaled_exp(minus_abs(x)).exp(), larger = quotient(splat(1.0F), 1 + e);

@@ -1,4 +1,4 @@
-// The tiles of AMX. tests/kernels/emulated has the same file in plain C++.
+// The tiles of AMX. tests/kernels/emulated has this file in plain C++.
 #pragma once
 
 #include <immintrin.h>
@@ -10,14 +10,14 @@ namespace {
 
 constexpr int64_t kTileRows = 16;  // of 64 bytes: 16 sums, 32 bfloat16 numbers, 64 of 8 bits
 
-/// What LDTILECFG reads: eight tiles of 16 rows of 64 bytes.
+/// The operand of LDTILECFG: eight tiles of 16 rows of 64 bytes.
 struct alignas(64) TileConfiguration {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t bytes_of_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-/// This thread's tiles, while it lives.
+/// The tiles of this thread, for the lifetime of the object.
 class TileUnit {
  public:
   TileUnit() {
@@ -32,14 +32,16 @@ class TileUnit {
   TileConfiguration configuration_;
 };
 
-/// Compilers are not told that loading tiles reads memory: what was stored before is there after.
+/// A barrier for the compiler, which does not know that loading tiles reads memory: earlier stores
+/// are complete.
 inline void settle_memory() { asm volatile("" ::: "memory"); }
 
-using Bfloat16 = uint16_t;  // its bits
+using Bfloat16 = uint16_t;  // as bits
 
 /// Products of blocks: of bfloat16 numbers with sums in float32, or of int8 with sums in int32.
-/// Tiles 0 to 3 are the sums [two of particles][two of weights], 4 and 5 particles, whose rows are
-/// those of the sums, 6 and 7 weights: a row has the pairs, or fours, of all columns.
+/// Tiles 0 to 3 are the sums [two of particles][two of weights]. Tiles 4 and 5 hold particles, with
+/// one row for each row of sums. Tiles 6 and 7 hold weights: a row has the pairs, or fours, of all
+/// columns.
 template <bool kBothRows>
 struct Tiles {
   static void clear() {
@@ -76,7 +78,7 @@ struct Tiles {
       }
     }
   }
-  /// The sums as [32][32].
+  /// Stores the sums as [32][32].
   static void store(float* to) {
     constexpr int64_t kRow = 2 * kTileRows, kStride = kRow * sizeof(float);
     _tile_stored(0, to, kStride);

@@ -1,4 +1,4 @@
-// Products of blocks of 32 x 32 on AMX: bfloat16 numbers, split in parts, or bytes.
+// Products of blocks of 32 x 32 on AMX: of bytes, or of bfloat16 numbers split into parts.
 #pragma once
 
 #include "kernels/fused_kernel.h"
@@ -10,30 +10,30 @@ namespace {
 
 constexpr int64_t kBlock = kTileBlock;  // rows of particles, columns of weights: two tiles each way
 constexpr int64_t kBlockSums = kBlock * kBlock;
-constexpr int64_t kParts = 2;  // of a particle's numbers: each the rounded rest of those before
+constexpr int64_t kParts = 2;  // of a particle's number: each the rounded rest of those before it
 
-/// Numbers of a row of particles in a block, and so many rows of weights meet them.
+/// The numbers in a row of particles of a block: each multiplies one row of weights.
 template <class Number>
 constexpr int64_t kRowNumbers = 2 * kTileBlock / static_cast<int64_t>(sizeof(Number));
 template <class Number>
 constexpr int64_t kBlockNumbers = kBlock* kRowNumbers<Number>;
 
-/// Blocks that so many units make, as columns of weights and as a row of particles.
+/// The number of blocks for `units` units, as columns of weights and as rows of particles.
 inline int64_t blocks(int64_t units) { return (units + kBlock - 1) / kBlock; }
 template <class Number>
 int64_t row_blocks(int64_t units) {
   return (units + kRowNumbers<Number> - 1) / kRowNumbers<Number>;
 }
 
-/// Products of tiles in a step of `multiply`, by the parts of weights: particles have as many as
-/// kParts where weights have more than one.
+/// The number of tile products in a step of `multiply`, by the number of parts of weights.
+/// Particles have kParts parts if weights have more than one.
 template <int64_t kWeights>
 constexpr int64_t kProducts = kWeights == 1 ? 1 : kWeights + kParts;
 template <int64_t kWeights>
 constexpr int64_t kParticles = kWeights == 1 ? 1 : kParts;
 
 /// Adds a product of split numbers, [parts] blocks of particles and of weights: the larger products
-/// of their parts, in an order in which one of the two operands stays.
+/// of their parts. Their order keeps one of the two operands loaded.
 template <class Number, int64_t kWeights, bool kBothRows, class Then>
 inline void multiply_parts(const Number* particles, const Number* weights, const Then& then) {
   using T = Tiles<kBothRows>;
@@ -66,10 +66,10 @@ inline void multiply_parts(const Number* particles, const Number* weights, const
   product();
 }
 
-/// out [32][32] = the sum over `count` blocks of particles times weights, [parts] blocks each; of
-/// bytes it is of int32. Calls meanwhile(i), i < count kProducts<kWeights>, after each product: the
-/// vector units are free, and more than a few instructions of theirs at a time would keep tiles
-/// waiting.
+/// out [32][32] = the sum over `count` blocks of particles times weights, [parts] blocks each;
+/// int32 for bytes. After each product it calls meanwhile(i), i < count kProducts<kWeights>, for
+/// work on the vector units, which are free. Each call should take only a few instructions: more
+/// would make the tiles wait.
 template <class Number, int64_t kWeights, bool kBothRows, class Meanwhile>
 inline void multiply(const Number* particles, const Number* weights, int64_t count, float* out,
                      const Meanwhile& meanwhile) {

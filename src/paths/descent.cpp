@@ -10,12 +10,12 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kNodes = 192;  // of a table
+constexpr int64_t kNodes = 192;  // nodes of a table
 
-/// Points of v near 0, where most divergences bend, closer together the nearer they are to it.
+/// Points of v around 0, where most divergences bend; the points are densest near 0.
 at::Tensor bends() { return 0.1 * at::linspace(-6, 6, 97, at::kDouble).sinh(); }
 
-/// Below and above the u where g(u) = m, as logarithms [C].
+/// The logarithms [C] of the ends of the interval of u that contains the root of g(u) = m.
 struct Bracket {
   at::Tensor low, high;
   Bracket(const Divergence& divergence, const at::Tensor& mean) {
@@ -28,15 +28,15 @@ struct Bracket {
   }
 };
 
-/// y [C,M] with y + step (g(y) - mean) = v: Newton, halving a bracket wherever that is faster.
-/// To `tolerance`, or its share of y.
+/// Solves y + step (g(y) - mean) = v for y [C,M], to `tolerance` or that share of y. Newton's
+/// method, with bisection of a bracket where bisection is faster.
 at::Tensor solve(const Divergence& divergence, const at::Tensor& v, const at::Tensor& mean,
                  const at::Tensor& step, double tolerance) {
   constexpr int kMostIterations = 200;
   const at::Tensor m = mean.unsqueeze(1), dt = step.unsqueeze(1);
   const Bracket bracket(divergence, mean);
   const at::Tensor least = bracket.low.unsqueeze(1), most = bracket.high.unsqueeze(1);
-  // The root lies between v and the point where g is m.
+  // The root lies between v and the point where g(u) = m.
   at::Tensor low = at::minimum(v, least), high = at::maximum(v, most);
   at::Tensor y = at::minimum(at::maximum(v, least), most);
   at::Tensor last_move = high - low;
@@ -55,10 +55,10 @@ at::Tensor solve(const Divergence& divergence, const at::Tensor& v, const at::Te
   return y;
 }
 
-/// N nodes where h bends: between them the same share of int sqrt|w'|, which bounds what a cubic
-/// misses, and of the whole range.
+/// N nodes, dense where h bends. Neighbouring nodes enclose equal shares of int sqrt|w'|, which
+/// bounds the error of a cubic, and partly equal shares of the whole range.
 at::Tensor place_nodes(const at::Tensor& kappa, const at::Tensor& w, int64_t nodes) {
-  constexpr double kEven = 0.3;  // of the nodes, whatever h does
+  constexpr double kEven = 0.3;  // share of the nodes that are evenly spaced
   const at::Tensor width = kappa.diff(1, 1), bend = (w.diff(1, 1).abs() * width).sqrt();
   const at::Tensor even = width / width.sum(1, true);
   const at::Tensor total = bend.sum(1, true);
@@ -66,19 +66,19 @@ at::Tensor place_nodes(const at::Tensor& kappa, const at::Tensor& w, int64_t nod
       at::where(total > 0, (1 - kEven) * bend / total + kEven * even, even).cumsum(1);
   const at::Tensor until =
       at::cat({at::zeros_like(width.slice(1, 0, 1)), share}, 1) / share.slice(1, -1);
-  const at::Tensor wanted =
+  const at::Tensor targets =
       at::linspace(0, 1, nodes, kappa.options()).expand({kappa.size(0), nodes}).contiguous();
-  const at::Tensor right = at::searchsorted(until, wanted).clamp(1, kappa.size(1) - 1);
+  const at::Tensor right = at::searchsorted(until, targets).clamp(1, kappa.size(1) - 1);
   const auto at_point = [](const at::Tensor& x, const at::Tensor& index) {
     return x.gather(1, index);
   };
   const at::Tensor u0 = at_point(until, right - 1), u1 = at_point(until, right);
-  const at::Tensor part = ((wanted - u0) / (u1 - u0)).clamp(0, 1);
+  const at::Tensor part = ((targets - u0) / (u1 - u0)).clamp(0, 1);
   const at::Tensor placed = at::lerp(at_point(kappa, right - 1), at_point(kappa, right), part);
   return at::cat({kappa.slice(1, 0, 1), placed.slice(1, 1, -1), kappa.slice(1, -1)}, 1);
 }
 
-/// Rows of a matrix on the CPU or elsewhere; an undefined one stays so.
+/// The columns at `index`; an undefined tensor stays undefined.
 at::Tensor columns(const at::Tensor& x, const at::Tensor& index) {
   return x.index_select(1, index.to(x.device()));
 }
@@ -102,7 +102,8 @@ void Descent::advance(const at::Tensor& log_ratio, const at::Tensor& mean, const
     const at::Tensor bend = at::where(dt == 0, 0.0, dt * divergence_->slope(y));
     return {kappa - y, (before.w + bend) / (1 + bend)};
   };
-  // Where v is about to bend: v of each of these, and the kappa at which it is that now.
+  // Where v is about to bend: v of each of these points, and the kappa at which v now has that
+  // value.
   const at::Tensor y = bends().unsqueeze(0);
   const at::Tensor v =
       (y + (dt * (divergence_->g(y) - mean.unsqueeze(1))).nan_to_num(0.0)).contiguous();
@@ -115,8 +116,8 @@ void Descent::advance(const at::Tensor& log_ratio, const at::Tensor& mean, const
   const at::Tensor candidates = std::get<0>(at::cat({tilts_.kappa, bending}, 1).sort(1));
   constexpr double kRough = 1e-2, kExact = 1e-10;
   const at::Tensor nodes = place_nodes(candidates, after(candidates, kRough).w, kNodes);
-  const Found found = after(nodes, kExact);
-  tilts_ = Tilts::through(nodes, found.h, found.w);
+  const Found fitted = after(nodes, kExact);
+  tilts_ = Tilts::through(nodes, fitted.h, fitted.w);
   add_knot();
 }
 
@@ -198,15 +199,15 @@ PathPoint DescentPath::at(const at::Tensor& beta, const at::Tensor& log_q0,
       log_q0.sizes() == log_gamma.sizes())
     return at_each(beta, log_q0, log_gamma);
   const at::Tensor kappa = log_gamma - log_q0;
-  // Problems at one beta of a shared path are one long row.
+  // The problems at one beta of a shared path form one long row.
   const bool is_one_row = num_knots_.size(0) == 1 && (beta.size(0) == 1 || beta.stride(0) == 0);
   const at::Tensor row = is_one_row ? kappa.reshape({1, -1}) : kappa;
   const at::Tensor place =
       (is_one_row ? beta.select(1, 0).slice(0, 0, 1) : beta.select(1, 0)) * num_knots_;
   const at::Tensor knot = at::minimum(place.floor(), num_knots_ - 1);
   const at::Tensor part = (place - knot).unsqueeze(1);
-  const TiltPoint found = mix(part, evaluate(rows(knot), row), evaluate(rows(knot + 1), row));
-  const at::Tensor h = found.h.view_as(kappa), w = found.w.view_as(kappa);
+  const TiltPoint point = mix(part, evaluate(rows(knot), row), evaluate(rows(knot + 1), row));
+  const at::Tensor h = point.h.view_as(kappa), w = point.w.view_as(kappa);
   const at::Tensor at_start = beta == 0, at_end = beta == 1;
   const at::Tensor slope =
       at::where(at_start, at::zeros_like(w), at::where(at_end, at::ones_like(w), w));
@@ -218,11 +219,11 @@ PathPoint DescentPath::at_each(const at::Tensor& beta, const at::Tensor& log_q0,
   const int64_t problems = log_q0.size(0), particles = log_q0.size(1);
   const int64_t count = num_knots_.size(0), target = theta_.size(1);
   const at::Tensor betas = beta.select(1, 0).expand({problems}).contiguous();
-  PathPoint found{at::empty_like(log_q0), at::empty_like(log_q0), at::empty_like(log_q0)};
+  PathPoint point{at::empty_like(log_q0), at::empty_like(log_q0), at::empty_like(log_q0)};
   const double *q0 = log_q0.data_ptr<double>(), *gamma = log_gamma.data_ptr<double>();
-  double *density = found.log_density.data_ptr<double>(),
-         *of_q0 = found.d_log_q0.data_ptr<double>(),
-         *of_gamma = found.d_log_gamma.data_ptr<double>();
+  double *density = point.log_density.data_ptr<double>(),
+         *of_q0 = point.d_log_q0.data_ptr<double>(),
+         *of_gamma = point.d_log_gamma.data_ptr<double>();
   for (int64_t p = 0; p < problems; ++p) {
     const int64_t column = count == 1 ? 0 : p;
     const double b = betas.data_ptr<double>()[p], knots = num_knots_.data_ptr<double>()[column];
@@ -240,7 +241,7 @@ PathPoint DescentPath::at_each(const at::Tensor& beta, const at::Tensor& log_q0,
       of_q0[i] = 1 - of_gamma[i];
     }
   }
-  return found;
+  return point;
 }
 
 at::Tensor DescentPath::advance(const at::Tensor& beta, const at::Tensor& log_time) const {
@@ -249,14 +250,14 @@ at::Tensor DescentPath::advance(const at::Tensor& beta, const at::Tensor& log_ti
   const auto theta_at = [&](const at::Tensor& knot) {
     return theta.gather(1, knot.to(at::kLong).clamp(0, theta.size(1) - 1).unsqueeze(1)).squeeze(1);
   };
-  // From the last knot to the target v shrinks by exp(-f''(1) theta), as it does close to it.
+  // From the last knot to the target, v shrinks by exp(-f''(1) theta), its rate near the target.
   const at::Tensor place = beta * num_knots_, knot = at::minimum(place.floor(), last);
-  const at::Tensor part = place - knot, here = theta_at(knot);
-  const at::Tensor now = at::where(knot == last, here - at::log1p(-part) / curvature_,
-                                   here + part * (theta_at(knot + 1) - here));
+  const at::Tensor part = place - knot, from = theta_at(knot);
+  const at::Tensor now = at::where(knot == last, from - at::log1p(-part) / curvature_,
+                                   from + part * (theta_at(knot + 1) - from));
   const at::Tensor then = now + log_time.exp();
   const at::Tensor reached = at::minimum(
-      at::searchsorted(theta, then.unsqueeze(1), false, /*right=*/true).squeeze(1).to(last) - 1,
+      at::searchsorted(from, then.unsqueeze(1), false, /*right=*/true).squeeze(1).to(last) - 1,
       last);
   const at::Tensor since = then - theta_at(reached);
   const at::Tensor done = at::where(reached == last, -at::expm1(-curvature_ * since),

@@ -1,5 +1,5 @@
 /// @file
-/// The annealing path of any f-divergence, as steepest descent finds it.
+/// The annealing path of any f-divergence, found by steepest descent.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,21 @@
 
 namespace crais {
 
-/// What a pilot finds out about a path of steepest descent: one row a step. C is P or 1 (shared).
+/// The constants of a path of steepest descent, found by a pilot: one row a step. C is P or 1
+/// (shared).
 struct DescentConstants {
-  at::Tensor range;      // [2,C] float64: the nodes of tables lie between these kappa
-  at::Tensor log_ratio;  // [L,C]: log R, of the mean e^v over the particles before the step
-  at::Tensor mean;       // [L,C]: m, their mean g(e^v / R)
-  at::Tensor step;       // [L,C]: dtheta > 0; 0 where a column has ended before
+  at::Tensor range;      // [2,C] float64: the tables' nodes lie between these values of kappa
+  at::Tensor log_ratio;  // [L,C]: log R, R the mean of e^v over the particles before the step
+  at::Tensor mean;       // [L,C]: m, the mean of g(e^v / R) over these particles
+  at::Tensor step;       // [L,C]: dtheta > 0; 0 once a column has ended
 };
 
-/// Steps of steepest descent, each frozen once it is made.
+/// Steps of steepest descent. Each step is frozen once it is made.
 ///
 /// With kappa = log gamma - log q0 and log q~ = log gamma - v, v depends on kappa alone:
 ///   dv/dtheta = m(theta) - g(e^v),  m = E_q[g(u)],  dD_f/dtheta = -Var_q[g(u)].
-/// A step takes v <- v - log R, then solves y + dtheta (g(y) - m) = v for the new v = y, which
-/// exists and rises with v since g does. h = kappa - v is kept as a table.
+/// A step sets v <- v - log R, then solves y + dtheta (g(y) - m) = v for the new v = y. The
+/// solution exists and rises with v because g rises. h = kappa - v is kept as a table.
 class Descent {
  public:
   Descent(std::shared_ptr<const Divergence> divergence, const at::Tensor& range);
@@ -33,9 +34,9 @@ class Descent {
   /// h and its slope w after the steps so far, at kappa [C,M].
   TiltPoint at(const at::Tensor& kappa) const { return evaluate(tilts_, kappa); }
   const Tilts& tilts() const { return tilts_; }
-  /// The tables at the start and after each step, less h(0).
+  /// The tables at the start and after each step, minus h(0).
   const std::vector<Tilts>& knots() const { return knots_; }
-  /// One more step, each number [C]; a column whose `step` is 0 rests.
+  /// Makes one more step; each argument is [C]. A column whose `step` is 0 rests.
   void advance(const at::Tensor& log_ratio, const at::Tensor& mean, const at::Tensor& step);
 
  private:
@@ -46,18 +47,18 @@ class Descent {
   std::vector<Tilts> knots_;
 };
 
-/// How a pilot steps along the way.
+/// Options of a pilot along the path.
 struct DescentOptions {
-  double length = 0.5;      // of a step: the standard deviation of log-weights that it makes, nats
-  int64_t max_knots = 512;  // more steps than this are an error
+  double length = 0.5;      // of a step: standard deviation of its log-weights, nats
+  int64_t max_knots = 512;  // more steps are an error
 };
 
 /// The path of steepest descent of D_f(pi || q), once a pilot has found its constants:
-///   log gamma_beta = log q0 + h(kappa),  kappa = log gamma - log q0,
-/// with h of the table that Descent makes at each knot (less h(0), so that the density lies between
-/// those of the ends), linear in beta between knots. Knots lie equally far apart in beta: 0 is the
-/// base, L descent's last step, and L + 1 the target. A fixed positive density, so E[w] = Z however
-/// noisy the pilot was.
+///   log gamma_beta = log q0 + h(kappa),  kappa = log gamma - log q0.
+/// h is the table that Descent makes at each knot, minus h(0) so that the density lies between the
+/// densities of the ends. Between knots, h is linear in beta. Knots are evenly spaced in beta: knot
+/// 0 is the base, knot L the last step of the descent, knot L + 1 the target. The density is fixed
+/// and positive, so E[w] = Z even after a noisy pilot.
 ///
 ///     auto path = crais::PathRegistry::instance().make("path", "f:jensen-shannon");
 ///     crais::PilotRun pilot = crais::run_pilot(problem, *path, *rule, *hmc, {}, rng);
@@ -66,16 +67,16 @@ struct DescentOptions {
 /// Cost of `at`: O(log N) a particle, no target evaluations.
 class DescentPath : public Path {
  public:
-  /// Not yet learned: `at` throws. `name` is the specification in PathRegistry.
+  /// A path that is not yet learned: `at` throws. `name` is the specification in PathRegistry.
   DescentPath(std::string name, std::shared_ptr<const Divergence> divergence,
               const DescentOptions& options);
 
-  /// The same path with constants, on the CPU. Deterministic: equal constants make equal bytes.
+  /// This path with the given constants, on the CPU. Equal constants give equal bytes.
   std::shared_ptr<const DescentPath> with(const DescentConstants& constants) const;
-  /// The same, from the descent that took steps of these constants.
+  /// This path with constants and the descent that made them.
   std::shared_ptr<const DescentPath> with(const DescentConstants& constants,
                                           const Descent& descent) const;
-  /// The columns at `index` [Q]; all of a shared one.
+  /// The columns at `index` [Q]; a shared path keeps its column.
   std::shared_ptr<const DescentPath> select(const at::Tensor& index) const;
   std::shared_ptr<const DescentPath> to(c10::Device device) const;
 
@@ -90,18 +91,17 @@ class DescentPath : public Path {
   const DescentConstants& constants() const { return constants_; }
 
  private:
-  /// `at` for plain tensors: particle by particle, where small operations would take twenty times
-  /// as long.
+  /// `at` for plain tensors, particle by particle: 20 times as fast as many small operations.
   PathPoint at_each(const at::Tensor& beta, const at::Tensor& log_q0,
                     const at::Tensor& log_gamma) const;
-  /// Rows of the tables: `knot` [Q] of the columns of Q problems.
+  /// Rows of the tables at `knot` [Q], in the columns of Q problems.
   Tilts rows(const at::Tensor& knot) const;
 
   std::string name_;
   DescentOptions options_;
   DescentConstants constants_;
-  at::Tensor num_knots_;  // [C] float64: L + 1, the target's
-  at::Tensor theta_;      // [C,L+1] float64: of each knot but the target's; rests repeat
+  at::Tensor num_knots_;  // [C] float64: L + 1, the index of the target's knot
+  at::Tensor theta_;      // [C,L+1] float64: clock of each knot before the target's
   Tilts tables_;          // [(L+2) C, N], knot by knot
   double curvature_ = 1;  // f''(1)
 };

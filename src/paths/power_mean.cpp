@@ -18,7 +18,7 @@ class PowerMean : public Path {
                const at::Tensor& log_gamma) const override {
     const at::Tensor a = at::log1p(-beta) + alpha_ * log_q0;
     const at::Tensor b = beta.log() + alpha_ * log_gamma;
-    // At an end the other density has no say: a and b may be inf - inf there.
+    // At an end the other density has weight 0: a and b may be inf - inf there.
     const at::Tensor at_start = beta == 0, at_end = beta == 1;
     const at::Tensor between = at::logaddexp(a, b) / alpha_;
     const at::Tensor log_density =
@@ -28,12 +28,13 @@ class PowerMean : public Path {
     return {log_density, 1 - w, w};
   }
 
-  /// V = Var[u^alpha] r^alpha / alpha^2: steepest descent goes at r^-alpha of the pace of -log(1 -
-  /// beta).
+  /// V = Var[u^alpha] r^alpha / alpha^2: steepest descent runs at r^-alpha times the pace of the
+  /// clock -log(1 - beta).
   ///
-  /// Particles far from the target overlap with none of its mass, and find an r of exp(-thousands),
-  /// which would make V vanish and a schedule end at once. But r is the target's mass over that of
-  /// a power mean of two normalised densities (problems are centred), which is bounded from below.
+  /// Particles far from the target overlap with none of its mass. Their estimate of r is
+  /// exp(-thousands), which would make V vanish and end a schedule at once. But r is the mass of
+  /// the target divided by that of a power mean of two normalised densities (problems are centred),
+  /// and that ratio is bounded from below.
   at::Tensor log_rate(const at::Tensor& kappa, const at::Tensor& variance_weights,
                       const at::Tensor& ratio_weights) const override {
     const at::Tensor log_r = at::logsumexp(ratio_weights + kappa, -1);
@@ -42,8 +43,9 @@ class PowerMean : public Path {
   }
 
  private:
-  /// log of 1 / max Z_q, where Z_q = int ((1-t) q0^alpha + t pi^alpha)^(1/alpha): at most 1 up to
-  /// alpha = 1; beyond, largest without overlap, max_t (1-t)^(1/alpha) + t^(1/alpha).
+  /// The lower bound of log r: log of 1 / max Z_q, Z_q = int ((1-t) q0^alpha + t
+  /// pi^alpha)^(1/alpha). Z_q is at most 1 for alpha <= 1. For larger alpha it is largest without
+  /// overlap: max_t (1-t)^(1/alpha) + t^(1/alpha).
   double least_log_ratio() const { return alpha_ <= 1 ? 0.0 : (1 / alpha_ - 1) * std::log(2.0); }
 
   double alpha_;

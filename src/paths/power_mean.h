@@ -1,5 +1,5 @@
 /// @file
-/// The bridge whose order is a number: geometric at 0, a mixture at 1.
+/// The power-mean path of a given order: geometric at 0, a mixture at 1.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@ namespace crais {
 
 std::unique_ptr<Path> make_geometric_path();
 
-/// gamma_beta = ((1-beta) q0^alpha + beta gamma^alpha)^(1/alpha), any alpha; |alpha| < 1e-6 is
-/// geometric.
+/// gamma_beta = ((1-beta) q0^alpha + beta gamma^alpha)^(1/alpha) for any alpha. |alpha| < 1e-6
+/// gives the geometric path.
 std::unique_ptr<Path> make_power_mean_path(double alpha);
 
 }  // namespace crais

@@ -6,10 +6,10 @@
 namespace crais {
 namespace {
 
-/// Slopes at nodes between which a cubic rises, given the mean slope d of each cell: at most 3 d
-/// [Fritsch & Carlson 1980], for h and, with 1 - w and 1 - d, for kappa - h.
+/// Limits the slopes at nodes so that the cubics between them rise, given the mean slope d of each
+/// cell: at most 3 d for h and, with 1 - w and 1 - d, for kappa - h.       [Fritsch & Carlson 1980]
 at::Tensor cut(const at::Tensor& w, const at::Tensor& mean_slope) {
-  const auto sides = [](const at::Tensor& x) {  // of each node, the outer cells twice
+  const auto sides = [](const at::Tensor& x) {  // both cells of each node; outer cells repeat
     return std::pair{at::cat({x.slice(1, 0, 1), x}, 1), at::cat({x, x.slice(1, -1)}, 1)};
   };
   const auto [left, right] = sides(mean_slope);
@@ -18,20 +18,20 @@ at::Tensor cut(const at::Tensor& w, const at::Tensor& mean_slope) {
   return at::minimum(at::maximum(w, least), most);
 }
 
-// Formulas are written once, for tensors and for numbers.
+// The formulas below are written once, for tensors and for numbers.
 at::Tensor clamped(const at::Tensor& x) { return x.clamp(0, 1); }
 double clamped(double x) { return std::clamp(x, 0.0, 1.0); }
 
-/// w x; 0 where w is 0, however far x is.
+/// w x, and 0 where w is 0, even if x is infinite.
 at::Tensor times(const at::Tensor& w, const at::Tensor& x) { return at::where(w == 0, 0.0, w * x); }
 double times(double w, double x) { return w == 0 ? 0.0 : w * x; }
 
 template <typename Number>
 struct Cell {
-  Number x0, width, h0, h1, w0, w1;  // where it begins, how wide it is, and its two nodes
+  Number x0, width, h0, h1, w0, w1;  // its start, its width, and values and slopes at its nodes
 };
 
-/// h and its slope at kappa; beyond the cell at the slope of the nearer node.
+/// h and its slope at kappa. Outside the cell, linear with the slope of the nearer node.
 template <typename Number>
 std::pair<Number, Number> cubic(const Cell<Number>& cell, const Number& kappa) {
   const auto& [x0, width, h0, h1, w0, w1] = cell;

@@ -1,5 +1,5 @@
 /// @file
-/// Rising functions of one number, many at once, as tables.
+/// Tables of rising functions of one number, many functions at once.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -8,28 +8,30 @@
 
 namespace crais {
 
-/// R functions h(kappa) with slopes w in [0, 1]: cubic Hermite between nodes, linear beyond them.
-/// Continuous with its derivative; both h and kappa - h rise everywhere.
+/// R functions h(kappa) with slopes w in [0, 1]: cubic Hermite between nodes, linear outside them.
+/// Each has a continuous derivative. Both h and kappa - h rise everywhere.
 struct Tilts {
   at::Tensor kappa;  // [R,N] float64, nodes, ascending
-  at::Tensor h;      // [R,N], values there
-  at::Tensor w;      // [R,N], slopes there
+  at::Tensor h;      // [R,N], values at the nodes
+  at::Tensor w;      // [R,N], slopes at the nodes
 
-  /// h = 0 on nodes from low to high, [R] each.
+  /// h = 0 on nodes from `low` to `high`, [R] each.
   static Tilts flat(const at::Tensor& low, const at::Tensor& high, int64_t nodes);
-  /// Through values h with slopes w at nodes; slopes too steep for the values next to them are cut.
+  /// The functions with values h and slopes w at the nodes. Slopes too steep for their neighbouring
+  /// values are cut.
   static Tilts through(const at::Tensor& kappa, const at::Tensor& h, const at::Tensor& w);
 };
 
 struct TiltPoint {
   at::Tensor h, w;  // [R,M]
 };
-/// At kappa [R,M], which may be infinite. Cost: O(log N) a number.
+/// The functions at kappa [R,M], which may be infinite. Cost: O(log N) a number.
 TiltPoint evaluate(const Tilts& tilts, const at::Tensor& kappa);
-/// A part in [0, 1] of the way from one to another; a part of 0 of an infinite h is 0.
+/// The point at share `part` in [0, 1] of the way between two points. A share 0 of an infinite h is
+/// 0.
 TiltPoint mix(const at::Tensor& part, const TiltPoint& from, const TiltPoint& to);
 
-/// The same for one number on the CPU, the same bits: nothing is allocated.
+/// One function at one number on the CPU, bit-equal to the tensor version, without allocation.
 struct TiltNumber {
   double h, w;
 };

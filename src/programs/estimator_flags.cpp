@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of the types of OptionRow::Field.
+// The types of OptionRow::Field.
 using Kind = Option::Kind;
 constexpr Kind kKinds[] = {Kind::kFlag, Kind::kInteger, Kind::kInteger, Kind::kNumber,
                            Kind::kText, Kind::kInteger, Kind::kNumber,  Kind::kText};
@@ -60,7 +60,7 @@ std::vector<OptionGroup> estimator_options(const std::string& problem) {
 
 std::vector<Preset> estimator_presets(const std::string& paper_summary, const std::string& rate,
                                       const std::string& chains) {
-  return {{"recommended", "what the other defaults say", {}},
+  return {{"recommended", "choice of the other defaults", {}},
           {"paper",
            paper_summary,
            {{"base", "prior"},
@@ -71,22 +71,22 @@ std::vector<Preset> estimator_presets(const std::string& paper_summary, const st
 }
 
 OptionGroup output_options(const std::string& files) {
-  return {
-      "Output",
-      {option::text("out", "DIR", {}, files), option::flag("resume", "go on with what DIR holds"),
-       option::flag("overwrite", "replace what DIR holds"),
-       option::flag("accept-other-version", "go on with results of another build of crais"),
-       option::text("queue", "auto|none", {"auto"},
-                    "auto: under torchrun, workers on DIR share chunks"),
-       option::text("lease", "TIME", {"1m"},
-                    "of a queue: a worker silent for so long has lost its chunks to the others"),
-       option::text("max-time", "TIME", {},
-                    "as 55m, 1h30m or HH:MM:SS: begin no chunk that would end later, exit with 75; "
-                    "--resume goes on"),
-       option::text("format", "table|json|csv", {"table"},
-                    "of what is printed: a table as wide as the terminal, or for programs the "
-                    "summary as JSON, or a line a method as CSV"),
-       option::quiet()}};
+  return {"Output",
+          {option::text("out", "DIR", {}, files), option::flag("resume", "continue the run in DIR"),
+           option::flag("overwrite", "replace the results in DIR"),
+           option::flag("accept-other-version",
+                        "continue even if another build of crais made the results"),
+           option::text("queue", "auto|none", {"auto"},
+                        "auto: under torchrun, all workers with this DIR share chunks"),
+           option::text("lease", "TIME", {"1m"},
+                        "time after which other workers take over the chunks of a silent worker"),
+           option::text("max-time", "TIME", {},
+                        "55m, 1h30m or HH:MM:SS: start no chunk that would end later, then exit "
+                        "with 75; --resume continues"),
+           option::text("format", "table|json|csv", {"table"},
+                        "printed output: a table as wide as the terminal, the summary as JSON, or "
+                        "CSV with a line for each method"),
+           option::quiet()}};
 }
 
 namespace {
@@ -139,7 +139,7 @@ json deciding_settings(const RunSettings& settings) {
         "max-time", "format", "dry-run", "queue", "lease", "quiet"})
     deciding.erase(operational);
   if (deciding.contains("expect") && deciding["expect"].empty()) deciding.erase("expect");
-  // The temperatures decide, not where they stand.
+  // The temperatures in the file decide the results; its path does not.
   if (const std::string& schedule = settings.estimator.schedule; schedule.rfind("file:", 0) == 0)
     deciding["schedule_sha256"] = sha256(read_file(schedule.substr(5)));
   deciding["stream"] = std::to_string(kStreamVersion);

@@ -1,4 +1,4 @@
-// How a log normaliser is estimated: the flags that every estimating program shares.
+// The flags for estimating a log normaliser, which every estimating program shares.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -18,14 +18,14 @@ namespace crais {
 
 struct RunReport;
 
-/// The groups "Method", "Annealing" and "Pilot" of option_table. `problem` is what the program
-/// calls what it estimates a normaliser of, in help and in --per-PROBLEM, --pilot-PROBLEMs.
+/// The groups "Method", "Annealing" and "Pilot" of option_table. `problem` is the program's word
+/// for a problem, in help and in --per-PROBLEM, --pilot-PROBLEMs.
 std::vector<OptionGroup> estimator_options(const std::string& problem);
 
-/// The flag of one field, for a group of the program's own.
+/// The flag of one field, for another group of the program.
 Option estimator_option(const std::string& field, const std::string& problem);
 
-/// What is called the same in every estimating program beside how it estimates.
+/// Settings of a run that are equal in every estimating program, besides the estimator.
 struct RunSettings {
   EstimateOptions estimator;
   at::Device device = at::kCPU;
@@ -33,36 +33,36 @@ struct RunSettings {
   int64_t threads = 0;
   std::string out;  // empty: no files
   StoreOptions store;
-  bool is_shared = false;           // chunks are, with other workers: see resolve_sharing
+  bool is_shared = false;           // other workers share the chunks: see resolve_sharing
   int64_t lease = 60;               // seconds after which a silent worker has lost its chunks
-  std::optional<int64_t> max_time;  // seconds of the process; chunks that would end later wait
+  std::optional<int64_t> max_time;  // seconds of the process; no chunk may end later
   Format format = Format::kTable;
   bool quiet = false;
-  const RunReport* earlier = nullptr;  // finished, of fewer problems, which this run keeps
-  bool in_memory = false;   // a function or data of the caller's decide it, which no command names
+  const RunReport* earlier = nullptr;  // a finished run of fewer problems, which this run keeps
+  bool in_memory = false;   // a function or data of the caller's decide it: no command repeats it
   nlohmann::json resolved;  // every flag, for the record
 };
 
-/// The group "Output", whose folder holds `files`.
+/// The group "Output"; `files` describes the content of the folder.
 OptionGroup output_options(const std::string& files);
 
-/// The values of --preset, other defaults for the flags above: "recommended" and "paper", which is
-/// constant rate at a `rate` with as many `chains`.
+/// The values of --preset, which change the defaults of the flags above: "recommended", and "paper"
+/// with constant rate at `rate` and `chains` chains.
 std::vector<Preset> estimator_presets(const std::string& paper_summary, const std::string& rate,
                                       const std::string& chains);
 
 /// The values of the flags above and of --device, --threads, --dtype and --chunk. Names of
-/// schedules, paths, kernels and methods are checked when they are made. Throws Error kArgument for
-/// values that exclude each other.
+/// schedules, paths, kernels and methods are checked later, when the objects are made. Throws Error
+/// kArgument for values that exclude each other.
 RunSettings read_run(const CommandLine& cli, const std::string& problem);
 
-/// Throws Error kArgument for the first flag that was given though an estimate with these options
-/// has no use for it. `options` are what the flags have come to.
+/// Throws Error kArgument for the first given flag that has no effect on an estimate with these
+/// options. `options` are the values of the flags.
 void refuse_idle(const CommandLine& cli, const EstimateOptions& options,
                  const std::string& problem);
 
-/// Of all flags those that decide results: not where, how fast and how loud. A device enters by its
-/// kind, data by digests that stand beside.
+/// The flags that determine results: not those on place, speed and output. A device is represented
+/// by its kind, data by digests elsewhere.
 nlohmann::json deciding_settings(const RunSettings& settings);
 
 }  // namespace crais

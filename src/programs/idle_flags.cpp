@@ -8,20 +8,20 @@
 namespace crais {
 namespace {
 
-/// What the options make of an estimate, as far as it decides which flags have a say.
+/// The properties of an estimate that decide which flags have an effect.
 struct Course {
   Course(const EstimateOptions& options, bool is_density);
 
   const EstimateOptions& options;
   bool is_density;
-  std::string schedule, kernel;          // without their parameters
-  bool anneals = false, learns = false;  // any method does
+  std::string schedule, kernel;          // names without parameters
+  bool anneals = false, learns = false;  // true if any method does
   bool is_adaptive = false;              // particles decide the temperatures
-  bool takes_leapfrog = false;           // the kernel does
-  bool has_order = false;                // the path's rate has a mass ratio, and problems a centre
-  bool has_pilot = false;                // one goes along the schedule
-  bool tries_bases = false;              // pilots choose among them
-  bool plans_by_chunk = false;           // the replicates of a chunk share a plan of its own
+  bool takes_leapfrog = false;           // the kernel takes leapfrog steps
+  bool has_order = false;                // the path's rate has a mass ratio; problems have a centre
+  bool has_pilot = false;                // a pilot runs along the schedule
+  bool tries_bases = false;              // pilots choose between bases
+  bool plans_by_chunk = false;           // the replicates of a chunk have their own plan
 };
 
 Course::Course(const EstimateOptions& o, bool density) : options(o), is_density(density) {
@@ -31,18 +31,18 @@ Course::Course(const EstimateOptions& o, bool density) : options(o), is_density(
   const auto kernel_with = [&](int64_t num_leapfrog) {
     return TransitionRegistry::instance().make("kernel", o.kernel, TransitionOptions{num_leapfrog});
   };
-  const std::shared_ptr<const Transition> one = kernel_with(1);
-  takes_leapfrog = kernel_with(2)->evaluations_per_step() != one->evaluations_per_step();
+  const std::shared_ptr<const Transition> transition = kernel_with(1);
+  takes_leapfrog = kernel_with(2)->evaluations_per_step() != transition->evaluations_per_step();
   std::shared_ptr<const Resampling> resampling;
   if (!o.resampling.empty())
     resampling = ResamplingRegistry::instance().make("resampling", o.resampling);
   for (const std::string& name : o.methods) {
     const auto method = MethodRegistry::instance().make(
-        "method", name, AnnealingParts{path, one, resampling, /*keep_particles=*/false});
+        "method", name, AnnealingParts{path, transition, resampling, /*keep_particles=*/false});
     anneals |= method->num_anneals() > 0;
     learns |= method->learns();
   }
-  // A file holds temperatures; the run reads it, once.
+  // A file holds temperatures. Only the run itself reads it.
   is_adaptive =
       schedule != "file" &&
       ScheduleRegistry::instance().make("schedule", o.schedule, ScheduleOptions{})->is_adaptive();
@@ -54,18 +54,18 @@ Course::Course(const EstimateOptions& o, bool density) : options(o), is_density(
   tries_bases = anneals && !is_density && o.base == "auto";
 }
 
-/// Flags that do nothing in some courses.
+/// A rule for flags that have no effect on some estimates.
 struct Rule {
   std::vector<std::string> flags;
   bool (*is_idle)(const Course&);
   std::string why;  // "--steps does nothing WHY"
 };
 
-/// docs/reference.md has this table too.
+/// All rules. docs/reference.md has this table too.
 std::vector<Rule> rules(const std::string& problem) {
   const std::string per = "per-" + problem, pilots = "pilot-" + problem + "s";
   return {
-      // Methods.
+      // Flags of methods.
       {{"schedule", "steps", "path", "kernel", "leapfrog", "step-size", "resample",
         "target-acceptance", "force-dtype", per, "pilot-chains", "min-step", "max-step",
         "max-steps", "tolerance", "weighted", "weighted-ratio", "interpolate"},
@@ -74,7 +74,7 @@ std::vector<Rule> rules(const std::string& problem) {
       {{"chains"},
        [](const Course& c) { return !c.anneals && !c.learns; },
        "where no --method has chains: iwae:K and elbo:K take K samples"},
-      // How many.
+      // Flags of numbers.
       {{"chains", "steps"},
        [](const Course& c) { return c.options.budget.has_value(); },
        "beside --budget, which chooses both"},
@@ -96,7 +96,7 @@ std::vector<Rule> rules(const std::string& problem) {
        },
        problem != "image" ? "without --error, --target-error or --mean-error"
                           : "without --target-error or --mean-error"},
-      // Schedules.
+      // Flags of schedules.
       {{"tolerance", "weighted-ratio"},
        [](const Course& c) { return c.schedule != "constant-rate"; },
        "without --schedule constant-rate"},
@@ -115,7 +115,7 @@ std::vector<Rule> rules(const std::string& problem) {
       {{"steps"},
        [](const Course& c) { return (c.is_adaptive || c.schedule == "file") && !c.tries_bases; },
        "for a --schedule that says itself how many there are (--interpolate stretches its plan)"},
-      // Moves.
+      // Flags of moves.
       {{"leapfrog"},
        [](const Course& c) { return !c.takes_leapfrog; },
        "for a --kernel that takes no leapfrog steps"},
@@ -125,7 +125,7 @@ std::vector<Rule> rules(const std::string& problem) {
       {{"target-acceptance"},
        [](const Course& c) { return c.options.step_size && !c.has_order; },
        "beside a --step-size, which is not tuned"},
-      // Pilots.
+      // Flags of pilots.
       {{"interpolate"},
        [](const Course& c) { return !c.has_pilot; },
        "without a pilot: --schedule and --step-size leave nothing to tune"},

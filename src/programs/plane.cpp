@@ -14,13 +14,13 @@ at::Tensor thinned(const at::Tensor& z, const at::Tensor& log_w, int64_t count, 
                                .make("resampling", "systematic")
                                ->ancestors(log_w.unsqueeze(0), rng)
                                .squeeze(0);
-  const at::Tensor some =
+  const at::Tensor positions =
       at::linspace(0, static_cast<double>(index.size(0) - 1), count, at::kDouble).round();
-  return z.to(at::kDouble).index_select(0, index.index_select(0, some.to(at::kLong)));
+  return z.to(at::kDouble).index_select(0, index.index_select(0, positions.to(at::kLong)));
 }
 
 Window window_around(const at::Tensor& z) {
-  constexpr double kOutside = 0.005, kRoom = 0.3;  // a share on each side; of the range
+  constexpr double kOutside = 0.005, kRoom = 0.3;  // share outside each side; margin over range
   const auto side = [&](int64_t axis) {
     const at::Tensor sorted = std::get<0>(z.select(1, axis).sort());
     const auto last = static_cast<double>(sorted.size(0) - 1);

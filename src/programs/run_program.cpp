@@ -19,7 +19,7 @@
 namespace crais {
 namespace {
 
-/// Of torchrun's workers on one machine, which all ask for the same.
+/// Divides cores and GPUs between torchrun's workers on one machine, which all ask for all of them.
 void share_machine(RunSettings& settings, const CommandLine& cli, const Environment& variables) {
   const auto number = [&](const char* name, int64_t least) {
     return std::max(least, parse_integer(variables(name).value_or("0"), name));
@@ -33,7 +33,8 @@ void share_machine(RunSettings& settings, const CommandLine& cli, const Environm
         static_cast<at::DeviceIndex>(index % static_cast<int64_t>(torch::cuda::device_count())));
 }
 
-/// Says what is done and how to go on, of a run that time or a signal stopped.
+/// Throws for a run that time or a signal stopped; the error says what is finished and how to
+/// continue.
 void throw_of_stopped(const Progressed& progress, const TimeLimit& limit, const std::string& unit,
                       const RunSettings& settings) {
   const std::string done =
@@ -50,7 +51,7 @@ void throw_of_stopped(const Progressed& progress, const TimeLimit& limit, const 
   throw_if_interrupted(advice);
 }
 
-/// The queue of a run in this store; null where nothing is shared, and where the other workers have
+/// The queue of a run in this store. Null if nothing is shared, or if the other workers have
 /// finished the run and left. Throws Error as claims do.
 std::unique_ptr<WorkQueue> open_queue(const RunSettings& settings,
                                       const std::optional<ResultStore>& store,
@@ -145,7 +146,7 @@ RunReport complete_run(const RunSettings& settings, const RunProgressOptions& sh
                        const std::function<RunReport(RunObserver&)>& run) {
   install_interrupt_handler();
   RunProgressOptions line = shown;
-  line.enabled &= !settings.is_shared;  // workers would write over each other's
+  line.enabled &= !settings.is_shared;  // workers would overwrite each other's lines
   RunProgress progress(line);
   TimeLimit limit(progress, settings.max_time);
   RunReport report = run(limit);

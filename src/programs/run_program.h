@@ -1,4 +1,4 @@
-// What every estimating program does around its run.
+// The frame of a run in every estimating program.
 #pragma once
 
 #include <functional>
@@ -15,29 +15,29 @@
 
 namespace crais {
 
-/// Under torchrun chunks are shared with its other workers, but for --queue none and where
-/// `is_shard`: --shard was given. A worker that shares goes on with what the folder holds, with its
-/// part of the cores and with a GPU of its own. Throws Error kArgument where no folder is shared,
-/// or a launcher has set half of what it should.
+/// Under torchrun, workers share chunks, except with --queue none and with --shard (`is_shard`). A
+/// worker that shares resumes from the folder and uses its part of the cores and its own GPU.
+/// Throws Error kArgument if there is no folder to share, or if a launcher has set only a part of
+/// its variables.
 void resolve_sharing(RunSettings& settings, const CommandLine& cli, bool is_shard,
                      const Environment& variables = environment_variable);
 
-/// Estimates `problems` in the folder that the settings name, if any, beside other workers where it
-/// is shared, and writes the files of a report that is complete. Where the observer stopped it, the
-/// report has the finished chunks.
-/// `record` is what decides the results; `report_of` makes the report, less `run` and `progress`,
-/// of finished chunks and of what is to be in summary.json for any program.
+/// Estimates `problems` in the folder of the settings, if there is one, together with other workers
+/// if it is shared. Writes the files once the report is complete. If the observer stops the run,
+/// the report holds the finished chunks. `record` holds the settings that determine the results.
+/// `report_of` makes the report, without `run` and `progress`, from finished chunks and from the
+/// common part of summary.json.
 RunReport run_in_folder(
     const RunSettings& settings, nlohmann::json record, const ProblemSource& problems,
     const Estimator& estimator, const Shard& shard, RunObserver& observer,
     const std::function<RunReport(RunResults results, nlohmann::json summary)>& report_of);
 
-/// Runs under a progress line and a handler of signals. Throws Error kInterrupted, which says how
-/// to go on, where a signal or --max-time stopped it.
+/// Runs with a progress line and a signal handler. Throws Error kInterrupted, which says how to
+/// continue, if a signal or --max-time stopped the run.
 RunReport complete_run(const RunSettings& settings, const RunProgressOptions& shown,
                        const std::function<RunReport(RunObserver&)>& run);
 
-/// On stdout, unless another worker says it.
+/// Prints the report on stdout, unless another worker prints it.
 void print(const RunReport& report, const RunSettings& settings);
 
 }  // namespace crais

@@ -76,7 +76,7 @@ std::string reason_of(const std::exception& error) {
   const auto* torch = dynamic_cast<const c10::Error*>(&error);
   const std::string text = torch ? torch->what_without_backtrace() : error.what();
   const std::string line = text.substr(0, text.find('\n'));
-  return line.substr(0, line.find_last_not_of(". ") + 1);  // more follows
+  return line.substr(0, line.find_last_not_of(". ") + 1);  // the first sentence alone
 }
 
 std::string seconds_since(std::chrono::steady_clock::time_point start) {
@@ -84,9 +84,9 @@ std::string seconds_since(std::chrono::steady_clock::time_point start) {
   return fixed(waited.count(), 1) + " s";
 }
 
-/// What a thread has found out. By hand, not by std::future: a program that holds its code gives
-/// LibTorch's libraries the address of it, and those that bring pieces of a C++ library of their
-/// own then crash in oneDNN.
+/// The answer of a thread. Not a std::future: a program with the code of std::future would give its
+/// address to LibTorch's libraries, and libraries that bring parts of their own C++ library would
+/// then crash in oneDNN.
 struct Answered {
   std::mutex mutex;
   std::condition_variable ready;
@@ -99,13 +99,13 @@ class StoreClaims : public Claims {
  public:
   StoreClaims(const StoreAddress& address, const std::string& run, milliseconds patience)
       : place_(address.host + ":" + std::to_string(address.port)), patience_(patience) {
-    FLAGS_caffe2_log_level = 3;  // fatal alone: what is wrong is said here, in one line
+    FLAGS_caffe2_log_level = 3;  // only fatal messages: crais reports the error in one line
     c10d::TCPStoreOptions options;
     options.port = static_cast<uint16_t>(address.port);
     options.isServer = address.is_here;
     options.waitWorkers = false;
     options.multiTenant = true;
-    options.timeout = patience;  // the store may be on its way
+    options.timeout = patience;  // the store may still be starting
     const auto start = std::chrono::steady_clock::now();
     const auto made = std::make_shared<Store>();
     try {
@@ -147,26 +147,26 @@ class StoreClaims : public Claims {
 
  private:
   using Store = c10::intrusive_ptr<c10d::Store>;
-  static constexpr int64_t kLeft = -(int64_t{1} << 60);  // far below what beats can make up for
+  static constexpr int64_t kLeft = -(int64_t{1} << 60);  // beats cannot raise this to a valid count
 
-  /// What a thread of its own finds, which is left behind where no answer comes. Throws whatever
-  /// the question does; std::runtime_error where there is no answer.
+  /// The answer of a thread to a question. The thread is left behind if no answer comes. Throws the
+  /// exceptions of the question, and std::runtime_error without an answer.
   std::string answer(std::function<std::string()> question) const {
-    const auto found = std::make_shared<Answered>();
-    std::thread thread([found, question = std::move(question)]() mutable {
+    const auto answered = std::make_shared<Answered>();
+    std::thread thread([answered, question = std::move(question)]() mutable {
       try {
-        found->text = question();
+        answered->text = question();
       } catch (...) {
-        found->error = std::current_exception();
+        answered->error = std::current_exception();
       }
-      question = {};  // what it holds ends on this thread
-      const std::lock_guard lock(found->mutex);
-      found->is_there = true;
-      found->ready.notify_all();
+      question = {};  // destroys its captures on this thread
+      const std::lock_guard lock(answered->mutex);
+      answered->is_there = true;
+      answered->ready.notify_all();
     });
     const auto start = std::chrono::steady_clock::now();
-    std::unique_lock lock(found->mutex);
-    while (!found->ready.wait_for(lock, 50ms, [&] { return found->is_there; })) {
+    std::unique_lock lock(answered->mutex);
+    while (!answered->ready.wait_for(lock, 50ms, [&] { return answered->is_there; })) {
       const auto waited = std::chrono::steady_clock::now() - start;
       if (waited <= patience_ + 1s && !(interrupted() && waited > 1s)) continue;
       thread.detach();
@@ -174,8 +174,8 @@ class StoreClaims : public Claims {
     }
     lock.unlock();
     thread.join();
-    if (found->error) std::rethrow_exception(found->error);
-    return found->text;
+    if (answered->error) std::rethrow_exception(answered->error);
+    return answered->text;
   }
 
   std::string ask(const std::function<std::string(c10d::Store&)>& question) {

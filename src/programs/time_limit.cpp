@@ -8,7 +8,7 @@ namespace crais {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-const Clock::time_point kBegan = Clock::now();  // as the program is loaded
+const Clock::time_point kBegan = Clock::now();  // initialised when the program is loaded
 
 }  // namespace
 
@@ -23,8 +23,8 @@ void TimeLimit::begin(int64_t done, int64_t total) { observer_.begin(done, total
 void TimeLimit::chunk(const ChunkResult& result) {
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = begun_.find(std::this_thread::get_id()); found != begun_.end()) {
-      longest_ = std::max(longest_, elapsed_() - found->second);
+    if (const auto started = begun_.find(std::this_thread::get_id()); started != begun_.end()) {
+      longest_ = std::max(longest_, elapsed_() - started->second);
       has_advanced_ = true;
     }
   }

@@ -1,4 +1,4 @@
-// --max-time: a run that stops between chunks before its time is over.
+// --max-time: the run stops between chunks before its time is over.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,12 @@ namespace crais {
 /// Seconds since the program began.
 double seconds_of_process();
 
-/// Passes on to another observer, and stops the run when the time is over, or when a chunk that
-/// began now would not end in time if it took as long as the longest of this run. A pilot is never
-/// cut short: what it tuned is stored before the first chunk is asked for. A chunk under way is
-/// finished.
+/// Forwards to another observer. Stops the run when the time is over, or when a chunk that started
+/// now would end too late if it took as long as the longest chunk of this run. A pilot is never
+/// stopped: its plan is stored before the first chunk. A started chunk is finished.
 class TimeLimit : public RunObserver {
  public:
-  /// `limit` in seconds; without it the run is never stopped here. `elapsed` is what it holds for.
+  /// `limit` in seconds; without a limit the run never stops here. `elapsed` measures the time.
   TimeLimit(RunObserver& observer, std::optional<double> limit,
             std::function<double()> elapsed = seconds_of_process);
 
@@ -28,18 +27,18 @@ class TimeLimit : public RunObserver {
   void chunk(const ChunkResult& result) override;
   bool stop() override;
 
-  /// True if the run was stopped here.
+  /// True if the time limit stopped the run.
   bool is_over() const;
-  /// True if a chunk was computed, not found in the store.
+  /// True if a chunk was computed in this run.
   bool has_advanced() const;
 
  private:
   RunObserver& observer_;
   std::optional<double> limit_;
   std::function<double()> elapsed_;
-  mutable std::mutex mutex_;                 // of all below: threads ask side by side
-  std::map<std::thread::id, double> begun_;  // when a thread was let go on
-  double longest_ = 0;                       // seconds of a chunk
+  mutable std::mutex mutex_;                 // guards all below: threads call at the same time
+  std::map<std::thread::id, double> begun_;  // time at which a thread started its chunk
+  double longest_ = 0;                       // duration of the longest chunk, seconds
   bool is_over_ = false, has_advanced_ = false;
 };
 

@@ -202,12 +202,14 @@ std::string doubts_of(const MethodSummary& summary) {
 
 std::string error_of_mean(const nlohmann::json& settings, const MethodSummary& summary,
                           double monte_carlo_std_error) {
-  const auto asked = settings.find("mean-error");
-  if (asked == settings.end() || !asked->is_number() || !summary.transitions) return "";
-  const double found = std::hypot(monte_carlo_std_error, summary.bias);
-  const std::string line = "Chains and bias leave the mean an error of " + significant(found, 2) +
-                           " nats; --mean-error asked for " + significant(asked->get<double>(), 2);
-  if (found <= asked->get<double>()) return line + ".\n";
+  const auto wanted_error = settings.find("mean-error");
+  if (wanted_error == settings.end() || !wanted_error->is_number() || !summary.transitions)
+    return "";
+  const double error = std::hypot(monte_carlo_std_error, summary.bias);
+  const std::string line = "Chains and bias leave the mean an error of " + significant(error, 2) +
+                           " nats; --mean-error asked for " +
+                           significant(wanted_error->get<double>(), 2);
+  if (error <= wanted_error->get<double>()) return line + ".\n";
   return line + ": the pilots promised less, or --max-evals stopped it. Ask for less error.\n";
 }
 

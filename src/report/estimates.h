@@ -1,4 +1,4 @@
-// What every estimating program says of its methods, in tables and files.
+// The report of methods in tables and files, for every estimating program.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,16 +11,16 @@
 
 namespace crais {
 
-/// `problem` is what the program calls one: "image".
+/// A summary as JSON. `problem` is the program's word for a problem: "image".
 nlohmann::json to_json(const MethodSummary& summary, const std::string& problem);
 
-/// What is printed: for people, or for programs.
+/// The form of the printed output: for people or for programs.
 enum class Format { kTable, kJson, kCsv };
-/// "table", "json", "csv". Throws Error kArgument otherwise.
+/// Parses "table", "json" or "csv". Throws Error kArgument for any other name.
 Format parse_format(const std::string& name);
 
-/// A table of methods: `own` columns of the program, then what every program says of a method, what
-/// matters most first; `details` come where there is room for all, or below.
+/// A table of methods: the program's `own` columns, then the columns of every program, most
+/// important first. `details` are further columns if there is room, or else further parts below.
 class MethodsTable {
  public:
   MethodsTable(const std::string& problem, const std::string& title,
@@ -33,37 +33,38 @@ class MethodsTable {
   Table table_;
 };
 
-/// "results" of a summary as CSV: a line a method, a column a field ("ess.mean"), in the order of
-/// the first line; empty where a method lacks one.
+/// "results" of a summary as CSV: a line for each method, a column for each field ("ess.mean"), in
+/// the order of the first line. A cell is empty if the method lacks the field.
 std::string results_csv(const nlohmann::json& results);
 
-/// Prints `summary`, with its "results", on stdout as programs read it; false for Format::kTable.
+/// Prints `summary` with its "results" on stdout for programs. Returns false for Format::kTable.
 bool print_for_programs(const nlohmann::json& summary, Format format);
 
-/// The bounds of the methods that have two, if any has. `lower` are the methods' means.
+/// The bounds of the methods that have two; nothing if no method has two. `lower` names the mean.
 std::optional<Table> certificate_table(const std::vector<MethodSummary>& summaries,
                                        const std::vector<double>& lower, const std::string& title);
 
-/// PROBLEM,method,repeat,VALUE,...: a line per estimate with the columns of ChunkRun, flags as
-/// words; `truth` adds a column "error".
+/// PROBLEM,method,repeat,VALUE,...: a line for each estimate with the columns of ChunkRun, flags as
+/// words. `truth` adds a column "error".
 std::string estimates_csv(const RunResults& results, const std::string& problem,
                           const std::string& value, std::optional<double> truth = {});
 
-/// PROBLEM,step,beta,step_size,divergence,accept_prob,ess: a line per transition; PROBLEM is "all"
-/// for a shared plan. The last three are what the pilot saw: its estimate of the divergence that is
-/// left (nats at alpha 0), the mean acceptance, the ESS as a fraction.
+/// PROBLEM,step,beta,step_size,divergence,accept_prob,ess: a line for each transition. PROBLEM is
+/// "all" for a shared plan. The last three columns are the pilot's: the estimated remaining
+/// divergence (nats at alpha 0), the mean acceptance, the ESS as a fraction.
 std::string schedule_csv(const RunResults& results, const std::string& problem);
 
-/// "Flagged as a whole: replicates of this one density contradict each other; raise `budget`." and
-/// so on, a line a doubt; "" for none. Options are fields in backquotes.
+/// The doubts about a summary, one on each line: "Flagged as a whole: replicates of this one
+/// density contradict each other; raise `budget`." Empty if there are none. Options are fields in
+/// backquotes.
 std::string doubts_of(const MethodSummary& summary);
 
-/// A line on the error of a mean that --mean-error in `settings` asked for; "" where nothing did,
-/// or the method does not anneal.
+/// A line on the error of a mean, if `settings` have --mean-error. Empty if they do not, or if the
+/// method does not anneal.
 std::string error_of_mean(const nlohmann::json& settings, const MethodSummary& summary,
                           double monte_carlo_std_error);
 
-/// Two digits; "-" for an error that one chain, or one draw, does not show.
+/// The error with two digits; "-" if it is unknown, as with one chain or one draw.
 std::string known_or_dash(double error);
 
 }  // namespace crais

@@ -12,7 +12,7 @@
 namespace crais {
 namespace {
 
-/// Words, with the signs that programs write in ASCII.
+/// The text with typographic signs in place of the ASCII signs of programs.
 std::string words(const std::string& text) {
   std::string out = escaped(text);
   for (size_t i = out.find("+-"); i != std::string::npos; i = out.find("+-", i))
@@ -25,7 +25,7 @@ std::string image(const std::string& type, const std::string& content, const std
          "\">";
 }
 
-// Colours of the dark page turn pictures' black on white around and keep their hues.
+// The dark page inverts black and white of the pictures and keeps their hues.
 constexpr const char* kStyle = R"(
 :root{color-scheme:light dark;--ink:#222;--paper:#fff;--line:#ddd;--rule:#888;--lead:#eef3f9}
 body{font:1rem/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;
@@ -59,9 +59,9 @@ vertical-align:top}
 @media print{body{max-width:none;margin:0}.gallery,tr,.drawing,.picture{break-inside:avoid}}
 )";
 
-constexpr size_t kLongestNumber = 24;  // of a cell with its error, as "-85.111 +- 0.724"
+constexpr size_t kLongestNumber = 24;  // characters of a cell with its error: "-85.111 +- 0.724"
 
-// Pictures stand in the page itself; nothing else may be fetched or run.
+// Pictures are part of the page. Nothing else may be loaded or run.
 constexpr const char* kPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
 }  // namespace
@@ -98,10 +98,10 @@ void HtmlPage::table(const std::string& caption, const std::vector<std::string>&
   for (const auto& row : rows)
     if (row.size() != headers.size())
       throw internal_error("a table's row without a cell for every header");
-  // What scrolls must be in reach of the keyboard, and have a name there.
+  // A keyboard must reach whatever scrolls, which therefore needs a name.
   body_ += "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"" + escaped(caption) +
            "\"><table><caption>" + words(caption) + "</caption>\n<thead><tr>";
-  std::vector<std::string> kinds;  // of columns: words stand left, and may take several lines
+  std::vector<std::string> kinds;  // of columns: text is left-aligned and may take several lines
   for (size_t i = 0; i < headers.size(); ++i) {
     const bool has_words = std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
       return i > 0 && row[i].size() > kLongestNumber;

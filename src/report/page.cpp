@@ -12,7 +12,7 @@
 namespace crais {
 namespace {
 
-/// A table in the forms that a page keeps it in.
+/// The forms of a table on a page.
 struct Forms {
   Table plain;
   CsvWriter csv;

@@ -1,4 +1,4 @@
-// What an experiment leaves: tables and pictures, as files and on one page.
+// The output of an experiment: tables and pictures, as files and on one page.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace crais {
 
-/// A table's entry: as people read it, and as programs do.
+/// An entry of a table, in one form for people and one for programs.
 struct Cell {
   std::string text;
   nlohmann::json value;
@@ -19,16 +19,15 @@ struct Cell {
   Cell(std::string words);
   Cell(const char* words);
   Cell(int64_t number);
-  /// To `decimals` places in text, whole in files.
+  /// A number with `decimals` places in text, and with all digits in files.
   static Cell number(double value, int decimals);
-  /// Text alone: "991.90 +- 69.87".
+  /// Only text: "991.90 +- 69.87".
   static Cell with_spread(double value, double spread, int decimals);
 };
 
-/// Collects an experiment's findings in a folder. Tables go to stdout as they come, and as
-/// STEM.csv and STEM.json; pictures as STEM.svg; `finish` writes index.html, which
-/// shows everything and refers to no other file: paragraphs and tables in their order, then every
-/// picture, whenever it came.
+/// Collects the findings of an experiment in a folder. A table goes at once to stdout, STEM.csv and
+/// STEM.json; a picture to STEM.svg. `finish` writes index.html, which shows everything and refers
+/// to no other file: paragraphs and tables in their order, then all pictures.
 class Page {
  public:
   Page(std::filesystem::path folder, std::string title);
@@ -36,8 +35,8 @@ class Page {
   void paragraph(const std::string& text);
   void table(const std::string& stem, const std::string& title,
              const std::vector<std::string>& headers, const std::vector<std::vector<Cell>>& rows);
-  /// A table that few will read, such as every setting below the best ones: closed on the page
-  /// until a reader opens it, one line on stdout, whole in its files.
+  /// A table of minor interest, such as all settings but the best: in a fold on the page, one line
+  /// on stdout, complete in its files.
   void folded_table(const std::string& stem, const std::string& title,
                     const std::vector<std::string>& headers,
                     const std::vector<std::vector<Cell>>& rows);

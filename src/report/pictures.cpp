@@ -7,7 +7,7 @@
 #include "util/error.h"
 #include "util/files.h"
 
-// Only the PNG writer, private to this file; its style is not ours to mend.
+// Private to this file: only the PNG writer of a library, whose warnings are ignored.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 #pragma GCC diagnostic ignored "-Wunused-function"
@@ -25,9 +25,9 @@ namespace {
 
 constexpr int64_t kColourChannels = 3;
 
-constexpr int64_t kLeastFlatSide = 16;  // fewer numbers may be a square by chance
+constexpr int64_t kLeastFlatSide = 16;  // a smaller number of values may be a square by chance
 
-/// Channels first: [N, channels, rows, cols] of data that are pictures, else undefined.
+/// Data that are pictures as [N, channels, rows, cols]; undefined for other data.
 at::Tensor as_pictures(const at::Tensor& data, const std::vector<int64_t>& shape) {
   if (shape.size() == 1) {
     const int64_t side = std::llround(std::sqrt(static_cast<double>(shape[0])));
@@ -55,7 +55,7 @@ at::Tensor laid_out(const at::Tensor& images, int64_t rows, int64_t cols, int64_
   const at::Tensor grid = framed.view({lines, columns, rows + kGap, cols + kGap})
                               .transpose(1, 2)
                               .reshape({lines * (rows + kGap), columns * (cols + kGap)});
-  // No gap after the last row and column.
+  // Removes the gap after the last row and column.
   return grid.slice(0, 0, -kGap).slice(1, 0, -kGap);
 }
 
@@ -81,14 +81,14 @@ at::Tensor thumbnails_of(const at::Tensor& data, const std::vector<int64_t>& sha
 }
 
 at::Tensor parse_thumbnails(std::string_view bytes, int64_t count, const std::string& where) {
-  at::Tensor found = parse_npy(bytes, where);
+  at::Tensor pictures = parse_npy(bytes, where);
   const bool is_picture =
-      found.dim() == 3 || (found.dim() == 4 && found.size(3) == kColourChannels);
-  if (found.scalar_type() != at::kByte || !is_picture || found.size(0) != count ||
-      found.size(1) < 1 || found.size(1) > kThumbnailSide || found.size(2) < 1 ||
-      found.size(2) > kThumbnailSide)
+      pictures.dim() == 3 || (pictures.dim() == 4 && pictures.size(3) == kColourChannels);
+  if (pictures.scalar_type() != at::kByte || !is_picture || pictures.size(0) != count ||
+      pictures.size(1) < 1 || pictures.size(1) > kThumbnailSide || pictures.size(2) < 1 ||
+      pictures.size(2) > kThumbnailSide)
     throw data_error(where + ": does not hold " + std::to_string(count) + " thumbnails");
-  return found;
+  return pictures;
 }
 
 void write_image_grid(const std::filesystem::path& path, const at::Tensor& images, int64_t rows,

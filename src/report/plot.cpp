@@ -14,10 +14,10 @@ namespace crais {
 namespace {
 
 constexpr double kWidth = 640, kPanelHeight = 280, kMargin = 24;  // pixels
-constexpr double kTitle = 22, kRow = 20, kSample = 20;            // of the legend
-constexpr size_t kMostMarkers = 60;  // a curve of more points is drawn as a line alone
+constexpr double kTitle = 22, kRow = 20, kSample = 20;            // pixels of the legend
+constexpr size_t kMostMarkers = 60;  // a curve of more points is drawn without markers
 
-/// How a series looks: apart to all eyes (Okabe and Ito, 2008), and in grey.
+/// The look of a series, distinct for colour-blind readers [Okabe & Ito 2008] and in grey.
 struct Look {
   const char *colour, *marker;
 };
@@ -32,7 +32,7 @@ constexpr Look kLooks[] = {{"#0072b2", "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0"},
                            {"#808080", "m-3-3h6l-6 6h6z"}};
 static_assert(std::size(kLooks) == kMostSeries);
 
-/// A point with the ends of its bar.
+/// A point with the ends of its error bar.
 struct Shown {
   double x, y, low, high;
 };
@@ -53,7 +53,7 @@ bool has_markers(const Series& series) {
   return !is_curve(series) || series.x.size() <= kMostMarkers;
 }
 
-/// The axes that all points and bars fit on.
+/// Axes that all points and bars fit on.
 std::pair<Axis, Axis> axes_of(const Plot& plot) {
   Axis x{plot.x_label, plot.log_x}, y{plot.y_label, plot.log_y};
   std::vector<double> xs, ys;
@@ -75,12 +75,12 @@ void draw(Svg& svg, const Look& look, const std::string& bars, const std::string
   svg.path(markers, "fill=" + colour + " stroke-width=\"1.4\" stroke=" + colour);
 }
 
-/// Draws a panel below `top`; where it ends.
+/// Draws a panel below `top`. Returns its lower end.
 double draw_panel(Svg& svg, const Plot& plot, double top, const Axis& x, const Axis& y) {
   const double left = Panel::left_of(y, kPanelHeight), width = kWidth - left - kMargin;
   svg.text(left, top + kTitle, plot.title, width, kTitleStyle);
   std::vector<std::vector<Shown>> shown;
-  double row = top + kTitle, end = kWidth;  // of the legend
+  double row = top + kTitle, end = kWidth;  // position in the legend
   for (size_t i = 0; i < plot.series.size(); ++i) {
     const Series& series = plot.series[i];
     shown.push_back(shown_of(plot, series));
@@ -112,16 +112,16 @@ double draw_panel(Svg& svg, const Plot& plot, double top, const Axis& x, const A
 }
 
 constexpr double kFewestBins = 5, kMostBins = 60;
-constexpr double kLargest = 1e100;  // differences of larger values may not be finite
+constexpr double kLargest = 1e100;  // differences of larger values might not be finite
 
 constexpr double kPanelWidth = 320, kGap = 12, kPanelTop = 30;  // pixels
-constexpr double kTallest = 1.6;                                // heights of a panel's width
+constexpr double kTallest = 1.6;                                // height of a panel over its width
 
 struct Corner {
   double x, y, value;
 };
 
-/// The lines of one cell of the grid, from side to side (marching squares). `corners` go around it.
+/// The contour lines in one cell of the grid (marching squares). `corners` are in circular order.
 std::string crossings(const Panel& panel, const std::array<Corner, 4>& corners, double level) {
   std::string lines;
   bool is_open = false;

@@ -1,4 +1,4 @@
-// Curves and points against one cost or setting, histograms, and particles in the plane.
+// Plots: curves and points against cost or a setting, histograms, and particles in the plane.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@ namespace crais {
 struct Series {
   std::string name;
   std::vector<double> x, y;
-  std::vector<double> error;  // of y, drawn as bars; may be empty
-  /// A line joins the points where x rises from each to the next: one method at growing cost.
-  /// Points of settings that have nothing in common stay points: set this to false.
+  std::vector<double> error;  // of y, drawn as error bars; may be empty
+  /// If true, a line joins neighbouring points with rising x, as for one method at growing cost.
+  /// Set this to false for points of unrelated settings.
   bool joined = true;
 
   void add(double at_x, double at_y, double y_error) {
@@ -28,21 +28,21 @@ struct Plot {
   std::vector<Series> series;
 };
 
-/// More series than this are not told apart by colour.
+/// Colours cannot distinguish more series.
 constexpr size_t kMostSeries = 8;
 
-/// The plot itself, or, of more than kMostSeries, several of them with as many series each as go
-/// evenly, in their order.
+/// The plot, or several plots if it has more than kMostSeries series. The series keep their order
+/// and are divided evenly.
 std::vector<Plot> panels_of(const Plot& plot);
 
 /// True if a line joins the points of the series.
 bool is_curve(const Series& series);
 
-/// True if some point can be drawn: finite, and above 0 on logarithmic axes.
+/// True if at least one point can be drawn: finite, and above 0 on logarithmic axes.
 bool has_points(const Plot& plot);
 
-/// The picture as SVG. Panels stand below each other, with the same axes, and legends above them.
-/// Points that cannot be drawn are left out. Throws Error kInternal unless has_points().
+/// The plot as SVG. Panels stand below each other with equal axes, and legends above them. Points
+/// that cannot be drawn are left out. Throws Error kInternal unless has_points().
 std::string svg_of(const Plot& plot);
 
 struct Histogram {
@@ -50,17 +50,17 @@ struct Histogram {
   std::vector<double> values;
 };
 
-/// Equal bins and how many values fall in each.
+/// Equal bins and the number of values in each.
 struct Bins {
   double low = 0.0, width = 1.0;
   std::vector<double> counts;
 };
 
-/// Bins as wide as Freedman and Diaconis (1981) propose, 2 IQR N^(-1/3), between 5 and 60 of them;
-/// values that are NaN or beyond 1e100 are left out. No bins if none is left.
+/// Bins of the width 2 IQR N^(-1/3) of Freedman and Diaconis (1981), between 5 and 60 of them.
+/// Leaves out values that are NaN or beyond 1e100. Returns no bins if no value is left.
 Bins bins_of(const std::vector<double>& values);
 
-/// The picture as SVG. Requires bins.
+/// The histogram as SVG. Requires bins.
 std::string svg_of(const Histogram& histogram);
 
 /// A rectangle of the plane.
@@ -68,7 +68,8 @@ struct Window {
   double left = -1, right = 1, bottom = -1, top = 1;
 };
 
-/// Values of a density on a grid that spans a window, row by row from the bottom; its lines.
+/// The values of a density on a grid that covers a window, row by row from the bottom, and the
+/// levels of its contours.
 struct Contours {
   size_t columns = 0;          // of the grid; 0: no contours
   std::vector<double> values;  // rows * columns
@@ -80,16 +81,16 @@ struct ScatterPanel {
   std::vector<double> x, y;
 };
 
-/// Panels of one target: the same window, the same contours.
+/// Panels of one target with equal windows and contours.
 struct Scatter {
   std::string title;
   Window window;
   Contours contours;
   std::vector<ScatterPanel> panels;
-  size_t columns = 3;  // of panels
+  size_t columns = 3;  // panels in a row
 };
 
-/// The picture as SVG. Axes have one scale; points outside the window are left out.
+/// The panels as SVG. Both axes have the same scale. Points outside the window are left out.
 std::string svg_of(const Scatter& scatter);
 
 }  // namespace crais

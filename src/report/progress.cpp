@@ -17,12 +17,12 @@
 namespace crais {
 namespace {
 
-constexpr double kRedrawSeconds = 0.1;  // on a terminal
+constexpr double kRedrawSeconds = 0.1;  // limit of redraws on a terminal
 constexpr double kFirstLineSeconds = 2.0;
 constexpr double kNextLineSeconds = 10.0;
 constexpr int kLeastBar = 10;
 constexpr int kGreatestBar = 30;
-constexpr int kBarStep = 5;  // lest the bar change its length with every digit
+constexpr int kBarStep = 5;  // so that the bar does not change its length with every digit
 
 void write_to_stderr(std::string_view text) {
   while (!text.empty()) {
@@ -125,7 +125,7 @@ void ProgressBar::finish() noexcept {
   draw();
 }
 
-/// Now and then.
+/// Redraws the line if enough time has passed.
 void ProgressBar::show() noexcept {
   if (line_.finished || !options_.enabled || options_.seconds() < next_) return;
   next_ = options_.seconds() + (redraws_ ? kRedrawSeconds : kNextLineSeconds);
@@ -135,12 +135,12 @@ void ProgressBar::show() noexcept {
 void ProgressBar::draw() noexcept {
   try {
     line_.elapsed = options_.seconds() - start_;
-    // The last column stays free: some terminals wrap as soon as it is filled.
+    // The last column stays free: some terminals wrap when it is filled.
     const int width = std::max(1, (options_.width < 0 ? stderr_width() : options_.width) - 1);
     options_.write(redraws_ ? "\r" + render_progress(line_, width) + "\x1b[K" +
                                   (line_.finished ? "\n" : "")
                             : render_progress(line_, -1) + "\n");
-  } catch (...) {  // what shows progress must not stop the work
+  } catch (...) {  // a failure to show progress must not stop the work
   }
 }
 
@@ -160,7 +160,7 @@ void RunProgress::begin(int64_t done, int64_t total) {
 
 void RunProgress::chunk(const ChunkResult& result) {
   const std::string status = mean_.add(result);
-  if (!running_) return;  // found in the store
+  if (!running_) return;  // the chunk came from the store
   done_ += static_cast<int64_t>(result.indices.size());
   running_->update(done_, status);
 }

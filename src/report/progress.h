@@ -1,5 +1,5 @@
 /// @file
-/// One live line on stderr: how far, how fast, how long still.
+/// One live line on stderr: progress, rate and remaining time.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ namespace crais {
 struct ProgressBarOptions {
   std::string label = {};
   int64_t total = 0;  // 0: unknown
-  int64_t done = 0;   // before this run, by one that is resumed; not counted in the rate
+  int64_t done = 0;   // by earlier runs that this run resumes; not counted in the rate
   std::string unit = "images";
-  bool enabled = true;  // false: nothing is shown
+  bool enabled = true;  // false: no output
 
-  // Where it goes; the defaults are stderr and the clock. For tests.
+  // The output; by default stderr and the clock. For tests.
   std::function<void(std::string_view)> write = {};
   std::function<double()> seconds = {};
-  int width = -1;     // columns; -1 asks the terminal
-  int terminal = -1;  // 1 redraws one line, 0 writes whole lines; -1 asks
+  int width = -1;     // columns; -1: ask the terminal
+  int terminal = -1;  // 1: redraw one line; 0: write whole lines; -1: ask the system
 };
 
-/// What a progress line says; `width` < 0 writes it whole and without a bar.
+/// The content of a progress line. If `width` < 0, the line is complete and has no bar.
 struct ProgressLine {
   std::string label;
   int64_t done = 0;
@@ -40,8 +40,9 @@ struct ProgressLine {
 };
 std::string render_progress(const ProgressLine& line, int width);
 
-/// On a terminal one redrawn line with a bar; elsewhere a plain line after 2 seconds, then every
-/// 10. Any thread may call any member. Never throws; a failing stderr is ignored.
+/// A progress line: on a terminal one redrawn line with a bar, elsewhere a plain line after 2
+/// seconds and then every 10 seconds. Any thread may call any member. Never throws; a failing
+/// stderr is ignored.
 ///
 ///     crais::ProgressBar bar({.label = "mine", .total = 100});
 ///     bar.advance();
@@ -54,9 +55,9 @@ class ProgressBar {
   ProgressBar& operator=(const ProgressBar&) = delete;
 
   void advance(int64_t by = 1) noexcept;
-  /// Sets the count and the free text, "log p -87.31 +- 0.21  ESS 0.62".
+  /// Sets the count and a free text, such as "log p -87.31 +- 0.21  ESS 0.62".
   void update(int64_t done, const std::string& status) noexcept;
-  /// The last line, with the time taken. Later calls do nothing.
+  /// Writes the last line, with the elapsed time. Later calls do nothing.
   void finish() noexcept;
 
  private:
@@ -68,17 +69,17 @@ class ProgressBar {
   std::mutex mutex_;
   bool redraws_ = false;
   double start_ = 0.0;
-  double next_ = 0.0;  // the time before which nothing is drawn
+  double next_ = 0.0;  // time of the next redraw
 };
 
 struct RunProgressOptions {
-  std::string program;            // the bar's label
-  std::string unit = "problems";  // what it counts
-  std::string value = "log Z";    // what the running mean is of
+  std::string program;            // the label of the bar
+  std::string unit = "problems";  // the counted things
+  std::string value = "log Z";    // the name of the running mean
   bool enabled = true;
 };
 
-/// A line on stderr: how far, how fast, the running mean of the first method with its error. Stops
+/// A line on stderr: progress, rate, and the running mean of the first method with its error. Stops
 /// at SIGINT and SIGTERM (see install_interrupt_handler).
 ///
 ///     crais::RunProgress progress({.program = "mine"});

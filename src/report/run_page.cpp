@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A way through the temperatures, as the plan and its pilot have it.
+/// A run through the temperatures, from the plan and its pilot.
 struct Way {
   std::vector<double> steps, betas;              // [T+1]
   std::vector<double> moved_at;                  // [T]: the temperature of each move
@@ -21,7 +21,7 @@ struct Way {
   std::vector<double> divergence, ess;           // [T+1]
 };
 
-/// Of the first column.
+/// The first `count` values of the first column.
 std::vector<double> first(const at::Tensor& values, size_t count) {
   if (!values.defined()) return {};
   const std::vector<double> numbers = to_column(values.select(1, 0));
@@ -33,7 +33,7 @@ Way way_of(const Plan& plan) {
   for (const double beta : to_column(plan.betas.select(1, 0))) {
     way.steps.push_back(static_cast<double>(way.betas.size()));
     way.betas.push_back(beta);
-    if (beta == 1) break;  // rests at beta = 1 pad short columns
+    if (beta == 1) break;  // the rest pads short columns
   }
   const size_t moves = way.betas.size() - 1;
   way.moved_at.assign(way.betas.begin() + 1, way.betas.end());
@@ -44,7 +44,7 @@ Way way_of(const Plan& plan) {
   return way;
 }
 
-/// What all problems share, or that of the first problem.
+/// The shared plan, or the plan of the first problem.
 std::optional<Plan> plan_of(const RunResults& results) {
   if (results.state.plan || results.chunks.empty()) return results.state.plan;
   return results.chunks.begin()->second.plan;

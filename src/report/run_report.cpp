@@ -9,11 +9,11 @@
 namespace crais {
 
 std::vector<std::string> warnings_of(const nlohmann::json& run) {
-  const auto found = run.find("warnings");
-  if (found == run.end() || !found->is_array()) return {};
+  const auto list = run.find("warnings");
+  if (list == run.end() || !list->is_array()) return {};
   std::vector<std::string> warnings;
-  for (const nlohmann::json& one : *found)
-    if (one.is_string()) warnings.push_back(one.get<std::string>());
+  for (const nlohmann::json& warning : *list)
+    if (warning.is_string()) warnings.push_back(warning.get<std::string>());
   return warnings;
 }
 

@@ -1,4 +1,4 @@
-// What a run has come to, in every form in which it is kept or shown.
+// The results of a run in every form in which they are stored or shown.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace crais {
 
-/// A file of a report, made when it is written.
+/// A file of a report. Its content is made when the file is written.
 struct ReportFile {
   std::string name;
   std::function<std::string()> content;
@@ -27,19 +27,19 @@ struct ReportFile {
       : name(std::move(file)), content([text] { return text; }) {}
 };
 
-/// A run of any estimating program. Where it was stopped or is elsewhere, only `results`, `run` and
-/// `progress` are there.
+/// The report of a run of any estimating program. If the run was stopped, or another worker
+/// completed it, only `results`, `run` and `progress` are set.
 // NOLINTNEXTLINE(bugprone-exception-escape): the JSON library asserts as it moves
 struct RunReport {
   RunResults results;
   Progressed progress;
-  nlohmann::json run;             // what decided the results: run.json
+  nlohmann::json run;             // all that determines the results: run.json
   nlohmann::json summary;         // summary.json
   std::vector<ReportFile> files;  // the first is summary.json
   /// Tables for people, in lines of at most `width` columns (0: no limit).
   std::function<std::string(int width)> text;
 
-  bool is_elsewhere = false;  // complete, and another worker reports
+  bool is_elsewhere = false;  // complete, and another worker writes the report
 
   bool is_complete() const {
     return progress.done == progress.total &&
@@ -48,22 +48,22 @@ struct RunReport {
   }
 };
 
-/// Why the numbers of a run may not mean what one thinks: `warnings` of its record or summary.
+/// The reasons why the numbers of a run may mislead: `warnings` of its record or summary.
 std::vector<std::string> warnings_of(const nlohmann::json& run);
-/// Each of them in a line of its own, broken at `width` columns (0: never).
+/// The warnings, each on lines of its own, broken at `width` columns (0: never).
 std::string warning_lines(const std::vector<std::string>& warnings, int width);
 
-/// Writes the reports to the folder, the first of `files` last: summary.json then says that all are
-/// there.
+/// Writes the reports to the folder. The first of `files` comes last: the presence of summary.json
+/// then means that all files are complete.
 void write_files(const RunReport& report, const std::filesystem::path& folder);
 
-/// Writes all that a run with `--out` leaves: run.json, plan, chunks and reports. Throws Error as
+/// Writes all files of a run with `--out`: run.json, plan, chunks and reports. Throws Error as
 /// ResultStore does.
 void save(const RunReport& report, const std::filesystem::path& folder,
           const StoreOptions& options);
 
-/// On stdout: the summary as JSON or CSV, or the tables, and where the files are ("": there are
-/// none).
+/// Prints on stdout: the summary as JSON or CSV, or the tables, and the folder of the files (if not
+/// empty).
 void print(const RunReport& report, const std::string& folder, Format format, int width);
 
 }  // namespace crais

@@ -27,7 +27,7 @@ std::string shortened(const std::string& words, double room) {
   return words.substr(0, end) + "\u2026";
 }
 
-/// A number that is a multiple of `step`.
+/// The label of a number that is a multiple of `step`.
 std::string label_of(double value, double step) {
   constexpr double kMost = 1e7, kLeast = 1e-5;
   const double exponent = std::floor(std::log10(step) + 1e-9);
@@ -37,7 +37,7 @@ std::string label_of(double value, double step) {
   return significant(value, static_cast<int>(std::clamp(digits, 1.0, 10.0)));
 }
 
-/// factor * 10^exponent: "0.02", "50,000", "2x10" with a small 6.
+/// The label of factor * 10^exponent: "0.02", "50,000", "2x10" with a small 6.
 std::string power_label(int factor, int exponent) {
   constexpr int kLeast = -4, kMost = 5;
   if (exponent >= kLeast && exponent <= kMost)
@@ -120,18 +120,18 @@ std::string Svg::content(double width, double height) const {
 std::string point(double x, double y) { return pixels(x) + " " + pixels(y); }
 
 double text_width(const std::string& words) {
-  constexpr double kCharacter = 0.58;  // of the font's size; readers' fonts differ
+  constexpr double kCharacter = 0.58;  // width over font size; readers' fonts differ
   const auto more = std::count_if(words.begin(), words.end(), is_continuation);
   return kCharacter * kFontSize * static_cast<double>(words.size() - static_cast<size_t>(more));
 }
 
 bool can_show(double value, bool is_log) {
-  constexpr double kLargestShown = 1e250;  // there is room beside it
+  constexpr double kLargestShown = 1e250;  // leaves room for margins
   return std::abs(value) < kLargestShown && (!is_log || value > 1 / kLargestShown);
 }
 
 void Axis::fit(const std::vector<double>& values) {
-  constexpr double kRoom = 0.04, kAlone = 0.5;  // of the range; beside numbers that are all alike
+  constexpr double kRoom = 0.04, kAlone = 0.5;  // margin: share of the range; around equal numbers
   double least = std::numeric_limits<double>::infinity(), most = -least;
   for (const double value : values) {
     least = std::min(least, is_log ? std::log10(value) : value);
@@ -151,7 +151,7 @@ double Axis::share(double value) const {
 std::vector<Tick> ticks_of(const Axis& axis, double count) {
   if (!axis.is_log) return even_ticks(axis, count);
   const double ratio = axis.high / axis.low;
-  if (ratio > 10) return power_ticks(axis, count);                     // else no power may be in it
+  if (ratio > 10) return power_ticks(axis, count);                     // else it may hold no power
   return even_ticks(axis, count * (1 - 1 / ratio) / std::log(ratio));  // dense at the high end
 }
 

@@ -13,8 +13,8 @@
 namespace crais {
 namespace {
 
-/// "12", "-87.31 +- 0.21", "+3", ".5", "1,024", "nan"; also "", "-" and "?", which stand for a
-/// number that is not there.
+/// True for "12", "-87.31 +- 0.21", "+3", ".5", "1,024", "nan", and for "", "-" and "?", which
+/// stand for a missing number.
 bool reads_as_number(const std::string& cell) {
   if (cell.empty() || cell == "-" || cell == "?") return true;
   const size_t first = cell[0] == '-' || cell[0] == '+' ? 1 : 0;
@@ -23,7 +23,7 @@ bool reads_as_number(const std::string& cell) {
   return digit < cell.size() && std::isdigit(static_cast<unsigned char>(cell[digit])) != 0;
 }
 
-/// Characters, not bytes, lest a name in another alphabet shift its line.
+/// The number of characters, not bytes: names may hold characters of several bytes.
 size_t width_of(const std::string& text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
@@ -68,7 +68,7 @@ std::string Table::part(const std::vector<size_t>& columns, size_t width) const 
   const std::vector<bool> right = numeric();
   size_t before_last = 0;
   for (size_t i = 0; i + 1 < columns.size(); ++i) before_last += widths[columns[i]] + 2;
-  constexpr size_t kLeast = 12;  // of a column that is broken
+  constexpr size_t kLeast = 12;  // width of a broken column
   size_t& last = widths[columns.back()];
   if (width > 0 && before_last + last > width)
     last = std::max(kLeast, width > before_last ? width - before_last : 0);
@@ -114,7 +114,7 @@ std::string Table::text(int width) const {
     names.push_back(c);
     named += widths[c] + 2;
   }
-  if (names.size() == headers_.size()) {  // the first is enough, if there is another
+  if (names.size() == headers_.size()) {  // the first column is enough if there is another
     names.resize(headers_.size() > 1 ? 1 : 0);
     named = names.empty() ? 0 : widths[0] + 2;
   }

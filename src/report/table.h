@@ -1,4 +1,4 @@
-// Plain-text tables for stdout, and how wide the standard streams are.
+// Plain-text tables for stdout, and the widths of the standard streams.
 #pragma once
 
 #include <string>
@@ -6,27 +6,27 @@
 
 namespace crais {
 
-/// Columns as wide as their widest cell, two spaces apart. A column of numbers (with or without
-/// "+- error", "%" or ",") stands right, any other left.
+/// A table with columns as wide as their widest cell, two spaces apart. Columns of numbers (with or
+/// without "+- error", "%" or ",") are right-aligned, other columns left-aligned.
 class Table {
  public:
-  /// The first `names` columns name a row; 0: the text columns on the left do.
+  /// The first `names` columns name a row. 0 means the text columns on the left.
   explicit Table(std::vector<std::string> headers, std::string title = "", size_t names = 0);
 
-  /// Throws Error kInternal unless there is a cell for every header.
+  /// Throws Error kInternal if there is not one cell for every header.
   void add_row(std::vector<std::string> cells);
-  /// A line across, between two groups of rows.
+  /// Adds a horizontal line between two groups of rows.
   void add_rule();
 
-  /// The whole table, each line ended by a newline and without spaces before it.
+  /// The whole table. Each line ends with a newline and has no spaces before it.
   ///
-  /// Where it is wider than `width` columns (0: no limit), it comes in parts, one below the other:
-  /// each begins with the columns that name a row, as far as they leave half of the width, and has
-  /// as many of the others as fit, in their order. A column that would not fit even so is broken
-  /// between words.
+  /// A table wider than `width` columns (0: no limit) comes in parts, one below the other. Each
+  /// part begins with the columns that name a row, as far as they take at most half of the width,
+  /// and continues with as many other columns as fit, in their order. A column that does not fit
+  /// even then is broken between words.
   std::string text(int width = 0) const;
 
-  using Row = std::vector<std::string>;  // empty: a rule
+  using Row = std::vector<std::string>;  // empty: a horizontal line
   const std::string& title() const { return title_; }
   const Row& headers() const { return headers_; }
   const std::vector<Row>& rows() const { return rows_; }
@@ -42,14 +42,15 @@ class Table {
   size_t names_;
 };
 
-/// Columns of the terminal that stream `descriptor` writes to; 0 where it is none (a file, a pipe).
+/// The columns of the terminal that stream `descriptor` writes to; 0 if it is not a terminal.
 int terminal_width(int descriptor);
 
-/// What stdout shows lines of at most: its terminal's columns, 0 (no limit) where it is none.
+/// The longest line that stdout shows: the columns of its terminal; 0 (no limit) if it is not a
+/// terminal.
 int stdout_width();
 
-/// A paragraph broken between words into lines of at most `width` columns, each ended by a newline;
-/// 0: 80 columns.
+/// A paragraph broken between words into lines of at most `width` columns (0: 80), each ended by a
+/// newline.
 std::string wrapped(const std::string& text, int width);
 
 }  // namespace crais

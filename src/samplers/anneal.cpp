@@ -15,10 +15,10 @@
 namespace crais {
 namespace {
 
-/// Lower log-weights are those of chains that started at a density of zero.
+/// Smaller log-weights belong to chains that started at zero density.
 constexpr double kNoWeight = 1e-10 * Problem::kNothing;
 
-/// Log-weights after a change of temperature.
+/// The log-weights after a change of temperature.
 at::Tensor reweighted(const at::Tensor& log_w, const Path& path, const at::Tensor& from,
                       const at::Tensor& to, const Particles& particles) {
   return elementwise([](const auto& weight, const auto& after,
@@ -34,13 +34,14 @@ at::Tensor reweighted(const at::Tensor& log_w, const Path& path, const at::Tenso
                                " steps; raise `max_steps`, or ask for larger steps"));
 }
 
-/// Of evaluating the particles once and moving them so many times.
+/// Cost of one evaluation and `num_steps` transitions of every particle.
 Cost cost_of_moves(const Problem& problem, const Transition& transition, int64_t num_particles,
                    int64_t steps) {
   return (1 + steps * transition.evaluations_per_step()) * problem.cost_of(num_particles);
 }
 
-/// Resamples the problems that are due: their particles become copies, their weights the mean.
+/// Resamples the problems that are due: their particles become copies, and each weight becomes the
+/// mean weight.
 void resample(const Resampling& resampling, AnnealResult& run, at::Generator& rng) {
   Genealogy& genealogy = run.genealogy;
   const at::Tensor due = resampling.due(run.log_w, genealogy.last_ess).unsqueeze(1);
@@ -81,10 +82,11 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
   };
   record();
 
-  // Asking a device whether the particles have arrived is waiting for it.
-  const at::Tensor known = rule.betas();
+  // On a device, the question whether the particles have arrived would wait for the device.
+  const at::Tensor known_betas = rule.betas();
   const auto arrived = [&](int64_t steps) {
-    return known.defined() ? steps == known.size(0) - 1 : (beta == 1).all().item<bool>();
+    return known_betas.defined() ? steps == known_betas.size(0) - 1
+                                 : (beta == 1).all().item<bool>();
   };
   for (int64_t index = 0; !arrived(index); ++index) {
     stop_if_interrupted();

@@ -15,30 +15,31 @@
 
 namespace crais {
 
-/// Where the step size of each move comes from.
+/// The source of the step size of each move.
 class StepSizes {
  public:
   virtual ~StepSizes() = default;
-  /// For move `index`: [P] float64.
+  /// The step sizes of move `index`: [P] float64.
   virtual at::Tensor at(int64_t index) const = 0;
-  /// What that move's acceptance was, [P] means over particles. Frozen step sizes do not listen.
+  /// Receives the acceptance of that move, [P] means over particles. Frozen step sizes ignore it.
   virtual void observe(int64_t /*index*/, const at::Tensor& /*accept_prob*/) {}
 };
 
-/// Hears of the particles and their log-weights [P,K] at each temperature beta [P] of a way, in its
-/// order: weighted, they are particles of the density there. On the way there the first are draws
-/// of the base, the others have been moved; on the way back none have been moved where they are.
-/// Log-weights lack the centre of the problem.
+/// Receives the particles and their log-weights [P,K] at each temperature beta [P], in the order of
+/// the run. Weighted, the particles represent the density at beta. In a forward run, the first
+/// particles are draws of the base and all later ones have been moved at their temperature; in a
+/// reverse run, the particles have not yet been moved at their temperature. The centre of the
+/// problem is not part of the log-weights.
 using AnnealObserver = std::function<void(const at::Tensor& beta, const Particles& particles,
                                           const at::Tensor& log_w)>;
 
 struct AnnealOptions {
   int64_t num_particles = 16;
-  int64_t max_steps = 8192;                // of an adaptive schedule
+  int64_t max_steps = 8192;                // limit for an adaptive schedule
   bool shared = true;                      // one schedule for all problems
-  const Resampling* resampling = nullptr;  // absent: AIS, which is SMC that never resamples
+  const Resampling* resampling = nullptr;  // null: AIS, which is SMC without resampling
   bool record = false;                     // divergence and ESS at each temperature
-  AnnealObserver observe = {};             // empty: nobody
+  AnnealObserver observe = {};             // empty: no observer
 };
 
 struct AnnealResult {
@@ -58,24 +59,24 @@ struct AnnealResult {
 /// Annealed importance sampling from the base to the target                       [Neal 2001]
 /// and sequential Monte Carlo                              [Del Moral, Doucet & Jasra 2006]
 ///
-/// log w += log gamma_{beta'}(e) - log gamma_beta(e) at each new temperature, then resampling where
-/// it is due (every weight becomes their mean), then one move. E[w] = Z exactly where schedule and
-/// step sizes are frozen; where they adapt it is a pilot.
+/// At each new temperature: log w += log gamma_{beta'}(e) - log gamma_beta(e), then resampling of
+/// the problems that are due (every weight becomes the mean weight), then one move. E[w] = Z
+/// exactly if schedule and step sizes are frozen. If they adapt, the run is a pilot.
 ///
-/// Cost: 1 + L T evaluations per particle, L = transition.evaluations_per_step().
+/// Cost: 1 + L T evaluations a particle, L = transition.evaluations_per_step().
 /// Throws ScheduleError if an adaptive schedule has not arrived after max_steps.
 AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule& rule,
                     const Transition& transition, StepSizes& step_sizes,
                     const AnnealOptions& options, at::Generator& rng);
 
-/// The way back: from exact draws `e` [P,K,D] of the target to the base, each move before the
-/// change of temperature. E[w] = 1/Z exactly, for log w += log gamma_beta(e) - log
-/// gamma_{beta'}(e), so -log_mean_exp(log w) is an upper bound of log Z on average.  [Grosse, Ancha
-/// & Roy 2016]
+/// Reverse annealing from exact draws `e` [P,K,D] of the target to the base. Each move comes before
+/// the change of temperature. With log w += log gamma_beta(e) - log gamma_{beta'}(e), E[w] = 1/Z
+/// exactly, so -log_mean_exp(log w) is an upper bound of log Z on average.         [Grosse, Ancha &
+/// Roy 2016]
 ///
-/// Each move leaves its density invariant and, momenta drawn afresh at the start, is its own
-/// reversal: the same kernels in the opposite order undo the way there in distribution.
-/// `betas` [T+1,C] and `step_sizes` as of the way there. Cost: 1 + L T evaluations per particle.
+/// Each move leaves its density invariant and, with new momenta at the start, is its own reversal:
+/// the same kernels in the opposite order reverse a forward run in distribution. `betas` [T+1,C]
+/// and `step_sizes` are those of the forward run. Cost: 1 + L T evaluations a particle.
 AnnealResult anneal_reverse(const Problem& problem, const Path& path, const at::Tensor& betas,
                             const Transition& transition, const StepSizes& step_sizes,
                             const at::Tensor& e, at::Generator& rng,

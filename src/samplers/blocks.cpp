@@ -8,13 +8,13 @@
 namespace crais {
 namespace {
 
-/// How many times `rows` vectors of `dim` make a tensor [P,K,D] of about a million numbers.
+/// The number of times that `rows` vectors of `dim` fit into a tensor of about a million numbers.
 int64_t per_block(int64_t rows, int64_t dim) {
   constexpr int64_t kNumbers = int64_t{1} << 20;
   return std::max<int64_t>(1, kNumbers / (rows * dim));
 }
 
-/// Blocks of chains, one after another, as one run.
+/// Runs blocks of chains one after another, and joins them to one run.
 AnnealResult in_blocks(int64_t num_particles, int64_t block, bool keep_particles,
                        const std::function<AnnealResult(int64_t)>& run) {
   if (num_particles <= block) return run(num_particles);
@@ -32,7 +32,7 @@ AnnealResult in_blocks(int64_t num_particles, int64_t block, bool keep_particles
     all.cost += part.cost;
     all.betas = part.betas;
     all.step_sizes = part.step_sizes;
-    all.genealogy.num_resamplings = part.genealogy.num_resamplings;  // none
+    all.genealogy.num_resamplings = part.genealogy.num_resamplings;  // zero
   }
   all.accept_prob = all.accept_prob / static_cast<double>(num_particles);
   all.log_w = at::cat(log_w, 1);
@@ -41,7 +41,8 @@ AnnealResult in_blocks(int64_t num_particles, int64_t block, bool keep_particles
   return all;
 }
 
-/// Blocks of problems, one after another, as one run: chains of a problem stay together.
+/// Runs blocks of problems one after another, and joins them to one run: the chains of a problem
+/// stay together.
 AnnealResult by_problems(const Problem& problem, const Plan& plan, int64_t block,
                          bool keep_particles,
                          const std::function<AnnealResult(const Problem&, const Plan&)>& run) {
@@ -52,17 +53,17 @@ AnnealResult by_problems(const Problem& problem, const Plan& plan, int64_t block
   for (int64_t begin = 0; begin < num_problems; begin += block) {
     const at::Tensor index = at::arange(begin, std::min(begin + block, num_problems),
                                         problem.base().options().dtype(at::kLong));
-    const AnnealResult found = run(problem.select(index), select(plan, index));
-    log_w.push_back(found.log_w);
-    if (keep_particles) particles.push_back(found.particles.e);
-    roots.push_back(found.genealogy.roots);
-    num_resamplings.push_back(found.genealogy.num_resamplings);
-    all.genealogy.independent_draws = found.genealogy.independent_draws;
-    betas.push_back(found.betas);
-    step_sizes.push_back(found.step_sizes);
-    accept_prob.push_back(found.accept_prob);
-    all.num_nonfinite += found.num_nonfinite;
-    all.cost += found.cost;
+    const AnnealResult part = run(problem.select(index), select(plan, index));
+    log_w.push_back(part.log_w);
+    if (keep_particles) particles.push_back(part.particles.e);
+    roots.push_back(part.genealogy.roots);
+    num_resamplings.push_back(part.genealogy.num_resamplings);
+    all.genealogy.independent_draws = part.genealogy.independent_draws;
+    betas.push_back(part.betas);
+    step_sizes.push_back(part.step_sizes);
+    accept_prob.push_back(part.accept_prob);
+    all.num_nonfinite += part.num_nonfinite;
+    all.cost += part.cost;
   }
   all.log_w = at::cat(log_w);
   if (keep_particles) all.particles.e = at::cat(particles);

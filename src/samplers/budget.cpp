@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kPilotChains = 16, kLeastPilotChains = 4, kLongestPilot = 128;
 constexpr int64_t kLeastSteps = 4;
-constexpr int64_t kMostSteps = int64_t{1} << 20;  // a plan of more would fill the memory
+constexpr int64_t kMostSteps = int64_t{1} << 20;  // a longer plan would fill the memory
 constexpr double kPilotShare = 0.05;
 
 double cost_of(const PilotSize& size, const Budget& budget, int64_t move_cost) {
@@ -19,7 +19,7 @@ double cost_of(const PilotSize& size, const Budget& budget, int64_t move_cost) {
   return static_cast<double>(size.num_problems * (budget.base_cost + chains));
 }
 
-/// Temperatures of every chain that the budget buys after pilots of `pilot_cost` in all.
+/// The temperatures of every chain that the budget pays for after pilots of `pilot_cost` in all.
 int64_t affordable_steps(const Budget& budget, double pilot_cost, int64_t move_cost) {
   const double rest = budget.evaluations - static_cast<double>(budget.base_cost) -
                       pilot_cost / static_cast<double>(budget.num_problems);
@@ -28,7 +28,8 @@ int64_t affordable_steps(const Budget& budget, double pilot_cost, int64_t move_c
                   static_cast<int64_t>(std::max(0.0, chain - 1) / static_cast<double>(move_cost)));
 }
 
-/// As much of a pilot as a twentieth of the budget allows; the least may be more than that.
+/// The largest pilot that costs at most a twentieth of the budget. The smallest pilot may cost
+/// more.
 PilotSize largest_pilot(const Budget& budget, int64_t move_cost, int64_t most_problems) {
   PilotSize size{std::min(most_problems, budget.num_problems), kPilotChains,
                  std::clamp(affordable_steps(budget, 0, move_cost), kLeastSteps, kLongestPilot)};
@@ -50,12 +51,13 @@ PilotSize largest_pilot(const Budget& budget, int64_t move_cost, int64_t most_pr
 }  // namespace
 
 PilotSize pilot_size(const Budget& budget, int64_t move_cost, int64_t most_problems) {
-  const auto leaves_enough = [&](const Budget& some, const PilotSize& size) {
-    return affordable_steps(some, cost_of(size, some, move_cost), move_cost) >= kLeastSteps;
+  const auto leaves_enough = [&](const Budget& candidate, const PilotSize& size) {
+    return affordable_steps(candidate, cost_of(size, candidate, move_cost), move_cost) >=
+           kLeastSteps;
   };
   PilotSize size = largest_pilot(budget, move_cost, most_problems);
   if (leaves_enough(budget, size)) return size;
-  // A larger budget takes larger pilots: look for one that has room for its own.
+  // A larger budget has larger pilots: search for a budget that pays for its own pilots.
   Budget least = budget;
   PilotSize pilot = size;
   while (!leaves_enough(least, pilot)) {

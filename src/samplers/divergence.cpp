@@ -19,7 +19,7 @@ void DivergenceRecord::add(const at::Tensor& beta, const Particles& particles,
   } else if (*order == 0) {
     moment_.push_back(mean(weights));
   } else if (*order == 1) {
-    // E_q[u log u] = E_pi[kappa] - log r, both by the same reweighting to the target.
+    // E_q[u log u] = E_pi[kappa] - log r. The same reweighting to the target gives both terms.
     moment_.push_back(mean(log_normalise(weights + kappa)) - at::logsumexp(weights + kappa, -1));
   } else {
     moment_.push_back(at::logsumexp(weights + *order * kappa, -1));
@@ -29,11 +29,11 @@ void DivergenceRecord::add(const at::Tensor& beta, const Particles& particles,
 at::Tensor DivergenceRecord::finish() const {
   const std::optional<double> order = path_.divergence().order();
   const at::Tensor log_mass = at::stack(log_mass_);
-  const at::Tensor log_ratio = log_mass[-1] - log_mass;  // of the target's mass to gamma_beta's
+  const at::Tensor log_ratio = log_mass[-1] - log_mass;  // mass of the target over gamma_beta's
   if (!order) {
     const at::Tensor log_u = at::stack(kappa_) - log_ratio.unsqueeze(-1);
     const at::Tensor weights = at::stack(weights_);
-    // f may be infinite where no weight is.
+    // f may be infinite at a particle of weight 0.
     return at::where(weights == 0, 0.0, weights * path_.divergence().f(log_u)).sum(-1);
   }
   at::Tensor moment = at::stack(moment_);

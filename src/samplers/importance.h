@@ -1,4 +1,4 @@
-// Plain importance sampling from the base: what IWAE and the ELBO are averages of.
+// Plain importance sampling from the base, for IWAE and the ELBO.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -9,15 +9,15 @@
 
 namespace crais {
 
-/// Log-weights of independent particles, and what they cost.
+/// Log-weights of independent particles and their cost.
 struct LogWeights {
-  at::Tensor log_w;  // [P,K] float64, nats, of gamma (no centre is left in them)
+  at::Tensor log_w;  // [P,K] float64, nats, of gamma itself (the centre is added back)
   Cost cost;
 };
 
-/// log gamma - log q0 of K draws of the base. log_mean_exp of a row estimates log Z
-/// (IWAE, Burda et al. 2016), its mean is the ELBO. Drawn in blocks, so that memory does not grow
-/// with K. Cost: K densities per problem.
+/// log gamma - log q0 at K draws of the base. log_mean_exp of a row estimates log Z (IWAE, Burda et
+/// al. 2016); its mean is the ELBO. Draws come in blocks, so the memory does not grow with K. Cost:
+/// K densities a problem.
 LogWeights importance_log_weights(const Problem& problem, int64_t num_particles,
                                   at::Generator& rng);
 

@@ -12,7 +12,7 @@
 namespace crais {
 namespace {
 
-constexpr size_t kBlocks = 2;  // of a score network
+constexpr size_t kBlocks = 2;  // residual blocks of a score network
 constexpr auto kActivation = Activation::kElu;
 
 std::vector<std::vector<int64_t>> part_sizes(const ScoreNetworkShape& shape) {
@@ -31,8 +31,8 @@ int64_t product(const std::vector<int64_t>& sizes) {
   return all;
 }
 
-/// loc, log_sd, increments of beta, log step sizes, of_score and of_place by moves and by
-/// coordinates, then the network's.
+/// The parts of `flat`: loc, log_sd, increments of beta, log step sizes, of_score and of_place by
+/// moves and by coordinates, then the network's tensors.
 std::vector<at::Tensor> split(const ScoreNetworkShape& shape, const at::Tensor& flat) {
   const auto sizes = part_sizes(shape);
   std::vector<int64_t> lengths;
@@ -50,7 +50,7 @@ struct Place {
   at::Tensor log_gamma, gradient;  // [P,K] float64, centred, and [P,K,D]
 };
 
-/// As Problem::evaluate, but differentiable in e, which requires a gradient.
+/// As Problem::evaluate, but differentiable in e, which must require a gradient.
 Place with_graph_at(const Problem& problem, const at::Tensor& e) {
   const AffineMap& base = problem.base();
   const at::Tensor log_gamma = problem.target().log_density(base.to_z(e)).to(at::kDouble) +
@@ -64,7 +64,7 @@ Place with_graph_at(const Problem& problem, const at::Tensor& e) {
                                 /*retain_graph=*/true, /*create_graph=*/true)[0]};
 }
 
-/// The last is exactly 1: a number by itself.
+/// Betas from increments. The last beta is the constant 1, without rounding.
 at::Tensor to_betas(const at::Tensor& increments) {
   const at::Tensor sums = increments.softmax(0).cumsum(0);
   return at::cat({at::zeros({1}, sums.options()), sums / sums[-1]});
@@ -144,8 +144,8 @@ LogWeights mcd_log_weights(const Problem& problem, const McdParameters& paramete
   const bool with_graph = c10::GradMode::is_enabled() && parameters.loc.requires_grad();
   const auto evaluate = [&](const at::Tensor& e) -> Place {
     if (with_graph) return with_graph_at(problem, e);
-    const Particles found = problem.evaluate(e);
-    return {e, found.log_gamma, found.grad_log_gamma};
+    const Particles particles = problem.evaluate(e);
+    return {e, particles.log_gamma, particles.grad_log_gamma};
   };
   const at::Tensor& loc = parameters.loc;
   const at::Tensor precision = (-2 * parameters.log_sd).exp();
@@ -160,7 +160,7 @@ LogWeights mcd_log_weights(const Problem& problem, const McdParameters& paramete
                             parameters.log_sd.sum().to(at::kDouble) -
                             0.5 * static_cast<double>(problem.dim()) * std::log(2 * M_PI);
 
-  // The network has no part in the moves: one call of it does for all of them.
+  // The moves do not use the network: one call covers all of them.
   std::vector<at::Tensor> ends, noises, scores, residuals;  // [P,K,D] each
   for (int64_t k = 1; k < parameters.betas.size(0); ++k) {
     stop_if_interrupted();

@@ -17,8 +17,8 @@ int64_t chains_each(int64_t chains, const Problem& problem) {
   return std::max<int64_t>(1, chains / problem.num_problems());
 }
 
-/// The problems that are learned on and those that validate: the same, or apart where there are so
-/// many that each iteration draws `batch` of them.
+/// Problems for training and for validation. They are the same problems, or disjoint if each
+/// iteration draws `batch` of many.
 class Lessons {
  public:
   Lessons(const Problem& problem, const McdTrainingOptions& options, uint64_t seed)
@@ -33,7 +33,7 @@ class Lessons {
 
   const Problem& validation() const { return validation_; }
 
-  /// Of the next iteration.
+  /// The problems of the next iteration.
   Problem next() {
     if (!draws_) return training_;
     const int64_t others = training_.num_problems() - held_out_;
@@ -48,12 +48,13 @@ class Lessons {
 
   int64_t batch_;
   bool draws_;
-  int64_t held_out_;  // the first so many
+  int64_t held_out_;  // number of problems held out, from the front
   Problem training_, validation_;
   at::Generator rng_;
 };
 
-/// Shortens `grad` to at most kLongest times the usual length, which it takes part in afterwards.
+/// Shortens `grad` to at most kLongest times the running mean of its length, then updates that
+/// mean.
 class Clip {
  public:
   void operator()(const at::Tensor& grad) {
@@ -85,10 +86,10 @@ TrainedMcd train_mcd(const Problem& problem, const ScoreNetworkShape& shape,
     const c10::NoGradGuard no_grad;
     at::Generator same = stream(Purpose::kValidate);
     const Problem& held_out = lessons.validation();
-    const LogWeights found = mcd_log_weights(
+    const LogWeights weights = mcd_log_weights(
         held_out, {shape, flat}, chains_each(options.validation_chains, held_out), same);
-    cost += found.cost;
-    return found.log_w.mean().item<double>();
+    cost += weights.cost;
+    return weights.log_w.mean().item<double>();
   };
   TrainedMcd best{flat.clone(), validate(), 0, 0, {}};
   best.elbo = best.initial_elbo;
@@ -102,16 +103,16 @@ TrainedMcd train_mcd(const Problem& problem, const ScoreNetworkShape& shape,
   Clip clip;
   int64_t since_best = 0;
   for (int64_t i = 1; i <= options.iterations; ++i) {
-    // Constant for the first half, then down in a line: noise in the parameters costs nats.
+    // Constant for the first half, then linear to 0: noise in the parameters costs nats.
     const double left =
         static_cast<double>(options.iterations - i + 1) / static_cast<double>(options.iterations);
     static_cast<torch::optim::AdamOptions&>(optimizer.param_groups()[0].options())
         .lr(options.learning_rate * std::min(1.0, 2 * left));
     const Problem drawn = lessons.next();
-    const LogWeights found =
+    const LogWeights weights =
         mcd_log_weights(drawn, {shape, flat}, chains_each(options.batch, drawn), noise);
-    cost += found.cost;
-    const at::Tensor objective = found.log_w.mean();
+    cost += weights.cost;
+    const at::Tensor objective = weights.log_w.mean();
     flat.mutable_grad() = at::Tensor();
     objective.neg().backward();
     if (!std::isfinite(objective.item<double>()) || !flat.grad().isfinite().all().item<bool>())

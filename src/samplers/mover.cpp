@@ -40,7 +40,7 @@ class CudaRecorder : public Recorder {
   }
 
   void record(const std::function<void()>& work) override {
-    // The default stream cannot be recorded; another must find the work's tensors complete.
+    // The default stream cannot be recorded, and another stream must find complete tensors.
     c10::cuda::getCurrentCUDAStream(device_.index()).synchronize();
     const c10::cuda::CUDAStreamGuard aside(
         c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device_.index()));

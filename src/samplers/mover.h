@@ -1,4 +1,4 @@
-// Moves of the same shape, one after another: work of a device that is recorded once and run again.
+// Repeated moves of one shape: a device records the work once and replays it.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,35 +13,36 @@
 
 namespace crais {
 
-/// Records operations of fixed shapes, which then run without the host launching each of them.
+/// Records operations of fixed shapes and replays them, without a launch from the host for each.
 class Recorder {
  public:
   virtual ~Recorder() = default;
-  /// Records what `work` asks of the device. `work` must have run before, must not wait for the
-  /// device, and its tensors stay where they are from then on.
+  /// Records the device operations of `work`. `work` must have run before and must not wait for the
+  /// device. From then on its tensors must keep their memory.
   virtual void record(const std::function<void()>& work) = 0;
-  /// Runs what was recorded on the same memory, with the next random numbers.
+  /// Runs the recorded operations on the same memory, with the next random numbers.
   virtual void replay() = 0;
 };
 
-/// A CUDA graph, if `rng` is a CUDA generator and crais was built with graphs, unless
-/// CRAIS_CUDA_GRAPHS=0 forbids them; else null. `rng` must outlive it.
+/// A CUDA graph if `rng` is a CUDA generator and crais was built with graphs, unless
+/// CRAIS_CUDA_GRAPHS=0; else null. `rng` must outlive it.
 std::unique_ptr<Recorder> make_recorder(at::Generator& rng);
 
-/// transition.step for one problem, path and stream of random numbers. With a recorder the first
-/// move runs as it is, the second is recorded, and all from then on are replayed: the numbers are
-/// the same, and the host launches one thing instead of some fifty. All arguments must outlive it.
+/// transition.step for one problem, one path and one stream of random numbers. With a recorder, the
+/// first move runs directly, the second is recorded, and all later moves are replayed. The numbers
+/// are the same, and the host launches one operation instead of about fifty. All arguments must
+/// outlive the Mover.
 class Mover {
  public:
   Mover(const Problem& problem, const Path& path, const Transition& transition, at::Generator& rng,
         std::unique_ptr<Recorder> recorder);
   Mover(const Problem& problem, const Path& path, const Transition& transition, at::Generator& rng);
 
-  /// As Transition::step. The result's tensors are good until the next move.
+  /// As Transition::step. The tensors of the result are valid until the next move.
   Moved operator()(const Particles& particles, const at::Tensor& beta, const at::Tensor& step_size);
 
  private:
-  /// A move's arguments, in the memory that replays read.
+  /// The arguments of a move, in the memory that replays read.
   struct Arguments {
     Particles particles;
     at::Tensor beta, step_size;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kArrived = 0.9;  // overlap with the target, as the ESS of e^v
 
-/// Where descent has come to, whatever beta.
+/// The latest knot of the descent, as a path that ignores beta.
 class LastKnot : public Path {
  public:
   LastKnot(const DescentPath& path, const Tilts& tilts, c10::Device device)
@@ -35,17 +35,17 @@ class LastKnot : public Path {
   Tilts tilts_;
 };
 
-/// Descent with the constants that its particles call for, all [C].
+/// A descent whose constants come from its particles, all [C].
 class Stepper {
  public:
-  /// kappa [P,K] of the base's particles.
+  /// kappa [P,K] belongs to the base's particles.
   Stepper(const DescentPath& path, bool shared, const at::Tensor& kappa)
       : path_(path),
         shared_(shared),
         range_(range_of(kappa, shared)),
         descent_(path.shared_divergence(), range_) {}
 
-  /// Takes a step from particles at kappa [P,K]; false if they have arrived.
+  /// Takes a step from particles at kappa [P,K]. Returns false if they have arrived.
   bool step(const at::Tensor& kappa) {
     const Divergence& divergence = path_.divergence();
     const at::Tensor v = kappa - h_at(kappa);
@@ -58,7 +58,7 @@ class Stepper {
     const at::Tensor mean = pool(divergence.g(y).mean(1));
     const at::Tensor log_variance = divergence.log_variance(y, uniform, uniform);
     const at::Tensor pooled = shared_ ? log_mean_exp(log_variance).view({1}) : log_variance;
-    // Where g bends more than once in a step the particles say too little of it.
+    // If g bends more than once within a step, the particles do not determine the step well.
     const at::Tensor longest = 1 / pool(divergence.slope(y).mean(1));
     const at::Tensor theta =
         at::minimum((std::log(path_.options().length) - 0.5 * pooled).exp(), longest);
@@ -79,7 +79,8 @@ class Stepper {
   }
 
  private:
-  /// Room for where the particles are not yet: as far again on either side.
+  /// A range that leaves room for later particles: their present range, extended by its length on
+  /// both sides.
   static at::Tensor range_of(const at::Tensor& kappa, bool shared) {
     const at::Tensor all = shared ? kappa.reshape({1, -1}) : kappa;
     const at::Tensor low = std::get<0>(all.min(1)), high = std::get<0>(all.max(1));

@@ -1,4 +1,4 @@
-// How a path of steepest descent finds its constants.
+// A pilot that finds the constants of a path of steepest descent.
 #pragma once
 
 #include <memory>
@@ -13,14 +13,13 @@ struct LearnedPath {
   Cost cost;
 };
 
-/// Takes particles down the path, one transition a step: each step is as long as makes log-weights
-/// of standard deviation `length`, frozen from the particles before it, the mean over problems
-/// where plans are shared. Ends where the particles' overlap with the target is above 0.9.
-/// Particles are not weighted: like those of other pilots they are taken for draws of where they
-/// are.
+/// Moves particles down the path, one transition a step. Each step makes log-weights of standard
+/// deviation `length` (the mean over problems if plans are shared), and is frozen from the
+/// particles before it. The pilot ends when the particles' overlap with the target is above 0.9. As
+/// in other pilots, the particles are unweighted and count as draws of the current density.
 ///
-/// Throws ScheduleError if steps stand still, or are more than the path allows.
-/// Cost: 1 + L T evaluations per pilot particle, T the steps it takes.
+/// Throws ScheduleError if steps have length 0, or if there are more steps than the path allows.
+/// Cost: 1 + L T evaluations for each pilot particle, T the number of steps.
 LearnedPath learn_path(const Problem& problem, const Path& path, const Transition& transition,
                        const PilotOptions& options, at::Generator& rng);
 

@@ -5,7 +5,7 @@
 namespace crais {
 namespace {
 
-// Near d log(step) / d(acceptance), so that one temperature's error is mended at the next.
+// Near d log(step) / d(acceptance): the error at one temperature is corrected at the next.
 constexpr double kGain = 1.0;
 constexpr double kWidest = 14.0;  // step sizes from 1e-6 to 1e6
 

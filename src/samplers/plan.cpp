@@ -24,19 +24,19 @@ class FrozenStepSizes : public StepSizes {
   at::Tensor values_;  // [T,C]
 };
 
-/// The path that a plan was made for.
+/// The learned path of a plan, on a device.
 std::shared_ptr<const Path> learned_path(const Plan& plan, c10::Device device) {
   return plan.path ? plan.path->to(device) : nullptr;
 }
 
-/// A pilot in two parts: one learns the path, the other goes along it.
+/// A pilot in two parts: the first learns the path, the second anneals along it.
 PilotRun learn_and_run_pilot(const Problem& problem, const Path& path, const ScheduleRule& rule,
                              const Transition& transition, const PilotOptions& options,
                              at::Generator& rng) {
   const LearnedPath learned = learn_path(problem, path, transition, options, rng);
-  const auto there = learned.path->to(problem.base().options().device());
+  const auto path_on_device = learned.path->to(problem.base().options().device());
   try {
-    PilotRun pilot = run_pilot(problem, *there, rule, transition, options, rng);
+    PilotRun pilot = run_pilot(problem, *path_on_device, rule, transition, options, rng);
     pilot.plan.path = learned.path;
     pilot.run.cost += learned.cost;
     return pilot;
@@ -48,7 +48,7 @@ PilotRun learn_and_run_pilot(const Problem& problem, const Path& path, const Sch
 
 double lerp(double a, double b, double t) { return a + t * (b - a); }
 
-/// Column `c` of a plan as plain numbers, without the rest at beta = 1 that pads short columns.
+/// Column `c` of a plan as plain numbers, without the padding of short columns at beta = 1.
 struct Column {
   std::vector<double> betas, step_sizes, divergence, accept_prob, ess;
 
@@ -66,7 +66,7 @@ struct Column {
     ess = seen(plan.ess, c, betas.size());
   }
 
-  /// The first `count` of what a pilot saw; none where there was no pilot.
+  /// The first `count` observations of a pilot; empty without a pilot.
   static std::vector<double> seen(const at::Tensor& values, int64_t c, size_t count) {
     if (!values.defined()) return {};
     const at::Tensor column = values.select(1, c).contiguous();
@@ -74,7 +74,7 @@ struct Column {
     return {first, first + count};
   }
 
-  /// Between the `values` at the ends of steps, a fraction of all steps from the start.
+  /// Interpolates `values` at the ends of steps, at a fraction of all steps from the start.
   static double at_fraction(const std::vector<double>& values, double fraction) {
     if (values.size() == 1) return values.front();
     const double place = fraction * static_cast<double>(values.size() - 1);
@@ -217,8 +217,7 @@ AnnealResult anneal_reverse(const Problem& problem, const Path& path, const Plan
                             const Transition& transition, int64_t num_particles, at::Generator& rng,
                             const AnnealObserver& observe) {
   const auto z = problem.target().exact_sample(num_particles, rng);
-  if (!z)
-    throw argument_error("reverse chains start from exact draws of the target, and it has none");
+  if (!z) throw argument_error("reverse chains start from exact draws, and this target has none");
   return anneal_reverse(problem, path, plan, transition, *z, rng, observe);
 }
 

@@ -7,7 +7,7 @@
 namespace crais {
 namespace {
 
-/// Inverts the distribution function of the weights [P,K] at points in [0, 1) [P,N].
+/// Inverts the cumulative distribution of the weights [P,K] at points [P,N] in [0, 1).
 at::Tensor inverted(const at::Tensor& log_w, const at::Tensor& points) {
   const at::Tensor cumulative = log_normalise(log_w).exp().cumsum(-1);
   const at::Tensor scaled = points * cumulative.slice(-1, -1);  // rounding: the last sum is near 1
@@ -15,8 +15,8 @@ at::Tensor inverted(const at::Tensor& log_w, const at::Tensor& points) {
       .clamp_max(log_w.size(-1) - 1);
 }
 
-/// One uniform number for all: points (k + u) / K. The least noise of the unbiased schemes that
-/// keep order.                                          [Carpenter, Clifford & Fearnhead 1999]
+/// One uniform number u for all points (k + u) / K: the least noise of the unbiased schemes that
+/// keep the order.                               [Carpenter, Clifford & Fearnhead 1999]
 class Systematic : public Resampling {
  public:
   using Resampling::Resampling;

@@ -1,5 +1,5 @@
 /// @file
-/// Replacing particles of little weight by copies of others: what makes AIS an SMC sampler.
+/// Resampling replaces particles of small weight by copies of others, and so turns AIS into SMC.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -9,23 +9,24 @@
 
 namespace crais {
 
-/// Chooses ancestors. Unbiased: particle k is copied K W_k times on average.
+/// A rule that chooses ancestors. Unbiased: particle k is copied K W_k times on average.
 ///
 ///     crais::Result r = crais::estimate_log_normalizer(target, {.resampling = "systematic:0.5"});
 class Resampling {
  public:
-  /// Due once the ESS fraction is below `threshold`; with `ratchet`, below that share of what it
-  /// was when the problem was last resampled (1 before), as in the CR-AIS paper.
+  /// A problem is due once its ESS fraction is below `threshold`. With `ratchet`, it is due once
+  /// the ESS fraction is below that share of its value at the last resampling (1 before the first),
+  /// as in the CR-AIS paper.
   explicit Resampling(double threshold, bool ratchet = false)
       : threshold_(threshold), ratchet_(ratchet) {}
   virtual ~Resampling() = default;
 
-  /// Problems [P] bool that are due; `last_ess` [P] is their ESS at the last resampling.
+  /// The problems [P] bool that are due. `last_ess` [P] is their ESS at the last resampling.
   at::Tensor due(const at::Tensor& log_w, const at::Tensor& last_ess) const;
 
-  /// log_w [P,K] -> indices [P,K] int64 into each problem's particles.
+  /// Draws ancestors: log_w [P,K] -> indices [P,K] int64 of each problem's particles.
   virtual at::Tensor ancestors(const at::Tensor& log_w, at::Generator& rng) const = 0;
-  /// True if each ancestor is drawn for itself, so that two particles have the same one by chance.
+  /// True if each ancestor is drawn independently, so that two particles may share one by chance.
   virtual bool draws_independently() const { return false; }
 
  private:
@@ -38,15 +39,15 @@ using ResamplingRegistry = Registry<Resampling>;
 /// Systematic resampling of any number of particles: log_w [P,K] -> indices [P,count] int64.
 at::Tensor systematic_ancestors(const at::Tensor& log_w, int64_t count, at::Generator& rng);
 
-/// Who descends from whom, which is what makes weights depend on each other.
+/// The descent of particles. Common ancestors make weights dependent.
 struct Genealogy {
-  at::Tensor roots;                // [P,K] int64: the starting particle of each
+  at::Tensor roots;                // [P,K] int64: the starting particle of each particle
   at::Tensor num_resamplings;      // [P] float64
-  at::Tensor last_ess;             // [P] float64: just before the last resampling, 1 without one
+  at::Tensor last_ess;             // [P] float64: before the last resampling, 1 if there was none
   bool independent_draws = false;  // see Resampling::draws_independently
 };
 
-/// Particles by index [P,K], caches and momenta with them.
+/// The particles at index [P,K], with their caches and momenta.
 Particles gather(const Particles& particles, const at::Tensor& index);
 
 }  // namespace crais

@@ -12,7 +12,7 @@ namespace crais {
 
 namespace {
 
-constexpr int kMoves = 10;  // of a sweep
+constexpr int kMoves = 10;  // moves of a sweep
 
 }  // namespace
 
@@ -28,7 +28,7 @@ int64_t settling_evaluations(const Transition& transition, int64_t sweeps) {
 Settled settle(const PartitionedTarget& parts, const AffineMap& normals, const at::Tensor& z,
                const at::Tensor& step_sizes, const Path& path, const Transition& transition,
                int64_t sweeps, at::Generator& rng) {
-  constexpr double kLadder[] = {1, 1, 0.3, 3};  // of step sizes
+  constexpr double kLadder[] = {1, 1, 0.3, 3};  // factors of step sizes
   const int64_t count = normals.num_problems();
   const at::Tensor first = at::zeros({1}, step_sizes.options().dtype(at::kLong));
   const auto whole = std::static_pointer_cast<const PartitionedTarget>(parts.select(first));

@@ -14,8 +14,8 @@ at::Tensor Progress::pool(const at::Tensor& statistic) const {
 }
 
 at::Tensor AdaptiveSchedule::next(const Progress& progress, const Path& path) const {
-  // Steps may shrink for ever towards 1, as those of constant-length on a power path do; and what
-  // is left of the way must be enough for the steps that a plan is stretched to.
+  // Steps may shrink without end towards 1, as constant-length steps do on a power path. The rest
+  // of the way must also be long enough for the steps that a plan is stretched to.
   constexpr double kResolution = 1e-12;
   const at::Tensor& beta = progress.beta;
   const at::Tensor wish = propose(progress, path);
@@ -41,9 +41,9 @@ at::Tensor AdaptiveSchedule::statistic_weights(const Progress& progress, bool we
 
 namespace {
 
-/// Where the longest good step of one problem ends, between a point that is good and one that is
-/// not: inverse quadratic interpolation where three points allow it, else halving [Chandrupatla
-/// 1997]. "Above" is how far the statistic exceeds its bound; a good point is at least at it.
+/// Finds the end of the longest good step of one problem, between a good point and a bad point: by
+/// inverse quadratic interpolation if three points allow it, else by halving. `above` is the excess
+/// of the statistic over its bound; at a good point it is at least 0.       [Chandrupatla 1997]
 class StepSearch {
  public:
   StepSearch(double beta, double above_beta, double farthest, double above_farthest)
@@ -57,11 +57,11 @@ class StepSearch {
   bool has_arrived() const {
     return whole_step_ || std::abs(other_.x - latest_.x) <= 2 * resolution();
   }
-  /// Where to look next; where it has arrived, the same again.
+  /// The next point to evaluate; the last point again once the search has arrived.
   double next() const {
     return has_arrived() ? latest_.x : latest_.x + share_ * (other_.x - latest_.x);
   }
-  /// What was found there.
+  /// Adds the evaluation of a point.
   void add(double x, double above) {
     if (has_arrived()) return;
     const Point point{x, above};
@@ -81,10 +81,10 @@ class StepSearch {
   };
 
   double resolution() const {
-    constexpr double kTolerance = 1e-11;  // of the step
+    constexpr double kTolerance = 1e-11;  // as a share of the step
     return kTolerance * (std::max(latest_.x, other_.x) - beta_);
   }
-  /// Of the way from the latest point to the one across the root.
+  /// The next point, as a share of the way from the latest point to the point across the root.
   double share() const {
     const auto& [a, fa] = latest_;
     const auto& [b, fb] = other_;
@@ -97,7 +97,8 @@ class StepSearch {
     return a == beta_ || b == beta_ ? kTowardsStart : 0.5;
   }
 
-  // While only the start is good, an eighth of the way: steps may be orders of magnitude shorter.
+  // The first steps back, while only the start is good: to an eighth of the way, because the step
+  // may be orders of magnitude shorter.
   static constexpr double kTowardsStart = 0.875;
 
   double beta_, farthest_;
@@ -130,9 +131,9 @@ at::Tensor largest_step(const at::Tensor& beta, double max_step, const at::Tenso
   for (int i = 0; i < kMostEvaluations; ++i) {
     if (std::all_of(searches.begin(), searches.end(), is_done)) break;
     const at::Tensor x = all([](const StepSearch& search) { return search.next(); });
-    const at::Tensor found = above(x.to(beta.device()));
+    const at::Tensor excess = above(x.to(beta.device()));
     for (size_t p = 0; p < searches.size(); ++p)
-      searches[p].add(x.data_ptr<double>()[p], found.data_ptr<double>()[p]);
+      searches[p].add(x.data_ptr<double>()[p], excess.data_ptr<double>()[p]);
   }
   return all([](const StepSearch& search) { return search.end(); }).to(beta.device());
 }

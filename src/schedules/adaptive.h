@@ -1,5 +1,5 @@
 /// @file
-/// What the rules that watch their particles share.
+/// The common part of the adaptive rules, which read the particles.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,10 @@
 
 namespace crais {
 
-/// Clips a rule's wish to [min_step, max_step] and to 1, and refuses to stand still.
+/// Clips the step that a rule proposes to [min_step, max_step] and to 1. Throws if the rule does
+/// not move.
 ///
-///     class Halving : public crais::AdaptiveSchedule {  // half of what is left, each time
+///     class Halving : public crais::AdaptiveSchedule {  // half of the rest each time
 ///      public:
 ///       using AdaptiveSchedule::AdaptiveSchedule;
 ///
@@ -28,14 +29,13 @@ class AdaptiveSchedule : public ScheduleRule {
   at::Tensor next(const Progress& progress, const Path& path) const final;
 
  protected:
-  /// Where the rule would go, [P]; anything above 1 means 1, and +inf to go there in one step,
-  /// however large.
+  /// The proposed next beta [P]. A value above 1 means 1; +inf means 1 in one step, however large.
   virtual at::Tensor propose(const Progress& progress, const Path& path) const = 0;
-  /// For error messages: "cess:0.7".
+  /// The rule's name in error messages: "cess:0.7".
   virtual std::string name() const = 0;
 
   const ScheduleOptions& options() const { return options_; }
-  /// The weights that statistics use: [P,K] normalised log-weights, uniform unless `weighted`.
+  /// The weights for statistics: normalised log-weights [P,K], uniform unless `weighted`.
   at::Tensor statistic_weights(const Progress& progress) const {
     return statistic_weights(progress, options_.weighted);
   }
@@ -45,8 +45,8 @@ class AdaptiveSchedule : public ScheduleRule {
   ScheduleOptions options_;
 };
 
-/// The largest beta' in [beta, beta + max_step] at which `statistic` (falling in beta', [P]) is
-/// still at least `bound` [P], to 1e-11 of the step; a search on cached densities, no target
+/// The largest beta' in [beta, beta + max_step] at which `statistic` ([P], falling in beta') is
+/// still at least `bound` [P], to 1e-11 of the step. A search on cached densities: no target
 /// evaluations.
 at::Tensor largest_step(const at::Tensor& beta, double max_step, const at::Tensor& bound,
                         const std::function<at::Tensor(const at::Tensor&)>& statistic);

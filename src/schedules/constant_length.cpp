@@ -1,10 +1,9 @@
-// Equal steps of thermodynamic length: each step's log-weight increment has standard deviation
-// DELTA.
-//                                              [Gelman & Meng 1998; Kiwaki 2015; Syed et al. 2024]
+// Steps of equal thermodynamic length: the log-weight increment of each step has standard deviation
+// DELTA.                                 [Gelman & Meng 1998; Kiwaki 2015; Syed et al. 2024]
 //
-// On the geometric path the increment is (beta' - beta) (log gamma - log q0), so the steps go like
-// 1 / sd(log gamma - log q0): of all schedules with as many steps the one of least total variance,
-// if moves are perfect.
+// On the geometric path the increment is (beta' - beta) (log gamma - log q0), so steps are
+// proportional to 1 / sd(log gamma - log q0). Of all schedules with equally many steps, this one
+// has the least total variance if moves are perfect.
 #include "core/log_math.h"
 #include "schedules/adaptive.h"
 
@@ -21,11 +20,11 @@ class ConstantLength : public AdaptiveSchedule {
     const auto log_density = [&](const at::Tensor& beta) {
       return annealed_log_density(path, beta, progress.particles);
     };
-    const at::Tensor here = log_density(progress.beta);
+    const at::Tensor current = log_density(progress.beta);
     const at::Tensor weights = statistic_weights(progress).exp();
     const at::Tensor bound = at::full_like(progress.beta, -delta_ * delta_);
     return largest_step(progress.beta, options().max_step, bound, [&](const at::Tensor& beta) {
-      const at::Tensor increment = log_density(beta) - here;
+      const at::Tensor increment = log_density(beta) - current;
       const at::Tensor mean = (weights * increment).sum(-1, /*keepdim=*/true);
       return -progress.pool((weights * (increment - mean).square()).sum(-1));
     });

@@ -1,11 +1,11 @@
-// Equal decreases of the divergence D_f(target || particles): the CR-AIS paper's schedule.
+// Equal decreases of the divergence D_f(target || particles): the schedule of the CR-AIS paper.
 //
-// With -log(1 - beta) as the path's clock, dD/dlog(1 - beta) = V, so each step takes
-// log(1 - beta') = log(1 - beta) - delta / V. The path says what V is (`Path::log_rate`) and keeps
-// the clock (`Path::advance`). Everything stays in logarithms: V neither over- nor underflows,
-// whatever the dimension. V is of the particles as they are, as if moves were perfect; `weighted`
-// takes it under the importance weights, as the paper writes, and `weighted_ratio` its mass ratio
-// alone, as the paper's code does.
+// With the path's clock -log(1 - beta), dD/dlog(1 - beta) = V, so each step takes log(1 - beta') =
+// log(1 - beta) - delta / V. The path defines V (`Path::log_rate`) and the clock (`Path::advance`).
+// All quantities are logarithms: V neither overflows nor underflows in any dimension. V is computed
+// from the unweighted particles, as if moves were perfect. `weighted` uses the importance weights
+// for V, as in the paper; `weighted_ratio` uses them for the mass ratio alone, as in the paper's
+// code.
 #include <cmath>
 #include <limits>
 
@@ -38,13 +38,13 @@ class ConstantRate : public AdaptiveSchedule {
   std::string name() const override { return "constant-rate"; }
 
  private:
-  /// The mean over problems of V, not of log V: dJ/dlog(1-beta) adds up over problems.
+  /// log of the mean of V (not of log V) over problems: dJ/dlog(1-beta) adds up over problems.
   static at::Tensor pooled_log(const Progress& progress, const at::Tensor& log_v) {
     return progress.shared ? log_mean_exp(log_v).expand_as(log_v) : log_v;
   }
 
   /// V below the tolerance means "arrived" only if the particles can also be reweighted to the
-  /// target; where they cannot, they have not seen it, and V is not its variance.
+  /// target. If they cannot, they have not reached the target, and V is not its variance.
   void require_near(const Progress& progress, const at::Tensor& kappa, const at::Tensor& log_v,
                     const at::Tensor& finished) const {
     constexpr double kLeastOverlap = 0.5;
@@ -62,7 +62,7 @@ class ConstantRate : public AdaptiveSchedule {
                  advice(progress, p)));
   }
 
-  /// What to do for problem p. The variance of few particles vanishes wherever they are.
+  /// The advice for problem p. The variance of few particles vanishes anywhere.
   std::string advice(const Progress& progress, int64_t p) const {
     if (!options().weighted)
       return "; use a `path` of order nearer 0, more `pilot_chains`, or a smaller `tolerance`";

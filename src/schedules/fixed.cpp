@@ -1,4 +1,4 @@
-// A schedule that is known beforehand: a heuristic, a file, or a frozen plan.
+// Schedules that are known before the run: heuristics, files and frozen plans.
 #include "schedules/fixed.h"
 
 #include <utility>

@@ -9,8 +9,8 @@
 
 namespace crais {
 
-/// Replays betas [T+1,P] or [T+1,1] (shared), from 0 to 1.
-/// Throws Error kData unless each column starts at 0, rises (rests only at 1) and ends at 1.
+/// Replays betas [T+1,P], or [T+1,1] if shared, from 0 to 1. Throws Error kData unless each column
+/// starts at 0, ends at 1, and rises in between (it may rest only at 1).
 ///
 ///     crais::FixedSchedule rule(at::tensor({0.0, 0.1, 0.5, 1.0}, at::kDouble).unsqueeze(1));
 class FixedSchedule : public ScheduleRule {

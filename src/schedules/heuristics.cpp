@@ -1,4 +1,4 @@
-// Schedules that are a formula of t = i / T.
+// Schedules that are formulas of t = i / T.
 #include <cmath>
 
 #include "schedules/fixed.h"
@@ -6,7 +6,7 @@
 namespace crais {
 namespace {
 
-/// beta_i = t
+/// beta_i = t.
 const Enrol<ScheduleRegistry> kEnrolLinear(
     "linear", {"linear", "equal steps", "linear", [](Spec&, const ScheduleOptions& options) {
                  return make_heuristic(options.steps, [](double t) { return t; });
@@ -14,8 +14,8 @@ const Enrol<ScheduleRegistry> kEnrolLinear(
 
 double logistic(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
-/// beta_i = (s(x_i) - s(x_0)) / (s(x_T) - s(x_0)), s the logistic function, x from -1/scale to
-/// 1/scale. The paper's tables used scale 0.3.
+/// beta_i = (s(x_i) - s(x_0)) / (s(x_T) - s(x_0)) with the logistic function s and x from -1/scale
+/// to 1/scale. The paper's tables used scale 0.3.
 const Enrol<ScheduleRegistry> kEnrolSigmoidal(
     "sigmoidal", {"sigmoidal[:SCALE]", "slow at both ends; SCALE 0.3 as in the paper's tables",
                   "sigmoidal", [](Spec& spec, const ScheduleOptions& options) {
@@ -26,7 +26,7 @@ const Enrol<ScheduleRegistry> kEnrolSigmoidal(
                     });
                   }});
 
-/// beta_i = (1 - eps^t) / (1 - eps): the paper's 1 - eps^i, with a last step that reaches 1.
+/// beta_i = (1 - eps^t) / (1 - eps): the paper's 1 - eps^i, scaled so that the last step reaches 1.
 const Enrol<ScheduleRegistry> kEnrolExponential(
     "exponential",
     {"exponential[:EPS]", "1 - EPS^(i/T) as the paper's text has it: fast at the start",
@@ -36,8 +36,8 @@ const Enrol<ScheduleRegistry> kEnrolExponential(
                              [=](double t) { return (1 - std::pow(eps, t)) / (1 - eps); });
      }});
 
-/// beta_1 = first, each next one a constant factor larger, beta_T = 1. What the paper's tables call
-/// exponential: its released code spaces T betas geometrically from 0.001 to 1.
+/// beta_1 = first, each next beta larger by a constant factor, beta_T = 1. The paper's tables call
+/// this exponential: its released code spaces T betas geometrically from 0.001 to 1.
 const Enrol<ScheduleRegistry> kEnrolGeometricSpacing(
     "geometric",
     {"geometric[:FIRST]", "FIRST (0.001) to 1 by a constant factor: the paper's tables' 'Exp.'",

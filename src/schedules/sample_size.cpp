@@ -1,6 +1,6 @@
-// The largest step that leaves a share of an effective sample size: a search on cached densities,
-// no target evaluations. Of the weights [Del Moral, Doucet & Jasra 2012], or, conditional, of the
-// step's increments under the weights before it [Zhou, Johansen & Aston 2016].
+// The largest step that keeps a share of the effective sample size: of the weights [Del Moral,
+// Doucet & Jasra 2012] or, conditionally, of the step's increments under the weights before the
+// step [Zhou, Johansen & Aston 2016]. A search on cached densities: no target evaluations.
 #include <string>
 
 #include "core/log_math.h"
@@ -19,14 +19,14 @@ class SampleSize : public AdaptiveSchedule {
     const auto log_density = [&](const at::Tensor& beta) {
       return annealed_log_density(path, beta, progress.particles);
     };
-    const at::Tensor here = log_density(progress.beta);
+    const at::Tensor current = log_density(progress.beta);
     const at::Tensor log_w = is_conditional_ ? statistic_weights(progress) : progress.log_w;
     const auto left = [&](const at::Tensor& increment) {
       return progress.pool(is_conditional_ ? cess_normalised(log_w, increment)
                                            : ess(log_w + increment));
     };
-    return largest_step(progress.beta, options().max_step, ratio_ * left(at::zeros_like(here)),
-                        [&](const at::Tensor& beta) { return left(log_density(beta) - here); });
+    return largest_step(progress.beta, options().max_step, ratio_ * left(at::zeros_like(current)),
+                        [&](const at::Tensor& beta) { return left(log_density(beta) - current); });
   }
   std::string name() const override { return is_conditional_ ? "cess" : "ess"; }
 

@@ -10,7 +10,7 @@ namespace {
 constexpr int kBlock = 16;                      // floats
 constexpr int kBlockVectors = kBlock / kWords;  // of a block
 
-/// A block of columns in registers.
+/// 16 columns in registers.
 struct Block {
   Floats of[kBlockVectors];
 };
@@ -18,7 +18,7 @@ struct Block {
 [[gnu::always_inline]] inline Block load(const float* from) {
   Block x;
 #pragma GCC unroll 4
-  for (int v = 0; v < kBlockVectors; ++v)  // all at once, GCC would copy by the word
+  for (int v = 0; v < kBlockVectors; ++v)  // GCC would copy a whole Block word by word
     __builtin_memcpy(&x.of[v], from + v * kWords, sizeof(Floats));
   return x;
 }
@@ -35,7 +35,7 @@ inline void store(const Block& x, float* to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i] = all[i];
 }
 
-/// The last `count` floats before `end` in the upper lanes, zeros below.
+/// The last `count` floats before `end`, in the upper lanes, with zeros in the lower lanes.
 [[gnu::always_inline]] inline Block load_last(const float* end, int64_t count) {
   Block x = load(end - kBlock);
 #pragma GCC unroll 4
@@ -49,7 +49,7 @@ inline void store(const Block& x, float* to, int64_t count) {
   return x;
 }
 
-/// Sixteen sums, added up by halves.
+/// The sum of sixteen numbers, by halves.
 [[gnu::always_inline]] inline double total(const Block& x) {
   using Eight = float __attribute__((vector_size(32)));
   using Four = float __attribute__((vector_size(16)));
@@ -93,8 +93,8 @@ template <class T>
   return x;
 }
 
-/// f(place, number) for all of a row, where `number` is of the type to compute in: vectors, the
-/// last of which overlaps the one before, or floats if the row is shorter than one.
+/// Calls f(place, number) for all elements of a row. `number` is a vector; the last vector overlaps
+/// the one before it. In a row shorter than one vector, `number` is a float.
 template <class F>
 [[gnu::always_inline]] inline void along_row(int64_t dim, const F& f) {
   if (dim < kWords) {
@@ -136,10 +136,11 @@ void kick_and_drift(const float* p, const float* grad, const float* e, const flo
   }
 }
 
-constexpr int kColumns = 4;                            // blocks that are summed at once
-constexpr int kRows = CRAIS_SIMD_BYTES == 64 ? 4 : 1;  // for as many the registers suffice
+constexpr int kColumns = 4;                            // blocks that one sum covers
+constexpr int kRows = CRAIS_SIMD_BYTES == 64 ? 4 : 1;  // as many as fit into the registers
 
-/// sum[n][c] += x[n][j] m[j][c], over `count` rows m of C blocks, `stride` floats from each other.
+/// sum[n][c] += x[n][j] m[j][c], over `count` rows m of C blocks; the rows are `stride` floats
+/// apart.
 template <int N, int C>
 void add_rows(const float* m, int64_t stride, const float* x, int64_t dim, int64_t count,
               Block (*sum)[kColumns]) {
@@ -176,7 +177,7 @@ void add_rows(int64_t columns, const float* m, int64_t stride, const float* x, i
   kOf[columns](m, stride, x, dim, count, sum);
 }
 
-/// N rows times the columns of the blocks [first, end).
+/// Multiplies N rows with the columns of the blocks [first, end).
 template <int N>
 void multiply_rows(const Triangle& shape, const float* packed, const float* x, int64_t first,
                    int64_t end, float* out) {
@@ -186,7 +187,7 @@ void multiply_rows(const Triangle& shape, const float* packed, const float* x, i
     for (int64_t block = first; block < end; ++block)
       sum[n][block - first] = load(packed + block * kBlock);
   packed += shape.blocks() * kBlock;
-  for (int64_t j = 0; j < dim; j += kBlock) {  // rows with the same blocks
+  for (int64_t j = 0; j < dim; j += kBlock) {  // 16 rows of M have the same blocks
     const int64_t from = shape.first_block(j), to = shape.end_block(j);
     const int64_t stride = (to - from) * kBlock, count = dim - j < kBlock ? dim - j : kBlock;
     const int64_t lower = from > first ? from : first, upper = to < end ? to : end;
@@ -206,20 +207,20 @@ void multiply_rows(const Triangle& shape, const float* packed, const float* x, i
 void multiply(const Triangle& shape, const float* packed, const float* x, int64_t rows,
               float* out) {
   while (rows > 0) {
-    const int64_t taken = rows >= kRows ? kRows : 1;
+    const int64_t count = rows >= kRows ? kRows : 1;
     for (int64_t first = 0; first < shape.blocks(); first += kColumns) {
       const int64_t end = shape.blocks() < first + kColumns ? shape.blocks() : first + kColumns;
-      (taken == kRows ? multiply_rows<kRows> : multiply_rows<1>)(shape, packed, x, first, end, out);
+      (count == kRows ? multiply_rows<kRows> : multiply_rows<1>)(shape, packed, x, first, end, out);
     }
-    rows -= taken;
-    x += taken * shape.dim;
-    out += taken * shape.dim;
+    rows -= count;
+    x += count * shape.dim;
+    out += count * shape.dim;
   }
 }
 
-constexpr int kTile = 4;  // rows by rows of a product
+constexpr int kTile = 4;  // rows and columns of a tile of the product
 
-/// Of 4 rows and 4 rows, `stride` floats from each other.
+/// Adds the products of 4 rows with 4 rows to `sum`; the rows are `stride` floats apart.
 void gram_tile(const float* a, const float* b, int64_t stride, Block (&sum)[kTile][kTile]) {
   Block of[kTile][kTile] = {};
   for (int64_t i = 0; i < stride; i += kBlock) {

@@ -1,8 +1,9 @@
 // Counter-based random numbers: SplitMix64, and normal numbers by Box and Muller's method.
 //                                              [Steele, Lea & Flood 2014; Box & Muller 1958]
 //
-// Words come in groups of 16, which every register's width divides. Two registers of 64-bit lanes
-// make two of 32-bit lanes, their lower and their upper halves, in the order [0, 8, 1, 9, ..., 15].
+// Words come in groups of 16, a multiple of every register's width. Two registers of 64-bit lanes
+// make two registers of 32-bit lanes: their lower halves and their upper halves, in the order [0,
+// 8, 1, 9, ..., 15].
 #pragma once
 
 #include "simd/vectors.h"
@@ -15,7 +16,7 @@ constexpr int kVectors = kGroup / kWords;
 
 constexpr uint64_t kGamma = 0x9e3779b97f4a7c15U;
 
-/// SplitMix64's hash of a counter; all but its lanes' type.
+/// SplitMix64's hash of a counter, for any type of lanes.
 template <typename Counter>
 [[gnu::always_inline]] inline Counter mixed(Counter x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -23,8 +24,8 @@ template <typename Counter>
   return x ^ (x >> 31);
 }
 
-/// Where the counters of a key begin. Those of keys that differ in their upper bits alone would
-/// give numbers that resemble each other.
+/// The first counter of a key. Without the hash, keys that differ only in their upper bits would
+/// give similar numbers.
 inline uint64_t start_of(uint64_t key) { return mixed(key + kGamma); }
 
 /// Words [first, first + kLongWords) of SplitMix64 from the seed `start`.
@@ -35,7 +36,7 @@ inline uint64_t start_of(uint64_t key) { return mixed(key + kGamma); }
   return mixed(x + (start + kGamma * (first + 1)));
 }
 
-/// Halves of the v-th words of a group.
+/// The halves of the v-th words of a group.
 struct Halves {
   Words lower, upper;
 };
@@ -48,9 +49,10 @@ struct Halves {
           reinterpret_cast<Words>((a >> 32) | (b & ~kLower))};
 }
 
-/// -2 log u of the uniform number u in (0, 1] whose upper 31 bits are given, to 2e-7 of itself.
+/// -2 log u of the uniform number u in (0, 1] with the upper 31 bits of `bits`; relative error
+/// 2e-7.
 inline Floats minus_twice_log(Words bits) {
-  // -2 log(1 + f) / f for 1 + f in [sqrt(1/2), sqrt(2)], minimax of the relative error.
+  // -2 log(1 + f) / f for 1 + f in [sqrt(1/2), sqrt(2)], minimax in the relative error.
   constexpr float kSeries[] = {-1.99999989F,  1.0000073F,   -0.666701179F, 0.499398181F,
                                -0.398003308F, 0.345016592F, -0.324451651F, 0.202137994F};
   constexpr int32_t kRootHalf = 0x3f3504f3, kMantissa = 0x007fffff, kScale = 31 << 23;
@@ -70,7 +72,7 @@ inline void box_muller(Words u, Words v, Floats& first, Floats& second) {
   constexpr float kCosine[] = {0.999999953F, -1.23369821F, 0.253650745F, -0.0208106276F,
                                0.00085819062F};
   const Floats length = sqrt(minus_twice_log(u));
-  // Half a turn, and the bit that the length has left for the other half.
+  // The angle covers half a turn; a bit that `length` has not used selects the other half.
   const Floats radius = reinterpret_cast<Floats>(reinterpret_cast<Words>(length) ^ (u << 31));
   const Floats t = __builtin_convertvector(reinterpret_cast<Ints>(v), Floats) * 0x1p-31F;
   const Floats square = t * t;
@@ -78,7 +80,7 @@ inline void box_muller(Words u, Words v, Floats& first, Floats& second) {
   second = radius * (t * polynomial(square, kSine));
 }
 
-/// Groups of numbers until there are `count`: group(i, out) writes the i-th group of kSize.
+/// Writes groups of numbers until there are `count`: group(i, out) writes the i-th group of kSize.
 template <int kSize, typename Number, typename Group>
 [[gnu::always_inline]] inline void in_groups(Number* out, int64_t count, const Group& group) {
   uint64_t i = 0;
@@ -122,7 +124,7 @@ void uniforms(uint64_t key, float* out, int64_t count) {
 }
 
 void wide_uniforms(uint64_t key, double* out, int64_t count) {
-  constexpr uint64_t kOne = 0x3ff0000000000000;  // of which the lower 52 bits are the fraction
+  constexpr uint64_t kOne = 0x3ff0000000000000;  // its lower 52 bits are the fraction
   in_groups<kLongWords>(out, count, [start = start_of(key)](uint64_t group, double* to) {
     const LongWords bits = words(start, group * kLongWords);
     store(reinterpret_cast<Doubles>((bits >> 12) | kOne) - 1.0, to);

@@ -1,6 +1,7 @@
-// Vectors of numbers as wide as the instruction set being compiled for. Everything has internal
-// linkage: code compiled for one instruction set must never be what the linker picks for another.
-// For the same reason, no standard headers here but those of integers and of the processor.
+// Vectors of numbers, as wide as the registers of the instruction set that is compiled for.
+// Everything has internal linkage: the linker must never use code of one instruction set for
+// another. For the same reason, this file includes only the standard headers of integers and of the
+// processor.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-#if defined(CRAIS_SIMD_BYTES)  // tests ask for longer ones than the processor has
+#if defined(CRAIS_SIMD_BYTES)  // tests ask for wider vectors than the processor has
 #elif defined(__AVX512F__)
 #define CRAIS_SIMD_BYTES 64
 #elif defined(__AVX2__)
@@ -43,7 +44,7 @@ inline Floats sqrt(Floats x) {
 #endif
 }
 
-/// a b + c, rounded once where the instruction set can.
+/// a b + c, rounded once if the instruction set has a fused multiply-add.
 inline Floats multiply_add(Floats a, Floats b, Floats c) {
 #if defined(__AVX512F__)
   return reinterpret_cast<Floats>(_mm512_fmadd_ps(
@@ -56,7 +57,7 @@ inline Floats multiply_add(Floats a, Floats b, Floats c) {
 #endif
 }
 
-/// c[0] + c[1] x + c[2] x^2 + ...
+/// The polynomial c[0] + c[1] x + c[2] x^2 + ...
 template <int N>
 inline Floats polynomial(Floats x, const float (&c)[N]) {
   Floats sum = x * c[N - 1] + c[N - 2];

@@ -1,4 +1,4 @@
-// Brownian motion whose scales are unknown, seen with gaps.                        [inference-gym]
+// Brownian motion with unknown scales, observed with gaps.                         [inference-gym]
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -8,7 +8,7 @@
 namespace crais {
 namespace {
 
-// Steps 1 to 10 and 21 to 30 of 30.
+// Observations at steps 1 to 10 and 21 to 30 of 30.
 const std::vector<double> kBefore = {0.21592641,  0.118771404, -0.07945447, 0.037677474,
                                      -0.27885845, -0.1484156,  -0.3250906,  -0.22957903,
                                      -0.44110894, -0.09830782};
@@ -17,8 +17,8 @@ const std::vector<double> kAfter = {-0.8786016,  -0.83736074, -0.7384849,  -0.89
 constexpr int64_t kSteps = 30;
 constexpr double kLogZ = 1.1877491;  // by quadrature over a and b
 
-/// z = (log a, log b, x [30]): x is a walk of steps N(0, a^2), seen with errors N(0, b^2); a and b
-/// are LogNormal(0, 2).
+/// z = (log a, log b, x [30]). x is a random walk with steps N(0, a^2), observed with errors N(0,
+/// b^2). a and b are LogNormal(0, 2).
 ReplicatedFunction::LogDensity brownian(const at::TensorOptions& tensors) {
   const at::Tensor y = at::cat({at::tensor(kBefore, tensors), at::tensor(kAfter, tensors)});
   return [y](const at::Tensor& z) {

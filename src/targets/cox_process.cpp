@@ -12,8 +12,8 @@ struct Point {
   double x, y;
 };
 
-// 126 pines in the unit square. Some copies of these data have the first pine twice, and with it a
-// log Z that is 11 nats higher.
+// 126 pines in the unit square. Some copies of these data repeat the first pine, which raises log Z
+// by 11 nats.
 const std::vector<Point> kPines = {
     {0.3006125, 0.8929764}, {0.3980099, 0.8412069}, {0.0085929, 0.9985425}, {0.0530038, 0.9452390},
     {0.0696153, 0.8914821}, {0.1185226, 0.8810864}, {0.1576485, 0.8727699}, {0.1869929, 0.8665325},
@@ -50,8 +50,8 @@ const std::vector<Point> kPines = {
 
 constexpr double kVariance = 1.91, kLength = 1.0 / 33;
 
-/// z [n^2] whitened: log rates are L z + mean of a Gaussian field on n x n cells, covariance
-/// 1.91 exp(-33 |distance|), counts Poisson but for their factorials.
+/// z [n^2] whitened. The log rates L z + mean are a Gaussian field on n x n cells with covariance
+/// 1.91 exp(-33 |distance|). Counts are Poisson, without the factorials.
 class CoxProcess : public Replicated {
  public:
   CoxProcess(const TargetOptions& options, int64_t n)
@@ -79,7 +79,8 @@ class CoxProcess : public Replicated {
     const at::Tensor rates = area_ * log_rates(z).exp();  // [P,D]
     return factor_.t().matmul(rates.unsqueeze(-1) * factor_) + at::eye(dim(), z.options());
   }
-  /// By multiply-adds: D^3 for the product and D^2 for the rates, over the 2 D^2 of an evaluation.
+  /// Cost in multiply-adds: D^3 for the product and D^2 for the rates, divided by the 2 D^2 of one
+  /// evaluation.
   int64_t curvature_cost() const override { return (dim() + 1) / 2 + 1; }
 
  private:

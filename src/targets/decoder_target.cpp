@@ -11,7 +11,7 @@
 namespace crais {
 namespace {
 
-/// Throws Error kArgument unless an image is what the decoder makes of a latent.
+/// Throws Error kArgument if the decoder's output is not as large as an image.
 void check_sizes(const DecoderTarget::Options& options, const at::Tensor& images) {
   if (!options.decode || options.latent_dim < 1 || images.dim() < 2 || images.size(0) < 1)
     throw argument_error(

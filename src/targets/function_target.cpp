@@ -12,7 +12,7 @@ FunctionTarget::FunctionTarget(const FunctionTargetOptions& options, LogDensity 
                                            const at::Tensor& z, const at::Tensor& /*index*/) {
                        return log_density(z);
                      })) {
-  // Replicates of one density are alike; several may differ, and come as a whole.
+  // Only replicates of one density can be selected: several problems may differ from each other.
   can_select_ = options.num_problems == 1;
 }
 
@@ -34,13 +34,13 @@ FunctionTarget::FunctionTarget(const FunctionTargetOptions& options, IndexedLogD
 }
 
 at::Tensor FunctionTarget::log_density(const at::Tensor& z) const {
-  at::Tensor found = log_density_(z, index_);
-  if (!found.defined() || found.sizes() != z.sizes().slice(0, z.dim() - 1)) {
+  at::Tensor value = log_density_(z, index_);
+  if (!value.defined() || value.sizes() != z.sizes().slice(0, z.dim() - 1)) {
     throw argument_error(c10::str("the log density of z ", z.sizes(), " must be ",
                                   z.sizes().slice(0, z.dim() - 1), ", not ") +
-                         (found.defined() ? c10::str(found.sizes()) : "undefined"));
+                         (value.defined() ? c10::str(value.sizes()) : "undefined"));
   }
-  return found;
+  return value;
 }
 
 std::shared_ptr<const Target> FunctionTarget::select(const at::Tensor& index) const {

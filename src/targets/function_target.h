@@ -1,5 +1,5 @@
 /// @file
-/// A density of your own, as a function.
+/// A density given as a function.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,7 +13,7 @@
 
 namespace crais {
 
-/// What a FunctionTarget is a density on.
+/// The problems of a FunctionTarget and their tensors.
 struct FunctionTargetOptions {
   int64_t num_problems = 1;
   int64_t dim = 1;
@@ -22,8 +22,8 @@ struct FunctionTargetOptions {
   at::Tensor starts = {};                   ///< [S,D]: see Target::starts
 };
 
-/// The densities that a function computes with ATen or LibTorch operations; the gradient is
-/// autograd's. The function must be safe to call from several threads at once.
+/// Densities computed by a function of ATen or LibTorch operations. The gradient comes from
+/// autograd. Several threads may call the function at once: it must be thread-safe.
 ///
 ///     crais::FunctionTarget normal({.dim = 2}, [](const at::Tensor& z) {
 ///       return -0.5 * z.square().sum(-1);                            // [P,K,D] -> [P,K]
@@ -31,10 +31,10 @@ struct FunctionTargetOptions {
 ///     crais::Result r = crais::estimate_log_normalizer(normal, {.seed = 1});
 class FunctionTarget : public Target {
  public:
-  /// z [P,K,D] -> log gamma [P,K], nats. Every problem is evaluated at once.
+  /// log gamma [P,K], nats, at z [P,K,D]. One call evaluates every problem.
   using LogDensity = std::function<at::Tensor(const at::Tensor& z)>;
-  /// The same of the problems at `index` [Q] int64: z [Q,K,D] -> [Q,K]. Such a target can be
-  /// divided into chunks, which threads share.
+  /// log gamma [Q,K], nats, of the problems at `index` [Q] int64, at z [Q,K,D]. Such a target can
+  /// be divided into chunks for threads.
   using IndexedLogDensity = std::function<at::Tensor(const at::Tensor& z, const at::Tensor& index)>;
 
   FunctionTarget(const FunctionTargetOptions& options, LogDensity log_density);
@@ -43,7 +43,7 @@ class FunctionTarget : public Target {
   int64_t num_problems() const override { return index_.size(0); }
   int64_t dim() const override { return dim_; }
   at::TensorOptions options() const override { return tensors_; }
-  /// Throws Error kArgument if the function's result is not [P,K].
+  /// Throws Error kArgument if the function does not return [P,K].
   at::Tensor log_density(const at::Tensor& z) const override;
   bool can_select() const override { return can_select_; }
   bool is_replicated() const override { return replicated_; }

@@ -1,4 +1,4 @@
-// Neal's funnel: the scale of all coordinates but the first is the first's exponential. [Neal 2003]
+// Neal's funnel: the first coordinate is the log scale of all others.                  [Neal 2003]
 #include <cmath>
 #include <memory>
 

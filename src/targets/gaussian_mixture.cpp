@@ -5,7 +5,7 @@
 namespace crais {
 namespace {
 
-/// log of each component's integral, [C].
+/// log of the integral of each component, [C].
 at::Tensor log_masses(const at::Tensor& variances, const at::Tensor& log_weights) {
   return log_weights + 0.5 * (2 * M_PI * variances).log().sum(-1);
 }
@@ -32,7 +32,7 @@ at::Tensor GaussianMixture::log_density(const at::Tensor& z) const {
 
 Evaluation GaussianMixture::evaluate(const at::Tensor& z) const {
   const at::Tensor terms = log_terms(z);
-  const at::Tensor share = terms.softmax(-1);  // of each component in gamma(z)
+  const at::Tensor share = terms.softmax(-1);  // share of each component in gamma(z)
   return {terms.logsumexp(-1),
           share.matmul(means_ / variances_) - share.matmul(variances_.reciprocal()) * z};
 }

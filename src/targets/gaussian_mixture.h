@@ -8,14 +8,14 @@
 
 namespace crais {
 
-/// gamma(z) = sum_c w_c exp(-sum_d (z_d - m_cd)^2 / (2 v_cd)); the kernels are not normalised, so
-/// Z = sum_c w_c prod_d sqrt(2 pi v_cd).
+/// gamma(z) = sum_c w_c exp(-sum_d (z_d - m_cd)^2 / (2 v_cd)). The kernels are not normalised, so Z
+/// = sum_c w_c prod_d sqrt(2 pi v_cd).
 ///
 ///     at::Tensor means = at::tensor({-3.0, 3.0}, at::kDouble).unsqueeze(1);  // [C,D]
 ///     crais::GaussianMixture modes({}, means, at::ones_like(means), at::zeros({2}, at::kDouble));
 class GaussianMixture : public Replicated {
  public:
-  /// means and variances [C,D], log_weights [C] (of kernels), all float64 on the CPU.
+  /// means and variances [C,D], log_weights [C] of the kernels; all float64 on the CPU.
   GaussianMixture(const TargetOptions& options, const at::Tensor& means,
                   const at::Tensor& variances, const at::Tensor& log_weights);
 
@@ -27,7 +27,7 @@ class GaussianMixture : public Replicated {
   std::optional<at::Tensor> draw(const at::Tensor& like, at::Generator& rng) const override;
 
  private:
-  /// log of each component's term at z [P,K,D]: [P,K,C].
+  /// log of the term of each component at z [P,K,D]: [P,K,C].
   at::Tensor log_terms(const at::Tensor& z) const;
 
   at::Tensor means_, variances_;  // [C,D]

@@ -1,4 +1,4 @@
-// Hierarchical models of few data, scales on the log scale.
+// Hierarchical models of few data, with scales as logarithms.
 #include <cmath>
 #include <memory>
 
@@ -8,12 +8,12 @@
 namespace crais {
 namespace {
 
-/// log of a half-Cauchy density of scale s without its factor 2, as Stan's `~` has it.
+/// log of a half-Cauchy density of scale s without its factor 2, as in Stan's `~`.
 at::Tensor log_cauchy(const at::Tensor& x, double s) {
   return -std::log(M_PI * s) - (x / s).square().log1p();
 }
 
-// Effects of coaching in eight schools, and their standard errors.             [Rubin 1981]
+// Effects of coaching in eight schools and their standard errors.              [Rubin 1981]
 const std::vector<double> kEffects = {28, 8, -3, 7, -1, 1, 18, 12};
 const std::vector<double> kErrors = {15, 10, 16, 11, 9, 11, 10, 18};
 
@@ -44,16 +44,17 @@ const Enrol<TargetRegistry> kEnrolEightSchools(
                                                    eight_schools(centred, options.tensors));
      }});
 
-// Seeds that germinated, of how many, on 21 plates; by the kind of seed and of root extract.
-//                                                                              [Crowder 1978]
+// Seeds that germinated and seeds sown on 21 plates, with two kinds of seed and two root extracts.
+// [Crowder 1978]
 const std::vector<double> kGerminated = {10, 23, 23, 26, 17, 5, 53, 55, 32, 46, 10,
                                          8,  10, 8,  23, 0,  3, 22, 15, 32, 3};
 const std::vector<double> kSown = {39, 62, 81, 51, 39, 6,  74, 72, 51, 79, 13,
                                    16, 30, 28, 45, 4,  12, 41, 30, 51, 7};
 constexpr int64_t kPlates = 21;
 
-/// z = (log tau, a [4], b [21]): tau ~ Gamma(0.01, 0.01) the precision of the plates' effects b,
-/// a ~ N(0, 10^2) of intercept, kind, extract and both; binomial coefficients are kept.
+/// z = (log tau, a [4], b [21]). tau ~ Gamma(0.01, 0.01) is the precision of the plates' effects b;
+/// a ~ N(0, 10^2) holds intercept, kind, extract and their interaction. Binomial coefficients are
+/// kept.
 ReplicatedFunction::LogDensity seeds(const at::TensorOptions& tensors) {
   const at::Tensor r = at::tensor(kGerminated, tensors), n = at::tensor(kSown, tensors);
   const at::Tensor plate = at::arange(kPlates, tensors);

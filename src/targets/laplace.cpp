@@ -13,7 +13,7 @@ class Laplace : public Product {
   Laplace(const TargetOptions& options, int64_t dim) : Product(options, dim, 0.0) {}
 
  protected:
-  /// The difference of two exponential variables.
+  /// The difference of two exponential variables is a Laplace variable.
   std::optional<at::Tensor> draw(const at::Tensor& like, at::Generator& rng) const override {
     const at::Tensor first = at::empty_like(like).exponential_(1, rng);
     return first - at::empty_like(like).exponential_(1, rng);

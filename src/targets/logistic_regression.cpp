@@ -1,4 +1,4 @@
-// The posterior of a Bayesian logistic regression; its normaliser is the model's evidence.
+// The posterior of a Bayesian logistic regression. Its normaliser is the model's evidence.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -24,17 +24,17 @@ class LogisticRegression : public Replicated {
 
   at::Tensor log_density(const at::Tensor& w) const override {
     std::vector<at::Tensor> values;
-    for (const at::Tensor& some : blocks(w))
-      values.push_back(log_joint(some, some.matmul(signed_.t())));
+    for (const at::Tensor& block : blocks(w))
+      values.push_back(log_joint(block, block.matmul(signed_.t())));
     return at::cat(values).view({w.size(0), w.size(1)});
   }
 
   Evaluation evaluate(const at::Tensor& w) const override {
     std::vector<at::Tensor> values, grads;
-    for (const at::Tensor& some : blocks(w)) {
-      const at::Tensor margins = some.matmul(signed_.t());
-      values.push_back(log_joint(some, margins));
-      grads.push_back(at::sigmoid(-margins).matmul(signed_) - some / variance_);
+    for (const at::Tensor& block : blocks(w)) {
+      const at::Tensor margins = block.matmul(signed_.t());
+      values.push_back(log_joint(block, margins));
+      grads.push_back(at::sigmoid(-margins).matmul(signed_) - block / variance_);
     }
     return {at::cat(values).view({w.size(0), w.size(1)}), at::cat(grads).view_as(w)};
   }
@@ -45,12 +45,12 @@ class LogisticRegression : public Replicated {
     const at::Tensor weighted = (s * (1 - s)).unsqueeze(-1) * signed_;
     return signed_.t().matmul(weighted) + at::eye(dim(), w.options()) / variance_;
   }
-  /// By multiply-adds: N D for the margins, N D for the weights and N D^2 for the product, over the
-  /// 2 N D of an evaluation.
+  /// Cost in multiply-adds: N D for the margins, N D for the weights and N D^2 for the product,
+  /// divided by the 2 N D of one evaluation.
   int64_t curvature_cost() const override { return (dim() + 3) / 2; }
 
  private:
-  /// A few particles at a time, whose margins stay in a core's cache: twice as fast as all at once.
+  /// Blocks of a few particles, whose margins fit into a core's cache: twice as fast as one block.
   std::vector<at::Tensor> blocks(const at::Tensor& w) const {
     constexpr int64_t kCacheBytes = 256 * 1024;
     const at::Tensor rows = w.reshape({-1, dim()});

@@ -1,8 +1,8 @@
-// Mixtures in the plane: a ring of eight, and two that were drawn at random.
+// Mixtures in the plane: a ring of eight, and two mixtures drawn at random.
 //
 // Constants: the experiments of "Adaptive Annealed Importance Sampling with Constant Rate Progress"
-// (ICML 2023). Its figures took the widths `s` for variances where standard deviations were meant;
-// variances are the default here.
+// (ICML 2023). Its figures used the widths `s` as variances although standard deviations were
+// meant. Variances are the default here.
 #include <array>
 #include <cmath>
 #include <memory>
@@ -27,7 +27,7 @@ const std::vector<Component> kFour = {{{-1.4348, -1.6012}, {0.5296, 0.6044}, 1.0
                                       {{1.2525, -2.5013}, {0.9555, 1.0557}, 1.4888},
                                       {{1.6261, 2.1189}, {0.9492, 0.6706}, 1.3785}};
 
-/// Radius 3, the first at angle -pi.
+/// Eight components on a circle of radius 3, the first at angle -pi.
 std::vector<Component> ring() {
   std::vector<Component> components;
   for (int i = 0; i < 8; ++i) {
@@ -37,7 +37,7 @@ std::vector<Component> ring() {
   return components;
 }
 
-/// The components' widths as variances, or as standard deviations.
+/// True if the components' widths are variances, false if they are standard deviations.
 bool widths_are_variances(Spec& spec) {
   const std::string reading = spec.word("s", "variance");
   if (reading != "variance" && reading != "std")
@@ -45,7 +45,8 @@ bool widths_are_variances(Spec& spec) {
   return reading == "variance";
 }
 
-/// `normalised`: the weights are of normalised components, so Z is their sum; else of kernels.
+/// If `normalised`, weights belong to normalised components and Z is the sum of the weights. Else
+/// weights belong to kernels.
 TargetRegistry::Factory mixture_of(std::vector<Component> components, bool normalised) {
   return [=](Spec& spec, const TargetOptions& options) {
     const bool variances = widths_are_variances(spec);

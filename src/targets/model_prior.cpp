@@ -15,9 +15,9 @@ Evaluation ModelPrior::evaluate(const at::Tensor& z) const {
   std::vector<at::Tensor> values, gradients;
   for (const at::Tensor& rows : z.reshape({-1, dim()}).split(model_->batch())) {
     stop_if_interrupted();
-    const LatentModel::Density found = *model_->prior(rows);
-    values.push_back(found.value);
-    gradients.push_back(found.grad);
+    const LatentModel::Density density = *model_->prior(rows);
+    values.push_back(density.value);
+    gradients.push_back(density.grad);
   }
   return {at::cat(values).view({z.size(0), z.size(1)}), at::cat(gradients).view(z.sizes())};
 }

@@ -1,4 +1,4 @@
-// The prior p(z) of a model, as a density of its own: does it integrate to 1?
+// The prior p(z) of a model as a target of its own, to check that it integrates to 1.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace crais {
 
-/// Replicates of log p(z), which the model's function "prior" computes. No decoder runs.
+/// Replicates of log p(z), computed by the model's function "prior". No decoder runs.
 class ModelPrior : public Target {
  public:
-  /// Requires a model that has "prior".
+  /// Requires a model with the function "prior".
   ModelPrior(std::shared_ptr<const LatentModel> model, const at::TensorOptions& tensors,
              int64_t num_problems);
 
@@ -23,7 +23,7 @@ class ModelPrior : public Target {
   Evaluation evaluate(const at::Tensor& z) const override;
   bool can_select() const override { return true; }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
-  /// By central differences of the gradient.
+  /// The curvature by central differences of the gradient.
   at::Tensor curvature(const at::Tensor& z) const override;
   int64_t curvature_cost() const override { return 2 * dim(); }
   AffineMap prior_base() const override;

@@ -1,4 +1,4 @@
-// A narrow normal, away from the base.
+// A narrow normal with its mean away from the base.
 #include <cmath>
 #include <memory>
 
@@ -9,7 +9,7 @@ namespace {
 
 /// log gamma = -|z - mean|^2 / (2 sd^2); log Z = D (log(2 pi) / 2 + log sd).
 ///
-/// Differs from the paper: its text has mean 0, its experiments have mean 1.
+/// The paper's text has mean 0, but its experiments and this target have mean 1.
 class NarrowNormal : public Product {
  public:
   NarrowNormal(const TargetOptions& options, int64_t dim, double mean, double sd)

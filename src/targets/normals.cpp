@@ -1,4 +1,4 @@
-// Normals at many scales and places: what a search from N(0, I) has to find.
+// Normals of many scales and positions: tests of the search that starts at N(0, I).
 #include <cmath>
 #include <memory>
 
@@ -9,7 +9,7 @@
 namespace crais {
 namespace {
 
-/// Weights sum to 1, so Z = 1. means and sds [C,D], float64.
+/// Mixtures of normals [C,D] in float64. The weights sum to 1, so Z = 1.
 std::unique_ptr<Target> normals(const TargetOptions& options, const at::Tensor& means,
                                 const at::Tensor& sds, const at::Tensor& weights) {
   const at::Tensor log_kernels =
@@ -49,8 +49,8 @@ const Enrol<TargetRegistry> kEnrolFortyNormals(
                       at::full({40}, 1.0 / 40, at::kDouble));
      }});
 
-/// Rotated, its standard deviations from 0.001 to 1; a uniform prior on a box of side 2,000 that
-/// cuts nothing off.                                                         [dynesty, issue 289]
+/// A rotated normal with standard deviations from 0.001 to 1, under a uniform prior on a box of
+/// side 2,000 that contains practically all of its mass.           [dynesty, issue 289]
 const Enrol<TargetRegistry> kEnrolNarrow(
     "narrow",
     {"narrow[:DIM]",

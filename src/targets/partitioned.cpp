@@ -59,8 +59,8 @@ Evaluation PartitionedTarget::responsibility(const at::Tensor& z, bool with_grad
       logs.gather(0, places().view({1, -1, 1}).expand({1, logs.size(1), logs.size(2)})).squeeze(0);
   const at::Tensor total = at::logsumexp(logs, 0);
   if (!with_gradient) return {own - total, at::Tensor()};
-  // grad log N_j = A_j^-T A_j^-1 (m_j - z); that of log r is the row's own less the mean under the
-  // r_j.
+  // grad log N_j = A_j^-T A_j^-1 (m_j - z). grad log r of a row is that of its own normal minus the
+  // mean over the normals j under r_j.
   const at::Tensor shares = (logs - total).exp().to(z.scalar_type());
   at::Tensor grad = at::zeros_like(z);
   for (int64_t j = 0; j < members_.size(1); ++j) {
@@ -94,11 +94,11 @@ std::shared_ptr<const Target> PartitionedTarget::with_forces(at::ScalarType dtyp
 }
 
 std::shared_ptr<const Target> PartitionedTarget::select(const at::Tensor& index) const {
-  auto some = std::make_shared<PartitionedTarget>(*this);
-  some->rows_ = rows_->select(index);
-  some->own_ = own_.index_select(0, index);
-  some->members_ = members_.index_select(0, index);
-  return some;
+  auto selected = std::make_shared<PartitionedTarget>(*this);
+  selected->rows_ = rows_->select(index);
+  selected->own_ = own_.index_select(0, index);
+  selected->members_ = members_.index_select(0, index);
+  return selected;
 }
 
 std::optional<at::Tensor> PartitionedTarget::exact_sample(int64_t k, at::Generator& rng) const {

@@ -1,5 +1,5 @@
 /// @file
-/// The parts of a partition of unity, each a target of its own.
+/// The parts of a partition of unity, each as a target of its own.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,13 +13,14 @@
 
 namespace crais {
 
-/// Row q is gamma_p(z) r_q(z): a part of problem p = partition.problem[q], whose normal N_q is
-/// N(loc_q, A_q A_q^T) of `normals`. A row has mostly one mode, near the normal of that row.
+/// Row q is gamma_p(z) r_q(z): a part of problem p = partition.problem[q], with the normal N_q =
+/// N(loc_q, A_q A_q^T) of `normals`. A row usually has one mode, near its normal.
 ///
-/// Cost: that of the target, and a multiplication by D x D a part of the same problem.
+/// Cost: one evaluation of the target, and one product with a D x D matrix for each part of the
+/// problem.
 class PartitionedTarget : public Target {
  public:
-  /// `target` has P problems and can `select`; `normals` have a row for each part.
+  /// `target` has P problems and can `select`. `normals` has one row for each part.
   PartitionedTarget(const Target& target, const AffineMap& normals, const Partition& partition);
 
   int64_t num_problems() const override { return own_.size(0); }
@@ -31,15 +32,15 @@ class PartitionedTarget : public Target {
   bool can_select() const override { return true; }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
   at::TensorOptions options() const override { return rows_->options(); }
-  /// Draws of the whole problem, the same for each of its parts.
+  /// Draws of the whole problem: equal for all its parts.
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
 
-  /// log r_q(z) of each row, z [Q,K,D] -> [Q,K] float64.
+  /// log r_q(z) of each row at z [Q,K,D]: [Q,K] float64.
   at::Tensor log_responsibility(const at::Tensor& z) const;
-  /// log(pi_j N_j(z)) of every part j of each row's problem, z [Q,K,D] -> [J,Q,K] float64, -inf
-  /// where the problem has fewer than J parts. Part j of a problem stands at place j.
+  /// log(pi_j N_j(z)) of every part j of each row's problem, z [Q,K,D] -> [J,Q,K] float64. Part j
+  /// has index j; the entry is -inf if the problem has fewer parts.
   at::Tensor log_components(const at::Tensor& z) const;
-  /// Which place of `log_components` is the row's own: [Q] int64.
+  /// The index of each row's own part in `log_components`: [Q] int64.
   at::Tensor places() const;
 
  private:
@@ -48,18 +49,18 @@ class PartitionedTarget : public Target {
     at::Tensor inverse;    // [C,D,D]: A^-1
     at::Tensor log_scale;  // [C] float64: log pi - log|det A| - D/2 log 2 pi
   };
-  /// With the gradient of log r.
+  /// log r and, if `with_gradient`, its gradient.
   Evaluation responsibility(const at::Tensor& z, bool with_gradient) const;
 
   std::shared_ptr<const Target> whole_, rows_;
-  Partition partition_;  // of the whole
+  Partition partition_;  // of all rows
   std::shared_ptr<const Normals> normals_;
   at::Tensor own_;      // [Q] int64: the row's normal
   at::Tensor members_;  // [Q,J] int64: normals of its problem; -1: none
 };
 
-/// Which part each point belongs to, drawn with probability r_j(z): [P,K] int64 places among the
-/// parts of a problem, for logs [J,P,K] of `log_components`.
+/// Draws the part of each point with probability r_j(z): [P,K] int64, indices among the parts of a
+/// problem, for logs [J,P,K] of `log_components`.
 at::Tensor draw_labels(const at::Tensor& logs, at::Generator& rng);
 
 }  // namespace crais

@@ -1,8 +1,7 @@
-// Curved densities in the plane                                     [Rezende & Mohamed 2015, table
-// 1]
+// Curved densities in the plane.                              [Rezende & Mohamed 2015, table 1]
 //
 // Constants: the experiments of "Adaptive Annealed Importance Sampling with Constant Rate Progress"
-// (ICML 2023). U2 to U4 do not fall off in z1: they have a normaliser only between walls.
+// (ICML 2023). U2 to U4 do not decay in z1, so they have a normaliser only between walls.
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -20,7 +19,8 @@ at::Tensor bell(const at::Tensor& x, double sd) { return -0.5 * (x / sd).square(
 /// Two bananas around a circle of radius 2.
 at::Tensor u1(const at::Tensor& x, const at::Tensor& y) {
   const at::Tensor radius = at::stack({x, y}, -1).norm(2, -1);  // its gradient at 0 is 0
-  // One by one: compilers differ in the order of arguments, and gradients in it by a rounding.
+  // One statement each: compilers evaluate arguments in different orders, which changes gradients
+  // by a rounding error.
   const at::Tensor left = bell(x + 2, 0.6), right = bell(x - 2, 0.6);
   const at::Tensor sides = at::logaddexp(right, left), ring = bell(radius - 2, 0.4);
   return ring + sides;
@@ -40,7 +40,7 @@ at::Tensor u4(const at::Tensor& x, const at::Tensor& y) {
   return at::logaddexp(bell(y - wave(x), 0.4), bell(y - wave(x) + drop, 0.35));
 }
 
-/// By autograd: the price of these is the sampler around them.
+/// A potential with its gradient by autograd: the sampler around it costs more.
 class Potential : public Replicated {
  public:
   Potential(const TargetOptions& options, Formula formula, std::optional<double> log_normalizer)
@@ -54,7 +54,7 @@ class Potential : public Replicated {
   Formula formula_;
 };
 
-/// U1, which knows its two bananas.
+/// The potential U1, with its two bananas as components.
 class Bananas : public Potential {
  public:
   explicit Bananas(const TargetOptions& options) : Potential(options, u1, kLogNormalizer) {}
@@ -69,15 +69,15 @@ class Bananas : public Potential {
   static constexpr double kLogNormalizer = 1.8775016261;
 };
 
-/// Beyond |z1| = width the density falls off like a normal: a wall that a leapfrog step can feel.
+/// For |z1| > width, the density decays like a normal: a wall that a leapfrog step can feel.
 constexpr double kWallSd = 0.1;
 
 at::Tensor wall(const at::Tensor& x, double width) {
   return bell((x.abs() - width).clamp_min(0), kWallSd);
 }
 
-/// log Z by the trapezoid rule, to 1e-6, of a density between such walls: these are smooth, and
-/// zero outside the grid.
+/// log Z of a density between such walls, by the trapezoid rule, to 1e-6. The densities are smooth
+/// and zero outside the grid.
 double integral(const Formula& formula, double width) {
   constexpr double kStep = 0.02;
   const double reach = width + 10 * kWallSd;

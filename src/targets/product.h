@@ -8,8 +8,8 @@
 
 namespace crais {
 
-/// gamma(z) = prod_d f_d(z_d). A derived class gives log f and its derivative, coordinate by
-/// coordinate; sums over coordinates are in float64 whatever the particles' dtype.
+/// gamma(z) = prod_d f_d(z_d). A derived class gives log f and its derivative for each coordinate.
+/// Sums over coordinates are in float64 for every dtype of particles.
 ///
 ///     class Exponentials : public crais::Product {
 ///      public:
@@ -29,14 +29,14 @@ class Product : public Replicated {
   }
   Evaluation evaluate(const at::Tensor& z) const final { return {log_density(z), slopes(z)}; }
 
-  /// Diagonal, by autograd of the sum of the factors' slopes.
+  /// The diagonal curvature, by autograd of the sum of the factors' slopes.
   at::Tensor curvature(const at::Tensor& z) const final;
   int64_t curvature_cost() const final { return 2; }
 
  protected:
-  /// log f_d(z_d) of z [P,K,D]: [P,K,D], nats.
+  /// log f_d(z_d) [P,K,D], nats, at z [P,K,D].
   virtual at::Tensor log_factors(const at::Tensor& z) const = 0;
-  /// d log f_d / d z_d: [P,K,D].
+  /// The derivatives d log f_d / d z_d [P,K,D].
   virtual at::Tensor slopes(const at::Tensor& z) const = 0;
 };
 

@@ -2,7 +2,7 @@
 
 namespace crais {
 
-/// Other replicates of the same density.
+/// Another number of replicates of the same density.
 class Replicated::View : public Replicated {
  public:
   View(const Replicated& whole, int64_t num_problems)

@@ -1,5 +1,5 @@
 /// @file
-/// P replicates of one density: what most named targets are.
+/// P replicates of one density. Most named targets are replicates.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -12,7 +12,7 @@
 
 namespace crais {
 
-/// Every problem is the same density on R^D, so `log_density` broadcasts over problems.
+/// Targets whose problems all have the same density on R^D: `log_density` broadcasts over problems.
 ///
 ///     class Ring : public crais::Replicated {
 ///      public:
@@ -23,7 +23,7 @@ namespace crais {
 ///     };
 class Replicated : public Target {
  public:
-  /// log_normalizer: nats, where it is known.
+  /// log_normalizer is log Z in nats, if it is known.
   Replicated(const TargetOptions& options, int64_t dim, std::optional<double> log_normalizer)
       : num_problems_(options.num_problems),
         dim_(dim),
@@ -34,7 +34,8 @@ class Replicated : public Target {
   int64_t dim() const override { return dim_; }
   at::TensorOptions options() const override { return tensors_; }
 
-  /// As many replicates as `index` has entries: a view, which shares this target.
+  /// Always true: `select` returns as many replicates as `index` has entries, as a view of this
+  /// target.
   bool can_select() const override { return true; }
   bool is_replicated() const override { return true; }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
@@ -48,7 +49,7 @@ class Replicated : public Target {
   }
 
  protected:
-  /// Independent exact draws in the shape of `like` [P,k,D], where there is a way.
+  /// Independent exact draws in the shape of `like` [P,k,D], if the density can be sampled.
   virtual std::optional<at::Tensor> draw(const at::Tensor& /*like*/, at::Generator& /*rng*/) const {
     return {};
   }

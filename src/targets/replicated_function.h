@@ -1,5 +1,5 @@
 /// @file
-/// A named density that is one formula: the gradient is autograd's.
+/// A named density given by one formula, with its gradient by autograd.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,7 +13,7 @@
 
 namespace crais {
 
-/// The density of the tensors z [...,D] -> [...], nats, which are float64 or float32.
+/// Replicates of a density that maps float64 or float32 tensors z [...,D] to log gamma [...], nats.
 ///
 ///     crais::ReplicatedFunction ring(options, 2, {}, [](const at::Tensor& z) {
 ///       return -0.5 * (z.norm(2, -1) - 3).square();
@@ -32,7 +32,7 @@ class ReplicatedFunction : public Replicated {
   LogDensity log_density_;
 };
 
-/// log N(x; mean, sd^2), element by element.
+/// log N(x; mean, sd^2) of each element.
 inline at::Tensor normal_log_density(const at::Tensor& x, double mean = 0.0, double sd = 1.0) {
   return -0.5 * ((x - mean) / sd).square() - std::log(sd) - 0.5 * std::log(2 * M_PI);
 }

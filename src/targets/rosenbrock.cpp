@@ -7,7 +7,7 @@
 namespace crais {
 namespace {
 
-/// x ~ N(1, 1), y ~ N(x^2, 0.1^2), but for the factor Z = 2 pi / 10.
+/// x ~ N(1, 1), y ~ N(x^2, 0.1^2), without the normalising factor: Z = 2 pi / 10.
 class Rosenbrock : public ReplicatedFunction {
  public:
   explicit Rosenbrock(const TargetOptions& options)

@@ -1,8 +1,8 @@
-// Wide mixtures in the plane, 16 to 48 normals scattered over [-15, 15]^2: what separates samplers
-// that lose modes from those that keep them.
+// Wide mixtures in the plane: 16 to 48 normals scattered over [-15, 15]^2. They separate samplers
+// that lose modes from samplers that keep them.
 //
 // Means: the experiments of "Adaptive Annealed Importance Sampling with Constant Rate Progress"
-// (ICML 2023), drawn once, uniformly, in units of 5.
+// (ICML 2023), drawn uniformly once, in units of 5.
 #include <cmath>
 #include <map>
 #include <memory>
@@ -14,7 +14,7 @@
 namespace crais {
 namespace {
 
-using Points = std::vector<double>;  // x and y in turns
+using Points = std::vector<double>;  // x and y alternate
 
 const Points kMeans16 = {0.6093,  0.3044, -1.2964, -1.3604, -0.8079, 2.3047,  -2.8663, -0.1275,
                          1.8876,  2.1168, 0.9309,  -0.6526, 1.3796,  -2.4752, -1.5311, -1.6689,
@@ -51,15 +51,15 @@ const Points kMeans48 = {
 
 constexpr double kUnit = 5.0, kSd = 2.0;
 
-/// log Z = log(2 pi) + log(4 K): equal kernels of weight 1.
+/// K equal kernels of weight 1: log Z = log(2 pi) + log(4 K).
 std::unique_ptr<Target> wide_mixture(Spec& spec, const TargetOptions& options) {
-  const std::map<int64_t, const Points*> known = {
+  const std::map<int64_t, const Points*> means_of_size = {
       {16, &kMeans16}, {24, &kMeans24}, {32, &kMeans32}, {48, &kMeans48}};
   const int64_t count = spec.integer("components", 1, 1000);
-  const auto found = known.find(count);
-  if (found == known.end())
+  const auto entry = means_of_size.find(count);
+  if (entry == means_of_size.end())
     throw argument_error("'" + spec.text() + "': components must be 16, 24, 32 or 48");
-  const at::Tensor means = kUnit * at::tensor(*found->second, at::kDouble).view({count, 2});
+  const at::Tensor means = kUnit * at::tensor(*entry->second, at::kDouble).view({count, 2});
   return std::make_unique<GaussianMixture>(options, means, at::full_like(means, kSd * kSd),
                                            at::zeros({count}, at::kDouble));
 }

@@ -7,7 +7,7 @@
 namespace crais {
 namespace {
 
-/// Each coordinate t with nu degrees of freedom; Z = 1.
+/// Each coordinate is Student-t with nu degrees of freedom; Z = 1.
 class StudentT : public Product {
  public:
   StudentT(const TargetOptions& options, int64_t dim, double nu)
@@ -17,7 +17,8 @@ class StudentT : public Product {
   }
 
  protected:
-  /// A normal variable over the root of an independent chi-square by its degrees of freedom.
+  /// A normal variable divided by the root of an independent chi-square over its degrees of
+  /// freedom.
   std::optional<at::Tensor> draw(const at::Tensor& like, at::Generator& rng) const override {
     const at::Tensor chi_square =
         2 * at::_standard_gamma(at::full_like(like, 0.5 * nu_), rng) / nu_;

@@ -28,9 +28,9 @@ at::Tensor Tempered::log_density(const at::Tensor& z) const {
 Evaluation Tempered::evaluate(const at::Tensor& z) const {
   const at::Tensor apart = z - loc_, pulled = at::matmul(apart, precision_);
   const at::Tensor prior = -0.5 * (pulled * apart).sum(-1).to(at::kDouble) - log_scale_;
-  const Evaluation found = target_->evaluate(z);
-  return {(1 - options_.power) * prior + options_.power * found.log_density + options_.offset,
-          options_.power * found.grad - (1 - options_.power) * pulled};
+  const Evaluation evaluation = target_->evaluate(z);
+  return {(1 - options_.power) * prior + options_.power * evaluation.log_density + options_.offset,
+          options_.power * evaluation.grad - (1 - options_.power) * pulled};
 }
 
 std::shared_ptr<const Target> Tempered::with_forces(at::ScalarType dtype) const {

@@ -1,5 +1,5 @@
-// Benchmarks of nested sampling: likelihoods under a uniform prior, each by its definition.
-//                                              [Feroz, Hobson & Bridges 2009; Dittmann 2024]
+// Benchmarks of nested sampling: likelihoods under a uniform prior, by their published definitions.
+// [Feroz, Hobson & Bridges 2009; Dittmann 2024]
 #include "targets/uniform_prior.h"
 
 #include <cmath>
@@ -19,7 +19,8 @@ const Enrol<TargetRegistry> kEnrolEggbox(
                                             });
                }});
 
-/// Evidence by quadrature over the distance from a centre; the box cuts nothing off.
+/// log evidence by quadrature over the distance from a centre. The box contains practically all
+/// mass.
 const std::map<int64_t, double> kLogShells = {{2, -1.7456}, {5, -5.6736}, {10, -14.5905}};
 
 at::Tensor log_shell(const at::Tensor& theta, double centre) {
@@ -33,10 +34,10 @@ const Enrol<TargetRegistry> kEnrolShells(
     {"shells[:DIM]", "two shells of radius 2, 0.1 thick, in DIM (2) dimensions, uniform prior",
      "shells", [](Spec& spec, const TargetOptions& options) {
        const int64_t dim = spec.integer("dim", 2, 1000, 2);
-       const auto known = kLogShells.find(dim);
+       const auto entry = kLogShells.find(dim);
        return under_uniform_prior(
            options, dim, -6.0, 6.0,
-           known == kLogShells.end() ? std::nullopt : std::optional<double>(known->second),
+           entry == kLogShells.end() ? std::nullopt : std::optional<double>(entry->second),
            [](const at::Tensor& theta) {
              return at::logaddexp(log_shell(theta, -3.5), log_shell(theta, 3.5));
            });

@@ -12,7 +12,7 @@
 
 namespace crais {
 
-/// log gamma(e) = log L(theta) + log N(e; 0, I), theta = low + (high - low) Phi(e), whose Z is the
+/// log gamma(e) = log L(theta) + log N(e; 0, I), theta = low + (high - low) Phi(e). Its Z is the
 /// evidence of log L [...,D] -> [...] under the uniform prior on [low, high]^dim.
 inline std::unique_ptr<Target> under_uniform_prior(
     const TargetOptions& options, int64_t dim, double low, double high, std::optional<double> log_z,

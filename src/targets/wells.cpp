@@ -1,4 +1,4 @@
-// Double wells, alone and many at once: 2^(D/2) modes.     [Noe et al. 2019; Midgley et al. 2023]
+// Double wells, single and combined: 2^(D/2) modes.         [Noe et al. 2019; Midgley et al. 2023]
 #include <cmath>
 #include <memory>
 
@@ -8,7 +8,7 @@
 namespace crais {
 namespace {
 
-/// log of the integral of exp(x / 2 + 6 x^2 - x^4), by quadrature; the lesser well holds 16%.
+/// log of the integral of exp(x / 2 + 6 x^2 - x^4), by quadrature. The lesser well holds 16% of it.
 constexpr double kLogWell = 9.3745411738692;
 
 at::Tensor log_well(const at::Tensor& x) { return 0.5 * x + 6 * x.square() - x.square().square(); }

@@ -10,8 +10,9 @@
 namespace crais {
 namespace {
 
-/// The momentum after refreshment is rho p + sqrt(1 - rho^2) xi; rho = 0 draws it afresh.
-/// A rejection turns the (kept) momentum round, which is what leaves (e, p) invariant for rho > 0.
+/// Hamiltonian Monte Carlo. Refreshment sets the momentum to rho p + sqrt(1 - rho^2) xi; rho = 0
+/// draws a new momentum. A rejection reverses the kept momentum: this leaves (e, p) invariant for
+/// rho > 0.
 class Hmc : public Transition {
  public:
   Hmc(double persistence, int64_t num_leapfrog)
@@ -20,7 +21,7 @@ class Hmc : public Transition {
   Moved step(const Problem& problem, const Path& path, const Particles& particles,
              const at::Tensor& beta, const at::Tensor& step_size,
              at::Generator& rng) const override {
-    at::Tensor start = refreshed(particles, rng);  // memory of its own
+    at::Tensor start = refreshed(particles, rng);  // new memory
     const at::Tensor half_kick = (0.5 * step_size).to(particles.e.scalar_type()).view({-1, 1, 1});
     PathPoint now = annealed(path, beta, particles);
     const at::Tensor before = energy(start, now);
@@ -45,7 +46,7 @@ class Hmc : public Transition {
   double target_acceptance() const override { return 0.7; }
 
  private:
-  /// Of momenta p at particles where the path is at `point`, [P,K].
+  /// The energy of momenta p at particles whose path point is `point`, [P,K].
   static at::Tensor energy(const at::Tensor& p, const PathPoint& point) {
     return elementwise([](const auto& norm, const auto& density) { return 0.5 * norm - density; },
                        squared_norm(p), point.log_density);

@@ -13,19 +13,19 @@
 namespace crais {
 namespace {
 
-/// A weight of the path [P,K] as [P,K,1], or [P,1,1] where particles share it: elementwise passes
-/// then run over K and D as one.
+/// A weight [P,K] of the path as [P,K,1], or as [P,1,1] if all particles share it: elementwise
+/// passes then run over K and D as one dimension.
 at::Tensor per_vector(const at::Tensor& weight, const Particles& particles) {
   const bool is_shared = weight.size(1) > 1 && weight.stride(1) == 0;
   return (is_shared ? weight.narrow(1, 0, 1) : weight).to(particles.e.scalar_type()).unsqueeze(-1);
 }
 
-/// What loops over particles multiply by, a number for each of them.
+/// Factors of the loops over particles, one number for each particle.
 struct Factors {
   std::vector<float> step, to_grad, to_e;  // step times the path's weights
 };
 
-/// Those of particles that the loops of src/simd can take.
+/// The factors for the loops of src/simd; nothing if these loops cannot take the particles.
 std::optional<Factors> factors(const at::Tensor& p, const at::Tensor& step, const PathPoint& point,
                                const Particles& particles) {
   const auto is_weight = [](const at::Tensor& x) {
@@ -39,20 +39,20 @@ std::optional<Factors> factors(const at::Tensor& p, const at::Tensor& step, cons
   const auto steps = each.accessor<float, 3>();
   const auto gamma = point.d_log_gamma.accessor<double, 2>();
   const auto q0 = point.d_log_q0.accessor<double, 2>();
-  Factors found;
-  found.step.resize(static_cast<size_t>(each.numel()));
-  found.to_grad = found.to_e = found.step;
+  Factors result;
+  result.step.resize(static_cast<size_t>(each.numel()));
+  result.to_grad = result.to_e = result.step;
   size_t i = 0;
   for (int64_t n = 0; n < p.size(0); ++n)
     for (int64_t k = 0; k < p.size(1); ++k, ++i) {
-      found.step[i] = steps[n][k][0];
-      found.to_grad[i] = found.step[i] * static_cast<float>(gamma[n][k]);
-      found.to_e[i] = found.step[i] * static_cast<float>(q0[n][k]);
+      result.step[i] = steps[n][k][0];
+      result.to_grad[i] = result.step[i] * static_cast<float>(gamma[n][k]);
+      result.to_e[i] = result.step[i] * static_cast<float>(q0[n][k]);
     }
-  return found;
+  return result;
 }
 
-/// Which proposals are taken, and with what probability.
+/// The accepted proposals and their acceptance probabilities.
 struct Taken {
   at::Tensor accepted, probability;  // [P,K] bool, float64
   int64_t num_nonfinite = 0;
@@ -78,11 +78,11 @@ struct Taken {
 at::Tensor kicked(const at::Tensor& p, const at::Tensor& step, const PathPoint& point,
                   const Particles& particles) {
   if (const auto by = factors(p, step, point, particles)) {
-    at::Tensor found = at::empty_like(p);
+    at::Tensor result = at::empty_like(p);
     simd_kernel().kick(p.data_ptr<float>(), particles.grad_log_gamma.data_ptr<float>(),
                        particles.e.data_ptr<float>(), by->to_grad.data(), by->to_e.data(),
-                       p.size(0) * p.size(1), p.size(2), found.data_ptr<float>());
-    return found;
+                       p.size(0) * p.size(1), p.size(2), result.data_ptr<float>());
+    return result;
   }
   return at::addcmul(p, step * per_vector(point.d_log_gamma, particles), particles.grad_log_gamma)
       .addcmul_(step * per_vector(point.d_log_q0, particles), particles.e, -1);  // grad log q0 = -e
@@ -91,12 +91,12 @@ at::Tensor kicked(const at::Tensor& p, const at::Tensor& step, const PathPoint& 
 Drifted kicked_and_drifted(const at::Tensor& p, const at::Tensor& half, const PathPoint& point,
                            const Particles& particles) {
   if (const auto by = factors(p, half, point, particles)) {
-    Drifted found{at::empty_like(p), at::empty_like(p)};
+    Drifted result{at::empty_like(p), at::empty_like(p)};
     simd_kernel().kick_and_drift(p.data_ptr<float>(), particles.grad_log_gamma.data_ptr<float>(),
                                  particles.e.data_ptr<float>(), by->to_grad.data(), by->to_e.data(),
                                  by->step.data(), p.size(0) * p.size(1), p.size(2),
-                                 found.p.data_ptr<float>(), found.e.data_ptr<float>());
-    return found;
+                                 result.p.data_ptr<float>(), result.e.data_ptr<float>());
+    return result;
   }
   const at::Tensor faster = kicked(p, half, point, particles);
   return {faster, at::addcmul(particles.e, 2 * half, faster)};
@@ -105,9 +105,10 @@ Drifted kicked_and_drifted(const at::Tensor& p, const at::Tensor& half, const Pa
 Moved metropolis(const Particles& particles, const Particles& proposal, const at::Tensor& log_ratio,
                  at::Generator& rng) {
   if (is_plain(log_ratio, at::kDouble) && is_plain(proposal.log_gamma, at::kDouble)) {
-    const Taken taken(log_ratio, fill_uniform(at::empty_like(log_ratio), rng), proposal.log_gamma);
-    return {where(taken.accepted, proposal, particles), taken.probability,
-            at::full({}, taken.num_nonfinite, at::kLong)};
+    const Taken acceptance(log_ratio, fill_uniform(at::empty_like(log_ratio), rng),
+                           proposal.log_gamma);
+    return {where(acceptance.accepted, proposal, particles), acceptance.probability,
+            at::full({}, acceptance.num_nonfinite, at::kLong)};
   }
   const at::Tensor finite = log_ratio.isfinite();
   const at::Tensor accept_prob =

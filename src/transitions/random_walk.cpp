@@ -1,5 +1,4 @@
-// Random-walk Metropolis: the kernel that asks for no gradient.                [Metropolis et al.
-// 1953]
+// Random-walk Metropolis: the kernel that needs no gradient.            [Metropolis et al. 1953]
 #include <memory>
 
 #include "core/rng.h"
@@ -8,7 +7,7 @@
 namespace crais {
 namespace {
 
-/// Proposes e' ~ N(e, eps^2 I). Cost: 1 evaluation, with a gradient that only the cache wants.
+/// Proposes e' ~ N(e, eps^2 I). Cost: 1 evaluation, with a gradient that only fills the cache.
 class RandomWalk : public Transition {
  public:
   Moved step(const Problem& problem, const Path& path, const Particles& particles,

@@ -24,7 +24,7 @@ std::optional<std::string> from_base64(std::string_view text) {
   const int length = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
                                      unsigned_bytes(text), static_cast<int>(text.size()));
   if (length < 0) return {};
-  // OpenSSL counts padding as zeros, and whatever else decodes to these bytes nobody has written.
+  // OpenSSL counts padding as zeros. Any other text that decodes to these bytes is not ours.
   const size_t padding = text.size() - (text.find_last_not_of('=') + 1);
   if (padding > 2 || bytes.size() < padding) return {};
   bytes.resize(bytes.size() - padding);

@@ -1,4 +1,4 @@
-// Bytes as text.                                                                     [RFC 4648]
+// Base64: bytes as text.                                                             [RFC 4648]
 #pragma once
 
 #include <optional>
@@ -7,9 +7,9 @@
 
 namespace crais {
 
-/// With padding.
+/// The base64 text of the bytes, with padding.
 std::string to_base64(std::string_view bytes);
-/// The bytes; none where `text` is not what to_base64 writes.
+/// The bytes of a base64 text. Returns nothing if to_base64 does not write `text`.
 std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace crais

@@ -1,6 +1,6 @@
 /// @file
-/// What went wrong, where, and what would be right: one line of text, of a kind that programs turn
-/// into an exit code.
+/// Errors: each has one line of text (what went wrong, where, what would be right) and a kind. The
+/// programs turn the kind into an exit code.
 #pragma once
 
 #include <stdexcept>
@@ -19,8 +19,9 @@ enum class ErrorKind {
   kInterrupted,   // a signal; can be resumed
 };
 
-/// A message names options as fields in backquotes, `max_steps`; whoever has other names for them
-/// (flags of a program, keywords of a language) replaces those.
+/// Every error that crais throws. A message names options as fields in backquotes, `max_steps`.
+/// Callers that use other names (flags of a program, keywords of a language) replace the backquoted
+/// names.
 ///
 ///     try {
 ///       crais::estimate_log_normalizer(target, {.schedule = "cess:0.9999", .max_steps = 10});

@@ -25,8 +25,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A new file in `folder` that is closed and removed again unless its content was committed. No
-/// link that somebody has put there is followed: what has the name already is left alone.
+/// A new file in `folder`. The destructor closes and removes the file unless its content was
+/// committed. Creation follows no symbolic link and never overwrites an existing file.
 class TemporaryFile {
  public:
   TemporaryFile(const fs::path& folder, const std::string& name) : folder_(folder) {
@@ -56,8 +56,8 @@ class TemporaryFile {
     if (::fsync(descriptor_) != 0 && errno != EINVAL) fail();
   }
 
-  /// From now on the content is at `target`, also after a power cut. Unless `replaces`, false where
-  /// something is there.
+  /// Moves the content to `target` and makes it survive a power cut. If `replaces` is false and
+  /// `target` exists, commit changes nothing and returns false.
   bool commit(const fs::path& target, bool replaces = true) {
     const int descriptor = std::exchange(descriptor_, -1);
     if (::close(descriptor) != 0) fail();
@@ -82,7 +82,7 @@ class TemporaryFile {
     throw Error(ErrorKind::kIo, path_.string() + ": cannot write: " + std::strerror(errno));
   }
 
-  /// Best effort: some file systems cannot.
+  /// Best effort: some file systems cannot sync a folder.
   void sync_folder() const {
     const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return;
@@ -90,7 +90,7 @@ class TemporaryFile {
     ::close(folder);
   }
 
-  static constexpr size_t kMaxName = 200;  // of the 255 bytes that file systems allow
+  static constexpr size_t kMaxName = 200;  // file systems allow 255 bytes
 
   fs::path folder_;
   fs::path path_;
@@ -132,8 +132,8 @@ std::string read_file(const fs::path& path) {
                            ", a file was expected");
   };
   require(::stat(path.c_str(), &status) == 0);
-  require_file();  // before it is opened: that alone may do something to a device
-  // Not waiting, should a pipe have taken its place.
+  require_file();  // before the open: opening a device may have side effects
+  // O_NONBLOCK: if a pipe has replaced the file, open must not wait for a writer.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   require(descriptor >= 0);
   const std::shared_ptr<void> closer(nullptr, [=](void*) { ::close(descriptor); });
@@ -142,7 +142,7 @@ std::string read_file(const fs::path& path) {
   std::string content;
   try {
     if (status.st_size > physical_memory()) throw std::bad_alloc();
-    // A byte more than it has: some files that cannot be read say that they are empty.
+    // Ask for one byte more than the reported size: some unreadable files report a size of 0.
     content.resize(static_cast<size_t>(status.st_size) + 1);
   } catch (const std::bad_alloc&) {
     throw no_input_error(name + ": its " + size_text(status.st_size) + " do not fit into memory");

@@ -9,27 +9,29 @@
 
 namespace crais {
 
-/// The whole file, as long as it was when it was opened. Throws Error: kNoInput if it is missing,
-/// unreadable, larger than the memory, or a folder, a device, a pipe: those may have no end.
+/// Reads the whole file, as long as it was when it was opened. Throws Error kNoInput if the file is
+/// missing, unreadable or larger than the memory, or if it is a folder, a device or a pipe (a
+/// device or a pipe may have no end).
 std::string read_file(const std::filesystem::path& path);
 
 /// Writes under a temporary name beside `path`, then renames: readers see the old content or the
-/// new. Throws Error: kCannotCreate if the folder refuses, kIo if the disk is full; leaves nothing
-/// behind.
+/// new content. Throws Error kCannotCreate if the folder refuses the file, kIo if the disk is full.
+/// A failed write leaves nothing behind.
 void write_file_atomic(const std::filesystem::path& path, std::string_view content);
 
-/// The same where there is no `path` yet; false, and what is there stays, where there is one. On a
-/// file system without hard links what was made at the same moment may be replaced.
+/// Writes `path` atomically if it does not exist, and returns true. If `path` exists, returns false
+/// and leaves it alone. On a file system without hard links, a file that another process makes at
+/// the same moment may be replaced.
 bool write_file_new(const std::filesystem::path& path, std::string_view content);
 
-/// Makes the folder (and its parents) and proves that it takes files.
-/// Throws Error kCannotCreate if it does not.
+/// Makes the folder and its parents, and checks that files can be written there. Throws Error
+/// kCannotCreate if not.
 void make_output_folder(const std::filesystem::path& folder);
 
-/// Sixteen hexadecimal digits that nobody can foresee.
+/// Sixteen unpredictable hexadecimal digits.
 std::string random_word();
 
-/// Lower-case hexadecimal digests.
+/// Digests in lower-case hexadecimal.
 std::string sha256(std::string_view bytes);
 std::string md5(std::string_view bytes);
 

@@ -19,7 +19,7 @@ std::string two_digits(int64_t number) { return std::to_string(100 + number).sub
 
 int exponent_of(double value) { return static_cast<int>(std::floor(std::log10(std::abs(value)))); }
 
-/// As printf, with a point whatever the locale of the process is.
+/// The number as printf writes it, but with a decimal point in every locale.
 std::string printed(double value, std::chars_format format, int digits) {
   char buffer[64];
   return {buffer, std::to_chars(buffer, buffer + sizeof(buffer), value, format, digits).ptr};
@@ -32,7 +32,7 @@ std::string shortest(float value) { return shortest_text(value); }
 
 std::string fixed(double value, int decimals) {
   if (!std::isfinite(value)) return shortest(value);
-  constexpr double kMostExact = 1e15;  // a double has no more digits than that
+  constexpr double kMostExact = 1e15;  // a double has at most 15 exact decimal digits
   if (std::abs(value) >= kMostExact) return significant(value, 4);
   const std::string text = printed(value, std::chars_format::fixed, std::clamp(decimals, 0, 20));
   const bool negative_zero = text[0] == '-' && text.find_first_not_of("-0.") == std::string::npos;
@@ -51,7 +51,7 @@ std::string with_error(double value, double error) {
   int decimals = 2;
   if (error > 0.0) {
     decimals = std::clamp(1 - exponent_of(error), 0, 10);
-    // 0.0996 becomes 0.10, one digit fewer than its exponent says.
+    // Rounding can add a digit: 0.0996 becomes 0.10.
     const double rounded = std::round(error * std::pow(10.0, decimals));
     if (rounded >= 100.0 && decimals > 0) --decimals;
   }
@@ -97,7 +97,7 @@ std::string shell_quoted(const std::string& word) {
   static const std::string kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
   if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  // A line of its own could end the script that the word stands in.
+  // A line break in the word would end the command that contains the word.
   const bool has_lines = word.find_first_of("\r\n") != std::string::npos;
   std::string text = has_lines ? "$'" : "'";
   for (const char c : word) {

@@ -1,4 +1,4 @@
-// Numbers and words as people and shells read them.
+// Numbers and words as text for people and for shells.
 #pragma once
 
 #include <cstdint>
@@ -7,32 +7,35 @@
 
 namespace crais {
 
-/// The fewest digits that read back as the same number; "nan", "inf", "-inf".
+/// The shortest decimal text that reads back as the same number; "nan", "inf", "-inf".
 std::string shortest(double value);
 std::string shortest(float value);
 
-/// A fixed number of decimals: "-87.31"; from 1e15 on four digits: "1.388e+200".
+/// The number with a fixed number of decimals: "-87.31". From 1e15 on, four digits and an exponent:
+/// "1.388e+200".
 std::string fixed(double value, int decimals);
-/// About `digits` significant digits without an exponent where one can do without: "3.2", "0.0041".
+/// The number with about `digits` significant digits, without an exponent if possible: "3.2",
+/// "0.0041".
 std::string significant(double value, int digits = 3);
 
-/// A value with its standard error, both to the error's second digit: "-87.31 +- 0.21".
-/// Without a usable error (nan, inf) the value alone, to two decimals.
+/// A value and its standard error, both to the error's second digit: "-87.31 +- 0.21". If the error
+/// is nan or inf, the value alone with two decimals.
 std::string with_error(double value, double error);
 
-/// "0.42 s", "12.3 s", "1 min 23 s", "2 h 05 min", "3 d 04 h".
+/// A time in seconds as text: "0.42 s", "12.3 s", "1 min 23 s", "2 h 05 min", "3 d 04 h".
 std::string duration(double seconds);
 
-/// "1,024".
+/// A number with thousands separated: "1,024".
 std::string with_commas(int64_t number);
 
-/// On one line, and harmless to a terminal: control characters as "\\n" and "\\x1b".
+/// The text on one line, with control characters escaped ("\\n", "\\x1b") so that it cannot change
+/// a terminal.
 std::string printable(const std::string& text);
 
-/// One word to bash, whatever it holds.
+/// The word quoted for bash, as one argument.
 std::string shell_quoted(const std::string& word);
 
-/// "2 x 3"; "one number" of no dimension.
+/// A shape as text: "2 x 3"; "one number" for the empty shape.
 std::string shape_text(const std::vector<int64_t>& shape);
 
 }  // namespace crais

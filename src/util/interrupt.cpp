@@ -14,9 +14,10 @@
 namespace crais {
 namespace {
 
-// Only these, clock_gettime, write and _exit are touched by the handler: all are safe there.
+// The signal handler touches only these flags, clock_gettime, write and _exit. All of them are
+// async-signal-safe.
 std::atomic<bool> flag{false};
-std::atomic<bool> counted{false};  // a signal whose second ends the process has come
+std::atomic<bool> counted{false};  // true after the first signal: a second one ends the process
 std::atomic<int64_t> first_time{0};
 std::atomic<bool> notices{false};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
@@ -32,7 +33,7 @@ int64_t now() {
 void handle(int signal) {
   const int saved = errno;
   flag = true;
-  if (signal == SIGUSR1) return;  // a warning: another signal will follow, and is the first
+  if (signal == SIGUSR1) return;  // a warning; the signal that follows counts as the first
   if (!counted.exchange(true)) {
     first_time = now();
     static constexpr char kNotice[] =
@@ -40,12 +41,12 @@ void handle(int signal) {
     if (signal == SIGINT && notices && ::write(STDERR_FILENO, kNotice, sizeof(kNotice) - 1) < 0)
       notices = false;
   } else if (now() - first_time > kSameKeystroke) {
-    ::_exit(EX_TEMPFAIL);  // sysexits.h: what programs say of Error kInterrupted
+    ::_exit(EX_TEMPFAIL);  // the exit code of Error kInterrupted (sysexits.h)
   }
   errno = saved;
 }
 
-/// Where it is not ignored.
+/// Installs the handler unless the process ignores the signal.
 void replace_unless_ignored(int signal, const struct sigaction& action) {
   struct sigaction before {};
   if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
@@ -58,7 +59,7 @@ void install_interrupt_handler() {
   notices = ::isatty(STDERR_FILENO) == 1;
   struct sigaction action {};
   action.sa_handler = handle;
-  action.sa_flags = SA_RESTART;  // reads and writes under way go on
+  action.sa_flags = SA_RESTART;  // pending reads and writes continue
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
@@ -72,7 +73,7 @@ void throw_if_interrupted(const std::string& advice) {
   if (flag) throw Error(ErrorKind::kInterrupted, "interrupted; " + advice);
 }
 
-void stop_if_interrupted() { throw_if_interrupted("what was under way is not kept"); }
+void stop_if_interrupted() { throw_if_interrupted("unfinished work is lost"); }
 
 void set_interrupted(bool value) {
   first_time = value ? now() : 0;

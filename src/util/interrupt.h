@@ -1,29 +1,30 @@
 /// @file
-/// Ctrl-C and kill: save what is finished, leave.
+/// Signals such as Ctrl-C: the process saves finished work and exits.
 #pragma once
 
 #include <string>
 
 namespace crais {
 
-/// From now on SIGINT, SIGTERM, SIGHUP and SIGUSR1 set a flag that work loops ask for between two
-/// steps. On a terminal the first SIGINT says so on stderr. A second signal leaves the process at
-/// once with code 75; one within a tenth of a second counts as the first (wrappers such as
-/// timeout(1) send their signal twice). SIGUSR1 does not count: a scheduler sends it as a warning,
-/// and the SIGTERM that follows must not cut the stop short. A SIGHUP or SIGUSR1 that is ignored,
-/// as under nohup(1), stays so. May be called again.
+/// Makes SIGINT, SIGTERM, SIGHUP and SIGUSR1 set a flag. Work loops read the flag between two
+/// steps. On a terminal, the first SIGINT prints a line on stderr. A second signal ends the process
+/// at once with code 75; a signal within a tenth of a second of the first one counts as the first
+/// one (wrappers such as timeout(1) send their signal twice). SIGUSR1 does not count: a scheduler
+/// sends SIGUSR1 as a warning, and the SIGTERM after it must leave time to stop. If SIGHUP or
+/// SIGUSR1 is ignored, as under nohup(1), it stays ignored. The function may be called again.
 void install_interrupt_handler();
 
-/// True once a signal has come.
+/// True once a signal has arrived.
 bool interrupted();
 
-/// Throws Error kInterrupted ("interrupted; <advice>") if a signal has come.
+/// Throws Error kInterrupted ("interrupted; <advice>") if a signal has arrived.
 void throw_if_interrupted(const std::string& advice);
 
-/// The same between two evaluations of a target: what is under way is given up.
+/// Throws Error kInterrupted if a signal has arrived. Called between two evaluations of a target,
+/// whose unfinished work is lost.
 void stop_if_interrupted();
 
-/// Sets or clears the flag, which a signal's handler may do: for handlers of others, and for tests.
+/// Sets or clears the flag. Safe in a signal handler; for other handlers and for tests.
 void set_interrupted(bool value);
 
 }  // namespace crais

@@ -49,9 +49,9 @@ int64_t peak_memory() {
 
 bool is_out_of_memory(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error)) return true;
-  const std::string text = error.what();  // LibTorch's allocators have no type of their own
-  const std::vector<std::string> said = {"allocate memory", "enough memory", "out of memory"};
-  return std::any_of(said.begin(), said.end(), [&](const std::string& words) {
+  const std::string text = error.what();  // LibTorch's allocators have no exception type
+  const std::vector<std::string> phrases = {"allocate memory", "enough memory", "out of memory"};
+  return std::any_of(phrases.begin(), phrases.end(), [&](const std::string& words) {
     return text.find(words) != std::string::npos;
   });
 }

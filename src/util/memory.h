@@ -1,4 +1,4 @@
-// How much memory this process has.
+// Memory of the machine and of this process.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,17 @@ namespace crais {
 /// Bytes as "512 MiB", "1.5 GiB" or "2.0 TiB".
 std::string size_text(int64_t bytes);
 
-/// What this machine has, bytes.
+/// Memory of this machine, bytes.
 int64_t physical_memory();
 
-/// Throws Error kArgument, "`what` take 1.5 TiB, and this machine has 16.0 GiB ...", where
-/// something of that size cannot be held. Sizes that a user asks for pass here before they are
-/// allocated.
+/// Throws Error kArgument ("`what` take 1.5 TiB, and this machine has 16.0 GiB ...") if `bytes`
+/// exceed the memory of this machine. Call it with the sizes that a user gave before you allocate.
 void require_memory(double bytes, const std::string& what);
 
-/// The most resident memory this process has had so far, bytes.
+/// Peak resident memory of this process so far, bytes.
 int64_t peak_memory();
 
-/// True if an allocation failed, on the CPU or a device.
+/// True if `error` is a failed allocation on the CPU or on a device.
 bool is_out_of_memory(const std::exception& error);
 
 }  // namespace crais

@@ -25,9 +25,9 @@ int64_t resolve_threads(int64_t threads) {
 
 void parallel_for(int64_t count, int64_t threads, const std::function<void(int64_t)>& work,
                   const std::function<bool()>& stop) {
-  std::atomic<int64_t> taken{0};
+  std::atomic<int64_t> next_index{0};
   const auto next = [&]() -> std::optional<int64_t> {
-    const int64_t i = taken++;
+    const int64_t i = next_index++;
     return i < count ? std::optional(i) : std::nullopt;
   };
   parallel_while(next, std::clamp<int64_t>(count, 1, resolve_threads(threads)), work, stop);

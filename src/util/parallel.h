@@ -1,4 +1,4 @@
-// Work over cores: one chunk a thread, LibTorch's own threads off.
+// Parallel loops: one thread for each chunk of work, without LibTorch's own threads.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,12 @@
 
 namespace crais {
 
-/// Gives LibTorch one thread for each operation, from now on and in every thread. Parallelism is
-/// over chunks: cheaper at these sizes, and no result then depends on the number of threads.
+/// Limits LibTorch to one thread for each operation, from now on and in every thread. crais runs
+/// chunks in parallel instead: that is faster at these sizes, and results do not depend on the
+/// number of threads.
 void use_one_thread_per_operation();
 
-/// The same while it lives, in this thread.
+/// Limits LibTorch in this thread to one thread for each operation, for the lifetime of the object.
 class OneThreadPerOperation {
  public:
   OneThreadPerOperation();
@@ -23,19 +24,20 @@ class OneThreadPerOperation {
   int before_;
 };
 
-/// Calls work(i) for i in [0, count), in order of i, on `threads` threads (0: one a core).
-/// Stops handing out work once `stop()` holds or a call has thrown; rethrows the first exception.
+/// Calls work(i) for i in [0, count), in order of i, on `threads` threads (0: one for each core).
+/// No further call starts once `stop()` is true or a call has thrown. Rethrows the first exception.
 void parallel_for(
     int64_t count, int64_t threads, const std::function<void(int64_t)>& work,
     const std::function<bool()>& stop = [] { return false; });
 
-/// The same for what `next()` gives on each thread, until it gives nothing.
+/// Calls work(i) on `threads` threads for each i that `next()` returns, until `next()` returns
+/// nothing.
 void parallel_while(
     const std::function<std::optional<int64_t>()>& next, int64_t threads,
     const std::function<void(int64_t)>& work,
     const std::function<bool()>& stop = [] { return false; });
 
-/// `threads`, or the number of cores for 0.
+/// `threads`, or the number of cores if `threads` is 0.
 int64_t resolve_threads(int64_t threads);
 
 }  // namespace crais

@@ -5,7 +5,8 @@
 namespace crais {
 namespace {
 
-/// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
+/// The number of insertions, deletions, replacements and swaps of neighbouring letters that turn
+/// `a` into `b` (optimal string alignment).
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) {
@@ -35,7 +36,7 @@ std::optional<std::string> nearest(const std::string& word,
     if (candidate == word) continue;
     const bool begun = word.size() > 1 && candidate.compare(0, word.size(), word) == 0;
     const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
-    // At once: a file may have megabytes in a name's place.
+    // Checked before the distance is computed: a file may hold megabytes where a name should be.
     if (!begun && longer - shorter >= least) continue;
     const size_t distance = begun ? 0 : edit_distance(word, candidate);
     if (distance >= least) continue;
@@ -47,8 +48,8 @@ std::optional<std::string> nearest(const std::string& word,
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates,
                          const std::string& prefix) {
-  const auto found = nearest(word, candidates);
-  return found ? "; did you mean " + prefix + *found + "?" : "";
+  const auto suggestion = nearest(word, candidates);
+  return suggestion ? "; did you mean " + prefix + *suggestion + "?" : "";
 }
 
 }  // namespace crais

@@ -1,5 +1,5 @@
 /// @file
-/// What was built, and upon what.
+/// Versions of crais and of the LibTorch that it was built with.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@ namespace crais {
 std::string crais_version();     // "0.1.0"
 std::string libtorch_version();  // "2.13.0"
 
-/// A digest of the sources that decide estimates, 16 hexadecimal digits: the same in a clone and in
-/// a source archive, whatever else has changed.
+/// A digest of the sources that decide estimates: 16 hexadecimal digits. A clone and a source
+/// archive with equal sources have equal digests.
 std::string source_digest();
 
 }  // namespace crais

@@ -314,7 +314,7 @@ TEST(FactorPrecision, InvertsAndMendsAndMarks) {
   EXPECT_TRUE(factor_precision(at::zeros({1, 2, 2}, at::kDouble)).failed.all().item<bool>());
 }
 
-/// Of a few off-diagonal entries beside the diagonal, some of them indefinite.
+/// Banded matrices with a few off-diagonal entries. Some are indefinite.
 at::Tensor banded(int64_t problems, int64_t dim) {
   const at::Tensor diagonal = 2 + at::arange(dim, at::kDouble) / static_cast<double>(dim);
   const at::Tensor h = at::diag(diagonal) + at::diag(at::full({dim - 1}, 0.5, at::kDouble), 1) +

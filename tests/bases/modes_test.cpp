@@ -131,7 +131,7 @@ TEST(RivalModes, AreLeftOutWhereTheyAreLight) {
   EXPECT_FALSE(base.ambiguous.any().item<bool>());
 }
 
-/// Of 64 wells of one depth two climbs find two, most likely, and say that there are others.
+/// Two climbs among 64 wells of one depth most likely find two, and report that there are others.
 TEST(RivalModes, SayWhereMoreAreToBeExpected) {
   const Base base = fit("best:1,starts=8", replicated(6, [](const at::Tensor& z) {
                           return -8 * (z.square() - 1).square().sum(-1);

@@ -138,9 +138,9 @@ def test_the_name_of_the_file_does_not_matter(eval_loglik: Program) -> None:
 @pytest.mark.parametrize(
     ("code", "words", "flags"),
     [
-        (64, ["other images", "count: 40 and 20"], ["--limit", "20"]),
-        (64, ["other images", "binarisation"], ["--binarisation", "threshold:1"]),
-        (64, ["other images", "file_md5"], ["--data", "others.npy"]),
+        (64, ["different images", "count: 40 and 20"], ["--limit", "20"]),
+        (64, ["different images", "binarisation"], ["--binarisation", "threshold:1"]),
+        (64, ["different images", "file_md5"], ["--data", "others.npy"]),
         (65, ["other", "--resume"], ["--shard", "1/2"]),
         (64, ["--method"], ["--method", "iwae:10"]),
     ],
@@ -161,7 +161,7 @@ def test_refuses_runs_of_other_things(
     ("code", "words", "args"),
     [
         (64, ["2 to 26"], ["a"]),
-        (64, ["--steps", "as they are"], ["a", "b", "--steps", "4"]),
+        (64, ["--steps", "only reads results"], ["a", "b", "--steps", "4"]),
         (64, ["--overwrite does nothing without --out"], ["a", "b", "--overwrite"]),
         (64, ["--dry-run"], ["a", EARLY, *SMALL, "--dry-run"]),
         (66, ["nowhere"], ["a", "nowhere", *SMALL]),
@@ -174,8 +174,8 @@ def test_refuses(eval_loglik: Program, code: int, words: list[str], args: list[s
 
 
 @refusals(
-    (64, "merge a b --out m --steps 4", "--steps", "merge reads results as they are"),
-    (64, "diagnose a --out m", "--out", "diagnose reads results as they are"),
+    (64, "merge a b --out m --steps 4", "--steps", "merge only reads results"),
+    (64, "diagnose a --out m", "--out", "diagnose only reads results"),
 )
 def test_refuses_flags_of_evaluations(
     eval_loglik: Program, code: int, args: list[str], words: list[str]

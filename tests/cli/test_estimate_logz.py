@@ -474,7 +474,7 @@ def test_refuses_a_table_of_noise(estimate_logz: Program) -> None:
     (64, "u1 --max-step 0.5", "--max-step", "adaptive"),
     (64, "u1 --data-dir .", "--data-dir does nothing for u1"),
     (64, "u1 --method iwae:9 --witness none", "--witness does nothing"),
-    (64, "list --chains 4", "--chains", "list says which targets there are"),
+    (64, "list --chains 4", "--chains", "list only prints the targets"),
     (64, "u1 --weighted", "--weighted", "adaptive"),
     (64, "u1 --schedule cess:0.9 --tolerance 0.2", "--tolerance", "constant-rate"),
     (64, "u1 --lease 5m", "--lease", "as under torchrun"),

@@ -155,7 +155,7 @@ def test_torchscript_of_others(eval_loglik: Program, exports: Exports, plain: Pa
     exports.agree("out-plain")
     flags = "--latent 4 --simulate 30 --method bidirectional --base laplace --quiet".split()
     eval_loglik.succeed(*gaussian, *flags)
-    words = ["plain.pt: TorchScript that does not say what it is", "--likelihood"]
+    words = ["plain.pt: TorchScript that does not describe itself", "--likelihood"]
     eval_loglik.expect(64, *words, args=[plain, *test])
     args = [*gaussian, "--latent", "5", *test]
     eval_loglik.expect(65, "'forward' fails", args=args)

@@ -196,7 +196,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_refuses_another_model(eval_loglik: Program, mine: Path, other: Path) -> None:
     shutil.copy(other, "model.safetensors")
-    said = "mine: what it was made of has changed: checkpoint sha256"
+    said = "mine: its model or data have changed: checkpoint sha256"
     for more in ("--chains +16", "--images +20", "--images +20 --chains +8"):
         eval_loglik.expect(64, said, args=["extend", "mine", *more.split(), "--quiet"])
         same_files("mine", mine)

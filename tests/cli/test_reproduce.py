@@ -46,7 +46,7 @@ def test_lists_the_experiments(reproduce: Program) -> None:
     (64, "figure-2d --checkpoint x", "--checkpoint does nothing for figure-2d"),
     (64, "figure-2d calibration --data-dir .", "--data-dir does nothing for figure-2d, calibration"),
     (64, "calibration --seeds 3", "--seeds does nothing for calibration"),
-    (64, "list --seeds 3", "--seeds", "list says which experiments there are"),
+    (64, "list --seeds 3", "--seeds", "list only prints the experiments"),
     (64, "figure-2d --fault ring --out checked", "--fault ring", "widths", "tuning-particles"),
     (64, "accuracy --fault ring --out checked", "--fault ring", "none in accuracy"),
     (64, "table-highdim:64 --out checked", "table-highdim:64"),

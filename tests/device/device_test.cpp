@@ -129,7 +129,7 @@ EstimateOptions options_of(const std::string& method) {
   return options;
 }
 
-/// The same estimates on both, tuning and all, but for rounding.
+/// Estimates on both devices, including tuning, are equal up to rounding.
 void expect_same_estimates(const EstimateOptions& options, double tolerance = 1e-12) {
   const testing::CountedNumbers counted;
   const auto run = [&](at::Device device) {

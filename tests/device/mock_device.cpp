@@ -51,7 +51,7 @@ MockAllocator allocator;
 
 bool is_mock(const at::Tensor& x) { return x.device().type() == kType; }
 
-/// The same memory as a tensor of the CPU.
+/// A CPU tensor with the memory of `x`.
 at::Tensor on_host(const at::Tensor& x) {
   if (!is_mock(x)) return x;
   const at::TensorOptions options = at::TensorOptions().dtype(x.dtype());

@@ -64,7 +64,7 @@ TEST(Doubts, BasesLeadToDifferentValues) {
   EXPECT_FALSE(has(doubts(results_of(kAgree, 0.1)), Doubt::kBases));
 }
 
-/// Of 1,770 pairs the farthest are many errors apart by chance; one that is wrong is farther.
+/// Among 1,770 pairs, the farthest are many errors apart by chance. A wrong one is farther apart.
 TEST(Doubts, ManyBasesDifferByChance) {
   at::Generator rng = make_generator(1);
   for (int i = 0; i < 20; ++i) {

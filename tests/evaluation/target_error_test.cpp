@@ -106,7 +106,7 @@ EstimateOptions for_the_mean(double error) {
   return options;
 }
 
-/// Of chains and bias, as the estimates claim it.
+/// The error of the mean from chains and bias, as the estimates claim it.
 double error_of_mean(const Result& found) {
   const auto count = static_cast<double>(found.value.numel());
   return std::hypot(found.std_error.norm().item<double>() / count,

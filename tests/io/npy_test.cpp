@@ -52,7 +52,7 @@ void expect_refused(const std::string& bytes, const std::vector<std::string>& wo
   expect_error(ErrorKind::kData, words, [&] { parsed(bytes); });
 }
 
-/// The same type, shape and values.
+/// Expects equal type, shape and values.
 void expect_array(const at::Tensor& array, const at::Tensor& expected) {
   EXPECT_EQ(array.scalar_type(), expected.scalar_type());
   EXPECT_EQ(array.sizes(), expected.sizes());

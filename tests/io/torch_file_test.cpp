@@ -43,7 +43,7 @@ at::Tensor counted(const std::vector<int64_t>& shape) {
   return at::arange(c10::multiply_integers(shape), at::kFloat).view(shape);
 }
 
-/// The same type, shape and values.
+/// Expects equal type, shape and values.
 void expect_tensor(const at::Tensor& tensor, const at::Tensor& expected) {
   EXPECT_EQ(tensor.scalar_type(), expected.scalar_type());
   EXPECT_EQ(tensor.sizes(), expected.sizes());

@@ -42,7 +42,7 @@ inline double value_error(const Evaluation& found, const Evaluation& truth) {
   return (found.log_density - truth.log_density).abs().max().item<double>();
 }
 
-/// The same of its length.
+/// The largest error of a gradient, relative to its length.
 inline double grad_error(const Evaluation& found, const Evaluation& truth) {
   const at::Tensor error = (found.grad.to(at::kDouble) - truth.grad).norm(2, {-1});
   return (error / truth.grad.norm(2, {-1})).max().item<double>();

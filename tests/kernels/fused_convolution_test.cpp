@@ -36,7 +36,7 @@ class Builder {
         out, c);
     return *this;
   }
-  /// Of so many places each.
+  /// Adds an interpolation whose outputs read `taps` places each.
   Builder& interpolation(Shape input, Shape output, int64_t taps) {
     add({output.places(), taps}, taps, output.channels, {});
     network_.layers.back().interpolation = Interpolation{

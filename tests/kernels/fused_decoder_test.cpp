@@ -45,14 +45,14 @@ Evaluation reference(const Vae& vae, const at::Tensor& images, const at::Tensor&
   return target.Target::evaluate(z.to(at::kDouble));
 }
 
-/// Of forces in float32, in bfloat16, which tiles have for normal pixels, or of 8 bits.
+/// Checks the gradient in float32, in bfloat16 (tiles with normal pixels) or in 8 bits.
 bool grad_is_right(const FusedKernel& kernel, const Evaluation& found, const Evaluation& truth,
                    bool has_normal_pixels = false) {
   const bool is_bfloat16 = kernel.packing == Packing::kTiles && has_normal_pixels;
   return grad_error(found, truth) < (has_exact_forces(kernel) ? 1e-5 : is_bfloat16 ? 0.03 : 0.1);
 }
 
-/// Of values: tiles keep two parts of the last layer's weights.
+/// The tolerance of values: tiles keep only two parts of the last layer's weights.
 double slack(const FusedKernel& kernel) { return kernel.packing == Packing::kTiles ? 3.0 : 1.0; }
 
 /// Grey images: any number in [0, 1], ends included.

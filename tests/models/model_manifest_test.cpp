@@ -103,7 +103,7 @@ TEST(ModelManifest, ReadsInterpolations) {
   EXPECT_TRUE(at::allclose(manifest.decoder->forward(z).view({3, 2, 24}), means));
 }
 
-/// Of the first layer, which has 48 units.
+/// Adds a normalisation to the first layer, which has 48 units.
 void normalise(json& description, SafeTensors& arrays, int64_t groups) {
   layer(description, 0)["normalisation"] = {{"groups", groups}, {"eps", 1e-3}};
   put(arrays, "decoder.0.scale", at::arange(48).to(at::kFloat));

@@ -191,9 +191,9 @@ TEST_F(PlainScript, SaysWhatAWholeAutoencoderIs) {
                    options);
   EXPECT_EQ(read(whole(""), {"gaussian:0.5", 6})->description().latent, 6);
   const std::string noise = " + torch.randn([1])";
-  expect_refused(ErrorKind::kData, {"every call", "drawn inside"}, whole(noise),
+  expect_refused(ErrorKind::kData, {"each call", "drawn inside"}, whole(noise),
                  {"gaussian:0.5", 6});
-  expect_refused(ErrorKind::kData, {"'encode'", "every call", "drawn inside"},
+  expect_refused(ErrorKind::kData, {"'encode'", "each call", "drawn inside"},
                  kForward +
                      "def encode(self, x):\n    h = torch.matmul(x.flatten(1), self.weight.t())\n"
                      "    return h + torch.randn([1]), h\n",
@@ -215,7 +215,8 @@ TEST_F(PlainScript, RefusesWhatIsNoDecoder) {
   expect_refused(ErrorKind::kArgument, {"outside [0, 1]", "bernoulli:probs"}, forward("h"),
                  {"bernoulli:probs", 0});
   EXPECT_NO_THROW(read(forward("torch.sigmoid(h)"), kGaussian));
-  expect_refused(ErrorKind::kData, {"other values of a row"}, forward("h - h.mean(0)"), kGaussian);
+  expect_refused(ErrorKind::kData, {"different values for a row"}, forward("h - h.mean(0)"),
+                 kGaussian);
   expect_refused(ErrorKind::kData, {"not finite"}, forward("torch.log(h)"), kGaussian);
   expect_refused(ErrorKind::kArgument, {"no z [B,D]"}, forward("(h, h)"), kGaussian);
   expect_refused(ErrorKind::kData, {"does not make one tensor"}, forward("(h, h)"),

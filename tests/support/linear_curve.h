@@ -49,7 +49,7 @@ struct LinearCurve {
     at::Tensor rate, distortion, log_normalizer;  // [N] nats
   };
 
-  /// Of images [N,n].
+  /// The point for images [N,n].
   Point at(double beta, const at::Tensor& images) const {
     const double precision = 1 / (noise * noise);
     const auto n = static_cast<double>(weight.size(0));

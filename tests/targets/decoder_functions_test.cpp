@@ -87,7 +87,7 @@ at::Tensor truth() {
          log_gaussian_constant(3, 1.0);
 }
 
-/// Of the posterior, the same for every datum.
+/// The precision of the posterior, which is equal for every datum.
 at::Tensor exact_precision() {
   return LinearModel::variance().reciprocal().diag() +
          at::matmul(weight(), weight().t()) / (kNoise * kNoise);

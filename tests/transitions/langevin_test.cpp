@@ -44,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, OneStep, ::testing::Values("mala", "random-wal
                            return instance.param == "mala" ? "Mala" : "RandomWalk";
                          });
 
-/// The same numbers drawn: the same proposals, probabilities and decisions.
+/// Equal random numbers give equal proposals, probabilities and decisions.
 TEST_P(OneStep, IsTheReference) {
   const ReferenceLangevin reference(LangevinFault::kNone, GetParam() == "mala");
   for (const char* spec : {"geometric", "power:0.5", "power:1"}) {

@@ -99,7 +99,8 @@ TEST(InterruptDeathTest, TheSecondSignalAfterAWarningLeavesAtOnce) {
 TEST(Interrupt, StopsWhatIsUnderWay) {
   EXPECT_NO_THROW(stop_if_interrupted());
   set_interrupted(true);
-  expect_error(ErrorKind::kInterrupted, {"interrupted", "not kept"}, [] { stop_if_interrupted(); });
+  expect_error(ErrorKind::kInterrupted, {"interrupted", "unfinished work"},
+               [] { stop_if_interrupted(); });
   set_interrupted(false);
 }
 

@@ -27,7 +27,8 @@ void require_exact_draws(const Target& target, const LogzSettings& settings) {
         settings.target);
 }
 
-/// What decides the results. A value of the density stands for what the target has read from files.
+/// The settings that determine the results. A value of the density represents the files that the
+/// target has read.
 json run_record(const LogzSettings& settings, const Target& target) {
   return {{"program", "estimate-logz"},
           {"target", settings.target},
@@ -52,8 +53,8 @@ void require_addition(const LogzSettings& settings, const json& record) {
   throw argument_error("add_to: the result is of another density");
 }
 
-/// Particles are kept for whoever asks for samples, and for the page of a run that has a folder,
-/// which draws those in the plane; as far as methods and options leave some.
+/// Keeps particles, if methods and options allow it, for callers that ask for samples and for the
+/// page of a run with a folder, which draws particles in the plane.
 void keep_particles(LogzSettings& settings, const Target& target) {
   constexpr double kMostBytes = 1 << 28, kLeastCost = 32;  // bytes; evaluations of a particle
   EstimateOptions& o = settings.estimator;
@@ -65,19 +66,20 @@ void keep_particles(LogzSettings& settings, const Target& target) {
     o.keep_particles = true;
 }
 
-/// Of all problems together, whose weights all have the mean Z; nothing where a chunk was read from
-/// a file, which keeps no particles.
+/// The particles of all problems together, whose weights all have the mean Z. Nothing if a chunk
+/// was read from a file, which keeps no particles.
 std::optional<Scatter> cloud_of(const LogzSettings& settings, const RunResults& results,
                                 const Target& target) {
   constexpr int64_t kDrawn = 500;
   const auto kept = target.dim() == 2 ? kept_particles(results) : std::nullopt;
   if (!kept) return {};
-  const at::Tensor some =
+  const at::Tensor drawn =
       thinned(kept->z.flatten(0, 1), kept->log_w.flatten(), kDrawn, settings.estimator.seed);
-  if (!some.isfinite().all().item<bool>()) return {};
-  const Window window = window_around(some);
+  if (!drawn.isfinite().all().item<bool>()) return {};
+  const Window window = window_around(drawn);
   Scatter cloud{settings.target, window, contours_of(target, window), {}};
-  cloud.panels.push_back({"particles", to_column(some.select(1, 0)), to_column(some.select(1, 1))});
+  cloud.panels.push_back(
+      {"particles", to_column(drawn.select(1, 0)), to_column(drawn.select(1, 1))});
   return cloud;
 }
 
@@ -86,8 +88,8 @@ std::optional<Scatter> cloud_of(const LogzSettings& settings, const RunResults& 
 std::shared_ptr<const Target> named_target(const LogzSettings& settings) {
   if (settings.target.find(".py:") != std::string::npos)
     throw argument_error(settings.target +
-                         ": a function of Python is for the command of the Python package, which "
-                         "`pip install .` puts in place of this one");
+                         ": only the command of the Python package runs a function of Python; `pip "
+                         "install .` installs it");
   return TargetRegistry::instance().make(
       "target", settings.target,
       {settings.problems, at::TensorOptions().device(settings.device).dtype(settings.dtype),
@@ -104,12 +106,12 @@ RunReport run_logz(LogzSettings settings, const std::shared_ptr<const Target>& t
   if (settings.earlier) require_addition(settings, record);
   return run_in_folder(
       settings, std::move(record), ProblemSource::of(target), estimator, {}, observer,
-      [&](RunResults found, json summary) {
-        LogzResults results{std::move(found), settings.target, target->dim(), {}, {},
+      [&](RunResults finished, json summary) {
+        LogzResults results{std::move(finished), settings.target, target->dim(), {}, {},
                             settings.notes};
         if (const auto truth = target->true_log_normalizer())
           results.truth = (*truth)[0].item<double>();
-        // A function may be dear.
+        // The function may be expensive.
         if (!settings.out.empty() || (settings.wants_samples && !settings.in_memory))
           results.cloud = cloud_of(settings, results, *target);
         const std::vector<TargetExpectation> expectations =

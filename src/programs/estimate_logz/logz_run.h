@@ -1,4 +1,4 @@
-// An estimation of a target's log normaliser, for the program and for Python.
+// An estimate of a target's log normaliser, for the program and for Python.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,11 @@
 
 namespace crais {
 
-/// The registered target that the settings name.
+/// The registered target of the settings.
 std::shared_ptr<const Target> named_target(const LogzSettings& settings);
 
-/// Estimates, and writes the files that the settings ask for. Where the observer stopped it, the
-/// report has the finished chunks. Throws Error kArgument where settings and target exclude each
-/// other.
+/// Estimates, and writes the files of the settings. If the observer stops the run, the report has
+/// the finished chunks. Throws Error kArgument if settings and target exclude each other.
 RunReport run_logz(LogzSettings settings, const std::shared_ptr<const Target>& target,
                    RunObserver& observer);
 

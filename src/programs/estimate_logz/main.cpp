@@ -12,7 +12,7 @@
 namespace crais {
 namespace {
 
-/// Every target with its parameters and what it is.
+/// Lists every target with its parameters and its description.
 void list_targets() {
   Table table({"target", "density"});
   for (const auto& [name, entry] : TargetRegistry::instance().entries())
@@ -22,7 +22,7 @@ void list_targets() {
 
 int estimate_logz(const CommandLine& cli) {
   if (cli.operands().front() == "list" && cli.operands().size() == 1) {
-    cli.allow_only({}, "list says which targets there are; the flag is of estimates");
+    cli.allow_only({}, "list only prints the targets; the flag applies to estimates");
     list_targets();
     return 0;
   }

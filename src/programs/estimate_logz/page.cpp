@@ -9,7 +9,7 @@
 namespace crais {
 namespace {
 
-constexpr size_t kMostRows = 20;  // of a table that stands open
+constexpr size_t kMostRows = 20;  // of a table outside a fold
 
 std::string answer(const LogzResults& results, const LogzSummary& s) {
   std::string text = s.method + ": log Z = " + with_error(s.mean, s.std_error) + " nats, a " +

@@ -13,7 +13,7 @@
 namespace crais {
 namespace {
 
-/// [P,K,D+1], or [P,K,D] resampled, float64 on the CPU.
+/// The rows of the file: [P,K,D+1], or [P,K,D] resampled, float64 on the CPU.
 at::Tensor rows_of(const LogzSettings& settings, const WeightedParticles& particles) {
   if (!settings.resampled) return at::cat({particles.z, particles.log_w.unsqueeze(-1)}, -1);
   at::Generator rng = make_generator(derive_seed(settings.estimator.seed, Purpose::kResample, 0));
@@ -53,7 +53,7 @@ void check_particles_file(const LogzSettings& settings) {
         "--save-particles excludes --resume and --max-time: finished chunks keep sums over their "
         "particles, not the particles");
   if (settings.estimator.repeats > 1)
-    throw argument_error("--save-particles is of one repeat; ask for more --problems instead");
+    throw argument_error("--save-particles needs a single repeat; ask for more --problems instead");
   make_output_folder(std::filesystem::absolute(name).parent_path());
 }
 

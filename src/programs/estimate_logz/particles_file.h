@@ -1,4 +1,4 @@
-// Final particles in a file: an array for NumPy, or lines.
+// A file of final particles: a NumPy array or CSV.
 #pragma once
 
 #include "evaluation/summary.h"
@@ -6,15 +6,15 @@
 
 namespace crais {
 
-/// Before the work, lest it be in vain. Throws Error kArgument where the settings ask for a file
-/// that no run can write, kCannotCreate where its folder cannot be made.
+/// Checks the file before the run starts. Throws Error kArgument if no run can write the requested
+/// file, kCannotCreate if its folder cannot be made.
 void check_particles_file(const LogzSettings& settings);
 
-/// Writes the particles that the run has kept, whole or not at all. FILE.npy: float64 [P,K,D+1],
-/// the coordinates z and the log-weight (nats; log_mean_exp over a problem's estimates log Z, so
-/// weights of all problems are on one scale). FILE.csv: problem, particle, z1, ..., zD, log_weight,
-/// a line a particle. Resampled: systematically within each problem, without the last column.
-/// Throws Error kCannotCreate, kIo.
+/// Writes the particles of the run atomically. FILE.npy: float64 [P,K,D+1], the coordinates z and
+/// the log-weight in nats. log_mean_exp over a problem estimates log Z, so weights of all problems
+/// have one scale. FILE.csv: problem, particle, z1, ..., zD, log_weight, a line for each particle.
+/// Resampled: systematically within each problem, without the last column. Throws Error
+/// kCannotCreate, kIo.
 void write_particles(const LogzSettings& settings, const RunResults& results);
 
 }  // namespace crais

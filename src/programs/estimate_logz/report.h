@@ -1,4 +1,4 @@
-// What estimate-logz says at the end.
+// The final report of estimate-logz.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,20 +14,20 @@
 
 namespace crais {
 
-/// Replicates of one target.
+/// The results of replicates of one target.
 struct LogzResults : RunResults {
   std::string target;  // "normal:128"
   int64_t dim = 0;
   std::optional<double> truth;          // nats
-  std::optional<Scatter> cloud;         // particles of a target in the plane, where they were kept
-  std::vector<std::string> notes = {};  // what was made of a function that is the target
+  std::optional<Scatter> cloud;         // kept particles of a target in the plane
+  std::vector<std::string> notes = {};  // remarks on a target that is a function
 };
 
-/// One method over its N estimates, problems times repeats: all of one number.
+/// The summary of one method over its N = problems times repeats estimates of one number.
 struct LogzSummary : MethodSummary {
   double mean = 0.0;       // of log Z-hat, nats
-  double std_error = 0.0;  // of that mean: spread / sqrt(N); the chains' own where N = 1
-  // Where the truth is known, nats: mean - truth, that over its standard error, and
+  double std_error = 0.0;  // of the mean: spread / sqrt(N); for N = 1, the chains' own error
+  // If the truth is known, nats: mean - truth, that difference over its standard error, and
   // sqrt(mean (log Z-hat - truth)^2).
   std::optional<double> error, z_score, root_mean_square_error;
 };
@@ -35,16 +35,16 @@ struct LogzSummary : MethodSummary {
 std::vector<LogzSummary> summarise(const LogzResults& results);
 nlohmann::json to_json(const LogzSummary& summary);
 
-/// Of the methods, and of the bounds where there are two.
+/// Tables of the methods and, for methods with two bounds, of the bounds.
 std::vector<Table> result_tables(const LogzResults& results,
                                  const std::vector<LogzSummary>& methods);
 
-/// The report of finished results, without `run` and `progress`. `summary` says what is known
-/// beside them.
+/// The report of finished results, without `run` and `progress`. `summary` holds further facts
+/// about the run.
 RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& expectations,
                     nlohmann::json summary);
 
-/// report.html of finished results; `summary` is what summary.json says.
+/// The content of report.html for finished results; `summary` is that of summary.json.
 std::string page_of(const LogzResults& results, const std::vector<LogzSummary>& methods,
                     const std::vector<TargetExpectation>& expectations,
                     const nlohmann::json& summary);

@@ -75,14 +75,15 @@ Synopsis estimate_logz_synopsis() {
                       "flags what an estimate missed: particles settle beside the base mixture; "
                       "another base gets a second opinion by it"),
          option::text("data-dir", "DIR", {},
-                      "where a target's FILE may lie, or DIR/uci (else $CRAIS_DATA, ./data)")}},
+                      "folder of a target's FILE, also DIR/uci (default: $CRAIS_DATA, ./data)")}},
        {"Particles",
         {estimator_option("expectations", "problem"),
-         option::text("save-particles", "FILE.npy|.csv", {},
-                      "the final particles and their log-weights: an array [problems, chains, "
-                      "dimension + 1] whose last column is the log-weight, or a line a particle"),
+         option::text(
+             "save-particles", "FILE.npy|.csv", {},
+             "the final particles and their log-weights: an array [problems, chains, dimension + "
+             "1] whose last column is the log-weight, or CSV with a line for each particle"),
          option::flag("resampled",
-                      "save them resampled to equal weights, problem by problem: [problems, "
+                      "save particles resampled to equal weights within each problem: [problems, "
                       "chains, dimension]")}},
        {"Running",
         {option::device(), option::threads(),

@@ -1,4 +1,4 @@
-// What estimate-logz is asked to do.
+// The settings of estimate-logz.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@ namespace crais {
 
 struct LogzSettings : RunSettings {
   std::string target;    // "normal:128"
-  int64_t problems = 0;  // replicates
+  int64_t problems = 0;  // number of replicates
   std::string data_dir;
   std::string particles_file;      // empty: particles are not saved
-  bool resampled = false;          // save them with equal weights
-  bool wants_samples = false;      // the caller takes particles from the report
-  std::vector<std::string> notes;  // what was made of the function
+  bool resampled = false;          // save particles with equal weights
+  bool wants_samples = false;      // the caller reads particles from the report
+  std::vector<std::string> notes;  // remarks on a target that is a function
 };
 
 Synopsis estimate_logz_synopsis();

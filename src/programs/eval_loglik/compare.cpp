@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr size_t kMostModels = 26;  // named by the letters
+constexpr size_t kMostModels = 26;  // the letters that name them
 
 bool is_folder(const std::string& path) {
   std::error_code ignored;
@@ -28,11 +28,11 @@ bool is_folder(const std::string& path) {
 }
 
 ComparedModel stored(const std::string& folder, const std::string& name) {
-  WholeEvaluation found = read_whole_evaluation(folder);
-  return {"", name, std::move(found.run), std::move(found.results)};
+  WholeEvaluation evaluation = read_whole_evaluation(folder);
+  return {"", name, std::move(evaluation.run), std::move(evaluation.results)};
 }
 
-/// Evaluated under the flags given, in a folder of its own below --out.
+/// The model evaluated with the given flags, in a folder of its own below --out.
 ComparedModel evaluated(const CommandLine& cli, const std::string& model,
                         const std::string& label) {
   EvalSettings settings = read_settings(cli, model);
@@ -42,14 +42,14 @@ ComparedModel evaluated(const CommandLine& cli, const std::string& model,
   if (!settings.out.empty()) settings.out = (fs::path(settings.out) / label).string();
   if (!settings.quiet) std::cerr << label << ": " << model << "\n";
   std::optional<RunReport> report = evaluate_model(settings);
-  if (!settings.out.empty()) return stored(settings.out, model);  // with pictures
+  if (!settings.out.empty()) return stored(settings.out, model);  // includes the pictures
   EvalResults results;
   static_cast<RunResults&>(results) = std::move(report->results);
   return {"", model, std::move(report->run), std::move(results)};
 }
 
-/// The folder may be new, hold a comparison that is to be replaced, or what an interrupted one
-/// left.
+/// Prepares the folder, which may be new, hold a comparison to be replaced, or hold the remains of
+/// an interrupted comparison.
 void prepare_folder(const CommandLine& cli, const std::string& out) {
   make_output_folder(out);
   const fs::path path = fs::path(out) / "comparison.json";

@@ -22,9 +22,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostChanged = 12;  // pictures of images that changed most, each way
+constexpr size_t kMostChanged = 12;  // pictures of the most changed images in each direction
 
-/// Settings that say where images come from: their digests are compared.
+/// Settings for the place of images, which are not compared: the digests of the images are.
 const std::vector<std::string> kOfImages = {"data",         "labels",     "split",
                                             "binarisation", "scale",      "limit",
                                             "indices",      "dequantise", "simulate"};
@@ -33,7 +33,7 @@ std::string text_of(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-/// The method's estimates of every model.
+/// The estimates of every model by one method.
 std::vector<ImageEstimates> estimates_of(const std::vector<ComparedModel>& models,
                                          const std::string& method) {
   std::vector<ImageEstimates> all;
@@ -54,7 +54,7 @@ int64_t count_of(const std::vector<bool>& flags) {
 
 std::string percent(double share) { return fixed(100 * share, 1) + "%"; }
 
-/// "8.28 to 8.94": the 95% interval of the difference, or of the opposite one.
+/// The 95% interval of the difference (negated if `opposite`): "8.28 to 8.94".
 std::string interval(const Comparison& c, bool opposite = false) {
   if (!std::isfinite(c.low) || !std::isfinite(c.high)) return "unknown";
   const int decimals = std::clamp(
@@ -64,7 +64,8 @@ std::string interval(const Comparison& c, bool opposite = false) {
                   : fixed(c.low, decimals) + " to " + fixed(c.high, decimals);
 }
 
-/// Rows that are better under a, and under b: the most changed first, at most `count` of each.
+/// The rows that are better under a, and those that are better under b: the most changed first, at
+/// most `count` of each.
 std::pair<std::vector<size_t>, std::vector<size_t>> changes(const Comparison& c, size_t count) {
   std::vector<size_t> order(c.per_image.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -79,21 +80,22 @@ std::pair<std::vector<size_t>, std::vector<size_t>> changes(const Comparison& c,
   return {gained, lost};
 }
 
-/// Models that are comparable, each with every other.
+/// A report that compares each of several comparable models with every other.
 class ComparisonReport {
  public:
-  /// Throws Error kArgument if they have no method in common.
+  /// Throws Error kArgument if the models have no method in common.
   explicit ComparisonReport(std::vector<ComparedModel> models) : models_(std::move(models)) {
     for (const MethodTable& table : tables(models_.front().results)) {
-      std::vector<ImageEstimates> found = estimates_of(models_, table.method);
-      if (found.size() != models_.size()) continue;
+      std::vector<ImageEstimates> by_model = estimates_of(models_, table.method);
+      if (by_model.size() != models_.size()) continue;
       methods_.push_back(table.method);
       means_.emplace_back();
-      for (const ImageEstimates& estimates : found) means_.back().push_back(mean_of(estimates));
-      estimates_.push_back(std::move(found));
+      for (const ImageEstimates& estimates : by_model) means_.back().push_back(mean_of(estimates));
+      estimates_.push_back(std::move(by_model));
     }
     if (methods_.empty())
-      throw argument_error("no --method is in every run; evaluate the models by the same");
+      throw argument_error(
+          "the runs have no --method in common; evaluate all models by the same method");
     for (size_t m = 0; m < methods_.size(); ++m)
       for (size_t a = 0; a < models_.size(); ++a)
         for (size_t b = a + 1; b < models_.size(); ++b)
@@ -102,10 +104,10 @@ class ComparisonReport {
   }
 
   void write(const std::string& folder) const {
-    const std::filesystem::path there(folder);
-    write_file_atomic(there / "report.html", page());
-    write_file_atomic(there / "per_image.csv", per_image_csv());
-    write_file_atomic(there / "comparison.json", to_text(summary()));
+    const std::filesystem::path path(folder);
+    write_file_atomic(path / "report.html", page());
+    write_file_atomic(path / "per_image.csv", per_image_csv());
+    write_file_atomic(path / "comparison.json", to_text(summary()));
   }
 
   void print(const std::string& folder, Format format, int width) const {
@@ -119,19 +121,20 @@ class ComparisonReport {
   }
 
  private:
-  /// Two models by one method.
+  /// Two models compared by one method.
   struct Pair {
     std::string method;
-    size_t a = 0, b = 0;  // places among the models
+    size_t a = 0, b = 0;  // indices of the models
     Comparison comparison;
   };
 
-  /// "A - B"
+  /// The name of the difference: "A - B".
   std::string difference_name(const Pair& pair) const {
     return models_[pair.a].label + " - " + models_[pair.b].label;
   }
 
-  /// Who is better, how sure that is, and what else could explain it.
+  /// A sentence that names the better model, how certain the difference is, and its other possible
+  /// causes.
   std::string verdict(const Pair& pair) const {
     const Comparison& c = pair.comparison;
     const MeanEstimate& d = c.difference;
@@ -346,35 +349,35 @@ class ComparisonReport {
   std::vector<std::vector<ImageEstimates>> estimates_;  // [method][model]
   std::vector<std::vector<MeanEstimate>> means_;        // [method][model]
   std::vector<Pair> pairs_;
-  std::vector<int64_t> indices_;  // of the images, in their data set
+  std::vector<int64_t> indices_;  // of the images in their data set
 };
 
 }  // namespace
 
 void check_comparable(const ComparedModel& first, const ComparedModel& other) {
-  const json& here = first.run.at("images");
-  const json& there = other.run.at("images");
+  const json& images = first.run.at("images");
+  const json& other_images = other.run.at("images");
   const auto differ = [&](const std::string& key) {
-    return here.contains(key) && there.contains(key) && here[key] != there[key];
+    return images.contains(key) && other_images.contains(key) && images[key] != other_images[key];
   };
   const std::string names = first.name + " and " + other.name;
-  if (differ("sha256") || !here.contains("sha256") || !there.contains("sha256")) {
+  if (differ("sha256") || !images.contains("sha256") || !other_images.contains("sha256")) {
     for (const char* key :
          {"source", "count", "binarisation", "dequantisation", "scale", "values", "file_md5"})
       if (differ(key))
-        throw argument_error(names + " are of other images (" + key + ": " + text_of(here[key]) +
-                             " and " + text_of(there[key]) +
+        throw argument_error(names + " have different images (" + key + ": " +
+                             text_of(images[key]) + " and " + text_of(other_images[key]) +
                              "); a comparison is paired by image: evaluate both on the same");
     throw argument_error(names +
-                         " are of other images (sha256 of their pixels); a comparison is paired by "
-                         "image: evaluate both on the same --split, --indices and --limit");
+                         " have different images (sha256 of their pixels); a comparison is paired "
+                         "by image: evaluate both on the same --split, --indices and --limit");
   }
   if (differ("quantity"))
-    throw argument_error(names + ": p(x) is a " + text_of(here["quantity"]) + " of the one and a " +
-                         text_of(there["quantity"]) +
-                         " of the other; nats of the two mean different things");
+    throw argument_error(names + ": p(x) is a " + text_of(images["quantity"]) + " for one and a " +
+                         text_of(other_images["quantity"]) +
+                         " for the other; their nats are not comparable");
   if (differ("bits_offset"))
-    throw argument_error(names + ": the densities are of data at other scales (--scale)");
+    throw argument_error(names + ": the densities belong to data at different scales (--scale)");
   if (indices_of(first.results) != indices_of(other.results))
     throw data_error(names + ": name other images than their run.json");
 }

@@ -5,7 +5,8 @@
 namespace crais {
 namespace {
 
-/// A curve is one method along one path from one base, with as many chains of every image.
+/// Flags that a curve sets: it has one method, one path and one base, and equally many chains of
+/// every image.
 const std::vector<std::string> kDecided = {"method",    "base",         "budget",
                                            "path",      "resample",     "per-image",
                                            "max-evals", "target-error", "mean-error"};
@@ -25,7 +26,8 @@ Synopsis curve_synopsis() {
   s.min_operands = s.max_operands = 2;
   for (OptionGroup& group : s.groups) {
     std::erase_if(group.options, [](const Option& option) { return is_decided(option.name); });
-    // Weights of chains from the prior are uneven, and temperatures go where log-weights change.
+    // Weights of chains from the prior are uneven, and temperatures depend on changes of
+    // log-weights.
     for (Option& option : group.options) {
       if (option.name == "schedule") option.fallback = {"constant-length:0.02"};
       if (option.name == "chains") option.fallback = {"16"};

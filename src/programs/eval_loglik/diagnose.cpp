@@ -20,13 +20,13 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kLonger = 4;           // times as many transitions
-constexpr int64_t kFewestChains = 4;     // errors by fewer do not cover what they should
+constexpr int64_t kFewestChains = 4;     // with fewer, error bars do not cover what they should
 constexpr double kLongerAll = 1.25;      // times as many transitions of all chains together
-constexpr double kShareOfData = 1 / 3.;  // of the data's error, that bias or chains may come to
+constexpr double kShareOfData = 1 / 3.;  // of the data's error: limit for bias and chain error
 constexpr double kLowAcceptance = 0.4, kHighAcceptance = 0.95;
 constexpr size_t kMostNamed = 12;
 
-/// The settings that remedies start from.
+/// The settings of the run, from which remedies start.
 struct Asked {
   int64_t steps, chains;
   double max_evaluations;
@@ -56,14 +56,14 @@ struct Asked {
   }
 };
 
-/// One method's results, and what one may ask for in place of its settings.
+/// Examines the results of one method and suggests other settings.
 class Examination {
  public:
   Examination(const EvalResults& results, const MethodTable& table,
-              const LikelihoodSummary& summary, const Asked& asked)
+              const LikelihoodSummary& summary, const Asked& settings)
       : table_(table),
         summary_(summary),
-        asked_(asked),
+        asked_(settings),
         indices_(indices_of(results)),
         anneals_(summary.transitions.has_value()) {}
 
@@ -77,14 +77,14 @@ class Examination {
   }
 
  private:
-  /// Where any repeat has the flag.
+  /// The images with the flag in any repeat.
   std::vector<int64_t> images_with(int64_t flag) const {
-    std::vector<int64_t> found;
+    std::vector<int64_t> images;
     for (size_t i = 0; i < indices_.size(); ++i)
       if (std::any_of(table_.flags.begin(), table_.flags.end(),
                       [&](const auto& repeat) { return (repeat[i] & flag) != 0; }))
-        found.push_back(indices_[i]);
-    return found;
+        images.push_back(indices_[i]);
+    return images;
   }
 
   void add(const std::string& what, std::vector<int64_t> images, const std::string& remedy,
@@ -92,7 +92,7 @@ class Examination {
     findings_.push_back({summary_.method + ": " + what, std::move(images), remedy, evaluations});
   }
 
-  /// Longer annealing: what moves weights most for its cost.
+  /// The flags for longer annealing, which improves weights most for its cost.
   std::string longer() const {
     if (asked_.budget) return "--budget " + shortest(kLonger * *asked_.budget);
     return has_steps() ? "--steps " + std::to_string(kLonger * asked_.steps)
@@ -100,14 +100,14 @@ class Examination {
                              std::to_string(kLonger) + " times as many transitions";
   }
 
-  /// So many chains, or what chooses how many there are.
+  /// The flags for `chains` chains, or for their automatic number.
   std::string chains_of(int64_t chains) const {
     if (asked_.budget) return longer();
     if (asked_.mean_error) return "--mean-error " + significant(*asked_.mean_error / 2, 2);
     return "--chains " + std::to_string(chains);
   }
 
-  /// True if --steps says how many temperatures there are.
+  /// True if --steps sets the number of temperatures.
   bool has_steps() const {
     static const std::set<std::string> kOfSteps = {"linear", "sigmoidal", "geometric",
                                                    "exponential"};
@@ -157,7 +157,7 @@ class Examination {
     }
   }
 
-  /// Bounds that stand apart: what chains cannot see from one side.
+  /// Adds findings on images whose two bounds are far apart, which one bound alone cannot show.
   void gaps(const std::vector<int64_t>& images) {
     const std::string what =
         "the bounds are more than 1 nat apart: a tail or a mode that forward chains miss, most "
@@ -266,9 +266,9 @@ std::vector<Finding> diagnose(const EvalResults& results, const json& run) {
   std::vector<Finding> all;
   const std::vector<MethodTable> methods = tables(results);
   const std::vector<LikelihoodSummary> summaries = summarise(results);
-  const Asked asked(json_field<json>(run, "settings", "run.json"));
+  const Asked settings(json_field<json>(run, "settings", "run.json"));
   for (size_t m = 0; m < methods.size(); ++m)
-    for (Finding& finding : Examination(results, methods[m], summaries[m], asked).findings())
+    for (Finding& finding : Examination(results, methods[m], summaries[m], settings).findings())
       all.push_back(std::move(finding));
   const json images = json_field<json>(run, "images", "run.json");
   if (const auto warning = images.find("binarisation_warning");

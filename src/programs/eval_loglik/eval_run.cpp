@@ -19,42 +19,41 @@ namespace {
 
 using nlohmann::json;
 
-/// What p(x) is. Values of the two are never compared.
+/// The kind of p(x): a density or a probability. Values of different kinds are never compared.
 std::string quantity(const ModelDescription& model) {
   return model.is_mass || model.likelihood == "bernoulli" ? "probability" : "density";
 }
 
-/// What is evaluated: the model itself, or its decoder with the noise of a curve that says which.
+/// The evaluated model: the given model, or its decoder with the noise that a curve asks for.
 EvalModel chosen_model(const EvalSettings& settings, EvalModel model) {
   const ModelDescription& described = model.description();
   const auto& choice = settings.distortion;
   if (described.likelihood == kSquaredError && !(choice && choice->is_mse))
     throw argument_error(described.name +
-                         " was exported without a likelihood, and has no p(x): eval-loglik curve "
-                         "--distortion mse is there for it; or export it with a likelihood");
+                         " was exported without a likelihood and has no p(x); use eval-loglik "
+                         "curve --distortion mse, or export it with a likelihood");
   if (!choice) return model;
   if (described.prior != "standard-normal" && described.prior != "gaussian")
     throw argument_error(
-        "a curve is annealed from the prior, which has to be normal; " + described.name +
-        " has the prior " + described.prior +
-        "; export a decoder that takes normal latents, with the prior's own map in it");
+        "a curve needs a normal prior; " + described.name + " has the prior " + described.prior +
+        "; export a decoder of normal latents that contains the map to this prior");
   if (!choice->is_mse || choice->end)
     return choice->is_mse ? model.with_noise(*choice->end) : model;
   if (settings.images.simulate)
     throw argument_error(
-        "--distortion mse: images are simulated with the noise at the end of the curve; say "
-        "which, as mse:0.1");
+        "--distortion mse: images are simulated with the noise at the end of the curve; give it, "
+        "such as mse:0.1");
   return model;
 }
 
-/// A density of x = stored / S is one of stored numbers less log2 S bits each; probabilities of
-/// 8-bit values are what they are, and so are those of binary pixels.
+/// A density of x = stored / S is a density of the stored numbers minus log2 S bits each.
+/// Probabilities of 8-bit values and of binary pixels do not change.
 double bits_offset(const ModelDescription& model, const EvalImages& images) {
   return quantity(model) == "probability" ? 0.0 : std::log2(images.scale);
 }
 
-/// A chunk that nobody has chosen is small enough for eight threads to share the images, whatever
-/// their number is. Settings are to say what results depend on.
+/// Sets the chunk size if the user has not: small enough for eight threads to share the images,
+/// whatever the real number of threads, because results depend on settings alone.
 const EstimateOptions& with_chunks_of(EvalSettings& settings, int64_t images) {
   constexpr int64_t kThreads = 8, kLeast = 4;
   const bool is_chosen = settings.resolved.value("chunk", json()).is_number();
@@ -91,30 +90,30 @@ EvalRun::EvalRun(EvalSettings settings, EvalModel model, const std::optional<Arr
 }
 
 std::vector<std::string> EvalRun::found_warnings() const {
-  std::vector<std::string> found = model_.description().warnings;
-  if (!images_.warning.empty()) found.push_back(images_.warning);
+  std::vector<std::string> warnings = model_.description().warnings;
+  if (!images_.warning.empty()) warnings.push_back(images_.warning);
   if (images_.is_grey)
-    found.emplace_back(
-        "grey pixels under bernoulli have no probability: log p(x) is the value of a formula, and "
-        "compares with no log-likelihood");
+    warnings.emplace_back(
+        "grey pixels under bernoulli have no probability: log p(x) is only the value of a formula, "
+        "and is not comparable with any log-likelihood");
   const std::string doubt = check_prior(model_, settings_.accept_prior,
                                         settings_.device.is_cpu() ? settings_.threads : 1);
-  if (!doubt.empty()) found.push_back(doubt);
-  return found;
+  if (!doubt.empty()) warnings.push_back(doubt);
+  return warnings;
 }
 
-/// Where the curve ends, and in what units, once the images are known.
+/// Sets the end and the units of the curve, once the images are known.
 void EvalRun::choose_curve() {
   const DistortionChoice& choice = *settings_.distortion;
   curve_ = CurveUnits{choice.is_mse, choice.end.value_or(1.0), model_.description().num_values()};
   curve_->is_unit_range = (images_.pixels.ge(0) & images_.pixels.le(1)).all().item<bool>();
   if (choice.is_mse && !choice.end) {
-    constexpr double kShare = 0.5;  // of the data's own spread: beyond, rates grow and little else
+    constexpr double kShare = 0.5;  // of the data's spread; a larger end only adds rate
     const double spread = images_.pixels.to(at::kDouble).std(/*unbiased=*/false).item<double>();
     if (!(spread > 0))
       throw argument_error(
-          "--distortion mse: all values of the data are the same; say the "
-          "standard deviation at the end of the curve, as mse:0.1");
+          "--distortion mse: all values of the data are equal; give the standard deviation at the "
+          "end of the curve, such as mse:0.1");
     curve_->end = kShare * spread;
     model_ = model_.with_noise(curve_->end);
   }
@@ -169,11 +168,12 @@ json EvalRun::record() const {
   return record;
 }
 
-/// A picture of each image in the results, in their order. A model of flat data does not know the
-/// shape of its images, and a file of flat data does not either.
+/// A picture of each image in the results, in their order. The shape of an image comes from the
+/// model or from the file; if both hold flat data, it is unknown.
 at::Tensor EvalRun::thumbnails_of_results(const RunResults& results) const {
-  const std::vector<int64_t>& known = model_.description().data_shape;
-  at::Tensor all = thumbnails_of(images_.pixels, known.size() > 1 ? known : images_.shape);
+  const std::vector<int64_t>& model_shape = model_.description().data_shape;
+  at::Tensor all =
+      thumbnails_of(images_.pixels, model_shape.size() > 1 ? model_shape : images_.shape);
   if (!all.defined()) return all;
   std::vector<at::Tensor> parts;
   for (const auto& [number, chunk] : results.chunks)
@@ -181,7 +181,7 @@ at::Tensor EvalRun::thumbnails_of_results(const RunResults& results) const {
   return at::cat(parts);
 }
 
-/// "Vae (exported): 32 latents, bernoulli, prior standard-normal".
+/// A line on the model: "Vae (exported): 32 latents, bernoulli, prior standard-normal".
 std::string EvalRun::about_model() const {
   const ModelDescription& d = model_.description();
   return d.name + " (" + d.kind + "): " + std::to_string(d.latent) + " latents, " + d.likelihood +

@@ -17,31 +17,31 @@
 
 namespace crais {
 
-/// Settings that have met their model and its images.
+/// Settings combined with their model and images.
 class EvalRun {
  public:
-  /// `images` stand for the file that `--data` would name. Throws Error as choose_images does;
-  /// kArgument where settings, model and images exclude each other.
+  /// `images` replace the file of `--data`. Throws Error as choose_images does, and kArgument if
+  /// settings, model and images exclude each other.
   EvalRun(EvalSettings settings, EvalModel model, const std::optional<ArrayFile>& images = {});
 
-  /// What the user should hear before: lines; "" for nothing.
+  /// Lines that the user should read before the run; "" if there are none.
   const std::string& notice() const { return notice_; }
   const EvalImages& images() const { return images_; }
   const Chunks& chunks() const { return chunks_; }
   const EvalModel& model() const { return model_; }
 
-  /// What decides the results, to the last bit on one kind of device.
+  /// The settings that determine the results, to the last bit on one kind of device.
   nlohmann::json record() const;
 
-  /// Estimates, and writes the files that the settings ask for. Where the observer stopped it, the
-  /// report has the finished chunks.
+  /// Estimates, and writes the files that the settings ask for. If the observer stops the run, the
+  /// report holds the finished chunks.
   RunReport run(RunObserver& observer) const;
-  /// What `run` would do, and what that costs: lines of text.
+  /// A description of what `run` would do and of its cost: lines of text.
   std::string describe() const;
 
  private:
   void choose_curve();
-  /// Why the numbers may not mean what one thinks.
+  /// The reasons why the numbers may mislead.
   std::vector<std::string> found_warnings() const;
   std::string about_model() const;
   at::Tensor thumbnails_of_results(const RunResults& results) const;
@@ -50,7 +50,7 @@ class EvalRun {
 
   EvalSettings settings_;
   EvalModel model_;
-  std::optional<CurveUnits> curve_;  // of a curve
+  std::optional<CurveUnits> curve_;  // for a curve
   std::string notice_;
   std::vector<std::string> warnings_;
   EvalImages images_;

@@ -12,7 +12,7 @@ std::optional<RunReport> evaluate_model(const EvalSettings& settings,
                                         const std::function<void(const EvalRun&)>& check) {
   use_one_thread_per_operation();
   const c10::NoGradGuard no_grad;
-  std::string understood;  // how a file of another program was read
+  std::string understood;  // the reading of a file of another program
   const EvalModel model = open_model(settings.checkpoint, settings.foreign, settings.device,
                                      settings.dtype, understood);
   const EvalRun run(settings, model);

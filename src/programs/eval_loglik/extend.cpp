@@ -17,14 +17,14 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-/// Flags that say how it runs, not what it computes: as eval-loglik has them.
+/// Flags of eval-loglik that change how the run proceeds but not its results.
 const std::vector<std::string> kRunning = {
     "threads", "data-dir", "accept-other-version", "max-time", "format", "quiet", "dry-run"};
 
-/// What a run says of itself in its summary.
+/// The parts of a run's summary that identify it.
 struct StoredRun {
-  std::string model;  // the file that the results are of
-  std::string shard;  // which of its chunks the folder has
+  std::string model;  // the evaluated file
+  std::string shard;  // the part of the run's chunks that the folder holds
 };
 
 StoredRun stored_run(const fs::path& folder) {
@@ -47,7 +47,7 @@ StoredRun stored_run(const fs::path& folder) {
   return run;
 }
 
-/// N of "+N"; 0 where it is not given.
+/// The N of "+N"; 0 if the flag is not given.
 int64_t more_of(const CommandLine& cli, const std::string& flag) {
   if (!cli.has(flag)) return 0;
   const std::string text = cli.text(flag);
@@ -59,7 +59,7 @@ int64_t more_of(const CommandLine& cli, const std::string& flag) {
   return more;
 }
 
-/// The evaluation with the settings of a run.json.
+/// The settings of an evaluation, from run.json.
 EvalSettings settings_from(const std::string& model, const json& settings,
                            const std::string& source) {
   const auto words = [&] {
@@ -89,9 +89,9 @@ void add_chains(json& settings, const EstimateOptions& before, int64_t more,
   if (!before.resampling.empty())
     refuse("resampling has made the chains depend on each other; evaluate anew with more");
   if (!Estimator(before).has_independent_chains())
-    refuse("no method of the run has chains that know nothing of each other, as ais has");
+    refuse("no method of the run has independent chains, as ais has");
   settings["chains"] = before.chains + more;
-  // The plan is the one that the pilots made, whose number would follow that of the chains.
+  // The pilots made the existing plan; their number would otherwise follow the number of chains.
   const EstimatorParts parts(before);
   if (parts.needs_pilot() || parts.path->divergence().order() != 0)
     settings["pilot-chains"] = parts.pilot.num_particles;
@@ -101,8 +101,8 @@ void add_images(json& settings, const json& images, const EvalSettings& before, 
                 const std::string& folder) {
   if (Estimator(before.estimator).learns())
     throw argument_error(folder +
-                         ": images cannot be added: a method has learned beside the images that "
-                         "are there; evaluate anew with more");
+                         ": images cannot be added: a method has learned on the present images; "
+                         "evaluate again with more");
   if (before.estimator.mean_error)
     throw argument_error(folder +
                          ": images cannot be added: --mean-error has chosen chains for as many as "
@@ -119,7 +119,7 @@ void add_images(json& settings, const json& images, const EvalSettings& before, 
     settings["simulate"] = images.at("count").get<int64_t>() + more;
 }
 
-/// The new images begin with those that are there.
+/// Checks that the new images begin with the existing images.
 void check_images(const EvalRun& run, const json& before, int64_t more, const std::string& folder) {
   const auto count = before.at("count").get<int64_t>();
   const std::string has = std::to_string(run.images().size());
@@ -138,18 +138,18 @@ void check_same(const EvalRun& run, json before, const json& settings, int64_t m
                 const std::string& folder) {
   const json images = before.at("images");
   if (images.value("source", json()) == json("file") && run.images().source == "simulated")
-    throw argument_error(folder +
-                         ": its images are MNIST's, which is not at hand: give --data-dir "
-                         "DIR, as the first run had it");
-  const json found = run.record();
+    throw argument_error(
+        folder +
+        ": its images are MNIST's, which were not found; give the --data-dir DIR of the first run");
+  const json record = run.record();
   before["settings"] = settings;
   before.erase("computed_by");
-  if (more > 0)  // these are looked at one by one
+  if (more > 0)  // check_images compares the images one by one
     for (const char* key : {"count", "sha256", "file_md5"})
-      before["images"][key] = found["images"][key];
-  if (const std::string difference = difference_of_runs(found, before); !difference.empty())
-    throw argument_error(folder + ": what it was made of has changed: " + difference +
-                         "; extend it with the model and the data that it has, or evaluate anew");
+      before["images"][key] = record["images"][key];
+  if (const std::string difference = difference_of_runs(record, before); !difference.empty())
+    throw argument_error(folder + ": its model or data have changed: " + difference +
+                         "; extend it with its own model and data, or evaluate again");
   if (more > 0) check_images(run, images, more, folder);
 }
 
@@ -160,14 +160,14 @@ Synopsis extend_synopsis() {
   Synopsis s;
   s.program = whole.program;
   s.summary =
-      "More of the same: chains or images for results that are there, under the same plan. The "
-      "outcome is that of a run that had asked for all from the start.";
+      "Adds chains or images to existing results, under the same plan. The result equals that of a "
+      "run that asked for all of them at the start.";
   s.operands = "extend DIR";
   s.min_operands = 2;
   s.max_operands = 2;
   s.groups = {{"Extend",
                {option::text("chains", "+N", {}, "N more annealed chains of each image"),
-                option::text("images", "+N", {}, "the N images that follow")}},
+                option::text("images", "+N", {}, "the next N images")}},
               {"Running", {}}};
   for (const auto& group : whole.groups)
     for (const auto& option : group.options)
@@ -197,9 +197,9 @@ int extend_evaluation(const CommandLine& cli) {
                          "run `eval-loglik curve` anew with more");
   shape_of(before, source);  // is one
   json settings = before["settings"];
-  const EvalSettings known = settings_from(stored.model, settings, source);
-  if (chains > 0) add_chains(settings, known.estimator, chains, folder);
-  if (images > 0) add_images(settings, before.at("images"), known, images, folder);
+  const EvalSettings before_settings = settings_from(stored.model, settings, source);
+  if (chains > 0) add_chains(settings, before_settings.estimator, chains, folder);
+  if (images > 0) add_images(settings, before.at("images"), before_settings, images, folder);
 
   std::vector<std::string> more = {"--out", folder,    "--resume",  "--queue",
                                    "none",  "--shard", stored.shard};

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = FlagsOf;
 
-/// Each flag, and what it does something for. docs/reference.md has the same table.
+/// Each flag with the kinds of model or images that it affects. docs/reference.md has this table.
 const std::map<std::string, std::vector<Kind>>& table() {
   static const std::map<std::string, std::vector<Kind>> kTable = {
       {"decoder", {Kind::kStateDict}},
@@ -37,7 +37,7 @@ const std::map<std::string, std::vector<Kind>>& table() {
 
 bool is_of_images(Kind kind) { return kind >= Kind::kMnist; }
 
-/// In the order of FlagsOf.
+/// Names of the kinds, in the order of FlagsOf.
 const std::string kNames[] = {"a checkpoint of crais, which says it itself",
                               "an exported model, which says it itself",
                               "a state_dict",

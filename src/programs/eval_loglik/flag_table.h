@@ -1,4 +1,4 @@
-// Which flags each kind of model and of images takes.
+// The flags that each kind of model and each kind of images takes.
 #pragma once
 
 #include <set>
@@ -8,25 +8,26 @@
 
 namespace crais {
 
-/// What flags can be about: models, then images.
+/// The kinds that flags depend on: models, then images.
 enum class FlagsOf {
   kCheckpoint,   // of train-vae
-  kExported,     // by crais.export, which says all of itself
+  kExported,     // by crais.export; the file states everything
   kStateDict,    // of another program
   kTorchScript,  // of another program
   kMnist,
-  kArray,      // of a file, or in memory
+  kArray,      // from a file or from memory
   kSimulated,  // images drawn from the model
 };
 
-/// Of the flags that are about models or images, those that were given.
+/// The given flags among those on models or images.
 std::set<std::string> given_of_table(const CommandLine& cli);
 
-/// Throws Error kArgument, whose message `where` begins, for the first of the `given` flags that is
-/// about what `kind` is one of, models or images, and does nothing for that kind.
+/// Throws Error kArgument, which begins with `where`, for the first of the `given` flags that has
+/// no effect for `kind`. Flags on models are compared with kinds of models, flags on images with
+/// kinds of images.
 void refuse_idle_flags(const std::set<std::string>& given, FlagsOf kind, const std::string& where);
 
-/// True if one of the `given` flags is there for this kind.
+/// True if one of the `given` flags exists for this kind.
 bool has_flag_of(const std::set<std::string>& given, FlagsOf kind);
 
 }  // namespace crais

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kSimulatedByDefault = 100;
 
-/// Begin and end of the selection among `available` images.
+/// The selected range among `available` images.
 IndexRange selection(const ImageSettings& settings, int64_t available) {
   IndexRange range;
   if (!settings.indices.empty()) range = parse_range(settings.indices, "--indices");
@@ -28,21 +28,22 @@ IndexRange selection(const ImageSettings& settings, int64_t available) {
   return range;
 }
 
-/// An image of that shape must hold as many numbers as the model's, and its sides be the model's.
+/// Checks that an image of that shape has as many numbers as the model's data, and equal sides.
 void check_shape(const std::string& source, const std::vector<int64_t>& shape,
                  const ModelDescription& model) {
-  const std::vector<int64_t>& wanted = model.data_shape;
-  const bool is_flat = shape.size() <= 1 || wanted.size() <= 1;
+  const std::vector<int64_t>& model_shape = model.data_shape;
+  const bool is_flat = shape.size() <= 1 || model_shape.size() <= 1;
   const bool ends_alike =
-      is_flat || std::equal(shape.rbegin(), shape.rbegin() + 2, wanted.rbegin());
+      is_flat || std::equal(shape.rbegin(), shape.rbegin() + 2, model_shape.rbegin());
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
   if (count == model.num_values() && ends_alike) return;
   throw data_error(source + ": images are " + shape_text(shape) + ", the " + model.kind +
-                   (model.kind == "checkpoint" ? "'s are " : " model's are ") + shape_text(wanted));
+                   (model.kind == "checkpoint" ? "'s are " : " model's are ") +
+                   shape_text(model_shape));
 }
 
-/// Image i is decided by (seed, i) alone, however many are drawn.
+/// Simulated images. Image i depends on (seed, i) alone, for any number of images.
 EvalImages simulated_images(const ImageSettings& settings, int64_t count, const EvalModel& model) {
   if (model.num_draws() == 0)
     throw argument_error(
@@ -59,10 +60,10 @@ EvalImages simulated_images(const ImageSettings& settings, int64_t count, const 
                  "--simulate: " + std::to_string(range.size()) + " images");
   std::vector<at::Tensor> rows, latents, labels;
   for (int64_t i = range.begin; i < range.end; ++i) {
-    const LatentModel::Draws one = model.draw(settings.seed, i);
-    rows.push_back(one.data);
-    latents.push_back(one.latents);
-    if (one.labels.defined()) labels.push_back(one.labels);
+    const LatentModel::Draws draws = model.draw(settings.seed, i);
+    rows.push_back(draws.data);
+    latents.push_back(draws.latents);
+    if (draws.labels.defined()) labels.push_back(draws.labels);
   }
   EvalImages images;
   images.pixels = at::cat(rows);
@@ -76,20 +77,22 @@ EvalImages simulated_images(const ImageSettings& settings, int64_t count, const 
   return images;
 }
 
-/// How training saw the images. Files that do not say: Bernoulli pixels were binary, others grey.
+/// The binarisation of the training images. If the file does not say: binary for Bernoulli pixels,
+/// grey for others.
 Binarisation trained_as(const ModelDescription& model) {
   if (!model.binarisation.empty()) return parse_binarisation(model.binarisation);
   return parse_binarisation(model.likelihood == "bernoulli" ? "dynamic" : "none");
 }
 
-/// How to binarise for evaluation what training saw as `trained`.
-Binarisation evaluated_as(const std::string& asked, const Binarisation& trained) {
-  if (!asked.empty()) return parse_binarisation(asked);
-  // One fixed draw stands for all: the test set is then the same in every run.
+/// The binarisation for evaluation of images that training saw as `trained`.
+Binarisation evaluated_as(const std::string& name, const Binarisation& trained) {
+  if (!name.empty()) return parse_binarisation(name);
+  // A dynamic binarisation becomes one fixed draw: the test set is then equal in every run.
   return trained.kind == Binarisation::Kind::kDynamic ? parse_binarisation("static:0") : trained;
 }
 
-/// Adds to each stored number a uniform one in [0, 1), decided by the seed and its place alone.
+/// Adds to each stored number a uniform number in [0, 1) that depends on the seed and its index
+/// alone.
 at::Tensor dequantised(const at::Tensor& stored, uint64_t seed, int64_t first_index) {
   at::Tensor values = stored.to(at::kFloat).contiguous();
   auto* const numbers = values.data_ptr<float>();
@@ -99,14 +102,14 @@ at::Tensor dequantised(const at::Tensor& stored, uint64_t seed, int64_t first_in
   return values;
 }
 
-/// The labels of a conditional model: entries `range` of --labels, or of those `beside` the images,
-/// of which there are `available`.
+/// The labels of a conditional model: entries `range` of --labels, or of the `available` labels
+/// `beside` the images.
 at::Tensor chosen_labels(const ImageSettings& settings, const ModelDescription& model,
                          const std::optional<at::Tensor>& beside, const std::string& source,
                          int64_t available, const IndexRange& range) {
   if (!model.labels) {
     if (!settings.labels.empty())
-      throw argument_error("--labels: the model is not conditional on any");
+      throw argument_error("--labels: the model is not conditional on labels");
     return {};
   }
   if (settings.labels.empty() && !beside)
@@ -121,7 +124,7 @@ at::Tensor chosen_labels(const ImageSettings& settings, const ModelDescription& 
   return labels_for(*model.labels, stored.slice(0, range.begin, range.end), where);
 }
 
-/// Pixels of 0 to 255 as bytes: those of floats k / 255 too.
+/// Pixels from 0 to 255 as bytes, also if they are stored as floats k / 255.
 at::Tensor bytes_of(const at::Tensor& stored, double scale, const std::string& source) {
   if (stored.scalar_type() == at::kByte) return stored;
   const at::Tensor levels = stored.to(at::kDouble) / scale * 255;
@@ -136,12 +139,12 @@ at::Tensor bytes_of(const at::Tensor& stored, double scale, const std::string& s
   return whole.to(at::kByte);
 }
 
-/// Some of an array's images as numbers, divided by --scale; pixels become binary where there is a
-/// binarisation. `first_index` is that of the first image in its data set.
+/// A range of an array's images as numbers, divided by --scale, and binarised if there is a
+/// binarisation. `first_index` is the index of the first image in its data set.
 EvalImages images_of(const ImageSettings& settings, const ModelDescription& described,
                      const ArrayFile& file, int64_t first_index,
                      const std::optional<Binarisation>& binarisation) {
-  // [N] is N images of one number.
+  // An array [N] holds N images of one number.
   const at::Tensor values = file.values.dim() > 1 ? file.values : file.values.unsqueeze(1);
   EvalImages images;
   images.shape = values.sizes().slice(1).vec();
@@ -209,12 +212,12 @@ EvalImages array_images(const ImageSettings& settings, const EvalModel& model,
   return images_of(settings, model.description(), file, 0, binarisation);
 }
 
-/// True if there is a number between black and white.
+/// True if a number lies between black and white.
 bool has_grey(const at::Tensor& pixels) {
   return pixels.gt(0).logical_and(pixels.lt(1)).any().item<bool>();
 }
 
-/// Flags that do nothing for such images are refused, alone and beside each other.
+/// Rejects flags that have no effect for such images, or that exclude each other.
 void check_given(const ImageSettings& settings, FlagsOf kind) {
   refuse_idle_flags(settings.given, kind, "images");
   const auto exclude = [](const char* one, const char* other) {
@@ -228,7 +231,7 @@ void check_given(const ImageSettings& settings, FlagsOf kind) {
         "--scale is for --data, or beside --dequantise: pixels of MNIST are divided by 255");
 }
 
-/// Where MNIST is not at hand, and nothing was said that only real images have.
+/// True if MNIST is missing and no given flag needs real images.
 bool may_simulate(const ImageSettings& settings, const EvalModel& model) {
   std::set<std::string> of_real_images = settings.given;
   for (const char* flag : {"limit", "indices"}) of_real_images.erase(flag);
@@ -236,7 +239,7 @@ bool may_simulate(const ImageSettings& settings, const EvalModel& model) {
          model.num_draws() > 0;
 }
 
-/// Finished: checked and with its digest.
+/// The images after the checks, with their digest.
 EvalImages ready(EvalImages images, const ImageSettings& settings, const EvalModel& model) {
   ModelDescription described = model.description();
   if (described.likelihood == "bernoulli" &&
@@ -253,8 +256,8 @@ EvalImages ready(EvalImages images, const ImageSettings& settings, const EvalMod
 
 std::string digest_of(const EvalImages& images, int64_t count) {
   const auto bytes_of = [&](const at::Tensor& all) {
-    const at::Tensor some = all.slice(0, 0, count).contiguous();
-    return std::string(static_cast<const char*>(some.data_ptr()), some.nbytes());
+    const at::Tensor first = all.slice(0, 0, count).contiguous();
+    return std::string(static_cast<const char*>(first.data_ptr()), first.nbytes());
   };
   std::string bytes = bytes_of(images.pixels);
   bytes.append(reinterpret_cast<const char*>(images.indices.data()),
@@ -281,7 +284,7 @@ EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
     check_given(settings, FlagsOf::kMnist);
     return ready(mnist_images(settings, model), settings, model);
   }
-  notice = "MNIST is not at hand: evaluating " + std::to_string(kSimulatedByDefault) +
+  notice = "MNIST was not found: evaluating " + std::to_string(kSimulatedByDefault) +
            " images simulated from the model. To evaluate real ones: scripts/fetch-mnist data";
   return ready(simulated_images(settings, kSimulatedByDefault, model), settings, model);
 }

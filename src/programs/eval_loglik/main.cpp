@@ -12,7 +12,7 @@ int evaluate(EvalSettings settings, const CommandLine& cli) {
   return print_evaluation(settings);
 }
 
-/// The commands whose flags are those of an evaluation.
+/// Runs a command whose flags are those of an evaluation.
 int run(const CommandLine& cli) {
   const std::string& first = cli.operands().front();
   if (first == "merge") return merge_evaluations(cli);

@@ -21,7 +21,7 @@ int merge_evaluations(const CommandLine& cli) {
   if (folders.empty() || out.empty())
     throw argument_error("merge needs folders and --out: eval-loglik merge DIR... --out DIR");
 
-  // Shards of one run agree in everything, and are of one build unless that is waived.
+  // Shards of one run must be equal in everything, also in their build unless that is waived.
   const auto compared = [&](json run) {
     if (cli.flag("accept-other-version")) run.erase("computed_by");
     return run;

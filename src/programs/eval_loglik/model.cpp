@@ -20,14 +20,14 @@ namespace {
 
 using nlohmann::json;
 
-/// x = mean + noise, from a stream of its own.
+/// x = mean + noise, with the noise from its own stream.
 at::Tensor with_normal_noise(const at::Tensor& mean, double sd, uint64_t seed, int64_t i) {
   at::Generator rng =
       make_generator(mix64(derive_seed(seed, Purpose::kSimulate, static_cast<uint64_t>(i))));
   return mean + sd * at::empty_like(mean).normal_(0, 1, rng);
 }
 
-/// What was found out about a decoder in TorchScript, as RecognisedVae::describe says it.
+/// A description of a TorchScript decoder, in the form of RecognisedVae::describe.
 std::string describe_decoder(const ModelDescription& model) {
   std::ostringstream text;
   text << "decoder     " << model.latent << " latents to " << at::IntArrayRef(model.data_shape)
@@ -37,7 +37,7 @@ std::string describe_decoder(const ModelDescription& model) {
   return text.str();
 }
 
-/// A checkpoint of ours says so in its metadata.
+/// True for a checkpoint of crais, which has "crais" in its metadata.
 bool is_checkpoint(const StateDict& state) { return state.metadata.count("crais") > 0; }
 
 EvalModel weights_model(const ModelFile& file, const ForeignOptions& options, at::Device device,
@@ -53,7 +53,7 @@ EvalModel weights_model(const ModelFile& file, const ForeignOptions& options, at
   notice = path + ", as it was understood:\n" + recognised.describe();
   Checkpoint checkpoint{recognised.vae, {}, state.sha256};
   const bool is_bernoulli = recognised.vae.architecture.likelihood.is_bernoulli();
-  checkpoint.info.binarisation = is_bernoulli ? "" : "none";  // weights do not say
+  checkpoint.info.binarisation = is_bernoulli ? "" : "none";  // the file does not say
   return checkpoint_model(checkpoint, device, dtype);
 }
 
@@ -98,10 +98,10 @@ EvalModel EvalModel::with_noise(double sd) const {
   if (const auto noisy = model_->with_noise(sd)) return {noisy, options_, record_};
   const std::optional<double> own = model_->description().noise_sd;
   if (!own)
-    throw argument_error(description_.name + " has the likelihood " + description_.likelihood +
-                         ", which does not say what the mean of x is: the squared error takes a "
-                         "decoder of means, exported without a likelihood or with "
-                         "crais.Gaussian(sd) of one sd");
+    throw argument_error(
+        description_.name + " has the likelihood " + description_.likelihood +
+        ", which does not state the mean of x; the squared error needs a decoder of means, "
+        "exported without a likelihood or with crais.Gaussian(sd) with one sd");
   EvalModel noisy = *this;
   noisy.own_noise_ = own;
   noisy.description_.set_likelihood({Likelihood::Family::kGaussian, sd});

@@ -17,9 +17,9 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kExtremes = 12;      // pictures of the least and of the most probable images
-constexpr size_t kMostFlagged = 200;  // of flagged ones; per_image.csv names the others
+constexpr size_t kMostFlagged = 200;  // of flagged images; per_image.csv lists the others
 
-/// The first method's estimates, and what they are of.
+/// The first method's estimates with their images.
 struct Pictured : ImageEstimates {
   std::vector<int64_t> indices;  // in the data set
   std::vector<int64_t> flags;    // of any repeat
@@ -33,7 +33,7 @@ struct Pictured : ImageEstimates {
   std::vector<size_t> by_value() const {
     std::vector<size_t> order(value.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    // Those that are not numbers first: they make no order of their own.
+    // Values that are not numbers come first: they have no order.
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
       return std::isnan(value[a]) ? !std::isnan(value[b]) : value[a] < value[b];
     });
@@ -41,7 +41,7 @@ struct Pictured : ImageEstimates {
   }
 };
 
-/// "ais: -85.11 +- 0.72 nats over 1,000 images. ..."
+/// The main result as text: "ais: -85.11 +- 0.72 nats over 1,000 images. ..."
 std::string answer(const LikelihoodSummary& s) {
   const MeanEstimate& mean = s.log_likelihood;
   return s.method + ": mean log p(x) = " + with_error(mean.mean, mean.data_std_error) +

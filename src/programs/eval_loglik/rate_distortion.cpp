@@ -17,15 +17,15 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kRows = 10;  // of the table, and error bars of the plot
+constexpr size_t kRows = 10;  // of the table; also the error bars of the plot
 constexpr double kLeast = 1e-6, kMost = 1e6;
 
 double number_at(const at::Tensor& values, size_t i) {
   return values[static_cast<int64_t>(i)].item<double>();
 }
 
-/// The mean over `count` problems of each repeat, and over repeats: as mean_over_images has it, but
-/// that the error of the data is of one repeat's values.
+/// The mean over `count` problems of each repeat, and over repeats, as in mean_over_images. The
+/// data error comes from the values of one repeat.
 MeanEstimate mean_of(const std::vector<RateDistortionSums>& repeats,
                      CurveSums RateDistortionSums::*column, size_t i) {
   const auto count = static_cast<double>(repeats.front().num_problems);
@@ -50,7 +50,7 @@ MeanEstimate scaled(MeanEstimate e, double factor, double shift) {
   return e;
 }
 
-/// The curves of all chunks, repeat by repeat.
+/// The curves of all chunks, for each repeat.
 std::vector<RateDistortionSums> curves_of(const RunResults& results) {
   std::vector<std::vector<RateDistortionSums>> parts;
   for (const auto& [number, chunk] : results.chunks)
@@ -268,7 +268,7 @@ json CurveReport::summary() const {
     list.push_back(std::move(point));
   }
   json object = to_json(units_);
-  object["label"] = to_string(Bound::kUpper);  // of the rate
+  object["label"] = to_string(Bound::kUpper);  // for the rate
   object["temperatures"] = points_.size();
   object["points"] = std::move(list);
   return object;

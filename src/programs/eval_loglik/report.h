@@ -1,4 +1,4 @@
-// What eval-loglik says at the end.
+// The final report of eval-loglik.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ namespace crais {
 
 struct EvalResults : RunResults {
   int64_t num_pixels = 0;
-  double bits_offset = 0.0;  // bits a dimension that make a density one of the stored numbers
-  at::Tensor thumbnails;     // a row an image, in the order of chunks; undefined: no pictures
-  std::optional<CurveUnits> curve = {};  // of curves
+  double bits_offset = 0.0;  // bits a dimension from the density of x to that of stored numbers
+  at::Tensor thumbnails;     // one row an image, in the order of chunks; undefined: no pictures
+  std::optional<CurveUnits> curve = {};  // for curves
 };
 
-/// One method over all images and repeats.
+/// The summary of one method over all images and repeats.
 struct LikelihoodSummary : MethodSummary {
   MeanEstimate log_likelihood;
   double bits_per_dim = 0.0;
@@ -30,25 +30,25 @@ struct LikelihoodSummary : MethodSummary {
 
 std::vector<LikelihoodSummary> summarise(const EvalResults& results);
 
-/// Of the methods, and of the bounds where there are two.
+/// Tables of the methods and, for methods with two bounds, of the bounds.
 std::vector<Table> result_tables(const std::vector<LikelihoodSummary>& methods,
                                  const std::optional<CurveUnits>& curve = {});
 
-/// How to read them.
+/// An explanation of these tables.
 extern const std::string kReading;
 
-/// The report of finished results, without `run` and `progress`. `summary` says what is known
-/// beside them; `about` is a line for people below the tables.
+/// The report of finished results, without `run` and `progress`. `summary` holds further facts
+/// about the run; `about` is a line for people below the tables.
 RunReport report_of(EvalResults results, nlohmann::json summary, const std::string& about = "");
 
-/// report.html of finished results; `summary` is what summary.json says.
+/// The content of report.html for finished results; `summary` is that of summary.json.
 std::string page_of(const EvalResults& results, const std::vector<LikelihoodSummary>& methods,
                     const nlohmann::json& summary);
 
-/// The model's file, as a summary.json has it; "" where it does not say.
+/// The path of the model in a summary.json; "" if it has none.
 std::string model_path(const nlohmann::json& summary);
 
-/// Image `row` of the results with lines below it; `number` is what its data set calls it.
+/// Image `row` of the results with its caption; `number` is its index in the data set.
 GalleryItem gallery_item(const at::Tensor& thumbnails, int64_t row, int64_t number,
                          const std::vector<std::string>& lines);
 

@@ -27,7 +27,7 @@ Synopsis eval_loglik_synopsis() {
   s.groups = estimator_options("image");
   s.presets = estimator_presets(
       "constant rate from the prior as in the paper's experiments with VAEs", "30", "16");
-  // Mass in tails and second modes wants time to be found in, and a base that reaches out for it.
+  // Chains need time to find mass in tails and other modes, and a base that reaches it.
   s.presets.push_back({"robust",
                        "half the chains and two and a half times the transitions: a quarter more "
                        "evaluations, and fewer images whose estimate misses mass",
@@ -38,14 +38,15 @@ Synopsis eval_loglik_synopsis() {
         {option::text("data", "FILE[:KEY]", {},
                       "an array [N, ...]: .npy, .npz, .safetensors, .pt, IDX, CIFAR (else MNIST)"),
          option::text("labels", "FILE[:KEY]", {},
-                      "of a conditional model p(x | y) (else those beside the images)"),
-         option::text("data-dir", "DIR", {}, "MNIST's files (else $CRAIS_DATA, ./data)"),
+                      "labels for a conditional model p(x | y) (default: those beside the images)"),
+         option::text("data-dir", "DIR", {},
+                      "folder of MNIST's files (default: $CRAIS_DATA, ./data)"),
          option::text("split", "train|validation|test", {"test"}, "part of the data"),
-         option::text(
-             "binarisation", "NAME", {},
-             "dynamic, static:SEED, threshold:T, none, amat (as the checkpoint was trained; "
-             "static:0 for dynamic)"),
-         option::number("scale", "S", {}, "divide the numbers of --data by S, as 255").above(0),
+         option::text("binarisation", "NAME", {},
+                      "dynamic, static:SEED, threshold:T, none, amat (default: as in training, but "
+                      "static:0 for dynamic)"),
+         option::number("scale", "S", {}, "divide the numbers of --data by S, such as 255")
+             .above(0),
          option::text("dequantise", "uniform:SEED", {},
                       "add uniform noise in [0, 1) to whole numbers, then divide by --scale (256)"),
          option::integer("limit", "N", {}, "only the first N images").at_least(1),
@@ -53,25 +54,30 @@ Synopsis eval_loglik_synopsis() {
          option::integer("simulate", "N", {}, "evaluate N images drawn from the model instead")
              .at_least(1)}},
        {"Models of other programs (a state_dict in .safetensors, .pt or .pth; TorchScript)",
-        {option::text("decoder", "NAMES", {}, "its Linear layers in order, as fc3,fc4"),
+        {option::text("decoder", "NAMES", {}, "its Linear layers in order, such as fc3,fc4"),
          option::text("encoder", "NAMES", {},
-                      "as fc1,fc21+fc22 (two heads), or none; layers are found where not named"),
+                      "such as fc1,fc21+fc22 (two heads), or none; without names, layers are found "
+                      "by inspection"),
          option::text("activation", "A", {}, "between layers: " + activation_names()),
          option::text("likelihood", "NAME", {},
                       "bernoulli (of logits; bernoulli:probs after a sigmoid), "
                       "continuous-bernoulli or gaussian:SD"),
-         option::integer("latent", "D", {}, "of TorchScript (else a size of its weights)")
+         option::integer(
+             "latent", "D", {},
+             "latents of a TorchScript decoder (default: found among the sizes of its weights)")
              .between(1, kMostLatents),
-         option::text("image-shape", "HxW", {}, "of images that are not square")}},
+         option::text("image-shape", "HxW", {}, "size of images that are not square")}},
        {"Running",
         {option::device(), option::threads(),
-         option::text("dtype", "float32|float64", {"float32"}, "of particles and decoder"),
+         option::text("dtype", "float32|float64", {"float32"}, "type of particles and decoder"),
          estimator_option("chunk", "image")
-             .by_default({},
-                         " (64; on a CPU fewer of under 512 images, so that threads share them)"),
-         option::text("shard", "i/N", {"1/1"}, "only every N-th chunk, from the i-th"),
-         option::flag("accept-prior", "take a prior that does not integrate to 1, and warn of it"),
-         option::flag("dry-run", "say what would be done, and its cost")}},
+             .by_default(
+                 {},
+                 " (64; on a CPU fewer if there are under 512 images, so that threads share them)"),
+         option::text("shard", "i/N", {"1/1"}, "only every N-th chunk, starting with the i-th"),
+         option::flag("accept-prior",
+                      "accept a prior that does not integrate to 1, with a warning"),
+         option::flag("dry-run", "describe the run and its cost without running it")}},
        output_options("summary.json, report.html, per_image.csv, schedule.csv and chunks")});
   s.examples =
       "  eval-loglik weights/vae50-mnist.safetensors --limit 1000 --out results/mnist\n"
@@ -92,7 +98,7 @@ Synopsis eval_loglik_synopsis() {
 
 namespace {
 
-/// Rows and columns of "28x28".
+/// Parses the rows and columns of "28x28".
 std::pair<int64_t, int64_t> parse_image_shape(const std::string& text) {
   const size_t cross = text.find('x');
   if (cross == std::string::npos)
@@ -101,7 +107,7 @@ std::pair<int64_t, int64_t> parse_image_shape(const std::string& text) {
           parse_integer(text.substr(cross + 1), "--image-shape")};
 }
 
-/// The seed of "uniform:SEED".
+/// Parses the seed of "uniform:SEED".
 uint64_t parse_dequantisation(const std::string& text) {
   Spec spec(text);
   if (spec.name() != "uniform")

@@ -1,4 +1,4 @@
-// What eval-loglik is asked to do.
+// The settings of eval-loglik.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@
 
 namespace crais {
 
-/// Which images, and how their pixels become numbers.
+/// The choice of images, and the conversion of their pixels to numbers.
 struct ImageSettings {
   std::string data;    // FILE[:KEY]; empty: MNIST
-  std::string labels;  // FILE[:KEY]; empty: those beside the images
+  std::string labels;  // FILE[:KEY]; empty: the labels beside the images
   std::string data_dir;
   std::string split;
-  std::string binarisation;            // empty: as the model was trained
+  std::string binarisation;            // empty: as in the model's training
   std::string indices;                 // "A:B"
-  std::optional<double> scale;         // stored numbers are divided by it
-  std::optional<uint64_t> dequantise;  // the seed of uniform noise that is added before
+  std::optional<double> scale;         // divisor of stored numbers
+  std::optional<uint64_t> dequantise;  // seed of uniform noise, added before the division
   std::optional<int64_t> limit;
   std::optional<int64_t> simulate;
   uint64_t seed = 0;
-  bool is_for_means = false;    // a decoder's means are compared with them, whatever its likelihood
-  std::set<std::string> given;  // flags, as given_of_table has them
+  bool is_for_means = false;    // images are compared with the decoder's means, not by likelihood
+  std::set<std::string> given;  // flags, in the form of given_of_table
 };
 
 struct EvalSettings : RunSettings {
@@ -35,20 +35,20 @@ struct EvalSettings : RunSettings {
   ImageSettings images;
   Shard shard;
   bool dry_run = false;
-  bool accept_prior = false;                   // one that does not integrate to 1
-  std::optional<DistortionChoice> distortion;  // of a curve: see read_curve
+  bool accept_prior = false;                   // even if it does not integrate to 1
+  std::optional<DistortionChoice> distortion;  // for a curve: see read_curve
 };
 
 Synopsis eval_loglik_synopsis();
-/// Of an evaluation of the file `model`; of the first operand.
+/// The settings of an evaluation of the file `model`, which is by default the first operand.
 EvalSettings read_settings(const CommandLine& cli, const std::string& model);
 EvalSettings read_settings(const CommandLine& cli);
 
-/// `eval-loglik curve MODEL`: the evaluation that a curve is, one method from the prior.
+/// The synopsis of `eval-loglik curve MODEL`: an evaluation by one method from the prior.
 Synopsis curve_synopsis();
 EvalSettings read_curve(const CommandLine& cli);
 
-/// A command line of eval-loglik with the settings of another (CommandLine::settings), and `more`
+/// A command line of eval-loglik with the settings of another (CommandLine::settings) and `more`
 /// words. Flags that eval-loglik does not have are left out.
 CommandLine command_line_of(const std::string& model, const nlohmann::json& settings,
                             const std::vector<std::string>& more = {});

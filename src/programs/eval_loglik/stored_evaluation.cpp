@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Rows stand in the order of the folder's chunks.
+/// Pictures by chunk. The rows of the file are in the order of the folder's chunks.
 std::map<int64_t, at::Tensor> thumbnails_by_chunk(const fs::path& path,
                                                   const std::map<int64_t, ChunkResult>& chunks) {
   std::error_code ignored;
@@ -37,7 +37,7 @@ std::map<int64_t, at::Tensor> thumbnails_by_chunk(const fs::path& path,
   return parts;
 }
 
-/// All pictures, unless one is missing or of another size.
+/// All pictures; undefined if one is missing or of another size.
 at::Tensor joined(const std::map<int64_t, at::Tensor>& thumbnails, int64_t chunks) {
   if (static_cast<int64_t>(thumbnails.size()) != chunks) return {};
   std::vector<at::Tensor> parts;
@@ -68,7 +68,7 @@ RunShape shape_of(const json& run, const std::string& source) {
 void refuse_flags_of_runs(const CommandLine& cli, const std::string& command,
                           std::set<std::string> own) {
   own.insert({"format", "quiet"});
-  cli.allow_only(own, command + " reads results as they are; the flag is of evaluations");
+  cli.allow_only(own, command + " only reads results; the flag applies to evaluations");
 }
 
 void check_is_evaluation(const json& run, const fs::path& folder) {
@@ -121,10 +121,10 @@ EvalResults whole_results(StoredEvaluation evaluation, const std::string& folder
 }
 
 WholeEvaluation read_whole_evaluation(const std::string& folder) {
-  StoredEvaluation found = read_evaluation(folder);
-  nlohmann::json run = found.run;
+  StoredEvaluation evaluation = read_evaluation(folder);
+  nlohmann::json run = evaluation.run;
   return {std::move(run),
-          whole_results(std::move(found), folder,
+          whole_results(std::move(evaluation), folder,
                         "is not in " + folder +
                             ": finish the run with --resume, or merge its shards, first")};
 }

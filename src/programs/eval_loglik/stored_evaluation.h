@@ -1,4 +1,4 @@
-// A result folder of eval-loglik, read back.
+// A result folder of eval-loglik, read from disk.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -16,33 +16,33 @@
 
 namespace crais {
 
-/// What the folder holds, whole or a part of a run.
-// The library of JSON declares that moving does not throw; what its body asserts is not read as so.
+/// The content of the folder: a complete run or a part of one.
+// The JSON library declares that a move does not throw, but clang-tidy sees its assertions.
 // NOLINTNEXTLINE(bugprone-exception-escape)
 struct StoredEvaluation {
   nlohmann::json run;  // run.json
   RunShape shape;
   RunResults found;
-  bool is_tuned = false;                     // there is a plan.json
-  std::map<int64_t, at::Tensor> thumbnails;  // of each chunk; empty without pictures
+  bool is_tuned = false;                     // the folder has a plan.json
+  std::map<int64_t, at::Tensor> thumbnails;  // by chunk; empty without pictures
 };
 
-/// Throws Error kArgument naming a flag that decides nothing where a `command` only reads results:
-/// any but its `own`, --format and --quiet.
+/// Throws Error kArgument that names a flag without effect on a `command` that only reads results:
+/// any flag but its `own`, --format and --quiet.
 void refuse_flags_of_runs(const CommandLine& cli, const std::string& command,
                           std::set<std::string> own);
 
-/// Throws Error kData for the run.json of a density.
+/// Throws Error kData if the run.json belongs to estimate-logz.
 void check_is_evaluation(const nlohmann::json& run, const std::filesystem::path& folder);
 
-/// Throws Error: kNoInput, or kData naming what is damaged.
+/// Throws Error: kNoInput if a file is missing, kData that names the damaged part.
 StoredEvaluation read_evaluation(const std::filesystem::path& folder);
 
-/// What a run.json says of its chunks. Throws Error kData, which `source` begins.
+/// The chunks of a run, from run.json. Throws Error kData, which begins with `source`.
 RunShape shape_of(const nlohmann::json& run, const std::string& source);
 
-/// The results of a whole run. Throws Error kData naming the first chunk that is missing, with
-/// `advice`, or a plan that is.
+/// The results of a complete run. Throws Error kData that names a missing plan, or the first
+/// missing chunk followed by `advice`.
 EvalResults whole_results(StoredEvaluation evaluation, const std::string& folder,
                           const std::string& advice);
 
@@ -50,7 +50,7 @@ struct WholeEvaluation {
   nlohmann::json run;  // run.json
   EvalResults results;
 };
-/// Throws Error as both of these do.
+/// Reads a complete run. Throws Error as read_evaluation and whole_results do.
 WholeEvaluation read_whole_evaluation(const std::string& folder);
 
 }  // namespace crais

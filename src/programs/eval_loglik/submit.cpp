@@ -22,8 +22,9 @@ using nlohmann::json;
 constexpr int64_t kWarning = 60;  // seconds before the end at which Slurm sends SIGUSR1
 constexpr const char* kUsage = "eval-loglik submit slurm MODEL --out DIR --tasks N";
 
-/// @NAME@ stands for a value. srun makes a task a step: Slurm's warning goes to steps, not to the
-/// batch script. Of two options of sbatch that are alike the last one holds.
+/// The script; @NAME@ stands for a value. srun makes each task a step, because Slurm sends its
+/// warning to steps and not to the batch script. If an option of sbatch is repeated, the last one
+/// counts.
 constexpr const char* kScript = R"sh(#!/usr/bin/env bash
 # An array of @TASKS@ tasks and their merge, into @OUT@/merged. Made by eval-loglik submit.
 # Run again, it goes on with what the tasks have finished.
@@ -60,7 +61,7 @@ END_OF_MERGE
 echo "array $job, then merge ${merge%%;*}"
 )sh";
 
-/// Flags that the script gives to each task, with what decides them.
+/// Flags that the script sets for each task, with the options that decide them.
 const std::vector<std::pair<std::string, std::string>> kDecided = {
     {"queue", "each task has its own shard"},
     {"shard", "each task has its own (--tasks)"},
@@ -76,13 +77,13 @@ std::string quoted_words(const std::vector<std::string>& words) {
   return text;
 }
 
-/// sbatch replaces %A and the like in names of files.
+/// The path with % escaped: sbatch replaces %A and similar patterns in file names.
 std::string without_patterns(std::string path) {
   for (size_t i = 0; (i = path.find('%', i)) != std::string::npos; i += 2) path.insert(i, 1, '%');
   return path;
 }
 
-/// "1-02:03:04"
+/// The time in Slurm's format: "1-02:03:04".
 std::string slurm_time(int64_t seconds) {
   char text[64];
   std::snprintf(text, sizeof text, "%lld-%02lld:%02lld:%02lld",
@@ -109,14 +110,14 @@ void check_submission(const CommandLine& cli) {
   if (operands.size() > 1 && operands[1] != "slurm")
     throw argument_error("submit: unknown scheduler '" + operands[1] + "'; choose from slurm");
   if (operands.size() != 3)
-    throw argument_error("submit wants one scheduler and one model: " + std::string(kUsage));
+    throw argument_error("submit needs one scheduler and one model: " + std::string(kUsage));
   for (const auto& [flag, why] : kDecided)
     if (cli.given(flag)) throw argument_error("submit: leave out --" + flag + ": " + why);
   for (const char* flag : {"out", "tasks"})
     if (!cli.has(flag)) throw argument_error("submit needs --" + std::string(flag) + ": " + kUsage);
 }
 
-/// Settings as the tasks will check them; but a GPU may be where they run, and not here.
+/// Checks the settings as the tasks will, but accepts a GPU that only the tasks' machines have.
 void check_tasks(const std::string& model, json settings, int64_t tasks) {
   try {
     parse_device(settings.at("device"));
@@ -148,16 +149,19 @@ Synopsis submit_synopsis() {
       "under the flags of eval-loglik that are given, and a job that merges them.";
   s.operands = "submit slurm MODEL";
   Option sbatch = option::text("sbatch", "OPTIONS", {},
-                               "for sbatch, as \"--partition=long --mem=8G\", of tasks and merge; "
-                               "repeatable")
+                               "options of sbatch for tasks and merge, such as \"--partition=long "
+                               "--mem=8G\"; repeatable")
                       .repeatable();
   sbatch.dashed = true;
   s.groups.insert(
       s.groups.begin(),
       {"Submit",
-       {option::integer("tasks", "N", {}, "of the array; each evaluates a shard").between(1, 1e6),
-        option::text("time", "TIME", {"1h"}, "of a task, as 4h or HH:MM:SS; it then queues again"),
-        option::integer("cpus", "C", {"1"}, "of a task, each with a thread").between(1, 4096),
+       {option::integer("tasks", "N", {}, "tasks of the array; each evaluates a shard")
+            .between(1, 1e6),
+        option::text("time", "TIME", {"1h"},
+                     "time limit of a task, 4h or HH:MM:SS; the task then queues again"),
+        option::integer("cpus", "C", {"1"}, "cores of a task, with one thread each")
+            .between(1, 4096),
         sbatch}});
   s.examples =
       "  eval-loglik submit slurm vae.safetensors --out results/mnist --tasks 8 | bash\n"
@@ -180,7 +184,7 @@ int submit_evaluation(const CommandLine& cli, const std::string& called) {
   const std::string out = settings["out"];
   settings["out"] = nullptr;
 
-  // The name as it was called, good in any folder; without a folder PATH knows it.
+  // The name of the call, valid in any folder. A name without a folder is found by PATH.
   const std::string program =
       called.find('/') == std::string::npos ? called : std::filesystem::absolute(called).string();
   std::vector<std::string> command = {program, model};

@@ -1,4 +1,4 @@
-// What experiments with named targets are made of.
+// The common parts of experiments with named targets.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace crais {
 
-/// Replicates of a named target, and variants that are flags of estimate-logz: what a row says can
-/// be had again by `estimate-logz TARGET FLAGS --problems REPLICATES --seed SEED`, with `--witness
-/// none` for AIS, and `--base prior` where no base is named.
+/// Replicates of a named target, with variants given as flags of estimate-logz. `estimate-logz
+/// TARGET FLAGS --problems REPLICATES --seed SEED` repeats the result of a row, with `--witness
+/// none` for AIS and `--base prior` if no base is named.
 class DensityExperiment : public Subject {
  public:
   DensityExperiment(const ExperimentOptions& options, std::string target, int64_t replicates);
 
-  /// Of one replicate, nats; NaN where it is not known.
+  /// log Z of one replicate, nats; NaN if it is not known.
   double truth() const;
   const Target& target() const { return *target_; }
 
-  /// `key` joins what decides the result; `add` sees the particles, if there is one.
+  /// A task whose key includes `key`. `add`, if given, receives the particles.
   Task task_with(const std::string& flags, uint64_t seed, const nlohmann::json& key = {},
                  const std::function<void(const RunResults&, nlohmann::json&)>& add = {}) const;
 

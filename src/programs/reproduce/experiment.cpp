@@ -26,7 +26,7 @@ json stored_result(const std::filesystem::path& path, bool accept_other_version)
     throw argument_error(path.string() + ": another build has computed this (" + difference +
                          "); `accept_other_version` takes it as it is, another --out or an empty "
                          "folder computes it anew");
-  // Other versions wrote no digest.
+  // Other versions of crais wrote no digest.
   const bool has_digest = cell.contains("digest") || !accept_other_version;
   if (has_digest && json_field<std::string>(cell, "digest", path) != digest_of(result))
     throw data_error(path.string() + ": is damaged; delete it to have it computed again");

@@ -1,4 +1,4 @@
-// Experiments of `reproduce`: each a file that enrols itself.
+// Experiments of `reproduce`. Each is a file that enrols itself.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -17,16 +17,16 @@
 
 namespace crais {
 
-/// Where the code released with a publication does otherwise than its text, or than is right, and a
-/// number depends on it. An experiment can repeat such numbers, with the fault switched on by name;
-/// the library has none of them.
+/// A difference between the released code of a publication and its text, or a mistake, that changes
+/// a number. An experiment can repeat such numbers with the fault switched on by name. The library
+/// has none of these faults.
 struct Fault {
-  std::string name;  // "" where there is nothing to switch on
+  std::string name;  // "" if there is nothing to switch on
   std::string did, right, changes;
 };
 
 struct ExperimentOptions {
-  bool full = false;  // the sizes that were published, rather than minutes
+  bool full = false;  // published sizes instead of sizes that take minutes
   int64_t seeds = 0;  // 0: the experiment's own number
   std::string checkpoint, data_dir;
   std::filesystem::path out;    // tables and pictures
@@ -34,8 +34,8 @@ struct ExperimentOptions {
   c10::Device device = c10::kCPU;
   int64_t threads = 0;
   bool quiet = false;
-  bool accept_other_version = false;  // of results that are there
-  std::vector<std::string> faults;    // that are switched on; "all" stands for every one
+  bool accept_other_version = false;  // of stored results
+  std::vector<std::string> faults;    // that are switched on; "all" stands for all faults
 
   bool has(const std::string& fault) const;
   template <typename T>
@@ -47,20 +47,19 @@ struct ExperimentOptions {
   }
 };
 
-/// One computation of an experiment: what decides it, and how to make it.
+/// One computation of an experiment: a key that identifies it, and a function that makes it.
 struct Task {
   nlohmann::json key;                       // everything that the result depends on
   std::function<nlohmann::json()> compute;  // on one thread
 };
 
-/// Where the result of the task with this key is kept.
+/// The file that stores the result of the task with this key.
 std::filesystem::path cell_path(const ExperimentOptions& options, const nlohmann::json& key);
 
-/// Runs tasks side by side with progress. Each result is kept in the folder of cells by a digest of
-/// its key, so that what is done is never done again, by whichever experiment: resuming is the same
-/// command.
-/// Throws Error kInterrupted once those begun are finished, if a signal has come; kData for a
-/// result that is damaged; kArgument for one that another build has computed (see computed_by),
+/// Runs tasks in parallel with progress. Each result is stored in the folder of cells under a
+/// digest of its key. A finished task is never run again, by any experiment, so the same command
+/// resumes an interrupted run. Throws Error: kInterrupted, after the started tasks, if a signal has
+/// arrived; kData for a damaged result; kArgument for a result of another build (see computed_by),
 /// unless `accept_other_version`.
 /// @return  the results, in the order of tasks.
 std::vector<nlohmann::json> run_tasks(const ExperimentOptions& options, const std::string& label,
@@ -70,7 +69,7 @@ class Experiment {
  public:
   virtual ~Experiment() = default;
   virtual std::vector<Fault> faults() const { return {}; }
-  /// Those of --seeds, --checkpoint and --data-dir that it has a use for.
+  /// The flags among --seeds, --checkpoint and --data-dir that the experiment uses.
   virtual std::set<std::string> flags() const { return {"seeds"}; }
   virtual void run(const ExperimentOptions& options, Page& page) const = 0;
 };

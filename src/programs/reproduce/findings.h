@@ -1,4 +1,4 @@
-// What experiments make of results: errors, choices, rows of tables, curves.
+// Evaluation of an experiment's results: errors, choices, rows of tables, curves.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,13 +15,13 @@
 
 namespace crais {
 
-/// The mean over the first dimension, and its standard error.
+/// The mean over the first dimension and its standard error.
 struct Spread {
   double mean, std_error;
   explicit Spread(const at::Tensor& values);
 };
 
-/// The paired difference of two samples [S], and its t statistic.
+/// The paired difference of two samples [S] and its t statistic.
 struct Paired {
   Spread difference;
   double t;
@@ -29,50 +29,51 @@ struct Paired {
       : difference(a - b), t(difference.mean / difference.std_error) {}
 };
 
-/// Estimates [N] against the truth.
+/// Errors of estimates [N] relative to the truth.
 struct TargetErrors {
   double bias, std_error;  // of the mean estimate
   double absolute, root_mean_square;
   TargetErrors(const at::Tensor& estimates, double truth);
 };
 
-/// What an experiment reports of several settings: chosen honestly, or by an oracle.
+/// The setting that an experiment reports: chosen honestly, or by an oracle.
 struct Choice {
   static constexpr size_t kNone = static_cast<size_t>(-1);
   size_t chosen = kNone, oracle = kNone;
 };
 
-/// The first `choosing` seeds choose what the others report.
-/// @param values  of each setting: [S] estimates of log Z, or [S,N]; NaN for one that failed.
-/// @param loss    of the seeds that report, [S'] or [S',N], against the truth, if it is known.
-/// @return  `chosen` has the highest mean (honest, for every estimate is a lower bound on average),
-///          `oracle` the least loss; kNone if all have failed.
+/// Chooses between settings: the first `choosing` seeds choose, and the other seeds report.
+/// @param values  for each setting, [S] estimates of log Z, or [S,N]; NaN for a failed setting.
+/// @param loss    the loss of the reporting seeds, [S'] or [S',N], against the truth if it is
+/// known.
+/// @return  `chosen` has the highest mean (honest, because every estimate is a lower bound on
+/// average), `oracle` the least loss; kNone if all settings have failed.
 Choice choose(const std::vector<at::Tensor>& values, int64_t choosing,
               const std::function<double(const at::Tensor&)>& loss = {});
 
-/// A row of a table: what stands below each header. Rows of one table have the same headers.
+/// A row of a table: a cell for each header. All rows of a table have equal headers.
 using Row = std::vector<std::pair<std::string, Cell>>;
 
-/// To `decimals` places; "-" for NaN, which is a number that is not there.
+/// A number with `decimals` decimals; "-" for NaN, a missing number.
 Cell number(double value, int decimals);
 
 /// "991.90 +- 69.87"; "-" for NaN.
 Cell with_spread(double value, double spread, int decimals);
 
-/// The same, where a run with other than `steps` transitions says so: "-0.71 (M = 49)".
+/// A value with its spread. A run with other than `steps` transitions says so: "-0.71 (M = 49)".
 Cell at_length(double value, int decimals, double transitions, int64_t steps);
 
-/// Adds a table of one row at least; `folded` as Page::folded_table.
+/// Adds a table with at least one row; `folded` as in Page::folded_table.
 void add_table(Page& page, const std::string& stem, const std::string& title,
                const std::vector<Row>& rows, bool folded = false);
 
-/// A plot without a series, on linear axes.
+/// A plot without series, on linear axes.
 Plot axes(const std::string& title, const std::string& x_label, const std::string& y_label);
 
-/// The series of that name, added if there is none.
+/// The series of that name, which is added if it does not exist.
 Series& series_named(Plot& plot, const std::string& name);
 
-/// Values along a plan against the fraction of its transitions, in no more points than a picture
+/// Values along a plan against the fraction of its transitions, with no more points than a picture
 /// shows.
 Series along_plan(const std::string& name, const std::vector<double>& values);
 

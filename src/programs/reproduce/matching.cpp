@@ -15,7 +15,7 @@ namespace {
 constexpr double kFairShare = 0.03;
 constexpr char kPlaceholder = '@';
 
-/// A setting by a number that any real stands for, with which plans get longer about
+/// A scale on which any real number is a setting, and on which the length of plans grows about
 /// exponentially: -log of a step, or -log(1 - ratio).
 class SettingScale {
  public:
@@ -38,10 +38,11 @@ class SettingScale {
   double most_;
 };
 
-/// A place and the transitions of its plans.
+/// A setting on that scale and the number of transitions of its plans.
 using Trial = std::pair<const double, double>;
 
-/// Two places within a bracket: where log M, drawn as a line, meets log steps, and one beyond it.
+/// Two settings within a bracket: the one at which a line through log M meets log steps, and one
+/// beyond it.
 std::vector<double> between(const Trial& low, const Trial& high, double steps) {
   const auto& [place, transitions] = low;
   const double width = high.first - place;
@@ -64,8 +65,8 @@ MatchedPlans match_transitions(const std::string& flags, int64_t steps,
   const size_t hole = flags.find(kPlaceholder);
   if (hole == std::string::npos) throw internal_error("no setting is left open in '" + flags + "'");
   const SettingScale scale(flags);
-  const auto wanted = static_cast<double>(steps);
-  const auto distance = [&](double transitions) { return std::abs(transitions - wanted); };
+  const auto wanted_steps = static_cast<double>(steps);
+  const auto distance = [&](double transitions) { return std::abs(transitions - wanted_steps); };
   MatchedPlans best;
   std::map<double, double> trials;
   std::vector<double> places = scale.first();
@@ -85,11 +86,12 @@ MatchedPlans match_transitions(const std::string& flags, int64_t steps,
         best = {scale.setting(places[i]), all_flags[i], transitions[i],
                 is_fair(transitions[i], steps)};
     }
-    const auto low = std::adjacent_find(
-        trials.begin(), trials.end(),
-        [&](const Trial& a, const Trial& b) { return a.second < wanted && b.second >= wanted; });
+    const auto low =
+        std::adjacent_find(trials.begin(), trials.end(), [&](const Trial& a, const Trial& b) {
+          return a.second < wanted_steps && b.second >= wanted_steps;
+        });
     if (low == trials.end()) break;
-    places = between(*low, *std::next(low), wanted);
+    places = between(*low, *std::next(low), wanted_steps);
   }
   best.trials = num_trials;
   return best;

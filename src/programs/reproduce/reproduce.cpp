@@ -26,20 +26,20 @@ std::string list_experiments() {
   return text;
 }
 
-/// Every name must be a fault of one of the experiments.
-void check_faults(const std::vector<std::string>& names, const std::vector<std::string>& wanted) {
-  std::vector<std::string> known;
+/// Checks that every name is a fault of one of the experiments.
+void check_faults(const std::vector<std::string>& names, const std::vector<std::string>& chosen) {
+  std::vector<std::string> faults;
   for (const auto& name : names)
     for (const Fault& fault : ExperimentRegistry::instance().make("experiment", name)->faults())
-      if (!fault.name.empty()) known.push_back(fault.name);
-  for (const auto& fault : wanted)
-    if (fault != "all" && std::find(known.begin(), known.end(), fault) == known.end())
-      throw argument_error(
-          "--fault " + fault + ": " +
-          (known.empty() ? "there is none in " + join(names) : "choose from all, " + join(known)));
+      if (!fault.name.empty()) faults.push_back(fault.name);
+  for (const auto& fault : chosen)
+    if (fault != "all" && std::find(faults.begin(), faults.end(), fault) == faults.end())
+      throw argument_error("--fault " + fault + ": " +
+                           (faults.empty() ? "there is none in " + join(names)
+                                           : "choose from all, " + join(faults)));
 }
 
-/// A flag does something for one of the experiments at least.
+/// Checks that each given flag has an effect on at least one of the experiments.
 void refuse_idle(const CommandLine& cli, const std::vector<std::string>& names) {
   std::set<std::string> idle = {"seeds", "checkpoint", "data-dir"};
   for (const auto& name : names)
@@ -69,7 +69,7 @@ void run_one(const std::string& name, ExperimentOptions options) {
   Page page(options.out, ExperimentRegistry::instance().entries().at(Spec(name).name()).summary);
   try {
     experiment->run(options, page);
-  } catch (const nlohmann::json::exception&) {  // a cell, whose digest nobody has taken
+  } catch (const nlohmann::json::exception&) {  // a cell that was stored without a digest
     throw data_error(options.cells.string() +
                      ": a cell lacks a result or has another in its place; delete the folder to "
                      "have its cells computed again");
@@ -100,13 +100,14 @@ Synopsis reproduce_synopsis() {
             .listed()}},
       {"Data",
        {option::text("checkpoint", "FILE", {"weights/vae50-mnist.safetensors"}, "the VAE"),
-        option::text("data-dir", "DIR", {}, "MNIST's files (else $CRAIS_DATA, ./data)")}},
+        option::text("data-dir", "DIR", {},
+                     "folder of MNIST's files (default: $CRAIS_DATA, ./data)")}},
       {"Running", {option::device(), option::threads(), option::quiet()}},
       {"Output",
-       {option::text("out", "DIR", {"results"},
-                     "a folder DIR/EXPERIMENT each; what DIR/cells holds is not computed again"),
-        option::flag("accept-other-version",
-                     "take results of another build of crais as they are")}}};
+       {option::text(
+            "out", "DIR", {"results"},
+            "a folder DIR/EXPERIMENT for each; results in DIR/cells are not computed again"),
+        option::flag("accept-other-version", "accept results of another build of crais")}}};
   s.examples =
       "  reproduce list\n"
       "  reproduce accuracy --quick\n"
@@ -116,7 +117,7 @@ Synopsis reproduce_synopsis() {
 
 int reproduce(const CommandLine& cli) {
   if (cli.operands() == std::vector<std::string>{"list"}) {
-    cli.allow_only({}, "list says which experiments there are; the flag is of runs");
+    cli.allow_only({}, "list only prints the experiments; the flag applies to runs");
     std::cout << list_experiments();
     return 0;
   }
@@ -140,7 +141,7 @@ int reproduce(const CommandLine& cli) {
     for (const auto& [name, entry] : ExperimentRegistry::instance().entries())
       names.push_back(name);
   }
-  // Every name is checked before the first, which may take hours.
+  // All names are checked before the first experiment, which may take hours.
   for (const auto& name : names) ExperimentRegistry::instance().make("experiment", name);
   refuse_idle(cli, names);
   check_faults(names, options.faults);

@@ -7,7 +7,7 @@ namespace crais {
 
 Synopsis reproduce_synopsis();
 
-/// The program: runs experiments by name, one folder of findings each.
+/// Runs experiments by name, with a folder of findings for each.
 int reproduce(const CommandLine& cli);
 
 }  // namespace crais

@@ -61,16 +61,16 @@ std::string VaeExperiment::described() const {
 }
 
 int64_t VaeExperiment::laplace_cost() const {
-  const DecoderPosterior one(model_, images_.pixels.slice(0, 0, 1).to(options().device), {}, {},
-                             fused_);
+  const DecoderPosterior posterior(model_, images_.pixels.slice(0, 0, 1).to(options().device), {},
+                                   {}, fused_);
   at::Generator rng = make_generator(0, options().device);
-  return BaseRegistry::instance().make("base", "laplace")->build(one, rng).cost.densities;
+  return BaseRegistry::instance().make("base", "laplace")->build(posterior, rng).cost.densities;
 }
 
 Task VaeExperiment::task(const std::string& flags, uint64_t seed, bool for_plans) const {
   const int64_t count =
       for_plans ? std::min(images_.size(), EstimateOptions().pilot_problems) : images_.size();
-  // A dash stands in the checkpoint's place.
+  // "-" replaces the path of the checkpoint.
   const EvalSettings settings =
       read_settings(CommandLine(eval_loglik_synopsis(), arguments_of("-", flags, seed)));
   const auto part = [this](const at::Tensor& all, int64_t begin, int64_t end) {

@@ -1,4 +1,4 @@
-// What experiments with VAEs are made of: a checkpoint, its images, and variants to compare.
+// The common parts of experiments with VAEs: a checkpoint, its images, and variants to compare.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -19,21 +19,21 @@ class VaeExperiment : public Subject {
  public:
   /// The first `count` test images under the checkpoint.
   VaeExperiment(const ExperimentOptions& options, int64_t count);
-  /// Simulated images of a VAE at hand.
+  /// Simulated images of a given VAE.
   VaeExperiment(const ExperimentOptions& options, const Vae& vae, int64_t count);
 
-  /// Evaluations that --base laplace takes for one image.
+  /// Cost of --base laplace for one image, in evaluations.
   int64_t laplace_cost() const;
   const EvalImages& images() const { return images_; }
-  /// "The first 64 images of t10k-images (static:0), checkpoint FILE".
+  /// A description: "The first 64 images of t10k-images (static:0), checkpoint FILE".
   std::string described() const;
-  /// What model and images are known by, in the keys of tasks.
+  /// The identity of model and images in the keys of tasks.
   const nlohmann::json& identity() const { return identity_; }
   const Vae& vae() const { return vae_; }
 
  private:
   void set_model(const Vae& vae);
-  /// Pilots see the first images alone.
+  /// A task whose pilots use only the first images.
   Task task(const std::string& flags, uint64_t seed, bool for_plans) const override;
 
   nlohmann::json identity_;

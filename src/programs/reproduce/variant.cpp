@@ -38,7 +38,7 @@ double mean_of(const std::vector<json>& cells, const std::string& key) {
   return sum / static_cast<double>(cells.size());
 }
 
-/// How many transitions the plans have, on average, and the temperatures of the first.
+/// Adds the average number of transitions of the plans, and the temperatures of the first plan.
 void add_plans(const std::vector<Plan>& plans, json& cell) {
   std::vector<double> counts;
   for (const Plan& plan : plans) add_transitions(plan, counts);
@@ -55,7 +55,7 @@ void add_plans(const std::vector<Plan>& plans, json& cell) {
   }
 }
 
-/// The first method of a run.
+/// The cell of a run's first method.
 json cell_of(const RunResults& results) {
   const MethodTable table = tables(results).front();
   const MethodSummary summary = summarise_method(table, results);

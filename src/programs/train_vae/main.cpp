@@ -9,7 +9,7 @@
 namespace crais {
 namespace {
 
-/// A line on stderr; Ctrl-C stops before the next batch.
+/// A progress line on stderr. Ctrl-C stops before the next batch.
 class TrainingProgress : public TrainingObserver {
  public:
   explicit TrainingProgress(bool is_quiet) : is_quiet_(is_quiet) {}

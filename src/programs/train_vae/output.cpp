@@ -40,7 +40,7 @@ void TrainVaeOutput::prepare(bool resume, bool overwrite) const {
   make_output_folder(folder_);
   if (resume) return;
   std::error_code ignored;
-  // The state first: were we stopped here, nothing could be resumed by mistake.
+  // The state goes first: if the removal is interrupted, nothing is left that could be resumed.
   for (const fs::path& path : {folder_ / kState, checkpoint_path(), folder_ / kMetrics,
                                folder_ / kSamples, folder_ / kReconstructions}) {
     if (!fs::exists(path, ignored)) continue;
@@ -57,7 +57,7 @@ bool TrainVaeOutput::restore(Trainer& trainer) const {
   const fs::path path = folder_ / kState;
   std::error_code ignored;
   if (!fs::exists(path, ignored)) {
-    if (fs::exists(checkpoint_path(), ignored))  // each of ours has a state beside it
+    if (fs::exists(checkpoint_path(), ignored))  // each of our checkpoints has a state beside it
       throw argument_error(folder_.string() + " holds a " + checkpoint_path().filename().string() +
                            " that this training has not written; replace it with --overwrite, or "
                            "choose another --out");
@@ -69,7 +69,7 @@ bool TrainVaeOutput::restore(Trainer& trainer) const {
   } catch (const Error& error) {
     throw Error(error.kind(), path.string() + ": " + error.what());
   }
-  write_checkpoint(trainer);  // that of a run killed before it wrote it
+  write_checkpoint(trainer);  // in case the run was killed before it wrote the checkpoint
   return true;
 }
 

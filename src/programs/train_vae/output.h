@@ -10,25 +10,26 @@
 
 namespace crais {
 
-/// Writes, all atomically: vae.safetensors (the best weights so far), training-state.safetensors
-/// (for --resume), metrics.jsonl (a line an epoch), samples.png, reconstructions.png.
+/// Writes the files, all atomically: vae.safetensors (the best weights so far),
+/// training-state.safetensors (for --resume), metrics.jsonl (a line for each epoch), samples.png,
+/// reconstructions.png.
 class TrainVaeOutput {
  public:
-  /// `info` is the checkpoint's, less what each epoch changes; `settings` what a resumed run must
-  /// repeat.
+  /// `info` describes the checkpoint, without the fields that each epoch changes. `settings` must
+  /// be equal in a resumed run.
   TrainVaeOutput(std::filesystem::path folder, CheckpointInfo info, nlohmann::json settings);
 
-  /// The folder exists and takes files, and no results lie in it unless they may be resumed or
-  /// are to be overwritten; then they are removed. Throws Error kCannotCreate or kArgument.
+  /// Makes the folder, and checks that it takes files. If it holds results, they must be resumed or
+  /// overwritten; `overwrite` removes them. Throws Error kCannotCreate or kArgument.
   void prepare(bool resume, bool overwrite) const;
 
-  /// False if the run had not come to its first checkpoint. Throws as read_training_state does, and
-  /// kArgument if another training's checkpoint lies there.
+  /// Restores the state. Returns false if the run has no checkpoint yet. Throws as
+  /// read_training_state does, and kArgument if the folder holds a checkpoint of another training.
   bool restore(Trainer& trainer) const;
 
   void write_metrics(const Trainer& trainer) const;
   void write_checkpoint(const Trainer& trainer) const;
-  /// Images decoded from the prior, and some of `originals` each beside its reconstruction.
+  /// Writes images decoded from the prior, and some of `originals` beside their reconstructions.
   void write_grids(const Trainer& trainer, const Images& originals) const;
 
   std::filesystem::path checkpoint_path() const { return folder_ / "vae.safetensors"; }

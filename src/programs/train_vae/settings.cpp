@@ -61,7 +61,8 @@ Synopsis train_vae_synopsis() {
             .between(0, 0.999999),
         option::text("decay", "D", {"none"},
                      "none, cosine:FINAL, exponential:FINAL or step:FACTOR,every=EPOCHS"),
-        option::integer("kl-warmup", "N", {"0"}, "epochs over which the KL term comes in")
+        option::integer("kl-warmup", "N", {"0"},
+                        "epochs over which the weight of the KL term rises to 1")
             .at_least(0),
         option::integer("patience", "N", {"0"},
                         "stop after N epochs without a better validation; 0 never")
@@ -70,7 +71,7 @@ Synopsis train_vae_synopsis() {
       {"Run",
        {option::text("out", "DIR", {"results/train-vae"}, "folder of the results"),
         option::integer("checkpoint-every", "N", {"1"}, "epochs between checkpoints").at_least(1),
-        option::flag("resume", "go on where the run in --out was stopped"),
+        option::flag("resume", "continue the stopped run in --out"),
         option::flag("overwrite", "replace the results in --out"), option::device(),
         option::threads(1), option::quiet()}}};
   s.examples =

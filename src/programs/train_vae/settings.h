@@ -1,4 +1,4 @@
-// What train-vae can be told.
+// The settings of train-vae.
 #pragma once
 
 #include <filesystem>
@@ -27,7 +27,7 @@ struct TrainVaeOptions {
 
 Synopsis train_vae_synopsis();
 
-/// Throws Error kArgument naming the flag.
+/// Throws Error kArgument that names the flag.
 TrainVaeOptions train_vae_options(const CommandLine& cli);
 
 }  // namespace crais

@@ -16,7 +16,7 @@
 namespace crais {
 namespace {
 
-constexpr uint64_t kSyntheticSeed = 0;  // "synthetic:N" names the same images in every run
+constexpr uint64_t kSyntheticSeed = 0;  // "synthetic:N" means the same images in every run
 
 struct DataSet {
   Images train;
@@ -34,7 +34,7 @@ Images rows(const Images& images, int64_t begin, int64_t end) {
 DataSet load_data(const TrainVaeOptions& options) {
   if (options.synthetic_count > 0) {
     const Images all = synthetic_images(options.synthetic_count, kSyntheticSeed);
-    const int64_t cut = all.size() - all.size() / 6;  // as load_images does
+    const int64_t cut = all.size() - all.size() / 6;  // as in load_images
     return {rows(all, 0, cut), rows(all, cut, all.size())};
   }
   const auto load = options.data == "amat" ? load_amat : load_images;
@@ -69,7 +69,7 @@ std::string status(int64_t epoch, const Trainer& trainer, const TrainerOptions& 
   return text;
 }
 
-/// False where the observer stopped it: then the trainer is as it was before.
+/// Runs an epoch. Returns false if the observer stopped it; the trainer is then unchanged.
 bool run_epoch(Trainer& trainer, const TrainVaeOptions& options, int64_t images,
                TrainingObserver& observer) {
   const int64_t done_before = trainer.epoch() * images;

@@ -1,4 +1,4 @@
-// Training a VAE, for the program and for Python: images in, a checkpoint out.
+// Training of a VAE for the program and for Python: from images to a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,28 @@
 
 namespace crais {
 
-/// Hears how a training goes, in one thread.
+/// Receives the progress of a training, in one thread.
 class TrainingObserver {
  public:
   virtual ~TrainingObserver() = default;
-  /// So many images of all epochs together are done.
+  /// `done` of `total` images are done, counted over all epochs.
   virtual void progress(int64_t /*done*/, int64_t /*total*/, const std::string& /*status*/) {}
-  /// An epoch is done, and its metrics are written.
+  /// An epoch is done and its metrics are written.
   virtual void epoch(const EpochMetrics& /*metrics*/) {}
   virtual void notice(const std::string& /*line*/) {}
-  /// Asked between batches, five times a second at most, and after each epoch.
+  /// Called between batches, at most five times a second, and after each epoch. Return true to
+  /// stop.
   virtual bool stop() { return false; }
 };
 
 struct Training {
   std::filesystem::path checkpoint;
   std::vector<EpochMetrics> epochs;
-  EpochMetrics best;  // by its validation bound: its weights are in the checkpoint
+  EpochMetrics best;  // epoch with the best validation bound, whose weights the checkpoint has
 };
 
-/// Trains, and writes what TrainVaeOutput does. Throws Error kInterrupted, with a saved state,
-/// where the observer stopped it.
+/// Trains, and writes the files of TrainVaeOutput. If the observer stops it, saves the state and
+/// throws Error kInterrupted.
 Training train_vae(const TrainVaeOptions& options, TrainingObserver& observer);
 
 }  // namespace crais

@@ -1,4 +1,4 @@
-// How far from the truth, for how many evaluations: IWAE, and AIS from each base, on real images.
+// Accuracy against cost on real images: IWAE, and AIS from each base.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace crais {
 namespace {
 
-/// Two long runs from different bases that must agree; the truth is their mean, [N].
+/// The reference [N]: the mean of two long runs from different bases, which must agree.
 at::Tensor accuracy_reference(const VaeExperiment& experiment, Page& page) {
   const std::vector<Variant> variants = {
       {"laplace", "--base laplace --kernel ghmc:0.8 --chains 32 --steps 1024"},
@@ -36,7 +36,7 @@ at::Tensor accuracy_reference(const VaeExperiment& experiment, Page& page) {
   return (wa * runs[0].value[0] + wb * runs[1].value[0]) / (wa + wb);
 }
 
-/// Ways to spend each number of evaluations an image, where they can.
+/// Ways to spend each number of evaluations an image, if they can.
 std::vector<Variant> spenders(const std::vector<int64_t>& budgets, int64_t laplace_cost) {
   std::vector<Variant> all;
   const auto annealed = [&](const std::string& name, const std::string& flags, int64_t fixed,
@@ -51,7 +51,7 @@ std::vector<Variant> spenders(const std::vector<int64_t>& budgets, int64_t lapla
   };
   for (const int64_t budget : budgets)
     all.push_back({"IWAE, encoder", "--base encoder --method iwae:" + std::to_string(budget)});
-  // What most papers report.
+  // The estimate of most papers.
   all.push_back({"IWAE, encoder", "--base encoder --method iwae:5000"});
   annealed("AIS, prior, linear", "--base prior --kernel hmc", 0);
   annealed("AIS, prior, constant rate", "--base prior --kernel hmc", 0, "constant-rate:8");

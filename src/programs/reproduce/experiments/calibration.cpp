@@ -1,5 +1,4 @@
-// Do estimates and their error bars keep what they promise? Every way to estimate, on images whose
-// log p(x) is known.
+// Calibration of estimates and error bars: all methods, on images whose log p(x) is known.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -14,7 +13,7 @@
 namespace crais {
 namespace {
 
-/// Images, and what is tried on them.
+/// Images and the methods that are tried on them.
 struct CalibrationDesign {
   std::string name;
   int64_t side;  // pixels
@@ -45,7 +44,7 @@ std::vector<CalibrationDesign> calibration_designs(bool full) {
   return {concave, hard};
 }
 
-/// One way to estimate.
+/// One method.
 struct CalibratedWay {
   std::string method, path, kernel, flags;
 };
@@ -104,9 +103,10 @@ class Calibration : public Experiment {
                        {"path", ways[i].path},
                        {"kernel", ways[i].kernel},
                        {"ESS", number(r.mean_ess(), 3)}};
-            const Row found = calibrate(value - truth, std_error, r.flags[0] != 0, reported_bias,
-                                        sign, r.mean_ess() >= kLeastEss ? &summary : nullptr);
-            row.insert(row.end(), found.begin(), found.end());
+            const Row errors_row =
+                calibrate(value - truth, std_error, r.flags[0] != 0, reported_bias, sign,
+                          r.mean_ess() >= kLeastEss ? &summary : nullptr);
+            row.insert(row.end(), errors_row.begin(), errors_row.end());
             row.emplace_back("flags", ways[i].flags);
             rows.push_back(row);
           };
@@ -140,16 +140,16 @@ class Calibration : public Experiment {
   }
 
  private:
-  static constexpr double kLeastEss = 0.1;  // where less is left, error bars promise nothing
+  static constexpr double kLeastEss = 0.1;  // with a smaller ESS, error bars promise nothing
 
-  /// Of the lower bounds that promise something.
+  /// The summary of the lower bounds whose error bars promise something.
   struct Summary {
     int64_t ways = 0;
     double largest_z = 0, least_within = 100, most_within = 0;
   };
 
-  /// How estimates of log Z with `errors` [N] stand to the truth. `sign` is 1 for lower bounds,
-  /// whose weights have mean Z, and -1 for upper ones, of mean 1 / Z.
+  /// The calibration of estimates of log Z from their `errors` [N]. `sign` is 1 for lower bounds,
+  /// whose weights have mean Z, and -1 for upper bounds, whose weights have mean 1 / Z.
   static Row calibrate(const at::Tensor& errors, const at::Tensor& std_error,
                        const at::Tensor& flagged, double reported_bias, int sign,
                        Summary* summary) {

@@ -1,4 +1,4 @@
-// Constant rate in the plane: how many transitions it takes, where it puts them, and what is left.
+// Constant rate in the plane: the number of transitions, their positions, and the final divergence.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -10,8 +10,8 @@ namespace {
 
 constexpr double kDelta = 1.0 / 32;
 
-/// From the paper's figure of particles (alpha = 0, delta = 1/32, N = 1024) and from the notebook
-/// released with it (NaN: not there), one seed each.
+/// Numbers from the paper's figure of particles (alpha = 0, delta = 1/32, N = 1024) and from the
+/// notebook released with it (NaN: missing), one seed each.
 struct Plane {
   std::string target;
   double transitions, notebook_transitions, ess;
@@ -30,7 +30,7 @@ const std::vector<Plane> kPlanes = {{"u1", 139, 154, 0.837, ""},
                                     {"u10:s=std", NAN, NAN, NAN, "paper: 38, --fault widths"},
                                     {"u11:s=std", NAN, NAN, NAN, "paper: 17, --fault widths"}};
 
-/// The same with the widths of components read as variances.
+/// The targets with the widths of components read as variances.
 const std::vector<Plane> kWrongWidths = {{"u5", 487, 558, 0.827, "fault: widths"},
                                          {"u10", 38, NAN, 0.259, "fault: widths"},
                                          {"u11", 17, 19, 0.096, "fault: widths"}};
@@ -79,7 +79,7 @@ class Figure2d : public Experiment {
         few.remark += (few.remark.empty() ? "" : ", ") + std::string("fault: tuning-particles");
         rows.push_back(row_of(few, experiment.truth(), results[2], kl));
       }
-      // Without walls the curves are those with them.
+      // Without walls, the curves equal those with walls.
       if (!results[0].failed.empty() || plane.remark == kImproper) continue;
       plot.series.push_back(along_plan(plane.target, results[0].traces[0].betas));
       tail.series.push_back(plot.series.back());

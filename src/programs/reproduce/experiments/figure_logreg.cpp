@@ -8,8 +8,8 @@ namespace crais {
 namespace {
 
 struct Regression {
-  std::string data, variance;  // the latter of the prior
-  // log Z to about 0.005 (Pima) and 0.05 (Sonar), by independent Laplace and AIS
+  std::string data, variance;  // variance of the prior
+  // log Z by independent Laplace and AIS, to about 0.005 (Pima) and 0.05 (Sonar).
   double elsewhere;
 };
 const std::vector<Regression> kRegressions = {{"pima", "25", -438.98},
@@ -17,7 +17,7 @@ const std::vector<Regression> kRegressions = {{"pima", "25", -438.98},
                                               {"sonar", "25", -144.53},
                                               {"sonar", "5", -125.92}};
 
-/// A base with the rates at which its pilot takes a few dozen steps.
+/// A base with rates at which its pilot takes a few dozen steps.
 struct Start {
   std::string name, base, rate, length, cess;
 };
@@ -53,7 +53,7 @@ class FigureLogreg : public Experiment {
       const std::string target =
           "logistic-regression:" + regression.data + ",variance=" + regression.variance;
       const DensityExperiment experiment(options, target, seeds);
-      // The run from the Laplace base counts.
+      // The run from the Laplace base is the reference.
       const std::string own = " --kernel ghmc:0.8 --chains 64 --steps 1024";
       const std::vector<VariantResult> runs = experiment.run(
           target + ", reference",
@@ -82,9 +82,9 @@ class FigureLogreg : public Experiment {
     double truth;
     std::string own;  // flags
 
-    /// Every schedule from every start, at several lengths.
+    /// Compares every schedule from every start, at several lengths.
     void compare_schedules(bool full, Page& page) const;
-    /// Constant rate along power paths, all stretched to as many transitions.
+    /// Compares constant rate along power paths, stretched to equally many transitions.
     void compare_orders(bool full, Page& page) const;
     Row row_of(const Start& start, const std::string& name, int64_t steps,
                const VariantResult& result) const;

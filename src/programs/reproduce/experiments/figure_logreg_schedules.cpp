@@ -1,4 +1,4 @@
-// Where each rule puts its temperatures on the way to a logistic regression's posterior.
+// The temperatures of each rule for the posterior of a logistic regression.
 #include <string>
 #include <vector>
 
@@ -63,9 +63,9 @@ class FigureLogregSchedules : public Experiment {
   }
 
  private:
-  static constexpr int64_t kSteps = 256;  // transitions that are compared
+  static constexpr int64_t kSteps = 256;  // transitions of all schedules
 
-  /// The paper's settings: from the prior with steps of 0.5; or ours.
+  /// Variants with the paper's settings (from the prior with steps of 0.5) or with ours.
   static std::vector<Variant> variants(const DensityExperiment& experiment, bool paper) {
     const std::string own =
         std::string(" --chains 256 --per-problem ") +
@@ -77,7 +77,7 @@ class FigureLogregSchedules : public Experiment {
       const MatchedPlans plans = experiment.match("--schedule " + rule + ":@" + own, kSteps);
       all.push_back({rule + ":" + plans.setting, plans.flags});
     }
-    all.push_back({"ess:0.5", "--schedule ess:0.5" + own});  // the paper's
+    all.push_back({"ess:0.5", "--schedule ess:0.5" + own});  // the paper's setting
     return all;
   }
 };

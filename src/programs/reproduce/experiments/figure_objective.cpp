@@ -1,4 +1,4 @@
-// The divergence along constant-rate runs: a straight line to zero.
+// The divergence along constant-rate runs: it falls to zero on a straight line.
 #include <string>
 #include <vector>
 

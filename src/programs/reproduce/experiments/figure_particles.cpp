@@ -1,4 +1,5 @@
-// Particles in the plane, schedule beside schedule: where they end, and which modes they reach.
+// Particles in the plane for several schedules: their final positions, and the modes that they
+// reach.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -16,12 +17,12 @@ namespace {
 
 using nlohmann::json;
 
-/// A target, where to look, and a rate at which constant rate takes about kQuickSteps.
+/// A target, its window, and a rate at which constant rate takes about kQuickSteps steps.
 struct Picture {
   std::string target;
   Window window;
   std::string rate;
-  int64_t transitions;  // that constant rate takes at delta = 1/32, step size 0.5
+  int64_t transitions;  // of constant rate at delta = 1/32, step size 0.5
 };
 const std::vector<Picture> kPictures = {{"u1", {-3.5, 3.5, -3.5, 3.5}, "0.035", 154},
                                         {"u2:4", {-4.6, 4.6, -4, 4}, "0.031", 127},
@@ -37,10 +38,10 @@ const std::string kPilots = " --pilot-chains 1024 --pilot-problems 1";
 /// Adds particles of the first run, with equal weights, and the mass of each mode in each run.
 void add_cloud(const RunResults& results, json& cell) {
   const ChunkRun& first = results.chunks.begin()->second.runs.front();
-  const at::Tensor some =
+  const at::Tensor drawn =
       thinned(first.particles->z[0], first.particles->log_w[0], kDrawn, /*seed=*/0);
-  cell["x"] = to_column(some.select(1, 0));
-  cell["y"] = to_column(some.select(1, 1));
+  cell["x"] = to_column(drawn.select(1, 0));
+  cell["y"] = to_column(drawn.select(1, 1));
   const auto modes = first.expectations.find("modes");
   if (modes == first.expectations.end()) return;
   for (int64_t r = 0; r < modes->second.mean.size(0); ++r)
@@ -65,7 +66,7 @@ class FigureParticles : public Experiment {
         "total variation between the masses that one run finds and the true ones; a particle "
         "counts for each mode by its share in the density there. Tuning is divided between runs.");
     Findings found{options, page, runs, {}};
-    std::vector<Row> ess, astray, wide;  // a row a target, a column a sampler
+    std::vector<Row> ess, astray, wide;  // one row a target, one column a sampler
     for (const Picture& picture : kPictures) {
       const int64_t steps = options.pick(picture.transitions, kQuickSteps);
       const std::string rate = options.pick<std::string>("0.03125", picture.rate);
@@ -105,7 +106,7 @@ class FigureParticles : public Experiment {
   }
 
  private:
-  /// What is known of a target, sampler by sampler.
+  /// The results for a target, for each sampler.
   struct Shown {
     Row ess, astray;
     bool has_modes;

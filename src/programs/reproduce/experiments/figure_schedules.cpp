@@ -1,4 +1,4 @@
-// Where constant rate of every order puts its temperatures, in the plane.
+// The temperatures of constant rate in the plane, for every order.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -62,7 +62,7 @@ class FigureSchedules : public Experiment {
         for (const std::string delta : {"0.03125", "1", "32"})
           variants.push_back({delta, path + " --schedule constant-rate:" + delta + own});
         const std::vector<VariantResult> by_rate = experiment.run(label, variants, seeds);
-        size_t first = 0;  // that got there
+        size_t first = 0;  // seed that arrived
         while (first + 1 < by_rate.size() && !by_rate[first].failed.empty()) ++first;
         add("constant rate", variants[first], by_rate[first], rate);
         const std::string rule = path + " --schedule cess:0.7 --min-step 1e-4" + own;

@@ -1,4 +1,4 @@
-// What the paper's tables of 128 and 512 dimensions have in common.
+// The common parts of the paper's tables of 128 and 512 dimensions.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace crais {
 
-constexpr int64_t kHighSteps = 64;  // transitions that are compared
+constexpr int64_t kHighSteps = 64;  // transitions of all schedules
 
-/// A published error of log Z, its spread, and how many transitions it took.
+/// A published error of log Z, its spread, and its number of transitions.
 struct PublishedError {
   double error, spread, transitions;
 };
 
-/// An experiment "NAME[:DIM]" in 128 or 512 dimensions; without DIM in 128, and with --full in
+/// An experiment "NAME[:DIM]" in 128 or 512 dimensions. Without DIM: in 128, and with --full in
 /// both.
 class HighDimensions : public Experiment {
  public:

@@ -21,10 +21,11 @@ Images small_digits(int64_t side, int64_t count, uint64_t seed) {
   return images;
 }
 
-/// log p(x) of binary images [N, pixels] of a VAE with two latents and Bernoulli pixels: [N], nats.
+/// log p(x) [N], nats, of binary images [N, pixels] for a VAE with two latents and Bernoulli
+/// pixels.
 at::Tensor integrate(const Vae& model, const at::Tensor& images, int64_t points) {
   constexpr double kReach = 7;
-  constexpr int64_t kRows = 2;  // of the grid at once: they stay in a cache
+  constexpr int64_t kRows = 2;  // rows of the grid at once: they stay in a cache
   const Vae vae = model.to(at::kCPU, at::kDouble);
   const at::Tensor x = images.to(at::kCPU, at::kDouble);
   const at::Tensor axis = at::linspace(-kReach, kReach, points, at::kDouble);
@@ -68,9 +69,9 @@ at::Tensor integrated(const ExperimentOptions& options, const VaeExperiment& exp
     tasks.push_back({{{"integral_of", experiment.identity()}, {"points", points}, {"begin", begin}},
                      [&, begin] {
                        const at::Tensor part = pixels.slice(0, begin, begin + kPart);
-                       const at::Tensor found = integrate(experiment.vae(), part, points);
+                       const at::Tensor values = integrate(experiment.vae(), part, points);
                        return nlohmann::json(std::vector<double>(
-                           found.data_ptr<double>(), found.data_ptr<double>() + found.numel()));
+                           values.data_ptr<double>(), values.data_ptr<double>() + values.numel()));
                      }});
   std::vector<double> all;
   for (const auto& part : run_tasks(options, "integrals by " + std::to_string(points), tasks))

@@ -1,4 +1,4 @@
-// A VAE whose log p(x) is known: images for experiments that check estimates.
+// VAEs whose log p(x) is known, for experiments that check estimates.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -10,13 +10,13 @@
 
 namespace crais {
 
-/// Two latents, side x side Bernoulli pixels (a divisor of 28), trained on drawn digits for some
-/// seconds. Without hidden layers posteriors are log-concave; with them they have several modes,
-/// and plateaus where the units saturate.
+/// A VAE with two latents and side x side Bernoulli pixels (side a divisor of 28), trained on drawn
+/// digits for some seconds. Without hidden layers its posteriors are log-concave. With hidden
+/// layers they have several modes, and plateaus where the units saturate.
 Vae small_vae(int64_t side, const std::vector<int64_t>& hidden);
 
-/// log p(x), nats, of the images of an experiment with such a VAE: [N], by the trapezoid rule on
-/// points^2 latents, which is exact to rounding once posteriors are wider than the spacing.
+/// log p(x) [N], nats, of the images of an experiment with such a VAE, by the trapezoid rule on
+/// points^2 latents. The rule is exact to rounding once posteriors are wider than the spacing.
 at::Tensor integrated(const ExperimentOptions& options, const VaeExperiment& experiment,
                       int64_t points);
 

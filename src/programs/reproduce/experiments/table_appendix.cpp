@@ -1,4 +1,4 @@
-// ESS and CESS at every ratio, with every largest step: the paper's tables A1 and A2.
+// ESS and CESS at every ratio with every largest step: the paper's tables A1 and A2.
 #include <map>
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 namespace crais {
 namespace {
 
-/// Of Normal, Mixture, Laplace, Student-t.
+/// Published results for Normal, Mixture, Laplace, Student-t.
 const std::map<int64_t, std::map<std::string, std::vector<PublishedError>>> kPublishedAppendix = {
     {128,
      {{"cess:0.9",

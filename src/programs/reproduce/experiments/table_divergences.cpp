@@ -1,4 +1,4 @@
-// Annealing paths of other f-divergences than KL: is any better than the geometric?
+// Annealing paths of f-divergences other than KL, compared with the geometric path.
 #include <cmath>
 #include <functional>
 #include <string>
@@ -74,14 +74,14 @@ class TableDivergences : public Experiment {
   static void compare(const Place& place, const Subject& subject, const ExperimentOptions& options,
                       bool has_truth, std::vector<Row>& rows) {
     const std::string knots = ",knots=" + options.pick<std::string>("512", "48");
-    at::Tensor geometric;  // losses of the first path, seed by seed
+    at::Tensor geometric;  // losses of the first path, for each seed
     for (const std::string path : {"geometric", "f:alpha:0.5", "f:jensen-shannon", "f:le-cam",
                                    "f:jeffreys", "f:total-variation:0.1"}) {
       const std::string flags = "--path " + path + (path == "geometric" ? "" : knots) + " --base " +
                                 place.base + " --kernel ghmc:0.8" + place.flags +
                                 std::to_string(place.chains) + " --max-steps 2048 --max-step 1 ";
       const std::string rule = "constant-length:0.25";
-      // The second, as found, measures the length.
+      // The second result, unstretched, measures the length.
       const std::vector<VariantResult> results = subject.run(
           place.target + ", " + place.base + ", " + path,
           {{path, flags + flags_of_plans(rule, 64)}, {path, flags + "--schedule " + rule}},

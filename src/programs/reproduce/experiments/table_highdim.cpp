@@ -1,4 +1,4 @@
-// Schedules in 128 and 512 dimensions, fairly chosen.
+// Schedules in 128 and 512 dimensions, chosen fairly.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -11,14 +11,14 @@
 namespace crais {
 namespace {
 
-/// What fixes the scale of the rules' parameters: KL(N(0, I) || target) and the thermodynamic
-/// length of the geometric path, in nats.
+/// A target with the quantities that set the scale of the rules' parameters: KL(N(0, I) || target)
+/// and the thermodynamic length of the geometric path, in nats.
 struct HighTarget {
   std::string name, options;
   double kl, length;
 };
 
-/// The paper's four targets. `mean_zero` adds the normal of the text, whose mean is 0.
+/// The paper's four targets. `mean_zero` adds the normal of the paper's text, whose mean is 0.
 std::vector<HighTarget> high_targets(int64_t dim, bool mean_zero) {
   const auto d = static_cast<double>(dim);
   const double stretch = std::sqrt(d / 128);
@@ -26,13 +26,13 @@ std::vector<HighTarget> high_targets(int64_t dim, bool mean_zero) {
                                      {"mixture", "", 3 * 9.139 + 12.5 * (d - 3), 56.46 * stretch},
                                      {"laplace", "", 0.0721 * d, 5.49 * stretch},
                                      {"student-t", "", 0.0691 * d, 6.24 * stretch}};
-  // KL(N(0, 1) || N(0, 0.01)) and about the length of its geometric path, log(100) / sqrt(2).
+  // KL(N(0, 1) || N(0, 0.01)), and the approximate length of its path, log(100) / sqrt(2).
   if (mean_zero) targets.push_back({"normal", ",mean=0", 47.197 * d, 3.26 * std::sqrt(d)});
   return targets;
 }
 
-/// The paper's table: error, spread, and transitions in units of one per chain, tuning and all, of
-/// Normal, Mixture, Laplace, Student-t.
+/// The paper's table: error, spread, and transitions of each chain including tuning, for Normal,
+/// Mixture, Laplace, Student-t.
 const std::map<int64_t, std::map<std::string, std::vector<PublishedError>>> kPublishedHighDim = {
     {128,
      {{"linear", {{991.90, 69.87, 64}, {230.65, 6.16, 64}, {0.36, 0.22, 64}, {1.37, 0.19, 64}}},
@@ -67,7 +67,7 @@ const std::map<int64_t, std::map<std::string, std::vector<PublishedError>>> kPub
         {16.94, 2.51, 12800},
         {20.95, 0.93, 12800}}}}}};
 
-/// NaN where the table has none.
+/// The published error; NaN if the table has none.
 PublishedError published_highdim(int64_t dim, const std::string& family, size_t target) {
   const auto& table = kPublishedHighDim.at(dim);
   const auto row = table.find(family);
@@ -75,16 +75,16 @@ PublishedError published_highdim(int64_t dim, const std::string& family, size_t 
   return row->second[target];
 }
 
-/// A rule with the settings that it is chosen from.
+/// A rule with the settings that it may choose from.
 struct Family {
   std::string name;
-  std::vector<Variant> variants = {};  // named by what they set
-  int64_t trials = 0;                  // pilots that looked for a setting of 64 transitions
+  std::vector<Variant> variants = {};  // named by their settings
+  int64_t trials = 0;                  // pilots in the search for a setting of 64 transitions
 };
 
-/// Constant rate of the power path of every order, stretched. Away from order 0 no chain gets to
-/// the target in high dimensions, V keeps its largest value and about log(1e12) V / delta
-/// transitions are made; near the target it takes D / delta.
+/// Constant rate of the power path of every order, stretched. In high dimensions, at orders other
+/// than 0, no chain reaches the target: V keeps its largest value and about log(1e12) V / delta
+/// transitions are made. Near the target, D / delta transitions are made.
 Family any_order(const std::string& stretched) {
   Family family{"constant rate*, any alpha"};
   const auto add = [&](double alpha, const std::vector<double>& deltas) {
@@ -97,19 +97,19 @@ Family any_order(const std::string& stretched) {
     }
   };
   for (const double alpha : {0.25, 0.5, 0.75}) {
-    const double largest = 1 / (alpha * (1 - alpha));  // what D_f can be
+    const double largest = 1 / (alpha * (1 - alpha));  // upper bound of D_f
     add(alpha, {largest / 2, largest / 16});
   }
-  // Here V is bounded by the number of pilot chains only.
+  // At order 1, only the number of pilot chains bounds V.
   add(1, {100, 1});
   add(2, {1e6, 1e3});
   add(-0.5, {1e3, 3});
   return family;
 }
 
-/// All families, with their settings, each with `flags`: heuristics of 64 transitions, rules whose
-/// setting was looked for until they had as many (see match_transitions), and, with a star, plans
-/// that were stretched to 64. `every_order` adds constant rate on power paths.
+/// All families with their settings, each with `flags`: heuristics of 64 transitions, rules whose
+/// setting was searched for as many transitions (see match_transitions), and, marked with a star,
+/// plans stretched to 64. `every_order` adds constant rate on power paths.
 std::vector<Family> families(const DensityExperiment& experiment, const HighTarget& target,
                              const std::string& flags, bool every_order) {
   const std::string own = " " + flags;
@@ -168,7 +168,7 @@ class TableHighDim : public HighDimensions {
   };
 
   void run_in(int64_t dim, const ExperimentOptions& options, Page& page) const override {
-    // As in the paper for its own settings in 128 dimensions; a quarter says enough of others.
+    // In 128 dimensions as in the paper, for its own settings; other settings need only a quarter.
     Design design{dim, options.pick(dim == 128 ? 4096 : 1024, 64), options.pick(10, 4),
                   options.pick(20, 6)};
     if (dim > 128) design.choosing = design.reporting = 5;
@@ -217,7 +217,7 @@ class TableHighDim : public HighDimensions {
         rows.push_back(row_of(name, family, results, experiment.truth(),
                               published_highdim(design.dim, family.name, t), design, linear));
         Series& series = series_named(plot, family.name);
-        series.joined = false;  // settings are no sequence
+        series.joined = false;  // settings have no order
         for (const VariantResult& result : results) {
           const Spread error((result.value[0] - experiment.truth()).abs());
           series.add(result.evaluations() / static_cast<double>(design.chains), error.mean,
@@ -232,13 +232,13 @@ class TableHighDim : public HighDimensions {
               size + " dimensions, " + chains + " chains, " + title + ": errors, nats", rows);
   }
 
-  /// What the family's choice has come to; `linear` are the |errors| that others are compared with,
-  /// and are set by the first family.
+  /// The row of a family: the result of its choice. `linear` holds the |errors| of the first
+  /// family, with which the others are compared; the first family sets it.
   static Row row_of(const std::string& target, const Family& family,
                     const std::vector<VariantResult>& results, double truth,
                     const PublishedError& theirs, const Design& design, at::Tensor& linear) {
     std::vector<at::Tensor> values;
-    double search = 0;  // evaluations of all that were tried
+    double search = 0;  // evaluations of all tried settings
     for (const VariantResult& result : results) {
       values.push_back(result.value[0]);
       if (result.failed.empty()) search += result.evaluations();
@@ -249,7 +249,7 @@ class TableHighDim : public HighDimensions {
     const bool is_there = choice.chosen != Choice::kNone;
     const VariantResult best = is_there ? results[choice.chosen] : VariantResult();
     search += static_cast<double>(family.trials) * best.tuning;
-    const auto reported = [&](size_t place) {  // by the seeds that have not chosen
+    const auto reported = [&](size_t place) {  // over the seeds that did not choose
       return is_there ? values[place].slice(0, design.choosing) : best.value[0];
     };
     const TargetErrors e(reported(choice.chosen), truth);
@@ -257,7 +257,7 @@ class TableHighDim : public HighDimensions {
     const bool is_first = !linear.defined();
     if (is_first) linear = absolute;
     const bool compared = !is_first && is_fair(best.transitions, kHighSteps);
-    // Pilots have fewer chains than the estimate here, so they cost less than they count.
+    // Pilots have fewer chains than the estimate here, so they cost less than their count suggests.
     const auto pilots = static_cast<double>(std::min<int64_t>(design.chains, 256));
     const double comput = best.transitions + std::max(0.0, best.tuning / pilots - 1);
     const auto per_chain = [&](double evaluations) {
@@ -284,15 +284,15 @@ class TableHighDim : public HighDimensions {
             {"its Comput", number(theirs.transitions, 1)}};
   }
 
-  /// Monte Carlo Diffusion, trained for as little as in the paper and properly.
+  /// Monte Carlo Diffusion, trained as briefly as in the paper, and trained well.
   static void diffusion(int64_t dim, const ExperimentOptions& options, Page& page) {
-    constexpr int64_t kReplicates = 10;  // estimates of one training
+    constexpr int64_t kReplicates = 10;  // estimates with one training
     const std::string shape = "--method mcd:64,patience=0,iterations=";
     const std::string own = options.pick(" --dtype float32 --chains 4096",  //
                                          " --dtype float32 --chains 512");
     struct Training {
       std::string name, flags;
-      int64_t seeds;  // each learns anew
+      int64_t seeds;  // each seed trains anew
     };
     std::vector<Training> trainings = {{"100 iterations", shape + "100" + own, 1}};
     if (options.full)

@@ -1,4 +1,4 @@
-// Samplers on wide mixtures: whether resampling, and where the temperatures are, keeps the modes.
+// Samplers on wide mixtures: the effect of resampling and of the temperatures on lost modes.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 namespace crais {
 namespace {
 
-/// One seed each, from the paper: its table, and the notebook released with it, which is another
-/// run of the same experiment.
+/// Results for one seed each, from the paper: its table, and the notebook released with it, which
+/// is another run of the same experiment.
 struct PublishedSmc {
   int64_t components;
   double adaptive, constant_rate;
@@ -63,7 +63,7 @@ class TableSmc : public Experiment {
             {"linear AIS", linear}};
   }
 
-  /// The mixtures that are done: the smallest and the largest in the quick form.
+  /// The chosen mixtures: all of them, or the smallest and the largest in the quick form.
   static std::vector<PublishedSmc> mixtures(const ExperimentOptions& options) {
     if (options.full) return kPublishedSmc;
     return {kPublishedSmc.front(), kPublishedSmc.back()};
@@ -97,7 +97,7 @@ class TableSmc : public Experiment {
              {"|error| above the first", number(i == 0 ? NAN : worse.difference.mean, 3)},
              {"t, paired", number(worse.t, 1)}});
         Series& series = series_named(plot, all[i].name);
-        series.joined = false;  // other mixtures, not more of the same
+        series.joined = false;  // the mixtures are different targets
         const double aside = 0.6 * (static_cast<double>(i) - 3.5);
         series.add(static_cast<double>(published.components) + aside, e.absolute,
                    Spread(error).std_error);
@@ -107,7 +107,8 @@ class TableSmc : public Experiment {
     page.plot(stem, plot);
   }
 
-  /// The paper's settings: N = 2048, delta = 1/128, CESS 0.9 with steps of at most 1/512.
+  /// Compares with the paper at its settings: N = 2048, delta = 1/128, CESS 0.9 with steps of at
+  /// most 1/512.
   static void beside_the_paper(const ExperimentOptions& options, int64_t seeds, Page& page) {
     const std::string own =
         " --chains 2048 --per-problem --kernel hmc --step-size 0.5 --resample "

@@ -1,4 +1,4 @@
-// The paper's table of a VAE's log-likelihoods, by its settings and by ours.
+// The paper's table of log-likelihoods of a VAE, with the paper's settings and with ours.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace crais {
 namespace {
 
-/// From the paper's table, five seeds of another VAE (its encoder's estimate is -95.80).
+/// The paper's table: five seeds of another VAE (its encoder's estimate is -95.80).
 struct PublishedVae {
   double log_p = NAN, spread = NAN, transitions = NAN, cost = NAN;
 };
@@ -58,7 +58,7 @@ std::vector<PublishedVariant> recommended_variants(int64_t steps) {
          {}});
   };
   add("laplace", "linear", length);
-  if (steps > 64) return all;  // the others say no more there
+  if (steps > 64) return all;  // the other variants add nothing there
   add("encoder", "linear", length);
   add("prior", "linear", length);
   add("prior", "geometric", length);
@@ -149,7 +149,7 @@ class TableVae : public Experiment {
            {"its cost", number(theirs.cost, 1)}});
       const bool is_papers = !std::isnan(theirs.log_p);
       const std::string rule = variants[i].name.substr(0, variants[i].name.find(':'));
-      // Of our own rows those that come at both sizes.
+      // Among our own rows, only those that occur at both sizes.
       if (is_papers || rule == "laplace, linear")
         series_named(plot, rule + (is_papers ? ", paper's settings" : ""))
             .add(cost, std::abs(error.mean), error.std_error);

@@ -1,4 +1,4 @@
-// Variance and mass ratio of constant rate: of the particles as they are, or as their weights say.
+// Variance and mass ratio of constant rate, with unweighted and with weighted particles.
 #include <string>
 #include <vector>
 
@@ -9,7 +9,7 @@ namespace {
 
 struct WeightedTarget {
   std::string name;
-  int64_t steps;  // that the unweighted rule takes
+  int64_t steps;  // of the unweighted rule
 };
 const std::vector<WeightedTarget> kWeightedTargets = {
     {"u1", 256},         {"u6", 256},         {"u11:s=std", 256},   {"normal:128", 64},

@@ -1,4 +1,4 @@
-// Values of log Z that others can measure against: exact ones, or two ways to estimate that agree.
+// Reference values of log Z: exact values, or two independent estimates that agree.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -14,7 +14,7 @@
 namespace crais {
 namespace {
 
-// Second ways, which share neither base nor schedule with the first.
+// Flags of second estimates, which share neither base nor schedule with the first.
 const std::string kFromPrior =
     "--base prior --resample systematic --schedule cess:0.999 --chains 2048";
 const std::string kFromPilot = "--base pilot:512,steps=256 --chains 32 --steps 4096";
@@ -22,7 +22,7 @@ const std::string kFromLaplace = "--base laplace --chains 16 --steps 512";
 
 struct Benchmark {
   std::string target, second;
-  std::string published;  // what others say, and of what
+  std::string published;  // a published value and its source
   bool is_dear = false;   // only at full size
 };
 
@@ -55,7 +55,7 @@ const std::vector<Benchmark> kBenchmarks = {
     {"cox-process:40", kFromLaplace, "501.5 to 501.8; 512.2 to 512.6 has the first pine twice",
      /*is_dear=*/true}};
 
-/// The mean of replicates, whose spread is its error.
+/// The mean of replicates, with the error from their spread.
 struct Estimate {
   double value = NAN, error = NAN;
   Estimate() = default;
