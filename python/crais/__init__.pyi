@@ -1,4 +1,5 @@
 # Where each public name is, for editors and for __init__.py.
+from crais import callbacks as callbacks
 from crais.errors import DataError as DataError
 from crais.errors import DeviceError as DeviceError
 from crais.errors import InternalError as InternalError

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 import torch
@@ -169,6 +170,27 @@ def in_float32(part: Any, memo: dict[int, Any]) -> Any:
     made.__kwdefaults__ = part.__kwdefaults__
     memo[id(part)] = made
     return made
+
+
+@contextlib.contextmanager
+def in_eval_mode(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
+    """Puts modules and all that they hold into eval mode, and each one's own mode back at the end.
+
+    `eval` and `train` are called only where a module is in training mode, since they may derive
+    something from parameters.
+    """
+    modules = [part for part in modules if any(inner.training for inner in part.modules())]
+    modes = [(inner, inner.training) for part in modules for inner in part.modules()]
+    were_training = [part.training for part in modules]
+    for part in modules:
+        part.eval()
+    try:
+        yield
+    finally:
+        for part, was_training in zip(modules, were_training):
+            part.train(was_training)
+        for inner, mode in modes:
+            inner.training = mode
 
 
 def check_modes(parts: Iterable[Any]) -> None:

@@ -10,13 +10,14 @@ import json
 import math
 import platform
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from crais import safetensors
-from crais.captured import Function, bare, check_modes, device_of, on_device
+from crais.captured import Function, bare, check_modes, device_of, in_eval_mode, on_device
 from crais.encoders import adapted as adapted_encoder
 from crais.errors import RowShapeError, UsageError, first_line
 from crais.forces import ShorterProducts
@@ -98,22 +99,9 @@ class CapturedModel:
         self.warnings: list[str] = []  # why numbers may not mean what one thinks, of `checks`
         check_modes(self.parts)
 
-    @contextlib.contextmanager
-    def in_eval_mode(self) -> Iterator[None]:
-        """Prior and likelihood are: users forget these, and modes change nothing but their speed."""
-        ours = [
-            part for part in (self.prior, self.likelihood) if part is not None and part.training
-        ]
-        modes = [(module, module.training) for part in ours for module in part.modules()]
-        for part in ours:
-            part.eval()
-        try:
-            yield
-        finally:
-            for part in ours:
-                part.train()  # which may derive something
-            for module, mode in modes:
-                module.training = mode
+    def in_eval_mode(self) -> AbstractContextManager[None]:
+        """Keeps prior and likelihood in eval mode: users forget these, and it changes no value."""
+        return in_eval_mode(part for part in (self.prior, self.likelihood) if part is not None)
 
     # y is the labels [B, ...] of a conditional model, and not there for others.
 

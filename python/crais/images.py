@@ -29,12 +29,15 @@ class Data:
 
 
 def read(
-    images: Any, key: str | None = None, layout: str | None = None
+    images: Any,
+    key: str | None = None,
+    layout: str | None = None,
+    limit: int | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """Images [N, ...] on the CPU, and the labels that lie beside them, if any do.
 
-    Of a Dataset, a DataLoader or a list each item is an image, begins with one, or is a dictionary
-    that holds one under `key`. layout="NHWC": channels come last.
+    Each item of a Dataset, a DataLoader or a list is an image, begins with one, or is a dictionary
+    that holds one under `key`. layout="NHWC": channels come last. `limit` images at most are read.
     """
     labels = None
     if isinstance(images, (list, tuple)) and not _is_list_of_images(images):
@@ -46,8 +49,8 @@ def read(
         )
     if isinstance(images, (DataLoader, Dataset, list, tuple)) or _is_sequence(images):
         has_batches = isinstance(images, DataLoader) and images.batch_sampler is not None
-        items = [_parts_of(item, key) for item in _items(images)]
-        found = _joined([_image_of(item) for item, _ in items], has_batches)
+        items = _first_items(images, key, has_batches, limit)
+        found = _joined([image for image, _ in items], has_batches)
         labels = _labels_of([label for _, label in items], has_batches)
     elif isinstance(images, Mapping):
         image, label = _parts_of(images, key)
@@ -65,7 +68,8 @@ def read(
     if found.dtype not in _TYPES:
         raise UsageError(f"images are {found.dtype}; uint8 or float32 is expected")
     found = found.reshape(len(found), -1) if found.dim() == 1 else found
-    return _channels_first(found, layout), labels
+    labels = None if labels is None else labels[:limit]
+    return _channels_first(found[:limit], layout), labels
 
 
 def shapes_for(images: Tensor | None) -> list[Sequence[int]]:
@@ -187,6 +191,21 @@ def _items(images: Any) -> Iterable[Any]:
     if isinstance(images, (DataLoader, IterableDataset)):
         return images
     return (images[i] for i in range(len(images)))
+
+
+def _first_items(
+    images: Any, key: str | None, are_batches: bool, limit: int | None
+) -> list[tuple[Tensor, Any]]:
+    """The image (or batch of images) and the label of each item, until there are `limit` images."""
+    items: list[tuple[Tensor, Any]] = []
+    num_images = 0
+    for item in _items(images):
+        first, label = _parts_of(item, key)
+        items.append((_image_of(first), label))
+        num_images += len(items[-1][0]) if are_batches else 1
+        if limit is not None and num_images >= limit:
+            break
+    return items
 
 
 def _parts_of(item: Any, key: str | None) -> tuple[Any, Any]:
