@@ -33,6 +33,7 @@ from crais.captured_model import (
 )
 from crais.latents import Latent, sizes_of
 from crais.likelihoods import Likelihood
+from crais.loading import ModelFile
 from crais.models import InMemory, in_memory
 from crais.priors import Prior
 from crais.priors import adapted as adapted_prior
@@ -149,6 +150,8 @@ def evaluate(
         for name, density in densities.items():
             if density is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
+        if isinstance(model, ModelFile):
+            chosen = model.options | {k: v for k, v in chosen.items() if v is not None}
         return _evaluated(os.fspath(model), chosen, data, progress)
 
     if isinstance(model, type):
