@@ -85,9 +85,9 @@ class CapturedModel:
             for part in (decoder, log_joint, log_prior)
         )
         # Users forget to move likelihoods and priors.
-        found = prior_of(prior, log_prior)
-        self.device = device_of([decoder, encoder, log_joint], [likelihood, found])
-        self.prior: Any = on_device(found, self.device)
+        own_prior = prior_of(prior, log_prior)
+        self.device = device_of([decoder, encoder, log_joint], [likelihood, own_prior])
+        self.prior: Any = on_device(own_prior, self.device)
         # None where they are not given: then no function asks for them.
         self.decoder: Any = decoder
         self.likelihood: Any = on_device(likelihood, self.device)
@@ -114,11 +114,11 @@ class CapturedModel:
         return joint_of(self.log_joint)(z, x, *y)
 
     def joint_bfloat16(self, z: Tensor, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
-        """The same value; a gradient whose products are in bfloat16."""
+        """Returns the value of `joint` and a gradient whose products are in bfloat16."""
         return with_gradient(lambda z: self.log_joint(z, x, *y), z, ShorterProducts())
 
     def shorter_products(self) -> ShorterProducts:
-        """Those of its gradient that are worth computing in bfloat16."""
+        """Counts the gradient's products that are worth computing in bfloat16."""
         products = ShorterProducts()
         z, *others = self.examples("joint")(2)
         with_gradient(lambda z: self.log_joint(z, *others), z, products)
@@ -145,24 +145,24 @@ class CapturedModel:
 
     def functions(self, forces: bool = False) -> dict[str, Function]:
         """What a reader calls; with `joint_bfloat16` where forces are asked for."""
-        found: dict[str, Function] = {"joint": self.joint}
+        functions: dict[str, Function] = {"joint": self.joint}
         if forces:
-            found["joint_bfloat16"] = self.joint_bfloat16
+            functions["joint_bfloat16"] = self.joint_bfloat16
         if self.encoder is not None:
-            found["encode"] = self.encode
+            functions["encode"] = self.encode
         if self.likelihood is None:
-            return found
+            return functions
         if not isinstance(self.likelihood, Distribution):
-            found["output"] = self.output
+            functions["output"] = self.output
         if not isinstance(self.prior, StandardNormal):
-            found["prior"] = self.prior_value
+            functions["prior"] = self.prior_value
         e, u = (
             torch.zeros(1, count, dtype=torch.float32, device=self.device)
             for count in (self.latent, self.prior.uniforms)
         )
         if self.likelihood.uniforms is not None and _works(lambda: self.prior.sample(e, u)):
-            found["simulate"] = self.simulate
-        return found
+            functions["simulate"] = self.simulate
+        return functions
 
     def known_layers(self) -> KnownModel | None:
         """What crais can compute of the model from weights alone."""
@@ -323,9 +323,9 @@ class CapturedModel:
         }
 
     def check_shapes(self) -> None:
-        """Of log p(x, z), which must be a differentiable function of z, and of the encoder.
+        """Checks the shapes of the encoder's outputs and of log p(x, z), and its gradient in z.
 
-        RowShapeError where the model fails.
+        Raises UsageError; RowShapeError where the model itself fails.
         """
         with taking_shapes(self.shape, self.sizes):
             rows = 2
@@ -393,8 +393,8 @@ def taking_shapes(x: Sequence[int], z: Sequence[int] | None = None) -> Iterator[
 def computes(known: KnownModel, arrays: dict[str, Tensor]) -> bool:
     """True if the weights have the model's own values: else PyTorch computes it."""
     with torch.no_grad():
-        found = known.log_joint(arrays["check.z"], arrays["check.x"])
-    return not differ(found, arrays["check.value"], VALUE_TOLERANCE)
+        log_p = known.log_joint(arrays["check.z"], arrays["check.x"])
+    return not differ(log_p, arrays["check.value"], VALUE_TOLERANCE)
 
 
 def check_density(value: Any, z: Tensor, what: str) -> None:
@@ -480,7 +480,7 @@ def _difference(log_joint: Function, z: Tensor, steps: Tensor, inputs: list[Tens
 
 
 def _value(function: Function, z: Tensor) -> Tensor:
-    """Of z as functions are given it, with a gradient to come, which does not."""
+    """The function's value at z [B, D], which asks for a gradient as in a run; without its graph."""
     with torch.enable_grad():
         value: Tensor = function(z.detach().requires_grad_(True))
     return value.detach()
@@ -557,13 +557,13 @@ def check_unchanged(
     joint: Function, inputs: Sequence[Tensor], value: Tensor, what: str = "log p(x, z)"
 ) -> None:
     """At the end of a run: stored points have the values that they had at its beginning."""
-    found = joint(*inputs)[0]
-    if found.dtype == value.dtype and not differ(found, value, SAME_TOLERANCE):
+    now = joint(*inputs)[0]
+    if now.dtype == value.dtype and not differ(now, value, SAME_TOLERANCE):
         return
-    row = int((found.to(value.dtype) - value).abs().nan_to_num(math.inf).argmax())
+    row = int((now.to(value.dtype) - value).abs().nan_to_num(math.inf).argmax())
     raise UsageError(
         f"{what} has changed while it was evaluated, at a stored point from {value[row]:.6g} to "
-        f"{found[row]:.6g} ({found.dtype}): the estimates are of no one model; those in a folder "
+        f"{now[row]:.6g} ({now.dtype}): the estimates are of no one model; those in a folder "
         "are to be deleted"
     )
 

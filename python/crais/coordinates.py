@@ -98,23 +98,26 @@ def of_transform(transform: Function, dim: int) -> Coordinates:
 
 
 def of_prior(prior: Any, dim: int | None) -> Coordinates:
-    """Of a distribution (torch, scipy.stats, crais), a sequence of them, or a dict of them by name.
+    """Coordinates in which the prior is a standard normal, or close to one.
 
-    theta of one is [B, *shape]; of one of a single number, [B, 1], or [B, dim] where dim says that
-    there are as many, independent. Of a sequence, [B, D], side by side. Of a dict, a dict of
-    [B, *shape]. Raises UsageError for a prior that is discrete, improper, or no such distribution.
+    prior   a distribution (torch, scipy.stats, crais), a sequence of them, or a dict by name
+    dim     the number of independent copies of a distribution of one number; None for one
+
+    theta is [B, *shape] for one distribution, [B, 1] or [B, dim] for one of a single number,
+    [B, D] for a sequence (side by side), and a dict of [B, *shape] for a dict. Raises UsageError
+    for a prior that is discrete or improper, or is no such distribution.
     """
     if isinstance(prior, Prior):
         return _of_crais(prior, dim)
     if dim is not None and not isinstance(prior, (Mapping, list, tuple)):
         one = _of_one(prior, "the prior")
         return _side_by_side([one] * dim) if one.dim == 1 else _checked(one, dim, "the prior")
-    given = list(prior) if isinstance(prior, tuple) else prior
-    return _together(given, dim, _of_one, "the prior")
+    parts = list(prior) if isinstance(prior, tuple) else prior
+    return _together(parts, dim, _of_one, "the prior")
 
 
 def of_support(support: Any, dim: int | None) -> Coordinates:
-    """Of a constraint, of one for each coordinate, or of a dict of them by name.
+    """Coordinates without bounds for a constraint, one for each coordinate, or a dict by name.
 
     A constraint is one of torch.distributions.constraints, a pair (low, high), whose None or inf
     is no bound, or (constraint, shape) for more than one number. theta is as in `of_prior`.
@@ -128,17 +131,17 @@ def of_support(support: Any, dim: int | None) -> Coordinates:
 
 
 def _together(
-    given: Any, dim: int | None, make: Callable[[Any, str], Coordinates], what: str
+    parts: Any, dim: int | None, make: Callable[[Any, str], Coordinates], what: str
 ) -> Coordinates:
-    """Of one, of a list, side by side, or of a dict, by name."""
-    if isinstance(given, Mapping):
-        found = _by_name({name: make(one, name) for name, one in given.items()})
-    elif isinstance(given, list):
-        found = _side_by_side([make(one, f"{what} {i}") for i, one in enumerate(given)])
+    """Coordinates of one part, of a list's parts side by side, or of a dict's parts by name."""
+    if isinstance(parts, Mapping):
+        coordinates = _by_name({name: make(one, name) for name, one in parts.items()})
+    elif isinstance(parts, list):
+        coordinates = _side_by_side([make(one, f"{what} {i}") for i, one in enumerate(parts)])
     else:
-        found = make(given, what)
-        found = _side_by_side([found]) if found.dim == 1 else found
-    return _checked(found, dim, what)
+        coordinates = make(parts, what)
+        coordinates = _side_by_side([coordinates]) if coordinates.dim == 1 else coordinates
+    return _checked(coordinates, dim, what)
 
 
 def _by_name(each: Mapping[str, Coordinates]) -> Coordinates:
@@ -172,10 +175,10 @@ def _side_by_side(each: Sequence[Coordinates]) -> Coordinates:
     return Coordinates(named.dim, point, named.log_density, named.draw)
 
 
-def _checked(found: Coordinates, dim: int | None, what: str) -> Coordinates:
-    if dim is not None and dim != found.dim:
-        raise UsageError(f"dim is {dim}, and {what} is of {found.dim} free numbers")
-    return found
+def _checked(coordinates: Coordinates, dim: int | None, what: str) -> Coordinates:
+    if dim is not None and dim != coordinates.dim:
+        raise UsageError(f"dim is {dim}, and {what} is of {coordinates.dim} free numbers")
+    return coordinates
 
 
 # One distribution.
@@ -313,14 +316,14 @@ def _support_of(prior: D.Distribution, name: str, kind: str) -> Any:
 
 def _in_float64(prior: D.Distribution) -> D.Distribution:
     """A copy with float64 parameters on the CPU that does not refuse numbers on the edge of its support."""
-    found = copy.copy(prior)
+    copied = copy.copy(prior)
     for attribute, value in vars(prior).items():
         if isinstance(value, Tensor) and value.is_floating_point():
-            setattr(found, attribute, value.detach().cpu().double())
+            setattr(copied, attribute, value.detach().cpu().double())
         elif isinstance(value, D.Distribution):
-            setattr(found, attribute, _in_float64(value))
-    found._validate_args = False
-    return found
+            setattr(copied, attribute, _in_float64(value))
+    copied._validate_args = False
+    return copied
 
 
 def _of_crais(prior: Prior, dim: int | None) -> Coordinates:
@@ -397,8 +400,8 @@ def _free(constraint: Any, shape: Sequence[int], name: str) -> Coordinates:
 
     def log_det(x: Tensor) -> Tensor:
         own = near(x).reshape(-1, *free_shape)
-        found = transform.log_abs_det_jacobian(own, transform(own)).reshape(len(x), -1).sum(1)
-        return found - (x - near(x)).abs().sum(1)  # falls beyond, where theta stands still
+        log_det_own = transform.log_abs_det_jacobian(own, transform(own)).reshape(len(x), -1).sum(1)
+        return log_det_own - (x - near(x)).abs().sum(1)  # falls beyond, where theta stands still
 
     dim = math.prod(free_shape)
     return Coordinates(dim, point, log_det, _standard(dim), transform.inv)

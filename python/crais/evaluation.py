@@ -192,15 +192,17 @@ def evaluate(
             name=name,
         )
 
-    found = _in_memory(in_memory_of, data.images, shape)
+    captured = _in_memory(in_memory_of, data.images, shape)
     if data.images is not None:
-        data.images = as_batch(data.images, found.shape)
-    asked, device = options.pop("device", None), found.device
-    if asked is not None and str(asked) not in (str(device), device.type, "auto"):
-        raise UsageError(f"device: the model is on {device}, not {asked}; move it with .to()")
-    if found.keeps_state:
+        data.images = as_batch(data.images, captured.shape)
+    wanted_device, device = options.pop("device", None), captured.device
+    if wanted_device is not None and str(wanted_device) not in (str(device), device.type, "auto"):
+        raise UsageError(
+            f"device: the model is on {device}, not {wanted_device}; move it with .to()"
+        )
+    if captured.keeps_state:
         _call_alone(options)
-    return _evaluated(name, {"device": str(device), **options}, data, progress, found)
+    return _evaluated(name, {"device": str(device), **options}, data, progress, captured)
 
 
 @native.awaited()
@@ -305,7 +307,7 @@ def log_normalizer(
 def _log_normalizer(
     target: str | Density, starts: Tensor | None, options: dict[str, Any], progress: bool
 ) -> Result:
-    """Of a name, or of a density on `options`' device."""
+    """The result for a target's name, or for a density on the device that `options` names."""
     functions: dict[str, Function] = {}
     device, dim, name, check = torch.device("cpu"), 0, str(target), None
     notes: list[str] = []
@@ -326,8 +328,8 @@ def _log_normalizer(
         device=device,
         check=check,
     )
-    given = target if isinstance(target, Density) else None
-    return _finished(report, None, run.stopped, "problems", given)
+    density = target if isinstance(target, Density) else None
+    return _finished(report, None, run.stopped, "problems", density)
 
 
 def _in_memory(
@@ -398,7 +400,7 @@ def _starts_of(starts: Any, density: Density, options: dict[str, Any]) -> Tensor
 def _evaluated(
     operand: str, flags: dict[str, Any], data: Data, progress: bool, model: InMemory | None = None
 ) -> Result:
-    """Of the model that is in memory, or of the file that the operand names."""
+    """The result for `model`, or without one for the file that the operand names."""
     distortion = flags.pop("rate_distortion", None)
     curve = [] if distortion is None else ["curve", f"--distortion={distortion}"]
     arguments = [*curve, operand, *native.arguments(flags)]
@@ -430,9 +432,9 @@ def _finished(
     raise error
 
 
-def _parts_of(model: Any, given: dict[str, Any]) -> dict[str, Any]:
+def _parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """The functions of a module, where they are not given."""
-    parts = dict(given)
+    parts = dict(arguments)
     if parts["prior"] is None:
         parts["prior"] = getattr(model, "prior", None)
     if parts["encoder"] is None:
@@ -447,7 +449,7 @@ def _parts_of(model: Any, given: dict[str, Any]) -> dict[str, Any]:
                 "the model has neither decode(z) nor log_joint(z, x): give decoder=..., or "
                 "log_joint=..."
             )
-    if parts["log_joint"] is not None and given["decoder"] is None:
+    if parts["log_joint"] is not None and arguments["decoder"] is None:
         parts["decoder"] = parts["likelihood"] = None
     for name in ("decoder", "encoder", "log_joint"):
         parts[name] = bare(parts[name])
@@ -468,7 +470,7 @@ def _unwrapped(model: Any) -> Any:
 
     if is_model(model) or not isinstance(model, torch.nn.Module):
         return model
-    inner = [found for child in model.children() if is_model(found := _unwrapped(child))]
+    inner = [unwrapped for child in model.children() if is_model(unwrapped := _unwrapped(child))]
     return inner[0] if len(inner) == 1 else model
 
 

@@ -50,26 +50,26 @@ def read(
     if isinstance(images, (DataLoader, Dataset, list, tuple)) or _is_sequence(images):
         has_batches = isinstance(images, DataLoader) and images.batch_sampler is not None
         items = _first_items(images, key, has_batches, limit)
-        found = _joined([image for image, _ in items], has_batches)
+        batch = _joined([image for image, _ in items], has_batches)
         labels = _labels_of([label for _, label in items], has_batches)
     elif isinstance(images, Mapping):
         image, label = _parts_of(images, key)
-        found, labels = tensor_of(image, "images"), _labels_of([label], True)
+        batch, labels = tensor_of(image, "images"), _labels_of([label], True)
     elif key is not None:
         raise UsageError(f"key is for images in dictionaries; these are a {type(images).__name__}")
     else:
-        found = tensor_of(images, "images")
-    if found.dtype in (torch.float64, torch.float16, torch.bfloat16):
-        found = found.float()
-    elif found.dtype == torch.bool:
-        found = found.to(torch.uint8)
-    if found.shape[:1] in ((), (0,)):
-        raise UsageError(f"images has shape {list(found.shape)}: [N, ...] with N > 0 is expected")
-    if found.dtype not in _TYPES:
-        raise UsageError(f"images are {found.dtype}; uint8 or float32 is expected")
-    found = found.reshape(len(found), -1) if found.dim() == 1 else found
+        batch = tensor_of(images, "images")
+    if batch.dtype in (torch.float64, torch.float16, torch.bfloat16):
+        batch = batch.float()
+    elif batch.dtype == torch.bool:
+        batch = batch.to(torch.uint8)
+    if batch.shape[:1] in ((), (0,)):
+        raise UsageError(f"images has shape {list(batch.shape)}: [N, ...] with N > 0 is expected")
+    if batch.dtype not in _TYPES:
+        raise UsageError(f"images are {batch.dtype}; uint8 or float32 is expected")
+    batch = batch.reshape(len(batch), -1) if batch.dim() == 1 else batch
     labels = None if labels is None else labels[:limit]
-    return _channels_first(found[:limit], layout), labels
+    return _channels_first(batch[:limit], layout), labels
 
 
 def shapes_for(images: Tensor | None) -> list[Sequence[int]]:
@@ -79,8 +79,8 @@ def shapes_for(images: Tensor | None) -> list[Sequence[int]]:
     """
     if images is None:
         return []
-    found = [*_shapes(images.shape[1:]), *(_shapes(images.shape) if images.dim() > 1 else [])]
-    return [shape for i, shape in enumerate(found) if shape not in found[:i]]
+    shapes = [*_shapes(images.shape[1:]), *(_shapes(images.shape) if images.dim() > 1 else [])]
+    return [shape for i, shape in enumerate(shapes) if shape not in shapes[:i]]
 
 
 def as_batch(images: Tensor, shape: Sequence[int]) -> Tensor:
@@ -113,12 +113,12 @@ def channels_first_of(images: Tensor | None) -> Sequence[int] | None:
 
 def _shapes(own: Sequence[int]) -> list[tuple[int, ...]]:
     own = tuple(own)
-    found = [own, (math.prod(own),)]
+    shapes = [own, (math.prod(own),)]
     if len(own) == 2:
-        found.append((1, *own))
+        shapes.append((1, *own))
     if len(own) == 3 and own[2] == 1:  # one channel may as well come first
-        found += [(1, *own[:2]), own[:2]]
-    return found
+        shapes += [(1, *own[:2]), own[:2]]
+    return shapes
 
 
 def _channels_first(images: Tensor, layout: str | None) -> Tensor:

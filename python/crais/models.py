@@ -179,7 +179,7 @@ def _shape_of(
     device: torch.device,
     y: tuple[Tensor, ...],
 ) -> Sequence[int]:
-    """Of the data that the model makes, where the output has the same shape."""
+    """The shape of the data that the model makes, where its output has the same shape."""
     if decoder is None or latent is None:
         raise UsageError("give image_shape=(...), the shape of one datum, and latent=D")
     with torch.no_grad():

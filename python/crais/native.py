@@ -101,7 +101,7 @@ class Run:
             raise KeyboardInterrupt
         self.called = True
         try:
-            found = self._functions[name](*inputs)
+            outputs = self._functions[name](*inputs)
         except KeyboardInterrupt:
             self.stopped = True
             raise
@@ -112,8 +112,8 @@ class Run:
         if os.getpid() != self._process:
             _end_child(RuntimeError("a child process of the model cannot go on with the run"))
         if name.startswith("joint"):
-            self._watch(found, inputs)
-        return found
+            self._watch(outputs, inputs)
+        return outputs
 
     def start(self, notice: str, pixels: Tensor, shape: list[int]) -> None:
         """The images as the likelihood takes them [N, numbers], and the shape of one."""
@@ -268,10 +268,10 @@ def call(
     _running.add(run)
     try:
         with as_before(device):
-            found = function(run)
+            returned = function(run)
             if check is not None and run.called and not run.stopped:
                 check()
-            return found, run
+            return returned, run
     except errors.DataError as error:
         error.args = (worded(program, str(error)) + run.astray,)
         raise

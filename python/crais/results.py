@@ -285,16 +285,16 @@ def compare(before: Result, after: Result) -> Comparison:
     one, two = (result.summary.get("images", {}).get("sha256") for result in (before, after))
     if one != two or len(before) != len(after):
         raise UsageError("the results are of different images: only the same can be compared in pairs")
-    found = extension().compare(
+    fields = extension().compare(
         *(
             (one.log_normalizer.tolist(), one.std_error.tolist(), one.bias_each.tolist(),
              (one.flags != 0).tolist())
             for one in (after, before)
         )
     )  # fmt: skip
-    difference, std_error = (np.asarray(found.pop(name)) for name in ("difference", "std_error"))
+    difference, std_error = (np.asarray(fields.pop(name)) for name in ("difference", "std_error"))
     return Comparison(
-        **found, difference=difference, std_error=std_error, is_density=before._is_density()
+        **fields, difference=difference, std_error=std_error, is_density=before._is_density()
     )
 
 
