@@ -78,17 +78,20 @@ def evaluate(
 ) -> Result:
     """Estimates log p(x) of images under a model with latents, in nats, with error bars.
 
+    The estimator is annealed importance sampling (Neal, 2001) with Hamiltonian Monte Carlo.
+
     >>> r = crais.evaluate(vae, images, likelihood=crais.Bernoulli())
     >>> r.mean, r.data_se, r.mc_se, r.bias
 
     model        a module with `decode` (or `decoder`), perhaps with `encode` (or `encoder`),
                  `likelihood`, `prior`, `latent`; or with `log_joint`. Or the name of a file: a
                  checkpoint of train-vae, a model of crais.export, the state_dict of an MLP, a
-                 decoder in TorchScript (with likelihood="bernoulli" or "gaussian:SD").
+                 decoder in TorchScript (with likelihood="bernoulli" or "gaussian:SD"). Or what
+                 `crais.load` returns
     images       [N, *shape]: a tensor, an array, a list of these, a Dataset or DataLoader whose
-                 items are images, begin with one, or are dictionaries with one under `key`. uint8
-                 wants scale=255, binarisation="static:0" or dequantise="uniform:0".
-                 Without images: those that data, split, limit, indices or simulate choose.
+                 items are images, begin with one, or are dictionaries with one under `key`. Bytes
+                 need scale=255, binarisation="static:0" or dequantise="uniform:0". Without
+                 images, the options data, split, limit, indices and simulate choose them
     likelihood   p(x | output), as crais.Bernoulli() of logits
     prior        p(z): one of crais, a distribution of PyTorch's, a flow of zuko's or normflows'; a
                  standard normal if it is left out. log_prior: z -> log p(z) [B], nats
@@ -97,26 +100,27 @@ def evaluate(
     encoder      x [B, *shape] -> mean and log_var [B, latent], or mean and scale_tril
     log_joint    (z [B, latent], x [B, *shape]) -> log p(x, z) [B], nats, in place of decoder and
                  likelihood; its gradient is autograd's
-    latent       D, or the shape of z, as (4, 8, 8), where there is no encoder that says it; the
-                 functions then take maps [B, 4, 8, 8]
-    image_shape  of one datum, as the functions take it, where the images have another
-    labels       y [N, ...] of a conditional model p(x | y), whose functions take them last; without
-                 them those beside the images, in a Dataset or DataLoader
+    latent       D, or the shape of z, as (4, 8, 8), where no encoder tells it; with a shape, the
+                 functions take maps [B, 4, 8, 8]
+    image_shape  the shape of one datum as the functions take it, where the images have another
+    labels       y [N, ...] of a conditional model p(x | y), whose functions take y last; if left
+                 out, the labels beside the images in a Dataset or DataLoader
     layout       "NHWC" where the images have their channels last
     dtype        "float32": a copy of a model in float64, bfloat16 or half is evaluated in float32
     rate_distortion  "nll", "nll:BETA", "mse" or "mse:SD": the curve of `eval-loglik curve
                  --distortion`, with its flags and defaults
-    progress     a bar, if tqdm is installed
+    progress     show a bar, if tqdm is installed
 
-    Functions are called with many rows at once, float32, on the model's device, from several
-    threads (threads=1: from this one). Modules must be in eval mode, and a row's value must not
-    depend on others. Nothing is copied, and PyTorch's random state, threads and modes are as before
-    afterwards. Decoders of known layers (docs/models.md), with a Bernoulli likelihood or a Gaussian
-    of one standard deviation, run on crais's own evaluator.
+    Returns a `Result`. crais calls the functions with many rows at once, in float32, on the model's
+    device, from several threads (threads=1: from yours alone). Modules must be in eval mode, and a
+    row's value must not depend on other rows. crais copies nothing, and restores PyTorch's random
+    state, threads and modes. Decoders of known layers (docs/models.md), with a Bernoulli likelihood
+    or a Gaussian of one standard deviation, run on crais's own evaluator.
 
-    Ctrl-C raises Interrupted, whose `result` has the images done; with out="folder" another call
-    with resume=True goes on from there. Raises UsageError, DataError, and what the model raises.
-    Cost: about 1,000 evaluations of the model an image; `budget` sets it.
+    Ctrl-C raises Interrupted, whose `result` has the finished images; with out="folder", another
+    call with resume=True continues. Raises UsageError, PlanError, DataError, NoInputError, and
+    whatever the model raises. Cost: 776 evaluations of the decoder an image; `budget` sets another
+    number.
 
     Other options are the flags of eval-loglik:
     """
@@ -213,14 +217,21 @@ def certify(
     progress: bool = True,
     **options: Unpack[CertifyOptions],
 ) -> Result:
-    """Bounds on log p(x) of images that the model draws: `lower`, `upper` and `gap`, nats.
+    """Encloses log p(x) of images that the model draws between `lower` and `upper`, nats.
 
     >>> c = crais.certify(vae, num_images=1000, likelihood=crais.Bernoulli())
     >>> c.lower, c.upper, c.gap
 
-    The truth lies between the bounds on average, so the gap certifies these settings for images
-    like these. The arguments are those of `evaluate`; `latent` and `image_shape` are needed where
-    the model has no such attributes. Cost: twice an evaluation's.
+    An image that the model draws comes with an exact draw of its posterior, from which a reversed
+    chain gives an upper bound (bidirectional Monte Carlo; Grosse, Ghahramani and Adams, 2015). The
+    truth lies between the bounds on average, so the gap certifies these settings for such images.
+
+    model        as in `evaluate`; give `latent` and `image_shape` if it has no such attributes
+    num_images   how many images to draw
+    progress     show a bar, if tqdm is installed
+
+    The options are those of `evaluate`, and so are the exceptions. Returns a `Result`. Cost: twice
+    the evaluations of `evaluate`.
     """
     options.setdefault("method", "bidirectional")
     return evaluate(model, simulate=num_images, progress=progress, **options)

@@ -16,23 +16,23 @@ _DRAWS = 20_000
 
 
 class Prior(nn.Module):
-    """p(z). Derive from it to write one of your own.
+    """The base class of p(z) for rows z [B, D]. Derive your own from it.
 
-    `log_prob` and `sample` are compiled: they use tensor operations only.
+    Export compiles `log_prob` and `sample`, so they may use tensor operations only.
     """
 
     uniforms: int = 0  # uniform numbers that a draw takes, besides D normal ones
 
     def log_prob(self, z: Tensor) -> Tensor:
-        """log p(z) [B]."""
+        """Returns log p(z) [B], nats."""
         raise NotImplementedError
 
     def sample(self, e: Tensor, u: Tensor) -> Tensor:
-        """z [B, D] as a function of normal numbers e [B, D] and uniform ones u [B, uniforms]."""
+        """Returns z [B, D] as a function of normal e [B, D] and uniform u [B, uniforms]."""
         raise NotImplementedError(f"{type(self).__name__} has no `sample`")
 
     def draw(self, rows: int, latent: int) -> Tensor:
-        """A random z [rows, latent] on the prior's device, from PyTorch's global generator."""
+        """Draws z [rows, latent] on the prior's device with PyTorch's global generator."""
         like: Tensor = next(self.parameters(), torch.zeros((), dtype=torch.float32))
         e = torch.randn(rows, latent, dtype=torch.float32)
         u = torch.rand(rows, self.uniforms, dtype=torch.float32)
@@ -40,19 +40,19 @@ class Prior(nn.Module):
 
     @torch.no_grad()
     def moments(self, latent: int) -> tuple[Tensor, Tensor]:
-        """Mean [D] and a Cholesky factor of the covariance [D, D], here from 20,000 draws."""
+        """Returns mean [D] and Cholesky factor [D, D] of the covariance, from 20,000 draws."""
         with torch.random.fork_rng([]):
             torch.manual_seed(0)
             z = self.draw(_DRAWS, latent)
         return z.mean(0), _cholesky(torch.cov(z.T).reshape(latent, latent))
 
     def spec(self) -> dict[str, Any]:
-        """The prior's name and its numbers, for JSON."""
+        """Returns the prior's name and its numbers, for JSON."""
         return {"name": type(self).__name__}
 
 
 class StandardNormal(Prior):
-    """N(0, I), of z of any number of entries, or of the `shape` that is given."""
+    """The standard normal N(0, I) of z with any number of entries, or of this `shape`."""
 
     def __init__(self, shape: Sequence[int] = ()) -> None:
         super().__init__()
@@ -243,7 +243,7 @@ class VampPrior(_Deriving, _DiagonalMixture):
 
 
 class Flow(Prior):
-    """z = module.forward(e) of normal numbers e.
+    """A flow: z = module.forward(e), where e [B, D] is standard normal.
 
     module.forward(e) returns z [B, D] and log |det dz/de| [B]; module.inverse(z) returns e and
     log |det de/dz|.
@@ -265,12 +265,12 @@ class Flow(Prior):
 
 
 class Hierarchical(Prior):
-    """Any p(z) that is a function, as log p(z2) + log p(z1 | z2) of levels in one z.
+    """A prior given as a function, such as log p(z2) + log p(z1 | z2) for two levels in one z.
 
-    log_prior(z) returns log p(z) [B]; if it is a module, it becomes a part of this one. `sample` is
-    as in `Prior`. Without it nothing can be simulated, and `moments`, a mean [D] and a Cholesky
-    factor [D, D], are those of N(0, I) unless they are given. Moments decide how fast an estimate
-    converges, not what it estimates.
+    log_prior   z [B, D] -> log p(z) [B], nats; a module becomes a part of this one
+    sample      as in `Prior`; without it the model cannot draw images, so it has no certificate
+    moments     mean [D] and Cholesky factor [D, D] of the covariance; those of N(0, I) if left
+                out. They decide how fast an estimate converges, not what it estimates
     """
 
     def __init__(
