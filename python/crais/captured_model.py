@@ -404,10 +404,10 @@ def check_density(value: Any, z: Tensor, what: str) -> None:
         has = list(value.shape) if isinstance(value, Tensor) else f"a {type(value).__name__}"
         raise UsageError(f"{what} must have one entry a row, [{rows}]; it has {has}")
     if not value.is_floating_point():
-        raise UsageError(f"{what} is {value.dtype}; it must be floating")
+        raise UsageError(f"{what} is {value.dtype}; it must be a floating-point tensor")
     if z.requires_grad and not value.requires_grad:
         raise UsageError(
-            f"{what} is no differentiable function of z: is there a .detach(), a no_grad, NumPy?"
+            f"{what} is not a differentiable function of z: look for .detach(), no_grad or NumPy"
         )
 
 
@@ -538,7 +538,7 @@ def check_rows(joint: Function, inputs: Sequence[Tensor], what: str = "log p(x, 
     again = joint(*inputs)
     if not torch.equal(value, again[0]):
         raise UsageError(
-            f"{what} differs from call to call: is a dropout on, or a latent drawn inside?"
+            f"{what} differs from call to call: is dropout on, or a latent drawn inside?"
         )
     rows = inputs[0].shape[0]
     for i in range(rows):
@@ -563,8 +563,8 @@ def check_unchanged(
     row = int((now.to(value.dtype) - value).abs().nan_to_num(math.inf).argmax())
     raise UsageError(
         f"{what} has changed while it was evaluated, at a stored point from {value[row]:.6g} to "
-        f"{now[row]:.6g} ({now.dtype}): the estimates are of no one model; those in a folder "
-        "are to be deleted"
+        f"{now[row]:.6g} ({now.dtype}): the estimates mix two models; delete those "
+        "in a folder"
     )
 
 

@@ -72,7 +72,7 @@ def of_base(base: Any, dim: int) -> Coordinates:
     loc, covariance = _moments(base, dim)
     if loc.shape != (dim,) or covariance.shape != (dim, dim):
         raise UsageError(
-            f"base: a mean [{dim}] and a covariance [{dim}, {dim}] are wanted; these are "
+            f"base: give a mean [{dim}] and a covariance [{dim}, {dim}]; these are "
             f"{list(loc.shape)} and {list(covariance.shape)}"
         )
     if not (loc.isfinite().all() and covariance.isfinite().all()):
@@ -234,7 +234,7 @@ def _check_proper(prior: D.Distribution, name: str, kind: str) -> None:
     try:
         draws = prior.sample((_DRAWS,))
     except NotImplementedError:
-        raise UsageError(f"{name}: {kind} cannot be drawn from: is it improper?") from None
+        raise UsageError(f"{name}: drawing from {kind} fails: is it improper?") from None
     if not bool(draws.isfinite().all() and (prior.log_prob(draws) > -math.inf).all()):
         raise UsageError(
             f"{name}: {kind} is improper: draws of it or their densities are not finite"
@@ -330,7 +330,7 @@ def _of_crais(prior: Prior, dim: int | None) -> Coordinates:
     loc = getattr(prior, "loc", None)
     latent = len(loc) if loc is not None else dim
     if latent is None:
-        raise UsageError(f"give dim=D: {type(prior).__name__} does not say it")
+        raise UsageError(f"give dim=D: {type(prior).__name__} does not tell its dimension")
     if dim not in (None, latent):
         raise UsageError(f"dim is {dim}, and the prior is of {latent} free numbers")
     prior = copy.deepcopy(prior).cpu().double().eval()
@@ -353,8 +353,8 @@ def _of_scipy(prior: Any, name: str) -> Coordinates:
     from_above = getattr(prior, "isf", getattr(prior, "iccdf", None))
     if quantile is None or from_above is None or not hasattr(prior, "logpdf"):
         raise UsageError(
-            f"{name} is a {type(prior).__name__}: a torch.distributions object, or one of scipy.stats "
-            "with ppf, isf and logpdf is wanted; a density without either goes in with support=..."
+            f"{name} is a {type(prior).__name__}: give a torch.distributions object, or one of "
+            "scipy.stats with ppf, isf and logpdf; give another density with support=..."
         )
     median = torch.as_tensor(quantile(0.5))
     if not bool(median.isfinite().all()):
@@ -416,12 +416,12 @@ def _of_constraint(constraint: Any, name: str) -> Coordinates:
         constraint = _between(*constraint, name)
     if not isinstance(constraint, constraints.Constraint):
         raise UsageError(
-            f"{name} is a {type(constraint).__name__}: one of torch.distributions.constraints, or a "
-            "pair (low, high) is wanted"
+            f"{name} is a {type(constraint).__name__}: give one of torch.distributions.constraints, "
+            "or a pair (low, high)"
         )
     if len(shape) < constraint.event_dim:
         raise UsageError(
-            f"{name}: {constraint} is of vectors: say their size, as ({constraint}, (3,))"
+            f"{name}: {constraint} is for vectors: say their size, as ({constraint}, (3,))"
         )
     return _free(constraint, shape, name)
 
@@ -430,7 +430,7 @@ def _between(low: Any, high: Any, name: str) -> Any:
     low = -math.inf if low is None else float(low)
     high = math.inf if high is None else float(high)
     if not low < high:
-        raise UsageError(f"{name}: low < high is wanted; these are {low:g} and {high:g}")
+        raise UsageError(f"{name}: low must be less than high; these are {low:g} and {high:g}")
     if math.isinf(low):
         return constraints.real if math.isinf(high) else constraints.less_than(high)
     return constraints.greater_than(low) if math.isinf(high) else constraints.interval(low, high)
@@ -460,7 +460,7 @@ def _moments(base: Any, dim: int) -> tuple[Tensor, Tensor]:
     samples = _numbers(base, "base")
     if samples.dim() != 2 or samples.shape[1] != dim or len(samples) < 2:
         raise UsageError(
-            f"base: a distribution, (mean, covariance) or samples [S, {dim}] are wanted; this is "
+            f"base: give a distribution, (mean, covariance) or samples [S, {dim}]; this is "
             f"{list(samples.shape)}"
         )
     covariance = torch.cov(samples.T).reshape(dim, dim)
@@ -472,7 +472,7 @@ def _numbers(values: Any, what: str) -> Tensor:
     try:
         return torch.as_tensor(values).detach().cpu().double()
     except (TypeError, ValueError, RuntimeError):
-        raise UsageError(f"{what} is a {type(values).__name__}, and no array of numbers") from None
+        raise UsageError(f"{what} is a {type(values).__name__}, not an array of numbers") from None
 
 
 # Small pieces.

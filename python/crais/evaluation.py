@@ -130,7 +130,7 @@ def evaluate(
     dtype = None if dtype is None else str(dtype).removeprefix("torch.")
     for name in ("data", "data_dir", "simulate", "split"):
         if images is not None and options.get(name) is not None:
-            raise UsageError(f"give images or {name}: each says what is evaluated")
+            raise UsageError(f"give images or {name}, not both: each says what to evaluate")
     about = {"decoder": decoder, "encoder": encoder, "likelihood": likelihood}
     beside = None
     data = Data(None, None)
@@ -138,18 +138,18 @@ def evaluate(
         data.images, beside = read(images, key, layout)
     elif key is not None or layout is not None:
         name = "layout" if key is None else "key"
-        raise UsageError(f"{name} is of images that are given, and there are none")
+        raise UsageError(f"{name} needs images: give images, or leave {name} out")
     if labels is not None and not isinstance(labels, str):
         data.labels = tensor_of(labels, "labels")
         if data.labels.dim() < 1:
-            raise UsageError("labels is a single number: [N, ...] is expected, a row for each image")
+            raise UsageError("labels is a single number: give [N, ...], one row for each image")
     if isinstance(model, (str, os.PathLike)):
         chosen = {**about, "image_shape": image_shape, "latent": latent, "dtype": dtype, **options}
         if isinstance(labels, str):
             chosen["labels"] = labels
         for name, value in about.items():
             if value is not None and not isinstance(value, str):
-                raise UsageError(f"{name} of a file is a name; {type(value).__name__} is none")
+                raise UsageError(f"{name} of a file must be a name, not {type(value).__name__}")
         densities = {"prior": prior, "log_joint": log_joint, "log_prior": log_prior}
         for name, density in densities.items():
             if density is not None:
@@ -161,7 +161,7 @@ def evaluate(
     if isinstance(model, type):
         raise UsageError(f"the model is a class: give an instance, as {model.__name__}()")
     if isinstance(labels, str):
-        raise UsageError("labels of a model in memory are a tensor or an array, no name of a file")
+        raise UsageError("labels of a model in memory must be a tensor or an array, not a file's name")
     model = _unwrapped(model)
     parts = _parts_of(
         model, {**about, "prior": prior, "log_joint": log_joint, "log_prior": log_prior}
@@ -362,8 +362,7 @@ def _in_memory(
 def _call_alone(options: dict[str, Any]) -> None:
     options["threads"] = 1
     warnings.warn(
-        "a function of the model keeps state while it is called, so that one thread alone calls it "
-        "(threads=1)",
+        "a function of the model keeps state during a call, so only one thread calls it (threads=1)",
         stacklevel=4,
     )
 
@@ -404,7 +403,7 @@ def _starts_of(starts: Any, density: Density, options: dict[str, Any]) -> Tensor
     if points.dim() != 2 or points.shape[1] != dim or not len(points):
         raise UsageError(f"starts are [S, {dim}]; these are {list(points.shape)}")
     if not points.isfinite().all():
-        raise UsageError("starts: a number is not finite")
+        raise UsageError("starts has a number that is not finite")
     return points if density.inverse is None else density.inverse(points)
 
 
@@ -467,7 +466,7 @@ def _parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         if parts[name] is not None and not callable(parts[name]):
             raise UsageError(f"{name} must be a function; names of layers are for files")
     if parts["likelihood"] is not None and not isinstance(parts["likelihood"], Likelihood):
-        raise UsageError("likelihood must be one of crais's, as crais.Bernoulli()")
+        raise UsageError("likelihood must be one of crais's likelihoods, such as crais.Bernoulli()")
     if parts["prior"] is not None:
         parts["prior"] = adapted_prior(parts["prior"])
     return parts
@@ -519,7 +518,7 @@ def _density(function: Function) -> Function:
             raise
         check_density(value, z, "the log density")
         if value.dtype != z.dtype:
-            raise UsageError(f"the log density is {value.dtype}, z is {z.dtype}; see dtype")
+            raise UsageError(f"the log density is {value.dtype} and z is {z.dtype}: make them equal, or set dtype")
         return value
 
     return log_density

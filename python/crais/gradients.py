@@ -129,7 +129,7 @@ def _try(value_and_grad: Callable[[Any], Any], rows: Array) -> tuple[Any, Any] |
 def _pair(returned: Any) -> tuple[Array, Array]:
     if not isinstance(returned, (tuple, list)) or len(returned) != 2:
         raise UsageError(
-            f"value_and_grad returns a {type(returned).__name__}: a pair (values, gradients) is wanted"
+            f"value_and_grad returns a {type(returned).__name__}: return (values, gradients)"
         )
     return np.asarray(returned[0], float), np.asarray(returned[1], float)
 

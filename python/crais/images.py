@@ -64,9 +64,9 @@ def read(
     elif batch.dtype == torch.bool:
         batch = batch.to(torch.uint8)
     if batch.shape[:1] in ((), (0,)):
-        raise UsageError(f"images has shape {list(batch.shape)}: [N, ...] with N > 0 is expected")
+        raise UsageError(f"images has shape {list(batch.shape)}: give [N, ...] with N > 0")
     if batch.dtype not in _TYPES:
-        raise UsageError(f"images are {batch.dtype}; uint8 or float32 is expected")
+        raise UsageError(f"images are {batch.dtype}: give uint8 or float32")
     batch = batch.reshape(len(batch), -1) if batch.dim() == 1 else batch
     labels = None if labels is None else labels[:limit]
     return _channels_first(batch[:limit], layout), labels
@@ -127,7 +127,9 @@ def _channels_first(images: Tensor, layout: str | None) -> Tensor:
     if layout != "NHWC":
         raise UsageError(f"layout is NCHW or NHWC, not {layout}")
     if images.dim() != 4:
-        raise UsageError(f'layout="NHWC" is of images [N, H, W, C]; these are {list(images.shape)}')
+        raise UsageError(
+            f'layout="NHWC" is for images [N, H, W, C]; these are {list(images.shape)}'
+        )
     return images.permute(0, 3, 1, 2).contiguous()
 
 
@@ -155,17 +157,17 @@ def tensor_of(values: Any, what: str) -> Tensor:
     if isinstance(values, np.ma.MaskedArray):
         if np.ma.is_masked(values):
             raise UsageError(
-                f"{what} is a masked array, and masks are not read: fill it, as .filled(0)"
+                f"{what} is a masked array, and crais does not read masks: fill it, as by .filled(0)"
             )
         values = values.data
     if isinstance(values, np.ndarray):
         if values.dtype.kind not in "buif":
-            raise UsageError(f"{what} is an array of {values.dtype}: real numbers are expected")
+            raise UsageError(f"{what} is an array of {values.dtype}: give real numbers")
         values = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
         if not values.flags.writeable:
             values = values.copy()
     if isinstance(values, Tensor) and (kind := _unusual(values)):
-        raise UsageError(f"{what} is a {kind} tensor: give a plain one, as of .to_dense()")
+        raise UsageError(f"{what} is a {kind} tensor: give a plain one, as by .to_dense()")
     try:
         return torch.as_tensor(values).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
@@ -234,8 +236,8 @@ def _image_of(first: Any) -> Tensor:
         kind, first = type(first).__name__, np.asarray(first)
         if first.dtype.kind not in "buif":
             raise UsageError(
-                f"an item of images begins with a {kind}: a tensor or an array is expected, alone "
-                "or before the labels"
+                f"an item of images begins with a {kind}: give a tensor or an array, alone or "
+                "before the labels"
             )
     return tensor_of(first, "an item of images")
 

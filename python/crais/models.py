@@ -163,8 +163,8 @@ def _latent_of(
 ) -> Sequence[int]:
     if encoder is None:
         raise UsageError(
-            "give latent=D, the dimension of z, or its shape, as latent=(4, 8, 8): there is no "
-            "encoder that says it"
+            "give latent=D, the dimension of z, or its shape, as latent=(4, 8, 8): no encoder "
+            "tells it"
         )
     x = torch.zeros(1, *shape, dtype=torch.float32, device=device)
     with torch.no_grad(), taking_shapes(shape):

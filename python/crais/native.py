@@ -29,7 +29,7 @@ def extension() -> Any:
         built = importlib.import_module("crais._built")
     except ImportError:
         raise ImportError(
-            f"this part of crais is compiled, and is not installed: {INSTALL}"
+            f"this part of crais is compiled, and it is not installed: {INSTALL}"
         ) from None
     if built.TORCH != torch.__version__:
         raise ImportError(
@@ -48,7 +48,7 @@ def arguments(options: Mapping[str, Any]) -> list[str]:
     flags: list[str] = []
     for name, value in options.items():
         if name in TERMINAL:
-            raise errors.UsageError(f"{name} is for the programs at a terminal")
+            raise errors.UsageError(f"{name} is an option of the programs at a terminal alone")
         flag = "--" + name.replace("_", "-")
         for one in value if isinstance(value, (list, tuple)) else [value]:
             if one is True:
@@ -264,7 +264,7 @@ def call(
     bar = Bar(progress, unit)
     run = Run(functions, bar)
     if _ends:
-        raise errors.Interrupted("interrupted; Python ends")
+        raise errors.Interrupted("interrupted; Python is shutting down")
     _running.add(run)
     try:
         with as_before(device):

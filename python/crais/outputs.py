@@ -92,7 +92,7 @@ def adapted(
         return _then(decoder, _classes_first), likelihood
     if isinstance(likelihood, OfDecoder):
         raise UsageError(
-            "the model does not say its likelihood: give a decoder with its likelihood, as "
+            "the model has no likelihood: give a decoder with its likelihood, as "
             "crais.Bernoulli() where it returns logits, crais.Bernoulli(probs=True) after a sigmoid, "
             "another of crais; or a log_joint"
         )

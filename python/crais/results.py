@@ -109,7 +109,7 @@ class Result:
         Raises AttributeError for images.
         """
         if not self._is_density():
-            raise AttributeError("log_z is of a density; `log_likelihood` has the images' estimates")
+            raise AttributeError("log_z is for densities; images have `log_likelihood`")
         return _log_mean(self._tables[self.method]["log_normalizer"])
 
     @property
@@ -139,12 +139,12 @@ class Result:
 
     def _particles(self) -> Particles:
         if not self._is_density():
-            raise AttributeError("samples and log_weights are of a density")
+            raise AttributeError("samples and log_weights are for densities")
         kept = self._report.particles
         if kept is None:
             raise UsageError(
-                "samples: no particles were kept. Those of the method ais are, up to 256 MiB, "
-                "without target_error and mean_error; not those of chunks that `resume` has read"
+                "samples: the run kept no particles. It keeps those of the method ais, up to 256 MiB, "
+                "without target_error and mean_error, and without chunks that `resume` read"
             )
         z, log_weights = kept
         return Particles(z, log_weights, self._point)
@@ -286,14 +286,14 @@ def compare(before: Result, after: Result) -> Comparison:
     if not isinstance(before, Result) or not isinstance(after, Result):
         raise UsageError("compare takes two results, of evaluate or log_normalizer")
     if before._is_density() != after._is_density():
-        raise UsageError("one result is of images and the other of a density: compare two of a kind")
+        raise UsageError("one result has images and the other a density: compare two of a kind")
     if before._is_density() and len(before) != len(after):
         raise UsageError(
-            f"the results have {len(before)} and {len(after)} replicates: ask for as many `problems`"
+            f"the results have {len(before)} and {len(after)} replicates: give both the same `problems`"
         )
     one, two = (result.summary.get("images", {}).get("sha256") for result in (before, after))
     if one != two or len(before) != len(after):
-        raise UsageError("the results are of different images: only the same can be compared in pairs")
+        raise UsageError("the results have different images: evaluate both models on the same images")
     fields = extension().compare(
         *(
             (one.log_normalizer.tolist(), one.std_error.tolist(), one.bias_each.tolist(),
