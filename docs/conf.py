@@ -39,6 +39,7 @@ nb_execution_raise_on_error = True
 nb_merge_streams = True
 
 default_role = "py:obj"
+autodoc_mock_imports = ["lightning"]
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 python_maximum_signature_line_length = 70

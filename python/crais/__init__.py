@@ -30,7 +30,10 @@ __all__ = list(_PLACES)
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'crais' has no attribute '{name}'")
-    value = globals()[name] = getattr(importlib.import_module(_PLACES[name]), name)
+    place = _PLACES[name]
+    is_module = place == __name__
+    module = importlib.import_module(f"{place}.{name}" if is_module else place)
+    value = globals()[name] = module if is_module else getattr(module, name)
     return value
 
 

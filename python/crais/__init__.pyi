@@ -1,4 +1,5 @@
 # Where each public name is, for editors and for __init__.py.
+from crais import callbacks as callbacks
 from crais.errors import DataError as DataError
 from crais.errors import DeviceError as DeviceError
 from crais.errors import InternalError as InternalError
@@ -25,6 +26,8 @@ from crais.likelihoods import Poisson as Poisson
 from crais.likelihoods import SquaredError as SquaredError
 from crais.likelihoods import StudentT as StudentT
 from crais.likelihoods import ZeroInflatedNegativeBinomial as ZeroInflatedNegativeBinomial
+from crais.loading import ModelFile as ModelFile
+from crais.loading import load as load
 from crais.priors import Flow as Flow
 from crais.priors import GaussianPrior as GaussianPrior
 from crais.priors import Hierarchical as Hierarchical

@@ -101,9 +101,11 @@ def _of_numpyro(model: Any) -> Model:
     with jax.enable_x64(True):
         drawn = handlers.substitute(handlers.seed(model, 0), substitute_fn=infer.init_to_uniform)
         _check_sites(*_sites(handlers.trace(drawn).get_trace()))
-        found = infer.util.initialize_model(jax.random.PRNGKey(0), model)
-        flat, tree = importlib.import_module("jax.flatten_util").ravel_pytree(found.param_info.z)
-    return Model(jax_rows(lambda z: -found.potential_fn(tree(z)), is_of_row=True), len(flat))
+        initialised = infer.util.initialize_model(jax.random.PRNGKey(0), model)
+        flat, tree = importlib.import_module("jax.flatten_util").ravel_pytree(
+            initialised.param_info.z
+        )
+    return Model(jax_rows(lambda z: -initialised.potential_fn(tree(z)), is_of_row=True), len(flat))
 
 
 def _of_pyro(model: Any) -> Model:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 import torch
@@ -31,14 +32,14 @@ def bare(function: Any) -> Any:
 
 def _reached(parts: Iterable[Any], held: Callable[[Any], Iterable[Any]]) -> list[Any]:
     """The parts, what each one holds, what that holds, and so on, each once."""
-    found: dict[int, Any] = {}
+    reached: dict[int, Any] = {}
     waiting = list(parts)
     while waiting:
         part = waiting.pop()
-        if part is not None and id(part) not in found:
-            found[id(part)] = part
+        if part is not None and id(part) not in reached:
+            reached[id(part)] = part
             waiting += held(part)
-    return list(found.values())
+    return list(reached.values())
 
 
 def _variables(function: Any) -> list[Any]:
@@ -74,12 +75,12 @@ def required_arguments(function: Any) -> list[str] | None:
 
 def packages_of(target: Any) -> set[str]:
     """What the code of a function refers to, through other functions of its user: {"jax"}."""
-    found: set[str] = set()
+    packages: set[str] = set()
 
     def held(part: Any) -> Iterable[Any]:
         own = part.__name__ if inspect.ismodule(part) else getattr(part, "__module__", None)
         names = {str(name).partition(".")[0] for name in (own, type(part).__module__)}
-        found.update(names)
+        packages.update(names)
         if isinstance(part, functools.partial):
             return [part.func]
         if inspect.ismethod(part):
@@ -90,11 +91,11 @@ def packages_of(target: Any) -> set[str]:
             return [part.fn]
         if not inspect.isfunction(part) or names & _LIBRARIES:
             return []
-        found.update({name.partition(".")[0] for name in part.__code__.co_names} & _PACKAGES)
+        packages.update({name.partition(".")[0] for name in part.__code__.co_names} & _PACKAGES)
         return _variables(part)
 
     _reached([target], held)
-    return found
+    return packages
 
 
 def modules_of(parts: Iterable[Any]) -> list[torch.nn.Module]:
@@ -103,11 +104,11 @@ def modules_of(parts: Iterable[Any]) -> list[torch.nn.Module]:
 
 def tensors_of(parts: Iterable[Any]) -> list[Tensor]:
     """All that functions reach, those of modules too."""
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
     for part in captured(parts):
         is_module = isinstance(part, torch.nn.Module)
-        found += [*part.parameters(), *part.buffers()] if is_module else [part]
-    return found
+        tensors += [*part.parameters(), *part.buffers()] if is_module else [part]
+    return tensors
 
 
 def device_of(*groups: Iterable[Any]) -> torch.device:
@@ -169,6 +170,27 @@ def in_float32(part: Any, memo: dict[int, Any]) -> Any:
     made.__kwdefaults__ = part.__kwdefaults__
     memo[id(part)] = made
     return made
+
+
+@contextlib.contextmanager
+def in_eval_mode(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
+    """Puts modules and all that they hold into eval mode, and each one's own mode back at the end.
+
+    `eval` and `train` are called only where a module is in training mode, since they may derive
+    something from parameters.
+    """
+    modules = [part for part in modules if any(inner.training for inner in part.modules())]
+    modes = [(inner, inner.training) for part in modules for inner in part.modules()]
+    were_training = [part.training for part in modules]
+    for part in modules:
+        part.eval()
+    try:
+        yield
+    finally:
+        for part, was_training in zip(modules, were_training):
+            part.train(was_training)
+        for inner, mode in modes:
+            inner.training = mode
 
 
 def check_modes(parts: Iterable[Any]) -> None:

@@ -10,13 +10,14 @@ import json
 import math
 import platform
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from crais import safetensors
-from crais.captured import Function, bare, check_modes, device_of, on_device
+from crais.captured import Function, bare, check_modes, device_of, in_eval_mode, on_device
 from crais.encoders import adapted as adapted_encoder
 from crais.errors import RowShapeError, UsageError, first_line
 from crais.forces import ShorterProducts
@@ -84,9 +85,9 @@ class CapturedModel:
             for part in (decoder, log_joint, log_prior)
         )
         # Users forget to move likelihoods and priors.
-        found = prior_of(prior, log_prior)
-        self.device = device_of([decoder, encoder, log_joint], [likelihood, found])
-        self.prior: Any = on_device(found, self.device)
+        own_prior = prior_of(prior, log_prior)
+        self.device = device_of([decoder, encoder, log_joint], [likelihood, own_prior])
+        self.prior: Any = on_device(own_prior, self.device)
         # None where they are not given: then no function asks for them.
         self.decoder: Any = decoder
         self.likelihood: Any = on_device(likelihood, self.device)
@@ -98,22 +99,9 @@ class CapturedModel:
         self.warnings: list[str] = []  # why numbers may not mean what one thinks, of `checks`
         check_modes(self.parts)
 
-    @contextlib.contextmanager
-    def in_eval_mode(self) -> Iterator[None]:
-        """Prior and likelihood are: users forget these, and modes change nothing but their speed."""
-        ours = [
-            part for part in (self.prior, self.likelihood) if part is not None and part.training
-        ]
-        modes = [(module, module.training) for part in ours for module in part.modules()]
-        for part in ours:
-            part.eval()
-        try:
-            yield
-        finally:
-            for part in ours:
-                part.train()  # which may derive something
-            for module, mode in modes:
-                module.training = mode
+    def in_eval_mode(self) -> AbstractContextManager[None]:
+        """Keeps prior and likelihood in eval mode: users forget these, and it changes no value."""
+        return in_eval_mode(part for part in (self.prior, self.likelihood) if part is not None)
 
     # y is the labels [B, ...] of a conditional model, and not there for others.
 
@@ -126,11 +114,11 @@ class CapturedModel:
         return joint_of(self.log_joint)(z, x, *y)
 
     def joint_bfloat16(self, z: Tensor, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
-        """The same value; a gradient whose products are in bfloat16."""
+        """Returns the value of `joint` and a gradient whose products are in bfloat16."""
         return with_gradient(lambda z: self.log_joint(z, x, *y), z, ShorterProducts())
 
     def shorter_products(self) -> ShorterProducts:
-        """Those of its gradient that are worth computing in bfloat16."""
+        """Counts the gradient's products that are worth computing in bfloat16."""
         products = ShorterProducts()
         z, *others = self.examples("joint")(2)
         with_gradient(lambda z: self.log_joint(z, *others), z, products)
@@ -157,24 +145,24 @@ class CapturedModel:
 
     def functions(self, forces: bool = False) -> dict[str, Function]:
         """What a reader calls; with `joint_bfloat16` where forces are asked for."""
-        found: dict[str, Function] = {"joint": self.joint}
+        functions: dict[str, Function] = {"joint": self.joint}
         if forces:
-            found["joint_bfloat16"] = self.joint_bfloat16
+            functions["joint_bfloat16"] = self.joint_bfloat16
         if self.encoder is not None:
-            found["encode"] = self.encode
+            functions["encode"] = self.encode
         if self.likelihood is None:
-            return found
+            return functions
         if not isinstance(self.likelihood, Distribution):
-            found["output"] = self.output
+            functions["output"] = self.output
         if not isinstance(self.prior, StandardNormal):
-            found["prior"] = self.prior_value
+            functions["prior"] = self.prior_value
         e, u = (
             torch.zeros(1, count, dtype=torch.float32, device=self.device)
             for count in (self.latent, self.prior.uniforms)
         )
         if self.likelihood.uniforms is not None and _works(lambda: self.prior.sample(e, u)):
-            found["simulate"] = self.simulate
-        return found
+            functions["simulate"] = self.simulate
+        return functions
 
     def known_layers(self) -> KnownModel | None:
         """What crais can compute of the model from weights alone."""
@@ -335,9 +323,9 @@ class CapturedModel:
         }
 
     def check_shapes(self) -> None:
-        """Of log p(x, z), which must be a differentiable function of z, and of the encoder.
+        """Checks the shapes of the encoder's outputs and of log p(x, z), and its gradient in z.
 
-        RowShapeError where the model fails.
+        Raises UsageError; RowShapeError where the model itself fails.
         """
         with taking_shapes(self.shape, self.sizes):
             rows = 2
@@ -405,8 +393,8 @@ def taking_shapes(x: Sequence[int], z: Sequence[int] | None = None) -> Iterator[
 def computes(known: KnownModel, arrays: dict[str, Tensor]) -> bool:
     """True if the weights have the model's own values: else PyTorch computes it."""
     with torch.no_grad():
-        found = known.log_joint(arrays["check.z"], arrays["check.x"])
-    return not differ(found, arrays["check.value"], VALUE_TOLERANCE)
+        log_p = known.log_joint(arrays["check.z"], arrays["check.x"])
+    return not differ(log_p, arrays["check.value"], VALUE_TOLERANCE)
 
 
 def check_density(value: Any, z: Tensor, what: str) -> None:
@@ -416,10 +404,10 @@ def check_density(value: Any, z: Tensor, what: str) -> None:
         has = list(value.shape) if isinstance(value, Tensor) else f"a {type(value).__name__}"
         raise UsageError(f"{what} must have one entry a row, [{rows}]; it has {has}")
     if not value.is_floating_point():
-        raise UsageError(f"{what} is {value.dtype}; it must be floating")
+        raise UsageError(f"{what} is {value.dtype}; it must be a floating-point tensor")
     if z.requires_grad and not value.requires_grad:
         raise UsageError(
-            f"{what} is no differentiable function of z: is there a .detach(), a no_grad, NumPy?"
+            f"{what} is not a differentiable function of z: look for .detach(), no_grad or NumPy"
         )
 
 
@@ -492,7 +480,7 @@ def _difference(log_joint: Function, z: Tensor, steps: Tensor, inputs: list[Tens
 
 
 def _value(function: Function, z: Tensor) -> Tensor:
-    """Of z as functions are given it, with a gradient to come, which does not."""
+    """The function's value at z [B, D], which asks for a gradient as in a run; without its graph."""
     with torch.enable_grad():
         value: Tensor = function(z.detach().requires_grad_(True))
     return value.detach()
@@ -550,7 +538,7 @@ def check_rows(joint: Function, inputs: Sequence[Tensor], what: str = "log p(x, 
     again = joint(*inputs)
     if not torch.equal(value, again[0]):
         raise UsageError(
-            f"{what} differs from call to call: is a dropout on, or a latent drawn inside?"
+            f"{what} differs from call to call: is dropout on, or a latent drawn inside?"
         )
     rows = inputs[0].shape[0]
     for i in range(rows):
@@ -569,14 +557,14 @@ def check_unchanged(
     joint: Function, inputs: Sequence[Tensor], value: Tensor, what: str = "log p(x, z)"
 ) -> None:
     """At the end of a run: stored points have the values that they had at its beginning."""
-    found = joint(*inputs)[0]
-    if found.dtype == value.dtype and not differ(found, value, SAME_TOLERANCE):
+    now = joint(*inputs)[0]
+    if now.dtype == value.dtype and not differ(now, value, SAME_TOLERANCE):
         return
-    row = int((found.to(value.dtype) - value).abs().nan_to_num(math.inf).argmax())
+    row = int((now.to(value.dtype) - value).abs().nan_to_num(math.inf).argmax())
     raise UsageError(
         f"{what} has changed while it was evaluated, at a stored point from {value[row]:.6g} to "
-        f"{found[row]:.6g} ({found.dtype}): the estimates are of no one model; those in a folder "
-        "are to be deleted"
+        f"{now[row]:.6g} ({now.dtype}): the estimates mix two models; delete those "
+        "in a folder"
     )
 
 

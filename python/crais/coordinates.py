@@ -72,7 +72,7 @@ def of_base(base: Any, dim: int) -> Coordinates:
     loc, covariance = _moments(base, dim)
     if loc.shape != (dim,) or covariance.shape != (dim, dim):
         raise UsageError(
-            f"base: a mean [{dim}] and a covariance [{dim}, {dim}] are wanted; these are "
+            f"base: give a mean [{dim}] and a covariance [{dim}, {dim}]; these are "
             f"{list(loc.shape)} and {list(covariance.shape)}"
         )
     if not (loc.isfinite().all() and covariance.isfinite().all()):
@@ -98,23 +98,26 @@ def of_transform(transform: Function, dim: int) -> Coordinates:
 
 
 def of_prior(prior: Any, dim: int | None) -> Coordinates:
-    """Of a distribution (torch, scipy.stats, crais), a sequence of them, or a dict of them by name.
+    """Coordinates in which the prior is a standard normal, or close to one.
 
-    theta of one is [B, *shape]; of one of a single number, [B, 1], or [B, dim] where dim says that
-    there are as many, independent. Of a sequence, [B, D], side by side. Of a dict, a dict of
-    [B, *shape]. Raises UsageError for a prior that is discrete, improper, or no such distribution.
+    prior   a distribution (torch, scipy.stats, crais), a sequence of them, or a dict by name
+    dim     the number of independent copies of a distribution of one number; None for one
+
+    theta is [B, *shape] for one distribution, [B, 1] or [B, dim] for one of a single number,
+    [B, D] for a sequence (side by side), and a dict of [B, *shape] for a dict. Raises UsageError
+    for a prior that is discrete or improper, or is no such distribution.
     """
     if isinstance(prior, Prior):
         return _of_crais(prior, dim)
     if dim is not None and not isinstance(prior, (Mapping, list, tuple)):
         one = _of_one(prior, "the prior")
         return _side_by_side([one] * dim) if one.dim == 1 else _checked(one, dim, "the prior")
-    given = list(prior) if isinstance(prior, tuple) else prior
-    return _together(given, dim, _of_one, "the prior")
+    parts = list(prior) if isinstance(prior, tuple) else prior
+    return _together(parts, dim, _of_one, "the prior")
 
 
 def of_support(support: Any, dim: int | None) -> Coordinates:
-    """Of a constraint, of one for each coordinate, or of a dict of them by name.
+    """Coordinates without bounds for a constraint, one for each coordinate, or a dict by name.
 
     A constraint is one of torch.distributions.constraints, a pair (low, high), whose None or inf
     is no bound, or (constraint, shape) for more than one number. theta is as in `of_prior`.
@@ -128,17 +131,17 @@ def of_support(support: Any, dim: int | None) -> Coordinates:
 
 
 def _together(
-    given: Any, dim: int | None, make: Callable[[Any, str], Coordinates], what: str
+    parts: Any, dim: int | None, make: Callable[[Any, str], Coordinates], what: str
 ) -> Coordinates:
-    """Of one, of a list, side by side, or of a dict, by name."""
-    if isinstance(given, Mapping):
-        found = _by_name({name: make(one, name) for name, one in given.items()})
-    elif isinstance(given, list):
-        found = _side_by_side([make(one, f"{what} {i}") for i, one in enumerate(given)])
+    """Coordinates of one part, of a list's parts side by side, or of a dict's parts by name."""
+    if isinstance(parts, Mapping):
+        coordinates = _by_name({name: make(one, name) for name, one in parts.items()})
+    elif isinstance(parts, list):
+        coordinates = _side_by_side([make(one, f"{what} {i}") for i, one in enumerate(parts)])
     else:
-        found = make(given, what)
-        found = _side_by_side([found]) if found.dim == 1 else found
-    return _checked(found, dim, what)
+        coordinates = make(parts, what)
+        coordinates = _side_by_side([coordinates]) if coordinates.dim == 1 else coordinates
+    return _checked(coordinates, dim, what)
 
 
 def _by_name(each: Mapping[str, Coordinates]) -> Coordinates:
@@ -172,10 +175,10 @@ def _side_by_side(each: Sequence[Coordinates]) -> Coordinates:
     return Coordinates(named.dim, point, named.log_density, named.draw)
 
 
-def _checked(found: Coordinates, dim: int | None, what: str) -> Coordinates:
-    if dim is not None and dim != found.dim:
-        raise UsageError(f"dim is {dim}, and {what} is of {found.dim} free numbers")
-    return found
+def _checked(coordinates: Coordinates, dim: int | None, what: str) -> Coordinates:
+    if dim is not None and dim != coordinates.dim:
+        raise UsageError(f"dim is {dim}, and {what} is of {coordinates.dim} free numbers")
+    return coordinates
 
 
 # One distribution.
@@ -231,7 +234,7 @@ def _check_proper(prior: D.Distribution, name: str, kind: str) -> None:
     try:
         draws = prior.sample((_DRAWS,))
     except NotImplementedError:
-        raise UsageError(f"{name}: {kind} cannot be drawn from: is it improper?") from None
+        raise UsageError(f"{name}: drawing from {kind} fails: is it improper?") from None
     if not bool(draws.isfinite().all() and (prior.log_prob(draws) > -math.inf).all()):
         raise UsageError(
             f"{name}: {kind} is improper: draws of it or their densities are not finite"
@@ -313,21 +316,21 @@ def _support_of(prior: D.Distribution, name: str, kind: str) -> Any:
 
 def _in_float64(prior: D.Distribution) -> D.Distribution:
     """A copy with float64 parameters on the CPU that does not refuse numbers on the edge of its support."""
-    found = copy.copy(prior)
+    copied = copy.copy(prior)
     for attribute, value in vars(prior).items():
         if isinstance(value, Tensor) and value.is_floating_point():
-            setattr(found, attribute, value.detach().cpu().double())
+            setattr(copied, attribute, value.detach().cpu().double())
         elif isinstance(value, D.Distribution):
-            setattr(found, attribute, _in_float64(value))
-    found._validate_args = False
-    return found
+            setattr(copied, attribute, _in_float64(value))
+    copied._validate_args = False
+    return copied
 
 
 def _of_crais(prior: Prior, dim: int | None) -> Coordinates:
     loc = getattr(prior, "loc", None)
     latent = len(loc) if loc is not None else dim
     if latent is None:
-        raise UsageError(f"give dim=D: {type(prior).__name__} does not say it")
+        raise UsageError(f"give dim=D: {type(prior).__name__} does not tell its dimension")
     if dim not in (None, latent):
         raise UsageError(f"dim is {dim}, and the prior is of {latent} free numbers")
     prior = copy.deepcopy(prior).cpu().double().eval()
@@ -350,8 +353,8 @@ def _of_scipy(prior: Any, name: str) -> Coordinates:
     from_above = getattr(prior, "isf", getattr(prior, "iccdf", None))
     if quantile is None or from_above is None or not hasattr(prior, "logpdf"):
         raise UsageError(
-            f"{name} is a {type(prior).__name__}: a torch.distributions object, or one of scipy.stats "
-            "with ppf, isf and logpdf is wanted; a density without either goes in with support=..."
+            f"{name} is a {type(prior).__name__}: give a torch.distributions object, or one of "
+            "scipy.stats with ppf, isf and logpdf; give another density with support=..."
         )
     median = torch.as_tensor(quantile(0.5))
     if not bool(median.isfinite().all()):
@@ -397,8 +400,8 @@ def _free(constraint: Any, shape: Sequence[int], name: str) -> Coordinates:
 
     def log_det(x: Tensor) -> Tensor:
         own = near(x).reshape(-1, *free_shape)
-        found = transform.log_abs_det_jacobian(own, transform(own)).reshape(len(x), -1).sum(1)
-        return found - (x - near(x)).abs().sum(1)  # falls beyond, where theta stands still
+        log_det_own = transform.log_abs_det_jacobian(own, transform(own)).reshape(len(x), -1).sum(1)
+        return log_det_own - (x - near(x)).abs().sum(1)  # falls beyond, where theta stands still
 
     dim = math.prod(free_shape)
     return Coordinates(dim, point, log_det, _standard(dim), transform.inv)
@@ -413,12 +416,12 @@ def _of_constraint(constraint: Any, name: str) -> Coordinates:
         constraint = _between(*constraint, name)
     if not isinstance(constraint, constraints.Constraint):
         raise UsageError(
-            f"{name} is a {type(constraint).__name__}: one of torch.distributions.constraints, or a "
-            "pair (low, high) is wanted"
+            f"{name} is a {type(constraint).__name__}: give one of torch.distributions.constraints, "
+            "or a pair (low, high)"
         )
     if len(shape) < constraint.event_dim:
         raise UsageError(
-            f"{name}: {constraint} is of vectors: say their size, as ({constraint}, (3,))"
+            f"{name}: {constraint} is for vectors: say their size, as ({constraint}, (3,))"
         )
     return _free(constraint, shape, name)
 
@@ -427,7 +430,7 @@ def _between(low: Any, high: Any, name: str) -> Any:
     low = -math.inf if low is None else float(low)
     high = math.inf if high is None else float(high)
     if not low < high:
-        raise UsageError(f"{name}: low < high is wanted; these are {low:g} and {high:g}")
+        raise UsageError(f"{name}: low must be less than high; these are {low:g} and {high:g}")
     if math.isinf(low):
         return constraints.real if math.isinf(high) else constraints.less_than(high)
     return constraints.greater_than(low) if math.isinf(high) else constraints.interval(low, high)
@@ -457,7 +460,7 @@ def _moments(base: Any, dim: int) -> tuple[Tensor, Tensor]:
     samples = _numbers(base, "base")
     if samples.dim() != 2 or samples.shape[1] != dim or len(samples) < 2:
         raise UsageError(
-            f"base: a distribution, (mean, covariance) or samples [S, {dim}] are wanted; this is "
+            f"base: give a distribution, (mean, covariance) or samples [S, {dim}]; this is "
             f"{list(samples.shape)}"
         )
     covariance = torch.cov(samples.T).reshape(dim, dim)
@@ -469,7 +472,7 @@ def _numbers(values: Any, what: str) -> Tensor:
     try:
         return torch.as_tensor(values).detach().cpu().double()
     except (TypeError, ValueError, RuntimeError):
-        raise UsageError(f"{what} is a {type(values).__name__}, and no array of numbers") from None
+        raise UsageError(f"{what} is a {type(values).__name__}, not an array of numbers") from None
 
 
 # Small pieces.

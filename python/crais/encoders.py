@@ -70,19 +70,19 @@ def _reading(
     if isinstance(output, (tuple, list)) and not hasattr(output, "_asdict"):
         normals = [i for i, part in enumerate(output) if isinstance(part, D.Distribution)]
         if len(normals) == 1 and _is_normal(output[normals[0]]):  # beside a draw of it
-            return lambda found: _of_distribution(found[normals[0]])
+            return lambda code: _of_distribution(code[normals[0]])
         return _of_tuple(output, again)
     parts = parts_of(output)
     for name in _DISTRIBUTIONS:
         if name in parts:
             inner = _reading(parts[name], lambda: parts_of(again())[name], latent)
-            return None if inner is None else lambda found: inner(parts_of(found)[name])
+            return None if inner is None else lambda code: inner(parts_of(code)[name])
     mean = next((name for name in _MEANS if isinstance(parts.get(name), Tensor)), None)
     spread = next((name for name in _SPREADS if isinstance(parts.get(name), Tensor)), None)
     if mean is None or spread is None:
         return None
     log_var = _SPREADS[spread]
-    return lambda found: (parts_of(found)[mean], log_var(parts_of(found)[spread]))
+    return lambda code: (parts_of(code)[mean], log_var(parts_of(code)[spread]))
 
 
 def _of_tuple(output: Any, again: Callable[[], Any]) -> Callable[[Any], Code] | None:
@@ -91,7 +91,7 @@ def _of_tuple(output: Any, again: Callable[[], Any]) -> Callable[[Any], Code] | 
         return _pair
     if len(output) == 1:
         inner = _reading(output[0], lambda: again()[0], None)
-        return None if inner is None else lambda found: inner(found[0])
+        return None if inner is None else lambda code: inner(code[0])
     if len(output) != 3 or len({getattr(part, "shape", None) for part in output}) != 1:
         return None
     drawn = [i for i, (one, two) in enumerate(zip(output, again())) if not torch.equal(one, two)]
@@ -100,7 +100,7 @@ def _of_tuple(output: Any, again: Callable[[], Any]) -> Callable[[Any], Code] | 
     if len(drawn) != 1:
         return None
     mean, log_var = (i for i in range(3) if i != drawn[0])
-    return lambda found: (found[mean], found[log_var])
+    return lambda code: (code[mean], code[log_var])
 
 
 def _is_normal(output: D.Distribution) -> bool:

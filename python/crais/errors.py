@@ -1,4 +1,4 @@
-"""What crais raises. Each message is one line: what is wrong, where, and what would be right."""
+"""The exceptions of crais. A message is one line: what is wrong, where, what would be right."""
 
 from __future__ import annotations
 
@@ -6,39 +6,39 @@ from typing import Any
 
 
 class UsageError(ValueError):
-    """A value that was given: an option, a name, a shape, a model that cannot be evaluated."""
+    """An argument is wrong: an option, a name, a shape, or a model that cannot be evaluated."""
 
 
 class RowShapeError(UsageError):
-    """Rows of a shape that the model does not take; its own error, if it raised one, is the cause."""
+    """The model does not take rows of this shape; its own error, if it raised one, is the cause."""
 
 
 class PlanError(UsageError):
-    """No plan of annealing gets from the base to the target."""
+    """No annealing plan reaches the target from the base, or none within the budget."""
 
 
 class DataError(ValueError):
-    """A file's content, numbers outside the likelihood's support, a density that is not finite."""
+    """Data are wrong: a damaged file, numbers outside the support, a density that is not finite."""
 
 
 class NoInputError(FileNotFoundError):
-    """A file that is missing or cannot be read."""
+    """A file or repository is missing or cannot be read."""
 
 
 class DeviceError(RuntimeError):
-    """A device that is not there."""
+    """This machine has no such device."""
 
 
 class OutputError(OSError):
-    """An output that cannot be made, or a write that failed."""
+    """An output cannot be made, or a write failed."""
 
 
 class InternalError(RuntimeError):
-    """A fault of crais or of LibTorch."""
+    """crais or LibTorch has a fault: please report it."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C. `result` holds what was done before; None if nothing was."""
+    """Ctrl-C stopped the run. `result` holds the finished part, or None."""
 
     result: Any = None
 

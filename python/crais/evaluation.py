@@ -33,6 +33,7 @@ from crais.captured_model import (
 )
 from crais.latents import Latent, sizes_of
 from crais.likelihoods import Likelihood
+from crais.loading import ModelFile
 from crais.models import InMemory, in_memory
 from crais.priors import Prior
 from crais.priors import adapted as adapted_prior
@@ -77,17 +78,20 @@ def evaluate(
 ) -> Result:
     """Estimates log p(x) of images under a model with latents, in nats, with error bars.
 
+    The estimator is annealed importance sampling (Neal, 2001) with Hamiltonian Monte Carlo.
+
     >>> r = crais.evaluate(vae, images, likelihood=crais.Bernoulli())
     >>> r.mean, r.data_se, r.mc_se, r.bias
 
     model        a module with `decode` (or `decoder`), perhaps with `encode` (or `encoder`),
                  `likelihood`, `prior`, `latent`; or with `log_joint`. Or the name of a file: a
                  checkpoint of train-vae, a model of crais.export, the state_dict of an MLP, a
-                 decoder in TorchScript (with likelihood="bernoulli" or "gaussian:SD").
+                 decoder in TorchScript (with likelihood="bernoulli" or "gaussian:SD"). Or what
+                 `crais.load` returns
     images       [N, *shape]: a tensor, an array, a list of these, a Dataset or DataLoader whose
-                 items are images, begin with one, or are dictionaries with one under `key`. uint8
-                 wants scale=255, binarisation="static:0" or dequantise="uniform:0".
-                 Without images: those that data, split, limit, indices or simulate choose.
+                 items are images, begin with one, or are dictionaries with one under `key`. Bytes
+                 need scale=255, binarisation="static:0" or dequantise="uniform:0". Without
+                 images, the options data, split, limit, indices and simulate choose them
     likelihood   p(x | output), as crais.Bernoulli() of logits
     prior        p(z): one of crais, a distribution of PyTorch's, a flow of zuko's or normflows'; a
                  standard normal if it is left out. log_prior: z -> log p(z) [B], nats
@@ -96,26 +100,27 @@ def evaluate(
     encoder      x [B, *shape] -> mean and log_var [B, latent], or mean and scale_tril
     log_joint    (z [B, latent], x [B, *shape]) -> log p(x, z) [B], nats, in place of decoder and
                  likelihood; its gradient is autograd's
-    latent       D, or the shape of z, as (4, 8, 8), where there is no encoder that says it; the
-                 functions then take maps [B, 4, 8, 8]
-    image_shape  of one datum, as the functions take it, where the images have another
-    labels       y [N, ...] of a conditional model p(x | y), whose functions take them last; without
-                 them those beside the images, in a Dataset or DataLoader
+    latent       D, or the shape of z, as (4, 8, 8), where no encoder tells it; with a shape, the
+                 functions take maps [B, 4, 8, 8]
+    image_shape  the shape of one datum as the functions take it, where the images have another
+    labels       y [N, ...] of a conditional model p(x | y), whose functions take y last; if left
+                 out, the labels beside the images in a Dataset or DataLoader
     layout       "NHWC" where the images have their channels last
     dtype        "float32": a copy of a model in float64, bfloat16 or half is evaluated in float32
     rate_distortion  "nll", "nll:BETA", "mse" or "mse:SD": the curve of `eval-loglik curve
                  --distortion`, with its flags and defaults
-    progress     a bar, if tqdm is installed
+    progress     show a bar, if tqdm is installed
 
-    Functions are called with many rows at once, float32, on the model's device, from several
-    threads (threads=1: from this one). Modules must be in eval mode, and a row's value must not
-    depend on others. Nothing is copied, and PyTorch's random state, threads and modes are as before
-    afterwards. Decoders of known layers (docs/models.md), with a Bernoulli likelihood or a Gaussian
-    of one standard deviation, run on crais's own evaluator.
+    Returns a `Result`. crais calls the functions with many rows at once, in float32, on the model's
+    device, from several threads (threads=1: from yours alone). Modules must be in eval mode, and a
+    row's value must not depend on other rows. crais copies nothing, and restores PyTorch's random
+    state, threads and modes. Decoders of known layers (docs/models.md), with a Bernoulli likelihood
+    or a Gaussian of one standard deviation, run on crais's own evaluator.
 
-    Ctrl-C raises Interrupted, whose `result` has the images done; with out="folder" another call
-    with resume=True goes on from there. Raises UsageError, DataError, and what the model raises.
-    Cost: about 1,000 evaluations of the model an image; `budget` sets it.
+    Ctrl-C raises Interrupted, whose `result` has the finished images; with out="folder", another
+    call with resume=True continues. Raises UsageError, PlanError, DataError, NoInputError, and
+    whatever the model raises. Cost: 776 evaluations of the decoder an image; `budget` sets another
+    number.
 
     Other options are the flags of eval-loglik:
     """
@@ -125,7 +130,7 @@ def evaluate(
     dtype = None if dtype is None else str(dtype).removeprefix("torch.")
     for name in ("data", "data_dir", "simulate", "split"):
         if images is not None and options.get(name) is not None:
-            raise UsageError(f"give images or {name}: each says what is evaluated")
+            raise UsageError(f"give images or {name}, not both: each says what to evaluate")
     about = {"decoder": decoder, "encoder": encoder, "likelihood": likelihood}
     beside = None
     data = Data(None, None)
@@ -133,28 +138,30 @@ def evaluate(
         data.images, beside = read(images, key, layout)
     elif key is not None or layout is not None:
         name = "layout" if key is None else "key"
-        raise UsageError(f"{name} is of images that are given, and there are none")
+        raise UsageError(f"{name} needs images: give images, or leave {name} out")
     if labels is not None and not isinstance(labels, str):
         data.labels = tensor_of(labels, "labels")
         if data.labels.dim() < 1:
-            raise UsageError("labels is a single number: [N, ...] is expected, a row for each image")
+            raise UsageError("labels is a single number: give [N, ...], one row for each image")
     if isinstance(model, (str, os.PathLike)):
         chosen = {**about, "image_shape": image_shape, "latent": latent, "dtype": dtype, **options}
         if isinstance(labels, str):
             chosen["labels"] = labels
         for name, value in about.items():
             if value is not None and not isinstance(value, str):
-                raise UsageError(f"{name} of a file is a name; {type(value).__name__} is none")
+                raise UsageError(f"{name} of a file must be a name, not {type(value).__name__}")
         densities = {"prior": prior, "log_joint": log_joint, "log_prior": log_prior}
         for name, density in densities.items():
             if density is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
+        if isinstance(model, ModelFile):
+            chosen = model.options | {k: v for k, v in chosen.items() if v is not None}
         return _evaluated(os.fspath(model), chosen, data, progress)
 
     if isinstance(model, type):
         raise UsageError(f"the model is a class: give an instance, as {model.__name__}()")
     if isinstance(labels, str):
-        raise UsageError("labels of a model in memory are a tensor or an array, no name of a file")
+        raise UsageError("labels of a model in memory must be a tensor or an array, not a file's name")
     model = _unwrapped(model)
     parts = _parts_of(
         model, {**about, "prior": prior, "log_joint": log_joint, "log_prior": log_prior}
@@ -189,15 +196,17 @@ def evaluate(
             name=name,
         )
 
-    found = _in_memory(in_memory_of, data.images, shape)
+    captured = _in_memory(in_memory_of, data.images, shape)
     if data.images is not None:
-        data.images = as_batch(data.images, found.shape)
-    asked, device = options.pop("device", None), found.device
-    if asked is not None and str(asked) not in (str(device), device.type, "auto"):
-        raise UsageError(f"device: the model is on {device}, not {asked}; move it with .to()")
-    if found.keeps_state:
+        data.images = as_batch(data.images, captured.shape)
+    wanted_device, device = options.pop("device", None), captured.device
+    if wanted_device is not None and str(wanted_device) not in (str(device), device.type, "auto"):
+        raise UsageError(
+            f"device: the model is on {device}, not {wanted_device}; move it with .to()"
+        )
+    if captured.keeps_state:
         _call_alone(options)
-    return _evaluated(name, {"device": str(device), **options}, data, progress, found)
+    return _evaluated(name, {"device": str(device), **options}, data, progress, captured)
 
 
 @native.awaited()
@@ -208,14 +217,21 @@ def certify(
     progress: bool = True,
     **options: Unpack[CertifyOptions],
 ) -> Result:
-    """Bounds on log p(x) of images that the model draws: `lower`, `upper` and `gap`, nats.
+    """Encloses log p(x) of images that the model draws between `lower` and `upper`, nats.
 
     >>> c = crais.certify(vae, num_images=1000, likelihood=crais.Bernoulli())
     >>> c.lower, c.upper, c.gap
 
-    The truth lies between the bounds on average, so the gap certifies these settings for images
-    like these. The arguments are those of `evaluate`; `latent` and `image_shape` are needed where
-    the model has no such attributes. Cost: twice an evaluation's.
+    An image that the model draws comes with an exact draw of its posterior, from which a reversed
+    chain gives an upper bound (bidirectional Monte Carlo; Grosse, Ghahramani and Adams, 2015). The
+    truth lies between the bounds on average, so the gap certifies these settings for such images.
+
+    model        as in `evaluate`; give `latent` and `image_shape` if it has no such attributes
+    num_images   how many images to draw
+    progress     show a bar, if tqdm is installed
+
+    The options are those of `evaluate`, and so are the exceptions. Returns a `Result`. Cost: twice
+    the evaluations of `evaluate`.
     """
     options.setdefault("method", "bidirectional")
     return evaluate(model, simulate=num_images, progress=progress, **options)
@@ -314,7 +330,7 @@ def _log_normalizer(
     add_to: Result | None,
     progress: bool,
 ) -> Result:
-    """Of a name, or of a density on `options`' device."""
+    """The result for a target's name, or for a density on the device that `options` names."""
     if add_to is not None:
         options = {**options, "problems": _count(options.get("problems") or 10) + len(add_to)}
     functions: dict[str, Function] = {}
@@ -339,8 +355,8 @@ def _log_normalizer(
         device=device,
         check=check,
     )
-    given = target if isinstance(target, Density) else None
-    return _finished(report, None, run.stopped, "problems", given)
+    density = target if isinstance(target, Density) else None
+    return _finished(report, None, run.stopped, "problems", density)
 
 
 def _in_memory(
@@ -362,8 +378,7 @@ def _in_memory(
 def _call_alone(options: dict[str, Any]) -> None:
     options["threads"] = 1
     warnings.warn(
-        "a function of the model keeps state while it is called, so that one thread alone calls it "
-        "(threads=1)",
+        "a function of the model keeps state during a call, so only one thread calls it (threads=1)",
         stacklevel=4,
     )
 
@@ -404,14 +419,14 @@ def _starts_of(starts: Any, density: Density, options: dict[str, Any]) -> Tensor
     if points.dim() != 2 or points.shape[1] != dim or not len(points):
         raise UsageError(f"starts are [S, {dim}]; these are {list(points.shape)}")
     if not points.isfinite().all():
-        raise UsageError("starts: a number is not finite")
+        raise UsageError("starts has a number that is not finite")
     return points if density.inverse is None else density.inverse(points)
 
 
 def _evaluated(
     operand: str, flags: dict[str, Any], data: Data, progress: bool, model: InMemory | None = None
 ) -> Result:
-    """Of the model that is in memory, or of the file that the operand names."""
+    """The result for `model`, or without one for the file that the operand names."""
     distortion = flags.pop("rate_distortion", None)
     curve = [] if distortion is None else ["curve", f"--distortion={distortion}"]
     arguments = [*curve, operand, *native.arguments(flags)]
@@ -443,9 +458,9 @@ def _finished(
     raise error
 
 
-def _parts_of(model: Any, given: dict[str, Any]) -> dict[str, Any]:
+def _parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """The functions of a module, where they are not given."""
-    parts = dict(given)
+    parts = dict(arguments)
     if parts["prior"] is None:
         parts["prior"] = getattr(model, "prior", None)
     if parts["encoder"] is None:
@@ -460,14 +475,14 @@ def _parts_of(model: Any, given: dict[str, Any]) -> dict[str, Any]:
                 "the model has neither decode(z) nor log_joint(z, x): give decoder=..., or "
                 "log_joint=..."
             )
-    if parts["log_joint"] is not None and given["decoder"] is None:
+    if parts["log_joint"] is not None and arguments["decoder"] is None:
         parts["decoder"] = parts["likelihood"] = None
     for name in ("decoder", "encoder", "log_joint"):
         parts[name] = bare(parts[name])
         if parts[name] is not None and not callable(parts[name]):
             raise UsageError(f"{name} must be a function; names of layers are for files")
     if parts["likelihood"] is not None and not isinstance(parts["likelihood"], Likelihood):
-        raise UsageError("likelihood must be one of crais's, as crais.Bernoulli()")
+        raise UsageError("likelihood must be one of crais's likelihoods, such as crais.Bernoulli()")
     if parts["prior"] is not None:
         parts["prior"] = adapted_prior(parts["prior"])
     return parts
@@ -481,7 +496,7 @@ def _unwrapped(model: Any) -> Any:
 
     if is_model(model) or not isinstance(model, torch.nn.Module):
         return model
-    inner = [found for child in model.children() if is_model(found := _unwrapped(child))]
+    inner = [unwrapped for child in model.children() if is_model(unwrapped := _unwrapped(child))]
     return inner[0] if len(inner) == 1 else model
 
 
@@ -519,7 +534,7 @@ def _density(function: Function) -> Function:
             raise
         check_density(value, z, "the log density")
         if value.dtype != z.dtype:
-            raise UsageError(f"the log density is {value.dtype}, z is {z.dtype}; see dtype")
+            raise UsageError(f"the log density is {value.dtype} and z is {z.dtype}: make them equal, or set dtype")
         return value
 
     return log_density

@@ -51,23 +51,35 @@ _MAX_ROWS = 1 << 20
 
 
 class ExportError(UsageError):
-    """The model cannot be exported as it is; the text says why, and what would be right."""
+    """The model cannot be exported as it is; the message says why, and what would be right."""
 
 
 @dataclass
 class ExportReport:
-    """What `export` did."""
+    """What `export` wrote, and how it compares with eager PyTorch.
+
+    path, bytes       the file and its size
+    seconds           how long the export took
+    functions         names of the functions in the file
+    kind              "compiled", "TorchScript" or "weights"
+    value_error       the largest difference of log p(x, z) from eager PyTorch, nats
+    grad_error        the largest difference of its gradient
+    batch             rows of a call at which a row costs least
+    microseconds      time of an evaluation (value and gradient) in Python on one thread
+    decoder_is_fused  True if crais computes log p(x, z) from the weights, on a CPU
+    notes             remarks, such as why the model has no certificate
+    """
 
     path: str
     bytes: int
     seconds: float
     functions: list[str]
-    kind: str  # of what was written: "compiled", "TorchScript", "weights"
-    value_error: float  # the largest difference of log p(x, z), written against eager, nats
+    kind: str
+    value_error: float
     grad_error: float
-    batch: int  # rows of a call, where a row costs least
-    microseconds: float  # of an evaluation (value and gradient) in Python, one thread
-    decoder_is_fused: bool = False  # crais computes log p(x, z) from weights, on a CPU
+    batch: int
+    microseconds: float
+    decoder_is_fused: bool = False
     notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -111,12 +123,15 @@ def export(
     fused: bool = True,
     quiet: bool = False,
 ) -> ExportReport:
-    """Compiles a model for `eval-loglik`, which estimates log p(x) of data under it.
+    """Compiles a model into a file, which `eval-loglik` and `crais.evaluate` take.
+
+    >>> crais.export("vae.pt2", decoder=vae.decode, likelihood=crais.Bernoulli(), latent=32,
+    ...              image_shape=(1, 28, 28))
 
     A path that ends in .pt gets TorchScript, which is slower, but runs under every LibTorch and
-    needs no compiler. Any other gets native code for this PyTorch and this processor.
+    needs no compiler. Any other path gets native code for this PyTorch and this processor.
 
-    Either a `decoder` with its `likelihood`, or any `log_joint`:
+    Give a `decoder` with its `likelihood`, or a `log_joint`:
 
     decoder       z [B, latent] -> output, what the likelihood takes
     likelihood    p(x | output), one of `crais.likelihoods` or your own
@@ -138,10 +153,11 @@ def export(
     simulate      pairs (x, z) that are stored for certificates where the likelihood's draws are no
                   function of uniform numbers
     march         the processor to compile for, as "x86-64-v3"; this one if it is left out
-    fused         keep the weights of an MLP, or of a decoder with convolutions, which crais
-                  computes faster than compiled code; False: treat it as any other model
+    fused         keep the weights of an MLP, or of a decoder of known layers, for crais's own
+                  evaluator, which is faster than compiled code; False: compile it
 
-    Modules must be in eval mode, and no row of a batch may depend on another. Raises ExportError.
+    Modules must be in eval mode, and no row of a batch may depend on another. Returns an
+    `ExportReport`. Raises ExportError. Cost: 30 seconds to two minutes, mostly of the C++ compiler.
     """
     started = time.monotonic()
     with _as_export_error():

@@ -106,7 +106,7 @@ def processor_flags() -> list[str]:
     """Instruction sets of this processor, as /proc/cpuinfo calls them; [] where it is not there."""
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-            found = next((line for line in file if line.startswith(("flags", "Features"))), "")
+            flags = next((line for line in file if line.startswith(("flags", "Features"))), "")
     except OSError:
         return []
-    return found.partition(":")[2].split()
+    return flags.partition(":")[2].split()

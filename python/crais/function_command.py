@@ -73,9 +73,9 @@ def _function(operand: str) -> Callable[..., Any]:
 
     Raises NoInputError where there is no such file, UsageError where it has no such function.
     """
-    found = FUNCTION.fullmatch(operand)
-    assert found is not None
-    path, name = Path(found["file"]), found["name"]
+    parts = FUNCTION.fullmatch(operand)
+    assert parts is not None
+    path, name = Path(parts["file"]), parts["name"]
     if not path.is_file():
         raise errors.NoInputError(f"no such file: {path}")
     sys.path.insert(0, str(path.parent.absolute()))
@@ -86,6 +86,8 @@ def _function(operand: str) -> Callable[..., Any]:
     spec.loader.exec_module(module)
     function = getattr(module, name, None)
     if not callable(function):
-        there = sorted(n for n, v in vars(module).items() if callable(v) and not n.startswith("_"))
-        raise errors.UsageError(f"{path} has no function {name}; it has {', '.join(there)}")
+        functions = sorted(
+            n for n, v in vars(module).items() if callable(v) and not n.startswith("_")
+        )
+        raise errors.UsageError(f"{path} has no function {name}; it has {', '.join(functions)}")
     return function

@@ -33,8 +33,8 @@ class _Known(torch.autograd.Function):
     def forward(ctx: Any, value_and_grads: Callable[..., Any], *inputs: Tensor) -> Tensor:
         value, grads = value_and_grads(*(one.detach() for one in inputs))
         ctx.save_for_backward(*inputs, *(grad.to(one) for grad, one in zip(grads, inputs)))
-        found: Tensor = value.to(inputs[0])
-        return found
+        values: Tensor = value.to(inputs[0])
+        return values
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
@@ -44,10 +44,10 @@ class _Known(torch.autograd.Function):
         def times(grad: Tensor) -> Tensor:
             return slope.reshape(slope.shape + (1,) * (grad.dim() - slope.dim())) * grad
 
-        found = [times(grad) for grad in grads]
+        products = [times(grad) for grad in grads]
         if torch.is_grad_enabled():  # somebody wants second derivatives
-            found = [_Unknown.apply(grad, one) for grad, one in zip(found, inputs)]
-        return None, *found
+            products = [_Unknown.apply(grad, one) for grad, one in zip(products, inputs)]
+        return None, *products
 
 
 class _Unknown(torch.autograd.Function):
@@ -71,8 +71,8 @@ def known_gradient(value_and_grads: Callable[..., tuple[Tensor, list[Tensor]]]) 
 
     def function(theta: Any) -> Tensor:
         inputs = tuple(theta.values()) if isinstance(theta, dict) else (theta,)
-        found: Tensor = _Known.apply(value_and_grads, *inputs)
-        return found
+        values: Tensor = _Known.apply(value_and_grads, *inputs)
+        return values
 
     return function
 
@@ -84,8 +84,8 @@ def of_numpy(value_and_grad: Callable[[Any], Any], rows: Array) -> Function:
     the two is seen at `rows` [B, D]. Raises UsageError where it is neither.
     """
     count, dim = rows.shape
-    found = _try(value_and_grad, rows)
-    if found is not None and found[0].shape == (count,) and found[1].shape == (count, dim):
+    pair = _try(value_and_grad, rows)
+    if pair is not None and pair[0].shape == (count,) and pair[1].shape == (count, dim):
         return _of_arrays(lambda z: _pair(value_and_grad(z)))
     value, grad = _pair(value_and_grad(rows[0].copy()))
     if value.size != 1 or grad.shape != (dim,):
@@ -126,12 +126,12 @@ def _try(value_and_grad: Callable[[Any], Any], rows: Array) -> tuple[Any, Any] |
         return None
 
 
-def _pair(found: Any) -> tuple[Array, Array]:
-    if not isinstance(found, (tuple, list)) or len(found) != 2:
+def _pair(returned: Any) -> tuple[Array, Array]:
+    if not isinstance(returned, (tuple, list)) or len(returned) != 2:
         raise UsageError(
-            f"value_and_grad returns a {type(found).__name__}: a pair (values, gradients) is wanted"
+            f"value_and_grad returns a {type(returned).__name__}: return (values, gradients)"
         )
-    return np.asarray(found[0], float), np.asarray(found[1], float)
+    return np.asarray(returned[0], float), np.asarray(returned[1], float)
 
 
 def of_jax(function: Any, example: Callable[[], Any]) -> Function | None:
@@ -231,7 +231,7 @@ def has_second_derivatives(function: Function, z: Tensor) -> bool:
 
 
 def once(function: Function) -> Function:
-    """The same density, whose second derivatives are NaN: bases take differences instead."""
+    """Makes a density's second derivatives NaN, so that bases take differences of gradients."""
 
     def value_and_grads(z: Tensor) -> tuple[Tensor, list[Tensor]]:
         value, grad = with_gradient(function, z)

@@ -35,8 +35,8 @@ def spread(
         for size, s, p, k, more in zip(x.shape[2:], stride, padding, kernel, output_padding)
     ]
     taps = [-(-k // s) for k, s in zip(kernel, stride)]  # that a pixel of a phase has
-    found = [_padding(*one) for one in zip(padding, stride, taps, x.shape[2:], sizes)]
-    pads = [pad for pad in found if pad is not None]
+    per_axis = [_padding(*one) for one in zip(padding, stride, taps, x.shape[2:], sizes)]
+    pads = [pad for pad in per_axis if pad is not None]
     if len(pads) < dims or any(size % s != 0 for size, s in zip(sizes, stride)):
         return NotImplemented
     phased = _phased(weight, stride, taps)
@@ -73,10 +73,10 @@ def _of_phases(kernel: Tensor, stride: Sequence[int], taps: Sequence[int]) -> Te
     split = split.flip([2 + 2 * i for i in range(dims)])
     phases = [3 + 2 * i for i in range(dims)]
     rest = [2 + 2 * i for i in range(dims)]
-    found = split.permute(*phases, 1, 0, *rest).reshape(-1, kernel.shape[0], *taps)
+    kernels = split.permute(*phases, 1, 0, *rest).reshape(-1, kernel.shape[0], *taps)
     if dims == 2:  # as a convolution reads it fastest
-        return found.contiguous(memory_format=torch.channels_last)
-    return found.contiguous()
+        return kernels.contiguous(memory_format=torch.channels_last)
+    return kernels.contiguous()
 
 
 def _interleaved(

@@ -58,7 +58,7 @@ class Skip:
 
 @dataclass
 class Normalisation:
-    """Of groups of consecutive units, then a scale and a shift of each unit."""
+    """Normalises groups of consecutive units, then scales and shifts each unit."""
 
     groups: int
     eps: float  # added to variances
@@ -93,17 +93,17 @@ class Layer:
 
     def describe(self) -> dict[str, Any]:
         """What a reader must know of it besides its tensors (models/model_manifest.h)."""
-        found: dict[str, Any] = {"kind": self.kind, "activation": self.activation}
+        description: dict[str, Any] = {"kind": self.kind, "activation": self.activation}
         if s := self.skip:
-            found["skip"] = {"from": s.start, "before_activation": s.before_activation}
+            description["skip"] = {"from": s.start, "before_activation": s.before_activation}
         if n := self.normalisation:
-            found["normalisation"] = {"groups": n.groups, "eps": n.eps}
+            description["normalisation"] = {"groups": n.groups, "eps": n.eps}
         if c := self.convolution:
             sizes = {"stride": c.stride, "padding": c.padding, "dilation": c.dilation}
-            found |= {"transposed": c.transposed, **sizes}
+            description |= {"transposed": c.transposed, **sizes}
         if image := self.convolution or self.interpolation:
-            found |= {"input": image.input, "output": image.output}
-        return found
+            description |= {"input": image.input, "output": image.output}
+        return description
 
     @property
     def is_plain(self) -> bool:
@@ -117,7 +117,7 @@ class Layer:
         c = self.convolution
         if c is None:
             return F.linear(rows, self.weight, self.bias)
-        found = torch.ops.aten.convolution.default(
+        convolved = torch.ops.aten.convolution.default(
             rows.unflatten(1, c.input),
             self.weight,
             self.bias,
@@ -128,14 +128,14 @@ class Layer:
             c.output_padding,
             1,
         )
-        return found.flatten(1)
+        return convolved.flatten(1)
 
     def _interpolated(self, rows: Tensor, one: Interpolation) -> Tensor:
         units = rows.view(-1, one.input[0], math.prod(one.input[1:]))
-        found = self.bias.view(-1, 1)
+        sums = self.bias.view(-1, 1)
         for places, weight in zip(one.places.t(), self.weight.t()):
-            found = found + units[:, :, places] * weight
-        return found.flatten(1)
+            sums = sums + units[:, :, places] * weight
+        return sums.flatten(1)
 
     @property
     def multiplications(self) -> int:
@@ -204,7 +204,7 @@ def interpolated(image: Image, function: Callable[[Tensor], Tensor], device: tor
     at = divmod(int(whole.abs().argmax()), whole.shape[1])  # a place that sees some
 
     def along(axis: int) -> tuple[Tensor, Tensor]:
-        """Of one axis, for each of its places: places that it sees, and weights."""
+        """For each place of one axis, the places that it sees and their weights: [out, taps] each."""
         lines = []
         for one in torch.eye(image[1 + axis], dtype=torch.float64):
             line = one.view(1, 1, *([-1, 1] if axis == 0 else [1, -1])).expand(1, 1, rows, columns)

@@ -29,12 +29,15 @@ class Data:
 
 
 def read(
-    images: Any, key: str | None = None, layout: str | None = None
+    images: Any,
+    key: str | None = None,
+    layout: str | None = None,
+    limit: int | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """Images [N, ...] on the CPU, and the labels that lie beside them, if any do.
 
-    Of a Dataset, a DataLoader or a list each item is an image, begins with one, or is a dictionary
-    that holds one under `key`. layout="NHWC": channels come last.
+    Each item of a Dataset, a DataLoader or a list is an image, begins with one, or is a dictionary
+    that holds one under `key`. layout="NHWC": channels come last. `limit` images at most are read.
     """
     labels = None
     if isinstance(images, (list, tuple)) and not _is_list_of_images(images):
@@ -46,26 +49,27 @@ def read(
         )
     if isinstance(images, (DataLoader, Dataset, list, tuple)) or _is_sequence(images):
         has_batches = isinstance(images, DataLoader) and images.batch_sampler is not None
-        items = [_parts_of(item, key) for item in _items(images)]
-        found = _joined([_image_of(item) for item, _ in items], has_batches)
+        items = _first_items(images, key, has_batches, limit)
+        batch = _joined([image for image, _ in items], has_batches)
         labels = _labels_of([label for _, label in items], has_batches)
     elif isinstance(images, Mapping):
         image, label = _parts_of(images, key)
-        found, labels = tensor_of(image, "images"), _labels_of([label], True)
+        batch, labels = tensor_of(image, "images"), _labels_of([label], True)
     elif key is not None:
         raise UsageError(f"key is for images in dictionaries; these are a {type(images).__name__}")
     else:
-        found = tensor_of(images, "images")
-    if found.dtype in (torch.float64, torch.float16, torch.bfloat16):
-        found = found.float()
-    elif found.dtype == torch.bool:
-        found = found.to(torch.uint8)
-    if found.shape[:1] in ((), (0,)):
-        raise UsageError(f"images has shape {list(found.shape)}: [N, ...] with N > 0 is expected")
-    if found.dtype not in _TYPES:
-        raise UsageError(f"images are {found.dtype}; uint8 or float32 is expected")
-    found = found.reshape(len(found), -1) if found.dim() == 1 else found
-    return _channels_first(found, layout), labels
+        batch = tensor_of(images, "images")
+    if batch.dtype in (torch.float64, torch.float16, torch.bfloat16):
+        batch = batch.float()
+    elif batch.dtype == torch.bool:
+        batch = batch.to(torch.uint8)
+    if batch.shape[:1] in ((), (0,)):
+        raise UsageError(f"images has shape {list(batch.shape)}: give [N, ...] with N > 0")
+    if batch.dtype not in _TYPES:
+        raise UsageError(f"images are {batch.dtype}: give uint8 or float32")
+    batch = batch.reshape(len(batch), -1) if batch.dim() == 1 else batch
+    labels = None if labels is None else labels[:limit]
+    return _channels_first(batch[:limit], layout), labels
 
 
 def shapes_for(images: Tensor | None) -> list[Sequence[int]]:
@@ -75,8 +79,8 @@ def shapes_for(images: Tensor | None) -> list[Sequence[int]]:
     """
     if images is None:
         return []
-    found = [*_shapes(images.shape[1:]), *(_shapes(images.shape) if images.dim() > 1 else [])]
-    return [shape for i, shape in enumerate(found) if shape not in found[:i]]
+    shapes = [*_shapes(images.shape[1:]), *(_shapes(images.shape) if images.dim() > 1 else [])]
+    return [shape for i, shape in enumerate(shapes) if shape not in shapes[:i]]
 
 
 def as_batch(images: Tensor, shape: Sequence[int]) -> Tensor:
@@ -109,12 +113,12 @@ def channels_first_of(images: Tensor | None) -> Sequence[int] | None:
 
 def _shapes(own: Sequence[int]) -> list[tuple[int, ...]]:
     own = tuple(own)
-    found = [own, (math.prod(own),)]
+    shapes = [own, (math.prod(own),)]
     if len(own) == 2:
-        found.append((1, *own))
+        shapes.append((1, *own))
     if len(own) == 3 and own[2] == 1:  # one channel may as well come first
-        found += [(1, *own[:2]), own[:2]]
-    return found
+        shapes += [(1, *own[:2]), own[:2]]
+    return shapes
 
 
 def _channels_first(images: Tensor, layout: str | None) -> Tensor:
@@ -123,7 +127,9 @@ def _channels_first(images: Tensor, layout: str | None) -> Tensor:
     if layout != "NHWC":
         raise UsageError(f"layout is NCHW or NHWC, not {layout}")
     if images.dim() != 4:
-        raise UsageError(f'layout="NHWC" is of images [N, H, W, C]; these are {list(images.shape)}')
+        raise UsageError(
+            f'layout="NHWC" is for images [N, H, W, C]; these are {list(images.shape)}'
+        )
     return images.permute(0, 3, 1, 2).contiguous()
 
 
@@ -151,17 +157,17 @@ def tensor_of(values: Any, what: str) -> Tensor:
     if isinstance(values, np.ma.MaskedArray):
         if np.ma.is_masked(values):
             raise UsageError(
-                f"{what} is a masked array, and masks are not read: fill it, as .filled(0)"
+                f"{what} is a masked array, and crais does not read masks: fill it, as by .filled(0)"
             )
         values = values.data
     if isinstance(values, np.ndarray):
         if values.dtype.kind not in "buif":
-            raise UsageError(f"{what} is an array of {values.dtype}: real numbers are expected")
+            raise UsageError(f"{what} is an array of {values.dtype}: give real numbers")
         values = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
         if not values.flags.writeable:
             values = values.copy()
     if isinstance(values, Tensor) and (kind := _unusual(values)):
-        raise UsageError(f"{what} is a {kind} tensor: give a plain one, as of .to_dense()")
+        raise UsageError(f"{what} is a {kind} tensor: give a plain one, as by .to_dense()")
     try:
         return torch.as_tensor(values).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
@@ -187,6 +193,21 @@ def _items(images: Any) -> Iterable[Any]:
     if isinstance(images, (DataLoader, IterableDataset)):
         return images
     return (images[i] for i in range(len(images)))
+
+
+def _first_items(
+    images: Any, key: str | None, are_batches: bool, limit: int | None
+) -> list[tuple[Tensor, Any]]:
+    """The image (or batch of images) and the label of each item, until there are `limit` images."""
+    items: list[tuple[Tensor, Any]] = []
+    num_images = 0
+    for item in _items(images):
+        first, label = _parts_of(item, key)
+        items.append((_image_of(first), label))
+        num_images += len(items[-1][0]) if are_batches else 1
+        if limit is not None and num_images >= limit:
+            break
+    return items
 
 
 def _parts_of(item: Any, key: str | None) -> tuple[Any, Any]:
@@ -215,8 +236,8 @@ def _image_of(first: Any) -> Tensor:
         kind, first = type(first).__name__, np.asarray(first)
         if first.dtype.kind not in "buif":
             raise UsageError(
-                f"an item of images begins with a {kind}: a tensor or an array is expected, alone "
-                "or before the labels"
+                f"an item of images begins with a {kind}: give a tensor or an array, alone or "
+                "before the labels"
             )
     return tensor_of(first, "an item of images")
 

@@ -14,21 +14,23 @@ from crais.errors import UsageError
 Latent: TypeAlias = int | Sequence[int]
 
 
-def sizes_of(given: Any, name: str = "latent") -> tuple[int, ...]:
+def sizes_of(latent: Any, name: str = "latent") -> tuple[int, ...]:
     """The shape of one z, or of one x: (D,), or (C, H, W). Raises UsageError for what is none."""
     try:
-        sizes = (operator.index(given),) if _is_number(given) else tuple(map(operator.index, given))
+        sizes = (
+            (operator.index(latent),) if _is_number(latent) else tuple(map(operator.index, latent))
+        )
     except TypeError:
         sizes = ()
     if not sizes or min(sizes) < 1:
         raise UsageError(
-            f"{name} is a number D or a shape as (4, 8, 8), each at least 1, not {given!r}"
+            f"{name} is a number D or a shape as (4, 8, 8), each at least 1, not {latent!r}"
         )
     return sizes
 
 
-def _is_number(given: Any) -> bool:
-    return hasattr(given, "__index__") and not getattr(given, "shape", ())  # arrays have it too
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "__index__") and not getattr(value, "shape", ())  # arrays have it too
 
 
 def shaped(function: Function, sizes: tuple[int, ...]) -> Function:

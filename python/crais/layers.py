@@ -89,11 +89,11 @@ class Network:
 
     @property
     def activation(self) -> str:
-        """Of an MLP."""
+        """The activation between the layers of an MLP; tanh where there is one layer."""
         return self.layers[0].activation or "tanh"
 
     def tensors(self, name: str) -> dict[str, Tensor]:
-        """Under the names of models/model_manifest.cpp."""
+        """Weights and biases under the names of models/model_manifest.cpp."""
         tensors: dict[str, Tensor] = {}
         for i, layer in enumerate(self.layers):
             tensors[f"{name}.{i}.weight"] = layer.weight.contiguous()
@@ -122,7 +122,7 @@ class KnownModel:
 
     @property
     def key(self) -> str:
-        """Of its description among what a reader must know (models/model_manifest.h)."""
+        """The key of its description in a manifest (models/model_manifest.h)."""
         return "mlp" if self.is_mlp else "decoder"
 
     def describe(self) -> dict[str, Any]:
@@ -177,13 +177,13 @@ def _agree(network: Network, decoder: Callable[[Tensor], Any], z: Tensor, values
     others = 1 - z / 2
     try:
         with torch.no_grad(), unvalidated():
-            found, wanted = network(others), decoder(others)
+            ours, theirs = network(others), decoder(others)
     except Exception:  # as for the trace
         return False
-    if found.shape[1] != values or found.numel() != wanted.numel():
+    if ours.shape[1] != values or ours.numel() != theirs.numel():
         return False
-    largest = wanted.abs().max()
-    return bool((found - wanted.reshape(found.shape)).abs().max() <= 1e-3 * (1 + largest))
+    largest = theirs.abs().max()
+    return bool((ours - theirs.reshape(ours.shape)).abs().max() <= 1e-3 * (1 + largest))
 
 
 def _likelihood(likelihood: Likelihood) -> str | None:
@@ -284,15 +284,15 @@ class _Chain:
         """What this is, plus what it was earlier, if that is among what the evaluator keeps."""
         start = len(earlier.layers) - 1
         require(self._is_own and earlier._is_whole and 0 <= start < len(self.layers) - 1)
-        *before, (here, there) = zip(self.layers, earlier.layers)
+        *before, (last, earlier_last) = zip(self.layers, earlier.layers)
         require(all(one is other for one, other in before))
-        require(here.weight is there.weight and here.skip == there.skip)
-        has_grown = here.normalisation is not there.normalisation
-        before_activation = has_grown or here.activation != there.activation
+        require(last.weight is earlier_last.weight and last.skip == earlier_last.skip)
+        has_grown = last.normalisation is not earlier_last.normalisation
+        before_activation = has_grown or last.activation != earlier_last.activation
         if before_activation:
-            require(there.activation is None and there.normalisation is None)
+            require(earlier_last.activation is None and earlier_last.normalisation is None)
         else:
-            require(here.activation not in _NOT_KEPT and here.normalisation is None)
+            require(last.activation not in _NOT_KEPT and last.normalisation is None)
         require(not any(layer.skip and layer.skip.start == start for layer in self.layers))
         return self._ending(skip=Skip(start, before_activation))
 
@@ -315,7 +315,7 @@ class _Chain:
         return self.linear(torch.eye(units, device=self.device), None)
 
     def followed_by(self, weight: Tensor, convolution: Convolution) -> _Chain:
-        """Of images."""
+        """This map of images, then a convolution."""
         return self.written_out.convolved(weight.to(self.device), None, convolution)
 
     def cropped(self, image: Image, axis: int, places: slice) -> _Chain:
@@ -324,8 +324,8 @@ class _Chain:
         last = whole.layers[-1] if whole.layers else None
         if last is None or last.kind == "dense":
             units = torch.arange(math.prod(image)).view(image)
-            some = units.movedim(axis, 0)[places].movedim(0, axis).flatten()
-            return whole._picked(some, units.numel())
+            picked = units.movedim(axis, 0)[places].movedim(0, axis).flatten()
+            return whole._picked(picked, units.numel())
         start, stop, step = places.indices(image[axis])
         require(start < stop)
         if axis > 0:
@@ -452,10 +452,10 @@ class _Tracer(EagerMode):
             raise ValueError("values are looked at")
         try:
             meant = [self.chain_of(one) if id(one) in self.known else one for one in args]
-            found = _apply(_Call(target, args, result), meant, kwargs)
+            chains = _apply(_Call(target, args, result), meant, kwargs)
         except Unknown:
-            found = None
-        parts = found if isinstance(found, list) else [found]
+            chains = None
+        parts = chains if isinstance(chains, list) else [chains]
         self._kept.append(made)
         for tensor, part in zip_longest(made, parts[: len(made)]):
             self.known[id(tensor)] = part
@@ -522,7 +522,7 @@ def _image(shape: torch.Size) -> Image:
 
 
 def _axis(dim: int, dims: int) -> int:
-    """Of an image, for a dimension of a tensor with so many."""
+    """The axis of an image [C, H, W] for dimension `dim` of a tensor with `dims` dimensions."""
     return 0 if dim == 1 and dims > 2 else dim - dims + 3
 
 
@@ -552,8 +552,8 @@ def _interpolated(call: _Call, kind: str, chain: _Chain, rest: list[Any]) -> Any
     require(kind in _INTERPOLATIONS)
 
     def function(one: Tensor) -> Tensor:
-        found = call.target(one.reshape(1, 1, *shape[2:]), *rest)
-        return cast(Tensor, found.reshape(1, 1, -1, found.shape[-1]))
+        interpolated = call.target(one.reshape(1, 1, *shape[2:]), *rest)
+        return cast(Tensor, interpolated.reshape(1, 1, -1, interpolated.shape[-1]))
 
     return chain.interpolated(image, function)
 

@@ -24,9 +24,10 @@ HALF = STEP / 2
 
 
 class Likelihood(nn.Module):
-    """p(x | output), independent over a batch. Derive from it to write one of your own.
+    """The base class of p(x | output), rows of a batch independent. Derive your own from it.
 
-    `log_prob`, `fisher` and `sample` are compiled: they use tensor operations only.
+    x is [B, *shape]; output is what the decoder returns, a tensor or a tuple of tensors. Export
+    compiles `log_prob`, `fisher` and `sample`, so they may use tensor operations only.
     """
 
     low: float = -math.inf  # the support of x, both ends included
@@ -36,22 +37,23 @@ class Likelihood(nn.Module):
     uniforms: int | None = None  # that `sample` takes for an element of x; None: only `draw`
 
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
-        """log p(x | output) [B], summed over all elements of x."""
+        """Returns log p(x | output) [B], nats, summed over all elements of x."""
         raise NotImplementedError
 
     def fisher(self, output: Output) -> Output:
-        """The diagonal of the Fisher information with respect to the output, in its structure.
+        """Returns the diagonal of the Fisher information about the output, with its structure.
 
-        A likelihood without a closed form gives another non-negative curvature and says which.
+        Bases use it as the curvature of the likelihood. A likelihood without a closed form returns
+        another non-negative curvature, and its docstring says which.
         """
         raise NotImplementedError
 
     def sample(self, output: Output, u: Tensor) -> Tensor:
-        """x as a function of uniform numbers u [B, uniforms, *shape] in (0, 1)."""
+        """Returns x [B, *shape] as a function of uniform u [B, uniforms, *shape] in (0, 1)."""
         raise NotImplementedError
 
     def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
-        """A random x of shape x_shape, [B, *shape], from PyTorch's global generator."""
+        """Draws x of shape x_shape = [B, *shape] with PyTorch's global generator."""
         if self.uniforms is None:
             raise NotImplementedError(f"{type(self).__name__} has neither `sample` nor `draw`")
         like = output if isinstance(output, Tensor) else output[0]
@@ -59,7 +61,7 @@ class Likelihood(nn.Module):
         return self.sample(output, u.to(like.device))
 
     def spec(self) -> dict[str, Any]:
-        """The likelihood's name and its numbers, for JSON."""
+        """Returns the likelihood's name and its numbers, for JSON."""
         return {"name": type(self).__name__}
 
 
@@ -115,10 +117,12 @@ class _OfLogits(Likelihood):
 
 
 class Bernoulli(_OfLogits):
-    """Binary x; the output holds logits.
+    """Bernoulli likelihood of binary x; the output holds logits [B, *shape].
 
-    With probs=True it holds probabilities, as after a sigmoid. probs=False: logits, even where all
-    lie in [0, 1]. Grey values have no probability: see ContinuousBernoulli.
+    probs   True: the output holds probabilities, as after a sigmoid. False: it holds logits, even
+            where all of them lie in [0, 1]. None: logits, and such an output is a UsageError
+
+    Grey values have no probability under it: see ContinuousBernoulli.
     """
 
     name = "bernoulli"
@@ -135,9 +139,10 @@ class Bernoulli(_OfLogits):
 
 
 class ContinuousBernoulli(_OfLogits):
-    """x in [0, 1] with density proportional to exp(logit x) (Loaiza-Ganem and Cunningham, 2019).
+    """Density of x in [0, 1], proportional to exp(logit x) (Loaiza-Ganem and Cunningham, 2019).
 
-    `probs` is as in `Bernoulli`: the output is then sigmoid(logit), which is not the mean of x.
+    The output holds logits [B, *shape]. `probs` is as in `Bernoulli`: the output is then
+    sigmoid(logit), which is not the mean of x.
     """
 
     name = "continuous-bernoulli"
@@ -219,10 +224,11 @@ class _LocationScale(Likelihood):
 
 
 class Gaussian(_LocationScale):
-    """Normal noise; the output is the mean.
+    """Normal noise around the output, which is the mean [B, *shape].
 
-    `sd` is a number or a tensor that broadcasts to x; `learn` makes it a parameter. With `sd=None`
-    the output is (mean, log_sd), or one tensor whose halves along dimension 1 are these.
+    sd      the standard deviation, in the units of x: a number or a tensor that broadcasts to x.
+            None: the output is (mean, log_sd), or one tensor of both along dimension 1
+    learn   make `sd` a parameter
     """
 
     name = "gaussian"
@@ -240,9 +246,9 @@ class Gaussian(_LocationScale):
 
 
 class SquaredError(Gaussian):
-    """None: the decoder gives the mean of x, and nothing says how x differs from it.
+    """Stands for no likelihood: the decoder gives the mean of x, and no noise is known.
 
-    log_prob is minus the squared error, up to a constant. Such a model is for
+    `log_prob` is minus the squared error, up to a constant. Such a model is for
     `eval-loglik curve --distortion mse` alone.
     """
 
@@ -337,7 +343,9 @@ class _Discretized(_LocationScale):
 
 
 class DiscretizedGaussian(_Discretized):
-    """Mass function of 8-bit values under normal noise; `sd` and `learn` as in `Gaussian`.
+    """Mass function of 8-bit values k / 255 under normal noise; the output is the mean.
+
+    `sd` and `learn` are as in `Gaussian`.
 
     The mean and `sd` have the units of x: a pixel's range is [0, 1].
     """
@@ -471,10 +479,10 @@ class DiscretizedLogisticMixture(Likelihood):
 
 
 class Categorical(Likelihood):
-    """Symbols x in 0..num_classes-1: the output has a logit of each, [B, num_classes, *shape].
+    """Symbols x in 0..num_classes-1; the output has their logits, [B, num_classes, *shape].
 
-    A decoder that returns [B, *shape, num_classes], as torch.distributions.Categorical takes them,
-    is understood too. Without num_classes x is of 8 bits, k / 255, and num_classes is 256.
+    A decoder may return [B, *shape, num_classes] too, as torch.distributions.Categorical takes it.
+    Without num_classes, x has 8 bits, k / 255, and num_classes is 256.
     """
 
     low, uniforms = 0.0, 1
@@ -549,7 +557,7 @@ class LocationScaleMixture(Likelihood):
 
 
 class Poisson(Likelihood):
-    """Counts; the output is the logarithm of the rate."""
+    """Poisson counts; the output is the logarithm of the rate [B, *shape]."""
 
     low, step = 0.0, 1.0
 
@@ -568,7 +576,7 @@ class Poisson(Likelihood):
 
 
 class NegativeBinomial(Likelihood):
-    """Counts with mean mu and variance mu + mu^2 / theta; the output is log mu.
+    """Counts with mean mu and variance mu + mu^2 / theta; the output is log mu [B, *shape].
 
     `theta` (inverse dispersion) is a number or a tensor that broadcasts to x, one a gene for
     instance; `learn` makes it a parameter.

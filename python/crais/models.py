@@ -163,8 +163,8 @@ def _latent_of(
 ) -> Sequence[int]:
     if encoder is None:
         raise UsageError(
-            "give latent=D, the dimension of z, or its shape, as latent=(4, 8, 8): there is no "
-            "encoder that says it"
+            "give latent=D, the dimension of z, or its shape, as latent=(4, 8, 8): no encoder "
+            "tells it"
         )
     x = torch.zeros(1, *shape, dtype=torch.float32, device=device)
     with torch.no_grad(), taking_shapes(shape):
@@ -179,7 +179,7 @@ def _shape_of(
     device: torch.device,
     y: tuple[Tensor, ...],
 ) -> Sequence[int]:
-    """Of the data that the model makes, where the output has the same shape."""
+    """The shape of the data that the model makes, where its output has the same shape."""
     if decoder is None or latent is None:
         raise UsageError("give image_shape=(...), the shape of one datum, and latent=D")
     with torch.no_grad():

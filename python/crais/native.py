@@ -29,7 +29,7 @@ def extension() -> Any:
         built = importlib.import_module("crais._built")
     except ImportError:
         raise ImportError(
-            f"this part of crais is compiled, and is not installed: {INSTALL}"
+            f"this part of crais is compiled, and it is not installed: {INSTALL}"
         ) from None
     if built.TORCH != torch.__version__:
         raise ImportError(
@@ -48,7 +48,7 @@ def arguments(options: Mapping[str, Any]) -> list[str]:
     flags: list[str] = []
     for name, value in options.items():
         if name in TERMINAL:
-            raise errors.UsageError(f"{name} is for the programs at a terminal")
+            raise errors.UsageError(f"{name} is an option of the programs at a terminal alone")
         flag = "--" + name.replace("_", "-")
         for one in value if isinstance(value, (list, tuple)) else [value]:
             if one is True:
@@ -101,7 +101,7 @@ class Run:
             raise KeyboardInterrupt
         self.called = True
         try:
-            found = self._functions[name](*inputs)
+            outputs = self._functions[name](*inputs)
         except KeyboardInterrupt:
             self.stopped = True
             raise
@@ -112,8 +112,8 @@ class Run:
         if os.getpid() != self._process:
             _end_child(RuntimeError("a child process of the model cannot go on with the run"))
         if name.startswith("joint"):
-            self._watch(found, inputs)
-        return found
+            self._watch(outputs, inputs)
+        return outputs
 
     def start(self, notice: str, pixels: Tensor, shape: list[int]) -> None:
         """The images as the likelihood takes them [N, numbers], and the shape of one."""
@@ -264,14 +264,14 @@ def call(
     bar = Bar(progress, unit)
     run = Run(functions, bar)
     if _ends:
-        raise errors.Interrupted("interrupted; Python ends")
+        raise errors.Interrupted("interrupted; Python is shutting down")
     _running.add(run)
     try:
         with as_before(device):
-            found = function(run)
+            returned = function(run)
             if check is not None and run.called and not run.stopped:
                 check()
-            return found, run
+            return returned, run
     except errors.DataError as error:
         error.args = (worded(program, str(error)) + run.astray,)
         raise

@@ -56,8 +56,8 @@ class Distribution(L.Likelihood):
                 f"a row of x has shape {list(x.shape[1:])}, but the decoder's distribution is of "
                 f"rows of shape {shape}"
             )
-        found: Tensor = output.log_prob(x)
-        return found.flatten(1).sum(1) if found.dim() > 1 else found
+        log_p: Tensor = output.log_prob(x)
+        return log_p.flatten(1).sum(1) if log_p.dim() > 1 else log_p
 
     def draw(self, output: Any, x_shape: Any) -> Tensor:
         drawn: Tensor = output.sample()
@@ -81,18 +81,18 @@ def adapted(
     if take is not None:
         decoder, output = _then(decoder, take), take(output)
     if isinstance(output, D.Distribution):
-        found, tensors = _of_distribution(output, z)
-        if type(likelihood) not in (OfDecoder, type(found)):
+        known, tensors = _of_distribution(output, z)
+        if type(likelihood) not in (OfDecoder, type(known)):
             raise UsageError(
                 f"the decoder returns a distribution, {described(output)}, and the likelihood is "
                 f"{type(likelihood).__name__}: leave the likelihood out"
             )
-        return (decoder if tensors is None else _then(decoder, tensors)), found
+        return (decoder if tensors is None else _then(decoder, tensors)), known
     if isinstance(likelihood, L.Categorical) and _has_classes_last(output, likelihood, x):
         return _then(decoder, _classes_first), likelihood
     if isinstance(likelihood, OfDecoder):
         raise UsageError(
-            "the model does not say its likelihood: give a decoder with its likelihood, as "
+            "the model has no likelihood: give a decoder with its likelihood, as "
             "crais.Bernoulli() where it returns logits, crais.Bernoulli(probs=True) after a sigmoid, "
             "another of crais; or a log_joint"
         )
@@ -111,7 +111,7 @@ def _classes_first(logits: Tensor) -> Tensor:
 
 
 def shape_of(output: Any) -> list[int] | None:
-    """Of a datum, where the output says it."""
+    """The shape of a datum, where the output tells it; else None."""
     if isinstance(output, D.Distribution):
         return [*output.batch_shape, *output.event_shape][1:]
     return list(output.shape[1:]) if isinstance(output, Tensor) else None
@@ -150,7 +150,7 @@ def _choice(output: Any, likelihood: L.Likelihood, x: Tensor) -> Callable[[Any],
             f"returns one, as decoder=lambda z: model.decode(z)[{next(iter(parts), 0)!r}]"
         )
     name = known[0]
-    return lambda found: parts_of(found)[name]
+    return lambda output: parts_of(output)[name]
 
 
 def parts_of(output: Any) -> dict[Any, Any]:
@@ -217,7 +217,7 @@ def _of_distribution(
     if taken is None:
         return Distribution(output), None
     likelihood, tensors = taken
-    return likelihood, lambda found: tensors(plain(found))
+    return likelihood, lambda output: tensors(plain(output))
 
 
 def _fixed(parameter: Tensor, z: Tensor) -> Tensor | None:
@@ -235,7 +235,7 @@ def _fixed(parameter: Tensor, z: Tensor) -> Tensor | None:
 def _bernoulli(kind: type) -> Callable[[Any, Tensor], _Taken]:
     def make(base: Any, z: Tensor) -> _Taken:
         probs = "probs" in base.__dict__  # as it was made
-        return kind(probs=probs), lambda found: found.probs if probs else found.logits
+        return kind(probs=probs), lambda output: output.probs if probs else output.logits
 
     return make
 
@@ -244,8 +244,8 @@ def _location_scale(kind: Callable[..., L.Likelihood]) -> Callable[[Any, Tensor]
     def make(base: Any, z: Tensor) -> _Taken:
         scale = _fixed(base.scale, z)
         if scale is not None:
-            return kind(scale), lambda found: found.loc
-        return kind(None), lambda found: (found.loc, found.scale.log())
+            return kind(scale), lambda output: output.loc
+        return kind(None), lambda output: (output.loc, output.scale.log())
 
     return make
 
@@ -262,18 +262,18 @@ def _negative_binomial(base: Any, z: Tensor) -> _Taken | None:
     if count is None:
         return None
     theta = L.NegativeBinomial(count, learn=False)
-    return theta, lambda found: found.logits + found.total_count.log()
+    return theta, lambda output: output.logits + output.total_count.log()
 
 
 def _categorical(base: Any, z: Tensor) -> _Taken | None:
     classes = base.logits.shape[-1]
     if classes < 2:
         return None
-    return L.Categorical(classes), lambda found: _classes_first(found.logits)
+    return L.Categorical(classes), lambda output: _classes_first(output.logits)
 
 
 def _mixture(base: Any, z: Tensor) -> _Taken | None:
-    """Of one kind, a mixture for each element of x."""
+    """A mixture for each element of x, whose components are of one kind."""
     parts = base.component_distribution
     kind: Any = None
     if type(parts) in (D.Normal, D.Laplace):
@@ -284,10 +284,10 @@ def _mixture(base: Any, z: Tensor) -> _Taken | None:
     if kind is None:
         return None
 
-    def tensors(found: Any) -> L.Output:
-        locs = found.component_distribution.loc
-        weights = found.mixture_distribution.logits.expand_as(locs)
-        return weights, locs, found.component_distribution.scale.log()
+    def tensors(output: Any) -> L.Output:
+        locs = output.component_distribution.loc
+        weights = output.mixture_distribution.logits.expand_as(locs)
+        return weights, locs, output.component_distribution.scale.log()
 
     return L.LocationScaleMixture(kind), tensors
 
@@ -298,10 +298,10 @@ def _counts(base: Any, z: Tensor) -> _Taken | None:
     if theta is None:
         return None
     if not hasattr(base, "zi_logits"):
-        return L.NegativeBinomial(theta, learn=False), lambda found: found.mu.log()
+        return L.NegativeBinomial(theta, learn=False), lambda output: output.mu.log()
     return (
         L.ZeroInflatedNegativeBinomial(theta, learn=False),
-        lambda found: (found.mu.log(), found.zi_logits),
+        lambda output: (output.mu.log(), output.zi_logits),
     )
 
 
@@ -319,7 +319,7 @@ _FAMILIES: dict[type, Callable[[Any, Tensor], _Taken | None]] = {
     D.Normal: _location_scale(L.Gaussian),
     D.Laplace: _location_scale(L.Laplace),
     D.StudentT: _student_t,
-    D.Poisson: lambda base, z: (L.Poisson(), lambda found: found.rate.log()),
+    D.Poisson: lambda base, z: (L.Poisson(), lambda output: output.rate.log()),
     D.NegativeBinomial: _negative_binomial,
     D.Categorical: _categorical,
     D.MixtureSameFamily: _mixture,

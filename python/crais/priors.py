@@ -16,23 +16,23 @@ _DRAWS = 20_000
 
 
 class Prior(nn.Module):
-    """p(z). Derive from it to write one of your own.
+    """The base class of p(z) for rows z [B, D]. Derive your own from it.
 
-    `log_prob` and `sample` are compiled: they use tensor operations only.
+    Export compiles `log_prob` and `sample`, so they may use tensor operations only.
     """
 
     uniforms: int = 0  # uniform numbers that a draw takes, besides D normal ones
 
     def log_prob(self, z: Tensor) -> Tensor:
-        """log p(z) [B]."""
+        """Returns log p(z) [B], nats."""
         raise NotImplementedError
 
     def sample(self, e: Tensor, u: Tensor) -> Tensor:
-        """z [B, D] as a function of normal numbers e [B, D] and uniform ones u [B, uniforms]."""
+        """Returns z [B, D] as a function of normal e [B, D] and uniform u [B, uniforms]."""
         raise NotImplementedError(f"{type(self).__name__} has no `sample`")
 
     def draw(self, rows: int, latent: int) -> Tensor:
-        """A random z [rows, latent] on the prior's device, from PyTorch's global generator."""
+        """Draws z [rows, latent] on the prior's device with PyTorch's global generator."""
         like: Tensor = next(self.parameters(), torch.zeros((), dtype=torch.float32))
         e = torch.randn(rows, latent, dtype=torch.float32)
         u = torch.rand(rows, self.uniforms, dtype=torch.float32)
@@ -40,19 +40,19 @@ class Prior(nn.Module):
 
     @torch.no_grad()
     def moments(self, latent: int) -> tuple[Tensor, Tensor]:
-        """Mean [D] and a Cholesky factor of the covariance [D, D], here from 20,000 draws."""
+        """Returns mean [D] and Cholesky factor [D, D] of the covariance, from 20,000 draws."""
         with torch.random.fork_rng([]):
             torch.manual_seed(0)
             z = self.draw(_DRAWS, latent)
         return z.mean(0), _cholesky(torch.cov(z.T).reshape(latent, latent))
 
     def spec(self) -> dict[str, Any]:
-        """The prior's name and its numbers, for JSON."""
+        """Returns the prior's name and its numbers, for JSON."""
         return {"name": type(self).__name__}
 
 
 class StandardNormal(Prior):
-    """N(0, I), of z of any number of entries, or of the `shape` that is given."""
+    """The standard normal N(0, I) of z with any number of entries, or of this `shape`."""
 
     def __init__(self, shape: Sequence[int] = ()) -> None:
         super().__init__()
@@ -243,7 +243,7 @@ class VampPrior(_Deriving, _DiagonalMixture):
 
 
 class Flow(Prior):
-    """z = module.forward(e) of normal numbers e.
+    """A flow: z = module.forward(e), where e [B, D] is standard normal.
 
     module.forward(e) returns z [B, D] and log |det dz/de| [B]; module.inverse(z) returns e and
     log |det de/dz|.
@@ -265,12 +265,12 @@ class Flow(Prior):
 
 
 class Hierarchical(Prior):
-    """Any p(z) that is a function, as log p(z2) + log p(z1 | z2) of levels in one z.
+    """A prior given as a function, such as log p(z2) + log p(z1 | z2) for two levels in one z.
 
-    log_prior(z) returns log p(z) [B]; if it is a module, it becomes a part of this one. `sample` is
-    as in `Prior`. Without it nothing can be simulated, and `moments`, a mean [D] and a Cholesky
-    factor [D, D], are those of N(0, I) unless they are given. Moments decide how fast an estimate
-    converges, not what it estimates.
+    log_prior   z [B, D] -> log p(z) [B], nats; a module becomes a part of this one
+    sample      as in `Prior`; without it the model cannot draw images, so it has no certificate
+    moments     mean [D] and Cholesky factor [D, D] of the covariance; those of N(0, I) if left
+                out. They decide how fast an estimate converges, not what it estimates
     """
 
     def __init__(
@@ -303,30 +303,30 @@ class Hierarchical(Prior):
         return {"name": "function", "simulates": self._sample is not None}
 
 
-def adapted(given: Any) -> Prior:
+def adapted(prior: Any) -> Prior:
     """A prior of crais's for what people have: a distribution, a flow, a module with `log_prob`."""
-    if isinstance(given, Prior):
-        return given
-    if isinstance(given, D.Distribution):
-        return of_distribution(given)
-    if callable(getattr(given, "log_prob", None)) and callable(getattr(given, "sample", None)):
-        return Drawn(_Sampler(given), torch.Size())
-    made = _called(given) if isinstance(given, nn.Module) else None
+    if isinstance(prior, Prior):
+        return prior
+    if isinstance(prior, D.Distribution):
+        return of_distribution(prior)
+    if callable(getattr(prior, "log_prob", None)) and callable(getattr(prior, "sample", None)):
+        return Drawn(_Sampler(prior), torch.Size())
+    made = _called(prior) if isinstance(prior, nn.Module) else None
     if isinstance(made, D.Distribution):
-        return Drawn(_Sampler(given), made.event_shape)
+        return Drawn(_Sampler(prior), made.event_shape)
     raise UsageError(
         "prior must be one of crais's, as crais.GaussianPrior(...), a distribution, a flow, or a "
-        f"module with log_prob and sample, not {type(given).__name__}; a function is "
+        f"module with log_prob and sample, not {type(prior).__name__}; a function is "
         "log_prior=..."
     )
 
 
-def of_distribution(given: D.Distribution) -> Prior:
+def of_distribution(distribution: D.Distribution) -> Prior:
     """A distribution of PyTorch's over z of any shape as one of these priors, over rows [D]."""
-    plain: Any = given
+    plain: Any = distribution
     while isinstance(plain, D.Independent):
         plain = plain.base_dist
-    shape = torch.Size([*given.batch_shape, *given.event_shape])
+    shape = torch.Size([*distribution.batch_shape, *distribution.event_shape])
     if isinstance(plain, D.MultivariateNormal) and plain.loc.dim() == 1:
         return Gaussian(plain.loc, scale_tril=plain.scale_tril, learn=False)
     if isinstance(plain, D.Normal):
@@ -340,7 +340,7 @@ def of_distribution(given: D.Distribution) -> Prior:
         if isinstance(normal, D.Normal) and normal.loc.dim() == 2:
             weights: Any = plain.mixture_distribution
             return Mixture(weights.logits, normal.loc, normal.scale, learn=False)
-    return Drawn(given, shape)
+    return Drawn(distribution, shape)
 
 
 class Drawn(Prior):
@@ -350,23 +350,23 @@ class Drawn(Prior):
     module takes rows z [B, D].
     """
 
-    def __init__(self, given: Any, shape: torch.Size) -> None:
+    def __init__(self, distribution: Any, shape: torch.Size) -> None:
         super().__init__()
-        self.given, self.shape = given, shape
+        self.distribution, self.shape = distribution, shape
 
     def log_prob(self, z: Tensor) -> Tensor:
         _check_shape(self.shape, z)
-        return _of_rows(self.given.log_prob(z.reshape(-1, *self.shape) if self.shape else z))
+        return _of_rows(self.distribution.log_prob(z.reshape(-1, *self.shape) if self.shape else z))
 
     @torch.no_grad()
     def draw(self, rows: int, latent: int) -> Tensor:
-        is_of_rows = self.shape or not isinstance(self.given, D.Distribution)
+        is_of_rows = self.shape or not isinstance(self.distribution, D.Distribution)
         size = torch.Size([rows]) if is_of_rows else torch.Size([rows, latent])
-        drawn: Tensor = self.given.sample(size)
+        drawn: Tensor = self.distribution.sample(size)
         return drawn.reshape(rows, -1)
 
     def spec(self) -> dict[str, Any]:
-        return {"name": type(getattr(self.given, "module", self.given)).__name__}
+        return {"name": type(getattr(self.distribution, "module", self.distribution)).__name__}
 
 
 class _Sampler(nn.Module):
@@ -383,8 +383,8 @@ class _Sampler(nn.Module):
         return self.module if hasattr(self.module, "log_prob") else self.module()
 
     def log_prob(self, z: Tensor) -> Tensor:
-        found: Tensor = self._law().log_prob(z)
-        return found
+        log_p: Tensor = self._law().log_prob(z)
+        return log_p
 
     def sample(self, size: torch.Size) -> Tensor:
         law = self._law()
@@ -409,7 +409,7 @@ def _check_shape(shape: torch.Size, z: Tensor) -> None:
 
 
 def _of_rows(log_p: Tensor) -> Tensor:
-    """Of independent coordinates, or of rows already."""
+    """log p of rows [B], of terms for independent coordinates [B, ...] or of rows already."""
     return log_p.flatten(1).sum(1) if log_p.dim() > 1 else log_p
 
 

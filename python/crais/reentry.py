@@ -42,14 +42,14 @@ def _disturbed(function: Function, mine: tuple[Tensor, ...], others: tuple[Tenso
         wanted = _tensors(function(*others))
     except Exception:
         return False  # it cannot be watched
-    found: list[Any] = []
+    others_agree: list[Any] = []
 
     def call() -> None:
         try:
             with torch.inference_mode(False):
-                found.append(_same(_tensors(function(*others)), wanted))
+                others_agree.append(_same(_tensors(function(*others)), wanted))
         except BaseException as error:  # whatever it is: it came of being called here
-            found.append(error)
+            others_agree.append(error)
 
     between = _Between(
         lambda: _in_another_thread(call), max(1, -(-count.operations // _MOST_PLACES))
@@ -59,7 +59,7 @@ def _disturbed(function: Function, mine: tuple[Tensor, ...], others: tuple[Tenso
             disturbed = _tensors(function(*mine))
     except Exception:
         return True
-    return not _same(disturbed, alone) or any(one is not True for one in found)
+    return not _same(disturbed, alone) or any(one is not True for one in others_agree)
 
 
 class _Between(TorchFunctionMode):

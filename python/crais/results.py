@@ -1,4 +1,4 @@
-"""What an estimate has come to."""
+"""Results of estimates, and their comparison."""
 
 from __future__ import annotations
 
@@ -24,32 +24,34 @@ Array = NDArray[Any]
 
 
 class Result:
-    """Estimates of the first method, in nats; `methods` has all of them.
+    """Estimates of log p(x) of images, or of log Z of a density, in nats, with their errors.
 
-    The estimates of log p(x), or of log Z, are lower bounds on average.
+    The attributes are those of the first method; `methods` has all of them. An estimate of log p(x)
+    or log Z is a lower bound on average, because the logarithm is concave (Jensen's inequality).
 
-    Floats, of all images (or replicates of a density) together:
+    Floats, over all images (or replicates of a density):
         mean       the mean estimate
-        data_se    its standard error as a mean over these images: the data's share
-        mc_se      its standard error by the chains alone: Monte Carlo's share
-        bias       to be expected of it, at most 0; NaN where unknown
+        data_se    its standard error because there are only these images
+        mc_se      its Monte Carlo standard error, because there are only these chains
+        bias       its expected bias, at most 0; NaN where unknown
         ess        effective fraction of the chains, in (0, 1]
         lower, upper, gap     of certificates (method="bidirectional"); else NaN
 
-    flagged: True where the result as a whole is not to be trusted; `reasons` say why, and what would
-    mend it.
+    flagged: True where the result as a whole is not to be trusted; `reasons` say why, and what
+    would mend it.
 
     Arrays [N], an entry an image, means over repeats:
-        log_likelihood (log_normalizer for densities), std_error, bias_each, ess_each, flags: sets
-        of bits, 0 where the estimate is to be trusted (`flag_words` says them); upper_each,
-        pareto_k, accept_prob, evaluations where the method has them; indices in the data.
+        log_likelihood (log_normalizer for densities), std_error, bias_each, ess_each in nats;
+        flags: sets of bits, 0 where the estimate is to be trusted (`flag_words` names them);
+        upper_each, pareto_k, accept_prob, evaluations where the method has them; indices in the
+        data.
 
-    Of a density, log_z is the log of the mean of all estimates of Z, and mean the mean of their
-    logs. `notes` say what crais has made of the density that it was given. `samples` and
-    `log_weights` are its particles, and `to_arviz()` has draws of them.
+    For a density, log_z is the log of the mean of all estimates of Z, and mean is the mean of their
+    logs. `notes` say what crais made of the density that it got. `samples` and `log_weights` are
+    its particles, and `to_arviz()` draws from them.
 
-    `warnings` are lines that say why the numbers may not mean what one thinks: [] where all is
-    well. In a notebook it shows itself as its tables, and its `report` below a fold.
+    `warnings` are lines that say why the numbers may not mean what you think: [] where all is well.
+    A notebook shows the result as its tables, with its `report` below a fold.
     """
 
     def __init__(
@@ -100,13 +102,14 @@ class Result:
 
     @property
     def log_z(self) -> float:
-        """The log of the mean of all estimates of Z, nats; of a density.
+        """The log of the mean of all replicates' estimates of Z, nats. Densities alone have it.
 
-        The mean is unbiased for Z. `mean` is the mean of their logs: lower, by half the variance
-        of one. Where replicates disagree, log_z is about the highest of them.
+        The mean is unbiased for Z. `mean`, the mean of their logs, is lower by about half the
+        variance of one log. Where replicates disagree, log_z is close to the highest of them.
+        Raises AttributeError for images.
         """
         if not self._is_density():
-            raise AttributeError("log_z is of a density; `log_likelihood` has the images' estimates")
+            raise AttributeError("log_z is for densities; images have `log_likelihood`")
         return _log_mean(self._tables[self.method]["log_normalizer"])
 
     @property
@@ -127,49 +130,51 @@ class Result:
 
     @property
     def samples(self) -> Array | dict[str, Array]:
-        """The particles of all replicates [N, ...], as the density takes them; of a density.
+        """The particles of all replicates [N, ...], in the density's coordinates.
 
-        With priors or supports by name, a dict. They have the weights `log_weights`.
+        Priors or supports by name give a dict of arrays. The particles' weights are `log_weights`.
+        Raises AttributeError for images, and UsageError where no particles were kept.
         """
         particles = self._particles()
         return flattened(particles.by_name(particles.z))
 
     @property
     def log_weights(self) -> Array:
-        """Log weights of `samples` [N], nats. The log of their mean is `log_z`."""
+        """Log weights [N] of `samples`, nats. The log of the mean weight is `log_z`."""
         weights: Array = self._particles().log_weights.flatten().numpy()
         return weights
 
     def to_arviz(self, draws: int | None = None) -> Any:
-        """ArviZ's InferenceData: `draws` (as many as there are particles) of each replicate.
+        """ArviZ's InferenceData, in which each replicate is a chain. Needs arviz.
 
-        Draws are resampled by weight, so that some repeat: `ess` says how many count. A replicate
-        is a chain. Needs arviz.
+        draws   draws of each replicate; as many as it has particles if left out
+
+        Draws are resampled by weight, so some repeat: `ess` says how many count.
         """
         return to_arviz(self._particles(), draws, int(self.summary["settings"]["seed"]))
 
     def _particles(self) -> Particles:
         if not self._is_density():
-            raise AttributeError("samples and log_weights are of a density")
+            raise AttributeError("samples and log_weights are for densities")
         kept = self._report.particles
         if kept is None:
             raise UsageError(
-                "samples: no particles were kept. Those of the method ais are, up to 256 MiB, "
-                "without target_error and mean_error; not those of chunks that `resume` has read"
+                "samples: the run kept no particles. It keeps those of the method ais, up to 256 MiB, "
+                "without target_error and mean_error, and without chunks that `resume` read"
             )
         z, log_weights = kept
         return Particles(z, log_weights, self._point)
 
     @property
     def log_likelihood(self) -> Array:
-        """Estimates of log p(x) [N], nats."""
+        """Estimates of log p(x), or of log Z for a density: [N], nats."""
         return self.log_normalizer
 
     def __len__(self) -> int:
         return len(self.indices)
 
     def flag_words(self, i: int) -> str:
-        """Why not to trust estimate i: "ess+tail"; "" for no reason."""
+        """The names of estimate i's flags, as "ess+tail"; "" where it has none."""
         words: str = extension().flag_words(int(self.flags[i]))
         return words
 
@@ -187,11 +192,11 @@ class Result:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """What summary.json holds."""
+        """The content of summary.json, as a dictionary."""
         return dict(self.summary)
 
     def to_pandas(self) -> Any:
-        """A DataFrame with a row for each image, method and repeat: per_image.csv. Needs pandas."""
+        """per_image.csv as a DataFrame, a row for each image, method and repeat. Needs pandas."""
         try:
             pandas = importlib.import_module("pandas")
         except ImportError:
@@ -203,16 +208,16 @@ class Result:
         return bool(self.summary["program"] == "estimate-logz")
 
     def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
-        """Writes what the program would: summary.json, CSV files, and chunks that it can resume.
+        """Writes a folder as the programs do: summary.json, CSV files and chunks for `resume`.
 
-        Raises UsageError if results lie there and `overwrite` is False.
+        Raises UsageError if the folder holds results and `overwrite` is False.
         """
         self._report.save(os.fspath(folder), overwrite)
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Writes report.html of the programs: tables, reasons and pictures on one page.
+        """Writes the page report.html: tables, reasons and pictures.
 
-        It is one file without scripts, which refers to no other.
+        The page is one file, without scripts and without links to other files.
         """
         with open(path, "w", encoding="utf-8") as file:
             file.write(self._report.file("report.html"))
@@ -227,7 +232,7 @@ def _log_mean(logs: Array) -> float:
 
 
 def _number(value: Any) -> float:
-    """json has no NaN."""
+    """A number of a summary as a float; NaN for null and for words, as JSON has no NaN."""
     return math.nan if value is None or isinstance(value, str) else float(value)
 
 
@@ -236,18 +241,18 @@ class Comparison:
     """Paired differences `after` - `before` of the same images, nats.
 
     mean           the mean difference
-    data_se, mc_se its standard errors: over images, and by the chains alone
+    data_se, mc_se its standard errors: over images, and of Monte Carlo alone
     low, high      its 95% interval over all such images, by Student's t
-    unpaired_se    what the error would be of two separate sets of images
-    bias           to be expected of the mean; NaN where unknown
-    share_better   of the images gained; clearly_better and clearly_worse count those that
-                   changed by more than two Monte Carlo errors
+    unpaired_se    the error that two separate sets of images would have
+    bias           the expected bias of the mean; NaN where unknown
+    share_better   the share of images that gained; clearly_better and clearly_worse count those
+                   that changed by more than two Monte Carlo errors
     flagged        how many images are flagged in either result
     unflagged      (mean, data_se, mc_se) of the others; None where no image is flagged
     difference, std_error  [N], of each image; the error is Monte Carlo's
 
-    Of two densities it is the log ratio of their normalisers. Their replicates share nothing, so
-    that the error is unpaired_se.
+    For two densities, mean is the log ratio of their normalisers. Their replicates are
+    independent, so its error is unpaired_se.
     """
 
     mean: float
@@ -285,44 +290,49 @@ class Comparison:
 
 
 def compare(before: Result, after: Result) -> Comparison:
-    """Paired differences of two results on the same images: far tighter than two means.
+    """Paired differences `after` - `before` of two results on the same images, nats.
 
-    Of two densities: the log ratio of their normalisers. Raises UsageError where the images are not
-    the same, or one result is of images and the other of a density.
+    >>> crais.compare(crais.evaluate(old, images), crais.evaluate(new, images))
+
+    Pairing cancels most of the spread between images, so the error is far smaller than that of
+    two separate means. For two densities, the difference is the log ratio of their normalisers.
+    Raises UsageError where the images differ, or where one result is of images and the other of a
+    density. Cost: no evaluation.
     """
     if not isinstance(before, Result) or not isinstance(after, Result):
         raise UsageError("compare takes two results, of evaluate or log_normalizer")
     if before._is_density() != after._is_density():
-        raise UsageError("one result is of images and the other of a density: compare two of a kind")
+        raise UsageError("one result has images and the other a density: compare two of a kind")
     if before._is_density() and len(before) != len(after):
         raise UsageError(
-            f"the results have {len(before)} and {len(after)} replicates: ask for as many `problems`"
+            f"the results have {len(before)} and {len(after)} replicates: give both the same `problems`"
         )
     one, two = (result.summary.get("images", {}).get("sha256") for result in (before, after))
     if one != two or len(before) != len(after):
-        raise UsageError("the results are of different images: only the same can be compared in pairs")
-    found = extension().compare(
+        raise UsageError("the results have different images: evaluate both models on the same images")
+    fields = extension().compare(
         *(
             (one.log_normalizer.tolist(), one.std_error.tolist(), one.bias_each.tolist(),
              (one.flags != 0).tolist())
             for one in (after, before)
         )
     )  # fmt: skip
-    difference, std_error = (np.asarray(found.pop(name)) for name in ("difference", "std_error"))
+    difference, std_error = (np.asarray(fields.pop(name)) for name in ("difference", "std_error"))
     return Comparison(
-        **found, difference=difference, std_error=std_error, is_density=before._is_density()
+        **fields, difference=difference, std_error=std_error, is_density=before._is_density()
     )
 
 
 @dataclass(frozen=True)
 class BayesFactor:
-    """log Z1 - log Z2, nats.
+    """The log ratio of two evidences, log Z1 - log Z2, nats.
 
-    mc_se    its Monte Carlo error: the two results are independent
+    log_ratio  the difference of the two results' log_z
+    mc_se      its Monte Carlo error; the two results are independent
     low, high  two errors below and above
-    flagged  True where one of the results, or half of its replicates, is not to be trusted; `reasons`
-             say which and why
-    notes    what else would make it wrong: constants that a model's language drops, say
+    flagged    True where one of the results, or half of its replicates, is not to be trusted;
+               `reasons` say which and why
+    notes      what else could make it wrong, such as constants that a model's language drops
     """
 
     log_ratio: float
@@ -350,10 +360,12 @@ class BayesFactor:
 
 
 def bayes_factor(first: Result, second: Result) -> BayesFactor:
-    """The log ratio of two densities' normalisers, of their evidences, say: log_z less log_z.
+    """The Bayes factor of two models, as log Z1 - log Z2 in nats, with its error.
 
-    Both must be normalised alike: the same data, and every constant of likelihood and prior. Raises
-    UsageError where a result is of images.
+    >>> crais.bayes_factor(crais.log_normalizer(...), crais.log_normalizer(...))
+
+    Both results must be of the same data, and have every constant of likelihood and prior. Raises
+    UsageError where a result is of images. Cost: no evaluation.
     """
     for result in (first, second):
         if not isinstance(result, Result) or not result._is_density():
@@ -370,7 +382,7 @@ def bayes_factor(first: Result, second: Result) -> BayesFactor:
 
 
 def _doubts(result: Result) -> list[str]:
-    """Reasons of the whole, and of its replicates where half of them are flagged."""
+    """Reasons to doubt a result: its own, and those of its replicates if half are flagged."""
     flagged = [i for i in range(len(result)) if result.flags[i]]
     if 2 * len(flagged) < len(result):
         return result.reasons

@@ -20,11 +20,16 @@ Metrics = dict[str, Any]
 
 @dataclass
 class Training:
-    """A trained VAE: its file, and what each epoch came to, nats an image."""
+    """A trained VAE.
+
+    checkpoint  its file, which `evaluate` takes
+    epochs      the metrics of each epoch, nats an image
+    best        the metrics of the epoch whose weights the file has
+    """
 
     checkpoint: str
     epochs: list[Metrics]
-    best: Metrics  # the epoch whose weights the file has
+    best: Metrics
 
     def __repr__(self) -> str:
         return (
@@ -40,16 +45,17 @@ def train_vae(
     progress: bool = True,
     **options: Unpack[TrainOptions],
 ) -> Training:
-    """Trains a VAE of MLPs on MNIST, or on drawn digits (data="synthetic:N"), into a folder.
+    """Trains a VAE of MLPs on MNIST, or on drawn digits (data="synthetic:N"), into a folder `out`.
 
     >>> t = crais.train_vae(out="runs/vae", epochs=10)
     >>> crais.evaluate(t.checkpoint, limit=1000)
 
-    on_epoch     is called with each epoch's metrics, as a dictionary: for TensorBoard, say
-    progress     a bar, if tqdm is installed
+    on_epoch     a function that gets each epoch's metrics as a dictionary, for a logger
+    progress     show a bar, if tqdm is installed
 
-    Ctrl-C gives up the epoch under way and raises Interrupted; resume=True goes on after the last
-    one that was saved (checkpoint_every). Raises as `evaluate` does.
+    Returns a `Training`. Ctrl-C discards the current epoch and raises Interrupted; a call with
+    resume=True continues after the last saved epoch (checkpoint_every). Raises UsageError for a
+    wrong option, NoInputError for missing data and OutputError for a failed write.
 
     Other options are the flags of train-vae:
     """

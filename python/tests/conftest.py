@@ -69,7 +69,7 @@ class Mlp(nn.Module):
 
 
 class Curved(Mlp):
-    """The same with an activation that crais has no evaluator for: PyTorch computes it."""
+    """A VAE with an activation that crais has no evaluator for: PyTorch computes it."""
 
     def __init__(self) -> None:
         super().__init__()

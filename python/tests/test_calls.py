@@ -121,10 +121,10 @@ def test_the_model_is_not_copied_and_learns_on(evaluate, curved, images):
         ({"method": "bidirectional"}, "UsageError", "needs simulate N"),
         ({"device": "cuda"}, "UsageError", "the model is on cpu, not cuda"),
         ({"out": "/proc/nowhere"}, "OutputError", "cannot make this folder"),
-        ({"likelihood": None}, "UsageError", "does not say its likelihood"),
+        ({"likelihood": None}, "UsageError", "the model has no likelihood"),
         ({"likelihood": "bernoulli"}, "UsageError", "must be one of crais's"),
         ({"decoder": "fc3,fc4"}, "UsageError", "names of layers are for files"),
-        ({"dry_run": True}, "UsageError", "dry_run is for the programs"),
+        ({"dry_run": True}, "UsageError", "dry_run is an option of the programs"),
         ({"simulate": 3}, "UsageError", "give images or simulate"),
         ({"image_shape": (7, 7)}, "RowShapeError", r"^the model fails for x \[B, 7, 7\]: mat1"),
         ({"image_shape": (0,)}, "UsageError", r"^image_shape is .* as \(4, 8, 8\), .* not \(0,\)$"),
@@ -136,7 +136,7 @@ def test_the_model_is_not_copied_and_learns_on(evaluate, curved, images):
         ({"labels": torch.tensor(1.0)}, "UsageError", "labels is a single number"),
         ({"labels": "labels.npy"}, "UsageError", "^labels of a model in memory"),
         ({"key": "image"}, "UsageError", "^key is for images in dictionaries; these are a Tensor"),
-        ({"layout": "NHWC"}, "UsageError", r'^layout="NHWC" is of images \[N, H, W, C\]'),
+        ({"layout": "NHWC"}, "UsageError", r'^layout="NHWC" is for images \[N, H, W, C\]'),
         ({"prior": D.Normal(torch.zeros(5), 1.0)}, "UsageError", r"of z \[5\], and z has 4"),
         ({"prior": D.Laplace(torch.zeros(5), 1.0)}, "UsageError", r"of z \[5\], and z has 4"),
         ({"prior": crais.GaussianPrior(torch.zeros(5), sd=1.0)}, "RowShapeError", "fails for z"),
@@ -157,18 +157,18 @@ def test_options_that_are_refused(evaluate, curved, images, options, error, word
         (torch.tensor(1.0), "UsageError", r"shape \[\]"),
         ("x", "UsageError", "must be a tensor"),
         (ListOf([{"w": torch.zeros(36)}]), "UsageError", "dictionary of w: say which is the image"),
-        (ListOf(["w", "x"]), "UsageError", "begins with a str: a tensor or an array"),
+        (ListOf(["w", "x"]), "UsageError", "begins with a str: give a tensor or an array"),
         (ListOf([torch.zeros(36), torch.zeros(35)]), "UsageError", r"in shape: \[35\], \[36\]$"),
         (torch.zeros(2, 36, dtype=torch.complex64), "UsageError", "complex64"),
         (np.zeros((2, 36), "complex64"), "UsageError", "complex64"),
         (np.full((2, 36), None), "UsageError", "array of object: .*real numbers"),
-        (np.full((2, 36), "a"), "UsageError", "real numbers are expected"),
+        (np.full((2, 36), "a"), "UsageError", "give real numbers"),
         (torch.zeros(2, 36).to_sparse(), "UsageError", r"sparse tensor: .*\.to_dense\(\)"),
         (torch.zeros(2, 36).to_sparse_csr(), "UsageError", "sparse tensor"),
         (torch.nested.nested_tensor([torch.zeros(36)] * 2), "UsageError", "nested tensor"),
         (torch.zeros(2, 36, device="meta"), "UsageError", "must be a tensor"),
-        (np.ma.masked_equal(np.eye(2, 36, dtype="f4"), 1), "UsageError", r"masks are not read.*filled"),
-        (ListOf([np.ma.masked_equal(np.eye(6, dtype="f4"), 1)]), "UsageError", "masks are not read"),
+        (np.ma.masked_equal(np.eye(2, 36, dtype="f4"), 1), "UsageError", r"does not read masks.*filled"),
+        (ListOf([np.ma.masked_equal(np.eye(6, dtype="f4"), 1)]), "UsageError", "does not read masks"),
         (torch.full((2, 36), 255.0), "DataError", "entry 0 of image 0 is 255.*scale 255"),
         (torch.full((2, 36), float("nan")), "DataError", "entry 0 of image 0 is nan"),
         (torch.zeros(2, 35), "RowShapeError", r"^the model fails for x \[B, 35\]: mat1 and mat2"),
@@ -211,7 +211,7 @@ def test_a_distribution_of_other_rows_is_refused(evaluate, images, of):
 
 @pytest.mark.parametrize("name", ["key", "layout"])
 def test_words_about_images_that_are_not_there_are_refused(evaluate, curved, name):
-    with pytest.raises(crais.UsageError, match=f"^{name} is of images that are given"):
+    with pytest.raises(crais.UsageError, match=f"^{name} needs images"):
         evaluate(curved, None, simulate=8, latent=4, image_shape=(36,), **{name: "NHWC"})
 
 
@@ -389,8 +389,8 @@ def test_a_child_of_the_model_ends_with_its_own_status(compiled, threads, leave,
         (lambda z, x: z, r"one entry a row, \[2\]; it has \[2, 4\]"),
         (lambda z, x: None, "a NoneType"),
         (lambda z, x: z.sum(1).double(), "float64; models are float32"),
-        (lambda z, x: z.sum(1).detach(), "no differentiable function of z"),
-        (lambda z, x: z.sum(1) + torch.rand(()), "differs from call to call: is a dropout on"),
+        (lambda z, x: z.sum(1).detach(), "not a differentiable function of z"),
+        (lambda z, x: z.sum(1) + torch.rand(()), "differs from call to call: is dropout on"),
         (lambda z, x: (z - z.mean(0)).square().sum(1), "depends on the other rows"),
     ],
 )
@@ -530,7 +530,7 @@ def test_a_density_that_is_no_number_names_image_and_point(evaluate, images):
 def test_files_that_are_not_there(evaluate, images):
     with pytest.raises(crais.NoInputError, match="nowhere.pt: no such file"):
         evaluate("nowhere.pt", images, likelihood=None)
-    with pytest.raises(crais.UsageError, match="likelihood of a file is a name; Bernoulli is none"):
+    with pytest.raises(crais.UsageError, match="likelihood of a file must be a name, not Bernoulli"):
         evaluate("nowhere.pt", images)
 
 
@@ -767,7 +767,9 @@ def test_the_sources_alone_export_and_say_what_is_missing(tmp_path):
 
 
 def test_names_are_where_they_are_said_to_be(compiled):
-    for name in crais.__all__:
-        assert getattr(crais, name).__module__ == crais._PLACES[name] and name in dir(crais)
+    for name, place in crais._PLACES.items():
+        value = getattr(crais, name)
+        where = value.__name__ if place == "crais" else value.__module__
+        assert where == (f"crais.{name}" if place == "crais" else place) and name in dir(crais)
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
         crais.evalute

@@ -416,7 +416,7 @@ class Nowhere(D.Distribution):
         ({"prior": D.Gamma(0.001, 0.001)}, "Gamma has draws nearer to the end of its support"),
         ({"prior": D.Beta(2.0, 0.1)}, "Beta has draws nearer to the end of its support"),
         ({"prior": Nowhere()}, "Nowhere does not say its support"),
-        ({"prior": lambda theta: 0}, "is a function: a torch.distributions object, or"),
+        ({"prior": lambda theta: 0}, "is a function: give a torch.distributions object, or"),
         ({"prior": D.Normal(0.0, 1.0), "support": (0, 1)}, "give prior or support, not both"),
         ({"prior": {}}, "a dict without names"),
         ({"prior_transform": lambda u: u}, "give dim=D"),
@@ -426,15 +426,15 @@ class Nowhere(D.Distribution):
         ({"prior_transform": lambda u: u.detach(), "dim": 2}, "prior_transform has no gradient"),
         ({"prior_transform": lambda u: np.exp(u), "dim": 2}, "prior_transform is of NumPy"),
         ({"support": constraints.positive_integer, "dim": 2}, "discrete: sum over its values"),
-        ({"support": {"w": constraints.simplex}}, "w: .*Simplex.* is of vectors: say their size"),
-        ({"support": [(1, 0)]}, "support 0: low < high is wanted; these are 1 and 0"),
-        ({"support": {"p": "positive"}}, "p is a str: one of torch.distributions.constraints"),
+        ({"support": {"w": constraints.simplex}}, "w: .*Simplex.* is for vectors: say their size"),
+        ({"support": [(1, 0)]}, "support 0: low must be less than high; these are 1 and 0"),
+        ({"support": {"p": "positive"}}, "p is a str: give one of torch.distributions.constraints"),
         ({"support": [(0, 1)] * 3, "dim": 2}, "dim is 2, and the support is of 3"),
         ({"base": D.Cauchy(torch.zeros(2), 1.0), "dim": 2}, "no finite mean and covariance"),
-        ({"base": np.zeros((50, 3)), "dim": 2}, r"samples \[S, 2\] are wanted; this is \[50, 3\]"),
+        ({"base": np.zeros((50, 3)), "dim": 2}, r"samples \[S, 2\]; this is \[50, 3\]"),
         ({"base": (np.zeros(2), -np.eye(2)), "dim": 2}, "the covariance is not positive definite"),
         ({"base": (np.zeros(3), np.eye(3)), "dim": 2}, r"a mean \[2\] .* these are \[3\]"),
-        ({"base": object(), "dim": 2}, "base is a object, and no array of numbers"),
+        ({"base": object(), "dim": 2}, "base is a object, not an array of numbers"),
     ],
 )
 def test_spaces_that_are_refused(arguments, words):
@@ -448,7 +448,7 @@ def test_spaces_that_are_refused(arguments, words):
     [
         ({}, "give a log density, or value_and_grad=f"),
         ({"value_and_grad": with_numpy}, "give dim=D"),
-        ({"value_and_grad": lambda z: z, "dim": 2}, "returns a ndarray: a pair"),
+        ({"value_and_grad": lambda z: z, "dim": 2}, "returns a ndarray: return"),
         (
             {"value_and_grad": lambda z: (z.sum(), z[:2]), "dim": 3},
             r"returns \[\] and \[2\]: does dim",

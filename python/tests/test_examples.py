@@ -27,9 +27,33 @@ def run(name: str, *arguments: str) -> str:
 
 def test_training_loop():
     printed = run("training_loop.py", "--epochs", "2", "--images", "6000")
-    first, second = (float(value) for value in re.findall(r"log_p (-[0-9.]+)", printed))
+    first, second = (float(value) for value in re.findall(r"log_p/mean (-[0-9.]+)", printed))
     assert second > first
     assert re.search(r"evaluating took [0-9.]+% of the training time", printed)
+
+
+def scalars_of(folder, name: str) -> list[float]:
+    """The values of a scalar in TensorBoard's files."""
+    accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    events = accumulators.EventAccumulator(str(folder)).Reload()
+    return [event.value for event in events.Scalars(name)]
+
+
+def test_training_loop_with_tensorboard(tmp_path):
+    pytest.importorskip("tensorboard")
+    printed = run("training_loop.py", "--epochs", "2", "--images", "600", "--logs", str(tmp_path))
+    values = [float(value) for value in re.findall(r"log_p/mean (-[0-9.]+)", printed)]
+    assert scalars_of(tmp_path, "log_p/mean") == pytest.approx(values, abs=0.006)
+    assert len(scalars_of(tmp_path, "elbo")) == 2
+
+
+def test_lightning_loop(tmp_path):
+    pytest.importorskip("lightning")
+    pytest.importorskip("tensorboard")
+    printed = run("lightning_loop.py", "--epochs", "4", "--images", "1000", "--logs", str(tmp_path))
+    values = scalars_of(re.search("scalars: (.*)", printed)[1], "log_p/mean")
+    assert len(values) == 2 and values[1] > values[0]
+    assert number(r"ckpt: log p\(x\) #", printed) == pytest.approx(values[1], abs=0.006)
 
 
 def test_compare_checkpoints():

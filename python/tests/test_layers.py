@@ -605,7 +605,7 @@ def test_what_stands_between_layers_is_what_it_was(kind):
 
 @pytest.mark.parametrize("kind", NOT_PLAIN)
 def test_the_evaluator_takes_what_stands_between_layers(compiled, kind):
-    """The same chains as PyTorch's own."""
+    """Chains are those of PyTorch's own evaluation."""
     decoder = uneven(NOT_PLAIN[kind])
     torch.manual_seed(3)
     with torch.no_grad():

@@ -45,7 +45,7 @@ def flags_of(program):
 
 
 def type_of(name, flag):
-    """Of a value in Python; None is as if it were left out."""
+    """The type of a flag's value in Python; None is as if it were left out."""
     found = flag["type"]
     if flag["choices"]:
         values = [int(one) if one.isdecimal() else one for one in flag["choices"]]
@@ -73,7 +73,7 @@ def without(entries, others):
 
 
 def types_of(program, function):
-    """Of the flags that are neither arguments of the function nor of a terminal."""
+    """Types of the flags that are neither arguments of the function nor of a terminal."""
     names = {name.replace("-", "_"): flag for name, flag in flags_of(program).items()}
     own = [*inspect.signature(function).parameters, *native.TERMINAL]
     return {name: type_of(name, flag) for name, flag in names.items() if name not in own}

@@ -174,7 +174,7 @@ def test_a_scale_that_depends_on_z_is_not_fixed():
 @pytest.mark.parametrize(
     ("decoder", "likelihood", "words"),
     [
-        (ONE, None, "does not say its likelihood"),
+        (ONE, None, "the model has no likelihood"),
         (lambda z: D.Normal(ONE(z), 0.5), crais.Bernoulli(), r"Normal \[2, 10\], and the likelihood"),
         (lambda z: {"a": ONE(z), "b": ONE(z)}, crais.Bernoulli(), r"a dict of a \[2, 10\], b \[2, 10\]"),
         (lambda z: (z, z), crais.Bernoulli(), r"a tuple of 0 \[2, 4\], 1 \[2, 4\]"),

@@ -64,7 +64,7 @@ class Work:
         return self.start([*host, *torchrun, *wrapper, *self.command, f"--out={out}"], log)
 
     def workers(self, out: Path) -> list[int]:
-        """Of all processes that work in this folder."""
+        """Ids of all processes that work in this folder."""
         found = []
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):

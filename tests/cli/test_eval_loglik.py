@@ -62,7 +62,7 @@ def straight(run: tuple[Path, Done]) -> Path:
 
 @pytest.fixture(scope="module")
 def seed(vae: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same run with another seed."""
+    """A run like `run` with another seed."""
     folder = tmp_path_factory.mktemp("seed")
     program = Program("eval-loglik", folder)
     program.succeed(vae, *SHORT, *THREE, "--seed", "1", "--out", "seed")
