@@ -14,8 +14,9 @@ struct TwoClassData {
 };
 
 /// Reads a file without a header line whose last column is the class (any two texts). `name` is a
-/// path, or a file's name within $DATA or $DATA/uci, $DATA as `data_dir`; "pima" and "sonar"
-/// stand for pima-indians-diabetes.csv and sonar.all-data.csv.
+/// path, or a file's name within $DATA, $DATA/uci or $DATA/logz, $DATA as `data_dir`. "pima", "sonar"
+/// and "ionosphere" stand for pima-indians-diabetes.csv, sonar.all-data.csv and ionosphere.csv (less
+/// its second feature, which never changes); "german" is the table that the library carries.
 ///
 /// Throws Error: kNoInput listing every path tried; kData naming the file and the line or column: a
 /// value that is not a finite number, a line of another length, one class or more than two, a
