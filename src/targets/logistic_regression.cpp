@@ -10,8 +10,9 @@
 namespace crais {
 namespace {
 
-/// log gamma(w) = sum_n log sigmoid(y_n x_n . w) + log N(w; 0, variance I), y_n in {-1, 1}. The prior
-/// is normalised, so Z = p(y | X); a flat one has density 1, and Z is the integral of p(y | X, w).
+/// log gamma(w) = sum_n log sigmoid(y_n x_n . w) + log N(w; 0, variance I), y_n in {-1, 1}. The
+/// prior is normalised, so Z = p(y | X). A flat prior has density 1: Z is the integral of the
+/// likelihood.
 class LogisticRegression : public Replicated {
  public:
   /// features [N,D], labels [N]; variance infinite for a flat prior.

@@ -1,4 +1,4 @@
-// Stochastic volatility of a stock index.                  [Kim, Shephard & Chib 1998; inference-gym]
+// Stochastic volatility of a stock index.        [Kim, Shephard & Chib 1998; inference-gym 0.0.5]
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -8,7 +8,8 @@
 namespace crais {
 namespace {
 
-// The S&P 500 at the close of 101 days to 24 June 2020, dollars.
+// The S&P 500 at the close of 101 days to 24 June 2020, dollars, as inference-gym 0.0.5 carries it
+// (Copyright 2020 The TensorFlow Probability Authors, Apache License 2.0).
 const std::vector<double> kPrices = {
     3225.52002,  3248.919922, 3297.590088, 3334.689941, 3345.780029, 3327.709961, 3352.090088,
     3357.75,     3379.449951, 3373.939941, 3380.159912, 3370.290039, 3386.149902, 3373.22998,

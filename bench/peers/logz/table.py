@@ -18,13 +18,13 @@ for (problem, peer), seeds in sorted(runs.items()):
         print(f"| {problem} | | {peer} | 0 | | | | | more than 300 |")
         continue
 
-    def mean(name, each=each):
-        return sum(one[name] for one in each) / len(each)
+    def mean(name, digits, each=each):
+        known = [one[name] for one in each if one[name] is not None]
+        return f"{sum(known) / len(known):,.{digits}f}" if known else "-"
 
     truth = each[0]["value"] - each[0]["error"]
     error = math.sqrt(sum(one["error"] ** 2 for one in each) / len(each))
-    claimed = "none" if each[0]["claimed"] is None else f"{mean('claimed'):.4f}"
     print(
-        f"| {problem} | {truth:.4f} | {peer} | {len(each)} | {mean('value'):.4f} | {claimed} | {error:.4f} "
-        f"| {mean('evaluations'):,.0f} | {mean('seconds'):.1f} |"
+        f"| {problem} | {truth:.4f} | {peer} | {len(each)} | {mean('value', 4)} | {mean('claimed', 4)} | {error:.4f} "
+        f"| {mean('evaluations', 0)} | {mean('seconds', 1)} |"
     )
