@@ -28,8 +28,8 @@ const std::string kMixtureByHmc =
     "--base mixture:768 --kernel hmc --leapfrog 3 --chains 16 --steps 256";
 const std::string kPilotByHmc = "--base pilot --kernel hmc --leapfrog 4 --budget @";
 const std::string kVariational =
-    "--base variational:1.2 --kernel hmc --leapfrog 2 --chains 64 --steps 256";
-const std::string kFromLaplace = "--base laplace:1.1 --chains 64 --steps 256";
+    "--base variational:1.2 --kernel hmc --leapfrog 2 --chains 64 --steps 128";
+const std::string kFromLaplace = "--base laplace:1.1 --chains 64 --steps 128";
 
 /// A file that data come from, which a target carries or reads.
 struct Source {
@@ -84,7 +84,7 @@ const std::vector<Benchmark> kBenchmarks = {
      "half normals with their factors 2; Stan's ~ drops 2 log 2", 100'000},
     {"seeds", kMixture, kFromPilot, kInDefinition, "-73.41 +- 0.01", 100'000},
     {"brownian", kMixture, kFromPilot, kWalk, "1.18774910, by quadrature over the scales", 100'000},
-    {"stochastic-volatility", kFromPilot, kPilotByHmc, kPrices, "", 400'000},
+    {"stochastic-volatility", kFromPilot, kPilotByHmc, kPrices, "", 100'000},
     {"eggbox", kMixture, kFromPrior, kInDefinition, "235.86" + kFeroz},
     {"shells", kMixture, kFromPrior, kInDefinition, "-1.75" + kFeroz},
     {"shells:5", kFromPrior, kByHmc, kInDefinition, "-5.67" + kFeroz},
@@ -144,9 +144,8 @@ class Yardstick : public Experiment {
         "weighted by 1 / error^2, which must agree within 5 errors. Errors are of " +
         std::to_string(replicates) +
         " replicates. The column `holds` says which ways come to an exact value within 5 errors, "
-        "or "
-        "that two agree: both, first, second, neither. Targets with exact draws have bounds from "
-        "both sides too.");
+        "or that two agree: both, first, second, neither. Targets with exact draws have bounds "
+        "from both sides too.");
     std::vector<Row> rows, values;
     for (const Benchmark& benchmark : kBenchmarks)
       if (options.full || benchmark.budget > 0)
