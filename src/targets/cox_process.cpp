@@ -12,8 +12,8 @@ struct Point {
   double x, y;
 };
 
-// 126 pines in the unit square. Some copies of these data repeat the first pine, which raises log Z
-// by 11 nats.
+// 126 pines in the unit square. Some copies of these data have the first pine twice, but keep the
+// mean of 126: their log Z is 11 nats higher.
 const std::vector<Point> kPines = {
     {0.3006125, 0.8929764}, {0.3980099, 0.8412069}, {0.0085929, 0.9985425}, {0.0530038, 0.9452390},
     {0.0696153, 0.8914821}, {0.1185226, 0.8810864}, {0.1576485, 0.8727699}, {0.1869929, 0.8665325},
@@ -54,13 +54,13 @@ constexpr double kVariance = 1.91, kLength = 1.0 / 33;
 /// 1.91 exp(-33 |distance|). Counts are Poisson, without the factorials.
 class CoxProcess : public Replicated {
  public:
-  CoxProcess(const TargetOptions& options, int64_t n)
+  CoxProcess(const TargetOptions& options, int64_t n, bool first_twice)
       : Replicated(options, n * n, std::nullopt), area_(1.0 / static_cast<double>(n * n)) {
     const auto side = static_cast<double>(n);
     at::Tensor counts = at::zeros({n * n}, at::kDouble);
     for (const Point& p : kPines) {
       const auto row = static_cast<int64_t>(p.x * side), column = static_cast<int64_t>(p.y * side);
-      counts[row * n + column] += 1;
+      counts[row * n + column] += &p == &kPines.front() && first_twice ? 2 : 1;
     }
     const at::Tensor cell = at::arange(n, at::kDouble) / side;
     const at::Tensor cells = at::stack(at::meshgrid({cell, cell}, "ij"), -1).view({n * n, 2});
@@ -101,9 +101,12 @@ class CoxProcess : public Replicated {
 
 const Enrol<TargetRegistry> kEnrolCoxProcess(
     "cox-process",
-    {"cox-process[:N]", "126 Finnish pines on N x N (40) cells: a log-Gaussian Cox process",
+    {"cox-process[:N,twice=0|1]",
+     "126 Finnish pines on N x N (40) cells, the first counted once (0) or twice: a log-Gaussian "
+     "Cox process",
      "cox-process:3", [](Spec& spec, const TargetOptions& options) {
-       return std::make_unique<CoxProcess>(options, spec.integer("n", 2, 100, 40));
+       const int64_t n = spec.integer("n", 2, 100, 40);
+       return std::make_unique<CoxProcess>(options, n, spec.integer("twice", 0, 1, 0) == 1);
      }});
 
 }  // namespace

@@ -10,16 +10,19 @@
 namespace crais {
 namespace {
 
-/// log gamma(w) = sum_n log sigmoid(y_n x_n . w) + log N(w; 0, variance I), y_n in {-1, 1}, without
-/// an intercept. The prior is normalised, so Z = p(y | X).
+/// log gamma(w) = sum_n log sigmoid(y_n x_n . w) + log N(w; 0, variance I), y_n in {-1, 1}. The
+/// prior is normalised, so Z = p(y | X). A flat prior has density 1: Z is the integral of the
+/// likelihood.
 class LogisticRegression : public Replicated {
  public:
-  LogisticRegression(const TargetOptions& options, const TwoClassData& data, double variance)
-      : Replicated(options, data.features.size(1), std::nullopt),
-        signed_(data.labels.unsqueeze(1) * data.features),
+  /// features [N,D], labels [N]; variance infinite for a flat prior.
+  LogisticRegression(const TargetOptions& options, const at::Tensor& features,
+                     const at::Tensor& labels, double variance)
+      : Replicated(options, features.size(1), std::nullopt),
+        signed_((labels.unsqueeze(1) * features).to(options.tensors)),
         variance_(variance) {
-    signed_ = signed_.to(options.tensors);
-    log_peak_ = -0.5 * static_cast<double>(dim()) * std::log(2 * M_PI * variance);
+    if (std::isfinite(variance))
+      log_peak_ = -0.5 * static_cast<double>(dim()) * std::log(2 * M_PI * variance);
   }
 
   at::Tensor log_density(const at::Tensor& w) const override {
@@ -66,19 +69,24 @@ class LogisticRegression : public Replicated {
 
   at::Tensor signed_;  // [N,D]: y_n x_n
   double variance_;
-  double log_peak_;
+  double log_peak_ = 0;
 };
 
 const Enrol<TargetRegistry> kEnrolLogisticRegression(
     "logistic-regression",
-    {"logistic-regression:FILE[,variance=V]",
-     "evidence of a regression on FILE (pima, sonar, a .csv whose last column is the class), prior "
-     "N(0, V (25) I)",
+    {"logistic-regression:FILE[,variance=V,intercept=0|1,flat=0|1]",
+     "evidence of a regression on FILE (pima, sonar, ionosphere, german, a .csv whose last column "
+     "is "
+     "the class), without (0) intercept, prior N(0, V (25) I) or flat (density 1)",
      "logistic-regression:FILE", [](Spec& spec, const TargetOptions& options) {
        const std::string file = spec.word("file");
-       const double variance = spec.number("variance", 1e-6, 1e6, 25);
-       return std::make_unique<LogisticRegression>(options, read_two_class(file, options.data_dir),
-                                                   variance);
+       double variance = spec.number("variance", 1e-6, 1e6, 25);
+       if (spec.integer("flat", 0, 1, 0) == 1) variance = INFINITY;
+       const TwoClassData data = read_two_class(file, options.data_dir);
+       at::Tensor features = data.features;
+       if (spec.integer("intercept", 0, 1, 0) == 1)
+         features = at::cat({at::ones_like(features.slice(1, 0, 1)), features}, 1);
+       return std::make_unique<LogisticRegression>(options, features, data.labels, variance);
      }});
 
 }  // namespace

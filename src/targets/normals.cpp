@@ -28,6 +28,16 @@ const Enrol<TargetRegistry> kEnrolTwoNormals(
        return normals(options, means, at::ones_like(means), at::full({2}, 0.5, at::kDouble));
      }});
 
+const Enrol<TargetRegistry> kEnrolHalfNormal(
+    "half-normal", {"half-normal", "N(0, 1) where z > 0, nothing elsewhere", "half-normal",
+                    [](Spec&, const TargetOptions& options) {
+                      return std::make_unique<ReplicatedFunction>(
+                          options, 1, std::log(0.5), [](const at::Tensor& z) {
+                            const at::Tensor x = z.squeeze(-1);
+                            return at::where(x > 0, normal_log_density(x), -INFINITY);
+                          });
+                    }});
+
 const Enrol<TargetRegistry> kEnrolTwoWidths(
     "two-widths", {"two-widths[:DIM]", "N(0, I) / 10 + 9/10 N(3, 0.01^2 I) in DIM (10) dimensions",
                    "two-widths:2", [](Spec& spec, const TargetOptions& options) {

@@ -210,6 +210,13 @@ TEST(Benchmarks, AreTheirDefinitions) {
       {"two-normals:5", -94.6823591872},
       {"two-widths:10", -11.7170348035},
       {"cox-process:30", -410.3229652487},
+      {"cox-process:10,twice=1", 349.7697443947},
+      {"radon", -1869.1927354336},
+      {"radon:centred=0", -1830.2502617753},
+      {"stochastic-volatility", -280992.6113412846},
+      {"item-response", -21759.9516323258},
+      {"logistic-regression:german,intercept=1,flat=1", -728.6699889048},
+      {"logistic-regression:german,intercept=1,variance=100", -809.2137274538},
       {"eggbox", 238.29834079},
       {"rosenbrock-box", -478.60660592},
       {"shells:2", -21.0469704397}};
@@ -271,6 +278,39 @@ TEST(Benchmarks, BrownianIsAnIntegralOverItsScales) {
               true_log_z("brownian"), 1e-5);
 }
 
+/// Given its standard deviations, radon's density is normal in the rest: log Z is a sum over a grid
+/// of both, each with one Newton step on the other 88, whose Hessian is a difference of gradients.
+TEST(Benchmarks, RadonIsAnIntegralOverItsStandardDeviations) {
+  const auto target = make("radon:centred=0");
+  constexpr int64_t kRest = 88;
+  const at::Tensor unit =
+      at::cat({at::zeros({1, kRest}, at::kDouble), at::eye(kRest, at::kDouble)});
+  const at::Tensor log_sy = at::linspace(-0.42, -0.12, 21, at::kDouble);
+  const at::Tensor log_sa = at::linspace(-8, 1, 61, at::kDouble);
+  std::vector<double> terms;
+  for (int64_t i = 0; i < log_sy.size(0); ++i)
+    for (int64_t j = 0; j < log_sa.size(0); ++j) {
+      const at::Tensor sds = at::stack({log_sy[i], log_sa[j]}).expand({kRest + 1, 2});
+      const Evaluation found = target->evaluate(at::cat({sds, unit}, 1).unsqueeze(0));
+      const at::Tensor grad = found.grad[0].slice(1, 2), start = grad[0];
+      const at::Tensor root = at::linalg_cholesky(start - grad.slice(0, 1));
+      const at::Tensor white = at::linalg_solve_triangular(root, start.unsqueeze(1), false);
+      terms.push_back(found.log_density[0][0].item<double>() +
+                      0.5 * white.square().sum().item<double>() + 0.5 * kRest * kLog2Pi -
+                      root.diagonal().log().sum().item<double>());
+    }
+  const double cell = 0.3 / 20 * (9.0 / 60);
+  EXPECT_NEAR(at::tensor(terms, at::kDouble).logsumexp(0).item<double>() + std::log(cell),
+              true_log_z("radon"), 2e-3);
+  EXPECT_EQ(true_log_z("radon"), true_log_z("radon:centred=0"));
+}
+
+TEST(Benchmarks, HalfOfANormalHasAWall) {
+  EXPECT_EQ(log_density("half-normal", {-0.1}), -INFINITY);
+  EXPECT_NEAR(log_density("half-normal", {0.7}), -0.245 - 0.5 * kLog2Pi, 1e-12);
+  EXPECT_NEAR(true_log_z("half-normal"), std::log(0.5), 1e-12);
+}
+
 TEST(Benchmarks, ExactDrawsFollowTheFunnel) {
   const auto target = make("funnel:3");
   at::Generator rng = make_generator(3);
@@ -299,6 +339,7 @@ TEST(TargetSpecifications, SayWhatIsWrong) {
   fails("many-well:3", {"many-well:3", "even"});
   fails("cox-process:1", {"n", "[2, "});
   fails("eight-schools:centred=2", {"centred", "[0, 1]"});
+  fails("logistic-regression:german,flat=2", {"flat", "[0, 1]"});
 }
 
 }  // namespace

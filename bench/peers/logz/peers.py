@@ -1,4 +1,4 @@
-"""One estimate of log Z by one peer, as a line of JSON: value, claimed error, evaluations, seconds.
+"""One estimate of log Z by one peer, as a line of JSON: value, claimed error, evaluations, seconds of one core.
 
 python peers.py PEER PROBLEM SEED. Every peer runs at the settings of its own documentation.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from problems import PROBLEMS, Problem
 
-Answer = tuple[float, float, float]  # log Z, the error that the peer claims, evaluations
+Answer = tuple[float, float | None, float]  # log Z, the error that the peer claims, evaluations
 
 
 class Counted:
@@ -117,7 +117,7 @@ def blackjax(problem: Problem, seed: int) -> Answer:
         key, one = jax.random.split(key)
         state, info = step(one, state)
         log_z, rounds = log_z + float(info.log_likelihood_increment), rounds + 1
-    return log_z, float("nan"), particles * (1 + rounds * moves * leapfrog)
+    return log_z, None, particles * (1 + rounds * moves * leapfrog)
 
 
 def crais(problem: Problem, seed: int) -> Answer:
@@ -139,10 +139,9 @@ def crais(problem: Problem, seed: int) -> Answer:
 
 def main() -> None:
     peer, name, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    start = time.time()
     value, claimed, evaluations = globals()[peer](PROBLEMS[name], seed)
-    line = {"peer": peer, "problem": name, "seed": seed, "error": value - PROBLEMS[name].log_z}
-    line |= {"claimed": claimed, "evaluations": evaluations, "seconds": time.time() - start}
+    line = {"peer": peer, "problem": name, "seed": seed, "value": value, "error": value - PROBLEMS[name].log_z}
+    line |= {"claimed": claimed, "evaluations": evaluations, "seconds": time.process_time()}
     print(json.dumps(line), flush=True)
 
 

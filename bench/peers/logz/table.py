@@ -1,4 +1,4 @@
-"""The table of runs.jsonl: a row for each problem and peer."""
+"""The table of runs.jsonl: a row for each problem and peer, as Markdown."""
 
 import json
 import math
@@ -10,15 +10,21 @@ for line in open(sys.argv[1]):
     one = json.loads(line)
     runs[one["problem"], one["peer"]][one["seed"]] = one  # the last of each seed
 
-print(f"{'problem':12} {'peer':10} {'seeds':>5} {'RMSE':>8} {'claimed':>8} {'evaluations':>12} {'seconds':>8}")
+print("| problem | log Z | by | seeds | mean | claimed error | true error | evaluations | seconds |")
+print("|---|---|---|---|---|---|---|---|---|")
 for (problem, peer), seeds in sorted(runs.items()):
-    each = list(seeds.values())
+    each = [one for one in seeds.values() if one["error"] is not None]
+    if not each:
+        print(f"| {problem} | | {peer} | 0 | | | | | more than 300 |")
+        continue
 
-    def mean(name, each=each):
-        return sum(one[name] for one in each) / len(each)
+    def mean(name, digits, each=each):
+        known = [one[name] for one in each if one[name] is not None]
+        return f"{sum(known) / len(known):,.{digits}f}" if known else "-"
 
+    truth = each[0]["value"] - each[0]["error"]
     error = math.sqrt(sum(one["error"] ** 2 for one in each) / len(each))
     print(
-        f"{problem:12} {peer:10} {len(each):5} {error:8.4f} {mean('claimed'):8.4f} "
-        f"{mean('evaluations'):12,.0f} {mean('seconds'):8.1f}"
+        f"| {problem} | {truth:.4f} | {peer} | {len(each)} | {mean('value', 4)} | {mean('claimed', 4)} | {error:.4f} "
+        f"| {mean('evaluations', 0)} | {mean('seconds', 1)} |"
     )
