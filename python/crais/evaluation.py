@@ -119,8 +119,8 @@ def evaluate(
 
     Ctrl-C raises Interrupted, whose `result` has the finished images; with out="folder", another
     call with resume=True continues. Raises UsageError, PlanError, DataError, NoInputError, and
-    whatever the model raises. Cost: 776 evaluations of the decoder an image; `budget` sets another
-    number.
+    whatever the model raises. Cost: 776 evaluations of the decoder an image, before base and pilots; `budget`
+    sets another number.
 
     Other options are the flags of eval-loglik:
     """
