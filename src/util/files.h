@@ -1,4 +1,4 @@
-// Files: whole reads, atomic writes, digests.
+// Files: whole reads, atomic writes.
 #pragma once
 
 #include <filesystem>
@@ -28,9 +28,5 @@ void make_output_folder(const std::filesystem::path& folder);
 
 /// Sixteen hexadecimal digits that nobody can foresee.
 std::string random_word();
-
-/// Lower-case hexadecimal digests.
-std::string sha256(std::string_view bytes);
-std::string md5(std::string_view bytes);
 
 }  // namespace crais
