@@ -1,4 +1,4 @@
-"""Archives that cmake/dependencies.cmake takes: those of the right digest, from where it can get them."""
+"""cmake/dependencies.cmake takes archives of the right digest only, and downloads what lacks."""
 
 import hashlib
 import re
@@ -18,7 +18,8 @@ class Sources:
     def __init__(self, folder: Path, content: bytes) -> None:
         self.archive = folder / "third_party" / NAME
         self.mirrored = folder / "mirror/pool/main/c/cxxopts" / NAME
-        text = TEXT.replace(re.findall(r"[0-9a-f]{64}", TEXT)[0], hashlib.sha256(content).hexdigest())
+        digest = hashlib.sha256(content).hexdigest()
+        text = TEXT.replace(re.findall(r"[0-9a-f]{64}", TEXT)[0], digest)
         text = re.sub(r"set\(kMirrors .*\)", f"set(kMirrors file://{folder}/mirror)", text)
         text = text.replace("IN ITEMS cxxopts nlohmann_json stb zlib libzip", "IN ITEMS cxxopts")
         self.script = folder / "cmake/dependencies.cmake"

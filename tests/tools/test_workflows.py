@@ -1,4 +1,4 @@
-"""GitHub's files of this repository are what GitHub takes. It cannot be run here; its schemas can."""
+"""GitHub's files of this repository follow GitHub's schemas; the workflows run on GitHub alone."""
 
 import subprocess
 import sys
