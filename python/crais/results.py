@@ -110,6 +110,22 @@ class Result:
         return _log_mean(self._tables[self.method]["log_normalizer"])
 
     @property
+    def rounds(self) -> list[dict[str, float]]:
+        """The rounds before the estimate of a density: evaluations of a replicate, log Z and its
+        error (standard error and bias together), nats. Empty where `error` did not decide the length.
+        """
+        names = ("evaluations", "log_z", "error")
+        return [dict(zip(names, numbers, strict=True)) for numbers in self._report.rounds]
+
+    @property
+    def barrier(self) -> float | None:
+        """The integral over beta of the standard deviation of the work rate, from the base to the
+        density [Syed et al. 2024]; None without rounds.
+        """
+        found: float | None = self._report.barrier
+        return found
+
+    @property
     def samples(self) -> Array | dict[str, Array]:
         """The particles of all replicates [N, ...], as the density takes them; of a density.
 

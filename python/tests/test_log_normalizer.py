@@ -1,6 +1,7 @@
 """`crais.log_normalizer`: densities that are Python functions."""
 
 import math
+import signal
 
 import numpy as np
 import pytest
@@ -271,3 +272,82 @@ def test_particles_that_were_not_kept():
     )
     with pytest.raises(crais.UsageError, match="no particles were kept"):
         z.samples  # noqa: B018
+
+
+# How far to go.
+
+
+def narrow(z):
+    """N(1, 0.3^2) in each coordinate, with Z = 1."""
+    return -0.5 * ((z - 1) / 0.3).square().sum(1) - z.shape[1] * math.log(0.3 * math.sqrt(2 * math.pi))
+
+
+def test_rounds_go_on_until_the_error_is_small():
+    options = {"dim": 4, "progress": False, "error": 0.03, **ALONE}
+    found = crais.log_normalizer(narrow, **options)
+    sizes = [each["evaluations"] for each in found.rounds]
+    assert len(sizes) >= 2 and all(1.6 < b / a < 2.4 for a, b in zip(sizes, sizes[1:], strict=False))
+    assert found.rounds[-1]["error"] < 0.03 * math.sqrt(2) < found.rounds[0]["error"]
+    assert abs(found.mean) < 5 * found.mc_se and found.mc_se < 0.04
+    assert found.mean not in [each["log_z"] for each in found.rounds]
+    assert 2 < found.barrier < 20
+    assert "Rounds" in repr(found) and "barrier" in repr(found)
+    assert found.to_dict()["rounds"][0]["evaluations"] == sizes[0]
+    exact = crais.log_normalizer(narrow, dim=4, progress=False, steps=16, chains=16, **ALONE)
+    assert exact.rounds == [] and exact.barrier is None
+
+
+def test_evaluations_that_do_not_suffice_are_said():
+    found = crais.log_normalizer(
+        narrow, dim=4, progress=False, error=1e-3, max_evals=40_000, **ALONE
+    )
+    assert found.flagged and all(found.flag_words(i) == "target" for i in range(len(found)))
+    assert "--max-evals" in repr(found)
+
+
+def test_more_replicates_join_a_finished_result():
+    options = {"dim": 2, "progress": False, "seed": 3, **ALONE}
+    found = crais.log_normalizer(narrow, problems=5, **options)
+    more = crais.log_normalizer(narrow, problems=10, add_to=found, **options)
+    together = crais.log_normalizer(narrow, problems=15, **options)
+    np.testing.assert_array_equal(more.log_normalizer, together.log_normalizer)
+    np.testing.assert_array_equal(more.log_normalizer[:5], found.log_normalizer)
+    assert len(more.samples) == len(together.samples)
+
+
+@pytest.mark.parametrize(
+    ("density", "options", "words"),
+    [
+        (narrow, {"seed": 1}, ["add_to", "seed", "1 now", "was 0"]),
+        (narrow, {"error": 0.2}, ["add_to", "error", "0.2 now", "was 0.1"]),
+        (skewed, {}, ["add_to", "another density"]),
+        (narrow, {"dim": 3}, ["add_to", "another density"]),
+        (narrow, {"out": "folder"}, ["add_to", "not out"]),
+    ],
+)
+def test_what_cannot_join_is_refused(density, options, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = crais.log_normalizer(narrow, dim=2, progress=False, problems=2, **ALONE)
+    with pytest.raises(crais.UsageError) as refused:
+        crais.log_normalizer(
+            density, **{"dim": 2, "progress": False, **ALONE, **options}, add_to=found
+        )
+    assert all(word in str(refused.value) for word in words)
+
+
+def test_ctrl_c_keeps_the_last_round():
+    calls = 0
+
+    def slow(z):
+        nonlocal calls
+        calls += 1
+        if calls == 1000:
+            signal.raise_signal(signal.SIGINT)
+        return narrow(z)
+
+    options = {"dim": 2, "progress": False, "error": 1e-6, "threads": 1, "problems": 5, **ALONE}
+    with pytest.raises(crais.Interrupted) as stopped:
+        crais.log_normalizer(slow, **options)
+    found = stopped.value.result
+    assert found.mean == found.rounds[-1]["log_z"] and abs(found.mean) < 0.1
+    assert found.flagged and found.flag_words(0) == "target"

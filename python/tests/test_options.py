@@ -140,6 +140,7 @@ def tables():
             table("`estimate-logz`", without(densities, same)),
             table("`train-vae`", flags_of("train-vae")),
             "",
+            "",
         ]
     )
 

@@ -57,6 +57,34 @@ at::Tensor Base::main_rows() const {
   return counts.cumsum(0) - counts;
 }
 
+Base together(const std::vector<Base>& fits) {
+  std::vector<at::Tensor> loc, matrix, failed, ambiguous, problem, log_share;
+  Cost cost;
+  for (size_t p = 0; p < fits.size(); ++p) {
+    const Base& fit = fits[p];
+    const int64_t parts = fit.map.num_problems();
+    loc.push_back(fit.map.loc());
+    matrix.push_back(fit.map.matrix());
+    failed.push_back(fit.fell_back);
+    ambiguous.push_back(fit.ambiguous);
+    const at::TensorOptions wide = fit.fell_back.options().dtype(at::kDouble);
+    problem.push_back(at::full({parts}, static_cast<int64_t>(p), wide.dtype(at::kLong)));
+    log_share.push_back(fit.partition ? fit.partition->log_share : at::zeros({parts}, wide));
+    cost += fit.cost;
+  }
+  Base base(AffineMap(at::cat(loc), at::cat(matrix)), at::cat(failed), cost);
+  base.ambiguous = at::cat(ambiguous);
+  if (base.map.num_problems() > base.num_problems())
+    base.partition = Partition{at::cat(problem), at::cat(log_share), base.num_problems()};
+  return base;
+}
+
+Base repeated(const Base& fit, int64_t count) {
+  Base base = together(std::vector<Base>(static_cast<size_t>(count), fit));
+  base.cost = fit.cost;
+  return base;
+}
+
 AffineMap first_guess(const Target& target) {
   if (const auto amortised = target.amortised_base()) return *amortised;
   return target.prior_base();

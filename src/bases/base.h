@@ -57,6 +57,11 @@ class BaseRule {
 
 using BaseRegistry = Registry<BaseRule>;
 
+/// The base of one problem, or bases of several, as that of all of them. Costs add up.
+Base together(const std::vector<Base>& fits);
+/// The base of one problem for `count` replicates of it. Cost: that of the one fit.
+Base repeated(const Base& fit, int64_t count);
+
 /// Where a fit begins: the target's amortised base, else its prior's.
 AffineMap first_guess(const Target& target);
 

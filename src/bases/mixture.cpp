@@ -18,6 +18,7 @@
 #include "bases/base.h"
 #include "bases/normal_mixture.h"
 #include "core/log_math.h"
+#include "core/plan_error.h"
 #include "core/rng.h"
 #include "core/transition.h"
 #include "paths/power_mean.h"
@@ -111,16 +112,21 @@ class Mixture : public BaseRule {
     if (!target.can_select())
       return BaseRegistry::instance().make("base", "pilot")->build(target, rng);
     std::vector<Base> fits;
-    const int64_t problems = target.num_problems();
-    for (int64_t p = 0; p < (target.is_replicated() ? 1 : problems); ++p)
+    for (int64_t p = 0; p < target.num_problems(); ++p)
       fits.push_back(fitted(*target.slice(p, p + 1), rng));
-    if (!target.is_replicated()) return together(fits);
-    Base base = together(std::vector<Base>(static_cast<size_t>(problems), fits.front()));
-    base.cost = fits.front().cost;
-    return base;
+    return together(fits);
   }
 
  private:
+  static constexpr int64_t kSteps = 32;       // of a trial
+  static constexpr int64_t kMostSteps = 256;  // of one whose particles decide on them
+  static constexpr double kSmall = 0.02;      // nats
+
+  struct Temperatures {
+    std::string schedule;
+    int64_t most = 0;
+  };
+
   Base fitted(const Target& one, at::Generator& rng) const {
     Search search{one, rng, {}, {}};
     Base modes = BaseRegistry::instance().make("base", "modes")->build(one, rng);
@@ -167,12 +173,20 @@ class Mixture : public BaseRule {
     }
   }
 
-  /// SMC from the prior, and the moments of where it ends.
+  /// SMC from the prior, and the moments of where it ends. Many equal steps suit densities that are
+  /// hard near the end. A likelihood that is sharp in the prior takes steps of many sizes, and the
+  /// particles decide on these; unless they ask for too many.
   std::optional<Trial> from_prior(Search& search) const {
     try {
       const AffineMap prior = search.one.prior_base();
       const at::Tensor share = at::zeros({1}, search.one.options().dtype(at::kDouble));
-      const Trial start = tried(search, prior, share, 3 * kSteps);
+      Trial start = tried(search, prior, share, {"linear", 3 * kSteps});
+      try {
+        Trial adaptive = tried(search, prior, share, {"cess:0.9", kMostSteps});
+        if (adaptive.beats(start)) start = std::move(adaptive);
+      } catch (const ScheduleError& error) {
+        search.cost += error.spent;
+      }
       const at::Tensor z = search.pool.draws(particles_, search.rng).to(at::kCPU, at::kDouble);
       at::Generator host = on_host(search);
       const NormalMixture normal = fit_normals(z, 1, host);
@@ -186,7 +200,7 @@ class Mixture : public BaseRule {
   }
 
   Trial tried(Search& search, const AffineMap& normals, const at::Tensor& log_share,
-              int64_t steps = kSteps) const {
+              const Temperatures& temperatures = {"linear", kSteps}) const {
     Trial trial;
     trial.parts = std::make_shared<Parts>(search.one, normals, log_share);
     const int64_t parts = normals.num_problems();
@@ -198,17 +212,19 @@ class Mixture : public BaseRule {
         at::arange(parts, trial.parts->partition.problem.options()).repeat_interleave(groups);
     const Problem problem(trial.parts->target->select(rows), trial.parts->map.select(rows));
     ScheduleOptions schedule;
-    schedule.steps = steps;
+    schedule.steps = temperatures.most;
+    const auto rule =
+        ScheduleRegistry::instance().make("schedule", temperatures.schedule, schedule);
     PilotOptions options;
     options.num_particles = chains;
-    options.shared = false;
+    options.max_steps = temperatures.most;
+    options.shared = rule->is_adaptive();  // few chains a group would say little of temperatures
     options.resampling = resampling_.get();
-    const PilotRun run = run_pilot(
-        problem, *path_, *ScheduleRegistry::instance().make("schedule", "linear", schedule),
-        *transition_, options, search.rng);
+    const PilotRun run = run_pilot(problem, *path_, *rule, *transition_, options, search.rng);
     search.cost += run.run.cost;
     trial.step_sizes = run.plan.step_sizes[-1]
                            .to(problem.base().options().device())
+                           .expand({parts * groups})
                            .view({parts, groups})
                            .log()
                            .mean(1)
@@ -260,31 +276,6 @@ class Mixture : public BaseRule {
     const at::TensorOptions options = one.options();
     return {mixture.loc.to(options), mixture.root.to(options).tril()};
   }
-
-  static Base together(const std::vector<Base>& fits) {
-    std::vector<at::Tensor> loc, matrix, failed, ambiguous, problem, log_share;
-    Cost cost;
-    for (size_t p = 0; p < fits.size(); ++p) {
-      const Base& fit = fits[p];
-      const int64_t parts = fit.map.num_problems();
-      loc.push_back(fit.map.loc());
-      matrix.push_back(fit.map.matrix());
-      failed.push_back(fit.fell_back);
-      ambiguous.push_back(fit.ambiguous);
-      const at::TensorOptions wide = fit.fell_back.options().dtype(at::kDouble);
-      problem.push_back(at::full({parts}, static_cast<int64_t>(p), wide.dtype(at::kLong)));
-      log_share.push_back(fit.partition ? fit.partition->log_share : at::zeros({parts}, wide));
-      cost += fit.cost;
-    }
-    Base base(AffineMap(at::cat(loc), at::cat(matrix)), at::cat(failed), cost);
-    base.ambiguous = at::cat(ambiguous);
-    if (base.map.num_problems() > base.num_problems())
-      base.partition = Partition{at::cat(problem), at::cat(log_share), base.num_problems()};
-    return base;
-  }
-
-  static constexpr int64_t kSteps = 32;   // of a trial
-  static constexpr double kSmall = 0.02;  // nats
 
   int64_t particles_, rounds_;
   double widening_;

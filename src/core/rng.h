@@ -24,6 +24,7 @@ enum class Purpose : uint64_t {
   kResample = 12,
   kChains = 13,
   kWitness = 14,
+  kRound = 15,
 };
 
 /// One step of SplitMix64: a bijective mix of 64 bits (Steele, Lea & Flood 2014).

@@ -30,12 +30,19 @@ struct SettledShare {
   double num_effective = 0;  // of the forward particles
 };
 
+/// A round of an estimate that goes on until its error is small: a pilot, of particles of its own.
+struct Round {
+  double evaluations = 0;     // of a replicate
+  double log_normalizer = 0;  // mean over replicates, nats
+  double error = 0;           // of that mean, sqrt(standard error^2 + bias^2), nats
+};
+
 /// Why an estimate is not to be trusted: bits of a set.
 enum Flag : int64_t {
   kFewEffective = 1,  // a standard error above 0.5 nats, or none
   kTail = 2,          // Pareto k above 0.7
   kBaseFailed = 4,    // the base is not the one asked for
-  kMissedTarget = 8,  // target_error was not reached
+  kMissedTarget = 8,  // target_error, or error, was not reached
   kModes = 16,        // the base covers one of several modes
   kApart = 32,        // the bounds are more than kLargeGap apart
 };
@@ -93,6 +100,10 @@ struct ChunkRun {
 /// What `found` says of `num_problems` problems; flags are those that its own weights raise.
 ChunkRun to_run(const MethodResult& found, int64_t num_problems);
 
+/// Of the problems as replicates of one density: the error of their mean is the larger of what
+/// their spread and their own errors say. A bias that is unknown makes it infinite.
+Round round_of(const ChunkRun& run);
+
 struct ChunkResult {
   int64_t chunk = 0;
   std::vector<int64_t> indices;  // of its problems, in their data set
@@ -101,6 +112,11 @@ struct ChunkResult {
   Cost base;                 // of fitting bases
   Cost tuning;               // of centres, that plan, chains that choose how many, and the witness
   std::optional<SettledShare> settled;  // of replicates, where there is a witness
+  // With `error`: the rounds before the estimate, and the integral over beta of the standard
+  // deviation of the work rate, by the plan's pilot, in the part of the base where it is largest.
+  std::vector<Round> rounds;
+  std::optional<double> barrier;
+  bool is_cut = false;  // a round stands for an estimate that was stopped; never in files
 
   /// True if every run that is so many independent chains has `count`.
   bool has_chains(int64_t count) const;

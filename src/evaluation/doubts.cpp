@@ -95,9 +95,9 @@ bool settled_elsewhere(const RunResults& results) {
 const DoubtEntry& entry_of(Doubt doubt) {
   static const std::vector<DoubtEntry> kAll = {
       {Doubt::kMostFlagged, "flags", "half of the replicates or more are flagged",
-       "raise `budget`, or `steps`"},
+       "lower `error` and raise `max_evaluations`, or raise `budget` or `steps`"},
       {Doubt::kReplicates, "replicates", "replicates of this one density contradict each other",
-       "raise `budget`, or try the `base` mixture"},
+       "lower `error`, raise `budget`, or try the `base` mixture"},
       {Doubt::kBases, "bases", "bases that were fitted apart lead to different values",
        "raise `budget`"},
       {Doubt::kRefuted, "refuted",

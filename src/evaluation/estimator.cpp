@@ -10,6 +10,7 @@
 #include "evaluation/target_error.h"
 #include "evaluation/witness.h"
 #include "samplers/blocks.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {
@@ -39,7 +40,9 @@ bool Estimator::learns() const {
                      [](const auto& method) { return method->learns(); });
 }
 
-bool Estimator::needs_pilot() const { return options().budget || parts_->needs_pilot(); }
+bool Estimator::needs_pilot() const {
+  return options().budget || options().error || parts_->needs_pilot();
+}
 
 bool Estimator::is_adaptive() const { return parts_->rule->is_adaptive(); }
 
@@ -59,6 +62,8 @@ std::shared_ptr<const Target> Estimator::first_pilots(const Target& given) const
 
 TunedEstimator Estimator::tune(const Target& given, int64_t num_problems) const {
   if (num_problems == 0) num_problems = given.num_problems();
+  if (options().error && (!given.is_replicated() || !anneals()))
+    throw argument_error("`error` is for annealed replicates of one density; ask for `chains`");
   const auto first = first_pilots(given);
   const Target& pilots = *first;
   TunedState state;
@@ -72,7 +77,7 @@ TunedEstimator Estimator::tune(const Target& given, int64_t num_problems) const 
     state.tuning += choice.cost;
   }
   const auto base_rule = BaseRegistry::instance().make("base", state.base);
-  if (!parts_->shares_plan() || plans_by_chunk(given, state.base)) {
+  if (!parts_->shares_plan() || plans_by_chunk(options(), given, state.base)) {
     state.plan.reset();
   } else if (options().budget) {
     TunedPlan found =

@@ -70,7 +70,9 @@ const std::vector<OptionRow>& option_table() {
        "and bias together",
        kPositive},
       {"Method", &E::max_evaluations, "max_evaluations", "max-evals", "EVALS",
-       "`target_error` and `mean_error` stop here; what has not got to its target is flagged",
+       "evaluations a PROBLEM at which an estimate stops that has not reached the error it was "
+       "asked "
+       "for; it is flagged",
        kEvaluations},
       {"Method", &E::repeats, "repeats", "", "R", "independent repeats under the same plan",
        kCounted},
@@ -120,6 +122,11 @@ const std::vector<OptionRow>& option_table() {
        "means and variances under the target with standard errors, from the weighted particles of "
        "ais (repeatable)",
        kAny, names_of<ExpectationRegistry>, Record::kIfSet},
+      {"Target", &E::error, "error", "", "NATS",
+       "how small the error of log Z is to be, standard error and bias together: rounds of "
+       "doubling "
+       "length say how long the estimate must be, and fresh particles make it",
+       kPositive, nullptr, Record::kIfSet},
       {"", &E::keep_particles, "keep_particles", "", "", "", kAny, nullptr, Record::kNever},
       {"", &E::witness, "witness", "", "", "", kAny, nullptr, Record::kIfSet}};
   return kTable;

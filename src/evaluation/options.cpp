@@ -20,8 +20,11 @@ void require(bool holds, const char* rule) {
 void check(const EstimateOptions& o) {
   for (const OptionRow& row : option_table()) check_row(row, o);
   require(!o.methods.empty(), "`methods` must name at least one method");
-  require((o.budget ? 1 : 0) + (o.target_error ? 1 : 0) + (o.mean_error ? 1 : 0) <= 1,
-          "`budget`, `target_error` and `mean_error` exclude each other");
+  const auto is_given = [](const auto& value) { return value ? 1 : 0; };
+  require(
+      is_given(o.budget) + is_given(o.target_error) + is_given(o.mean_error) + is_given(o.error) <=
+          1,
+      "`budget`, `target_error`, `mean_error` and `error` exclude each other");
   require(!o.budget || !o.plan_per_problem,
           "`budget` chooses one plan for all problems; leave out `plan_per_problem`");
   require((!o.target_error && !o.mean_error) || (o.expectations.empty() && !o.keep_particles),

@@ -23,9 +23,10 @@ struct EstimateOptions {
   std::optional<double> budget = {};  ///< evaluations of a problem, all told: sets chains, steps
   std::optional<double> target_error = {};  ///< nats: as many chains as bring error and bias below
   std::optional<double> mean_error = {};  ///< nats: of the mean over all problems, chains and bias
-  double max_evaluations = 1e5;           ///< of a problem, where target_error and mean_error stop
-  int64_t repeats = 1;                    ///< independent ones, under the same plan
-  uint64_t seed = 0;                      ///< decides every random number
+  std::optional<double> error = {};       ///< nats: of the mean over replicates of one density
+  double max_evaluations = 1e5;  ///< of a problem, where target_error, mean_error, error stop
+  int64_t repeats = 1;           ///< independent ones, under the same plan
+  uint64_t seed = 0;             ///< decides every random number
   std::vector<std::string> expectations = {};  ///< of ExpectationRegistry: means under the target
   bool keep_particles = false;                 ///< in results, with their weights
   // Annealing.

@@ -37,6 +37,11 @@ EstimatorParts::EstimatorParts(EstimateOptions estimate_options, MethodFactory m
         std::to_string(annealed));
 }
 
+const Method& EstimatorParts::annealed() const {
+  return **std::find_if(methods.begin(), methods.end(),
+                        [](const auto& method) { return method->num_anneals() > 0; });
+}
+
 bool EstimatorParts::needs_exact_draws() const {
   return std::any_of(methods.begin(), methods.end(),
                      [](const auto& method) { return method->needs_exact_draws(); });
@@ -73,7 +78,9 @@ at::Generator stream_of(const EstimatorParts& parts, const Target& target, Purpo
 Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
               uint64_t stream) {
   at::Generator rng = stream_of(parts, target, Purpose::kBase, stream);
-  return rule.build(target, rng);
+  const int64_t count = target.num_problems();
+  if (!target.is_replicated() || !target.can_select() || count == 1) return rule.build(target, rng);
+  return repeated(rule.build(*target.slice(0, 1), rng), count);
 }
 
 CentredProblem centred(const EstimatorParts& parts, const Target& target, const Base& base,

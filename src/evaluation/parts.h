@@ -36,6 +36,8 @@ class EstimatorParts {
 
   /// Anneals of one estimate, the most of any method: 0 where nothing is annealed.
   int64_t num_anneals() const;
+  /// The first method that anneals. There must be one.
+  const Method& annealed() const;
   /// Whether a method has chains that run back from an exact draw.
   bool needs_exact_draws() const;
   bool needs_pilot() const { return crais::needs_pilot(*path, *rule, pilot); }
@@ -58,7 +60,8 @@ constexpr uint64_t kSharedStream = std::numeric_limits<uint64_t>::max();
 at::Generator stream_of(const EstimatorParts& parts, const Target& target, Purpose purpose,
                         uint64_t stream);
 
-/// Bases for the problems of `target`. Cost: what the base says.
+/// Bases for the problems of `target`. Replicates of one density share one fit. Cost: what the base
+/// says.
 Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
               uint64_t stream);
 

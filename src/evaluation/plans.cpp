@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
+#include "core/particles.h"
+#include "core/plan_error.h"
+#include "evaluation/chains.h"
+#include "evaluation/chunk_memory.h"
 #include "evaluation/witness.h"
 #include "samplers/budget.h"
 #include "samplers/settling.h"
@@ -46,6 +51,8 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
   if (size.num_problems > 1)
     budget.base_cost = static_cast<int64_t>(static_cast<double>(base.cost.densities) /
                                             pilots_count * (1 + 0.5 / std::sqrt(pilots_count)));
+  if (target.is_replicated())  // those of a chunk share one fit
+    budget.base_cost = first.cost.densities / std::min(parts.options.chunk, num_problems);
   if (base.partition)
     budget.num_anneals *= static_cast<double>(base.partition->num_parts()) / pilots_count;
   const CentredProblem centre = centred(parts, *pilots, base, forces, kSharedStream);
@@ -58,47 +65,202 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
       plan_within(budget, size, centre.problem, spent + before, budget_parts, rng);
   return {found.plan, before + found.cost};
 }
-bool plans_by_chunk(const Target& target, const std::string& base) {
-  return target.is_replicated() && base.rfind("mixture", 0) == 0;
+
+bool is_mixture(const std::string& base) { return base.rfind("mixture", 0) == 0; }
+
+bool plans_by_chunk(const EstimateOptions& options, const Target& target, const std::string& base) {
+  return target.is_replicated() && (is_mixture(base) || options.error);
 }
+
+namespace {
+
+/// Replicates of one density, by the parts of their base.
+struct Replicates {
+  const EstimatorParts& parts;
+  const Problem& problem;
+  int64_t count;            // of replicates
+  int64_t each;             // parts of a replicate
+  double pilots_per_chain;  // pilot chains of the one replicate that is tuned, spread over all
+  int64_t last;             // evaluations of each chain after its last transition
+
+  Replicates(const EstimatorParts& estimator_parts, const Problem& in_parts)
+      : parts(estimator_parts),
+        problem(in_parts),
+        count(in_parts.partition() ? in_parts.partition()->num_problems : in_parts.num_problems()),
+        each(in_parts.num_problems() / count),
+        pilots_per_chain(static_cast<double>(kPilotChains) / static_cast<double>(count)),
+        last(estimator_parts.options.witness ? 1 : 0) {}
+
+  /// Evaluations of a transition of one chain in every part.
+  double move() const {
+    return static_cast<double>(each * parts.transition->evaluations_per_step());
+  }
+
+  /// As many temperatures as kFewChains chains of each part allow, then chains. Beyond kMostSteps
+  /// both grow.
+  std::pair<int64_t, int64_t> steps_and_chains(double evaluations) const {
+    const double moves = std::max(0.0, evaluations) / move();
+    const auto affordable =
+        static_cast<int64_t>(moves / (kFewChains + pilots_per_chain)) - 1 - last;
+    const int64_t most = std::max(kMostSteps, static_cast<int64_t>(std::sqrt(moves)));
+    const int64_t steps = std::clamp(affordable, kFewestSteps, most);
+    const auto chains =
+        static_cast<int64_t>(moves / static_cast<double>(steps + 1 + last) - pilots_per_chain);
+    return {steps, std::max(kFewChains, chains)};
+  }
+
+  /// Tuned on one replicate, and meant for all.
+  TunedPlan tuned(const ScheduleRule& rule, int64_t chains, bool keeps_steps, at::Generator& rng,
+                  const AnnealObserver& observe = {}) const {
+    const at::Tensor rows = at::arange(each, problem.base().options().dtype(at::kLong));
+    PilotOptions options = parts.pilot;
+    if (keeps_steps) options.interpolate = 0;
+    options.num_particles = std::max(kPilotChains, parts.options.pilot_chains.value_or(0));
+    options.shared = false;
+    options.observe = observe;
+    PilotRun pilot =
+        run_pilot(problem.select(rows), *parts.path, rule, *parts.transition, options, rng);
+    TunedPlan plan{select(pilot.plan, at::arange(each, rows.options()).repeat({count})),
+                   pilot.run.cost};
+    plan.plan.num_particles = chains;
+    return plan;
+  }
+};
+
+/// The integral over beta of the standard deviation of the work rate, by the increments of the
+/// annealed density at particles that have moved; of problem by problem the largest.
+class BarrierRecord {
+ public:
+  explicit BarrierRecord(const Path& path) : path_(path) {}
+
+  void add(const at::Tensor& beta, const Particles& particles, const at::Tensor& log_w) {
+    if (beta_.defined()) {
+      const at::Tensor work = annealed_log_density(path_, beta, particles) -
+                              annealed_log_density(path_, beta_, particles);
+      const at::Tensor share = at::softmax(log_w, 1);
+      const at::Tensor deviation = work - (share * work).sum(1, /*keepdim=*/true);
+      const at::Tensor step = (share * deviation.square()).sum(1).sqrt();
+      sum_ = sum_.defined() ? sum_ + step : step;
+    }
+    beta_ = beta.clone();
+  }
+  double largest() const { return sum_.max().item<double>(); }
+
+ private:
+  const Path& path_;
+  at::Tensor beta_, sum_;
+};
+
+}  // namespace
 
 TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, const Cost& base,
                           uint64_t stream) {
-  const std::optional<Partition>& partition = problem.partition();
-  const int64_t problems = partition ? partition->num_problems : problem.num_problems();
-  const int64_t each = problem.num_problems() / problems;  // parts of a replicate
-  const at::TensorOptions rows = problem.base().options().dtype(at::kLong);
-  const Problem one = problem.select(at::arange(each, rows));
-  int64_t steps = parts.options.steps, chains = parts.options.chains;
-  if (parts.options.budget) {
-    const int64_t move = parts.transition->evaluations_per_step();
-    const auto spent = static_cast<double>(base.densities) / static_cast<double>(problems);
-    // A witness settles particles, and asks for the density of every chain's last one.
-    const int64_t witness =
-        parts.options.witness
-            ? kWitnesses * (settling_evaluations(*parts.transition, kWitnessSweeps) + 1)
-            : 0;
-    const int64_t last = parts.options.witness ? 1 : 0;
-    const double left =
-        std::max(0.0, *parts.options.budget - spent -
-                          static_cast<double>(witness) / static_cast<double>(problems)) /
-        static_cast<double>(each * move);
-    const double pilots = static_cast<double>(kPilotChains) / static_cast<double>(problems);
-    const auto affordable = static_cast<int64_t>(left / (kFewChains + pilots)) - 1 - last;
-    steps = std::clamp(affordable, kFewestSteps, kMostSteps);
-    chains = std::max(kFewChains,
-                      static_cast<int64_t>(left / static_cast<double>(steps + 1 + last) - pilots));
-  }
-  PilotOptions options = parts.pilot;
-  if (parts.options.budget) options.interpolate = 0;  // it has chosen the steps
-  options.num_particles = std::max(kPilotChains, parts.options.pilot_chains.value_or(0));
-  options.shared = false;
+  const Replicates replicates(parts, problem);
   at::Generator rng = stream_of(parts, problem.target(), Purpose::kPilot, stream);
-  PilotRun pilot =
-      run_pilot(one, *parts.path, *parts.make_rule(steps), *parts.transition, options, rng);
-  TunedPlan tuned{select(pilot.plan, at::arange(each, rows).repeat({problems})), pilot.run.cost};
-  tuned.plan.num_particles = chains;
-  return tuned;
+  if (!parts.options.budget)
+    return replicates.tuned(*parts.rule, parts.options.chains, /*keeps_steps=*/false, rng);
+  const auto count = static_cast<double>(replicates.count);
+  // A witness settles particles.
+  const int64_t witness =
+      parts.options.witness
+          ? kWitnesses * (settling_evaluations(*parts.transition, kWitnessSweeps) + 1)
+          : 0;
+  const auto [steps, chains] = replicates.steps_and_chains(
+      *parts.options.budget - static_cast<double>(base.densities) / count -
+      static_cast<double>(witness) / count);
+  return replicates.tuned(*parts.make_rule(steps), chains, /*keeps_steps=*/true, rng);
+}
+
+namespace {
+
+/// Rounds on replicates, and the plans that they follow.
+class RoundRunner {
+ public:
+  RoundRunner(const EstimatorParts& parts, const Problem& problem, uint64_t stream, Rounds& rounds)
+      : parts_(parts),
+        replicates_(parts, problem),
+        seed_(derive_seed(parts.options.seed, Purpose::kRound, stream)),
+        rounds_(rounds) {}
+
+  /// A plan of so many evaluations of a replicate, by a pilot of its own. Where particles decide
+  /// on the temperatures, they say where these are, and the length says how many. The steps are
+  /// equal where the particles find no way.
+  Plan planned(double evaluations) {
+    const auto [steps, chains] = replicates_.steps_and_chains(evaluations);
+    require_weights(chains, replicates_.problem.num_problems(), "max_evaluations");
+    if (!parts_.rule->is_adaptive()) return planned(*parts_.make_rule(steps), chains);
+    try {
+      return interpolate(planned(*parts_.rule, chains), steps);
+    } catch (const ScheduleError& error) {
+      rounds_.cost += error.spent;
+      const ScheduleOptions equal = schedule_options(parts_.options, steps);
+      return planned(*ScheduleRegistry::instance().make("schedule", "linear", equal), chains);
+    }
+  }
+
+  /// What a round under the plan has found; it is the last of `rounds`.
+  const ChunkRun& run(const Plan& plan) {
+    std::vector<ChainBlock> blocks;
+    const MethodResult found =
+        estimate_under(plan, parts_.annealed(), replicates_.problem, next_seed(), {}, blocks);
+    rounds_.cost += found.cost;
+    rounds_.last = to_run(found, replicates_.count);
+    rounds_.rounds.push_back(round_of(*rounds_.last));
+    return *rounds_.last;
+  }
+
+  /// Evaluations of a replicate so far.
+  double spent() const {
+    return static_cast<double>(rounds_.cost.densities) / static_cast<double>(replicates_.count);
+  }
+
+ private:
+  Plan planned(const ScheduleRule& rule, int64_t chains) {
+    BarrierRecord barrier(*parts_.path);
+    at::Generator rng =
+        make_counting_generator(next_seed(), replicates_.problem.base().options().device());
+    TunedPlan plan =
+        replicates_.tuned(rule, chains, /*keeps_steps=*/true, rng,
+                          [&](const at::Tensor& beta, const Particles& particles,
+                              const at::Tensor& log_w) { barrier.add(beta, particles, log_w); });
+    rounds_.barrier = barrier.largest();
+    rounds_.cost += plan.cost;
+    return std::move(plan.plan);
+  }
+
+  uint64_t next_seed() { return mix64(seed_ ^ ++num_seeds_); }
+
+  const EstimatorParts& parts_;
+  Replicates replicates_;
+  uint64_t seed_, num_seeds_ = 0;
+  Rounds& rounds_;
+};
+
+bool are_mostly_flagged(const ChunkRun& run) {
+  const auto flagged =
+      std::count_if(run.flags.begin(), run.flags.end(), [](int64_t flags) { return flags != 0; });
+  return 2 * flagged >= static_cast<int64_t>(run.flags.size());
+}
+
+}  // namespace
+
+Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, double spent,
+                    uint64_t stream, Rounds& rounds) {
+  constexpr double kFirst = 6000;  // evaluations of a replicate
+  RoundRunner runner(parts, problem, stream, rounds);
+  for (double evaluations = kFirst;; evaluations *= 2) {
+    const Plan plan = runner.planned(evaluations);
+    const bool is_flagged = are_mostly_flagged(runner.run(plan));
+    // Of an estimate that is twice as long: errors fall with the square root, or faster. Those that
+    // are not to be trusted foretell nothing.
+    const double predicted = rounds.rounds.back().error / std::sqrt(2.0);
+    const bool is_enough = !is_flagged && predicted <= *parts.options.error;
+    const double left = parts.options.max_evaluations - spent - runner.spent();
+    const bool has_another = left >= 6 * evaluations;  // round, and the estimate after it
+    if (!is_enough && has_another) continue;
+    rounds.is_short = !is_enough;
+    return runner.planned(is_enough ? 2 * evaluations : std::max(evaluations, left));
+  }
 }
 
 }  // namespace crais

@@ -1,6 +1,11 @@
 // Plans within a budget, and those of replicates that share a base of several parts.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evaluation/chunk_result.h"
 #include "evaluation/parts.h"
 
 namespace crais {
@@ -13,13 +18,33 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
                         int64_t num_problems, std::optional<at::ScalarType> forces,
                         const Cost& spent);
 
+/// True for the base that covers a density of any shape.
+bool is_mixture(const std::string& base);
 /// True if each chunk of replicates fits a base of its own, and with it plans.
-bool plans_by_chunk(const Target& target, const std::string& base);
+bool plans_by_chunk(const EstimateOptions& options, const Target& target, const std::string& base);
 
 /// Temperatures and step sizes for each part of the base, tuned on one replicate. Within a `budget`
 /// the chunk's pilots and base come first, and what is left of it buys as many temperatures as
 /// kFewChains chains of each part allow, up to kMostSteps, then chains. Cost: of the pilot.
 TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, const Cost& base,
                           uint64_t stream);
+
+/// What rounds have come to.
+struct Rounds {
+  std::vector<Round> rounds;
+  std::optional<ChunkRun> last;  // estimates of the last round
+  double barrier = 0;            // see ChunkResult
+  Cost cost;                     // of rounds and pilots
+  bool is_short = false;         // `max_evaluations` left less than was wanted
+};
+
+/// The plan that brings the error of the mean over the replicates of `problem` below `error` nats.
+/// Rounds of doubling length are pilots: each has particles and a plan of its own. Once a round
+/// says that the next would do, that length is frozen; the estimate is of fresh particles. `spent`
+/// counts towards `max_evaluations`: evaluations of a replicate so far. `rounds` has what was done
+/// also where an Error is thrown.
+/// Cost: in `rounds`.
+Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, double spent,
+                    uint64_t stream, Rounds& rounds);
 
 }  // namespace crais

@@ -32,6 +32,7 @@ class ChunkSource {
       : shape_(std::move(shape)), store_(options.store), queue_(options.queue) {
     if (queue_) return;
     if (store_) chunks = store_->read_chunks(shape_);
+    if (options.earlier) chunks = whole_chunks(options.earlier->chunks);
     for (int64_t c = 0; c < shape_.chunks.count(); ++c)
       if (options.shard.holds(c) && chunks.count(c) == 0) missing_.push_back(c);
   }
@@ -73,6 +74,17 @@ class ChunkSource {
   }
 
  private:
+  /// Those that are the same in this run. The last one may have been short of problems.
+  std::map<int64_t, ChunkResult> whole_chunks(std::map<int64_t, ChunkResult> chunks) const {
+    std::erase_if(chunks, [&](const auto& entry) {
+      const auto& [c, chunk] = entry;
+      const Chunks& all = shape_.chunks;
+      return chunk.is_cut || c >= all.count() ||
+             static_cast<int64_t>(chunk.indices.size()) != all.end(c) - all.begin(c);
+    });
+    return chunks;
+  }
+
   RunShape shape_;
   const ResultStore* store_;
   WorkQueue* queue_;
@@ -164,6 +176,7 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
   std::atomic<bool> stopped{false};
   const auto stop = [&] { return stopped || (options.observer && options.observer->stop()); };
   auto stored = options.store ? options.store->read_state() : std::nullopt;
+  if (options.earlier) stored = options.earlier->state;
   if (!stored && !source.tunes(stop)) {
     stored = options.store->read_state();
     if (!stored) return results;  // stopped
@@ -207,7 +220,11 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
     }
     result.indices = indices_of(problems, begin, end);
     const std::lock_guard lock(mutex);
-    if (options.store) options.store->write_chunk(result);
+    if (result.is_cut) {
+      if (!options.observer) throw Error(ErrorKind::kInterrupted, "stopped between rounds");
+      stopped = true;
+    }
+    if (options.store && !result.is_cut) options.store->write_chunk(result);
     if (options.observer) options.observer->chunk(result);
     results.chunks.emplace(c, std::move(result));
   };

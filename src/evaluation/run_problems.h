@@ -52,6 +52,7 @@ struct RunOptions {
   RunObserver* observer = nullptr;     // null: nobody
   const ResultStore* store = nullptr;  // null: nothing is kept
   WorkQueue* queue = nullptr;          // null: no other worker; with one there is a store, no shard
+  const RunResults* earlier = nullptr;  // of the same options: its chunks, and what it has tuned
 };
 
 /// Estimates all problems, in chunks of `estimator.options().chunk`; what the store holds is not

@@ -22,11 +22,6 @@ int64_t most_chains(const EstimatorParts& parts, const Method& method, const Pla
   return static_cast<int64_t>(parts.options.max_evaluations / chain);
 }
 
-const Method& annealed(const EstimatorParts& parts) {
-  return **std::find_if(parts.methods.begin(), parts.methods.end(),
-                        [](const auto& method) { return method->num_anneals() > 0; });
-}
-
 }  // namespace
 
 std::vector<PilotWeights> pilot_weights(const at::Tensor& log_w, const Genealogy& genealogy) {
@@ -64,7 +59,7 @@ MeanErrorPlan plan_for_mean(const EstimatorParts& parts, const Problem& pilots, 
   if (pilots.partition()) run.log_w = pilots.partition()->log_sum_exp(run.log_w);
   const auto measuring = pilot_weights(run.log_w.slice(1, kMostChoosing));
   const auto count = static_cast<double>(measuring.size());
-  const int64_t most = most_chains(parts, annealed(parts), plan);
+  const int64_t most = most_chains(parts, parts.annealed(), plan);
   using Chains = std::function<int64_t(size_t)>;
   // Of the mean, where problem i has chains(i).
   const auto error_with = [&](const Chains& chains) {

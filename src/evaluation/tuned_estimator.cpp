@@ -4,11 +4,13 @@
 #include <chrono>
 #include <utility>
 
+#include "evaluation/chains.h"
 #include "evaluation/parts.h"
 #include "evaluation/plans.h"
 #include "evaluation/target_error.h"
 #include "evaluation/witness.h"
 #include "samplers/blocks.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {
@@ -49,41 +51,53 @@ int64_t TunedEstimator::num_chains() const {
   return state_.plan ? state_.plan->num_particles : options().chains;
 }
 
-/// The chains of an estimate, those of each random stream by themselves.
-MethodResult TunedEstimator::anneal(const Method& method, const Problem& problem, const Plan& plan,
-                                    uint64_t seed, const std::vector<ChainBlock>& earlier,
-                                    std::vector<ChainBlock>& blocks) const {
-  const int64_t most = chains_per_stream(problem.num_problems(), problem.dim());
-  std::vector<MethodResult> parts;
-  Plan some = plan;
-  for (int64_t begin = 0; begin < plan.num_particles; begin += most) {
-    const size_t number = blocks.size();
-    some.num_particles = std::min(most, plan.num_particles - begin);
-    if (number < earlier.size() && earlier[number].log_w.size(1) == some.num_particles) {
-      blocks.push_back(earlier[number]);
-      parts.push_back(result_of(blocks.back()));
-      continue;
-    }
-    at::Generator rng = make_counting_generator(number == 0 ? seed : mix64(seed ^ number),
-                                                problem.base().options().device());
-    MethodResult found = method.estimate(problem, some, rng);
-    if (problem.partition()) found = merged(std::move(found), *problem.partition());
-    blocks.push_back(block_of(found));
-    parts.push_back(result_of(blocks.back()));
-    parts.back().particles = std::move(found.particles);
+Plan TunedEstimator::own_plan(const Target& target, const Problem& problem, uint64_t stream,
+                              ChunkResult& result, Rounds& rounds) const {
+  const Cost spent = result.base + result.tuning;
+  if (options().error) {
+    const double each =
+        static_cast<double>(spent.densities) / static_cast<double>(target.num_problems());
+    Plan plan = plan_by_rounds(*parts_, problem, each, stream, rounds);
+    result.tuning += rounds.cost;
+    result.rounds = rounds.rounds;
+    result.barrier = rounds.barrier;
+    return plan;
   }
-  return joined(parts);
+  TunedPlan own = plans_by_chunk(options(), target, state_.base)
+                      ? replicated_plan(*parts_, problem, spent, stream)
+                      : make_plan(*parts_, problem, stream);
+  result.tuning += own.cost;
+  return std::move(own.plan);
 }
 
 ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target,
                                      const ChunkResult* earlier) const {
+  ChunkResult result;
+  result.chunk = chunk;
+  Rounds rounds;
+  try {
+    estimate(target, earlier, result, rounds);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInterrupted || !rounds.last) throw;
+    // The last round is an estimate too, of particles that nothing else has seen.
+    if (result.rounds.empty()) result.tuning += rounds.cost;
+    result.rounds = rounds.rounds;
+    result.barrier = rounds.barrier;
+    for (int64_t& flags : rounds.last->flags) flags |= kMissedTarget;
+    rounds.last->method = options().methods.front();
+    result.runs.assign(1, std::move(*rounds.last));
+    result.is_cut = true;
+  }
+  return result;
+}
+
+void TunedEstimator::estimate(const Target& target, const ChunkResult* earlier, ChunkResult& result,
+                              Rounds& rounds) const {
   const bool has_earlier =
       earlier != nullptr && !options().keep_particles && options().expectations.empty() &&
       earlier->runs.size() == methods_.size() * static_cast<size_t>(options().repeats) &&
       static_cast<int64_t>(earlier->indices.size()) == target.num_problems();
-  const auto stream = static_cast<uint64_t>(chunk);
-  ChunkResult result;
-  result.chunk = chunk;
+  const auto stream = static_cast<uint64_t>(result.chunk);
   const Base base = fit_base(*parts_, *base_, target, stream);
   result.base = base.cost;
   const CentredProblem centre = centred(*parts_, target, base, state_.forces, stream);
@@ -92,11 +106,7 @@ ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target,
   if (state_.plan) {
     plan = *state_.plan;
   } else if (parts_->num_anneals() > 0) {
-    const TunedPlan own = plans_by_chunk(target, state_.base)
-                              ? replicated_plan(*parts_, centre.problem, base.cost, stream)
-                              : make_plan(*parts_, centre.problem, stream);
-    result.tuning += own.cost;
-    plan = own.plan;
+    plan = own_plan(target, centre.problem, stream, result, rounds);
     result.plan = base.partition ? select(plan, base.main_rows()) : plan;
   }
   const std::vector<int64_t> base_flags = flags_of(base);
@@ -122,20 +132,16 @@ ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target,
       } else {
         std::vector<ChainBlock> blocks;
         MethodResult found =
-            method.has_independent_chains()
-                ? anneal(method, centre.problem, plan, seed,
-                         before ? before->blocks : std::vector<ChainBlock>(), blocks)
-                : method.estimate(centre.problem, plan, rng);
-        if (base.partition && !method.has_independent_chains())
-          found = merged(std::move(found), *base.partition);
+            estimate_under(plan, method, centre.problem, seed,
+                           before ? before->blocks : std::vector<ChainBlock>(), blocks);
         run = to_run(found, target.num_problems());
         if (base.partition) share_cost(*base.partition, run);
         run.blocks = std::move(blocks);
         for (size_t i = 0; i < parts_->expectations.size(); ++i)
           run.expectations[options().expectations[i]] = expectation_sums(
               parts_->expectations[i]->values(target, found.particles->z), *found.particles);
-        if (options().witness && plans_by_chunk(target, state_.base) && found.particles &&
-            !result.settled)
+        if (options().witness && target.is_replicated() && is_mixture(state_.base) &&
+            found.particles && !result.settled)
           result.settled = settled_share(*parts_, target, centre.problem, plan, *found.particles,
                                          stream, result.tuning);
         if (options().keep_particles) run.particles = std::move(found.particles);
@@ -145,10 +151,11 @@ ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target,
       run.seconds = std::chrono::duration<double>(Clock::now() - start).count() +
                     (before ? before->seconds : 0.0);
       for (size_t i = 0; i < base_flags.size(); ++i) run.flags[i] |= base_flags[i];
+      if (rounds.is_short && method.num_anneals() > 0 && round_of(run).error > *options().error)
+        for (int64_t& flags : run.flags) flags |= kMissedTarget;
       result.runs.push_back(std::move(run));
     }
   }
-  return result;
 }
 
 }  // namespace crais

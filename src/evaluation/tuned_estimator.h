@@ -16,6 +16,7 @@ namespace crais {
 
 class BaseRule;
 class EstimatorParts;
+struct Rounds;
 
 /// What a method took to learn.
 struct Learning {
@@ -51,14 +52,17 @@ class TunedEstimator {
   /// Every method and repeat, on problems that are chunk number `chunk` of the run: every random
   /// number is of streams of (seed, chunk, purpose), whatever else runs. `earlier` is the result of
   /// a run with fewer chains under the same plan: its chains are kept.
+  /// With `error`, the last round is the result, flagged, where a target throws Error kInterrupted.
   /// Cost: in the result, that of bases and of a plan of its own apart.
   ChunkResult estimate(int64_t chunk, const Target& target,
                        const ChunkResult* earlier = nullptr) const;
 
  private:
-  MethodResult anneal(const Method& method, const Problem& problem, const Plan& plan, uint64_t seed,
-                      const std::vector<ChainBlock>& earlier,
-                      std::vector<ChainBlock>& blocks) const;
+  /// Adds to `result` what planning costs.
+  Plan own_plan(const Target& target, const Problem& problem, uint64_t stream, ChunkResult& result,
+                Rounds& rounds) const;
+  void estimate(const Target& target, const ChunkResult* earlier, ChunkResult& result,
+                Rounds& rounds) const;
 
   std::shared_ptr<const EstimatorParts> parts_;
   TunedState state_;

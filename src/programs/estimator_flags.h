@@ -16,6 +16,8 @@
 
 namespace crais {
 
+struct RunReport;
+
 /// The groups "Method", "Annealing" and "Pilot" of option_table. `problem` is what the program
 /// calls what it estimates a normaliser of, in help and in --per-PROBLEM, --pilot-PROBLEMs.
 std::vector<OptionGroup> estimator_options(const std::string& problem);
@@ -36,6 +38,7 @@ struct RunSettings {
   std::optional<int64_t> max_time;  // seconds of the process; chunks that would end later wait
   Format format = Format::kTable;
   bool quiet = false;
+  const RunReport* earlier = nullptr;  // finished, of fewer problems, which this run keeps
   bool in_memory = false;   // a function or data of the caller's decide it, which no command names
   nlohmann::json resolved;  // every flag, for the record
 };

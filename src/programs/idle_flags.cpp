@@ -21,7 +21,7 @@ struct Course {
   bool has_order = false;                // the path's rate has a mass ratio, and problems a centre
   bool has_pilot = false;                // one goes along the schedule
   bool tries_bases = false;              // pilots choose among them
-  bool plans_by_chunk = false;           // replicates share a plan, that of their base `mixture`
+  bool plans_by_chunk = false;           // the replicates of a chunk share a plan of its own
 };
 
 Course::Course(const EstimateOptions& o, bool density) : options(o), is_density(density) {
@@ -47,7 +47,8 @@ Course::Course(const EstimateOptions& o, bool density) : options(o), is_density(
       schedule != "file" &&
       ScheduleRegistry::instance().make("schedule", o.schedule, ScheduleOptions{})->is_adaptive();
   has_order = path->divergence().order() != 0;
-  plans_by_chunk = is_density && anneals && (o.base == "auto" || Spec(o.base).name() == "mixture");
+  plans_by_chunk =
+      is_density && anneals && (o.error || o.base == "auto" || Spec(o.base).name() == "mixture");
   has_pilot = anneals &&
               (path->needs_learning() || is_adaptive || !o.step_size || o.budget || plans_by_chunk);
   tries_bases = anneals && !is_density && o.base == "auto";
@@ -83,12 +84,18 @@ std::vector<Rule> rules(const std::string& problem) {
       {{"pilot-chains"},
        [](const Course& c) { return c.options.budget && !c.plans_by_chunk && !c.has_order; },
        "beside --budget, which chooses the chains of pilots too"},
+      {{"chains", "steps", "interpolate"},
+       [](const Course& c) { return c.options.error.has_value(); },
+       "beside --error, whose rounds choose how many chains and transitions there are"},
       {{"chains"},
        [](const Course& c) { return c.options.mean_error && !c.learns; },
        "beside --mean-error, which chooses how many there are"},
       {{"max-evals"},
-       [](const Course& c) { return !c.options.target_error && !c.options.mean_error; },
-       "without --target-error or --mean-error"},
+       [](const Course& c) {
+         return !c.options.target_error && !c.options.mean_error && !c.options.error;
+       },
+       problem != "image" ? "without --error, --target-error or --mean-error"
+                          : "without --target-error or --mean-error"},
       // Schedules.
       {{"tolerance", "weighted-ratio"},
        [](const Course& c) { return c.schedule != "constant-rate"; },
@@ -127,7 +134,7 @@ std::vector<Rule> rules(const std::string& problem) {
        "without a pilot: --schedule and --step-size leave nothing to tune"},
       {{per},
        [](const Course& c) { return c.plans_by_chunk && !c.has_order; },
-       "for the base mixture, a plan of which all replicates of a chunk share"},
+       "where all replicates of a chunk share a plan"},
       {{pilots},
        [](const Course& c) {
          const bool share_plan = c.has_pilot && !c.plans_by_chunk && !c.options.plan_per_problem;

@@ -108,8 +108,10 @@ RunReport run_in_folder(
     return report;
   }
   const int64_t threads = settings.device.is_cpu() ? resolve_threads(settings.threads) : 1;
-  RunResults results = run_problems(
-      problems, estimator, {threads, shard, &observer, store ? &*store : nullptr, queue.get()});
+  RunResults results =
+      run_problems(problems, estimator,
+                   {threads, shard, &observer, store ? &*store : nullptr, queue.get(),
+                    settings.earlier ? &settings.earlier->results : nullptr});
   Progressed progress = progressed(results, chunks, shard);
   const bool is_elsewhere = queue && progress.done < progress.total;
   if (is_elsewhere) progress = progressed(store->finished(), chunks);

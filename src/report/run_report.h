@@ -1,6 +1,7 @@
 // What a run has come to, in every form in which it is kept or shown.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -40,7 +41,11 @@ struct RunReport {
 
   bool is_elsewhere = false;  // complete, and another worker reports
 
-  bool is_complete() const { return progress.done == progress.total; }
+  bool is_complete() const {
+    return progress.done == progress.total &&
+           std::none_of(results.chunks.begin(), results.chunks.end(),
+                        [](const auto& entry) { return entry.second.is_cut; });
+  }
 };
 
 /// Why the numbers of a run may not mean what one thinks: `warnings` of its record or summary.

@@ -109,7 +109,7 @@ PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule&
   if (path.needs_learning())
     return learn_and_run_pilot(problem, path, rule, transition, options, rng);
   const AnnealOptions anneal_options{options.num_particles, options.max_steps, options.shared,
-                                     options.resampling, /*record=*/true};
+                                     options.resampling,    /*record=*/true,   options.observe};
   PilotStepSizes step_sizes(options, transition, problem.base().log_abs_det());
   PilotRun pilot;
   pilot.run = anneal(problem, path, rule, transition, step_sizes, anneal_options, rng);

@@ -40,6 +40,7 @@ struct PilotOptions {
   double target_acceptance = 0.0;   // 0: the transition's own
   int64_t interpolate = 0;          // stretch the found schedule to this many steps (0: leave it)
   const Resampling* resampling = nullptr;
+  AnnealObserver observe = {};  // empty: nobody
 };
 
 /// False if path, rule and step size are known beforehand: `freeze` then does without a pilot.

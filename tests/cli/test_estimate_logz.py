@@ -189,6 +189,17 @@ def test_every_way_is_near_the_truth(estimate_logz: Program, flags: str) -> None
     assert -8 < z < 5, said
 
 
+def test_says_its_rounds(estimate_logz: Program) -> None:
+    done = estimate_logz.succeed("u2", "--base", "prior", "--witness", "none", "--error", "0.05")
+    _, _, rounds = done.stdout.partition("Rounds, nats: ")
+    assert "barrier" in rounds, done.stdout
+    rows = [line.split() for line in rounds.splitlines()[3:] if line]
+    assert [row[0] for row in rows][:1] == ["1"], rounds
+    names, sizes = zip(*[(row[0], int(row[1].replace(",", ""))) for row in rows[:3]], strict=True)
+    assert "estimate" in [row[0] for row in rows], rounds
+    assert names[1] in ("2", "estimate") and 1.6 < sizes[1] / sizes[0] < 2.4
+
+
 def test_one_problem(estimate_logz: Program) -> None:
     short = "--steps 8 --chains 4 --problems 1 --quiet".split()
     said = estimate_logz.succeed("u1", *PRIOR, *short).stdout

@@ -228,6 +228,18 @@ TEST(Extension, SharesOfSettledParticlesAreKeptAndChecked) {
   }
 }
 
+TEST(Extension, RoundsAreKept) {
+  ChunkResult found = run_problems(first(3), Estimator(with_chains(20))).chunks.at(0);
+  found.rounds = {{6000, -3.25, 0.5}, {12000, -3.125, 0.25}};
+  found.barrier = 2.5;
+  const ChunkResult read = chunk_from(to_json(found), "FILE");
+  ASSERT_EQ(read.rounds.size(), 2u);
+  EXPECT_EQ(read.rounds[1].evaluations, 12000);
+  EXPECT_EQ(read.rounds[1].log_normalizer, -3.125);
+  EXPECT_EQ(read.rounds[1].error, 0.25);
+  EXPECT_EQ(read.barrier, 2.5);
+}
+
 TEST(Extension, BlocksOfADamagedFileAreRefused) {
   const RunResults found = run_problems(first(3), Estimator(with_chains(20)));
   const json whole = to_json(found.chunks.at(0));

@@ -127,14 +127,18 @@ std::vector<Course> courses_of_images() {
 
 std::vector<Course> courses_of_densities() {
   return {
-      {"defaults", "", kUsual + Names{"per-PROBLEM", "pilot-PROBLEMs"}},
+      {"defaults", "", kOfRules + Names{"per-PROBLEM", "pilot-PROBLEMs"}},
+      {"error from a base", "--base prior --error 0.3",
+       kOfRates + Names{"chains", "steps", "interpolate", "per-PROBLEM", "pilot-PROBLEMs"}},
+      {"error, another schedule", "--base prior --error 0.3 --schedule linear",
+       kOfRules + Names{"chains", "steps", "interpolate", "per-PROBLEM", "pilot-PROBLEMs"}},
       {"mixture, fixed step", "--base mixture:32,rounds=1 --steps 40 --step-size 0.2",
        kUsual + Names{"per-PROBLEM", "pilot-PROBLEMs", "target-acceptance"}},
       {"mixture, rule", "--base mixture:32,rounds=1 --schedule constant-rate:0.5",
        Names{"max-evals", "weighted-ratio", "steps", "per-PROBLEM", "pilot-PROBLEMs"}},
       {"mixture, budget", "--base mixture:32,rounds=1 --budget 9000",
        kUsual + Names{"chains", "steps", "interpolate", "pilot-PROBLEMs"}},
-      {"from a base", "--base prior", kUsual},
+      {"from a base", "--base prior --schedule linear", kUsual},
       {"importance", "--method iwae:20 --base prior",
        kUsual + kOfAnnealing + Names{"chains", "pilot-PROBLEMs"}},
       {"fixed step", "--base prior --step-size 0.2",

@@ -69,10 +69,5 @@ TEST(Sharing, RefusesWhatCannotBeShared) {
   refuse({"LOCAL_WORLD_SIZE", "'many'"}, {"--out", "d"}, broken);
 }
 
-TEST(Sharing, OpensAQueueOnlyWhereItIsShared) {
-  const EvalSettings settings = resolved({"--out", "d"}, {});
-  EXPECT_EQ(open_queue(settings, std::nullopt), nullptr);
-}
-
 }  // namespace
 }  // namespace crais

@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,11 +10,14 @@ import pytest
 from cli.programs import SOURCE
 
 DOCS = SOURCE / "docs"
+CONF = runpy.run_path(str(DOCS / "conf.py"))
+BELOW = CONF["BELOW"]
 NOTEBOOKS = sorted((DOCS / "tutorials").glob("*.ipynb"))
 
 
 def entries(page: Path) -> Iterator[str]:
     """What the toctrees of a page name, without suffix; from the folder of the page."""
+    yield from (below for name, below in BELOW.items() if page == DOCS / f"{name}.md")
     for tree in re.findall(
         r"^```\{toctree\}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE
     ):
@@ -79,3 +83,15 @@ def test_notebooks_hold_no_outputs(notebook: Path) -> None:
     assert code
     assert [cell for cell in code if cell["outputs"] or cell["execution_count"]] == []
     assert max(len(line.rstrip("\n")) for cell in cells for line in cell["source"]) <= 120
+
+
+def test_first_uses_of_words_are_found() -> None:
+    words = {word: CONF["WORDS"][word] for word in ("base", "flag", "AIS", "Pareto k")}
+    text = "AIS has bases; a base, flags, flagged runs. based. Pareto k, AIS"
+    pieces = list(CONF["first_uses"](text, words))
+    assert "".join(piece for piece, _ in pieces) == text
+    found = [(piece, word) for piece, word in pieces if word]
+    assert [word for _, word in found] == ["AIS", "base", "flag", "Pareto k"]
+    assert found[1:3] == [("bases", "base"), ("flagged", "flag")]
+    assert words == {}
+    assert len(CONF["WORDS"]) > 20

@@ -69,3 +69,11 @@ def test_every_link_leads_somewhere() -> None:
     found = [(page, *link) for page in pages for link in links(SOURCE / page)]
     assert [link for link in found if link[-1]] == []
     assert len(found) > 100
+
+
+def test_every_file_of_a_result_is_linked_from_its_page() -> None:
+    files = [Path(file) for file in tracked("docs/results/*/*")]
+    pages = {file.parent for file in files if file.name == "README.md"}
+    linked = {page / link for page in pages for link, _ in links(SOURCE / page / "README.md")}
+    assert [str(file) for file in files if file.name != "README.md" and file not in linked] == []
+    assert len(pages) > 10

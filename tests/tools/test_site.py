@@ -188,6 +188,21 @@ def test_links_lead_somewhere() -> None:
     assert faults(SITE) == []
 
 
+@built
+def test_first_uses_lead_to_the_glossary() -> None:
+    """Once a page for each word, from every page for users."""
+    links = {
+        page.relative_to(SITE).as_posix(): re.findall(
+            r'<a class="word[^>]* href="[^"#]*glossary\.html#([^"]+)"', page.read_text()
+        )
+        for page in SITE.rglob("*.html")
+    }
+    assert "chain" in links["start.html"]
+    assert "chain" in links["results/accuracy/README.html"]
+    assert links["glossary.html"] == []
+    assert [page for page, words in links.items() if len(words) > len({*words})] == []
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     if not BROWSER:

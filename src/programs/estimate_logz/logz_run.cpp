@@ -32,8 +32,24 @@ json run_record(const LogzSettings& settings, const Target& target) {
   return {{"program", "estimate-logz"},
           {"target", settings.target},
           {"dim", target.dim()},
-          {"log_density", json_number(probe(target))},
+          {"log_density", json_number(probe(*target.slice(0, 1)))},
           {"settings", deciding_settings(settings)}};
+}
+
+/// Throws Error kArgument unless the run adds problems to one that was otherwise the same.
+void require_addition(const LogzSettings& settings, const json& record) {
+  const auto but_problems = [](json of_run) {
+    of_run["settings"].erase("problems");
+    return of_run;
+  };
+  if (!settings.out.empty()) throw argument_error("add_to: it is for results in memory, not `out`");
+  const json before = but_problems(settings.earlier->run), now = but_problems(record);
+  if (before == now) return;
+  for (const auto& [name, value] : now["settings"].items())
+    if (before["settings"].value(name, json()) != value)
+      throw argument_error("add_to: " + name + " is " + value.dump() + " now, and was " +
+                           before["settings"].value(name, json()).dump());
+  throw argument_error("add_to: the result is of another density");
 }
 
 /// Particles are kept for whoever asks for samples, and for the page of a run that has a folder,
@@ -84,8 +100,10 @@ RunReport run_logz(LogzSettings settings, const std::shared_ptr<const Target>& t
   const Estimator estimator(settings.estimator);
   if (estimator.needs_exact_draws()) require_exact_draws(*target, settings);
   check_expectations(settings.estimator.expectations, *target);
+  json record = run_record(settings, *target);
+  if (settings.earlier) require_addition(settings, record);
   return run_in_folder(
-      settings, run_record(settings, *target), ProblemSource::of(target), estimator, {}, observer,
+      settings, std::move(record), ProblemSource::of(target), estimator, {}, observer,
       [&](RunResults found, json summary) {
         LogzResults results{std::move(found), settings.target, target->dim(), {}, {},
                             settings.notes};

@@ -1,5 +1,6 @@
 #include "programs/estimate_logz/report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -29,7 +30,24 @@ LogzSummary summarise_one(const MethodTable& table, const LogzResults& results) 
   return s;
 }
 
-std::string text_of(const std::vector<Table>& shown, bool has_truth,
+/// Nothing where there were none.
+std::optional<Table> rounds_table(const LogzResults& results, const LogzSummary& s) {
+  const std::vector<Round> rounds = rounds_of(results);
+  if (rounds.empty()) return {};
+  Table table({"round", "evals/problem", "log Z", "error"},
+              "Rounds, nats: each is a pilot of its own, and the estimate is of fresh particles; "
+              "barrier " +
+                  significant(*barrier_of(results), 2));
+  const auto add = [&table](const std::string& name, const Round& round) {
+    table.add_row({name, with_commas(std::llround(round.evaluations)),
+                   fixed(round.log_normalizer, 4), significant(round.error, 2)});
+  };
+  for (size_t r = 0; r < rounds.size(); ++r) add(std::to_string(r + 1), rounds[r]);
+  add("estimate", {s.evaluations, s.mean, std::hypot(s.std_error, s.bias)});
+  return table;
+}
+
+std::string text_of(const std::vector<Table>& shown, bool has_truth, bool has_bounds,
                     const std::vector<TargetExpectation>& expectations, int width) {
   std::string reading =
       "A lower bound is one on average: E[estimate] <= log Z. MC SE is the error of the mean over "
@@ -37,8 +55,8 @@ std::string text_of(const std::vector<Table>& shown, bool has_truth,
   if (has_truth)
     reading += "; z is the error in units of MC SE, far below 0 where the bound is loose";
   std::string text = shown.front().text(width) + wrapped(reading + ".", width);
-  if (shown.size() > 1)
-    text += shown.back().text(width) + "The truth lies between the bounds on average.\n";
+  for (size_t i = 1; i < shown.size(); ++i) text += shown[i].text(width);
+  if (has_bounds) text += "The truth lies between the bounds on average.\n";
   for (const TargetExpectation& e : expectations)
     text += expectation_table(e).text(width) + wrapped(reading_of(e.estimate), width);
   return text;
@@ -72,6 +90,7 @@ std::vector<Table> result_tables(const LogzResults& results,
     table.add(s, cells);
   }
   std::vector<Table> shown = {table.table()};
+  if (const auto rounds = rounds_table(results, methods.front())) shown.push_back(*rounds);
   if (const auto bounds =
           certificate_table({methods.begin(), methods.end()}, lower, "Bounds on log Z, nats"))
     shown.push_back(*bounds);
@@ -103,6 +122,11 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
     summary["second_opinion"] = {{"base", "mixture"},
                                  {"log_normalizer", json_number(witness->value)},
                                  {"monte_carlo_std_error", json_number(witness->error)}};
+  for (const Round& round : rounds_of(results))
+    summary["rounds"].push_back({{"evaluations", json_number(round.evaluations)},
+                                 {"log_normalizer", json_number(round.log_normalizer)},
+                                 {"error", json_number(round.error)}});
+  if (const auto barrier = barrier_of(results)) summary["barrier"] = json_number(*barrier);
   if (!expectations.empty()) summary["expectations"] = to_json(expectations);
   std::vector<ReportFile> files = {
       {"summary.json", to_text(summary)},
@@ -117,9 +141,12 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
   for (const LogzSummary& s : methods)
     errors += with_flags("estimate-logz", doubts_of(s)) +
               error_of_mean(summary.value("settings", json::object()), s, s.std_error);
+  const bool has_bounds = std::any_of(methods.begin(), methods.end(),
+                                      [](const auto& s) { return s.certificate.has_value(); });
   auto shown = [tables = result_tables(results, methods), has_truth = results.truth.has_value(),
-                expectations, errors, notes = results.notes](int width) {
-    std::string text = text_of(tables, has_truth, expectations, width) + wrapped(errors, width);
+                has_bounds, expectations, errors, notes = results.notes](int width) {
+    std::string text =
+        text_of(tables, has_truth, has_bounds, expectations, width) + wrapped(errors, width);
     for (const std::string& note : notes) text += wrapped("Note: " + note + ".", width);
     return text;
   };

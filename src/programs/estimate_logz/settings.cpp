@@ -10,8 +10,10 @@ namespace crais {
 
 namespace {
 
-constexpr double kDefaultBudget = 1e5;  // evaluations of a replicate, all told
+constexpr double kDefaultError = 0.1;            // nats
+constexpr double kDefaultMostEvaluations = 5e5;  // of a replicate
 constexpr const char* kDefaultResampling = "systematic:0.5";
+constexpr const char* kDefaultSchedule = "cess:0.9";
 
 /// Targets that read a file say so in their usage.
 void refuse_idle_folder(const CommandLine& cli, const std::string& target) {
@@ -21,21 +23,31 @@ void refuse_idle_folder(const CommandLine& cli, const std::string& target) {
     cli.refuse_idle("data-dir", "for " + found->first + ", which reads no file");
 }
 
-/// Without a word on how to anneal, a density gets a budget, which its base and pilots share, and
-/// resampling, which costs nothing where weights stay even.
+/// Without a word on how far to go, rounds go on until the error is small, with resampling, which
+/// costs nothing where weights stay even. From the prior, which nobody has fitted, the particles
+/// decide on the temperatures.
 void set_defaults(const CommandLine& cli, LogzSettings& settings) {
   EstimateOptions& o = settings.estimator;
-  for (const char* flag : {"budget", "chains", "steps", "schedule", "step-size", "interpolate",
-                           "target-error", "mean-error", "path"})
-    if (cli.given(flag)) return;
-  if (o.base != "auto" || o.methods != std::vector<std::string>{"ais"} ||
-      cli.text("preset") != "recommended")
-    return;
-  o.budget = kDefaultBudget;
-  settings.resolved["budget"] = kDefaultBudget;
-  if (!o.resampling.empty()) return;
-  o.resampling = kDefaultResampling;
-  settings.resolved["resample"] = kDefaultResampling;
+  if (!o.error) {
+    for (const char* flag : {"budget", "chains", "steps", "schedule", "step-size", "interpolate",
+                             "target-error", "mean-error", "path"})
+      if (cli.given(flag)) return;
+    if (o.methods != std::vector<std::string>{"ais"} || cli.text("preset") != "recommended") return;
+    o.error = kDefaultError;
+    settings.resolved["error"] = kDefaultError;
+  }
+  if (!cli.given("max-evals")) {
+    o.max_evaluations = kDefaultMostEvaluations;
+    settings.resolved["max-evals"] = kDefaultMostEvaluations;
+  }
+  if (o.resampling.empty() && o.methods == std::vector<std::string>{"ais"}) {
+    o.resampling = kDefaultResampling;
+    settings.resolved["resample"] = kDefaultResampling;
+  }
+  if (o.base == "prior" && !cli.given("schedule") && !cli.given("path")) {
+    o.schedule = kDefaultSchedule;
+    settings.resolved["schedule"] = kDefaultSchedule;
+  }
 }
 
 }  // namespace
@@ -58,6 +70,7 @@ Synopsis estimate_logz_synopsis() {
         {option::integer("problems", "R", {"10"},
                          "independent replicates of the target: their spread is the error bar")
              .at_least(1),
+         estimator_option("error", "problem"),
          option::text("witness", "auto|none", {"auto"},
                       "flags what an estimate missed: particles settle beside the base mixture; "
                       "another base gets a second opinion by it"),

@@ -1,0 +1,265 @@
+// Estimates that go on in rounds until their error is small.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "evaluation/log_normalizer.h"
+#include "evaluation/plans.h"
+#include "support/expect_error.h"
+#include "targets/function_target.h"
+#include "util/error.h"
+
+namespace crais {
+namespace {
+
+constexpr int64_t kReplicates = 4;
+
+/// Replicates of N(z; shift, sd^2 I) with Z = 1, in `dim` dimensions.
+std::shared_ptr<const Target> normal(int64_t dim, double shift, double sd,
+                                     int64_t replicates = kReplicates) {
+  const double log_norm = static_cast<double>(dim) * (std::log(sd) + 0.5 * std::log(2 * M_PI));
+  return std::make_shared<FunctionTarget>(
+      FunctionTargetOptions{replicates, dim, at::kDouble, /*replicated=*/true, {}},
+      [=](const at::Tensor& z, const at::Tensor& /*index*/) {
+        return -0.5 * ((z - shift) / sd).square().sum(-1) - log_norm;
+      });
+}
+
+EstimateOptions to_error(double error, uint64_t seed = 0) {
+  EstimateOptions options;
+  options.error = error;
+  options.base = "prior";
+  options.resampling = "systematic:0.5";
+  options.max_evaluations = 1e6;
+  options.chunk = kReplicates;
+  options.seed = seed;
+  return options;
+}
+
+ChunkResult chunk_of(const Target& target, const EstimateOptions& options) {
+  return estimate_log_normalizer(target, options, {.threads = 1}).run.chunks.at(0);
+}
+
+double mean_of(const ChunkRun& run) {
+  return at::tensor(run.log_normalizer, at::kDouble).mean().item<double>();
+}
+
+TEST(Rounds, DoubleUntilTheErrorIsSmallAndEstimateAfresh) {
+  const auto target = normal(6, 1.5, 0.4);
+  const ChunkResult found = chunk_of(*target, to_error(0.02));
+  ASSERT_GE(found.rounds.size(), 2u);
+  for (size_t r = 1; r < found.rounds.size(); ++r) {
+    const double ratio = found.rounds[r].evaluations / found.rounds[r - 1].evaluations;
+    EXPECT_NEAR(ratio, 2.0, 0.4) << "round " << r;
+  }
+  const Round estimate = round_of(found.runs.front());
+  EXPECT_NEAR(estimate.evaluations / found.rounds.back().evaluations, 2.0, 0.4);
+  EXPECT_LE(found.rounds.back().error, 0.02 * std::sqrt(2.0));
+  EXPECT_GT(found.rounds[found.rounds.size() - 2].error, 0.02 * std::sqrt(2.0));
+  EXPECT_NE(mean_of(found.runs.front()), found.rounds.back().log_normalizer);
+  EXPECT_NEAR(mean_of(found.runs.front()), 0.0, 5 * estimate.error);
+  // Rounds are pilots: their evaluations are of the tuning.
+  double rounds = 0;
+  for (const Round& round : found.rounds) rounds += round.evaluations * kReplicates;
+  EXPECT_GT(static_cast<double>(found.tuning.densities), rounds);
+  EXPECT_LT(static_cast<double>(found.tuning.densities), 1.3 * rounds + 16 * 2 * 300 * 4);
+}
+
+/// The length is frozen before the particles of the estimate are drawn, so that it stays unbiased
+/// whatever the rounds have found.
+TEST(Rounds, LeaveTheEstimateUnbiasedAndItsErrorsTrue) {
+  constexpr int64_t kRuns = 50;
+  std::set<size_t> lengths;
+  std::vector<double> ratios;
+  double squares = 0;
+  int64_t beyond = 0;
+  const auto target = normal(3, 1.0, 0.35);
+  for (int64_t seed = 0; seed < kRuns; ++seed) {
+    const ChunkResult found = chunk_of(*target, to_error(0.025, static_cast<uint64_t>(seed)));
+    const ChunkRun& run = found.runs.front();
+    lengths.insert(found.rounds.size());
+    for (const double value : run.log_normalizer) ratios.push_back(std::exp(value));
+    const Round estimate = round_of(run);
+    const double z =
+        (mean_of(run) - at::tensor(run.bias, at::kDouble).mean().item<double>()) / estimate.error;
+    squares += z * z;
+    beyond +=
+        std::abs(z) > 3.18 ? 1 : 0;  // the 97.5% quantile of Student's t, 3 degrees of freedom
+  }
+  EXPECT_GE(lengths.size(), 2u) << "the rounds have nothing to decide";
+  const at::Tensor ratio = at::tensor(ratios, at::kDouble);
+  const double error = ratio.std().item<double>() / std::sqrt(static_cast<double>(ratio.numel()));
+  EXPECT_NEAR(ratio.mean().item<double>(), 1.0, 3.5 * error);
+  EXPECT_LT(error, 0.008);
+  EXPECT_LE(beyond, 5) << "of " << kRuns;
+  EXPECT_GT(squares / kRuns, 0.3);
+  EXPECT_LT(squares / kRuns, 1.8);
+}
+
+TEST(Rounds, AreFlaggedWhereEvaluationsRunOut) {
+  const auto target = normal(6, 1.5, 0.4);
+  EstimateOptions options = to_error(1e-4);
+  options.max_evaluations = 60'000;
+  const Result found = estimate_log_normalizer(*target, options, {.threads = 1});
+  for (int64_t p = 0; p < kReplicates; ++p)
+    EXPECT_TRUE(found.flags[p].item<int64_t>() & kMissedTarget);
+  EXPECT_LE(found.summary.all_evaluations(), 1.05 * 60'000);
+  EXPECT_GE(found.summary.all_evaluations(), 0.7 * 60'000);
+  EXPECT_EQ(found.summary.doubts, std::vector<Doubt>()) << "of single estimates, not of the whole";
+  options.error = 0.5;
+  EXPECT_EQ(estimate_log_normalizer(*target, options, {.threads = 1}).flags.sum().item<int64_t>(),
+            0);
+}
+
+/// Along the geometric path from N(0, I) to N(m, I) the work rate is m . z plus a constant.
+TEST(Rounds, MeasureTheBarrier) {
+  const ChunkResult found = chunk_of(*normal(4, 1.5, 1.0), to_error(0.05));
+  ASSERT_TRUE(found.barrier);
+  EXPECT_NEAR(*found.barrier, 1.5 * std::sqrt(4.0), 0.25);
+}
+
+TEST(Rounds, TakeEqualStepsWhereParticlesFindNoWay) {
+  EstimateOptions options = to_error(0.1);
+  options.schedule = "cess:0.9";
+  options.max_steps = 3;  // it would take more
+  const Result found = estimate_log_normalizer(*normal(2, 3.0, 0.3), options, {.threads = 1});
+  EXPECT_NEAR(found.value.mean().item<double>(), 0.0, 0.5);
+  const at::Tensor betas = found.run.chunks.at(0).plan->betas.select(1, 0);
+  EXPECT_TRUE(at::allclose(betas, at::linspace(0, 1, betas.size(0), at::kDouble)));
+}
+
+TEST(Rounds, FollowParticlesThatDecideWhereTemperaturesAre) {
+  EstimateOptions options = to_error(0.1);
+  options.schedule = "cess:0.9";
+  const Result found = estimate_log_normalizer(*normal(4, 0.0, 0.02), options, {.threads = 1});
+  const at::Tensor betas = found.run.chunks.at(0).plan->betas.select(1, 0);
+  EXPECT_LT(betas[betas.size(0) / 2].item<double>(), 0.1);  // equal steps would be at a half
+  EXPECT_NEAR(found.value.mean().item<double>(), 0.0, 0.3);
+}
+
+/// Throws Error kInterrupted from call number `last` on.
+class Stopped : public Target {
+ public:
+  Stopped(std::shared_ptr<const Target> target, std::shared_ptr<std::atomic<int64_t>> calls,
+          int64_t last)
+      : target_(std::move(target)), calls_(std::move(calls)), last_(last) {}
+  int64_t num_problems() const override { return target_->num_problems(); }
+  int64_t dim() const override { return target_->dim(); }
+  bool is_replicated() const override { return true; }
+  bool can_select() const override { return true; }
+  at::Tensor log_density(const at::Tensor& z) const override {
+    if (++*calls_ >= last_) throw Error(ErrorKind::kInterrupted, "interrupted");
+    return target_->log_density(z);
+  }
+  std::shared_ptr<const Target> select(const at::Tensor& index) const override {
+    return std::make_shared<Stopped>(target_->select(index), calls_, last_);
+  }
+
+ private:
+  std::shared_ptr<const Target> target_;
+  std::shared_ptr<std::atomic<int64_t>> calls_;
+  int64_t last_;
+};
+
+TEST(Rounds, LeaveTheLastOneWhereTheyAreStopped) {
+  class Listening : public RunObserver {};
+  const EstimateOptions options = to_error(1e-4);
+  const auto stopped_after = [&](int64_t last) {
+    Listening observer;
+    const Stopped target(normal(3, 1.0, 0.5), std::make_shared<std::atomic<int64_t>>(0), last);
+    return run_problems(ProblemSource::of(target.shared()), Estimator(options), {1, {}, &observer});
+  };
+  EXPECT_TRUE(stopped_after(20).chunks.empty());
+  const RunResults found = stopped_after(4000);
+  ASSERT_EQ(found.chunks.size(), 1u);
+  const ChunkResult& chunk = found.chunks.at(0);
+  EXPECT_TRUE(chunk.is_cut);
+  ASSERT_FALSE(chunk.rounds.empty());
+  EXPECT_EQ(mean_of(chunk.runs.front()), chunk.rounds.back().log_normalizer);
+  for (const int64_t flags : chunk.runs.front().flags) EXPECT_TRUE(flags & kMissedTarget);
+}
+
+/// Results of fewer replicates, and then more, are those of all at once.
+TEST(Rounds, MoreReplicatesJoinThoseThatAreThere) {
+  const auto with = [](int64_t count, const RunResults* earlier) {
+    EstimateOptions options = to_error(0.1);
+    options.chunk = 2;
+    const auto target = normal(2, 1.0, 0.5, count);
+    const ProblemSource problems{
+        count, [&](int64_t begin, int64_t end) { return target->slice(0, end - begin); }};
+    RunOptions run;
+    run.threads = 1;
+    run.earlier = earlier;
+    return run_problems(problems, Estimator(options), run);
+  };
+  const RunResults two = with(2, nullptr), all = with(6, &two), again = with(6, nullptr);
+  ASSERT_EQ(all.chunks.size(), 3u);
+  for (int64_t c = 0; c < 3; ++c)
+    EXPECT_EQ(all.chunks.at(c).runs.front().log_normalizer,
+              again.chunks.at(c).runs.front().log_normalizer);
+  EXPECT_EQ(all.chunks.at(0).runs.front().seconds, two.chunks.at(0).runs.front().seconds);
+  const RunResults short_of_one = with(3, nullptr);  // its last chunk holds one problem, not two
+  EXPECT_EQ(with(6, &short_of_one).chunks.at(1).runs.front().log_normalizer,
+            again.chunks.at(1).runs.front().log_normalizer);
+}
+
+TEST(Rounds, AreOfReplicatesThatAreAnnealed) {
+  EstimateOptions options = to_error(0.1);
+  options.budget = 1000;
+  expect_error(ErrorKind::kArgument, {"`error`", "exclude each other"}, [&] { check(options); });
+  options.budget.reset();
+  options.error = 0;
+  expect_error(ErrorKind::kArgument, {"`error`", "above 0"}, [&] { check(options); });
+  options.error = 0.1;
+  const FunctionTarget many(
+      {3, 2, at::kDouble},
+      [](const at::Tensor& z, const at::Tensor& /*index*/) { return -0.5 * z.square().sum(-1); });
+  expect_error(ErrorKind::kArgument, {"`error`", "replicates"},
+               [&] { estimate_log_normalizer(many, options); });
+  options.methods = {"iwae:10"};
+  options.resampling = "";
+  expect_error(ErrorKind::kArgument, {"`error`", "annealed"},
+               [&] { estimate_log_normalizer(*normal(2, 0, 1), options); });
+}
+
+TEST(Rounds, AreTheMeanOverChunks) {
+  RunResults results;
+  EXPECT_TRUE(rounds_of(results).empty());
+  EXPECT_FALSE(barrier_of(results));
+  results.chunks[0].rounds = {{100, -1.0, 0.3}, {200, -2.0, 0.1}};
+  results.chunks[1].rounds = {{300, -3.0, 0.4}};
+  results.chunks[0].barrier = 1.5;
+  results.chunks[1].barrier = 2.5;
+  const std::vector<Round> rounds = rounds_of(results);
+  ASSERT_EQ(rounds.size(), 2u);
+  EXPECT_EQ(rounds[0].evaluations, 200);
+  EXPECT_EQ(rounds[0].log_normalizer, -2.0);
+  EXPECT_NEAR(rounds[0].error, 0.25, 1e-15);
+  EXPECT_EQ(rounds[1].log_normalizer, -2.0);
+  EXPECT_EQ(barrier_of(results), 2.5);
+}
+
+TEST(Rounds, HaveTheLargerOfTwoErrors) {
+  ChunkRun run;
+  run.log_normalizer = {1.0, 1.0};
+  run.std_error = {0.3, 0.3};
+  run.bias = {0, 0};
+  run.evaluations = {10, 20};
+  EXPECT_NEAR(round_of(run).error, 0.3 / std::sqrt(2.0), 1e-12);
+  run.log_normalizer = {0.0, 2.0};  // their spread is more than they know
+  EXPECT_NEAR(round_of(run).error, 1.0, 1e-12);
+  run.bias = {-1, -1};
+  EXPECT_NEAR(round_of(run).error, std::sqrt(2.0), 1e-12);
+  EXPECT_EQ(round_of(run).evaluations, 15);
+  run.bias = {std::numeric_limits<double>::quiet_NaN(), 0};
+  EXPECT_EQ(round_of(run).error, std::numeric_limits<double>::infinity());
+}
+
+}  // namespace
+}  // namespace crais
