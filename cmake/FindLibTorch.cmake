@@ -69,12 +69,14 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
     target_link_libraries(LibTorch::LibTorch INTERFACE
       "-Wl,--push-state,--no-as-needed,-lstdc++,--pop-state")
   endif()
+  # Nobody calls libtorch by name. It loads the libraries of a GPU where its build has them, so that a
+  # crais built with a CPU build runs with both.
   target_link_libraries(LibTorch::LibTorch INTERFACE
-    ${LibTorch_torch} ${LibTorch_torch_cpu} ${LibTorch_c10})
+    "-Wl,--push-state,--no-as-needed,${LibTorch_torch},--pop-state" ${LibTorch_torch_cpu} ${LibTorch_c10})
   if(LibTorch_torch_cuda)
-    # Nobody calls it by name, and what it needs in turn (cuBLAS...) it finds itself when it runs.
+    # What these need in turn (cuBLAS...) they find themselves when they run.
     target_link_libraries(LibTorch::LibTorch INTERFACE -Wl,--allow-shlib-undefined
-      "-Wl,--push-state,--no-as-needed,${LibTorch_torch_cuda},${LibTorch_c10_cuda},--pop-state")
+      "-Wl,--push-state,--as-needed,${LibTorch_torch_cuda},${LibTorch_c10_cuda},--pop-state")
   endif()
   # Debian's headers call glog.
   file(GLOB_RECURSE macros ${LibTorch_INCLUDE_DIR}/c10/macros/cmake_macros.h)

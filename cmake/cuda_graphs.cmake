@@ -1,6 +1,7 @@
 # Moves recorded as CUDA graphs need the header of CUDA's runtime. Without, --device cuda works and the
-# host launches each operation.
-if(LibTorch_torch_cuda)
+# host launches each operation. A crais with them runs with a LibTorch of CUDA only.
+option(CRAIS_CUDA_GRAPHS "Record moves as CUDA graphs, where LibTorch can" ON)
+if(LibTorch_torch_cuda AND CRAIS_CUDA_GRAPHS)
   include(CheckCXXSourceCompiles)
   string(MAKE_C_IDENTIFIER "CRAIS_CUDA_GRAPHS_${LibTorch_VERSION}" has_graphs)  # asked of each anew
   set(CMAKE_REQUIRED_LIBRARIES LibTorch::LibTorch)

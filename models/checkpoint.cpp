@@ -8,6 +8,7 @@
 #include "io/json.h"
 #include "models/file_fields.h"
 #include "models/state_dict.h"
+#include "util/digest.h"
 #include "util/error.h"
 #include "util/files.h"
 #include "util/version.h"

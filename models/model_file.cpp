@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "io/zip.h"
+#include "util/digest.h"
 #include "util/files.h"
 
 namespace crais {

@@ -4,8 +4,8 @@
 #include "harness.h"
 #include "io/json.h"
 #include "programs/reproduce/variant.h"
+#include "util/digest.h"
 #include "util/error.h"
-#include "util/files.h"
 
 namespace crais::fuzz {
 namespace {

@@ -6,8 +6,8 @@
 #include "harness.h"
 #include "io/json.h"
 #include "programs/eval_loglik/commands.h"
+#include "util/digest.h"
 #include "util/error.h"
-#include "util/files.h"
 
 namespace crais::fuzz {
 namespace {

@@ -13,7 +13,7 @@ torch alone. A name is loaded when it is first asked for.
 from __future__ import annotations
 
 import ast
-import importlib
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ __all__ = list(_PLACES)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__" and importlib.util.find_spec("crais._built"):
+        return importlib.import_module("crais._built").VERSION
     if name not in _PLACES:
         raise AttributeError(f"module 'crais' has no attribute '{name}'")
     place = _PLACES[name]

@@ -1,4 +1,6 @@
 # Where each public name is, for editors and for __init__.py.
+__version__: str  # of what is built
+
 from crais import callbacks as callbacks
 from crais.errors import DataError as DataError
 from crais.errors import DeviceError as DeviceError

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from crais import errors, random_state
 
-INSTALL = "pip install . --no-build-isolation, in the folder of crais"
+INSTALL = "pip install . in the folder of crais"
 
 
 def extension() -> Any:
@@ -31,10 +31,11 @@ def extension() -> Any:
         raise ImportError(
             f"this part of crais is compiled, and it is not installed: {INSTALL}"
         ) from None
-    if built.TORCH != torch.__version__:
+    minor, here = (".".join(version.split(".")[:2]) for version in (built.TORCH, torch.__version__))
+    if minor != here:
         raise ImportError(
             f"crais was built with torch {built.TORCH}, and this is torch {torch.__version__}; "
-            f"build it again: {INSTALL}"
+            f"pip install 'torch=={minor}.*', or build it again: {INSTALL}"
         )
     return importlib.import_module("crais._crais")
 

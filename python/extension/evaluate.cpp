@@ -3,7 +3,7 @@
 #include "models/function_model.h"
 #include "module.h"
 #include "programs/eval_loglik/eval_run.h"
-#include "util/files.h"
+#include "util/digest.h"
 
 namespace crais {
 namespace {

@@ -1,11 +1,14 @@
 """What a call leaves as it was, what it raises, and how it stops."""
 
+import importlib
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -749,9 +752,27 @@ def test_progress_can_be_seen_and_silenced(evaluate, curved, images, capfd):
 
 
 def test_another_torch_is_refused(compiled, monkeypatch):
-    monkeypatch.setattr(torch, "__version__", "2.99.0")
-    with pytest.raises(ImportError, match=r"built with torch .*this is torch 2\.99\.0; .*pip install"):
+    built = importlib.import_module("crais._built").TORCH
+    minor = ".".join(built.split(".")[:2])
+    for same in (f"{minor}.9+cu130", f"{minor}.0"):  # a wheel requires no more than this
+        monkeypatch.setattr(torch, "__version__", same)
         native.extension()
+    for other in ("2.99.0", f"{minor}1.0"):
+        monkeypatch.setattr(torch, "__version__", other)
+        with pytest.raises(ImportError) as refusal:
+            native.extension()
+        said = str(refusal.value)
+        assert f"with torch {built}, and this is torch {other}; " in said and "\n" not in said
+        assert f"pip install 'torch=={minor}.*', or build it again: pip install ." in said
+
+
+def test_the_version_is_that_of_the_build(compiled):
+    lists = Path(__file__).resolve().parents[2] / "CMakeLists.txt"
+    version = re.search(r"project\(crais VERSION ([0-9.]+)", lists.read_text())
+    assert version and crais.__version__ == version[1]
+    program = subprocess.run([compiled / "bin" / "eval-loglik", "--version"], capture_output=True,
+                             text=True, check=True)  # fmt: skip
+    assert f" {crais.__version__}" in program.stdout
 
 
 def test_the_sources_alone_export_and_say_what_is_missing(tmp_path):

@@ -16,6 +16,7 @@
 #include "io/tensor_bytes.h"
 #include "io/torch_file.h"
 #include "io/zip.h"
+#include "util/digest.h"
 #include "util/error.h"
 #include "util/files.h"
 #include "util/suggest.h"

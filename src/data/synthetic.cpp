@@ -7,8 +7,8 @@
 
 #include "core/rng.h"
 #include "data/images.h"
+#include "util/digest.h"
 #include "util/error.h"
-#include "util/files.h"
 #include "util/memory.h"
 
 namespace crais {

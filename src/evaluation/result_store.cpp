@@ -11,6 +11,7 @@
 #include "io/json.h"
 #include "kernels/fused_decoder.h"
 #include "kernels/processor.h"
+#include "util/digest.h"
 #include "util/error.h"
 #include "util/files.h"
 #include "util/version.h"

@@ -9,8 +9,8 @@
 
 #include "io/tensor_bytes.h"
 #include "io/zip.h"
+#include "util/digest.h"
 #include "util/error.h"
-#include "util/files.h"
 #include "util/format.h"
 
 namespace crais {

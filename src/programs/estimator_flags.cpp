@@ -3,6 +3,7 @@
 #include "cli/program.h"
 #include "core/rng.h"
 #include "evaluation/option_table.h"
+#include "util/digest.h"
 #include "util/error.h"
 #include "util/files.h"
 #include "util/format.h"

@@ -1,7 +1,6 @@
 #include "util/files.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,11 +8,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <iomanip>
 #include <memory>
 #include <new>
 #include <random>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -98,17 +95,6 @@ class TemporaryFile {
   bool committed_ = false;
 };
 
-std::string digest(const EVP_MD* algorithm, std::string_view bytes) {
-  unsigned char value[EVP_MAX_MD_SIZE];
-  unsigned int length = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), value, &length, algorithm, nullptr) != 1)
-    throw Error(ErrorKind::kInternal, "OpenSSL cannot compute a digest");
-  std::ostringstream text;
-  text << std::hex << std::setfill('0');
-  for (unsigned int i = 0; i < length; ++i) text << std::setw(2) << int{value[i]};
-  return text.str();
-}
-
 }  // namespace
 
 std::string random_word() {
@@ -183,8 +169,5 @@ void make_output_folder(const fs::path& folder) {
                     (error ? error.message() : std::string("a file of that name is in the way")));
   const TemporaryFile probe(folder, "probe");
 }
-
-std::string sha256(std::string_view bytes) { return digest(EVP_sha256(), bytes); }
-std::string md5(std::string_view bytes) { return digest(EVP_md5(), bytes); }
 
 }  // namespace crais

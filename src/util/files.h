@@ -1,4 +1,4 @@
-// Files: whole reads, atomic writes, digests.
+// Files: whole reads, atomic writes.
 #pragma once
 
 #include <filesystem>
@@ -30,9 +30,5 @@ void make_output_folder(const std::filesystem::path& folder);
 
 /// Sixteen unpredictable hexadecimal digits.
 std::string random_word();
-
-/// Digests in lower-case hexadecimal.
-std::string sha256(std::string_view bytes);
-std::string md5(std::string_view bytes);
 
 }  // namespace crais

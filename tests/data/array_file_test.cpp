@@ -6,7 +6,7 @@
 #include "io/safetensors.h"
 #include "support/scratch.h"
 #include "support/zip_writer.h"
-#include "util/files.h"
+#include "util/digest.h"
 
 namespace crais {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "io/zip.h"
 #include "support/scratch.h"
+#include "util/digest.h"
 #include "util/files.h"
 
 namespace crais {

@@ -2,7 +2,7 @@
 
 #include "data/images.h"
 #include "support/scratch.h"
-#include "util/files.h"
+#include "util/digest.h"
 
 namespace crais {
 namespace {

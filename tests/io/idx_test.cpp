@@ -2,7 +2,7 @@
 
 #include "io/mnist_files.h"
 #include "support/scratch.h"
-#include "util/files.h"
+#include "util/digest.h"
 
 namespace crais {
 namespace {

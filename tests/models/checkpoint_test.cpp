@@ -8,6 +8,7 @@
 
 #include "io/safetensors.h"
 #include "support/scratch.h"
+#include "util/digest.h"
 #include "util/error.h"
 #include "util/files.h"
 

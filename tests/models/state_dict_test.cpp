@@ -7,6 +7,7 @@
 
 #include "io/safetensors.h"
 #include "support/scratch.h"
+#include "util/digest.h"
 #include "util/files.h"
 
 namespace crais {

@@ -8,8 +8,8 @@
 #include "data/binarisation.h"
 #include "data/images.h"
 #include "programs/eval_loglik/flag_table.h"
+#include "util/digest.h"
 #include "util/error.h"
-#include "util/files.h"
 #include "util/format.h"
 #include "util/memory.h"
 

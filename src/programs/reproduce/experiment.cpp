@@ -5,6 +5,7 @@
 #include "evaluation/result_store.h"
 #include "io/json.h"
 #include "report/progress.h"
+#include "util/digest.h"
 #include "util/error.h"
 #include "util/files.h"
 #include "util/interrupt.h"

@@ -8,7 +8,7 @@
 #include "models/network_model.h"
 #include "programs/eval_loglik/settings.h"
 #include "targets/decoder_posterior.h"
-#include "util/files.h"
+#include "util/digest.h"
 
 namespace crais {
 namespace {
