@@ -203,8 +203,8 @@ TEST(Mixture, FindsBothOfTwoThinShells) {
   }
 }
 
-/// The derivative of |z| is 0 at 0, says autograd. A climb that starts there would stay, and take the
-/// curvature of the prior for that of the density.
+/// Autograd says that the derivative of |z| is 0 at 0. A climb that starts there would stay, and
+/// take the curvature of the prior for that of the density.
 TEST(Laplace, SaysWhereItStandsOnAKink) {
   const auto kink = [](const at::Tensor& z) {
     return -0.5 * z.square().sum(-1) - 10 * z.abs().sum(-1);

@@ -11,6 +11,7 @@
 #include "core/spec.h"
 #include "data/two_class.h"
 #include "programs/reproduce/density_experiment.h"
+#include "util/digest.h"
 #include "util/error.h"
 #include "util/files.h"
 #include "util/version.h"
