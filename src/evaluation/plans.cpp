@@ -82,6 +82,7 @@ struct Replicates {
   int64_t count;            // of replicates
   int64_t each;             // parts of a replicate
   double pilots_per_chain;  // pilot chains of the one replicate that is tuned, spread over all
+  bool has_witness;         // particles of every chain settle
   int64_t last;             // evaluations of each chain after its last transition
 
   Replicates(const EstimatorParts& estimator_parts, const Problem& in_parts)
@@ -90,7 +91,16 @@ struct Replicates {
         count(in_parts.partition() ? in_parts.partition()->num_problems : in_parts.num_problems()),
         each(in_parts.num_problems() / count),
         pilots_per_chain(static_cast<double>(kPilotChains) / static_cast<double>(count)),
-        last(estimator_parts.options.witness ? 1 : 0) {}
+        has_witness(estimator_parts.options.witness && (estimator_parts.options.base == "auto" ||
+                                                        is_mixture(estimator_parts.options.base))),
+        last(has_witness ? 1 : 0) {}
+
+  /// Evaluations of a replicate that the witness takes.
+  double witness() const {
+    if (!has_witness) return 0;
+    const int64_t all = kWitnesses * (settling_evaluations(*parts.transition, kWitnessSweeps) + 1);
+    return static_cast<double>(all) / static_cast<double>(count);
+  }
 
   /// Evaluations of a transition of one chain in every part.
   double move() const {
@@ -136,9 +146,10 @@ class BarrierRecord {
 
   void add(const at::Tensor& beta, const Particles& particles, const at::Tensor& log_w) {
     if (beta_.defined()) {
-      const at::Tensor work = annealed_log_density(path_, beta, particles) -
-                              annealed_log_density(path_, beta_, particles);
       const at::Tensor share = at::softmax(log_w, 1);
+      const at::Tensor work = (annealed_log_density(path_, beta, particles) -
+                               annealed_log_density(path_, beta_, particles))
+                                  .masked_fill(share == 0, 0);  // where the density is zero
       const at::Tensor deviation = work - (share * work).sum(1, /*keepdim=*/true);
       const at::Tensor step = (share * deviation.square()).sum(1).sqrt();
       sum_ = sum_.defined() ? sum_ + step : step;
@@ -160,15 +171,9 @@ TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, c
   at::Generator rng = stream_of(parts, problem.target(), Purpose::kPilot, stream);
   if (!parts.options.budget)
     return replicates.tuned(*parts.rule, parts.options.chains, /*keeps_steps=*/false, rng);
-  const auto count = static_cast<double>(replicates.count);
-  // A witness settles particles.
-  const int64_t witness =
-      parts.options.witness
-          ? kWitnesses * (settling_evaluations(*parts.transition, kWitnessSweeps) + 1)
-          : 0;
-  const auto [steps, chains] = replicates.steps_and_chains(
-      *parts.options.budget - static_cast<double>(base.densities) / count -
-      static_cast<double>(witness) / count);
+  const double fit = static_cast<double>(base.densities) / static_cast<double>(replicates.count);
+  const auto [steps, chains] =
+      replicates.steps_and_chains(*parts.options.budget - fit - replicates.witness());
   return replicates.tuned(*parts.make_rule(steps), chains, /*keeps_steps=*/true, rng);
 }
 
@@ -210,9 +215,10 @@ class RoundRunner {
     return *rounds_.last;
   }
 
-  /// Evaluations of a replicate so far.
+  /// Evaluations of a replicate: of all rounds so far, and of what comes after the estimate.
   double spent() const {
-    return static_cast<double>(rounds_.cost.densities) / static_cast<double>(replicates_.count);
+    return static_cast<double>(rounds_.cost.densities) / static_cast<double>(replicates_.count) +
+           replicates_.witness();
   }
 
  private:

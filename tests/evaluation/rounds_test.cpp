@@ -124,6 +124,18 @@ TEST(Rounds, MeasureTheBarrier) {
   EXPECT_NEAR(*found.barrier, 1.5 * std::sqrt(4.0), 0.25);
 }
 
+TEST(Rounds, MeasureTheBarrierOfADensityWithAWall) {
+  const FunctionTarget half({kReplicates, 1, at::kDouble, /*replicated=*/true, {}},
+                            [](const at::Tensor& z, const at::Tensor& /*index*/) {
+                              const at::Tensor x = z.select(-1, 0);
+                              return (-0.5 * (x - 1).square()).masked_fill(x < 0, -INFINITY);
+                            });
+  const ChunkResult found = chunk_of(half, to_error(0.1));
+  ASSERT_TRUE(found.barrier);
+  EXPECT_GT(*found.barrier, 0.3);
+  EXPECT_LT(*found.barrier, 3);
+}
+
 TEST(Rounds, TakeEqualStepsWhereParticlesFindNoWay) {
   EstimateOptions options = to_error(0.1);
   options.schedule = "cess:0.9";
