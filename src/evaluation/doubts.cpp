@@ -24,16 +24,16 @@ double mean_of(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-/// True if the spread of values is far above their own errors, by chi^2 over its degrees of
-/// freedom.
+/// True if the values are much farther from their weighted mean than their own errors say, by chi^2
+/// over its degrees of freedom. Values of large error do not move that mean.
 bool contradict(const at::Tensor& value, const at::Tensor& std_error) {
   constexpr double kFar = 6.0;
   const auto count = static_cast<double>(value.numel());
   if (count < 3) return false;
   const double spread = value.std().item<double>();
-  const double chi2 =
-      ((value - value.mean()) / std_error.clamp_min(1e-6)).square().sum().item<double>() /
-      (count - 1);
+  const at::Tensor error = std_error.clamp_min(1e-6), weight = error.square().reciprocal();
+  const at::Tensor mean = (weight * value).sum() / weight.sum();
+  const double chi2 = ((value - mean) / error).square().sum().item<double>() / (count - 1);
   return spread > kSlight && !(chi2 < kFar);
 }
 

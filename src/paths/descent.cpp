@@ -257,7 +257,7 @@ at::Tensor DescentPath::advance(const at::Tensor& beta, const at::Tensor& log_ti
                                    from + part * (theta_at(knot + 1) - from));
   const at::Tensor then = now + log_time.exp();
   const at::Tensor reached = at::minimum(
-      at::searchsorted(from, then.unsqueeze(1), false, /*right=*/true).squeeze(1).to(last) - 1,
+      at::searchsorted(theta, then.unsqueeze(1), false, /*right=*/true).squeeze(1).to(last) - 1,
       last);
   const at::Tensor since = then - theta_at(reached);
   const at::Tensor done = at::where(reached == last, -at::expm1(-curvature_ * since),
