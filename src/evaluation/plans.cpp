@@ -258,8 +258,8 @@ Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, double 
   for (double evaluations = kFirst;; evaluations *= 2) {
     const Plan plan = runner.planned(evaluations);
     const bool is_flagged = are_mostly_flagged(runner.run(plan));
-    // Of an estimate that is twice as long: errors fall with the square root, or faster. Those that
-    // are not to be trusted foretell nothing.
+    // An estimate that is twice as long has this error, or a smaller one: errors fall at least with
+    // the square root of the length. Flagged rounds predict nothing.
     const double predicted = rounds.rounds.back().error / std::sqrt(2.0);
     const bool is_enough = !is_flagged && predicted <= *parts.options.error;
     const double left = parts.options.max_evaluations - spent - runner.spent();

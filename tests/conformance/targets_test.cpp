@@ -42,7 +42,7 @@ class Targets : public ::testing::TestWithParam<std::string> {
     return GetParam() == "half-normal" ? z.abs() + 0.01 : z;
   }
 
-  /// Of hundreds of coordinates some stand for all.
+  /// Some coordinates stand for hundreds.
   static int64_t stride(const Target& target) { return 1 + target.dim() / 120; }
 
   /// Neither plane nor product, or finer than a grid: tests/targets/densities_test.cpp has these.
