@@ -39,12 +39,12 @@ std::string digest(std::array<uint32_t, kSize> state, std::string_view bytes, Co
   for (int i = 0; i < 8; ++i) rest += static_cast<char>(num_bits >> shift_of<kOrder>(i, 8));
   for (size_t start = 0; start < rest.size(); start += kBlock) take(rest.data() + start);
 
-  constexpr char kDigits[] = "0123456789abcdef";
+  constexpr char kHexDigits[] = "0123456789abcdef";
   std::string text;
   for (const uint32_t word : state)
     for (int i = 0; i < 4; ++i) {
       const uint32_t byte = word >> shift_of<kOrder>(i, 4);
-      text += {kDigits[byte >> 4 & 15], kDigits[byte & 15]};
+      text += {kHexDigits[byte >> 4 & 15], kHexDigits[byte & 15]};
     }
   return text;
 }
