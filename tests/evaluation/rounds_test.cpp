@@ -18,11 +18,11 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kReplicates = 4;
+constexpr int64_t kRoundReplicates = 4;
 
 /// Replicates of N(z; shift, sd^2 I) with Z = 1, in `dim` dimensions.
 std::shared_ptr<const Target> normal(int64_t dim, double shift, double sd,
-                                     int64_t replicates = kReplicates) {
+                                     int64_t replicates = kRoundReplicates) {
   const double log_norm = static_cast<double>(dim) * (std::log(sd) + 0.5 * std::log(2 * M_PI));
   return std::make_shared<FunctionTarget>(
       FunctionTargetOptions{replicates, dim, at::kDouble, /*replicated=*/true, {}},
@@ -37,7 +37,7 @@ EstimateOptions to_error(double error, uint64_t seed = 0) {
   options.base = "prior";
   options.resampling = "systematic:0.5";
   options.max_evaluations = 1e6;
-  options.chunk = kReplicates;
+  options.chunk = kRoundReplicates;
   options.seed = seed;
   return options;
 }
@@ -66,7 +66,7 @@ TEST(Rounds, DoubleUntilTheErrorIsSmallAndEstimateAfresh) {
   EXPECT_NEAR(mean_of(found.runs.front()), 0.0, 5 * estimate.error);
   // Rounds are pilots: their evaluations are of the tuning.
   double rounds = 0;
-  for (const Round& round : found.rounds) rounds += round.evaluations * kReplicates;
+  for (const Round& round : found.rounds) rounds += round.evaluations * kRoundReplicates;
   EXPECT_GT(static_cast<double>(found.tuning.densities), rounds);
   EXPECT_LT(static_cast<double>(found.tuning.densities), 1.3 * rounds + 16 * 2 * 300 * 4);
 }
@@ -107,7 +107,7 @@ TEST(Rounds, AreFlaggedWhereEvaluationsRunOut) {
   EstimateOptions options = to_error(1e-4);
   options.max_evaluations = 60'000;
   const Result found = estimate_log_normalizer(*target, options, {.threads = 1});
-  for (int64_t p = 0; p < kReplicates; ++p)
+  for (int64_t p = 0; p < kRoundReplicates; ++p)
     EXPECT_TRUE(found.flags[p].item<int64_t>() & kMissedTarget);
   EXPECT_LE(found.summary.all_evaluations(), 1.05 * 60'000);
   EXPECT_GE(found.summary.all_evaluations(), 0.7 * 60'000);
@@ -125,7 +125,7 @@ TEST(Rounds, MeasureTheBarrier) {
 }
 
 TEST(Rounds, MeasureTheBarrierOfADensityWithAWall) {
-  const FunctionTarget half({kReplicates, 1, at::kDouble, /*replicated=*/true, {}},
+  const FunctionTarget half({kRoundReplicates, 1, at::kDouble, /*replicated=*/true, {}},
                             [](const at::Tensor& z, const at::Tensor& /*index*/) {
                               const at::Tensor x = z.select(-1, 0);
                               return (-0.5 * (x - 1).square()).masked_fill(x < 0, -INFINITY);
