@@ -85,7 +85,8 @@ ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target,
     result.barrier = rounds.barrier;
     for (int64_t& flags : rounds.last->flags) flags |= kMissedTarget;
     rounds.last->method = options().methods.front();
-    result.runs.assign(1, std::move(*rounds.last));
+    result.runs.clear();
+    result.runs.push_back(std::move(*rounds.last));
     result.is_cut = true;
   }
   return result;
