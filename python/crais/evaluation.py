@@ -331,8 +331,6 @@ def _log_normalizer(
     progress: bool,
 ) -> Result:
     """The result for a target's name, or for a density on the device that `options` names."""
-    if add_to is not None:
-        options = {**options, "problems": _count(options.get("problems") or 10) + len(add_to)}
     functions: dict[str, Function] = {}
     device, dim, name, check = torch.device("cpu"), 0, str(target), None
     notes: list[str] = []

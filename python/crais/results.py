@@ -117,15 +117,18 @@ class Result:
         """The rounds before the estimate of a density: evaluations of a replicate, log Z and its
         error (standard error and bias together), nats. Empty where `error` did not decide the length.
         """
-        names = ("evaluations", "log_z", "error")
-        return [dict(zip(names, numbers, strict=True)) for numbers in self._report.rounds]
+        names = {"evaluations": "evaluations", "log_normalizer": "log_z", "error": "error"}
+        return [
+            {names[name]: _number(value) for name, value in each.items()}
+            for each in self.summary.get("rounds", [])
+        ]
 
     @property
     def barrier(self) -> float | None:
         """The integral over beta of the standard deviation of the work rate, from the base to the
         density [Syed et al. 2024]; None without rounds.
         """
-        found: float | None = self._report.barrier
+        found: float | None = self.summary.get("barrier")
         return found
 
     @property

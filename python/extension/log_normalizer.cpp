@@ -36,6 +36,10 @@ RunReport run_log_normalizer(const std::vector<std::string>& arguments, const py
     settings.in_memory = dim > 0;
     settings.notes = notes;
     settings.earlier = earlier;
+    if (earlier) {
+      settings.problems += earlier->progress.total;
+      settings.resolved["problems"] = settings.problems;
+    }
     return run_logz(settings,
                     dim > 0 ? target_of(run, dim, starts, settings) : named_target(settings),
                     observer);

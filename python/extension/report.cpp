@@ -77,15 +77,6 @@ void bind_report(py::module_& m) {
             if (!kept) return {};
             return std::make_pair(kept->z, kept->log_w);
           })
-      .def_property_readonly("rounds",
-                             [](const RunReport& r) {
-                               std::vector<std::tuple<double, double, double>> rounds;
-                               for (const Round& round : rounds_of(r.results))
-                                 rounds.emplace_back(round.evaluations, round.log_normalizer,
-                                                     round.error);
-                               return rounds;
-                             })
-      .def_property_readonly("barrier", [](const RunReport& r) { return barrier_of(r.results); })
       .def("text", [](const RunReport& r, int width) { return r.text(width); })
       .def("print",
            [](const RunReport& r, const std::string& folder, const std::string& format) {

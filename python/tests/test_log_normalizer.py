@@ -318,10 +318,10 @@ def test_more_replicates_join_a_finished_result():
 @pytest.mark.parametrize(
     ("density", "options", "words"),
     [
-        (narrow, {"seed": 1}, ["add_to", "seed", "1 now", "was 0"]),
-        (narrow, {"error": 0.2}, ["add_to", "error", "0.2 now", "was 0.1"]),
-        (skewed, {}, ["add_to", "another density"]),
-        (narrow, {"dim": 3}, ["add_to", "another density"]),
+        (narrow, {"seed": 1}, ["add_to", "seed is 1 here and 0 there"]),
+        (narrow, {"error": 0.2}, ["add_to", "error is 0.2 here and 0.1 there"]),
+        (skewed, {}, ["add_to", "another density", "log_density"]),
+        (narrow, {"dim": 3}, ["add_to", "another density", "dim"]),
         (narrow, {"out": "folder"}, ["add_to", "not out"]),
     ],
 )

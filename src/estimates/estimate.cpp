@@ -127,6 +127,14 @@ double std_error_of_mean(const at::Tensor& values) {
          std::sqrt(static_cast<double>(values.numel()));
 }
 
+double std_error_of_replicates(const at::Tensor& values, const at::Tensor& std_errors) {
+  if (values.numel() == 1) return std_errors.item<double>();
+  const double spread = std_error_of_mean(values);
+  const double own =
+      std::sqrt(std_errors.square().mean().item<double>() / static_cast<double>(values.numel()));
+  return own > spread ? own : spread;
+}
+
 double interval_width(int64_t count) {
   if (count < 2) return NAN;
   // The expansion of Student's quantile in the degrees of freedom (Abramowitz & Stegun 26.7.5).

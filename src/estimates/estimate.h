@@ -68,6 +68,10 @@ Estimate evidence_lower_bound(const at::Tensor& log_w);
 /// sd / sqrt(N) of N independent numbers; NaN for fewer than two.
 double std_error_of_mean(const at::Tensor& values);
 
+/// Standard error of the mean of N independent estimates of one number: that of their spread, or,
+/// where it is larger, that of their own standard errors. The latter alone for N = 1.
+double std_error_of_replicates(const at::Tensor& values, const at::Tensor& std_errors);
+
 /// The half-width of the 95% interval of the mean of `count` numbers, in standard errors: Student's
 /// t, 1.96 in the limit. NaN for fewer than two.
 double interval_width(int64_t count);

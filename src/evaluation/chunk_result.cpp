@@ -110,12 +110,9 @@ ChunkRun to_run(const MethodResult& found, int64_t num_problems) {
 
 Round round_of(const ChunkRun& run) {
   const at::Tensor value = at::tensor(run.log_normalizer, at::kDouble);
-  const at::Tensor own = at::tensor(run.std_error, at::kDouble);
-  const auto count = static_cast<double>(value.numel());
-  const double spread = count > 1 ? value.var().item<double>() : 0.0;
-  const double variance = std::max(spread, own.square().mean().item<double>()) / count;
+  const double std_error = std_error_of_replicates(value, at::tensor(run.std_error, at::kDouble));
   const double error =
-      std::hypot(std::sqrt(variance), at::tensor(run.bias, at::kDouble).mean().item<double>());
+      std::hypot(std_error, at::tensor(run.bias, at::kDouble).mean().item<double>());
   return {at::tensor(run.evaluations, at::kDouble).mean().item<double>(),
           value.mean().item<double>(),
           std::isnan(error) ? std::numeric_limits<double>::infinity() : error};

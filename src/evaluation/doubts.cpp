@@ -117,12 +117,8 @@ const DoubtEntry& entry_of(Doubt doubt) {
 }
 
 double error_of_replicates(const MethodTable& table, const RunResults& results) {
-  const at::Tensor value = table.matrix("log_normalizer"), own = table.matrix("std_error");
-  if (value.numel() == 1) return own.item<double>();
-  double error = std_error_of_mean(value);
-  const double chains =
-      std::sqrt(own.square().mean().item<double>() / static_cast<double>(value.numel()));
-  if (chains > error) error = chains;
+  const double error =
+      std_error_of_replicates(table.matrix("log_normalizer"), table.matrix("std_error"));
   std::vector<double> means;
   for (const auto& chunk : values_by_chunk(table.method, results)) means.push_back(mean_of(chunk));
   if (means.size() < 2) return error;

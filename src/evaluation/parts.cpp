@@ -75,6 +75,8 @@ at::Generator stream_of(const EstimatorParts& parts, const Target& target, Purpo
                                  target.options().device());
 }
 
+bool is_mixture(const std::string& base) { return base.rfind("mixture", 0) == 0; }
+
 Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
               uint64_t stream) {
   at::Generator rng = stream_of(parts, target, Purpose::kBase, stream);

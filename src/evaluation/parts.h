@@ -60,6 +60,9 @@ constexpr uint64_t kSharedStream = std::numeric_limits<uint64_t>::max();
 at::Generator stream_of(const EstimatorParts& parts, const Target& target, Purpose purpose,
                         uint64_t stream);
 
+/// True for the base that covers a density of any shape.
+bool is_mixture(const std::string& base);
+
 /// Fits bases for the problems of `target`. Replicates of one density share one fit. Cost: in the
 /// base.
 Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& target,

@@ -67,8 +67,6 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
   return {found.plan, before + found.cost};
 }
 
-bool is_mixture(const std::string& base) { return base.rfind("mixture", 0) == 0; }
-
 bool plans_by_chunk(const EstimateOptions& options, const Target& target, const std::string& base) {
   return target.is_replicated() && (is_mixture(base) || options.error);
 }

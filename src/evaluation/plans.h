@@ -18,8 +18,6 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
                         int64_t num_problems, std::optional<at::ScalarType> forces,
                         const Cost& spent);
 
-/// True for the base that covers a density of any shape.
-bool is_mixture(const std::string& base);
 /// True if each chunk of replicates fits a base of its own, and with it plans.
 bool plans_by_chunk(const EstimateOptions& options, const Target& target, const std::string& base);
 
@@ -32,10 +30,10 @@ TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, c
 /// What rounds have come to.
 struct Rounds {
   std::vector<Round> rounds;
-  std::optional<ChunkRun> last;  // estimates of the last round
-  double barrier = 0;            // see ChunkResult
-  Cost cost;                     // of rounds and pilots
-  bool is_short = false;         // `max_evaluations` left less than was wanted
+  std::optional<ChunkRun> last;   // estimates of the last round
+  std::optional<double> barrier;  // see ChunkResult
+  Cost cost;                      // of rounds and pilots
+  bool is_short = false;          // `max_evaluations` left less than was wanted
 };
 
 /// The plan that brings the error of the mean over the replicates of `problem` below `error` nats.

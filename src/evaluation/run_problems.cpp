@@ -22,6 +22,20 @@
 namespace crais {
 namespace {
 
+/// The chunks of an earlier run that are the same in a run of this shape. A chunk that was not full
+/// is left out, because it changes; so is one that was stopped.
+std::map<int64_t, ChunkResult> unchanged(std::map<int64_t, ChunkResult> earlier,
+                                         const RunShape& shape) {
+  std::erase_if(earlier, [&](const auto& entry) {
+    const auto& [c, chunk] = entry;
+    if (chunk.is_cut || c >= shape.chunks.count()) return true;
+    const auto first = shape.indices.begin();
+    return !std::equal(chunk.indices.begin(), chunk.indices.end(), first + shape.chunks.begin(c),
+                       first + shape.chunks.end(c));
+  });
+  return earlier;
+}
+
 /// The chunks to compute: those that are missing in this process, or those that a queue of workers
 /// assigns.
 class ChunkSource {
@@ -33,7 +47,7 @@ class ChunkSource {
       : shape_(std::move(shape)), store_(options.store), queue_(options.queue) {
     if (queue_) return;
     if (store_) chunks = store_->read_chunks(shape_);
-    if (options.earlier) chunks = whole_chunks(options.earlier->chunks);
+    if (options.earlier) chunks = unchanged(options.earlier->chunks, shape_);
     for (int64_t c = 0; c < shape_.chunks.count(); ++c)
       if (options.shard.holds(c) && chunks.count(c) == 0) missing_.push_back(c);
   }
@@ -75,17 +89,6 @@ class ChunkSource {
   }
 
  private:
-  /// Those that are the same in this run. The last one may have been short of problems.
-  std::map<int64_t, ChunkResult> whole_chunks(std::map<int64_t, ChunkResult> chunks) const {
-    std::erase_if(chunks, [&](const auto& entry) {
-      const auto& [c, chunk] = entry;
-      const Chunks& all = shape_.chunks;
-      return chunk.is_cut || c >= all.count() ||
-             static_cast<int64_t>(chunk.indices.size()) != all.end(c) - all.begin(c);
-    });
-    return chunks;
-  }
-
   RunShape shape_;
   const ResultStore* store_;
   WorkQueue* queue_;
@@ -99,20 +102,6 @@ std::vector<int64_t> indices_of(const ProblemSource& problems, int64_t begin, in
   std::vector<int64_t> indices(static_cast<size_t>(end - begin));
   std::iota(indices.begin(), indices.end(), begin);
   return indices;
-}
-
-/// The chunks of the run that is extended. A chunk that was not full is left out, because it
-/// changes.
-std::map<int64_t, ChunkResult> earlier_chunks(const ResultStore& store, const Chunks& chunks,
-                                              const ProblemSource& problems) {
-  std::map<int64_t, ChunkResult> earlier = store.read_earlier_chunks();
-  for (auto it = earlier.begin(); it != earlier.end();) {
-    const int64_t c = it->first;
-    const bool same = c < chunks.count() &&
-                      it->second.indices == indices_of(problems, chunks.begin(c), chunks.end(c));
-    it = same ? std::next(it) : earlier.erase(it);
-  }
-  return earlier;
 }
 
 /// The shared state: read from the store, or tuned on the first problems and stored.
@@ -191,7 +180,7 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
   }
   std::map<int64_t, ChunkResult> earlier;
   if (extends) {
-    earlier = earlier_chunks(*options.store, chunks, problems);
+    earlier = unchanged(options.store->read_earlier_chunks(), shape);
     if (stored && stored->plan && !asked.budget) stored->plan->num_particles = asked.chains;
     if (stored) options.store->write_state(*stored);
   }

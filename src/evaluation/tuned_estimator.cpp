@@ -57,11 +57,7 @@ Plan TunedEstimator::own_plan(const Target& target, const Problem& problem, uint
   if (options().error) {
     const double each =
         static_cast<double>(spent.densities) / static_cast<double>(target.num_problems());
-    Plan plan = plan_by_rounds(*parts_, problem, each, stream, rounds);
-    result.tuning += rounds.cost;
-    result.rounds = rounds.rounds;
-    result.barrier = rounds.barrier;
-    return plan;
+    return plan_by_rounds(*parts_, problem, each, stream, rounds);
   }
   TunedPlan own = plans_by_chunk(options(), target, state_.base)
                       ? replicated_plan(*parts_, problem, spent, stream)
@@ -80,15 +76,15 @@ ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target,
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInterrupted || !rounds.last) throw;
     // The last round is an estimate too, of particles that nothing else has seen.
-    if (result.rounds.empty()) result.tuning += rounds.cost;
-    result.rounds = rounds.rounds;
-    result.barrier = rounds.barrier;
     for (int64_t& flags : rounds.last->flags) flags |= kMissedTarget;
     rounds.last->method = options().methods.front();
     result.runs.clear();
     result.runs.push_back(std::move(*rounds.last));
     result.is_cut = true;
   }
+  result.tuning += rounds.cost;
+  result.rounds = std::move(rounds.rounds);
+  result.barrier = rounds.barrier;
   return result;
 }
 

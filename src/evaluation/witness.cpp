@@ -69,7 +69,7 @@ SettledShare settled_share(const EstimatorParts& parts, const Target& target,
 }
 bool wants_second_opinion(const EstimateOptions& options, const Target& target,
                           const std::string& base) {
-  return options.witness && target.is_replicated() && base.rfind("mixture", 0) != 0 &&
+  return options.witness && target.is_replicated() && !is_mixture(base) &&
          std::find(options.methods.begin(), options.methods.end(), "ais") != options.methods.end();
 }
 

@@ -104,7 +104,7 @@ RunReport run_in_folder(
   if (settings.is_shared && !queue) {
     RunReport report;
     report.is_elsewhere = true;
-    report.progress = progressed(store->finished(), chunks);
+    report.progress = {problems.count, problems.count};
     report.run = std::move(record);
     return report;
   }

@@ -44,13 +44,11 @@ void require_addition(const LogzSettings& settings, const json& record) {
     return of_run;
   };
   if (!settings.out.empty()) throw argument_error("add_to: it is for results in memory, not `out`");
-  const json before = but_problems(settings.earlier->run), now = but_problems(record);
-  if (before == now) return;
-  for (const auto& [name, value] : now["settings"].items())
-    if (before["settings"].value(name, json()) != value)
-      throw argument_error("add_to: " + name + " is " + value.dump() + " now, and was " +
-                           before["settings"].value(name, json()).dump());
-  throw argument_error("add_to: the result is of another density");
+  const std::string difference =
+      difference_of_runs(but_problems(record), but_problems(settings.earlier->run));
+  if (!difference.empty())
+    throw argument_error("add_to: the result is of another density or other settings: " +
+                         difference);
 }
 
 /// Keeps particles, if methods and options allow it, for callers that ask for samples and for the
