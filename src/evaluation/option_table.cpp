@@ -58,21 +58,19 @@ const std::vector<OptionRow>& option_table() {
       {"Method", &E::base, "base", "", "NAME", "start of the chains", kAny, names_of_bases},
       {"Method", &E::chains, "chains", "", "K", "annealed chains for each PROBLEM", kCounted},
       {"Method", &E::budget, "budget", "", "EVALS",
-       "total evaluations for each PROBLEM, with base and pilots; a pilot divides them between "
-       "chains and temperatures and so replaces `chains` and `steps`",
+       "a PROBLEM costs this many evaluations, base and pilots included. A pilot chooses `chains` "
+       "and `steps`",
        kEvaluations},
       {"Method", &E::target_error, "target_error", "", "NATS",
-       "limit for the standard error and bias of each PROBLEM: pilot chains choose its number of "
-       "chains, at least `chains`, and new chains estimate",
+       "each PROBLEM reaches this standard error and bias. Pilots choose how many chains it needs, "
+       "at least `chains`",
        kPositive},
       {"Method", &E::mean_error, "mean_error", "", "NATS",
-       "limit for the error of the mean from chains and bias together: chains go to the PROBLEMs "
-       "where they help most",
+       "the mean reaches this error of chains and bias. Chains go to the PROBLEMs where they help "
+       "most",
        kPositive},
       {"Method", &E::max_evaluations, "max_evaluations", "max-evals", "EVALS",
-       "evaluations a PROBLEM at which an estimate stops that has not reached the error it was "
-       "asked "
-       "for; it is flagged",
+       "an estimate that has not reached its error stops at this many evaluations, and is flagged",
        kEvaluations},
       {"Method", &E::repeats, "repeats", "", "R", "independent repeats under the same plan",
        kCounted},
@@ -86,15 +84,17 @@ const std::vector<OptionRow>& option_table() {
       {"Annealing", &E::num_leapfrog, "num_leapfrog", "leapfrog", "L",
        "leapfrog steps in each transition", kCounted},
       {"Annealing", &E::step_size, "step_size", "", "E|adapt",
-       "step size of the leapfrog; adapt: a pilot tunes one for each temperature, then freezes it",
+       "the step size of the leapfrog. With adapt, a pilot tunes and freezes one for each "
+       "temperature",
        kPositive},
       {"Annealing", &E::resampling, "resampling", "resample", "NAME", "SMC in place of AIS", kAny,
        names_of<ResamplingRegistry>},
       {"Annealing", &E::target_acceptance, "target_acceptance", "", "A",
        "acceptance that tuning aims at (default: that of the kernel)", Range::between(0.05, 0.99)},
       {"Annealing", &E::force_dtype, "force_dtype", "", "auto|float32|bfloat16",
-       "type of the gradients that move chains; the values that accept and weigh stay exact. auto: "
-       "bfloat16 if it is faster here, pilots accept as often and values agree"},
+       "the type of the gradients that move chains. Values stay exact. auto takes bfloat16 where "
+       "it "
+       "is faster and changes no acceptance"},
       {"Pilot", &E::plan_per_problem, "plan_per_problem", "per-PROBLEM", "",
        "a plan for each PROBLEM instead of one for all. A pilot with its own seeds tunes the "
        "plans, which are then frozen"},
@@ -125,9 +125,8 @@ const std::vector<OptionRow>& option_table() {
        "ais (repeatable)",
        kAny, names_of<ExpectationRegistry>, Record::kIfSet},
       {"Target", &E::error, "error", "", "NATS",
-       "how small the error of log Z is to be, standard error and bias together: rounds of "
-       "doubling "
-       "length say how long the estimate must be, and fresh particles make it",
+       "log Z reaches this error, standard error and bias together. Rounds of doubling length "
+       "choose how long the estimate must be",
        kPositive, nullptr, Record::kIfSet},
       {"", &E::keep_particles, "keep_particles", "", "", "", kAny, nullptr, Record::kNever},
       {"", &E::witness, "witness", "", "", "", kAny, nullptr, Record::kIfSet}};
