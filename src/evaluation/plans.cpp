@@ -145,9 +145,8 @@ class BarrierRecord {
   void add(const at::Tensor& beta, const Particles& particles, const at::Tensor& log_w) {
     if (beta_.defined()) {
       const at::Tensor share = at::softmax(log_w, 1);
-      const at::Tensor work = (annealed_log_density(path_, beta, particles) -
-                               annealed_log_density(path_, beta_, particles))
-                                  .masked_fill(share == 0, 0);  // where the density is zero
+      const at::Tensor work = annealed_log_density(path_, beta, particles) -
+                              annealed_log_density(path_, beta_, particles);
       const at::Tensor deviation = work - (share * work).sum(1, /*keepdim=*/true);
       const at::Tensor step = (share * deviation.square()).sum(1).sqrt();
       sum_ = sum_.defined() ? sum_ + step : step;
