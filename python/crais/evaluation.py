@@ -33,7 +33,7 @@ from crais.captured_model import (
 )
 from crais.latents import Latent, sizes_of
 from crais.likelihoods import Likelihood
-from crais.loading import ModelFile
+from crais.loading import ModelFile, refuse_hub
 from crais.models import InMemory, in_memory
 from crais.priors import Prior
 from crais.priors import adapted as adapted_prior
@@ -144,6 +144,8 @@ def evaluate(
         if data.labels.dim() < 1:
             raise UsageError("labels is a single number: give [N, ...], one row for each image")
     if isinstance(model, (str, os.PathLike)):
+        if isinstance(model, str):
+            refuse_hub(model)
         chosen = {**about, "image_shape": image_shape, "latent": latent, "dtype": dtype, **options}
         if isinstance(labels, str):
             chosen["labels"] = labels

@@ -82,6 +82,12 @@ def load(
 _Get = Callable[[str], str | None]  # the local path of a file of the repository, if it has one
 
 
+def refuse_hub(name: str) -> None:
+    """Raises UsageError for a name on the Hub, where a file is due."""
+    if name.startswith(_HUB):
+        raise UsageError(f"{name} is on the Hub: give crais.load({name!r}) in its place")
+
+
 def _in_folder(name: str, revision: str | None) -> tuple[_Get, str | None]:
     if revision is not None:
         raise UsageError(f"revision is for {_HUB}ORG/MODEL; {name} is a path")

@@ -51,6 +51,12 @@ def error_of(kind, *arguments, **options) -> str:
     return str(error.value)
 
 
+def test_evaluate_names_the_call_that_a_model_of_the_hub_needs(compiled, images):
+    with pytest.raises(crais.UsageError) as error:
+        crais.evaluate("hf://org/vae", images)
+    assert str(error.value) == "hf://org/vae is on the Hub: give crais.load('hf://org/vae') in its place"
+
+
 def test_a_model_of_the_hub_is_evaluated(compiled, cache, mlp, images):
     config = json.dumps(CONFIG).encode()
     snapshot(cache, COMMIT, {"model.safetensors": weights(mlp), "config.json": config}, "main")

@@ -283,11 +283,11 @@ def narrow(z):
 
 
 def test_rounds_go_on_until_the_error_is_small():
-    options = {"dim": 4, "progress": False, "error": 0.03, **ALONE}
+    options = {"dim": 4, "progress": False, "error": 0.02, **ALONE}
     found = crais.log_normalizer(narrow, **options)
     sizes = [each["evaluations"] for each in found.rounds]
     assert len(sizes) >= 2 and all(1.6 < b / a < 2.4 for a, b in zip(sizes, sizes[1:], strict=False))
-    assert found.rounds[-1]["error"] < 0.03 * math.sqrt(2) < found.rounds[0]["error"]
+    assert found.rounds[-1]["error"] < 0.02 * math.sqrt(2) < found.rounds[0]["error"]
     assert abs(found.mean) < 5 * found.mc_se and found.mc_se < 0.04
     assert found.mean not in [each["log_z"] for each in found.rounds]
     assert 2 < found.barrier < 20

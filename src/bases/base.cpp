@@ -81,8 +81,15 @@ Base together(const std::vector<Base>& fits) {
 }
 
 Base repeated(const Base& fit, int64_t count) {
-  Base base = together(std::vector<Base>(static_cast<size_t>(count), fit));
-  base.cost = fit.cost;
+  Base base = fit;
+  if (fit.partition) {
+    base = together(std::vector<Base>(static_cast<size_t>(count), fit));
+    base.cost = fit.cost;
+  } else {
+    base.map = fit.map.repeated(count);
+    base.fell_back = fit.fell_back.expand({count}).clone();
+    base.ambiguous = fit.ambiguous.expand({count}).clone();
+  }
   return base;
 }
 

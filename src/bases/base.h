@@ -14,6 +14,10 @@
 
 namespace crais {
 
+/// Above so many dimensions particles are too few to estimate covariances, and evaluations are
+/// dear: searches, rounds and witnesses are short.
+constexpr int64_t kManyDims = 128;
+
 struct Base {
   AffineMap map;
   at::Tensor fell_back;  // [P] bool: the fit failed, and the problem keeps its first guess

@@ -31,7 +31,6 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kMostDims = 128;    // above, the particles are too few to estimate covariances
 constexpr int64_t kFewestChains = 4;  // of each part in a group
 // Groups of a trial's chains. Their spread is the error of the trial, so too few groups would let
 // lucky trials win.
@@ -120,9 +119,9 @@ class Mixture : public BaseRule {
   }
 
  private:
-  static constexpr int64_t kSteps = 32;       // of a trial
-  static constexpr int64_t kMostSteps = 256;  // of one whose particles decide on them
-  static constexpr double kSmall = 0.02;      // nats
+  static constexpr int64_t kSteps = 32;                    // of a trial
+  static constexpr int64_t kMostSteps = 256;               // of one whose particles decide on them
+  static constexpr double kSmall = 0.02, kCertain = 0.05;  // nats
 
   struct Temperatures {
     std::string schedule;
@@ -131,7 +130,9 @@ class Mixture : public BaseRule {
 
   Base fitted(const Target& one, at::Generator& rng) const {
     Search search{one, rng, {}, {}};
-    Base modes = BaseRegistry::instance().make("base", "modes")->build(one, rng);
+    const Base modes = BaseRegistry::instance().make("base", "modes")->build(one, rng);
+    // Widening costs nats in proportion to the dimension.
+    if (one.dim() > kManyDims) return modes;
     search.cost += modes.cost;
     const at::TensorOptions wide = one.options().dtype(at::kDouble);
     const at::Tensor share = modes.partition ? modes.partition->log_share : at::zeros({1}, wide);
@@ -142,7 +143,7 @@ class Mixture : public BaseRule {
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kData) throw;
     }
-    if (one.dim() <= kMostDims) improve(search, best);
+    improve(search, best);
     if (!best.parts) return Base(first_guess(one));
     Base base(best.parts->map, at::zeros({1}, wide.dtype(at::kBool)), search.cost);
     base.ambiguous = at::full({1}, best.may_miss, wide.dtype(at::kBool));
@@ -169,7 +170,7 @@ class Mixture : public BaseRule {
         if (!next || trial.height() > next->height()) next = std::move(trial);
       }
       const bool is_higher = next->beats(best);
-      const bool has_settled = best.error < kSmall && std::abs(next->value - best.value) < kSmall;
+      const bool has_settled = best.error < kCertain && next->value - best.value < kSmall;
       if (is_higher) best = std::move(*next);
       if (has_settled && best.height() < before + kSmall) break;
     }

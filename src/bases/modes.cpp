@@ -18,7 +18,7 @@ namespace {
 constexpr double kUnseen = 0.12;  // limit of the share of further starts that lead to unseen modes
 constexpr double kSerious = 6.0;  // nats below the greatest mass; modes further below are light
 constexpr double kUnseenMass = 0.05;
-constexpr int64_t kDearest = 40'000;  // evaluations; after them no further batch of starts begins
+constexpr int64_t kDearest = 40'000;  // evaluations; no further batch of starts would exceed them
 constexpr int64_t kMostBatches = 16;
 constexpr double kScales[] = {1, 3, 10, 30};  // of starts, for a density without a prior
 
@@ -30,9 +30,9 @@ struct Found {
   int64_t ends = 0;             // climbs that arrived at a mode
 
   /// True if the search has most likely seen every mode that one start in fifty reaches.
-  bool is_enough() const {
-    constexpr int64_t kEndsAMode = 8;
-    return unseen == 0 && ends >= kEndsAMode * static_cast<int64_t>(climbs.size());
+  bool is_enough(int64_t dim) const {
+    const int64_t ends_a_mode = dim > kManyDims ? 4 : 8;
+    return unseen == 0 && ends >= ends_a_mode * static_cast<int64_t>(climbs.size());
   }
 };
 
@@ -68,15 +68,15 @@ struct Part {
 /// The distance to which the density reaches on both sides of each normal's middle, along each
 /// column of its root and in units of it, before it falls by half a nat: [R,2,D] float64. It is 1
 /// if the density is the normal, and differs near a kink, on a plain or on a ridge. Cost: 8 D
-/// densities a normal.
+/// densities a normal, 2 D beyond kManyDims.
 at::Tensor reaches(const Target& rows, const at::Tensor& loc, const at::Tensor& root, Cost& cost) {
   constexpr double kFall = 0.5, kFactor = 4, kMost = 64;
-  constexpr int kIterations = 4;
+  const int iterations = rows.dim() > kManyDims ? 1 : 4;
   const at::Tensor columns = root.transpose(1, 2);                              // [R,D,D]
   const at::Tensor sides = at::cat({columns, -columns}, 1).to(root.options());  // [R,2D,D]
   const at::Tensor top = rows.log_density(loc.unsqueeze(1)).to(at::kDouble);
   at::Tensor reach = at::ones({loc.size(0), sides.size(1)}, top.options());
-  for (int i = 0; i < kIterations; ++i) {
+  for (int i = 0; i < iterations; ++i) {
     const at::Tensor points = loc.unsqueeze(1) + reach.to(root.scalar_type()).unsqueeze(2) * sides;
     const at::Tensor fall = (top - rows.log_density(points).to(at::kDouble))
                                 .nan_to_num(kMost)
@@ -164,8 +164,9 @@ class Modes : public BaseRule {
       const auto many = target.select(rows);
       fits.add(*many, climb(*many, from.flatten(0, 1), rounds_, kArrived, cost), problems, cost);
       found = sorted_out(fits);
-      if (cost.densities > kDearest ||
-          std::all_of(found.begin(), found.end(), [](const Found& f) { return f.is_enough(); }))
+      if (cost.densities / (batch + 1) * (batch + 2) > kDearest ||
+          std::all_of(found.begin(), found.end(),
+                      [&](const Found& f) { return f.is_enough(target.dim()); }))
         break;
     }
     return assembled(target, fits, found, guess, cost);
@@ -197,7 +198,7 @@ class Modes : public BaseRule {
     const at::Tensor e = fill_normal(at::empty({problems, starts, dim}, target.options()), rng);
     at::Tensor z = prior.to_z(e).clone();
     if (target.is_replicated()) {
-      const int64_t count = static_cast<int64_t>(std::size(kScales));
+      const int64_t count = dim > kManyDims ? 2 : static_cast<int64_t>(std::size(kScales));
       for (int64_t s = 0; s < starts; ++s) z.select(1, s).mul_(kScales[s % count]);
     } else {
       for (int64_t s = 2; s < starts; s += 2)

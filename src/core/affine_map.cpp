@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/plain.h"
+#include "core/triangular.h"
 #include "simd/simd_kernel.h"
 #include "util/error.h"
 
@@ -43,11 +44,12 @@ AffineMap::AffineMap(at::Tensor loc, at::Tensor scale)
                    scale_.size(1) == loc_.size(1) && scale_.size(2) == loc_.size(1)),
               "affine map: scale ", scale_.sizes(), " does not fit loc ", loc_.sizes());
   const at::Tensor diagonal = is_triangular() ? scale_.diagonal(0, -2, -1) : scale_;
+  const at::Tensor matrix = is_shared() ? scale_[0] : scale_;
   TORCH_CHECK(((diagonal > 0) & diagonal.isfinite()).all().item<bool>() &&
                   loc_.isfinite().all().item<bool>(),
               "affine map: loc must be finite and the diagonal of scale positive and finite");
   TORCH_CHECK(!is_triangular() ||
-                  (at::equal(scale_.tril(), scale_) && scale_.isfinite().all().item<bool>()),
+                  (at::equal(matrix.tril(), matrix) && matrix.isfinite().all().item<bool>()),
               "affine map: scale must be lower-triangular and finite");
   log_abs_det_ = diagonal.to(at::kDouble).log().sum(-1);
   if (is_triangular() && dim() <= kMostPacked && is_plain(loc_) && is_plain(scale_)) {
@@ -91,6 +93,7 @@ at::Tensor AffineMap::multiplied(const at::Tensor& x, const at::Tensor& packed,
 at::Tensor AffineMap::to_z(const at::Tensor& e) const {
   if (is_identity_) return e;
   if (at::Tensor z = multiplied(e, packed_transposed_, /*transposed=*/true); z.defined()) return z;
+  if (is_shared()) return times_transposed(e, scale_[0]) + loc_.unsqueeze(1);
   if (is_triangular()) return at::baddbmm(loc_.unsqueeze(1), e, scale_.transpose(1, 2));
   return at::addcmul(loc_.unsqueeze(1), e, scale_.unsqueeze(1));
 }
@@ -99,6 +102,10 @@ at::Tensor AffineMap::to_e(const at::Tensor& z) const {
   if (is_identity_) return z;
   const at::Tensor centred = z - loc_.unsqueeze(1);
   if (!is_triangular()) return centred / scale_.unsqueeze(1);
+  if (is_shared())
+    return at::linalg_solve_triangular(scale_[0], centred.flatten(0, 1).t(), /*upper=*/false)
+        .t()
+        .reshape(centred.sizes());
   return at::linalg_solve_triangular(scale_, centred.transpose(1, 2), /*upper=*/false)
       .transpose(1, 2);
 }
@@ -107,15 +114,27 @@ at::Tensor AffineMap::pull_back(const at::Tensor& grad_z) const {
   if (is_identity_) return grad_z;
   if (at::Tensor product = multiplied(grad_z, packed_, /*transposed=*/false); product.defined())
     return product;
+  if (is_shared()) return times(grad_z, scale_[0]);
   if (is_triangular()) return at::bmm(grad_z, scale_);
   return grad_z * scale_.unsqueeze(1);
 }
 
 at::Tensor AffineMap::matrix() const { return is_triangular() ? scale_ : at::diag_embed(scale_); }
 
-AffineMap AffineMap::widened(double factor) const { return {loc_, factor * scale_}; }
+AffineMap AffineMap::widened(double factor) const {
+  if (is_shared()) return {loc_, (factor * scale_[0]).expand_as(scale_)};
+  return {loc_, factor * scale_};
+}
+
+AffineMap AffineMap::repeated(int64_t count) const {
+  TORCH_CHECK(num_problems() == 1, "affine map: ", num_problems(), " maps cannot be repeated");
+  if (is_triangular() && dim() > kMostPacked)
+    return {loc_.expand({count, -1}), scale_.expand({count, -1, -1})};
+  return select(at::zeros({count}, loc_.options().dtype(at::kLong)));
+}
 
 AffineMap AffineMap::select(const at::Tensor& index) const {
+  if (is_shared()) return {loc_.index_select(0, index), scale_[0].expand({index.size(0), -1, -1})};
   AffineMap part(loc_.index_select(0, index), scale_.index_select(0, index));
   part.is_identity_ = is_identity_;
   return part;

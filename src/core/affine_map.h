@@ -47,8 +47,14 @@ class AffineMap {
   /// The maps of the problems at `index` [Q] int64.
   AffineMap select(const at::Tensor& index) const;
 
+  /// The map of one problem for `count` problems. Large matrices are shared: their products with
+  /// the particles of all problems are one product.
+  AffineMap repeated(int64_t count) const;
+
  private:
   bool is_triangular() const { return scale_.dim() == 3; }
+  /// True if all problems have one matrix in memory.
+  bool is_shared() const { return is_triangular() && num_problems() > 1 && scale_.stride(0) == 0; }
   /// e A^T + m, or g A, by the loops of src/simd; undefined if these loops cannot take `x`.
   at::Tensor multiplied(const at::Tensor& x, const at::Tensor& packed, bool transposed) const;
 

@@ -25,7 +25,9 @@ int64_t num_chains(const EstimatorParts& parts) {
   return parts.needs_exact_draws() ? kBounding : kChains;
 }
 
-constexpr int64_t kFewChains = 16, kPilotChains = 16, kFewestSteps = 32, kMostSteps = 300;
+/// Chains of a replicate whose base has few parts; of each part; of all parts that are many.
+constexpr int64_t kFewChains = 16, kFewestOfPart = 4, kChainsOfParts = 128;
+constexpr int64_t kPilotChains = 16, kFewestSteps = 32, kMostSteps = 300;
 
 }  // namespace
 
@@ -79,6 +81,7 @@ struct Replicates {
   const Problem& problem;
   int64_t count;            // of replicates
   int64_t each;             // parts of a replicate
+  int64_t few;              // chains of each part, before longer chains are worth more
   double pilots_per_chain;  // pilot chains of the one replicate that is tuned, spread over all
   bool has_witness;         // particles of every chain settle
   int64_t last;             // evaluations of each chain after its last transition
@@ -88,6 +91,7 @@ struct Replicates {
         problem(in_parts),
         count(in_parts.partition() ? in_parts.partition()->num_problems : in_parts.num_problems()),
         each(in_parts.num_problems() / count),
+        few(std::clamp(kChainsOfParts / each, kFewestOfPart, kFewChains)),
         pilots_per_chain(static_cast<double>(kPilotChains) / static_cast<double>(count)),
         has_witness(estimator_parts.options.witness && (estimator_parts.options.base == "auto" ||
                                                         is_mixture(estimator_parts.options.base))),
@@ -96,7 +100,8 @@ struct Replicates {
   /// Evaluations of a replicate that the witness takes.
   double witness() const {
     if (!has_witness) return 0;
-    const int64_t all = kWitnesses * (settling_evaluations(*parts.transition, kWitnessSweeps) + 1);
+    const int64_t sweeps = witness_sweeps(problem.target().dim());
+    const int64_t all = kWitnesses * (settling_evaluations(*parts.transition, sweeps) + 1);
     return static_cast<double>(all) / static_cast<double>(count);
   }
 
@@ -105,17 +110,18 @@ struct Replicates {
     return static_cast<double>(each * parts.transition->evaluations_per_step());
   }
 
-  /// As many temperatures as kFewChains chains of each part allow, then chains. Beyond kMostSteps
-  /// both grow.
-  std::pair<int64_t, int64_t> steps_and_chains(double evaluations) const {
+  /// As many temperatures as a few chains of each part allow, at most `enough`, then chains. Beyond
+  /// kMostSteps both grow.
+  std::pair<int64_t, int64_t> steps_and_chains(double evaluations, double enough = 0) const {
     const double moves = std::max(0.0, evaluations) / move();
     const auto affordable =
-        static_cast<int64_t>(moves / (kFewChains + pilots_per_chain)) - 1 - last;
-    const int64_t most = std::max(kMostSteps, static_cast<int64_t>(std::sqrt(moves)));
-    const int64_t steps = std::clamp(affordable, kFewestSteps, most);
+        static_cast<int64_t>(moves / (static_cast<double>(few) + pilots_per_chain)) - 1 - last;
+    const double most = std::max({static_cast<double>(kMostSteps), std::sqrt(moves), enough});
+    const auto steps = static_cast<int64_t>(
+        std::clamp(static_cast<double>(affordable), static_cast<double>(kFewestSteps), most));
     const auto chains =
         static_cast<int64_t>(moves / static_cast<double>(steps + 1 + last) - pilots_per_chain);
-    return {steps, std::max(kFewChains, chains)};
+    return {steps, std::max(few, chains)};
   }
 
   /// Tuned on one replicate, and meant for all.
@@ -189,7 +195,7 @@ class RoundRunner {
   /// on the temperatures, they say where these are, and the length says how many. The steps are
   /// equal where the particles find no way.
   Plan planned(double evaluations) {
-    const auto [steps, chains] = replicates_.steps_and_chains(evaluations);
+    const auto [steps, chains] = replicates_.steps_and_chains(evaluations, enough_steps_);
     require_weights(chains, replicates_.problem.num_problems(), "max_evaluations");
     if (!parts_.rule->is_adaptive()) return planned(*parts_.make_rule(steps), chains);
     try {
@@ -209,6 +215,7 @@ class RoundRunner {
     rounds_.cost += found.cost;
     rounds_.last = to_run(found, replicates_.count);
     rounds_.rounds.push_back(round_of(*rounds_.last));
+    enough_steps_ = enough_steps(plan);
     return *rounds_.last;
   }
 
@@ -232,11 +239,22 @@ class RoundRunner {
     return std::move(plan.plan);
   }
 
+  /// The temperatures at which a chain's weight would have half of its mean squared as variance,
+  /// by the last round: variance falls with the number of temperatures. Up to there longer chains
+  /// are worth more than further chains.
+  double enough_steps(const Plan& plan) const {
+    const at::Tensor std_error = at::tensor(rounds_.last->std_error, at::kDouble);
+    const double chains = static_cast<double>(plan.num_particles);
+    const double variance = chains * std_error.square().median().item<double>();
+    return variance / 0.5 * static_cast<double>(plan.num_steps());
+  }
+
   uint64_t next_seed() { return mix64(seed_ ^ ++num_seeds_); }
 
   const EstimatorParts& parts_;
   Replicates replicates_;
   uint64_t seed_, num_seeds_ = 0;
+  double enough_steps_ = 0;  // after the last round
   Rounds& rounds_;
 };
 
@@ -250,9 +268,9 @@ bool are_mostly_flagged(const ChunkRun& run) {
 
 Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, double spent,
                     uint64_t stream, Rounds& rounds) {
-  constexpr double kFirst = 6000;  // evaluations of a replicate
+  const double first = problem.dim() > kManyDims ? 2000 : 8000;  // evaluations of a replicate
   RoundRunner runner(parts, problem, stream, rounds);
-  for (double evaluations = kFirst;; evaluations *= 2) {
+  for (double evaluations = first;; evaluations *= 2) {
     const Plan plan = runner.planned(evaluations);
     const bool is_flagged = are_mostly_flagged(runner.run(plan));
     // An estimate that is twice as long has this error, or a smaller one: errors fall at least with

@@ -22,7 +22,7 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
 bool plans_by_chunk(const EstimateOptions& options, const Target& target, const std::string& base);
 
 /// Temperatures and step sizes for each part of the base, tuned on one replicate. A `budget` pays
-/// first for the chunk's pilots and base. The rest pays for as many temperatures as kFewChains
+/// first for the chunk's pilots and base. The rest pays for as many temperatures as a few
 /// chains of each part allow, at most kMostSteps, then for more chains. Cost: that of the pilot.
 TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, const Cost& base,
                           uint64_t stream);

@@ -51,8 +51,9 @@ SettledShare settled_share(const EstimatorParts& parts, const Target& target,
   const at::Tensor last = plan.step_sizes[-1].to(rows.device());
   const at::Tensor steps = last.size(0) == 1 ? last.expand({count}) : last.index_select(0, rows);
   const at::Tensor z = found.z.flatten(0, 1), log_w = found.log_w.flatten();
-  const Settled settled = settle(*one.parts, one.normals, resampled(z, log_w, kWitnesses, rng),
-                                 steps, *parts.path, *parts.transition, kWitnessSweeps, rng);
+  const Settled settled =
+      settle(*one.parts, one.normals, resampled(z, log_w, kWitnesses, rng), steps, *parts.path,
+             *parts.transition, witness_sweeps(target.dim()), rng);
   cost += settled.cost;
   const auto density = target.slice(0, 1);
   const auto log_density = [&](const at::Tensor& points) {

@@ -10,8 +10,9 @@
 
 namespace crais {
 
-/// The particles and sweeps of a witness: its cost is known in advance.
-constexpr int64_t kWitnesses = 256, kWitnessSweeps = 18;
+/// The particles of a witness, and their sweeps in `dim` dimensions: its cost is known in advance.
+constexpr int64_t kWitnesses = 256;
+constexpr int64_t witness_sweeps(int64_t dim) { return dim > kManyDims ? 6 : 18; }
 
 /// `found` holds forward particles of every replicate of `target` with their weights, `problem` its
 /// parts. Some particles are resampled and settle under the density. If they end at log densities

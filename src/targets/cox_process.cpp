@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/triangular.h"
 #include "targets/replicated.h"
 
 namespace crais {
@@ -72,7 +73,7 @@ class CoxProcess : public Replicated {
   at::Tensor log_density(const at::Tensor& z) const override { return log_joint(z, log_rates(z)); }
   Evaluation evaluate(const at::Tensor& z) const override {
     const at::Tensor x = log_rates(z);
-    return {log_joint(z, x), (counts_ - area_ * x.exp()).matmul(factor_) - z};
+    return {log_joint(z, x), times(counts_ - area_ * x.exp(), factor_) - z};
   }
   /// I + L^T diag(area exp(x)) L.
   at::Tensor curvature(const at::Tensor& z) const override {
@@ -86,7 +87,7 @@ class CoxProcess : public Replicated {
  private:
   at::Tensor log_rates(const at::Tensor& z) const {
     const double mean = std::log(static_cast<double>(kPines.size())) - 0.5 * kVariance;
-    return z.matmul(factor_.t()) + mean;
+    return times_transposed(z, factor_) + mean;
   }
   at::Tensor log_joint(const at::Tensor& z, const at::Tensor& x) const {
     const at::Tensor terms =

@@ -203,6 +203,20 @@ TEST(Mixture, FindsBothOfTwoThinShells) {
   }
 }
 
+/// Above kManyDims the modes are all that there is: no trials, and no widening, which would cost a
+/// nat for every hundred dimensions.
+TEST(Mixture, IsTheModesInManyDimensions) {
+  constexpr int64_t kMany = kManyDims + 2;
+  constexpr double kSd = 0.5;
+  const auto normal = [](const at::Tensor& z) { return -0.5 * ((z - 1) / kSd).square().sum(-1); };
+  const Base base = fit("mixture", replicated(kMany, normal));
+  EXPECT_FALSE(base.partition);
+  EXPECT_FALSE(base.ambiguous.any().item<bool>());
+  EXPECT_LT(testing::max_abs_diff(base.map.loc(), at::ones({1, kMany}, at::kDouble)), 1e-4);
+  EXPECT_LT(testing::max_abs_diff(base.map.matrix()[0], kSd * at::eye(kMany, at::kDouble)), 1e-3);
+  EXPECT_LT(base.cost.densities, 5000);
+}
+
 /// Autograd says that the derivative of |z| is 0 at 0. A climb that starts there would stay, and
 /// take the curvature of the prior for that of the density.
 TEST(Laplace, SaysWhereItStandsOnAKink) {

@@ -80,6 +80,27 @@ TEST(AffineMap, SlicesByProblem) {
   }
 }
 
+// Blocks of 200 columns: one whole, one that is not.
+TEST(AffineMap, SharesLargeMatrices) {
+  constexpr int64_t kLargeDim = 250;
+  at::Generator rng = make_generator(7);
+  const at::Tensor loc = at::randn({1, kLargeDim}, rng, at::kDouble);
+  const at::Tensor lower = at::randn({1, kLargeDim, kLargeDim}, rng, at::kDouble).tril(-1) / 50 +
+                           at::eye(kLargeDim, at::kDouble);
+  const AffineMap shared = AffineMap(loc, lower).repeated(kProblems);
+  const AffineMap apart(loc.repeat({kProblems, 1}), lower.repeat({kProblems, 1, 1}));
+  const at::Tensor x = at::randn({kProblems, kParticles, kLargeDim}, rng, at::kDouble);
+  EXPECT_EQ(shared.matrix().stride(0), 0);
+  EXPECT_LT(max_abs_diff(shared.to_z(x), apart.to_z(x)), 1e-12);
+  EXPECT_LT(max_abs_diff(shared.to_e(x), apart.to_e(x)), 1e-12);
+  EXPECT_LT(max_abs_diff(shared.pull_back(x), apart.pull_back(x)), 1e-12);
+  EXPECT_TRUE(at::equal(shared.log_abs_det(), apart.log_abs_det()));
+  EXPECT_TRUE(at::equal(shared.widened(2).matrix(), apart.widened(2).matrix()));
+  const at::Tensor index = at::tensor({2, 0});
+  EXPECT_EQ(shared.select(index).matrix().stride(0), 0);
+  EXPECT_TRUE(at::equal(shared.select(index).matrix(), apart.select(index).matrix()));
+}
+
 TEST(AffineMap, RejectsWhatIsNoMap) {
   const at::Tensor loc = at::zeros({2, 3}, at::kDouble), ones = at::ones({2, 3}, at::kDouble);
   EXPECT_THROW(AffineMap(at::zeros({3}, at::kDouble), ones), c10::Error);

@@ -71,6 +71,18 @@ TEST(Rounds, DoubleUntilTheErrorIsSmallAndEstimateAfresh) {
   EXPECT_LT(static_cast<double>(found.tuning.densities), 1.3 * rounds + 16 * 2 * 300 * 4);
 }
 
+/// A base far from the density: the weights of chains of 300 steps vary by much more than one.
+TEST(Rounds, LengthenChainsRatherThanAddToThem) {
+  const auto target = normal(60, 1.5, 0.4);
+  EstimateOptions options = to_error(0.2);
+  options.resampling = "";
+  const ChunkResult found = chunk_of(*target, options);
+  ASSERT_TRUE(found.plan);
+  EXPECT_LT(found.plan->num_particles, 2 * 16);
+  EXPECT_GT(found.plan->num_steps(), 2 * 300);
+  EXPECT_NEAR(mean_of(found.runs.front()), 0.0, 5 * round_of(found.runs.front()).error);
+}
+
 /// The length is frozen before the particles of the estimate are drawn, so that it stays unbiased
 /// whatever the rounds have found.
 TEST(Rounds, LeaveTheEstimateUnbiasedAndItsErrorsTrue) {

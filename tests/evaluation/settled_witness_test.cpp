@@ -42,7 +42,7 @@ SettledShare witness_of(double share) {
             100};
   Cost cost;
   const SettledShare settled = settled_share(parts, target, problem, plan, found, 0, cost);
-  EXPECT_EQ(cost.densities, kWitnesses * 11 * kWitnessSweeps + 500 + kWitnesses);
+  EXPECT_EQ(cost.densities, kWitnesses * 11 * witness_sweeps(kDim) + 500 + kWitnesses);
   return settled;
 }
 
