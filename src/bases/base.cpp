@@ -86,7 +86,7 @@ Base repeated(const Base& fit, int64_t count) {
     base = together(std::vector<Base>(static_cast<size_t>(count), fit));
     base.cost = fit.cost;
   } else {
-    base.map = fit.map.repeated(count);
+    base.map = fit.map.select(at::zeros({count}, fit.map.options().dtype(at::kLong)));
     base.fell_back = fit.fell_back.expand({count}).clone();
     base.ambiguous = fit.ambiguous.expand({count}).clone();
   }

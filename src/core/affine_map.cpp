@@ -126,15 +126,10 @@ AffineMap AffineMap::widened(double factor) const {
   return {loc_, factor * scale_};
 }
 
-AffineMap AffineMap::repeated(int64_t count) const {
-  TORCH_CHECK(num_problems() == 1, "affine map: ", num_problems(), " maps cannot be repeated");
-  if (is_triangular() && dim() > kMostPacked)
-    return {loc_.expand({count, -1}), scale_.expand({count, -1, -1})};
-  return select(at::zeros({count}, loc_.options().dtype(at::kLong)));
-}
-
 AffineMap AffineMap::select(const at::Tensor& index) const {
-  if (is_shared()) return {loc_.index_select(0, index), scale_[0].expand({index.size(0), -1, -1})};
+  const bool is_one = is_triangular() && num_problems() == 1 && dim() > kMostPacked;
+  if (is_one || is_shared())
+    return {loc_.index_select(0, index), scale_[0].expand({index.size(0), -1, -1})};
   AffineMap part(loc_.index_select(0, index), scale_.index_select(0, index));
   part.is_identity_ = is_identity_;
   return part;

@@ -44,12 +44,9 @@ class AffineMap {
   /// A base with the same mean whose standard deviations are multiplied by `factor`.
   AffineMap widened(double factor) const;
 
-  /// The maps of the problems at `index` [Q] int64.
+  /// The maps of the problems at `index` [Q] int64. Copies of one large matrix share its memory, and
+  /// their products with the particles of all problems are one product.
   AffineMap select(const at::Tensor& index) const;
-
-  /// The map of one problem for `count` problems. Large matrices are shared: their products with
-  /// the particles of all problems are one product.
-  AffineMap repeated(int64_t count) const;
 
  private:
   bool is_triangular() const { return scale_.dim() == 3; }

@@ -54,6 +54,9 @@ at::Tensor PartitionedTarget::log_responsibility(const at::Tensor& z) const {
 }
 
 Evaluation PartitionedTarget::responsibility(const at::Tensor& z, bool with_gradient) const {
+  if (normals_->loc.size(0) == 1)  // large matrices for each row would be for nothing
+    return {at::zeros({z.size(0), z.size(1)}, z.options().dtype(at::kDouble)),
+            with_gradient ? at::zeros_like(z) : at::Tensor()};
   const at::Tensor logs = log_components(z);
   const at::Tensor own =
       logs.gather(0, places().view({1, -1, 1}).expand({1, logs.size(1), logs.size(2)})).squeeze(0);

@@ -87,7 +87,7 @@ TEST(AffineMap, SharesLargeMatrices) {
   const at::Tensor loc = at::randn({1, kLargeDim}, rng, at::kDouble);
   const at::Tensor lower = at::randn({1, kLargeDim, kLargeDim}, rng, at::kDouble).tril(-1) / 50 +
                            at::eye(kLargeDim, at::kDouble);
-  const AffineMap shared = AffineMap(loc, lower).repeated(kProblems);
+  const AffineMap shared = AffineMap(loc, lower).select(at::zeros({kProblems}, at::kLong));
   const AffineMap apart(loc.repeat({kProblems, 1}), lower.repeat({kProblems, 1, 1}));
   const at::Tensor x = at::randn({kProblems, kParticles, kLargeDim}, rng, at::kDouble);
   EXPECT_EQ(shared.matrix().stride(0), 0);
