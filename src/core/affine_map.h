@@ -44,8 +44,8 @@ class AffineMap {
   /// A base with the same mean whose standard deviations are multiplied by `factor`.
   AffineMap widened(double factor) const;
 
-  /// The maps of the problems at `index` [Q] int64. Copies of one large matrix share its memory, and
-  /// their products with the particles of all problems are one product.
+  /// The maps of the problems at `index` [Q] int64. Copies of one large matrix share its memory,
+  /// and their products with the particles of all problems are one product.
   AffineMap select(const at::Tensor& index) const;
 
  private:
