@@ -81,15 +81,14 @@ Base together(const std::vector<Base>& fits) {
 }
 
 Base repeated(const Base& fit, int64_t count) {
-  Base base = fit;
-  if (fit.partition) {
-    base = together(std::vector<Base>(static_cast<size_t>(count), fit));
-    base.cost = fit.cost;
-  } else {
-    base.map = fit.map.select(at::zeros({count}, fit.map.options().dtype(at::kLong)));
-    base.fell_back = fit.fell_back.expand({count}).clone();
-    base.ambiguous = fit.ambiguous.expand({count}).clone();
-  }
+  const int64_t parts = fit.map.num_problems();
+  const at::TensorOptions index = fit.map.options().dtype(at::kLong);
+  Base base(fit.map.select(at::arange(parts, index).repeat({count})), fit.fell_back.repeat({count}),
+            fit.cost);
+  base.ambiguous = fit.ambiguous.repeat({count});
+  if (fit.partition)
+    base.partition = Partition{at::arange(count, index).repeat_interleave(parts),
+                               fit.partition->log_share.repeat({count}), count};
   return base;
 }
 

@@ -65,13 +65,16 @@ struct Part {
   double log_mass;
 };
 
+/// Evaluations that `reaches` takes of each end of each column of a normal.
+int reach_iterations(int64_t dim) { return dim > kManyDims ? 1 : 4; }
+
 /// The distance to which the density reaches on both sides of each normal's middle, along each
 /// column of its root and in units of it, before it falls by half a nat: [R,2,D] float64. It is 1
-/// if the density is the normal, and differs near a kink, on a plain or on a ridge. Cost: 8 D
-/// densities a normal, 2 D beyond kManyDims.
+/// if the density is the normal, and differs near a kink, on a plain or on a ridge. Cost: 2 D
+/// reach_iterations densities a normal.
 at::Tensor reaches(const Target& rows, const at::Tensor& loc, const at::Tensor& root, Cost& cost) {
   constexpr double kFall = 0.5, kFactor = 4, kMost = 64;
-  const int iterations = rows.dim() > kManyDims ? 1 : 4;
+  const int iterations = reach_iterations(rows.dim());
   const at::Tensor columns = root.transpose(1, 2);                              // [R,D,D]
   const at::Tensor sides = at::cat({columns, -columns}, 1).to(root.options());  // [R,2D,D]
   const at::Tensor top = rows.log_density(loc.unsqueeze(1)).to(at::kDouble);
@@ -178,7 +181,7 @@ class Modes : public BaseRule {
     const int64_t climbs =
         starts * (1 + std::min(rounds_, kUsualRounds) * (target.curvature_cost() + steps));
     const int64_t draws = target.is_replicated() ? 0 : (starts - 1) / 2 * kDrawsAStart;
-    return static_cast<double>(draws + climbs + 8 * target.dim());
+    return static_cast<double>(draws + climbs + 2 * target.dim() * reach_iterations(target.dim()));
   }
 
  private:

@@ -14,7 +14,7 @@ at::Tensor by_blocks(const at::Tensor& x, const Part& part) {
   std::vector<at::Tensor> blocks;
   for (int64_t begin = 0; begin < rows.size(1); begin += kBlock)
     blocks.push_back(part(rows, begin, std::min(begin + kBlock, rows.size(1))));
-  return at::cat(blocks, 1).view(x.sizes());
+  return (blocks.size() == 1 ? blocks.front() : at::cat(blocks, 1)).view(x.sizes());
 }
 
 }  // namespace

@@ -6,11 +6,11 @@
 
 namespace crais {
 
-/// x L^T for x [...,D] and a lower-triangular L [D,D]. Large products go by blocks, which leave out
-/// most of the zeros.
+/// x L^T for x [...,D] and a lower-triangular L [D,D]: [...,D]. Large products go by blocks, which
+/// leave out most of the zeros.
 at::Tensor times_transposed(const at::Tensor& x, const at::Tensor& lower);
 
-/// x L, likewise.
+/// x L for the same shapes, by blocks too.
 at::Tensor times(const at::Tensor& x, const at::Tensor& lower);
 
 }  // namespace crais

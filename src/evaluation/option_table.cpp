@@ -58,19 +58,16 @@ const std::vector<OptionRow>& option_table() {
       {"Method", &E::base, "base", "", "NAME", "start of the chains", kAny, names_of_bases},
       {"Method", &E::chains, "chains", "", "K", "annealed chains for each PROBLEM", kCounted},
       {"Method", &E::budget, "budget", "", "EVALS",
-       "a PROBLEM costs this many evaluations, base and pilots included. A pilot chooses `chains` "
-       "and `steps`",
+       "a PROBLEM costs this many evaluations in all; a pilot chooses `chains` and `steps`",
        kEvaluations},
       {"Method", &E::target_error, "target_error", "", "NATS",
-       "each PROBLEM reaches this standard error and bias. Pilots choose how many chains it needs, "
-       "at least `chains`",
+       "each PROBLEM reaches this error and bias; pilots choose its chains, at least `chains`",
        kPositive},
       {"Method", &E::mean_error, "mean_error", "", "NATS",
-       "the mean reaches this error of chains and bias. Chains go to the PROBLEMs where they help "
-       "most",
+       "the mean reaches this error and bias; chains go to the PROBLEMs where they help most",
        kPositive},
       {"Method", &E::max_evaluations, "max_evaluations", "max-evals", "EVALS",
-       "an estimate that has not reached its error stops at this many evaluations, and is flagged",
+       "an estimate stops at this many evaluations, and is flagged if its error is larger",
        kEvaluations},
       {"Method", &E::repeats, "repeats", "", "R", "independent repeats under the same plan",
        kCounted},
@@ -84,17 +81,13 @@ const std::vector<OptionRow>& option_table() {
       {"Annealing", &E::num_leapfrog, "num_leapfrog", "leapfrog", "L",
        "leapfrog steps in each transition", kCounted},
       {"Annealing", &E::step_size, "step_size", "", "E|adapt",
-       "the step size of the leapfrog. With adapt, a pilot tunes and freezes one for each "
-       "temperature",
-       kPositive},
+       "the leapfrog's step size; with adapt, a pilot freezes one for each temperature", kPositive},
       {"Annealing", &E::resampling, "resampling", "resample", "NAME", "SMC in place of AIS", kAny,
        names_of<ResamplingRegistry>},
       {"Annealing", &E::target_acceptance, "target_acceptance", "", "A",
        "acceptance that tuning aims at (default: that of the kernel)", Range::between(0.05, 0.99)},
       {"Annealing", &E::force_dtype, "force_dtype", "", "auto|float32|bfloat16",
-       "the type of the gradients that move chains. Values stay exact. auto takes bfloat16 where "
-       "it "
-       "is faster and changes no acceptance"},
+       "the type of gradients that move chains; values stay exact"},
       {"Pilot", &E::plan_per_problem, "plan_per_problem", "per-PROBLEM", "",
        "a plan for each PROBLEM instead of one for all. A pilot with its own seeds tunes the "
        "plans, which are then frozen"},
@@ -125,9 +118,8 @@ const std::vector<OptionRow>& option_table() {
        "ais (repeatable)",
        kAny, names_of<ExpectationRegistry>, Record::kIfSet},
       {"Target", &E::error, "error", "", "NATS",
-       "log Z reaches this error, standard error and bias together. Rounds of doubling length "
-       "choose how long the estimate must be",
-       kPositive, nullptr, Record::kIfSet},
+       "log Z reaches this error and bias, by rounds of doubling length", kPositive, nullptr,
+       Record::kIfSet},
       {"", &E::keep_particles, "keep_particles", "", "", "", kAny, nullptr, Record::kNever},
       {"", &E::witness, "witness", "", "", "", kAny, nullptr, Record::kIfSet}};
   return kTable;

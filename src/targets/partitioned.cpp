@@ -54,7 +54,7 @@ at::Tensor PartitionedTarget::log_responsibility(const at::Tensor& z) const {
 }
 
 Evaluation PartitionedTarget::responsibility(const at::Tensor& z, bool with_gradient) const {
-  if (normals_->loc.size(0) == 1)  // large matrices for each row would be for nothing
+  if (members_.size(1) == 1)  // no row has neighbours, and a matrix for each would be for nothing
     return {at::zeros({z.size(0), z.size(1)}, z.options().dtype(at::kDouble)),
             with_gradient ? at::zeros_like(z) : at::Tensor()};
   const at::Tensor logs = log_components(z);
@@ -82,8 +82,7 @@ at::Tensor PartitionedTarget::log_density(const at::Tensor& z) const {
 }
 
 Evaluation PartitionedTarget::evaluate(const at::Tensor& z) const {
-  Evaluation found = rows_->evaluate(z);
-  if (members_.size(1) == 1) return found;
+  const Evaluation found = rows_->evaluate(z);
   const Evaluation part = responsibility(z, /*with_gradient=*/true);
   return {found.log_density.to(at::kDouble) + part.log_density, found.grad + part.grad};
 }
