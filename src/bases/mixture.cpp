@@ -57,14 +57,17 @@ struct Trial {
   at::Tensor step_sizes;  // [J] float64: of each part at its end
   bool may_miss = false;  // the search that gave the parts may have missed modes
 
-  /// The value minus an allowance for its error.
-  double height() const {
-    return std::isnan(value) ? -std::numeric_limits<double>::infinity() : value - 3 * error;
-  }
+  /// True if this is the better trial: the more certain one, unless the other is clearly higher.
   /// Modes whose search may have missed others lose against any higher trial.
   bool beats(const Trial& other) const {
-    return other.may_miss && !may_miss ? value - error > other.value : height() > other.height();
+    if (!std::isfinite(value) || !std::isfinite(other.value)) return std::isfinite(value);
+    if (other.may_miss && !may_miss) return value - error > other.value;
+    const double gain = value - other.value;
+    return error > other.error ? gain > kErrors * error : gain > -kErrors * other.error;
   }
+
+ private:
+  static constexpr double kErrors = 4;
 };
 
 /// The weighted particles of all trials. A trial that found mass which others missed gets a greater
@@ -119,9 +122,10 @@ class Mixture : public BaseRule {
   }
 
  private:
-  static constexpr int64_t kSteps = 32;                    // of a trial
-  static constexpr int64_t kMostSteps = 256;               // of one whose particles decide on them
-  static constexpr double kSmall = 0.02, kCertain = 0.05;  // nats
+  static constexpr int64_t kSteps = 32;       // of a trial
+  static constexpr int64_t kMostSteps = 256;  // of one whose particles decide on them
+  static constexpr int64_t kMostRounds = 10;
+  static constexpr double kSmall = 0.02, kCertain = 0.05, kClear = 0.3;  // nats
 
   struct Temperatures {
     std::string schedule;
@@ -154,26 +158,43 @@ class Mixture : public BaseRule {
   void improve(Search& search, Trial& best) const {
     if (auto rough = from_prior(search); rough && rough->beats(best)) best = std::move(*rough);
     if (!best.parts) return;
-    for (int64_t round = 0; round < rounds_; ++round) {
-      const double before = best.height();
+    for (int64_t round = 1; round <= kMostRounds; ++round) {
       const at::Tensor draws = settled(best, search);
-      at::Generator host = on_host(search);
-      std::vector<NormalMixture> candidates;
-      const int64_t parts = best.parts->map.num_problems();
-      if (parts > 1) candidates.push_back(refit_normals(draws, normals_of(*best.parts)));
-      for (const int64_t count : {1, 8, 16})
-        if (count >= parts || count == 1) candidates.push_back(fit_normals(draws, count, host));
-      std::optional<Trial> next;
-      for (const NormalMixture& mixture : candidates) {
-        Trial trial = tried(search, map_of(mixture, search.one).widened(widening_),
-                            mixture.log_share.to(search.one.options().device()));
-        if (!next || trial.height() > next->height()) next = std::move(trial);
-      }
-      const bool is_higher = next->beats(best);
-      const bool has_settled = best.error < kCertain && next->value - best.value < kSmall;
-      if (is_higher) best = std::move(*next);
-      if (has_settled && best.height() < before + kSmall) break;
+      const NormalMixture mixture = best_fit(draws, *best.parts, search);
+      Trial next = tried(search, map_of(mixture, search.one).widened(widening_),
+                         mixture.log_share.to(search.one.options().device()));
+      const double gain = next.value - best.value;
+      const bool has_settled = best.error < kCertain && gain < kSmall;
+      if (next.beats(best)) best = std::move(next);
+      if (has_settled || (round >= rounds_ && !(gain > kClear))) break;
     }
+  }
+
+  /// Normals fitted to draws [M,D]: as few as possible, or a refit of `parts`, of those whose log
+  /// density is highest at draws of which they have seen nothing. This is also the order of the
+  /// divergences from the target to the normals, and costs no evaluation.
+  NormalMixture best_fit(const at::Tensor& draws, const Parts& parts, Search& search) const {
+    constexpr double kAsGood = 0.05;  // nats
+    at::Generator host = on_host(search);
+    const NormalMixture present = normals_of(parts);
+    const auto fit = [&](const at::Tensor& z, int64_t count) {
+      return count == 0 ? refit_normals(z, present) : fit_normals(z, count, host);
+    };
+    std::vector<int64_t> counts;  // 0: a refit
+    for (const int64_t count : {1, 2, 4, 8, 16})
+      if (count >= present.size() || count == 1) counts.push_back(count);
+    if (present.size() > 1) counts.push_back(0);
+    // Chains alternate. Those next to each other often have a common ancestor, but have settled.
+    const at::Tensor train = draws.slice(0, 0, {}, 2), test = draws.slice(0, 1, {}, 2);
+    int64_t best = counts.front();
+    double highest = -std::numeric_limits<double>::infinity();
+    for (const int64_t count : counts) {
+      const double height = log_density(fit(train, count), test).mean().item<double>();
+      if (!(height > highest + kAsGood)) continue;
+      highest = height;
+      best = count;
+    }
+    return fit(draws, best);
   }
 
   /// SMC from the prior, and the moments of where it ends. Many equal steps suit densities that are
@@ -194,8 +215,7 @@ class Mixture : public BaseRule {
       at::Generator host = on_host(search);
       const NormalMixture normal = fit_normals(z, 1, host);
       Trial trial = tried(search, map_of(normal, search.one).widened(widening_), share);
-      if (trial.height() < start.height()) return start;
-      return trial;
+      return trial.beats(start) ? trial : start;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kData) throw;
       return {};

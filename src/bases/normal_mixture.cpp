@@ -26,12 +26,18 @@ struct Whitened {
   }
 };
 
-at::Tensor responsibilities(const at::Tensor& x, const NormalMixture& mixture) {
+/// The log of share times density, at draws [N,D]: [J,N].
+at::Tensor log_components(const at::Tensor& x, const NormalMixture& mixture) {
   const at::Tensor apart = (x.unsqueeze(0) - mixture.loc.unsqueeze(1)).transpose(1, 2);  // [J,D,N]
   const at::Tensor e = at::linalg_solve_triangular(mixture.root, apart, /*upper=*/false);
   const at::Tensor log_det = mixture.root.diagonal(0, 1, 2).log().sum(-1);
-  return at::softmax((mixture.log_share - log_det).unsqueeze(1) - 0.5 * e.square().sum(1),
-                     0);  // [J,N]
+  const double log_tau = std::log(2 * M_PI);
+  return (mixture.log_share - log_det).unsqueeze(1) - 0.5 * e.square().sum(1) -
+         0.5 * log_tau * static_cast<double>(x.size(1));
+}
+
+at::Tensor responsibilities(const at::Tensor& x, const NormalMixture& mixture) {
+  return at::softmax(log_components(x, mixture), 0);  // [J,N]
 }
 
 NormalMixture maximised(const at::Tensor& x, const at::Tensor& shares) {
@@ -86,6 +92,10 @@ NormalMixture fit_normals(const at::Tensor& z, int64_t count, at::Generator& rng
 NormalMixture refit_normals(const at::Tensor& z, const NormalMixture& from) {
   const Whitened draws(z);
   return unwhitened(iterated(draws.x, responsibilities(z, from)), draws);
+}
+
+at::Tensor log_density(const NormalMixture& mixture, const at::Tensor& z) {
+  return at::logsumexp(log_components(z, mixture), 0);
 }
 
 }  // namespace crais

@@ -24,4 +24,7 @@ NormalMixture fit_normals(const at::Tensor& z, int64_t count, at::Generator& rng
 /// Fits normals to draws z [N,D], starting from the normals `from`.
 NormalMixture refit_normals(const at::Tensor& z, const NormalMixture& from);
 
+/// The log density of the mixture at z [N,D]: [N].
+at::Tensor log_density(const NormalMixture& mixture, const at::Tensor& z);
+
 }  // namespace crais

@@ -111,16 +111,17 @@ struct Replicates {
   }
 
   /// As many temperatures as a few chains of each part allow, at most `enough`, then chains. Beyond
-  /// kMostSteps both grow.
-  std::pair<int64_t, int64_t> steps_and_chains(double evaluations, double enough = 0) const {
+  /// kMostSteps both grow. The evaluations also pay for `pilots` chains of each part.
+  std::pair<int64_t, int64_t> steps_and_chains(double evaluations, double pilots,
+                                               double enough = 0) const {
     const double moves = std::max(0.0, evaluations) / move();
     const auto affordable =
-        static_cast<int64_t>(moves / (static_cast<double>(few) + pilots_per_chain)) - 1 - last;
+        static_cast<int64_t>(moves / (static_cast<double>(few) + pilots)) - 1 - last;
     const double most = std::max({static_cast<double>(kMostSteps), std::sqrt(moves), enough});
     const auto steps = static_cast<int64_t>(
         std::clamp(static_cast<double>(affordable), static_cast<double>(kFewestSteps), most));
     const auto chains =
-        static_cast<int64_t>(moves / static_cast<double>(steps + 1 + last) - pilots_per_chain);
+        static_cast<int64_t>(moves / static_cast<double>(steps + 1 + last) - pilots);
     return {steps, std::max(few, chains)};
   }
 
@@ -175,8 +176,8 @@ TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, c
   if (!parts.options.budget)
     return replicates.tuned(*parts.rule, parts.options.chains, /*keeps_steps=*/false, rng);
   const double fit = static_cast<double>(base.densities) / static_cast<double>(replicates.count);
-  const auto [steps, chains] =
-      replicates.steps_and_chains(*parts.options.budget - fit - replicates.witness());
+  const auto [steps, chains] = replicates.steps_and_chains(
+      *parts.options.budget - fit - replicates.witness(), replicates.pilots_per_chain);
   return replicates.tuned(*parts.make_rule(steps), chains, /*keeps_steps=*/true, rng);
 }
 
@@ -195,7 +196,8 @@ class RoundRunner {
   /// on the temperatures, they say where these are, and the length says how many. The steps are
   /// equal where the particles find no way.
   Plan planned(double evaluations) {
-    const auto [steps, chains] = replicates_.steps_and_chains(evaluations, enough_steps_);
+    const auto [steps, chains] =
+        replicates_.steps_and_chains(evaluations, replicates_.pilots_per_chain, enough_steps_);
     require_weights(chains, replicates_.problem.num_problems(), "max_evaluations");
     if (!parts_.rule->is_adaptive()) return planned(*parts_.make_rule(steps), chains);
     try {
@@ -205,6 +207,15 @@ class RoundRunner {
       const ScheduleOptions equal = schedule_options(parts_.options, steps);
       return planned(*ScheduleRegistry::instance().make("schedule", "linear", equal), chains);
     }
+  }
+
+  /// The temperatures and step sizes of a plan at so many evaluations of a replicate.
+  Plan lengthened(const Plan& plan, double evaluations) const {
+    const auto [steps, chains] = replicates_.steps_and_chains(evaluations, 0, enough_steps_);
+    require_weights(chains, replicates_.problem.num_problems(), "max_evaluations");
+    Plan longer = interpolate(plan, steps);
+    longer.num_particles = chains;
+    return longer;
   }
 
   /// What a round under the plan has found; it is the last of `rounds`.
@@ -268,20 +279,24 @@ bool are_mostly_flagged(const ChunkRun& run) {
 
 Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, double spent,
                     uint64_t stream, Rounds& rounds) {
+  constexpr double kMargin = 1.5;  // of a length: the error of a round is uncertain itself
+  constexpr double kFarthest = 8;  // rounds' lengths to which one round's error extends
+  constexpr double kShare = 0.5;   // of what was spent: a fit pays off by a longer estimate
   const double first = problem.dim() > kManyDims ? 2000 : 8000;  // evaluations of a replicate
   RoundRunner runner(parts, problem, stream, rounds);
   for (double evaluations = first;; evaluations *= 2) {
     const Plan plan = runner.planned(evaluations);
     const bool is_flagged = are_mostly_flagged(runner.run(plan));
-    // An estimate that is twice as long has this error, or a smaller one: errors fall at least with
-    // the square root of the length. Flagged rounds predict nothing.
-    const double predicted = rounds.rounds.back().error / std::sqrt(2.0);
-    const bool is_enough = !is_flagged && predicted <= *parts.options.error;
-    const double left = parts.options.max_evaluations - spent - runner.spent();
-    const bool has_another = left >= 6 * evaluations;  // round, and the estimate after it
-    if (!is_enough && has_another) continue;
-    rounds.is_short = !is_enough;
-    return runner.planned(is_enough ? 2 * evaluations : std::max(evaluations, left));
+    const double so_far = spent + runner.spent();
+    const double left = parts.options.max_evaluations - so_far;
+    // Errors fall at least with the square root of the length. Flagged rounds predict nothing.
+    const double ratio = rounds.rounds.back().error / *parts.options.error;
+    const double wanted = evaluations * std::max(2.0, kMargin * ratio * ratio);
+    const bool is_enough = !is_flagged && wanted <= kFarthest * evaluations;
+    if (!is_enough && left >= 6 * evaluations) continue;  // a round, and the estimate after it
+    rounds.is_short = !is_enough || wanted > left;
+    const double length = is_enough ? std::max(wanted, kShare * so_far) : left;
+    return runner.lengthened(plan, std::max(evaluations, std::min(length, left)));
   }
 }
 

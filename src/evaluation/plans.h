@@ -37,10 +37,12 @@ struct Rounds {
 };
 
 /// The plan that brings the error of the mean over the replicates of `problem` below `error` nats.
-/// Rounds of doubling length are pilots: each has particles and a plan of its own. Once a round
-/// says that the next would do, that length is frozen; the estimate is of fresh particles. `spent`
-/// counts towards `max_evaluations`: evaluations of a replicate so far. `rounds` has what was done
-/// also where an Error is thrown.
+/// Rounds of doubling length are pilots: each has particles and a plan of its own. The error of a
+/// round predicts the length of the estimate. If that is at most eight rounds, it is frozen, and
+/// the round's plan is stretched to it; the estimate is of fresh particles. It takes at least a
+/// third of all evaluations, because a fit pays off by a longer estimate. `spent` counts towards
+/// `max_evaluations`: evaluations of a replicate so far. `rounds` has what was done also where an
+/// Error is thrown.
 /// Cost: in `rounds`.
 Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, double spent,
                     uint64_t stream, Rounds& rounds);

@@ -168,6 +168,25 @@ TEST(NormalMixture, IsFittedToDraws) {
   EXPECT_NEAR(found.root[1 - left][1][1].item<double>(), 1, 0.1);
 }
 
+TEST(NormalMixture, HasADensityThatIntegratesToOne) {
+  const at::Tensor loc = at::tensor({-1.0, 2.0}, at::kDouble).view({2, 1});
+  const at::Tensor root = at::tensor({0.5, 2.0}, at::kDouble).view({2, 1, 1});
+  const at::Tensor share = at::tensor({0.3, 0.7}, at::kDouble);
+  const at::Tensor z = at::linspace(-20, 22, 4201, at::kDouble).unsqueeze(1);
+  const at::Tensor found = log_density(NormalMixture{loc, root, share.log()}, z).exp();
+  EXPECT_NEAR(at::trapezoid(found, z.squeeze(1)).item<double>(), 1.0, 1e-9);
+  const double middle =
+      (0.3 * std::exp(-2.0) / 0.5 + 0.7 * std::exp(-0.5) / 2) / std::sqrt(2 * M_PI);
+  EXPECT_NEAR(found[2000].item<double>(), middle, 1e-9);  // at 0
+}
+
+/// More normals than needed would share the chains of the estimate.
+TEST(Mixture, IsOneNormalWhereOneFits) {
+  const auto normal = [](const at::Tensor& z) { return -2 * (z - 3).square().sum(-1); };
+  for (const uint64_t seed : {1, 2, 3})
+    EXPECT_EQ(fit("mixture", replicated(5, normal, 1), seed).map.num_problems(), 1);
+}
+
 /// A funnel has no normal near it; eight parts cover what one leaves out. A trial of one normal is
 /// now and then high by luck, which no seed may fall for.
 TEST(Mixture, CoversAFunnel) {
