@@ -92,35 +92,35 @@ def evaluate(
                  items are images, begin with one, or are dictionaries with one under `key`. Bytes
                  need scale=255, binarisation="static:0" or dequantise="uniform:0". Without
                  images, the options data, split, limit, indices and simulate choose them
-    likelihood   p(x | output), as crais.Bernoulli() of logits
-    prior        p(z): one of crais, a distribution of PyTorch's, a flow of zuko's or normflows'; a
-                 standard normal if it is left out. log_prior: z -> log p(z) [B], nats
-    decoder      z [B, latent] -> output, where the model has no such method: a tensor, a mapping
-                 or tuple with one, or a torch.distributions object (then without likelihood)
+    likelihood   p(x | output), such as crais.Bernoulli() for logits
+    prior        p(z): a prior of crais, a distribution of PyTorch, a flow of zuko or normflows; by
+                 default a standard normal. log_prior: z -> log p(z) [B], nats
+    decoder      z [B, latent] -> output, if the model has no such method: a tensor, a mapping or
+                 tuple with one, or a torch.distributions object (then without likelihood)
     encoder      x [B, *shape] -> mean and log_var [B, latent], or mean and scale_tril
-    log_joint    (z [B, latent], x [B, *shape]) -> log p(x, z) [B], nats, in place of decoder and
-                 likelihood; its gradient is autograd's
-    latent       D, or the shape of z, as (4, 8, 8), where no encoder tells it; with a shape, the
-                 functions take maps [B, 4, 8, 8]
-    image_shape  the shape of one datum as the functions take it, where the images have another
-    labels       y [N, ...] of a conditional model p(x | y), whose functions take y last; if left
-                 out, the labels beside the images in a Dataset or DataLoader
-    layout       "NHWC" where the images have their channels last
-    dtype        "float32": a copy of a model in float64, bfloat16 or half is evaluated in float32
+    log_joint    (z [B, latent], x [B, *shape]) -> log p(x, z) [B], nats, instead of decoder and
+                 likelihood; autograd gives its gradient
+    latent       the number of latents, if there is no encoder; or the shape of z, such as
+                 (4, 8, 8): the functions then take maps [B, 4, 8, 8]
+    image_shape  the shape of one datum that the functions take, if the images have another
+    labels       y [N, ...] of a conditional model p(x | y), whose functions take y last; by
+                 default the labels beside the images in a Dataset or DataLoader
+    layout       "NHWC" if the images have their channels last
+    dtype        "float32": evaluate a copy of a model in float64, bfloat16 or half in float32
     rate_distortion  "nll", "nll:BETA", "mse" or "mse:SD": the curve of `eval-loglik curve
                  --distortion`, with its flags and defaults
     progress     show a bar, if tqdm is installed
 
     Returns a `Result`. crais calls the functions with many rows at once, in float32, on the model's
-    device, from several threads (threads=1: from yours alone). Modules must be in eval mode, and a
+    device, from several threads (threads=1: only from yours). Modules must be in eval mode, and a
     row's value must not depend on other rows. crais copies nothing, and restores PyTorch's random
     state, threads and modes. Decoders of known layers (docs/models.md), with a Bernoulli likelihood
     or a Gaussian of one standard deviation, run on crais's own evaluator.
 
     Ctrl-C raises Interrupted, whose `result` has the finished images; with out="folder", another
     call with resume=True continues. Raises UsageError, PlanError, DataError, NoInputError, and
-    whatever the model raises. Cost: 776 evaluations of the decoder an image, before base and pilots; `budget`
-    sets another number.
+    whatever the model raises. Cost: 776 evaluations of the decoder an image, before base and
+    pilots; `budget` sets another number.
 
     Other options are the flags of eval-loglik:
     """
@@ -261,37 +261,40 @@ def log_normalizer(
     >>> z = crais.log_normalizer(model)                      # of NumPyro, Pyro, PyMC, BridgeStan
     >>> z.log_z, z.mc_se, z.flagged, z.reasons
 
-    target       z [B, dim] -> log density [B], nats, of PyTorch or JAX operations; or of one row,
-                 z [dim] -> a number. PyTorch's in float64 unless dtype="float32". Or a model, or
-                 the name of a target, as "u11"
-    dim          of z, for a function
-    prior        the target is a log likelihood, log Z the evidence. A distribution of
+    target       a function of PyTorch or JAX: z [B, dim] -> log density [B], nats, or for one row
+                 z [dim] -> a number. PyTorch computes in float64 unless dtype="float32". Or a
+                 model, or the name of a target, such as "u11"
+    dim          the dimension of z, for a function
+    prior        the target is then a log likelihood, and log Z the evidence. A distribution of
                  torch.distributions or scipy.stats, a list of them, or a dict of them by name: the
                  likelihood then takes a dict of [B, *shape]
-    prior_transform  the same with u [B, dim] in the unit cube -> theta [B, dim], of PyTorch
-    support      where the density is: a constraint of torch.distributions.constraints or a pair
-                 (low, high) for every coordinate, a list of them, or a dict of them by name. A
-                 value may be (constraint, shape)
-    value_and_grad   in place of the target, of NumPy: z [B, dim] -> (values [B], gradients
-                 [B, dim]), or z [dim] -> (a number, [dim])
+    prior_transform  instead of a prior, a function of PyTorch: u [B, dim] in the unit cube ->
+                 theta [B, dim]
+    support      where the density is not zero: a constraint of torch.distributions.constraints or
+                 a pair (low, high) for every coordinate, a list of them, or a dict of them by
+                 name. A value may be (constraint, shape)
+    value_and_grad   instead of the target, a function of NumPy: z [B, dim] -> (values [B],
+                 gradients [B, dim]), or z [dim] -> (a number, [dim])
     base         where z is: a torch distribution, (mean [dim], covariance [dim, dim]), or samples
-                 [S, dim]; chains move in whitened coordinates. Or a base's name, as below
+                 [S, dim]; chains then move in whitened coordinates. Or a name, see below
     starts       [S, dim]: points near mass that you know of. The search for modes climbs from them
                  first, then from N(0, I) times 1, 3, 10 and 30. With a prior, a support or a model
                  they are points e, where theta = T(e) and e ~ N(0, I) is about the prior
-    add_to       a finished result of the same density and options: its replicates stay, and
-                 `problems` more join them
-    progress     a bar, if tqdm is installed
+    add_to       a finished result of the same density and options: crais keeps its replicates and
+                 adds `problems` more
+    progress     show a bar, if tqdm is installed
 
-    Replicates go on in rounds of doubling length until one says that the next will bring the error
-    of log Z, standard error and bias together, to `error` nats (0.1). Fresh particles of that
-    length are the estimate. It is flagged where `max_evals` evaluations a replicate (5e5) are too
-    few. After Ctrl-C, crais.Interrupted has the last rounds as its `result`, flagged.
+    crais runs pilots in rounds of doubling length. When a round shows that the next length brings
+    the error of log Z (standard error and bias together) to `error` nats (0.1), crais estimates
+    with fresh particles of that length. The result is flagged if `max_evals` evaluations a
+    replicate (5e5) are too few. After Ctrl-C, the `result` of crais.Interrupted has the last
+    rounds, flagged.
 
-    Independent replicates (`problems`, 10) give the error bar. A density of -inf is zero. The
-    result's `notes` say what was made of the function. Second derivatives that autograd lacks are
-    differences of gradients. With a prior, 256 more evaluations look at draws of it. Raises as
-    `evaluate` does; UsageError for discrete sites, improper priors, a model without its data.
+    The error bar comes from independent replicates (`problems`, 10). A density of -inf is zero.
+    `notes` of the result say how crais used the function. If autograd has no second derivatives,
+    crais takes differences of gradients. With a prior, crais evaluates 256 draws of it first.
+    Raises what `evaluate` raises, and UsageError for discrete sites, improper priors and a model
+    without its data.
 
     Other options are the flags of estimate-logz:
     """
