@@ -100,15 +100,14 @@ const DoubtEntry& entry_of(Doubt doubt) {
       {Doubt::kReplicates, "replicates", "replicates of this one density contradict each other",
        "lower `error`, raise `budget`, or try the `base` mixture"},
       {Doubt::kBases, "bases", "separately fitted bases lead to different values",
-       "raise `budget`"},
+       "lower `error` or raise `budget`"},
       {Doubt::kRefuted, "refuted",
-       "a second opinion, a lower bound as well, is higher: chains have missed a part of the "
-       "density",
+       "a second estimate, also a lower bound, is higher: the chains missed a part of the density",
        "leave the `base` to auto"},
       {Doubt::kSettled, "settled",
-       "particles that settle under the density go where chains from the base have hardly been: a "
-       "neck or a tail is missed",
-       "raise `budget`"},
+       "particles that settle under the density go where chains from the base have hardly been: "
+       "the chains missed a neck or a tail",
+       "lower `error` or raise `budget`"},
       {Doubt::kUndefined, "undefined",
        "the density is NaN or +inf at points that chains visited; these points count as zero",
        "make the density return -inf where it is zero, and a finite number elsewhere"}};

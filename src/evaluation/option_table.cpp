@@ -41,8 +41,8 @@ std::string names_of() {
 
 std::string names_of_bases() {
   return names_of<BaseRegistry>() +
-         "\nauto  laplace (1.1 times as wide for 64 or more temperatures), unless pilots find "
-         "clearly more from encoder or prior; encoder if nothing is annealed";
+         "\nauto  laplace, 1.1 times as wide from 64 temperatures on, unless the encoder or the "
+         "prior is clearly better on pilots; the encoder if nothing is annealed";
 }
 
 std::string names_of_paths() {
@@ -53,39 +53,44 @@ std::string names_of_paths() {
 
 const std::vector<OptionRow>& option_table() {
   static const std::vector<OptionRow> kTable = {
-      {"Method", &E::methods, "methods", "method", "NAME", "repeatable", kAny,
+      {"Method", &E::methods, "methods", "method", "NAME", "the estimator (repeatable)", kAny,
        names_of<MethodRegistry>},
-      {"Method", &E::base, "base", "", "NAME", "start of the chains", kAny, names_of_bases},
+      {"Method", &E::base, "base", "", "NAME", "the density from which chains start", kAny,
+       names_of_bases},
       {"Method", &E::chains, "chains", "", "K", "annealed chains for each PROBLEM", kCounted},
       {"Method", &E::budget, "budget", "", "EVALS",
        "a PROBLEM costs this many evaluations in all; a pilot chooses `chains` and `steps`",
        kEvaluations},
       {"Method", &E::target_error, "target_error", "", "NATS",
-       "each PROBLEM reaches this error and bias; pilots choose its chains, at least `chains`",
+       "each PROBLEM gets chains until its error and bias are this small, at least `chains`; "
+       "pilots say how many",
        kPositive},
       {"Method", &E::mean_error, "mean_error", "", "NATS",
        "the mean reaches this error and bias; chains go to the PROBLEMs where they help most",
        kPositive},
       {"Method", &E::max_evaluations, "max_evaluations", "max-evals", "EVALS",
-       "an estimate stops at this many evaluations, and is flagged if its error is larger",
+       "stop after this many evaluations, and flag the estimate if its error is still too large",
        kEvaluations},
       {"Method", &E::repeats, "repeats", "", "R", "independent repeats under the same plan",
        kCounted},
       {"Method", &E::seed, "seed", "", "N", "seed of all random numbers", kSeeds},
       {"Annealing", &E::schedule, "schedule", "", "NAME", "temperatures", kAny,
        names_of<ScheduleRegistry>},
-      {"Annealing", &E::steps, "steps", "", "T", "transitions of a heuristic schedule", kCounted},
-      {"Annealing", &E::path, "path", "", "NAME", "bridge", kAny, names_of_paths},
-      {"Annealing", &E::kernel, "kernel", "", "NAME", "transition", kAny,
+      {"Annealing", &E::steps, "steps", "", "T",
+       "number of transitions, where the schedule is known beforehand", kCounted},
+      {"Annealing", &E::path, "path", "", "NAME", "the path from the base to the target", kAny,
+       names_of_paths},
+      {"Annealing", &E::kernel, "kernel", "", "NAME", "the move at each temperature", kAny,
        names_of<TransitionRegistry>},
       {"Annealing", &E::num_leapfrog, "num_leapfrog", "leapfrog", "L",
        "leapfrog steps in each transition", kCounted},
       {"Annealing", &E::step_size, "step_size", "", "E|adapt",
        "the leapfrog's step size; with adapt, a pilot freezes one for each temperature", kPositive},
-      {"Annealing", &E::resampling, "resampling", "resample", "NAME", "SMC in place of AIS", kAny,
-       names_of<ResamplingRegistry>},
+      {"Annealing", &E::resampling, "resampling", "resample", "NAME",
+       "resample particles: SMC instead of AIS", kAny, names_of<ResamplingRegistry>},
       {"Annealing", &E::target_acceptance, "target_acceptance", "", "A",
-       "acceptance that tuning aims at (default: that of the kernel)", Range::between(0.05, 0.99)},
+       "acceptance rate that tuning aims at (default: depends on the kernel)",
+       Range::between(0.05, 0.99)},
       {"Annealing", &E::force_dtype, "force_dtype", "", "auto|float32|bfloat16",
        "the type of gradients that move chains; values stay exact"},
       {"Pilot", &E::plan_per_problem, "plan_per_problem", "per-PROBLEM", "",
@@ -104,13 +109,13 @@ const std::vector<OptionRow>& option_table() {
       {"Pilot", &E::max_steps, "max_steps", "", "T", "more transitions than this are an error",
        kCounted},
       {"Pilot", &E::tolerance, "tolerance", "", "V",
-       "constant-rate: variance below which the schedule has arrived", kPositive},
+       "constant-rate: the schedule ends when the variance is below this", kPositive},
       {"Pilot", &E::weighted, "weighted", "", "",
        "adaptive schedules: use importance weights in statistics"},
       {"Pilot", &E::weighted_ratio, "weighted_ratio", "", "",
        "constant-rate: use importance weights only in the mass ratio"},
-      {"Pilot", &E::interpolate, "interpolate", "", "T", "stretch the tuned plan to T transitions",
-       kCounted},
+      {"Pilot", &E::interpolate, "interpolate", "", "T",
+       "interpolate the tuned plan to T transitions", kCounted},
       {"Running", &E::chunk, "chunk", "", "N", "PROBLEMs in a unit of work; results depend on it",
        kCounted},
       {"Particles", &E::expectations, "expectations", "expect", "NAME",
@@ -118,8 +123,8 @@ const std::vector<OptionRow>& option_table() {
        "ais (repeatable)",
        kAny, names_of<ExpectationRegistry>, Record::kIfSet},
       {"Target", &E::error, "error", "", "NATS",
-       "log Z reaches this error and bias, by rounds of doubling length", kPositive, nullptr,
-       Record::kIfSet},
+       "log Z reaches this error and bias; rounds of doubling length say how long to run",
+       kPositive, nullptr, Record::kIfSet},
       {"", &E::keep_particles, "keep_particles", "", "", "", kAny, nullptr, Record::kNever},
       {"", &E::witness, "witness", "", "", "", kAny, nullptr, Record::kIfSet}};
   return kTable;

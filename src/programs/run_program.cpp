@@ -42,9 +42,9 @@ void throw_of_stopped(const Progressed& progress, const TimeLimit& limit, const 
   const bool is_plain = settings.is_shared || settings.store.extend;  // --resume is implied
   if (settings.out.empty()) throw_if_interrupted(done + ", nothing is kept: there is no --out");
   if (limit.is_over() && !limit.has_advanced())
-    throw Error(ErrorKind::kInterrupted, "time is up before a chunk was begun; " + done + "; " +
+    throw Error(ErrorKind::kInterrupted, "time is up before the first chunk ended; " + done + "; " +
                                              (is_plain ? "a" : "--resume with a") +
-                                             " longer --max-time goes on from there");
+                                             " longer --max-time continues");
   const std::string advice =
       done + "; the same command" + (is_plain ? "" : " with --resume") + " goes on from there";
   if (limit.is_over()) throw Error(ErrorKind::kInterrupted, "time is up; " + advice);
@@ -82,7 +82,7 @@ void resolve_sharing(RunSettings& settings, const CommandLine& cli, bool is_shar
   if (settings.out.empty())
     throw argument_error(what + " workers share a folder: give --out DIR" + otherwise);
   if (settings.store.overwrite)
-    throw argument_error(what + " no worker may --overwrite what the others do: remove " +
+    throw argument_error(what + " workers that share a folder cannot use --overwrite: remove " +
                          settings.out + " first, or choose another" + otherwise);
   settings.store.resume = true;
   store_address(what, variables);

@@ -210,7 +210,8 @@ std::string error_of_mean(const nlohmann::json& settings, const MethodSummary& s
                            " nats; --mean-error asked for " +
                            significant(wanted_error->get<double>(), 2);
   if (error <= wanted_error->get<double>()) return line + ".\n";
-  return line + ": the pilots promised less, or --max-evals stopped it. Ask for less error.\n";
+  return line +
+         ": the pilots underestimated it, or --max-evals ended the run. Ask for a smaller error.\n";
 }
 
 std::string known_or_dash(double error) { return std::isnan(error) ? "-" : significant(error, 2); }

@@ -14,7 +14,7 @@ constexpr size_t kMostRows = 20;  // of a table outside a fold
 std::string answer(const LogzResults& results, const LogzSummary& s) {
   std::string text = s.method + ": log Z = " + with_error(s.mean, s.std_error) + " nats, a " +
                      s.bound + ", from " + with_commas(s.problems * s.repeats) +
-                     " estimates. By its chains' account it is " + trust_words(s.std_error, s.bias);
+                     " estimates. Judged by its chains, it is " + trust_words(s.std_error, s.bias);
   if (results.truth)
     text += "; the truth is " + fixed(*results.truth, 4) + ", " + fixed(std::abs(*s.error), 4) +
             " away (z = " + fixed(*s.z_score, 1) + ")";

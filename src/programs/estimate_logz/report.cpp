@@ -35,7 +35,7 @@ std::optional<Table> rounds_table(const LogzResults& results, const LogzSummary&
   const std::vector<Round> rounds = rounds_of(results);
   if (rounds.empty()) return {};
   Table table({"round", "evals/problem", "log Z", "error"},
-              "Rounds, nats: each is a pilot of its own, and the estimate is of fresh particles; "
+              "Rounds are pilots, in nats; the estimate uses fresh particles; "
               "barrier " +
                   significant(*barrier_of(results), 2));
   const auto add = [&table](const std::string& name, const Round& round) {
@@ -50,10 +50,9 @@ std::optional<Table> rounds_table(const LogzResults& results, const LogzSummary&
 std::string text_of(const std::vector<Table>& shown, bool has_truth, bool has_bounds,
                     const std::vector<TargetExpectation>& expectations, int width) {
   std::string reading =
-      "A lower bound is one on average: E[estimate] <= log Z. MC SE is the error of the mean over "
-      "problems, replicates of one density; bias is what the chains' errors suggest";
-  if (has_truth)
-    reading += "; z is the error in units of MC SE, far below 0 where the bound is loose";
+      "A lower bound holds on average: E[estimate] <= log Z. MC SE is the error of the mean over "
+      "problems, which are replicates of one density; the mean is expected to be off by bias";
+  if (has_truth) reading += "; z is the error divided by MC SE, far below 0 if the bound is loose";
   std::string text = shown.front().text(width) + wrapped(reading + ".", width);
   for (size_t i = 1; i < shown.size(); ++i) text += shown[i].text(width);
   if (has_bounds) text += "The truth lies between the bounds on average.\n";

@@ -221,8 +221,9 @@ bool has_grey(const at::Tensor& pixels) {
 void check_given(const ImageSettings& settings, FlagsOf kind) {
   refuse_idle_flags(settings.given, kind, "images");
   const auto exclude = [](const char* one, const char* other) {
-    throw argument_error("--" + std::string(one) + " and --" + other +
-                         " exclude each other: pixels become binary, or numbers");
+    throw argument_error(
+        "--" + std::string(one) + " and --" + other +
+        " exclude each other: one makes pixels binary, the other makes them numbers");
   };
   if (!settings.binarisation.empty() && settings.dequantise) exclude("binarisation", "dequantise");
   if (!settings.binarisation.empty() && settings.scale) exclude("binarisation", "scale");

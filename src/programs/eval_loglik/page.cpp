@@ -46,7 +46,7 @@ std::string answer(const LikelihoodSummary& s) {
   const MeanEstimate& mean = s.log_likelihood;
   return s.method + ": mean log p(x) = " + with_error(mean.mean, mean.data_std_error) +
          " nats over " + with_commas(s.problems) + " images, a " + s.bound +
-         ". By its chains' account the estimate itself is " +
+         ". Judged by its chains, the estimate itself is " +
          trust_words(mean.monte_carlo_std_error, s.bias) + ". " + flagged_words(s);
 }
 

@@ -46,9 +46,9 @@ void add_curve(const CurveReport& curve, std::vector<ReportFile>& files) {
 }  // namespace
 
 const std::string kReading =
-    "A lower bound is one on average: E[estimate] <= log p(x). MC SE is the error of these chains, "
-    "data SE that of these images; bias is what the chains' errors suggest. Flagged images are not "
-    "to be trusted: see 'flags' in per_image.csv.";
+    "A lower bound holds on average: E[estimate] <= log p(x). data SE comes from the choice of "
+    "images, MC SE from the random chains; the mean is expected to be off by bias. Do not trust "
+    "flagged images: see 'flags' in per_image.csv.";
 
 std::vector<Table> result_tables(const std::vector<LikelihoodSummary>& methods,
                                  const std::optional<CurveUnits>& curve) {
