@@ -17,7 +17,7 @@ from pathlib import Path
 from scikit_build_core import build as _scikit
 from scikit_build_core.build import *  # noqa: F403
 
-SUPPORTED = "torch>=2.7,<2.14"
+SUPPORTED = "torch>=2.7,<2.16"
 
 
 def _torch() -> metadata.Distribution | None:
