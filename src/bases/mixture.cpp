@@ -1,10 +1,10 @@
 // Normals that cover a density of any shape: several modes, ridges, funnels. Each normal is a part
 // of a partition of unity whose density is nearly normal. The parts' normalisers add up to Z.
 //
-// Candidates are the modes that a search finds, and normals fitted to particles of pilots that have
-// settled under the target. Trials choose between them: the estimate of each candidate is a lower
-// bound on average, so the highest is the best. The particles of the best candidate settle again,
-// and new normals are fitted to them.
+// Trials by chains compare the modes that a search finds with normals fitted to particles. Each
+// estimate is a lower bound on average, so the highest is the best. Particles settle under the
+// target, new normals are fitted to them, and a trial says whether these are better. Draws that a
+// fit has not seen choose the number of its normals.
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -124,7 +124,7 @@ class Mixture : public BaseRule {
  private:
   static constexpr int64_t kSteps = 32;       // of a trial
   static constexpr int64_t kMostSteps = 256;  // of one whose particles decide on them
-  static constexpr int64_t kMostRounds = 10;
+  static constexpr int64_t kMoreRounds = 7;   // while each gains more than kClear
   static constexpr double kSmall = 0.02, kCertain = 0.05, kClear = 0.3;  // nats
 
   struct Temperatures {
@@ -158,7 +158,8 @@ class Mixture : public BaseRule {
   void improve(Search& search, Trial& best) const {
     if (auto rough = from_prior(search); rough && rough->beats(best)) best = std::move(*rough);
     if (!best.parts) return;
-    for (int64_t round = 1; round <= kMostRounds; ++round) {
+    const int64_t most = rounds_ > 0 ? rounds_ + kMoreRounds : 0;
+    for (int64_t round = 1; round <= most; ++round) {
       const at::Tensor draws = settled(best, search);
       const NormalMixture mixture = best_fit(draws, *best.parts, search);
       Trial next = tried(search, map_of(mixture, search.one).widened(widening_),
@@ -170,9 +171,9 @@ class Mixture : public BaseRule {
     }
   }
 
-  /// Normals fitted to draws [M,D]: as few as possible, or a refit of `parts`, of those whose log
-  /// density is highest at draws of which they have seen nothing. This is also the order of the
-  /// divergences from the target to the normals, and costs no evaluation.
+  /// A fit to draws [M,D] of some normals, or a refit of `parts`: the fit whose mean log density is
+  /// highest at draws that it has not seen. The divergence from the target to the normals has the
+  /// same order. More normals must be worth it, because they share the chains. Cost: none.
   NormalMixture best_fit(const at::Tensor& draws, const Parts& parts, Search& search) const {
     constexpr double kAsGood = 0.05;  // nats
     at::Generator host = on_host(search);

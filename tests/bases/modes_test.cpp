@@ -187,6 +187,13 @@ TEST(Mixture, IsOneNormalWhereOneFits) {
     EXPECT_EQ(fit("mixture", replicated(5, normal, 1), seed).map.num_problems(), 1);
 }
 
+TEST(Mixture, FitsInAsManyRoundsAsItIsTold) {
+  const auto target = replicated(2, two_widths, 1);
+  const int64_t none = fit("mixture:64,rounds=0", target).cost.densities;
+  const int64_t one = fit("mixture:64,rounds=1", target).cost.densities;
+  EXPECT_GT(one, none + 64 * 6 * 10);  // its particles settle
+}
+
 /// A funnel has no normal near it; eight parts cover what one leaves out. A trial of one normal is
 /// now and then high by luck, which no seed may fall for.
 TEST(Mixture, CoversAFunnel) {

@@ -191,7 +191,7 @@ def test_every_way_is_near_the_truth(estimate_logz: Program, flags: str) -> None
 
 def test_says_its_rounds(estimate_logz: Program) -> None:
     done = estimate_logz.succeed("u2", "--base", "prior", "--witness", "none", "--error", "0.05")
-    _, _, rounds = done.stdout.partition("Rounds, nats: ")
+    _, _, rounds = done.stdout.partition("Rounds are pilots")
     assert "barrier" in rounds, done.stdout
     rows = [line.split() for line in rounds.splitlines()[3:] if line]
     assert [row[0] for row in rows][:1] == ["1"], rounds
