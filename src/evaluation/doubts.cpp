@@ -102,7 +102,7 @@ const DoubtEntry& entry_of(Doubt doubt) {
       {Doubt::kBases, "bases", "separately fitted bases lead to different values",
        "lower `error` or raise `budget`"},
       {Doubt::kRefuted, "refuted",
-       "a second estimate, also a lower bound, is higher: the chains missed a part of the density",
+       "a second opinion, also a lower bound, is higher: the chains missed a part of the density",
        "leave the `base` to auto"},
       {Doubt::kSettled, "settled",
        "particles that settle under the density go where chains from the base have hardly been: "
