@@ -238,6 +238,7 @@ def test_asks_where_mnist_is(eval_loglik: Program, small: list[str]) -> None:
 @refusals(
     (64, "extend more", "how many more", "--chains +N"),
     (64, "extend more --chains 16", "chains to add, such as +16"),
+    (64, "extend more --images 16", "images to add, such as +16"),
     (64, "extend more --chains +0", "from +1"),
     (64, "extend more --images +many", "whole number"),
     (66, "extend vae --chains +1", "holds no evaluation"),

@@ -52,8 +52,8 @@ int64_t more_of(const CommandLine& cli, const std::string& flag) {
   if (!cli.has(flag)) return 0;
   const std::string text = cli.text(flag);
   if (text.empty() || text.front() != '+')
-    throw argument_error("--" + flag + " takes the number of chains to add, such as +16; not '" +
-                         text + "'");
+    throw argument_error("--" + flag + " takes the number of " + flag +
+                         " to add, such as +16; not '" + text + "'");
   const int64_t more = parse_integer(text.substr(1), "--" + flag);
   if (more < 1 || more > kMostCount)
     throw argument_error("--" + flag + ": must be from +1 to +" + std::to_string(kMostCount));
