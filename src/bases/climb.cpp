@@ -57,11 +57,21 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
       factored.covariance_root = factored.covariance_root.index_select(0, going);
       earlier = earlier.index_select(0, going);
     }
-    climber.steps(factored.covariance_root);
+    climber.steps(factored.covariance_root, steps_a_round(target));
     cost += Cost::with_gradient(place.size(0) * steps_a_round(target));
   }
   mode.put(place, climber, factored.covariance_root, earlier, failed);
   return mode;
+}
+
+at::Tensor climb_with(const Target& one, const at::Tensor& start, const at::Tensor& root,
+                      int64_t steps, Cost& cost) {
+  const int64_t starts = start.size(0);
+  const auto rows = one.select(at::zeros({starts}, start.options().dtype(at::kLong)));
+  Climb climber(*rows, start);
+  climber.steps(root.to(at::kDouble).expand({starts, -1, -1}), steps);
+  cost += Cost::with_gradient(starts * (1 + steps));
+  return climber.z();
 }
 
 at::Tensor mutual_distances(const at::Tensor& z, const at::Tensor& root) {

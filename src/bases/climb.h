@@ -69,9 +69,9 @@ class Climb {
     return is_flat.index_put({rows}, ((whitened + kNudge).abs() > kNudge).any(-1));
   }
 
-  /// Makes the steps of one round, which share one curvature.
-  void steps(const at::Tensor& covariance_root) {
-    for (int64_t i = 0; i < steps_a_round(*target_); ++i) step(covariance_root);
+  /// Makes `count` steps that share one curvature.
+  void steps(const at::Tensor& covariance_root, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) step(covariance_root);
   }
 
  private:
@@ -106,6 +106,14 @@ struct Mode {
   at::Tensor log_mass;  // [P] float64: log gamma + log det root, log mass up to a constant
   at::Tensor failed;    // [P] bool
 
+  /// `count` climbs that have ended where this one has.
+  Mode repeated(int64_t count) const {
+    const auto rows = [&](const at::Tensor& x) {
+      return x.index_select(0, at::zeros({count}, x.options().dtype(at::kLong)));
+    };
+    return {rows(z), rows(root), rows(root), rows(log_mass), rows(failed)};
+  }
+
   /// Sets the problems at `place` [Q] to the state of `climb`.
   void put(const at::Tensor& place, const Climb& climb, const at::Tensor& covariance_root,
            const at::Tensor& earlier_root, const at::Tensor& has_failed) {
@@ -127,6 +135,12 @@ at::Tensor most_probable_draw(const Target& target, int64_t draws, at::Generator
 /// arrived: the square of Newton's step, in standard deviations, is then below `until`. Adds its
 /// cost to `cost`.
 Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double until, Cost& cost);
+
+/// Climbs from `start` [S,D] under one problem with the curvature of a mode that is known: its
+/// `root` [1,D,D]. Returns where the climbs are after `steps` steps, [S,D]. Cost: added, steps + 1
+/// gradients a climb.
+at::Tensor climb_with(const Target& one, const at::Tensor& start, const at::Tensor& root,
+                      int64_t steps, Cost& cost);
 
 /// |root_i^-1 (z_j - z_i)|^2, [P,S,S] float64, for S fits N(z_i, root_i root_i^T) of each problem.
 /// z is [P,S,D], root [P,S,D,D].

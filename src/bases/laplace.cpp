@@ -208,7 +208,7 @@ class Laplace : public BaseRule {
     std::vector<at::Tensor> ends, heights;
     for (const at::Tensor& start : starts) {
       Climb climb(target, start);
-      climb.steps(climb.curvature().covariance_root);
+      climb.steps(climb.curvature().covariance_root, steps_a_round(target));
       ends.push_back(climb.z());
       heights.push_back(climb.log_density().nan_to_num(-std::numeric_limits<double>::infinity()));
     }

@@ -122,6 +122,7 @@ class Mixture : public BaseRule {
   }
 
  private:
+  static constexpr const char* kOfMany = "variational:from=modes,pairs=64,curvatures=0";
   static constexpr int64_t kSteps = 32;       // of a trial
   static constexpr int64_t kMostSteps = 256;  // of one whose particles decide on them
   static constexpr int64_t kMoreRounds = 7;   // while each gains more than kClear
@@ -134,9 +135,11 @@ class Mixture : public BaseRule {
 
   Base fitted(const Target& one, at::Generator& rng) const {
     Search search{one, rng, {}, {}};
+    // Particles would be too few for covariances, and widening costs nats in proportion to the
+    // dimension.
+    if (one.dim() > kManyDims)
+      return BaseRegistry::instance().make("base", kOfMany)->build(one, rng);
     const Base modes = BaseRegistry::instance().make("base", "modes")->build(one, rng);
-    // Widening costs nats in proportion to the dimension.
-    if (one.dim() > kManyDims) return modes;
     search.cost += modes.cost;
     const at::TensorOptions wide = one.options().dtype(at::kDouble);
     const at::Tensor share = modes.partition ? modes.partition->log_share : at::zeros({1}, wide);

@@ -103,13 +103,15 @@ at::Tensor log_volume(const at::Tensor& root) {
 constexpr double kAlike = 1.5;  // nats of volume; a kink has one fit on each side
 
 /// All fits of all problems so far, S for each: the ends of climbs and, if it is wider and as good,
-/// the fit one round earlier.
+/// the fit one round earlier. In many dimensions a curvature changes its volume by nats over the
+/// last steps of any climb, so the earlier fit is left out.
 struct Fits {
   at::Tensor z, root, log_mass, failed, is_end;  // [P,S,D], [P,S,D,D], [P,S], [P,S], [P,S] bool
 
   void add(const Target& rows, const Mode& mode, int64_t problems, Cost& cost) {
     const at::Tensor failed_here = mode.failed | ~mode.log_mass.isfinite();
     join(problems, mode.z, mode.root, mode.log_mass, failed_here, true);
+    if (rows.dim() > kManyDims) return;
     const at::Tensor more = log_volume(mode.before) - log_volume(mode.root);
     const at::Tensor index = at::nonzero(~failed_here & (more > kAlike)).flatten();
     at::Tensor before = mode.before.clone(), is_not = at::ones_like(failed_here);
@@ -162,10 +164,10 @@ class Modes : public BaseRule {
     std::vector<Found> found;
     for (int64_t batch = 0; batch < (is_bare ? kMostBatches : 1); ++batch) {
       const at::Tensor from = start_points(target, guess, starts, batch == 0, rng, cost);
-      const at::Tensor rows =
-          at::arange(problems, target.options().dtype(at::kLong)).repeat_interleave(from.size(1));
-      const auto many = target.select(rows);
-      fits.add(*many, climb(*many, from.flatten(0, 1), rounds_, kArrived, cost), problems, cost);
+      if (is_bare && problems == 1 && target.dim() > kManyDims)
+        climb_with_one(target, from.squeeze(0), fits, cost);
+      else
+        climb_all(target, from, fits, cost);
       found = sorted_out(fits);
       if (cost.densities / (batch + 1) * (batch + 2) > kDearest ||
           std::all_of(found.begin(), found.end(),
@@ -185,6 +187,38 @@ class Modes : public BaseRule {
   }
 
  private:
+  void climb_all(const Target& target, const at::Tensor& from, Fits& fits, Cost& cost) const {
+    const int64_t problems = from.size(0);
+    const at::Tensor rows =
+        at::arange(problems, target.options().dtype(at::kLong)).repeat_interleave(from.size(1));
+    const auto many = target.select(rows);
+    fits.add(*many, climb(*many, from.flatten(0, 1), rounds_, kArrived, cost), problems, cost);
+  }
+
+  /// Climbs from the starts `from` [S,D] of one problem. The first climb takes curvatures of its
+  /// own. The others take that of its mode, until they have arrived there. Those that do not arrive
+  /// are elsewhere, and go on with curvatures of their own.
+  void climb_with_one(const Target& one, const at::Tensor& from, Fits& fits, Cost& cost) const {
+    constexpr int64_t kSteps = 48;
+    constexpr double kSame = 0.1;  // squared standard deviations
+    const Mode first = climb(one, from.slice(0, 0, 1), rounds_, kArrived, cost);
+    fits.add(one, first, 1, cost);
+    at::Tensor rest = from.slice(0, 1);
+    if (!first.failed.item<bool>()) {
+      rest = climb_with(one, rest, first.root, kSteps, cost);
+      const at::Tensor apart = (rest - first.z).t().to(at::kDouble).unsqueeze(0);
+      const at::Tensor distance =
+          at::linalg_solve_triangular(first.root.to(at::kDouble), apart, /*upper=*/false)
+              .square()
+              .sum({0, 1});
+      const at::Tensor is_same = distance < kSame;
+      const int64_t same = is_same.sum().item<int64_t>();
+      if (same > 0) fits.add(one, first.repeated(same), 1, cost);
+      rest = rest.index_select(0, at::nonzero(~is_same).flatten());
+    }
+    if (rest.size(0) > 0) climb_all(one, rest.unsqueeze(0), fits, cost);
+  }
+
   int64_t starts_in(const Target& target) const {
     if (starts_ > 0) return starts_;
     const bool is_bare = target.is_replicated();
@@ -291,7 +325,8 @@ class Modes : public BaseRule {
     const at::Tensor reach = reaches(*target.select(rows), at::stack(loc), at::stack(root), cost);
     for (size_t r = 0; r < problem.size(); ++r) {
       const at::Tensor wider = std::get<0>(reach[static_cast<int64_t>(r)].max(0));
-      if ((wider > kWide).any().item<bool>()) parts.push_back(stretched(parts[r], wider));
+      if ((wider > far_reach(target.dim())).any().item<bool>())
+        parts.push_back(stretched(parts[r], wider));
       parts[r] = stretched(parts[r], wider.clamp_max(1));
     }
     std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
@@ -335,7 +370,10 @@ class Modes : public BaseRule {
     return base;
   }
 
-  static constexpr double kWide = 2;        // a longer reach gets a part of its own
+  /// A longer reach gets a part of its own. Among many directions some are skewed, and such a part
+  /// would take half of all chains.
+  static double far_reach(int64_t dim) { return dim > kManyDims ? 4 : 2; }
+
   static constexpr double kArrived = 1e-3;  // square of the last Newton step, standard deviations
 
   double widening_;

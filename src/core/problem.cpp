@@ -18,13 +18,13 @@ at::Tensor standard_normal_log_density(const at::Tensor& e) {
                      squared_norm(e));
 }
 
-[[noreturn]] void throw_at(const Particles& particles, const at::Tensor& bad,
+[[noreturn]] void throw_at(const at::Tensor& log_density, const at::Tensor& bad,
                            const std::string& trouble) {
   const at::Tensor first = bad.nonzero()[0].cpu();
   const int64_t p = first[0].item<int64_t>(), k = first[1].item<int64_t>();
   throw data_error("the density of problem " + std::to_string(p) + " at starting particle " +
                    std::to_string(k) + " (temperature 0) is " +
-                   std::to_string(particles.log_gamma[p][k].item<double>()) + trouble + "; " +
+                   std::to_string(log_density[p][k].item<double>()) + trouble + "; " +
                    std::to_string(bad.sum().item<int64_t>()) + " of " +
                    std::to_string(bad.numel()) + " particles start so");
 }
@@ -35,18 +35,23 @@ Particles checked_start(Particles particles) {
   const at::Tensor bad_grad = finite & ~particles.grad_log_gamma.isfinite().all(-1);
   const at::Tensor fine = finite & ~bad_grad;
   if (fine.all().item<bool>()) return particles;
-  const at::Tensor nothing = particles.log_gamma.isneginf();
-  const at::Tensor no_number = ~finite & ~nothing;
-  if (no_number.any().item<bool>()) throw_at(particles, no_number, "");
+  require_starts(particles.log_gamma);
   if (bad_grad.any().item<bool>())
-    throw_at(particles, bad_grad, ", and its gradient is not finite");
-  if (nothing.all().item<bool>()) throw_at(particles, nothing, "");
+    throw_at(particles.log_gamma, bad_grad, ", and its gradient is not finite");
+  const at::Tensor nothing = ~finite;
   particles.log_gamma = particles.log_gamma.masked_fill(nothing, Problem::kNothing);
   particles.grad_log_gamma = particles.grad_log_gamma.masked_fill(nothing.unsqueeze(-1), 0);
   return particles;
 }
 
 }  // namespace
+
+void require_starts(const at::Tensor& log_density) {
+  const at::Tensor nothing = log_density.isneginf();
+  const at::Tensor no_number = ~log_density.isfinite() & ~nothing;
+  if (no_number.any().item<bool>()) throw_at(log_density, no_number, "");
+  if (nothing.all().item<bool>()) throw_at(log_density, nothing, "");
+}
 
 Problem::Problem(std::shared_ptr<const Target> target, const AffineMap& base)
     : Problem(std::move(target), base, at::zeros_like(base.log_abs_det())) {}

@@ -16,6 +16,10 @@
 
 namespace crais {
 
+/// Throws Error kData that names problem and particle if a log density [P,K] at starting particles
+/// is NaN or +inf, or if all of them are -inf.
+void require_starts(const at::Tensor& log_density);
+
 /// P densities in the coordinates e of their base z = m + A e. Immutable: threads may share it.
 ///
 /// Each density is divided by exp(log_center), a rough guess of its normaliser. A power path of

@@ -1,6 +1,8 @@
-// Annealed importance sampling or sequential Monte Carlo, under a frozen plan.
+// Annealed importance sampling or sequential Monte Carlo, under a frozen plan. A plan without moves
+// makes it plain importance sampling.
 #include "estimates/method.h"
 #include "samplers/blocks.h"
+#include "samplers/importance.h"
 
 namespace crais {
 namespace {
@@ -11,6 +13,7 @@ class Ais : public Method {
 
   MethodResult estimate(const Problem& problem, const Plan& plan,
                         at::Generator& rng) const override {
+    if (!plan.has_moves()) return without_moves(problem, plan, rng);
     const AnnealResult run =
         anneal_in_blocks(problem, *parts_.path, plan, *parts_.transition, plan.num_particles, rng,
                          parts_.resampling.get(), parts_.keep_particles);
@@ -30,6 +33,20 @@ class Ais : public Method {
   int64_t num_anneals() const override { return 1; }
 
  private:
+  /// Particles of the base with their weights; nothing is resampled, because nothing would move the
+  /// copies apart. Cost: 1 density a particle.
+  MethodResult without_moves(const Problem& problem, const Plan& plan, at::Generator& rng) const {
+    LogWeights drawn =
+        importance_log_weights(problem, plan.num_particles, rng, parts_.keep_particles);
+    require_starts(drawn.log_w);
+    const at::Tensor accepted = at::ones({problem.num_problems()}, drawn.log_w.options());
+    MethodResult result{log_normalizer(drawn.log_w), {}, accepted, 0, drawn.cost};
+    if (parts_.keep_particles)
+      result.particles = {problem.base().to_z(drawn.e), drawn.log_w, at::zeros_like(accepted)};
+    result.log_w = std::move(drawn.log_w);
+    return result;
+  }
+
   AnnealingParts parts_;
 };
 

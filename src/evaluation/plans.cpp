@@ -5,12 +5,14 @@
 #include <string>
 #include <utility>
 
+#include "core/log_math.h"
 #include "core/particles.h"
 #include "core/plan_error.h"
 #include "evaluation/chains.h"
 #include "evaluation/chunk_memory.h"
 #include "evaluation/witness.h"
 #include "samplers/budget.h"
+#include "samplers/importance.h"
 #include "samplers/settling.h"
 
 namespace crais {
@@ -125,19 +127,21 @@ struct Replicates {
     return {steps, std::max(few, chains)};
   }
 
+  /// The parts of the first replicate, each as a problem.
+  Problem one() const {
+    return problem.select(at::arange(each, problem.base().options().dtype(at::kLong)));
+  }
+
   /// Tuned on one replicate, and meant for all.
   TunedPlan tuned(const ScheduleRule& rule, int64_t chains, bool keeps_steps, at::Generator& rng,
                   const AnnealObserver& observe = {}) const {
-    const at::Tensor rows = at::arange(each, problem.base().options().dtype(at::kLong));
     PilotOptions options = parts.pilot;
     if (keeps_steps) options.interpolate = 0;
     options.num_particles = std::max(kPilotChains, parts.options.pilot_chains.value_or(0));
     options.shared = false;
     options.observe = observe;
-    PilotRun pilot =
-        run_pilot(problem.select(rows), *parts.path, rule, *parts.transition, options, rng);
-    TunedPlan plan{select(pilot.plan, at::arange(each, rows.options()).repeat({count})),
-                   pilot.run.cost};
+    PilotRun pilot = run_pilot(one(), *parts.path, rule, *parts.transition, options, rng);
+    TunedPlan plan{select(pilot.plan, at::arange(each, at::kLong).repeat({count})), pilot.run.cost};
     plan.plan.num_particles = chains;
     return plan;
   }
@@ -166,6 +170,22 @@ class BarrierRecord {
   const Path& path_;
   at::Tensor beta_, sum_;
 };
+
+/// The barrier of the geometric path by log-weights of draws of the base [J,K], in the row where it
+/// is largest: at beta, draws of weight w count w^beta.
+double barrier_of(const at::Tensor& log_w) {
+  constexpr int64_t kNodes = 64;
+  const at::Tensor none = log_w.isneginf();
+  const at::Tensor work = log_w.masked_fill(none, 0);
+  at::Tensor sum = at::zeros({log_w.size(0)}, log_w.options());
+  for (int64_t i = 0; i < kNodes; ++i) {
+    const double beta = (static_cast<double>(i) + 0.5) / kNodes;
+    const at::Tensor share = at::softmax(beta * log_w, 1);
+    const at::Tensor deviation = work - (share * work).sum(1, /*keepdim=*/true);
+    sum += (share * deviation.square()).sum(1).sqrt() / kNodes;
+  }
+  return sum.masked_fill(none.all(1), 0).max().item<double>();
+}
 
 }  // namespace
 
@@ -209,6 +229,35 @@ class RoundRunner {
     }
   }
 
+  /// Importance sampling from the base by so many evaluations of a replicate. Cost: none.
+  Plan sampled(double evaluations) const {
+    constexpr double kFewestDraws = 128;  // of each part, to see the tail of the weights
+    const double draws =
+        std::max(kFewestDraws, evaluations / static_cast<double>(replicates_.each));
+    const auto count = static_cast<int64_t>(draws);
+    require_weights(count, replicates_.problem.num_problems(), "max_evaluations");
+    return Plan::without_moves(replicates_.problem.num_problems(), count);
+  }
+
+  /// The most evaluations of a replicate by importance sampling: what is left after `spent`, as far
+  /// as the particles fit into a gigabyte.
+  double most_sampled(double spent) const {
+    constexpr double kNumbers = 1 << 27;
+    const auto count = static_cast<double>(replicates_.count);
+    const double seen_again = replicates_.has_witness ? kMostForward / count : 0;
+    return std::min(parts_.options.max_evaluations - spent - seen_again,
+                    kNumbers / count / static_cast<double>(replicates_.problem.dim()));
+  }
+
+  void measure_barrier_by_draws() {
+    constexpr int64_t kDraws = 256;
+    at::Generator rng =
+        make_counting_generator(next_seed(), replicates_.problem.base().options().device());
+    const LogWeights drawn = importance_log_weights(replicates_.one(), kDraws, rng);
+    rounds_.barrier = barrier_of(drawn.log_w);
+    rounds_.cost += drawn.cost;
+  }
+
   /// The temperatures and step sizes of a plan at so many evaluations of a replicate.
   Plan lengthened(const Plan& plan, double evaluations) const {
     const auto [steps, chains] = replicates_.steps_and_chains(evaluations, 0, enough_steps_);
@@ -226,8 +275,20 @@ class RoundRunner {
     rounds_.cost += found.cost;
     rounds_.last = to_run(found, replicates_.count);
     rounds_.rounds.push_back(round_of(*rounds_.last));
-    enough_steps_ = enough_steps(plan);
+    if (plan.has_moves())
+      enough_steps_ = enough_steps(plan);
+    else
+      log_w_ = found.particles ? found.particles->log_w : found.log_w;
     return *rounds_.last;
+  }
+
+  /// True if draws of the base cover the density, after a round without moves. Chains would then
+  /// not pay: they turn the variance e^c - 1 of relative weights into c at best, and take several
+  /// evaluations for that. A heavy tail hides mass that draws have not seen.
+  bool is_covered() const {
+    constexpr double kHeavy = 0.35, kVariance = 10;
+    const at::Tensor all = log_w_.flatten().unsqueeze(0);  // replicates are of one density
+    return pareto_k(all).item<double>() < kHeavy && 1 / ess(all).item<double>() - 1 < kVariance;
   }
 
   /// Evaluations of a replicate: of all rounds so far, and of what comes after the estimate.
@@ -266,6 +327,7 @@ class RoundRunner {
   Replicates replicates_;
   uint64_t seed_, num_seeds_ = 0;
   double enough_steps_ = 0;  // after the last round
+  at::Tensor log_w_;         // of the last round without moves, [P,K]
   Rounds& rounds_;
 };
 
@@ -273,6 +335,12 @@ bool are_mostly_flagged(const ChunkRun& run) {
   const auto flagged =
       std::count_if(run.flags.begin(), run.flags.end(), [](int64_t flags) { return flags != 0; });
   return 2 * flagged >= static_cast<int64_t>(run.flags.size());
+}
+
+/// Upper bounds, and paths of another kind than the geometric one, ask for chains.
+bool may_sample(const EstimatorParts& parts) {
+  return !parts.needs_exact_draws() && !parts.path->needs_learning() &&
+         parts.path->divergence().order() == 0;
 }
 
 }  // namespace
@@ -284,18 +352,31 @@ Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, double 
   constexpr double kShare = 0.5;   // of what was spent: a fit pays off by a longer estimate
   const double first = problem.dim() > kManyDims ? 2000 : 8000;  // evaluations of a replicate
   RoundRunner runner(parts, problem, stream, rounds);
+  const auto so_far = [&] { return spent + runner.spent(); };
+  // Errors fall at least with the square root of the length.
+  const auto wanted_after = [&](double evaluations) {
+    const double ratio = rounds.rounds.back().error / *parts.options.error;
+    return evaluations * std::max(2.0, kMargin * ratio * ratio);
+  };
+  if (may_sample(parts)) {
+    const bool is_flagged = are_mostly_flagged(runner.run(runner.sampled(first / 4)));
+    const double wanted = wanted_after(rounds.rounds.back().evaluations);
+    const double left = runner.most_sampled(so_far());
+    if (!is_flagged && runner.is_covered() && wanted <= left) {
+      runner.measure_barrier_by_draws();
+      return runner.sampled(std::min(left, std::max(wanted, kShare * so_far())));
+    }
+  }
   for (double evaluations = first;; evaluations *= 2) {
     const Plan plan = runner.planned(evaluations);
     const bool is_flagged = are_mostly_flagged(runner.run(plan));
-    const double so_far = spent + runner.spent();
-    const double left = parts.options.max_evaluations - so_far;
-    // Errors fall at least with the square root of the length. Flagged rounds predict nothing.
-    const double ratio = rounds.rounds.back().error / *parts.options.error;
-    const double wanted = evaluations * std::max(2.0, kMargin * ratio * ratio);
+    const double left = parts.options.max_evaluations - so_far();
+    const double wanted = wanted_after(evaluations);
+    // Flagged rounds predict nothing.
     const bool is_enough = !is_flagged && wanted <= kFarthest * evaluations;
     if (!is_enough && left >= 6 * evaluations) continue;  // a round, and the estimate after it
     rounds.is_short = !is_enough || wanted > left;
-    const double length = is_enough ? std::max(wanted, kShare * so_far) : left;
+    const double length = is_enough ? std::max(wanted, kShare * so_far()) : left;
     return runner.lengthened(plan, std::max(evaluations, std::min(length, left)));
   }
 }

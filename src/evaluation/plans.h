@@ -37,10 +37,12 @@ struct Rounds {
 };
 
 /// The plan that brings the error of the mean over the replicates of `problem` below `error` nats.
-/// Rounds of doubling length are pilots: each has particles and a plan of its own. The error of a
-/// round predicts the length of the estimate. If that is at most eight rounds, it is frozen, and
-/// the round's plan is stretched to it; the estimate is of fresh particles. It takes at least a
-/// third of all evaluations, because a fit pays off by a longer estimate. `spent` counts towards
+/// The first round draws from the base. If its weights say that the base covers the density, the
+/// plan has no moves: importance sampling. Else rounds of doubling length are pilots: each has
+/// particles and a plan of its own. The error of a round predicts the length of the estimate. If
+/// that is at most eight rounds, it is frozen, and the round's plan is stretched to it; the
+/// estimate is of fresh particles. It takes at least a third of all evaluations, because a fit pays
+/// off by a longer estimate. `spent` counts towards
 /// `max_evaluations`: evaluations of a replicate so far. `rounds` has what was done also where an
 /// Error is thrown.
 /// Cost: in `rounds`.

@@ -240,8 +240,9 @@ Plan plan_from(const json& object, const std::string& source) {
   require(holds(plan.betas[0] == 0) && holds(plan.betas[-1] == 1) &&
               holds(plan.betas.slice(0, 1) >= plan.betas.slice(0, 0, -1)),
           source, "betas do not rise from 0 to 1");
-  require(holds(plan.step_sizes.isfinite() & (plan.step_sizes > 0)), source,
-          "a step size is not above 0");
+  require(holds(plan.step_sizes.isfinite() & (plan.step_sizes > 0)) ||
+              (plan.num_steps() == 1 && !plan.has_moves() && holds(plan.step_sizes == 0)),
+          source, "a step size is not above 0");
   require(plan.num_particles >= 1, source, "a plan has no particles");
   const auto seen = [&](const char* key, at::Tensor& values, const at::Tensor& beside) {
     if (!object.contains(key)) return;

@@ -56,7 +56,8 @@ std::map<std::string, int64_t> count_flags(const std::vector<std::vector<int64_t
 }  // namespace
 
 void add_transitions(const Plan& plan, std::vector<double>& counts) {
-  const at::Tensor more = (plan.betas.slice(0, 0, -1) < 1).sum(0).to(at::kDouble);
+  const at::Tensor more =
+      ((plan.betas.slice(0, 0, -1) < 1) & (plan.step_sizes > 0)).sum(0).to(at::kDouble);
   counts.insert(counts.end(), more.data_ptr<double>(), more.data_ptr<double>() + more.numel());
 }
 

@@ -35,6 +35,15 @@ OneReplicate first_of(const Problem& problem) {
           normal};
 }
 
+/// At most `count` particles [N,D] with their log-weights [N], chosen at random.
+std::pair<at::Tensor, at::Tensor> some_of(const WeightedParticles& particles, int64_t count,
+                                          at::Generator& rng) {
+  const at::Tensor z = particles.z.flatten(0, 1), log_w = particles.log_w.flatten();
+  if (z.size(0) <= count) return {z, log_w};
+  const at::Tensor chosen = fill_uniform(at::empty_like(log_w), rng).argsort().slice(0, 0, count);
+  return {z.index_select(0, chosen), log_w.index_select(0, chosen)};
+}
+
 constexpr int64_t kEstimates = 4;
 constexpr int64_t kChunk = static_cast<int64_t>(kSharedStream - 2);  // streams of its own
 
@@ -48,9 +57,11 @@ SettledShare settled_share(const EstimatorParts& parts, const Target& target,
   const OneReplicate one = first_of(problem);
   const int64_t count = one.normals.num_problems();
   const at::Tensor rows = at::arange(count, one.normals.options().dtype(at::kLong));
-  const at::Tensor last = plan.step_sizes[-1].to(rows.device());
+  const at::Tensor last = plan.has_moves()
+                              ? plan.step_sizes[-1].to(rows.device())
+                              : at::full({1}, parts.pilot.initial_step_size, found.log_w.options());
   const at::Tensor steps = last.size(0) == 1 ? last.expand({count}) : last.index_select(0, rows);
-  const at::Tensor z = found.z.flatten(0, 1), log_w = found.log_w.flatten();
+  const auto [z, log_w] = some_of(found, kMostForward, rng);
   const Settled settled =
       settle(*one.parts, one.normals, resampled(z, log_w, kWitnesses, rng), steps, *parts.path,
              *parts.transition, witness_sweeps(target.dim()), rng);

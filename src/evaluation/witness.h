@@ -12,13 +12,15 @@ namespace crais {
 
 /// The particles of a witness, and their sweeps in `dim` dimensions: its cost is known in advance.
 constexpr int64_t kWitnesses = 256;
+/// The most forward particles that it looks at.
+constexpr int64_t kMostForward = 1 << 14;
 constexpr int64_t witness_sweeps(int64_t dim) { return dim > kManyDims ? 6 : 18; }
 
 /// `found` holds forward particles of every replicate of `target` with their weights, `problem` its
 /// parts. Some particles are resampled and settle under the density. If they end at log densities
 /// that the weighted particles hardly reach, chains from the base have missed a neck or a tail.
 /// Cost, added to `cost`: that of settling, and one density for each settled and each forward
-/// particle.
+/// particle, kMostForward at most.
 SettledShare settled_share(const EstimatorParts& parts, const Target& target,
                            const Problem& problem, const Plan& plan, const WeightedParticles& found,
                            uint64_t stream, Cost& cost);

@@ -94,6 +94,11 @@ struct Column {
 
 }  // namespace
 
+Plan Plan::without_moves(int64_t columns, int64_t num_particles) {
+  return {at::tensor({0.0, 1.0}, at::kDouble).unsqueeze(1).expand({2, columns}).contiguous(),
+          at::zeros({1, columns}, at::kDouble), num_particles};
+}
+
 bool needs_pilot(const Path& path, const ScheduleRule& rule, const PilotOptions& options) {
   return path.needs_learning() || rule.is_adaptive() || !options.step_size;
 }

@@ -20,7 +20,7 @@ namespace crais {
 ///     at::Tensor log_z = crais::log_normalizer(run.log_w).value;
 struct Plan {
   at::Tensor betas;           // [T+1,C] float64, 0 to 1
-  at::Tensor step_sizes;      // [T,C] float64
+  at::Tensor step_sizes;      // [T,C] float64; all zero in a plan without moves
   int64_t num_particles = 0;  // chains of each problem
   // Observations of the pilot, float64; undefined without a pilot.
   at::Tensor divergence = {};                    // [T+1,C]
@@ -29,6 +29,10 @@ struct Plan {
   at::Tensor ess = {};                           // [T+1,C], fractions of the pilot's particles
 
   int64_t num_steps() const { return step_sizes.size(0); }
+  /// False for importance sampling: particles stay where the base has put them.
+  bool has_moves() const { return (step_sizes > 0).any().item<bool>(); }
+  /// The plan of importance sampling from the bases of `columns` problems: one step, no move.
+  static Plan without_moves(int64_t columns, int64_t num_particles);
 };
 
 struct PilotOptions {

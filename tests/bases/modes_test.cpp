@@ -229,10 +229,41 @@ TEST(Mixture, FindsBothOfTwoThinShells) {
   }
 }
 
-/// Above kManyDims the modes are all that there is: no trials, and no widening, which would cost a
-/// nat for every hundred dimensions.
+constexpr int64_t kMany = kManyDims + 2;
+
+/// One climb takes curvatures, and the others take the one at its end, 1.75 at -log 3. It is
+/// another one on the way there, and the fit is not of the way.
+TEST(Modes, ClimbWithOneCurvatureInManyDimensions) {
+  const double mode = -std::log(3.0);
+  const auto skewed = [=](const at::Tensor& z) {
+    return (-0.5 * (z - mode - 1).square() - 4 * at::softplus(z)).sum(-1);
+  };
+  const FunctionTarget target = replicated(kMany, skewed);
+  const Base base = fit("modes", target);
+  EXPECT_FALSE(base.partition);
+  EXPECT_FALSE(base.ambiguous.any().item<bool>());
+  const at::Tensor ones = at::ones({1, kMany}, at::kDouble);
+  EXPECT_LT(testing::max_abs_diff(base.map.loc(), mode * ones), 1e-2);
+  const at::Tensor root = at::eye(kMany, at::kDouble) / std::sqrt(1.75);
+  EXPECT_LT(testing::max_abs_diff(base.map.matrix()[0], root), 1e-2);
+  EXPECT_LT(base.cost.densities, 9 * target.curvature_cost()) << "not four climbs";
+}
+
+TEST(Modes, FindBothInManyDimensions) {
+  const auto two = [](const at::Tensor& z) {
+    const at::Tensor rest = -0.5 * z.slice(-1, 1).square().sum(-1), x = z.select(-1, 0);
+    return rest + at::logaddexp(-0.5 * (x - 6).square(), -0.5 * (x + 6).square());
+  };
+  const Base base = fit("modes", replicated(kMany, two));
+  ASSERT_TRUE(base.partition);
+  ASSERT_EQ(base.partition->num_parts(), 2);
+  EXPECT_NEAR(base.map.loc().select(1, 0).sum().item<double>(), 0, 1e-2);
+  EXPECT_NEAR(base.map.loc()[0][0].abs().item<double>(), 6, 1e-2);
+}
+
+/// Above kManyDims the modes are all that there is, but that their means move to the mass: no
+/// trials, and no widening, which would cost a nat for every hundred dimensions.
 TEST(Mixture, IsTheModesInManyDimensions) {
-  constexpr int64_t kMany = kManyDims + 2;
   constexpr double kSd = 0.5;
   const auto normal = [](const at::Tensor& z) { return -0.5 * ((z - 1) / kSd).square().sum(-1); };
   const Base base = fit("mixture", replicated(kMany, normal));
@@ -241,6 +272,10 @@ TEST(Mixture, IsTheModesInManyDimensions) {
   EXPECT_LT(testing::max_abs_diff(base.map.loc(), at::ones({1, kMany}, at::kDouble)), 1e-4);
   EXPECT_LT(testing::max_abs_diff(base.map.matrix()[0], kSd * at::eye(kMany, at::kDouble)), 1e-3);
   EXPECT_LT(base.cost.densities, 5000);
+  // E[exp z] = 2 for the nearest normal of this variance: its mean is log 2 - 1 / 4.
+  const auto skewed = [](const at::Tensor& z) { return (2 * z - z.exp()).sum(-1); };
+  const at::Tensor mean = fit("mixture", replicated(kMany, skewed)).map.loc();
+  EXPECT_NEAR(mean.mean().item<double>(), std::log(2.0) - 0.25, 0.08);
 }
 
 /// Autograd says that the derivative of |z| is 0 at 0. A climb that starts there would stay, and

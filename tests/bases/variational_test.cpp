@@ -67,6 +67,18 @@ TEST(Variational, CountsWhatItSpends) {
   EXPECT_EQ(base.cost.gradients - fit.cost.gradients, 3 * 3 * 8 + curvatures);
 }
 
+/// Without curvatures the mean moves, and the shape stays that of the fit.
+TEST(Variational, MovesTheMeanAlone) {
+  const LogGamma inner(1, {2.0, 0.8, 5.0});
+  const Counting target(inner), of_fit(inner);
+  const Base fit = fitted_by("laplace", of_fit),
+             base = fitted_by("variational:1,rounds=3,pairs=64,curvatures=0", target);
+  EXPECT_EQ(base.cost.densities - fit.cost.densities, 3 * 4 * 64);
+  EXPECT_EQ(target.gradients - of_fit.gradients, 3 * 2 * 64);
+  EXPECT_LT(max_abs_diff(base.map.matrix(), fit.map.matrix()), 1e-12);
+  EXPECT_GT(evidence_bound(inner, base.map), evidence_bound(inner, fit.map) + 0.05);
+}
+
 /// Two modes: each of its parts is refined.
 class SkewedModes : public Target {
  public:

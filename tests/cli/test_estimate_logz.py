@@ -197,7 +197,8 @@ def test_says_its_rounds(estimate_logz: Program) -> None:
     assert [row[0] for row in rows][:1] == ["1"], rounds
     names, sizes = zip(*[(row[0], int(row[1].replace(",", ""))) for row in rows[:3]], strict=True)
     assert "estimate" in [row[0] for row in rows], rounds
-    assert names[1] in ("2", "estimate") and 1.6 < sizes[1] / sizes[0] < 2.4
+    assert 1990 < sizes[0] < 2010 and names[1] == "2", "draws of the base come first"
+    assert names[2] in ("3", "estimate") and 1.6 < sizes[2] / sizes[1] < 2.4
 
 
 def test_one_problem(estimate_logz: Program) -> None:

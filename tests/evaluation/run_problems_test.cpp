@@ -297,6 +297,10 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
     c.plan =
         Plan{at::linspace(0, 1, 3, at::kDouble).unsqueeze(1), at::zeros({2, 1}, at::kDouble), 4};
   });
+  ChunkResult drawn = good;
+  drawn.plan = Plan::without_moves(1, 4);
+  store.write_chunk(drawn);
+  EXPECT_FALSE(store.read_chunks(shape).at(drawn.chunk).plan->has_moves());
   const auto refuse_seen = [&](const std::string& word, at::Tensor Plan::*seen, int64_t rows) {
     refuse(word, [&](auto& c) {
       c.plan =

@@ -248,7 +248,7 @@ TEST(Importance, GoesThroughManyParticlesInBlocks) {
   const Counting target(inner);
   const Problem problem(borrow(target), AffineMap::identity(3, 2, at::kDouble));
   at::Generator rng = make_generator(13), again = make_generator(13);
-  const auto [log_w, cost] = importance_log_weights(problem, 5000, rng);
+  const auto [log_w, cost, e] = importance_log_weights(problem, 5000, rng);
   EXPECT_EQ(log_w.sizes(), (std::vector<int64_t>{3, 5000}));
   EXPECT_EQ(target.densities, 15000);
   EXPECT_EQ(target.gradients, 0);
