@@ -1,6 +1,7 @@
 // A witness sees a neck that chains have missed, and nothing where they have been everywhere.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/rng.h"
@@ -25,8 +26,9 @@ FunctionTarget with_a_neck(int64_t replicates) {
       }));
 }
 
-/// What a witness says of draws of which `share` are from the neck.
-SettledShare witness_of(double share) {
+/// What a witness says of 5 x `draws` draws of which `share` are from the neck, under a plan with or
+/// without moves.
+SettledShare witness_of(double share, int64_t draws = 100, bool moves = true) {
   EstimateOptions options;
   options.base = "prior";
   options.witness = true;
@@ -34,15 +36,17 @@ SettledShare witness_of(double share) {
   const FunctionTarget target = with_a_neck(5);
   const Problem problem(target.shared(), target.prior_base());
   at::Generator rng = make_generator(11);
-  const at::Tensor e = at::empty({5, 100, kDim}, at::kDouble).normal_(0, 1, rng);
-  const at::Tensor is_neck = at::empty({5, 100, 1}, at::kDouble).uniform_(0, 1, rng) < share;
+  const at::Tensor e = at::empty({5, draws, kDim}, at::kDouble).normal_(0, 1, rng);
+  const at::Tensor is_neck = at::empty({5, draws, 1}, at::kDouble).uniform_(0, 1, rng) < share;
   const WeightedParticles found{
-      at::where(is_neck, kNeck * e, e), at::zeros({5, 100}, at::kDouble), {}};
-  Plan plan{at::linspace(0, 1, 3, at::kDouble).unsqueeze(1), at::full({2, 1}, 0.3, at::kDouble),
-            100};
+      at::where(is_neck, kNeck * e, e), at::zeros({5, draws}, at::kDouble), {}};
+  const Plan plan = moves ? Plan{at::linspace(0, 1, 3, at::kDouble).unsqueeze(1),
+                                 at::full({2, 1}, 0.3, at::kDouble), draws}
+                          : Plan::without_moves(5, draws);
   Cost cost;
   const SettledShare settled = settled_share(parts, target, problem, plan, found, 0, cost);
-  EXPECT_EQ(cost.densities, kWitnesses * 11 * witness_sweeps(kDim) + 500 + kWitnesses);
+  EXPECT_EQ(cost.densities, kWitnesses * 11 * witness_sweeps(kDim) +
+                                std::min(5 * draws, kMostForward) + kWitnesses);
   return settled;
 }
 
@@ -51,6 +55,14 @@ TEST(SettledWitness, SeesANeckThatChainsHaveMissed) {
   EXPECT_LT(settled.expected, 0.01);
   EXPECT_GT(settled.above, 0.1);
   EXPECT_NEAR(settled.num_effective, 500, 1e-6);
+}
+
+/// Draws of the base come without step sizes, and in great numbers: it looks at some of them.
+TEST(SettledWitness, LooksAtSomeOfManyDraws) {
+  const SettledShare missed = witness_of(0, 10'000, /*moves=*/false);
+  EXPECT_GT(missed.above, 0.1);
+  EXPECT_NEAR(missed.num_effective, static_cast<double>(kMostForward), 1e-6);
+  EXPECT_LT(witness_of(kShare, 10'000, /*moves=*/false).above, 0.03);
 }
 
 TEST(SettledWitness, IsSilentWhereChainsHaveBeenEverywhere) {

@@ -5,13 +5,18 @@
 
 #include "core/log_math.h"
 #include "core/rng.h"
+#include "estimates/method.h"
+#include "paths/power_mean.h"
 #include "samplers/importance.h"
 #include "samplers/plan.h"
+#include "support/expect_error.h"
 #include "support/reference_hmc.h"
 #include "support/spoiled_forces.h"
 #include "support/statistics.h"
 #include "support/targets.h"
 #include "support/temporary_folder.h"
+#include "targets/function_target.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {
@@ -256,6 +261,48 @@ TEST(Importance, GoesThroughManyParticlesInBlocks) {
   EXPECT_LE(target.most_rows, 2048);
   EXPECT_TRUE(at::equal(log_w, importance_log_weights(problem, 5000, again).log_w));
   EXPECT_EQ(std::get<0>(at::_unique(log_w)).numel(), 15000);  // no block is another's copy
+}
+
+/// Under a plan without moves AIS is importance sampling, and its particles are the draws.
+TEST(Importance, IsAisUnderAPlanWithoutMoves) {
+  const DiagonalGaussian inner(3, {0.8, -0.4}, {0.7, 0.9}, 0);
+  const Counting target(inner);
+  const AffineMap base = AffineMap::identity(3, 2, at::kDouble);
+  const std::shared_ptr<const Path> path = make_geometric_path();
+  const std::shared_ptr<const Transition> kernel =
+      TransitionRegistry::instance().make("kernel", "ghmc:0.8", {});
+  const std::shared_ptr<const Resampling> systematic =
+      ResamplingRegistry::instance().make("resampling", "systematic");
+  for (const auto& resampling : {std::shared_ptr<const Resampling>(), systematic}) {
+    const auto ais = MethodRegistry::instance().make(
+        "method", "ais", AnnealingParts{path, kernel, resampling, /*keep_particles=*/true});
+    const Problem problem(borrow(target), base);
+    at::Generator rng = make_generator(14), again = make_generator(14);
+    target.gradients = 0;
+    const MethodResult found = ais->estimate(problem, Plan::without_moves(3, 500), rng);
+    EXPECT_EQ(target.gradients, 0);
+    EXPECT_EQ(found.cost, (Cost{1500, 0}));
+    EXPECT_TRUE(at::equal(found.log_w, importance_log_weights(problem, 500, again).log_w));
+    const at::Tensor there = found.particles->z;
+    EXPECT_TRUE(at::allclose(found.particles->log_w, problem.log_weight(base.to_e(there))));
+  }
+}
+
+TEST(Importance, RefusesDensitiesThatAreNoNumbers) {
+  const auto ais = MethodRegistry::instance().make(
+      "method", "ais",
+      AnnealingParts{make_geometric_path(),
+                     TransitionRegistry::instance().make("kernel", "ghmc:0.8", {}), nullptr});
+  for (const double value : {NAN, INFINITY, -INFINITY}) {
+    const FunctionTarget bad({.dim = 2}, [=](const at::Tensor& z) {
+      return at::where(z.select(-1, 0) > (std::isinf(value) && value < 0 ? -99 : 1), value,
+                       -0.5 * z.square().sum(-1));
+    });
+    at::Generator rng = make_generator(15);
+    const Problem problem(borrow(bad), AffineMap::identity(1, 2, at::kDouble));
+    expect_error(ErrorKind::kData, {"problem 0 at starting particle"},
+                 [&] { ais->estimate(problem, Plan::without_moves(1, 500), rng); });
+  }
 }
 
 TEST(Anneal, RepeatsItselfByTheByte) {
