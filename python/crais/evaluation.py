@@ -284,10 +284,12 @@ def log_normalizer(
                  adds `problems` more
     progress     show a bar, if tqdm is installed
 
-    crais runs pilots in rounds of doubling length. When a round shows which length brings the error
-    of log Z (standard error and bias together) to `error` nats (0.1), crais estimates with fresh
-    particles of that length. The estimate gets at least a third of all evaluations. The result is
-    flagged if `max_evals` evaluations a replicate (5e5) are too few. After Ctrl-C, the `result` of
+    crais fits a base and draws from it. If the weights of the draws have a light tail, the estimate
+    is importance sampling from the base (0 transitions). Otherwise crais anneals, with pilots in
+    rounds of doubling length. When a round shows which length brings the error of log Z (standard
+    error and bias together) to `error` nats (0.1), crais estimates with fresh particles of that
+    length. The estimate gets at least a third of all evaluations. The result is flagged if
+    `max_evals` evaluations a replicate (5e5) are too few. After Ctrl-C, the `result` of
     crais.Interrupted has the last rounds, flagged.
 
     The error bar comes from independent replicates (`problems`, 10). A density of -inf is zero.

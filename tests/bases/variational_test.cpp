@@ -6,6 +6,7 @@
 
 #include "bases/base.h"
 #include "core/rng.h"
+#include "support/statistics.h"
 #include "support/targets.h"
 
 namespace crais {

@@ -21,7 +21,7 @@ namespace {
 
 // Ways to estimate. Two of one target share neither base nor schedule, or not the kernel.
 const std::string kOneCall = "--error 0.01 --max-evals 1000000";
-const std::string kOneCallOfMany = "--error 0.05 --max-evals 1000000";
+const std::string kOneCallOfMany = "--error 0.05 --max-evals 60000";
 const std::string kMixture = "--base mixture --budget @";
 const std::string kFromPrior =
     "--base prior --resample systematic --schedule cess:0.999 --chains 1024";
