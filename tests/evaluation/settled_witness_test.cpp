@@ -26,8 +26,8 @@ FunctionTarget with_a_neck(int64_t replicates) {
       }));
 }
 
-/// What a witness says of 5 x `draws` draws of which `share` are from the neck, under a plan with or
-/// without moves.
+/// What a witness says of 5 x `draws` draws of which `share` are from the neck, under a plan with
+/// or without moves.
 SettledShare witness_of(double share, int64_t draws = 100, bool moves = true) {
   EstimateOptions options;
   options.base = "prior";
