@@ -337,10 +337,11 @@ bool are_mostly_flagged(const ChunkRun& run) {
   return 2 * flagged >= static_cast<int64_t>(run.flags.size());
 }
 
-/// Upper bounds, and paths of another kind than the geometric one, ask for chains.
+/// AIS may draw from the base alone. Upper bounds, and paths of another kind than the geometric
+/// one, ask for chains.
 bool may_sample(const EstimatorParts& parts) {
-  return !parts.needs_exact_draws() && !parts.path->needs_learning() &&
-         parts.path->divergence().order() == 0;
+  return parts.annealed().has_particles() && !parts.needs_exact_draws() &&
+         !parts.path->needs_learning() && parts.path->divergence().order() == 0;
 }
 
 }  // namespace
