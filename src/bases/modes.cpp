@@ -206,12 +206,8 @@ class Modes : public BaseRule {
     at::Tensor rest = from.slice(0, 1);
     if (!first.failed.item<bool>()) {
       rest = climb_with(one, rest, first.root, kSteps, cost);
-      const at::Tensor apart = (rest - first.z).t().to(at::kDouble).unsqueeze(0);
-      const at::Tensor distance =
-          at::linalg_solve_triangular(first.root.to(at::kDouble), apart, /*upper=*/false)
-              .square()
-              .sum({0, 1});
-      const at::Tensor is_same = distance < kSame;
+      const at::Tensor e = AffineMap(first.z, first.root).to_e(rest.unsqueeze(0));
+      const at::Tensor is_same = e.square().sum(-1).squeeze(0) < kSame;
       const int64_t same = is_same.sum().item<int64_t>();
       if (same > 0) fits.add(one, first.repeated(same), 1, cost);
       rest = rest.index_select(0, at::nonzero(~is_same).flatten());

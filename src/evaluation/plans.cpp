@@ -171,22 +171,6 @@ class BarrierRecord {
   at::Tensor beta_, sum_;
 };
 
-/// The barrier of the geometric path by log-weights of draws of the base [J,K], in the row where it
-/// is largest: at beta, draws of weight w count w^beta.
-double barrier_of(const at::Tensor& log_w) {
-  constexpr int64_t kNodes = 64;
-  const at::Tensor none = log_w.isneginf();
-  const at::Tensor work = log_w.masked_fill(none, 0);
-  at::Tensor sum = at::zeros({log_w.size(0)}, log_w.options());
-  for (int64_t i = 0; i < kNodes; ++i) {
-    const double beta = (static_cast<double>(i) + 0.5) / kNodes;
-    const at::Tensor share = at::softmax(beta * log_w, 1);
-    const at::Tensor deviation = work - (share * work).sum(1, /*keepdim=*/true);
-    sum += (share * deviation.square()).sum(1).sqrt() / kNodes;
-  }
-  return sum.masked_fill(none.all(1), 0).max().item<double>();
-}
-
 }  // namespace
 
 TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, const Cost& base,
@@ -202,6 +186,12 @@ TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, c
 }
 
 namespace {
+
+bool are_mostly_flagged(const ChunkRun& run) {
+  const auto flagged =
+      std::count_if(run.flags.begin(), run.flags.end(), [](int64_t flags) { return flags != 0; });
+  return 2 * flagged >= static_cast<int64_t>(run.flags.size());
+}
 
 /// Rounds on replicates, and the plans that they follow.
 class RoundRunner {
@@ -250,12 +240,18 @@ class RoundRunner {
   }
 
   void measure_barrier_by_draws() {
-    constexpr int64_t kDraws = 256;
+    constexpr int64_t kDraws = 256, kNodes = 64;
     at::Generator rng =
         make_counting_generator(next_seed(), replicates_.problem.base().options().device());
     const LogWeights drawn = importance_log_weights(replicates_.one(), kDraws, rng);
-    rounds_.barrier = barrier_of(drawn.log_w);
     rounds_.cost += drawn.cost;
+    const at::Tensor log_w = drawn.log_w.clamp_min(Problem::kNothing);
+    // In place of particles that move, draws of weight w count w^beta at beta.
+    const Particles draws{{}, at::zeros_like(log_w), log_w, {}, {}};
+    BarrierRecord barrier(*parts_.path);
+    for (const double beta : to_column(at::linspace(0, 1, kNodes + 1, at::kDouble)))
+      barrier.add(at::full({log_w.size(0)}, beta, log_w.options()), draws, beta * log_w);
+    rounds_.barrier = barrier.largest();
   }
 
   /// The temperatures and step sizes of a plan at so many evaluations of a replicate.
@@ -269,26 +265,21 @@ class RoundRunner {
 
   /// What a round under the plan has found; it is the last of `rounds`.
   const ChunkRun& run(const Plan& plan) {
-    std::vector<ChainBlock> blocks;
-    const MethodResult found =
-        estimate_under(plan, parts_.annealed(), replicates_.problem, next_seed(), {}, blocks);
-    rounds_.cost += found.cost;
-    rounds_.last = to_run(found, replicates_.count);
-    rounds_.rounds.push_back(round_of(*rounds_.last));
-    if (plan.has_moves())
-      enough_steps_ = enough_steps(plan);
-    else
-      log_w_ = found.particles ? found.particles->log_w : found.log_w;
+    estimated(plan);
+    enough_steps_ = enough_steps(plan);
     return *rounds_.last;
   }
 
-  /// True if draws of the base cover the density, after a round without moves. Chains would then
-  /// not pay: they turn the variance e^c - 1 of relative weights into c at best, and take several
-  /// evaluations for that. A heavy tail hides mass that draws have not seen.
-  bool is_covered() const {
+  /// Runs a round of draws. True if they cover the density. Chains would then not pay: they turn
+  /// the variance e^c - 1 of relative weights into c at best, at several evaluations a temperature.
+  /// A heavy tail hides mass that draws have not seen.
+  bool is_covered_by(const Plan& draws) {
     constexpr double kHeavy = 0.35, kVariance = 10;
-    const at::Tensor all = log_w_.flatten().unsqueeze(0);  // replicates are of one density
-    return pareto_k(all).item<double>() < kHeavy && 1 / ess(all).item<double>() - 1 < kVariance;
+    const MethodResult found = estimated(draws);
+    const at::Tensor log_w = found.particles ? found.particles->log_w : found.log_w;
+    const at::Tensor all = log_w.flatten().unsqueeze(0);  // replicates are of one density
+    return !are_mostly_flagged(*rounds_.last) && pareto_k(all).item<double>() < kHeavy &&
+           1 / ess(all).item<double>() - 1 < kVariance;
   }
 
   /// Evaluations of a replicate: of all rounds so far, and of what comes after the estimate.
@@ -298,6 +289,17 @@ class RoundRunner {
   }
 
  private:
+  /// Estimates as the next of `rounds`.
+  MethodResult estimated(const Plan& plan) {
+    std::vector<ChainBlock> blocks;
+    MethodResult found =
+        estimate_under(plan, parts_.annealed(), replicates_.problem, next_seed(), {}, blocks);
+    rounds_.cost += found.cost;
+    rounds_.last = to_run(found, replicates_.count);
+    rounds_.rounds.push_back(round_of(*rounds_.last));
+    return found;
+  }
+
   Plan planned(const ScheduleRule& rule, int64_t chains) {
     BarrierRecord barrier(*parts_.path);
     at::Generator rng =
@@ -327,15 +329,8 @@ class RoundRunner {
   Replicates replicates_;
   uint64_t seed_, num_seeds_ = 0;
   double enough_steps_ = 0;  // after the last round
-  at::Tensor log_w_;         // of the last round without moves, [P,K]
   Rounds& rounds_;
 };
-
-bool are_mostly_flagged(const ChunkRun& run) {
-  const auto flagged =
-      std::count_if(run.flags.begin(), run.flags.end(), [](int64_t flags) { return flags != 0; });
-  return 2 * flagged >= static_cast<int64_t>(run.flags.size());
-}
 
 /// AIS may draw from the base alone. Upper bounds, and paths of another kind than the geometric
 /// one, ask for chains.
@@ -360,10 +355,10 @@ Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, double 
     return evaluations * std::max(2.0, kMargin * ratio * ratio);
   };
   if (may_sample(parts)) {
-    const bool is_flagged = are_mostly_flagged(runner.run(runner.sampled(first / 4)));
+    const bool is_covered = runner.is_covered_by(runner.sampled(first / 4));
     const double wanted = wanted_after(rounds.rounds.back().evaluations);
     const double left = runner.most_sampled(so_far());
-    if (!is_flagged && runner.is_covered() && wanted <= left) {
+    if (is_covered && wanted <= left) {
       runner.measure_barrier_by_draws();
       return runner.sampled(std::min(left, std::max(wanted, kShare * so_far())));
     }
