@@ -237,6 +237,30 @@ def test_samples_have_weights():
     assert variance == pytest.approx([0.25, 0.25], abs=0.05)
 
 
+def funnel(z):
+    """v ~ N(0, 9) and nine others of variance exp(v): log Z = 0."""
+    v, x = z[:, :1], z[:, 1:]
+    log_scale = 0.5 * (1 + x.shape[1]) * math.log(2 * math.pi) + math.log(3)
+    return (-(v**2) / 18).sum(1) - 0.5 * (x**2 * torch.exp(-v) + v).sum(1) - log_scale
+
+
+def test_a_funnel_is_right_and_its_samples_are_those_of_the_density():
+    """The base changes variables; results are in the user's own."""
+    z = crais.log_normalizer(funnel, dim=10, seed=3, progress=False)
+    assert not z.flagged
+    assert abs(z.log_z) < 0.02
+    weights = np.exp(z.log_weights - z.log_weights.max())
+    v, x = z.samples[:, 0], z.samples[:, 1]
+
+    def mean(values):
+        return (weights * values).sum() / weights.sum()
+
+    assert abs(mean(v)) < 0.3
+    assert abs(mean(v**2) - 9) < 1
+    for neck in (v < -4, v > 4):  # in the neck and in the mouth alike
+        assert abs(mean(neck * x**2 * np.exp(-v)) / mean(neck) - 1) < 0.2
+
+
 def test_samples_of_names_are_in_the_users_coordinates():
     prior = {"scale": torch.distributions.LogNormal(0.0, 0.5), "shift": torch.distributions.Normal(2, 1)}
     likelihood = lambda theta: -0.5 * (theta["shift"] - 3).square() - 0 * theta["scale"]

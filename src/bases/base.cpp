@@ -77,6 +77,7 @@ Base together(const std::vector<Base>& fits) {
   base.ambiguous = at::cat(ambiguous);
   if (base.map.num_problems() > base.num_problems())
     base.partition = Partition{at::cat(problem), at::cat(log_share), base.num_problems()};
+  if (fits.size() == 1) base.bijection = fits.front().bijection;
   return base;
 }
 
@@ -89,6 +90,7 @@ Base repeated(const Base& fit, int64_t count) {
   if (fit.partition)
     base.partition = Partition{at::arange(count, index).repeat_interleave(parts),
                                fit.partition->log_share.repeat({count}), count};
+  base.bijection = fit.bijection;
   return base;
 }
 

@@ -4,9 +4,11 @@
 
 #include <ATen/ATen.h>
 
+#include <memory>
 #include <optional>
 
 #include "core/affine_map.h"
+#include "core/bijection.h"
 #include "core/cost.h"
 #include "core/partition.h"
 #include "core/registry.h"
@@ -26,6 +28,8 @@ struct Base {
   // Present if problems have several parts: `map` then has one row for each part, in order of
   // decreasing share, and the other fields one entry for each problem.
   std::optional<Partition> partition = {};
+  // Present if the normals are in coordinates u, and z = T(u), for all problems.
+  std::shared_ptr<const Bijection> bijection = {};
 
   /// A base that needs no fit.
   explicit Base(AffineMap ready)

@@ -4,20 +4,22 @@
 // Trials by chains compare the modes that a search finds with normals fitted to particles. Each
 // estimate is a lower bound on average, so the highest is the best. Particles settle under the
 // target, new normals are fitted to them, and a trial says whether these are better. Draws that a
-// fit has not seen choose the number of its normals.
+// fit has not seen choose the number of its normals, and a bijection that straightens a funnel's
+// neck, a banana, or coordinates with modes of their own.
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bases/base.h"
+#include "bases/coupling_fit.h"
 #include "bases/normal_mixture.h"
+#include "bases/spline_fit.h"
 #include "core/log_math.h"
 #include "core/plan_error.h"
 #include "core/rng.h"
@@ -26,6 +28,7 @@
 #include "samplers/plan.h"
 #include "samplers/settling.h"
 #include "targets/partitioned.h"
+#include "targets/transformed.h"
 #include "util/error.h"
 
 namespace crais {
@@ -36,17 +39,33 @@ constexpr int64_t kFewestChains = 4;  // of each part in a group
 // lucky trials win.
 constexpr int64_t kFewestGroups = 4, kMostGroups = 16;
 
+using Map = std::shared_ptr<const Bijection>;  // null: the identity
+
+/// Normals in coordinates u, with z = T(u).
+struct Normals {
+  AffineMap map;         // [J]
+  at::Tensor log_share;  // [J]
+  Map bijection = {};
+
+  at::Tensor to_z(const at::Tensor& u) const { return bijection ? bijection->to_z(u) : u; }
+  at::Tensor to_u(const at::Tensor& z) const { return bijection ? bijection->to_u(z) : z; }
+};
+
 /// Normals as the target of their parts and as the base of each part.
 struct Parts {
-  AffineMap map;        // [J]
+  Normals normals;
   Partition partition;  // of one problem
   std::shared_ptr<const PartitionedTarget> target;
 
-  Parts(const Target& one, const AffineMap& normals, const at::Tensor& log_share)
-      : map(normals),
-        partition{at::zeros({normals.num_problems()}, log_share.options().dtype(at::kLong)),
-                  log_share, 1},
-        target(std::make_shared<PartitionedTarget>(one, map, partition)) {}
+  Parts(const Target& one, const Normals& found)
+      : normals(found),
+        partition{at::zeros({found.map.num_problems()}, found.log_share.options().dtype(at::kLong)),
+                  found.log_share, 1} {
+    const auto transformed = found.bijection
+                                 ? std::make_shared<Transformed>(one.shared(), found.bijection)
+                                 : one.shared();
+    target = std::make_shared<PartitionedTarget>(*transformed, found.map, partition);
+  }
 };
 
 /// The result of a trial of some normals.
@@ -126,7 +145,8 @@ class Mixture : public BaseRule {
   static constexpr int64_t kSteps = 32;       // of a trial
   static constexpr int64_t kMostSteps = 256;  // of one whose particles decide on them
   static constexpr int64_t kMoreRounds = 7;   // while each gains more than kClear
-  static constexpr double kSmall = 0.02, kCertain = 0.05, kClear = 0.3;  // nats
+  static constexpr int64_t kRefit = 0;        // in place of a number of normals
+  static constexpr double kSmall = 0.02, kCertain = 0.05, kVague = 0.2, kClear = 0.3;  // nats
 
   struct Temperatures {
     std::string schedule;
@@ -143,30 +163,37 @@ class Mixture : public BaseRule {
     search.cost += modes.cost;
     const at::TensorOptions wide = one.options().dtype(at::kDouble);
     const at::Tensor share = modes.partition ? modes.partition->log_share : at::zeros({1}, wide);
-    Trial best;
-    try {
-      best = tried(search, modes.map.widened(widening_), share);
-      best.may_miss = modes.ambiguous.any().item<bool>();
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kData) throw;
-    }
+    Trial best = attempt([&] { return tried(search, {modes.map.widened(widening_), share}); });
+    best.may_miss = modes.ambiguous.any().item<bool>();
+    for (Trial rough : {from_modes(modes, search), from_prior(search)})
+      if (rough.beats(best)) best = std::move(rough);
     improve(search, best);
     if (!best.parts) return Base(first_guess(one));
-    Base base(best.parts->map, at::zeros({1}, wide.dtype(at::kBool)), search.cost);
+    const Normals& normals = best.parts->normals;
+    Base base(normals.map, at::zeros({1}, wide.dtype(at::kBool)), search.cost);
+    base.bijection = normals.bijection;
     base.ambiguous = at::full({1}, best.may_miss, wide.dtype(at::kBool));
     base.partition = best.parts->partition;
     return base;
   }
 
+  /// What `trial` returns; a trial that every other beats if the density refuses to start there.
+  template <class Function>
+  static Trial attempt(const Function& trial) {
+    try {
+      return trial();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kData) throw;
+      return {};
+    }
+  }
+
   void improve(Search& search, Trial& best) const {
-    if (auto rough = from_prior(search); rough && rough->beats(best)) best = std::move(*rough);
     if (!best.parts) return;
     const int64_t most = rounds_ > 0 ? rounds_ + kMoreRounds : 0;
     for (int64_t round = 1; round <= most; ++round) {
       const at::Tensor draws = settled(best, search);
-      const NormalMixture mixture = best_fit(draws, *best.parts, search);
-      Trial next = tried(search, map_of(mixture, search.one).widened(widening_),
-                         mixture.log_share.to(search.one.options().device()));
+      Trial next = attempt([&] { return tried(search, best_fit(draws, best, search)); });
       const double gain = next.value - best.value;
       const bool has_settled = best.error < kCertain && gain < kSmall;
       if (next.beats(best)) best = std::move(next);
@@ -174,70 +201,111 @@ class Mixture : public BaseRule {
     }
   }
 
-  /// A fit to draws [M,D] of some normals, or a refit of `parts`: the fit whose mean log density is
-  /// highest at draws that it has not seen. The divergence from the target to the normals has the
-  /// same order. More normals must be worth it, because they share the chains. Cost: none.
-  NormalMixture best_fit(const at::Tensor& draws, const Parts& parts, Search& search) const {
+  /// A fit of some normals to draws z [M,D], or a refit of those present: the one whose mean log
+  /// density is highest at draws that it has not seen. The divergence from the target to the
+  /// normals has the same order. More normals must be worth it, because they share the chains, and
+  /// so must a bijection. Cost: none.
+  Normals best_fit(const at::Tensor& draws, const Trial& present, Search& search) const {
     constexpr double kAsGood = 0.05;  // nats
+    const Parts& parts = *present.parts;
     at::Generator host = on_host(search);
-    const NormalMixture present = normals_of(parts);
-    const auto fit = [&](const at::Tensor& z, int64_t count) {
-      return count == 0 ? refit_normals(z, present) : fit_normals(z, count, host);
-    };
-    std::vector<int64_t> counts;  // 0: a refit
-    for (const int64_t count : {1, 2, 4, 8, 16})
-      if (count >= present.size() || count == 1) counts.push_back(count);
-    if (present.size() > 1) counts.push_back(0);
-    // Chains alternate. Those next to each other often have a common ancestor, but have settled.
-    const at::Tensor train = draws.slice(0, 0, {}, 2), test = draws.slice(0, 1, {}, 2);
-    int64_t best = counts.front();
+    // Particles next to each other often have a common ancestor, so they belong together.
+    const at::Tensor of_sweeps = draws.view({-1, particles_, draws.size(1)});
+    const at::Tensor train = of_sweeps.slice(1, 0, particles_ / 2).flatten(0, 1),
+                     test = of_sweeps.slice(1, particles_ / 2).flatten(0, 1);
+    const int64_t num_parts = parts.partition.num_parts();
+    const bool with_splines = present.error < kVague;
+    const std::vector<Map> maps = bijections(search.one, train, with_splines);
     double highest = -std::numeric_limits<double>::infinity();
-    for (const int64_t count : counts) {
-      const double height = log_density(fit(train, count), test).mean().item<double>();
-      if (!(height > highest + kAsGood)) continue;
-      highest = height;
-      best = count;
+    int64_t best = 1;
+    size_t best_map = 0;
+    for (size_t m = 0; m < maps.size(); ++m) {
+      if (!maps[m] && m > 0) continue;
+      double of_map = -std::numeric_limits<double>::infinity();
+      for (const int64_t count : std::vector<int64_t>{1, 2, 4, 8, 16, kRefit}) {
+        if (count == kRefit ? num_parts == 1 : !maps[m] && count != 1 && count < num_parts)
+          continue;
+        const Fitted fit = fitted(train, maps[m], count, parts, host);
+        const double height = log_density(fit, test).mean().item<double>();
+        if (maps[m] && height < of_map) break;  // in straight coordinates more would not come back
+        of_map = height;
+        if (!(height > highest + kAsGood)) continue;
+        highest = height;
+        best = count;
+        best_map = m;
+      }
     }
-    return fit(draws, best);
+    const Map map = best_map > 0 ? bijections(search.one, draws, with_splines)[best_map] : Map();
+    return widened(fitted(draws, map, best, parts, host), search.one);
+  }
+
+  /// No bijection, a coupling, splines, and splines after a coupling, each fitted to draws. Null if
+  /// draws do not ask for it. What seems heavy tails of a coordinate is often a scale that depends
+  /// on another one. A coupling also holds where there were no draws. Splines are bound to the
+  /// draws, which must not be astray. A bijection belongs to all problems: they must be replicates.
+  static std::vector<Map> bijections(const Target& one, const at::Tensor& draws,
+                                     bool with_splines) {
+    if (!one.is_replicated()) return {Map()};
+    const auto coupling = fit_coupling(draws);
+    if (!with_splines) return {Map(), coupling};
+    const auto after = coupling ? fit_spline(coupling->to_u(draws)) : nullptr;
+    return {Map(), coupling, fit_spline(draws),
+            after ? std::make_shared<Composition>(coupling, after) : Map()};
+  }
+
+  /// A normal in the coordinates of splines that are fitted to all modes alike. Where each of many
+  /// coordinates has modes of its own, their combinations are too many for normals.
+  Trial from_modes(const Base& modes, Search& search) const {
+    constexpr int64_t kFew = 4;
+    const int64_t parts = modes.map.num_problems();
+    if (!search.one.is_replicated() || parts < kFew) return {};
+    const int64_t each = std::max<int64_t>(1, particles_ / parts);
+    const at::Tensor e =
+        fill_normal(at::empty({parts, each, search.one.dim()}, search.one.options()), search.rng);
+    const at::Tensor draws = modes.map.to_z(e).flatten(0, 1).to(at::kCPU, at::kDouble);
+    const auto spline = fit_spline(draws);
+    if (!spline) return {};
+    return attempt([&] { return tried(search, one_normal(draws, spline, search)); });
   }
 
   /// SMC from the prior, and the moments of where it ends. Many equal steps suit densities that are
   /// hard near the end. A likelihood that is sharp in the prior takes steps of many sizes, and the
   /// particles decide on these; unless they ask for too many.
-  std::optional<Trial> from_prior(Search& search) const {
-    try {
+  Trial from_prior(Search& search) const {
+    return attempt([&] {
       const AffineMap prior = search.one.prior_base();
       const at::Tensor share = at::zeros({1}, search.one.options().dtype(at::kDouble));
-      Trial start = tried(search, prior, share, {"linear", 3 * kSteps});
+      Trial start = tried(search, {prior, share}, {"linear", 3 * kSteps});
       try {
-        Trial adaptive = tried(search, prior, share, {"cess:0.9", kMostSteps});
+        Trial adaptive = tried(search, {prior, share}, {"cess:0.9", kMostSteps});
         if (adaptive.beats(start)) start = std::move(adaptive);
       } catch (const ScheduleError& error) {
         search.cost += error.spent;
       }
       const at::Tensor z = search.pool.draws(particles_, search.rng).to(at::kCPU, at::kDouble);
-      at::Generator host = on_host(search);
-      const NormalMixture normal = fit_normals(z, 1, host);
-      Trial trial = tried(search, map_of(normal, search.one).widened(widening_), share);
+      Trial trial = tried(search, one_normal(z, {}, search));
       return trial.beats(start) ? trial : start;
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kData) throw;
-      return {};
-    }
+    });
   }
 
-  Trial tried(Search& search, const AffineMap& normals, const at::Tensor& log_share,
+  /// One normal that is fitted to draws z on the CPU, in the coordinates of a bijection.
+  Normals one_normal(const at::Tensor& z, const Map& map, Search& search) const {
+    at::Generator host = on_host(search);
+    return widened({map, fit_normals(map ? map->to_u(z) : z, 1, host)}, search.one);
+  }
+
+  Trial tried(Search& search, const Normals& normals,
               const Temperatures& temperatures = {"linear", kSteps}) const {
     Trial trial;
-    trial.parts = std::make_shared<Parts>(search.one, normals, log_share);
-    const int64_t parts = normals.num_problems();
+    trial.parts = std::make_shared<Parts>(search.one, normals);
+    const int64_t parts = normals.map.num_problems();
     const int64_t groups =
         std::clamp(particles_ / parts / kFewestChains, kFewestGroups, kMostGroups);
     const int64_t chains = std::max(kFewestChains, particles_ / parts / groups);
     // Groups are separate rows: resampling would make them dependent.
     const at::Tensor rows =
         at::arange(parts, trial.parts->partition.problem.options()).repeat_interleave(groups);
-    const Problem problem(trial.parts->target->select(rows), trial.parts->map.select(rows));
+    const Problem problem(trial.parts->target->select(rows), normals.map.select(rows));
     ScheduleOptions schedule;
     schedule.steps = temperatures.most;
     const auto rule =
@@ -261,7 +329,7 @@ class Mixture : public BaseRule {
     const at::Tensor totals = at::logsumexp(of_parts, 0);  // [G]
     trial.value = totals.mean().item<double>();
     trial.error = error_of(totals, of_parts);
-    search.pool.add(problem.base().to_z(run.run.particles.e).flatten(0, 1),
+    search.pool.add(normals.to_z(problem.base().to_z(run.run.particles.e).flatten(0, 1)),
                     log_w.flatten() - std::log(static_cast<double>(groups * chains)));
     return trial;
   }
@@ -286,22 +354,52 @@ class Mixture : public BaseRule {
   /// they passed through, [M,D] float64 on the CPU.
   at::Tensor settled(const Trial& trial, Search& search) const {
     constexpr int64_t kSweeps = 6;
-    const Settled result =
-        settle(*trial.parts->target, trial.parts->map, search.pool.draws(particles_, search.rng),
-               trial.step_sizes, *path_, *transition_, kSweeps, search.rng);
+    const Normals& normals = trial.parts->normals;
+    const at::Tensor u = normals.to_u(search.pool.draws(particles_, search.rng));
+    const Settled result = settle(*trial.parts->target, normals.map, u, trial.step_sizes, *path_,
+                                  *transition_, kSweeps, search.rng);
     search.cost += result.cost;
-    search.pool.replace(result.z);
-    return result.passed.to(at::kCPU, at::kDouble);
+    search.pool.replace(normals.to_z(result.z));
+    return normals.to_z(result.passed).to(at::kCPU, at::kDouble);
+  }
+
+  /// Normals on the CPU, in the coordinates of a bijection if there is one.
+  struct Fitted {
+    Map bijection;
+    NormalMixture normals;
+  };
+
+  static Fitted fitted(const at::Tensor& z, const Map& map, int64_t count, const Parts& parts,
+                       at::Generator& host) {
+    const at::Tensor u = map ? map->to_u(z) : z;
+    if (count != kRefit) return {map, fit_normals(u, count, host)};
+    return {map, refit_normals(u, responsibilities(normals_of(parts), in_parts(z, parts)))};
+  }
+
+  static at::Tensor log_density(const Fitted& fit, const at::Tensor& z) {
+    if (!fit.bijection) return crais::log_density(fit.normals, z);
+    const at::Tensor u = fit.bijection->to_u(z);
+    return crais::log_density(fit.normals, u) - fit.bijection->log_abs_det(u);
+  }
+
+  /// Draws z on the CPU in the coordinates of the parts.
+  static at::Tensor in_parts(const at::Tensor& z, const Parts& parts) {
+    const Map& map = parts.normals.bijection;
+    return map ? map->to(z.options())->to_u(z) : z;
   }
 
   static NormalMixture normals_of(const Parts& parts) {
-    return {parts.map.loc().to(at::kCPU, at::kDouble), parts.map.matrix().to(at::kCPU, at::kDouble),
-            parts.partition.log_share.to(at::kCPU, at::kDouble)};
+    const AffineMap& map = parts.normals.map;
+    return {map.loc().to(at::kCPU, at::kDouble), map.matrix().to(at::kCPU, at::kDouble),
+            parts.normals.log_share.to(at::kCPU, at::kDouble)};
   }
 
-  static AffineMap map_of(const NormalMixture& mixture, const Target& one) {
+  Normals widened(const Fitted& fit, const Target& one) const {
     const at::TensorOptions options = one.options();
-    return {mixture.loc.to(options), mixture.root.to(options).tril()};
+    const AffineMap map(fit.normals.loc.to(options), fit.normals.root.to(options).tril());
+    Normals normals{map.widened(widening_), fit.normals.log_share.to(options.device())};
+    if (fit.bijection) normals.bijection = fit.bijection->to(options);
+    return normals;
   }
 
   int64_t particles_, rounds_;
@@ -317,8 +415,8 @@ const Enrol<BaseRegistry> kEnrolMixtureBase(
     "mixture",
     {"mixture[:N]",
      "normals that cover a density of any shape, fitted to N = 384 particles that have settled and "
-     "to the modes of a search; chains start from every one, and their estimates add up (rounds=3, "
-     "widening=1.1)",
+     "to the modes of a search; those of one density may be normal after a change of variables; "
+     "chains start from every one, and their estimates add up (rounds=3, widening=1.1)",
      "mixture:32,rounds=1", [](Spec& spec) {
        const int64_t particles = spec.integer("particles", 16, 100'000, 384);
        const int64_t rounds = spec.integer("rounds", 0, 100, 3);

@@ -36,10 +36,6 @@ at::Tensor log_components(const at::Tensor& x, const NormalMixture& mixture) {
          0.5 * log_tau * static_cast<double>(x.size(1));
 }
 
-at::Tensor responsibilities(const at::Tensor& x, const NormalMixture& mixture) {
-  return at::softmax(log_components(x, mixture), 0);  // [J,N]
-}
-
 NormalMixture maximised(const at::Tensor& x, const at::Tensor& shares) {
   const auto draws = static_cast<double>(x.size(0)), prior = static_cast<double>(x.size(1) + 2);
   const at::Tensor count = shares.sum(1) + 1e-9;  // [J]
@@ -59,7 +55,7 @@ NormalMixture iterated(const at::Tensor& x, at::Tensor shares) {
   NormalMixture mixture;
   for (int i = 0; i < kIterations; ++i) {
     mixture = maximised(x, shares);
-    shares = responsibilities(x, mixture);
+    shares = responsibilities(mixture, x);
   }
   return mixture;
 }
@@ -89,9 +85,13 @@ NormalMixture fit_normals(const at::Tensor& z, int64_t count, at::Generator& rng
   return unwhitened(iterated(draws.x, shares), draws);
 }
 
-NormalMixture refit_normals(const at::Tensor& z, const NormalMixture& from) {
+NormalMixture refit_normals(const at::Tensor& z, const at::Tensor& shares) {
   const Whitened draws(z);
-  return unwhitened(iterated(draws.x, responsibilities(z, from)), draws);
+  return unwhitened(iterated(draws.x, shares), draws);
+}
+
+at::Tensor responsibilities(const NormalMixture& mixture, const at::Tensor& z) {
+  return at::softmax(log_components(z, mixture), 0);
 }
 
 at::Tensor log_density(const NormalMixture& mixture, const at::Tensor& z) {

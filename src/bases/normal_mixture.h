@@ -21,8 +21,11 @@ struct NormalMixture {
 /// + 2 draws.          [Dempster, Laird & Rubin 1977; Arthur & Vassilvitskii 2007]
 NormalMixture fit_normals(const at::Tensor& z, int64_t count, at::Generator& rng);
 
-/// Fits normals to draws z [N,D], starting from the normals `from`.
-NormalMixture refit_normals(const at::Tensor& z, const NormalMixture& from);
+/// Fits J normals to draws z [N,D], starting from the normals' shares [J,N] in each draw.
+NormalMixture refit_normals(const at::Tensor& z, const at::Tensor& shares);
+
+/// The shares of the normals in the density at z [N,D]: [J,N].
+at::Tensor responsibilities(const NormalMixture& mixture, const at::Tensor& z);
 
 /// The log density of the mixture at z [N,D]: [N].
 at::Tensor log_density(const NormalMixture& mixture, const at::Tensor& z);

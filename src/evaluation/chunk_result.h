@@ -22,7 +22,7 @@ struct Witness {
   bool is_doubtful = false;  // at least half of its own estimates are flagged
 };
 
-/// The share of settled particles that ended above a log density that forward chains hardly reach.
+/// The share of settled particles that ended where forward chains hardly go.
 struct SettledShare {
   double above = 0;          // share of settled particles
   double expected = 0;       // share of forward particles, by weight

@@ -134,13 +134,15 @@ void TunedEstimator::estimate(const Target& target, const ChunkResult* earlier, 
         run = to_run(found, target.num_problems());
         if (base.partition) share_cost(*base.partition, run);
         run.blocks = std::move(blocks);
+        if (options().witness && target.is_replicated() && is_mixture(state_.base) &&
+            found.particles && !result.settled)
+          result.settled =
+              settled_share(*parts_, centre.problem, plan, *found.particles, stream, result.tuning);
+        if (base.bijection && found.particles)
+          found.particles->z = base.bijection->to_z(found.particles->z);
         for (size_t i = 0; i < parts_->expectations.size(); ++i)
           run.expectations[options().expectations[i]] = expectation_sums(
               parts_->expectations[i]->values(target, found.particles->z), *found.particles);
-        if (options().witness && target.is_replicated() && is_mixture(state_.base) &&
-            found.particles && !result.settled)
-          result.settled = settled_share(*parts_, target, centre.problem, plan, *found.particles,
-                                         stream, result.tuning);
         if (options().keep_particles) run.particles = std::move(found.particles);
       }
       run.method = options().methods[m];

@@ -49,11 +49,10 @@ constexpr int64_t kChunk = static_cast<int64_t>(kSharedStream - 2);  // streams 
 
 }  // namespace
 
-SettledShare settled_share(const EstimatorParts& parts, const Target& target,
-                           const Problem& problem, const Plan& plan, const WeightedParticles& found,
-                           uint64_t stream, Cost& cost) {
+SettledShare settled_share(const EstimatorParts& parts, const Problem& problem, const Plan& plan,
+                           const WeightedParticles& found, uint64_t stream, Cost& cost) {
   constexpr double kTop = 0.997;
-  at::Generator rng = stream_of(parts, target, Purpose::kWitness, stream);
+  at::Generator rng = stream_of(parts, problem.target(), Purpose::kWitness, stream);
   const OneReplicate one = first_of(problem);
   const int64_t count = one.normals.num_problems();
   const at::Tensor rows = at::arange(count, one.normals.options().dtype(at::kLong));
@@ -64,18 +63,23 @@ SettledShare settled_share(const EstimatorParts& parts, const Target& target,
   const auto [z, log_w] = some_of(found, kMostForward, rng);
   const Settled settled =
       settle(*one.parts, one.normals, resampled(z, log_w, kWitnesses, rng), steps, *parts.path,
-             *parts.transition, witness_sweeps(target.dim()), rng);
+             *parts.transition, witness_sweeps(problem.dim()), rng);
   cost += settled.cost;
-  const auto density = target.slice(0, 1);
-  const auto log_density = [&](const at::Tensor& points) {
-    return density->log_density(points.unsqueeze(0)).to(at::kDouble).squeeze(0);
+  // Where the base is too thin, in a neck or a tail, the target is large beside it.
+  const auto density = one.parts->whole().slice(0, 1);
+  const auto base =
+      std::static_pointer_cast<const PartitionedTarget>(one.parts->select(rows[0].view(1)));
+  const auto log_ratio = [&](const at::Tensor& points) {
+    const at::Tensor at = points.unsqueeze(0);
+    return (density->log_density(at).to(at::kDouble) - at::logsumexp(base->log_components(at), 0))
+        .squeeze(0);
   };
   cost += Cost{z.size(0) + kWitnesses, 0};
-  const auto [forward, order] = log_density(z).sort();
+  const auto [forward, order] = log_ratio(z).sort();
   const at::Tensor shares = at::softmax(log_w, 0).index_select(0, order);
   const at::Tensor below = shares.cumsum(0);
   const int64_t top = std::min((below < kTop).sum().item<int64_t>(), z.size(0) - 1);
-  const at::Tensor above = log_density(settled.z) > forward[top];
+  const at::Tensor above = log_ratio(settled.z) > forward[top];
   return {above.to(at::kDouble).mean().item<double>(), 1 - below[top].item<double>(),
           1 / shares.square().sum().item<double>()};
 }

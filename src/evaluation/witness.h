@@ -16,14 +16,13 @@ constexpr int64_t kWitnesses = 256;
 constexpr int64_t kMostForward = 1 << 14;
 constexpr int64_t witness_sweeps(int64_t dim) { return dim > kManyDims ? 6 : 18; }
 
-/// `found` holds forward particles of every replicate of `target` with their weights, `problem` its
-/// parts. Some particles are resampled and settle under the density. If they end at log densities
-/// that the weighted particles hardly reach, chains from the base have missed a neck or a tail.
-/// Cost, added to `cost`: that of settling, and one density for each settled and each forward
-/// particle, kMostForward at most.
-SettledShare settled_share(const EstimatorParts& parts, const Target& target,
-                           const Problem& problem, const Plan& plan, const WeightedParticles& found,
-                           uint64_t stream, Cost& cost);
+/// `found` holds forward particles of every replicate, in the coordinates of `problem` and with
+/// their weights; `problem` has the parts. Some particles are resampled and settle under the
+/// density. If they end where the density is larger beside the base than at the weighted particles,
+/// chains from the base have missed a neck or a tail. Cost, added to `cost`: that of settling, and
+/// one density for each settled and each forward particle, kMostForward at most.
+SettledShare settled_share(const EstimatorParts& parts, const Problem& problem, const Plan& plan,
+                           const WeightedParticles& found, uint64_t stream, Cost& cost);
 
 /// True for annealed estimates of replicates whose base differs from that of the second opinion.
 bool wants_second_opinion(const EstimateOptions& options, const Target& target,

@@ -35,6 +35,8 @@ class PartitionedTarget : public Target {
   /// Draws of the whole problem: equal for all its parts.
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
 
+  /// The target whose problems have these parts.
+  const Target& whole() const { return *whole_; }
   /// log r_q(z) of each row at z [Q,K,D]: [Q,K] float64.
   at::Tensor log_responsibility(const at::Tensor& z) const;
   /// log(pi_j N_j(z)) of every part j of each row's problem, z [Q,K,D] -> [J,Q,K] float64. Part j

@@ -194,20 +194,57 @@ TEST(Mixture, FitsInAsManyRoundsAsItIsTold) {
   EXPECT_GT(one, none + 64 * 6 * 10);  // its particles settle
 }
 
-/// A funnel has no normal near it; eight parts cover what one leaves out. A trial of one normal is
-/// now and then high by luck, which no seed may fall for.
+/// A funnel has no normal near it, but in the coordinates of a coupling it is one. A trial is now
+/// and then high by luck, which no seed may fall for.
 TEST(Mixture, CoversAFunnel) {
   const auto funnel = [](const at::Tensor& z) {
-    const at::Tensor v = z.select(-1, 0), x = z.select(-1, 1);
-    return -v.square() / 8 - std::log(2.0) - 0.5 * x.square() * (-v).exp() - 0.5 * v -
-           std::log(2 * M_PI);
+    const at::Tensor v = z.select(-1, 0), x = z.slice(-1, 1);
+    return -v.square() / 18 - (0.5 * x.square() * (-v).exp().unsqueeze(-1)).sum(-1) -
+           0.5 * static_cast<double>(x.size(-1)) * v;
   };
   for (const uint64_t seed : {1, 4, 5, 6}) {
     SCOPED_TRACE(seed);
-    const Base base = fit("mixture", replicated(2, funnel, 1), seed);
-    ASSERT_TRUE(base.partition);
-    EXPECT_GE(base.partition->num_parts(), 8);
+    const FunctionTarget target = replicated(10, funnel, 1);
+    const Base base = fit("mixture", target, seed);
+    ASSERT_TRUE(base.bijection);
+    at::Generator rng = make_generator(seed);
+    const at::Tensor e = at::randn({base.map.num_problems(), 1000, 10}, rng, at::kDouble);
+    const at::Tensor v = base.bijection->to_z(base.map.to_z(e)).select(-1, 0);
+    EXPECT_LT(v.min().item<double>(), -7);
+    EXPECT_GT(v.max().item<double>(), 7);
   }
+}
+
+/// 2^8 modes with 85% of each coordinate on the right: more than normals, and one normal after
+/// splines. The search for modes sees both sides of each coordinate.
+TEST(Mixture, CoversAllCombinationsOfModes) {
+  const auto wells = [](const at::Tensor& z) {
+    return (-z.pow(4) + 6 * z.square() + 0.5 * z).sum(-1);
+  };
+  for (const uint64_t seed : {1, 2, 3}) {
+    SCOPED_TRACE(seed);
+    const Base base = fit("mixture", replicated(8, wells, 1), seed);
+    ASSERT_TRUE(base.bijection);
+    at::Generator rng = make_generator(seed);
+    const at::Tensor e = at::randn({base.map.num_problems(), 1000, 8}, rng, at::kDouble);
+    const at::Tensor right =
+        (base.bijection->to_z(base.map.to_z(e)) > 0).to(at::kDouble).mean(at::IntArrayRef{0, 1});
+    EXPECT_LT((right - 0.85).abs().max().item<double>(), 0.12);
+  }
+}
+
+/// A bijection belongs to all problems, so images, whose problems differ, have none.
+TEST(Mixture, TransformsOnlyReplicates) {
+  const auto funnel = [](const at::Tensor& z, const at::Tensor& /*index*/) {
+    const at::Tensor v = z.select(-1, 0), x = z.select(-1, 1);
+    return -v.square() / 18 - 0.5 * x.square() * (-v).exp() - 0.5 * v;
+  };
+  const FunctionTarget two({2, 2, at::kDouble, /*replicated=*/false},
+                           FunctionTarget::IndexedLogDensity(funnel));
+  const Base base = fit("mixture:128,rounds=1", two);
+  EXPECT_FALSE(base.bijection);
+  ASSERT_TRUE(base.partition);
+  EXPECT_GE(base.partition->num_parts(), 4);
 }
 
 /// From the prior most equal steps miss a shell that is thin in it, and then the other shell.

@@ -44,7 +44,7 @@ SettledShare witness_of(double share, int64_t draws = 100, bool moves = true) {
                                  at::full({2, 1}, 0.3, at::kDouble), draws}
                           : Plan::without_moves(5, draws);
   Cost cost;
-  const SettledShare settled = settled_share(parts, target, problem, plan, found, 0, cost);
+  const SettledShare settled = settled_share(parts, problem, plan, found, 0, cost);
   EXPECT_EQ(cost.densities, kWitnesses * 11 * witness_sweeps(kDim) +
                                 std::min(5 * draws, kMostForward) + kWitnesses);
   return settled;

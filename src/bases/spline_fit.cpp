@@ -1,0 +1,132 @@
+#include "bases/spline_fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace crais {
+namespace {
+
+constexpr int64_t kMostNormals = 4;
+
+/// K normals for each of D coordinates: [K,D,1].
+struct Marginals {
+  at::Tensor loc, sd, log_share;
+};
+
+/// log(share N(x)) of each normal at x [D,N]: [K,D,N].
+at::Tensor log_weighed(const Marginals& normals, const at::Tensor& x) {
+  const at::Tensor e = (x - normals.loc) / normals.sd;
+  return normals.log_share - normals.sd.log() - 0.5 * e.square() - 0.5 * std::log(2 * M_PI);
+}
+
+/// Expectation maximisation from quantiles, for all coordinates x [D,N] of variance 1 at once.
+Marginals fit_marginals(const at::Tensor& x, int64_t count) {
+  constexpr int kIterations = 40;
+  constexpr double kPrior = 3, kFloor = 1e-6;  // draws with the mean variance; of variances
+  const auto draws = static_cast<double>(x.size(1)), num = static_cast<double>(count);
+  const at::Tensor places = (at::arange(count, x.options()) + 0.5) / num;
+  const at::Tensor one = at::ones({count, x.size(0), 1}, x.options());
+  Marginals normals{at::quantile(x, places, 1).unsqueeze(2), one / num, -std::log(num) * one};
+  for (int i = 0; i < kIterations; ++i) {
+    const at::Tensor shares = at::softmax(log_weighed(normals, x), 0);
+    const at::Tensor total = shares.sum(2, true) + 1e-9;
+    normals.loc = (shares * x).sum(2, true) / total;
+    const at::Tensor scatter = (shares * (x - normals.loc).square()).sum(2, true);
+    const at::Tensor pooled = scatter.sum(0, true) / draws;
+    normals.sd = ((scatter + kPrior * pooled) / (total + kPrior) + kFloor).sqrt();
+    normals.log_share = (total / total.sum(0, true)).log();
+  }
+  return normals;
+}
+
+/// How many normals describe each coordinate best: [D] int64.
+at::Tensor best_counts(const at::Tensor& x) {
+  constexpr double kAsGood = 0.03;  // nats
+  const at::Tensor train = x.slice(1, 0, {}, 2), test = x.slice(1, 1, {}, 2);
+  at::Tensor best, count;
+  for (int64_t num = 1; num <= kMostNormals; ++num) {
+    const at::Tensor height =
+        at::logsumexp(log_weighed(fit_marginals(train, num), test), 0).mean(1);
+    const at::Tensor better = num == 1 ? at::ones_like(height, at::kBool) : height > best + kAsGood;
+    count = num == 1 ? at::ones_like(height, at::kLong) : count.masked_fill(better, num);
+    best = num == 1 ? height : at::where(better, height, best);
+  }
+  return count;
+}
+
+/// A knot of a spline.
+struct Knot {
+  double u, z, slope;
+};
+
+/// The knots of one coordinate: where Phi(u) is the share of the normals below z.
+std::vector<Knot> knots_of(const at::Tensor& loc, const at::Tensor& sd, const at::Tensor& share) {
+  constexpr double kReach[] = {-4, -2.5, -1.5, -0.75, 0, 0.75, 1.5, 2.5, 4};
+  constexpr double kNear = 1e-3;  // of u: nearer knots would be one
+  constexpr double kSame = 1e-6;  // of |z|: these numbers may be float32
+  const at::Tensor reach = at::tensor(at::ArrayRef<double>(kReach), loc.options());
+  const at::Tensor z = std::get<0>((loc.unsqueeze(1) + sd.unsqueeze(1) * reach).flatten().sort());
+  const at::Tensor e = (z.unsqueeze(1) - loc) / sd;
+  const at::Tensor below = at::mv(at::special_ndtr(e), share),
+                   above = at::mv(at::special_ndtr(-e), share);
+  const at::Tensor u =
+      at::where(below < above, at::special_ndtri(below), -at::special_ndtri(above));
+  const at::Tensor density = at::mv((-0.5 * e.square()).exp() / sd, share);
+  const at::Tensor slope = (-0.5 * u.square()).exp() / density;
+  std::vector<Knot> knots;
+  for (int64_t k = 0; k < z.size(0); ++k) {
+    const Knot knot{u[k].item<double>(), z[k].item<double>(), slope[k].item<double>()};
+    if (!std::isfinite(knot.u) || !std::isfinite(knot.slope) || !(knot.slope > 0)) continue;
+    if (knots.empty() || (knot.u > knots.back().u + kNear &&
+                          knot.z > knots.back().z + kSame * std::abs(knot.z)))
+      knots.push_back(knot);
+  }
+  return knots;
+}
+
+}  // namespace
+
+std::shared_ptr<const Spline> fit_spline(const at::Tensor& z) {
+  const at::Tensor loc = z.mean(0), scale = z.std(0);
+  if (!(scale > 0).all().item<bool>() || !z.isfinite().all().item<bool>()) return {};
+  const at::Tensor x = ((z - loc) / scale).t().contiguous();
+  const at::Tensor count = best_counts(x);
+  std::vector<int64_t> coordinates;
+  std::vector<std::vector<Knot>> splines;
+  for (int64_t d = 0; d < z.size(1); ++d) {
+    const int64_t num = count[d].item<int64_t>();
+    if (num == 1) continue;
+    const Marginals normals = fit_marginals(x.slice(0, d, d + 1), num);
+    const at::Tensor unit = scale[d];
+    std::vector<Knot> knots =
+        knots_of(normals.loc.flatten() * unit + loc[d], normals.sd.flatten() * unit,
+                 normals.log_share.flatten().exp());
+    if (knots.size() < 2) continue;
+    coordinates.push_back(d);
+    splines.push_back(std::move(knots));
+  }
+  if (splines.empty()) return {};
+  size_t most = 0;
+  for (const auto& knots : splines) most = std::max(most, knots.size());
+  const auto num = static_cast<int64_t>(splines.size()), columns = static_cast<int64_t>(most);
+  at::Tensor u = at::empty({num, columns}, z.options()), at_u = at::empty_like(u),
+             slope = at::empty_like(u);
+  for (int64_t c = 0; c < num; ++c) {
+    auto& knots = splines[static_cast<size_t>(c)];
+    while (knots.size() < most) {  // the last piece goes on in a line
+      const Knot last = knots.back();
+      knots.push_back({last.u + 1, last.z + last.slope, last.slope});
+    }
+    for (int64_t k = 0; k < columns; ++k) {
+      const Knot& knot = knots[static_cast<size_t>(k)];
+      u[c][k] = knot.u;
+      at_u[c][k] = knot.z;
+      slope[c][k] = knot.slope;
+    }
+  }
+  return std::make_shared<Spline>(z.size(1), at::tensor(coordinates, at::kLong), u, at_u, slope);
+}
+
+}  // namespace crais

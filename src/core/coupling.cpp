@@ -1,0 +1,91 @@
+#include "core/coupling.h"
+
+#include <utility>
+
+namespace crais {
+namespace {
+
+// Of the change of a log-scale. A diverging move must not overflow.
+constexpr double kMost = 20;
+
+}  // namespace
+
+Coupling::Coupling(at::Tensor dependent, at::Tensor others, at::Tensor loc, at::Tensor scale,
+                   at::Tensor links, at::Tensor mean, at::Tensor log_scale)
+    : dependent_(std::move(dependent)),
+      others_(std::move(others)),
+      order_(at::cat({others_, dependent_}).argsort()),
+      loc_(std::move(loc)),
+      scale_(std::move(scale)),
+      links_(std::move(links)),
+      mean_(std::move(mean)),
+      log_scale_(std::move(log_scale)) {
+  const int64_t a = others_.size(0), b = dependent_.size(0);
+  const at::Tensor eye = at::eye(b, links_.options());
+  mix_ = at::linalg_solve_triangular(eye - links_, eye, /*upper=*/false, /*left=*/true,
+                                     /*unitriangular=*/true);
+  TORCH_CHECK(mean_.size(0) == b && mean_.size(1) == 1 + 2 * a && log_scale_.size(0) == b &&
+                  log_scale_.size(1) == 1 + 2 * a,
+              "coupling: the weights do not fit ", b, " coordinates that depend on ", a);
+}
+
+at::Tensor Coupling::knee(const at::Tensor& x) { return 0.5 * at::softplus(-2 * x); }
+
+Coupling::Conditional Coupling::given(const at::Tensor& a) const {
+  const int64_t num = others_.size(0);
+  const at::Tensor x = (a - loc_) / scale_;
+  const auto weighed = [&](const at::Tensor& weights, const at::Tensor& bend) {
+    return at::matmul(x, weights.slice(1, 1, 1 + num).t()) +
+           at::matmul(bend, weights.slice(1, 1 + num).t());
+  };
+  return {x, mean_.select(1, 0) + weighed(mean_, x.square()),
+          log_scale_.select(1, 0) + weighed(log_scale_, knee(x)).clamp(-kMost, kMost)};
+}
+
+at::Tensor Coupling::joined(const at::Tensor& a, const at::Tensor& b) const {
+  return at::cat({a, b}, -1).index_select(-1, order_);
+}
+
+at::Tensor Coupling::to_z(const at::Tensor& u) const {
+  const at::Tensor a = u.index_select(-1, others_);
+  const Conditional c = given(a);
+  const at::Tensor apart = c.mean + c.log_scale.exp() * u.index_select(-1, dependent_);
+  return joined(a, at::matmul(apart, mix_.t()));
+}
+
+at::Tensor Coupling::to_u(const at::Tensor& z) const {
+  const at::Tensor a = z.index_select(-1, others_);
+  const Conditional c = given(a);
+  const at::Tensor b = z.index_select(-1, dependent_);
+  return joined(a, (b - at::matmul(b, links_.t()) - c.mean) * (-c.log_scale).exp());
+}
+
+at::Tensor Coupling::log_abs_det(const at::Tensor& u) const {
+  return given(u.index_select(-1, others_)).log_scale.to(at::kDouble).sum(-1);
+}
+
+at::Tensor Coupling::pull_back(const at::Tensor& grad_z, const at::Tensor& u) const {
+  const int64_t num = others_.size(0);
+  const Conditional c = given(u.index_select(-1, others_));
+  const at::Tensor by_mean = at::matmul(grad_z.index_select(-1, dependent_), mix_);
+  const at::Tensor by_u = by_mean * c.log_scale.exp();
+  const at::Tensor inside = (c.log_scale - log_scale_.select(1, 0)).abs() < kMost;
+  const at::Tensor by_log_scale = (by_u * u.index_select(-1, dependent_) + 1) * inside;
+  const auto pulled = [&](const at::Tensor& grad, const at::Tensor& weights,
+                          const at::Tensor& slope) {
+    return at::matmul(grad, weights.slice(1, 1, 1 + num)) +
+           slope * at::matmul(grad, weights.slice(1, 1 + num));
+  };
+  const at::Tensor by_x =
+      pulled(by_mean, mean_, 2 * c.x) + pulled(by_log_scale, log_scale_, -at::sigmoid(-2 * c.x));
+  return joined(grad_z.index_select(-1, others_) + by_x / scale_, by_u);
+}
+
+std::shared_ptr<const Bijection> Coupling::to(const at::TensorOptions& options) const {
+  const at::TensorOptions index = options.dtype(at::kLong);
+  return std::make_shared<Coupling>(dependent_.to(index), others_.to(index), loc_.to(options),
+                                    scale_.to(options), links_.to(options), mean_.to(options),
+                                    log_scale_.to(options));
+}
+
+}  // namespace crais

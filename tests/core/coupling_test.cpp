@@ -1,0 +1,89 @@
+#include "core/coupling.h"
+
+#include <gtest/gtest.h>
+#include <torch/autograd.h>
+
+#include "core/rng.h"
+#include "support/statistics.h"
+
+namespace crais {
+namespace {
+
+using testing::max_abs_diff;
+
+/// Coordinates 4, 1 and 3 depend on 0 and 2. No weight is 0.
+Coupling coupling() {
+  at::Generator rng = make_generator(3);
+  const auto weights = [&](int64_t columns) {
+    return 0.4 * at::randn({3, columns}, rng, at::kDouble);
+  };
+  return {at::tensor({4, 1, 3}, at::kLong),
+          at::tensor({0, 2}, at::kLong),
+          at::tensor({0.3, -0.7}, at::kDouble),
+          at::tensor({1.4, 0.6}, at::kDouble),
+          weights(3).tril(-1),
+          weights(5),
+          weights(5)};
+}
+
+at::Tensor points() {
+  at::Generator rng = make_generator(4);
+  return at::randn({2, 3, 5}, rng, at::kDouble);
+}
+
+TEST(Coupling, IsItsInversesInverse) {
+  const at::Tensor u = points();
+  EXPECT_LT(max_abs_diff(coupling().to_u(coupling().to_z(u)), u), 1e-12);
+  EXPECT_LT(max_abs_diff(coupling().to_z(coupling().to_u(u)), u), 1e-12);
+}
+
+TEST(Coupling, LeavesTheOthersAndMovesTheDependent) {
+  const at::Tensor u = points(), z = coupling().to_z(u);
+  for (const int64_t other : {0, 2})
+    EXPECT_TRUE(at::equal(z.select(-1, other), u.select(-1, other)));
+  for (const int64_t dependent : {1, 3, 4})
+    EXPECT_GT(max_abs_diff(z.select(-1, dependent), u.select(-1, dependent)), 0.1);
+}
+
+/// The determinant of the Jacobian by autograd, point by point.
+TEST(Coupling, KnowsItsDeterminant) {
+  const at::Tensor found = coupling().log_abs_det(points()).flatten();
+  const at::Tensor flat = points().view({-1, 5});
+  for (int64_t n = 0; n < flat.size(0); ++n) {
+    const at::Tensor u = flat[n].clone().requires_grad_(true);
+    const at::Tensor z = coupling().to_z(u);
+    std::vector<at::Tensor> rows;
+    for (int64_t d = 0; d < 5; ++d)
+      rows.push_back(torch::autograd::grad({z[d]}, {u}, {}, /*retain_graph=*/true)[0]);
+    EXPECT_NEAR(found[n].item<double>(), at::linalg_det(at::stack(rows)).abs().log().item<double>(),
+                1e-10);
+  }
+}
+
+TEST(Coupling, PullsGradientsBack) {
+  const at::Tensor u = points().requires_grad_(true);
+  at::Generator rng = make_generator(5);
+  const at::Tensor weight = at::randn({5}, rng, at::kDouble);
+  const at::Tensor z = coupling().to_z(u);
+  const at::Tensor total = ((z * weight).sin().sum(-1) + coupling().log_abs_det(u)).sum();
+  const at::Tensor wanted = torch::autograd::grad({total}, {u})[0];
+  const at::Tensor grad_z = weight * (z.detach() * weight).cos();
+  EXPECT_LT(max_abs_diff(coupling().pull_back(grad_z, u.detach()), wanted), 1e-10);
+}
+
+/// A diverging move reaches any point: scales end at e^20 times the usual, and their gradient at 0.
+TEST(Coupling, StaysFiniteFarAway) {
+  const at::Tensor far = at::full({1, 5}, -1e6, at::kDouble);
+  EXPECT_TRUE(coupling().to_z(far).isfinite().all().item<bool>());
+  EXPECT_LE(coupling().log_abs_det(far).abs().item<double>(), 3 * 20 + 3);
+  EXPECT_TRUE(
+      coupling().pull_back(at::ones({1, 5}, at::kDouble), far).isfinite().all().item<bool>());
+}
+
+TEST(Coupling, KneeIsLinearOnBothSides) {
+  const at::Tensor x = at::tensor({-30.0, 0.0, 30.0}, at::kDouble);
+  EXPECT_LT(max_abs_diff(Coupling::knee(x), at::tensor({30.0, 0.5 * std::log(2.0), 0.0})), 1e-6);
+}
+
+}  // namespace
+}  // namespace crais
