@@ -133,10 +133,11 @@ class Regression {
   }
   /// The indices of all weights but half of those that are not seen: two that say the same are
   /// both unclear, and one of them stays.
-  static at::Tensor clear(at::Tensor squared_t, bool keeps_first = false) {
-    if (keeps_first) squared_t[0] = std::numeric_limits<double>::infinity();
-    const int64_t unseen = (squared_t < kSeen).sum().item<int64_t>();
-    const at::Tensor order = squared_t.argsort();
+  static at::Tensor clear(const at::Tensor& of_weights, bool keeps_first = false) {
+    at::Tensor squares = of_weights.clone();
+    if (keeps_first) squares[0] = std::numeric_limits<double>::infinity();
+    const int64_t unseen = (squares < kSeen).sum().item<int64_t>();
+    const at::Tensor order = squares.argsort();
     return std::get<0>(order.slice(0, (unseen + 1) / 2).sort());
   }
 
