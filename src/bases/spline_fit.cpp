@@ -79,8 +79,8 @@ std::vector<Knot> knots_of(const at::Tensor& loc, const at::Tensor& sd, const at
   for (int64_t k = 0; k < z.size(0); ++k) {
     const Knot knot{u[k].item<double>(), z[k].item<double>(), slope[k].item<double>()};
     if (!std::isfinite(knot.u) || !std::isfinite(knot.slope) || !(knot.slope > 0)) continue;
-    if (knots.empty() || (knot.u > knots.back().u + kNear &&
-                          knot.z > knots.back().z + kSame * std::abs(knot.z)))
+    if (knots.empty() ||
+        (knot.u > knots.back().u + kNear && knot.z > knots.back().z + kSame * std::abs(knot.z)))
       knots.push_back(knot);
   }
   return knots;
