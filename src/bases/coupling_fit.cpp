@@ -1,17 +1,17 @@
 #include "bases/coupling_fit.h"
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
-#include <vector>
+
+#include "util/interrupt.h"
 
 namespace crais {
 namespace {
 
 // Draws settle from common ancestors: so many count as one.
 constexpr double kDrawsPerIndependent = 4;
-// Squared t-statistics: an effect counts from kSeen, and a driver is worth it if the effects that it
-// adds exceed that by kClear together.
+// Squared t-statistics: an effect counts from kSeen, and a driver is worth it if the effects that
+// it adds exceed that by kClear together.
 constexpr double kSeen = 6, kClear = 20;
 
 /// The inverse of a positive definite matrix; not finite if it has none.
@@ -73,8 +73,8 @@ at::Tensor inverse_gram(const at::Tensor& features, const at::Tensor& weight) {
 /// y [N] ~ N(features mean, exp(2 of_scale log_scale)) with weights of features that count.
 class Regression {
  public:
-  /// Weights that are not seen are left out, the least clear ones first: an error of a mean is large
-  /// where the scale is small. The first feature of the scale, a constant, stays.
+  /// Weights that are not seen are left out, the least clear ones first: an error of a mean is
+  /// large where the scale is small. The first feature of the scale, a constant, stays.
   Regression(const at::Tensor& features, const at::Tensor& of_scale, const at::Tensor& y)
       : features_(features), of_scale_(of_scale), y_(y) {
     at::Tensor means = at::arange(features.size(1)), scales = at::arange(of_scale.size(1));
@@ -180,6 +180,7 @@ std::shared_ptr<const Coupling> fit_coupling(const at::Tensor& z) {
   at::Tensor mean = at::zeros({num, 1 + 2 * num_others}, z.options()),
              log_scale = at::zeros_like(mean);
   for (int64_t i = 0; i < num; ++i) {
+    stop_if_interrupted();
     const at::Tensor unit_b = scale[dependent[i].item<int64_t>()];
     const Regression fit(at::cat({features, b.slice(1, 0, i) / unit_b}, 1), of_scale,
                          b.select(1, i) / unit_b);

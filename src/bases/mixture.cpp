@@ -30,6 +30,7 @@
 #include "targets/partitioned.h"
 #include "targets/transformed.h"
 #include "util/error.h"
+#include "util/interrupt.h"
 
 namespace crais {
 namespace {
@@ -61,10 +62,8 @@ struct Parts {
       : normals(found),
         partition{at::zeros({found.map.num_problems()}, found.log_share.options().dtype(at::kLong)),
                   found.log_share, 1} {
-    const auto transformed = found.bijection
-                                 ? std::make_shared<Transformed>(one.shared(), found.bijection)
-                                 : one.shared();
-    target = std::make_shared<PartitionedTarget>(*transformed, found.map, partition);
+    const auto whole = transformed(one.shared(), found.bijection);
+    target = std::make_shared<PartitionedTarget>(*whole, found.map, partition);
   }
 };
 
@@ -215,42 +214,51 @@ class Mixture : public BaseRule {
                      test = of_sweeps.slice(1, particles_ / 2).flatten(0, 1);
     const int64_t num_parts = parts.partition.num_parts();
     const bool with_splines = present.error < kVague;
-    const std::vector<Map> maps = bijections(search.one, train, with_splines);
+    const std::vector<Kind> kinds = kinds_for(search.one, with_splines);
     double highest = -std::numeric_limits<double>::infinity();
     int64_t best = 1;
-    size_t best_map = 0;
-    for (size_t m = 0; m < maps.size(); ++m) {
-      if (!maps[m] && m > 0) continue;
+    Kind best_kind = Kind::kNone;
+    for (const Kind kind : kinds) {
+      const Map map = bijection(train, kind);
+      if (!map && kind != Kind::kNone) continue;
       double of_map = -std::numeric_limits<double>::infinity();
       for (const int64_t count : std::vector<int64_t>{1, 2, 4, 8, 16, kRefit}) {
-        if (count == kRefit ? num_parts == 1 : !maps[m] && count != 1 && count < num_parts)
-          continue;
-        const Fitted fit = fitted(train, maps[m], count, parts, host);
+        if (count == kRefit ? num_parts == 1 : !map && count != 1 && count < num_parts) continue;
+        stop_if_interrupted();
+        const Fitted fit = fitted(train, map, count, parts, host);
         const double height = log_density(fit, test).mean().item<double>();
-        if (maps[m] && height < of_map) break;  // in straight coordinates more would not come back
+        if (map && height < of_map) break;  // in straight coordinates more would not come back
         of_map = height;
         if (!(height > highest + kAsGood)) continue;
         highest = height;
         best = count;
-        best_map = m;
+        best_kind = kind;
       }
     }
-    const Map map = best_map > 0 ? bijections(search.one, draws, with_splines)[best_map] : Map();
+    const Map map = bijection(draws, best_kind);
     return widened(fitted(draws, map, best, parts, host), search.one);
   }
 
-  /// No bijection, a coupling, splines, and splines after a coupling, each fitted to draws. Null if
-  /// draws do not ask for it. What seems heavy tails of a coordinate is often a scale that depends
-  /// on another one. A coupling also holds where there were no draws. Splines are bound to the
-  /// draws, which must not be astray. A bijection belongs to all problems: they must be replicates.
-  static std::vector<Map> bijections(const Target& one, const at::Tensor& draws,
-                                     bool with_splines) {
-    if (!one.is_replicated()) return {Map()};
+  enum class Kind { kNone, kCoupling, kSpline, kBoth };
+
+  /// The kinds of bijections that a fit may have. A coupling also holds where there were no draws.
+  /// Splines are bound to the draws, which must not be astray. A bijection belongs to all problems:
+  /// they must be replicates.
+  static std::vector<Kind> kinds_for(const Target& one, bool with_splines) {
+    if (!one.is_replicated()) return {Kind::kNone};
+    if (!with_splines) return {Kind::kNone, Kind::kCoupling};
+    return {Kind::kNone, Kind::kCoupling, Kind::kSpline, Kind::kBoth};
+  }
+
+  /// A bijection fitted to draws; null if they do not ask for this kind. What seems heavy tails of
+  /// a coordinate is often a scale that depends on another one: splines come after a coupling.
+  static Map bijection(const at::Tensor& draws, Kind kind) {
+    if (kind == Kind::kNone) return {};
+    if (kind == Kind::kSpline) return fit_spline(draws);
     const auto coupling = fit_coupling(draws);
-    if (!with_splines) return {Map(), coupling};
-    const auto after = coupling ? fit_spline(coupling->to_u(draws)) : nullptr;
-    return {Map(), coupling, fit_spline(draws),
-            after ? std::make_shared<Composition>(coupling, after) : Map()};
+    if (!coupling || kind == Kind::kCoupling) return coupling;
+    const auto after = fit_spline(coupling->to_u(draws));
+    return after ? std::make_shared<Composition>(coupling, after) : Map();
   }
 
   /// A normal in the coordinates of splines that are fitted to all modes alike. Where each of many
@@ -415,7 +423,7 @@ const Enrol<BaseRegistry> kEnrolMixtureBase(
     "mixture",
     {"mixture[:N]",
      "normals that cover a density of any shape, fitted to N = 384 particles that have settled and "
-     "to the modes of a search; those of one density may be normal after a change of variables; "
+     "to the modes of a search; those of one density may lie in other coordinates; "
      "chains start from every one, and their estimates add up (rounds=3, widening=1.1)",
      "mixture:32,rounds=1", [](Spec& spec) {
        const int64_t particles = spec.integer("particles", 16, 100'000, 384);

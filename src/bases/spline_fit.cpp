@@ -9,6 +9,7 @@ namespace crais {
 namespace {
 
 constexpr int64_t kMostNormals = 4;
+constexpr double kSame = 1e-6;  // of |z|: knots may become float32
 
 /// K normals for each of D coordinates: [K,D,1].
 struct Marginals {
@@ -65,7 +66,6 @@ struct Knot {
 std::vector<Knot> knots_of(const at::Tensor& loc, const at::Tensor& sd, const at::Tensor& share) {
   constexpr double kReach[] = {-4, -2.5, -1.5, -0.75, 0, 0.75, 1.5, 2.5, 4};
   constexpr double kNear = 1e-3;  // of u: nearer knots would be one
-  constexpr double kSame = 1e-6;  // of |z|: these numbers may be float32
   const at::Tensor reach = at::tensor(at::ArrayRef<double>(kReach), loc.options());
   const at::Tensor z = std::get<0>((loc.unsqueeze(1) + sd.unsqueeze(1) * reach).flatten().sort());
   const at::Tensor e = (z.unsqueeze(1) - loc) / sd;
@@ -117,7 +117,8 @@ std::shared_ptr<const Spline> fit_spline(const at::Tensor& z) {
     auto& knots = splines[static_cast<size_t>(c)];
     while (knots.size() < most) {  // the last piece goes on in a line
       const Knot last = knots.back();
-      knots.push_back({last.u + 1, last.z + last.slope, last.slope});
+      const double step = std::max(1.0, 2 * kSame * std::abs(last.z) / last.slope);
+      knots.push_back({last.u + step, last.z + step * last.slope, last.slope});
     }
     for (int64_t k = 0; k < columns; ++k) {
       const Knot& knot = knots[static_cast<size_t>(k)];

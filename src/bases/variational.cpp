@@ -11,6 +11,7 @@
 
 #include "bases/base.h"
 #include "core/rng.h"
+#include "targets/transformed.h"
 #include "util/interrupt.h"
 
 namespace crais {
@@ -28,7 +29,8 @@ class Variational : public BaseRule {
 
   Base build(const Target& target, at::Generator& rng) const override {
     Base base = from_->build(target, rng);
-    const auto rows = base.partition ? target.select(base.partition->problem) : target.shared();
+    const auto whole = transformed(target.shared(), base.bijection);
+    const auto rows = base.partition ? whole->select(base.partition->problem) : whole;
     for (int64_t round = 0; round < rounds_; ++round) {
       stop_if_interrupted();
       base.map = nearer(*rows, base.map, 1 + round * curvatures_, rng);

@@ -21,8 +21,8 @@ namespace crais {
 class Coupling : public Bijection {
  public:
   /// `dependent` [b] and `others` [a], int64, are all D coordinates. `loc` and `scale` are [a],
-  /// `links` L [b,b]. `mean` [b,1+2a] has the weights of 1, x and x^2, `log_scale` [b,1+2a] those of
-  /// 1, x and knee(x). exp(s) changes by a factor of e^20 at most.
+  /// `links` L [b,b]. `mean` [b,1+2a] has the weights of 1, x and x^2, `log_scale` [b,1+2a] those
+  /// of 1, x and knee(x). exp(s) changes by a factor of e^20 at most.
   Coupling(at::Tensor dependent, at::Tensor others, at::Tensor loc, at::Tensor scale,
            at::Tensor links, at::Tensor mean, at::Tensor log_scale);
 

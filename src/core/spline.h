@@ -12,7 +12,7 @@ namespace crais {
 
 /// z_c = S_c(u_c) for some coordinates c, with a monotone rational-quadratic spline S_c through K
 /// knots, and linear beyond them. It can make a coordinate with heavy tails, or with several modes
-/// of its own, normal.                                  [Gregory & Delbourgo 1982; Durkan et al. 2019]
+/// of its own, normal.                 [Gregory & Delbourgo 1982; Durkan et al. 2019]
 class Spline : public Bijection {
  public:
   /// The splines of `coordinates` [C] int64 among `dim`: knots u and z [C,K], each ascending, and

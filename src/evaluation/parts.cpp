@@ -91,7 +91,7 @@ CentredProblem centred(const EstimatorParts& parts, const Target& target, const 
   auto annealed = forces ? target.with_forces(*forces) : target.shared();
   if (!annealed)
     throw argument_error("the plan uses forces that this target lacks; tune it again here");
-  if (base.bijection) annealed = std::make_shared<Transformed>(annealed, base.bijection);
+  annealed = transformed(annealed, base.bijection);
   if (base.partition)
     annealed = std::make_shared<PartitionedTarget>(*annealed, base.map, *base.partition);
   CentredProblem found{Problem(annealed, base.map), {}};

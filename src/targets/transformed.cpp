@@ -36,4 +36,10 @@ std::optional<at::Tensor> Transformed::exact_sample(int64_t k, at::Generator& rn
   return bijection_->to_u(*draws);
 }
 
+std::shared_ptr<const Target> transformed(std::shared_ptr<const Target> target,
+                                          const std::shared_ptr<const Bijection>& bijection) {
+  if (!bijection) return target;
+  return std::make_shared<Transformed>(std::move(target), bijection);
+}
+
 }  // namespace crais

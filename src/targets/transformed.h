@@ -39,4 +39,8 @@ class Transformed : public Target {
   std::shared_ptr<const Bijection> bijection_;
 };
 
+/// The density in the coordinates of `bijection`; the target itself if there is none.
+std::shared_ptr<const Target> transformed(std::shared_ptr<const Target> target,
+                                          const std::shared_ptr<const Bijection>& bijection);
+
 }  // namespace crais

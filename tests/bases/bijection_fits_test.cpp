@@ -48,8 +48,8 @@ TEST(CouplingFit, UndoesAFunnel) {
     EXPECT_NEAR(u.slice(1, 1).index({part}).std().item<double>(), 1, 0.15);
 }
 
-/// log tau ~ N(0, 1), mu ~ N(0, 25), theta ~ N(mu, tau^2): mu itself has no neck, so the neck is seen
-/// only once the link to mu is. A normal has an entropy of 8 (log tau + 1.42) nats there.
+/// log tau ~ N(0, 1), mu ~ N(0, 25), theta ~ N(mu, tau^2): mu itself has no neck, so the neck is
+/// seen only once the link to mu is. A normal has an entropy of 8 (log tau + 1.42) nats there.
 TEST(CouplingFit, FindsTheNeckOfEffectsAboutACommonMean) {
   const auto effects = [](uint64_t seed) {
     const at::Tensor e = normal_draws(10, seed), log_tau = e.slice(1, 0, 1),

@@ -215,6 +215,23 @@ TEST(Mixture, CoversAFunnel) {
   }
 }
 
+/// Steps from a base that has a bijection are steps in its coordinates: a bent density stays right.
+TEST(Mixture, IsRefinedInItsOwnCoordinates) {
+  const auto bent = [](const at::Tensor& z) {
+    const at::Tensor x = z.select(-1, 0), y = z.select(-1, 1), other = z.select(-1, 2);
+    return -x.square() / 18 - (y - x.square()).square() / 0.08 - (other - 5).square() / 2;
+  };
+  const FunctionTarget target = replicated(3, bent, 1);
+  const Base base = fit("variational:1,from=mixture", target, 1);
+  ASSERT_TRUE(base.bijection);
+  ASSERT_EQ(base.map.num_problems(), 1);
+  at::Generator rng = make_generator(1);
+  const at::Tensor u = base.map.to_z(at::randn({1, 2000, 3}, rng, at::kDouble));
+  const at::Tensor z = base.bijection->to_z(u);
+  EXPECT_NEAR((z.select(-1, 1) - z.select(-1, 0).square()).std().item<double>(), 0.2, 0.05);
+  EXPECT_NEAR(z.select(-1, 0).std().item<double>(), 3, 0.3);
+}
+
 /// 2^8 modes with 85% of each coordinate on the right: more than normals, and one normal after
 /// splines. The search for modes sees both sides of each coordinate.
 TEST(Mixture, CoversAllCombinationsOfModes) {
