@@ -18,7 +18,7 @@ constexpr double kSeen = 6, kClear = 20;
 at::Tensor inverted(const at::Tensor& matrix) { return std::get<0>(at::linalg_inv_ex(matrix)); }
 
 /// Squared t-statistics of the correlations of each column of `y` with each of `x`: [D,D].
-at::Tensor squared_t(const at::Tensor& y, const at::Tensor& x) {
+at::Tensor squared_t_of_correlations(const at::Tensor& y, const at::Tensor& x) {
   const auto unit = [](const at::Tensor& columns) {
     const at::Tensor centred = columns - columns.mean(0);
     return centred / centred.norm(2, 0).clamp_min(1e-300);
@@ -42,8 +42,8 @@ Dependence dependence(const at::Tensor& x) {
   const at::Tensor precision = inverted(covariance), diagonal = precision.diagonal();
   // What the other coordinates do not explain of each.
   const at::Tensor residual = at::matmul(x, precision) / diagonal;
-  const at::Tensor of_scales = squared_t((residual.abs() + 1e-6).log(), x);
-  const at::Tensor of_bends = squared_t(residual, x.square());
+  const at::Tensor of_scales = squared_t_of_correlations((residual.abs() + 1e-6).log(), x);
+  const at::Tensor of_bends = squared_t_of_correlations(residual, x.square());
   return {(at::maximum(of_scales, of_bends) - kSeen).clamp_min(0) * (1 - eye),
           (precision.square() / at::outer(diagonal, diagonal)).sum(1)};
 }

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,16 +41,44 @@ constexpr int64_t kFewestChains = 4;  // of each part in a group
 // lucky trials win.
 constexpr int64_t kFewestGroups = 4, kMostGroups = 16;
 
-using Map = std::shared_ptr<const Bijection>;  // null: the identity
+using MaybeBijection = std::shared_ptr<const Bijection>;  // null: the identity
+
+at::Tensor in_coordinates(const MaybeBijection& bijection, const at::Tensor& z) {
+  return bijection ? bijection->to_u(z) : z;
+}
+
+enum class Kind { kNone, kCoupling, kSpline, kBoth };
+
+/// Bijections fitted to draws. A coupling, which takes the longest, is fitted once.
+class BijectionFits {
+ public:
+  explicit BijectionFits(const at::Tensor& draws) : draws_(draws) {}
+
+  /// Null if the draws do not ask for this kind. What seems heavy tails of a coordinate is often a
+  /// scale that depends on another one: splines come after a coupling.
+  MaybeBijection of(Kind kind) {
+    if (kind == Kind::kNone) return {};
+    if (kind == Kind::kSpline) return fit_spline(draws_);
+    if (!coupling_) coupling_ = fit_coupling(draws_);
+    const MaybeBijection& coupling = *coupling_;
+    if (!coupling || kind == Kind::kCoupling) return coupling;
+    const auto after = fit_spline(coupling->to_u(draws_));
+    return after ? std::make_shared<Composition>(coupling, after) : MaybeBijection();
+  }
+
+ private:
+  at::Tensor draws_;
+  std::optional<MaybeBijection> coupling_;
+};
 
 /// Normals in coordinates u, with z = T(u).
 struct Normals {
   AffineMap map;         // [J]
   at::Tensor log_share;  // [J]
-  Map bijection = {};
+  MaybeBijection bijection = {};
 
   at::Tensor to_z(const at::Tensor& u) const { return bijection ? bijection->to_z(u) : u; }
-  at::Tensor to_u(const at::Tensor& z) const { return bijection ? bijection->to_u(z) : z; }
+  at::Tensor to_u(const at::Tensor& z) const { return in_coordinates(bijection, z); }
 };
 
 /// Normals as the target of their parts and as the base of each part.
@@ -213,33 +242,28 @@ class Mixture : public BaseRule {
     const at::Tensor train = of_sweeps.slice(1, 0, particles_ / 2).flatten(0, 1),
                      test = of_sweeps.slice(1, particles_ / 2).flatten(0, 1);
     const int64_t num_parts = parts.partition.num_parts();
-    const bool with_splines = present.error < kVague;
-    const std::vector<Kind> kinds = kinds_for(search.one, with_splines);
+    BijectionFits bijections(train);
     double highest = -std::numeric_limits<double>::infinity();
     int64_t best = 1;
     Kind best_kind = Kind::kNone;
-    for (const Kind kind : kinds) {
-      const Map map = bijection(train, kind);
-      if (!map && kind != Kind::kNone) continue;
-      double of_map = -std::numeric_limits<double>::infinity();
+    for (const Kind kind : kinds_for(search.one, present.error < kVague)) {
+      const MaybeBijection found = bijections.of(kind);
+      if (!found && kind != Kind::kNone) continue;
+      double before = -std::numeric_limits<double>::infinity();
       for (const int64_t count : std::vector<int64_t>{1, 2, 4, 8, 16, kRefit}) {
-        if (count == kRefit ? num_parts == 1 : !map && count != 1 && count < num_parts) continue;
+        if (count == kRefit ? num_parts == 1 : !found && count != 1 && count < num_parts) continue;
         stop_if_interrupted();
-        const Fitted fit = fitted(train, map, count, parts, host);
-        const double height = log_density(fit, test).mean().item<double>();
-        if (map && height < of_map) break;  // in straight coordinates more would not come back
-        of_map = height;
+        const double height = mean_log_density(fit(train, found, count, parts, host), test);
+        if (found && height < before) break;  // in straight coordinates more would not come back
+        before = height;
         if (!(height > highest + kAsGood)) continue;
         highest = height;
         best = count;
         best_kind = kind;
       }
     }
-    const Map map = bijection(draws, best_kind);
-    return widened(fitted(draws, map, best, parts, host), search.one);
+    return widened(fit(draws, BijectionFits(draws).of(best_kind), best, parts, host), search.one);
   }
-
-  enum class Kind { kNone, kCoupling, kSpline, kBoth };
 
   /// The kinds of bijections that a fit may have. A coupling also holds where there were no draws.
   /// Splines are bound to the draws, which must not be astray. A bijection belongs to all problems:
@@ -248,17 +272,6 @@ class Mixture : public BaseRule {
     if (!one.is_replicated()) return {Kind::kNone};
     if (!with_splines) return {Kind::kNone, Kind::kCoupling};
     return {Kind::kNone, Kind::kCoupling, Kind::kSpline, Kind::kBoth};
-  }
-
-  /// A bijection fitted to draws; null if they do not ask for this kind. What seems heavy tails of
-  /// a coordinate is often a scale that depends on another one: splines come after a coupling.
-  static Map bijection(const at::Tensor& draws, Kind kind) {
-    if (kind == Kind::kNone) return {};
-    if (kind == Kind::kSpline) return fit_spline(draws);
-    const auto coupling = fit_coupling(draws);
-    if (!coupling || kind == Kind::kCoupling) return coupling;
-    const auto after = fit_spline(coupling->to_u(draws));
-    return after ? std::make_shared<Composition>(coupling, after) : Map();
   }
 
   /// A normal in the coordinates of splines that are fitted to all modes alike. Where each of many
@@ -297,9 +310,9 @@ class Mixture : public BaseRule {
   }
 
   /// One normal that is fitted to draws z on the CPU, in the coordinates of a bijection.
-  Normals one_normal(const at::Tensor& z, const Map& map, Search& search) const {
+  Normals one_normal(const at::Tensor& z, const MaybeBijection& in, Search& search) const {
     at::Generator host = on_host(search);
-    return widened({map, fit_normals(map ? map->to_u(z) : z, 1, host)}, search.one);
+    return widened({in, fit_normals(in_coordinates(in, z), 1, host)}, search.one);
   }
 
   Trial tried(Search& search, const Normals& normals,
@@ -373,27 +386,28 @@ class Mixture : public BaseRule {
 
   /// Normals on the CPU, in the coordinates of a bijection if there is one.
   struct Fitted {
-    Map bijection;
+    MaybeBijection bijection;
     NormalMixture normals;
   };
 
-  static Fitted fitted(const at::Tensor& z, const Map& map, int64_t count, const Parts& parts,
-                       at::Generator& host) {
-    const at::Tensor u = map ? map->to_u(z) : z;
-    if (count != kRefit) return {map, fit_normals(u, count, host)};
-    return {map, refit_normals(u, responsibilities(normals_of(parts), in_parts(z, parts)))};
+  static Fitted fit(const at::Tensor& z, const MaybeBijection& in, int64_t count,
+                    const Parts& parts, at::Generator& host) {
+    const at::Tensor u = in_coordinates(in, z);
+    if (count != kRefit) return {in, fit_normals(u, count, host)};
+    return {in, refit_normals(u, responsibilities(normals_of(parts), in_parts(z, parts)))};
   }
 
-  static at::Tensor log_density(const Fitted& fit, const at::Tensor& z) {
-    if (!fit.bijection) return crais::log_density(fit.normals, z);
-    const at::Tensor u = fit.bijection->to_u(z);
-    return crais::log_density(fit.normals, u) - fit.bijection->log_abs_det(u);
+  static double mean_log_density(const Fitted& fit, const at::Tensor& z) {
+    const at::Tensor u = in_coordinates(fit.bijection, z);
+    at::Tensor heights = log_density(fit.normals, u);
+    if (fit.bijection) heights = heights - fit.bijection->log_abs_det(u);
+    return heights.mean().item<double>();
   }
 
   /// Draws z on the CPU in the coordinates of the parts.
   static at::Tensor in_parts(const at::Tensor& z, const Parts& parts) {
-    const Map& map = parts.normals.bijection;
-    return map ? map->to(z.options())->to_u(z) : z;
+    const MaybeBijection& bijection = parts.normals.bijection;
+    return bijection ? bijection->to(z.options())->to_u(z) : z;
   }
 
   static NormalMixture normals_of(const Parts& parts) {

@@ -5,14 +5,33 @@
 namespace crais {
 
 /// One piece for each number: where it begins, its width and height, and its slopes at both ends.
-/// x is below the first knot or above the last one in `outside`.
+/// The number is below the first knot, above the last one, or inside.
 struct Spline::Piece {
   at::Tensor u, z, width, height, first, last;
   at::Tensor below, above;  // bool
 
-  at::Tensor outside() const { return below | above; }
   at::Tensor mean_slope() const { return height / width; }
   at::Tensor excess() const { return first + last - 2 * mean_slope(); }
+  /// Of the values of the three cases, the one that holds for each number.
+  at::Tensor chosen(const at::Tensor& if_below, const at::Tensor& inside,
+                    const at::Tensor& if_above) const {
+    return at::where(below, if_below, at::where(above, if_above, inside));
+  }
+};
+
+/// A place x in pieces by u, and the quadratic functions that the spline and its slope divide.
+struct Spline::Place {
+  Piece piece;
+  at::Tensor at, both, mean;  // share of the width before x, that times the rest, mean slope
+  at::Tensor bottom, top;     // of the slope (mean / bottom)^2 top; bottom is also the spline's
+
+  Place(Piece in, const at::Tensor& x)
+      : piece(std::move(in)),
+        at((x - piece.u) / piece.width),
+        both(at * (1 - at)),
+        mean(piece.mean_slope()),
+        bottom(mean + piece.excess() * both),
+        top(piece.last * at.square() + 2 * mean * both + piece.first * (1 - at).square()) {}
 };
 
 Spline::Spline(int64_t dim, at::Tensor coordinates, at::Tensor u, at::Tensor z, at::Tensor slope)
@@ -52,15 +71,15 @@ at::Tensor Spline::replaced(const at::Tensor& x, const at::Tensor& part) const {
   return x.index_copy(-1, coordinates_, part);
 }
 
+Spline::Place Spline::place_of(const at::Tensor& x) const { return {piece_of(x, u_), x}; }
+
 at::Tensor Spline::to_z(const at::Tensor& u) const {
   const at::Tensor x = u.index_select(-1, coordinates_);
-  const Piece p = piece_of(x, u_);
-  const at::Tensor at = (x - p.u) / p.width, both = at * (1 - at), mean = p.mean_slope();
-  const at::Tensor inside =
-      p.z + p.height * (mean * at.square() + p.first * both) / (mean + p.excess() * both);
-  const at::Tensor below = p.z + p.first * (x - p.u),
-                   above = p.z + p.height + p.last * (x - p.u - p.width);
-  return replaced(u, at::where(p.below, below, at::where(p.above, above, inside)));
+  const Place s = place_of(x);
+  const Piece& p = s.piece;
+  const at::Tensor inside = p.z + p.height * (s.mean * s.at.square() + p.first * s.both) / s.bottom;
+  return replaced(u, p.chosen(p.z + p.first * (x - p.u), inside,
+                              p.z + p.height + p.last * (x - p.u - p.width)));
 }
 
 at::Tensor Spline::to_u(const at::Tensor& z) const {
@@ -71,33 +90,25 @@ at::Tensor Spline::to_u(const at::Tensor& z) const {
   const at::Tensor a = p.height * (mean - p.first) + bent, b = p.height * p.first - bent,
                    c = -mean * rise;
   const at::Tensor root = (b.square() - 4 * a * c).clamp_min(0).sqrt();
-  const at::Tensor inside = p.u + p.width * (-2 * c / (b + root));
-  const at::Tensor below = p.u + rise / p.first, above = p.u + p.width + (rise - p.height) / p.last;
-  return replaced(z, at::where(p.below, below, at::where(p.above, above, inside)));
+  return replaced(z, p.chosen(p.u + rise / p.first, p.u + p.width * (-2 * c / (b + root)),
+                              p.u + p.width + (rise - p.height) / p.last));
 }
 
 at::Tensor Spline::log_abs_det(const at::Tensor& u) const {
-  const at::Tensor x = u.index_select(-1, coordinates_);
-  const Piece p = piece_of(x, u_);
-  const at::Tensor at = (x - p.u) / p.width, both = at * (1 - at), mean = p.mean_slope();
-  const at::Tensor top = p.last * at.square() + 2 * mean * both + p.first * (1 - at).square();
-  const at::Tensor inside = 2 * mean.log() + top.log() - 2 * (mean + p.excess() * both).log();
-  const at::Tensor logs =
-      at::where(p.below, p.first.log(), at::where(p.above, p.last.log(), inside));
+  const Place s = place_of(u.index_select(-1, coordinates_));
+  const at::Tensor inside = 2 * s.mean.log() + s.top.log() - 2 * s.bottom.log();
+  const at::Tensor logs = s.piece.chosen(s.piece.first.log(), inside, s.piece.last.log());
   return logs.to(at::kDouble).sum(-1);
 }
 
 at::Tensor Spline::pull_back(const at::Tensor& grad_z, const at::Tensor& u) const {
-  const at::Tensor x = u.index_select(-1, coordinates_);
-  const Piece p = piece_of(x, u_);
-  const at::Tensor at = (x - p.u) / p.width, both = at * (1 - at), mean = p.mean_slope();
-  const at::Tensor top = p.last * at.square() + 2 * mean * both + p.first * (1 - at).square(),
-                   bottom = mean + p.excess() * both;
-  const at::Tensor slope =
-      at::where(p.below, p.first, at::where(p.above, p.last, (mean / bottom).square() * top));
-  const at::Tensor by_top = 2 * (p.last * at + mean * (1 - 2 * at) - p.first * (1 - at)) / top,
-                   by_bottom = 2 * p.excess() * (1 - 2 * at) / bottom;
-  const at::Tensor by_log = ((by_top - by_bottom) / p.width).masked_fill(p.outside(), 0);
+  const Place s = place_of(u.index_select(-1, coordinates_));
+  const Piece& p = s.piece;
+  const at::Tensor slope = p.chosen(p.first, (s.mean / s.bottom).square() * s.top, p.last);
+  const at::Tensor by_top =
+      2 * (p.last * s.at + s.mean * (1 - 2 * s.at) - p.first * (1 - s.at)) / s.top;
+  const at::Tensor by_bottom = 2 * p.excess() * (1 - 2 * s.at) / s.bottom;
+  const at::Tensor by_log = ((by_top - by_bottom) / p.width).masked_fill(p.below | p.above, 0);
   return replaced(grad_z, grad_z.index_select(-1, coordinates_) * slope + by_log);
 }
 

@@ -28,6 +28,8 @@ class Spline : public Bijection {
 
  private:
   struct Piece;
+  struct Place;
+  Place place_of(const at::Tensor& x) const;
   /// The pieces [...,C] in which x, by `knots` u or z, lies.
   Piece piece_of(const at::Tensor& x, const at::Tensor& knots) const;
   at::Tensor replaced(const at::Tensor& x, const at::Tensor& part) const;
