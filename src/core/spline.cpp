@@ -12,7 +12,7 @@ struct Spline::Piece {
 
   at::Tensor mean_slope() const { return height / width; }
   at::Tensor excess() const { return first + last - 2 * mean_slope(); }
-  /// Of the values of the three cases, the one that holds for each number.
+  /// The value of the case (below, inside or above the knots) that holds for each number.
   at::Tensor chosen(const at::Tensor& if_below, const at::Tensor& inside,
                     const at::Tensor& if_above) const {
     return at::where(below, if_below, at::where(above, if_above, inside));
