@@ -129,9 +129,14 @@ class Pool {
     log_w_ = log_w_.defined() ? at::cat({log_w_, weights}) : weights;
   }
 
-  /// `count` particles of equal weight, [count,D].
+  /// `count` particles of equal weight, [count,D]. The greatest weights, as many as a quarter of
+  /// `count`, are clipped to the least of them: the descendants of a lucky particle would say little
+  /// of the density's shape.                                           [Koblents & Miguez 2015]
   at::Tensor draws(int64_t count, at::Generator& rng) const {
-    return resampled(z_, log_w_, count, rng);
+    const int64_t greatest = std::min((count + 3) / 4, log_w_.size(0));
+    const at::Tensor limit = std::get<0>(log_w_.topk(greatest)).min();
+    const at::Tensor log_w = limit.isfinite().item<bool>() ? at::minimum(log_w_, limit) : log_w_;
+    return resampled(z_, log_w, count, rng);
   }
 
   /// Replaces all particles by `z`, which get the total weight of the old ones.
@@ -151,6 +156,7 @@ struct Search {
   at::Generator& rng;
   Cost cost;
   Pool pool;
+  bool splines_hold = false;  // a trial with splines of modes was the highest
 };
 
 class Mixture : public BaseRule {
@@ -193,8 +199,10 @@ class Mixture : public BaseRule {
     const at::Tensor share = modes.partition ? modes.partition->log_share : at::zeros({1}, wide);
     Trial best = attempt([&] { return tried(search, {modes.map.widened(widening_), share}); });
     best.may_miss = modes.ambiguous.any().item<bool>();
-    for (Trial rough : {from_modes(modes, search), from_prior(search)})
-      if (rough.beats(best)) best = std::move(rough);
+    Trial by_splines = from_modes(modes, search), by_prior = from_prior(search);
+    search.splines_hold = by_splines.value > std::max(best.value, by_prior.value);
+    for (const Trial& rough : {by_splines, by_prior})
+      if (rough.beats(best)) best = rough;
     improve(search, best);
     if (!best.parts) return Base(first_guess(one));
     const Normals& normals = best.parts->normals;
@@ -246,7 +254,7 @@ class Mixture : public BaseRule {
     double highest = -std::numeric_limits<double>::infinity();
     int64_t best = 1;
     Kind best_kind = Kind::kNone;
-    for (const Kind kind : kinds_for(search.one, present.error < kVague)) {
+    for (const Kind kind : kinds_for(search.one, present.error < kVague || search.splines_hold)) {
       const MaybeBijection found = bijections.of(kind);
       if (!found && kind != Kind::kNone) continue;
       double before = -std::numeric_limits<double>::infinity();
@@ -274,19 +282,27 @@ class Mixture : public BaseRule {
     return {Kind::kNone, Kind::kCoupling, Kind::kSpline, Kind::kBoth};
   }
 
-  /// A normal in the coordinates of splines that are fitted to all modes alike. Where each of many
-  /// coordinates has modes of its own, their combinations are too many for normals.
+  /// A normal in the coordinates of splines that are fitted to all modes alike, light ones too.
+  /// Where each of many coordinates has modes of its own, their combinations are too many for
+  /// normals.
   Trial from_modes(const Base& modes, Search& search) const {
     constexpr int64_t kFew = 4;
-    const int64_t parts = modes.map.num_problems();
-    if (!search.one.is_replicated() || parts < kFew) return {};
-    const int64_t each = std::max<int64_t>(1, particles_ / parts);
-    const at::Tensor e =
-        fill_normal(at::empty({parts, each, search.one.dim()}, search.one.options()), search.rng);
-    const at::Tensor draws = modes.map.to_z(e).flatten(0, 1).to(at::kCPU, at::kDouble);
+    at::Tensor loc = modes.map.loc(), root = modes.map.matrix();
+    if (modes.light_modes) {
+      loc = at::cat({loc, modes.light_modes->loc()});
+      root = at::cat({root, modes.light_modes->matrix()});
+    }
+    const int64_t count = loc.size(0), each = std::max<int64_t>(1, particles_ / count);
+    if (!search.one.is_replicated() || count < kFew) return {};
+    const at::Tensor e = at::empty({count, each, search.one.dim()}, search.one.options());
+    const at::Tensor draws = AffineMap(loc, root)
+                                 .to_z(fill_normal(e, search.rng))
+                                 .flatten(0, 1)
+                                 .to(at::kCPU, at::kDouble);
     const auto spline = fit_spline(draws);
     if (!spline) return {};
-    return attempt([&] { return tried(search, one_normal(draws, spline, search)); });
+    const Normals normals = one_normal(draws, spline, search);
+    return attempt([&] { return tried(search, normals, {"linear", 3 * kSteps}); });
   }
 
   /// SMC from the prior, and the moments of where it ends. Many equal steps suit densities that are

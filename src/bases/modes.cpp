@@ -25,6 +25,7 @@ constexpr double kScales[] = {1, 3, 10, 30};  // of starts, for a density withou
 /// The modes of one problem among its climbs, heaviest first.
 struct Found {
   std::vector<int64_t> climbs;  // for each mode, the index of a climb that ended there
+  std::vector<int64_t> light;   // the same for modes that are dropped
   double unseen = 0;            // estimated share of further starts that would lead elsewhere
   double unseen_mass = 0;       // estimated mass elsewhere, relative to that of the modes found
   int64_t ends = 0;             // climbs that arrived at a mode
@@ -298,6 +299,7 @@ class Modes : public BaseRule {
       ++kept;
     }
     if (kept == static_cast<size_t>(most_) && found.climbs.size() > kept) found.unseen = 1;
+    found.light.assign(found.climbs.begin() + static_cast<int64_t>(kept), found.climbs.end());
     found.climbs.resize(kept);
   }
 
@@ -359,6 +361,11 @@ class Modes : public BaseRule {
     Base base(AffineMap(at::stack(loc), at::stack(root)),
               at::tensor(failed, at::kByte).to(options.dtype(at::kBool)), cost);
     base.ambiguous = at::tensor(ambiguous, at::kByte).to(options.dtype(at::kBool));
+    if (found.size() == 1 && !found[0].light.empty()) {
+      const at::Tensor light = at::tensor(found[0].light, at::kLong).to(fits.z.device());
+      base.light_modes.emplace(fits.z[0].index_select(0, light),
+                               fits.root[0].index_select(0, light));
+    }
     if (parts.size() == found.size()) return base;
     base.partition = Partition::by_mass(at::tensor(problem, at::kLong).to(options.device()),
                                         at::tensor(log_mass, at::kDouble).to(options.device()),

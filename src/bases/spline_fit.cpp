@@ -42,6 +42,15 @@ Marginals fit_marginals(const at::Tensor& x, int64_t count) {
   return normals;
 }
 
+/// The normals beside a wide one of a small share. Densities between modes are higher than the
+/// normals of the modes say, and chains from there would have great weights.     [Hesterberg 1995]
+Marginals defended(const Marginals& normals) {
+  constexpr double kShare = 0.01;
+  const at::Tensor one = at::ones_like(normals.loc.slice(0, 0, 1));
+  return {at::cat({normals.loc, 0 * one}), at::cat({normals.sd, one}),
+          at::cat({normals.log_share + std::log1p(-kShare), std::log(kShare) * one})};
+}
+
 /// How many normals describe each coordinate best: [D] int64.
 at::Tensor best_counts(const at::Tensor& x) {
   constexpr double kAsGood = 0.03;  // nats
@@ -60,6 +69,31 @@ at::Tensor best_counts(const at::Tensor& x) {
 /// A knot of a spline.
 struct Knot {
   double u, z, slope;
+};
+
+/// The spline of one coordinate.
+struct Curve {
+  std::vector<Knot> knots;
+  double below = 0, above = 0;  // shapes of the tails
+};
+
+/// The tail of a generalised Pareto distribution.
+struct Pareto {
+  double shape = 0, scale = 0;  // shape 0: there is no heavy tail
+
+  /// The most probable one for `excess` [N] > 0, unless it may as well be light.  [Grimshaw 1993]
+  static Pareto fit(const at::Tensor& excess) {
+    constexpr int64_t kFewest = 20, kGrid = 200;
+    constexpr double kErrors = 2, kHeaviest = 2;  // standard errors; P(z > x) falls as x^-0.5
+    const int64_t num = excess.numel();
+    if (num < kFewest) return {};
+    const at::Tensor rate = at::logspace(-3, 3, kGrid, 10, excess.options()) / excess.median();
+    const at::Tensor shape = at::log1p(rate.unsqueeze(1) * excess).mean(1);
+    const int64_t best = (-(shape / rate).log() - shape).argmax().item<int64_t>();
+    const double found = std::min(shape[best].item<double>(), kHeaviest);
+    if (found < kErrors * (1 + found) / std::sqrt(static_cast<double>(num))) return {};
+    return {found, found / rate[best].item<double>()};
+  }
 };
 
 /// The knots of one coordinate: where Phi(u) is the share of the normals below z.
@@ -86,6 +120,54 @@ std::vector<Knot> knots_of(const at::Tensor& loc, const at::Tensor& sd, const at
   return knots;
 }
 
+/// The density of N(0, 1) at u over P(N(0, 1) > u).
+double hazard(double u) {
+  return std::exp(-0.5 * u * u) / std::sqrt(2 * M_PI) / (0.5 * std::erfc(u * M_SQRT1_2));
+}
+
+/// The curve through `knots`, with heavy tails where draws z [N] beyond its outer knots ask for
+/// them: few draws say how heavy a tail is, and normals fitted to draws end with them.
+Curve curve_through(std::vector<Knot> knots, const at::Tensor& z) {
+  constexpr double kLeast = 1, kMost = 1.51;  // of |u| where a tail begins
+  Curve curve;
+  const auto last =
+      std::find_if(knots.rbegin(), knots.rend(), [](const Knot& knot) { return knot.u < kMost; });
+  if (last != knots.rend() && last->u > kLeast) {
+    const Pareto tail = Pareto::fit(z.masked_select(z > last->z) - last->z);
+    if (tail.shape > 0) {
+      last->slope = tail.scale * hazard(last->u);
+      knots.erase(last.base(), knots.end());
+      curve.above = tail.shape;
+    }
+  }
+  const auto first =
+      std::find_if(knots.begin(), knots.end(), [](const Knot& knot) { return knot.u > -kMost; });
+  if (first != knots.end() && first->u < -kLeast) {
+    const Pareto tail = Pareto::fit(first->z - z.masked_select(z < first->z));
+    if (tail.shape > 0) {
+      first->slope = tail.scale * hazard(-first->u);
+      knots.erase(knots.begin(), first);
+      curve.below = tail.shape;
+    }
+  }
+  curve.knots = std::move(knots);
+  return curve;
+}
+
+/// `knots` and others in the middle of the widest pieces: `count` in all.
+std::vector<Knot> refined(std::vector<Knot> knots, size_t count) {
+  while (knots.size() < count) {
+    const auto narrower = [](const Knot& a, const Knot& b) {
+      return (&a)[1].u - a.u < (&b)[1].u - b.u;
+    };
+    const auto widest = std::max_element(knots.begin(), knots.end() - 1, narrower);
+    const Knot &from = *widest, &to = *(widest + 1);
+    knots.insert(widest + 1,
+                 {(from.u + to.u) / 2, (from.z + to.z) / 2, (to.z - from.z) / (to.u - from.u)});
+  }
+  return knots;
+}
+
 }  // namespace
 
 std::shared_ptr<const Spline> fit_spline(const at::Tensor& z) {
@@ -94,40 +176,38 @@ std::shared_ptr<const Spline> fit_spline(const at::Tensor& z) {
   const at::Tensor x = ((z - loc) / scale).t().contiguous();
   const at::Tensor count = best_counts(x);
   std::vector<int64_t> coordinates;
-  std::vector<std::vector<Knot>> splines;
+  std::vector<Curve> curves;
+  size_t most = 0;
   for (int64_t d = 0; d < z.size(1); ++d) {
     const int64_t num = count[d].item<int64_t>();
-    if (num == 1) continue;
-    const Marginals normals = fit_marginals(x.slice(0, d, d + 1), num);
+    const Marginals normals = defended(fit_marginals(x.slice(0, d, d + 1), num));
     const at::Tensor unit = scale[d];
-    std::vector<Knot> knots =
-        knots_of(normals.loc.flatten() * unit + loc[d], normals.sd.flatten() * unit,
-                 normals.log_share.flatten().exp());
-    if (knots.size() < 2) continue;
+    Curve curve =
+        curve_through(knots_of(normals.loc.flatten() * unit + loc[d], normals.sd.flatten() * unit,
+                               normals.log_share.flatten().exp()),
+                      z.select(1, d));
+    const bool is_normal = num == 1 && curve.below == 0 && curve.above == 0;
+    if (is_normal || curve.knots.size() < 2) continue;
+    most = std::max(most, curve.knots.size());
     coordinates.push_back(d);
-    splines.push_back(std::move(knots));
+    curves.push_back(std::move(curve));
   }
-  if (splines.empty()) return {};
-  size_t most = 0;
-  for (const auto& knots : splines) most = std::max(most, knots.size());
-  const auto num = static_cast<int64_t>(splines.size()), columns = static_cast<int64_t>(most);
-  at::Tensor u = at::empty({num, columns}, z.options()), at_u = at::empty_like(u),
-             slope = at::empty_like(u);
+  if (curves.empty()) return {};
+  const auto num = static_cast<int64_t>(curves.size());
+  at::Tensor knots = at::empty({3, num, static_cast<int64_t>(most)}, z.options()),
+             tails = at::empty({num, 2}, z.options());
   for (int64_t c = 0; c < num; ++c) {
-    auto& knots = splines[static_cast<size_t>(c)];
-    while (knots.size() < most) {  // the last piece goes on in a line
-      const Knot last = knots.back();
-      const double step = std::max(1.0, 2 * kSame * std::abs(last.z) / last.slope);
-      knots.push_back({last.u + step, last.z + step * last.slope, last.slope});
-    }
-    for (int64_t k = 0; k < columns; ++k) {
-      const Knot& knot = knots[static_cast<size_t>(k)];
-      u[c][k] = knot.u;
-      at_u[c][k] = knot.z;
-      slope[c][k] = knot.slope;
+    const Curve& curve = curves[static_cast<size_t>(c)];
+    tails[c][0] = curve.below;
+    tails[c][1] = curve.above;
+    const std::vector<Knot> all = refined(curve.knots, most);
+    for (size_t k = 0; k < most; ++k) {
+      const at::Tensor knot = knots.select(1, c).select(1, static_cast<int64_t>(k));
+      knot.copy_(at::tensor({all[k].u, all[k].z, all[k].slope}, z.options()));
     }
   }
-  return std::make_shared<Spline>(z.size(1), at::tensor(coordinates, at::kLong), u, at_u, slope);
+  return std::make_shared<Spline>(z.size(1), at::tensor(coordinates, at::kLong), knots[0], knots[1],
+                                  knots[2], tails);
 }
 
 }  // namespace crais

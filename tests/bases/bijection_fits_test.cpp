@@ -116,7 +116,24 @@ TEST(SplineFit, TakesHeavyTails) {
   const auto spline = fit_spline(student(1));
   ASSERT_TRUE(spline);
   const double entropy = 1.9597;  // of t_2, nats
-  EXPECT_NEAR(height(*spline, student(2)), -entropy, 0.1);
+  EXPECT_NEAR(height(*spline, student(2)), -entropy, 0.05);
+}
+
+/// Its tail, of shape 1/2, goes on where no draws were: P(t > x) is about 1 / (2 x^2).
+TEST(SplineFit, ContinuesHeavyTailsBeyondTheDraws) {
+  const at::Tensor e = normal_draws(3, 3);
+  const at::Tensor t = e.slice(1, 0, 1) / (0.5 * e.slice(1, 1).square().sum(1, true)).sqrt();
+  const auto spline = fit_spline(at::where(t > 0, t, 0.5 * e.slice(1, 0, 1)));  // on one side
+  ASSERT_TRUE(spline);
+  for (const double u : {3.0, 4.0}) {
+    SCOPED_TRACE(u);
+    const double z = spline->to_z(at::full({1, 1}, u, at::kDouble)).item<double>();
+    const double expected = 1 / std::sqrt(std::erfc(u * M_SQRT1_2));
+    EXPECT_NEAR(std::log(z / expected), 0, 0.5);
+  }
+  const at::Tensor low = at::tensor({-32.0, -31.0, -30.5}, at::kDouble).unsqueeze(1);
+  const at::Tensor z = spline->to_z(low);  // the other tail is a line
+  EXPECT_NEAR((z[1] - z[0]).item<double>(), 2 * (z[2] - z[1]).item<double>(), 1e-9);
 }
 
 TEST(SplineFit, TakesTheCoordinatesThatNeedOne) {

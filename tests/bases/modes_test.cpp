@@ -94,6 +94,19 @@ TEST(Modes, SayWhereLightOnesAddUp) {
   EXPECT_FALSE(fit("modes", wells(3)).ambiguous.any().item<bool>());
 }
 
+/// Sixteen wells of two depths: hardly any mode is heavy, but the light ones have both sides of each
+/// coordinate.
+TEST(Modes, KeepWhatIsTooLightToBeAPart) {
+  const Base base = fit("modes", replicated(16, [](const at::Tensor& z) {
+                          return (0.5 * z + 6 * z.square() - z.pow(4)).sum(-1);
+                        }));
+  ASSERT_TRUE(base.light_modes);
+  EXPECT_GT(base.light_modes->num_problems(), 20);
+  const at::Tensor loc = base.light_modes->loc();
+  EXPECT_TRUE((loc > 1.5).any(0).all().item<bool>());
+  EXPECT_TRUE((loc < -1.5).any(0).all().item<bool>());
+}
+
 /// Flat below 0: the fit at the kink is too narrow on that side, and a wider one stands beside it.
 TEST(Modes, ReachPastAKink) {
   const Base base =
@@ -247,7 +260,7 @@ TEST(Mixture, CoversAllCombinationsOfModes) {
     const at::Tensor e = at::randn({base.map.num_problems(), 1000, 16}, rng, at::kDouble);
     const at::Tensor right =
         (base.bijection->to_z(base.map.to_z(e)) > 0).to(at::kDouble).mean(at::IntArrayRef{0, 1});
-    EXPECT_LT((right - 0.85).abs().mean().item<double>(), 0.06);
+    EXPECT_LT((right - 0.85).abs().mean().item<double>(), 0.08);
     EXPECT_LT(right.max().item<double>(), 0.97);  // no coordinate lacks a side
     EXPECT_GT(right.min().item<double>(), 0.6);
   }
