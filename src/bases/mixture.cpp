@@ -55,20 +55,25 @@ class BijectionFits {
   explicit BijectionFits(const at::Tensor& draws) : draws_(draws) {}
 
   /// Null if the draws do not ask for this kind. What seems heavy tails of a coordinate is often a
-  /// scale that depends on another one: splines come after a coupling.
+  /// scale that depends on another one: splines come after a coupling. Draws are rare in a neck, so
+  /// the coordinates that lead there get heavy tails.
   MaybeBijection of(Kind kind) {
     if (kind == Kind::kNone) return {};
     if (kind == Kind::kSpline) return fit_spline(draws_);
     if (!coupling_) coupling_ = fit_coupling(draws_);
-    const MaybeBijection& coupling = *coupling_;
-    if (!coupling || kind == Kind::kCoupling) return coupling;
-    const auto after = fit_spline(coupling->to_u(draws_));
-    return after ? std::make_shared<Composition>(coupling, after) : MaybeBijection();
+    const auto& coupling = *coupling_;
+    if (!coupling) return {};
+    SplineOptions options;
+    options.is_heavy = coupling->drives();
+    if (kind == Kind::kCoupling) options.most_normals = 1;
+    const auto after = fit_spline(coupling->to_u(draws_), options);
+    if (!after) return coupling;
+    return std::make_shared<Composition>(coupling, after);
   }
 
  private:
   at::Tensor draws_;
-  std::optional<MaybeBijection> coupling_;
+  std::optional<std::shared_ptr<const Coupling>> coupling_;
 };
 
 /// Normals in coordinates u, with z = T(u).
@@ -130,8 +135,8 @@ class Pool {
   }
 
   /// `count` particles of equal weight, [count,D]. The greatest weights, as many as a quarter of
-  /// `count`, are clipped to the least of them: the descendants of a lucky particle would say little
-  /// of the density's shape.                                           [Koblents & Miguez 2015]
+  /// `count`, are clipped to the least of them: the descendants of a lucky particle would say
+  /// little of the density's shape.                                    [Koblents & Miguez 2015]
   at::Tensor draws(int64_t count, at::Generator& rng) const {
     const int64_t greatest = std::min((count + 3) / 4, log_w_.size(0));
     const at::Tensor limit = std::get<0>(log_w_.topk(greatest)).min();
@@ -199,7 +204,7 @@ class Mixture : public BaseRule {
     const at::Tensor share = modes.partition ? modes.partition->log_share : at::zeros({1}, wide);
     Trial best = attempt([&] { return tried(search, {modes.map.widened(widening_), share}); });
     best.may_miss = modes.ambiguous.any().item<bool>();
-    Trial by_splines = from_modes(modes, search), by_prior = from_prior(search);
+    const Trial by_splines = from_modes(modes, best, search), by_prior = from_prior(search);
     search.splines_hold = by_splines.value > std::max(best.value, by_prior.value);
     for (const Trial& rough : {by_splines, by_prior})
       if (rough.beats(best)) best = rough;
@@ -284,8 +289,8 @@ class Mixture : public BaseRule {
 
   /// A normal in the coordinates of splines that are fitted to all modes alike, light ones too.
   /// Where each of many coordinates has modes of its own, their combinations are too many for
-  /// normals.
-  Trial from_modes(const Base& modes, Search& search) const {
+  /// normals. A second, longer trial follows a first one that is higher than `by_normals`.
+  Trial from_modes(const Base& modes, const Trial& by_normals, Search& search) const {
     constexpr int64_t kFew = 4;
     at::Tensor loc = modes.map.loc(), root = modes.map.matrix();
     if (modes.light_modes) {
@@ -302,7 +307,11 @@ class Mixture : public BaseRule {
     const auto spline = fit_spline(draws);
     if (!spline) return {};
     const Normals normals = one_normal(draws, spline, search);
-    return attempt([&] { return tried(search, normals, {"linear", 3 * kSteps}); });
+    return attempt([&] {
+      const Trial trial = tried(search, normals);
+      return trial.value > by_normals.value ? tried(search, normals, {"linear", 3 * kSteps})
+                                            : trial;
+    });
   }
 
   /// SMC from the prior, and the moments of where it ends. Many equal steps suit densities that are

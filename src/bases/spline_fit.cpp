@@ -8,7 +8,6 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kMostNormals = 4;
 constexpr double kSame = 1e-6;  // of |z|: knots may become float32
 
 /// K normals for each of D coordinates: [K,D,1].
@@ -52,11 +51,11 @@ Marginals defended(const Marginals& normals) {
 }
 
 /// How many normals describe each coordinate best: [D] int64.
-at::Tensor best_counts(const at::Tensor& x) {
+at::Tensor best_counts(const at::Tensor& x, int64_t most) {
   constexpr double kAsGood = 0.03;  // nats
   const at::Tensor train = x.slice(1, 0, {}, 2), test = x.slice(1, 1, {}, 2);
   at::Tensor best, count;
-  for (int64_t num = 1; num <= kMostNormals; ++num) {
+  for (int64_t num = 1; num <= most; ++num) {
     const at::Tensor height =
         at::logsumexp(log_weighed(fit_marginals(train, num), test), 0).mean(1);
     const at::Tensor better = num == 1 ? at::ones_like(height, at::kBool) : height > best + kAsGood;
@@ -84,14 +83,14 @@ struct Pareto {
   /// The most probable one for `excess` [N] > 0, unless it may as well be light.  [Grimshaw 1993]
   static Pareto fit(const at::Tensor& excess) {
     constexpr int64_t kFewest = 20, kGrid = 200;
-    constexpr double kErrors = 2, kHeaviest = 2;  // standard errors; P(z > x) falls as x^-0.5
-    const int64_t num = excess.numel();
+    constexpr double kErrors = 2, kHeaviest = 1;  // standard errors; Cauchy's shape
+    const auto num = static_cast<double>(excess.numel());
     if (num < kFewest) return {};
     const at::Tensor rate = at::logspace(-3, 3, kGrid, 10, excess.options()) / excess.median();
     const at::Tensor shape = at::log1p(rate.unsqueeze(1) * excess).mean(1);
     const int64_t best = (-(shape / rate).log() - shape).argmax().item<int64_t>();
     const double found = std::min(shape[best].item<double>(), kHeaviest);
-    if (found < kErrors * (1 + found) / std::sqrt(static_cast<double>(num))) return {};
+    if (found < kErrors * (1 + found) / std::sqrt(num)) return {};
     return {found, found / rate[best].item<double>()};
   }
 };
@@ -125,31 +124,29 @@ double hazard(double u) {
   return std::exp(-0.5 * u * u) / std::sqrt(2 * M_PI) / (0.5 * std::erfc(u * M_SQRT1_2));
 }
 
-/// The curve through `knots`, with heavy tails where draws z [N] beyond its outer knots ask for
-/// them: few draws say how heavy a tail is, and normals fitted to draws end with them.
-Curve curve_through(std::vector<Knot> knots, const at::Tensor& z) {
+/// The curve through `knots`, with tails of at least the shape `least`, and heavier ones where
+/// draws z [N] beyond its outer knots ask for them: normals that are fitted to draws end where the
+/// draws end.
+Curve curve_through(std::vector<Knot> knots, const at::Tensor& z, double least) {
   constexpr double kLeast = 1, kMost = 1.51;  // of |u| where a tail begins
+  // The tail whose excess is given begins at `end`, at a distance u > 0.
+  const auto shape_of = [&](Knot& end, double u, const at::Tensor& excess) {
+    const Pareto tail = Pareto::fit(excess);
+    if (tail.shape < least) return least;
+    if (tail.shape > 0) end.slope = tail.scale * hazard(u);
+    return tail.shape;
+  };
   Curve curve;
   const auto last =
       std::find_if(knots.rbegin(), knots.rend(), [](const Knot& knot) { return knot.u < kMost; });
-  if (last != knots.rend() && last->u > kLeast) {
-    const Pareto tail = Pareto::fit(z.masked_select(z > last->z) - last->z);
-    if (tail.shape > 0) {
-      last->slope = tail.scale * hazard(last->u);
-      knots.erase(last.base(), knots.end());
-      curve.above = tail.shape;
-    }
-  }
+  if (last != knots.rend() && last->u > kLeast)
+    curve.above = shape_of(*last, last->u, z.masked_select(z > last->z) - last->z);
+  if (curve.above > 0) knots.erase(last.base(), knots.end());
   const auto first =
       std::find_if(knots.begin(), knots.end(), [](const Knot& knot) { return knot.u > -kMost; });
-  if (first != knots.end() && first->u < -kLeast) {
-    const Pareto tail = Pareto::fit(first->z - z.masked_select(z < first->z));
-    if (tail.shape > 0) {
-      first->slope = tail.scale * hazard(-first->u);
-      knots.erase(knots.begin(), first);
-      curve.below = tail.shape;
-    }
-  }
+  if (first != knots.end() && first->u < -kLeast)
+    curve.below = shape_of(*first, -first->u, first->z - z.masked_select(z < first->z));
+  if (curve.below > 0) knots.erase(knots.begin(), first);
   curve.knots = std::move(knots);
   return curve;
 }
@@ -170,11 +167,14 @@ std::vector<Knot> refined(std::vector<Knot> knots, size_t count) {
 
 }  // namespace
 
-std::shared_ptr<const Spline> fit_spline(const at::Tensor& z) {
+std::shared_ptr<const Spline> fit_spline(const at::Tensor& z, const SplineOptions& options) {
+  constexpr double kHeavy = 0.2;  // shape of a tail that draws do not ask for
   const at::Tensor loc = z.mean(0), scale = z.std(0);
   if (!(scale > 0).all().item<bool>() || !z.isfinite().all().item<bool>()) return {};
   const at::Tensor x = ((z - loc) / scale).t().contiguous();
-  const at::Tensor count = best_counts(x);
+  const at::Tensor count = best_counts(x, options.most_normals);
+  const at::Tensor is_heavy =
+      options.is_heavy.defined() ? options.is_heavy : at::zeros({z.size(1)}, at::kBool);
   std::vector<int64_t> coordinates;
   std::vector<Curve> curves;
   size_t most = 0;
@@ -185,7 +185,7 @@ std::shared_ptr<const Spline> fit_spline(const at::Tensor& z) {
     Curve curve =
         curve_through(knots_of(normals.loc.flatten() * unit + loc[d], normals.sd.flatten() * unit,
                                normals.log_share.flatten().exp()),
-                      z.select(1, d));
+                      z.select(1, d), is_heavy[d].item<bool>() ? kHeavy : 0);
     const bool is_normal = num == 1 && curve.below == 0 && curve.above == 0;
     if (is_normal || curve.knots.size() < 2) continue;
     most = std::max(most, curve.knots.size());

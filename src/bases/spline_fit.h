@@ -9,9 +9,14 @@
 
 namespace crais {
 
+struct SplineOptions {
+  int64_t most_normals = 4;  // that describe a coordinate
+  at::Tensor is_heavy = {};  // [D] bool: coordinates whose tails are heavy whatever draws say
+};
+
 /// The splines that make coordinates of draws z [N,D] float64 normal whose densities are better
-/// described by two to four normals than by one: skew, heavy-tailed, or with several modes. Null if
-/// there are none.
-std::shared_ptr<const Spline> fit_spline(const at::Tensor& z);
+/// described by several normals than by one (skew, or with several modes), or whose tails are
+/// heavy. Null if there are none.
+std::shared_ptr<const Spline> fit_spline(const at::Tensor& z, const SplineOptions& options = {});
 
 }  // namespace crais

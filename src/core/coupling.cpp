@@ -31,6 +31,13 @@ Coupling::Coupling(at::Tensor dependent, at::Tensor others, at::Tensor loc, at::
 
 at::Tensor Coupling::knee(const at::Tensor& x) { return 0.5 * at::softplus(-2 * x); }
 
+at::Tensor Coupling::drives() const {
+  const int64_t num = others_.size(0);
+  const at::Tensor moves = (log_scale_ != 0).any(0);
+  return at::zeros({dim()}, moves.options())
+      .index_copy(0, others_, moves.slice(0, 1, 1 + num) | moves.slice(0, 1 + num));
+}
+
 Coupling::Conditional Coupling::given(const at::Tensor& a) const {
   const int64_t num = others_.size(0);
   const at::Tensor x = (a - loc_) / scale_;

@@ -30,6 +30,8 @@ class Coupling : public Bijection {
   static at::Tensor knee(const at::Tensor& x);
 
   int64_t dim() const override { return order_.size(0); }
+  /// [D] bool: the coordinates on which scales of others depend.
+  at::Tensor drives() const;
 
   at::Tensor to_z(const at::Tensor& u) const override;
   at::Tensor to_u(const at::Tensor& z) const override;

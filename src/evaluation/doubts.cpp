@@ -76,19 +76,33 @@ bool refutes(const Witness& witness, double mean, double error, double bias) {
   return witness.value - mean > std::max(kLeast, allowed);
 }
 
-/// True if, over all chunks, more settled particles than chance explains end where forward
-/// particles hardly go. Some descend from the same forward particle; the limit allows for that.
-bool settled_elsewhere(const RunResults& results) {
-  constexpr double kErrors = 3.5, kLeastShare = 0.01;
-  double excess = 0, variance = 0;
+/// The mass that settled particles found where forward particles hardly go, as a share of all mass.
+struct HardlySeen {
+  double share = 0;   // mean over chunks, beyond what is expected there
+  double chance = 0;  // standard error of the share
+};
+
+HardlySeen hardly_seen(const RunResults& results) {
+  constexpr double kLeastExpected = 0.003;
+  double excess = 0, variance = 0, chunks = 0;
   for (const auto& [number, chunk] : results.chunks) {
     if (!chunk.settled) continue;
     const SettledShare& settled = *chunk.settled;
+    ++chunks;
     excess += settled.above - settled.expected;
-    variance +=
-        std::max(settled.expected, kLeastShare) * (1.0 / kWitnesses + 1.0 / settled.num_effective);
+    variance += std::max(settled.expected, kLeastExpected) *
+                (1.0 / kWitnesses + 1.0 / settled.num_effective);
   }
-  return excess > 0 && !(excess < kErrors * std::sqrt(variance));
+  if (chunks == 0) return {};
+  return {excess / chunks, std::sqrt(variance) / chunks};
+}
+
+/// True if more settled particles than chance explains end where forward particles hardly go. Some
+/// descend from the same forward particle; the limit allows for that.
+bool settled_elsewhere(const RunResults& results) {
+  constexpr double kErrors = 6.5;
+  const HardlySeen found = hardly_seen(results);
+  return found.share > 0 && !(found.share < kErrors * found.chance);
 }
 
 }  // namespace
@@ -120,8 +134,12 @@ double error_of_replicates(const MethodTable& table, const RunResults& results) 
       std_error_of_replicates(table.matrix("log_normalizer"), table.matrix("std_error"));
   std::vector<double> means;
   for (const auto& chunk : values_by_chunk(table.method, results)) means.push_back(mean_of(chunk));
-  if (means.size() < 2) return error;
-  return std::max(error, std::sqrt(variance_of_mean(means, mean_of(means))));
+  const double by_chunks =
+      means.size() < 2 ? 0 : std::sqrt(variance_of_mean(means, mean_of(means)));
+  const HardlySeen found = hardly_seen(results);
+  const double beyond_chance = found.share * found.share - found.chance * found.chance;
+  const double missed = found.share > found.chance ? std::sqrt(beyond_chance) : 0;
+  return std::hypot(std::max(error, by_chunks), missed);
 }
 
 std::vector<Doubt> doubts_of_replicates(const MethodTable& table, const RunResults& results) {

@@ -28,9 +28,10 @@ struct DoubtEntry {
 };
 const DoubtEntry& entry_of(Doubt doubt);
 
-/// Monte Carlo error of the mean over replicates of one density, nats: the largest of three
-/// estimates, from the spread of replicates, from their own errors, and from the spread of chunks,
-/// whose bases were fitted separately.
+/// Monte Carlo error of the mean over replicates of one density, nats. It is the largest of three
+/// estimates: from the spread of replicates, from their own errors, and from the spread of chunks,
+/// whose bases were fitted separately. The share of the mass that settled particles find where
+/// chains hardly go is added in squares, as far as it exceeds chance: no spread shows it.
 double error_of_replicates(const MethodTable& table, const RunResults& results);
 
 /// The doubts about replicates of one density.

@@ -136,6 +136,25 @@ TEST(SplineFit, ContinuesHeavyTailsBeyondTheDraws) {
   EXPECT_NEAR((z[1] - z[0]).item<double>(), 2 * (z[2] - z[1]).item<double>(), 1e-9);
 }
 
+/// Draws end before a neck, so the tails of what leads there are heavy whatever draws say.
+TEST(SplineFit, GivesHeavyTailsWhereItIsTold) {
+  SplineOptions options;
+  options.is_heavy = at::tensor({0, 1, 0}, at::kLong) > 0;
+  const auto spline = fit_spline(normal_draws(3, 9), options);
+  ASSERT_TRUE(spline);
+  const at::Tensor far = at::tensor({-4.0, 4.0}, at::kDouble).unsqueeze(1).repeat({1, 3});
+  const at::Tensor reach = spline->to_z(far).abs();
+  EXPECT_GT(reach.select(1, 1).min().item<double>(), 6);
+  EXPECT_LT(reach.select(1, 1).max().item<double>(), 12);
+  for (const int64_t d : {0, 2}) EXPECT_EQ(reach.select(1, d).max().item<double>(), 4);
+}
+
+TEST(SplineFit, DescribesCoordinatesByOneNormalWhereItIsTold) {
+  SplineOptions options;
+  options.most_normals = 1;
+  EXPECT_FALSE(fit_spline(two_peaks(1), options));
+}
+
 TEST(SplineFit, TakesTheCoordinatesThatNeedOne) {
   const at::Tensor z = at::cat({normal_draws(1, 5), two_peaks(1), normal_draws(2, 6)}, 1);
   const auto spline = fit_spline(z);

@@ -94,8 +94,8 @@ TEST(Modes, SayWhereLightOnesAddUp) {
   EXPECT_FALSE(fit("modes", wells(3)).ambiguous.any().item<bool>());
 }
 
-/// Sixteen wells of two depths: hardly any mode is heavy, but the light ones have both sides of each
-/// coordinate.
+/// Sixteen wells of two depths: hardly any mode is heavy, but the light ones have both sides of
+/// each coordinate.
 TEST(Modes, KeepWhatIsTooLightToBeAPart) {
   const Base base = fit("modes", replicated(16, [](const at::Tensor& z) {
                           return (0.5 * z + 6 * z.square() - z.pow(4)).sum(-1);

@@ -45,6 +45,25 @@ TEST(Coupling, LeavesTheOthersAndMovesTheDependent) {
     EXPECT_GT(max_abs_diff(z.select(-1, dependent), u.select(-1, dependent)), 0.1);
 }
 
+/// Only scales need a driver: the first coordinate moves means alone.
+TEST(Coupling, NamesWhatDrivesScales) {
+  const at::Tensor all = at::tensor({1, 0, 1, 0, 0}, at::kLong) > 0;
+  EXPECT_TRUE(at::equal(coupling().drives(), all));
+  const auto weights = [](at::ArrayRef<double> row) {
+    return at::tensor(row, at::kDouble).view({1, 5});
+  };
+  const auto by_scales = [&](at::ArrayRef<double> row) {
+    return Coupling(at::tensor({1}, at::kLong), at::tensor({0, 2}, at::kLong),
+                    at::zeros({2}, at::kDouble), at::ones({2}, at::kDouble),
+                    at::zeros({1, 1}, at::kDouble), weights({0.1, 0.2, 0.3, 0.4, 0.5}),
+                    weights(row))
+        .drives();
+  };
+  const at::Tensor third = at::tensor({0, 0, 1}, at::kLong) > 0;
+  EXPECT_TRUE(at::equal(by_scales({1.0, 0.0, 0.3, 0.0, 0.0}), third));
+  EXPECT_TRUE(at::equal(by_scales({1.0, 0.0, 0.0, 0.0, -0.3}), third));
+}
+
 /// The determinant of the Jacobian by autograd, point by point.
 TEST(Coupling, KnowsItsDeterminant) {
   const at::Tensor found = coupling().log_abs_det(points()).flatten();

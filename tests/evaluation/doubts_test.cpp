@@ -109,6 +109,20 @@ TEST(Doubts, SettledParticlesGoElsewhere) {
   EXPECT_TRUE(doubts(results).empty());
 }
 
+/// The spread of replicates that all miss the same neck says nothing of it.
+TEST(ErrorOfReplicates, HasTheMassThatChainsMiss) {
+  RunResults results = results_of(kAgree, 1e-4);
+  const auto error = [&] { return error_of_replicates(tables(results).front(), results); };
+  const double spread = error();
+  results.chunks[0].settled = {0.004, 0.003, 300};
+  results.chunks[1].settled = {0.003, 0.003, 300};
+  EXPECT_EQ(error(), spread);  // by chance
+  results.chunks[0].settled = {0.023, 0.003, 300};
+  results.chunks[1].settled = {0.013, 0.003, 300};
+  const double chance = std::sqrt(0.003 / 2 * (1.0 / 256 + 1.0 / 300));
+  EXPECT_NEAR(error(), std::hypot(spread, std::sqrt(0.015 * 0.015 - chance * chance)), 1e-9);
+}
+
 TEST(ErrorOfReplicates, IsTheGreatestOfThree) {
   const auto error = [](const RunResults& results) {
     return error_of_replicates(tables(results).front(), results);

@@ -26,7 +26,7 @@ struct LogzResults : RunResults {
 /// The summary of one method over its N = problems times repeats estimates of one number.
 struct LogzSummary : MethodSummary {
   double mean = 0.0;       // of log Z-hat, nats
-  double std_error = 0.0;  // of the mean: spread / sqrt(N); for N = 1, the chains' own error
+  double std_error = 0.0;  // of the mean: see error_of_replicates
   // If the truth is known, nats: mean - truth, that difference over its standard error, and
   // sqrt(mean (log Z-hat - truth)^2).
   std::optional<double> error, z_score, root_mean_square_error;
