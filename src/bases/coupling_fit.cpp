@@ -65,7 +65,7 @@ at::Tensor drivers(const at::Tensor& effect) {
 
 /// (X^T W X)^-1 for features X [N,F] and weights W [N].
 at::Tensor inverse_gram(const at::Tensor& features, const at::Tensor& weight) {
-  constexpr double kRidge = 1e-6;
+  constexpr double kRidge = 1e-12;
   const at::Tensor gram = at::matmul((features * weight.unsqueeze(1)).t(), features);
   return inverted(gram + at::diag(kRidge * gram.diagonal().clamp_min(1e-300)));
 }
