@@ -63,6 +63,7 @@ Base together(const std::vector<Base>& fits) {
   Cost cost;
   for (size_t p = 0; p < fits.size(); ++p) {
     const Base& fit = fits[p];
+    TORCH_CHECK(fits.size() == 1 || !fit.bijection, "a bijection belongs to all problems");
     const int64_t parts = fit.map.num_problems();
     loc.push_back(fit.map.loc());
     matrix.push_back(fit.map.matrix());
@@ -77,7 +78,7 @@ Base together(const std::vector<Base>& fits) {
   base.ambiguous = at::cat(ambiguous);
   if (base.map.num_problems() > base.num_problems())
     base.partition = Partition{at::cat(problem), at::cat(log_share), base.num_problems()};
-  if (fits.size() == 1) base.bijection = fits.front().bijection;
+  base.bijection = fits.front().bijection;
   return base;
 }
 

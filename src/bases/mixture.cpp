@@ -173,6 +173,8 @@ class Mixture : public BaseRule {
     const c10::NoGradGuard no_grad;
     if (!target.can_select())
       return BaseRegistry::instance().make("base", "pilot")->build(target, rng);
+    if (target.is_replicated())
+      return repeated(together({fitted(*target.slice(0, 1), rng)}), target.num_problems());
     std::vector<Base> fits;
     for (int64_t p = 0; p < target.num_problems(); ++p)
       fits.push_back(fitted(*target.slice(p, p + 1), rng));

@@ -266,6 +266,21 @@ TEST(Mixture, CoversAllCombinationsOfModes) {
   }
 }
 
+/// Replicates share one fit, and so one bijection.
+TEST(Mixture, FitsReplicatesOnce) {
+  const auto funnel = [](const at::Tensor& z) {
+    const at::Tensor v = z.select(-1, 0), x = z.slice(-1, 1);
+    return -v.square() / 18 - 0.5 * x.square().sum(-1) * (-v).exp() - 2 * v;
+  };
+  const Base one = fit("mixture:128", replicated(5, funnel, 1)),
+             three = fit("mixture:128", replicated(5, funnel, 3));
+  ASSERT_TRUE(one.bijection);
+  ASSERT_TRUE(three.bijection);
+  EXPECT_EQ(three.num_problems(), 3);
+  EXPECT_EQ(three.cost.densities, one.cost.densities);
+  EXPECT_TRUE(at::equal(three.map.loc()[0], one.map.loc()[0]));
+}
+
 /// A bijection belongs to all problems, so images, whose problems differ, have none.
 TEST(Mixture, TransformsOnlyReplicates) {
   const auto funnel = [](const at::Tensor& z, const at::Tensor& /*index*/) {
