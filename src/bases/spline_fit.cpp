@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -154,13 +155,13 @@ Curve curve_through(std::vector<Knot> knots, const at::Tensor& z, double least) 
 /// `knots` and others in the middle of the widest pieces: `count` in all.
 std::vector<Knot> refined(std::vector<Knot> knots, size_t count) {
   while (knots.size() < count) {
-    const auto narrower = [](const Knot& a, const Knot& b) {
-      return (&a)[1].u - a.u < (&b)[1].u - b.u;
-    };
-    const auto widest = std::max_element(knots.begin(), knots.end() - 1, narrower);
-    const Knot &from = *widest, &to = *(widest + 1);
-    knots.insert(widest + 1,
-                 {(from.u + to.u) / 2, (from.z + to.z) / 2, (to.z - from.z) / (to.u - from.u)});
+    size_t end = 1;  // of the widest piece
+    for (size_t k = 2; k < knots.size(); ++k)
+      if (knots[k].u - knots[k - 1].u > knots[end].u - knots[end - 1].u) end = k;
+    const Knot from = knots[end - 1], to = knots[end];
+    const double slope = (to.z - from.z) / (to.u - from.u);
+    knots.insert(knots.begin() + static_cast<std::ptrdiff_t>(end),
+                 {(from.u + to.u) / 2, (from.z + to.z) / 2, slope});
   }
   return knots;
 }
