@@ -186,6 +186,7 @@ class Mixture : public BaseRule {
   static constexpr int64_t kSteps = 32;       // of a trial
   static constexpr int64_t kMostSteps = 256;  // of one whose particles decide on them
   static constexpr int64_t kMoreRounds = 7;   // while each gains more than kClear
+  static constexpr int64_t kLongest = 3;      // of settling, in units of the first round's
   static constexpr int64_t kRefit = 0;        // in place of a number of normals
   static constexpr double kSmall = 0.02, kCertain = 0.05, kVague = 0.2, kClear = 0.3;  // nats
 
@@ -235,7 +236,7 @@ class Mixture : public BaseRule {
     if (!best.parts) return;
     const int64_t most = rounds_ > 0 ? rounds_ + kMoreRounds : 0;
     for (int64_t round = 1; round <= most; ++round) {
-      const at::Tensor draws = settled(best, search);
+      const at::Tensor draws = settled(best, std::min(round, kLongest), search);
       Trial next = attempt([&] { return tried(search, best_fit(draws, best, search)); });
       const double gain = next.value - best.value;
       const bool has_settled = best.error < kCertain && gain < kSmall;
@@ -244,7 +245,7 @@ class Mixture : public BaseRule {
     }
   }
 
-  /// A fit of some normals to draws z [M,D], or a refit of those present: the one whose mean log
+  /// A fit of some normals to draws z [S,K,D] of K particles, or a refit of those present: the one whose mean log
   /// density is highest at draws that it has not seen. The divergence from the target to the
   /// normals has the same order. More normals must be worth it, because they share the chains, and
   /// so must a bijection. Cost: none.
@@ -253,9 +254,9 @@ class Mixture : public BaseRule {
     const Parts& parts = *present.parts;
     at::Generator host = on_host(search);
     // Particles next to each other often have a common ancestor, so they belong together.
-    const at::Tensor of_sweeps = draws.view({-1, particles_, draws.size(1)});
-    const at::Tensor train = of_sweeps.slice(1, 0, particles_ / 2).flatten(0, 1),
-                     test = of_sweeps.slice(1, particles_ / 2).flatten(0, 1);
+    const int64_t half = draws.size(1) / 2;
+    const at::Tensor train = draws.slice(1, 0, half).flatten(0, 1),
+                     test = draws.slice(1, half).flatten(0, 1), all = draws.flatten(0, 1);
     const int64_t num_parts = parts.partition.num_parts();
     BijectionFits bijections(train);
     double highest = -std::numeric_limits<double>::infinity();
@@ -277,7 +278,7 @@ class Mixture : public BaseRule {
         best_kind = kind;
       }
     }
-    return widened(fit(draws, BijectionFits(draws).of(best_kind), best, parts, host), search.one);
+    return widened(fit(all, BijectionFits(all).of(best_kind), best, parts, host), search.one);
   }
 
   /// The kinds of bijections that a fit may have. A coupling also holds where there were no draws.
@@ -291,7 +292,7 @@ class Mixture : public BaseRule {
 
   /// A normal in the coordinates of splines that are fitted to all modes alike, light ones too.
   /// Where each of many coordinates has modes of its own, their combinations are too many for
-  /// normals. A second, longer trial follows a first one that is higher than `by_normals`.
+  /// normals. A vague trial that is higher than `by_normals` is repeated with more steps.
   Trial from_modes(const Base& modes, const Trial& by_normals, Search& search) const {
     constexpr int64_t kFew = 4;
     at::Tensor loc = modes.map.loc(), root = modes.map.matrix();
@@ -310,9 +311,11 @@ class Mixture : public BaseRule {
     if (!spline) return {};
     const Normals normals = one_normal(draws, spline, search);
     return attempt([&] {
-      const Trial trial = tried(search, normals);
-      return trial.value > by_normals.value ? tried(search, normals, {"linear", 3 * kSteps})
-                                            : trial;
+      Trial trial = tried(search, normals);
+      if (trial.error > kVague && trial.value > by_normals.value)
+        trial = tried(search, normals, {"linear", 3 * kSteps});
+      trial.may_miss = by_normals.may_miss;
+      return trial;
     });
   }
 
@@ -399,16 +402,18 @@ class Mixture : public BaseRule {
   }
 
   /// Lets particles of the pool settle, and replaces the pool by them. Returns the particles that
-  /// they passed through, [M,D] float64 on the CPU.
-  at::Tensor settled(const Trial& trial, Search& search) const {
+  /// they passed through, [S,K,D] float64 on the CPU. They are `longer` times as few and settle for
+  /// so many times as long: it takes long to come into a neck.
+  at::Tensor settled(const Trial& trial, int64_t longer, Search& search) const {
     constexpr int64_t kSweeps = 6;
+    const int64_t count = std::max<int64_t>(2, particles_ / longer);
     const Normals& normals = trial.parts->normals;
-    const at::Tensor u = normals.to_u(search.pool.draws(particles_, search.rng));
+    const at::Tensor u = normals.to_u(search.pool.draws(count, search.rng));
     const Settled result = settle(*trial.parts->target, normals.map, u, trial.step_sizes, *path_,
-                                  *transition_, kSweeps, search.rng);
+                                  *transition_, longer * kSweeps, search.rng);
     search.cost += result.cost;
     search.pool.replace(normals.to_z(result.z));
-    return normals.to_z(result.passed).to(at::kCPU, at::kDouble);
+    return normals.to_z(result.passed).to(at::kCPU, at::kDouble).view({-1, count, u.size(1)});
   }
 
   /// Normals on the CPU, in the coordinates of a bijection if there is one.
