@@ -71,20 +71,15 @@ struct Knot {
   double u, z, slope;
 };
 
-/// The spline of one coordinate.
-struct Curve {
-  std::vector<Knot> knots;
-  double below = 0, above = 0;  // shapes of the tails
-};
-
 /// The tail of a generalised Pareto distribution.
 struct Pareto {
-  double shape = 0, scale = 0;  // shape 0: there is no heavy tail
+  double shape = 0, scale = 0;  // P(z > x) falls as x^(-1/shape); shape 0: there is no heavy tail
 
   /// The most probable one for `excess` [N] > 0, unless it may as well be light.  [Grimshaw 1993]
   static Pareto fit(const at::Tensor& excess) {
     constexpr int64_t kFewest = 20, kGrid = 200;
-    constexpr double kErrors = 2, kHeaviest = 1;  // standard errors; Cauchy's shape
+    // In standard errors; and a shape: draws must not overflow a density of a log-scale.
+    constexpr double kErrors = 2, kHeaviest = 0.5;
     const auto num = static_cast<double>(excess.numel());
     if (num < kFewest) return {};
     const at::Tensor rate = at::logspace(-3, 3, kGrid, 10, excess.options()) / excess.median();
@@ -120,50 +115,40 @@ std::vector<Knot> knots_of(const at::Tensor& loc, const at::Tensor& sd, const at
   return knots;
 }
 
-/// The density of N(0, 1) at u over P(N(0, 1) > u).
-double hazard(double u) {
-  return std::exp(-0.5 * u * u) / std::sqrt(2 * M_PI) / (0.5 * std::erfc(u * M_SQRT1_2));
-}
+double log_above(double u) { return std::log(0.5 * std::erfc(u * M_SQRT1_2)); }
 
-/// The curve through `knots`, with tails of at least the shape `least`, and heavier ones where
-/// draws z [N] beyond its outer knots ask for them: normals that are fitted to draws end where the
-/// draws end.
-Curve curve_through(std::vector<Knot> knots, const at::Tensor& z, double least) {
-  constexpr double kLeast = 1, kMost = 1.51;  // of |u| where a tail begins
-  // The tail whose excess is given begins at `end`, at a distance u > 0.
-  const auto shape_of = [&](Knot& end, double u, const at::Tensor& excess) {
-    const Pareto tail = Pareto::fit(excess);
-    if (tail.shape < least) return least;
-    if (tail.shape > 0) end.slope = tail.scale * hazard(u);
-    return tail.shape;
-  };
-  Curve curve;
+/// The density of N(0, 1) at u over P(N(0, 1) > u).
+double hazard(double u) { return std::exp(-0.5 * u * u - log_above(u)) / std::sqrt(2 * M_PI); }
+
+/// Replaces the knots beyond u = 1.5 by those of a heavy tail, and returns true, if draws z [N] ask
+/// for it or if it must have at least the shape `least`: normals that are fitted to draws end
+/// where the draws end. A normal u has Pareto's tail there as far as one draw in a million.
+///                                                              [after Hickling & Prangle 2024]
+bool continue_tail(std::vector<Knot>& knots, const at::Tensor& z, double least) {
+  constexpr double kLeast = 1, kMost = 1.51, kStep = 0.5, kEnd = 4.8;  // of u
   const auto last =
       std::find_if(knots.rbegin(), knots.rend(), [](const Knot& knot) { return knot.u < kMost; });
-  if (last != knots.rend() && last->u > kLeast)
-    curve.above = shape_of(*last, last->u, z.masked_select(z > last->z) - last->z);
-  if (curve.above > 0) knots.erase(last.base(), knots.end());
-  const auto first =
-      std::find_if(knots.begin(), knots.end(), [](const Knot& knot) { return knot.u > -kMost; });
-  if (first != knots.end() && first->u < -kLeast)
-    curve.below = shape_of(*first, -first->u, first->z - z.masked_select(z < first->z));
-  if (curve.below > 0) knots.erase(knots.begin(), first);
-  curve.knots = std::move(knots);
-  return curve;
+  if (last == knots.rend() || last->u < kLeast) return false;
+  const Knot start = *last;
+  Pareto tail = Pareto::fit(z.masked_select(z > start.z) - start.z);
+  if (tail.shape < least) tail = {least, start.slope / hazard(start.u)};
+  if (tail.shape == 0) return false;
+  knots.erase(last.base(), knots.end());
+  knots.back().slope = tail.scale * hazard(start.u);
+  for (double u = start.u + kStep; u < kEnd; u += kStep) {
+    const double growth = std::exp(tail.shape * (log_above(start.u) - log_above(u)));
+    knots.push_back(
+        {u, start.z + tail.scale * (growth - 1) / tail.shape, tail.scale * growth * hazard(u)});
+  }
+  return true;
 }
 
-/// `knots` and others in the middle of the widest pieces: `count` in all.
-std::vector<Knot> refined(std::vector<Knot> knots, size_t count) {
-  while (knots.size() < count) {
-    size_t end = 1;  // of the widest piece
-    for (size_t k = 2; k < knots.size(); ++k)
-      if (knots[k].u - knots[k - 1].u > knots[end].u - knots[end - 1].u) end = k;
-    const Knot from = knots[end - 1], to = knots[end];
-    const double slope = (to.z - from.z) / (to.u - from.u);
-    knots.insert(knots.begin() + static_cast<std::ptrdiff_t>(end),
-                 {(from.u + to.u) / 2, (from.z + to.z) / 2, slope});
-  }
-  return knots;
+/// `knots` of the coordinate -z.
+std::vector<Knot> mirrored(const std::vector<Knot>& knots) {
+  std::vector<Knot> mirror;
+  for (auto knot = knots.rbegin(); knot != knots.rend(); ++knot)
+    mirror.push_back({-knot->u, -knot->z, knot->slope});
+  return mirror;
 }
 
 }  // namespace
@@ -177,38 +162,43 @@ std::shared_ptr<const Spline> fit_spline(const at::Tensor& z, const SplineOption
   const at::Tensor is_heavy =
       options.is_heavy.defined() ? options.is_heavy : at::zeros({z.size(1)}, at::kBool);
   std::vector<int64_t> coordinates;
-  std::vector<Curve> curves;
+  std::vector<std::vector<Knot>> splines;
   size_t most = 0;
   for (int64_t d = 0; d < z.size(1); ++d) {
     const int64_t num = count[d].item<int64_t>();
     const Marginals normals = defended(fit_marginals(x.slice(0, d, d + 1), num));
-    const at::Tensor unit = scale[d];
-    Curve curve =
-        curve_through(knots_of(normals.loc.flatten() * unit + loc[d], normals.sd.flatten() * unit,
-                               normals.log_share.flatten().exp()),
-                      z.select(1, d), is_heavy[d].item<bool>() ? kHeavy : 0);
-    const bool is_normal = num == 1 && curve.below == 0 && curve.above == 0;
-    if (is_normal || curve.knots.size() < 2) continue;
-    most = std::max(most, curve.knots.size());
+    const at::Tensor unit = scale[d], column = z.select(1, d);
+    const double least = is_heavy[d].item<bool>() ? kHeavy : 0;
+    std::vector<Knot> knots =
+        knots_of(normals.loc.flatten() * unit + loc[d], normals.sd.flatten() * unit,
+                 normals.log_share.flatten().exp());
+    const bool above = continue_tail(knots, column, least);
+    knots = mirrored(knots);
+    const bool below = continue_tail(knots, -column, least);
+    if ((num == 1 && !above && !below) || knots.size() < 2) continue;
+    most = std::max(most, knots.size());
     coordinates.push_back(d);
-    curves.push_back(std::move(curve));
+    splines.push_back(mirrored(knots));
   }
-  if (curves.empty()) return {};
-  const auto num = static_cast<int64_t>(curves.size());
-  at::Tensor knots = at::empty({3, num, static_cast<int64_t>(most)}, z.options()),
-             tails = at::empty({num, 2}, z.options());
+  if (splines.empty()) return {};
+  const auto num = static_cast<int64_t>(splines.size()), columns = static_cast<int64_t>(most);
+  at::Tensor u = at::empty({num, columns}, z.options()), at_u = at::empty_like(u),
+             slope = at::empty_like(u);
   for (int64_t c = 0; c < num; ++c) {
-    const Curve& curve = curves[static_cast<size_t>(c)];
-    tails[c][0] = curve.below;
-    tails[c][1] = curve.above;
-    const std::vector<Knot> all = refined(curve.knots, most);
-    for (size_t k = 0; k < most; ++k) {
-      const at::Tensor knot = knots.select(1, c).select(1, static_cast<int64_t>(k));
-      knot.copy_(at::tensor({all[k].u, all[k].z, all[k].slope}, z.options()));
+    auto& knots = splines[static_cast<size_t>(c)];
+    while (knots.size() < most) {  // the last piece goes on in a line
+      const Knot last = knots.back();
+      const double step = std::max(1.0, 2 * kSame * std::abs(last.z) / last.slope);
+      knots.push_back({last.u + step, last.z + step * last.slope, last.slope});
+    }
+    for (int64_t k = 0; k < columns; ++k) {
+      const Knot& knot = knots[static_cast<size_t>(k)];
+      u[c][k] = knot.u;
+      at_u[c][k] = knot.z;
+      slope[c][k] = knot.slope;
     }
   }
-  return std::make_shared<Spline>(z.size(1), at::tensor(coordinates, at::kLong), knots[0], knots[1],
-                                  knots[2], tails);
+  return std::make_shared<Spline>(z.size(1), at::tensor(coordinates, at::kLong), u, at_u, slope);
 }
 
 }  // namespace crais

@@ -11,17 +11,13 @@
 namespace crais {
 
 /// z_c = S_c(u_c) for some coordinates c, with a monotone rational-quadratic spline S_c through K
-/// knots. Beyond them S_c is linear, or its slope grows so that a normal u_c has in z_c the tail of
-/// a generalised Pareto distribution. It can make a coordinate with heavy tails, or with several
-/// modes of its own, normal.
-///               [Gregory & Delbourgo 1982; Durkan et al. 2019; Hickling & Prangle 2024]
+/// knots, and linear beyond them. It can make a coordinate with heavy tails, or with several modes
+/// of its own, normal.                 [Gregory & Delbourgo 1982; Durkan et al. 2019]
 class Spline : public Bijection {
  public:
   /// The splines of `coordinates` [C] int64 among `dim`: knots u and z [C,K], each ascending, and
-  /// the slopes dz/du > 0 [C,K] there. `tails` [C,2]: for below and above the knots, the shape
-  /// xi > 0 of a tail in which P(|z| > x) falls as x^(-1/xi), or 0 for a line.
-  Spline(int64_t dim, at::Tensor coordinates, at::Tensor u, at::Tensor z, at::Tensor slope,
-         at::Tensor tails);
+  /// the slopes dz/du > 0 [C,K] there.
+  Spline(int64_t dim, at::Tensor coordinates, at::Tensor u, at::Tensor z, at::Tensor slope);
 
   int64_t dim() const override { return dim_; }
   at::Tensor to_z(const at::Tensor& u) const override;
@@ -33,17 +29,13 @@ class Spline : public Bijection {
  private:
   struct Piece;
   struct Place;
-  struct Tail;
   Place place_of(const at::Tensor& x) const;
   /// The pieces [...,C] in which x, by `knots` u or z, lies.
   Piece piece_of(const at::Tensor& x, const at::Tensor& knots) const;
-  enum class Side { kBelow, kAbove };
-  Tail tail(Side side) const;
   at::Tensor replaced(const at::Tensor& x, const at::Tensor& part) const;
 
   int64_t dim_;
-  at::Tensor coordinates_, u_, z_, slope_, tails_;
-  bool has_heavy_tails_;
+  at::Tensor coordinates_, u_, z_, slope_;
 };
 
 }  // namespace crais

@@ -1,6 +1,5 @@
 #include "targets/transformed.h"
 
-#include <cmath>
 #include <utility>
 
 namespace crais {
@@ -12,28 +11,14 @@ Transformed::Transformed(std::shared_ptr<const Target> target,
               target_->dim(), ", its bijection ", bijection_->dim());
 }
 
-/// A move that goes astray may have a z that is no number, where the density is 0.
-struct Transformed::Place {
-  at::Tensor z, is_finite;  // [P,K,D] with 0 in place of such a z, [P,K] bool
-
-  Place(const Bijection& bijection, const at::Tensor& u) : z(bijection.to_z(u)) {
-    is_finite = z.isfinite().all(-1);
-    z = at::where(is_finite.unsqueeze(-1), z, at::zeros_like(z));
-  }
-};
-
 at::Tensor Transformed::log_density(const at::Tensor& u) const {
-  const Place place(*bijection_, u);
-  const at::Tensor here = target_->log_density(place.z).to(at::kDouble);
-  return (here + bijection_->log_abs_det(u)).masked_fill(~place.is_finite, -INFINITY);
+  return target_->log_density(bijection_->to_z(u)).to(at::kDouble) + bijection_->log_abs_det(u);
 }
 
 Evaluation Transformed::evaluate(const at::Tensor& u) const {
-  const Place place(*bijection_, u);
-  const Evaluation here = target_->evaluate(place.z);
-  const at::Tensor log_density = here.log_density.to(at::kDouble) + bijection_->log_abs_det(u);
-  return {log_density.masked_fill(~place.is_finite, -INFINITY),
-          bijection_->pull_back(here.grad, u).masked_fill(~place.is_finite.unsqueeze(-1), 0)};
+  const Evaluation evaluation = target_->evaluate(bijection_->to_z(u));
+  return {evaluation.log_density.to(at::kDouble) + bijection_->log_abs_det(u),
+          bijection_->pull_back(evaluation.grad, u)};
 }
 
 std::shared_ptr<const Target> Transformed::with_forces(at::ScalarType dtype) const {

@@ -35,8 +35,6 @@ class Transformed : public Target {
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
 
  private:
-  struct Place;
-
   std::shared_ptr<const Target> target_;
   std::shared_ptr<const Bijection> bijection_;
 };

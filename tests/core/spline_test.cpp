@@ -15,14 +15,12 @@ namespace {
 
 using testing::max_abs_diff;
 
-/// Splines of coordinates 2 and 0 of three. Two of their tails are heavy.
+/// Splines of coordinates 2 and 0 of three.
 Spline spline() {
-  return {3,
-          at::tensor({2, 0}, at::kLong),
+  return {3, at::tensor({2, 0}, at::kLong),
           at::tensor({-2.0, -0.5, 0.4, 2.5, -1.0, 0.0, 0.1, 1.0}, at::kDouble).view({2, 4}),
           at::tensor({-5.0, -1.0, 3.0, 3.5, 0.0, 1.0, 7.0, 8.0}, at::kDouble).view({2, 4}),
-          at::tensor({1.5, 0.2, 6.0, 0.7, 1.0, 2.0, 30.0, 0.5}, at::kDouble).view({2, 4}),
-          at::tensor({0.2, 0.0, 0.0, 0.1}, at::kDouble).view({2, 2})};
+          at::tensor({1.5, 0.2, 6.0, 0.7, 1.0, 2.0, 30.0, 0.5}, at::kDouble).view({2, 4})};
 }
 
 /// Points in every piece and beyond both ends.
@@ -35,24 +33,6 @@ TEST(Spline, PassesThroughItsKnotsWithTheirSlopes) {
   const at::Tensor u = at::tensor({0.1, 9.0, 0.4}, at::kDouble).view({1, 3});
   EXPECT_LT(max_abs_diff(spline().to_z(u), at::tensor({7.0, 9.0, 3.0}, at::kDouble)), 1e-12);
   EXPECT_NEAR(spline().log_abs_det(u).item<double>(), std::log(30.0 * 6.0), 1e-12);
-}
-
-/// z = u inside [-1, 1], and beyond the knots Pareto's tail with P(z > x) proportional to
-/// (1 + shape (x - 1) / scale)^(-1/shape).
-TEST(Spline, HasParetosTails) {
-  const at::Tensor ends = at::tensor({-1.0, 1.0}, at::kDouble).view({1, 2});
-  const Spline heavy(1, at::zeros({1}, at::kLong), ends, ends, at::ones_like(ends),
-                     at::tensor({0.25, 0.5}, at::kDouble).view({1, 2}));
-  const double hazard = std::exp(-0.5) / std::sqrt(2 * M_PI) / (0.5 * std::erfc(M_SQRT1_2));
-  for (const double x : {1.5, 4.0, 100.0, 1e6}) {
-    SCOPED_TRACE(x);
-    const double u = heavy.to_u(at::full({1, 1}, x, at::kDouble)).item<double>();
-    const double above = std::erfc(u * M_SQRT1_2) / std::erfc(M_SQRT1_2);
-    EXPECT_NEAR(above / std::pow(1 + 0.5 * hazard * (x - 1), -2), 1, 1e-9);
-    const double low = heavy.to_u(at::full({1, 1}, -x, at::kDouble)).item<double>();
-    const double below = std::erfc(-low * M_SQRT1_2) / std::erfc(M_SQRT1_2);
-    EXPECT_NEAR(below / std::pow(1 + 0.25 * hazard * (x - 1), -4), 1, 1e-9);
-  }
 }
 
 TEST(Spline, IsLinearBeyondTheKnots) {
@@ -90,7 +70,7 @@ TEST(Spline, PullsGradientsBack) {
     const at::Tensor total = ((z * weight).sin().sum(-1) + bijection->log_abs_det(u)).sum();
     const at::Tensor wanted = torch::autograd::grad({total}, {u})[0];
     const at::Tensor grad_z = weight * (z.detach() * weight).cos();
-    EXPECT_LT(max_abs_diff(bijection->pull_back(grad_z, u.detach()), wanted), 1e-8);
+    EXPECT_LT(max_abs_diff(bijection->pull_back(grad_z, u.detach()), wanted), 1e-9);
     EXPECT_LT(max_abs_diff(bijection->to_u(z.detach()), u.detach()), 1e-9);
   }
 }
@@ -98,12 +78,11 @@ TEST(Spline, PullsGradientsBack) {
 TEST(Spline, RefusesKnotsThatDoNotAscend) {
   const at::Tensor one = at::ones({1, 3}, at::kDouble),
                    up = at::arange(3, at::kDouble).unsqueeze(0);
-  const at::Tensor first = at::zeros({1}, at::kLong), lines = at::zeros({1, 2}, at::kDouble);
-  EXPECT_NO_THROW(Spline(1, first, up, up, one, lines));
-  EXPECT_THROW(Spline(1, first, one, up, one, lines), c10::Error);
-  EXPECT_THROW(Spline(1, first, up, -up, one, lines), c10::Error);
-  EXPECT_THROW(Spline(1, first, up, up, 0 * one, lines), c10::Error);
-  EXPECT_THROW(Spline(1, first, up, up, one, lines - 1), c10::Error);
+  const at::Tensor first = at::zeros({1}, at::kLong);
+  EXPECT_NO_THROW(Spline(1, first, up, up, one));
+  EXPECT_THROW(Spline(1, first, one, up, one), c10::Error);
+  EXPECT_THROW(Spline(1, first, up, -up, one), c10::Error);
+  EXPECT_THROW(Spline(1, first, up, up, 0 * one), c10::Error);
 }
 
 }  // namespace
