@@ -245,10 +245,10 @@ class Mixture : public BaseRule {
     }
   }
 
-  /// A fit of some normals to draws z [S,K,D] of K particles, or a refit of those present: the one whose mean log
-  /// density is highest at draws that it has not seen. The divergence from the target to the
-  /// normals has the same order. More normals must be worth it, because they share the chains, and
-  /// so must a bijection. Cost: none.
+  /// A fit of some normals to draws z [S,K,D] of K particles, or a refit of those present: the one
+  /// whose mean log density is highest at draws that it has not seen. The divergence from the
+  /// target to the normals has the same order. More normals must be worth it, because they share
+  /// the chains, and so must a bijection. Cost: none.
   Normals best_fit(const at::Tensor& draws, const Trial& present, Search& search) const {
     constexpr double kAsGood = 0.05;  // nats
     const Parts& parts = *present.parts;

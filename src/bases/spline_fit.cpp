@@ -91,10 +91,18 @@ struct Pareto {
   }
 };
 
+/// Adds a knot, unless it would be one with the last knot or is no knot.
+void add(std::vector<Knot>& knots, const Knot& knot) {
+  constexpr double kNear = 1e-3;  // of u
+  if (!std::isfinite(knot.u) || !std::isfinite(knot.slope) || !(knot.slope > 0)) return;
+  if (knots.empty() ||
+      (knot.u > knots.back().u + kNear && knot.z > knots.back().z + kSame * std::abs(knot.z)))
+    knots.push_back(knot);
+}
+
 /// The knots of one coordinate: where Phi(u) is the share of the normals below z.
 std::vector<Knot> knots_of(const at::Tensor& loc, const at::Tensor& sd, const at::Tensor& share) {
   constexpr double kReach[] = {-4, -2.5, -1.5, -0.75, 0, 0.75, 1.5, 2.5, 4};
-  constexpr double kNear = 1e-3;  // of u: nearer knots would be one
   const at::Tensor reach = at::tensor(at::ArrayRef<double>(kReach), loc.options());
   const at::Tensor z = std::get<0>((loc.unsqueeze(1) + sd.unsqueeze(1) * reach).flatten().sort());
   const at::Tensor e = (z.unsqueeze(1) - loc) / sd;
@@ -105,13 +113,8 @@ std::vector<Knot> knots_of(const at::Tensor& loc, const at::Tensor& sd, const at
   const at::Tensor density = at::mv((-0.5 * e.square()).exp() / sd, share);
   const at::Tensor slope = (-0.5 * u.square()).exp() / density;
   std::vector<Knot> knots;
-  for (int64_t k = 0; k < z.size(0); ++k) {
-    const Knot knot{u[k].item<double>(), z[k].item<double>(), slope[k].item<double>()};
-    if (!std::isfinite(knot.u) || !std::isfinite(knot.slope) || !(knot.slope > 0)) continue;
-    if (knots.empty() ||
-        (knot.u > knots.back().u + kNear && knot.z > knots.back().z + kSame * std::abs(knot.z)))
-      knots.push_back(knot);
-  }
+  for (int64_t k = 0; k < z.size(0); ++k)
+    add(knots, {u[k].item<double>(), z[k].item<double>(), slope[k].item<double>()});
   return knots;
 }
 
@@ -137,7 +140,7 @@ bool continue_tail(std::vector<Knot>& knots, const at::Tensor& z, double least) 
   knots.back().slope = tail.scale * hazard(start.u);
   for (double u = start.u + kStep; u < kEnd; u += kStep) {
     const double growth = std::exp(tail.shape * (log_above(start.u) - log_above(u)));
-    knots.push_back(
+    add(knots,
         {u, start.z + tail.scale * (growth - 1) / tail.shape, tail.scale * growth * hazard(u)});
   }
   return true;
