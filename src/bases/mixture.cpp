@@ -109,6 +109,7 @@ struct Trial {
   at::Tensor step_sizes;  // [J] float64: of each part at its end
   bool may_miss = false;  // the search that gave the parts may have missed modes
 
+  bool may_reach(double other) const { return value + error > other; }
   /// True if this is the better trial: the more certain one, unless the other is clearly higher.
   /// Modes whose search may have missed others lose against any higher trial.
   bool beats(const Trial& other) const {
@@ -161,7 +162,7 @@ struct Search {
   at::Generator& rng;
   Cost cost;
   Pool pool;
-  bool splines_hold = false;  // a trial with splines of modes was the highest
+  bool splines_hold = false;  // a trial with splines of modes may have been the highest
 };
 
 class Mixture : public BaseRule {
@@ -186,7 +187,6 @@ class Mixture : public BaseRule {
   static constexpr int64_t kSteps = 32;       // of a trial
   static constexpr int64_t kMostSteps = 256;  // of one whose particles decide on them
   static constexpr int64_t kMoreRounds = 7;   // while each gains more than kClear
-  static constexpr int64_t kLongest = 3;      // of settling, in units of the first round's
   static constexpr int64_t kRefit = 0;        // in place of a number of normals
   static constexpr double kSmall = 0.02, kCertain = 0.05, kVague = 0.2, kClear = 0.3;  // nats
 
@@ -208,7 +208,7 @@ class Mixture : public BaseRule {
     Trial best = attempt([&] { return tried(search, {modes.map.widened(widening_), share}); });
     best.may_miss = modes.ambiguous.any().item<bool>();
     const Trial by_splines = from_modes(modes, best, search), by_prior = from_prior(search);
-    search.splines_hold = by_splines.value > std::max(best.value, by_prior.value);
+    search.splines_hold = by_splines.may_reach(std::max(best.value, by_prior.value));
     for (const Trial& rough : {by_splines, by_prior})
       if (rough.beats(best)) best = rough;
     improve(search, best);
@@ -236,7 +236,7 @@ class Mixture : public BaseRule {
     if (!best.parts) return;
     const int64_t most = rounds_ > 0 ? rounds_ + kMoreRounds : 0;
     for (int64_t round = 1; round <= most; ++round) {
-      const at::Tensor draws = settled(best, std::min(round, kLongest), search);
+      const at::Tensor draws = settled(best, search);
       Trial next = attempt([&] { return tried(search, best_fit(draws, best, search)); });
       const double gain = next.value - best.value;
       const bool has_settled = best.error < kCertain && gain < kSmall;
@@ -292,7 +292,8 @@ class Mixture : public BaseRule {
 
   /// A normal in the coordinates of splines that are fitted to all modes alike, light ones too.
   /// Where each of many coordinates has modes of its own, their combinations are too many for
-  /// normals. A vague trial that is higher than `by_normals` is repeated with more steps.
+  /// normals. A vague trial that may be as high as `by_normals` is repeated with more
+  /// steps.
   Trial from_modes(const Base& modes, const Trial& by_normals, Search& search) const {
     constexpr int64_t kFew = 4;
     at::Tensor loc = modes.map.loc(), root = modes.map.matrix();
@@ -312,7 +313,7 @@ class Mixture : public BaseRule {
     const Normals normals = one_normal(draws, spline, search);
     return attempt([&] {
       Trial trial = tried(search, normals);
-      if (trial.error > kVague && trial.value > by_normals.value)
+      if (trial.error > kVague && trial.may_reach(by_normals.value))
         trial = tried(search, normals, {"linear", 3 * kSteps});
       trial.may_miss = by_normals.may_miss;
       return trial;
@@ -402,18 +403,16 @@ class Mixture : public BaseRule {
   }
 
   /// Lets particles of the pool settle, and replaces the pool by them. Returns the particles that
-  /// they passed through, [S,K,D] float64 on the CPU. They are `longer` times as few and settle for
-  /// so many times as long: it takes long to come into a neck.
-  at::Tensor settled(const Trial& trial, int64_t longer, Search& search) const {
+  /// they passed through, [S,K,D] float64 on the CPU.
+  at::Tensor settled(const Trial& trial, Search& search) const {
     constexpr int64_t kSweeps = 6;
-    const int64_t count = std::max<int64_t>(2, particles_ / longer);
     const Normals& normals = trial.parts->normals;
-    const at::Tensor u = normals.to_u(search.pool.draws(count, search.rng));
+    const at::Tensor u = normals.to_u(search.pool.draws(particles_, search.rng));
     const Settled result = settle(*trial.parts->target, normals.map, u, trial.step_sizes, *path_,
-                                  *transition_, longer * kSweeps, search.rng);
+                                  *transition_, kSweeps, search.rng);
     search.cost += result.cost;
     search.pool.replace(normals.to_z(result.z));
-    return normals.to_z(result.passed).to(at::kCPU, at::kDouble).view({-1, count, u.size(1)});
+    return normals.to_z(result.passed).to(at::kCPU, at::kDouble).view({-1, particles_, u.size(1)});
   }
 
   /// Normals on the CPU, in the coordinates of a bijection if there is one.
