@@ -232,9 +232,10 @@ def test_samples_have_weights():
     assert z.samples.shape == (len(weights), 2)
     assert np.log(np.exp(z.log_weights).mean()) == pytest.approx(z.log_z, abs=1e-9)
     mean = (weights[:, None] * z.samples).sum(0) / weights.sum()
-    assert mean == pytest.approx([1.5, 1.5], abs=0.05)
+    effective = weights.sum() ** 2 / (weights**2).sum()
+    assert mean == pytest.approx([1.5, 1.5], abs=4 * 0.5 / effective**0.5)
     variance = (weights[:, None] * (z.samples - mean) ** 2).sum(0) / weights.sum()
-    assert variance == pytest.approx([0.25, 0.25], abs=0.05)
+    assert variance == pytest.approx([0.25, 0.25], abs=4 * 0.25 * (2 / effective) ** 0.5)
 
 
 def funnel(z):
