@@ -292,8 +292,7 @@ class Mixture : public BaseRule {
 
   /// A normal in the coordinates of splines that are fitted to all modes alike, light ones too.
   /// Where each of many coordinates has modes of its own, their combinations are too many for
-  /// normals. A vague trial that may be as high as `by_normals` is repeated with more
-  /// steps.
+  /// normals. A vague trial that may be as high as `by_normals` is repeated with more steps.
   Trial from_modes(const Base& modes, const Trial& by_normals, Search& search) const {
     constexpr int64_t kFew = 4;
     at::Tensor loc = modes.map.loc(), root = modes.map.matrix();
