@@ -125,10 +125,11 @@ double hazard(double u) { return std::exp(-0.5 * u * u - log_above(u)) / std::sq
 
 /// Replaces the knots beyond u = 1.5 by those of a heavy tail, and returns true, if draws z [N] ask
 /// for it or if it must have at least the shape `least`: normals that are fitted to draws end
-/// where the draws end. A normal u has Pareto's tail there as far as one draw in a million.
+/// where the draws end. A normal u has Pareto's tail there as far as a few draws in a million.
 ///                                                              [after Hickling & Prangle 2024]
 bool continue_tail(std::vector<Knot>& knots, const at::Tensor& z, double least) {
-  constexpr double kLeast = 1, kMost = 1.51, kStep = 0.5, kEnd = 4.8;  // of u
+  constexpr double kLeast = 1, kMost = 1.51, kStep = 0.5;  // of u
+  constexpr int kKnots = 6;
   const auto last =
       std::find_if(knots.rbegin(), knots.rend(), [](const Knot& knot) { return knot.u < kMost; });
   if (last == knots.rend() || last->u < kLeast) return false;
@@ -138,7 +139,8 @@ bool continue_tail(std::vector<Knot>& knots, const at::Tensor& z, double least) 
   if (tail.shape == 0) return false;
   knots.erase(last.base(), knots.end());
   knots.back().slope = tail.scale * hazard(start.u);
-  for (double u = start.u + kStep; u < kEnd; u += kStep) {
+  for (int k = 1; k <= kKnots; ++k) {
+    const double u = start.u + kStep * k;
     const double growth = std::exp(tail.shape * (log_above(start.u) - log_above(u)));
     add(knots,
         {u, start.z + tail.scale * (growth - 1) / tail.shape, tail.scale * growth * hazard(u)});
