@@ -169,7 +169,7 @@ std::shared_ptr<const Coupling> fit_coupling(const at::Tensor& z) {
   const at::Tensor a = (z.index_select(1, others) - centre) / unit;
   const at::Tensor driver = a.index_select(1, driving);
   const at::Tensor one = at::ones({z.size(0), 1}, z.options());
-  const at::Tensor features = at::cat({one, a, driver.square()}, 1);
+  const at::Tensor features = at::cat({one, a, Coupling::bow(driver)}, 1);
   const at::Tensor of_scale = at::cat({one, driver, Coupling::knee(driver)}, 1);
   const at::Tensor squares = 1 + num_others + driving;
   const at::Tensor of_means = at::cat({at::arange(1 + num_others), squares});

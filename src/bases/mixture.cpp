@@ -137,12 +137,14 @@ class Pool {
 
   /// `count` particles of equal weight, [count,D]. The greatest weights, as many as a quarter of
   /// `count`, are clipped to the least of them: the descendants of a lucky particle would say
-  /// little of the density's shape.                                    [Koblents & Miguez 2015]
+  /// little of the density's shape. Particles of no weight to speak of stay so.
+  ///                                                                  [Koblents & Miguez 2015]
   at::Tensor draws(int64_t count, at::Generator& rng) const {
+    constexpr double kMostClipped = 10;  // nats
     const int64_t greatest = std::min((count + 3) / 4, log_w_.size(0));
-    const at::Tensor limit = std::get<0>(log_w_.topk(greatest)).min();
-    const at::Tensor log_w = limit.isfinite().item<bool>() ? at::minimum(log_w_, limit) : log_w_;
-    return resampled(z_, log_w, count, rng);
+    const at::Tensor limit =
+        at::maximum(std::get<0>(log_w_.topk(greatest)).min(), log_w_.max() - kMostClipped);
+    return resampled(z_, at::minimum(log_w_, limit), count, rng);
   }
 
   /// Replaces all particles by `z`, which get the total weight of the old ones.

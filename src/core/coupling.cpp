@@ -8,6 +8,9 @@ namespace {
 // Of the change of a log-scale. A diverging move must not overflow.
 constexpr double kMost = 20;
 
+/// Half of the slope of a bow.
+at::Tensor bounded(const at::Tensor& x) { return x.clamp(-4, 4); }
+
 }  // namespace
 
 Coupling::Coupling(at::Tensor dependent, at::Tensor others, at::Tensor loc, at::Tensor scale,
@@ -29,6 +32,11 @@ Coupling::Coupling(at::Tensor dependent, at::Tensor others, at::Tensor loc, at::
               "coupling: the weights do not fit ", b, " coordinates that depend on ", a);
 }
 
+at::Tensor Coupling::bow(const at::Tensor& x) {
+  const at::Tensor near = bounded(x);
+  return near * (2 * x - near);
+}
+
 at::Tensor Coupling::knee(const at::Tensor& x) { return 0.5 * at::softplus(-2 * x); }
 
 at::Tensor Coupling::drives() const {
@@ -45,7 +53,7 @@ Coupling::Conditional Coupling::given(const at::Tensor& a) const {
     return at::matmul(x, weights.slice(1, 1, 1 + num).t()) +
            at::matmul(bend, weights.slice(1, 1 + num).t());
   };
-  return {x, mean_.select(1, 0) + weighed(mean_, x.square()),
+  return {x, mean_.select(1, 0) + weighed(mean_, bow(x)),
           log_scale_.select(1, 0) + weighed(log_scale_, knee(x)).clamp(-kMost, kMost)};
 }
 
@@ -83,8 +91,8 @@ at::Tensor Coupling::pull_back(const at::Tensor& grad_z, const at::Tensor& u) co
     return at::matmul(grad, weights.slice(1, 1, 1 + num)) +
            slope * at::matmul(grad, weights.slice(1, 1 + num));
   };
-  const at::Tensor by_x =
-      pulled(by_mean, mean_, 2 * c.x) + pulled(by_log_scale, log_scale_, -at::sigmoid(-2 * c.x));
+  const at::Tensor by_x = pulled(by_mean, mean_, 2 * bounded(c.x)) +
+                          pulled(by_log_scale, log_scale_, -at::sigmoid(-2 * c.x));
   return joined(grad_z.index_select(-1, others_) + by_x / scale_, by_u);
 }
 

@@ -14,18 +14,20 @@ namespace crais {
 ///
 ///     z_a = u_a,   z_b = L z_b + m(x) + exp(s(x)) u_b,   x = (u_a - loc) / scale.
 ///
-/// m is a sum of quadratic functions of one coordinate each, and s of functions that are linear on
-/// both sides of a smooth knee. L is strictly lower-triangular. If log tau is in a, then s can undo
-/// the neck of a hierarchical model, whose effects have the scale tau about their mean. Immutable.
-///                                                                    [Dinh et al. 2017, eq. 7]
+/// m is a sum of functions of one coordinate each, quadratic near loc and linear far away, and s of
+/// functions that are linear on both sides of a smooth knee. L is strictly lower-triangular. If log
+/// tau is in a, then s can undo the neck of a hierarchical model, whose effects have the scale tau
+/// about their mean. Immutable.                                     [Dinh et al. 2017, eq. 7]
 class Coupling : public Bijection {
  public:
   /// `dependent` [b] and `others` [a], int64, are all D coordinates. `loc` and `scale` are [a],
-  /// `links` L [b,b]. `mean` [b,1+2a] has the weights of 1, x and x^2, `log_scale` [b,1+2a] those
-  /// of 1, x and knee(x). exp(s) changes by a factor of e^20 at most.
+  /// `links` L [b,b]. `mean` [b,1+2a] has the weights of 1, x and bow(x), `log_scale` [b,1+2a]
+  /// those of 1, x and knee(x). exp(s) changes by a factor of e^20 at most.
   Coupling(at::Tensor dependent, at::Tensor others, at::Tensor loc, at::Tensor scale,
            at::Tensor links, at::Tensor mean, at::Tensor log_scale);
 
+  /// x^2 for |x| <= 4, and tangents beyond: a heavy tail of x squared would be too heavy.
+  static at::Tensor bow(const at::Tensor& x);
   /// A function of slope -1 far below 0 and of slope 0 far above.
   static at::Tensor knee(const at::Tensor& x);
 

@@ -99,6 +99,12 @@ TEST(Coupling, StaysFiniteFarAway) {
       coupling().pull_back(at::ones({1, 5}, at::kDouble), far).isfinite().all().item<bool>());
 }
 
+TEST(Coupling, BowIsASquareWithTangents) {
+  const at::Tensor x = at::tensor({-6.0, -4.0, -1.5, 0.0, 3.0, 5.0}, at::kDouble);
+  const at::Tensor wanted = at::tensor({32.0, 16.0, 2.25, 0.0, 9.0, 24.0}, at::kDouble);
+  EXPECT_LT(max_abs_diff(Coupling::bow(x), wanted), 1e-12);
+}
+
 TEST(Coupling, KneeIsLinearOnBothSides) {
   const at::Tensor x = at::tensor({-30.0, 0.0, 30.0}, at::kDouble);
   EXPECT_LT(max_abs_diff(Coupling::knee(x), at::tensor({30.0, 0.5 * std::log(2.0), 0.0})), 1e-6);

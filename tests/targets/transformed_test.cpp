@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 
 #include "core/coupling.h"
 #include "core/rng.h"
 #include "support/statistics.h"
+#include "targets/function_target.h"
 
 namespace crais {
 namespace {
@@ -45,6 +47,27 @@ TEST(Transformed, MakesAFunnelNormal) {
   EXPECT_LT(max_abs_diff(target.select(index)->log_density(u.index_select(0, index)),
                          wanted.index_select(0, index)),
             1e-10);
+}
+
+/// A density that is no number far away, as where a log-scale overflows.
+TEST(Transformed, HasNoMassAtTheFewPointsWithoutADensity) {
+  const auto density = [](const at::Tensor& z, const at::Tensor& /*index*/) {
+    const at::Tensor half = -0.5 * z.square().sum(-1);
+    return at::where(z.select(-1, 0) > 30, half + NAN, half);
+  };
+  const auto target = std::make_shared<FunctionTarget>(
+      FunctionTargetOptions{1, 3, at::kDouble, /*replicated=*/true},
+      FunctionTarget::IndexedLogDensity(density));
+  const Transformed transformed(target, of_funnel());
+  at::Tensor u = at::ones({1, 200, 3}, at::kDouble);
+  u[0][7][0] = 31;
+  const Evaluation few = transformed.evaluate(u);
+  EXPECT_EQ(few.log_density[0][7].item<double>(), -INFINITY);
+  EXPECT_EQ(few.grad[0][7].abs().max().item<double>(), 0);
+  EXPECT_TRUE(few.log_density[0][8].isfinite().item<bool>());
+  EXPECT_TRUE(at::equal(transformed.log_density(u), few.log_density));
+  u.select(2, 0).slice(1, 0, 20).fill_(31);  // not few
+  EXPECT_EQ(transformed.evaluate(u).log_density.isnan().sum().item<int64_t>(), 20);
 }
 
 TEST(Transformed, HasTheSameNormalizerAndDraws) {
