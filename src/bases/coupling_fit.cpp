@@ -171,9 +171,9 @@ std::shared_ptr<const Coupling> fit_coupling(const at::Tensor& z) {
   const at::Tensor one = at::ones({z.size(0), 1}, z.options());
   const at::Tensor features = at::cat({one, a, Coupling::bow(driver)}, 1);
   const at::Tensor of_scale = at::cat({one, driver, Coupling::knee(driver)}, 1);
-  const at::Tensor squares = 1 + num_others + driving;
-  const at::Tensor of_means = at::cat({at::arange(1 + num_others), squares});
-  const at::Tensor of_scales = at::cat({at::zeros({1}, at::kLong), 1 + driving, squares});
+  const at::Tensor bent = 1 + num_others + driving;  // bows of means, knees of scales
+  const at::Tensor of_means = at::cat({at::arange(1 + num_others), bent});
+  const at::Tensor of_scales = at::cat({at::zeros({1}, at::kLong), 1 + driving, bent});
   const int64_t num = dependent.size(0);
   const at::Tensor b = z.index_select(1, dependent);
   at::Tensor links = at::zeros({num, num}, z.options());

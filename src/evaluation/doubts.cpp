@@ -82,15 +82,15 @@ struct HardlySeen {
   double chance = 0;  // standard error of the share
 };
 
-HardlySeen hardly_seen(const RunResults& results) {
-  constexpr double kLeastExpected = 0.003;
+/// Shares below `least_expected` count as that in the error of chance.
+HardlySeen hardly_seen(const RunResults& results, double least_expected) {
   double excess = 0, variance = 0, chunks = 0;
   for (const auto& [number, chunk] : results.chunks) {
     if (!chunk.settled) continue;
     const SettledShare& settled = *chunk.settled;
     ++chunks;
     excess += settled.above - settled.expected;
-    variance += std::max(settled.expected, kLeastExpected) *
+    variance += std::max(settled.expected, least_expected) *
                 (1.0 / kWitnesses + 1.0 / settled.num_effective);
   }
   if (chunks == 0) return {};
@@ -100,8 +100,8 @@ HardlySeen hardly_seen(const RunResults& results) {
 /// True if more settled particles than chance explains end where forward particles hardly go. Some
 /// descend from the same forward particle; the limit allows for that.
 bool settled_elsewhere(const RunResults& results) {
-  constexpr double kErrors = 6.5;
-  const HardlySeen found = hardly_seen(results);
+  constexpr double kErrors = 3.5, kLeastExpected = 0.01;
+  const HardlySeen found = hardly_seen(results, kLeastExpected);
   return found.share > 0 && !(found.share < kErrors * found.chance);
 }
 
@@ -136,7 +136,8 @@ double error_of_replicates(const MethodTable& table, const RunResults& results) 
   for (const auto& chunk : values_by_chunk(table.method, results)) means.push_back(mean_of(chunk));
   const double by_chunks =
       means.size() < 2 ? 0 : std::sqrt(variance_of_mean(means, mean_of(means)));
-  const HardlySeen found = hardly_seen(results);
+  constexpr double kLeastExpected = 0.003;  // the forward share above a witness's quantile
+  const HardlySeen found = hardly_seen(results, kLeastExpected);
   const double beyond_chance = found.share * found.share - found.chance * found.chance;
   const double missed = found.share > found.chance ? std::sqrt(beyond_chance) : 0;
   return std::hypot(std::max(error, by_chunks), missed);

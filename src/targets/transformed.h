@@ -12,7 +12,8 @@
 
 namespace crais {
 
-/// gamma_p(T(u)) |det dT/du|, whose normaliser is that of gamma_p. Cost: as for the target.
+/// gamma_p(T(u)) |det dT/du|, whose normaliser is that of gamma_p. It is 0 where gamma_p is NaN, if
+/// that is at fewer than one in a hundred of the points of a call. Cost: as for the target.
 class Transformed : public Target {
  public:
   /// `bijection` has the device and dtype of the target.
