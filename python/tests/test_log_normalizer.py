@@ -227,15 +227,14 @@ def of_normal(mean: float):
 
 
 def test_samples_have_weights():
-    z = crais.log_normalizer(of_normal(1.5), dim=2, budget=20_000, progress=False)
+    z = crais.log_normalizer(of_normal(1.5), dim=2, budget=200_000, progress=False)
     weights = np.exp(z.log_weights - z.log_weights.max())
     assert z.samples.shape == (len(weights), 2)
     assert np.log(np.exp(z.log_weights).mean()) == pytest.approx(z.log_z, abs=1e-9)
     mean = (weights[:, None] * z.samples).sum(0) / weights.sum()
-    effective = weights.sum() ** 2 / (weights**2).sum()
-    assert mean == pytest.approx([1.5, 1.5], abs=4 * 0.5 / effective**0.5)
+    assert mean == pytest.approx([1.5, 1.5], abs=0.05)
     variance = (weights[:, None] * (z.samples - mean) ** 2).sum(0) / weights.sum()
-    assert variance == pytest.approx([0.25, 0.25], abs=4 * 0.25 * (2 / effective) ** 0.5)
+    assert variance == pytest.approx([0.25, 0.25], abs=0.05)
 
 
 def funnel(z):
