@@ -33,8 +33,9 @@ struct Dependence {
   at::Tensor degree;  // [D]: the sum of squared partial correlations with the others
 };
 
-/// `x` [N,D] are draws of mean 0 and variance 1.
-Dependence dependence(const at::Tensor& x) {
+/// `x` [N,D] are draws of mean 0 and variance 1. Where curvatures are known, scales depend on the
+/// drivers that they show alone. What depends on drivers is none.
+Dependence dependence(const at::Tensor& x, const Necks& necks) {
   const auto draws = static_cast<double>(x.size(0)), dim = static_cast<double>(x.size(1));
   const double shrinkage = (dim + 2) / (draws + dim + 2);
   const at::Tensor eye = at::eye(x.size(1), x.options());
@@ -42,15 +43,17 @@ Dependence dependence(const at::Tensor& x) {
   const at::Tensor precision = inverted(covariance), diagonal = precision.diagonal();
   // What the other coordinates do not explain of each.
   const at::Tensor residual = at::matmul(x, precision) / diagonal;
-  const at::Tensor of_scales = squared_t_of_correlations((residual.abs() + 1e-6).log(), x);
+  const at::Tensor of_scales = squared_t_of_correlations((residual.abs() + 1e-6).log(), x) *
+                               (necks.drivers | ~necks.is_concave.unsqueeze(1));
   const at::Tensor of_bends = squared_t_of_correlations(residual, x.square());
-  return {(at::maximum(of_scales, of_bends) - kSeen).clamp_min(0) * (1 - eye),
+  return {(at::maximum(of_scales, of_bends) - kSeen).clamp_min(0) * (1 - eye) * ~necks.dependent,
           (precision.square() / at::outer(diagonal, diagonal)).sum(1)};
 }
 
-/// The coordinates on which most effects on the rest depend, chosen one after another: [D] bool.
-at::Tensor drivers(const at::Tensor& effect) {
-  at::Tensor chosen = at::zeros({effect.size(0)}, effect.options());
+/// The coordinates on which most effects on the rest depend, chosen one after another, in addition
+/// to those `known` [D]: [D] bool.
+at::Tensor drivers(const at::Tensor& effect, const at::Tensor& known) {
+  at::Tensor chosen = known.to(effect.options());
   double most = 0;
   while (true) {
     // Row j: the total with j as a further driver. A driver depends on nothing.
@@ -148,12 +151,13 @@ class Regression {
 
 }  // namespace
 
-std::shared_ptr<const Coupling> fit_coupling(const at::Tensor& z) {
+std::shared_ptr<const Coupling> fit_coupling(const at::Tensor& z, const Necks& necks) {
   const at::Tensor loc = z.mean(0), scale = z.std(0);
   if (!(scale > 0).all().item<bool>() || !z.isfinite().all().item<bool>()) return {};
-  const auto [effect, degree] = dependence((z - loc) / scale);
-  const at::Tensor drives = drivers(effect);
-  const at::Tensor depends = (at::mv(effect, drives.to(at::kDouble)) > 0) & ~drives;
+  const auto [effect, degree] = dependence((z - loc) / scale, necks);
+  const at::Tensor drives = drivers(effect, necks.drivers);
+  const at::Tensor depends =
+      (necks.dependent | (at::mv(effect, drives.to(at::kDouble)) > 0)) & ~drives;
   const at::Tensor others = (~depends).nonzero().squeeze(1);
   at::Tensor dependent = depends.nonzero().squeeze(1);
   if (dependent.size(0) == 0) return {};

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "bases/necks.h"
 #include "core/coupling.h"
 
 namespace crais {
@@ -13,6 +14,7 @@ namespace crais {
 /// drivers, are chosen: those on which most of the scales and bends of the rest depend. Null if
 /// there are none. Means and log-scales are those of a regression with unequal variances.
 ///                                                                  [Harvey 1976; Aitkin 1987]
-std::shared_ptr<const Coupling> fit_coupling(const at::Tensor& z);
+/// What `necks` knows comes first: draws can be misleading.
+std::shared_ptr<const Coupling> fit_coupling(const at::Tensor& z, const Necks& necks);
 
 }  // namespace crais

@@ -19,6 +19,7 @@
 
 #include "bases/base.h"
 #include "bases/coupling_fit.h"
+#include "bases/necks.h"
 #include "bases/normal_mixture.h"
 #include "bases/spline_fit.h"
 #include "core/log_math.h"
@@ -52,7 +53,13 @@ enum class Kind { kNone, kCoupling, kSpline, kBoth };
 /// Bijections fitted to draws. A coupling, which takes the longest, is fitted once.
 class BijectionFits {
  public:
-  explicit BijectionFits(const at::Tensor& draws) : draws_(draws) {}
+  BijectionFits(const at::Tensor& draws, const Necks& necks)
+      : draws_(draws), with_necks_(at::cat({draws, necks.draws.select(1, 0)})), necks_(necks) {}
+
+  /// The draws to which those of this kind are fitted.
+  const at::Tensor& draws_for(Kind kind) const {
+    return kind == Kind::kCoupling || kind == Kind::kBoth ? with_necks_ : draws_;
+  }
 
   /// Null if the draws do not ask for this kind. What seems heavy tails of a coordinate is often a
   /// scale that depends on another one: splines come after a coupling. Draws are rare in a neck, so
@@ -60,19 +67,20 @@ class BijectionFits {
   MaybeBijection of(Kind kind) {
     if (kind == Kind::kNone) return {};
     if (kind == Kind::kSpline) return fit_spline(draws_);
-    if (!coupling_) coupling_ = fit_coupling(draws_);
+    if (!coupling_) coupling_ = fit_coupling(at::cat({draws_, necks_.draws.flatten(0, 1)}), necks_);
     const auto& coupling = *coupling_;
     if (!coupling) return {};
     SplineOptions options;
     options.is_heavy = coupling->drives();
     if (kind == Kind::kCoupling) options.most_normals = 1;
-    const auto after = fit_spline(coupling->to_u(draws_), options);
+    const auto after = fit_spline(coupling->to_u(with_necks_), options);
     if (!after) return coupling;
     return std::make_shared<Composition>(coupling, after);
   }
 
  private:
-  at::Tensor draws_;
+  at::Tensor draws_, with_necks_;
+  Necks necks_;
   std::optional<std::shared_ptr<const Coupling>> coupling_;
 };
 
@@ -114,7 +122,7 @@ struct Trial {
   /// Modes whose search may have missed others lose against any higher trial.
   bool beats(const Trial& other) const {
     if (!std::isfinite(value) || !std::isfinite(other.value)) return std::isfinite(value);
-    if (other.may_miss && !may_miss) return value - error > other.value;
+    if (other.may_miss && !may_miss && value - error > other.value) return true;
     const double gain = value - other.value;
     return error > other.error ? gain > kErrors * error : gain > -kErrors * other.error;
   }
@@ -191,6 +199,7 @@ class Mixture : public BaseRule {
   static constexpr int64_t kMoreRounds = 7;   // while each gains more than kClear
   static constexpr int64_t kRefit = 0;        // in place of a number of normals
   static constexpr double kSmall = 0.02, kCertain = 0.05, kVague = 0.2, kClear = 0.3;  // nats
+  static constexpr double kAsGood = 0.05;  // nats of draws that a fit has not seen
 
   struct Temperatures {
     std::string schedule;
@@ -252,7 +261,6 @@ class Mixture : public BaseRule {
   /// target to the normals has the same order. More normals must be worth it, because they share
   /// the chains, and so must a bijection. Cost: none.
   Normals best_fit(const at::Tensor& draws, const Trial& present, Search& search) const {
-    constexpr double kAsGood = 0.05;  // nats
     const Parts& parts = *present.parts;
     at::Generator host = on_host(search);
     // Particles next to each other often have a common ancestor, so they belong together.
@@ -260,7 +268,8 @@ class Mixture : public BaseRule {
     const at::Tensor train = draws.slice(1, 0, half).flatten(0, 1),
                      test = draws.slice(1, half).flatten(0, 1), all = draws.flatten(0, 1);
     const int64_t num_parts = parts.partition.num_parts();
-    BijectionFits bijections(train);
+    const Necks necks = necks_of(search, train, test, parts, host);
+    BijectionFits bijections(train, necks), whole(all, necks);
     double highest = -std::numeric_limits<double>::infinity();
     int64_t best = 1;
     Kind best_kind = Kind::kNone;
@@ -271,7 +280,8 @@ class Mixture : public BaseRule {
       for (const int64_t count : std::vector<int64_t>{1, 2, 4, 8, 16, kRefit}) {
         if (count == kRefit ? num_parts == 1 : !found && count != 1 && count < num_parts) continue;
         stop_if_interrupted();
-        const double height = mean_log_density(fit(train, found, count, parts, host), test);
+        const double height =
+            mean_log_density(fit(bijections.draws_for(kind), found, count, parts, host), test);
         if (found && height < before) break;  // in straight coordinates more would not come back
         before = height;
         if (!(height > highest + kAsGood)) continue;
@@ -280,7 +290,24 @@ class Mixture : public BaseRule {
         best_kind = kind;
       }
     }
-    return widened(fit(all, BijectionFits(all).of(best_kind), best, parts, host), search.one);
+    return widened(fit(whole.draws_for(best_kind), whole.of(best_kind), best, parts, host),
+                   search.one);
+  }
+
+  /// The necks of the density, unless a coupling that knows them describes draws `test` worse than
+  /// one that is fitted to draws `train` alone.
+  static Necks necks_of(Search& search, const at::Tensor& train, const at::Tensor& test,
+                        const Parts& parts, at::Generator& host) {
+    const Necks none = no_necks(train);
+    if (!search.one.is_replicated()) return none;
+    const Necks found = find_necks(search.one, train, host, search.cost);
+    if (!found.drivers.any().item<bool>()) return none;
+    const auto height = [&](const Necks& necks) {
+      BijectionFits fits(train, necks);
+      return mean_log_density(
+          fit(fits.draws_for(Kind::kCoupling), fits.of(Kind::kCoupling), 1, parts, host), test);
+    };
+    return height(none) > height(found) + kAsGood ? none : found;
   }
 
   /// The kinds of bijections that a fit may have. A coupling also holds where there were no draws.

@@ -1,0 +1,29 @@
+// Necks of a density: places where the scales of many coordinates are small together.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "core/cost.h"
+#include "core/target.h"
+
+namespace crais {
+
+/// How scales depend on a few coordinates, the drivers, as curvatures show it.
+struct Necks {
+  at::Tensor drivers;     // [D] bool
+  at::Tensor dependent;   // [D] bool: coordinates whose scales depend on the drivers
+  at::Tensor is_concave;  // [D] bool: all curvatures along this coordinate were positive
+  at::Tensor draws;       // [M,K,D] float64: K rough draws at each place far along the drivers
+};
+
+/// What is known of necks without a look at the density at z [N,D]: nothing.
+Necks no_necks(const at::Tensor& z);
+
+/// Looks for drivers at draws z [N,D] float64 of one density. Draws seldom show a neck, but
+/// curvatures have no noise: they show from afar that scales shrink. Then drivers are moved far
+/// out, and the other coordinates are drawn there by Laplace's method, where the density is not
+/// negligible.                                                              [Rue et al. 2009]
+/// Cost: added, 32 curvatures, and 64 with two evaluations each if there are drivers.
+Necks find_necks(const Target& one, const at::Tensor& z, at::Generator& rng, Cost& cost);
+
+}  // namespace crais

@@ -1,0 +1,177 @@
+// Necks of densities whose shape is known, from draws that do not reach into them.
+#include "bases/necks.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "bases/coupling_fit.h"
+#include "bases/normal_mixture.h"
+#include "core/rng.h"
+#include "targets/replicated.h"
+
+namespace crais {
+namespace {
+
+constexpr int64_t kEffects = 6;
+
+at::Tensor standard_normal(at::IntArrayRef shape, uint64_t seed) {
+  at::Generator rng = make_generator(seed);
+  return at::randn(shape, rng, at::kDouble);
+}
+
+/// log tau ~ N(0, 1), mu ~ N(0, 25), six effects ~ N(mu, tau^2). The density is not a number where
+/// log tau is below `least`.
+class Effects : public Replicated {
+ public:
+  explicit Effects(double least = -std::numeric_limits<double>::infinity())
+      : Replicated({}, 2 + kEffects, {}), least_(least) {}
+  at::Tensor log_density(const at::Tensor& z) const override {
+    const at::Tensor mu = z.slice(-1, 0, 1), log_tau = z.slice(-1, 1, 2);
+    const at::Tensor e = (z.slice(-1, 2) - mu) * (-log_tau).exp();
+    const at::Tensor value = (-0.5 * e.square() - log_tau).sum(-1) -
+                             0.5 * (log_tau.square() + (mu / 5).square()).squeeze(-1);
+    return value.masked_fill(log_tau.squeeze(-1) < least_,
+                             std::numeric_limits<double>::quiet_NaN());
+  }
+
+ private:
+  double least_;
+};
+
+/// Draws of Effects with log tau between two limits.
+at::Tensor effects(double least, double most, uint64_t seed) {
+  const at::Tensor e = standard_normal({4000, 2 + kEffects}, seed), log_tau = e.slice(1, 1, 2),
+                   mu = 5 * e.slice(1, 0, 1);
+  const at::Tensor all = at::cat({mu, log_tau, mu + log_tau.exp() * e.slice(1, 2)}, 1);
+  const at::Tensor kept = (log_tau > least) & (log_tau < most);
+  return all.index_select(0, kept.squeeze(1).nonzero().squeeze(1));
+}
+
+/// The mean log density of draws `test` by a normal in the coordinates of a coupling.
+double height(const Coupling& coupling, const at::Tensor& train, const at::Tensor& test) {
+  at::Generator rng = make_generator(1);
+  const at::Tensor u = coupling.to_u(test);
+  return (log_density(fit_normals(coupling.to_u(train), 1, rng), u) - coupling.log_abs_det(u))
+      .mean()
+      .item<double>();
+}
+
+Necks found(const Target& target, const at::Tensor& draws, Cost& cost) {
+  at::Generator rng = make_generator(7);
+  return find_necks(target, draws, rng, cost);
+}
+
+TEST(Necks, AreFoundByDrawsOfTheMouth) {
+  Cost cost;
+  const Necks necks = found(Effects(), effects(-0.5, 1, 1), cost);
+  EXPECT_TRUE(at::equal(necks.drivers.nonzero().flatten(), at::tensor({1}, at::kLong)));
+  EXPECT_TRUE(at::equal(necks.dependent, ~necks.drivers));  // mu, given the effects, as well
+  EXPECT_TRUE(necks.is_concave.all().item<bool>());
+  // 32 curvatures, and 64 more with two evaluations each.
+  EXPECT_EQ(cost.densities, 96 * Effects().curvature_cost() + 128);
+}
+
+/// The draws have the right conditional scale, and reach as far as 8 nats: 4 standard deviations.
+TEST(Necks, AreDrawnFromTheConditionalDensity) {
+  Cost cost;
+  const at::Tensor z = found(Effects(), effects(-0.5, 1, 1), cost).draws.flatten(0, 1);
+  const at::Tensor log_tau = z.slice(1, 1, 2);
+  EXPECT_LT(log_tau.min().item<double>(), -3);
+  EXPECT_GT(log_tau.min().item<double>(), -4.2);
+  EXPECT_GT(log_tau.max().item<double>(), 3);
+  const at::Tensor e = (z.slice(1, 2) - z.slice(1, 0, 1)) * (-log_tau).exp();
+  EXPECT_NEAR(e.std().item<double>(), 1, 0.05);
+  EXPECT_NEAR(z.select(1, 0).std().item<double>(), 5, 0.8);
+}
+
+/// Draws of the mouth alone say nothing of the neck; with curvatures its density is right.
+TEST(Necks, LetACouplingHoldWhereThereWereNoDraws) {
+  const at::Tensor train = effects(-0.5, 1, 1), neck = effects(-3.5, -2, 2);
+  Cost cost;
+  const Necks necks = found(Effects(), train, cost);
+  const at::Tensor with_neck = at::cat({train, necks.draws.flatten(0, 1)});
+  const auto coupling = fit_coupling(with_neck, necks),
+             blind = fit_coupling(train, no_necks(train));
+  ASSERT_TRUE(coupling);
+  ASSERT_TRUE(blind);
+  // Entropies of normals: of mu, and of the effects given log tau. The rest is log tau's.
+  const double constant = 0.5 * std::log(2 * M_PI * M_E);
+  const double entropy =
+      constant + std::log(5.0) + kEffects * (constant + neck.select(1, 1).mean().item<double>());
+  EXPECT_GT(height(*coupling, with_neck, neck),
+            -entropy - 4.5);  // log tau is 2 or 3 deviations out
+  EXPECT_LT(height(*blind, train, neck), -entropy - 8);
+}
+
+/// In heavy tails squares depend on each other, and draws alone make drivers of some effects.
+TEST(Necks, AreWhatDrawsCannotOverrule) {
+  int64_t misled = 0;
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    const at::Tensor e = standard_normal({200, 2 + kEffects}, seed);
+    const at::Tensor v = 4 * e.slice(1, 1, 2);
+    const at::Tensor z = at::cat({e.slice(1, 0, 1), v, e.slice(1, 2) * v.exp()}, 1);
+    const at::Tensor is_v = at::arange(2 + kEffects) == 1;
+    const auto coupling = fit_coupling(z, {is_v, ~is_v, ~is_v, z.slice(0, 0, 0).unsqueeze(1)});
+    ASSERT_TRUE(coupling);
+    EXPECT_TRUE(at::equal(coupling->drives(), is_v));
+    const auto blind = fit_coupling(z, no_necks(z));
+    misled += !blind || !at::equal(blind->drives(), is_v);
+  }
+  EXPECT_GT(misled, 0);
+}
+
+TEST(Necks, PlacesWithoutADensityAreLeftOut) {
+  Cost cost;
+  const Necks necks = found(Effects(-1), effects(-0.5, 1, 1), cost);
+  EXPECT_GT(necks.draws.size(0), 0);
+  EXPECT_GE(necks.draws.select(2, 1).min().item<double>(), -1);
+}
+
+class Normal : public Replicated {
+ public:
+  Normal() : Replicated({}, 4, {}) {}
+  at::Tensor log_density(const at::Tensor& z) const override {
+    return -0.5 * z.square().sum(-1) - 0.3 * (z.select(-1, 0) - z.select(-1, 1)).square();
+  }
+};
+
+/// A shell of radius 2: nothing is concave on it.
+class Shell : public Replicated {
+ public:
+  Shell() : Replicated({}, 4, {}) {}
+  at::Tensor log_density(const at::Tensor& z) const override {
+    return -50 * (z.norm(2, -1) - 2).square();
+  }
+};
+
+/// Rosenbrock's banana: its width depends on where it bends, but no driver reaches far.
+class Banana : public Replicated {
+ public:
+  Banana() : Replicated({}, 2, {}) {}
+  at::Tensor log_density(const at::Tensor& z) const override {
+    const at::Tensor x = z.select(-1, 0), y = z.select(-1, 1);
+    return -100 * (y - x.square()).square() - (1 - x).square();
+  }
+};
+
+TEST(Necks, AreNotSeenWhereThereAreNone) {
+  Cost cost;
+  const at::Tensor e = standard_normal({1000, 4}, 3);
+  const at::Tensor x = 1 + std::sqrt(0.5) * e.slice(1, 0, 1);
+  const at::Tensor banana = at::cat({x, x.square() + 0.07 * e.slice(1, 1, 2)}, 1);
+  EXPECT_FALSE(found(Normal(), e, cost).drivers.any().item<bool>());
+  EXPECT_FALSE(found(Shell(), 2 * e / e.norm(2, 1, true), cost).drivers.any().item<bool>());
+  EXPECT_FALSE(found(Banana(), banana, cost).drivers.any().item<bool>());
+}
+
+TEST(Necks, AreNotSeenWithoutCurvatures) {
+  Cost cost;
+  const Necks necks = found(Effects(9), effects(-0.5, 1, 1), cost);
+  EXPECT_FALSE(necks.drivers.any().item<bool>());
+  EXPECT_FALSE(necks.is_concave.any().item<bool>());
+}
+
+}  // namespace
+}  // namespace crais
