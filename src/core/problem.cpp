@@ -30,12 +30,12 @@ at::Tensor standard_normal_log_density(const at::Tensor& e) {
 }
 
 /// Keeps starts of zero density, and gives them no weight.
-Particles checked_start(Particles particles) {
+Particles with_weights(Particles particles, const Target& target) {
   const at::Tensor finite = particles.log_gamma.isfinite();
   const at::Tensor bad_grad = finite & ~particles.grad_log_gamma.isfinite().all(-1);
   const at::Tensor fine = finite & ~bad_grad;
   if (fine.all().item<bool>()) return particles;
-  require_starts(particles.log_gamma);
+  checked_starts(particles.log_gamma, target);
   if (bad_grad.any().item<bool>())
     throw_at(particles.log_gamma, bad_grad, ", and its gradient is not finite");
   const at::Tensor nothing = ~finite;
@@ -46,11 +46,19 @@ Particles checked_start(Particles particles) {
 
 }  // namespace
 
-void require_starts(const at::Tensor& log_density) {
-  const at::Tensor nothing = log_density.isneginf();
-  const at::Tensor no_number = ~log_density.isfinite() & ~nothing;
-  if (no_number.any().item<bool>()) throw_at(log_density, no_number, "");
-  if (nothing.all().item<bool>()) throw_at(log_density, nothing, "");
+at::Tensor checked_starts(const at::Tensor& log_density, const Target& target) {
+  constexpr double kFew = 1e-2;
+  const at::Tensor undefined = log_density.isnan();
+  const bool forgiven =
+      target.forgives_starts() && undefined.to(at::kDouble).mean().item<double>() < kFew;
+  const at::Tensor checked =
+      forgiven ? log_density.masked_fill(undefined, -std::numeric_limits<double>::infinity())
+               : log_density;
+  const at::Tensor nothing = checked.isneginf();
+  const at::Tensor no_number = ~checked.isfinite() & ~nothing;
+  if (no_number.any().item<bool>()) throw_at(checked, no_number, "");
+  if (nothing.all().item<bool>()) throw_at(checked, nothing, "");
+  return checked;
 }
 
 Problem::Problem(std::shared_ptr<const Target> target, const AffineMap& base)
@@ -71,7 +79,7 @@ at::Tensor Problem::draw(int64_t num_particles, at::Generator& rng) const {
 }
 
 Particles Problem::start(int64_t num_particles, at::Generator& rng) const {
-  return checked_start(evaluate(draw(num_particles, rng)));
+  return with_weights(evaluate(draw(num_particles, rng)), *target_);
 }
 
 Particles Problem::evaluate(const at::Tensor& e) const {

@@ -16,9 +16,10 @@
 
 namespace crais {
 
-/// Throws Error kData that names problem and particle if a log density [P,K] at starting particles
-/// is NaN or +inf, or if all of them are -inf.
-void require_starts(const at::Tensor& log_density);
+/// Log densities [P,K] of `target` at starting particles, with -inf in place of NaN where few of
+/// them are NaN and the target forgives that. Throws Error kData that names problem and particle if
+/// another one is NaN or +inf, or if all of them are -inf.
+at::Tensor checked_starts(const at::Tensor& log_density, const Target& target);
 
 /// P densities in the coordinates e of their base z = m + A e. Immutable: threads may share it.
 ///

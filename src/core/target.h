@@ -101,6 +101,10 @@ class Target : public std::enable_shared_from_this<Target> {
   /// Known points [S,D] from which a search for modes climbs first. Default: none.
   virtual std::optional<at::Tensor> starts() const { return {}; }
 
+  /// True if bases may reach farther than the density is meant for: NaN at fewer than one in a
+  /// hundred starting particles then counts as zero. Default: false.
+  virtual bool forgives_starts() const { return false; }
+
   /// True if every evaluation of particles of one shape launches the same operations on a device
   /// and waits for none of them. A move may then be recorded once and replayed. Default: false (not
   /// known).

@@ -38,7 +38,7 @@ class Ais : public Method {
   MethodResult without_moves(const Problem& problem, const Plan& plan, at::Generator& rng) const {
     LogWeights drawn =
         importance_log_weights(problem, plan.num_particles, rng, parts_.keep_particles);
-    require_starts(drawn.log_w);
+    drawn.log_w = checked_starts(drawn.log_w, problem.target());
     const at::Tensor accepted = at::ones({problem.num_problems()}, drawn.log_w.options());
     MethodResult result{log_normalizer(drawn.log_w), {}, accepted, 0, drawn.cost};
     if (parts_.keep_particles)

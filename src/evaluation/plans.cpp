@@ -243,9 +243,10 @@ class RoundRunner {
     constexpr int64_t kDraws = 256, kNodes = 64;
     at::Generator rng =
         make_counting_generator(next_seed(), replicates_.problem.base().options().device());
-    const LogWeights drawn = importance_log_weights(replicates_.one(), kDraws, rng);
+    const Problem one = replicates_.one();
+    const LogWeights drawn = importance_log_weights(one, kDraws, rng);
     rounds_.cost += drawn.cost;
-    const at::Tensor log_w = drawn.log_w.clamp_min(Problem::kNothing);
+    const at::Tensor log_w = checked_starts(drawn.log_w, one.target()).clamp_min(Problem::kNothing);
     // In place of particles that move, draws of weight w count w^beta at beta.
     const Particles draws{{}, at::zeros_like(log_w), log_w, {}, {}};
     BarrierRecord barrier(*parts_.path);

@@ -1,22 +1,8 @@
 #include "targets/transformed.h"
 
-#include <cmath>
 #include <utility>
 
 namespace crais {
-namespace {
-
-/// True where a density is no number, if that is at fewer than one point in a hundred: [P,K] bool.
-/// The tails of T may reach farther than any density is meant for. It counts as 0 there. More of
-/// such points are left as they are, for the samplers to refuse or to count.
-at::Tensor rarely_undefined(const at::Tensor& log_density) {
-  constexpr double kFew = 1e-2;
-  const at::Tensor undefined = log_density.isnan();
-  return undefined & (undefined.to(at::kDouble).mean() < kFew);
-}
-
-}  // namespace
-
 Transformed::Transformed(std::shared_ptr<const Target> target,
                          std::shared_ptr<const Bijection> bijection)
     : target_(std::move(target)), bijection_(std::move(bijection)) {
@@ -25,17 +11,13 @@ Transformed::Transformed(std::shared_ptr<const Target> target,
 }
 
 at::Tensor Transformed::log_density(const at::Tensor& u) const {
-  const at::Tensor here =
-      target_->log_density(bijection_->to_z(u)).to(at::kDouble) + bijection_->log_abs_det(u);
-  return here.masked_fill(rarely_undefined(here), -INFINITY);
+  return target_->log_density(bijection_->to_z(u)).to(at::kDouble) + bijection_->log_abs_det(u);
 }
 
 Evaluation Transformed::evaluate(const at::Tensor& u) const {
   const Evaluation evaluation = target_->evaluate(bijection_->to_z(u));
-  const at::Tensor here = evaluation.log_density.to(at::kDouble) + bijection_->log_abs_det(u);
-  const at::Tensor nothing = rarely_undefined(here);
-  return {here.masked_fill(nothing, -INFINITY),
-          bijection_->pull_back(evaluation.grad, u).masked_fill(nothing.unsqueeze(-1), 0)};
+  return {evaluation.log_density.to(at::kDouble) + bijection_->log_abs_det(u),
+          bijection_->pull_back(evaluation.grad, u)};
 }
 
 std::shared_ptr<const Target> Transformed::with_forces(at::ScalarType dtype) const {

@@ -12,8 +12,8 @@
 
 namespace crais {
 
-/// gamma_p(T(u)) |det dT/du|, whose normaliser is that of gamma_p. It is 0 where gamma_p is NaN, if
-/// that is at fewer than one in a hundred of the points of a call. Cost: as for the target.
+/// gamma_p(T(u)) |det dT/du|, whose normaliser is that of gamma_p. Tails of T may reach farther than
+/// any density is meant for, so starts are forgiven. Cost: as for the target.
 class Transformed : public Target {
  public:
   /// `bijection` has the device and dtype of the target.
@@ -27,6 +27,7 @@ class Transformed : public Target {
   std::shared_ptr<const Target> with_forces(at::ScalarType dtype) const override;
   bool forces_pay(at::ScalarType dtype) const override { return target_->forces_pay(dtype); }
   bool can_select() const override { return target_->can_select(); }
+  bool forgives_starts() const override { return true; }
   bool is_replicated() const override { return target_->is_replicated(); }
   bool is_replayable() const override { return target_->is_replayable(); }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;

@@ -6,9 +6,11 @@
 #include <memory>
 
 #include "core/coupling.h"
+#include "core/problem.h"
 #include "core/rng.h"
 #include "support/statistics.h"
 #include "targets/function_target.h"
+#include "util/error.h"
 
 namespace crais {
 namespace {
@@ -49,25 +51,39 @@ TEST(Transformed, MakesAFunnelNormal) {
             1e-10);
 }
 
-/// A density that is no number far away, as where a log-scale overflows.
-TEST(Transformed, HasNoMassAtTheFewPointsWithoutADensity) {
-  const auto density = [](const at::Tensor& z, const at::Tensor& /*index*/) {
+/// A density that is no number where z_0 is above `most`, under N(0, I).
+Problem undefined_above(double most, bool transforms) {
+  const auto density = [most](const at::Tensor& z, const at::Tensor& /*index*/) {
     const at::Tensor half = -0.5 * z.square().sum(-1);
-    return at::where(z.select(-1, 0) > 30, half + NAN, half);
+    return at::where(z.select(-1, 0) > most, half + NAN, half);
   };
   const auto target = std::make_shared<FunctionTarget>(
       FunctionTargetOptions{1, 3, at::kDouble, /*replicated=*/true},
       FunctionTarget::IndexedLogDensity(density));
-  const Transformed transformed(target, of_funnel());
+  return {transforms ? std::make_shared<Transformed>(target, of_funnel())
+                     : std::shared_ptr<const Target>(target),
+          AffineMap::identity(1, 3, at::kDouble)};
+}
+
+/// A normal exceeds 2.6 in 5 of 1,000 draws, and 2 in 23.
+TEST(Transformed, GivesNoWeightToTheFewStartsWithoutADensity) {
+  at::Generator rng = make_generator(4);
+  const Particles start = undefined_above(2.6, true).start(2000, rng);
+  const at::Tensor beyond = start.e.select(2, 0) > 2.6;
+  EXPECT_GT(beyond.sum().item<int64_t>(), 0);
+  EXPECT_TRUE(at::equal(start.log_gamma == Problem::kNothing, beyond));
+  EXPECT_TRUE(start.grad_log_gamma.isfinite().all().item<bool>());
+  EXPECT_THROW(undefined_above(2.6, false).start(2000, rng), Error);
+  EXPECT_THROW(undefined_above(2, true).start(2000, rng), Error);
+}
+
+/// Whoever shares a call with a point does not decide on its density.
+TEST(Transformed, LeavesOtherPointsAsTheyAre) {
+  const Problem problem = undefined_above(30, true);
   at::Tensor u = at::ones({1, 200, 3}, at::kDouble);
   u[0][7][0] = 31;
-  const Evaluation few = transformed.evaluate(u);
-  EXPECT_EQ(few.log_density[0][7].item<double>(), -INFINITY);
-  EXPECT_EQ(few.grad[0][7].abs().max().item<double>(), 0);
-  EXPECT_TRUE(few.log_density[0][8].isfinite().item<bool>());
-  EXPECT_TRUE(at::equal(transformed.log_density(u), few.log_density));
-  u.select(2, 0).slice(1, 0, 20).fill_(31);  // not few
-  EXPECT_EQ(transformed.evaluate(u).log_density.isnan().sum().item<int64_t>(), 20);
+  EXPECT_TRUE(problem.target().log_density(u)[0][7].isnan().item<bool>());
+  EXPECT_TRUE(problem.target().evaluate(u).log_density[0][7].isnan().item<bool>());
 }
 
 TEST(Transformed, HasTheSameNormalizerAndDraws) {
