@@ -12,8 +12,8 @@
 
 namespace crais {
 
-/// gamma_p(T(u)) |det dT/du|, whose normaliser is that of gamma_p. Tails of T may reach farther than
-/// any density is meant for, so starts are forgiven. Cost: as for the target.
+/// gamma_p(T(u)) |det dT/du|, whose normaliser is that of gamma_p. Tails of T may reach farther
+/// than any density is meant for, so starts are forgiven. Cost: as for the target.
 class Transformed : public Target {
  public:
   /// `bijection` has the device and dtype of the target.
