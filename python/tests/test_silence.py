@@ -118,3 +118,42 @@ def test_images_of_several_modes_are_right_or_flagged(features, sd):
     assert (wrong & (r.flags == 0)).sum() <= 1
     assert (r.flags != 0).sum() <= 8
     assert abs(error[r.flags == 0].mean()) < 0.1
+
+
+def eight_schools(z):
+    """mu ~ N(0, 5^2), tau ~ HalfCauchy(5), effects ~ N(mu, tau^2): z is (mu, log tau, effects)."""
+    y = torch.tensor([28.0, 8, -3, 7, -1, 1, 18, 12], dtype=z.dtype)
+    sd = torch.tensor([15.0, 10, 16, 11, 9, 11, 10, 18], dtype=z.dtype)
+    mu, log_tau, effects = z[:, :1], z[:, 1], z[:, 2:]
+    prior = normal(mu[:, 0] / 5) - math.log(5) + math.log(2 / (5 * math.pi)) + log_tau
+    prior = prior - torch.log1p((2 * log_tau).exp() / 25)
+    likelihood = (normal((y - effects) / sd) - sd.log()).sum(1)
+    return prior + likelihood + (normal((effects - mu) * (-log_tau[:, None]).exp()) - log_tau[:, None]).sum(1)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_neck_of_a_model_that_is_not_rewritten_is_found(seed):
+    z = crais.log_normalizer(eight_schools, dim=10, seed=seed, progress=False)
+    assert not z.flagged
+    assert z.mean == pytest.approx(-31.3113, abs=max(5 * z.mc_se, 0.005))
+    assert z.mc_se < 0.02
+    # The share of the neck, by quadrature over log tau and mu.
+    weights = torch.as_tensor(z.log_weights).double().softmax(0)
+    in_neck = torch.as_tensor(z.samples)[:, 1] < math.log(0.5)
+    assert float(weights[in_neck].sum()) == pytest.approx(0.1009, abs=0.03)
+
+
+def two_shells(z):
+    """Spheres of radius 2 about +-3.5 on the first axis, with walls of width 0.1."""
+    rest = z[:, 1:].square().sum(1)
+    walls = [-50 * (((z[:, 0] - c).square() + rest).sqrt() - 2).square() for c in (-3.5, 3.5)]
+    return torch.logaddexp(*walls) - math.log(0.1) - 0.5 * LOG_2PI
+
+
+@pytest.mark.parametrize("seed", [5000, 5003])  # the search of these may have missed a mode
+def test_vague_modes_give_way_to_what_settles(seed):
+    uniform = torch.distributions.Uniform(-6 * torch.ones(10).double(), 6 * torch.ones(10).double())
+    z = crais.log_normalizer(two_shells, prior=uniform, dim=10, seed=seed, progress=False)
+    assert not z.flagged
+    assert z.mean == pytest.approx(-14.5905, abs=max(5 * z.mc_se, 0.005))
+    assert z.mc_se < 0.02
