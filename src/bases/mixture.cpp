@@ -5,7 +5,7 @@
 // estimate is a lower bound on average, so the highest is the best. Particles settle under the
 // target, new normals are fitted to them, and a trial says whether these are better. Draws that a
 // fit has not seen choose the number of its normals, and a bijection that straightens a funnel's
-// neck, a banana, or coordinates with modes of their own.
+// neck, a banana, or coordinates with modes of their own. Curvatures show necks without draws.
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -56,6 +56,7 @@ class BijectionFits {
   BijectionFits(const at::Tensor& draws, const Necks& necks)
       : draws_(draws), with_necks_(at::cat({draws, necks.draws.select(1, 0)})), necks_(necks) {}
 
+  const Necks& necks() const { return necks_; }
   /// The draws to which those of this kind are fitted.
   const at::Tensor& draws_for(Kind kind) const {
     return kind == Kind::kCoupling || kind == Kind::kBoth ? with_necks_ : draws_;
@@ -259,7 +260,7 @@ class Mixture : public BaseRule {
   /// A fit of some normals to draws z [S,K,D] of K particles, or a refit of those present: the one
   /// whose mean log density is highest at draws that it has not seen. The divergence from the
   /// target to the normals has the same order. More normals must be worth it, because they share
-  /// the chains, and so must a bijection. Cost: none.
+  /// the chains, and so must a bijection. Cost: that of find_necks.
   Normals best_fit(const at::Tensor& draws, const Trial& present, Search& search) const {
     const Parts& parts = *present.parts;
     at::Generator host = on_host(search);
@@ -268,8 +269,8 @@ class Mixture : public BaseRule {
     const at::Tensor train = draws.slice(1, 0, half).flatten(0, 1),
                      test = draws.slice(1, half).flatten(0, 1), all = draws.flatten(0, 1);
     const int64_t num_parts = parts.partition.num_parts();
-    const Necks necks = necks_of(search, train, test, parts, host);
-    BijectionFits bijections(train, necks), whole(all, necks);
+    BijectionFits bijections = bijections_of(search, train, test, parts, host);
+    BijectionFits whole(all, bijections.necks());
     double highest = -std::numeric_limits<double>::infinity();
     int64_t best = 1;
     Kind best_kind = Kind::kNone;
@@ -294,20 +295,20 @@ class Mixture : public BaseRule {
                    search.one);
   }
 
-  /// The necks of the density, unless a coupling that knows them describes draws `test` worse than
-  /// one that is fitted to draws `train` alone.
-  static Necks necks_of(Search& search, const at::Tensor& train, const at::Tensor& test,
-                        const Parts& parts, at::Generator& host) {
-    const Necks none = no_necks(train);
-    if (!search.one.is_replicated()) return none;
-    const Necks found = find_necks(search.one, train, host, search.cost);
-    if (!found.drivers.any().item<bool>()) return none;
-    const auto height = [&](const Necks& necks) {
-      BijectionFits fits(train, necks);
-      return mean_log_density(
-          fit(fits.draws_for(Kind::kCoupling), fits.of(Kind::kCoupling), 1, parts, host), test);
+  /// Bijections that know the necks of the density, unless their coupling describes draws `test`
+  /// worse than one that is fitted to draws `train` alone.
+  static BijectionFits bijections_of(Search& search, const at::Tensor& train,
+                                     const at::Tensor& test, const Parts& parts,
+                                     at::Generator& host) {
+    BijectionFits blind(train, no_necks(train));
+    if (!search.one.is_replicated()) return blind;
+    BijectionFits knowing(train, find_necks(search.one, train, host, search.cost));
+    if (!knowing.necks().drivers.any().item<bool>()) return blind;
+    const auto height = [&](BijectionFits& fits) {
+      const MaybeBijection coupling = fits.of(Kind::kCoupling);
+      return mean_log_density(fit(fits.draws_for(Kind::kCoupling), coupling, 1, parts, host), test);
     };
-    return height(none) > height(found) + kAsGood ? none : found;
+    return height(blind) > height(knowing) + kAsGood ? blind : knowing;
   }
 
   /// The kinds of bijections that a fit may have. A coupling also holds where there were no draws.

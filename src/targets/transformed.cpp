@@ -3,6 +3,7 @@
 #include <utility>
 
 namespace crais {
+
 Transformed::Transformed(std::shared_ptr<const Target> target,
                          std::shared_ptr<const Bijection> bijection)
     : target_(std::move(target)), bijection_(std::move(bijection)) {
