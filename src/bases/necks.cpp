@@ -88,7 +88,8 @@ at::Tensor conditional_draws(const Target& one, const at::Tensor& x, const at::T
   const at::Tensor rest = drivers.logical_not().nonzero().squeeze(1);
   const At start(one, x);
   const at::Tensor precision = start.curvature().index_select(1, rest).index_select(2, rest);
-  const auto [root, failed] = at::linalg_cholesky_ex(precision);  // A, and H = A A^T
+  const auto factored = at::linalg_cholesky_ex(precision);  // A, and H = A A^T
+  const at::Tensor &root = std::get<0>(factored), &failed = std::get<1>(factored);
   const auto newton = [&](const at::Tensor& z, const at::Tensor& gradient) {
     const at::Tensor step =
         at::cholesky_solve(gradient.index_select(1, rest).unsqueeze(2), root).squeeze(2);
