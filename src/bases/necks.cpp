@@ -50,8 +50,8 @@ at::Tensor unexplained(const at::Tensor& columns, const at::Tensor& span) {
 /// depend on them: [D] bool each. `x` [M,D] are the points, of variance 1. A driver must explain
 /// kWorth nats: the sum of mean squares that it explains of coordinates that are no drivers.
 std::pair<at::Tensor, at::Tensor> drivers_of(const at::Tensor& log_scales, const at::Tensor& x) {
-  constexpr double kWorth = 0.02, kClear = 10;  // nats; a squared t-statistic
-  constexpr double kDepends = 0.01;             // nats of one coordinate
+  constexpr double kWorth = 0.02, kSignificant = 10;  // nats; a squared t-statistic
+  constexpr double kDepends = 0.01;                   // nats of one coordinate
   constexpr int64_t kPointsPerWeight = 3;
   const int64_t points = x.size(0);
   at::Tensor chosen = at::zeros({x.size(1)}, x.options());
@@ -67,7 +67,7 @@ std::pair<at::Tensor, at::Tensor> drivers_of(const at::Tensor& log_scales, const
     const at::Tensor share = (explained / whole.clamp_min(1e-300)).clamp_max(0.999);
     const at::Tensor squared_t =
         share / (1 - share) * static_cast<double>(points - span.size(1) - 1);
-    const auto [most, best] = (explained * (squared_t > kClear) * (1 - chosen)).max(0);
+    const auto [most, best] = (explained * (squared_t > kSignificant) * (1 - chosen)).max(0);
     if (!(most.item<double>() > kWorth)) break;
     const int64_t driver = best.item<int64_t>();
     chosen[driver] = 1;
@@ -83,8 +83,8 @@ std::pair<at::Tensor, at::Tensor> drivers_of(const at::Tensor& log_scales, const
 /// ends of two steps of Newton's method that share a curvature.
 at::Tensor conditional_draws(const Target& one, const at::Tensor& x, const at::Tensor& drivers,
                              at::Generator& rng) {
-  constexpr int64_t kDraws = 16;  // at each place
-  constexpr double kLeast = 8;    // nats below the highest place along the drivers
+  constexpr int64_t kCopies = 16;  // at each place
+  constexpr double kLeast = 8;     // nats below the highest place along the drivers
   const at::Tensor rest = drivers.logical_not().nonzero().squeeze(1);
   const At start(one, x);
   const at::Tensor precision = start.curvature().index_select(1, rest).index_select(2, rest);
@@ -104,11 +104,11 @@ at::Tensor conditional_draws(const Target& one, const at::Tensor& x, const at::T
       (height + climbed - root.diagonal(0, 1, 2).log().sum(1))
           .masked_fill(failed != 0, -std::numeric_limits<double>::infinity())
           .nan_to_num(-std::numeric_limits<double>::infinity());
-  const at::Tensor e = at::randn({x.size(0), rest.size(0), kDraws}, rng, x.options());
+  const at::Tensor e = at::randn({x.size(0), rest.size(0), kCopies}, rng, x.options());
   const at::Tensor about =
       at::linalg_solve_triangular(root.transpose(1, 2), e, /*upper=*/true).transpose(1, 2);
   const at::Tensor draws =
-      mode.unsqueeze(1).expand({-1, kDraws, -1}).index_add(2, rest, about);  // [M,kDraws,D]
+      mode.unsqueeze(1).expand({-1, kCopies, -1}).index_add(2, rest, about);  // [M,kCopies,D]
   const at::Tensor kept =
       (of_drivers > of_drivers.max() - kLeast) & draws.isfinite().flatten(1).all(1);
   return draws.index_select(0, kept.nonzero().squeeze(1));
