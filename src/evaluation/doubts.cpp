@@ -51,6 +51,24 @@ std::vector<std::vector<double>> values_by_chunk(const std::string& method,
   return all;
 }
 
+/// The variance of the mean from the spread of J chunks; 0 if their replicates explain it. By chance
+/// it is beyond them in 1 of 20 calls.
+double variance_beyond_replicates(const std::vector<std::vector<double>>& all) {
+  double within = 0, replicates = 0;
+  std::vector<double> means;
+  for (const std::vector<double>& chunk : all) {
+    const auto count = static_cast<double>(chunk.size());
+    means.push_back(mean_of(chunk));
+    within += variance_of_mean(chunk, means.back()) * count * (count - 1);
+    replicates += count;
+  }
+  if (all.size() < 2) return 0;
+  const auto chunks = static_cast<double>(all.size());
+  const double by_replicates = within / ((replicates - chunks) * replicates);
+  const double by_chunks = variance_of_mean(means, mean_of(means));
+  return by_chunks > (1 + 3 * std::sqrt(2 / (chunks - 1))) * by_replicates ? by_chunks : 0;
+}
+
 /// True if two chunks differ by more than the spread of their replicates explains. With more pairs,
 /// the largest difference by chance grows: tails of Student's t fall as t^-(degrees of freedom).
 bool chunks_are_apart(const std::vector<std::vector<double>>& all) {
@@ -132,14 +150,12 @@ const DoubtEntry& entry_of(Doubt doubt) {
 double error_of_replicates(const MethodTable& table, const RunResults& results) {
   const double error =
       std_error_of_replicates(table.matrix("log_normalizer"), table.matrix("std_error"));
-  std::vector<double> means;
-  for (const auto& chunk : values_by_chunk(table.method, results)) means.push_back(mean_of(chunk));
   const double by_chunks =
-      means.size() < 2 ? 0 : std::sqrt(variance_of_mean(means, mean_of(means)));
-  constexpr double kLeastExpected = 0.003;  // the forward share above a witness's quantile
+      std::sqrt(variance_beyond_replicates(values_by_chunk(table.method, results)));
+  constexpr double kErrors = 2.0, kLeastExpected = 0.003;  // a witness's quantile
   const HardlySeen found = hardly_seen(results, kLeastExpected);
   const double beyond_chance = found.share * found.share - found.chance * found.chance;
-  const double missed = found.share > found.chance ? std::sqrt(beyond_chance) : 0;
+  const double missed = found.share > kErrors * found.chance ? std::sqrt(beyond_chance) : 0;
   return std::hypot(std::max(error, by_chunks), missed);
 }
 

@@ -28,10 +28,10 @@ struct DoubtEntry {
 };
 const DoubtEntry& entry_of(Doubt doubt);
 
-/// Monte Carlo error of the mean over replicates of one density, nats. It is the largest of three
-/// estimates: from the spread of replicates, from their own errors, and from the spread of chunks,
-/// whose bases were fitted separately. The share of the mass that settled particles find where
-/// chains hardly go is added in squares, as far as it exceeds chance: no spread shows it.
+/// Monte Carlo error of the mean over replicates of one density, nats: from their spread or, where
+/// that is larger, from their own errors. Two further sources count where chance does not explain
+/// them: the spread of chunks, whose bases were fitted separately, if it is larger still; and, added
+/// in squares, the share of the mass that settled particles find where chains hardly go.
 double error_of_replicates(const MethodTable& table, const RunResults& results);
 
 /// The doubts about replicates of one density.

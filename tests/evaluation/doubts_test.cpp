@@ -117,10 +117,23 @@ TEST(ErrorOfReplicates, HasTheMassThatChainsMiss) {
   results.chunks[0].settled = {0.004, 0.003, 300};
   results.chunks[1].settled = {0.003, 0.003, 300};
   EXPECT_EQ(error(), spread);  // by chance
+  results.chunks[0].settled = {0.01, 0.003, 300};
+  EXPECT_EQ(error(), spread);  // beyond chance, but not clearly
   results.chunks[0].settled = {0.023, 0.003, 300};
   results.chunks[1].settled = {0.013, 0.003, 300};
   const double chance = std::sqrt(0.003 / 2 * (1.0 / 256 + 1.0 / 300));
   EXPECT_NEAR(error(), std::hypot(spread, std::sqrt(0.015 * 0.015 - chance * chance)), 1e-9);
+}
+
+TEST(ErrorOfReplicates, IsOfBasesIfReplicatesDoNotExplainThem) {
+  const auto error = [](double apart) {
+    Values values = {-0.1, -0.05, 0, 0.05, 0.1, -0.1, -0.05, 0, 0.05, 0.1};
+    for (size_t i = 0; i < 10; ++i) values[i] += i < 5 ? apart : -apart;
+    const RunResults results = results_of(values, 1e-4);
+    return error_of_replicates(tables(results).front(), results);
+  };
+  EXPECT_NEAR(error(0.05), std::sqrt((0.05 + 10 * 0.05 * 0.05) / 9 / 10), 1e-9);
+  EXPECT_NEAR(error(0.06), 0.06, 1e-9);
 }
 
 TEST(ErrorOfReplicates, IsTheGreatestOfThree) {
