@@ -213,24 +213,45 @@ class Mixture : public BaseRule {
     // dimension.
     if (one.dim() > kManyDims)
       return BaseRegistry::instance().make("base", kOfMany)->build(one, rng);
-    const Base modes = BaseRegistry::instance().make("base", "modes")->build(one, rng);
-    search.cost += modes.cost;
+    Found found = searched(search);
+    if (found.still_climbs) {  // perhaps from a stray mode, far from all others
+      Search again{one, rng, search.cost, {}};
+      Found second = searched(again);
+      search.cost = again.cost;
+      if (second.best.beats(found.best)) found = std::move(second);
+    }
+    const Trial& best = found.best;
+    if (!best.parts) return Base(first_guess(one));
+    const Normals& normals = best.parts->normals;
     const at::TensorOptions wide = one.options().dtype(at::kDouble);
-    const at::Tensor share = modes.partition ? modes.partition->log_share : at::zeros({1}, wide);
+    Base base(normals.map, at::zeros({1}, wide.dtype(at::kBool)), search.cost);
+    base.bijection = normals.bijection;
+    base.ambiguous = at::full({1}, best.may_miss, wide.dtype(at::kBool));
+    base.partition = best.parts->partition;
+    return base;
+  }
+
+  /// The best trial of a search, and whether it was far from its end when its rounds were over.
+  struct Found {
+    Trial best;
+    bool still_climbs = false;
+  };
+
+  Found searched(Search& search) const {
+    const Base modes =
+        BaseRegistry::instance().make("base", "modes")->build(search.one, search.rng);
+    search.cost += modes.cost;
+    const at::Tensor share = modes.partition
+                                 ? modes.partition->log_share
+                                 : at::zeros({1}, search.one.options().dtype(at::kDouble));
     Trial best = attempt([&] { return tried(search, {modes.map.widened(widening_), share}); });
     best.may_miss = modes.ambiguous.any().item<bool>();
     const Trial by_splines = from_modes(modes, best, search), by_prior = from_prior(search);
     search.splines_hold = by_splines.may_reach(std::max(best.value, by_prior.value));
     for (const Trial& rough : {by_splines, by_prior})
       if (rough.beats(best)) best = rough;
-    improve(search, best);
-    if (!best.parts) return Base(first_guess(one));
-    const Normals& normals = best.parts->normals;
-    Base base(normals.map, at::zeros({1}, wide.dtype(at::kBool)), search.cost);
-    base.bijection = normals.bijection;
-    base.ambiguous = at::full({1}, best.may_miss, wide.dtype(at::kBool));
-    base.partition = best.parts->partition;
-    return base;
+    const bool still_climbs = improve(search, best);
+    return {std::move(best), still_climbs};
   }
 
   /// What `trial` returns; a trial that every other beats if the density refuses to start there.
@@ -244,17 +265,20 @@ class Mixture : public BaseRule {
     }
   }
 
-  void improve(Search& search, Trial& best) const {
-    if (!best.parts) return;
+  /// Rounds of settling, fit and trial. True if the last one still gained much.
+  bool improve(Search& search, Trial& best) const {
+    if (!best.parts) return false;
     const int64_t most = rounds_ > 0 ? rounds_ + kMoreRounds : 0;
+    double gain = 0;
     for (int64_t round = 1; round <= most; ++round) {
       const at::Tensor draws = settled(best, search);
       Trial next = attempt([&] { return tried(search, best_fit(draws, best, search)); });
-      const double gain = next.value - best.value;
+      gain = next.value - best.value;
       const bool has_settled = best.error < kCertain && gain < kSmall;
       if (next.beats(best)) best = std::move(next);
-      if (has_settled || (round >= rounds_ && !(gain > kClear))) break;
+      if (has_settled || (round >= rounds_ && !(gain > kClear))) return false;
     }
+    return gain > kClear;
   }
 
   /// A fit of some normals to draws z [S,K,D] of K particles, or a refit of those present: the one

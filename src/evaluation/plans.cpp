@@ -193,6 +193,9 @@ bool are_mostly_flagged(const ChunkRun& run) {
   return 2 * flagged >= static_cast<int64_t>(run.flags.size());
 }
 
+/// How well draws from the base cover the density, by the tail of their weights.
+enum class Cover { kFull, kDoubtful, kPoor };
+
 /// Rounds on replicates, and the plans that they follow.
 class RoundRunner {
  public:
@@ -271,16 +274,29 @@ class RoundRunner {
     return *rounds_.last;
   }
 
-  /// Runs a round of draws. True if they cover the density. Chains would then not pay: they turn
-  /// the variance e^c - 1 of relative weights into c at best, at several evaluations a temperature.
-  /// A heavy tail hides mass that draws have not seen.
-  bool is_covered_by(const Plan& draws) {
-    constexpr double kHeavy = 0.35, kVariance = 10;
+  /// Runs a round of draws. Where these cover the density, chains do not pay: they turn the variance
+  /// e^c - 1 of relative weights into c at best, at several evaluations a temperature. A tail may
+  /// hide mass that draws have not seen.
+  Cover cover_by(const Plan& draws) {
+    constexpr double kLight = 0.35, kHeavy = 0.5, kVariance = 10;
     const MethodResult found = estimated(draws);
     const at::Tensor log_w = found.particles ? found.particles->log_w : found.log_w;
     const at::Tensor all = log_w.flatten().unsqueeze(0);  // replicates are of one density
-    return !are_mostly_flagged(*rounds_.last) && pareto_k(all).item<double>() < kHeavy &&
-           1 / ess(all).item<double>() - 1 < kVariance;
+    if (are_mostly_flagged(*rounds_.last) || !(1 / ess(all).item<double>() - 1 < kVariance))
+      return Cover::kPoor;
+    const double k = pareto_k(all).item<double>();
+    return k < kLight ? Cover::kFull : k < kHeavy ? Cover::kDoubtful : Cover::kPoor;
+  }
+
+  /// True if the last round, of chains, found no more mass than the first one, of draws, and would
+  /// have taken much longer to the same error.
+  bool chains_confirm_draws() const {
+    constexpr double kErrors = 2, kDearer = 2;
+    const Round &draws = rounds_.rounds.front(), &chains = rounds_.rounds.back();
+    const auto cost = [](const Round& r) { return r.error * r.error * r.evaluations; };
+    return chains.log_normalizer - draws.log_normalizer <
+               kErrors * std::hypot(draws.error, chains.error) &&
+           cost(chains) > kDearer * cost(draws);
   }
 
   /// Evaluations of a replicate: of all rounds so far, and of what comes after the estimate.
@@ -355,18 +371,27 @@ Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, double 
     const double ratio = rounds.rounds.back().error / *parts.options.error;
     return evaluations * std::max(2.0, kMargin * ratio * ratio);
   };
+  Cover cover = Cover::kPoor;
+  double by_draws = 0;  // evaluations that draws would take
   if (may_sample(parts)) {
-    const bool is_covered = runner.is_covered_by(runner.sampled(first / 4));
-    const double wanted = wanted_after(rounds.rounds.back().evaluations);
-    const double left = runner.most_sampled(so_far());
-    if (is_covered && wanted <= left) {
-      runner.measure_barrier_by_draws();
-      return runner.sampled(std::min(left, std::max(wanted, kShare * so_far())));
-    }
+    cover = runner.cover_by(runner.sampled(first / 4));
+    by_draws = wanted_after(rounds.rounds.back().evaluations);
+  }
+  const auto draws_are_enough = [&] { return by_draws <= runner.most_sampled(so_far()); };
+  const auto drawn = [&] {
+    return runner.sampled(
+        std::min(runner.most_sampled(so_far()), std::max(by_draws, kShare * so_far())));
+  };
+  if (cover == Cover::kFull && draws_are_enough()) {
+    runner.measure_barrier_by_draws();
+    return drawn();
   }
   for (double evaluations = first;; evaluations *= 2) {
     const Plan plan = runner.planned(evaluations);
     const bool is_flagged = are_mostly_flagged(runner.run(plan));
+    if (cover == Cover::kDoubtful && !is_flagged && runner.chains_confirm_draws() &&
+        draws_are_enough())
+      return drawn();
     const double left = parts.options.max_evaluations - so_far();
     const double wanted = wanted_after(evaluations);
     // Flagged rounds predict nothing.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 
 #include "bases/base.h"
 #include "bases/normal_mixture.h"
@@ -388,6 +389,23 @@ TEST(Repeated, IsTheOneFitOfEveryReplicate) {
   EXPECT_TRUE(
       at::equal(base.map.loc().flatten(), at::tensor({1.0, 2.0, 1.0, 2.0, 1.0, 2.0}, at::kDouble)));
   EXPECT_TRUE(at::equal(base.partition->problem, at::tensor({0, 0, 1, 1, 2, 2}, at::kLong)));
+}
+
+/// Calls of the density N(0, I) that a fit makes. If its height grows with every call, it looks like
+/// a fit that climbs.
+int64_t calls_of_fit(const std::string& spec, double growth) {
+  int64_t calls = 0;
+  fit(spec, replicated(2, [&](const at::Tensor& z) {
+        return growth * static_cast<double>(++calls) - 0.5 * z.square().sum(-1);
+      }));
+  return calls;
+}
+
+TEST(Mixture, SearchesOnceMoreWhereItsLastRoundStillClimbs) {
+  constexpr int64_t kMoreRounds = 7;
+  const int64_t start = calls_of_fit("mixture:64,rounds=0", 0),
+                round = calls_of_fit("mixture:64,rounds=1", 0) - start;
+  EXPECT_EQ(calls_of_fit("mixture:64,rounds=1", 0.02), 2 * (start + (1 + kMoreRounds) * round));
 }
 
 }  // namespace

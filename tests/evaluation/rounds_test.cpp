@@ -165,6 +165,30 @@ TEST(Rounds, DrawFromABaseThatCoversTheDensity) {
   EXPECT_LT(error, 0.003);
 }
 
+/// Draws z from N(0, I) of weight exp(c |z|^2 / 2) have the Pareto tail index c. With `share` of such
+/// a weight, the rest being 1, log Z = log(1 - share + share / (1 - c)).
+TEST(Rounds, DrawWhereChainsConfirmDraws) {
+  constexpr double kIndex = 0.38;
+  const auto plans_with_moves = [](double share) {
+    const FunctionTarget target(
+        {kRoundReplicates, 2, at::kDouble, /*replicated=*/true, {}},
+        FunctionTarget::IndexedLogDensity([=](const at::Tensor& z, const at::Tensor& /*index*/) {
+          const at::Tensor half = 0.5 * z.square().sum(-1);
+          return at::log1p(share * at::expm1(kIndex * half)) - half - std::log(2 * M_PI);
+        }));
+    int64_t with_moves = 0;
+    for (uint64_t seed = 0; seed < 8; ++seed) {
+      const ChunkResult found = chunk_of(target, to_error(0.05, seed));
+      with_moves += found.plan->has_moves() ? 1 : 0;
+      EXPECT_LE(found.rounds.size(), 2u);
+      EXPECT_NEAR(mean_of(found.runs.front()), std::log1p(share * kIndex / (1 - kIndex)), 0.03);
+    }
+    return with_moves;
+  };
+  EXPECT_LE(plans_with_moves(0.2), 2);  // nearly all weights are alike
+  EXPECT_GE(plans_with_moves(1.0), 5);  // chains are not much dearer
+}
+
 /// Student's t with three degrees of freedom has more mass far out than any normal.
 TEST(Rounds, AnnealWhereTheTailOfTheWeightsIsHeavy) {
   const FunctionTarget tails(
