@@ -26,7 +26,7 @@ struct Witness {
 struct SettledShare {
   double above = 0;          // share of settled particles
   double expected = 0;       // share of forward particles, by weight
-  double num_effective = 0;  // effective number of forward particles
+  double num_effective = 0;  // 1 / (1 / settled + 1 / effective number of forward particles)
 };
 
 /// A round of an estimate that goes on until its error is small: a pilot, of particles of its own.

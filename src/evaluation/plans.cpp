@@ -102,8 +102,9 @@ struct Replicates {
   /// Evaluations of a replicate that the witness takes.
   double witness() const {
     if (!has_witness) return 0;
-    const int64_t sweeps = witness_sweeps(problem.target().dim());
-    const int64_t all = kWitnesses * (settling_evaluations(*parts.transition, sweeps) + 1);
+    const int64_t dim = problem.target().dim();
+    const int64_t each_settles = settling_evaluations(*parts.transition, witness_sweeps(dim));
+    const int64_t all = num_witnesses(dim) * (each_settles + 1);
     return static_cast<double>(all) / static_cast<double>(count);
   }
 
@@ -362,7 +363,7 @@ Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, double 
                     uint64_t stream, Rounds& rounds) {
   constexpr double kMargin = 1.5;  // of a length: the error of a round is uncertain itself
   constexpr double kFarthest = 8;  // rounds' lengths to which one round's error extends
-  constexpr double kShare = 0.5;   // of what was spent: a fit pays off by a longer estimate
+  constexpr double kShare = 0.45;  // of what was spent: a fit pays off by a longer estimate
   const double first = problem.dim() > kManyDims ? 2000 : 8000;  // evaluations of a replicate
   RoundRunner runner(parts, problem, stream, rounds);
   const auto so_far = [&] { return spent + runner.spent(); };

@@ -61,8 +61,9 @@ SettledShare settled_share(const EstimatorParts& parts, const Problem& problem, 
                               : at::full({1}, parts.pilot.initial_step_size, found.log_w.options());
   const at::Tensor steps = last.size(0) == 1 ? last.expand({count}) : last.index_select(0, rows);
   const auto [z, log_w] = some_of(found, kMostForward, rng);
+  const int64_t witnesses = num_witnesses(problem.dim());
   const Settled settled =
-      settle(*one.parts, one.normals, resampled(z, log_w, kWitnesses, rng), steps, *parts.path,
+      settle(*one.parts, one.normals, resampled(z, log_w, witnesses, rng), steps, *parts.path,
              *parts.transition, witness_sweeps(problem.dim()), rng);
   cost += settled.cost;
   // Where the base is too thin, in a neck or a tail, the target is large beside it.
@@ -74,14 +75,14 @@ SettledShare settled_share(const EstimatorParts& parts, const Problem& problem, 
     return (density->log_density(at).to(at::kDouble) - at::logsumexp(base->log_components(at), 0))
         .squeeze(0);
   };
-  cost += Cost{z.size(0) + kWitnesses, 0};
+  cost += Cost{z.size(0) + witnesses, 0};
   const auto [forward, order] = log_ratio(z).sort();
   const at::Tensor shares = at::softmax(log_w, 0).index_select(0, order);
   const at::Tensor below = shares.cumsum(0);
   const int64_t top = std::min((below < kTop).sum().item<int64_t>(), z.size(0) - 1);
   const at::Tensor above = log_ratio(settled.z) > forward[top];
   return {above.to(at::kDouble).mean().item<double>(), 1 - below[top].item<double>(),
-          1 / shares.square().sum().item<double>()};
+          1 / (1 / static_cast<double>(witnesses) + shares.square().sum().item<double>())};
 }
 bool wants_second_opinion(const EstimateOptions& options, const Target& target,
                           const std::string& base) {

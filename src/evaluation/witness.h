@@ -11,7 +11,7 @@
 namespace crais {
 
 /// The particles of a witness, and their sweeps in `dim` dimensions: its cost is known in advance.
-constexpr int64_t kWitnesses = 256;
+constexpr int64_t num_witnesses(int64_t dim) { return dim > kManyDims ? 128 : 256; }
 /// The most forward particles that it looks at.
 constexpr int64_t kMostForward = 1 << 14;
 constexpr int64_t witness_sweeps(int64_t dim) { return dim > kManyDims ? 6 : 18; }

@@ -121,7 +121,7 @@ TEST(ErrorOfReplicates, HasTheMassThatChainsMiss) {
   EXPECT_EQ(error(), spread);  // beyond chance, but not clearly
   results.chunks[0].settled = {0.023, 0.003, 300};
   results.chunks[1].settled = {0.013, 0.003, 300};
-  const double chance = std::sqrt(0.003 / 2 * (1.0 / 256 + 1.0 / 300));
+  const double chance = std::sqrt(0.003 / 2 / 300);
   EXPECT_NEAR(error(), std::hypot(spread, std::sqrt(0.015 * 0.015 - chance * chance)), 1e-9);
 }
 

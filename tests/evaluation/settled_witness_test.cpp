@@ -45,8 +45,8 @@ SettledShare witness_of(double share, int64_t draws = 100, bool moves = true) {
                           : Plan::without_moves(5, draws);
   Cost cost;
   const SettledShare settled = settled_share(parts, problem, plan, found, 0, cost);
-  EXPECT_EQ(cost.densities, kWitnesses * 11 * witness_sweeps(kDim) +
-                                std::min(5 * draws, kMostForward) + kWitnesses);
+  EXPECT_EQ(cost.densities, num_witnesses(kDim) * 11 * witness_sweeps(kDim) +
+                                std::min(5 * draws, kMostForward) + num_witnesses(kDim));
   return settled;
 }
 
@@ -54,14 +54,14 @@ TEST(SettledWitness, SeesANeckThatChainsHaveMissed) {
   const SettledShare settled = witness_of(0);
   EXPECT_LT(settled.expected, 0.01);
   EXPECT_GT(settled.above, 0.1);
-  EXPECT_NEAR(settled.num_effective, 500, 1e-6);
+  EXPECT_NEAR(1 / settled.num_effective, 1.0 / num_witnesses(kDim) + 1.0 / 500, 1e-9);
 }
 
 /// Draws of the base come without step sizes, and in great numbers: it looks at some of them.
 TEST(SettledWitness, LooksAtSomeOfManyDraws) {
   const SettledShare missed = witness_of(0, 10'000, /*moves=*/false);
   EXPECT_GT(missed.above, 0.1);
-  EXPECT_NEAR(missed.num_effective, static_cast<double>(kMostForward), 1e-6);
+  EXPECT_NEAR(1 / missed.num_effective, 1.0 / num_witnesses(kDim) + 1.0 / kMostForward, 1e-9);
   EXPECT_LT(witness_of(kShare, 10'000, /*moves=*/false).above, 0.03);
 }
 
