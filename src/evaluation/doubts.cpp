@@ -50,8 +50,8 @@ std::vector<std::vector<double>> values_by_chunk(const std::string& method,
   return all;
 }
 
-/// The variance of the mean from the spread of J chunks; 0 if their replicates explain it. By chance
-/// it is beyond them in 1 of 20 calls.
+/// The variance of the mean from the spread of J chunks; 0 if their replicates explain it. Chance
+/// alone exceeds that in 1 of 20 calls.
 double variance_beyond_replicates(const std::vector<std::vector<double>>& all) {
   double within = 0, replicates = 0;
   std::vector<double> means;

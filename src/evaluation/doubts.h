@@ -30,8 +30,8 @@ const DoubtEntry& entry_of(Doubt doubt);
 
 /// Monte Carlo error of the mean over replicates of one density, nats: from their spread or, where
 /// that is larger, from their own errors. Two further sources count where chance does not explain
-/// them: the spread of chunks, whose bases were fitted separately, if it is larger still; and, added
-/// in squares, the share of the mass that settled particles find where chains hardly go.
+/// them. One is the spread of chunks, whose bases were fitted separately, if it is larger still.
+/// The other, added in squares, is the mass that settled particles find where chains hardly go.
 double error_of_replicates(const MethodTable& table, const RunResults& results);
 
 /// The doubts about replicates of one density.

@@ -275,9 +275,9 @@ class RoundRunner {
     return *rounds_.last;
   }
 
-  /// Runs a round of draws. Where these cover the density, chains do not pay: they turn the variance
-  /// e^c - 1 of relative weights into c at best, at several evaluations a temperature. A tail may
-  /// hide mass that draws have not seen.
+  /// Runs a round of draws. Where draws cover the density, chains do not pay: they turn the
+  /// variance e^c - 1 of relative weights into c at best, at several evaluations a temperature. A
+  /// tail may hide mass that draws have not seen.
   Cover cover_by(const Plan& draws) {
     constexpr double kLight = 0.35, kHeavy = 0.5, kVariance = 10;
     const MethodResult found = estimated(draws);

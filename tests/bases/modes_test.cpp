@@ -391,8 +391,8 @@ TEST(Repeated, IsTheOneFitOfEveryReplicate) {
   EXPECT_TRUE(at::equal(base.partition->problem, at::tensor({0, 0, 1, 1, 2, 2}, at::kLong)));
 }
 
-/// Calls of the density N(0, I) that a fit makes. If its height grows with every call, it looks like
-/// a fit that climbs.
+/// Calls of the density N(0, I) that a fit makes. If its height grows with every call, the fit
+/// seems to climb.
 int64_t calls_of_fit(const std::string& spec, double growth) {
   int64_t calls = 0;
   fit(spec, replicated(2, [&](const at::Tensor& z) {

@@ -165,8 +165,8 @@ TEST(Rounds, DrawFromABaseThatCoversTheDensity) {
   EXPECT_LT(error, 0.003);
 }
 
-/// Draws z from N(0, I) of weight exp(c |z|^2 / 2) have the Pareto tail index c. With `share` of such
-/// a weight, the rest being 1, log Z = log(1 - share + share / (1 - c)).
+/// Draws z from N(0, I) of weight exp(c |z|^2 / 2) have the Pareto tail index c in the plane. With
+/// `share` of such a weight, the rest being 1, log Z = log(1 - share + share / (1 - c)).
 TEST(Rounds, DrawWhereChainsConfirmDraws) {
   constexpr double kIndex = 0.38;
   const auto plans_with_moves = [](double share) {
