@@ -107,7 +107,7 @@ HardlySeen hardly_seen(const RunResults& results, double least_expected) {
     const SettledShare& settled = *chunk.settled;
     ++chunks;
     excess += settled.above - settled.expected;
-    variance += std::max(settled.expected, least_expected) * 1 / settled.num_effective;
+    variance += std::max(settled.expected, least_expected) / settled.num_effective;
   }
   if (chunks == 0) return {};
   return {excess / chunks, std::sqrt(variance) / chunks};
