@@ -53,6 +53,7 @@ std::vector<std::vector<double>> values_by_chunk(const std::string& method,
 /// The variance of the mean from the spread of J chunks; 0 if their replicates explain it. Chance
 /// alone exceeds that in 1 of 20 calls.
 double variance_beyond_replicates(const std::vector<std::vector<double>>& all) {
+  if (all.size() < 2) return 0;
   double within = 0, replicates = 0;
   std::vector<double> means;
   for (const std::vector<double>& chunk : all) {
@@ -61,7 +62,6 @@ double variance_beyond_replicates(const std::vector<std::vector<double>>& all) {
     within += variance_of_mean(chunk, means.back()) * count * (count - 1);
     replicates += count;
   }
-  if (all.size() < 2) return 0;
   const auto chunks = static_cast<double>(all.size());
   const double by_replicates = within / ((replicates - chunks) * replicates);
   const double by_chunks = variance_of_mean(means, mean_of(means));
@@ -150,7 +150,8 @@ double error_of_replicates(const MethodTable& table, const RunResults& results) 
       std_error_of_replicates(table.matrix("log_normalizer"), table.matrix("std_error"));
   const double by_chunks =
       std::sqrt(variance_beyond_replicates(values_by_chunk(table.method, results)));
-  constexpr double kErrors = 2.0, kLeastExpected = 0.003;  // a witness's quantile
+  constexpr double kLeastExpected = 0.003;  // the forward share above a witness's quantile
+  constexpr double kErrors = 2.0;           // of the share: less is chance
   const HardlySeen found = hardly_seen(results, kLeastExpected);
   const double beyond_chance = found.share * found.share - found.chance * found.chance;
   const double missed = found.share > kErrors * found.chance ? std::sqrt(beyond_chance) : 0;
