@@ -261,7 +261,7 @@ TEST(Mixture, CoversAllCombinationsOfModes) {
     const at::Tensor e = at::randn({base.map.num_problems(), 1000, 16}, rng, at::kDouble);
     const at::Tensor right =
         (base.bijection->to_z(base.map.to_z(e)) > 0).to(at::kDouble).mean(at::IntArrayRef{0, 1});
-    EXPECT_LT((right - 0.85).abs().mean().item<double>(), 0.06);
+    EXPECT_LT((right - 0.85).abs().mean().item<double>(), 0.08);
     EXPECT_LT(right.max().item<double>(), 0.97);  // no coordinate lacks a side
     EXPECT_GT(right.min().item<double>(), 0.6);
   }
