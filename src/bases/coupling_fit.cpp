@@ -73,18 +73,20 @@ at::Tensor inverse_gram(const at::Tensor& features, const at::Tensor& weight) {
   return inverted(gram + at::diag(kRidge * gram.diagonal().clamp_min(1e-300)));
 }
 
-/// y [N] ~ N(features mean, exp(2 of_scale log_scale)) with weights of features that count.
+/// y [N] ~ N(features mean, exp(2 (of_scale log_scale + known))) with weights of features that
+/// count, and `known` [N] without a weight.
 class Regression {
  public:
   /// Weights that are not seen are left out, the least clear ones first: an error of a mean is
   /// large where the scale is small. The first feature of the scale, a constant, stays.
-  Regression(const at::Tensor& features, const at::Tensor& of_scale, const at::Tensor& y)
-      : features_(features), of_scale_(of_scale), y_(y) {
+  Regression(const at::Tensor& features, const at::Tensor& of_scale, const at::Tensor& known,
+             const at::Tensor& y)
+      : features_(features), of_scale_(of_scale), known_(known), y_(y) {
     at::Tensor means = at::arange(features.size(1)), scales = at::arange(of_scale.size(1));
     const at::Tensor one = at::ones_like(y);
     by_scale_ = inverse_gram(of_scale_, one);
-    fit_mean(one);
-    log_scale_ = regressed_on_scale((residual().abs() + 1e-6).log() - kMeanLog);
+    fit_mean((-2 * known).clamp(-kMostLog, kMostLog).exp());
+    log_scale_ = regressed_on_scale((residual().abs() + 1e-6).log() - kMeanLog - known);
     iterate(kIterations);
     while (true) {
       const at::Tensor of_mean = clear(squared_t(mean_, by_mean_)),
@@ -99,12 +101,18 @@ class Regression {
       log_scale_ = log_scale_.index_select(0, of_scales);
       iterate(kIterations / 2);
     }
+    const at::Tensor log_scale = at::mv(of_scale_, log_scale_) + known_;
+    log_likelihood_ =
+        -(log_scale + 0.5 * (residual() * (-log_scale).exp()).square().clamp_max(kMost))
+             .sum()
+             .item<double>();
     mean_ = at::zeros({features.size(1)}, y.options()).index_copy(0, means, mean_);
     log_scale_ = at::zeros({of_scale.size(1)}, y.options()).index_copy(0, scales, log_scale_);
   }
 
   const at::Tensor& mean() const { return mean_; }
   const at::Tensor& log_scale() const { return log_scale_; }
+  double log_likelihood() const { return log_likelihood_; }
 
  private:
   static constexpr int kIterations = 12;
@@ -116,7 +124,7 @@ class Regression {
   void iterate(int iterations) {
     for (int i = 0; i < iterations; ++i) {
       const at::Tensor precision =
-          (-2 * at::mv(of_scale_, log_scale_)).clamp(-kMostLog, kMostLog).exp();
+          (-2 * (at::mv(of_scale_, log_scale_) + known_)).clamp(-kMostLog, kMostLog).exp();
       fit_mean(precision);
       const at::Tensor squares = (residual().square() * precision).clamp_max(kMost);
       log_scale_ = log_scale_ + regressed_on_scale(0.5 * (squares - 1));
@@ -144,9 +152,86 @@ class Regression {
     return std::get<0>(order.slice(0, (unseen + 1) / 2).sort());
   }
 
-  at::Tensor features_, of_scale_, y_;
+  at::Tensor features_, of_scale_, known_, y_;
   at::Tensor mean_, log_scale_;    // weights
   at::Tensor by_mean_, by_scale_;  // inverse Gram matrices of their features
+  double log_likelihood_ = 0;
+};
+
+/// The weights of a coupling, row by row. A scale bends where drivers are 0, or at a knee that is
+/// known: the better of two regressions says.
+class Weights {
+ public:
+  /// `x` [N,A] are draws of the others in their units, `driving` [S] the columns of drivers, and
+  /// `own_knees` [B,1+A] weights of 1 and x, 0 where no knee is known.
+  Weights(const at::Tensor& x, const at::Tensor& driving, const at::Tensor& own_knees)
+      : driving_(driving),
+        num_others_(x.size(1)),
+        first_own_(1 + num_others_ + driving.size(0)),
+        one_(at::ones({x.size(0), 1}, x.options())),
+        linear_(at::cat({one_, x}, 1)),
+        driver_(x.index_select(1, driving)),
+        own_knees_(own_knees),
+        own_t_(at::matmul(linear_, own_knees.t())),
+        links_(at::zeros({own_knees.size(0), own_knees.size(0)}, x.options())),
+        mean_(at::zeros({own_knees.size(0), first_own_ + num_others_ + own_knees.size(0)},
+                        x.options())),
+        log_scale_(at::zeros({own_knees.size(0), first_own_ + own_knees.size(0)}, x.options())) {}
+
+  /// Row i by draws y [N] of its coordinate and `earlier` [N,i] of those before, in its unit.
+  void fit(int64_t i, const at::Tensor& y, const at::Tensor& earlier, const at::Tensor& unit) {
+    const at::Tensor constant = at::zeros({1}, at::kLong);
+    const Regression by_drivers(at::cat({linear_, Coupling::bow(driver_), earlier}, 1),
+                                at::cat({one_, driver_, Coupling::knee(driver_)}, 1),
+                                at::zeros_like(y), y);
+    if (own_knees_[i].any().item<bool>()) {
+      const at::Tensor t = own_t_.slice(1, i, i + 1);
+      const Regression by_knee(at::cat({linear_, Coupling::step(t), earlier}, 1), one_,
+                               -Coupling::knee(t).squeeze(1), y);
+      if (by_knee.log_likelihood() + kBetter > by_drivers.log_likelihood()) {
+        set(i, by_knee, at::full({1}, first_own_ + num_others_ + i, at::kLong), constant, unit);
+        log_scale_[i][first_own_ + i] = -1;
+        return;
+      }
+    }
+    const at::Tensor at_drivers = 1 + num_others_ + at::arange(driving_.size(0));
+    set(i, by_drivers, 1 + num_others_ + driving_, at::cat({constant, 1 + driving_, at_drivers}),
+        unit);
+  }
+
+  bool are_finite() const {
+    return mean_.isfinite().all().item<bool>() && log_scale_.isfinite().all().item<bool>();
+  }
+  const at::Tensor& links() const { return links_; }
+  const at::Tensor& mean() const { return mean_; }
+  const at::Tensor& log_scale() const { return log_scale_; }
+  /// Those at the mean of each driver, then the coordinates' own.
+  at::Tensor knees() const {
+    const at::Tensor at_drivers = at::zeros({driving_.size(0), 1 + num_others_}, mean_.options());
+    return at::cat({at_drivers.scatter(1, 1 + driving_.unsqueeze(1), 1.0), own_knees_});
+  }
+
+ private:
+  // Nats. Known knees hold where no draws are, so regressions on draws alone must be clearly better.
+  static constexpr double kBetter = 0.5 * kDrawsPerIndependent * kClear;
+
+  /// `bends` and `of_scale` are the columns of weights of means after those of 1 and x, and of
+  /// log-scales.
+  void set(int64_t i, const Regression& found, const at::Tensor& bends, const at::Tensor& of_scale,
+           const at::Tensor& unit) {
+    const at::Tensor of_mean = at::cat({at::arange(1 + num_others_), bends});
+    const int64_t count = of_mean.size(0);
+    mean_[i].index_copy_(0, of_mean, found.mean().slice(0, 0, count) * unit);
+    links_[i].slice(0, 0, i).copy_(found.mean().slice(0, count));
+    log_scale_[i].index_copy_(0, of_scale, found.log_scale());
+    log_scale_[i][0].add_(unit.log());
+  }
+
+  at::Tensor driving_;
+  int64_t num_others_;
+  int64_t first_own_;  // column of log-scales: the first knee of a coordinate's own
+  at::Tensor one_, linear_, driver_, own_knees_, own_t_;
+  at::Tensor links_, mean_, log_scale_;
 };
 
 }  // namespace
@@ -165,36 +250,24 @@ std::shared_ptr<const Coupling> fit_coupling(const at::Tensor& z, const Necks& n
   dependent = dependent.index_select(
       0,
       std::get<1>(degree.index_select(0, dependent).sort(/*stable=*/true, 0, /*descending=*/true)));
-  const int64_t num_others = others.size(0);
-  const at::Tensor driving = drives.index_select(0, others).nonzero().squeeze(1);  // among others
   // Only drivers are centred: 0 is a natural mean of effects.
   const at::Tensor centre = (loc * drives).index_select(0, others),
                    unit = scale.index_select(0, others);
-  const at::Tensor a = (z.index_select(1, others) - centre) / unit;
-  const at::Tensor driver = a.index_select(1, driving);
-  const at::Tensor one = at::ones({z.size(0), 1}, z.options());
-  const at::Tensor features = at::cat({one, a, Coupling::bow(driver)}, 1);
-  const at::Tensor of_scale = at::cat({one, driver, Coupling::knee(driver)}, 1);
-  const at::Tensor bent = 1 + num_others + driving;  // bows of means, knees of scales
-  const at::Tensor of_means = at::cat({at::arange(1 + num_others), bent});
-  const at::Tensor of_scales = at::cat({at::zeros({1}, at::kLong), 1 + driving, bent});
-  const int64_t num = dependent.size(0);
+  const at::Tensor known = necks.knees.index_select(0, dependent);
+  const at::Tensor by_others = known.slice(1, 1).index_select(1, others);
+  const at::Tensor own_knees = at::cat(
+      {known.slice(1, 0, 1) + at::matmul(by_others, centre).unsqueeze(1), by_others * unit}, 1);
+  Weights weights((z.index_select(1, others) - centre) / unit,
+                  drives.index_select(0, others).nonzero().squeeze(1), own_knees);
   const at::Tensor b = z.index_select(1, dependent);
-  at::Tensor links = at::zeros({num, num}, z.options());
-  at::Tensor mean = at::zeros({num, 1 + 2 * num_others}, z.options()),
-             log_scale = at::zeros_like(mean);
-  for (int64_t i = 0; i < num; ++i) {
+  for (int64_t i = 0; i < dependent.size(0); ++i) {
     stop_if_interrupted();
     const at::Tensor unit_b = scale[dependent[i].item<int64_t>()];
-    const Regression fit(at::cat({features, b.slice(1, 0, i) / unit_b}, 1), of_scale,
-                         b.select(1, i) / unit_b);
-    mean[i].index_copy_(0, of_means, fit.mean().slice(0, 0, of_means.size(0)) * unit_b);
-    links[i].slice(0, 0, i).copy_(fit.mean().slice(0, of_means.size(0)));
-    log_scale[i].index_copy_(0, of_scales, fit.log_scale());
-    log_scale[i][0].add_(unit_b.log());
+    weights.fit(i, b.select(1, i) / unit_b, b.slice(1, 0, i) / unit_b, unit_b);
   }
-  if (!mean.isfinite().all().item<bool>() || !log_scale.isfinite().all().item<bool>()) return {};
-  return std::make_shared<Coupling>(dependent, others, centre, unit, links, mean, log_scale);
+  if (!weights.are_finite()) return {};
+  return std::make_shared<Coupling>(dependent, others, centre, unit, weights.links(),
+                                    weights.knees(), weights.mean(), weights.log_scale());
 }
 
 }  // namespace crais

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/coupling.h"
+#include "bases/knee_fit.h"
 
 namespace crais {
 namespace {
@@ -40,54 +40,97 @@ class At {
   at::Tensor z_;
 };
 
-/// `columns` [M,C] less what the span [M,S] explains of them.
-at::Tensor unexplained(const at::Tensor& columns, const at::Tensor& span) {
-  const at::Tensor basis = std::get<0>(at::linalg_qr(span));
-  return columns - at::matmul(basis, at::matmul(basis.t(), columns));
+/// -1/2 log of diagonals of curvatures [...,D]: the log-scale of each coordinate given all others.
+/// Not a number where the density is not concave along a coordinate.
+at::Tensor log_scales_of(const at::Tensor& diagonals) { return -0.5 * diagonals.log(); }
+
+/// How log-scales of coordinates depend on coordinates.
+struct Effects {
+  at::Tensor of_moves;    // [D,D]: mean squared change of a row's if a column's coordinate moves
+  at::Tensor may_depend;  // [D] bool: like those of effects given their scales
+};
+
+/// One coordinate at a time moves by its standard deviation, `scale` [D], from some of points
+/// [M,D], whose log-scales are [M,D]. A place without a density says nothing.
+Effects effects_of_moves(const Target& one, const at::Tensor& points, const at::Tensor& log_scales,
+                         const at::Tensor& scale, Cost& cost) {
+  constexpr int64_t kProbes = 96, kMostEach = 4;
+  constexpr double kOwn = 0.02;     // nats squared
+  constexpr double kNotable = 0.1;  // of the largest effect of another coordinate
+  constexpr int64_t kFew = 3;       // scales that multiply
+  const int64_t dim = points.size(1);
+  const int64_t each = std::clamp<int64_t>(kProbes / dim, 1, kMostEach);
+  const at::Tensor which = at::arange(dim).repeat_interleave(each);
+  const at::Tensor from = at::remainder(at::arange(dim * each), points.size(0));
+  const at::Tensor step = scale.index_select(0, which).unsqueeze(1);
+  const at::Tensor moved = points.index_select(0, from).scatter_add(1, which.unsqueeze(1), step);
+  const at::Tensor diagonals = At(one, moved).curvature().diagonal(0, 1, 2);
+  cost += Cost::with_gradient(moved.size(0) * one.curvature_cost());
+  const at::Tensor change = log_scales_of(diagonals) - log_scales.index_select(0, from);
+  const at::Tensor squares = change.square().nan_to_num(0, 0, 0).view({dim, each, dim}).mean(1).t();
+  const at::Tensor own = squares.diagonal(), of_others = squares - at::diag(own);
+  const at::Tensor notable = kNotable * std::get<0>(of_others.max(1));
+  // Given its scales an effect is normal: its own place does not matter, and few others do.
+  return {of_others, (own < kOwn) & (own < notable) & ~(diagonals <= 0).any(0) &
+                         ((of_others > notable.unsqueeze(1)).sum(1) <= kFew)};
 }
 
-/// The coordinates on which log-scales [M,D] depend most, chosen one after another, and those that
-/// depend on them: [D] bool each. `x` [M,D] are the points, of variance 1. A driver must explain
-/// kWorth nats: the sum of mean squares that it explains of coordinates that are no drivers.
-std::pair<at::Tensor, at::Tensor> drivers_of(const at::Tensor& log_scales, const at::Tensor& x) {
-  constexpr double kWorth = 0.02, kSignificant = 10;  // nats; a squared t-statistic
-  constexpr double kDepends = 0.01;                   // nats of one coordinate
-  constexpr int64_t kPointsPerWeight = 3;
-  const int64_t points = x.size(0);
-  at::Tensor chosen = at::zeros({x.size(1)}, x.options());
-  at::Tensor span = at::ones({points, 1}, x.options());
-  const at::Tensor others = 1 - at::eye(x.size(1), x.options());
-  while (span.size(1) * kPointsPerWeight < points) {
-    const at::Tensor y = unexplained(log_scales, span), rest = unexplained(x, span);
-    const at::Tensor counts = others * (1 - chosen).unsqueeze(1);
-    const at::Tensor unit = rest / rest.norm(2, 0).clamp_min(1e-9);
-    const at::Tensor explained =
-        (at::matmul(y.t(), unit).square() * counts).sum(0) / static_cast<double>(points);
-    const at::Tensor whole = (y.square().mean(0).unsqueeze(1) * counts).sum(0);
-    const at::Tensor share = (explained / whole.clamp_min(1e-300)).clamp_max(0.999);
-    const at::Tensor squared_t =
-        share / (1 - share) * static_cast<double>(points - span.size(1) - 1);
-    const auto [most, best] = (explained * (squared_t > kSignificant) * (1 - chosen)).max(0);
-    if (!(most.item<double>() > kWorth)) break;
-    const int64_t driver = best.item<int64_t>();
-    chosen[driver] = 1;
-    const at::Tensor column = x.slice(1, driver, driver + 1);
-    span = at::cat({span, column, Coupling::knee(column)}, 1);
-  }
-  const at::Tensor explained =
-      unexplained(log_scales, at::ones({points, 1}, x.options())) - unexplained(log_scales, span);
-  return {chosen > 0, (explained.square().mean(0) > kDepends) & (chosen == 0)};
+/// The coordinates on which log-scales of others depend, and these others: [D] bool each.
+std::pair<at::Tensor, at::Tensor> drivers_of(const Effects& effects, const at::Tensor& is_concave) {
+  constexpr double kDepends = 0.01;  // nats squared
+  const at::Tensor may_depend = effects.may_depend & is_concave;
+  const at::Tensor counts = (effects.of_moves > kDepends) & may_depend.unsqueeze(1) & ~may_depend;
+  const at::Tensor drivers = counts.any(0), dependent = counts.any(1);
+  // At most a scale for each effect, and a common one: else no scales are at work.
+  const bool are_few = drivers.sum().item<int64_t>() <= 1 + dependent.sum().item<int64_t>();
+  return {drivers & are_few, dependent & are_few};
 }
+
+/// The rows of Necks::knees by log-scales [N,D] at z [N,D]. Drivers of a coordinate are those with
+/// notable `effects` [D,D].
+at::Tensor knees_of(const at::Tensor& log_scales, const at::Tensor& z, const Necks& necks,
+                    const at::Tensor& effects, const at::Tensor& loc, const at::Tensor& scale) {
+  constexpr double kSeen = 1e-3;    // nats squared
+  constexpr double kMisfit = 0.02;  // nats squared of log-scales
+  constexpr int64_t kPointsPerWeight = 3;
+  const at::Tensor driving = necks.drivers.nonzero().squeeze(1),
+                   dependent = necks.dependent.nonzero().squeeze(1);
+  const at::Tensor knees = at::zeros({z.size(1), 1 + z.size(1)}, z.options());
+  const at::Tensor known = log_scales.index_select(1, dependent);
+  const at::Tensor sound = known.isfinite().all(1).nonzero().squeeze(1);
+  const at::Tensor log_precisions = -2 * known.index_select(0, sound);
+  const at::Tensor x = ((z.index_select(0, sound) - loc) / scale).index_select(1, driving);
+  if (x.size(0) < kPointsPerWeight * (2 + x.size(1))) return knees;
+  const PrecisionSums fit = fit_precision_sums(
+      log_precisions, x, effects.index_select(0, dependent).index_select(1, driving) > kSeen);
+  const at::Tensor misfit = 0.25 * (fit.log_precisions(x) - log_precisions).square().mean(0);
+  // t = (a - b - w x) / 2, with x = (z - loc) / scale.
+  const at::Tensor by_driver = -0.5 * fit.w / scale.index_select(0, driving);
+  const at::Tensor offset = 0.5 * (fit.a - fit.b) - at::mv(by_driver, loc.index_select(0, driving));
+  const at::Tensor by_z =
+      at::zeros({dependent.size(0), z.size(1)}, z.options()).index_copy(1, driving, by_driver);
+  const at::Tensor rows = at::cat({offset.unsqueeze(1), by_z}, 1);
+  const at::Tensor holds = (misfit < kMisfit) & rows.isfinite().all(1);
+  return knees.index_copy(0, dependent, rows.masked_fill(~holds.unsqueeze(1), 0));
+}
+
+/// What is found far along the drivers.
+struct FarPlaces {
+  at::Tensor z, log_scales;  // [M,D]: where curvatures are known
+  at::Tensor draws;          // [M,K,D]
+};
 
 /// Rough draws with the drivers at x [M,D]: the other coordinates are drawn from normals at the
 /// ends of two steps of Newton's method that share a curvature.
-at::Tensor conditional_draws(const Target& one, const at::Tensor& x, const at::Tensor& drivers,
-                             at::Generator& rng) {
+FarPlaces conditional_draws(const Target& one, const at::Tensor& x, const at::Tensor& drivers,
+                            at::Generator& rng) {
   constexpr int64_t kCopies = 16;  // at each place
   constexpr double kLeast = 8;     // nats below the highest place along the drivers
+  constexpr double kShort = 3;     // nats that a second step may climb: else it has no mode there
   const at::Tensor rest = drivers.logical_not().nonzero().squeeze(1);
   const At start(one, x);
-  const at::Tensor precision = start.curvature().index_select(1, rest).index_select(2, rest);
+  const at::Tensor curvature = start.curvature();
+  const at::Tensor precision = curvature.index_select(1, rest).index_select(2, rest);
   const auto factored = at::linalg_cholesky_ex(precision);  // A, and H = A A^T
   const at::Tensor &root = std::get<0>(factored), &failed = std::get<1>(factored);
   const auto newton = [&](const at::Tensor& z, const at::Tensor& gradient) {
@@ -100,10 +143,10 @@ at::Tensor conditional_draws(const Target& one, const at::Tensor& x, const at::T
   const at::Tensor mode = newton(near, gradient);
   // The density of the drivers, by Laplace's method. The second step is short.
   const at::Tensor climbed = 0.5 * (gradient * (mode - near)).sum(1);
-  const at::Tensor of_drivers =
-      (height + climbed - root.diagonal(0, 1, 2).log().sum(1))
-          .masked_fill(failed != 0, -std::numeric_limits<double>::infinity())
-          .nan_to_num(-std::numeric_limits<double>::infinity());
+  const at::Tensor of_drivers = (height + climbed - root.diagonal(0, 1, 2).log().sum(1))
+                                    .masked_fill((failed != 0) | ~(climbed < kShort),
+                                                 -std::numeric_limits<double>::infinity())
+                                    .nan_to_num(-std::numeric_limits<double>::infinity());
   const at::Tensor e = at::randn({x.size(0), rest.size(0), kCopies}, rng, x.options());
   const at::Tensor about =
       at::linalg_solve_triangular(root.transpose(1, 2), e, /*upper=*/true).transpose(1, 2);
@@ -111,18 +154,22 @@ at::Tensor conditional_draws(const Target& one, const at::Tensor& x, const at::T
       mode.unsqueeze(1).expand({-1, kCopies, -1}).index_add(2, rest, about);  // [M,kCopies,D]
   const at::Tensor kept =
       (of_drivers > of_drivers.max() - kLeast) & draws.isfinite().flatten(1).all(1);
-  return draws.index_select(0, kept.nonzero().squeeze(1));
+  const at::Tensor places = kept.nonzero().squeeze(1);
+  return {x.index_select(0, places),
+          log_scales_of(curvature.diagonal(0, 1, 2)).index_select(0, places),
+          draws.index_select(0, places)};
 }
 
 }  // namespace
 
 Necks no_necks(const at::Tensor& z) {
-  const at::Tensor none = at::zeros({z.size(1)}, at::kBool);
-  return {none, none, none, z.slice(0, 0, 0).unsqueeze(1)};
+  const int64_t dim = z.size(1);
+  const at::Tensor none = at::zeros({dim}, at::kBool);
+  return {none, none, none, z.slice(0, 0, 0).unsqueeze(1), at::zeros({dim, 1 + dim}, z.options())};
 }
 
 Necks find_necks(const Target& one, const at::Tensor& z, at::Generator& rng, Cost& cost) {
-  constexpr int64_t kPoints = 32, kPlaces = 64;
+  constexpr int64_t kPoints = 32, kPlaces = 64, kPlacesEach = 16, kMostPlaces = 192;
   constexpr double kReach = 30;  // standard deviations of a driver
   Necks necks = no_necks(z);
   at::Tensor points = some_of(z, kPoints);
@@ -133,24 +180,28 @@ Necks find_necks(const Target& one, const at::Tensor& z, at::Generator& rng, Cos
   points = points.index_select(0, sound);
   diagonal = diagonal.index_select(0, sound);
   necks.is_concave = (diagonal > 0).all(0);
-  const at::Tensor loc = z.mean(0), scale = z.std(0);
-  // Of each coordinate given all others.
-  const at::Tensor log_scales =
-      at::where(necks.is_concave, -0.5 * diagonal.clamp_min(1e-300).log(), 0.0);
-  std::tie(necks.drivers, necks.dependent) = drivers_of(log_scales, (points - loc) / scale);
+  if (!necks.is_concave.any().item<bool>()) return necks;
+  const at::Tensor loc = z.mean(0), scale = z.std(0), log_scales = log_scales_of(diagonal);
+  const Effects effects = effects_of_moves(one, points, log_scales, scale, cost);
+  std::tie(necks.drivers, necks.dependent) = drivers_of(effects, necks.is_concave);
   const at::Tensor driving = necks.drivers.nonzero().squeeze(1);
   if (driving.size(0) == 0) return necks;
-  at::Tensor x = some_of(z, kPlaces);
+  at::Tensor x = some_of(z, std::clamp(kPlacesEach * driving.size(0), kPlaces, kMostPlaces));
   const int64_t places = x.size(0);
-  const double widest = std::asinh(0.5 * kReach);
-  const at::Tensor reach = 2 * at::linspace(-widest, widest, places, z.options()).sinh();
+  // Each driver reaches as far as any.
   const at::Tensor which =
       driving.index_select(0, at::remainder(at::arange(places), driving.size(0)));
+  const double widest = std::asinh(0.5 * kReach);
+  const at::Tensor reach = 2 * at::linspace(-widest, widest, places, z.options()).sinh();
   x = x.scatter(1, which.unsqueeze(1),
                 (loc.index_select(0, which) + reach * scale.index_select(0, which)).unsqueeze(1));
   cost += Cost::with_gradient(places * (one.curvature_cost() + 2));
-  necks.draws = conditional_draws(one, x, necks.drivers, rng);
-  return necks.draws.size(0) < kFewest ? no_necks(z) : necks;
+  const FarPlaces far = conditional_draws(one, x, necks.drivers, rng);
+  if (far.draws.size(0) < kFewest) return no_necks(z);
+  necks.draws = far.draws;
+  necks.knees = knees_of(at::cat({log_scales, far.log_scales}), at::cat({points, far.z}), necks,
+                         effects.of_moves, loc, scale);
+  return necks;
 }
 
 }  // namespace crais

@@ -14,16 +14,21 @@ struct Necks {
   at::Tensor dependent;   // [D] bool: coordinates whose scales depend on the drivers
   at::Tensor is_concave;  // [D] bool: all curvatures along this coordinate were positive
   at::Tensor draws;       // [M,K,D] float64: K rough draws at each place far along the drivers
+  // [D,1+D] float64: weights of 1 and z in t, if the log-scale of a coordinate is a constant less
+  // knee(t) (core/coupling.h); else 0. The precision is that of two normals, and one of these has
+  // a scale that is log-linear in the drivers.
+  at::Tensor knees;
 };
 
 /// What is known of necks without a look at the density at z [N,D]: nothing.
 Necks no_necks(const at::Tensor& z);
 
 /// Looks for drivers at draws z [N,D] float64 of one density. Draws seldom show a neck, but
-/// curvatures have no noise: they show from afar that scales shrink. Then drivers are moved far
-/// out, and the other coordinates are drawn there by Laplace's method, where the density is not
-/// negligible.                                                              [Rue et al. 2009]
-/// Cost: added, 32 curvatures, and 64 with two evaluations each if there are drivers.
+/// curvatures have no noise: one coordinate moves, and they show which scales change. Then drivers
+/// are moved far out, and the other coordinates are drawn there by Laplace's method, where the
+/// density is not negligible.                                               [Rue et al. 2009]
+/// Cost: added, 32 curvatures and one to four more for each coordinate, and if there are drivers 64
+/// or 8 for each with two evaluations.
 Necks find_necks(const Target& one, const at::Tensor& z, at::Generator& rng, Cost& cost);
 
 }  // namespace crais

@@ -14,22 +14,25 @@ at::Tensor bounded(const at::Tensor& x) { return x.clamp(-4, 4); }
 }  // namespace
 
 Coupling::Coupling(at::Tensor dependent, at::Tensor others, at::Tensor loc, at::Tensor scale,
-                   at::Tensor links, at::Tensor mean, at::Tensor log_scale)
+                   at::Tensor links, at::Tensor knees, at::Tensor mean, at::Tensor log_scale)
     : dependent_(std::move(dependent)),
       others_(std::move(others)),
       order_(at::cat({others_, dependent_}).argsort()),
       loc_(std::move(loc)),
       scale_(std::move(scale)),
       links_(std::move(links)),
+      knees_(std::move(knees)),
       mean_(std::move(mean)),
       log_scale_(std::move(log_scale)) {
-  const int64_t a = others_.size(0), b = dependent_.size(0);
+  const int64_t a = others_.size(0), b = dependent_.size(0), k = knees_.size(0);
   const at::Tensor eye = at::eye(b, links_.options());
   mix_ = at::linalg_solve_triangular(eye - links_, eye, /*upper=*/false, /*left=*/true,
                                      /*unitriangular=*/true);
-  TORCH_CHECK(mean_.size(0) == b && mean_.size(1) == 1 + 2 * a && log_scale_.size(0) == b &&
-                  log_scale_.size(1) == 1 + 2 * a,
-              "coupling: the weights do not fit ", b, " coordinates that depend on ", a);
+  TORCH_CHECK(knees_.size(1) == 1 + a && mean_.size(0) == b && mean_.size(1) == 1 + 2 * a + k &&
+                  log_scale_.size(0) == b && log_scale_.size(1) == 1 + a + k,
+              "coupling: the weights do not fit ", b, " coordinates that depend on ", a, " by ", k,
+              " knees");
+  at_loc_ = at::mv(log_scale_.slice(1, 1 + a), knee(knees_.select(1, 0)));
 }
 
 at::Tensor Coupling::bow(const at::Tensor& x) {
@@ -39,22 +42,25 @@ at::Tensor Coupling::bow(const at::Tensor& x) {
 
 at::Tensor Coupling::knee(const at::Tensor& x) { return 0.5 * at::softplus(-2 * x); }
 
+at::Tensor Coupling::step(const at::Tensor& x) { return at::sigmoid(2 * x); }
+
 at::Tensor Coupling::drives() const {
   const int64_t num = others_.size(0);
   const at::Tensor moves = (log_scale_ != 0).any(0);
+  const at::Tensor by_knees =
+      ((knees_.slice(1, 1) != 0) & moves.slice(0, 1 + num).unsqueeze(1)).any(0);
   return at::zeros({dim()}, moves.options())
-      .index_copy(0, others_, moves.slice(0, 1, 1 + num) | moves.slice(0, 1 + num));
+      .index_copy(0, others_, moves.slice(0, 1, 1 + num) | by_knees);
 }
 
 Coupling::Conditional Coupling::given(const at::Tensor& a) const {
-  const int64_t num = others_.size(0);
   const at::Tensor x = (a - loc_) / scale_;
-  const auto weighed = [&](const at::Tensor& weights, const at::Tensor& bend) {
-    return at::matmul(x, weights.slice(1, 1, 1 + num).t()) +
-           at::matmul(bend, weights.slice(1, 1 + num).t());
-  };
-  return {x, mean_.select(1, 0) + weighed(mean_, bow(x)),
-          log_scale_.select(1, 0) + weighed(log_scale_, knee(x)).clamp(-kMost, kMost)};
+  const at::Tensor t = at::matmul(x, knees_.slice(1, 1).t()) + knees_.select(1, 0);
+  const at::Tensor of_mean = at::cat({x, bow(x), step(t)}, -1),
+                   of_scale = at::cat({x, knee(t)}, -1);
+  const at::Tensor change = at::matmul(of_scale, log_scale_.slice(1, 1).t()) - at_loc_;
+  return {x, t, mean_.select(1, 0) + at::matmul(of_mean, mean_.slice(1, 1).t()),
+          log_scale_.select(1, 0) + at_loc_ + change.clamp(-kMost, kMost)};
 }
 
 at::Tensor Coupling::joined(const at::Tensor& a, const at::Tensor& b) const {
@@ -84,23 +90,24 @@ at::Tensor Coupling::pull_back(const at::Tensor& grad_z, const at::Tensor& u) co
   const Conditional c = given(u.index_select(-1, others_));
   const at::Tensor by_mean = at::matmul(grad_z.index_select(-1, dependent_), mix_);
   const at::Tensor by_u = by_mean * c.log_scale.exp();
-  const at::Tensor inside = (c.log_scale - log_scale_.select(1, 0)).abs() < kMost;
+  const at::Tensor inside = (c.log_scale - log_scale_.select(1, 0) - at_loc_).abs() < kMost;
   const at::Tensor by_log_scale = (by_u * u.index_select(-1, dependent_) + 1) * inside;
-  const auto pulled = [&](const at::Tensor& grad, const at::Tensor& weights,
-                          const at::Tensor& slope) {
-    return at::matmul(grad, weights.slice(1, 1, 1 + num)) +
-           slope * at::matmul(grad, weights.slice(1, 1 + num));
-  };
-  const at::Tensor by_x = pulled(by_mean, mean_, 2 * bounded(c.x)) +
-                          pulled(by_log_scale, log_scale_, -at::sigmoid(-2 * c.x));
+  const at::Tensor pulled_mean = at::matmul(by_mean, mean_),
+                   pulled_scale = at::matmul(by_log_scale, log_scale_);
+  const at::Tensor at_step = step(c.t);
+  const at::Tensor by_t = 2 * at_step * (1 - at_step) * pulled_mean.slice(-1, 1 + 2 * num) +
+                          (at_step - 1) * pulled_scale.slice(-1, 1 + num);
+  const at::Tensor by_x = pulled_mean.slice(-1, 1, 1 + num) +
+                          2 * bounded(c.x) * pulled_mean.slice(-1, 1 + num, 1 + 2 * num) +
+                          pulled_scale.slice(-1, 1, 1 + num) + at::matmul(by_t, knees_.slice(1, 1));
   return joined(grad_z.index_select(-1, others_) + by_x / scale_, by_u);
 }
 
 std::shared_ptr<const Bijection> Coupling::to(const at::TensorOptions& options) const {
   const at::TensorOptions index = options.dtype(at::kLong);
   return std::make_shared<Coupling>(dependent_.to(index), others_.to(index), loc_.to(options),
-                                    scale_.to(options), links_.to(options), mean_.to(options),
-                                    log_scale_.to(options));
+                                    scale_.to(options), links_.to(options), knees_.to(options),
+                                    mean_.to(options), log_scale_.to(options));
 }
 
 }  // namespace crais

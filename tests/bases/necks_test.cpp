@@ -69,8 +69,8 @@ TEST(Necks, AreFoundByDrawsOfTheMouth) {
   EXPECT_TRUE(at::equal(necks.drivers.nonzero().flatten(), at::tensor({1}, at::kLong)));
   EXPECT_TRUE(at::equal(necks.dependent, ~necks.drivers));  // mu, given the effects, as well
   EXPECT_TRUE(necks.is_concave.all().item<bool>());
-  // 32 curvatures, and 64 more with two evaluations each.
-  EXPECT_EQ(cost.densities, 96 * Effects().curvature_cost() + 128);
+  // 32 curvatures, 32 of moves, and 64 more with two evaluations each.
+  EXPECT_EQ(cost.densities, 128 * Effects().curvature_cost() + 128);
 }
 
 /// The draws have the right conditional scale, and reach as far as 8 nats: 4 standard deviations.
@@ -105,6 +105,56 @@ TEST(Necks, LetACouplingHoldWhereThereWereNoDraws) {
   EXPECT_LT(height(*blind, train, neck), -entropy - 8);
 }
 
+/// Four effects theta_i ~ N(0, (tau lambda_i)^2), each measured as 3 with variance 1. log tau and
+/// log lambda_i ~ N(0, 1), and come first.
+class LocalScales : public Replicated {
+ public:
+  static constexpr int64_t kCount = 4;
+  LocalScales() : Replicated({}, 1 + 2 * kCount, {}) {}
+  at::Tensor log_density(const at::Tensor& z) const override {
+    const at::Tensor log_tau = z.slice(-1, 0, 1), log_lambda = z.slice(-1, 1, 1 + kCount),
+                     theta = z.slice(-1, 1 + kCount), s = log_tau + log_lambda;
+    return (-0.5 * (theta * (-s).exp()).square() - s - 0.5 * (theta - 3).square() -
+            0.5 * log_lambda.square())
+               .sum(-1) -
+           0.5 * log_tau.squeeze(-1).square();
+  }
+};
+
+/// Draws near the mouth. Given the scales, an effect is normal: precisions and means add up.
+at::Tensor local_scales() {
+  const at::Tensor e = standard_normal({2000, 9}, 5), scales = 0.6 * e.slice(1, 0, 5) + 0.3;
+  const at::Tensor s = scales.slice(1, 0, 1) + scales.slice(1, 1, 5);
+  const at::Tensor precision = 1 + (-2 * s).exp();
+  return at::cat({scales, 3 / precision + e.slice(1, 5) * precision.rsqrt()}, 1);
+}
+
+/// Every effect has a neck of its own, which two scales lead to.
+TEST(Necks, HaveKneesWhereTheirPriorMeetsTheData) {
+  constexpr int64_t kCount = LocalScales::kCount;
+  Cost cost;
+  const at::Tensor z = local_scales();
+  const Necks necks = found(LocalScales(), z, cost);
+  EXPECT_TRUE(at::equal(necks.drivers, at::arange(9) < 1 + kCount));
+  EXPECT_TRUE(at::equal(necks.dependent, ~necks.drivers));
+  // Of theta_i: t = s_i, where the precision 1 + exp(-2 s_i) bends.
+  at::Tensor wanted = at::zeros({9, 10}, at::kDouble);
+  for (int64_t i = 0; i < kCount; ++i) {
+    wanted[1 + kCount + i][1] = 1;
+    wanted[1 + kCount + i][2 + i] = 1;
+  }
+  EXPECT_LT((necks.knees - wanted).abs().max().item<double>(), 1e-6);
+  // A coupling holds far down in every neck, where means are near 0.
+  const auto coupling = fit_coupling(at::cat({z, necks.draws.flatten(0, 1)}), necks);
+  ASSERT_TRUE(coupling);
+  at::Tensor u = at::zeros({2, 9}, at::kDouble);
+  u.slice(1, 0, 1 + kCount).fill_(-4);  // s = -8
+  u.slice(1, 1 + kCount) = at::tensor({-1.0, 1.0}, at::kDouble).unsqueeze(1);
+  const at::Tensor theta = coupling->to_z(u).slice(1, 1 + kCount);
+  EXPECT_LT((0.5 * (theta[1] - theta[0])).log().add(8).abs().max().item<double>(), 0.15);
+  EXPECT_LT(theta.abs().max().item<double>(), 0.3);
+}
+
 /// In heavy tails squares depend on each other, and draws alone make drivers of some effects.
 TEST(Necks, AreWhatDrawsCannotOverrule) {
   int64_t misled = 0;
@@ -113,7 +163,10 @@ TEST(Necks, AreWhatDrawsCannotOverrule) {
     const at::Tensor v = 4 * e.slice(1, 1, 2);
     const at::Tensor z = at::cat({e.slice(1, 0, 1), v, e.slice(1, 2) * v.exp()}, 1);
     const at::Tensor is_v = at::arange(2 + kEffects) == 1;
-    const auto coupling = fit_coupling(z, {is_v, ~is_v, ~is_v, z.slice(0, 0, 0).unsqueeze(1)});
+    Necks known = no_necks(z);
+    known.drivers = is_v;
+    known.dependent = known.is_concave = ~is_v;
+    const auto coupling = fit_coupling(z, known);
     ASSERT_TRUE(coupling);
     EXPECT_TRUE(at::equal(coupling->drives(), is_v));
     const auto blind = fit_coupling(z, no_necks(z));

@@ -11,18 +11,19 @@ namespace {
 
 using testing::max_abs_diff;
 
-/// Coordinates 4, 1 and 3 depend on 0 and 2. No weight is 0.
+/// Coordinates 4, 1 and 3 depend on 0 and 2, and on two functions of these. No weight is 0.
 Coupling coupling() {
   at::Generator rng = make_generator(3);
-  const auto weights = [&](int64_t columns) {
-    return 0.4 * at::randn({3, columns}, rng, at::kDouble);
+  const auto weights = [&](int64_t columns, int64_t rows = 3) {
+    return 0.4 * at::randn({rows, columns}, rng, at::kDouble);
   };
   return {at::tensor({4, 1, 3}, at::kLong),
           at::tensor({0, 2}, at::kLong),
           at::tensor({0.3, -0.7}, at::kDouble),
           at::tensor({1.4, 0.6}, at::kDouble),
           weights(3).tril(-1),
-          weights(5),
+          weights(3, 2),
+          weights(7),
           weights(5)};
 }
 
@@ -50,18 +51,19 @@ TEST(Coupling, NamesWhatDrivesScales) {
   const at::Tensor all = at::tensor({1, 0, 1, 0, 0}, at::kLong) > 0;
   EXPECT_TRUE(at::equal(coupling().drives(), all));
   const auto weights = [](at::ArrayRef<double> row) {
-    return at::tensor(row, at::kDouble).view({1, 5});
+    return at::tensor(row, at::kDouble).unsqueeze(0);
   };
+  const at::Tensor knees = at::tensor({0.5, 0.0, -0.7, 0.5, 0.2, 0.0}, at::kDouble).view({2, 3});
   const auto by_scales = [&](at::ArrayRef<double> row) {
     return Coupling(at::tensor({1}, at::kLong), at::tensor({0, 2}, at::kLong),
                     at::zeros({2}, at::kDouble), at::ones({2}, at::kDouble),
-                    at::zeros({1, 1}, at::kDouble), weights({0.1, 0.2, 0.3, 0.4, 0.5}),
-                    weights(row))
+                    at::zeros({1, 1}, at::kDouble), knees,
+                    weights({0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7}), weights(row))
         .drives();
   };
   const at::Tensor third = at::tensor({0, 0, 1}, at::kLong) > 0;
   EXPECT_TRUE(at::equal(by_scales({1.0, 0.0, 0.3, 0.0, 0.0}), third));
-  EXPECT_TRUE(at::equal(by_scales({1.0, 0.0, 0.0, 0.0, -0.3}), third));
+  EXPECT_TRUE(at::equal(by_scales({1.0, 0.0, 0.0, -0.3, 0.0}), third));
 }
 
 /// The determinant of the Jacobian by autograd, point by point.

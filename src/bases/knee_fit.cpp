@@ -1,0 +1,68 @@
+#include "bases/knee_fit.h"
+
+#include <cmath>
+
+namespace crais {
+namespace {
+
+at::Tensor with_constant(const at::Tensor& x) {
+  return at::cat({at::ones({x.size(0), 1}, x.options()), x}, 1);
+}
+
+/// [J,N] for weights (a, b, w) [J,2+A] and features (1, x) [N,1+A].
+at::Tensor sums(const at::Tensor& weights, const at::Tensor& features) {
+  return at::logaddexp(weights.slice(1, 0, 1), at::matmul(weights.slice(1, 1), features.t()));
+}
+
+/// Half of the least precision is exp(a), and exp(b) is the rest.
+at::Tensor first_weights(const at::Tensor& wanted, int64_t count) {
+  const at::Tensor a = std::get<0>(wanted.min(1, /*keepdim=*/true)) - std::log(2.0);
+  const at::Tensor b = (wanted + at::log1p(-(a - wanted).exp())).mean(1, /*keepdim=*/true);
+  return at::cat({a, b, at::zeros({wanted.size(0), count - 2}, wanted.options())}, 1);
+}
+
+/// Gauss and Newton's step at weights [J,2+A], shortened by `damping` [J].
+at::Tensor damped_step(const at::Tensor& weights, const at::Tensor& features,
+                       const at::Tensor& wanted, const at::Tensor& damping,
+                       const at::Tensor& is_free) {
+  constexpr double kLeast = 1e-6, kRidge = 1e-9;
+  const at::Tensor now = sums(weights, features);
+  const at::Tensor of_a = (weights.slice(1, 0, 1) - now).exp().unsqueeze(2);  // [J,N,1]: a share
+  const at::Tensor slopes = at::cat({of_a, (1 - of_a) * features}, 2) * is_free.unsqueeze(1);
+  const at::Tensor gram = at::matmul(slopes.transpose(1, 2), slopes);
+  const at::Tensor slope = at::matmul(slopes.transpose(1, 2), (wanted - now).unsqueeze(2));
+  const at::Tensor ridge = damping.unsqueeze(1) * (gram.diagonal(0, 1, 2) + kLeast) + kRidge;
+  return std::get<0>(at::linalg_solve_ex(gram + at::diag_embed(ridge), slope)).squeeze(2) * is_free;
+}
+
+}  // namespace
+
+at::Tensor PrecisionSums::log_precisions(const at::Tensor& x) const {
+  return at::logaddexp(a, at::matmul(x, w.t()) + b);
+}
+
+PrecisionSums fit_precision_sums(const at::Tensor& log_precisions, const at::Tensor& x,
+                                 const at::Tensor& counts) {
+  constexpr int kIterations = 60;
+  constexpr double kShorter = 4, kLonger = 0.3, kMostDamping = 1e8;
+  constexpr double kFar = 40;  // nats: where no bend is in sight, any far one will do
+  const at::Tensor features = with_constant(x), wanted = log_precisions.t();
+  const at::Tensor is_free =
+      at::cat({at::ones({counts.size(0), 2}, x.options()), counts.to(x.options())}, 1);
+  at::Tensor weights = first_weights(wanted, is_free.size(1));
+  const auto loss = [&] { return (sums(weights, features) - wanted).square().sum(1); };
+  at::Tensor damping = at::ones({wanted.size(0)}, x.options()), least = loss();
+  for (int i = 0; i < kIterations; ++i) {
+    const at::Tensor before = weights;
+    weights = before + damped_step(before, features, wanted, damping, is_free);
+    const at::Tensor now = loss(), is_better = now < least;
+    weights = at::where(is_better.unsqueeze(1), weights, before);
+    least = at::where(is_better, now, least);
+    damping =
+        (damping * at::where(is_better, kLonger, kShorter)).clamp(1 / kMostDamping, kMostDamping);
+  }
+  const at::Tensor a = at::maximum(weights.select(1, 0), std::get<0>(wanted.min(1)) - kFar);
+  return {a, weights.select(1, 1), weights.slice(1, 2)};
+}
+
+}  // namespace crais

@@ -1,0 +1,21 @@
+// Where the scales of effects bend, fitted to curvatures.
+#pragma once
+
+#include <ATen/ATen.h>
+
+namespace crais {
+
+/// Precisions exp(a) + exp(b + w x) of J coordinates, by functions x [A] of the place. An effect has
+/// such a precision if data and a normal of log-linear scale meet: exp(a) is that of the data.
+struct PrecisionSums {
+  at::Tensor a, b, w;  // [J], [J], [J,A]
+
+  at::Tensor log_precisions(const at::Tensor& x) const;  // at x [N,A]: [N,J]
+};
+
+/// Fitted to log precisions [N,J] at x [N,A], which have no noise. A weight is 0 where `counts`
+/// [J,A] is false.                                       [Levenberg 1944; Marquardt 1963]
+PrecisionSums fit_precision_sums(const at::Tensor& log_precisions, const at::Tensor& x,
+                                 const at::Tensor& counts);
+
+}  // namespace crais
