@@ -44,6 +44,36 @@ const Enrol<TargetRegistry> kEnrolEightSchools(
                                                    eight_schools(centred, options.tensors));
      }});
 
+// Ten measurements of variance 1, of which three stand out.
+const std::vector<double> kMeasured = {4, 3, -2.5, 0.3, -0.4, 0.8, -0.1, 0.5, -1, 0.2};
+constexpr double kLogZOfHorseshoe = -21.3599678270;  // by quadrature over tau and each lambda
+
+/// z = (log tau, log lambda [10], theta or its standardised form [10]); theta_i ~ N(0, (tau
+/// lambda_i)^2), and tau and lambda_i are half Cauchy.              [Carvalho, Polson & Scott 2010]
+ReplicatedFunction::LogDensity horseshoe(bool centred, const at::TensorOptions& tensors) {
+  const at::Tensor y = at::tensor(kMeasured, tensors);
+  const int64_t count = y.size(0);
+  return [=](const at::Tensor& z) {
+    const at::Tensor log_scales = z.slice(-1, 0, 1 + count), own = z.slice(-1, 1 + count);
+    const at::Tensor s = log_scales.slice(-1, 0, 1) + log_scales.slice(-1, 1);
+    const at::Tensor theta = centred ? own : s.exp() * own;
+    const at::Tensor effects =
+        centred ? normal_log_density(theta * (-s).exp()) - s : normal_log_density(own);
+    const at::Tensor prior = std::log(2 / M_PI) + log_scales - at::softplus(2 * log_scales);
+    return prior.sum(-1) + (effects + normal_log_density(y - theta)).sum(-1);
+  };
+}
+
+const Enrol<TargetRegistry> kEnrolHorseshoe(
+    "horseshoe",
+    {"horseshoe[:centred=0|1]",
+     "ten means under a horseshoe prior, centred (1) or not: every mean has a scale of its own",
+     "horseshoe:centred=0", [](Spec& spec, const TargetOptions& options) {
+       const bool centred = spec.integer("centred", 0, 1, 1) == 1;
+       return std::make_unique<ReplicatedFunction>(options, 21, kLogZOfHorseshoe,
+                                                   horseshoe(centred, options.tensors));
+     }});
+
 // Seeds that germinated and seeds sown on 21 plates, with two kinds of seed and two root extracts.
 // [Crowder 1978]
 const std::vector<double> kGerminated = {10, 23, 23, 26, 17, 5, 53, 55, 32, 46, 10,

@@ -200,6 +200,8 @@ TEST(Benchmarks, AreTheirDefinitions) {
       {"brownian", -64.4794019607},
       {"eight-schools", -46.3194492713},
       {"eight-schools:centred=0", -43.9258535241},
+      {"horseshoe", -52.0688388801},
+      {"horseshoe:centred=0", -50.3444643497},
       {"narrow:32", -433684.7101611864},
       {"forty-normals", -13.8500213406},
       {"many-well:32", 3.7805354965},

@@ -82,6 +82,7 @@ const std::vector<Benchmark> kBenchmarks = {
      "-243.23; dynesty issue 289 has -195.1 +- 1.0"},
     {"eight-schools", kOneCall, kMixtureByHmc, kInDefinition, kHalfCauchy},
     {"eight-schools:centred=0", kMixture, kFromPilot, kInDefinition, kHalfCauchy},
+    {"horseshoe", kOneCall, kMixtureByHmc, kInDefinition, ""},
     {"radon:centred=0", kOneCall, kFromPilot, kRadon,
      "half normals with their factors 2; Stan's ~ drops 2 log 2", 100'000},
     {"seeds", kOneCall, kFromPilot, kInDefinition, "-73.41 +- 0.01", 100'000},
