@@ -43,7 +43,7 @@ at::Tensor PrecisionSums::log_precisions(const at::Tensor& x) const {
 
 PrecisionSums fit_precision_sums(const at::Tensor& log_precisions, const at::Tensor& x,
                                  const at::Tensor& counts) {
-  constexpr int kIterations = 60;
+  constexpr int kRounds = 60;
   constexpr double kShorter = 4, kLonger = 0.3, kMostDamping = 1e8;
   constexpr double kFar = 40;  // nats: where no bend is in sight, any far one will do
   const at::Tensor features = with_constant(x), wanted = log_precisions.t();
@@ -52,7 +52,7 @@ PrecisionSums fit_precision_sums(const at::Tensor& log_precisions, const at::Ten
   at::Tensor weights = first_weights(wanted, is_free.size(1));
   const auto loss = [&] { return (sums(weights, features) - wanted).square().sum(1); };
   at::Tensor damping = at::ones({wanted.size(0)}, x.options()), least = loss();
-  for (int i = 0; i < kIterations; ++i) {
+  for (int i = 0; i < kRounds; ++i) {
     const at::Tensor before = weights;
     weights = before + damped_step(before, features, wanted, damping, is_free);
     const at::Tensor now = loss(), is_better = now < least;

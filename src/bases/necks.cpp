@@ -55,9 +55,9 @@ struct Effects {
 Effects effects_of_moves(const Target& one, const at::Tensor& points, const at::Tensor& log_scales,
                          const at::Tensor& scale, Cost& cost) {
   constexpr int64_t kProbes = 96, kMostEach = 4;
-  constexpr double kOwn = 0.02;     // nats squared
-  constexpr double kNotable = 0.1;  // of the largest effect of another coordinate
-  constexpr int64_t kFew = 3;       // scales that multiply
+  constexpr double kOfItself = 0.02;  // nats squared
+  constexpr double kNotable = 0.1;    // of the largest effect of another coordinate
+  constexpr int64_t kFew = 3;         // scales that multiply
   const int64_t dim = points.size(1);
   const int64_t each = std::clamp<int64_t>(kProbes / dim, 1, kMostEach);
   const at::Tensor which = at::arange(dim).repeat_interleave(each);
@@ -71,7 +71,7 @@ Effects effects_of_moves(const Target& one, const at::Tensor& points, const at::
   const at::Tensor own = squares.diagonal(), of_others = squares - at::diag(own);
   const at::Tensor notable = kNotable * std::get<0>(of_others.max(1));
   // Given its scales an effect is normal: its own place does not matter, and few others do.
-  return {of_others, (own < kOwn) & (own < notable) & ~(diagonals <= 0).any(0) &
+  return {of_others, (own < kOfItself) & (own < notable) & ~(diagonals <= 0).any(0) &
                          ((of_others > notable.unsqueeze(1)).sum(1) <= kFew)};
 }
 
@@ -90,7 +90,7 @@ std::pair<at::Tensor, at::Tensor> drivers_of(const Effects& effects, const at::T
 /// notable `effects` [D,D].
 at::Tensor knees_of(const at::Tensor& log_scales, const at::Tensor& z, const Necks& necks,
                     const at::Tensor& effects, const at::Tensor& loc, const at::Tensor& scale) {
-  constexpr double kSeen = 1e-3;    // nats squared
+  constexpr double kSlight = 1e-3;  // nats squared
   constexpr double kMisfit = 0.02;  // nats squared of log-scales
   constexpr int64_t kPointsPerWeight = 3;
   const at::Tensor driving = necks.drivers.nonzero().squeeze(1),
@@ -102,7 +102,7 @@ at::Tensor knees_of(const at::Tensor& log_scales, const at::Tensor& z, const Nec
   const at::Tensor x = ((z.index_select(0, sound) - loc) / scale).index_select(1, driving);
   if (x.size(0) < kPointsPerWeight * (2 + x.size(1))) return knees;
   const PrecisionSums fit = fit_precision_sums(
-      log_precisions, x, effects.index_select(0, dependent).index_select(1, driving) > kSeen);
+      log_precisions, x, effects.index_select(0, dependent).index_select(1, driving) > kSlight);
   const at::Tensor misfit = 0.25 * (fit.log_precisions(x) - log_precisions).square().mean(0);
   // t = (a - b - w x) / 2, with x = (z - loc) / scale.
   const at::Tensor by_driver = -0.5 * fit.w / scale.index_select(0, driving);
