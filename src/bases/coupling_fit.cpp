@@ -212,7 +212,7 @@ class Weights {
   }
 
  private:
-  // Nats. Known knees hold where no draws are, so regressions on draws alone must be clearly better.
+  // Nats. Known knees hold where no draws are: what draws alone say must be clearly better.
   static constexpr double kBetter = 0.5 * kDrawsPerIndependent * kClear;
 
   /// `bends` and `of_scale` are the columns of weights of means after those of 1 and x, and of

@@ -5,8 +5,8 @@
 
 namespace crais {
 
-/// Precisions exp(a) + exp(b + w x) of J coordinates, by functions x [A] of the place. An effect has
-/// such a precision if data and a normal of log-linear scale meet: exp(a) is that of the data.
+/// Precisions exp(a) + exp(b + w x) of J coordinates at x [A]. An effect has such a precision if
+/// data and a normal of log-linear scale meet: exp(a) is that of the data.
 struct PrecisionSums {
   at::Tensor a, b, w;  // [J], [J], [J,A]
 
