@@ -6,8 +6,8 @@
 namespace crais {
 namespace {
 
-constexpr int kIterations = 50;
-constexpr double kFloor = 1e-9;  // of variances, in units of the variances of all draws
+constexpr int kEmRounds = 50;
+constexpr double kLeastVariance = 1e-9;  // of variances, in units of the variances of all draws
 
 /// Draws in units of their own mean and covariance, and the map back.
 struct Whitened {
@@ -18,7 +18,7 @@ struct Whitened {
     at::Tensor covariance =
         at::matmul(centred.t(), centred) / static_cast<double>(std::max<int64_t>(1, z.size(0) - 1));
     const at::Tensor scale = covariance.diagonal().mean();
-    covariance = covariance + kFloor * scale * at::eye(z.size(1), z.options());
+    covariance = covariance + kLeastVariance * scale * at::eye(z.size(1), z.options());
     const auto [lower, info] = at::linalg_cholesky_ex(covariance);
     root = info.item<int64_t>() == 0 ? lower
                                      : at::diag(covariance.diagonal().clamp_min(1e-300).sqrt());
@@ -45,7 +45,7 @@ NormalMixture maximised(const at::Tensor& x, const at::Tensor& shares) {
   const at::Tensor scatter = at::matmul((shares.unsqueeze(2) * apart).transpose(1, 2), apart);
   const at::Tensor pooled = scatter.sum(0) / draws;
   const at::Tensor covariance = (scatter + prior * pooled) / (count + prior).view({-1, 1, 1}) +
-                                kFloor * at::eye(x.size(1), x.options());
+                                kLeastVariance * at::eye(x.size(1), x.options());
   mixture.root = at::linalg_cholesky(covariance);
   mixture.log_share = (count / count.sum()).log();
   return mixture;
@@ -53,7 +53,7 @@ NormalMixture maximised(const at::Tensor& x, const at::Tensor& shares) {
 
 NormalMixture iterated(const at::Tensor& x, at::Tensor shares) {
   NormalMixture mixture;
-  for (int i = 0; i < kIterations; ++i) {
+  for (int i = 0; i < kEmRounds; ++i) {
     mixture = maximised(x, shares);
     shares = responsibilities(mixture, x);
   }
