@@ -95,7 +95,7 @@ at::Tensor knees_of(const at::Tensor& log_scales, const at::Tensor& z, const Nec
   constexpr int64_t kPointsPerWeight = 3;
   const at::Tensor driving = necks.drivers.nonzero().squeeze(1),
                    dependent = necks.dependent.nonzero().squeeze(1);
-  const at::Tensor knees = at::zeros({z.size(1), 1 + z.size(1)}, z.options());
+  at::Tensor knees = at::zeros({z.size(1), 1 + z.size(1)}, z.options());
   const at::Tensor known = log_scales.index_select(1, dependent);
   const at::Tensor sound = known.isfinite().all(1).nonzero().squeeze(1);
   const at::Tensor log_precisions = -2 * known.index_select(0, sound);
