@@ -37,10 +37,6 @@ at::Tensor damped_step(const at::Tensor& weights, const at::Tensor& features,
 
 }  // namespace
 
-at::Tensor PrecisionSums::log_precisions(const at::Tensor& x) const {
-  return at::logaddexp(a, at::matmul(x, w.t()) + b);
-}
-
 PrecisionSums fit_precision_sums(const at::Tensor& log_precisions, const at::Tensor& x,
                                  const at::Tensor& counts) {
   constexpr int kRounds = 60;
@@ -50,7 +46,7 @@ PrecisionSums fit_precision_sums(const at::Tensor& log_precisions, const at::Ten
   const at::Tensor is_free =
       at::cat({at::ones({counts.size(0), 2}, x.options()), counts.to(x.options())}, 1);
   at::Tensor weights = first_weights(wanted, is_free.size(1));
-  const auto loss = [&] { return (sums(weights, features) - wanted).square().sum(1); };
+  const auto loss = [&] { return (sums(weights, features) - wanted).square().mean(1); };
   at::Tensor damping = at::ones({wanted.size(0)}, x.options()), least = loss();
   for (int i = 0; i < kRounds; ++i) {
     const at::Tensor before = weights;
@@ -62,7 +58,7 @@ PrecisionSums fit_precision_sums(const at::Tensor& log_precisions, const at::Ten
         (damping * at::where(is_better, kLonger, kShorter)).clamp(1 / kMostDamping, kMostDamping);
   }
   const at::Tensor a = at::maximum(weights.select(1, 0), std::get<0>(wanted.min(1)) - kFar);
-  return {a, weights.select(1, 1), weights.slice(1, 2)};
+  return {a, weights.select(1, 1), weights.slice(1, 2), least};
 }
 
 }  // namespace crais

@@ -9,8 +9,7 @@ namespace crais {
 /// data and a normal of log-linear scale meet: exp(a) is that of the data.
 struct PrecisionSums {
   at::Tensor a, b, w;  // [J], [J], [J,A]
-
-  at::Tensor log_precisions(const at::Tensor& x) const;  // at x [N,A]: [N,J]
+  at::Tensor misfit;   // [J]: mean square of the residuals of log precisions
 };
 
 /// Fitted to log precisions [N,J] at x [N,A], which have no noise. A weight is 0 where `counts`

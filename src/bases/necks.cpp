@@ -103,14 +103,13 @@ at::Tensor knees_of(const at::Tensor& log_scales, const at::Tensor& z, const Nec
   if (x.size(0) < kPointsPerWeight * (2 + x.size(1))) return knees;
   const PrecisionSums fit = fit_precision_sums(
       log_precisions, x, effects.index_select(0, dependent).index_select(1, driving) > kSlight);
-  const at::Tensor misfit = 0.25 * (fit.log_precisions(x) - log_precisions).square().mean(0);
   // t = (a - b - w x) / 2, with x = (z - loc) / scale.
   const at::Tensor by_driver = -0.5 * fit.w / scale.index_select(0, driving);
   const at::Tensor offset = 0.5 * (fit.a - fit.b) - at::mv(by_driver, loc.index_select(0, driving));
   const at::Tensor by_z =
       at::zeros({dependent.size(0), z.size(1)}, z.options()).index_copy(1, driving, by_driver);
   const at::Tensor rows = at::cat({offset.unsqueeze(1), by_z}, 1);
-  const at::Tensor holds = (misfit < kMisfit) & rows.isfinite().all(1);
+  const at::Tensor holds = (0.25 * fit.misfit < kMisfit) & rows.isfinite().all(1);
   return knees.index_copy(0, dependent, rows.masked_fill(~holds.unsqueeze(1), 0));
 }
 

@@ -28,7 +28,7 @@ Necks no_necks(const at::Tensor& z);
 /// are moved far out, and the other coordinates are drawn there by Laplace's method, where the
 /// density is not negligible.                                               [Rue et al. 2009]
 /// Cost: added, 32 curvatures and one to four more for each coordinate, and if there are drivers 64
-/// or 8 for each with two evaluations.
+/// to 192 with two evaluations each.
 Necks find_necks(const Target& one, const at::Tensor& z, at::Generator& rng, Cost& cost);
 
 }  // namespace crais
