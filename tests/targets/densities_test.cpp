@@ -230,6 +230,20 @@ TEST(Benchmarks, AreTheirDefinitions) {
   }
 }
 
+/// Given tau, the evidence is a product over the measurements 4, 3, ... of the horseshoe, each an
+/// integral over log lambda: N(y; 0, 1 + (tau lambda)^2) under a half Cauchy.
+TEST(Benchmarks, TheHorseshoeHasItsEvidence) {
+  const at::Tensor t = at::linspace(-40, 40, 1001, at::kDouble);
+  const at::Tensor prior = std::log(2 / M_PI) + t - at::softplus(2 * t) + std::log(0.08);
+  const at::Tensor variance = 1 + (2 * (t.unsqueeze(1) + t)).exp();  // [tau,lambda]
+  at::Tensor total = prior.clone();
+  for (const double y : {4.0, 3.0, -2.5, 0.3, -0.4, 0.8, -0.1, 0.5, -1.0, 0.2})
+    total +=
+        at::logsumexp(prior - 0.5 * (y * y / variance + variance.log() + std::log(2 * M_PI)), 1);
+  EXPECT_NEAR(at::logsumexp(total, 0).item<double>(),
+              make("horseshoe")->true_log_normalizer()->item<double>(), 1e-6);
+}
+
 /// log of the mean of exp(log_density - log N(0, I)) over [0, 1]^2, whose points theta are `cells`
 /// midpoints a side: the evidence under a uniform prior.
 double log_evidence(const std::string& spec, int64_t cells) {
