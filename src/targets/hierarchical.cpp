@@ -81,6 +81,7 @@ const std::vector<double> kGerminated = {10, 23, 23, 26, 17, 5, 53, 55, 32, 46, 
 const std::vector<double> kSown = {39, 62, 81, 51, 39, 6,  74, 72, 51, 79, 13,
                                    16, 30, 28, 45, 4,  12, 41, 30, 51, 7};
 constexpr int64_t kPlates = 21;
+constexpr double kLogZOfSeeds = -73.4061794;  // by quadrature over tau, four means and each effect
 
 /// z = (log tau, a [4], b [21]). tau ~ Gamma(0.01, 0.01) is the precision of the plates' effects b;
 /// a ~ N(0, 10^2) holds intercept, kind, extract and their interaction. Binomial coefficients are
@@ -107,7 +108,7 @@ ReplicatedFunction::LogDensity seeds(const at::TensorOptions& tensors) {
 const Enrol<TargetRegistry> kEnrolSeeds(
     "seeds", {"seeds", "seeds that germinate on 21 plates: binomial regression, random effects",
               "seeds", [](Spec&, const TargetOptions& options) {
-                return std::make_unique<ReplicatedFunction>(options, kPlates + 5, std::nullopt,
+                return std::make_unique<ReplicatedFunction>(options, kPlates + 5, kLogZOfSeeds,
                                                             seeds(options.tensors));
               }});
 

@@ -244,6 +244,96 @@ TEST(Benchmarks, TheHorseshoeHasItsEvidence) {
               make("horseshoe")->true_log_normalizer()->item<double>(), 1e-6);
 }
 
+/// The plates with one kind of seed and one extract have a mean eta of their own, and given tau the
+/// likelihoods of these four means are products of integrals over one effect each.
+TEST(Benchmarks, SeedsHaveTheirEvidence) {
+  const std::vector<double> germinated = {10, 23, 23, 26, 17, 5, 53, 55, 32, 46, 10,
+                                          8,  10, 8,  23, 0,  3, 22, 15, 32, 3};
+  const std::vector<double> sown = {39, 62, 81, 51, 39, 6,  74, 72, 51, 79, 13,
+                                    16, 30, 28, 45, 4,  12, 41, 30, 51, 7};
+  const auto n = at::tensor(sown, at::kDouble), r = at::tensor(germinated, at::kDouble);
+  const at::Tensor ways = at::lgamma(n + 1) - at::lgamma(r + 1) - at::lgamma(n - r + 1);
+  const std::vector<at::Tensor> plates = at::arange(21).split_with_sizes({5, 6, 5, 5});
+  // N(0, 10^2) weights of intercept, kind, extract and interaction.
+  const at::Tensor design =
+      at::tensor({1, 0, 0, 0, 1, 0, 1, 0, 1, 1, 0, 0, 1, 1, 1, 1}, at::kDouble).view({4, 4});
+  const at::Tensor weights_by_eta = at::linalg_inv(design) / 10;
+  const double step_t = 0.25, step_eta = 0.15, step_e = 0.15;
+  const at::Tensor e = at::arange(-9, 9 + 1e-9, step_e, at::kDouble),
+                   grid = at::arange(-2.4, 2.4 + 1e-9, step_eta, at::kDouble);
+  const std::vector<double> middle = {-0.55, 0.5, -0.6, 0.1};
+  std::vector<at::Tensor> etas;
+  for (const double centre : middle) etas.push_back(centre + grid);
+  const at::Tensor all = at::stack(at::meshgrid(etas, "ij"), -1);
+  const at::Tensor log_prior = -0.5 * at::matmul(all, weights_by_eta.t()).square().sum(-1) +
+                               std::get<1>(at::linalg_slogdet(weights_by_eta)) - 2 * kLog2Pi;
+  std::vector<at::Tensor> by_tau;
+  for (double t = -2; t < 9; t += step_t) {
+    at::Tensor total =
+        log_prior + 0.01 * std::log(0.01) - std::lgamma(0.01) + 0.01 * t - 0.01 * std::exp(t);
+    for (size_t c = 0; c < etas.size(); ++c) {
+      const auto of = [&](const at::Tensor& x) {
+        return x.index_select(0, plates[c]).unsqueeze(1);
+      };
+      const at::Tensor eta = etas[c].view({-1, 1, 1}) + std::exp(-0.5 * t) * e;
+      const at::Tensor each =
+          of(r) * at::log_sigmoid(eta) + of(n - r) * at::log_sigmoid(-eta) - 0.5 * e.square();
+      const at::Tensor log_l = each.logsumexp(2) + std::log(step_e) - 0.5 * kLog2Pi;
+      std::vector<int64_t> along(4, 1);
+      along[c] = -1;
+      total = total + (log_l + of(ways).t()).sum(1).view(along);
+    }
+    by_tau.push_back(total.flatten().logsumexp(0));
+  }
+  EXPECT_NEAR(
+      at::stack(by_tau).logsumexp(0).item<double>() + std::log(step_t) + 4 * std::log(step_eta),
+      true_log_z("seeds"), 1e-5);
+}
+
+/// Given phi, mu and sigma, the evidence is a filter's: the log-variances x of one day after
+/// another are integrated on a grid.
+TEST(Benchmarks, StochasticVolatilityHasItsEvidence) {
+  constexpr int64_t kDays = 100;
+  // With phi = mu = log sigma = 0, x is e: a day whose e is 1 shows its squared change of price.
+  at::Tensor z = at::zeros({1 + kDays, 3 + kDays}, at::kDouble);
+  z.slice(0, 1).slice(1, 3).fill_diagonal_(1);
+  const at::Tensor log_g = make("stochastic-volatility")->log_density(z.unsqueeze(0)).squeeze(0);
+  const at::Tensor squares = 2 * (log_g.slice(0, 1) - log_g[0] + 1) / (1 - std::exp(-1));
+  const double step_logit = 0.6, step_sigma = 0.3, step_w = 0.5;
+  const at::Tensor w = at::arange(-2.8, 2.8 + 1e-9, step_w, at::kDouble);
+  std::vector<at::Tensor> parts;
+  for (double logit = 0; logit < 12; logit += step_logit) {
+    for (double log_sigma = -2; log_sigma < 0.5; log_sigma += step_sigma) {
+      const double share = 1 / (1 + std::exp(-logit)), phi = 2 * share - 1,
+                   sigma = std::exp(log_sigma), sd = sigma / std::sqrt(1 - phi * phi);
+      const double spread = 0.1 + std::min(sd, 0.1 * sigma / (1 - phi));
+      const at::Tensor mu = (6.5 + spread * w.sinh()).unsqueeze(1);
+      const at::Tensor x = at::arange(0, 14, sigma, at::kDouble);
+      const auto normal = [&](const at::Tensor& from_mean, double scale) {
+        return (-0.5 * (from_mean / scale).square()).exp() / (scale * std::sqrt(2 * M_PI)) * sigma;
+      };
+      // Of x tomorrow [mu,x,1] given x today [mu,1,x].
+      const at::Tensor next = normal(x.unsqueeze(1) - phi * x - (1 - phi) * mu.unsqueeze(2), sigma);
+      at::Tensor mass = normal(x - mu, sd), log_l = at::zeros_like(mu);
+      for (int64_t day = 0; day < kDays; ++day) {
+        if (day > 0) mass = at::bmm(next, mass.unsqueeze(2)).squeeze(2);
+        mass = mass * (-0.5 * (kLog2Pi + x + squares[day] * (-x).exp())).exp();
+        const at::Tensor sum = mass.sum(1, /*keepdim=*/true);
+        log_l += sum.log();
+        mass = mass / sum;
+      }
+      const double log_beta = std::lgamma(20) + std::lgamma(1.5) - std::lgamma(21.5);
+      const double log_prior = 20 * std::log(share) + 1.5 * std::log(1 - share) - log_beta +
+                               std::log(1 / M_PI) - std::log1p(square(sigma / 2)) + log_sigma;
+      parts.push_back(log_l.squeeze(1) + log_prior - std::log(5 * M_PI) -
+                      (mu / 5).square().log1p().squeeze(1) + (spread * w.cosh()).log());
+    }
+  }
+  EXPECT_NEAR(
+      at::cat(parts).logsumexp(0).item<double>() + std::log(step_logit * step_sigma * step_w),
+      true_log_z("stochastic-volatility"), 1e-3);
+}
+
 /// log of the mean of exp(log_density - log N(0, I)) over [0, 1]^2, whose points theta are `cells`
 /// midpoints a side: the evidence under a uniform prior.
 double log_evidence(const std::string& spec, int64_t cells) {
