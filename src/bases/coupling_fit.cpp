@@ -159,79 +159,96 @@ class Regression {
 };
 
 /// The weights of a coupling, row by row. A scale bends where drivers are 0, or at a knee that is
-/// known: the better of two regressions says.
+/// known, across which the mean may turn: the better of two regressions says.
 class Weights {
  public:
   /// `x` [N,A] are draws of the others in their units, `driving` [S] the columns of drivers, and
-  /// `own_knees` [B,1+A] weights of 1 and x, 0 where no knee is known.
-  Weights(const at::Tensor& x, const at::Tensor& driving, const at::Tensor& own_knees)
+  /// `knees` [2,B,1+A] weights of 1 and x, 0 where no knee is known (Necks::knees).
+  Weights(const at::Tensor& x, const at::Tensor& driving, const at::Tensor& knees)
       : driving_(driving),
         num_others_(x.size(1)),
-        first_own_(1 + num_others_ + driving.size(0)),
-        one_(at::ones({x.size(0), 1}, x.options())),
-        linear_(at::cat({one_, x}, 1)),
+        linear_(at::cat({at::ones({x.size(0), 1}, x.options()), x}, 1)),
         driver_(x.index_select(1, driving)),
-        own_knees_(own_knees),
-        own_t_(at::matmul(linear_, own_knees.t())),
-        links_(at::zeros({own_knees.size(0), own_knees.size(0)}, x.options())),
-        mean_(at::zeros({own_knees.size(0), first_own_ + num_others_ + own_knees.size(0)},
-                        x.options())),
-        log_scale_(at::zeros({own_knees.size(0), first_own_ + own_knees.size(0)}, x.options())) {}
+        known_(knees),
+        links_(at::zeros({knees.size(1), knees.size(1)}, x.options())),
+        mean_(at::zeros({knees.size(1), 1 + 2 * num_others_}, x.options())),
+        log_scale_(at::zeros_like(mean_)),
+        knees_(at::zeros_like(knees[0])),
+        turns_(at::zeros({2, knees.size(1), 1 + num_others_ + knees.size(1)}, x.options())) {}
 
   /// Row i by draws y [N] of its coordinate and `earlier` [N,i] of those before, in its unit.
   void fit(int64_t i, const at::Tensor& y, const at::Tensor& earlier, const at::Tensor& unit) {
-    const at::Tensor constant = at::zeros({1}, at::kLong);
+    const at::Tensor one = linear_.slice(1, 0, 1);
     const Regression by_drivers(at::cat({linear_, Coupling::bow(driver_), earlier}, 1),
-                                at::cat({one_, driver_, Coupling::knee(driver_)}, 1),
+                                at::cat({one, driver_, Coupling::knee(driver_)}, 1),
                                 at::zeros_like(y), y);
-    if (own_knees_[i].any().item<bool>()) {
-      const at::Tensor t = own_t_.slice(1, i, i + 1);
-      const Regression by_knee(at::cat({linear_, Coupling::step(t), earlier}, 1), one_,
-                               -Coupling::knee(t).squeeze(1), y);
-      if (by_knee.log_likelihood() + kBetter > by_drivers.log_likelihood()) {
-        set(i, by_knee, at::full({1}, first_own_ + num_others_ + i, at::kLong), constant, unit);
-        log_scale_[i][first_own_ + i] = -1;
-        return;
-      }
+    if (!known_[0][i].any().item<bool>() || !fit_at_knee(i, y, earlier, unit, by_drivers)) {
+      const at::Tensor bows = 1 + num_others_ + driving_, constant = at::zeros({1}, at::kLong);
+      const int64_t count = 1 + num_others_ + bows.size(0);
+      mean_[i].index_copy_(0, at::cat({at::arange(1 + num_others_), bows}),
+                           by_drivers.mean().slice(0, 0, count) * unit);
+      links_[i].slice(0, 0, i).copy_(by_drivers.mean().slice(0, count));
+      log_scale_[i].index_copy_(0, at::cat({constant, 1 + driving_, bows}), by_drivers.log_scale());
     }
-    const at::Tensor at_drivers = 1 + num_others_ + at::arange(driving_.size(0));
-    set(i, by_drivers, 1 + num_others_ + driving_, at::cat({constant, 1 + driving_, at_drivers}),
-        unit);
+    log_scale_[i][0].add_(unit.log());
   }
 
   bool are_finite() const {
-    return mean_.isfinite().all().item<bool>() && log_scale_.isfinite().all().item<bool>();
+    return mean_.isfinite().all().item<bool>() && log_scale_.isfinite().all().item<bool>() &&
+           turns_.isfinite().all().item<bool>();
   }
   const at::Tensor& links() const { return links_; }
   const at::Tensor& mean() const { return mean_; }
   const at::Tensor& log_scale() const { return log_scale_; }
-  /// Those at the mean of each driver, then the coordinates' own.
-  at::Tensor knees() const {
-    const at::Tensor at_drivers = at::zeros({driving_.size(0), 1 + num_others_}, mean_.options());
-    return at::cat({at_drivers.scatter(1, 1 + driving_.unsqueeze(1), 1.0), own_knees_});
-  }
+  const at::Tensor& knees() const { return knees_; }
+  const at::Tensor& turns() const { return turns_; }
 
  private:
-  // Nats. Known knees hold where no draws are: what draws alone say must be clearly better.
+  // Nats by which more weights, and what draws alone say, must be better: known knees hold where no
+  // draws are.
   static constexpr double kBetter = 0.5 * kDrawsPerIndependent * kClear;
 
-  /// `bends` and `of_scale` are the columns of weights of means after those of 1 and x, and of
-  /// log-scales.
-  void set(int64_t i, const Regression& found, const at::Tensor& bends, const at::Tensor& of_scale,
-           const at::Tensor& unit) {
-    const at::Tensor of_mean = at::cat({at::arange(1 + num_others_), bends});
-    const int64_t count = of_mean.size(0);
-    mean_[i].index_copy_(0, of_mean, found.mean().slice(0, 0, count) * unit);
-    links_[i].slice(0, 0, i).copy_(found.mean().slice(0, count));
-    log_scale_[i].index_copy_(0, of_scale, found.log_scale());
-    log_scale_[i][0].add_(unit.log());
+  /// Row i with its known knee, unless `by_drivers` is clearly better: then false.
+  bool fit_at_knee(int64_t i, const at::Tensor& y, const at::Tensor& earlier,
+                   const at::Tensor& unit, const Regression& by_drivers) {
+    const int64_t linear = linear_.size(1);
+    const at::Tensor t = at::mv(linear_, known_[0][i]).unsqueeze(1);
+    const at::Tensor of_scale = at::cat({linear_.slice(1, 0, 1), driver_}, 1),
+                     known = at::mv(linear_, known_[1][i]) - Coupling::knee(t).squeeze(1);
+    const at::Tensor step = Coupling::step(t), bump = Coupling::bump(t);
+    // Means turn by what they depend on at all.
+    const Regression straight(at::cat({linear_, step, earlier}, 1), of_scale, known, y);
+    const at::Tensor links = (straight.mean().slice(0, linear + 1) != 0).nonzero().squeeze(1);
+    const at::Tensor seen = at::cat({linear_, earlier.index_select(1, links)}, 1);
+    const Regression turning(at::cat({seen, step * seen, bump * seen}, 1), of_scale, known, y);
+    const bool turns = turning.log_likelihood() > straight.log_likelihood() + kBetter;
+    const Regression& found = turns ? turning : straight;
+    if (found.log_likelihood() + kBetter < by_drivers.log_likelihood()) return false;
+    knees_[i].copy_(known_[0][i]);
+    log_scale_[i].slice(0, 0, linear).copy_(known_[1][i]);
+    log_scale_[i].index_add_(0, at::cat({at::zeros({1}, at::kLong), 1 + driving_}),
+                             found.log_scale());
+    at::Tensor weights = at::zeros({3, seen.size(1)}, y.options());  // beside 1, step and bump
+    if (turns) {
+      weights = turning.mean().view({3, -1});
+    } else {
+      weights[0].copy_(at::cat({straight.mean().slice(0, 0, linear),
+                                straight.mean().slice(0, linear + 1).index_select(0, links)}));
+      weights[1][0].copy_(straight.mean()[linear]);
+    }
+    const at::Tensor of_linear = weights.slice(1, 0, linear) * unit,
+                     of_links = weights.slice(1, linear);
+    mean_[i].slice(0, 0, linear).copy_(of_linear[0]);
+    links_[i].index_copy_(0, links, of_links[0]);
+    turns_.select(1, i).slice(1, 0, linear).copy_(of_linear.slice(0, 1));
+    turns_.select(1, i).slice(1, linear).index_copy_(1, links, of_links.slice(0, 1));
+    return true;
   }
 
   at::Tensor driving_;
   int64_t num_others_;
-  int64_t first_own_;  // column of log-scales: the first knee of a coordinate's own
-  at::Tensor one_, linear_, driver_, own_knees_, own_t_;
-  at::Tensor links_, mean_, log_scale_;
+  at::Tensor linear_, driver_, known_;
+  at::Tensor links_, mean_, log_scale_, knees_, turns_;
 };
 
 }  // namespace
@@ -253,12 +270,12 @@ std::shared_ptr<const Coupling> fit_coupling(const at::Tensor& z, const Necks& n
   // Only drivers are centred: 0 is a natural mean of effects.
   const at::Tensor centre = (loc * drives).index_select(0, others),
                    unit = scale.index_select(0, others);
-  const at::Tensor known = necks.knees.index_select(0, dependent);
-  const at::Tensor by_others = known.slice(1, 1).index_select(1, others);
-  const at::Tensor own_knees = at::cat(
-      {known.slice(1, 0, 1) + at::matmul(by_others, centre).unsqueeze(1), by_others * unit}, 1);
+  const at::Tensor known = necks.knees.index_select(1, dependent);
+  const at::Tensor by_others = known.slice(2, 1).index_select(2, others);
+  const at::Tensor knees = at::cat(
+      {known.slice(2, 0, 1) + at::matmul(by_others, centre).unsqueeze(2), by_others * unit}, 2);
   Weights weights((z.index_select(1, others) - centre) / unit,
-                  drives.index_select(0, others).nonzero().squeeze(1), own_knees);
+                  drives.index_select(0, others).nonzero().squeeze(1), knees);
   const at::Tensor b = z.index_select(1, dependent);
   for (int64_t i = 0; i < dependent.size(0); ++i) {
     stop_if_interrupted();
@@ -267,7 +284,8 @@ std::shared_ptr<const Coupling> fit_coupling(const at::Tensor& z, const Necks& n
   }
   if (!weights.are_finite()) return {};
   return std::make_shared<Coupling>(dependent, others, centre, unit, weights.links(),
-                                    weights.knees(), weights.mean(), weights.log_scale());
+                                    weights.mean(), weights.log_scale(), weights.knees(),
+                                    weights.turns());
 }
 
 }  // namespace crais

@@ -5,11 +5,11 @@
 
 namespace crais {
 
-/// Precisions exp(a) + exp(b + w x) of J coordinates at x [A]. An effect has such a precision if
-/// data and a normal of log-linear scale meet: exp(a) is that of the data.
+/// Precisions exp(a + v x) + exp(b + w x) of J coordinates at x [A]. An effect has such a precision
+/// if two normals of log-linear scales meet: its data and its prior, say.
 struct PrecisionSums {
-  at::Tensor a, b, w;  // [J], [J], [J,A]
-  at::Tensor misfit;   // [J]: mean square of the residuals of log precisions
+  at::Tensor a, v, b, w;  // [J], [J,A], [J], [J,A]
+  at::Tensor misfit;      // [J]: mean square of the residuals of log precisions
 };
 
 /// Fitted to log precisions [N,J] at x [N,A], which have no noise. A weight is 0 where `counts`

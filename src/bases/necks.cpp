@@ -95,22 +95,38 @@ at::Tensor knees_of(const at::Tensor& log_scales, const at::Tensor& z, const Nec
   constexpr int64_t kPointsPerWeight = 3;
   const at::Tensor driving = necks.drivers.nonzero().squeeze(1),
                    dependent = necks.dependent.nonzero().squeeze(1);
-  at::Tensor knees = at::zeros({z.size(1), 1 + z.size(1)}, z.options());
+  at::Tensor knees = at::zeros({2, z.size(1), 1 + z.size(1)}, z.options());
   const at::Tensor known = log_scales.index_select(1, dependent);
   const at::Tensor sound = known.isfinite().all(1).nonzero().squeeze(1);
   const at::Tensor log_precisions = -2 * known.index_select(0, sound);
   const at::Tensor x = ((z.index_select(0, sound) - loc) / scale).index_select(1, driving);
-  if (x.size(0) < kPointsPerWeight * (2 + x.size(1))) return knees;
+  if (x.size(0) < kPointsPerWeight * 2 * (1 + x.size(1))) return knees;
   const PrecisionSums fit = fit_precision_sums(
       log_precisions, x, effects.index_select(0, dependent).index_select(1, driving) > kSlight);
-  // t = (a - b - w x) / 2, with x = (z - loc) / scale.
-  const at::Tensor by_driver = -0.5 * fit.w / scale.index_select(0, driving);
-  const at::Tensor offset = 0.5 * (fit.a - fit.b) - at::mv(by_driver, loc.index_select(0, driving));
-  const at::Tensor by_z =
-      at::zeros({dependent.size(0), z.size(1)}, z.options()).index_copy(1, driving, by_driver);
-  const at::Tensor rows = at::cat({offset.unsqueeze(1), by_z}, 1);
-  const at::Tensor holds = (0.25 * fit.misfit < kMisfit) & rows.isfinite().all(1);
-  return knees.index_copy(0, dependent, rows.masked_fill(~holds.unsqueeze(1), 0));
+  // Affine in x = (z - loc) / scale.
+  const auto by_z = [&](const at::Tensor& offset, const at::Tensor& by_x) {
+    const at::Tensor slopes = by_x / scale.index_select(0, driving);
+    return at::zeros({dependent.size(0), 1 + z.size(1)}, z.options())
+        .index_copy(1, 1 + driving, slopes)
+        .index_copy(1, at::zeros({1}, at::kLong),
+                    (offset - at::mv(slopes, loc.index_select(0, driving))).unsqueeze(1));
+  };
+  const at::Tensor rows = at::stack({by_z(0.5 * (fit.a - fit.b), 0.5 * (fit.v - fit.w)),
+                                     by_z(-0.5 * (fit.a + std::log(2.0)), -0.5 * fit.v)});
+  const at::Tensor holds = (0.25 * fit.misfit < kMisfit) & rows.isfinite().all(2).all(0);
+  return knees.index_copy(1, dependent, rows.masked_fill(~holds.view({1, -1, 1}), 0));
+}
+
+/// Draws [M,D,K] of N(0, I_D), K for each place: pairs about 0 in orthogonal directions, so that
+/// they have the right mean, and up to 32 dimensions the right covariance as well.
+at::Tensor even_normals(int64_t places, int64_t dim, at::Generator& rng) {
+  constexpr int64_t kFewestDirections = 8, kMostDirections = 32;
+  const int64_t directions = std::min(dim, kMostDirections),
+                turns = (kFewestDirections + directions - 1) / directions;
+  const at::Tensor rotated =
+      std::get<0>(at::linalg_qr(at::randn({places, turns, dim, directions}, rng, at::kDouble)));
+  const at::Tensor e = (std::sqrt(static_cast<double>(dim)) * rotated).transpose(1, 2).flatten(2);
+  return at::cat({e, -e}, 2);
 }
 
 /// What is found far along the drivers.
@@ -123,9 +139,8 @@ struct FarPlaces {
 /// ends of two steps of Newton's method that share a curvature.
 FarPlaces conditional_draws(const Target& one, const at::Tensor& x, const at::Tensor& drivers,
                             at::Generator& rng) {
-  constexpr int64_t kCopies = 16;  // at each place
-  constexpr double kLeast = 8;     // nats below the highest place along the drivers
-  constexpr double kShort = 3;     // nats that a second step may climb: else it has no mode there
+  constexpr double kLeast = 8;  // nats below the highest place along the drivers
+  constexpr double kShort = 3;  // nats that a second step may climb: else it has no mode there
   const at::Tensor rest = drivers.logical_not().nonzero().squeeze(1);
   const At start(one, x);
   const at::Tensor curvature = start.curvature();
@@ -146,11 +161,11 @@ FarPlaces conditional_draws(const Target& one, const at::Tensor& x, const at::Te
                                     .masked_fill((failed != 0) | ~(climbed < kShort),
                                                  -std::numeric_limits<double>::infinity())
                                     .nan_to_num(-std::numeric_limits<double>::infinity());
-  const at::Tensor e = at::randn({x.size(0), rest.size(0), kCopies}, rng, x.options());
+  const at::Tensor e = even_normals(x.size(0), rest.size(0), rng);
   const at::Tensor about =
       at::linalg_solve_triangular(root.transpose(1, 2), e, /*upper=*/true).transpose(1, 2);
   const at::Tensor draws =
-      mode.unsqueeze(1).expand({-1, kCopies, -1}).index_add(2, rest, about);  // [M,kCopies,D]
+      mode.unsqueeze(1).expand({-1, about.size(1), -1}).index_add(2, rest, about);
   const at::Tensor kept =
       (of_drivers > of_drivers.max() - kLeast) & draws.isfinite().flatten(1).all(1);
   const at::Tensor places = kept.nonzero().squeeze(1);
@@ -164,7 +179,8 @@ FarPlaces conditional_draws(const Target& one, const at::Tensor& x, const at::Te
 Necks no_necks(const at::Tensor& z) {
   const int64_t dim = z.size(1);
   const at::Tensor none = at::zeros({dim}, at::kBool);
-  return {none, none, none, z.slice(0, 0, 0).unsqueeze(1), at::zeros({dim, 1 + dim}, z.options())};
+  return {none, none, none, z.slice(0, 0, 0).unsqueeze(1),
+          at::zeros({2, dim, 1 + dim}, z.options())};
 }
 
 Necks find_necks(const Target& one, const at::Tensor& z, at::Generator& rng, Cost& cost) {

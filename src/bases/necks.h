@@ -14,9 +14,9 @@ struct Necks {
   at::Tensor dependent;   // [D] bool: coordinates whose scales depend on the drivers
   at::Tensor is_concave;  // [D] bool: all curvatures along this coordinate were positive
   at::Tensor draws;       // [M,K,D] float64: K rough draws at each place far along the drivers
-  // [D,1+D] float64: weights of 1 and z in t, if the log-scale of a coordinate is a constant less
-  // knee(t) (core/coupling.h); else 0. The precision is that of two normals, and one of these has
-  // a scale that is log-linear in the drivers.
+  // [2,D,1+D] float64: weights of 1 and z in two affine functions t and r, if the log-scale of a
+  // coordinate is r - knee(t) (core/coupling.h); else 0. The precision is that of two normals,
+  // whose scales are log-linear in the drivers.
   at::Tensor knees;
 };
 

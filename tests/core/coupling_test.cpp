@@ -11,20 +11,25 @@ namespace {
 
 using testing::max_abs_diff;
 
-/// Coordinates 4, 1 and 3 depend on 0 and 2, and on two functions of these. No weight is 0.
-Coupling coupling() {
+/// Coordinates 4, 1 and 3 depend on 0 and 2, and on each other. No weight is 0, but those of links
+/// that do not turn.
+Coupling coupling(bool links_turn = true) {
   at::Generator rng = make_generator(3);
   const auto weights = [&](int64_t columns, int64_t rows = 3) {
     return 0.4 * at::randn({rows, columns}, rng, at::kDouble);
+  };
+  const auto turns = [&] {
+    return at::cat({weights(3), static_cast<double>(links_turn) * weights(3).tril(-1)}, 1);
   };
   return {at::tensor({4, 1, 3}, at::kLong),
           at::tensor({0, 2}, at::kLong),
           at::tensor({0.3, -0.7}, at::kDouble),
           at::tensor({1.4, 0.6}, at::kDouble),
           weights(3).tril(-1),
-          weights(3, 2),
-          weights(7),
-          weights(5)};
+          weights(5),
+          weights(5),
+          weights(3),
+          at::stack({turns(), turns()})};
 }
 
 at::Tensor points() {
@@ -34,8 +39,11 @@ at::Tensor points() {
 
 TEST(Coupling, IsItsInversesInverse) {
   const at::Tensor u = points();
-  EXPECT_LT(max_abs_diff(coupling().to_u(coupling().to_z(u)), u), 1e-12);
-  EXPECT_LT(max_abs_diff(coupling().to_z(coupling().to_u(u)), u), 1e-12);
+  for (const bool links_turn : {true, false}) {
+    const Coupling both = coupling(links_turn);
+    EXPECT_LT(max_abs_diff(both.to_u(both.to_z(u)), u), 1e-12);
+    EXPECT_LT(max_abs_diff(both.to_z(both.to_u(u)), u), 1e-12);
+  }
 }
 
 TEST(Coupling, LeavesTheOthersAndMovesTheDependent) {
@@ -53,17 +61,17 @@ TEST(Coupling, NamesWhatDrivesScales) {
   const auto weights = [](at::ArrayRef<double> row) {
     return at::tensor(row, at::kDouble).unsqueeze(0);
   };
-  const at::Tensor knees = at::tensor({0.5, 0.0, -0.7, 0.5, 0.2, 0.0}, at::kDouble).view({2, 3});
-  const auto by_scales = [&](at::ArrayRef<double> row) {
+  const auto driving = [&](at::ArrayRef<double> of_scale, at::ArrayRef<double> of_knee) {
     return Coupling(at::tensor({1}, at::kLong), at::tensor({0, 2}, at::kLong),
                     at::zeros({2}, at::kDouble), at::ones({2}, at::kDouble),
-                    at::zeros({1, 1}, at::kDouble), knees,
-                    weights({0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7}), weights(row))
+                    at::zeros({1, 1}, at::kDouble), weights({0.1, 0.2, 0.3, 0.4, 0.5}),
+                    weights(of_scale), weights(of_knee), at::ones({2, 1, 4}, at::kDouble).tril(-1))
         .drives();
   };
   const at::Tensor third = at::tensor({0, 0, 1}, at::kLong) > 0;
-  EXPECT_TRUE(at::equal(by_scales({1.0, 0.0, 0.3, 0.0, 0.0}), third));
-  EXPECT_TRUE(at::equal(by_scales({1.0, 0.0, 0.0, -0.3, 0.0}), third));
+  EXPECT_TRUE(at::equal(driving({1.0, 0.0, 0.3, 0.0, 0.0}, {0.5, 0.0, 0.0}), third));
+  EXPECT_TRUE(at::equal(driving({1.0, 0.0, 0.0, 0.0, -0.3}, {0.5, 0.0, 0.0}), third));
+  EXPECT_TRUE(at::equal(driving({1.0, 0.0, 0.0, 0.0, 0.0}, {0.5, 0.0, 0.2}), third));
 }
 
 /// The determinant of the Jacobian by autograd, point by point.
@@ -85,11 +93,14 @@ TEST(Coupling, PullsGradientsBack) {
   const at::Tensor u = points().requires_grad_(true);
   at::Generator rng = make_generator(5);
   const at::Tensor weight = at::randn({5}, rng, at::kDouble);
-  const at::Tensor z = coupling().to_z(u);
-  const at::Tensor total = ((z * weight).sin().sum(-1) + coupling().log_abs_det(u)).sum();
-  const at::Tensor wanted = torch::autograd::grad({total}, {u})[0];
-  const at::Tensor grad_z = weight * (z.detach() * weight).cos();
-  EXPECT_LT(max_abs_diff(coupling().pull_back(grad_z, u.detach()), wanted), 1e-10);
+  for (const bool links_turn : {true, false}) {
+    const Coupling both = coupling(links_turn);
+    const at::Tensor z = both.to_z(u);
+    const at::Tensor total = ((z * weight).sin().sum(-1) + both.log_abs_det(u)).sum();
+    const at::Tensor wanted = torch::autograd::grad({total}, {u})[0];
+    const at::Tensor grad_z = weight * (z.detach() * weight).cos();
+    EXPECT_LT(max_abs_diff(both.pull_back(grad_z, u.detach()), wanted), 1e-10);
+  }
 }
 
 /// A diverging move reaches any point: scales end at e^20 times the usual, and their gradient at 0.
@@ -109,7 +120,9 @@ TEST(Coupling, BowIsASquareWithTangents) {
 
 TEST(Coupling, KneeIsLinearOnBothSides) {
   const at::Tensor x = at::tensor({-30.0, 0.0, 30.0}, at::kDouble);
-  EXPECT_LT(max_abs_diff(Coupling::knee(x), at::tensor({30.0, 0.5 * std::log(2.0), 0.0})), 1e-6);
+  const double above = -0.5 * std::log(2.0);
+  EXPECT_LT(max_abs_diff(Coupling::knee(x), at::tensor({30 + above, 0.0, above}, at::kDouble)),
+            1e-12);
 }
 
 }  // namespace

@@ -58,9 +58,10 @@ TEST(Spline, PullsGradientsBack) {
   const auto coupling = std::make_shared<Coupling>(
       at::tensor({1}, at::kLong), at::tensor({0, 2}, at::kLong), at::zeros({2}, at::kDouble),
       at::ones({2}, at::kDouble), at::zeros({1, 1}, at::kDouble),
+      at::tensor({0.1, 0.2, 0.3, 0.1, -0.2}, at::kDouble).view({1, 5}),
+      at::tensor({0.2, -0.1, 0.1, 0.2, 0.3}, at::kDouble).view({1, 5}),
       at::tensor({0.3, 0.5, -0.4}, at::kDouble).view({1, 3}),
-      at::tensor({0.1, 0.2, 0.3, 0.1, -0.2, 0.4}, at::kDouble).view({1, 6}),
-      at::tensor({0.2, -0.1, 0.1, 0.2}, at::kDouble).view({1, 4}));
+      at::tensor({0.2, 0.1, -0.3, 0.0, 0.4, -0.2, 0.1, 0.0}, at::kDouble).view({2, 1, 4}));
   const Composition both(coupling, std::make_shared<Spline>(spline()));
   const Spline alone = spline();
   for (const Bijection* bijection :

@@ -20,12 +20,12 @@ using testing::max_abs_diff;
 /// Undoes the funnel: x = exp(v / 2) u.
 std::shared_ptr<const Bijection> of_funnel() {
   const at::TensorOptions wide = at::kDouble;
-  const at::Tensor log_scale = at::zeros({2, 2}, wide);
+  const at::Tensor log_scale = at::zeros({2, 3}, wide);
   log_scale.select(1, 1).fill_(0.5);
   return std::make_shared<Coupling>(at::tensor({1, 2}, at::kLong), at::tensor({0}, at::kLong),
                                     at::zeros({1}, wide), at::ones({1}, wide),
-                                    at::zeros({2, 2}, wide), at::zeros({0, 2}, wide),
-                                    at::zeros({2, 3}, wide), log_scale);
+                                    at::zeros({2, 2}, wide), at::zeros({2, 3}, wide), log_scale,
+                                    at::zeros({2, 2}, wide), at::zeros({2, 2, 4}, wide));
 }
 
 std::shared_ptr<const Target> funnel(int64_t replicates) {
