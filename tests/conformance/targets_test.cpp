@@ -47,8 +47,9 @@ class Targets : public ::testing::TestWithParam<std::string> {
 
   /// Neither plane nor product, or finer than a grid: tests/targets/densities_test.cpp has these.
   static bool needs_own_quadrature() {
-    for (const std::string name : {"brownian", "eggbox", "eight-schools", "funnel", "half-normal",
-                                   "horseshoe", "radon", "rosenbrock-box", "shells", "two-widths"})
+    for (const std::string name :
+         {"brownian", "eggbox", "eight-schools", "funnel", "half-normal", "horseshoe", "radon",
+          "rosenbrock-box", "seeds", "shells", "stochastic-volatility", "two-widths"})
       if (GetParam().rfind(name, 0) == 0) return true;
     return false;
   }
