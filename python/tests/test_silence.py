@@ -78,6 +78,16 @@ def test_a_region_without_numbers_is_said(bad):
         assert z.flagged and any("NaN" in reason for reason in z.reasons)
 
 
+def test_a_region_without_numbers_is_said_where_chains_seldom_go():
+    def density(z):
+        modes = torch.logaddexp(normal(z[:, 0]) + math.log(0.7), normal(z[:, 0] - 6) + math.log(0.3))
+        return torch.where(z[:, 0] < 4, modes, math.nan)
+
+    z = crais.log_normalizer(density, dim=1, base="prior", witness="none", progress=False)
+    assert z.methods[0]["nonfinite_proposals"] < 0.01 * z.evaluations.sum()
+    assert z.flagged and any("NaN" in reason for reason in z.reasons)
+
+
 class Decoder(torch.nn.Module):
     def __init__(self, features):
         super().__init__()

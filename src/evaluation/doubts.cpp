@@ -159,7 +159,7 @@ double error_of_replicates(const MethodTable& table, const RunResults& results) 
 }
 
 std::vector<Doubt> doubts_of_replicates(const MethodTable& table, const RunResults& results) {
-  constexpr double kFewUndefined = 1e-2;  // of all evaluations: steps that went astray
+  constexpr double kFewUndefined = 2e-3;  // of all evaluations: steps that went astray
   const at::Tensor value = table.matrix("log_normalizer");
   const double mean = value.mean().item<double>();
   std::vector<Doubt> doubts;

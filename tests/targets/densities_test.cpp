@@ -263,12 +263,14 @@ TEST(Benchmarks, SeedsHaveTheirEvidence) {
                    grid = at::arange(-2.4, 2.4 + 1e-9, step_eta, at::kDouble);
   const std::vector<double> middle = {-0.55, 0.5, -0.6, 0.1};
   std::vector<at::Tensor> etas;
+  etas.reserve(middle.size());
   for (const double centre : middle) etas.push_back(centre + grid);
   const at::Tensor all = at::stack(at::meshgrid(etas, "ij"), -1);
   const at::Tensor log_prior = -0.5 * at::matmul(all, weights_by_eta.t()).square().sum(-1) +
                                std::get<1>(at::linalg_slogdet(weights_by_eta)) - 2 * kLog2Pi;
   std::vector<at::Tensor> by_tau;
-  for (double t = -2; t < 9; t += step_t) {
+  for (int64_t i = 0; i < 44; ++i) {
+    const double t = -2 + step_t * static_cast<double>(i);
     at::Tensor total =
         log_prior + 0.01 * std::log(0.01) - std::lgamma(0.01) + 0.01 * t - 0.01 * std::exp(t);
     for (size_t c = 0; c < etas.size(); ++c) {
@@ -302,8 +304,10 @@ TEST(Benchmarks, StochasticVolatilityHasItsEvidence) {
   const double step_logit = 0.6, step_sigma = 0.3, step_w = 0.5;
   const at::Tensor w = at::arange(-2.8, 2.8 + 1e-9, step_w, at::kDouble);
   std::vector<at::Tensor> parts;
-  for (double logit = 0; logit < 12; logit += step_logit) {
-    for (double log_sigma = -2; log_sigma < 0.5; log_sigma += step_sigma) {
+  for (int64_t i = 0; i < 20; ++i) {
+    for (int64_t j = 0; j < 9; ++j) {
+      const double logit = step_logit * static_cast<double>(i),
+                   log_sigma = -2 + step_sigma * static_cast<double>(j);
       const double share = 1 / (1 + std::exp(-logit)), phi = 2 * share - 1,
                    sigma = std::exp(log_sigma), sd = sigma / std::sqrt(1 - phi * phi);
       const double spread = 0.1 + std::min(sd, 0.1 * sigma / (1 - phi));
