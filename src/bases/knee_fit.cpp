@@ -16,12 +16,10 @@ at::Tensor log_terms(const at::Tensor& weights, const at::Tensor& features) {
 
 /// Half of the least precision is exp(a), and exp(b) is the rest.
 at::Tensor first_weights(const at::Tensor& wanted, int64_t count) {
-  const at::Tensor a = std::get<0>(wanted.min(1)) - std::log(2.0);
-  at::Tensor weights = at::zeros({wanted.size(0), count}, wanted.options());
-  weights.select(1, 0).copy_(a);
-  weights.select(1, count / 2)
-      .copy_((wanted + at::log1p(-(a.unsqueeze(1) - wanted).exp())).mean(1));
-  return weights;
+  const at::Tensor a = std::get<0>(wanted.min(1, /*keepdim=*/true)) - std::log(2.0);
+  const at::Tensor b = (wanted + at::log1p(-(a - wanted).exp())).mean(1, /*keepdim=*/true);
+  const at::Tensor flat = at::zeros({wanted.size(0), count / 2 - 1}, wanted.options());
+  return at::cat({a, flat, b, flat}, 1);
 }
 
 /// Gauss and Newton's step at weights [J,2+2A], shortened by `damping` [J].

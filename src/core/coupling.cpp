@@ -137,12 +137,12 @@ at::Tensor Coupling::pull_back(const at::Tensor& grad_z, const at::Tensor& u) co
   const Conditional c = given(u.index_select(-1, others_));
   const at::Tensor u_b = u.index_select(-1, dependent_);
   const at::Tensor by_mean = pulled_through_links(grad_z.index_select(-1, dependent_), c.turned);
-  const at::Tensor by_u = by_mean * c.log_scale.exp();
+  const at::Tensor scale = c.log_scale.exp(), by_u = by_mean * scale;
   const at::Tensor by_log_scale = (by_u * u_b + 1).masked_fill(c.is_bounded, 0);
   const at::Tensor pulled_mean = at::matmul(by_mean, mean_),
                    pulled_scale = at::matmul(by_log_scale, log_scale_);
   at::Tensor seen = c.x;  // what turns: x, and b if links do
-  if (links_turn_) seen = at::cat({c.x, linked(c.mean + c.log_scale.exp() * u_b, c.turned)}, -1);
+  if (links_turn_) seen = at::cat({c.x, linked(c.mean + scale * u_b, c.turned)}, -1);
   const at::Tensor &at_step = c.turned[0], &at_bump = c.turned[1];
   const at::Tensor slopes = at::stack({0.5 * at_bump.square(), at_bump * (1 - 2 * at_step)});
   at::Tensor by_t = (1 - at_step) * by_log_scale;
