@@ -35,6 +35,7 @@ Coupling::Coupling(at::Tensor dependent, at::Tensor others, at::Tensor loc, at::
                   turns_.sizes() == at::IntArrayRef({2, b, 1 + a + b}),
               "coupling: the weights do not fit ", b, " coordinates that depend on ", a);
   const at::Tensor turning = turns_.slice(2, 1 + a);
+  means_turn_ = turns_.any().item<bool>();
   links_turn_ = turning.any().item<bool>();
   if (links_turn_) {
     by_row_ = at::cat({links_.unsqueeze(0), turning}).transpose(0, 1).contiguous();
@@ -72,23 +73,29 @@ Coupling::Conditional Coupling::given(const at::Tensor& a) const {
   const int64_t num = others_.size(0);
   const at::Tensor x = (a - loc_) / scale_;
   const at::Tensor t = at::matmul(x, knees_.slice(1, 1).t()) + knees_.select(1, 0);
-  const at::Tensor turned = at::stack({step(t), bump(t)});
+  std::vector<at::Tensor> turned;
+  if (means_turn_) turned = {step(t), bump(t)};
   at::Tensor mean =
       mean_.select(1, 0) + at::matmul(at::cat({x, bow(x)}, -1), mean_.slice(1, 1).t());
-  for (int64_t i = 0; i < turned.size(0); ++i)
-    mean = mean +
-           turned[i] * (turns_[i].select(1, 0) + at::matmul(x, turns_[i].slice(1, 1, 1 + num).t()));
+  for (size_t i = 0; i < turned.size(); ++i) {
+    const at::Tensor turns = turns_[static_cast<int64_t>(i)];
+    mean = mean + turned[i] * (turns.select(1, 0) + at::matmul(x, turns.slice(1, 1, 1 + num).t()));
+  }
   const at::Tensor change =
       at::matmul(at::cat({x, knee(x)}, -1), log_scale_.slice(1, 1).t()) - knee(t) - at_loc_;
-  return {x, turned, mean, log_scale_.select(1, 0) + at_loc_ + change.clamp(-kMost, kMost),
+  return {x,
+          t,
+          turned,
+          mean,
+          log_scale_.select(1, 0) + at_loc_ + change.clamp(-kMost, kMost),
           change.abs() >= kMost};
 }
 
-at::Tensor Coupling::linked(const at::Tensor& apart, const at::Tensor& turned) const {
+at::Tensor Coupling::linked(const at::Tensor& apart, const std::vector<at::Tensor>& turned) const {
   if (!links_turn_) return at::matmul(apart, mix_.t());
   const int64_t count = dependent_.size(0);
   at::Tensor b = apart.reshape({-1, count}).t().contiguous();  // [b,N]
-  const at::Tensor by = turned.reshape({2, -1, count}).permute({2, 0, 1}).contiguous();
+  const at::Tensor by = at::stack(turned).reshape({2, -1, count}).permute({2, 0, 1}).contiguous();
   for (int64_t i = 1; i < count; ++i) {
     const at::Tensor sums = at::mm(by_row_[i].slice(1, 0, i), b.slice(0, 0, i));  // [3,N]
     b[i].add_(sums[0]).add_((sums.slice(0, 1) * by[i]).sum(0));
@@ -96,11 +103,12 @@ at::Tensor Coupling::linked(const at::Tensor& apart, const at::Tensor& turned) c
   return b.t().reshape(apart.sizes());
 }
 
-at::Tensor Coupling::pulled_through_links(const at::Tensor& grad, const at::Tensor& turned) const {
+at::Tensor Coupling::pulled_through_links(const at::Tensor& grad,
+                                          const std::vector<at::Tensor>& turned) const {
   if (!links_turn_) return at::matmul(grad, mix_);
   const int64_t count = dependent_.size(0);
   at::Tensor pulled = grad.reshape({-1, count}).t().contiguous();
-  const at::Tensor by = turned.reshape({2, -1, count}).permute({2, 0, 1}).contiguous();
+  const at::Tensor by = at::stack(turned).reshape({2, -1, count}).permute({2, 0, 1}).contiguous();
   for (int64_t i = count - 1; i > 0; --i) {
     const at::Tensor of_row = pulled.slice(0, i, i + 1);
     pulled.slice(0, 0, i).addmm_(by_row_[i].slice(1, 0, i).t(), at::cat({of_row, of_row * by[i]}));
@@ -123,8 +131,9 @@ at::Tensor Coupling::to_u(const at::Tensor& z) const {
   const at::Tensor a = z.index_select(-1, others_), b = z.index_select(-1, dependent_);
   const Conditional c = given(a);
   at::Tensor mean = c.mean + at::matmul(b, links_.t());
-  for (int64_t i = 0; links_turn_ && i < c.turned.size(0); ++i)
-    mean = mean + c.turned[i] * at::matmul(b, turns_[i].slice(1, 1 + num).t());
+  for (size_t i = 0; links_turn_ && i < c.turned.size(); ++i)
+    mean =
+        mean + c.turned[i] * at::matmul(b, turns_[static_cast<int64_t>(i)].slice(1, 1 + num).t());
   return joined(a, (b - mean) * (-c.log_scale).exp());
 }
 
@@ -143,16 +152,18 @@ at::Tensor Coupling::pull_back(const at::Tensor& grad_z, const at::Tensor& u) co
                    pulled_scale = at::matmul(by_log_scale, log_scale_);
   at::Tensor seen = c.x;  // what turns: x, and b if links do
   if (links_turn_) seen = at::cat({c.x, linked(c.mean + scale * u_b, c.turned)}, -1);
-  const at::Tensor &at_step = c.turned[0], &at_bump = c.turned[1];
-  const at::Tensor slopes = at::stack({0.5 * at_bump.square(), at_bump * (1 - 2 * at_step)});
+  const at::Tensor at_step = step(c.t);
   at::Tensor by_t = (1 - at_step) * by_log_scale;
   at::Tensor by_x =
       pulled_mean.slice(-1, 1, 1 + num) + 2 * bounded(c.x) * pulled_mean.slice(-1, 1 + num) +
       pulled_scale.slice(-1, 1, 1 + num) + (step(c.x) - 1) * pulled_scale.slice(-1, 1 + num);
-  for (int64_t i = 0; i < slopes.size(0); ++i) {
-    const at::Tensor weights = turns_[i].slice(1, 1, 1 + seen.size(-1));
-    by_t = by_t + by_mean * slopes[i] * (turns_[i].select(1, 0) + at::matmul(seen, weights.t()));
-    by_x = by_x + at::matmul(by_mean * c.turned[i], turns_[i].slice(1, 1, 1 + num));
+  for (size_t i = 0; i < c.turned.size(); ++i) {
+    const at::Tensor& turned = c.turned[i];
+    const at::Tensor slope = i == 0 ? 2 * at_step * (1 - at_step) : turned * (1 - 2 * at_step);
+    const at::Tensor turns = turns_[static_cast<int64_t>(i)],
+                     weights = turns.slice(1, 1, 1 + seen.size(-1));
+    by_t = by_t + by_mean * slope * (turns.select(1, 0) + at::matmul(seen, weights.t()));
+    by_x = by_x + at::matmul(by_mean * turned, turns.slice(1, 1, 1 + num));
   }
   by_x = by_x + at::matmul(by_t, knees_.slice(1, 1));
   return joined(grad_z.index_select(-1, others_) + by_x / scale_, by_u);

@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include <memory>
+#include <vector>
 
 #include "core/bijection.h"
 
@@ -54,23 +55,24 @@ class Coupling : public Bijection {
 
  private:
   struct Conditional {
-    at::Tensor x;           // [...,a]
-    at::Tensor turned;      // [2,...,b]: step(t) and bump(t)
-    at::Tensor mean;        // [...,b]: without links
-    at::Tensor log_scale;   // [...,b]
-    at::Tensor is_bounded;  // [...,b] bool: the log-scale ends here
+    at::Tensor x, t;                 // [...,a] and [...,b]
+    std::vector<at::Tensor> turned;  // step(t) and bump(t), [...,b]; empty if no mean turns
+    at::Tensor mean;                 // [...,b]: without links
+    at::Tensor log_scale;            // [...,b]
+    at::Tensor is_bounded;           // [...,b] bool: the log-scale ends here
   };
   Conditional given(const at::Tensor& a) const;
   /// b = L(x) b + apart, and by the transpose of its solution.
-  at::Tensor linked(const at::Tensor& apart, const at::Tensor& turned) const;
-  at::Tensor pulled_through_links(const at::Tensor& grad, const at::Tensor& turned) const;
+  at::Tensor linked(const at::Tensor& apart, const std::vector<at::Tensor>& turned) const;
+  at::Tensor pulled_through_links(const at::Tensor& grad,
+                                  const std::vector<at::Tensor>& turned) const;
   /// Coordinates a and b in their places: [...,D].
   at::Tensor joined(const at::Tensor& a, const at::Tensor& b) const;
 
   at::Tensor dependent_, others_;
   at::Tensor order_;  // [D] int64: where each coordinate is in (a, b)
   at::Tensor loc_, scale_, links_, mean_, log_scale_, knees_, turns_;
-  bool links_turn_;
+  bool means_turn_, links_turn_;
   at::Tensor mix_;     // (I - L)^-1, if links do not turn
   at::Tensor by_row_;  // [b,3,b]: weights of earlier coordinates: of 1, step and bump
   at::Tensor at_loc_;  // [b]: what its knee adds to s at loc
