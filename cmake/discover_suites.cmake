@@ -21,5 +21,5 @@ file(READ "${list}" suites)
 foreach(suite IN LISTS suites)
   add_test("${folder}.${suite}" bash "${runner}" "${program}" "${suite}")
   set_tests_properties("${folder}.${suite}" PROPERTIES
-    SKIP_RETURN_CODE 77 TIMEOUT 900 ENVIRONMENT OMP_NUM_THREADS=1)
+    SKIP_RETURN_CODE 77 TIMEOUT 3600 ENVIRONMENT OMP_NUM_THREADS=1)
 endforeach()
