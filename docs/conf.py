@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +52,7 @@ suppress_warnings = ["duplicate_declaration.cpp"]  # every header opens the name
 # Where the sources can be read, for links of pages to files that are no pages.
 url = re.search(r'^Repository = "(.*)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
 REPOSITORY = url[1] if url else ""
-PAGES_ELSEWHERE = {ROOT / "examples/models": "gallery.md", ROOT / "README.md": "start.md"}
+PAGES_ELSEWHERE = {ROOT / "examples/models": "results/models/README.md", ROOT / "README.md": "start.md"}
 
 
 # Pages below others, which GitHub shows without a table of contents.
@@ -89,57 +88,6 @@ def link_to_sources(app: Any, docname: str, source: list[str]) -> None:
         return text
 
     source[0] = re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)", replaced, source[0])
-
-
-# Words of the glossary, and how they must look to be meant; others as they are, or with an "s".
-FORMS = {"flag": "flagged", "Laplace fit": "Laplace (?:fit|base)", "part": "several parts"}
-WORDS = {
-    word: re.compile(rf"\b{FORMS.get(word, re.escape(word) + 's?')}\b", re.IGNORECASE)
-    for word in re.findall(r"^## (.*)$", (DOCS / "glossary.md").read_text(), re.MULTILINE)
-}
-PAGES_WITHOUT_WORDS = re.compile(r"glossary|api/|decisions/|notes/|CONTRIBUTING|development")
-
-
-def first_uses(text: str, words: dict[str, re.Pattern[str]]) -> Iterator[tuple[str, str]]:
-    """The text in pieces, each with the word that it is the first use of, or "".
-
-    Takes the words that it finds out of `words`.
-    """
-    while True:
-        uses = [(use.span(), word) for word, form in words.items() if (use := form.search(text))]
-        if not uses:
-            break
-        (start, end), word = min(uses)
-        del words[word]
-        yield text[:start], ""
-        yield text[start:end], word
-        text = text[end:]
-    yield text, ""
-
-
-def link_words(app: Any, doctree: Any, docname: str) -> None:
-    """Leads the first use of each word on a page to the glossary, but in headings and code."""
-    from docutils import nodes
-
-    if PAGES_WITHOUT_WORDS.match(docname):
-        return
-    glossary, words = app.builder.get_relative_uri(docname, "glossary"), dict(WORDS)
-    kept = (nodes.title, nodes.reference, nodes.literal, nodes.FixedTextElement, nodes.raw)
-    for node in list(doctree.findall(nodes.Text)):
-        parent = node.parent
-        above = [parent]
-        while above[-1].parent is not None:
-            above.append(above[-1].parent)
-        if not any(isinstance(one, (nodes.paragraph, nodes.term)) for one in above):
-            continue
-        if any(isinstance(one, kept) for one in above):
-            continue
-        pieces: list[Any] = []
-        for text, word in first_uses(str(node), words):
-            place = f"{glossary}#{word.lower().replace(' ', '-')}"
-            link = nodes.reference("", text, refuri=place, internal=True, classes=["word"])
-            pieces += [link if word else nodes.Text(text)] if text else []
-        parent.replace(node, pieces)
 
 
 def entries(block: list[str]) -> list[str] | None:
@@ -188,5 +136,4 @@ def as_rst(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[s
 def setup(app: Any) -> None:
     app.connect("source-read", nest)
     app.connect("source-read", link_to_sources)
-    app.connect("doctree-resolved", link_words)
     app.connect("autodoc-process-docstring", as_rst)

@@ -61,20 +61,6 @@ def test_compare_checkpoints():
     assert float(re.search(r"after - before: ([+-][0-9.]+) nats", printed)[1]) > 0
 
 
-def test_silence(tmp_path):
-    pytest.importorskip("matplotlib")
-    printed = run("silence.py", "--out", str(tmp_path), "--only", "modes", "functions")
-    lines = {re.search("run=(.*?) (?:exact|said)=", line)[1]: line for line in printed.splitlines()}
-    assert lines["base laplace"].endswith("said=flagged: refuted")
-    assert lines["base modes"].endswith("said=no flag")
-    error = float(re.search("mean=([0-9.]+)", lines["base modes"])[1]) - 10.2935
-    assert abs(error) < 5 * float(re.search("mc_se=([0-9.]+)", lines["base modes"])[1])
-    assert "refused: Dropout" in lines["dropout on"]
-    for kind in ("modes", "functions"):
-        assert "<svg" in (tmp_path / f"{kind}.svg").read_text()
-    assert not (tmp_path / "runs.csv").exists()  # which has all kinds
-
-
 @pytest.fixture
 def executed(monkeypatch, capsys):
     """Runs the cells of a tutorial; what they show, as HTML, and what they print."""
