@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,133 +74,74 @@ def mirror() -> Iterator[Mirror]:
     server.server_close()
 
 
-@dataclass
-class Fetch:
-    """Runs the script."""
+@pytest.fixture
+def fetch(mirror: Mirror, tmp_path: Path) -> Callable[..., Done]:
+    """Runs the script, on the folder `to` unless arguments say otherwise."""
 
-    mirror: Mirror
-    to: Path = Path("to")
-
-    def __post_init__(self) -> None:
-        self.to.mkdir()
-
-    @property
-    def big(self) -> Path:
-        return self.to / NAMES[0]
-
-    @property
-    def part(self) -> Path:
-        return self.to / f"{NAMES[0]}.part"
-
-    def run(self, *args: str | Path, mirrors: str = "", **env: str) -> Done:
-        md5s = " ".join(hashlib.md5(content).hexdigest() for content in self.mirror.files.values())
-        changes = {
-            "CRAIS_MD5S": md5s,
-            "CRAIS_MIRRORS": mirrors,
-            "no_proxy": "127.0.0.1",
-            "NO_PROXY": "127.0.0.1",
-            **env,
-        }
+    def run(*behaviours: str, args: tuple[str | Path, ...] = (), **env: str) -> Done:
+        md5s = " ".join(hashlib.md5(content).hexdigest() for content in mirror.files.values())
+        mirrors = {"CRAIS_MD5S": md5s, "CRAIS_MIRRORS": mirror.at(*behaviours)}
         return subprocess.run(
-            [sys.executable, FETCH, *(args or [self.to.absolute()])],
-            env=environment(changes),
+            [sys.executable, FETCH, *(args or [tmp_path / "to"])],
+            env=environment({**mirrors, "no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1", **env}),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
 
-    def from_mirrors(self, *behaviours: str) -> Done:
-        return self.run(mirrors=self.mirror.at(*behaviours))
-
-    def is_complete(self) -> bool:
-        kept = {file.name: file.read_bytes() for file in self.to.iterdir()}
-        return kept == self.mirror.files
+    return run
 
 
-@pytest.fixture
-def fetch(mirror: Mirror) -> Fetch:
-    return Fetch(mirror)
+def complete(mirror: Mirror, folder: Path) -> bool:
+    return mirror.files == {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-def test_a_whole_download(fetch: Fetch) -> None:
-    fetch.to = fetch.to.absolute() / "new/folder"
-    done = fetch.from_mirrors("good")
-    assert done.returncode == 0, done.stdout
-    assert fetch.is_complete()
-    assert f"mnist is complete in {fetch.to}" in done.stdout
-
-    done = fetch.from_mirrors("good")
-    assert done.returncode == 0, done.stdout
-    assert f"{NAMES[3]}: already here" in done.stdout
-    assert len(fetch.mirror.requests) == 4, "a second run asks for nothing"
-
-    (fetch.to / NAMES[1]).write_text("damaged\n")
-    done = fetch.from_mirrors("good")
-    assert fetch.is_complete(), done.stdout
-    assert len(fetch.mirror.requests) == 5, "it asks for the damaged file and nothing else"
+def test_a_download_asks_only_for_what_lacks(
+    fetch: Callable[..., Done], mirror: Mirror, tmp_path: Path
+) -> None:
+    folder = tmp_path / "new/folder"
+    for asked, words in ((4, f"mnist is complete in {folder}"), (4, f"{NAMES[3]}: already here")):
+        done = fetch("good", args=(folder,))
+        assert (done.returncode, len(mirror.requests)) == (0, asked), done.stdout
+        assert words in done.stdout
+    (folder / NAMES[1]).write_text("damaged\n")
+    fetch("good", args=(folder,))
+    assert complete(mirror, folder) and len(mirror.requests) == 5
+    assert "fashion-mnist is complete" in fetch("good", args=("--fashion", folder)).stdout
 
 
-def test_fashion(fetch: Fetch) -> None:
-    done = fetch.run("--fashion", fetch.to.absolute(), mirrors=fetch.mirror.at("good"))
-    assert done.returncode == 0, done.stdout
-    assert "fashion-mnist is complete" in done.stdout
+@pytest.mark.parametrize(
+    ("behaviours", "code", "words"),
+    [
+        ("absent wrong good/", 0, "mnist is complete"),
+        ("cut good", 0, "mnist is complete"),
+        ("absent wrong", 65, f"/wrong/{NAMES[0]}: wrong md5"),
+        ("cut", 69, "no mirror answered"),
+        ("absent", 69, "Is this machine offline?"),
+    ],
+)
+def test_mirrors(
+    fetch: Callable[..., Done], mirror: Mirror, tmp_path: Path, behaviours: str, code: int, words: str
+) -> None:
+    done = fetch(*behaviours.split())
+    assert (done.returncode, words in done.stdout) == (code, True), done.stdout
+    assert complete(mirror, tmp_path / "to") if code == 0 else not list((tmp_path / "to").iterdir())
 
 
-def test_the_second_mirror(fetch: Fetch) -> None:
-    done = fetch.from_mirrors("absent", "wrong", "good/")
-    assert done.returncode == 0, done.stdout
-    assert fetch.is_complete()
+def test_what_cannot_be_written(fetch: Callable[..., Done], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("text\n")
+    done = fetch("good", args=(tmp_path / "file/folder",))
+    assert (done.returncode, str(tmp_path / "file/folder") in done.stdout) == (73, True)
+    if Path("/dev/full").is_char_device():
+        (tmp_path / "to").mkdir()
+        (tmp_path / f"to/{NAMES[0]}.part").symlink_to("/dev/full")
+        assert fetch("good").returncode == 74
+        assert not (tmp_path / "to" / NAMES[0]).exists()
 
 
-def test_wrong_content_everywhere(fetch: Fetch) -> None:
-    done = fetch.from_mirrors("absent", "wrong")
-    assert done.returncode == 65, done.stdout
-    assert f"{fetch.mirror.url}/wrong/{NAMES[0]}: wrong md5" in done.stdout
-    assert f"{fetch.mirror.url}/absent/{NAMES[0]}" in done.stdout
-    assert not list(fetch.to.iterdir())
-
-
-def test_a_broken_connection(fetch: Fetch) -> None:
-    assert fetch.from_mirrors("cut").returncode == 69
-    assert not list(fetch.to.iterdir())
-    done = fetch.from_mirrors("cut", "good")
-    assert fetch.is_complete(), done.stdout
-
-
-def test_offline(fetch: Fetch) -> None:
-    done = fetch.run(mirrors="http://127.0.0.1:1/one http://127.0.0.1:1/two")
-    assert done.returncode == 69, done.stdout
-    for word in (f":1/one/{NAMES[0]}", f":1/two/{NAMES[0]}"):
-        assert f"http://127.0.0.1{word}" in done.stdout
-    assert "offline" in done.stdout
-    assert not list(fetch.to.iterdir())
-
-
-@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
-def test_a_full_disk(fetch: Fetch) -> None:
-    os.symlink("/dev/full", fetch.part)
-    done = fetch.from_mirrors("good")
-    assert done.returncode == 74, done.stdout
-    assert not fetch.big.exists()
-
-
-def test_no_folder_can_be_made(fetch: Fetch) -> None:
-    (fetch.to / "file").write_text("text\n")
-    below = fetch.to.absolute() / "file/folder"
-    done = fetch.run(below)
-    assert done.returncode == 73, done.stdout
-    assert str(below) in done.stdout
-
-
-def test_help(fetch: Fetch) -> None:
-    done = fetch.run("--help")
-    assert done.returncode == 0, done.stdout
-    assert "usage: scripts/fetch-mnist" in done.stdout
-
-
-def test_usage(fetch: Fetch) -> None:
-    done = fetch.run("--fast")
-    assert done.returncode == 64, done.stdout
-    assert "--fast" in done.stdout
-    assert fetch.run("one", "two").returncode == 64
-    assert fetch.run(CRAIS_MD5S="a b").returncode == 64
+def test_usage(fetch: Callable[..., Done]) -> None:
+    done = fetch(args=("--fast",))
+    assert (done.returncode, "--fast" in done.stdout) == (64, True)
+    assert fetch(args=("one", "two")).returncode == 64
+    assert fetch(CRAIS_MD5S="a b").returncode == 64
+    assert "usage: scripts/fetch-mnist" in fetch(args=("--help",)).stdout
