@@ -1,10 +1,8 @@
 """scripts/setup on machines that are made up: which LibTorch it takes, and what it says otherwise."""
 
-import re
 from pathlib import Path
 
 import pytest
-from cli.programs import SOURCE
 
 from .projects import Project
 
@@ -126,23 +124,3 @@ def test_says_what_to_install_where_it_may_not(project: Project) -> None:
     assert not asked_apt(project)
     project.fake("id", "echo 0")
     project.expect(69, "apt could not install: zlib1g-dev", "scripts/setup")
-
-
-# --- What comes by pip has a version and a digest, and torch is the one that setup names.
-LOCKED = SOURCE / "scripts/pip"
-
-
-def torch_of_setup() -> str:
-    text = (SOURCE / "scripts/setup").read_text()
-    return re.findall(r"^readonly kTorchVersion=(.*)$", text, re.MULTILINE)[0]
-
-
-def test_pip_installs_what_is_locked() -> None:
-    wanted = {
-        "torch-cpu.txt": f"torch=={torch_of_setup()}+cpu",
-        "torch-cuda.txt": f"torch=={torch_of_setup()}",
-        "tests.txt": "pytest==",
-        "torch-needs.txt": "sympy==",
-    }
-    for file, requirement in wanted.items():
-        assert f"\n{requirement}" in f"\n{(LOCKED / file).read_text()}"
