@@ -1,13 +1,9 @@
 // anneal_bench [DEVICE] [ROUNDS [LATENT HIDDEN IMAGES CHAINS STEPS]]: annealed importance sampling
 // end to end from the encoder, in units of its (STEPS + 1) evaluations' matrix products. 50
 // latents, 200 hidden units, 128 images with 16 chains and 64 temperatures where no numbers say
-// otherwise. A table, then JSON.
+// otherwise.
 #include <c10/core/GradMode.h>
 #include <stdlib.h>
-#include <torch/csrc/autograd/autograd.h>
-
-#include <cmath>
-#include <cstdio>
 
 #include "cli/program.h"
 #include "core/rng.h"
@@ -21,42 +17,6 @@ namespace crais::bench {
 namespace {
 
 constexpr double kStepSize = 0.15;
-
-/// AIS as a typical script has it. Nothing is remembered: the weight's increment takes two forward
-/// passes, either end of the leapfrog step a forward and a backward one, the acceptance two more
-/// forward: 6 forward and 2 backward a transition.
-at::Tensor script_ais(const ScriptPosterior& target, const AffineMap& base, int64_t chains,
-                      int64_t steps, at::Generator& rng) {
-  const at::Tensor m = base.loc().unsqueeze(1), s = base.matrix().diagonal(0, 1, 2).unsqueeze(1);
-  const auto randn = [&] {
-    return at::empty({target.num_problems(), chains, target.dim()}).normal_(0, 1, rng);
-  };
-  const auto log_f = [&](const at::Tensor& z, double beta) {
-    const at::Tensor log_q =
-        (-0.5 * ((z - m) / s).square() - s.log() - 0.5 * std::log(2 * M_PI)).sum(-1);
-    return (1 - beta) * log_q + beta * target.log_density(z);
-  };
-  const auto grad = [&](const at::Tensor& z, double beta) {
-    const at::Tensor leaf = z.detach().requires_grad_(true);
-    return torch::autograd::grad({log_f(leaf, beta).sum()}, {leaf})[0];
-  };
-  at::Tensor z = m + s * randn(), log_w = at::zeros({target.num_problems(), chains});
-  for (int64_t t = 1; t <= steps; ++t) {
-    const double beta = double(t) / double(steps), before = double(t - 1) / double(steps);
-    log_w = log_w + (log_f(z, beta) - log_f(z, before)).detach();
-    const at::Tensor start = randn() / s;
-    const at::Tensor step = kStepSize * s * s;
-    const at::Tensor half = start + 0.5 * kStepSize * grad(z, beta);
-    const at::Tensor moved = z + step * half;
-    const at::Tensor end = half + 0.5 * kStepSize * grad(moved, beta);
-    const auto kinetic = [&](const at::Tensor& p) { return 0.5 * (p * s).square().sum(-1); };
-    const at::Tensor log_ratio =
-        log_f(moved, beta) - kinetic(end) - log_f(z, beta) + kinetic(start);
-    const at::Tensor accepted = at::rand(log_ratio.sizes(), rng).log() < log_ratio.detach();
-    z = at::where(accepted.unsqueeze(-1), moved, z);
-  }
-  return log_w;
-}
 
 int run(int argc, char** argv) {
   Arguments arguments = arguments_of(argc, argv, 7);
@@ -92,9 +52,7 @@ int run(int argc, char** argv) {
   const auto evaluations_of = [&](const Target& target) { repeat([&] { target.evaluate(z); }); };
   std::vector<Contender> contenders = {{"floor", [&] { repeat([&] { floor.run(); }); }},
                                        {"anneal, aten", [&] { anneal_with(aten); }}};
-  const ScriptPosterior script(vae, images);
   if (arguments.device.is_cpu()) {
-    contenders.push_back({"script", [&] { script_ais(script, base, chains, steps, rng); }});
     contenders.push_back({"anneal, " + fused.evaluator(), [&] { anneal_with(fused); }});
     contenders.push_back({"evaluations, " + fused.evaluator(), [&] { evaluations_of(fused); }});
     if (fused.forces_pay(at::kBFloat16)) {
@@ -108,9 +66,8 @@ int run(int argc, char** argv) {
                             ::unsetenv("CRAIS_CUDA_GRAPHS");
                           }});
   }
-  Report(arguments.device)
-      .add("annealing", contenders, arguments.rounds, (steps + 1) * num_images * chains,
-           double(steps + 1) * floor.flops());
+  report("annealing", arguments, contenders, arguments.rounds, (steps + 1) * num_images * chains,
+         double(steps + 1) * floor.flops());
   return 0;
 }
 

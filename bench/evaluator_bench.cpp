@@ -1,9 +1,8 @@
 // evaluator_bench [DEVICE] [ROUNDS [BATCH...]]: what one (value, gradient) of a particle costs with
-// each evaluator, in units of the six matrix products it cannot do without. Tables, then JSON.
+// each evaluator, in units of the six matrix products it cannot do without.
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "cli/program.h"
 #include "core/rng.h"
@@ -14,9 +13,9 @@
 namespace crais::bench {
 namespace {
 
-void measure(const Vae& vae, int64_t batch, int64_t rounds, at::Device device, Report& report) {
+void measure(const Vae& vae, int64_t batch, const Arguments& arguments) {
   constexpr int64_t kParticles = 16;  // of each image
-  at::Generator rng = make_generator(1, device);
+  at::Generator rng = make_generator(1, arguments.device);
   const at::Tensor images = simulate(vae, batch / kParticles, rng).images;
   const at::Tensor z =
       at::empty({batch / kParticles, kParticles, vae.architecture.latent}, images.options())
@@ -26,7 +25,7 @@ void measure(const Vae& vae, int64_t batch, int64_t rounds, at::Device device, R
   std::vector<Contender> contenders = {{"floor", [&] { floor.run(); }},
                                        {"aten", [&] { aten.evaluate(z); }},
                                        {"aten value", [&] { aten.log_density(z); }}};
-  if (device.is_cpu()) {
+  if (arguments.device.is_cpu()) {
     contenders.push_back(
         {"script (autograd)",
          [script = std::make_shared<ScriptPosterior>(vae, images), z] { script->evaluate(z); }});
@@ -38,18 +37,17 @@ void measure(const Vae& vae, int64_t batch, int64_t rounds, at::Device device, R
       contenders.push_back({name + " value", [target, z] { target->log_density(z); }});
     }
   }
-  report.add("batch " + std::to_string(batch), contenders, rounds, batch, floor.flops());
+  report("batch " + std::to_string(batch), arguments, contenders,
+         std::max<int64_t>(3, arguments.rounds * 2048 / (batch + 2048)), batch, floor.flops());
 }
 
 int run(int argc, char** argv) {
   const Arguments arguments = arguments_of(argc, argv, 31);
   const c10::NoGradGuard no_grad;
   const Vae vae = make_vae({}, 1).to(arguments.device, at::kFloat);
-  Report report(arguments.device);
   for (const int64_t batch :
        arguments.numbers.empty() ? std::vector<int64_t>{256, 2048, 8192} : arguments.numbers)
-    measure(vae, batch, std::max<int64_t>(3, arguments.rounds * 2048 / (batch + 2048)),
-            arguments.device, report);
+    measure(vae, batch, arguments);
   return 0;
 }
 

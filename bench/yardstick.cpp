@@ -58,22 +58,17 @@ Arguments arguments_of(int argc, char** argv, int64_t rounds) {
   for (; next < argc; ++next) arguments.numbers.push_back(std::atol(argv[next]));
   at::set_num_threads(1);
   if (std::getenv("CRAIS_DEFAULT_MALLOC") == nullptr) keep_freed_memory();
+  std::printf("%s, on %s\n", machine().c_str(), arguments.device.str().c_str());
   return arguments;
 }
 
-Report::Report(at::Device device) : device_(device) {
-  found_["machine"] = machine() + ", on " + device.str();
-  std::printf("%s\n", found_["machine"].get<std::string>().c_str());
-}
-
-Report::~Report() { std::printf("\n%s\n", found_.dump(2).c_str()); }
-
-void Report::add(const std::string& group, const std::vector<Contender>& contenders, int64_t rounds,
-                 int64_t evaluations, double flops) {
+void report(const std::string& group, const Arguments& arguments,
+            const std::vector<Contender>& contenders, int64_t rounds, int64_t evaluations,
+            double flops) {
   std::vector<std::vector<double>> times(contenders.size());
   for (int64_t round = -1; round < rounds; ++round)  // the first warms up
     for (size_t i = 0; i < contenders.size(); ++i) {
-      const double time = seconds(contenders[i].run, device_);
+      const double time = seconds(contenders[i].run, arguments.device);
       if (round >= 0) times[i].push_back(time);
     }
   std::vector<double> medians;
@@ -81,15 +76,11 @@ void Report::add(const std::string& group, const std::vector<Contender>& contend
     std::nth_element(all.begin(), all.begin() + int64_t(all.size() / 2), all.end());
     medians.push_back(all[all.size() / 2]);
   }
-  std::printf("\n%s", group.c_str());
-  if (flops > 0) std::printf(": %.0f GFLOP/s", flops / medians[0] / 1e9);
-  std::printf("\n");
+  std::printf("\n%s: %.0f GFLOP/s\n", group.c_str(), flops / medians[0] / 1e9);
   for (size_t i = 0; i < contenders.size(); ++i) {
     const double each = 1e6 * medians[i] / double(evaluations);
     std::printf("  %-32s %9.3f ms  %9.4f us an evaluation  %8.4f of the first\n",
                 contenders[i].name.c_str(), 1e3 * medians[i], each, medians[i] / medians[0]);
-    found_[group][contenders[i].name] = {{"us_an_evaluation", each},
-                                         {"of_the_first", medians[i] / medians[0]}};
   }
 }
 

@@ -5,7 +5,6 @@
 #include <ATen/ATen.h>
 
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -15,7 +14,7 @@
 namespace crais::bench {
 
 /// What a bench is called with, [DEVICE] [ROUNDS [NUMBER...]]. Sets one thread, and memory that
-/// is kept, as programs have it.
+/// is kept, as programs have it, and says which machine this is.
 struct Arguments {
   at::Device device = at::kCPU;
   int64_t rounds = 0;
@@ -28,22 +27,12 @@ struct Contender {
   std::function<void()> run;
 };
 
-/// Tables on stdout, then all of them as JSON.
-class Report {
- public:
-  explicit Report(at::Device device = at::kCPU);
-  ~Report();
-
-  /// Adds each contender's seconds for so many `evaluations`, of the processor on one thread or of
-  /// the wall clock on another device, in units of the first: the median over rounds in which they
-  /// take turns, so that a slow moment of the machine falls on all. `flops` are the first one's.
-  void add(const std::string& group, const std::vector<Contender>& contenders, int64_t rounds,
-           int64_t evaluations, double flops = 0);
-
- private:
-  at::Device device_;
-  nlohmann::json found_;
-};
+/// Prints each contender's time for so many `evaluations`, of the processor on one thread or of the
+/// wall clock on another device, in units of the first: the median over rounds in which they take
+/// turns, so that a slow moment of the machine falls on all. `flops` are the first one's.
+void report(const std::string& group, const Arguments& arguments,
+            const std::vector<Contender>& contenders, int64_t rounds, int64_t evaluations,
+            double flops);
 
 /// The floor F: three products forward and three back to z (a product a layer and direction), by
 /// LibTorch's BLAS into preallocated outputs. Nothing else.
