@@ -10,7 +10,6 @@
 #include "evaluation/result_json.h"
 #include "io/json.h"
 #include "kernels/fused_decoder.h"
-#include "kernels/processor.h"
 #include "util/digest.h"
 #include "util/error.h"
 #include "util/files.h"

@@ -2,11 +2,10 @@
 namespace crais {
 constexpr int kPanelRows = 8, kTileVectors = 3;
 }
-#include "kernels/float32_back.h"
-#include "kernels/float32_outputs.h"
+#include "kernels/float32_layers.h"
 //
 #include "kernels/fused_impl.h"
 
 namespace crais {
-constinit const FusedKernel kAvx512Kernel = fused_kernel("fused-avx512", Packing::kPanels);
+constinit const FusedKernel kAvx512Kernel = fused_kernel("fused-avx512", /*in_fixed_point=*/false);
 }  // namespace crais

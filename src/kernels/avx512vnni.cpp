@@ -2,12 +2,11 @@
 namespace crais {
 constexpr int kPanelRows = 8, kTileVectors = 3;
 }
-#include "kernels/fixed_back.h"
-#include "kernels/fixed_outputs.h"
+#include "kernels/fixed_layers.h"
 //
 #include "kernels/fused_impl.h"
 
 namespace crais {
 constinit const FusedKernel kAvx512VnniKernel =
-    fused_kernel("fused-avx512vnni", Packing::kFixedPoint);
+    fused_kernel("fused-avx512vnni", /*in_fixed_point=*/true);
 }  // namespace crais

@@ -7,18 +7,14 @@
 namespace crais {
 namespace {
 
-/// The largest absolute value among the `count` numbers of each lane, `stride` vectors apart; with
-/// `sums`, also among the sums of two neighbours. NaN counts as the largest.
-inline Vec largest(const Vec* x, int64_t count, int64_t stride, bool sums = false) {
+/// The largest absolute value among the `count` numbers of each lane, `stride` vectors apart. NaN
+/// counts as the largest.
+inline Vec largest(const Vec* x, int64_t count, int64_t stride) {
   constexpr float kLeast = 1e-30F;
   IntVec found = bits(splat(kLeast));
-  const auto see = [&](Vec number) {
-    const IntVec size = bits(number) & ~kSignBit;
-    found = size > found ? size : found;
-  };
   for (int64_t i = 0; i < count; ++i) {
-    see(x[i * stride]);
-    if (sums && i % 2 == 1) see(x[(i - 1) * stride] + x[i * stride]);
+    const IntVec size = bits(x[i * stride]) & ~kSignBit;
+    found = size > found ? size : found;
   }
   return from_bits(found);
 }
@@ -37,52 +33,33 @@ struct FixedPoint {
   Vec step, per_step;
 };
 
-/// The pairs of int16 in each lane, from two rows of lanes.
-inline IntVec paired(IntVec even, IntVec odd) { return (even & 0xffff) | (odd << 16); }
-
 /// The number of groups of `size` for `units` units; the last group is filled up.
 inline int64_t grouped(int64_t units, int64_t size) { return (units + size - 1) / size; }
-
-/// Products of fours with unsigned weights.
-struct FoursOfWeights {
-  [[gnu::always_inline]] static void add(IntVec& sum, const IntVec& x, IntVec w) {
-    Fours::add(sum, w, x);
-  }
-};
 
 /// The register tile of integer sums.
 template <int N>
 struct IntSums {
   IntVec of[kPanelRows][N];
 
-  /// of[i] += w[i] . x
-  template <class Products>
-  [[gnu::always_inline]] void add(const uint32_t* w, const IntVec* x) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i) {
-      const IntVec weights = splat(static_cast<int>(w[i]));
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) Products::add(of[i][v], x[v], weights);
-    }
+  /// of[i] += w[i] . x, in pairs; in fours of which x is unsigned; in fours of which w is.
+  [[gnu::always_inline]] void add_pairs(const uint32_t* w, const IntVec* x) {
+    each_sum<N>([&](int i, int v) { dot_pairs(of[i][v], x[v], weight(w, i)); });
+  }
+  [[gnu::always_inline]] void add_fours(const uint32_t* w, const IntVec* x) {
+    each_sum<N>([&](int i, int v) { dot_fours(of[i][v], x[v], weight(w, i)); });
+  }
+  [[gnu::always_inline]] void add_fours_of_weights(const uint32_t* w, const IntVec* x) {
+    each_sum<N>([&](int i, int v) { dot_fours(of[i][v], weight(w, i), x[v]); });
   }
 
   [[gnu::always_inline]] void start(const IntVec* with) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) of[i][v] = with[v];
+    each_sum<N>([&](int i, int v) { of[i][v] = with[v]; });
   }
   [[gnu::always_inline]] void start(const int32_t* with) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) of[i][v] = splat(with[i]);
+    each_sum<N>([&](int i, int v) { of[i][v] = splat(with[i]); });
   }
   [[gnu::always_inline]] void divide_low() {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) of[i][v] >>= kLowShift;
+    each_sum<N>([&](int i, int v) { of[i][v] >>= kLowShift; });
   }
   // The addend is loaded before the product: a sanitizer check between load and product would
   // prevent the compiler from fusing some lanes.
@@ -90,39 +67,33 @@ struct IntSums {
   /// x[i] = unit[i] step of[i] + bias[i].
   [[gnu::always_inline]] void store(const float* unit, const Vec* step, const float* bias,
                                     Vec* x) const {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i) {
-      const Vec scale = splat(unit[i]), start = splat(bias[i]);
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) {
-        const Vec factor = scale * step[v];
-        x[i * N + v] = __builtin_convertvector(of[i][v], Vec) * factor + start;
-      }
-    }
+    each_sum<N>([&](int i, int v) {
+      const Vec start = splat(bias[i]);
+      x[i * N + v] = number(i, v) * (splat(unit[i]) * step[v]) + start;
+    });
   }
-  /// x[i] = unit[i] step of[i], for the first `rows` rows.
+  /// x[i] += unit[i] step of[i].
+  [[gnu::always_inline]] void add_to(const float* unit, const Vec* step, Vec* x) const {
+    each_sum<N>([&](int i, int v) {
+      const Vec before = x[i * N + v];
+      x[i * N + v] = number(i, v) * (splat(unit[i]) * step[v]) + before;
+    });
+  }
+  /// x[i] = unit[i] step of[i], for the first `rows` rows. (By each_sum, with this many captures,
+  /// GCC 12 keeps the sums in memory.)
   [[gnu::always_inline]] void store(const float* unit, const Vec* step, Vec* x,
                                     int64_t rows) const {
 #pragma GCC unroll 16
     for (int i = 0; i < kPanelRows; ++i) {
       if (i >= rows) break;
 #pragma GCC unroll 4
-      for (int v = 0; v < N; ++v)
-        x[i * N + v] = __builtin_convertvector(of[i][v], Vec) * (splat(unit[i]) * step[v]);
+      for (int v = 0; v < N; ++v) x[i * N + v] = number(i, v) * (splat(unit[i]) * step[v]);
     }
   }
-  /// x[i] += unit[i] step of[i].
-  [[gnu::always_inline]] void add_to(const float* unit, const Vec* step, Vec* x) const {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i) {
-      const Vec scale = splat(unit[i]);
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) {
-        const Vec factor = scale * step[v], before = x[i * N + v];
-        x[i * N + v] = __builtin_convertvector(of[i][v], Vec) * factor + before;
-      }
-    }
-  }
+
+ private:
+  static IntVec weight(const uint32_t* w, int i) { return splat(static_cast<int>(w[i])); }
+  Vec number(int i, int v) const { return __builtin_convertvector(of[i][v], Vec); }
 };
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "kernels/fused_decoder.h"
 
+#include <ATen/Context.h>
+#include <ATen/cpu/Utils.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -13,7 +16,6 @@
 #include "core/plain.h"
 #include "kernels/gather_layout.h"
 #include "kernels/packing.h"
-#include "kernels/processor.h"
 #include "util/error.h"
 
 namespace crais {
@@ -35,18 +37,14 @@ float* workspace(int64_t size) {
 std::vector<const FusedKernel*> available_kernels() {
   std::vector<const FusedKernel*> kernels;
 #ifdef CRAIS_X86_KERNELS
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                      __builtin_cpu_supports("fma");
-  const bool wide =
-      avx512 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  if (wide && has_avx512_bfloat16() && has_tiles()) kernels.push_back(&kAmxKernel);
-  if (wide && __builtin_cpu_supports("avx512vnni")) kernels.push_back(&kAvx512VnniKernel);
-  if (avx512) kernels.push_back(&kAvx512Kernel);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    if (has_avx_vnni()) kernels.push_back(&kAvxVnniKernel);
-    if (has_fast_integers()) kernels.push_back(&kAvx2BytesKernel);
-    kernels.push_back(&kAvx2Kernel);
+  const bool fma = __builtin_cpu_supports("fma");
+  if (fma && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512vnni"))
+      kernels.push_back(&kAvx512VnniKernel);
+    kernels.push_back(&kAvx512Kernel);
   }
+  if (fma && __builtin_cpu_supports("avx2")) kernels.push_back(&kAvx2Kernel);
 #endif
   kernels.push_back(&kPortableKernel);
   return kernels;
@@ -54,8 +52,19 @@ std::vector<const FusedKernel*> available_kernels() {
 
 const FusedKernel& fastest_exact() {
   for (const FusedKernel* kernel : available_kernels())
-    if (has_exact_forces(*kernel)) return *kernel;
+    if (!kernel->in_fixed_point) return *kernel;
   return kPortableKernel;
+}
+
+bool has_bfloat16_products() {
+#ifdef CRAIS_X86_KERNELS
+  static const bool kHas =
+      at::hasMKLDNN() && at::globalContext().userEnabledMkldnn() &&
+      (at::cpu::init_amx() || (__builtin_cpu_is("amd") && __builtin_cpu_supports("avx512bf16")));
+  return kHas;
+#else
+  return false;
+#endif
 }
 
 namespace {
@@ -101,30 +110,14 @@ bool normalisations_are_known(const std::vector<Layer>& layers) {
 
 bool FusedDecoder::supports(const DecoderNetwork& network, const FusedKernel& kernel) {
   const auto fits = [&](const Layer& layer) {
-    if (layer.interpolation) return kernel.packing != Packing::kTiles;
+    if (!kernel.in_fixed_point || layer.interpolation) return true;
     // Terms of a sum in the forward and backward pass. The outputs of the last dense layer go back
     // in groups.
     const bool is_last_dense = &layer == &network.layers.back() && !layer.convolution;
     const int64_t from = layer.convolution && layer.convolution->transposed ? 0 : 1;
     const int64_t terms = layer.weight.numel() / layer.weight.size(1 - from),
                   terms_back = is_last_dense ? 1 : layer.weight.numel() / layer.weight.size(from);
-    const int64_t widest = std::max(terms, terms_back);
-    switch (kernel.packing) {
-      case Packing::kBytesBack:
-      case Packing::kFixedPoint:
-        return widest <= kWidestFixedPoint;
-      case Packing::kTiles: {
-        const bool is_last = &layer == &network.layers.back();
-        return (network.likelihood.is_bernoulli() || !network.likelihood.is_of_logits()) &&
-               !layer.convolution && !layer.skip && !layer.normalisation &&
-               layer.weight.size(0) <= kMostByteProducts &&
-               (is_last ? layer.activation == Activation::kIdentity
-                        : layer.activation.slope_is_of_output());
-      }
-      case Packing::kPanels:
-        return true;
-    }
-    return false;
+    return std::max(terms, terms_back) <= kWidestFixedPoint;
   };
   const at::Tensor& first = network.layers.front().weight;
   const Activation::Kind mean = network.layers.back().activation.kind;
@@ -151,19 +144,15 @@ FusedDecoder::FusedDecoder(const DecoderNetwork& network, const FusedKernel& ker
   };
   const std::vector<Layer>& layers = network.layers;
   for (size_t i = 0; i < layers.size(); ++i) {
-    if (layers[i].input_image() != nullptr) {
-      layers_.push_back(layers[i].interpolation ? pack_interpolation(layers[i])
-                                                : pack_convolution(layers[i]));
-      continue;
+    Layer layer = layers[i];
+    const bool is_dense = layer.input_image() == nullptr, is_last = i + 1 == layers.size();
+    if (is_dense && i > 0 && layers[i - 1].output_image() != nullptr)
+      layer.weight = image_order(layer.weight.t(), *layers[i - 1].output_image()).t();
+    if (is_dense && !is_last && layers[i + 1].input_image() != nullptr) {
+      layer.weight = image_order(layer.weight, *layers[i + 1].input_image());
+      layer.bias = image_order(layer.bias, *layers[i + 1].input_image());
     }
-    Layer dense = layers[i];
-    if (i > 0 && layers[i - 1].output_image() != nullptr)
-      dense.weight = image_order(dense.weight.t(), *layers[i - 1].output_image()).t();
-    if (i + 1 < layers.size() && layers[i + 1].input_image() != nullptr) {
-      dense.weight = image_order(dense.weight, *layers[i + 1].input_image());
-      dense.bias = image_order(dense.bias, *layers[i + 1].input_image());
-    }
-    layers_.push_back(pack(dense, i + 1 == layers.size()));
+    layers_.push_back(pack(layer, is_last));
   }
   for (size_t i = 0; i < layers.size(); ++i) {
     layers_[i].activation = layers[i].activation;
@@ -214,15 +203,11 @@ const Record* FusedDecoder::keep(const std::vector<Record>& records) {
 
 PackedGather FusedDecoder::pack_gather(const Convolution& convolution, const at::Tensor& weight,
                                        bool adjoint) {
-  const Convolution::Shape &to = adjoint ? convolution.input : convolution.output,
-                           &from = adjoint ? convolution.output : convolution.input;
   // [taps][channels][input channels]
   const bool output_first = convolution.transposed == adjoint;
   const at::Tensor by_tap =
       weight.flatten(2).permute(output_first ? at::IntArrayRef{2, 0, 1} : at::IntArrayRef{2, 1, 0});
-  const GatherLayout layout =
-      gather_layout(connections(convolution, adjoint),
-                    {to.places(), to.channels, from.channels, by_tap.size(0)}, kernel_.panel_rows);
+  const GatherLayout layout = gather_layout(convolution, adjoint, kernel_.panel_rows);
   // [channels][taps, input channels]
   const at::Tensor w =
       by_tap.index_select(0, at::tensor(layout.taps, at::kLong)).transpose(0, 1).flatten(1);
@@ -232,7 +217,7 @@ PackedGather FusedDecoder::pack_gather(const Convolution& convolution, const at:
   packed.runs = keep(layout.runs);
   packed.places = keep(layout.places);
   const bool one_place = layout.places.empty();
-  if (adjoint && one_place && !has_exact_forces(kernel_) && from.channels % 4 == 0) {
+  if (adjoint && one_place && kernel_.in_fixed_point && by_tap.size(2) % 4 == 0) {
     const PackedBytes bytes = panels_of_bytes(w.t(), kernel_.panel_rows);
     packed.columns = 4 * bytes.bytes.size(1);
     packed.fours = keep<uint32_t>(bytes.bytes);
@@ -245,62 +230,33 @@ PackedGather FusedDecoder::pack_gather(const Convolution& convolution, const at:
   return packed;
 }
 
-PackedLayer FusedDecoder::pack_convolution(const Layer& layer) {
-  const Convolution& convolution = *layer.convolution;
-  PackedLayer packed{};
-  packed.inputs = convolution.input.units();
-  packed.outputs = convolution.output.units();
-  packed.bias = keep<float>(
-      at::constant_pad_nd(layer.bias.detach(), {0, kernel_.panel_rows}, 0.0).contiguous());
-  packed.gather = pack_gather(convolution, layer.weight.detach(), /*adjoint=*/false);
-  packed.gather_back = pack_gather(convolution, layer.weight.detach(), /*adjoint=*/true);
-  return packed;
-}
-
-PackedLayer FusedDecoder::pack_interpolation(const Layer& layer) {
-  const Interpolation& map = *layer.interpolation;
-  PackedLayer packed{};
-  packed.inputs = map.input.units();
-  packed.outputs = map.output.units();
-  packed.bias = keep<float>(layer.bias.detach().clone());
-  const at::Tensor weight = layer.weight.detach().clone(at::MemoryFormat::Contiguous);
-  packed.interpolation = {.taps = weight.size(1),
-                          .channels = map.output.channels,
-                          .places = map.output.places(),
-                          .input_places = map.input.places(),
-                          .inputs = keep<int32_t>(map.places.to(at::kInt)),
-                          .weight = keep<float>(weight)};
-  return packed;
-}
-
 PackedLayer FusedDecoder::pack(const Layer& layer, bool is_last) {
   const at::Tensor w = layer.weight.detach();
-  // The padding pixels must have a certain value, so that their log-probability is 0.
-  const bool is_logit = is_last && likelihood_.is_of_logits();
-  const double no_pixel = kernel_.packing == Packing::kTiles && is_logit ? -1e30 : 0.0;
   PackedLayer packed{};
-  packed.inputs = w.size(1);
-  packed.outputs = w.size(0);
+  packed.inputs = layer.inputs();
+  packed.outputs = layer.outputs();
   packed.bias = keep<float>(
-      at::constant_pad_nd(layer.bias.detach(), {0, kernel_.panel_rows}, no_pixel).contiguous());
-  if (kernel_.packing == Packing::kTiles) {
-    packed.forward =
-        keep<uint16_t>(tiles_of_parts(w.t(), is_last ? kPartsOfOutput : kPartsOfHidden));
-    if (is_logit) {
-      const PackedBytes back = tiles_of_bytes(w);
-      packed.back_bytes = keep<int8_t>(back.bytes);
-      packed.back_unit = keep<float>(back.unit);
-    } else {
-      packed.back = keep<uint16_t>(tiles_of(w));
-    }
+      at::constant_pad_nd(layer.bias.detach(), {0, kernel_.panel_rows}, 0.0).contiguous());
+  if (layer.convolution) {
+    packed.gather = pack_gather(*layer.convolution, w, /*adjoint=*/false);
+    packed.gather_back = pack_gather(*layer.convolution, w, /*adjoint=*/true);
     return packed;
   }
-  if (!has_exact_forces(kernel_)) {
+  if (const auto& map = layer.interpolation) {
+    packed.interpolation = {.taps = w.size(1),
+                            .channels = map->output.channels,
+                            .places = map->output.places(),
+                            .input_places = map->input.places(),
+                            .inputs = keep<int32_t>(map->places.to(at::kInt)),
+                            .weight = keep<float>(w.clone(at::MemoryFormat::Contiguous))};
+    return packed;
+  }
+  if (kernel_.in_fixed_point) {
     const PackedBytes back = panels_of_bytes(w, kernel_.panel_rows);
     packed.back_fours = keep<uint32_t>(back.bytes);
     packed.back_unit = keep<float>(back.unit);
   }
-  if (kernel_.packing == Packing::kFixedPoint && is_logit) {
+  if (kernel_.in_fixed_point && is_last && likelihood_.is_of_logits()) {
     const PackedFixedPoint fixed = fixed_point_of(w, kernel_.panel_rows);
     packed.fixed = {keep<uint32_t>(fixed.high), keep<uint32_t>(fixed.low),
                     keep<int32_t>(fixed.start), keep<float>(fixed.unit)};
@@ -385,14 +341,11 @@ std::shared_ptr<const FusedDecoder> make_fused_decoder(const DecoderNetwork& net
     throw argument_error("CRAIS_EVALUATOR is '" + wanted + "'; this processor offers " + choices +
                          "aten");
   }
-  const FusedKernel& exact = has_exact_forces(**chosen) ? **chosen : fastest_exact();
+  const FusedKernel& exact = (*chosen)->in_fixed_point ? fastest_exact() : **chosen;
   if (!FusedDecoder::supports(network, exact)) return nullptr;
-  const auto cheap = std::find_if(chosen, kernels.end(), [&](const FusedKernel* kernel) {
-    return has_exact_forces(*kernel) || FusedDecoder::supports(network, *kernel);
-  });
-  const bool has_cheap = cheap != kernels.end() && !has_exact_forces(**cheap);
+  const bool has_cheap = &exact != *chosen && FusedDecoder::supports(network, **chosen);
   return std::make_shared<FusedDecoder>(
-      network, exact, has_cheap ? std::make_shared<FusedDecoder>(network, **cheap) : nullptr);
+      network, exact, has_cheap ? std::make_shared<FusedDecoder>(network, **chosen) : nullptr);
 }
 
 }  // namespace crais

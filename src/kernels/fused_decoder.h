@@ -16,13 +16,13 @@ namespace crais {
 /// The kernels that this processor and its operating system can run, fastest first.
 std::vector<const FusedKernel*> available_kernels();
 
-/// True if the kernel's forces are in float32 like its values.
-inline bool has_exact_forces(const FusedKernel& kernel) {
-  return kernel.packing == Packing::kPanels;
-}
-
 /// The fastest available kernel with forces in float32.
 const FusedKernel& fastest_exact();
+
+/// True if ATen multiplies bfloat16 matrices with float32 sums faster than float32 matrices: at
+/// least 5 times as fast by tiles (AMX), 2 times by AMD's dot products. On other processors it is
+/// slower.
+bool has_bfloat16_products();
 
 /// A decoder with Bernoulli, continuous Bernoulli or normal pixels, with its weights packed once
 /// for a kernel. Immutable: threads may share it.
@@ -32,10 +32,7 @@ class FusedDecoder {
   /// logits, or means that are linear, a sigmoid or a tanh. Residual connections join hidden
   /// layers, at most one from each, and none from the output of a SiLU, a GELU, a Mish or a
   /// normalisation. Normalisations belong to hidden layers, and cover whole channels if units are
-  /// an image. Kernels in fixed point take sums of at most kWidestFixedPoint inputs. Kernels that
-  /// use tiles take no layers of images, no residual connections and no normalisations; their
-  /// activations must have a slope that is a function of the output, and their means must be
-  /// linear.
+  /// an image. A kernel in fixed point takes sums of at most kWidestFixedPoint inputs.
   static bool supports(const DecoderNetwork& network, const FusedKernel& kernel);
 
   /// Copies the decoder. Throws c10::Error unless `supports(network, kernel)`. `cheap` is the same
@@ -52,11 +49,11 @@ class FusedDecoder {
   /// particle, which is one product for each layer and direction.
   Evaluation evaluate(const at::Tensor& z, const at::Tensor& images) const;
 
-  /// Logits or means [N,pixels] float32 at z [N,D], as the density uses them. Requires a kernel
-  /// with `decode`; kernels with exact forces have it. Cost: half an evaluation a row.
+  /// Logits or means [N,pixels] float32 at z [N,D], as the density uses them. Not for a kernel in
+  /// fixed point. Cost: half an evaluation a row.
   at::Tensor decode(const at::Tensor& z) const;
 
-  /// The name of the evaluator: "fused-avx512", "fused-amx", ...
+  /// The name of the evaluator: "fused-avx512", "fused-avx2", ...
   std::string name() const { return kernel_.name; }
 
   /// The decoder with cheap forces, or null.
@@ -68,8 +65,6 @@ class FusedDecoder {
 
   PackedNetwork network() const;
   PackedLayer pack(const Layer& layer, bool is_last);
-  PackedLayer pack_convolution(const Layer& layer);
-  PackedLayer pack_interpolation(const Layer& layer);
   PackedGather pack_gather(const Convolution& convolution, const at::Tensor& weight, bool adjoint);
   template <class Number>
   const Number* keep(const at::Tensor& packed);
@@ -90,8 +85,8 @@ class FusedDecoder {
 std::string chosen_evaluator();
 
 /// A fused decoder with forces in float32, for the fastest such kernel of this processor. Its
-/// `cheap` uses the kernel of `chosen_evaluator` if that has cheap forces, or the next fastest
-/// kernel that supports the decoder. Null if `chosen_evaluator` is "aten" or the decoder is not
+/// `cheap` uses the kernel of `chosen_evaluator` if that is in fixed point and supports the decoder.
+/// Null if `chosen_evaluator` is "aten" or the decoder is not
 /// supported. Throws Error kArgument if this processor cannot run the chosen evaluator.
 std::shared_ptr<const FusedDecoder> make_fused_decoder(const DecoderNetwork& network);
 

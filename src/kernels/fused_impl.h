@@ -1,7 +1,6 @@
 // log p(x, z) of a decoder and its gradient, fused. The source file of each instruction set
 // includes this file once. Before that, it defines kPanelRows and kTileVectors to fit its
-// registers, and includes a forward pass through the last layer (float32_outputs.h or
-// fixed_outputs.h) and a backward pass (float32_back.h or fixed_back.h).
+// registers, and includes float32_layers.h or fixed_layers.h.
 //
 // A tile of particles passes through the whole network before the next tile starts. Its activations
 // are stored as [unit][lane]: a weight is one broadcast, the sums of each particle run in one order
@@ -68,10 +67,10 @@ class Tile {
     const Vec* const input = forward(row, vectors);
     switch (network_.pixels) {
       case PixelFamily::kBernoulli:
-        score<BernoulliPixels<Quotient>>(input);
+        score<BernoulliPixels>(input);
         break;
       case PixelFamily::kContinuousBernoulli:
-        score<ContinuousBernoulliPixels<Quotient>>(input);
+        score<ContinuousBernoulliPixels>(input);
         break;
       case PixelFamily::kGaussian:
         score_normal(input);
@@ -379,13 +378,13 @@ void decode(const PackedNetwork& network, const FusedPoints& points, float* work
 }
 
 /// The kernel of the source file that includes this file.
-constexpr FusedKernel fused_kernel(const char* name, Packing packing) {
+constexpr FusedKernel fused_kernel(const char* name, bool in_fixed_point) {
   return {.name = name,
-          .packing = packing,
+          .in_fixed_point = in_fixed_point,
           .panel_rows = kPanelRows,
           .workspace_size = Tile::workspace_size,
           .evaluate = evaluate,
-          .decode = packing == Packing::kFixedPoint ? nullptr : decode};
+          .decode = in_fixed_point ? nullptr : decode};
 }
 
 }  // namespace

@@ -8,22 +8,6 @@
 
 namespace crais {
 
-/// The form of a layer's weights for a kernel.
-enum class Packing {
-  kPanels,      // float32
-  kBytesBack,   // float32; bytes for the backward pass
-  kFixedPoint,  // float32; fixed point for logits and for the backward pass
-  kTiles,       // bfloat16; in parts forward, and bytes backward for logits
-};
-
-/// The number of parts of a weight in the forward pass with tiles. Each part is a bfloat16 number,
-/// the rounded rest of the parts before it; three hold a whole float32 number. The last layer, the
-/// largest, needs only two: an error of a hidden unit reaches every pixel, an error of a logit only
-/// one.
-constexpr int64_t kPartsOfHidden = 3, kPartsOfOutput = 2;
-/// Rows and columns of a block of weights: two tiles side by side.
-constexpr int64_t kTileBlock = 32;
-
 // Inputs in fixed point: the largest input of a particle has kInputSteps steps. Low parts of
 // weights multiply inputs in coarse steps of 2^kCoarseBits. An offset of kCoarseOffset keeps coarse
 // inputs from being negative.
@@ -31,9 +15,6 @@ constexpr int kCoarseBits = 5, kInputSteps = 127 << kCoarseBits, kCoarseOffset =
 // In the backward pass a number is a byte. An offset of kByteOffset keeps weights from being
 // negative.
 constexpr int kByteSteps = 127, kByteOffset = 128;
-/// The number of products of two bytes whose sum cannot overflow.
-constexpr int64_t kMostByteProducts = 1 << 17;
-static_assert(kMostByteProducts * kByteSteps * kByteSteps < INT32_MAX);
 /// The most inputs of a layer in fixed point whose sums cannot overflow.
 constexpr int64_t kWidestFixedPoint = 1 << 15;
 
@@ -98,9 +79,7 @@ struct PackedNormalisation {
 /// One linear layer, W [outputs, inputs].
 ///
 /// A panel holds as many rows side by side as a kernel's register tile has. Zeros fill the last
-/// panel, and its columns up to a multiple of that number. Tiles hold weights in the form of
-/// TDPBF16PS and TDPBSSD: 16 pairs or fours of rows, 16 columns; zeros fill the last block. Numbers
-/// in bfloat16 are stored as their bits.
+/// panel, and its columns up to a multiple of that number.
 struct PackedLayer {
   int64_t inputs;
   int64_t outputs;
@@ -109,11 +88,7 @@ struct PackedLayer {
   FixedPointWeights fixed;  // in place of `weight`, if the layer has such weights
   // W for the backward pass in fixed point, with one unit for each input:
   const uint32_t* back_fours;  // of bytes: [panels of inputs][outputs / 4, filled][panel_rows]
-  const int8_t* back_bytes;    // [blocks of inputs][outputs / 64, filled][2 tiles][16][16][4]
   const float* back_unit;      // [inputs, filled]
-  // W^T as [blocks of outputs][blocks of inputs][parts][2 tiles][16][16][2]
-  const uint16_t* forward;
-  const uint16_t* back;  // W as [blocks of inputs][blocks of outputs][2 tiles][16][16][2]
   // For a convolution, in place of all weights above; the bias is then [channels, filled].
   PackedGather gather, gather_back;
   PackedInterpolation interpolation;  // or an interpolation, with a bias [channels, filled] too
@@ -162,24 +137,19 @@ struct FusedPoints {
 /// bit for bit, at every position in the batch.
 struct FusedKernel {
   const char* name;
-  Packing packing;
+  bool in_fixed_point;  // logits and forces; else all is float32
   int64_t panel_rows;
   int64_t (*workspace_size)(const PackedNetwork&);  // floats
   /// `workspace` and all arrays of the network are aligned to 64 bytes.
   void (*evaluate)(const PackedNetwork&, const FusedBatch&, float* workspace);
-  /// Null if outputs are rounded and the gradient corrects the value.
+  /// Null in fixed point: outputs are rounded, and only the gradient corrects the value.
   void (*decode)(const PackedNetwork&, const FusedPoints&, float* workspace);
 };
 
 // Each kernel is defined in the source file of its name, compiled for that instruction set.
+extern const FusedKernel kAvx512VnniKernel;
 extern const FusedKernel kAvx512Kernel;
 extern const FusedKernel kAvx2Kernel;
 extern const FusedKernel kPortableKernel;
-// Kernels with cheap forces of 8 bits. The kernel with tiles uses bfloat16 for the forces of hidden
-// layers and of normal pixels.
-extern const FusedKernel kAmxKernel;
-extern const FusedKernel kAvx512VnniKernel;
-extern const FusedKernel kAvxVnniKernel;
-extern const FusedKernel kAvx2BytesKernel;
 
 }  // namespace crais

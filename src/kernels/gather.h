@@ -37,8 +37,9 @@ void gather(const PackedGather& g, const float* start, const Vec* in, Vec* out) 
         for (int32_t k = 0; k < runs[r].count; ++k)
           sums.add_places(weight[k], x + int64_t{k} * N, shift);
       }
-      for (int i = 0; i < kPanelRows; ++i)
-        sums.store_row(i, out + int64_t{places[i].output + tile.panel} * N);
+      each_sum<N>([&](int i, int v) {
+        out[int64_t{places[i].output + tile.panel} * N + v] = sums.of[i][v];
+      });
     }
   }
 }

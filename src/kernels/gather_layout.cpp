@@ -7,12 +7,35 @@
 namespace crais {
 namespace {
 
-/// The connections of each place of the output.
+/// A place of the output reads a place of the input through a tap of the kernel.
+struct Connection {
+  int32_t output, input, tap;  // row * columns + column
+};
+
+/// The connections of each place of the output, in the order of their inputs.
 using Seen = std::vector<std::vector<Connection>>;
 
-Seen seen_by_place(const std::vector<Connection>& connections, int64_t places) {
+Seen connections(const Convolution& c, bool adjoint, int64_t places) {
+  // A tap of the kernel joins a place of the smaller image with a place of the larger image, in
+  // both directions of the convolution.
+  const Convolution::Shape &smaller = c.transposed ? c.input : c.output,
+                           &larger = c.transposed ? c.output : c.input;
   Seen seen(static_cast<size_t>(places));
-  for (const Connection& c : connections) seen[static_cast<size_t>(c.output)].push_back(c);
+  const bool to_larger = c.transposed != adjoint;
+  for (int64_t y = 0; y < smaller.rows; ++y)
+    for (int64_t x = 0; x < smaller.columns; ++x)
+      for (int64_t i = 0; i < c.kernel[0]; ++i)
+        for (int64_t j = 0; j < c.kernel[1]; ++j) {
+          const int64_t row = y * c.stride[0] - c.padding[0] + i * c.dilation[0],
+                        column = x * c.stride[1] - c.padding[1] + j * c.dilation[1];
+          if (row < 0 || row >= larger.rows || column < 0 || column >= larger.columns) continue;
+          const auto small = static_cast<int32_t>(y * smaller.columns + x),
+                     large = static_cast<int32_t>(row * larger.columns + column),
+                     tap = static_cast<int32_t>(i * c.kernel[1] + j);
+          const auto [output, input] =
+              to_larger ? std::pair(large, small) : std::pair(small, large);
+          seen[static_cast<size_t>(output)].push_back({output, input, tap});
+        }
   for (auto& of_place : seen)
     std::sort(of_place.begin(), of_place.end(),
               [](const Connection& a, const Connection& b) { return a.input < b.input; });
@@ -72,46 +95,23 @@ void append(std::vector<GatherRun>& all, const std::vector<GatherRun>& runs, int
 
 }  // namespace
 
-std::vector<Connection> connections(const Convolution& convolution, bool adjoint) {
-  // A tap of the kernel joins a place of the smaller image with a place of the larger image, in
-  // both directions of the convolution.
-  const Convolution& c = convolution;
-  const Convolution::Shape &smaller = c.transposed ? c.input : c.output,
-                           &larger = c.transposed ? c.output : c.input;
-  std::vector<Connection> all;
-  const bool to_larger = c.transposed != adjoint;
-  for (int64_t y = 0; y < smaller.rows; ++y)
-    for (int64_t x = 0; x < smaller.columns; ++x)
-      for (int64_t i = 0; i < c.kernel[0]; ++i)
-        for (int64_t j = 0; j < c.kernel[1]; ++j) {
-          const int64_t row = y * c.stride[0] - c.padding[0] + i * c.dilation[0],
-                        column = x * c.stride[1] - c.padding[1] + j * c.dilation[1];
-          if (row < 0 || row >= larger.rows || column < 0 || column >= larger.columns) continue;
-          const auto small = static_cast<int32_t>(y * smaller.columns + x),
-                     large = static_cast<int32_t>(row * larger.columns + column),
-                     tap = static_cast<int32_t>(i * c.kernel[1] + j);
-          all.push_back(to_larger ? Connection{large, small, tap} : Connection{small, large, tap});
-        }
-  return all;
-}
-
-GatherLayout gather_layout(const std::vector<Connection>& connections, const GatherSizes& sizes,
-                           int64_t panel_rows) {
-  const Seen seen = seen_by_place(connections, sizes.places);
+GatherLayout gather_layout(const Convolution& convolution, bool adjoint, int64_t panel_rows) {
+  const Convolution::Shape &to = adjoint ? convolution.input : convolution.output,
+                           &of = adjoint ? convolution.output : convolution.input;
+  const Seen seen = connections(convolution, adjoint, to.places());
   GatherLayout layout;
-  layout.taps = order_of_taps(seen, sizes.taps);
+  layout.taps = order_of_taps(seen, convolution.kernel[0] * convolution.kernel[1]);
   std::vector<int32_t> position(layout.taps.size());
   for (size_t i = 0; i < layout.taps.size(); ++i)
     position[static_cast<size_t>(layout.taps[i])] = static_cast<int32_t>(i);
-  const auto channels = static_cast<int32_t>(sizes.channels),
-             from = static_cast<int32_t>(sizes.input_channels),
+  const auto channels = static_cast<int32_t>(to.channels), from = static_cast<int32_t>(of.channels),
              rows = static_cast<int32_t>(panel_rows);
   const int32_t panels = (channels + rows - 1) / rows;
   std::vector<std::vector<GatherRun>> runs_of_place;
   for (const auto& of_place : seen) runs_of_place.push_back(runs_of(of_place, position));
 
   if (4 * channels >= 3 * panels * rows) {
-    for (int32_t place = 0; place < sizes.places; ++place) {
+    for (int32_t place = 0; place < to.places(); ++place) {
       const std::vector<GatherRun>& runs = runs_of_place[static_cast<size_t>(place)];
       const auto first = static_cast<int32_t>(layout.runs.size());
       append(layout.runs, runs, from);
@@ -125,7 +125,7 @@ GatherLayout gather_layout(const std::vector<Connection>& connections, const Gat
 
   // Places with equal taps at equal distances from their first input.
   std::map<std::vector<int32_t>, std::vector<int32_t>> alike;
-  for (int32_t place = 0; place < sizes.places; ++place) {
+  for (int32_t place = 0; place < to.places(); ++place) {
     const std::vector<GatherRun>& runs = runs_of_place[static_cast<size_t>(place)];
     std::vector<int32_t> pattern;
     for (const GatherRun& run : runs)

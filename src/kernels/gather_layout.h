@@ -9,14 +9,6 @@
 
 namespace crais {
 
-/// A connection: a place of the output reads a place of the input through a tap of the kernel.
-struct Connection {
-  int32_t output, input, tap;  // row * columns + column
-};
-
-/// All connections of a convolution, or of its adjoint, whose outputs are the convolution's inputs.
-std::vector<Connection> connections(const Convolution& convolution, bool adjoint);
-
 /// The order of a kernel's work: sums for `panel_rows` channels of one place at a time. If that
 /// would leave much of a register tile empty, sums for one channel of `panel_rows` places with
 /// equal taps.
@@ -27,12 +19,8 @@ struct GatherLayout {
   std::vector<GatherPlace> places;  // for tiles of one channel; else empty
 };
 
-struct GatherSizes {
-  int64_t places, channels, input_channels, taps;
-};
-
-/// The layout in which every place and channel of the output is in exactly one tile.
-GatherLayout gather_layout(const std::vector<Connection>& connections, const GatherSizes& sizes,
-                           int64_t panel_rows);
+/// The layout of a convolution, or of its adjoint, whose outputs are the convolution's inputs. Every
+/// place and channel of the output is in exactly one tile.
+GatherLayout gather_layout(const Convolution& convolution, bool adjoint, int64_t panel_rows);
 
 }  // namespace crais

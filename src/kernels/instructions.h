@@ -1,87 +1,47 @@
-// Instructions without operators in the compilers. tests/kernels/emulated has this file in plain
-// C++, so that the kernels can be tested on processors without these instructions.
+// Instructions without operators in the compilers, and the same by operators. Tests compile the
+// latter, so that they try the kernel on processors without these instructions.
 #pragma once
-
-#include <immintrin.h>
-
-#include <cstdint>
 
 #include "kernels/simd.h"
 
 namespace crais {
 namespace {
 
-#if defined(__AVX512F__)
-inline __mmask16 lanes(int64_t first) {
-  return static_cast<__mmask16>(first >= kLanes ? 0xffff : first > 0 ? (1 << first) - 1 : 0);
-}
-/// Loads numbers from any address; numbers after the first `rest` are zeros.
-inline Vec load(const float* x, int64_t rest) {
-  return reinterpret_cast<Vec>(_mm512_maskz_loadu_ps(lanes(rest), x));
-}
-inline void store(Vec x, float* to, int64_t rest) {
-  _mm512_mask_storeu_ps(to, lanes(rest), reinterpret_cast<__m512>(x));
-}
-
-using ByteVec = int8_t __attribute__((vector_size(16), may_alias));
-inline ByteVec low_bytes(IntVec x) {
-  return reinterpret_cast<ByteVec>(
-      _mm512_maskz_cvtepi32_epi8(0xffff, reinterpret_cast<__m512i>(x)));
-}
-
-#endif
+#if defined(__AVX512VNNI__)
 
 /// The nearest integers, ties to even; the least integer for NaN. (GCC 12 warns about undefined
-/// lanes in the plain form of AVX-512's instruction.)
+/// lanes in the instruction's plain form.)
 inline IntVec nearest(Vec x) {
-#if defined(__AVX512F__)
   return reinterpret_cast<IntVec>(_mm512_maskz_cvtps_epi32(0xffff, reinterpret_cast<__m512>(x)));
-#else
-  return reinterpret_cast<IntVec>(_mm256_cvtps_epi32(reinterpret_cast<__m256>(x)));
-#endif
 }
 
-#if defined(__AVX512BF16__)
-using HalfVec = uint16_t __attribute__((vector_size(32), may_alias));
-/// Rounds to the nearest bfloat16, ties to even. Subnormal numbers become 0.
-inline HalfVec rounded(Vec x) {
-  return reinterpret_cast<HalfVec>(_mm512_cvtneps_pbh(reinterpret_cast<__m512>(x)));
+/// sum += the dot products of each lane's pairs of int16. (Assembly: GCC 12 copies the sums of the
+/// intrinsics, which makes them 1.5 times as slow.)
+[[gnu::always_inline]] inline void dot_pairs(IntVec& sum, IntVec x, IntVec w) {
+  asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
 }
-#endif
+/// sum += the dot products of each lane's fours of bytes: of uint8 with int8.
+[[gnu::always_inline]] inline void dot_fours(IntVec& sum, IntVec x, IntVec w) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
+}
 
-/// sum += the dot products of each lane's numbers: pairs of int16, or fours of bytes with `x`
-/// unsigned. `kSumsOfTwo`: sums of two products are in 16 bits. (Assembly: GCC 12 copies the sums
-/// of the intrinsics, which makes them 1.5 times as slow.)
-#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
-#if defined(__AVX512VNNI__)
-#define CRAIS_ENCODING ""
 #else
-#define CRAIS_ENCODING "%{vex%} "
-#endif
-struct Pairs {
-  [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, IntVec w) {
-    asm(CRAIS_ENCODING "vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
-  }
-};
-struct Fours {
-  static constexpr bool kSumsOfTwo = false;
-  [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, IntVec w) {
-    asm(CRAIS_ENCODING "vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
-  }
-};
-#undef CRAIS_ENCODING
-#elif !defined(__AVX512F__)
-/// The dot products by three instructions, the first of which sums two products in 16 bits. Two
-/// neighbours in `w` of equal sign must have a sum of at most 128 in size. `w` stays in memory,
-/// because the sums use all registers.
-struct Fours {
-  static constexpr bool kSumsOfTwo = true;
-  [[gnu::always_inline]] static void add(IntVec& sum, IntVec x, const IntVec& w) {
-    __m256i pairs;
-    asm("vpmaddubsw %2, %1, %0" : "=x"(pairs) : "x"(x), "m"(w));
-    sum += reinterpret_cast<IntVec>(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
-  }
-};
+
+inline IntVec nearest(Vec x) {
+  constexpr float kTooLarge = 0x1p31F, kRound = 0x1.8p23F, kWhole = 0x1p22F;
+  const Vec whole = minus_abs(x) > -kWhole ? (x + kRound) - kRound : x;
+  const IntVec fits = (whole < kTooLarge) & (whole >= -kTooLarge);  // not NaN
+  return fits ? __builtin_convertvector(fits ? whole : Vec{}, IntVec) : splat(kSignBit);
+}
+inline void dot_pairs(IntVec& sum, IntVec x, IntVec w) {
+  for (int shift = 0; shift < 32; shift += 16)
+    sum += ((x << (16 - shift)) >> 16) * ((w << (16 - shift)) >> 16);
+}
+inline void dot_fours(IntVec& sum, IntVec x, IntVec w) {
+  for (int shift = 0; shift < 32; shift += 8)
+    sum += ((x >> shift) & 0xff) * ((w << (24 - shift)) >> 24);
+}
+
 #endif
 
 }  // namespace

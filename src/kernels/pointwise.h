@@ -1,4 +1,5 @@
 // Operations between the matrix products: activations, and the likelihood of pixels after the last.
+// Slopes need less precision than values: the source file's layers have their `force_quotient`.
 #pragma once
 
 #include "kernels/fused_kernel.h"
@@ -90,17 +91,9 @@ void back_through(Activation activation, bool is_input, const Vec* g, Vec* h, in
 }
 
 /// out += x.
-[[maybe_unused]] void add(const Vec* x, Vec* out, int64_t count) {
+inline void add(const Vec* x, Vec* out, int64_t count) {
   for (int64_t i = 0; i < count; ++i) out[i] += x[i];
 }
-
-struct ExactQuotient {
-  static Vec of(Vec a, Vec b) { return quotient(a, b); }
-};
-/// A quotient to 2^-14, for numbers that will be rounded.
-struct RoughQuotient {
-  static Vec of(Vec a, Vec b) { return a * rough_reciprocal(b); }
-};
 
 /// The most pixels of a lane between two calls of `collect`: the product of that many factors 1 +
 /// exp(-|l|) <= 2 stays below the largest float.
@@ -108,10 +101,8 @@ constexpr int64_t kMostPixels = 120;
 
 /// sum_j log p(x_j | l_j) over the pixels of a lane with logits l.
 ///
-/// `Quotient` computes the slopes, which need less precision than the values. log p = x l - max(l,
-/// 0) - log(1 + exp(-|l|)), whose terms do not cancel each other. One logarithm of a product
-/// replaces the logarithms.
-template <class Quotient>
+/// log p = x l - max(l, 0) - log(1 + exp(-|l|)), whose terms do not cancel each other. One logarithm
+/// of a product replaces the logarithms.
 class BernoulliPixels {
  public:
   /// Adds a pixel, and returns the slope of its log p in l.
@@ -119,7 +110,7 @@ class BernoulliPixels {
     const Vec e = scaled_exp(minus_abs(l)).exp();
     product_ *= 1 + e;
     sum_ += x * l - (l > 0 ? l : Vec{});
-    return x - Quotient::of(l > 0 ? splat(1.0F) : e, 1 + e);
+    return x - force_quotient(l > 0 ? splat(1.0F) : e, 1 + e);
   }
 
   void collect() {
@@ -136,7 +127,6 @@ class BernoulliPixels {
 
 /// The sum for continuous Bernoulli pixels: log p = (x - 1/2) l - log(2 sinh(l / 2) / l). That
 /// logarithm is even in l and its slope odd; both are series near 0.
-template <class Quotient>
 class ContinuousBernoulliPixels {
  public:
   Vec add(Vec x, Vec l, const PackedNetwork& /*network*/) {
@@ -147,7 +137,7 @@ class ContinuousBernoulliPixels {
     const Vec safe = size < kNear ? one : size;
     const Vec rest = -scaled_exp(-safe).expm1();  // 1 - exp(-|l|)
     const Vec far = x * l - (l > 0 ? l : Vec{}) - log(quotient(rest, safe));
-    const Vec far_mean = Quotient::of(one, rest) - Quotient::of(one, safe) - 0.5F;
+    const Vec far_mean = force_quotient(one, rest) - force_quotient(one, safe) - 0.5F;
     const Vec above_half = size < kNear ? size * polynomial(square, kMean) : far_mean;
     const Vec centred = x - 0.5F;
     sum_ += size < kNear ? centred * l - square * polynomial(square, kLog) : far;

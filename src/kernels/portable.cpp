@@ -2,11 +2,11 @@
 namespace crais {
 constexpr int kPanelRows = 4, kTileVectors = 2;
 }
-#include "kernels/float32_back.h"
-#include "kernels/float32_outputs.h"
+#include "kernels/float32_layers.h"
 //
 #include "kernels/fused_impl.h"
 
 namespace crais {
-constinit const FusedKernel kPortableKernel = fused_kernel("fused-portable", Packing::kPanels);
+constinit const FusedKernel kPortableKernel =
+    fused_kernel("fused-portable", /*in_fixed_point=*/false);
 }  // namespace crais

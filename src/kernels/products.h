@@ -11,6 +11,18 @@ namespace {
 inline int64_t panels(int64_t units) { return (units + kPanelRows - 1) / kPanelRows; }
 inline int64_t padded(int64_t units) { return panels(units) * kPanelRows; }
 
+/// Calls use(i, v) for each sum in the first `rows` rows of a register tile. The loops must vanish:
+/// sums whose index is not a constant would lie in memory.
+template <int N, class Use>
+[[gnu::always_inline]] inline void each_sum(Use use, int64_t rows = kPanelRows) {
+#pragma GCC unroll 16
+  for (int i = 0; i < kPanelRows; ++i) {
+    if (i >= rows) break;
+#pragma GCC unroll 4
+    for (int v = 0; v < N; ++v) use(i, v);
+  }
+}
+
 /// The register tile: kPanelRows sums for each of N vectors of particles.
 template <int N>
 struct Sums {
@@ -19,57 +31,25 @@ struct Sums {
   /// of[i] += w[i stride] x.
   template <int kStride>
   [[gnu::always_inline]] void add(const float* w, const Vec* x) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i) {
-      const Vec weight = splat(w[i * kStride]);
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) of[i][v] += weight * x[v];
-    }
+    each_sum<N>([&](int i, int v) { of[i][v] += splat(w[i * kStride]) * x[v]; });
   }
-
   /// of[i] += w x[shift[i]].
   [[gnu::always_inline]] void add_places(float w, const Vec* x,
                                          const int64_t (&shift)[kPanelRows]) {
-    const Vec weight = splat(w);
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) of[i][v] += weight * x[shift[i] + v];
+    each_sum<N>([&](int i, int v) { of[i][v] += splat(w) * x[shift[i] + v]; });
   }
-
   [[gnu::always_inline]] void start(float bias) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) of[i][v] = splat(bias);
+    each_sum<N>([&](int i, int v) { of[i][v] = splat(bias); });
   }
   [[gnu::always_inline]] void start(const float* bias) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) of[i][v] = splat(bias[i]);
+    each_sum<N>([&](int i, int v) { of[i][v] = splat(bias[i]); });
   }
   [[gnu::always_inline]] void load(const Vec* x) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) of[i][v] = x[i * N + v];
-  }
-  [[gnu::always_inline]] void store(Vec* x) const {
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) x[i * N + v] = of[i][v];
-  }
-  [[gnu::always_inline]] void store_row(int i, Vec* x) const {
-    for (int v = 0; v < N; ++v) x[v] = of[i][v];
+    each_sum<N>([&](int i, int v) { of[i][v] = x[i * N + v]; });
   }
   /// Stores the first `rows` rows.
-  [[gnu::always_inline]] void store(Vec* x, int64_t rows) const {
-    if (rows == kPanelRows) return store(x);
-#pragma GCC unroll 16
-    for (int i = 0; i < kPanelRows; ++i)
-      if (i < rows) store_row(i, x + i * N);
+  [[gnu::always_inline]] void store(Vec* x, int64_t rows = kPanelRows) const {
+    each_sum<N>([&](int i, int v) { x[i * N + v] = of[i][v]; }, rows);
   }
 };
 

@@ -9,7 +9,6 @@
 #include "core/plain.h"
 #include "core/rng.h"
 #include "kernels/fused_decoder.h"
-#include "kernels/processor.h"
 #include "models/decoder_density.h"
 #include "models/network_model.h"
 #include "targets/model_prior.h"

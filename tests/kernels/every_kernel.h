@@ -1,4 +1,4 @@
-// The kernels that are tested, this processor's and the emulated ones, and how far off they are.
+// The kernels that are tested, this processor's and the emulated one, and how far off they are.
 #pragma once
 
 #include <stdexcept>
@@ -10,25 +10,24 @@
 
 namespace crais {
 
-// tests/kernels/emulated
-extern const FusedKernel kEmulatedAmxKernel;
+/// src/kernels/avx512vnni.cpp without its instructions (tests/CMakeLists.txt).
 extern const FusedKernel kEmulatedAvx512VnniKernel;
-extern const FusedKernel kEmulatedAvxVnniKernel;
 
 inline const std::vector<FusedKernel>& all_kernels() {
   static const std::vector<FusedKernel> kAll = [] {
     std::vector<FusedKernel> all;
     for (const FusedKernel* kernel : available_kernels()) all.push_back(*kernel);
-    const auto emulate = [&](FusedKernel kernel, const char* name) {
-      kernel.name = name;
-      all.push_back(kernel);
-    };
-    emulate(kEmulatedAmxKernel, "emulated-amx");
-    emulate(kEmulatedAvx512VnniKernel, "emulated-avx512vnni");
-    emulate(kEmulatedAvxVnniKernel, "emulated-avxvnni");
+    all.push_back(kEmulatedAvx512VnniKernel);
+    all.back().name = "emulated-avx512vnni";
     return all;
   }();
   return kAll;
+}
+
+inline std::vector<std::string> names_of_kernels() {
+  std::vector<std::string> names;
+  for (const FusedKernel& kernel : all_kernels()) names.emplace_back(kernel.name);
+  return names;
 }
 
 inline const FusedKernel& kernel_of(const std::string& name) {

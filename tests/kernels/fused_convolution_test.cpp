@@ -8,7 +8,6 @@
 #include "core/rng.h"
 #include "kernels/every_kernel.h"
 #include "kernels/fused_decoder.h"
-#include "kernels/gather_layout.h"
 #include "models/network.h"
 #include "support/guarded_memory.h"
 
@@ -225,16 +224,8 @@ class EveryConvolution : public ::testing::TestWithParam<Case> {
   }
 };
 
-/// Tiles take no convolutions.
-std::vector<std::string> kernels_for_convolutions() {
-  std::vector<std::string> names;
-  for (const FusedKernel& kernel : all_kernels())
-    if (kernel.packing != Packing::kTiles) names.emplace_back(kernel.name);
-  return names;
-}
-
 INSTANTIATE_TEST_SUITE_P(All, EveryConvolution,
-                         ::testing::Combine(::testing::ValuesIn(kernels_for_convolutions()),
+                         ::testing::Combine(::testing::ValuesIn(names_of_kernels()),
                                             ::testing::ValuesIn(kNetworks)),
                          [](const auto& instance) {
                            return testing::name_of_test(std::get<0>(instance.param) + "_" +
@@ -248,7 +239,7 @@ void expect_right(const DecoderNetwork& network, const FusedKernel& kernel, int6
   const FusedDecoder decoder(network, kernel);
   const Evaluation truth = reference(network, images, z), found = decoder.evaluate(z, images);
   EXPECT_LT(value_error(found, truth), 2e-6 * truth.log_density.abs().max().item<double>());
-  EXPECT_LT(grad_error(found, truth), has_exact_forces(kernel) ? 2e-5 : 0.1);
+  EXPECT_LT(grad_error(found, truth), kernel.in_fixed_point ? 0.1 : 2e-5);
   EXPECT_TRUE(at::equal(decoder.log_density(z, images), found.log_density));
 }
 
@@ -308,7 +299,7 @@ TEST_P(EveryConvolution, DecodesAsTheNetworkDoes) {
   const at::Tensor z = make_data(network, 1, 31).z[0], wanted = network.forward(z);
   const testing::GuardedMemory guard;
   const FusedDecoder decoder(network, kernel());
-  if (kernel().packing == Packing::kFixedPoint) {
+  if (kernel().in_fixed_point) {
     EXPECT_THROW(decoder.decode(z), c10::Error);
     return;
   }
@@ -333,51 +324,6 @@ TEST_P(EveryConvolution, NanStaysWithItsParticle) {
   EXPECT_TRUE(at::equal(after.grad.index({others}), before.grad.index({others})));
 }
 
-/// Each connection is in the layout as often as in the convolution, at the right weight.
-TEST(GatherLayout, HoldsEveryConnection) {
-  for (const auto& [name, make] : kNetworks)
-    for (const Layer& layer : make(Activation::kElu).layers)
-      for (const bool adjoint : {false, true}) {
-        if (!layer.convolution) continue;
-        const Convolution& c = *layer.convolution;
-        const Shape &to = adjoint ? c.input : c.output, &from = adjoint ? c.output : c.input;
-        const std::vector<Connection> all = connections(c, adjoint);
-        const GatherLayout layout = gather_layout(
-            all, {to.places(), to.channels, from.channels, c.kernel[0] * c.kernel[1]}, 4);
-        at::Tensor found = at::zeros({to.places(), from.places()}, at::kLong),
-                   wanted = found.clone();
-        for (const Connection& one : all) wanted[one.output][one.input] += one.tap + 1;
-        at::Tensor tiles = at::zeros({to.units()}, at::kLong);
-        const auto follow = [&](const GatherTile& tile, int64_t shift, int64_t output) {
-          for (int32_t r = tile.first_run; r < tile.first_run + tile.num_runs; ++r) {
-            const GatherRun& run = layout.runs[static_cast<size_t>(r)];
-            for (int32_t k = 0; k < run.count; k += static_cast<int32_t>(from.channels)) {
-              const int64_t tap =
-                  layout.taps[static_cast<size_t>((run.weight + k) / from.channels)];
-              found[output / to.channels][(run.input + shift + k) / from.channels] += tap + 1;
-            }
-          }
-        };
-        for (const GatherTile& tile : layout.tiles) {
-          if (layout.places.empty()) {
-            for (int32_t i = 0; i < tile.rows; ++i) tiles[tile.output + i] += 1;
-            if (tile.panel == 0) follow(tile, 0, tile.output);
-            continue;
-          }
-          int64_t last = -1;
-          for (size_t i = 0; i < 4; ++i) {
-            const GatherPlace& place = layout.places[static_cast<size_t>(tile.output) + i];
-            if (place.output == last) continue;  // it fills the tile
-            last = place.output;
-            tiles[place.output + tile.panel] += 1;
-            if (tile.panel == 0) follow(tile, place.shift, place.output);
-          }
-        }
-        EXPECT_TRUE(at::equal(found, wanted)) << name << adjoint;
-        EXPECT_TRUE(at::equal(tiles, at::ones_like(tiles))) << name << adjoint;
-      }
-}
-
 TEST(Convolution, KnowsWhichSizesArePossible) {
   EXPECT_TRUE(convolution({1, 8, 8}, {1, 4, 4}, 4, 2, 1).is_possible());
   EXPECT_FALSE(convolution({1, 8, 8}, {1, 5, 4}, 4, 2, 1).is_possible());
@@ -395,24 +341,9 @@ TEST(FusedDecoder, BytesAreForConvolutionsThatFit) {
             .convolution(convolution({1, 1, 1}, {kWidestFixedPoint + above, 1, 1}, 1))
             .done();
     for (const FusedKernel& kernel : all_kernels())
-      if (kernel.packing != Packing::kTiles) {
-        EXPECT_EQ(FusedDecoder::supports(network, kernel), above == 0 || has_exact_forces(kernel))
-            << kernel.name;
-      }
+      EXPECT_EQ(FusedDecoder::supports(network, kernel), above == 0 || !kernel.in_fixed_point)
+          << kernel.name;
   }
-}
-
-TEST(FusedDecoder, TilesLeaveConvolutionsToTheNextKernel) {
-  const DecoderNetwork network = dense_then_transposed(Activation::kElu);
-  for (const FusedKernel& kernel : all_kernels())
-    EXPECT_EQ(FusedDecoder::supports(network, kernel), kernel.packing != Packing::kTiles)
-        << kernel.name;
-  const auto fused = make_fused_decoder(network);
-  ASSERT_NE(fused, nullptr);
-  bool is_cheap = false;
-  for (const FusedKernel* kernel : available_kernels())
-    is_cheap |= !has_exact_forces(*kernel) && kernel->packing != Packing::kTiles;
-  EXPECT_EQ(fused->cheap() != nullptr, is_cheap);
 }
 
 TEST(FusedDecoder, SupportsResidualConnectionsOfWhatIsKept) {
@@ -458,14 +389,6 @@ TEST(FusedDecoder, SupportsNormalisationsOfWholeChannels) {
   network = known;
   network.layers.pop_back();  // so that it is the last layer's
   EXPECT_FALSE(is_supported(network));
-}
-
-TEST(FusedDecoder, TilesTakeNoNormalisation) {
-  const DecoderNetwork network =
-      Builder(Activation::kElu).dense(3, 24).normalise(1).dense(24, 9).done();
-  for (const FusedKernel& kernel : all_kernels())
-    EXPECT_EQ(FusedDecoder::supports(network, kernel), kernel.packing != Packing::kTiles)
-        << kernel.name;
 }
 
 /// Sums far from zero, whose spread is lost where their squares are averaged.

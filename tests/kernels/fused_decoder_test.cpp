@@ -45,15 +45,10 @@ Evaluation reference(const Vae& vae, const at::Tensor& images, const at::Tensor&
   return target.Target::evaluate(z.to(at::kDouble));
 }
 
-/// Checks the gradient in float32, in bfloat16 (tiles with normal pixels) or in 8 bits.
-bool grad_is_right(const FusedKernel& kernel, const Evaluation& found, const Evaluation& truth,
-                   bool has_normal_pixels = false) {
-  const bool is_bfloat16 = kernel.packing == Packing::kTiles && has_normal_pixels;
-  return grad_error(found, truth) < (has_exact_forces(kernel) ? 1e-5 : is_bfloat16 ? 0.03 : 0.1);
+/// Checks the gradient in float32, or in 8 bits.
+bool grad_is_right(const FusedKernel& kernel, const Evaluation& found, const Evaluation& truth) {
+  return grad_error(found, truth) < (kernel.in_fixed_point ? 0.1 : 1e-5);
 }
-
-/// The tolerance of values: tiles keep only two parts of the last layer's weights.
-double slack(const FusedKernel& kernel) { return kernel.packing == Packing::kTiles ? 3.0 : 1.0; }
 
 /// Grey images: any number in [0, 1], ends included.
 at::Tensor make_images(int64_t count, const Vae& vae, at::Generator& rng) {
@@ -73,18 +68,11 @@ class EveryKernel : public ::testing::TestWithParam<std::tuple<std::string, std:
   at::Generator rng_ = make_generator(3);
 };
 
-/// Every kernel with every activation; tiles take those whose slope is a function of the output.
-std::vector<std::tuple<std::string, std::string>> every_case() {
-  std::vector<std::tuple<std::string, std::string>> cases;
-  for (const FusedKernel& kernel : all_kernels())
-    for (const char* activation :
-         {"tanh", "elu", "relu", "leaky-relu", "softplus", "sigmoid", "silu", "gelu", "mish"})
-      if (FusedDecoder::supports(decoder_network(make_case(activation, {3})), kernel))
-        cases.emplace_back(kernel.name, activation);
-  return cases;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, EveryKernel, ::testing::ValuesIn(every_case()),
+INSTANTIATE_TEST_SUITE_P(All, EveryKernel,
+                         ::testing::Combine(::testing::ValuesIn(names_of_kernels()),
+                                            ::testing::Values("tanh", "elu", "relu", "leaky-relu",
+                                                              "softplus", "sigmoid", "silu", "gelu",
+                                                              "mish")),
                          [](const auto& instance) {
                            return testing::name_of_test(std::get<0>(instance.param) + "_" +
                                                         std::get<1>(instance.param));
@@ -99,7 +87,7 @@ TEST_P(EveryKernel, AgreesWithAutogradInDoublePrecision) {
   EXPECT_GT(truth.log_density.abs().min().item<double>(), 400);  // where 1e-3 is asked for
   EXPECT_LT(value_error(found, truth), 1e-3);
   EXPECT_TRUE(grad_is_right(kernel(), found, truth)) << grad_error(found, truth);
-  EXPECT_EQ(grad_error(found, truth) > 1e-4, !has_exact_forces(kernel()));  // cheap ones are cheap
+  EXPECT_EQ(grad_error(found, truth) > 1e-4, kernel().in_fixed_point);  // cheap ones are cheap
 }
 
 TEST_P(EveryKernel, AgreesOnNormalPixels) {
@@ -114,11 +102,10 @@ TEST_P(EveryKernel, AgreesOnNormalPixels) {
     const Evaluation found = pack(vae).evaluate(z.clone(), images),
                      truth = reference(vae, images, z);
     const at::Tensor scale = (truth.log_density.abs() + 1000.0);
-    EXPECT_LT(((found.log_density - truth.log_density) / scale).abs().max().item<double>(),
-              2e-6 * slack(kernel()));
+    EXPECT_LT(((found.log_density - truth.log_density) / scale).abs().max().item<double>(), 2e-6);
     EXPECT_LT((found.log_density - truth.log_density).select(1, 0).abs().max().item<double>(),
               1e-3);
-    EXPECT_TRUE(grad_is_right(kernel(), found, truth, true)) << grad_error(found, truth);
+    EXPECT_TRUE(grad_is_right(kernel(), found, truth)) << grad_error(found, truth);
   }
 }
 
@@ -127,11 +114,10 @@ TEST_P(EveryKernel, AgreesOnContinuousBernoulliPixels) {
     Vae vae = make({60, 100}, 20, 7, 5);
     vae.architecture.likelihood = parse_likelihood("continuous-bernoulli");
     vae.decoder.layers.back().weight = gain * vae.decoder.layers.back().weight;
-    if (!FusedDecoder::supports(decoder_network(vae), kernel())) GTEST_SKIP() << "tiles take none";
     const testing::GuardedMemory guard;
     const at::Tensor images = at::rand({3, 35}, rng_), z = at::randn({3, 23, 20}, rng_);
     const Evaluation found = pack(vae).evaluate(z, images), truth = reference(vae, images, z);
-    EXPECT_LT(value_error(found, truth), 1e-4 * slack(kernel()) * std::max(1.0, gain));
+    EXPECT_LT(value_error(found, truth), 1e-4 * std::max(1.0, gain));
     EXPECT_TRUE(grad_is_right(kernel(), found, truth)) << gain << ": " << grad_error(found, truth);
   }
 }
@@ -151,7 +137,7 @@ TEST_P(EveryKernel, AgreesAtOddSizes) {
     const at::Tensor images = make_images(size.images, vae, rng_);
     const at::Tensor z = 1.5 * at::randn({size.images, size.particles, size.latent}, rng_);
     const Evaluation found = pack(vae).evaluate(z, images), truth = reference(vae, images, z);
-    EXPECT_LT(value_error(found, truth), 1e-4 * slack(kernel())) << size.rows << " x " << size.cols;
+    EXPECT_LT(value_error(found, truth), 1e-4) << size.rows << " x " << size.cols;
     EXPECT_TRUE(grad_is_right(kernel(), found, truth))
         << size.rows << " x " << size.cols << ": " << grad_error(found, truth);
   }
@@ -199,11 +185,11 @@ TEST_P(EveryKernel, UnevenInputs) {
   only.weight = only.weight * at::logspace(-3, 0.5, 12);
   const at::Tensor images = make_images(3, vae, rng_), z = at::randn({3, 30, 12}, rng_);
   const Evaluation found = pack(vae).evaluate(z, images), truth = reference(vae, images, z);
-  EXPECT_LT(value_error(found, truth), 1e-4 * slack(kernel()));
+  EXPECT_LT(value_error(found, truth), 1e-4);
   const at::Tensor force = truth.grad + z;  // without the prior's
   const at::Tensor error = (found.grad.to(at::kDouble) - truth.grad).flatten(0, 1).norm(2, {0}) /
                            force.flatten(0, 1).norm(2, {0});
-  EXPECT_LT(error.max().item<double>(), has_exact_forces(kernel()) ? 1e-3 : 0.05) << error;
+  EXPECT_LT(error.max().item<double>(), kernel().in_fixed_point ? 0.05 : 1e-3) << error;
 }
 
 // Every input at its largest and every weight of one sign: no sum of a kernel's may overflow.
@@ -336,32 +322,21 @@ TEST(FusedDecoder, SupportsSinglePrecision) {
 
 // Sums of integers could overflow in a layer that is larger: it has exact forces alone.
 TEST(FusedDecoder, IntegersAreForLayersThatFit) {
-  const auto expect = [](const Vae& vae, const auto& is_for) {
+  for (const int64_t above : {0, 1}) {
+    const DecoderNetwork network =
+        decoder_network(make_case("tanh", {kWidestFixedPoint + above}, 1, 1, 1));
     for (const FusedKernel& kernel : all_kernels()) {
-      const bool fits = is_for(kernel.packing);
-      EXPECT_EQ(FusedDecoder::supports(decoder_network(vae), kernel), fits) << kernel.name;
+      const bool fits = above == 0 || !kernel.in_fixed_point;
+      EXPECT_EQ(FusedDecoder::supports(network, kernel), fits) << kernel.name;
       if (!fits) {
-        EXPECT_THROW(FusedDecoder(decoder_network(vae), kernel), c10::Error);
+        EXPECT_THROW(FusedDecoder(network, kernel), c10::Error);
       }
     }
     const FusedKernel& fastest = *available_kernels().front();
-    // A slower kernel with cheap forces may take what the fastest cannot; none is used behind an
-    // exact one.
-    bool has_cheap = false;
-    for (const FusedKernel* kernel : available_kernels()) {
-      if (has_exact_forces(*kernel)) break;
-      has_cheap = has_cheap || FusedDecoder::supports(decoder_network(vae), *kernel);
-    }
     if (chosen_evaluator() == fastest.name) {
-      EXPECT_EQ(make_fused_decoder(decoder_network(vae))->cheap() != nullptr, has_cheap);
+      EXPECT_EQ(make_fused_decoder(network)->cheap() != nullptr,
+                above == 0 && fastest.in_fixed_point);
     }
-  };
-  for (const int64_t above : {0, 1}) {
-    expect(make_case("tanh", {kWidestFixedPoint + above}, 1, 1, 1), [&](Packing packing) {
-      return above == 0 || packing == Packing::kPanels || packing == Packing::kTiles;
-    });
-    expect(make_case("tanh", {1}, 1, 1, kMostByteProducts + above),
-           [&](Packing packing) { return above == 0 || packing != Packing::kTiles; });
   }
 }
 
@@ -385,7 +360,7 @@ TEST(FusedDecoder, DecodesAsTheNetworkDoes) {
   const at::Tensor z = at::randn({77, 20}, rng), wanted = vae.decoder.forward(z);
   for (const FusedKernel& kernel : all_kernels()) {
     const FusedDecoder decoder(decoder_network(vae), kernel);
-    if (kernel.packing == Packing::kTiles || kernel.packing == Packing::kFixedPoint) {
+    if (kernel.in_fixed_point) {
       EXPECT_THROW(decoder.decode(z), c10::Error);
       continue;
     }

@@ -186,7 +186,6 @@ TEST_P(NetworkPosteriors, ForcesInBfloat16HaveExactValues) {
     const at::Tensor z = z_.to(exact->options().dtype());
     const auto cheap = exact->with_forces(at::kBFloat16);
     const Evaluation truth = exact->evaluate(z), found = cheap->evaluate(z);
-    // Tiles keep two parts of the last layer's weights.
     EXPECT_LT(max_abs_diff(found.log_density, truth.log_density.to(found.log_density.dtype())),
               5e-4);
     const at::Tensor error = (found.grad - truth.grad).norm(2, {-1}) / truth.grad.norm(2, {-1});

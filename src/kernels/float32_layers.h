@@ -1,17 +1,39 @@
-// The backward pass through a layer, in float32.
+// The forward pass through the last layer and the backward passes, in float32.
 #pragma once
 
 #include "kernels/gather.h"
-#include "kernels/pointwise.h"
 #include "kernels/products.h"
 
 namespace crais {
 namespace {
 
-using Quotient = ExactQuotient;  // for forces
+/// A quotient for forces.
+inline Vec force_quotient(Vec a, Vec b) { return quotient(a, b); }
 
-/// Floats of workspace that `multiply_back` needs.
+/// Floats of workspace for the inputs of the last layer, and for a backward pass.
+inline int64_t outputs_workspace(int64_t /*inputs*/) { return 0; }
 inline int64_t back_workspace(int64_t /*outputs*/) { return 0; }
+
+/// Inputs of the last layer in the form of `multiply_outputs`: unchanged.
+struct OutputInputs {
+  OutputInputs(const PackedLayer& /*layer*/, const Vec* x, int64_t /*vectors*/, Vec* /*workspace*/)
+      : units(x) {}
+  const Vec* units;
+};
+
+/// Computes outputs [first, first + count), in the form of `multiply`.
+template <int N>
+void multiply_outputs(const PackedLayer& layer, int64_t first, int64_t count,
+                      const OutputInputs& in, Vec* out) {
+  multiply<N>(layer, first, count, in.units, out);
+}
+
+/// False: inputs are not rounded, so the gradient need not correct the value.
+inline bool outputs_round(const PackedLayer& /*layer*/) { return false; }
+inline Vec missed(const PackedLayer& /*layer*/, const Vec* /*units*/, const Vec* /*grad*/,
+                  int64_t /*vectors*/) {
+  return Vec{};
+}
 
 /// out [inputs][N] += W^T in, for in [count][N] of outputs [first, first + count).
 template <int N>
