@@ -135,8 +135,6 @@ def evaluated(programs, work):
     programs.run(*run, "--method", "bidirectional", "--method", "iwae:4", "--repeats", 2, "--base", "encoder", "--out",
                  "methods")
     folder_seed("methods", work / "methods")
-    programs.run("eval-loglik", "curve", *run[1:], "--schedule", "linear", "--out", "curve")
-    folder_seed("curve", work / "curve")
     shutil.copytree(work / "ais", work / "extended")
     programs.run("eval-loglik", "extend", "extended", "--chains", "+2")
     folder_seed("extended", work / "extended")

@@ -51,10 +51,6 @@ class FunctionModel : public LatentModel {
   int64_t num_draws() const override;
   Draws draw(uint64_t seed, int64_t i) const override;
 
- protected:
-  const ModelManifest& manifest() const { return manifest_; }
-  const FunctionPlace& place() const { return place_; }
-
  private:
   /// Calls a function with the defined inputs. Results must be floating and of these shapes (an
   /// empty shape allows any).

@@ -12,13 +12,11 @@ namespace crais {
 
 void ModelDescription::set_likelihood(const Likelihood& of) {
   likelihood = to_string(of);
-  noise_sd = low = high = step = {};
+  low = high = step = {};
   if (of.is_of_logits()) {
     low = 0.0;
     high = 1.0;
     if (of.is_bernoulli()) step = 1.0;
-  } else {
-    noise_sd = of.noise_sd;
   }
 }
 

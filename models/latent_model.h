@@ -22,10 +22,6 @@ struct LabelDescription {
   int64_t low = 0, high = 0;  // range of whole numbers that the model knows
 };
 
-/// The name of the likelihood of a decoder that was exported without one: exp(-|x - f(z)|^2), which
-/// only provides a gradient.
-inline constexpr const char* kSquaredError = "squared-error";
-
 /// The largest number of latents.
 inline constexpr int64_t kMostLatents = 1 << 16;
 
@@ -37,7 +33,6 @@ struct ModelDescription {
   std::vector<int64_t> data_shape;  // of one datum
   std::string likelihood = "log_joint";
   std::string prior = "standard-normal";
-  std::optional<double> noise_sd;          // of a normal likelihood with one noise for all values
   std::string binarisation;                // of the training data; "" if the file does not say
   std::optional<double> low, high;         // range of data; absent: any finite number
   std::optional<double> step;              // data are multiples of it above `low`
@@ -122,9 +117,6 @@ class LatentModel {
   /// True if the model is its weights: `decoder` then has dense layers on the model's device and of
   /// its type, and models/decoder_density.h computes everything from them.
   virtual bool is_network() const { return false; }
-  /// A model with this decoder and, in place of its likelihood, normal noise of standard deviation
-  /// `sd` around the mean of x. Null if the model cannot.
-  virtual std::shared_ptr<const LatentModel> with_noise(double /*sd*/) const { return nullptr; }
 };
 
 /// Throws Error kData that names the first datum and entry without a probability under the model's

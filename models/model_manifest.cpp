@@ -38,17 +38,6 @@ std::vector<int64_t> shape_of(const FileFields& f, const std::string& key, size_
   return sizes;
 }
 
-/// The standard deviation of a normal likelihood whose scale is one number.
-std::optional<double> noise_sd_of(const FileFields& likelihood) {
-  const std::string name = likelihood.text("name");
-  if ((name != "gaussian" && name != kSquaredError) || !likelihood.has("scale") ||
-      !likelihood.at("scale").is_number())
-    return {};
-  const double sd = likelihood.number("scale");
-  if (!(sd > 0)) throw likelihood.wrong("scale", "above 0");
-  return sd;
-}
-
 LabelDescription read_labels(const FileFields& f) {
   const std::string dtype = f.text("dtype");
   if (dtype != "float32" && dtype != "int64") throw f.wrong("dtype", "float32 or int64");
@@ -64,7 +53,8 @@ ModelDescription read_description(const FileFields& f) {
   model.functions = f.words("functions");
   if (!model.has("joint")) throw f.wrong("functions", "a list with \"joint\"");
   model.likelihood = f.object("likelihood").text("name");
-  model.noise_sd = noise_sd_of(f.object("likelihood"));
+  if (model.likelihood == "squared-error")  // of earlier versions, for curves alone
+    throw f.wrong("likelihood", "one that gives p(x)");
   model.prior = f.object("prior").text("name");
   model.low = f.number_or_null("low");
   model.high = f.number_or_null("high");

@@ -56,18 +56,6 @@ NetworkModel::NetworkModel(const ModelManifest& manifest_with_vae, std::string w
                     {device, "aten", std::move(where)}),
       decoder_(decoder_network(manifest_with_vae.vae->to(device, dtype))) {}
 
-std::shared_ptr<const LatentModel> NetworkModel::with_noise(double sd) const {
-  ModelManifest noisy = manifest();
-  Likelihood& likelihood = noisy.vae->architecture.likelihood;
-  if (likelihood.is_of_logits() && !likelihood.is_bernoulli())
-    return nullptr;  // no output layer has such means
-  if (likelihood.is_bernoulli()) noisy.vae->decoder.layers.back().activation = Activation::kSigmoid;
-  likelihood = {Likelihood::Family::kGaussian, sd};
-  noisy.model.set_likelihood(likelihood);
-  return std::make_shared<NetworkModel>(noisy, place().where, place().device,
-                                        decoder_.layers.front().weight.scalar_type());
-}
-
 std::shared_ptr<const LatentModel> network_model(const Vae& vae) {
   const at::Tensor& weight = vae.decoder.layers.front().weight;
   return std::make_shared<NetworkModel>(manifest_of(vae), "the VAE", weight.device(),

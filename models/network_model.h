@@ -18,8 +18,6 @@ class NetworkModel : public FunctionModel {
 
   const DecoderNetwork* decoder() const override { return &decoder_; }
   bool is_network() const override { return true; }
-  /// For a Bernoulli decoder, whose probabilities become the means.
-  std::shared_ptr<const LatentModel> with_noise(double sd) const override;
 
  private:
   DecoderNetwork decoder_;  // on the model's device

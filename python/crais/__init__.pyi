@@ -25,7 +25,6 @@ from crais.likelihoods import Laplace as Laplace
 from crais.likelihoods import Likelihood as Likelihood
 from crais.likelihoods import NegativeBinomial as NegativeBinomial
 from crais.likelihoods import Poisson as Poisson
-from crais.likelihoods import SquaredError as SquaredError
 from crais.likelihoods import StudentT as StudentT
 from crais.likelihoods import ZeroInflatedNegativeBinomial as ZeroInflatedNegativeBinomial
 from crais.loading import ModelFile as ModelFile

@@ -41,7 +41,7 @@ _OfModels = TypedDict("_OfModels", {
     "decoder": Function | str | None, "encoder": Function | str | None,
     "log_joint": Function | None, "log_prior": Function | None, "latent": Latent | None,
     "image_shape": Sequence[int] | str | None, "labels": Any, "key": str | None,
-    "layout": str | None, "dtype": torch.dtype | str | None, "rate_distortion": str | None,
+    "layout": str | None, "dtype": torch.dtype | str | None,
 }, total=False)
 
 _OfDensities = TypedDict("_OfDensities", {

@@ -72,7 +72,6 @@ def evaluate(
     key: str | None = None,
     layout: str | None = None,
     dtype: torch.dtype | str | None = None,
-    rate_distortion: str | None = None,
     progress: bool = True,
     **flags: Unpack[EvaluateOptions],
 ) -> Result:
@@ -107,8 +106,6 @@ def evaluate(
                  default the labels beside the images in a Dataset or DataLoader
     layout       "NHWC" if the images have their channels last
     dtype        "float32": evaluate a copy of a model in float64, bfloat16 or half in float32
-    rate_distortion  "nll", "nll:BETA", "mse" or "mse:SD": the curve of `eval-loglik curve
-                 --distortion`, with its flags and defaults
     progress     show a bar, if tqdm is installed
 
     Returns a `Result`. crais calls the functions with many rows at once, in float32, on the model's
@@ -125,8 +122,6 @@ def evaluate(
     Other options are the flags of eval-loglik:
     """
     options: dict[str, Any] = {**flags}
-    if rate_distortion is not None:
-        options["rate_distortion"] = rate_distortion
     dtype = None if dtype is None else str(dtype).removeprefix("torch.")
     for name in ("data", "data_dir", "simulate", "split"):
         if images is not None and options.get(name) is not None:
@@ -432,9 +427,7 @@ def _evaluated(
     operand: str, flags: dict[str, Any], data: Data, progress: bool, model: InMemory | None = None
 ) -> Result:
     """The result for `model`, or without one for the file that the operand names."""
-    distortion = flags.pop("rate_distortion", None)
-    curve = [] if distortion is None else ["curve", f"--distortion={distortion}"]
-    arguments = [*curve, operand, *native.arguments(flags)]
+    arguments = [operand, *native.arguments(flags)]
     device = torch.device("cpu") if model is None else model.device
     manifest = b"" if model is None else model.manifest
     report, run = native.call(

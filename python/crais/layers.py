@@ -34,7 +34,7 @@ from crais.image_layers import (
     shuffling,
     some_channels,
 )
-from crais.likelihoods import Bernoulli, ContinuousBernoulli, Gaussian, Likelihood, SquaredError
+from crais.likelihoods import Bernoulli, ContinuousBernoulli, Gaussian, Likelihood
 from crais.outputs import unvalidated
 from crais.priors import Prior, StandardNormal
 
@@ -190,7 +190,7 @@ def _likelihood(likelihood: Likelihood) -> str | None:
     """As eval-loglik writes it; None where its evaluators for MLPs do not know it."""
     if type(likelihood) in (Bernoulli, ContinuousBernoulli):
         return likelihood.spec()["name"]
-    if type(likelihood) in (Gaussian, SquaredError):
+    if type(likelihood) is Gaussian:
         sd = likelihood.spec()["scale"]
         return f"gaussian:{sd:.9g}" if isinstance(sd, float) else None
     return None

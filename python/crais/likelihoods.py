@@ -245,19 +245,6 @@ class Gaussian(_LocationScale):
         return _probit(u[:, 0])
 
 
-class SquaredError(Gaussian):
-    """Stands for no likelihood: the decoder gives the mean of x, and no noise is known.
-
-    `log_prob` is minus the squared error, up to a constant. Such a model is for
-    `eval-loglik curve --distortion mse` alone.
-    """
-
-    name = "squared-error"
-
-    def __init__(self) -> None:
-        super().__init__(math.sqrt(0.5))
-
-
 class GaussianWithScale(Gaussian):
     """Normal noise whose standard deviation the decoder gives: `Gaussian(sd=None)`."""
 

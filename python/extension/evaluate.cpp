@@ -31,9 +31,7 @@ RunReport run_evaluation(const std::vector<std::string>& arguments, const py::ob
   const std::string described = manifest;
   return stoppable(run, [&] {
     const Released released;
-    EvalSettings settings = arguments.front() == "curve"
-                                ? read_curve({curve_synopsis(), arguments})
-                                : read_settings({eval_loglik_synopsis(), arguments});
+    EvalSettings settings = read_settings({eval_loglik_synopsis(), arguments});
     settings.in_memory = images || !described.empty();
     std::string notice;
     const EvalModel model = described.empty() ? open_model(settings.checkpoint, settings.foreign,

@@ -1,6 +1,5 @@
 """`crais.evaluate`: the same numbers as the programs', whatever holds model and images."""
 
-import csv
 import html
 import json
 import math
@@ -401,21 +400,3 @@ def test_the_help_has_every_option():
     assert "iwae[:K]" in crais.evaluate.__doc__
     assert "steps=T [96]" in crais.log_normalizer.__doc__
     assert "epochs=N" in crais.train_vae.__doc__
-
-
-def test_a_curve_of_rate_and_distortion(curved, images, likelihood, tmp_path):
-    found = crais.evaluate(
-        curved, images, likelihood=likelihood, rate_distortion="nll", chains=8, chunk=8, progress=False
-    )
-    found.save(tmp_path / "curve")
-    with open(tmp_path / "curve" / "rate_distortion.csv", encoding="utf-8") as file:
-        points = [{k: float(v) for k, v in row.items() if v} for row in csv.DictReader(file)]
-    assert points[0]["beta"] == 0 and points[0]["rate"] == 0
-    # At beta = 1 the curve is -log p(x) = R + D.
-    assert points[-1]["beta"] == 1
-    assert points[-1]["rate"] + points[-1]["distortion"] == pytest.approx(-found.mean)
-    assert "Rate and distortion" in repr(found)
-    with pytest.raises(crais.UsageError, match="base"):
-        crais.evaluate(
-            curved, images, likelihood=likelihood, rate_distortion="nll", base="encoder", progress=False
-        )

@@ -5,8 +5,6 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,7 +29,6 @@ struct MethodResult {
   int64_t num_nonfinite = 0;
   Cost cost;                                        // summed over problems and particles
   std::optional<WeightedParticles> particles = {};  // if they were asked for
-  std::map<std::string, at::Tensor> columns = {};   // further results of the method, [N]; stored
   // Log-weights [P,K] float64 of a method with independent chains: they determine `estimate` and
   // `upper`.
   at::Tensor log_w = {}, reverse_log_w = {};  // the latter of reverse chains, if there are any
@@ -87,8 +84,5 @@ struct AnnealingParts {
 };
 
 using MethodRegistry = Registry<Method, const AnnealingParts&>;
-/// Makes the method of a name, in place of the registry.
-using MethodFactory =
-    std::function<std::unique_ptr<Method>(const std::string& name, const AnnealingParts& parts)>;
 
 }  // namespace crais

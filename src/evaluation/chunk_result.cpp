@@ -104,7 +104,6 @@ ChunkRun to_run(const MethodResult& found, int64_t num_problems) {
   }
   run.num_nonfinite = found.num_nonfinite;
   run.cost = found.cost;
-  run.own = found.columns;
   return run;
 }
 

@@ -87,7 +87,6 @@ struct ChunkRun {
   std::map<std::string, ExpectationSums> expectations;  // by name in the options
   std::optional<WeightedParticles> particles;           // with `keep_particles`; never in files
   std::vector<ChainBlock> blocks;                       // for methods with independent chains
-  std::map<std::string, at::Tensor> own;  // further columns of the method: MethodResult::columns
 
   /// Every column of numbers with its name in files, in the order of files.
   static const std::vector<std::pair<std::string, Column ChunkRun::*>>& columns();

@@ -19,8 +19,8 @@ constexpr const char* kAuto = "auto";
 
 }  // namespace
 
-Estimator::Estimator(EstimateOptions options, MethodFactory factory)
-    : parts_(std::make_shared<EstimatorParts>(std::move(options), std::move(factory))) {
+Estimator::Estimator(EstimateOptions options)
+    : parts_(std::make_shared<EstimatorParts>(std::move(options))) {
   if (parts_->options.base != kAuto) BaseRegistry::instance().make("base", parts_->options.base);
 }
 

@@ -17,9 +17,9 @@ namespace crais {
 ///     crais::ChunkResult result = ready.estimate(0, target);
 class Estimator {
  public:
-  /// `factory` makes the methods that options name; empty: the registry. Throws Error kArgument for
-  /// unknown names, values out of range and options that exclude each other.
-  explicit Estimator(EstimateOptions options, MethodFactory factory = {});
+  /// Throws Error kArgument for unknown names, values out of range and options that exclude each
+  /// other.
+  explicit Estimator(EstimateOptions options);
 
   const EstimateOptions& options() const;
   bool anneals() const;

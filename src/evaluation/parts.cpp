@@ -9,8 +9,8 @@
 
 namespace crais {
 
-EstimatorParts::EstimatorParts(EstimateOptions estimate_options, MethodFactory method_factory)
-    : options(std::move(estimate_options)), factory(std::move(method_factory)) {
+EstimatorParts::EstimatorParts(EstimateOptions estimate_options)
+    : options(std::move(estimate_options)) {
   check(options);
   path = PathRegistry::instance().make("path", options.path);
   rule = make_rule(options.steps);
@@ -61,8 +61,7 @@ bool EstimatorParts::wants_particles() const {
 std::unique_ptr<Method> EstimatorParts::make_method(const std::string& name, Pilots* pilots) const {
   const bool keep_particles = wants_particles() || options.witness;
   const AnnealingParts made_of{path, transition, resampling, keep_particles, pilots};
-  return factory ? factory(name, made_of)
-                 : MethodRegistry::instance().make("method", name, made_of);
+  return MethodRegistry::instance().make("method", name, made_of);
 }
 
 std::unique_ptr<ScheduleRule> EstimatorParts::make_rule(int64_t steps) const {

@@ -20,12 +20,10 @@ namespace crais {
 /// The objects that options name. Immutable: threads may share it.
 class EstimatorParts {
  public:
-  /// `method_factory` makes the methods that options name; empty: the registry. Throws Error
-  /// kArgument for unknown names and options that exclude each other.
-  explicit EstimatorParts(EstimateOptions estimate_options, MethodFactory method_factory = {});
+  /// Throws Error kArgument for unknown names and options that exclude each other.
+  explicit EstimatorParts(EstimateOptions estimate_options);
 
   EstimateOptions options;
-  MethodFactory factory;
   std::shared_ptr<const Path> path;
   std::shared_ptr<const ScheduleRule> rule;  // for options.steps
   std::shared_ptr<const Transition> transition;

@@ -298,7 +298,6 @@ json to_json(const ChunkResult& result) {
     entry["flags"] = run.flags;
     for (const auto& [name, sums] : run.expectations) entry["expectations"][name] = to_json(sums);
     for (const auto& block : run.blocks) entry["blocks"].push_back(to_json(block));
-    for (const auto& [name, column] : run.own) entry["own"][name] = column_json(column);
     object["runs"].push_back(std::move(entry));
   }
   return object;
@@ -365,11 +364,6 @@ ChunkResult chunk_from(const json& object, const std::string& source) {
       for (const auto& block : json_field<std::vector<json>>(entry, "blocks", source))
         run.blocks.push_back(
             block_from(block, source, static_cast<int64_t>(result.indices.size())));
-    if (entry.contains("own")) {
-      const json own = json_field<json>(entry, "own", source);
-      for (const auto& column : own.items())
-        run.own[column.key()] = column_from(own, column.key(), source);
-    }
     result.runs.push_back(std::move(run));
   }
   check_runs(result.runs, source);

@@ -71,10 +71,9 @@ void check_chunk(const ChunkResult& result, const RunShape& expected, const std:
 
 constexpr const char* kBfloat16 = "bfloat16";  // the forces of a state
 
-constexpr const char* kReports[] = {"summary.json",       "report.html",      "per_image.csv",
-                                    "thumbnails.npy",     "schedule.csv",     "per_problem.csv",
-                                    "plan.json",          "expectations.csv", "rate_distortion.csv",
-                                    "rate_distortion.svg"};
+constexpr const char* kReports[] = {"summary.json",   "report.html",     "per_image.csv",
+                                    "thumbnails.npy", "schedule.csv",    "per_problem.csv",
+                                    "plan.json",      "expectations.csv"};
 
 bool is_there(const fs::path& path) {
   std::error_code ignored;

@@ -63,7 +63,6 @@ def rounds(model: Path, other: Path, images_file: Path) -> dict[str, Round]:
     train = ["train-vae", "--data=synthetic:2000", "--hidden=100", "--latent=10", "--epochs=6",
              "--checkpoint-every=2", "--quiet"]  # fmt: skip
     images = ["eval-loglik", str(model), "--simulate=64", "--chunk=8", "--quiet"]
-    curve = ["eval-loglik", "curve", *images[1:]]
     results = ["per_image.csv", "schedule.csv"]
     array = [f"--data={images_file}", "--binarisation=static:0", "--chunk=8", "--quiet"]
     extend = ["eval-loglik", "extend", "{out}", "--quiet", "--threads=1"]
@@ -87,10 +86,6 @@ def rounds(model: Path, other: Path, images_file: Path) -> dict[str, Round]:
         "estimate-logz": Round([*density, "--steps=128"], estimates),
         "expectations": Round(
             [*density, "--steps=64", "--expect=moments"], [*estimates, "expectations.csv"]
-        ),
-        "curve": Round(curve, [*results, "rate_distortion.csv"]),
-        "curve, squared error": Round(
-            [*curve, "--distortion=mse:0.4", "--chains=4"], [*results, "rate_distortion.csv"]
         ),
         "compare": Round(
             ["eval-loglik", "compare", str(model), str(other), *array, "--steps=64"],

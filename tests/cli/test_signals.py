@@ -13,12 +13,10 @@ from .programs import Job, Program, beside, read_json, same
 SIMULATED = "--simulate 48 --chunk 8 --step-size 0.5 --quiet".split()
 WAYS = {
     "mcd": "--method mcd:steps=8,iterations=80,hidden=32 --chains 2500",
-    "rate and distortion": "--distortion nll --schedule constant-length:0.03 --chains 200",
-    "distortion as squared error": "--distortion mse:0.6 --chains 60",
     "target error": "--target-error 0.01 --steps 48 --base prior",
     "mean error": "--mean-error 0.003 --steps 48 --base prior",
 }
-FILES = ["per_image.csv", "run.json", "schedule.csv", "rate_distortion.csv"]
+FILES = ["per_image.csv", "run.json", "schedule.csv"]
 STOPS_WITHIN = 2.0
 
 
@@ -28,8 +26,7 @@ def way(
 ) -> tuple[list[str], Path]:
     """The arguments of a run, and the folder of one that was left alone."""
     folder = tmp_path_factory.mktemp("whole")
-    command = ["curve"] if "--distortion" in request.param else []
-    args = [*command, str(vae), *beside(request.param, SIMULATED)]
+    args = [str(vae), *beside(request.param, SIMULATED)]
     Program("eval-loglik", folder).succeed(*args, "--threads", "2", "--out", "whole")
     return args, folder / "whole"
 

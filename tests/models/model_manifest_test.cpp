@@ -145,6 +145,8 @@ TEST(ModelManifest, RefusesLayersThatCannotBe) {
       {"\"kind\" is not dense, convolution or interpolation",
        [](json& d, SafeTensors&) { layer(d, 1)["kind"] = "sparse"; }},
       {"unknown activation", [](json& d, SafeTensors&) { layer(d, 0)["activation"] = "swish"; }},
+      {"\"likelihood\" is not one that gives p(x)",
+       [](json& d, SafeTensors&) { d["likelihood"]["name"] = "squared-error"; }},
       {"unknown likelihood", [](json& d, SafeTensors&) { d["decoder"]["likelihood"] = "laplace"; }},
       {"\"transposed\" is not true or false",
        [](json& d, SafeTensors&) { layer(d, 1)["transposed"] = 1; }},

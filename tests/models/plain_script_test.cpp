@@ -71,7 +71,6 @@ TEST_F(PlainScript, SaysWhatWasFoundOut) {
   EXPECT_EQ(d.latent, 3);
   EXPECT_EQ(d.data_shape, (std::vector<int64_t>{2, 3}));
   EXPECT_EQ(d.likelihood, "gaussian:0.5");
-  EXPECT_EQ(d.noise_sd, kNoise);
   EXPECT_TRUE(d.has("encode"));
   EXPECT_FALSE(d.low.has_value());
   EXPECT_EQ(model->evaluator(), "torchscript");

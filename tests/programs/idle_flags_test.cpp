@@ -235,18 +235,6 @@ TEST(IdleFlags, WouldChangeNoNumberOfDensities) {
   expect_no_effects("problem", courses_of_densities());
 }
 
-TEST(IdleFlags, OfCurvesAreThoseOfAnneals) {
-  const auto read = [](const std::vector<std::string>& flags) {
-    std::vector<std::string> words = {"curve", "model"};
-    words.insert(words.end(), flags.begin(), flags.end());
-    return read_curve(CommandLine(curve_synopsis(), words)).estimator;
-  };
-  expect_error(ErrorKind::kArgument, {"--steps does nothing"}, [&] {
-    read({"--schedule", "cess:0.9", "--steps", "5"});
-  });
-  EXPECT_EQ(read({"--chains", "5"}).chains, 5);
-}
-
 TEST(IdleFlags, AreThoseOfFilesToo) {  // which is not read for that
   const std::string file = "--base prior --schedule file:nowhere.csv";
   expect_error(ErrorKind::kArgument, {"--steps does nothing"},

@@ -61,9 +61,6 @@ TEST(BinaryPixels, AreNotGrey) {
   none.binarisation = "none";
   EXPECT_TRUE(of_array(bytes, none).is_grey);
   EXPECT_TRUE(of_array(bytes.to(at::kFloat) / 255, none).is_grey);
-  ImageSettings means;
-  means.is_for_means = true;
-  EXPECT_FALSE(of_array(bytes.to(at::kFloat) / 255, means).is_grey);
 }
 
 }  // namespace

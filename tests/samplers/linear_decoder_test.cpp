@@ -7,9 +7,9 @@
 #include "core/log_math.h"
 #include "core/rng.h"
 #include "estimates/estimate.h"
+#include "models/vae.h"
 #include "samplers/importance.h"
 #include "samplers/plan.h"
-#include "support/linear_curve.h"
 #include "support/statistics.h"
 #include "support/temporary_folder.h"
 #include "targets/decoder_posterior.h"
@@ -17,21 +17,64 @@
 namespace crais {
 namespace {
 
-using testing::LinearCurve;
 using testing::max_abs_diff;
 using testing::TemporaryFolder;
 
 constexpr int64_t kImages = 300, kLatent = 3, kPixels = 5;
 
+/// z ~ N(0, I), x = W z + b + s * noise: log p(x) and posteriors in closed form.
+struct Linear {
+  at::Tensor weight, bias;  // [n,D], [n]
+  double noise = 1.0;
+
+  static Linear drawn(int64_t pixels, int64_t latent, double noise, at::Generator& rng) {
+    const at::Tensor weight = 0.7 * at::randn({pixels, latent}, rng, at::kDouble);
+    return {weight, at::randn({pixels}, rng, at::kDouble), noise};
+  }
+
+  Vae vae() const {
+    Vae vae;
+    vae.architecture.image_rows = weight.size(0);
+    vae.architecture.image_cols = 1;
+    vae.architecture.latent = weight.size(1);
+    vae.architecture.likelihood.family = Likelihood::Family::kGaussian;
+    vae.architecture.likelihood.noise_sd = noise;
+    vae.decoder.layers = {{weight, bias}};
+    return vae;
+  }
+
+  struct Posterior {
+    at::Tensor mean, covariance;  // [N,D], [D,D]
+  };
+
+  /// Of images [N,n].
+  Posterior posterior(const at::Tensor& images) const {
+    const double precision = 1 / (noise * noise);
+    const at::Tensor covariance = at::linalg_inv(at::eye(weight.size(1), at::kDouble) +
+                                                 precision * at::mm(weight.t(), weight));
+    return {at::mm(precision * at::mm(images - bias, weight), covariance), covariance};
+  }
+
+  /// log N(x; b, W W' + s^2 I).
+  at::Tensor log_likelihood(const at::Tensor& images) const {
+    const at::Tensor covariance =
+        at::mm(weight, weight.t()) + noise * noise * at::eye(weight.size(0), at::kDouble);
+    const at::Tensor r = images - bias;
+    return -0.5 * (at::mm(r, at::linalg_inv(covariance)) * r).sum(1) -
+           0.5 * at::logdet(covariance) -
+           0.5 * static_cast<double>(weight.size(0)) * std::log(2 * M_PI);
+  }
+};
+
 class LinearDecoder : public ::testing::Test {
  protected:
   LinearDecoder() {
     at::Generator rng = make_generator(1);
-    const LinearCurve linear = LinearCurve::drawn(kPixels, kLatent, 0.6, rng);
+    const Linear linear = Linear::drawn(kPixels, kLatent, 0.6, rng);
     vae_ = linear.vae();
     images_ = simulate(vae_, kImages, rng).images;
     truth_ = linear.log_likelihood(images_);
-    posterior_ = linear.posterior(1.0, images_);
+    posterior_ = linear.posterior(images_);
   }
 
   AffineMap exact_posterior() const {
@@ -46,7 +89,7 @@ class LinearDecoder : public ::testing::Test {
 
   Vae vae_;
   at::Tensor images_, truth_;
-  LinearCurve::Posterior posterior_;
+  Linear::Posterior posterior_;
 };
 
 TEST_F(LinearDecoder, IsExactFromTheExactPosterior) {

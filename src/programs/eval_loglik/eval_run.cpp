@@ -5,11 +5,9 @@
 #include <sstream>
 #include <utility>
 
-#include "estimates/rate_distortion.h"
 #include "programs/eval_loglik/report.h"
 #include "programs/run_program.h"
 #include "report/pictures.h"
-#include "targets/tempered.h"
 #include "util/error.h"
 #include "util/format.h"
 #include "util/memory.h"
@@ -22,28 +20,6 @@ using nlohmann::json;
 /// The kind of p(x): a density or a probability. Values of different kinds are never compared.
 std::string quantity(const ModelDescription& model) {
   return model.is_mass || model.likelihood == "bernoulli" ? "probability" : "density";
-}
-
-/// The evaluated model: the given model, or its decoder with the noise that a curve asks for.
-EvalModel chosen_model(const EvalSettings& settings, EvalModel model) {
-  const ModelDescription& described = model.description();
-  const auto& choice = settings.distortion;
-  if (described.likelihood == kSquaredError && !(choice && choice->is_mse))
-    throw argument_error(described.name +
-                         " was exported without a likelihood and has no p(x); use eval-loglik "
-                         "curve --distortion mse, or export it with a likelihood");
-  if (!choice) return model;
-  if (described.prior != "standard-normal" && described.prior != "gaussian")
-    throw argument_error(
-        "a curve needs a normal prior; " + described.name + " has the prior " + described.prior +
-        "; export a decoder of normal latents that contains the map to this prior");
-  if (!choice->is_mse || choice->end)
-    return choice->is_mse ? model.with_noise(*choice->end) : model;
-  if (settings.images.simulate)
-    throw argument_error(
-        "--distortion mse: images are simulated with the noise at the end of the curve; give it, "
-        "such as mse:0.1");
-  return model;
 }
 
 /// A density of x = stored / S is a density of the stored numbers minus log2 S bits each.
@@ -68,15 +44,13 @@ const EstimateOptions& with_chunks_of(EvalSettings& settings, int64_t images) {
 
 EvalRun::EvalRun(EvalSettings settings, EvalModel model, const std::optional<ArrayFile>& images)
     : settings_(std::move(settings)),
-      model_(chosen_model(settings_, std::move(model))),
+      model_(std::move(model)),
       images_(images ? choose_images(settings_.images, model_, *images)
                      : choose_images(settings_.images, model_, notice_)),
-      estimator_(with_chunks_of(settings_, images_.size()),
-                 settings_.distortion ? make_rate_distortion : MethodFactory()) {
+      estimator_(with_chunks_of(settings_, images_.size())) {
   if (!notice_.empty()) notice_ += "\n";
   warnings_ = found_warnings();
   for (const std::string& warning : warnings_) notice_ += "WARNING: " + warning + "\n";
-  if (settings_.distortion) choose_curve();
   chunks_ = {images_.size(), settings_.estimator.chunk};
   if (settings_.shard.count > chunks_.count())
     throw argument_error("--shard: there are only " + std::to_string(chunks_.count()) +
@@ -102,27 +76,6 @@ std::vector<std::string> EvalRun::found_warnings() const {
   return warnings;
 }
 
-/// Sets the end and the units of the curve, once the images are known.
-void EvalRun::choose_curve() {
-  const DistortionChoice& choice = *settings_.distortion;
-  curve_ = CurveUnits{choice.is_mse, choice.end.value_or(1.0), model_.description().num_values()};
-  curve_->is_unit_range = (images_.pixels.ge(0) & images_.pixels.le(1)).all().item<bool>();
-  if (choice.is_mse && !choice.end) {
-    constexpr double kShare = 0.5;  // of the data's spread; a larger end only adds rate
-    const double spread = images_.pixels.to(at::kDouble).std(/*unbiased=*/false).item<double>();
-    if (!(spread > 0))
-      throw argument_error(
-          "--distortion mse: all values of the data are equal; give the standard deviation at the "
-          "end of the curve, such as mse:0.1");
-    curve_->end = kShare * spread;
-    model_ = model_.with_noise(curve_->end);
-  }
-  if (!curve_->ends_in_likelihood() && settings_.images.simulate)
-    throw argument_error("--distortion nll:" + shortest(curve_->end) +
-                         ": exact draws of simulated images are those of nll:1; leave out "
-                         "--simulate, or the number");
-}
-
 RunReport EvalRun::run(RunObserver& observer) const {
   return run_in_folder(settings_, record(), problems(), estimator_, settings_.shard, observer,
                        [&](RunResults results, json summary) {
@@ -136,12 +89,12 @@ RunReport EvalRun::run(RunObserver& observer) const {
                          summary["forces"] = forces ? "bfloat16" : "exact";
                          summary["peak_memory_bytes"] = peak_memory();
                          at::Tensor thumbnails = thumbnails_of_results(results);
-                         return report_of(
-                             {std::move(results), described.num_values(),
-                              bits_offset(described, images_), std::move(thumbnails), curve_},
-                             std::move(summary),
-                             "Model " + about_model() + ". Evaluator " + evaluator + " on " +
-                                 settings_.device.str() + (forces ? ", cheap forces" : "") + ".\n");
+                         return report_of({std::move(results), described.num_values(),
+                                           bits_offset(described, images_), std::move(thumbnails)},
+                                          std::move(summary),
+                                          "Model " + about_model() + ". Evaluator " + evaluator +
+                                              " on " + settings_.device.str() +
+                                              (forces ? ", cheap forces" : "") + ".\n");
                        });
 }
 
@@ -162,8 +115,6 @@ json EvalRun::record() const {
                    {"sha256", images_.digest}}}};
   const auto [key, identity] = model_.record();
   record[key] = identity;
-  if (curve_) record["rate_distortion"] = to_json(*curve_);
-  if (curve_ && !curve_->ends_in_likelihood()) record["images"]["quantity"] = "tempered";
   if (!warnings_.empty()) record["warnings"] = warnings_;
   return record;
 }
@@ -192,10 +143,7 @@ std::shared_ptr<const Target> EvalRun::posterior_of(int64_t begin, int64_t end) 
   const auto part = [&](const at::Tensor& all) {
     return all.defined() ? all.slice(0, begin, end) : all;
   };
-  auto posterior =
-      model_.posterior(part(images_.pixels), part(images_.latents), part(images_.labels));
-  if (!curve_ || curve_->ends_in_likelihood()) return posterior;
-  return std::make_shared<Tempered>(std::move(posterior), Tempered::Options{curve_->end});
+  return model_.posterior(part(images_.pixels), part(images_.latents), part(images_.labels));
 }
 
 ProblemSource EvalRun::problems() const {

@@ -40,7 +40,6 @@ class EvalRun {
   std::string describe() const;
 
  private:
-  void choose_curve();
   /// The reasons why the numbers may mislead.
   std::vector<std::string> found_warnings() const;
   std::string about_model() const;
@@ -50,7 +49,6 @@ class EvalRun {
 
   EvalSettings settings_;
   EvalModel model_;
-  std::optional<CurveUnits> curve_;  // for a curve
   std::string notice_;
   std::vector<std::string> warnings_;
   EvalImages images_;

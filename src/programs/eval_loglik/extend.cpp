@@ -192,10 +192,6 @@ int extend_evaluation(const CommandLine& cli) {
   check_is_evaluation(store.run(), folder);
   const StoredRun stored = stored_run(folder);
   const json& before = store.run();
-  if (before.contains("rate_distortion"))
-    throw argument_error(folder +
-                         ": holds a curve of rate and distortion, which is not extended; "
-                         "run `eval-loglik curve` anew with more");
   shape_of(before, source);  // is one
   json settings = before["settings"];
   const EvalSettings before_settings = settings_from(stored.model, settings, source);

@@ -243,10 +243,9 @@ bool may_simulate(const ImageSettings& settings, const EvalModel& model) {
 /// The images after the checks, with their digest.
 EvalImages ready(EvalImages images, const ImageSettings& settings, const EvalModel& model) {
   ModelDescription described = model.description();
-  if (described.likelihood == "bernoulli" &&
-      (settings.is_for_means || settings.binarisation == "none")) {
+  if (described.likelihood == "bernoulli" && settings.binarisation == "none") {
     described.step.reset();
-    images.is_grey = !settings.is_for_means && has_grey(images.pixels);
+    images.is_grey = has_grey(images.pixels);
   }
   check_support(described, images.pixels, images.source);
   images.digest = digest_of(images, images.size());

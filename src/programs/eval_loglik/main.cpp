@@ -18,7 +18,7 @@ int run(const CommandLine& cli) {
   if (first == "merge") return merge_evaluations(cli);
   if (first == "diagnose") return diagnose_evaluation(cli);
   if (first == "compare") return compare_evaluations(cli);
-  for (const char* command : {"curve", "extend", "submit"})
+  for (const char* command : {"extend", "submit"})
     if (first == command)
       throw argument_error(first + " comes first, before any flag: eval-loglik " + first + " ...");
   if (cli.operands().size() > 1)
@@ -31,9 +31,7 @@ int eval_loglik(const std::string& called, const std::vector<std::string>& words
   const std::string first = words.empty() ? "" : words.front();
   if (first == "submit") return submit_evaluation({submit_synopsis(), words}, called);
   if (first == "extend") return extend_evaluation({extend_synopsis(), words});
-  if (first != "curve") return run({eval_loglik_synopsis(), words});
-  const CommandLine cli(curve_synopsis(), words);
-  return evaluate(read_curve(cli), cli);
+  return run({eval_loglik_synopsis(), words});
 }
 
 }  // namespace

@@ -1,17 +1,14 @@
 #include "programs/eval_loglik/model.h"
 
-#include <cmath>
 #include <set>
 #include <sstream>
 #include <utility>
 
-#include "core/rng.h"
 #include "models/network_model.h"
 #include "models/package_model.h"
 #include "models/script_model.h"
 #include "programs/eval_loglik/flag_table.h"
 #include "targets/model_prior.h"
-#include "targets/tempered.h"
 #include "util/error.h"
 #include "util/files.h"
 
@@ -20,20 +17,14 @@ namespace {
 
 using nlohmann::json;
 
-/// x = mean + noise, with the noise from its own stream.
-at::Tensor with_normal_noise(const at::Tensor& mean, double sd, uint64_t seed, int64_t i) {
-  at::Generator rng =
-      make_generator(mix64(derive_seed(seed, Purpose::kSimulate, static_cast<uint64_t>(i))));
-  return mean + sd * at::empty_like(mean).normal_(0, 1, rng);
-}
-
 /// A description of a TorchScript decoder, in the form of RecognisedVae::describe.
 std::string describe_decoder(const ModelDescription& model) {
   std::ostringstream text;
   text << "decoder     " << model.latent << " latents to " << at::IntArrayRef(model.data_shape)
        << "\nencoder     " << (model.has("encode") ? "its method 'encode'" : "it has none")
        << "\nlikelihood  " << model.likelihood
-       << (model.noise_sd ? ": the outputs are means\n" : ": the outputs are logits\n");
+       << (model.likelihood.rfind("gaussian", 0) == 0 ? ": the outputs are means\n"
+                                                      : ": the outputs are logits\n");
   return text.str();
 }
 
@@ -65,48 +56,20 @@ EvalModel::EvalModel(std::shared_ptr<const LatentModel> model, const at::TensorO
       options_(options),
       record_(std::move(record)),
       fused_(options.device().is_cpu() && options.dtype() == at::kFloat ? fused_decoder_of(*model_)
-                                                                        : nullptr),
-      description_(model_->description()) {}
+                                                                        : nullptr) {}
 
 std::shared_ptr<const Target> EvalModel::posterior(const at::Tensor& data,
                                                    const at::Tensor& latents,
                                                    const at::Tensor& labels) const {
-  auto target = std::make_shared<DecoderPosterior>(
+  return std::make_shared<DecoderPosterior>(
       model_, data.to(options_), latents.defined() ? latents.to(options_) : latents,
       labels.defined() ? labels.to(options_.device()) : labels, fused_);
-  if (!own_noise_) return target;
-  const double sd = *description_.noise_sd, power = std::pow(*own_noise_ / sd, 2);
-  const auto constant = [&](double of) {
-    return 0.5 * static_cast<double>(description_.num_values()) * std::log(2 * M_PI * of * of);
-  };
-  return std::make_shared<Tempered>(
-      target, Tempered::Options{power, power * constant(*own_noise_) - constant(sd),
-                                /*keeps_draws=*/true});
 }
 
 LatentModel::Draws EvalModel::draw(uint64_t seed, int64_t i) const {
   LatentModel::Draws drawn = model_->draw(seed, i);
-  if (own_noise_) {
-    const at::Tensor mean = model_->output(drawn.latents, drawn.labels)->value;
-    drawn.data = with_normal_noise(mean.to(at::kCPU, at::kFloat), *description_.noise_sd, seed, i);
-  }
   drawn.data = drawn.data.flatten(1).to(at::kCPU, at::kFloat);
   return drawn;
-}
-
-EvalModel EvalModel::with_noise(double sd) const {
-  if (const auto noisy = model_->with_noise(sd)) return {noisy, options_, record_};
-  const std::optional<double> own = model_->description().noise_sd;
-  if (!own)
-    throw argument_error(
-        description_.name + " has the likelihood " + description_.likelihood +
-        ", which does not state the mean of x; the squared error needs a decoder of means, "
-        "exported without a likelihood or with crais.Gaussian(sd) with one sd");
-  EvalModel noisy = *this;
-  noisy.own_noise_ = own;
-  noisy.description_.set_likelihood({Likelihood::Family::kGaussian, sd});
-  noisy.description_.is_mass = false;
-  return noisy;
 }
 
 std::shared_ptr<const Target> EvalModel::prior() const {

@@ -30,7 +30,7 @@ class EvalModel {
   EvalModel(std::shared_ptr<const LatentModel> model, const at::TensorOptions& options,
             Record record);
 
-  const ModelDescription& description() const { return description_; }
+  const ModelDescription& description() const { return model_->description(); }
   /// The posteriors of data [P, num_values()] float32 on the CPU. `latents` [P,D] are those of
   /// simulated data, `labels` [P, ...] those for a conditional model; else undefined.
   std::shared_ptr<const Target> posterior(const at::Tensor& data, const at::Tensor& latents,
@@ -38,11 +38,6 @@ class EvalModel {
   int64_t num_draws() const { return model_->num_draws(); }
   /// As LatentModel::draw, but with data [1, num_values()].
   LatentModel::Draws draw(uint64_t seed, int64_t i) const;
-
-  /// The model's decoder with normal noise of standard deviation `sd` around the mean of x, in
-  /// place of its likelihood. The squared error is then minus the log-likelihood, up to constants.
-  /// Throws Error kArgument if the model does not state that mean.
-  EvalModel with_noise(double sd) const;
 
   /// Replicates of p(z), if it is a function of the user, which may have any integral. Null if it
   /// is a normal, or another density that is normalised by its formula.
@@ -60,8 +55,6 @@ class EvalModel {
   at::TensorOptions options_;
   Record record_;
   std::shared_ptr<const FusedDecoder> fused_;  // null: no fused evaluator
-  ModelDescription description_;
-  std::optional<double> own_noise_;  // if the description has another noise
 };
 
 EvalModel checkpoint_model(const Checkpoint& checkpoint, at::Device device, at::ScalarType dtype);

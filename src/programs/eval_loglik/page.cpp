@@ -106,16 +106,8 @@ std::string page_of(const EvalResults& results, const std::vector<LikelihoodSumm
   HtmlPage page("Log-likelihood" + (model.empty() ? "" : " of " + model));
   for (const LikelihoodSummary& s : methods) page.lead(answer(s));
   for (const std::string& warning : warnings_of(summary)) page.lead("Warning: " + warning + ".");
-  for (const Table& table : result_tables(methods, results.curve)) add_table(page, table);
+  for (const Table& table : result_tables(methods)) add_table(page, table);
   page.paragraph(kReading);
-  if (results.curve) {
-    const CurveReport curve(results, *results.curve);
-    page.heading("Rate and distortion");
-    if (curve.is_drawable())
-      page.drawing(curve.drawing(), curve.title() + ": rate against distortion");
-    add_table(page, curve.table());
-    page.paragraph(curve.reading());
-  }
 
   const std::vector<MethodTable> estimates = tables(results);
   const Pictured images(results, estimates.front());
@@ -131,9 +123,7 @@ std::string page_of(const EvalResults& results, const std::vector<LikelihoodSumm
   add_effective_sizes(page, estimates, "image");
   add_annealing(page, results);
   const std::string file = model.empty() ? "MODEL" : model;
-  add_record(page, summary,
-             results.curve ? command_of(curve_synopsis(), {"curve", file}, summary.at("settings"))
-                           : command_of(eval_loglik_synopsis(), {file}, summary.at("settings")));
+  add_record(page, summary, command_of(eval_loglik_synopsis(), {file}, summary.at("settings")));
   return page.text();
 }
 

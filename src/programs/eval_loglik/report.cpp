@@ -24,23 +24,16 @@ json to_json(const LikelihoodSummary& s) {
 }
 
 std::string text_of(const std::vector<LikelihoodSummary>& methods, const std::string& errors,
-                    const std::optional<CurveUnits>& units, const std::optional<CurveReport>& curve,
                     int width) {
-  const std::vector<Table> shown = result_tables(methods, units);
-  std::string text;
-  if (curve) text = curve->table().text(width) + wrapped(curve->reading(), width);
-  text += shown.front().text(width) + wrapped(kReading, width) + wrapped(errors, width);
+  const std::vector<Table> shown = result_tables(methods);
+  const std::string text =
+      shown.front().text(width) + wrapped(kReading, width) + wrapped(errors, width);
   if (shown.size() == 1) return text;
   return text + shown.back().text(width) +
          wrapped(
              "The truth lies between the bounds on average. The gap certifies these "
              "settings for images like these.",
              width);
-}
-
-void add_curve(const CurveReport& curve, std::vector<ReportFile>& files) {
-  files.emplace_back("rate_distortion.csv", curve.csv());
-  if (curve.is_drawable()) files.emplace_back("rate_distortion.svg", curve.drawing());
 }
 
 }  // namespace
@@ -50,13 +43,9 @@ const std::string kReading =
     "images, MC SE from the random chains; the mean is expected to be off by bias. Do not trust "
     "flagged images: see 'flags' in per_image.csv.";
 
-std::vector<Table> result_tables(const std::vector<LikelihoodSummary>& methods,
-                                 const std::optional<CurveUnits>& curve) {
-  const bool is_likelihood = !curve || curve->ends_in_likelihood();
-  MethodsTable table(
-      "image",
-      is_likelihood ? "Mean log-likelihood, nats" : "Mean log normaliser at the curve's end, nats",
-      {is_likelihood ? "log p(x)" : "log Z", "data SE", "MC SE"}, {"bits/dim"});
+std::vector<Table> result_tables(const std::vector<LikelihoodSummary>& methods) {
+  MethodsTable table("image", "Mean log-likelihood, nats", {"log p(x)", "data SE", "MC SE"},
+                     {"bits/dim"});
   std::vector<double> lower;
   for (const auto& s : methods) {
     lower.push_back(s.log_likelihood.mean);
@@ -86,11 +75,6 @@ std::vector<LikelihoodSummary> summarise(const EvalResults& results) {
 
 RunReport report_of(EvalResults results, json summary, const std::string& about) {
   const std::vector<LikelihoodSummary> methods = summarise(results);
-  std::optional<CurveReport> curve;
-  if (results.curve) {
-    curve.emplace(results, *results.curve);
-    summary["rate_distortion"] = curve->summary();
-  }
   const std::vector<std::string> warnings = warnings_of(summary);
   summary["warnings"] = warnings;
   summary["results"] = json::array();
@@ -106,18 +90,15 @@ RunReport report_of(EvalResults results, json summary, const std::string& about)
       {"schedule.csv", schedule_csv(results, "image")},
       {"report.html",
        [everything, methods, summary] { return page_of(*everything, methods, summary); }}};
-  if (curve) add_curve(*curve, files);
   if (results.thumbnails.defined())
     files.emplace_back("thumbnails.npy", [everything] { return npy_text(everything->thumbnails); });
-  const std::optional<CurveUnits> units = results.curve;
   return {std::move(results),
           Progressed(),
           json(),
           std::move(summary),
           std::move(files),
-          [methods, errors, units, curve, about, warnings](int width) {
-            return text_of(methods, errors, units, curve, width) + warning_lines(warnings, width) +
-                   about;
+          [methods, errors, about, warnings](int width) {
+            return text_of(methods, errors, width) + warning_lines(warnings, width) + about;
           }};
 }
 

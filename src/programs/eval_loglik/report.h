@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "evaluation/summary.h"
-#include "programs/eval_loglik/rate_distortion.h"
 #include "report/html.h"
 #include "report/run_report.h"
 #include "report/table.h"
@@ -19,7 +18,6 @@ struct EvalResults : RunResults {
   int64_t num_pixels = 0;
   double bits_offset = 0.0;  // bits a dimension from the density of x to that of stored numbers
   at::Tensor thumbnails;     // one row an image, in the order of chunks; undefined: no pictures
-  std::optional<CurveUnits> curve = {};  // for curves
 };
 
 /// The summary of one method over all images and repeats.
@@ -31,8 +29,7 @@ struct LikelihoodSummary : MethodSummary {
 std::vector<LikelihoodSummary> summarise(const EvalResults& results);
 
 /// Tables of the methods and, for methods with two bounds, of the bounds.
-std::vector<Table> result_tables(const std::vector<LikelihoodSummary>& methods,
-                                 const std::optional<CurveUnits>& curve = {});
+std::vector<Table> result_tables(const std::vector<LikelihoodSummary>& methods);
 
 /// An explanation of these tables.
 extern const std::string kReading;

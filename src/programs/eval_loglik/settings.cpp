@@ -20,7 +20,7 @@ Synopsis eval_loglik_synopsis() {
       "checkpoint of train-vae, a model of crais.export (.pt2, .pt), the state_dict of an MLP, a "
       "decoder in TorchScript.";
   s.operands =
-      "MODEL | compare DIR|MODEL... | curve MODEL | diagnose DIR | extend DIR | merge DIR... | "
+      "MODEL | compare DIR|MODEL... | diagnose DIR | extend DIR | merge DIR... | "
       "submit slurm MODEL";
   s.min_operands = 1;
   s.max_operands = 4096;
@@ -85,7 +85,6 @@ Synopsis eval_loglik_synopsis() {
       "  eval-loglik vae.safetensors --method bidirectional --simulate 1000\n"
       "  eval-loglik vae.safetensors --budget 500\n"
       "  eval-loglik vae.safetensors --preset paper --schedule linear --steps 512\n"
-      "  eval-loglik curve vae.safetensors --distortion mse:0.1 --out results/curve\n"
       "  eval-loglik conv.pt2 --data images.npz:test --scale 255\n"
       "  eval-loglik compare results/epoch10 results/epoch50\n"
       "  eval-loglik compare old.pt2 new.pt2 --data images.npy --out results/which\n"

@@ -8,7 +8,6 @@
 
 #include "programs/estimator_flags.h"
 #include "programs/eval_loglik/model.h"
-#include "programs/eval_loglik/rate_distortion.h"
 
 namespace crais {
 
@@ -25,7 +24,6 @@ struct ImageSettings {
   std::optional<int64_t> limit;
   std::optional<int64_t> simulate;
   uint64_t seed = 0;
-  bool is_for_means = false;    // images are compared with the decoder's means, not by likelihood
   std::set<std::string> given;  // flags, in the form of given_of_table
 };
 
@@ -35,18 +33,13 @@ struct EvalSettings : RunSettings {
   ImageSettings images;
   Shard shard;
   bool dry_run = false;
-  bool accept_prior = false;                   // even if it does not integrate to 1
-  std::optional<DistortionChoice> distortion;  // for a curve: see read_curve
+  bool accept_prior = false;  // even if it does not integrate to 1
 };
 
 Synopsis eval_loglik_synopsis();
 /// The settings of an evaluation of the file `model`, which is by default the first operand.
 EvalSettings read_settings(const CommandLine& cli, const std::string& model);
 EvalSettings read_settings(const CommandLine& cli);
-
-/// The synopsis of `eval-loglik curve MODEL`: an evaluation by one method from the prior.
-Synopsis curve_synopsis();
-EvalSettings read_curve(const CommandLine& cli);
 
 /// A command line of eval-loglik with the settings of another (CommandLine::settings) and `more`
 /// words. Flags that eval-loglik does not have are left out.

@@ -113,8 +113,6 @@ EvalResults whole_results(StoredEvaluation evaluation, const std::string& folder
   results.bits_offset = json_field<double>(images, "bits_offset", source);
   if (results.num_pixels < 1)
     throw data_error(source + ": images of " + std::to_string(results.num_pixels) + " values");
-  if (evaluation.run.contains("rate_distortion"))
-    results.curve = units_from(evaluation.run["rate_distortion"], results.num_pixels, source);
   results.thumbnails = joined(evaluation.thumbnails, count);
   static_cast<RunResults&>(results) = std::move(evaluation.found);
   return results;

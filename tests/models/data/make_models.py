@@ -92,20 +92,6 @@ def conditional() -> None:
     )
 
 
-def decoder_only() -> None:
-    """f(z) = W z + b, and no likelihood."""
-    torch.manual_seed(5)
-    decoder = torch.nn.Linear(3, 6)
-    crais.export(
-        HERE / "decoder_only.pt",
-        decoder=lambda z: decoder(z).reshape(z.shape[0], 2, 3),
-        likelihood=crais.SquaredError(),
-        latent=3,
-        image_shape=(2, 3),
-        fused=False,
-    )
-
-
 def convolutional() -> None:
     """Binary pixels from convolutions; their weights stand beside the code."""
     torch.manual_seed(6)
@@ -195,7 +181,6 @@ if __name__ == "__main__":
     normalised()
     convolutional()
     residual()
-    decoder_only()
     linear_mlp()
     conditional()
     linear_gaussian()
