@@ -461,7 +461,7 @@ class Mixture : public BaseRule {
     constexpr int64_t kSweeps = 6;
     const Normals& normals = trial.parts->normals;
     const at::Tensor u = normals.to_u(search.pool.draws(particles_, search.rng));
-    const Settled result = settle(*trial.parts->target, normals.map, u, trial.step_sizes, *path_,
+    const Settled result = settle(*trial.parts->target, normals.map, u, trial.step_sizes,
                                   *transition_, kSweeps, search.rng);
     search.cost += result.cost;
     search.pool.replace(normals.to_z(result.z));

@@ -12,6 +12,7 @@
 #include "evaluation/chunk_memory.h"
 #include "evaluation/witness.h"
 #include "samplers/budget.h"
+#include "samplers/divergence.h"
 #include "samplers/importance.h"
 #include "samplers/settling.h"
 
@@ -134,42 +135,17 @@ struct Replicates {
   }
 
   /// Tuned on one replicate, and meant for all.
-  TunedPlan tuned(const ScheduleRule& rule, int64_t chains, bool keeps_steps, at::Generator& rng,
-                  const AnnealObserver& observe = {}) const {
+  PilotRun tuned(const ScheduleRule& rule, int64_t chains, bool keeps_steps,
+                 at::Generator& rng) const {
     PilotOptions options = parts.pilot;
     if (keeps_steps) options.interpolate = 0;
     options.num_particles = std::max(kPilotChains, parts.options.pilot_chains.value_or(0));
     options.shared = false;
-    options.observe = observe;
     PilotRun pilot = run_pilot(one(), *parts.path, rule, *parts.transition, options, rng);
-    TunedPlan plan{select(pilot.plan, at::arange(each, at::kLong).repeat({count})), pilot.run.cost};
-    plan.plan.num_particles = chains;
-    return plan;
+    pilot.plan = select(pilot.plan, at::arange(each, at::kLong).repeat({count}));
+    pilot.plan.num_particles = chains;
+    return pilot;
   }
-};
-
-/// The integral over beta of the standard deviation of the work rate, by the increments of the
-/// annealed density at particles that have moved; of problem by problem the largest.
-class BarrierRecord {
- public:
-  explicit BarrierRecord(const Path& path) : path_(path) {}
-
-  void add(const at::Tensor& beta, const Particles& particles, const at::Tensor& log_w) {
-    if (beta_.defined()) {
-      const at::Tensor share = at::softmax(log_w, 1);
-      const at::Tensor work = annealed_log_density(path_, beta, particles) -
-                              annealed_log_density(path_, beta_, particles);
-      const at::Tensor deviation = work - (share * work).sum(1, /*keepdim=*/true);
-      const at::Tensor step = (share * deviation.square()).sum(1).sqrt();
-      sum_ = sum_.defined() ? sum_ + step : step;
-    }
-    beta_ = beta.clone();
-  }
-  double largest() const { return sum_.max().item<double>(); }
-
- private:
-  const Path& path_;
-  at::Tensor beta_, sum_;
 };
 
 }  // namespace
@@ -178,12 +154,13 @@ TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, c
                           uint64_t stream) {
   const Replicates replicates(parts, problem);
   at::Generator rng = stream_of(parts, problem.target(), Purpose::kPilot, stream);
+  const auto of = [](PilotRun pilot) { return TunedPlan{std::move(pilot.plan), pilot.run.cost}; };
   if (!parts.options.budget)
-    return replicates.tuned(*parts.rule, parts.options.chains, /*keeps_steps=*/false, rng);
+    return of(replicates.tuned(*parts.rule, parts.options.chains, /*keeps_steps=*/false, rng));
   const double fit = static_cast<double>(base.densities) / static_cast<double>(replicates.count);
   const auto [steps, chains] = replicates.steps_and_chains(
       *parts.options.budget - fit - replicates.witness(), replicates.pilots_per_chain);
-  return replicates.tuned(*parts.make_rule(steps), chains, /*keeps_steps=*/true, rng);
+  return of(replicates.tuned(*parts.make_rule(steps), chains, /*keeps_steps=*/true, rng));
 }
 
 namespace {
@@ -256,7 +233,7 @@ class RoundRunner {
     BarrierRecord barrier(*parts_.path);
     for (const double beta : to_column(at::linspace(0, 1, kNodes + 1, at::kDouble)))
       barrier.add(at::full({log_w.size(0)}, beta, log_w.options()), draws, beta * log_w);
-    rounds_.barrier = barrier.largest();
+    rounds_.barrier = barrier.finish().max().item<double>();
   }
 
   /// The temperatures and step sizes of a plan at so many evaluations of a replicate.
@@ -319,16 +296,12 @@ class RoundRunner {
   }
 
   Plan planned(const ScheduleRule& rule, int64_t chains) {
-    BarrierRecord barrier(*parts_.path);
     at::Generator rng =
         make_counting_generator(next_seed(), replicates_.problem.base().options().device());
-    TunedPlan plan =
-        replicates_.tuned(rule, chains, /*keeps_steps=*/true, rng,
-                          [&](const at::Tensor& beta, const Particles& particles,
-                              const at::Tensor& log_w) { barrier.add(beta, particles, log_w); });
-    rounds_.barrier = barrier.largest();
-    rounds_.cost += plan.cost;
-    return std::move(plan.plan);
+    PilotRun pilot = replicates_.tuned(rule, chains, /*keeps_steps=*/true, rng);
+    rounds_.barrier = pilot.run.barrier.max().item<double>();
+    rounds_.cost += pilot.run.cost;
+    return std::move(pilot.plan);
   }
 
   /// The temperatures at which a chain's weight would have half of its mean squared as variance,

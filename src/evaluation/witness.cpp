@@ -62,9 +62,8 @@ SettledShare settled_share(const EstimatorParts& parts, const Problem& problem, 
   const at::Tensor steps = last.size(0) == 1 ? last.expand({count}) : last.index_select(0, rows);
   const auto [z, log_w] = some_of(found, kMostForward, rng);
   const int64_t witnesses = num_witnesses(problem.dim());
-  const Settled settled =
-      settle(*one.parts, one.normals, resampled(z, log_w, witnesses, rng), steps, *parts.path,
-             *parts.transition, witness_sweeps(problem.dim()), rng);
+  const Settled settled = settle(*one.parts, one.normals, resampled(z, log_w, witnesses, rng),
+                                 steps, *parts.transition, witness_sweeps(problem.dim()), rng);
   cost += settled.cost;
   // Where the base is too thin, in a neck or a tail, the target is large beside it.
   const auto density = one.parts->whole().slice(0, 1);

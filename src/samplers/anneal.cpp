@@ -73,11 +73,12 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
   std::vector<at::Tensor> betas = {beta}, used_step_sizes, accept_probs, fractions;
   at::Tensor num_nonfinite = at::zeros({}, wide.dtype(at::kLong));
   DivergenceRecord divergence(path);
+  BarrierRecord barrier(path);
   Mover move(problem, path, transition, rng);
   const auto record = [&] {
-    if (options.observe) options.observe(beta, run.particles, run.log_w);
     if (!options.record) return;
     divergence.add(beta, run.particles, run.log_w);
+    barrier.add(beta, run.particles, run.log_w);
     fractions.push_back(ess(run.log_w));
   };
   record();
@@ -126,14 +127,14 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
   if (options.record) {
     run.divergence = divergence.finish();
     run.ess = at::stack(fractions);
+    run.barrier = barrier.finish();
   }
   return run;
 }
 
 AnnealResult anneal_reverse(const Problem& problem, const Path& path, const at::Tensor& betas,
                             const Transition& transition, const StepSizes& step_sizes,
-                            const at::Tensor& e, at::Generator& rng,
-                            const AnnealObserver& observe) {
+                            const at::Tensor& e, at::Generator& rng) {
   const c10::NoGradGuard no_grad;
   const at::TensorOptions wide = problem.base().options().dtype(at::kDouble);
   const auto beta_at = [&](int64_t index) {
@@ -145,7 +146,6 @@ AnnealResult anneal_reverse(const Problem& problem, const Path& path, const at::
   std::vector<at::Tensor> accept_probs;
   at::Tensor num_nonfinite = at::zeros({}, wide.dtype(at::kLong));
   Mover move(problem, path, transition, rng);
-  if (observe) observe(beta_at(betas.size(0) - 1), run.particles, run.log_w);
   for (int64_t index = betas.size(0) - 2; index >= 0; --index) {
     stop_if_interrupted();
     const at::Tensor beta = beta_at(index + 1);
@@ -155,7 +155,6 @@ AnnealResult anneal_reverse(const Problem& problem, const Path& path, const at::
     num_nonfinite = num_nonfinite + moved.num_nonfinite;
     accept_probs.push_back(moved.accept_prob.mean(-1));
     run.log_w = reweighted(run.log_w, path, beta, beta_at(index), run.particles);
-    if (observe) observe(beta_at(index), run.particles, run.log_w);
   }
   run.accept_prob = at::stack(accept_probs);
   run.num_nonfinite = num_nonfinite.item<int64_t>();

@@ -5,7 +5,6 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
-#include <functional>
 
 #include "core/path.h"
 #include "core/problem.h"
@@ -25,21 +24,12 @@ class StepSizes {
   virtual void observe(int64_t /*index*/, const at::Tensor& /*accept_prob*/) {}
 };
 
-/// Receives the particles and their log-weights [P,K] at each temperature beta [P], in the order of
-/// the run. Weighted, the particles represent the density at beta. In a forward run, the first
-/// particles are draws of the base and all later ones have been moved at their temperature; in a
-/// reverse run, the particles have not yet been moved at their temperature. The centre of the
-/// problem is not part of the log-weights.
-using AnnealObserver = std::function<void(const at::Tensor& beta, const Particles& particles,
-                                          const at::Tensor& log_w)>;
-
 struct AnnealOptions {
   int64_t num_particles = 16;
   int64_t max_steps = 8192;                // limit for an adaptive schedule
   bool shared = true;                      // one schedule for all problems
   const Resampling* resampling = nullptr;  // null: AIS, which is SMC without resampling
-  bool record = false;                     // divergence and ESS at each temperature
-  AnnealObserver observe = {};             // empty: no observer
+  bool record = false;                     // divergence, ESS and barrier
 };
 
 struct AnnealResult {
@@ -52,6 +42,7 @@ struct AnnealResult {
   // With `record`, else undefined: [T+1,P] float64, after the move at each temperature.
   at::Tensor divergence;      // see DivergenceRecord
   at::Tensor ess;             // of the log-weights, fractions
+  at::Tensor barrier;         // [P] alone: see BarrierRecord
   int64_t num_nonfinite = 0;  // proposals rejected because their energy was not finite
   Cost cost;                  // summed over problems and particles
 };
@@ -79,7 +70,6 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
 /// and `step_sizes` are those of the forward run. Cost: 1 + L T evaluations a particle.
 AnnealResult anneal_reverse(const Problem& problem, const Path& path, const at::Tensor& betas,
                             const Transition& transition, const StepSizes& step_sizes,
-                            const at::Tensor& e, at::Generator& rng,
-                            const AnnealObserver& observe = {});
+                            const at::Tensor& e, at::Generator& rng);
 
 }  // namespace crais

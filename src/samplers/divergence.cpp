@@ -42,4 +42,17 @@ at::Tensor DivergenceRecord::finish() const {
   return at::expm1(moment - *order * log_ratio) / (*order * (*order - 1));
 }
 
+void BarrierRecord::add(const at::Tensor& beta, const Particles& particles,
+                        const at::Tensor& log_w) {
+  if (beta_.defined()) {
+    const at::Tensor share = at::softmax(log_w, 1);
+    const at::Tensor work = annealed_log_density(path_, beta, particles) -
+                            annealed_log_density(path_, beta_, particles);
+    const at::Tensor deviation = work - (share * work).sum(1, /*keepdim=*/true);
+    const at::Tensor step = (share * deviation.square()).sum(1).sqrt();
+    sum_ = sum_.defined() ? sum_ + step : step;
+  }
+  beta_ = beta.clone();
+}
+
 }  // namespace crais

@@ -1,4 +1,4 @@
-// Divergence between the particles of a run and the target, at each temperature.
+// What the particles of a run say of its temperatures: divergences and the barrier.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -38,6 +38,23 @@ class DivergenceRecord {
   std::vector<at::Tensor> log_mass_;         // log mass of gamma_beta, [P]
   std::vector<at::Tensor> moment_;           // the part without the masses, [P]
   std::vector<at::Tensor> weights_, kappa_;  // [P,K], for divergences without such a moment
+};
+
+/// The integral over beta of the standard deviation of the work rate, by the increments of the
+/// annealed density at particles that have moved. Cost: O(PK) a temperature.
+class BarrierRecord {
+ public:
+  /// `path` must outlive the record.
+  explicit BarrierRecord(const Path& path) : path_(path) {}
+
+  /// Adds the particles at `beta` [P] and their log-weights [P,K].
+  void add(const at::Tensor& beta, const Particles& particles, const at::Tensor& log_w);
+  /// [P] float64, nats.
+  at::Tensor finish() const { return sum_; }
+
+ private:
+  const Path& path_;
+  at::Tensor beta_, sum_;
 };
 
 }  // namespace crais

@@ -114,7 +114,7 @@ PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule&
   if (path.needs_learning())
     return learn_and_run_pilot(problem, path, rule, transition, options, rng);
   const AnnealOptions anneal_options{options.num_particles, options.max_steps, options.shared,
-                                     options.resampling,    /*record=*/true,   options.observe};
+                                     options.resampling, /*record=*/true};
   PilotStepSizes step_sizes(options, transition, problem.base().log_abs_det());
   PilotRun pilot;
   pilot.run = anneal(problem, path, rule, transition, step_sizes, anneal_options, rng);
@@ -193,7 +193,7 @@ Plan select(const Plan& plan, const at::Tensor& index) {
 
 AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
                     const Transition& transition, int64_t num_particles, at::Generator& rng,
-                    const Resampling* resampling, const AnnealObserver& observe) {
+                    const Resampling* resampling) {
   const at::Device device = problem.base().options().device();
   FrozenStepSizes step_sizes(plan.step_sizes.to(device));
   const std::shared_ptr<const Path> learned = learned_path(plan, device);
@@ -203,27 +203,24 @@ AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
                  .max_steps = plan.num_steps(),
                  .shared = plan.betas.size(1) == 1,
                  .resampling = resampling,
-                 .record = false,
-                 .observe = observe},
+                 .record = false},
                 rng);
 }
 
 AnnealResult anneal_reverse(const Problem& problem, const Path& path, const Plan& plan,
-                            const Transition& transition, const at::Tensor& z, at::Generator& rng,
-                            const AnnealObserver& observe) {
+                            const Transition& transition, const at::Tensor& z, at::Generator& rng) {
   const at::Device device = problem.base().options().device();
   const std::shared_ptr<const Path> learned = learned_path(plan, device);
   return anneal_reverse(problem, learned ? *learned : path, plan.betas.to(device), transition,
-                        FrozenStepSizes(plan.step_sizes.to(device)), problem.base().to_e(z), rng,
-                        observe);
+                        FrozenStepSizes(plan.step_sizes.to(device)), problem.base().to_e(z), rng);
 }
 
 AnnealResult anneal_reverse(const Problem& problem, const Path& path, const Plan& plan,
-                            const Transition& transition, int64_t num_particles, at::Generator& rng,
-                            const AnnealObserver& observe) {
+                            const Transition& transition, int64_t num_particles,
+                            at::Generator& rng) {
   const auto z = problem.target().exact_sample(num_particles, rng);
   if (!z) throw argument_error("reverse chains start from exact draws, and this target has none");
-  return anneal_reverse(problem, path, plan, transition, *z, rng, observe);
+  return anneal_reverse(problem, path, plan, transition, *z, rng);
 }
 
 }  // namespace crais

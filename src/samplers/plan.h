@@ -44,7 +44,6 @@ struct PilotOptions {
   double target_acceptance = 0.0;   // 0: that of the transition
   int64_t interpolate = 0;          // stretch the schedule to this many steps (0: do not stretch)
   const Resampling* resampling = nullptr;
-  AnnealObserver observe = {};  // empty: nobody
 };
 
 /// False if path, rule and step size are known in advance: `freeze` then needs no pilot.
@@ -89,18 +88,17 @@ Plan select(const Plan& plan, const at::Tensor& index);
 /// evaluations a particle.
 AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
                     const Transition& transition, int64_t num_particles, at::Generator& rng,
-                    const Resampling* resampling = nullptr, const AnnealObserver& observe = {});
+                    const Resampling* resampling = nullptr);
 
 /// Reverse annealing under the frozen plan, from exact draws z [P,K,D] of each target. E[w] = 1/Z.
 /// Cost: as for the forward run.
 AnnealResult anneal_reverse(const Problem& problem, const Path& path, const Plan& plan,
-                            const Transition& transition, const at::Tensor& z, at::Generator& rng,
-                            const AnnealObserver& observe = {});
+                            const Transition& transition, const at::Tensor& z, at::Generator& rng);
 
 /// Reverse annealing from K exact draws that the target makes. Throws Error kArgument if the target
 /// cannot make them. Cost: as for the forward run.
 AnnealResult anneal_reverse(const Problem& problem, const Path& path, const Plan& plan,
-                            const Transition& transition, int64_t num_particles, at::Generator& rng,
-                            const AnnealObserver& observe = {});
+                            const Transition& transition, int64_t num_particles,
+                            at::Generator& rng);
 
 }  // namespace crais

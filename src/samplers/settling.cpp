@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/problem.h"
+#include "paths/power_mean.h"
 #include "samplers/resampling.h"
 #include "util/interrupt.h"
 
@@ -26,9 +27,10 @@ int64_t settling_evaluations(const Transition& transition, int64_t sweeps) {
 }
 
 Settled settle(const PartitionedTarget& parts, const AffineMap& normals, const at::Tensor& z,
-               const at::Tensor& step_sizes, const Path& path, const Transition& transition,
-               int64_t sweeps, at::Generator& rng) {
-  constexpr double kLadder[] = {1, 1, 0.3, 3};  // factors of step sizes
+               const at::Tensor& step_sizes, const Transition& transition, int64_t sweeps,
+               at::Generator& rng) {
+  constexpr double kLadder[] = {1, 1, 0.3, 3};               // factors of step sizes
+  const std::unique_ptr<Path> path = make_geometric_path();  // all paths agree at beta = 1
   const int64_t count = normals.num_problems();
   const at::Tensor first = at::zeros({1}, step_sizes.options().dtype(at::kLong));
   const auto whole = std::static_pointer_cast<const PartitionedTarget>(parts.select(first));
@@ -47,7 +49,7 @@ Settled settle(const PartitionedTarget& parts, const AffineMap& normals, const a
       stop_if_interrupted();
       const double scale = kLadder[move % std::size(kLadder)];
       const at::Tensor steps = log_steps.exp().index_select(0, label) * scale;
-      const Moved moved = transition.step(problem, path, particles, beta, steps, rng);
+      const Moved moved = transition.step(problem, *path, particles, beta, steps, rng);
       particles = moved.particles;
       found.cost += problem.cost_of(transition.evaluations_per_step());
       if (scale != 1) continue;

@@ -33,7 +33,7 @@ struct Settled {
 /// coordinates of that part, at step sizes of several scales. `step_sizes` [J] adapt, so the
 /// particles must not be used for weights. Cost: see settling_evaluations.
 Settled settle(const PartitionedTarget& parts, const AffineMap& normals, const at::Tensor& z,
-               const at::Tensor& step_sizes, const Path& path, const Transition& transition,
-               int64_t sweeps, at::Generator& rng);
+               const at::Tensor& step_sizes, const Transition& transition, int64_t sweeps,
+               at::Generator& rng);
 
 }  // namespace crais

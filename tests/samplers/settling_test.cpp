@@ -32,9 +32,8 @@ TEST(Settling, LeavesTheStartBehind) {
   at::Generator rng = make_generator(5);
   const auto kernel = TransitionRegistry::instance().make("kernel", "ghmc:0.8", {});
   // All in the middle of the lesser normal.
-  const Settled found =
-      settle(two.parts, two.normals, at::full({2000, 1}, 1.0, at::kDouble),
-             at::full({2}, 1.0, at::kDouble), *make_geometric_path(), *kernel, 30, rng);
+  const Settled found = settle(two.parts, two.normals, at::full({2000, 1}, 1.0, at::kDouble),
+                               at::full({2}, 1.0, at::kDouble), *kernel, 30, rng);
   EXPECT_NEAR(found.z.mean().item<double>(), -0.5, 0.15);
   EXPECT_NEAR(found.z.square().mean().item<double>(), 0.75 * 2 + 0.25 * 1.25, 0.2);
   EXPECT_EQ(found.passed.size(0), 29 * 2000);
@@ -42,9 +41,8 @@ TEST(Settling, LeavesTheStartBehind) {
   EXPECT_EQ(found.step_sizes.numel(), 2);
   EXPECT_EQ(settling_evaluations(*kernel, 30), 30 * 11);
   const auto longer = TransitionRegistry::instance().make("kernel", "ghmc:0.8", {3});
-  const Settled slow =
-      settle(two.parts, two.normals, at::full({5, 1}, 1.0, at::kDouble),
-             at::full({2}, 1.0, at::kDouble), *make_geometric_path(), *longer, 2, rng);
+  const Settled slow = settle(two.parts, two.normals, at::full({5, 1}, 1.0, at::kDouble),
+                              at::full({2}, 1.0, at::kDouble), *longer, 2, rng);
   EXPECT_EQ(slow.cost.densities, 5 * settling_evaluations(*longer, 2));
   EXPECT_EQ(slow.cost.densities, 5 * 2 * 31);
 }
