@@ -60,6 +60,8 @@ class Path {
 
   /// True if `at` needs numbers that only a pilot can find: see learn_path.
   virtual bool needs_learning() const { return false; }
+  /// False if `at` waits for a device: see Recorder.
+  virtual bool is_replayable() const { return true; }
 
  private:
   std::shared_ptr<const Divergence> divergence_;

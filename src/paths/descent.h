@@ -2,13 +2,14 @@
 /// The annealing path of any f-divergence, found by steepest descent.
 #pragma once
 
+#include <ATen/ATen.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/path.h"
-#include "paths/tilt.h"
 
 namespace crais {
 
@@ -21,7 +22,14 @@ struct DescentConstants {
   at::Tensor step;       // [L,C]: dtheta > 0; 0 once a column has ended
 };
 
-/// Steps of steepest descent. Each step is frozen once it is made.
+/// Functions h(kappa) with slopes w in [0, 1]: cubic Hermite between nodes, linear outside them.
+/// Each has a continuous derivative. Both h and kappa - h rise everywhere.
+struct Tilts {
+  at::Tensor kappa;  // [...,N] float64 on the CPU: the nodes, ascending
+  at::Tensor h, w;   // [...,N]: values and slopes at the nodes
+};
+
+/// Steps of steepest descent, on the CPU. Each step is frozen once it is made.
 ///
 /// With kappa = log gamma - log q0 and log q~ = log gamma - v, v depends on kappa alone:
 ///   dv/dtheta = m(theta) - g(e^v),  m = E_q[g(u)],  dD_f/dtheta = -Var_q[g(u)].
@@ -31,10 +39,13 @@ class Descent {
  public:
   Descent(std::shared_ptr<const Divergence> divergence, const at::Tensor& range);
 
-  /// h and its slope w after the steps so far, at kappa [C,M].
-  TiltPoint at(const at::Tensor& kappa) const { return evaluate(tilts_, kappa); }
-  const Tilts& tilts() const { return tilts_; }
-  /// The tables at the start and after each step, minus h(0).
+  /// h after the steps so far and its slope w, at kappa [P,K] float64 on the CPU, which may be
+  /// infinite. P is C, or any number if C is 1. Cost: O(log N) a number.
+  struct Point {
+    at::Tensor h, w;  // [P,K]
+  };
+  Point at(const at::Tensor& kappa) const;
+  /// The tables [C,N] at the start and after each step, minus h(0).
   const std::vector<Tilts>& knots() const { return knots_; }
   /// Makes one more step; each argument is [C]. A column whose `step` is 0 rests.
   void advance(const at::Tensor& log_ratio, const at::Tensor& mean, const at::Tensor& step);
@@ -64,25 +75,26 @@ struct DescentOptions {
 ///     crais::PilotRun pilot = crais::run_pilot(problem, *path, *rule, *hmc, {}, rng);
 ///     crais::AnnealResult run = crais::anneal(problem, *path, pilot.plan, *hmc, 64, rng);
 ///
-/// Cost of `at`: O(log N) a particle, no target evaluations.
+/// Cost of `at`: O(log N) a particle, no target evaluations. The tables are on the CPU, whatever
+/// the device of the particles.
 class DescentPath : public Path {
  public:
   /// A path that is not yet learned: `at` throws. `name` is the specification in PathRegistry.
   DescentPath(std::string name, std::shared_ptr<const Divergence> divergence,
               const DescentOptions& options);
 
-  /// This path with the given constants, on the CPU. Equal constants give equal bytes.
+  /// This path with the given constants. Equal constants give equal bytes.
   std::shared_ptr<const DescentPath> with(const DescentConstants& constants) const;
   /// This path with constants and the descent that made them.
   std::shared_ptr<const DescentPath> with(const DescentConstants& constants,
                                           const Descent& descent) const;
   /// The columns at `index` [Q]; a shared path keeps its column.
   std::shared_ptr<const DescentPath> select(const at::Tensor& index) const;
-  std::shared_ptr<const DescentPath> to(c10::Device device) const;
 
   PathPoint at(const at::Tensor& beta, const at::Tensor& log_q0,
                const at::Tensor& log_gamma) const override;
   bool needs_learning() const override { return !constants_.step.defined(); }
+  bool is_replayable() const override { return false; }
   /// The clock is theta, linear in beta between knots.
   at::Tensor advance(const at::Tensor& beta, const at::Tensor& log_time) const override;
 
@@ -91,18 +103,15 @@ class DescentPath : public Path {
   const DescentConstants& constants() const { return constants_; }
 
  private:
-  /// `at` for plain tensors, particle by particle: 20 times as fast as many small operations.
-  PathPoint at_each(const at::Tensor& beta, const at::Tensor& log_q0,
-                    const at::Tensor& log_gamma) const;
-  /// Rows of the tables at `knot` [Q], in the columns of Q problems.
-  Tilts rows(const at::Tensor& knot) const;
+  std::shared_ptr<const DescentPath> learned(const DescentConstants& constants,
+                                             const Tilts& tables) const;
 
   std::string name_;
   DescentOptions options_;
   DescentConstants constants_;
   at::Tensor num_knots_;  // [C] float64: L + 1, the index of the target's knot
   at::Tensor theta_;      // [C,L+1] float64: clock of each knot before the target's
-  Tilts tables_;          // [(L+2) C, N], knot by knot
+  Tilts tables_;          // [L+2,C,N]
   double curvature_ = 1;  // f''(1)
 };
 

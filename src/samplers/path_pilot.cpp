@@ -3,7 +3,6 @@
 #include <c10/core/GradMode.h>
 
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "core/log_math.h"
@@ -13,26 +12,21 @@
 namespace crais {
 namespace {
 
-constexpr double kArrived = 0.9;  // overlap with the target, as the ESS of e^v
-
-/// The latest knot of the descent, as a path that ignores beta.
+/// The latest knot of a descent, as a path that ignores beta.
 class LastKnot : public Path {
  public:
-  LastKnot(const DescentPath& path, const Tilts& tilts, c10::Device device)
-      : Path(path.shared_divergence()),
-        tilts_{tilts.kappa.to(device), tilts.h.to(device), tilts.w.to(device)} {}
+  LastKnot(const DescentPath& path, const Descent& descent)
+      : Path(path.shared_divergence()), descent_(descent) {}
 
   PathPoint at(const at::Tensor& /*beta*/, const at::Tensor& log_q0,
                const at::Tensor& log_gamma) const override {
-    const at::Tensor kappa = log_gamma - log_q0;
-    const bool shared = tilts_.kappa.size(0) == 1;
-    const TiltPoint point = evaluate(tilts_, shared ? kappa.reshape({1, -1}) : kappa);
-    const at::Tensor w = point.w.view_as(kappa);
-    return {log_q0 + point.h.view_as(kappa), 1 - w, w};
+    const auto [h, w] = descent_.at((log_gamma - log_q0).cpu());
+    const at::Tensor slope = w.to(log_q0.device());
+    return {log_q0 + h.to(log_q0.device()), 1 - slope, slope};
   }
 
  private:
-  Tilts tilts_;
+  const Descent& descent_;
 };
 
 /// A descent whose constants come from its particles, all [C].
@@ -47,12 +41,21 @@ class Stepper {
 
   /// Takes a step from particles at kappa [P,K]. Returns false if they have arrived.
   bool step(const at::Tensor& kappa) {
+    constexpr double kArrived = 0.9;  // overlap with the target, as the ESS of e^v
     const Divergence& divergence = path_.divergence();
-    const at::Tensor v = kappa - h_at(kappa);
-    overlap_ = pool(ess(v));
-    const at::Tensor arrived = (overlap_ >= kArrived) & (size() > 0);
+    const at::Tensor v = kappa - descent_.at(kappa).h, overlap = pool(ess(v));
+    const at::Tensor arrived = (overlap >= kArrived) & !step_.empty();
     if (arrived.all().item<bool>()) return false;
-    require_room();
+    const auto num_steps = static_cast<int64_t>(step_.size());
+    const auto fail = [&](ScheduleError::Reason reason, const char* what, const char* remedy) {
+      throw ScheduleError(reason, 0, num_steps,
+                          c10::str("the path's pilot ", what, " after ", num_steps, " steps (",
+                                   path_.name(), "): the particles' overlap with the target is ",
+                                   overlap.min().item<double>(), "; use ", remedy));
+    };
+    if (num_steps >= path_.options().max_knots)
+      fail(ScheduleError::Reason::kUnfinished, "has not arrived",
+           "a base nearer to it, another `path`, or more of its knots");
     const at::Tensor log_ratio = pool(log_mean_exp(v));
     const at::Tensor y = v - log_ratio.unsqueeze(1), uniform = log_normalise(at::zeros_like(y));
     const at::Tensor mean = pool(divergence.g(y).mean(1));
@@ -62,7 +65,9 @@ class Stepper {
     const at::Tensor longest = 1 / pool(divergence.slope(y).mean(1));
     const at::Tensor theta =
         at::minimum((std::log(path_.options().length) - 0.5 * pooled).exp(), longest);
-    require_moving(arrived | ((theta > 0) & theta.isfinite() & mean.isfinite()));
+    if (!(arrived | ((theta > 0) & theta.isfinite() & mean.isfinite())).all().item<bool>())
+      fail(ScheduleError::Reason::kStalled, "stands still",
+           "a `path` whose divergence is finite there, or more `pilot_chains`");
     const auto of_moving = [&](const at::Tensor& x) { return at::where(arrived, 0.0, x); };
     log_ratio_.push_back(of_moving(log_ratio));
     mean_.push_back(of_moving(mean));
@@ -71,8 +76,7 @@ class Stepper {
     return true;
   }
 
-  int64_t size() const { return static_cast<int64_t>(step_.size()); }
-  LastKnot last_knot(c10::Device device) const { return {path_, descent_.tilts(), device}; }
+  const Descent& descent() const { return descent_; }
   std::shared_ptr<const DescentPath> path() const {
     return path_.with({range_, at::stack(log_ratio_), at::stack(mean_), at::stack(step_)},
                       descent_);
@@ -88,39 +92,14 @@ class Stepper {
     return at::stack({low - room, high + room});
   }
 
-  double overlap() const { return overlap_.min().item<double>(); }
-
   at::Tensor pool(const at::Tensor& statistic) const {  // [P] -> [C]
     return shared_ ? statistic.mean().view({1}) : statistic;
-  }
-
-  at::Tensor h_at(const at::Tensor& kappa) const {
-    return descent_.at(shared_ ? kappa.reshape({1, -1}) : kappa).h.view_as(kappa);
-  }
-
-  void require_moving(const at::Tensor& moving) const {
-    if (moving.all().item<bool>()) return;
-    throw ScheduleError(
-        ScheduleError::Reason::kStalled, 0, size(),
-        c10::str("the path's pilot stands still after ", size(), " steps (", path_.name(),
-                 "): the particles' overlap with the target is ", overlap(),
-                 "; use a `path` whose divergence is finite there, or more `pilot_chains`"));
-  }
-
-  void require_room() const {
-    if (size() < path_.options().max_knots) return;
-    throw ScheduleError(
-        ScheduleError::Reason::kUnfinished, 0, size(),
-        c10::str("the path's pilot has not arrived after ", size(), " steps (", path_.name(),
-                 "): the particles' overlap with the target is ", overlap(),
-                 "; use a base nearer to it, another `path`, or more of its knots"));
   }
 
   const DescentPath& path_;
   bool shared_;
   at::Tensor range_;
   Descent descent_;
-  at::Tensor overlap_;
   std::vector<at::Tensor> log_ratio_, mean_, step_;
 };
 
@@ -131,7 +110,6 @@ LearnedPath learn_path(const Problem& problem, const Path& path, const Transitio
   const c10::NoGradGuard no_grad;
   const auto* descent = dynamic_cast<const DescentPath*>(&path);
   TORCH_CHECK(descent, "learn_path: the path has nothing to learn");
-  const c10::Device device = problem.base().options().device();
   const at::Tensor like = problem.base().log_abs_det();
   PilotStepSizes step_sizes(options, transition, like);
 
@@ -141,13 +119,14 @@ LearnedPath learn_path(const Problem& problem, const Path& path, const Transitio
     return (1 + steps * transition.evaluations_per_step()) * problem.cost_of(options.num_particles);
   };
   Stepper stepper(*descent, options.shared, kappa());
+  const LastKnot last_knot(*descent, stepper.descent());
   int64_t moves = 0;
   try {
     for (; stepper.step(kappa()); ++moves) {
       stop_if_interrupted();
-      const at::Tensor step_size = step_sizes.at(moves).to(device).expand_as(like);
-      const Moved moved = transition.step(problem, stepper.last_knot(device), particles,
-                                          at::full_like(like, 0.5), step_size, rng);
+      const at::Tensor step_size = step_sizes.at(moves).to(like.device()).expand_as(like);
+      const Moved moved =
+          transition.step(problem, last_knot, particles, at::full_like(like, 0.5), step_size, rng);
       particles = moved.particles;
       step_sizes.observe(moves, moved.accept_prob.mean(-1));
     }

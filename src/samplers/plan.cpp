@@ -24,19 +24,13 @@ class FrozenStepSizes : public StepSizes {
   at::Tensor values_;  // [T,C]
 };
 
-/// The learned path of a plan, on a device.
-std::shared_ptr<const Path> learned_path(const Plan& plan, c10::Device device) {
-  return plan.path ? plan.path->to(device) : nullptr;
-}
-
 /// A pilot in two parts: the first learns the path, the second anneals along it.
 PilotRun learn_and_run_pilot(const Problem& problem, const Path& path, const ScheduleRule& rule,
                              const Transition& transition, const PilotOptions& options,
                              at::Generator& rng) {
   const LearnedPath learned = learn_path(problem, path, transition, options, rng);
-  const auto path_on_device = learned.path->to(problem.base().options().device());
   try {
-    PilotRun pilot = run_pilot(problem, *path_on_device, rule, transition, options, rng);
+    PilotRun pilot = run_pilot(problem, *learned.path, rule, transition, options, rng);
     pilot.plan.path = learned.path;
     pilot.run.cost += learned.cost;
     return pilot;
@@ -196,8 +190,7 @@ AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
                     const Resampling* resampling) {
   const at::Device device = problem.base().options().device();
   FrozenStepSizes step_sizes(plan.step_sizes.to(device));
-  const std::shared_ptr<const Path> learned = learned_path(plan, device);
-  return anneal(problem, learned ? *learned : path, FixedSchedule(plan.betas.to(device)),
+  return anneal(problem, plan.path ? *plan.path : path, FixedSchedule(plan.betas.to(device)),
                 transition, step_sizes,
                 {.num_particles = num_particles,
                  .max_steps = plan.num_steps(),
@@ -210,8 +203,7 @@ AnnealResult anneal(const Problem& problem, const Path& path, const Plan& plan,
 AnnealResult anneal_reverse(const Problem& problem, const Path& path, const Plan& plan,
                             const Transition& transition, const at::Tensor& z, at::Generator& rng) {
   const at::Device device = problem.base().options().device();
-  const std::shared_ptr<const Path> learned = learned_path(plan, device);
-  return anneal_reverse(problem, learned ? *learned : path, plan.betas.to(device), transition,
+  return anneal_reverse(problem, plan.path ? *plan.path : path, plan.betas.to(device), transition,
                         FrozenStepSizes(plan.step_sizes.to(device)), problem.base().to_e(z), rng);
 }
 

@@ -81,7 +81,7 @@ def rounds(model: Path, other: Path, images_file: Path) -> dict[str, Round]:
         "budget": Round([*images, "--budget=1500"], results),
         "smc": Round([*images, "--schedule=cess:0.98", "--resample=systematic:0.5"], results),
         "mcd": Round([*images, "--method=mcd:steps=8,iterations=60,hidden=32"], results),
-        "learned path": Round([*images, "--path=f:jeffreys", "--steps=32"], results),
+        "learned path": Round([*images, "--path=f:jensen-shannon", "--steps=32"], results),
         "one plan a chunk": Round([*images, "--per-image", "--schedule=cess:0.95"], results),
         "estimate-logz": Round([*density, "--steps=128"], estimates),
         "expectations": Round(

@@ -313,7 +313,7 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
   refuse_seen("'accept_prob'", &Plan::accept_prob, 3);
   const auto refuse_path = [&](const std::string& word,
                                const std::function<void(DescentConstants&)>& spoil,
-                               const std::string& name = "f:jeffreys,knots=6") {
+                               const std::string& name = "f:jensen-shannon,knots=6") {
     refuse(word, [&](auto& c) {
       const at::Tensor ones = at::ones({4, 3}, at::kDouble);
       DescentConstants constants{at::stack({-ones[0], ones[0]}), ones, ones, ones};
@@ -338,7 +338,7 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
   refuse_path("belong together", [](auto& c) { c.mean = c.mean.slice(0, 1); });
   refuse_path("belong together", [](auto& c) { c.range = c.range.slice(1, 1); });
   refuse_path(
-      "too many steps", [](auto&) {}, "f:jeffreys,knots=3");
+      "too many steps", [](auto&) {}, "f:jensen-shannon,knots=3");
   refuse_path("betas and path", [](auto& c) {
     c = {c.range.slice(1, 1), c.log_ratio.slice(1, 1), c.mean.slice(1, 1), c.step.slice(1, 1)};
   });

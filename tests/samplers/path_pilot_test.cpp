@@ -147,8 +147,8 @@ TEST(LearnPath, SaysHowFarItCame) {
   const Problem problem(borrow(target), AffineMap::identity(2, 20, at::kDouble));
   at::Generator rng = make_generator(1);
   expect_error(
-      ErrorKind::kArgument, {"f:le-cam,knots=4", "not arrived after 4 steps", "`path`"}, [&] {
-        learn_path(problem, *testing::descent_path("f:le-cam,knots=4"), *kernel("hmc"), {}, rng);
+      ErrorKind::kArgument, {"f:jensen-shannon,knots=4", "not arrived after 4 steps", "`path`"}, [&] {
+        learn_path(problem, *testing::descent_path("f:jensen-shannon,knots=4"), *kernel("hmc"), {}, rng);
       });
 }
 
@@ -158,7 +158,7 @@ TEST(LearnPath, GoesWithThePlanInBlocks) {
   PilotOptions options;
   options.shared = false;
   at::Generator rng = make_generator(4);
-  const auto path = testing::descent_path("f:jeffreys");
+  const auto path = testing::descent_path("f:jensen-shannon");
   const Plan plan =
       run_pilot(problem, *path, *schedule("linear", 5), *kernel("hmc"), options, rng).plan;
   const at::Tensor index = at::tensor({3, 1}, at::kLong);
