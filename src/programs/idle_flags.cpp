@@ -61,7 +61,7 @@ struct Rule {
   std::string why;  // "--steps does nothing WHY"
 };
 
-/// All rules. docs/reference.md has this table too.
+/// All rules.
 std::vector<Rule> rules(const std::string& problem) {
   const std::string per = "per-" + problem, pilots = "pilot-" + problem + "s";
   return {
