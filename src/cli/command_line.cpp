@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 using Kind = Option::Kind;
 
-Option help_option() { return option::flag("help", "print this text"); }
+Option help_option() { return option::flag("help", "print this text; --help all: every flag"); }
 Option version_option() { return option::flag("version", "print versions"); }
 
 std::vector<Option> all_options(const Synopsis& synopsis) {
@@ -171,7 +171,7 @@ CommandLine::CommandLine(Synopsis synopsis, const std::vector<std::string>& argu
     }
     synopsis_.groups.insert(
         synopsis_.groups.begin(),
-        {"Preset", {option::text("preset", join(names, "|"), {names.front()}, help)}});
+        {"Preset", {option::text("preset", join(names, "|"), {names.front()}, help).basic()}});
   }
   for (const auto& group : synopsis_.groups)
     for (const auto& option : group.options) {
@@ -187,7 +187,9 @@ void CommandLine::read_arguments(const std::vector<std::string>& arguments) {
   auto [given, operands] = words_of(all_options(synopsis_), arguments);
   operands_ = std::move(operands);
   for (const auto& operand : operands_) check_whole(operand, quoted(operand));
-  if (given.count("help") > 0) throw Answer{help(synopsis_)};
+  if (given.count("help") > 0)
+    throw Answer{help(synopsis_, given.at("help").back() == "all" ||
+                                     (!operands_.empty() && operands_.back() == "all"))};
   if (given.count("version") > 0)
     throw Answer{synopsis_.program + " (crais " + crais_version() + ", LibTorch " +
                  libtorch_version() + ")\n"};
@@ -240,18 +242,33 @@ json CommandLine::settings() const {
   return object;
 }
 
-std::string CommandLine::help(const Synopsis& synopsis) {
+std::string CommandLine::help(const Synopsis& synopsis, bool all) {
   cxxopts::Options parser(synopsis.program, synopsis.summary);
   parser.custom_help("[FLAGS] " + synopsis.operands).set_width(100);
+  OptionGroup basic{"Flags", {}};
+  for (const auto& group : synopsis.groups)
+    for (Option option : group.options) {
+      if (!option.is_basic) continue;
+      option.help = split(option.help, '\n').front();
+      if (option.help.back() == ':') option.help.pop_back();
+      basic.options.push_back(std::move(option));
+    }
+  const bool is_short = !all && !basic.options.empty();
+  std::vector<OptionGroup> groups = is_short ? std::vector{basic} : synopsis.groups;
+  groups.push_back({"Other", {help_option(), version_option()}});
   std::vector<std::string> titles;
-  for (const auto& group : synopsis.groups) {
+  for (const auto& group : groups) {
     titles.push_back(group.title);
     for (const auto& option : group.options) declare(parser, group.title, option);
   }
-  titles.emplace_back("Other");
-  for (const auto& option : {help_option(), version_option()}) declare(parser, "Other", option);
-  const std::string text = parser.help(titles);
-  return synopsis.examples.empty() ? text : text + "\nExamples:\n" + synopsis.examples + "\n";
+  std::string text = parser.help(titles);
+  if (synopsis.examples.empty()) return text;
+  text += "\nExamples:\n";
+  if (!is_short) return text + synopsis.examples + "\n";
+  std::vector<std::string> examples = split(synopsis.examples, '\n');
+  examples.resize(std::min<size_t>(examples.size(), 3));
+  return text + join(examples, "\n") + "\n\n" + synopsis.program +
+         " --help all lists every flag and the names that they take.\n";
 }
 
 std::vector<std::string> flags_of(const Synopsis& synopsis,

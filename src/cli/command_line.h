@@ -32,8 +32,8 @@ void check_whole(const std::string& text, const std::string& what);
 /// --version are added to the declared flags.
 class CommandLine {
  public:
-  /// Throws Error kArgument that names the flag and what would be right. Throws Answer for --help
-  /// and --version; run_main prints it.
+  /// Throws Error kArgument that names the flag and what would be right. Throws Answer for --help,
+  /// --help all and --version; run_main prints it.
   CommandLine(Synopsis synopsis, const std::vector<std::string>& arguments);
   CommandLine(Synopsis synopsis, int argc, const char* const* argv);
 
@@ -81,7 +81,9 @@ class CommandLine {
   nlohmann::json settings() const;
 
   const Synopsis& synopsis() const { return synopsis_; }
-  static std::string help(const Synopsis& synopsis);
+  /// The text of --help: the basic flags, with the first line of what each says, and the first
+  /// three examples. `all`, or a synopsis without basic flags: everything.
+  static std::string help(const Synopsis& synopsis, bool all);
 
  private:
   struct Setting {

@@ -20,10 +20,11 @@ struct Option {
   std::vector<std::string> fallback;  // in the form of the command line; {}: no value
   std::string help;
   Kind kind = Kind::kText;
-  bool many = false;    // may be given several times
-  bool split = false;   // several values may stand in one text, separated by commas
-  bool dashed = false;  // a value may begin with dashes, for flags of another program
-  Range range;          // for numbers
+  bool many = false;      // may be given several times
+  bool split = false;     // several values may stand in one text, separated by commas
+  bool dashed = false;    // a value may begin with dashes, for flags of another program
+  bool is_basic = false;  // in --help, not only in --help all
+  Range range;            // for numbers
 
   Option in(const Range& values) const {
     Option option = *this;
@@ -44,6 +45,12 @@ struct Option {
   Option repeatable() const {
     Option option = *this;
     option.many = true;
+    return option;
+  }
+  /// A flag that many people type: see CommandLine::help.
+  Option basic() const {
+    Option option = *this;
+    option.is_basic = true;
     return option;
   }
   /// The flag with another default. `note` explains the default in --help.
@@ -95,7 +102,7 @@ struct Synopsis {
   size_t max_operands = 0;
   std::vector<OptionGroup> groups;
   std::vector<Preset> presets = {};  // empty: no --preset; else the first is the default
-  std::string examples = "";         // the end of --help, printed verbatim
+  std::string examples = "";         // the end of --help all, printed verbatim; see there
 };
 
 }  // namespace crais

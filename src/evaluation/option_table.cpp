@@ -25,6 +25,7 @@ using nlohmann::json;
 using E = EstimateOptions;
 using Record = OptionRow::Record;
 
+constexpr bool kBasic = true;
 constexpr Range kAny = {};
 constexpr Range kCounted = Range::at_least(1), kPositive = Range::above(0);
 constexpr Range kEvaluations = {0, kMostEvaluations, true};
@@ -54,13 +55,14 @@ std::string names_of_paths() {
 const std::vector<OptionRow>& option_table() {
   static const std::vector<OptionRow> kTable = {
       {"Method", &E::methods, "methods", "method", "NAME", "the estimator (repeatable)", kAny,
-       names_of<MethodRegistry>},
+       names_of<MethodRegistry>, Record::kAlways, kBasic},
       {"Method", &E::base, "base", "", "NAME", "the density from which chains start", kAny,
-       names_of_bases},
-      {"Method", &E::chains, "chains", "", "K", "annealed chains for each PROBLEM", kCounted},
+       names_of_bases, Record::kAlways, kBasic},
+      {"Method", &E::chains, "chains", "", "K", "annealed chains for each PROBLEM", kCounted,
+       nullptr, Record::kAlways, kBasic},
       {"Method", &E::budget, "budget", "", "EVALS",
        "a PROBLEM costs this many evaluations in all; a pilot chooses `chains` and `steps`",
-       kEvaluations},
+       kEvaluations, nullptr, Record::kAlways, kBasic},
       {"Method", &E::target_error, "target_error", "", "NATS",
        "limit of each PROBLEM's error and bias; pilots choose at least `chains` chains", kPositive},
       {"Method", &E::mean_error, "mean_error", "", "NATS",
@@ -70,11 +72,13 @@ const std::vector<OptionRow>& option_table() {
        "limit of evaluations; an estimate whose error is still too large is flagged", kEvaluations},
       {"Method", &E::repeats, "repeats", "", "R", "independent repeats under the same plan",
        kCounted},
-      {"Method", &E::seed, "seed", "", "N", "seed of all random numbers", kSeeds},
+      {"Method", &E::seed, "seed", "", "N", "seed of all random numbers", kSeeds, nullptr,
+       Record::kAlways, kBasic},
       {"Annealing", &E::schedule, "schedule", "", "NAME", "temperatures", kAny,
        names_of<ScheduleRegistry>},
       {"Annealing", &E::steps, "steps", "", "T",
-       "number of transitions, where the schedule is known beforehand", kCounted},
+       "number of transitions, where the schedule is known beforehand", kCounted, nullptr,
+       Record::kAlways, kBasic},
       {"Annealing", &E::path, "path", "", "NAME", "the path from the base to the target", kAny,
        names_of_paths},
       {"Annealing", &E::kernel, "kernel", "", "NAME", "the move at each temperature", kAny,
@@ -118,10 +122,10 @@ const std::vector<OptionRow>& option_table() {
       {"Particles", &E::expectations, "expectations", "expect", "NAME",
        "means and variances under the target with standard errors, from the weighted particles of "
        "ais (repeatable)",
-       kAny, names_of<ExpectationRegistry>, Record::kIfSet},
+       kAny, names_of<ExpectationRegistry>, Record::kIfSet, kBasic},
       {"Target", &E::error, "error", "", "NATS",
        "log Z reaches this error and bias; rounds of doubling length say how long to run",
-       kPositive, nullptr, Record::kIfSet},
+       kPositive, nullptr, Record::kIfSet, kBasic},
       {"", &E::keep_particles, "keep_particles", "", "", "", kAny, nullptr, Record::kNever},
       {"", &E::witness, "witness", "", "", "", kAny, nullptr, Record::kIfSet}};
   return kTable;

@@ -34,6 +34,7 @@ struct OptionRow {
   Range range = {};                  // for numbers
   std::string (*names)() = nullptr;  // the names that a text may have: more help, one a line
   Record record = Record::kAlways;   // in JSON
+  bool is_basic = false;             // in --help, not only in --help all
 };
 
 const std::vector<OptionRow>& option_table();

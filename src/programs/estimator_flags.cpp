@@ -40,6 +40,7 @@ Option option_of(const OptionRow& row, const std::string& problem) {
   option.kind = choices_of(row.value_name).empty() ? kKinds[row.field.index()] : Kind::kText;
   option.many = value.is_array();
   option.range = row.range;
+  option.is_basic = row.is_basic;
   return option;
 }
 
@@ -73,7 +74,8 @@ std::vector<Preset> estimator_presets(const std::string& paper_summary, const st
 
 OptionGroup output_options(const std::string& files) {
   return {"Output",
-          {option::text("out", "DIR", {}, files), option::flag("resume", "continue the run in DIR"),
+          {option::text("out", "DIR", {}, files).basic(),
+           option::flag("resume", "continue the run in DIR").basic(),
            option::flag("overwrite", "replace the results in DIR"),
            option::flag("accept-other-version",
                         "continue even if another build of crais made the results"),

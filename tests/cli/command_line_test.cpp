@@ -208,6 +208,22 @@ TEST(CommandLineAnswers, HelpHoldsGroupsDefaultsAndExamples) {
   EXPECT_EQ(answer_to({"x", "--steps", "3", "--help"}), help);
 }
 
+TEST(CommandLineAnswers, HelpOfBasicFlagsIsShort) {
+  Synopsis s = synopsis();
+  s.examples = "  one\n  two\n  three\n  four\n";
+  s.groups.push_back({"More",
+                      {option::text("way", "NAME", {"a"}, "how:\na  well\nb  badly").basic(),
+                       option::flag("one", "first").basic(), option::flag("two", "second").basic(),
+                       option::flag("rare", "seldom")}});
+  const std::string all = CommandLine::help(s, true), some = CommandLine::help(s, false);
+  for (const char* part : {"--rare", "badly", "four", "--steps"}) {
+    EXPECT_NE(all.find(part), std::string::npos) << part;
+    EXPECT_EQ(some.find(part), std::string::npos) << part;
+  }
+  EXPECT_NE(some.find("--way NAME"), std::string::npos);
+  EXPECT_NE(some.find("  three\n\nmeasure --help all"), std::string::npos) << some;
+}
+
 TEST(CommandLineAnswers, VersionNamesBothVersions) {
   EXPECT_EQ(answer_to({"--version"}),
             "measure (crais " + crais_version() + ", LibTorch " + libtorch_version() + ")\n");

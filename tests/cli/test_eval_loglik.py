@@ -410,12 +410,17 @@ def test_a_dry_run_writes_nothing(eval_loglik: Program, small: list[str]) -> Non
     assert "Learning on the first 16 images" in said
 
 
-def test_help_ends_in_examples(eval_loglik: Program) -> None:
-    done = eval_loglik.succeed("--help")
-    said = (done.stdout + done.stderr).splitlines()
-    start = next(i for i, line in enumerate(said) if line.startswith("Examples"))
-    tail = said[start : start + 21]
-    assert sum(line.lstrip().startswith("eval-loglik ") for line in tail) == 13
+def test_help_is_short_and_says_where_the_rest_is(eval_loglik: Program) -> None:
+    said = eval_loglik.succeed("--help").stdout.splitlines()
+    flags = [line for line in said if line.lstrip().startswith("--")]
+    assert len(said) <= 60 and len(flags) <= 18
+    assert "--help all lists every flag" in said[-1]
+    whole = eval_loglik.succeed("--help", "all").stdout
+    assert whole == eval_loglik.succeed("--help=all").stdout
+    assert all(line.split()[0] in whole for line in flags) and "--binarisation" in whole
+    examples = whole[whole.index("Examples:") :]
+    assert examples.count("\n  eval-loglik ") == 12
+    assert "submit slurm" in examples and "submit slurm --" not in "".join(said)
 
 
 def test_tells_its_version(eval_loglik: Program) -> None:

@@ -69,7 +69,8 @@ Synopsis estimate_logz_synopsis() {
       {{"Target",
         {option::integer("problems", "R", {"10"},
                          "independent replicates of the target: their spread is the error bar")
-             .at_least(1),
+             .at_least(1)
+             .basic(),
          estimator_option("error", "problem"),
          option::text("witness", "auto|none", {"auto"},
                       "flags what an estimate missed: particles settle beside the base mixture; "
@@ -81,20 +82,21 @@ Synopsis estimate_logz_synopsis() {
          option::text(
              "save-particles", "FILE.npy|.csv", {},
              "the final particles and their log-weights: an array [problems, chains, dimension + "
-             "1] whose last column is the log-weight, or CSV with a line for each particle"),
+             "1] whose last column is the log-weight, or CSV with a line for each particle")
+             .basic(),
          option::flag("resampled",
                       "save particles resampled to equal weights within each problem: [problems, "
                       "chains, dimension]")}},
        {"Running",
-        {option::device(), option::threads(),
+        {option::device().basic(), option::threads().basic(),
          option::text("dtype", "float32|float64", {"float64"}, "of particles"),
          estimator_option("chunk", "problem").by_default({"5"})}},
        output_options("summary.json, per_problem.csv, schedule.csv, expectations.csv and chunks")});
   s.examples =
       "  estimate-logz list\n"
-      "  estimate-logz mixture:128 --schedule linear --steps 64 --step-size 0.5 --chains 4096\n"
-      "  estimate-logz u1 --preset paper --out results/u1\n"
       "  estimate-logz u11 --expect moments --expect modes --save-particles u11.npy\n"
+      "  estimate-logz u1 --preset paper --out results/u1\n"
+      "  estimate-logz mixture:128 --schedule linear --steps 64 --step-size 0.5 --chains 4096\n"
       "  estimate-logz logistic-regression:pima,variance=5 --base laplace --steps 256\n";
   return s;
 }

@@ -167,8 +167,8 @@ Synopsis extend_synopsis() {
   s.min_operands = 2;
   s.max_operands = 2;
   s.groups = {{"Extend",
-               {option::text("chains", "+N", {}, "N more annealed chains of each image"),
-                option::text("images", "+N", {}, "the next N images")}},
+               {option::text("chains", "+N", {}, "N more annealed chains of each image").basic(),
+                option::text("images", "+N", {}, "the next N images").basic()}},
               {"Running", {}}};
   for (const auto& group : whole.groups)
     for (const auto& option : group.options)

@@ -36,11 +36,13 @@ Synopsis eval_loglik_synopsis() {
       s.groups.end(),
       {{"Images",
         {option::text("data", "FILE[:KEY]", {},
-                      "an array [N, ...]: .npy, .npz, .safetensors, .pt, IDX, CIFAR (else MNIST)"),
+                      "an array [N, ...]: .npy, .npz, .safetensors, .pt, IDX, CIFAR (else MNIST)")
+             .basic(),
          option::text("labels", "FILE[:KEY]", {},
                       "labels for a conditional model p(x | y) (default: those beside the images)"),
          option::text("data-dir", "DIR", {},
-                      "folder of MNIST's files (default: $CRAIS_DATA, ./data)"),
+                      "folder of MNIST's files (default: $CRAIS_DATA, ./data)")
+             .basic(),
          option::text("split", "train|validation|test", {"test"}, "part of the data"),
          option::text("binarisation", "NAME", {},
                       "dynamic, static:SEED, threshold:T, none, amat (default: as in training, but "
@@ -49,10 +51,11 @@ Synopsis eval_loglik_synopsis() {
              .above(0),
          option::text("dequantise", "uniform:SEED", {},
                       "add uniform noise in [0, 1) to whole numbers, then divide by --scale (256)"),
-         option::integer("limit", "N", {}, "only the first N images").at_least(1),
+         option::integer("limit", "N", {}, "only the first N images").at_least(1).basic(),
          option::text("indices", "A:B", {}, "only images A to B-1"),
          option::integer("simulate", "N", {}, "evaluate N images drawn from the model instead")
-             .at_least(1)}},
+             .at_least(1)
+             .basic()}},
        {"Models of other programs (a state_dict in .safetensors, .pt or .pth; TorchScript)",
         {option::text("decoder", "NAMES", {}, "its Linear layers in order, such as fc3,fc4"),
          option::text("encoder", "NAMES", {},
@@ -68,7 +71,7 @@ Synopsis eval_loglik_synopsis() {
              .between(1, kMostLatents),
          option::text("image-shape", "HxW", {}, "size of images that are not square")}},
        {"Running",
-        {option::device(), option::threads(),
+        {option::device().basic(), option::threads().basic(),
          option::text("dtype", "float32|float64", {"float32"}, "type of particles and decoder"),
          estimator_option("chunk", "image")
              .by_default(
@@ -77,15 +80,15 @@ Synopsis eval_loglik_synopsis() {
          option::text("shard", "i/N", {"1/1"}, "only every N-th chunk, starting with the i-th"),
          option::flag("accept-prior",
                       "accept a prior that does not integrate to 1, with a warning"),
-         option::flag("dry-run", "describe the run and its cost without running it")}},
+         option::flag("dry-run", "describe the run and its cost without running it").basic()}},
        output_options("summary.json, report.html, per_image.csv, schedule.csv and chunks")});
   s.examples =
       "  eval-loglik weights/vae50-mnist.safetensors --limit 1000 --out results/mnist\n"
-      "  eval-loglik vae.safetensors --method iwae:5000 --method elbo --base encoder\n"
+      "  eval-loglik conv.pt2 --data images.npz:test --scale 255\n"
       "  eval-loglik vae.safetensors --method bidirectional --simulate 1000\n"
+      "  eval-loglik vae.safetensors --method iwae:5000 --method elbo --base encoder\n"
       "  eval-loglik vae.safetensors --budget 500\n"
       "  eval-loglik vae.safetensors --preset paper --schedule linear --steps 512\n"
-      "  eval-loglik conv.pt2 --data images.npz:test --scale 255\n"
       "  eval-loglik compare results/epoch10 results/epoch50\n"
       "  eval-loglik compare old.pt2 new.pt2 --data images.npy --out results/which\n"
       "  eval-loglik diagnose results/mnist\n"

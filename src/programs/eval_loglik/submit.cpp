@@ -163,6 +163,7 @@ Synopsis submit_synopsis() {
         option::integer("cpus", "C", {"1"}, "cores of a task, with one thread each")
             .between(1, 4096),
         sbatch}});
+  for (Option& option : s.groups.front().options) option.is_basic = true;
   s.examples =
       "  eval-loglik submit slurm vae.safetensors --out results/mnist --tasks 8 | bash\n"
       "  eval-loglik submit slurm vae.safetensors --method bidirectional --simulate 1000 \\\n"
