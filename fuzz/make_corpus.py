@@ -79,7 +79,6 @@ def with_forces(content):
     header, data = json.loads(content[8 : 8 + length]), content[8 + length :]
     described = json.loads(header["__metadata__"]["crais"])
     described["functions"].append("joint_bfloat16")
-    described["forces"] = {"dtype": "bfloat16", "pays": True}
     header["__metadata__"]["crais"] = json.dumps(described)
     grad = header["check.grad"]
     begin, end = grad["data_offsets"]
@@ -103,7 +102,6 @@ def trained(programs, work):
     vae = (work / "vae/vae.safetensors").read_bytes()
     state = (work / "vae/training-state.safetensors").read_bytes()
     seed("safetensors", "checkpoint", vae)
-    seed("array_file", "safetensors", vae)
     seed("checkpoint", "bernoulli", in_lines(vae, "crais"))
     seed("training_state", "two-epochs", in_lines(state, "crais_training"))
     programs.run("train-vae", "--data-dir", ".", "--latent", 2, "--hidden", 2, "--hidden", 3, "--act", "elu",
@@ -201,9 +199,6 @@ def small_files():
     seed("schedule", "column", "step,beta\n0,0\n1,0.5\n2,1\n")
     seed("two_class", "three-features", "1,2.5,0,R\n2,1e-3,1,M\n-1,0,4,R\n")
     seed("json", "all-kinds", '{"a": [1, -2.5e3, true, null, "\\u00e9\\n"], "b": {}}')
-    for labels_, rows in ((1, 1), (2, 1)):
-        row = bytes(labels_) + bytes(i % 251 for i in range(3072))
-        seed("array_file", f"cifar-{labels_}", row * rows)
     header = {"a": {"dtype": "F16", "shape": [2], "data_offsets": [0, 4]},
               "b": {"dtype": "BOOL", "shape": [1, 2], "data_offsets": [4, 6]},
               "c": {"dtype": "I64", "shape": [], "data_offsets": [6, 14]}}
@@ -216,7 +211,7 @@ def small_files():
 
 
 def stored_files():
-    """Files of NumPy and PyTorch that the tests have."""
+    """Files of NumPy and crais.export that the tests have."""
     for path in sorted((SOURCE / "tests/io/data").glob("*.npz")):
         content = path.read_bytes()
         seed("zip", path.stem, content)
@@ -224,21 +219,8 @@ def stored_files():
         seed("npz", path.stem, bundle(unzipped(content)))
         for name, entry in unzipped(content):
             seed("npy", f"{path.stem}-{name[:-4]}", entry)
-    for path in sorted((SOURCE / "tests/io/data").glob("*.pt")):
-        content = path.read_bytes()
-        if not zipfile.is_zipfile(path):
-            seed("array_file", path.name, content)
-            continue
-        entries = unzipped(content)
-        seed("torch_file", path.stem, bundle(entries))
-        for name, entry in entries:
-            if name.endswith("/data.pkl"):
-                seed("torch_pickle", path.stem, entry)
-    seed("zip", "torch", (SOURCE / "tests/io/data/tensor.pt").read_bytes())
     for path in sorted((SOURCE / "tests/models/data").glob("*.pt*")):
         entries = unzipped(path.read_bytes())
-        if path.name == "linear_mlp.pt2":
-            seed("torch_file", path.name, bundle(entries))
         for name, entry in entries:
             if name.endswith("extra/crais.safetensors"):
                 seed("manifest", path.stem, in_lines(entry, "crais"))
@@ -249,8 +231,6 @@ def stored_files():
     dictionary("manifest", [f'"{key}":' for key in keys])
     keys = re.findall(r'(?:text|natural|size|sizes|number|at)\("([a-z_]+)"', (SOURCE / "models/checkpoint.cpp").read_text())
     dictionary("checkpoint", [f'"{key}":' for key in keys])
-    names = re.findall(r'\{"([a-zA-Z_.0-9]+)", Allowed', (SOURCE / "src/io/torch_pickle.cpp").read_text())
-    dictionary("torch_pickle", ["c" + name[::-1].replace(".", "\n", 1)[::-1] + "\n" for name in names] + ["storage"])
 
 
 def spec_texts():
@@ -276,7 +256,7 @@ def flag_texts():
     lines = {
         "estimate-logz": ["u1", "--preset", "paper", "--out", "results/u1", "--expect", "moments", "--seed", "3"],
         "eval-loglik": ["vae.safetensors", "--method", "iwae:5", "--indices", "3:9",
-                        "--dequantise", "uniform:1", "--image-shape", "28x28", "--shard", "1/2", "--step-size", "0.5"],
+                        "--dequantise", "uniform:1", "--shard", "1/2", "--step-size", "0.5"],
         "train-vae": ["--data", "synthetic:60", "--hidden", "20,10", "--betas", "0.9,0.99", "--decay",
                       "step:0.5,every=3", "--likelihood", "gaussian:2", "--objective", "iwae:3"],
     }

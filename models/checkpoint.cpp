@@ -7,7 +7,7 @@
 #include "data/binarisation.h"
 #include "io/json.h"
 #include "models/file_fields.h"
-#include "models/state_dict.h"
+#include "models/model_file.h"
 #include "util/digest.h"
 #include "util/error.h"
 #include "util/files.h"
@@ -87,15 +87,15 @@ Vae read_vae(SafeTensors content, const VaeArchitecture& architecture, const std
 }  // namespace
 
 Checkpoint read_checkpoint(const std::filesystem::path& path) {
-  const std::string bytes = read_file(path);
-  return checkpoint_of({parse_safetensors(bytes, path.string()), path.string(), sha256(bytes)});
+  return parse_checkpoint(read_file(path), path.string());
 }
 
-Checkpoint checkpoint_of(const StateDict& content) {
-  const std::string& file = content.source;
+Checkpoint parse_checkpoint(const std::string& bytes, const std::string& file) {
+  const SafeTensors content = parse_safetensors(bytes, file);
   const auto metadata = content.metadata.find(kKey);
   if (metadata == content.metadata.end())
-    throw data_error(file + ": not a crais checkpoint (no \"crais\" in its metadata)");
+    throw data_error(file + ": not a checkpoint of train-vae (no \"crais\" in its metadata)" +
+                     kModelInPython);
   const std::string where = file + ": metadata";
   const json object = parse_json(metadata->second, where);
   const FileFields fields(object, where);
@@ -105,7 +105,7 @@ Checkpoint checkpoint_of(const StateDict& content) {
   if (fields.text("prior") != "standard-normal")
     throw data_error(file + ": prior " + quoted(fields.text("prior")) +
                      ", expected \"standard-normal\"");
-  return {read_vae(content, read_architecture(fields), file), read_info(fields), content.sha256};
+  return {read_vae(content, read_architecture(fields), file), read_info(fields), sha256(bytes)};
 }
 
 void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint) {

@@ -21,20 +21,18 @@ struct CheckpointInfo {
   std::string libtorch_version;
 };
 
-struct StateDict;
-
 struct Checkpoint {
   Vae vae;
   CheckpointInfo info;
-  std::string sha256;  // of the file; filled by read_checkpoint
+  std::string sha256;  // of the file; of a checkpoint that was read
 };
 
 /// Throws Error: kNoInput if the file is missing; kData that says what is wrong and what was
 /// expected, if the file is damaged, hostile or of another format version, or if its tensors are
 /// missing, misshapen or not finite.
 Checkpoint read_checkpoint(const std::filesystem::path& path);
-/// The checkpoint in a file that was read. Its metadata must have "crais".
-Checkpoint checkpoint_of(const StateDict& content);
+/// The checkpoint in the bytes of a file, which `file` names in messages.
+Checkpoint parse_checkpoint(const std::string& bytes, const std::string& file);
 
 /// Writes atomically (util/files.h).
 void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);

@@ -24,8 +24,8 @@ bool fits(at::IntArrayRef found, at::IntArrayRef wanted) {
 
 }  // namespace
 
-FileFields::FileFields(const json& object, std::string where, std::string remedy)
-    : object_(object), where_(std::move(where)), remedy_(std::move(remedy)) {
+FileFields::FileFields(const json& object, std::string where)
+    : object_(object), where_(std::move(where)) {
   if (!object_.is_object()) throw data_error(where_ + " is not an object");
 }
 
@@ -40,7 +40,7 @@ bool FileFields::has(const std::string& key) const {
 
 const json& FileFields::at(const std::string& key) const {
   const auto value = object_.find(key);
-  if (value == object_.end()) throw data_error(where_ + ": \"" + key + "\" is missing" + remedy_);
+  if (value == object_.end()) throw data_error(where_ + ": \"" + key + "\" is missing");
   return *value;
 }
 
@@ -110,20 +110,20 @@ std::vector<std::string> FileFields::words(const std::string& key) const {
 
 FileFields FileFields::object(const std::string& key) const {
   if (!at(key).is_object()) throw wrong(key, "described");
-  return {at(key), where_ + ": \"" + key + "\"", remedy_};
+  return {at(key), where_ + ": \"" + key + "\""};
 }
 
 at::Tensor tensor_of(const SafeTensors& file, const std::string& name, at::IntArrayRef shape,
-                     const std::string& where, at::ScalarType type, const std::string& remedy) {
+                     const std::string& where, at::ScalarType type) {
   const std::string place = where + ": tensor \"" + name + "\" ",
                     expected = std::string(at::toString(type)) + " " + shape_text(shape);
   const at::Tensor* found = file.find(name);
-  if (!found) throw data_error(place + "is missing; it should be " + expected + remedy);
+  if (!found) throw data_error(place + "is missing; it should be " + expected);
   if (found->scalar_type() != type || !fits(found->sizes(), shape))
     throw data_error(place + "is " + at::toString(found->scalar_type()) + " " +
-                     shape_text(found->sizes()) + ", expected " + expected + remedy);
+                     shape_text(found->sizes()) + ", expected " + expected);
   if (!at::isfinite(*found).all().item<bool>())
-    throw data_error(place + "holds NaN or infinite values" + remedy);
+    throw data_error(place + "holds NaN or infinite values");
   return *found;
 }
 

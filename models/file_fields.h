@@ -18,8 +18,8 @@ namespace crais {
 /// A JSON object, which must outlive this.
 class FileFields {
  public:
-  /// `remedy` is the end of messages about missing fields. Throws if `object` is not an object.
-  FileFields(const nlohmann::json& object, std::string where, std::string remedy = "");
+  /// Throws if `object` is not an object.
+  FileFields(const nlohmann::json& object, std::string where);
 
   /// The error that a field "is not `right`".
   Error wrong(const std::string& key, const std::string& right) const;
@@ -54,13 +54,12 @@ class FileFields {
                   int64_t high) const;
 
   const nlohmann::json& object_;
-  std::string where_, remedy_;
+  std::string where_;
 };
 
 /// The tensor of that name, with `type` and finite values. In `shape`, -1 stands for any size but
 /// 0.
 at::Tensor tensor_of(const SafeTensors& file, const std::string& name, at::IntArrayRef shape,
-                     const std::string& where, at::ScalarType type = at::kFloat,
-                     const std::string& remedy = "");
+                     const std::string& where, at::ScalarType type = at::kFloat);
 
 }  // namespace crais

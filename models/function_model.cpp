@@ -1,6 +1,5 @@
 #include "models/function_model.h"
 
-#include <ATen/autocast_mode.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -17,34 +16,6 @@ namespace crais {
 namespace {
 
 constexpr int64_t kRowsOfFunctions = 512;  // not measured
-
-/// PyTorch's autocast for the lifetime of the object, in this thread, on one kind of device:
-/// products of float32 tensors run in a shorter type. Throws Error kArgument for a device without
-/// autocast.
-class Autocast {
- public:
-  Autocast(at::Device device, at::ScalarType dtype) : device_(device.type()) {
-    if (!device.is_cpu() && !device.is_cuda())
-      throw argument_error("`force_dtype` other than float32 is for models on the CPU and on CUDA");
-    enabled_before_ = at::autocast::is_autocast_enabled(device_);
-    dtype_before_ = at::autocast::get_autocast_dtype(device_);
-    at::autocast::set_autocast_dtype(device_, dtype);
-    at::autocast::set_autocast_enabled(device_, true);
-    at::autocast::increment_nesting();
-  }
-  ~Autocast() {
-    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-    at::autocast::set_autocast_enabled(device_, enabled_before_);
-    at::autocast::set_autocast_dtype(device_, dtype_before_);
-  }
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
-
- private:
-  at::DeviceType device_;
-  bool enabled_before_;
-  at::ScalarType dtype_before_;
-};
 
 std::vector<int64_t> with_rows(int64_t rows, const std::vector<int64_t>& shape) {
   std::vector<int64_t> all = {rows};
@@ -126,10 +97,6 @@ bool FunctionModel::has_forces(at::ScalarType dtype) const {
   return dtype == at::kBFloat16 && manifest_.model.has(kJointForces);
 }
 
-bool FunctionModel::forces_pay(at::ScalarType dtype) const {
-  return has_forces(dtype) && manifest_.forces_pay;
-}
-
 LatentModel::Density FunctionModel::joint_with_forces(const at::Tensor& z, const at::Tensor& x,
                                                       const at::Tensor& y,
                                                       at::ScalarType /*dtype*/) const {
@@ -179,24 +146,15 @@ std::vector<at::Tensor> with_gradient(
   return {value.detach(), torch::autograd::grad({value.sum()}, {leaf})[0].to(z.scalar_type())};
 }
 
-std::vector<at::Tensor> with_short_gradient(
-    const at::Tensor& z, const std::function<at::Tensor(const at::Tensor&)>& function) {
-  const c10::NoGradGuard no_grad;
-  const at::Tensor value = function(z);
-  const Autocast shorter(z.device(), at::kBFloat16);
-  return {value, with_gradient(z, function)[1]};
-}
-
 std::vector<at::Tensor> call_decoder(const DecoderFunctions& functions,
                                      const std::vector<int64_t>& data_shape,
                                      const std::string& name,
                                      const std::vector<at::Tensor>& inputs) {
-  const auto joint = [&](const at::Tensor& z) {
-    return functions.likelihood.log_prob(inputs[1].flatten(1), functions.decode(z).flatten(1)) +
-           log_standard_normal(z);
-  };
-  if (name == "joint") return with_gradient(inputs[0], joint);
-  if (name == kJointForces) return with_short_gradient(inputs[0], joint);
+  if (name == "joint")
+    return with_gradient(inputs[0], [&](const at::Tensor& z) {
+      return functions.likelihood.log_prob(inputs[1].flatten(1), functions.decode(z).flatten(1)) +
+             log_standard_normal(z);
+    });
   if (name == "encode") {
     const Vae::Posterior q = functions.encode(inputs[0]);
     return {q.mean, q.log_var};
@@ -209,15 +167,13 @@ std::vector<at::Tensor> call_decoder(const DecoderFunctions& functions,
 }
 
 std::shared_ptr<const LatentModel> decoder_model(ModelDescription described,
-                                                 DecoderFunctions functions, FunctionPlace place,
-                                                 bool has_forces) {
+                                                 DecoderFunctions functions, FunctionPlace place) {
   ModelManifest manifest;
   manifest.model = std::move(described);
   manifest.uniforms = manifest.model.num_values();
   manifest.batch = kRowsOfFunctions;
   manifest.model.functions = {"joint", "output", "simulate"};
   if (functions.encode) manifest.model.functions.emplace_back("encode");
-  if (has_forces) manifest.model.functions.emplace_back(kJointForces);
   const auto call = [functions = std::move(functions), shape = manifest.model.data_shape](
                         const std::string& name, const std::vector<at::Tensor>& inputs) {
     return call_decoder(functions, shape, name, inputs);

@@ -38,7 +38,6 @@ class FunctionModel : public LatentModel {
   int64_t batch() const override { return manifest_.batch; }
   Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const override;
   bool has_forces(at::ScalarType dtype) const override;
-  bool forces_pay(at::ScalarType dtype) const override;
   Density joint_with_forces(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y,
                             at::ScalarType dtype) const override;
   std::optional<Density> prior(const at::Tensor& z) const override;
@@ -86,18 +85,13 @@ std::vector<at::Tensor> call_decoder(const DecoderFunctions& functions,
                                      const std::string& name,
                                      const std::vector<at::Tensor>& inputs);
 
-/// A model of these functions. `described` gives latents, shape and likelihood. With `has_forces`,
-/// gradients may be in bfloat16, by autocast around a forward and backward pass.
+/// A model of these functions. `described` gives latents, shape and likelihood.
 std::shared_ptr<const LatentModel> decoder_model(ModelDescription described,
-                                                 DecoderFunctions functions, FunctionPlace place,
-                                                 bool has_forces);
+                                                 DecoderFunctions functions, FunctionPlace place);
 
 /// The value [B] of a function of z [B,D] with its gradient, by autograd. `function` receives z as
 /// a leaf.
 std::vector<at::Tensor> with_gradient(const at::Tensor& z,
                                       const std::function<at::Tensor(const at::Tensor&)>& function);
-/// The value by one pass, and the gradient by another pass in bfloat16 (autocast).
-std::vector<at::Tensor> with_short_gradient(
-    const at::Tensor& z, const std::function<at::Tensor(const at::Tensor&)>& function);
 
 }  // namespace crais

@@ -84,10 +84,8 @@ class LatentModel {
 
   /// log p(x, z) at z [B,D] and x [B, ...]. Cost: one evaluation a row, the unit of cost.
   virtual Density joint(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y) const = 0;
-  /// True if `joint_with_forces` supports this type.
+  /// True if `joint_with_forces` supports this type, which is then faster than `joint`.
   virtual bool has_forces(at::ScalarType /*dtype*/) const { return false; }
-  /// True if `joint_with_forces` is faster than `joint`, according to the model and this processor.
-  virtual bool forces_pay(at::ScalarType /*dtype*/) const { return false; }
   /// The values of `joint`, up to float32 rounding, with gradients whose products are in `dtype`.
   /// Each gradient is a function of its row. Requires has_forces(dtype).
   virtual Density joint_with_forces(const at::Tensor& z, const at::Tensor& x, const at::Tensor& y,

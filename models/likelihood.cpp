@@ -1,7 +1,6 @@
 #include "models/likelihood.h"
 
 #include <cmath>
-#include <limits>
 
 #include "core/spec.h"
 #include "util/error.h"
@@ -128,25 +127,6 @@ Likelihood parse_likelihood(const std::string& text) {
 std::string to_string(const Likelihood& likelihood) {
   if (likelihood.family == Family::kContinuousBernoulli) return "continuous-bernoulli";
   return likelihood.is_bernoulli() ? "bernoulli" : "gaussian:" + shortest(likelihood.noise_sd);
-}
-
-DecoderLikelihood parse_decoder_likelihood(const std::string& text) {
-  Spec spec(text);
-  if (spec.name() != "bernoulli") return {parse_likelihood(text), {}};
-  const std::string outputs = spec.word("outputs", "");
-  spec.finish();
-  if (outputs.empty()) return {};
-  if (outputs != "probs" && outputs != "logits")
-    throw argument_error("the outputs of bernoulli are probs or logits, not '" + outputs + "'");
-  return {Likelihood{}, outputs == "probs"};
-}
-
-at::Tensor logits_of(const at::Tensor& probs) {
-  const bool is_double = probs.scalar_type() == at::kDouble;
-  const double eps =
-      is_double ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-  return probs.clamp_min(std::numeric_limits<float>::min()).log() -
-         at::log1p(-probs.clamp_max(1 - eps / 2));
 }
 
 }  // namespace crais

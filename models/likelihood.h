@@ -4,7 +4,6 @@
 
 #include <ATen/ATen.h>
 
-#include <optional>
 #include <string>
 
 namespace crais {
@@ -37,19 +36,5 @@ struct Likelihood {
 /// Parses "bernoulli", "continuous-bernoulli" or "gaussian:SD".
 Likelihood parse_likelihood(const std::string& text);
 std::string to_string(const Likelihood& likelihood);
-
-/// The meaning of the outputs of a decoder from another program.
-struct DecoderLikelihood {
-  Likelihood likelihood;
-  /// For Bernoulli: true for probabilities, as after a sigmoid; false for logits, even if all lie
-  /// in [0, 1]; absent for logits that are rejected if all lie in [0, 1].
-  std::optional<bool> probs;
-};
-
-/// Parses the names of parse_likelihood, "bernoulli:probs" and "bernoulli:logits".
-DecoderLikelihood parse_decoder_likelihood(const std::string& text);
-
-/// The logits of probabilities, finite even if a sigmoid was rounded to 0 or 1.
-at::Tensor logits_of(const at::Tensor& probs);
 
 }  // namespace crais

@@ -104,7 +104,7 @@ class LayerReader {
     for (const json& described : layers) {
       if (!described.is_object()) throw f.wrong("layers", "a list of descriptions");
       const std::string name = "decoder." + std::to_string(network.layers.size());
-      const FileFields fields(described, where_ + ": \"" + name + "\"", kExportAgain);
+      const FileFields fields(described, where_ + ": \"" + name + "\"");
       network.layers.push_back(layer(fields, name, width));
       Layer& last = network.layers.back();
       if (!fields.at("activation").is_null())
@@ -233,7 +233,7 @@ class LayerReader {
 ModelManifest manifest_of(const FileFields& f, SafeTensors arrays, const std::string& where) {
   if (f.text("format") != "crais-model") throw f.wrong("format", "crais-model");
   if (f.natural("version") != kManifestVersion)
-    throw f.wrong("version", std::to_string(kManifestVersion) + kExportAgain);
+    throw f.wrong("version", std::to_string(kManifestVersion));
   if (f.text("dtype") != "float32") throw f.wrong("dtype", "float32");
   ModelManifest m;
   m.model = read_description(f);
@@ -244,17 +244,10 @@ ModelManifest manifest_of(const FileFields& f, SafeTensors arrays, const std::st
   m.batch = f.integer("batch", 1, kMaxBatch);
   if (f.has("device")) m.device = f.text("device");
   if (m.device != "cpu" && m.device != "cuda") throw f.wrong("device", "cpu or cuda");
-  if (f.has("forces")) {
-    const FileFields forces = f.object("forces");
-    if (forces.text("dtype") != "bfloat16") throw forces.wrong("dtype", "bfloat16");
-    m.forces_pay = forces.flag("pays");
-  }
-  if (f.has("forces") != m.model.has(kJointForces))
-    throw f.wrong("forces", std::string("there if and only if \"") + kJointForces + "\" is");
   m.arrays = std::move(arrays);
   const LayerReader layers(m.arrays, where);
   if (f.has("mlp")) {
-    if (f.has("forces")) throw f.wrong("forces", "of a compiled model; this one is weights");
+    std::erase(m.model.functions, kJointForces);  // weights have their own forces
     m.vae = layers.vae(f.object("mlp"), m.model);
   }
   if (f.has("decoder")) m.decoder = layers.decoder(f.object("decoder"), m.model);
@@ -267,10 +260,10 @@ void check_arrays(const ModelManifest& manifest, const std::string& where) {
   const auto rows_of = [&](const std::string& name, std::vector<int64_t> shape,
                            at::ScalarType type = at::kFloat) {
     shape.insert(shape.begin(), -1);
-    return tensor_of(manifest.arrays, name, shape, where, type, kExportAgain).size(0);
+    return tensor_of(manifest.arrays, name, shape, where, type).size(0);
   };
   const auto require = [&](bool holds, const std::string& fault) {
-    if (!holds) throw data_error(where + ": " + fault + kExportAgain);
+    if (!holds) throw data_error(where + ": " + fault);
   };
   const bool has_pairs = manifest.arrays.find("pairs.z") != nullptr;
   const int64_t rows = rows_of("check.z", {model.latent}),
@@ -300,20 +293,22 @@ bool differ(const at::Tensor& a, const at::Tensor& b, double tolerance) {
 }  // namespace
 
 ModelManifest read_manifest(const std::string& bytes, const std::string& where) {
-  SafeTensors arrays = parse_safetensors(bytes, where);
-  const auto text = arrays.metadata.find("crais");
-  if (text == arrays.metadata.end())
-    throw data_error(where + " does not describe a model" + kExportAgain);
-  const std::string place = where + ": description";
-  const json description = parse_json(text->second, place);
-  ModelManifest manifest =
-      manifest_of(FileFields(description, place, kExportAgain), std::move(arrays), where);
-  check_arrays(manifest, where);
-  if (manifest.model.labels && manifest.model.labels->dtype == at::kLong) {
-    manifest.model.labels->low = manifest.array("labels").min().item<int64_t>();
-    manifest.model.labels->high = manifest.array("labels").max().item<int64_t>();
+  try {
+    SafeTensors arrays = parse_safetensors(bytes, where);
+    const auto text = arrays.metadata.find("crais");
+    if (text == arrays.metadata.end()) throw data_error(where + " does not describe a model");
+    const std::string place = where + ": description";
+    const json description = parse_json(text->second, place);
+    ModelManifest manifest = manifest_of(FileFields(description, place), std::move(arrays), where);
+    check_arrays(manifest, where);
+    if (manifest.model.labels && manifest.model.labels->dtype == at::kLong) {
+      manifest.model.labels->low = manifest.array("labels").min().item<int64_t>();
+      manifest.model.labels->high = manifest.array("labels").max().item<int64_t>();
+    }
+    return manifest;
+  } catch (const Error& error) {
+    throw data_error(std::string(error.what()) + kExportAgain);
   }
-  return manifest;
 }
 
 void check_values(const ModelManifest& manifest, const LatentModel& model,

@@ -28,7 +28,6 @@ struct ModelManifest {
   std::vector<std::string> cpu_flags;  // processor instructions that its code may use
   int64_t uniforms = 0;                // uniform numbers for one draw
   int64_t batch = 1;                   // rows in a call at which a row costs least
-  bool forces_pay = false;             // its bfloat16 gradient was faster on the exporting machine
   SafeTensors arrays;
   std::optional<Vae> vae;                 // the weights of a model of MLPs, which has no code
   std::optional<DecoderNetwork> decoder;  // of any model with a decoder of known layers; has code

@@ -35,11 +35,6 @@ std::set<std::string> processor_flags() {
   return {};
 }
 
-bool knows_bfloat16() {
-  static const std::set<std::string> kFlags = processor_flags();
-  return kFlags.empty() || kFlags.count("amx_bf16") + kFlags.count("avx512_bf16") > 0;
-}
-
 std::string without_patch(const std::string& version) {
   return version.substr(0, version.find('.', version.find('.') + 1));
 }
@@ -143,14 +138,15 @@ std::shared_ptr<const LatentModel> read_package_model(const ModelFile& file, at:
                                                       at::ScalarType dtype) {
   const std::string where = file.where();
   ZipArchive archive(file.bytes, where);
-  ModelManifest manifest = manifest_of(archive, where);
+  const ModelManifest manifest = manifest_of(archive, where);
   std::shared_ptr<const LatentModel> model;
   if (manifest.vae) {
     model = std::make_shared<NetworkModel>(manifest, where, device, dtype);
   } else {
+    if (file.kind == ModelFile::Kind::kWeights)
+      throw data_error(where + ": holds neither code nor the weights of an MLP" + kExportAgain);
     check_machine(manifest, where);
     check_device(manifest, device, where);
-    manifest.forces_pay = manifest.forces_pay && (device.is_cuda() || knows_bfloat16());
     model = std::make_shared<FunctionModel>(manifest, functions_of(manifest.model.functions, where),
                                             FunctionPlace{device, "aoti", where});
   }

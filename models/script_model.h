@@ -13,23 +13,24 @@
 
 namespace crais {
 
-/// Facts about a TorchScript module of another program that the module does not state.
+/// What a TorchScript module of another program does not state.
 struct ScriptOptions {
-  std::string likelihood;  ///< p(x | decoder's output): "bernoulli" (of logits), "bernoulli:probs",
-                           ///< "bernoulli:logits" (even if all lie in [0, 1]), "gaussian:SD"
-  int64_t latent = 0;      ///< D; 0: the one size of its weights that the decoder takes
+  std::string
+      likelihood;      ///< p(x | decoder's output): one of parse_likelihood, of logits or means,
+                       ///< or "bernoulli:probs", of probabilities
+  int64_t latent = 0;  ///< D
 };
 
 /// The description's name for a module that crais.export did not write.
 inline constexpr const char* kPlainScript = "plain TorchScript";
 
-/// Loads a TorchScript module. Autograd computes the gradients, so an evaluation is slower than
-/// with a package. A module written by crais.export as "name.pt" describes itself, and its
-/// self-check is repeated.
+/// Loads a TorchScript module, which runs its code. Autograd computes the gradients, so an
+/// evaluation is slower than with a package. A module written by crais.export as "name.pt" describes
+/// itself, and its self-check is repeated.
 ///
 /// For any other module, `decode`, or else `forward`, maps z [B,D] to logits or means [B, ...] of
 /// x, row by row. `encode`, if there is one, maps x [B, ...] to mean and log-variance [B,D] of z.
-/// The prior is N(0, I), and `options` give the likelihood.
+/// The prior is N(0, I), and `options` give the rest.
 ///
 /// Throws Error kData if the file is damaged, fails its self-check, or lacks such functions;
 /// kArgument if the options are incomplete.

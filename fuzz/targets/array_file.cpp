@@ -1,4 +1,4 @@
-// Arrays of any file, told apart by their content; CIFAR-10 and CIFAR-100 among them.
+// Arrays of any file, told apart by their content.
 #include "data/array_file.h"
 
 #include "harness.h"

@@ -52,7 +52,7 @@ void read(std::string_view input) {
     if (settings.images.simulate)
       settings.images.simulate = std::min<int64_t>(*settings.images.simulate, 9);
     std::string understood;
-    const EvalRun run(settings, open_model(settings.checkpoint, settings.foreign, settings.device,
+    const EvalRun run(settings, open_model(settings.checkpoint, settings.script, settings.device,
                                            settings.dtype, understood));
     run.describe();
     run.record();

@@ -27,7 +27,6 @@ from crais.likelihoods import NegativeBinomial as NegativeBinomial
 from crais.likelihoods import Poisson as Poisson
 from crais.likelihoods import StudentT as StudentT
 from crais.likelihoods import ZeroInflatedNegativeBinomial as ZeroInflatedNegativeBinomial
-from crais.loading import ModelFile as ModelFile
 from crais.loading import load as load
 from crais.priors import Flow as Flow
 from crais.priors import GaussianPrior as GaussianPrior

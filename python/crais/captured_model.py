@@ -317,9 +317,6 @@ class CapturedModel:
             if self.labels is None
             else {"shape": list(self.labels.shape[1:]), "dtype": str(self.labels.dtype)[6:]},
             "warnings": self.warnings,
-            "forces": {"dtype": "bfloat16", "pays": True}
-            if "joint_bfloat16" in functions
-            else None,
         }
 
     def check_shapes(self) -> None:

@@ -33,7 +33,7 @@ from crais.captured_model import (
 )
 from crais.latents import Latent, sizes_of
 from crais.likelihoods import Likelihood
-from crais.loading import ModelFile, refuse_hub
+from crais.loading import refuse_hub
 from crais.models import InMemory, in_memory
 from crais.priors import Prior
 from crais.priors import adapted as adapted_prior
@@ -62,12 +62,12 @@ def evaluate(
     *,
     likelihood: Likelihood | str | None = None,
     prior: Prior | torch.distributions.Distribution | torch.nn.Module | None = None,
-    decoder: Function | str | None = None,
-    encoder: Function | str | None = None,
+    decoder: Function | None = None,
+    encoder: Function | None = None,
     log_joint: Function | None = None,
     log_prior: Function | None = None,
     latent: Latent | None = None,
-    image_shape: Sequence[int] | str | None = None,
+    image_shape: Sequence[int] | None = None,
     labels: Any = None,
     key: str | None = None,
     layout: str | None = None,
@@ -83,10 +83,10 @@ def evaluate(
     >>> r.mean, r.data_se, r.mc_se, r.bias
 
     model        a module with `decode` (or `decoder`), perhaps with `encode` (or `encoder`),
-                 `likelihood`, `prior`, `latent`; or with `log_joint`. Or the name of a file: a
-                 checkpoint of train-vae, a model of crais.export, the state_dict of an MLP, a
-                 decoder in TorchScript (with likelihood="bernoulli" or "gaussian:SD"). Or what
-                 `crais.load` returns
+                 `likelihood`, `prior`, `latent`; or with `log_joint`. Or the name of a file, such as
+                 `crais.load` returns: a checkpoint of train-vae, a model of crais.export, a decoder
+                 in TorchScript (with likelihood="bernoulli" or "gaussian:SD", and latent). The code
+                 of a .pt2 and of TorchScript (.pt, .pth) runs: give only files that you trust
     images       [N, *shape]: a tensor, an array, a list of these, a Dataset or DataLoader whose
                  items are images, begin with one, or are dictionaries with one under `key`. Bytes
                  need scale=255, binarisation="static:0" or dequantise="uniform:0". Without
@@ -126,7 +126,6 @@ def evaluate(
     for name in ("data", "data_dir", "simulate", "split"):
         if images is not None and options.get(name) is not None:
             raise UsageError(f"give images or {name}, not both: each says what to evaluate")
-    about = {"decoder": decoder, "encoder": encoder, "likelihood": likelihood}
     beside = None
     data = Data(None, None)
     if images is not None:
@@ -139,20 +138,19 @@ def evaluate(
         if data.labels.dim() < 1:
             raise UsageError("labels is a single number: give [N, ...], one row for each image")
     if isinstance(model, (str, os.PathLike)):
-        if isinstance(model, str):
-            refuse_hub(model)
-        chosen = {**about, "image_shape": image_shape, "latent": latent, "dtype": dtype, **options}
+        refuse_hub(os.fspath(model))
+        chosen = {"likelihood": likelihood, "latent": latent, "dtype": dtype, **options}
         if isinstance(labels, str):
             chosen["labels"] = labels
-        for name, value in about.items():
-            if value is not None and not isinstance(value, str):
-                raise UsageError(f"{name} of a file must be a name, not {type(value).__name__}")
-        densities = {"prior": prior, "log_joint": log_joint, "log_prior": log_prior}
-        for name, density in densities.items():
-            if density is not None:
+        if likelihood is not None and not isinstance(likelihood, str):
+            raise UsageError(
+                f"likelihood of a file must be a name, not {type(likelihood).__name__}"
+            )
+        in_memory_only = {"decoder": decoder, "encoder": encoder, "image_shape": image_shape}
+        in_memory_only |= {"prior": prior, "log_joint": log_joint, "log_prior": log_prior}
+        for name, value in in_memory_only.items():
+            if value is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
-        if isinstance(model, ModelFile):
-            chosen = model.options | {k: v for k, v in chosen.items() if v is not None}
         return _evaluated(os.fspath(model), chosen, data, progress)
 
     if isinstance(model, type):
@@ -161,7 +159,15 @@ def evaluate(
         raise UsageError("labels of a model in memory must be a tensor or an array, not a file's name")
     model = _unwrapped(model)
     parts = _parts_of(
-        model, {**about, "prior": prior, "log_joint": log_joint, "log_prior": log_prior}
+        model,
+        {
+            "decoder": decoder,
+            "encoder": encoder,
+            "likelihood": likelihood,
+            "prior": prior,
+            "log_joint": log_joint,
+            "log_prior": log_prior,
+        },
     )
     if dtype is not None:
         parts = _in_float32(parts, dtype)
@@ -478,7 +484,7 @@ def _parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     for name in ("decoder", "encoder", "log_joint"):
         parts[name] = bare(parts[name])
         if parts[name] is not None and not callable(parts[name]):
-            raise UsageError(f"{name} must be a function; names of layers are for files")
+            raise UsageError(f"{name} must be a function")
     if parts["likelihood"] is not None and not isinstance(parts["likelihood"], Likelihood):
         raise UsageError("likelihood must be one of crais's likelihoods, such as crais.Bernoulli()")
     if parts["prior"] is not None:

@@ -34,7 +34,7 @@ RunReport run_evaluation(const std::vector<std::string>& arguments, const py::ob
     EvalSettings settings = read_settings({eval_loglik_synopsis(), arguments});
     settings.in_memory = images || !described.empty();
     std::string notice;
-    const EvalModel model = described.empty() ? open_model(settings.checkpoint, settings.foreign,
+    const EvalModel model = described.empty() ? open_model(settings.checkpoint, settings.script,
                                                            settings.device, settings.dtype, notice)
                                               : model_of(described, run, device);
     const EvalRun evaluation(

@@ -126,7 +126,7 @@ def test_the_model_is_not_copied_and_learns_on(evaluate, curved, images):
         ({"out": "/proc/nowhere"}, "OutputError", "cannot make this folder"),
         ({"likelihood": None}, "UsageError", "the model has no likelihood"),
         ({"likelihood": "bernoulli"}, "UsageError", "must be one of crais's"),
-        ({"decoder": "fc3,fc4"}, "UsageError", "names of layers are for files"),
+        ({"decoder": "fc3,fc4"}, "UsageError", "decoder must be a function"),
         ({"dry_run": True}, "UsageError", "dry_run is an option of the programs"),
         ({"simulate": 3}, "UsageError", "give images or simulate"),
         ({"image_shape": (7, 7)}, "RowShapeError", r"^the model fails for x \[B, 7, 7\]: (addmm: )?mat1"),

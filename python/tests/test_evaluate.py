@@ -34,12 +34,15 @@ def likelihood():
 
 
 def test_an_mlp_in_memory_has_the_program_s_bits(mlp, images, likelihood, program, tmp_path):
-    torch.save(mlp.state_dict(), tmp_path / "mlp.pth")
+    crais.export(
+        tmp_path / "mlp.pt2", decoder=mlp.decoder, likelihood=likelihood, encoder=mlp.encode,
+        latent=4, image_shape=(6, 6), binarisation="none", quiet=True,
+    )  # fmt: skip
     np.save(tmp_path / "x.npy", images.numpy())
     out = tmp_path / "out"
     program(
-        "eval-loglik", tmp_path / "mlp.pth", "--activation=tanh", "--seed=5", "--method=ais",
-        "--method=iwae:50", "--data", tmp_path / "x.npy", "--out", out, *FLAGS,
+        "eval-loglik", tmp_path / "mlp.pt2", "--seed=5", "--method=ais", "--method=iwae:50",
+        "--data", tmp_path / "x.npy", "--out", out, *FLAGS,
     )  # fmt: skip
     found = crais.evaluate(
         mlp, images, likelihood=likelihood, seed=5, method=["ais", "iwae:50"], **CHEAP
@@ -61,7 +64,7 @@ def test_an_mlp_in_memory_has_the_program_s_bits(mlp, images, likelihood, progra
     )
     assert page == wanted and "How far to trust it" in page and "data:image/svg+xml" in page
     loaded = crais.evaluate(
-        tmp_path / "mlp.pth", images, activation="tanh", seed=5, method=["ais", "iwae:50"], **CHEAP
+        tmp_path / "mlp.pt2", images, seed=5, method=["ais", "iwae:50"], **CHEAP
     )
     assert np.array_equal(loaded.log_likelihood, found.log_likelihood)
 

@@ -10,16 +10,15 @@ namespace crais {
 
 struct ArrayFile {
   at::Tensor values;                 // [N, ...], of the type and shape in the file
-  std::optional<at::Tensor> labels;  // [N], or [N, 2] for CIFAR-100: coarse, fine
+  std::optional<at::Tensor> labels;  // [N]
   std::string source;                // "FILE" or "FILE:KEY", as the caller wrote it
   std::string digest;                // sha256 of the file, or of the numbers in memory
 };
 
 /// The array in FILE; in a file with several arrays, the one named KEY ("FILE:KEY").
 ///
-/// The content decides the format; the name does not count. Formats: .npy and .npz, safetensors,
-/// torch.save's .pt, IDX (with the labels beside its images), the binary batches of CIFAR-10 and
-/// CIFAR-100 ([N, 3, 32, 32] with labels). Each may be plain or compressed by gzip.
+/// The content decides the format; the name does not count. Formats: .npy and .npz, IDX (with the
+/// labels beside its images). Each may be plain or compressed by gzip.
 ///
 /// Throws Error: kNoInput if the file is missing; kArgument that lists the keys if KEY is missing
 /// or wrong; kData if the file has another format or is damaged, or if its array has no examples.

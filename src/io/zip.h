@@ -1,4 +1,4 @@
-// Compressed files: gzip, and zip archives in memory as numpy.savez and torch.save write them.
+// Compressed files: gzip, and zip archives in memory as numpy.savez and PyTorch write them.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,6 @@ class ZipArchive {
 
   /// The names of the entries, in the order of the archive.
   const std::vector<std::string>& names() const { return names_; }
-  bool has(const std::string& name) const { return index_.count(name) > 0; }
-
-  /// The unpacked size that an entry states. Throws Error kData if the entry is absent or states no
-  /// size.
-  uint64_t size(const std::string& name) const;
 
   /// The whole entry, with its checksum verified. Throws Error kData if the entry is absent,
   /// encrypted, damaged or too large.
@@ -44,6 +39,8 @@ class ZipArchive {
   };
   std::string place(const std::string& name) const;
   uint64_t index_of(const std::string& name) const;
+  /// The unpacked size that an entry states.
+  uint64_t size(const std::string& name) const;
 
   std::string where_;
   uint64_t room_;  // bytes that may still be read

@@ -143,7 +143,7 @@ bool DecoderPosterior::has_cheap_kernel(at::ScalarType dtype) const {
 }
 
 bool DecoderPosterior::forces_pay(at::ScalarType dtype) const {
-  return fused_ ? has_cheap_kernel(dtype) : model_->forces_pay(dtype);
+  return fused_ ? has_cheap_kernel(dtype) : model_->has_forces(dtype);
 }
 
 std::shared_ptr<const Target> DecoderPosterior::with_forces(at::ScalarType dtype) const {

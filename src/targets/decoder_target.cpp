@@ -33,10 +33,8 @@ std::shared_ptr<const LatentModel> model_of(const DecoderTarget::Options& option
   described.latent = options.latent_dim;
   described.data_shape = images.sizes().slice(1).vec();
   described.set_likelihood(options.likelihood);
-  const bool has_forces =
-      images.scalar_type() == at::kFloat && (images.is_cpu() || images.is_cuda());
   return decoder_model(described, {options.decode, options.encode, options.likelihood},
-                       {images.device(), "autograd", "the decoder"}, has_forces);
+                       {images.device(), "autograd", "the decoder"});
 }
 
 }  // namespace

@@ -60,7 +60,8 @@ class Exports:
     def model(self, name: str) -> Path:
         file = self.folder / name
         if not file.exists():
-            done = self.run("-m", "crais.export", f"models:{DESCRIBED[name]}", "-o", name)
+            export = f"crais.export({name!r}, **models.{DESCRIBED[name]}())"
+            done = self.run("-c", f"import crais, models; {export}")
             file.with_suffix(".said").write_text(done.stdout + done.stderr)
         return file
 
@@ -69,9 +70,9 @@ class Exports:
 
     def images(self, name: str) -> str:
         """Images, as --data takes them."""
-        file = self.folder / "x.safetensors"
+        file = self.folder / "x.npz"
         if not file.exists():
-            store = "import models; models.store_images('x.safetensors', 'exact.txt')"
+            store = "import models; models.store_images('x.npz', 'exact.txt')"
             self.run("-c", store)
         return f"{file}:{name}" if name else str(file)
 
@@ -148,16 +149,16 @@ def plain(exports: Exports) -> Path:
 
 def test_torchscript_of_others(eval_loglik: Program, exports: Exports, plain: Path) -> None:
     test = ["--data", exports.images("test")]
-    gaussian = [plain, "--likelihood", "gaussian:0.5"]
+    gaussian = [plain, "--likelihood", "gaussian:0.5", "--latent", "4"]
     flags = "--base laplace --steps 64 --out out-plain".split()
     said = eval_loglik.succeed(*gaussian, *test, *flags).stderr
     assert re.search(r"^decoder     4 latents to \[2, 3\]", said, re.MULTILINE), said
     exports.agree("out-plain")
-    flags = "--latent 4 --simulate 30 --method bidirectional --base laplace --quiet".split()
+    flags = "--simulate 30 --method bidirectional --base laplace --quiet".split()
     eval_loglik.succeed(*gaussian, *flags)
-    words = ["plain.pt: TorchScript that does not describe itself", "--likelihood"]
+    words = ["plain.pt: TorchScript that does not describe itself", "--likelihood", "--latent"]
     eval_loglik.expect(64, *words, args=[plain, *test])
-    args = [*gaussian, "--latent", "5", *test]
+    args = [*gaussian[:-1], "5", *test]
     eval_loglik.expect(65, "'forward' fails", args=args)
 
 
@@ -184,19 +185,10 @@ def test_labels_move_images(eval_loglik: Program, exports: Exports, name: str) -
     eval_loglik.expect(65, "3 labels for 20 images", args=args)
 
 
-# --- Forces in bfloat16: the same log p(x); none in compiled code.
-FORCES = "--base prior --steps 64 --quiet --force-dtype".split()
-
-
-def test_forces_of_torchscript(eval_loglik: Program, exports: Exports) -> None:
-    data = ["--data", exports.images("test")]
-    model = exports.model("linear.pt")
-    eval_loglik.succeed(model, *data, *FORCES, "bfloat16", "--out", "script")
-    exports.agree("script")
-
-
-def test_compiled_code_has_no_forces(eval_loglik: Program, exports: Exports) -> None:
-    args = [exports.model("conditional.pt2"), *exports.labelled, *FORCES]
+# --- No file has forces in bfloat16.
+def test_files_have_no_forces(eval_loglik: Program, exports: Exports) -> None:
+    args = [exports.model("conditional.pt2"), *exports.labelled]
+    args += "--base prior --steps 64 --quiet --force-dtype".split()
     words = ["--force-dtype bfloat16", "leave it out"]
     eval_loglik.expect(64, *words, args=[*args, "bfloat16"])
     eval_loglik.succeed(*args, "auto")
@@ -237,10 +229,6 @@ def spoil(
                 copy.writestr(entry, content)
 
 
-BFLOAT16 = {"dtype": "bfloat16", "pays": True}
-BOTH = {"functions": ["joint", "joint_bfloat16"]}
-
-
 @pytest.mark.parametrize(
     ("words", "description"),
     [
@@ -251,12 +239,7 @@ BOTH = {"functions": ["joint", "joint_bfloat16"]}
         (["data_shape"], {"data_shape": [1 << 30, 1 << 30]}),
         (["control characters"], {"name": "\x1b[2J"}),
         (["batch"], {"batch": 0}),
-        (['"forces"', "joint_bfloat16"], {"forces": BFLOAT16}),
-        (['"forces"', '"dtype" is not bfloat16'], {"forces": BFLOAT16 | {"dtype": "float16"}}),
-        (['"pays" is not true or false'], {"forces": BFLOAT16 | {"pays": 1}}),
-        (['"forces"', "described"], {"forces": "bfloat16"}),
-        (['"forces"', "joint_bfloat16"], BOTH),
-        (["check.grad_bfloat16"], BOTH | {"forces": BFLOAT16}),
+        (["check.grad_bfloat16"], {"functions": ["joint", "joint_bfloat16"]}),
     ],
 )
 def test_refuses_packages_that_lie(

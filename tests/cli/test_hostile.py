@@ -173,18 +173,26 @@ def test_arrays_of_other_dimensions(eval_loglik: Program, vae: Path) -> None:
     eval_loglik.succeed(vae, *"--data many.npy --steps 4 --chains 2 --quiet".split())
 
 
-@pytest.mark.parametrize("kind", ["sparse", "complex", "quantised"])
-def test_tensors_of_kinds_that_are_not_read(eval_loglik: Program, vae: Path, kind: str) -> None:
+# --- Files of torch.save: one line says what to type in Python.
+def test_files_of_torch_save(eval_loglik: Program, vae: Path) -> None:
     torch = pytest.importorskip("torch")
-    plain = torch.zeros(2, 28, 28)
-    kinds = {
-        "sparse": plain.to_sparse,
-        "complex": lambda: plain.to(torch.complex64),
-        "quantised": lambda: torch.quantize_per_tensor(plain, 1.0, 0, torch.quint8),
-    }
-    torch.save(kinds[kind](), "images.pt")
-    words = "images.pt: holds a tensor of a kind that is not read"
-    eval_loglik.expect(65, words, args=[vae, "--data", "images.pt"])
+    torch.save({"weight": torch.zeros(2, 28, 28)}, "saved.pth")
+    words = ["saved.pth: ", "crais.evaluate(module, images)", 'crais.export("model.pt2"']
+    eval_loglik.expect(65, *words, args=["saved.pth", "--simulate", "3"])
+    words = ["saved.pth: ", 'numpy.save("x.npy", x.numpy())']
+    eval_loglik.expect(65, *words, args=[vae, "--data", "saved.pth"])
+
+
+# --- Code in a file whose name says that there is none.
+def test_code_needs_a_name_that_says_so(eval_loglik: Program, tmp_path: Path) -> None:
+    data = SOURCE / "tests/models/data"
+    for source, name, content in [
+        ("linear_gaussian.pt", "x.safetensors", "TorchScript, which is code"),
+        ("linear_gaussian.pt", "x.pt2", "TorchScript, which is code"),
+        ("linear_mlp.pt2", "x.safetensors", "weights of crais.export"),
+    ]:
+        Path(name).write_bytes((data / source).read_bytes())
+        eval_loglik.expect(65, f"{name}: holds {content}", args=[name, "--simulate", "3"])
 
 
 # --- Text as other programs save it.

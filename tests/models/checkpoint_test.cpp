@@ -215,7 +215,7 @@ TEST(Checkpoint, RejectsAnotherProgramsFile) {
   const Scratch scratch;
   const auto path = scratch.path() / "x.safetensors";
   write_safetensors(path, {{{"a", at::zeros({1})}}, {{"format", "pt"}}});
-  expect_error(ErrorKind::kData, {path.string(), "not a crais checkpoint"},
+  expect_error(ErrorKind::kData, {path.string(), "not a checkpoint of train-vae", "crais.export("},
                [&] { read_checkpoint(path); });
   write_safetensors(path, {{}, {{"crais", std::string(100, '[')}}});
   expect_error(ErrorKind::kData, {path.string(), "nested deeper"}, [&] { read_checkpoint(path); });

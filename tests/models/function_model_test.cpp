@@ -62,12 +62,9 @@ TEST(FunctionModel, ForcesInBfloat16AreAFunctionOfItsOwn) {
   EXPECT_FALSE(plain->has_forces(at::kBFloat16));
   ModelManifest described = manifest();
   described.model.functions.push_back("joint_bfloat16");
-  described.forces_pay = true;
   const auto model = function_model(described, functions, at::kCPU);
   EXPECT_TRUE(model->has_forces(at::kBFloat16));
   EXPECT_FALSE(model->has_forces(at::kHalf));
-  EXPECT_TRUE(model->forces_pay(at::kBFloat16));
-  EXPECT_FALSE(model->forces_pay(at::kHalf));
   const at::Tensor x = at::rand({1, 2, 3}), z = at::randn({1, 5, 3});
   const DecoderPosterior target(model, x);
   EXPECT_EQ(target.evaluate(z).grad.max().item<double>(), 1);

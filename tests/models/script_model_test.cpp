@@ -4,16 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
+#include <filesystem>
 #include <limits>
 
 #include "core/rng.h"
 #include "evaluation/log_normalizer.h"
+#include "io/safetensors.h"
 #include "kernels/fused_decoder.h"
 #include "models/package_model.h"
 #include "support/expect_error.h"
 #include "support/statistics.h"
 #include "support/temporary_folder.h"
+#include "support/zip_writer.h"
 #include "targets/decoder_posterior.h"
 #include "util/files.h"
 
@@ -21,8 +23,6 @@ namespace crais {
 namespace {
 
 using testing::max_abs_diff;
-
-ModelFile::Kind kind_of(const std::string& path) { return ModelFile(path).kind; }
 
 std::string file(const std::string& name) {
   return std::string(CRAIS_SOURCE) + "/tests/models/data/" + name;
@@ -37,17 +37,6 @@ struct Linear {
     weight = model.output(eye, {})->value.to(at::kDouble) - bias;
   }
 };
-
-/// Reads every `step`-th truncation of a file.
-void expect_truncations_refused(const std::string& name, size_t step,
-                                const std::function<void(const std::string&)>& read) {
-  const testing::TemporaryFolder folder;
-  const std::string whole = read_file(file(name));
-  for (size_t length = 0; length < whole.size(); length += step) {
-    const std::string part = folder.file("part", whole.substr(0, length));
-    EXPECT_ANY_THROW(read(part)) << length;
-  }
-}
 
 /// log N(x; b, W^T W + noise^2 I), [P].
 at::Tensor exact(const Linear& linear, double noise, const at::Tensor& x) {
@@ -104,31 +93,6 @@ TEST(ScriptModel, GradientIsThatOfTheValue) {
         (model->joint(z + steps, x, {}).value - model->joint(z - steps, x, {}).value) / 2e-5;
     EXPECT_LT(max_abs_diff(model->joint(z, x, {}).grad[0], slope), 1e-6) << name;
   }
-}
-
-TEST(ScriptModel, ForcesInBfloat16AreAutocasts) {
-  const auto model = read_script_model(file("linear_gaussian.pt"));
-  ASSERT_TRUE(model->has_forces(at::kBFloat16));
-  EXPECT_FALSE(model->has_forces(at::kHalf));
-  EXPECT_FALSE(model->forces_pay(at::kBFloat16));
-  const at::Tensor z = at::linspace(-1, 1, 24).view({8, 3});
-  const at::Tensor x = at::linspace(-1, 2, 48).view({8, 2, 3});
-  const LatentModel::Density plain = model->joint(z, x, {});
-  const LatentModel::Density forced = model->joint_with_forces(z, x, {}, at::kBFloat16);
-  EXPECT_TRUE(at::equal(forced.value, plain.value));
-  EXPECT_EQ(forced.grad.scalar_type(), at::kFloat);
-  EXPECT_GT(max_abs_diff(forced.grad, plain.grad), 1e-4);
-  EXPECT_LT(max_abs_diff(forced.grad, plain.grad), 2e-2 * plain.grad.abs().max().item<double>());
-  EXPECT_TRUE(at::equal(model->joint(z, x, {}).grad, plain.grad));  // autocast is over
-  const auto target = DecoderPosterior(model, x).with_forces(at::kBFloat16);
-  EstimateOptions options;
-  options.base = "prior";
-  const Result result = estimate_log_normalizer(*target, options);
-  const at::Tensor truth = exact(Linear(*model), 0.5, x);
-  EXPECT_TRUE(((result.value - truth).abs() < 5 * result.std_error + 1e-5).all().item<bool>())
-      << result.value << truth;
-  const auto exact_model = read_script_model(file("linear_gaussian.pt"), at::kCPU, at::kDouble);
-  EXPECT_FALSE(exact_model->has_forces(at::kBFloat16));
 }
 
 TEST(ScriptModel, ADecoderOfConvolutionsIsFused) {
@@ -191,17 +155,6 @@ TEST(ScriptModel, ADecoderOfNormalisedUnitsIsFused) {
   EXPECT_EQ(layers[2].normalisation->groups, 2);
   EXPECT_EQ(layers[2].normalisation->eps, 1e-3);
   expect_fused(model, (at::rand({3, 1, 4, 6}, make_generator(2)) < 0.4).to(at::kFloat));
-}
-
-TEST(ScriptModel, ForcesOfConvolutionsAreShortToo) {
-  const auto model = read_script_model(file("convolutional.pt"));
-  at::Generator rng = make_generator(1);
-  const at::Tensor z = at::randn({8, 4}, rng);
-  const at::Tensor x = (at::rand({8, 2, 4, 6}, rng) < 0.4).to(at::kFloat);
-  const at::Tensor plain = model->joint(z, x, {}).grad,
-                   forced = model->joint_with_forces(z, x, {}, at::kBFloat16).grad;
-  EXPECT_GT(max_abs_diff(forced, plain), 1e-5);
-  EXPECT_LT(max_abs_diff(forced, plain), 2e-2 * plain.abs().max().item<double>());
 }
 
 TEST(ScriptModel, DoubleIsNotFused) {
@@ -292,32 +245,70 @@ TEST(ScriptModel, AConditionalModelIsExactGivenItsLabels) {
   EXPECT_EQ(drawn.labels.numel(), 1);
 }
 
-TEST(ScriptModel, EveryTruncationIsRefused) {
-  expect_truncations_refused("linear_gaussian.pt", 97, [](const std::string& part) {
-    if (kind_of(part) != ModelFile::Kind::kScript) throw data_error("not one");
-    read_script_model(part);
-  });
-}
-
 TEST(ScriptModel, WhatItCannotComputeIsOneLine) {
   // Numbers that the encoder closes over stay in float32.
   const auto model = read_script_model(file("linear_gaussian.pt"), at::kCPU, at::kDouble);
   expect_error(ErrorKind::kData, {"'encode' fails"}, [&] {
     model->encode(at::zeros({1, 2, 3}, at::kDouble), {});
   });
-  expect_error(ErrorKind::kData, {"'joint' fails"}, [&] {
+  expect_error(ErrorKind::kData, {"'log_joint' fails"}, [&] {
     model->joint(at::zeros({1, 4}, at::kDouble), at::zeros({1, 2, 3}, at::kDouble), {});
   });
 }
 
 TEST(ModelFile, SaysWhatItHolds) {
   using Kind = ModelFile::Kind;
-  EXPECT_EQ(kind_of(file("linear_gaussian.pt")), Kind::kScript);
-  EXPECT_EQ(kind_of(file("linear_mlp.pt2")), Kind::kPackage);
-  EXPECT_EQ(kind_of(file("example_vae.pt")), Kind::kWeights);
-  EXPECT_EQ(kind_of(std::string(CRAIS_SOURCE) + "/README.md"), Kind::kWeights);
-  EXPECT_EQ(kind_of(std::string(CRAIS_SOURCE) + "/weights/vae50-mnist.safetensors"),
-            Kind::kWeights);
+  EXPECT_EQ(ModelFile(file("linear_gaussian.pt")).kind, Kind::kScript);
+  EXPECT_EQ(ModelFile(file("linear_mlp.pt2")).kind, Kind::kWeights);
+  EXPECT_EQ(ModelFile(std::string(CRAIS_SOURCE) + "/weights/vae50-mnist.safetensors").kind,
+            Kind::kCheckpoint);
+}
+
+TEST(ModelFile, CodeNeedsANameThatSaysSo) {
+  const testing::TemporaryFolder folder;
+  const std::string script = read_file(file("linear_gaussian.pt")),
+                    weights = read_file(file("linear_mlp.pt2")),
+                    package = testing::zip_of({{"m/data/aotinductor/joint/x.so", ""}}),
+                    numbers = serialise_safetensors({{{"a", at::ones({2})}}, {}});
+  const auto expect = [&](const std::string& content, const std::string& name, bool is_read,
+                          const std::string& word) {
+    const std::string path = folder.file(name, content);
+    if (is_read)
+      EXPECT_NO_THROW(ModelFile{path}) << name;
+    else
+      expect_error(ErrorKind::kData, {name + ": holds " + word, "its name says otherwise"},
+                   [&] { const ModelFile file(path); });
+  };
+  for (const char* name :
+       {"x.safetensors", "x.pt2", "x.pt", "x.pth", "x", "x.SAFETENSORS", "x.pt.safetensors"}) {
+    const std::string ending = std::filesystem::path(name).extension().string();
+    const bool is_script = ending == ".pt" || ending == ".pth", is_package = ending == ".pt2";
+    expect(script, name, is_script, "TorchScript");
+    expect(package, name, is_package, "native code");
+    expect(weights, name, is_script || is_package, "weights");
+    expect(numbers, name, !is_script && !is_package, "safetensors");
+  }
+}
+
+TEST(ModelFile, WithoutAModelSaysWhatToTypeInPython) {
+  const testing::TemporaryFolder folder;
+  for (const std::string& content : {testing::zip_of({{"x/data.pkl", ""}, {"x/data/0", ""}}),
+                                     std::string("\x80\x02}q"), std::string()})
+    expect_error(ErrorKind::kData,
+                 {"x.pth: neither", "crais.evaluate(module, images)", "crais.export(\"model.pt2\""},
+                 [path = folder.file("x.pth", content)] { const ModelFile file(path); });
+}
+
+TEST(ModelFile, EveryTruncationIsRefused) {
+  const testing::TemporaryFolder folder;
+  for (const auto& [name, step] :
+       {std::pair<const char*, size_t>{"linear_gaussian.pt", 97}, {"linear_mlp.pt2", 23}}) {
+    const std::string whole = read_file(file(name));
+    for (size_t length = 0; length < whole.size(); length += step)
+      expect_error(ErrorKind::kData, {name}, [path = folder.file(name, whole.substr(0, length))] {
+        const ModelFile file(path);
+      });
+  }
 }
 
 TEST(NetworkModel, IsWeightsAndComputesWhatTheyDo) {
@@ -347,13 +338,6 @@ TEST(NetworkModel, IsWeightsAndComputesWhatTheyDo) {
   const Linear linear(*model);
   const at::Tensor variance = linear.weight.square().sum(0) + 0.25;
   EXPECT_LT(((all.mean(0) - linear.bias) / (variance / 2000).sqrt()).abs().max().item<double>(), 5);
-}
-
-TEST(NetworkModel, EveryTruncationIsRefused) {
-  expect_truncations_refused("linear_mlp.pt2", 23, [](const std::string& part) {
-    if (kind_of(part) != ModelFile::Kind::kPackage) throw data_error("not one");
-    read_package_model(part);
-  });
 }
 
 TEST(Labels, AreTakenAsTheModelWants) {

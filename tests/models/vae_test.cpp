@@ -105,25 +105,6 @@ INSTANTIATE_TEST_SUITE_P(All, Activations,
                            return testing::name_of_test(instance.param);
                          });
 
-TEST(DecoderLikelihood, SaysWhatOutputsAre) {
-  EXPECT_FALSE(parse_decoder_likelihood("bernoulli").probs.has_value());
-  EXPECT_EQ(parse_decoder_likelihood("bernoulli:probs").probs, true);
-  EXPECT_EQ(parse_decoder_likelihood("bernoulli:logits").probs, false);
-  const DecoderLikelihood gaussian = parse_decoder_likelihood("gaussian:0.5");
-  EXPECT_EQ(to_string(gaussian.likelihood), "gaussian:0.5");
-  EXPECT_FALSE(gaussian.probs.has_value());
-  expect_error(ErrorKind::kArgument, {"probs", "logits", "'odds'"},
-               [] { parse_decoder_likelihood("bernoulli:odds"); });
-  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
-    const at::Tensor logits = at::linspace(-12, 12, 25, dtype);
-    EXPECT_LT(
-        ((logits_of(at::sigmoid(logits)) - logits).abs() / (1 + logits.abs())).max().item<double>(),
-        1e-2);
-    const at::Tensor ends = at::linspace(0, 1, 2, dtype);
-    EXPECT_TRUE(logits_of(ends).isfinite().all().item<bool>());
-  }
-}
-
 TEST(Vae, MirrorsItsHiddenLayers) {
   VaeArchitecture architecture;
   architecture.hidden = {30, 20};

@@ -13,8 +13,8 @@ std::optional<RunReport> evaluate_model(const EvalSettings& settings,
   use_one_thread_per_operation();
   const c10::NoGradGuard no_grad;
   std::string understood;  // the reading of a file of another program
-  const EvalModel model = open_model(settings.checkpoint, settings.foreign, settings.device,
-                                     settings.dtype, understood);
+  const EvalModel model =
+      open_model(settings.checkpoint, settings.script, settings.device, settings.dtype, understood);
   const EvalRun run(settings, model);
   if (check) check(run);
   if (!settings.quiet && !settings.dry_run) std::cerr << understood;

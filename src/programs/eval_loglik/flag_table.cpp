@@ -12,15 +12,9 @@ namespace {
 
 using Kind = FlagsOf;
 
-/// Each flag with the kinds of model or images that it affects. docs/reference.md has this table.
+/// Each flag with the kinds of images that it affects. docs/reference.md has this table.
 const std::map<std::string, std::vector<Kind>>& table() {
   static const std::map<std::string, std::vector<Kind>> kTable = {
-      {"decoder", {Kind::kStateDict}},
-      {"encoder", {Kind::kStateDict}},
-      {"activation", {Kind::kStateDict}},
-      {"likelihood", {Kind::kStateDict, Kind::kTorchScript}},
-      {"latent", {Kind::kTorchScript}},
-      {"image-shape", {Kind::kStateDict}},
       {"data", {Kind::kArray}},
       {"labels", {Kind::kArray, Kind::kMnist}},
       {"data-dir", {Kind::kMnist}},
@@ -35,16 +29,8 @@ const std::map<std::string, std::vector<Kind>>& table() {
   return kTable;
 }
 
-bool is_of_images(Kind kind) { return kind >= Kind::kMnist; }
-
 /// Names of the kinds, in the order of FlagsOf.
-const std::string kNames[] = {"a checkpoint of crais, which says it itself",
-                              "an exported model, which says it itself",
-                              "a state_dict",
-                              "a decoder in TorchScript",
-                              "MNIST",
-                              "an array",
-                              "images drawn from the model"};
+const std::string kNames[] = {"MNIST", "an array", "images drawn from the model"};
 
 const std::string& name_of(Kind kind) { return kNames[static_cast<size_t>(kind)]; }
 
@@ -64,7 +50,7 @@ std::set<std::string> given_of_table(const CommandLine& cli) {
 void refuse_idle_flags(const std::set<std::string>& given, FlagsOf kind, const std::string& where) {
   for (const std::string& flag : given) {
     const std::vector<Kind>& kinds = table().at(flag);
-    if (is_of_images(kinds.front()) != is_of_images(kind) || takes(kinds, kind)) continue;
+    if (takes(kinds, kind)) continue;
     std::vector<std::string> others;
     for (const Kind other : kinds) others.push_back(name_of(other));
     throw argument_error(where + ": --" + flag + " does nothing for " + name_of(kind) +

@@ -1,4 +1,4 @@
-// The flags that each kind of model and each kind of images takes.
+// The flags that each kind of images takes.
 #pragma once
 
 #include <set>
@@ -8,23 +8,18 @@
 
 namespace crais {
 
-/// The kinds that flags depend on: models, then images.
+/// The kinds of images that flags depend on.
 enum class FlagsOf {
-  kCheckpoint,   // of train-vae
-  kExported,     // by crais.export; the file states everything
-  kStateDict,    // of another program
-  kTorchScript,  // of another program
   kMnist,
   kArray,      // from a file or from memory
   kSimulated,  // images drawn from the model
 };
 
-/// The given flags among those on models or images.
+/// The given flags among those on images.
 std::set<std::string> given_of_table(const CommandLine& cli);
 
 /// Throws Error kArgument, which begins with `where`, for the first of the `given` flags that has
-/// no effect for `kind`. Flags on models are compared with kinds of models, flags on images with
-/// kinds of images.
+/// no effect for `kind`.
 void refuse_idle_flags(const std::set<std::string>& given, FlagsOf kind, const std::string& where);
 
 /// True if one of the `given` flags exists for this kind.

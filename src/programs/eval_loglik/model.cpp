@@ -4,10 +4,9 @@
 #include <sstream>
 #include <utility>
 
+#include "models/model_file.h"
 #include "models/network_model.h"
 #include "models/package_model.h"
-#include "models/script_model.h"
-#include "programs/eval_loglik/flag_table.h"
 #include "targets/model_prior.h"
 #include "util/error.h"
 #include "util/files.h"
@@ -17,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A description of a TorchScript decoder, in the form of RecognisedVae::describe.
+/// What was found out about a decoder in TorchScript.
 std::string describe_decoder(const ModelDescription& model) {
   std::ostringstream text;
   text << "decoder     " << model.latent << " latents to " << at::IntArrayRef(model.data_shape)
@@ -28,24 +27,11 @@ std::string describe_decoder(const ModelDescription& model) {
   return text.str();
 }
 
-/// True for a checkpoint of crais, which has "crais" in its metadata.
-bool is_checkpoint(const StateDict& state) { return state.metadata.count("crais") > 0; }
-
-EvalModel weights_model(const ModelFile& file, const ForeignOptions& options, at::Device device,
-                        at::ScalarType dtype, std::string& notice) {
-  const std::string path = file.where();
-  const StateDict state = read_state_dict(file);
-  if (is_checkpoint(state)) {
-    refuse_idle_flags(options.given, FlagsOf::kCheckpoint, path);
-    return checkpoint_model(checkpoint_of(state), device, dtype);
-  }
-  refuse_idle_flags(options.given, FlagsOf::kStateDict, path);
-  const RecognisedVae recognised = vae_from_state_dict(state, options.state_dict);
-  notice = path + ", as it was understood:\n" + recognised.describe();
-  Checkpoint checkpoint{recognised.vae, {}, state.sha256};
-  const bool is_bernoulli = recognised.vae.architecture.likelihood.is_bernoulli();
-  checkpoint.info.binarisation = is_bernoulli ? "" : "none";  // the file does not say
-  return checkpoint_model(checkpoint, device, dtype);
+/// Throws Error kArgument for an option of a model that describes itself.
+void refuse_idle(const ScriptOptions& options, const std::string& path) {
+  if (options.likelihood.empty() && options.latent == 0) return;
+  throw argument_error(path + (options.likelihood.empty() ? ": `latent`" : ": `likelihood`") +
+                       " does nothing for a model that describes itself; leave it out");
 }
 
 }  // namespace
@@ -108,20 +94,21 @@ EvalModel latent_eval_model(std::shared_ptr<const LatentModel> model, const std:
             {"prior", d.prior}}}};
 }
 
-EvalModel open_model(const std::string& path, const ForeignOptions& options, at::Device device,
+EvalModel open_model(const std::string& path, const ScriptOptions& options, at::Device device,
                      at::ScalarType dtype, std::string& notice) {
+  using Kind = ModelFile::Kind;
   const ModelFile file(path);
-  if (file.kind == ModelFile::Kind::kWeights)
-    return weights_model(file, options, device, dtype, notice);
   std::shared_ptr<const LatentModel> model;
-  if (file.kind == ModelFile::Kind::kScript) {
-    model = read_script_model(file, device, dtype, options.script());
-    const bool is_plain = model->description().kind == kPlainScript;
-    refuse_idle_flags(options.given, is_plain ? FlagsOf::kTorchScript : FlagsOf::kExported, path);
-    if (is_plain)
+  if (file.kind == Kind::kScript) {
+    model = read_script_model(file, device, dtype, options);
+    if (model->description().kind == kPlainScript)
       notice = path + ", as it was understood:\n" + describe_decoder(model->description());
+    else
+      refuse_idle(options, path);
   } else {
-    refuse_idle_flags(options.given, FlagsOf::kExported, path);
+    refuse_idle(options, path);
+    if (file.kind == Kind::kCheckpoint)
+      return checkpoint_model(parse_checkpoint(file.bytes, path), device, dtype);
     model = read_package_model(file, device, dtype);
     if (!model->is_network() && dtype != at::kFloat)
       throw argument_error("`dtype`: " + path + " was exported in float32");

@@ -7,7 +7,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -15,7 +14,6 @@
 #include "models/checkpoint.h"
 #include "models/latent_model.h"
 #include "models/script_model.h"
-#include "models/state_dict.h"
 #include "targets/decoder_posterior.h"
 
 namespace crais {
@@ -63,21 +61,11 @@ EvalModel checkpoint_model(const Checkpoint& checkpoint, at::Device device, at::
 EvalModel latent_eval_model(std::shared_ptr<const LatentModel> model, const std::string& digest,
                             const at::TensorOptions& options);
 
-/// Facts that files of other programs do not state.
-struct ForeignOptions {
-  StateDictOptions state_dict;
-  int64_t latent = 0;           // for TorchScript; 0: found by trying the sizes of its weights
-  std::set<std::string> given;  // flags, in the form of given_of_table
-
-  /// The options for a TorchScript module.
-  ScriptOptions script() const { return {state_dict.likelihood, latent}; }
-};
-
-/// Opens a model. The content of the file decides, not its name: an exported model, a checkpoint of
-/// crais, or a state_dict or TorchScript module, which `options` help to read. `notice` says how
-/// such a file was read. Throws as the readers of these files do; kArgument for a device or type
-/// that the model cannot have, and for an option without effect on this file.
-EvalModel open_model(const std::string& path, const ForeignOptions& options, at::Device device,
+/// Opens a checkpoint of train-vae, an exported model, or a decoder in TorchScript: `options` say
+/// what its outputs are, and `notice` then says how it was read. Throws as ModelFile and the readers
+/// of these files do; kArgument for a device or type that the model cannot have, and for an option
+/// of a model that describes itself.
+EvalModel open_model(const std::string& path, const ScriptOptions& options, at::Device device,
                      at::ScalarType dtype, std::string& notice);
 
 /// Checks that the model's p(z) integrates to 1. Any other integral shifts log p(x) by its

@@ -1,12 +1,10 @@
 #include "programs/eval_loglik/settings.h"
 
 #include <limits>
-#include <tuple>
 #include <utility>
 
 #include "cli/parse.h"
 #include "core/spec.h"
-#include "models/vae.h"
 #include "programs/eval_loglik/flag_table.h"
 #include "util/error.h"
 
@@ -17,8 +15,7 @@ Synopsis eval_loglik_synopsis() {
   s.program = "eval-loglik";
   s.summary =
       "Estimates log p(x) in nats, with error bars, for images under a model with latents: a "
-      "checkpoint of train-vae, a model of crais.export (.pt2, .pt), the state_dict of an MLP, a "
-      "decoder in TorchScript.";
+      "checkpoint of train-vae, a model of crais.export (.pt2, .pt), a decoder in TorchScript.";
   s.operands =
       "MODEL | compare DIR|MODEL... | diagnose DIR | extend DIR | merge DIR... | "
       "submit slurm MODEL";
@@ -35,8 +32,7 @@ Synopsis eval_loglik_synopsis() {
   s.groups.insert(
       s.groups.end(),
       {{"Images",
-        {option::text("data", "FILE[:KEY]", {},
-                      "an array [N, ...]: .npy, .npz, .safetensors, .pt, IDX, CIFAR (else MNIST)")
+        {option::text("data", "FILE[:KEY]", {}, "an array [N, ...]: .npy, .npz, IDX (else MNIST)")
              .basic(),
          option::text("labels", "FILE[:KEY]", {},
                       "labels for a conditional model p(x | y) (default: those beside the images)"),
@@ -56,20 +52,11 @@ Synopsis eval_loglik_synopsis() {
          option::integer("simulate", "N", {}, "evaluate N images drawn from the model instead")
              .at_least(1)
              .basic()}},
-       {"Models of other programs (a state_dict in .safetensors, .pt or .pth; TorchScript)",
-        {option::text("decoder", "NAMES", {}, "its Linear layers in order, such as fc3,fc4"),
-         option::text("encoder", "NAMES", {},
-                      "such as fc1,fc21+fc22 (two heads), or none; without names, layers are found "
-                      "by inspection"),
-         option::text("activation", "A", {}, "between layers: " + activation_names()),
-         option::text("likelihood", "NAME", {},
+       {"A decoder in TorchScript that crais.export did not write",
+        {option::text("likelihood", "NAME", {},
                       "bernoulli (of logits; bernoulli:probs after a sigmoid), "
                       "continuous-bernoulli or gaussian:SD"),
-         option::integer(
-             "latent", "D", {},
-             "latents of a TorchScript decoder (default: found among the sizes of its weights)")
-             .between(1, kMostLatents),
-         option::text("image-shape", "HxW", {}, "size of images that are not square")}},
+         option::integer("latent", "D", {}, "number of latents").between(1, kMostLatents)}},
        {"Running",
         {option::device().basic(), option::threads().basic(),
          option::text("dtype", "float32|float64", {"float32"}, "type of particles and decoder"),
@@ -100,15 +87,6 @@ Synopsis eval_loglik_synopsis() {
 
 namespace {
 
-/// Parses the rows and columns of "28x28".
-std::pair<int64_t, int64_t> parse_image_shape(const std::string& text) {
-  const size_t cross = text.find('x');
-  if (cross == std::string::npos)
-    throw argument_error("--image-shape is HxW, as 28x28; not '" + text + "'");
-  return {parse_integer(text.substr(0, cross), "--image-shape"),
-          parse_integer(text.substr(cross + 1), "--image-shape")};
-}
-
 /// Parses the seed of "uniform:SEED".
 uint64_t parse_dequantisation(const std::string& text) {
   Spec spec(text);
@@ -126,14 +104,8 @@ EvalSettings read_settings(const CommandLine& cli, const std::string& model) {
   static_cast<RunSettings&>(s) = read_run(cli, "image");
   s.checkpoint = model;
   s.dry_run = cli.flag("dry-run");
-  s.foreign.state_dict.decoder_layers = cli.text("decoder", "");
-  s.foreign.state_dict.encoder_layers = cli.text("encoder", "");
-  s.foreign.state_dict.activation = cli.text("activation", "");
-  s.foreign.state_dict.likelihood = cli.text("likelihood", "");
-  if (cli.has("latent")) s.foreign.latent = cli.integer("latent");
-  if (cli.has("image-shape"))
-    std::tie(s.foreign.state_dict.image_rows, s.foreign.state_dict.image_cols) =
-        parse_image_shape(cli.text("image-shape"));
+  s.script.likelihood = cli.text("likelihood", "");
+  if (cli.has("latent")) s.script.latent = cli.integer("latent");
 
   s.images.data = cli.text("data", "");
   s.images.labels = cli.text("labels", "");
@@ -147,7 +119,7 @@ EvalSettings read_settings(const CommandLine& cli, const std::string& model) {
   if (cli.has("simulate")) s.images.simulate = cli.integer("simulate");
   s.images.seed = s.estimator.seed;
   s.accept_prior = cli.flag("accept-prior");
-  s.images.given = s.foreign.given = given_of_table(cli);
+  s.images.given = given_of_table(cli);
 
   refuse_idle(cli, s.estimator, "image");
   s.shard = parse_shard(cli.text("shard"), "--shard");

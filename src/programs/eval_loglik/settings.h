@@ -29,7 +29,7 @@ struct ImageSettings {
 
 struct EvalSettings : RunSettings {
   std::string checkpoint;
-  ForeignOptions foreign;  // for a file of another program
+  ScriptOptions script;  // for a decoder in TorchScript
   ImageSettings images;
   Shard shard;
   bool dry_run = false;

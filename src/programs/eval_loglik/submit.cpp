@@ -129,7 +129,7 @@ void check_tasks(const std::string& model, json settings, int64_t tasks) {
   use_one_thread_per_operation();
   const EvalSettings task = read_settings(command_line_of(model, settings));
   std::string understood;
-  const EvalRun run(task, open_model(model, task.foreign, task.device, task.dtype, understood));
+  const EvalRun run(task, open_model(model, task.script, task.device, task.dtype, understood));
   std::cerr << understood << run.notice();
   if (tasks > run.chunks().count())
     throw argument_error("--tasks: there are only " + std::to_string(run.chunks().count()) +
