@@ -4,6 +4,5 @@
 #include "programs/eval_loglik/model.h"
 
 void crais::fuzz::read(std::string_view input) {
-  std::string notice;
-  open_model(file(safetensors(input, "crais")), {}, at::kCPU, at::kFloat, notice);
+  open_model(file(safetensors(input, "crais")), {}, at::kCPU, at::kFloat);
 }

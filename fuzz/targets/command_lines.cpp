@@ -51,9 +51,8 @@ void read(std::string_view input) {
     EvalSettings settings = read_settings(CommandLine(eval_loglik_synopsis(), arguments));
     if (settings.images.simulate)
       settings.images.simulate = std::min<int64_t>(*settings.images.simulate, 9);
-    std::string understood;
     const EvalRun run(settings, open_model(settings.checkpoint, settings.script, settings.device,
-                                           settings.dtype, understood));
+                                           settings.dtype));
     run.describe();
     run.record();
   } catch (const Answer&) {  // --help, --version

@@ -32,16 +32,15 @@ _OfImages = TypedDict("_OfImages", {
     "per_image": bool | None, "pilot_images": int | None, "data": str | PathLike[str] | None,
     "split": Literal["train", "validation", "test"] | None, "binarisation": str | None,
     "scale": float | None, "dequantise": str | None, "limit": int | None, "indices": str | None,
-    "activation": str | None, "shard": str | None, "accept_prior": bool | None,
+    "shard": str | None, "accept_prior": bool | None,
 }, total=False)
 
 _OfModels = TypedDict("_OfModels", {
     "likelihood": Likelihood | str | None,
     "prior": Prior | torch.distributions.Distribution | torch.nn.Module | None,
-    "decoder": Function | str | None, "encoder": Function | str | None,
-    "log_joint": Function | None, "log_prior": Function | None, "latent": Latent | None,
-    "image_shape": Sequence[int] | str | None, "labels": Any, "key": str | None,
-    "layout": str | None, "dtype": torch.dtype | str | None,
+    "decoder": Function | None, "encoder": Function | None, "log_joint": Function | None,
+    "log_prior": Function | None, "latent": Latent | None, "image_shape": Sequence[int] | None,
+    "labels": Any, "key": str | None, "layout": str | None, "dtype": torch.dtype | str | None,
 }, total=False)
 
 _OfDensities = TypedDict("_OfDensities", {

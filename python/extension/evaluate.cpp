@@ -33,9 +33,8 @@ RunReport run_evaluation(const std::vector<std::string>& arguments, const py::ob
     const Released released;
     EvalSettings settings = read_settings({eval_loglik_synopsis(), arguments});
     settings.in_memory = images || !described.empty();
-    std::string notice;
     const EvalModel model = described.empty() ? open_model(settings.checkpoint, settings.script,
-                                                           settings.device, settings.dtype, notice)
+                                                           settings.device, settings.dtype)
                                               : model_of(described, run, device);
     const EvalRun evaluation(
         settings, model,

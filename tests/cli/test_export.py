@@ -151,8 +151,7 @@ def test_torchscript_of_others(eval_loglik: Program, exports: Exports, plain: Pa
     test = ["--data", exports.images("test")]
     gaussian = [plain, "--likelihood", "gaussian:0.5", "--latent", "4"]
     flags = "--base laplace --steps 64 --out out-plain".split()
-    said = eval_loglik.succeed(*gaussian, *test, *flags).stderr
-    assert re.search(r"^decoder     4 latents to \[2, 3\]", said, re.MULTILINE), said
+    eval_loglik.succeed(*gaussian, *test, *flags)
     exports.agree("out-plain")
     flags = "--simulate 30 --method bidirectional --base laplace --quiet".split()
     eval_loglik.succeed(*gaussian, *flags)

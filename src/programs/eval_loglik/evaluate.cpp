@@ -12,15 +12,12 @@ std::optional<RunReport> evaluate_model(const EvalSettings& settings,
                                         const std::function<void(const EvalRun&)>& check) {
   use_one_thread_per_operation();
   const c10::NoGradGuard no_grad;
-  std::string understood;  // the reading of a file of another program
-  const EvalModel model =
-      open_model(settings.checkpoint, settings.script, settings.device, settings.dtype, understood);
-  const EvalRun run(settings, model);
+  const EvalRun run(
+      settings, open_model(settings.checkpoint, settings.script, settings.device, settings.dtype));
   if (check) check(run);
-  if (!settings.quiet && !settings.dry_run) std::cerr << understood;
   std::cerr << run.notice();
   if (settings.dry_run) {
-    std::cout << understood << run.describe();
+    std::cout << run.describe();
     return {};
   }
   return complete_run(settings, {"eval-loglik", "images", "log p", !settings.quiet},

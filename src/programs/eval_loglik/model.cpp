@@ -1,7 +1,6 @@
 #include "programs/eval_loglik/model.h"
 
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "models/model_file.h"
@@ -15,17 +14,6 @@ namespace crais {
 namespace {
 
 using nlohmann::json;
-
-/// What was found out about a decoder in TorchScript.
-std::string describe_decoder(const ModelDescription& model) {
-  std::ostringstream text;
-  text << "decoder     " << model.latent << " latents to " << at::IntArrayRef(model.data_shape)
-       << "\nencoder     " << (model.has("encode") ? "its method 'encode'" : "it has none")
-       << "\nlikelihood  " << model.likelihood
-       << (model.likelihood.rfind("gaussian", 0) == 0 ? ": the outputs are means\n"
-                                                      : ": the outputs are logits\n");
-  return text.str();
-}
 
 /// Throws Error kArgument for an option of a model that describes itself.
 void refuse_idle(const ScriptOptions& options, const std::string& path) {
@@ -95,24 +83,17 @@ EvalModel latent_eval_model(std::shared_ptr<const LatentModel> model, const std:
 }
 
 EvalModel open_model(const std::string& path, const ScriptOptions& options, at::Device device,
-                     at::ScalarType dtype, std::string& notice) {
+                     at::ScalarType dtype) {
   using Kind = ModelFile::Kind;
   const ModelFile file(path);
   std::shared_ptr<const LatentModel> model;
-  if (file.kind == Kind::kScript) {
-    model = read_script_model(file, device, dtype, options);
-    if (model->description().kind == kPlainScript)
-      notice = path + ", as it was understood:\n" + describe_decoder(model->description());
-    else
-      refuse_idle(options, path);
-  } else {
-    refuse_idle(options, path);
-    if (file.kind == Kind::kCheckpoint)
-      return checkpoint_model(parse_checkpoint(file.bytes, path), device, dtype);
-    model = read_package_model(file, device, dtype);
-    if (!model->is_network() && dtype != at::kFloat)
-      throw argument_error("`dtype`: " + path + " was exported in float32");
-  }
+  if (file.kind == Kind::kScript) model = read_script_model(file, device, dtype, options);
+  if (!model || model->description().kind != kPlainScript) refuse_idle(options, path);
+  if (file.kind == Kind::kCheckpoint)
+    return checkpoint_model(parse_checkpoint(file.bytes, path), device, dtype);
+  if (!model) model = read_package_model(file, device, dtype);
+  if (file.kind == Kind::kPackage && dtype != at::kFloat)
+    throw argument_error("`dtype`: " + path + " was exported in float32");
   return latent_eval_model(model, file.sha256(), at::device(device).dtype(dtype));
 }
 

@@ -61,12 +61,11 @@ EvalModel checkpoint_model(const Checkpoint& checkpoint, at::Device device, at::
 EvalModel latent_eval_model(std::shared_ptr<const LatentModel> model, const std::string& digest,
                             const at::TensorOptions& options);
 
-/// Opens a checkpoint of train-vae, an exported model, or a decoder in TorchScript: `options` say
-/// what its outputs are, and `notice` then says how it was read. Throws as ModelFile and the readers
-/// of these files do; kArgument for a device or type that the model cannot have, and for an option
-/// of a model that describes itself.
+/// Opens a checkpoint of train-vae, an exported model, or a decoder in TorchScript, whose outputs
+/// `options` explain. Throws as ModelFile and the readers of these files do; kArgument for a device
+/// or type that the model cannot have, and for an option of a model that describes itself.
 EvalModel open_model(const std::string& path, const ScriptOptions& options, at::Device device,
-                     at::ScalarType dtype, std::string& notice);
+                     at::ScalarType dtype);
 
 /// Checks that the model's p(z) integrates to 1. Any other integral shifts log p(x) by its
 /// logarithm, and nothing else would show that. Throws Error kData if the integral clearly differs

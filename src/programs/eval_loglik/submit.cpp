@@ -128,9 +128,8 @@ void check_tasks(const std::string& model, json settings, int64_t tasks) {
   const c10::NoGradGuard no_grad;
   use_one_thread_per_operation();
   const EvalSettings task = read_settings(command_line_of(model, settings));
-  std::string understood;
-  const EvalRun run(task, open_model(model, task.script, task.device, task.dtype, understood));
-  std::cerr << understood << run.notice();
+  const EvalRun run(task, open_model(model, task.script, task.device, task.dtype));
+  std::cerr << run.notice();
   if (tasks > run.chunks().count())
     throw argument_error("--tasks: there are only " + std::to_string(run.chunks().count()) +
                          " chunks of --chunk " + std::to_string(run.chunks().size) + " images");
