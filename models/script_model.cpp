@@ -3,7 +3,6 @@
 #include <c10/core/GradMode.h>
 #include <torch/script.h>
 
-#include <functional>
 #include <sstream>
 #include <vector>
 
@@ -14,8 +13,6 @@
 
 namespace crais {
 namespace {
-
-constexpr const char* kExtra = "crais.safetensors";
 
 /// Calls LibTorch. Its exceptions become errors of the file, by the line that states the cause: the
 /// last line for the interpreter.
@@ -62,20 +59,13 @@ struct Script {
 ModelFunctions functions_of(const Script& script) {
   return [=](const std::string& name, const std::vector<at::Tensor>& inputs) {
     if (name != "joint" && name != "prior") return script.call(name, inputs);
-    return with_gradient(inputs[0], [&](const at::Tensor& z) {
-      std::vector<at::Tensor> arguments = inputs;
-      arguments[0] = z;
-      const at::Tensor value = script.call("log_" + name, arguments)[0];
-      if (!value.requires_grad())
-        throw data_error(script.where + ": '" + name + "' does not depend on z");
-      return value;
+    return of_file(script.where + ": '" + name + "' has no gradient", [&] {
+      return with_gradient(inputs[0], [&, arguments = inputs](const at::Tensor& z) mutable {
+        arguments[0] = z;
+        return script.call("log_" + name, arguments)[0];
+      });
     });
   };
-}
-
-/// The logits of probabilities, finite even if a sigmoid was rounded to 0 or 1.
-at::Tensor logits_of(const at::Tensor& probs) {
-  return probs.clamp(1e-37, probs.scalar_type() == at::kDouble ? 1 - 0x1p-53 : 1 - 0x1p-24).logit();
 }
 
 /// Throws unless the decoder makes, of each row alone, finite values that the likelihood allows.
@@ -90,9 +80,7 @@ void check_decoder(const std::function<at::Tensor(const at::Tensor&)>& decode, i
     return apart > tolerance * (1 + made.abs().max().item<double>());
   };
   if (differs(decode(z), 1e-6))
-    throw data_error(
-        what +
-        "different values at each call, as if a latent were drawn inside; save the decoder alone");
+    throw data_error(what + "different values at each call: is a latent drawn inside?");
   if (differs(decode(z.slice(0, 0, 1)), 1e-4))
     throw data_error(what + "different values for a row if other rows are in the batch");
   const bool is_unit = made.ge(0).logical_and(made.le(1)).all().item<bool>();
@@ -109,9 +97,8 @@ std::shared_ptr<const LatentModel> plain_model(const Script& script, const Scrip
   const std::string &where = script.where, method = script.has("decode") ? "decode" : "forward";
   if (asked.likelihood.empty() || asked.latent == 0)
     throw argument_error(where +
-                         ": TorchScript that does not describe itself; give `likelihood` bernoulli "
-                         "or gaussian:SD, and `latent`, the size D of z [B,D], or save it with "
-                         "crais.export(\"name.pt\", ...)");
+                         ": TorchScript that does not describe itself; give `likelihood`, such as "
+                         "bernoulli, and `latent`, the size D of z [B,D], or export the model");
   const bool probs = asked.likelihood == "bernoulli:probs";
   DecoderFunctions functions;
   functions.likelihood = parse_likelihood(probs ? "bernoulli" : asked.likelihood);
@@ -124,13 +111,16 @@ std::shared_ptr<const LatentModel> plain_model(const Script& script, const Scrip
   };
   check_decoder(decode, asked.latent, functions.likelihood, probs,
                 where + ": '" + method + "' makes ");
-  functions.decode = [=](const at::Tensor& z) { return probs ? logits_of(decode(z)) : decode(z); };
+  // Logits of probabilities are finite even if a sigmoid was rounded to 0 or 1.
+  const double most = script.options.dtype() == at::kDouble ? 1 - 0x1p-53 : 1 - 0x1p-24;
+  functions.decode = [=](const at::Tensor& z) {
+    return probs ? decode(z).clamp(1e-37, most).logit() : decode(z);
+  };
   if (script.has("encode"))
     functions.encode = [=](const at::Tensor& x) -> Vae::Posterior {
       const auto q = script.call("encode", {x});
-      if (q.size() == 2) return {q[0], q[1]};
-      throw data_error(where + ": 'encode' returns " + std::to_string(q.size()) +
-                       " tensors, not mean and log-variance");
+      if (q.size() != 2) throw data_error(where + ": 'encode' makes no mean and log-variance");
+      return {q[0], q[1]};
     };
   ModelDescription d;
   d.name = where.substr(where.rfind('/') + 1);
@@ -146,24 +136,23 @@ std::shared_ptr<const LatentModel> plain_model(const Script& script, const Scrip
 std::shared_ptr<const LatentModel> read_script_model(const ModelFile& file, at::Device device,
                                                      at::ScalarType dtype,
                                                      const ScriptOptions& script) {
-  const std::string where = file.where();
+  Script loaded{file.where(), at::device(device).dtype(dtype), {}};
   torch::jit::setGraphExecutorOptimize(false);  // its specialisation costs more than it saves
-  torch::jit::ExtraFilesMap extra{{kExtra, ""}};
-  const auto module = of_file(where + ": cannot be loaded as TorchScript", [&] {
+  torch::jit::ExtraFilesMap extra{{"crais.safetensors", ""}};
+  std::string& description = extra.begin()->second;
+  of_file(loaded.where + ": cannot be loaded as TorchScript", [&] {
     std::istringstream bytes(file.bytes);
-    torch::jit::Module loaded = torch::jit::load(bytes, device, extra);
-    loaded.eval();
-    loaded.to(dtype);
-    for (const at::Tensor& parameter : loaded.parameters()) parameter.set_requires_grad(false);
-    return loaded;
+    loaded.module = torch::jit::load(bytes, device, extra);
+    loaded.module.eval();
+    loaded.module.to(dtype);
+    for (const at::Tensor& one : loaded.module.parameters()) one.set_requires_grad(false);
   });
-  const Script loaded{where, at::device(device).dtype(dtype), module};
-  if (extra.at(kExtra).empty()) return plain_model(loaded, script);
-  ModelManifest manifest = read_manifest(extra.at(kExtra), where + ": extra/" + kExtra);
+  if (description.empty()) return plain_model(loaded, script);
+  ModelManifest manifest = read_manifest(description, loaded.where + ": its description");
   manifest.model.kind = "TorchScript";
-  const auto model = std::make_shared<FunctionModel>(manifest, functions_of(loaded),
-                                                     FunctionPlace{device, "torchscript", where});
-  check_values(manifest, *model, where);
+  const auto model = std::make_shared<FunctionModel>(
+      manifest, functions_of(loaded), FunctionPlace{device, "torchscript", loaded.where});
+  check_values(manifest, *model, loaded.where);
   return model;
 }
 

@@ -21,7 +21,7 @@ struct ScriptOptions {
   int64_t latent = 0;  ///< D
 };
 
-/// The description's name for a module that crais.export did not write.
+/// The kind of a module that crais.export did not write.
 inline constexpr const char* kPlainScript = "plain TorchScript";
 
 /// Loads a TorchScript module, which runs its code. Autograd computes the gradients, so an
@@ -32,8 +32,7 @@ inline constexpr const char* kPlainScript = "plain TorchScript";
 /// x, row by row. `encode`, if there is one, maps x [B, ...] to mean and log-variance [B,D] of z.
 /// The prior is N(0, I), and `options` give the rest.
 ///
-/// Throws Error kData if the file is damaged, fails its self-check, or lacks such functions;
-/// kArgument if the options are incomplete.
+/// Throws Error kData if the file is damaged or fails its checks; kArgument for incomplete options.
 std::shared_ptr<const LatentModel> read_script_model(const ModelFile& file,
                                                      at::Device device = at::kCPU,
                                                      at::ScalarType dtype = at::kFloat,

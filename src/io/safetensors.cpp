@@ -19,9 +19,7 @@ constexpr size_t kPrefix = 8;  // bytes of the header's length
 constexpr size_t kMaxDims = 16;
 
 const std::vector<std::pair<std::string, at::ScalarType>> kDtypes = {
-    {"F64", at::kDouble}, {"I64", at::kLong},      {"F32", at::kFloat}, {"I32", at::kInt},
-    {"F16", at::kHalf},   {"BF16", at::kBFloat16}, {"I16", at::kShort}, {"I8", at::kChar},
-    {"U8", at::kByte},    {"BOOL", at::kBool}};
+    {"F64", at::kDouble}, {"I64", at::kLong}, {"F32", at::kFloat}, {"U8", at::kByte}};
 
 const std::string& dtype_name(at::ScalarType dtype) {
   for (const auto& [name, known] : kDtypes)

@@ -23,8 +23,7 @@ struct SafeTensors {
 /// True if the bytes begin like a safetensors file: a length, then a JSON object.
 bool is_safetensors(std::string_view bytes);
 
-/// The tensors in `bytes`, each a copy: floats of 16 (both kinds), 32 and 64 bits, signed integers,
-/// bytes and bools.
+/// The tensors in `bytes`, each a copy: floats of 32 and 64 bits, integers of 64 bits, bytes.
 ///
 /// The whole header is checked before any of it is used: lengths, types, shapes, names, and
 /// offsets, which must tile the data without overlaps and holes. Throws Error kData, one line that

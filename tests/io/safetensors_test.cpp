@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "support/scratch.h"
 #include "util/error.h"
@@ -32,7 +34,7 @@ std::string tensor_file(const std::string& dtype, const std::string& shape,
       data_bytes);
 }
 
-void expect_rejected(const std::string& bytes, std::initializer_list<std::string> words) {
+void expect_rejected(const std::string& bytes, const std::vector<std::string>& words) {
   expect_error(ErrorKind::kData, {"FILE"}, [&] { parse_safetensors(bytes, "FILE"); });
   expect_error(ErrorKind::kData, words, [&] { parse_safetensors(bytes, "FILE"); });
 }
@@ -43,12 +45,6 @@ TEST(SafeTensors, RoundTripKeepsNamesTypesShapesValuesAndMetadata) {
                              {"float", at::tensor({1.5F, -2.0F, 3.25F, 4.0F}).view({2, 2})},
                              {"double", at::tensor({0.1, -1e300}, at::kDouble)},
                              {"whole", at::tensor({INT64_MIN, INT64_MAX}, at::kLong)},
-                             {"half", at::tensor({0.5F, -2.0F}).to(at::kHalf)},
-                             {"brain", at::tensor({0.5F, -2.0F}).to(at::kBFloat16)},
-                             {"int", at::tensor({-7, 1 << 30}, at::kInt)},
-                             {"short", at::tensor({-7, 1 << 14}, at::kShort)},
-                             {"char", at::tensor({-7, 127}, at::kChar)},
-                             {"truth", at::tensor({1, 0, 1}).to(at::kBool)},
                              {"scalar", at::tensor(7.0F).squeeze()},
                              {"empty", at::empty({0, 5})}},
                             {{"key", "value"}, {"quote", "\"\n\xc3\xa9"}}};
@@ -86,68 +82,11 @@ TEST(SafeTensors, AcceptsAHeaderPaddedWithSpacesAndNoTensors) {
   EXPECT_TRUE(parse_safetensors(file_of("{}      ", 0), "FILE").tensors.empty());
 }
 
-TEST(SafeTensors, RejectsTooFewBytes) {
-  expect_rejected("", {"0 bytes", "too few"});
-  expect_rejected("1234567", {"7 bytes", "too few"});
-}
-
-TEST(SafeTensors, RejectsAHugeHeaderLength) {
-  expect_rejected(with_length(100'000'001, "{}"), {"100000001", "at most 100000000"});
-  expect_rejected(with_length(UINT64_MAX, "{}"), {"18446744073709551615"});
-}
-
-TEST(SafeTensors, RejectsAHeaderBeyondTheFile) {
-  expect_rejected(with_length(3, "{}"), {"truncated", "3 bytes", "only 2"});
-}
-
-TEST(SafeTensors, RejectsInvalidJson) {
-  expect_rejected(file_of("", 0), {"JSON"});
-  expect_rejected(file_of("{\"a\":", 0), {"JSON"});
-  expect_rejected(file_of("{} x", 0), {"JSON"});
-  expect_rejected(file_of("{\"\xff\":1}", 0), {"JSON"});
-  expect_rejected(file_of("[1]", 0), {"not a JSON object"});
-}
-
-TEST(SafeTensors, RejectsAJsonBomb) {
-  expect_rejected(file_of(std::string(10'000'000, '['), 0), {"nested deeper"});
-  std::string objects;
-  for (int i = 0; i < 1000; ++i) objects += "{\"a\":";
-  expect_rejected(file_of(objects, 0), {"nested deeper"});
-  // Brackets within a name nest nothing.
-  const std::string name(100, '[');
-  EXPECT_EQ(
-      parse_safetensors(
-          file_of("{\"" + name + "\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}", 1),
-          "FILE")
-          .tensors.size(),
-      1U);
-}
-
-TEST(SafeTensors, RejectsDuplicateNames) {
-  const std::string tensor = "{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}";
-  expect_rejected(file_of("{\"a\":" + tensor + ",\"a\":" + tensor + "}", 1), {"\"a\"", "twice"});
-  expect_rejected(file_of("{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\"}}", 1), {"dtype", "twice"});
-}
-
-TEST(SafeTensors, RejectsUnknownOrMissingFields) {
-  expect_rejected(file_of("{\"a\":1}", 0), {"\"a\"", "object"});
-  expect_rejected(file_of("{\"a\":{\"shape\":[],\"data_offsets\":[0,0]}}", 0), {"no dtype"});
-  expect_rejected(file_of("{\"a\":{\"dtype\":\"U8\",\"data_offsets\":[0,0]}}", 0), {"no shape"});
-  expect_rejected(file_of("{\"a\":{\"dtype\":\"U8\",\"shape\":[]}}", 0), {"no data_offsets"});
-  expect_rejected(file_of("{\"a\":{\"extra\":1}}", 0), {"unknown key", "extra"});
-}
-
-TEST(SafeTensors, RejectsUnknownTypes) {
-  expect_rejected(tensor_file("\"F8_E4M3\"", "[1]", "[0,1]", 1), {"\"a\"", "F8_E4M3", "F32"});
-  expect_rejected(tensor_file("\"U64\"", "[1]", "[0,8]", 8), {"U64", "I64"});
-  expect_rejected(tensor_file("4", "[1]", "[0,4]", 4), {"dtype"});
-}
-
-TEST(SafeTensors, AnyByteButZeroIsTrue) {
-  std::string bytes = tensor_file("\"BOOL\"", "[3]", "[0,3]", 3);
-  bytes.replace(bytes.size() - 2, 2, "\x01\xff");
-  const at::Tensor truth = parse_safetensors(bytes, "FILE").tensors[0].second;
-  EXPECT_TRUE(at::equal(truth, at::tensor({0, 1, 1}).to(at::kBool)));
+TEST(SafeTensors, AcceptsNamesWithBracketsAndAnyOrder) {
+  const std::string one = R"({"dtype":"U8","shape":[2],"data_offsets":)";
+  const std::string name(100, '[');  // nests nothing
+  const std::string header = "{\"" + name + "\":" + one + "[2,4]},\"b\":" + one + "[0,2]}}";
+  EXPECT_EQ(parse_safetensors(file_of(header, 4), "FILE").tensors.size(), 2U);
 }
 
 TEST(SafeTensors, KnowsItsOwn) {
@@ -157,52 +96,72 @@ TEST(SafeTensors, KnowsItsOwn) {
   EXPECT_FALSE(is_safetensors("{\"a\": 1, \"b\": 2}"));
 }
 
-TEST(SafeTensors, RejectsBadShapes) {
-  expect_rejected(tensor_file("\"U8\"", "[-1]", "[0,1]", 1), {"shape", "non-negative"});
-  expect_rejected(tensor_file("\"U8\"", "[1.0]", "[0,1]", 1), {"shape", "whole number"});
-  expect_rejected(tensor_file("\"U8\"", "3", "[0,3]", 3), {"shape is not a list"});
-  expect_rejected(tensor_file("\"U8\"", "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", "[0,1]", 1),
-                  {"shape is not a list"});
-}
-
-TEST(SafeTensors, RejectsShapesThatOverflow) {
-  // 2^62 floats: their bytes are 2^64, which wraps to 0.
-  expect_rejected(tensor_file("\"F32\"", "[4611686018427387904]", "[0,0]", 0), {"overflows"});
-  expect_rejected(tensor_file("\"U8\"", "[4294967296,4294967296]", "[0,0]", 0), {"overflows"});
-  expect_rejected(tensor_file("\"U8\"", "[0,4294967296,4294967296]", "[0,0]", 0), {"overflows"});
-  expect_rejected(tensor_file("\"U8\"", "[18446744073709551615]", "[0,0]", 0), {"overflows"});
-  expect_rejected(tensor_file("\"U8\"", "[18446744073709551616]", "[0,0]", 0), {"whole number"});
-}
-
-TEST(SafeTensors, RejectsBadOffsets) {
-  expect_rejected(tensor_file("\"U8\"", "[1]", "[0]", 1), {"data_offsets are not two"});
-  expect_rejected(tensor_file("\"U8\"", "[1]", "[-1,0]", 1), {"begin", "non-negative"});
-  expect_rejected(tensor_file("\"U8\"", "[1]", "[0,\"1\"]", 1), {"end", "whole number"});
-  expect_rejected(tensor_file("\"U8\"", "[1]", "[1,0]", 1), {"outside"});
-  expect_rejected(tensor_file("\"U8\"", "[4]", "[0,4]", 3), {"outside the 3 bytes"});
-  expect_rejected(tensor_file("\"U8\"", "[1]", "[18446744073709551615,0]", 1), {"outside"});
-}
-
-TEST(SafeTensors, RejectsASizeThatIsNotShapeTimesType) {
-  expect_rejected(tensor_file("\"F32\"", "[2]", "[0,4]", 4), {"4 bytes", "need 8"});
-}
-
-TEST(SafeTensors, RejectsOverlapsHolesAndLeftovers) {
-  const auto two = [](const std::string& a, const std::string& b, size_t bytes) {
-    const std::string head = "{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":";
-    return file_of("{\"a\":" + head + a + "},\"b\":" + head + b + "}}", bytes);
+TEST(SafeTensors, RejectsDamagedFiles) {
+  std::string objects;
+  for (int i = 0; i < 1000; ++i) objects += "{\"a\":";
+  const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
+      {"", {"0 bytes", "too few"}},
+      {"1234567", {"7 bytes", "too few"}},
+      {with_length(100'000'001, "{}"), {"100000001", "at most 100000000"}},
+      {with_length(UINT64_MAX, "{}"), {"18446744073709551615"}},
+      {with_length(3, "{}"), {"truncated", "3 bytes", "only 2"}},
+      {file_of("", 0), {"JSON"}},
+      {file_of("{\"a\":", 0), {"JSON"}},
+      {file_of("{} x", 0), {"JSON"}},
+      {file_of("{\"\xff\":1}", 0), {"JSON"}},
+      {file_of("[1]", 0), {"not a JSON object"}},
+      {file_of(std::string(10'000'000, '['), 0), {"nested deeper"}},
+      {file_of(objects, 0), {"nested deeper"}},
+      {file_of(R"({"a":1,"a":1})", 1), {"\"a\"", "twice"}},
+      {file_of(R"({"a":{"dtype":"U8","dtype":"U8"}})", 1), {"dtype", "twice"}},
+      {file_of(R"({"a":1})", 0), {"\"a\"", "object"}},
+      {file_of(R"({"a":{"shape":[],"data_offsets":[0,0]}})", 0), {"no dtype"}},
+      {file_of(R"({"a":{"dtype":"U8","data_offsets":[0,0]}})", 0), {"no shape"}},
+      {file_of(R"({"a":{"dtype":"U8","shape":[]}})", 0), {"no data_offsets"}},
+      {file_of(R"({"a":{"extra":1}})", 0), {"unknown key", "extra"}},
+      {file_of(R"({"__metadata__":{"k":1}})", 0), {"__metadata__", "\"k\"", "string"}},
+      {file_of(R"({"__metadata__":[]})", 0), {"__metadata__", "object"}},
   };
-  EXPECT_EQ(parse_safetensors(two("[2,4]", "[0,2]", 4), "FILE").tensors.size(), 2U);
-  expect_rejected(two("[0,2]", "[1,3]", 3), {"\"b\"", "overlaps"});
-  expect_rejected(two("[0,2]", "[0,2]", 2), {"overlaps"});
-  expect_rejected(two("[0,2]", "[3,5]", 5), {"hole of 1"});
-  expect_rejected(two("[1,3]", "[3,5]", 5), {"hole of 1"});
-  expect_rejected(two("[0,2]", "[2,4]", 7), {"3 bytes after the last"});
+  for (const auto& [bytes, words] : cases) expect_rejected(bytes, words);
 }
 
-TEST(SafeTensors, RejectsMetadataThatIsNotText) {
-  expect_rejected(file_of("{\"__metadata__\":{\"k\":1}}", 0), {"__metadata__", "\"k\"", "string"});
-  expect_rejected(file_of("{\"__metadata__\":[]}", 0), {"__metadata__", "object"});
+TEST(SafeTensors, RejectsTensorsThatLie) {
+  struct Case {
+    std::string dtype, shape, offsets;
+    size_t data_bytes;
+    std::vector<std::string> words;
+  };
+  const std::string u8 = "\"U8\"", f32 = "\"F32\"";
+  const std::vector<Case> cases = {
+      {"\"F8_E4M3\"", "[1]", "[0,1]", 1, {"\"a\"", "F8_E4M3", "F32"}},
+      {"\"BF16\"", "[1]", "[0,2]", 2, {"BF16", "I64"}},
+      {"4", "[1]", "[0,4]", 4, {"dtype"}},
+      {u8, "[-1]", "[0,1]", 1, {"shape", "non-negative"}},
+      {u8, "[1.0]", "[0,1]", 1, {"shape", "whole number"}},
+      {u8, "3", "[0,3]", 3, {"shape is not a list"}},
+      {u8, "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", "[0,1]", 1, {"shape is not a list"}},
+      // 2^62 floats: their bytes are 2^64, which wraps to 0.
+      {f32, "[4611686018427387904]", "[0,0]", 0, {"overflows"}},
+      {u8, "[4294967296,4294967296]", "[0,0]", 0, {"overflows"}},
+      {u8, "[0,4294967296,4294967296]", "[0,0]", 0, {"overflows"}},
+      {u8, "[18446744073709551615]", "[0,0]", 0, {"overflows"}},
+      {u8, "[18446744073709551616]", "[0,0]", 0, {"whole number"}},
+      {u8, "[1]", "[0]", 1, {"data_offsets are not two"}},
+      {u8, "[1]", "[-1,0]", 1, {"begin", "non-negative"}},
+      {u8, "[1]", "[0,\"1\"]", 1, {"end", "whole number"}},
+      {u8, "[1]", "[1,0]", 1, {"outside"}},
+      {u8, "[4]", "[0,4]", 3, {"outside the 3 bytes"}},
+      {u8, "[1]", "[18446744073709551615,0]", 1, {"outside"}},
+      {f32, "[2]", "[0,4]", 4, {"4 bytes", "need 8"}},
+      {u8, "[2]", "[1,3]", 3, {"hole of 1"}},
+      {u8, "[2]", "[0,2]", 5, {"3 bytes after the last"}},
+  };
+  for (const Case& c : cases)
+    expect_rejected(tensor_file(c.dtype, c.shape, c.offsets, c.data_bytes), c.words);
+  const std::string one = R"({"dtype":"U8","shape":[2],"data_offsets":)";
+  for (const char* second : {"[1,3]", "[0,2]"})
+    expect_rejected(file_of("{\"a\":" + one + "[0,2]},\"b\":" + one + second + "}}", 3),
+                    {"overlaps"});
 }
 
 TEST(SafeTensors, HostileNamesStayOnOneShortLine) {
