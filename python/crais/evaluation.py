@@ -146,8 +146,14 @@ def evaluate(
             raise UsageError(
                 f"likelihood of a file must be a name, not {type(likelihood).__name__}"
             )
-        in_memory_only = {"decoder": decoder, "encoder": encoder, "image_shape": image_shape}
-        in_memory_only |= {"prior": prior, "log_joint": log_joint, "log_prior": log_prior}
+        in_memory_only: dict[str, Any] = {
+            "decoder": decoder,
+            "encoder": encoder,
+            "image_shape": image_shape,
+            "prior": prior,
+            "log_joint": log_joint,
+            "log_prior": log_prior,
+        }
         for name, value in in_memory_only.items():
             if value is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
