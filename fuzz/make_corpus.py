@@ -133,14 +133,6 @@ def evaluated(programs, work):
     programs.run(*run, "--method", "bidirectional", "--method", "iwae:4", "--repeats", 2, "--base", "encoder", "--out",
                  "methods")
     folder_seed("methods", work / "methods")
-    shutil.copytree(work / "ais", work / "extended")
-    programs.run("eval-loglik", "extend", "extended", "--chains", "+2")
-    folder_seed("extended", work / "extended")
-    record, plan = (work / "ais/run.json").read_bytes(), (work / "ais/plan.json").read_bytes()
-    seed("extend", "whole", bundle([("run.json", record), ("plan.json", plan)]))
-    more = (work / "extended/run.json").read_bytes()
-    seed("extend", "under-way", bundle([("run.json", record), ("extension/run.json", more)]))
-    seed("extend", "half-moved", bundle([("run.json", record), ("replacing/run.json", more)]))
     programs.run(*run, "--path", "f:jensen-shannon", "--per-image", "--out", "path")
     folder_seed("learned-path", work / "path")
     # Expectations are estimate-logz's; the reader is the same.

@@ -257,7 +257,6 @@ def log_normalizer(
     value_and_grad: Function | None = None,
     base: Any = None,
     starts: Any = None,
-    add_to: Result | None = None,
     progress: bool = True,
     **flags: Unpack[LogNormalizerOptions],
 ) -> Result:
@@ -287,8 +286,6 @@ def log_normalizer(
     starts       [S, dim]: points near mass that you know of. The search for modes climbs from them
                  first, then from N(0, I) times 1, 3, 10 and 30. With a prior, a support or a model
                  they are points e, where theta = T(e) and e ~ N(0, I) is about the prior
-    add_to       a finished result of the same density and options: crais keeps its replicates and
-                 adds `problems` more
     progress     show a bar, if tqdm is installed
 
     crais fits a base and draws from it. If the weights of the draws have a light tail, the estimate
@@ -317,7 +314,7 @@ def log_normalizer(
         for name, value in {"dim": dim, "starts": starts, **spaces}.items():
             if value is not None:
                 raise UsageError(f"{name} is for a function; {target} has its own")
-        return _log_normalizer(target, None, options, add_to, progress)
+        return _log_normalizer(target, None, options, progress)
     device = device_of([target], [value_and_grad, prior_transform])
     check_modes([target, prior_transform])
     with native.as_before(device):
@@ -334,14 +331,13 @@ def log_normalizer(
         options["dtype"] = str(density.dtype).removeprefix("torch.")
     options = {"device": str(device), **options}
     starts = None if starts is None else _starts_of(starts, density, options)
-    return _log_normalizer(density, starts, options, add_to, progress)
+    return _log_normalizer(density, starts, options, progress)
 
 
 def _log_normalizer(
     target: str | Density,
     starts: Tensor | None,
     options: dict[str, Any],
-    add_to: Result | None,
     progress: bool,
 ) -> Result:
     """The result for a target's name, or for a density on the device that `options` names."""
@@ -358,9 +354,7 @@ def _log_normalizer(
     arguments = [name, *native.arguments(options)]
     report, run = native.call(
         "estimate-logz",
-        lambda run: native.extension().log_normalizer(
-            arguments, run, dim, starts, notes, None if add_to is None else add_to._report
-        ),
+        lambda run: native.extension().log_normalizer(arguments, run, dim, starts, notes),
         functions,
         progress=progress,
         unit="problems",

@@ -41,7 +41,7 @@ def extension() -> Any:
 
 
 # Of a program at a terminal; Python has other means.
-TERMINAL = {"dry_run", "format", "lease", "max_time", "queue", "quiet", "help", "version"}
+TERMINAL = {"dry_run", "format", "max_time", "quiet", "help", "version"}
 
 
 def arguments(options: Mapping[str, Any]) -> list[str]:

@@ -24,10 +24,10 @@ std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim,
 }
 
 /// `dim` 0: the target is a registered one, which the arguments name. `notes` say what was made of
-/// a function. `earlier`: a finished run to which this one adds.
+/// a function.
 RunReport run_log_normalizer(const std::vector<std::string>& arguments, const py::object& run,
                              int64_t dim, const std::optional<at::Tensor>& starts,
-                             const std::vector<std::string>& notes, const RunReport* earlier) {
+                             const std::vector<std::string>& notes) {
   PythonObserver observer(run, "log Z");
   return stoppable(run, [&] {
     const Released released;
@@ -35,11 +35,6 @@ RunReport run_log_normalizer(const std::vector<std::string>& arguments, const py
     settings.wants_samples = true;
     settings.in_memory = dim > 0;
     settings.notes = notes;
-    settings.earlier = earlier;
-    if (earlier) {
-      settings.problems += earlier->progress.total;
-      settings.resolved["problems"] = settings.problems;
-    }
     return run_logz(settings,
                     dim > 0 ? target_of(run, dim, starts, settings) : named_target(settings),
                     observer);

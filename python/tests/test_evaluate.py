@@ -396,7 +396,7 @@ def test_a_folder_is_resumed(curved, images, likelihood, tmp_path):
 def test_the_help_has_every_option():
     rows = __import__("crais._crais")._crais.options("eval-loglik")
     names = [row["name"].replace("-", "_") for row in rows]
-    own = {"dry_run", "format", "lease", "max_time", "queue", "quiet"}
+    own = {"dry_run", "format", "max_time", "quiet"}
     assert len(names) > 40 and own < {*names}
     for name in {*names} - own:
         assert f"  {name}=" in crais.evaluate.__doc__, name

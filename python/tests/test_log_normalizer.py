@@ -333,36 +333,6 @@ def test_evaluations_that_do_not_suffice_are_said():
     assert "--max-evals" in repr(found)
 
 
-def test_more_replicates_join_a_finished_result():
-    options = {"dim": 2, "progress": False, "seed": 3, **ALONE}
-    found = crais.log_normalizer(narrow, problems=5, **options)
-    more = crais.log_normalizer(narrow, problems=10, add_to=found, **options)
-    together = crais.log_normalizer(narrow, problems=15, **options)
-    np.testing.assert_array_equal(more.log_normalizer, together.log_normalizer)
-    np.testing.assert_array_equal(more.log_normalizer[:5], found.log_normalizer)
-    assert len(more.samples) == len(together.samples)
-
-
-@pytest.mark.parametrize(
-    ("density", "options", "words"),
-    [
-        (narrow, {"seed": 1}, ["add_to", "seed is 1 here and 0 there"]),
-        (narrow, {"error": 0.2}, ["add_to", "error is 0.2 here and 0.1 there"]),
-        (skewed, {}, ["add_to", "another density", "log_density"]),
-        (narrow, {"dim": 3}, ["add_to", "another density", "dim"]),
-        (narrow, {"out": "folder"}, ["add_to", "not out"]),
-    ],
-)
-def test_what_cannot_join_is_refused(density, options, words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    found = crais.log_normalizer(narrow, dim=2, progress=False, problems=2, **ALONE)
-    with pytest.raises(crais.UsageError) as refused:
-        crais.log_normalizer(
-            density, **{"dim": 2, "progress": False, **ALONE, **options}, add_to=found
-        )
-    assert all(word in str(refused.value) for word in words)
-
-
 def test_ctrl_c_keeps_the_last_round():
     calls = 0
 

@@ -120,7 +120,7 @@ Words words_of(const std::vector<Option>& options, const std::vector<std::string
       value = argument.substr(equals + 1);
     } else if (option.kind != Kind::kFlag) {
       ++i;
-      if (i == arguments.size() || (arguments[i].rfind("--", 0) == 0 && !option.dashed))
+      if (i == arguments.size() || arguments[i].rfind("--", 0) == 0)
         throw argument_error(flag + " needs a value: " + flag + " " + option.value_name);
       value = arguments[i];
     }

@@ -22,7 +22,6 @@ struct Option {
   Kind kind = Kind::kText;
   bool many = false;      // may be given several times
   bool split = false;     // several values may stand in one text, separated by commas
-  bool dashed = false;    // a value may begin with dashes, for flags of another program
   bool is_basic = false;  // in --help, not only in --help all
   Range range;            // for numbers
 

@@ -51,32 +51,6 @@ std::vector<double> to_column(const at::Tensor& values) {
   return {plain.data_ptr<double>(), plain.data_ptr<double>() + plain.numel()};
 }
 
-bool ChunkResult::has_chains(int64_t count) const {
-  return std::all_of(runs.begin(), runs.end(), [&](const ChunkRun& run) {
-    int64_t chains = 0;
-    for (const ChainBlock& block : run.blocks) chains += block.log_w.size(1);
-    return run.blocks.empty() || chains == count;
-  });
-}
-
-ChainBlock block_of(const MethodResult& found) {
-  return {found.log_w.cpu(),
-          found.reverse_log_w.defined() ? found.reverse_log_w.cpu() : at::Tensor(),
-          found.accept_prob.cpu(), found.num_nonfinite, found.cost};
-}
-
-MethodResult result_of(const ChainBlock& block) {
-  MethodResult found;
-  found.log_w = block.log_w;
-  found.reverse_log_w = block.reverse_log_w;
-  found.estimate = log_normalizer(found.log_w);
-  if (found.reverse_log_w.defined()) found.upper = reverse_log_normalizer(found.reverse_log_w);
-  found.accept_prob = block.accept_prob;
-  found.num_nonfinite = block.num_nonfinite;
-  found.cost = block.cost;
-  return found;
-}
-
 ChunkRun to_run(const MethodResult& found, int64_t num_problems) {
   const Estimate& lower = found.estimate;
   ChunkRun run;

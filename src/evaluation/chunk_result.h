@@ -54,18 +54,6 @@ std::string flag_words(int64_t flags);
 /// The numbers of a tensor; empty if it is undefined.
 std::vector<double> to_column(const at::Tensor& values);
 
-/// The chains of one random stream. With them a run can be extended by more chains (`extend`).
-struct ChainBlock {
-  at::Tensor log_w;          // [P,K] float64, nats; zero weights are -inf
-  at::Tensor reverse_log_w;  // of reverse chains; undefined if there are none
-  at::Tensor accept_prob;    // [P] float64, mean over moves and these chains
-  int64_t num_nonfinite = 0;
-  Cost cost;
-};
-ChainBlock block_of(const MethodResult& found);
-/// The inverse of block_of, without particles.
-MethodResult result_of(const ChainBlock& block);
-
 /// The result of one method, one repeat and one chunk. A column has one entry a problem, or none.
 struct ChunkRun {
   using Column = std::vector<double>;
@@ -86,7 +74,6 @@ struct ChunkRun {
   double seconds = 0.0;                                 // of one thread
   std::map<std::string, ExpectationSums> expectations;  // by name in the options
   std::optional<WeightedParticles> particles;           // with `keep_particles`; never in files
-  std::vector<ChainBlock> blocks;                       // for methods with independent chains
 
   /// Every column of numbers with its name in files, in the order of files.
   static const std::vector<std::pair<std::string, Column ChunkRun::*>>& columns();
@@ -115,9 +102,6 @@ struct ChunkResult {
   std::vector<Round> rounds;
   std::optional<double> barrier;
   bool is_cut = false;  // a round stands for an estimate that was stopped; never in files
-
-  /// True if every run of independent chains has `count` chains.
-  bool has_chains(int64_t count) const;
 };
 
 /// The number of chains of each problem for a given error of the mean: in proportion to the spread

@@ -19,7 +19,7 @@ struct Chunks {
   int64_t end(int64_t chunk) const { return std::min(problems, (chunk + 1) * size); }
 };
 
-/// The name of a chunk in its file name and in claims: "000012" for chunk 12.
+/// The name of a chunk in its file name: "000012" for chunk 12.
 inline std::string chunk_name(int64_t chunk) {
   char name[24];
   std::snprintf(name, sizeof name, "%06lld", static_cast<long long>(chunk));
@@ -38,7 +38,7 @@ struct StoreOptions {
   bool resume = false;                ///< continue with the results
   bool overwrite = false;             ///< remove the results
   bool accept_other_version = false;  ///< continue even if another build computed the results
-  bool extend = false;                ///< resume, as a larger run: see ResultStore
+  bool shared = false;                ///< beside other processes that share it: see ResultStore
 };
 
 }  // namespace crais

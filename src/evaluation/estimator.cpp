@@ -30,11 +30,6 @@ bool Estimator::anneals() const { return parts_->num_anneals() > 0; }
 
 bool Estimator::needs_exact_draws() const { return parts_->needs_exact_draws(); }
 
-bool Estimator::has_independent_chains() const {
-  return std::any_of(parts_->methods.begin(), parts_->methods.end(),
-                     [](const auto& method) { return method->has_independent_chains(); });
-}
-
 bool Estimator::learns() const {
   return std::any_of(parts_->methods.begin(), parts_->methods.end(),
                      [](const auto& method) { return method->learns(); });

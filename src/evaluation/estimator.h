@@ -24,8 +24,6 @@ class Estimator {
   const EstimateOptions& options() const;
   bool anneals() const;
   bool needs_exact_draws() const;
-  /// True if a method has chains that can be extended later.
-  bool has_independent_chains() const;
   /// True if a method learns.
   bool learns() const;
   /// True if tuning needs a pilot: for an adaptive schedule, adaptive step sizes or a learned path.

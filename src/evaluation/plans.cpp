@@ -286,9 +286,7 @@ class RoundRunner {
  private:
   /// Estimates as the next of `rounds`.
   MethodResult estimated(const Plan& plan) {
-    std::vector<ChainBlock> blocks;
-    MethodResult found =
-        estimate_under(plan, parts_.annealed(), replicates_.problem, next_seed(), {}, blocks);
+    MethodResult found = estimate_under(plan, parts_.annealed(), replicates_.problem, next_seed());
     rounds_.cost += found.cost;
     rounds_.last = to_run(found, replicates_.count);
     rounds_.rounds.push_back(round_of(*rounds_.last));

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <set>
 
 #include "io/json.h"
-#include "util/base64.h"
 #include "util/error.h"
 
 namespace crais {
@@ -152,60 +150,6 @@ ExpectationSums sums_from(const json& object, const std::string& source, int64_t
   return sums;
 }
 
-/// One text of base64 for each row: float64 in memory order, little-endian.
-json packed(const at::Tensor& matrix) {
-  json rows = json::array();
-  for (int64_t i = 0; i < matrix.size(0); ++i) {
-    const at::Tensor row = matrix[i].contiguous();
-    rows.push_back(to_base64({static_cast<const char*>(row.data_ptr()), row.nbytes()}));
-  }
-  return rows;
-}
-
-/// The inverse of `packed`, for log-weights: none is +inf or NaN, and all rows have equal lengths.
-at::Tensor unpacked(const json& object, const std::string& key, const std::string& source,
-                    int64_t num_problems) {
-  std::vector<at::Tensor> rows;
-  for (const auto& entry : json_field<std::vector<std::string>>(object, key, source)) {
-    const auto bytes = from_base64(entry);
-    require(bytes && !bytes->empty() && bytes->size() % sizeof(double) == 0, source,
-            "a row of '" + key + "' is no list of numbers");
-    rows.push_back(at::empty({static_cast<int64_t>(bytes->size() / sizeof(double))}, at::kDouble));
-    std::memcpy(rows.back().data_ptr(), bytes->data(), bytes->size());
-    require(rows.back().numel() == rows.front().numel(), source,
-            "the rows of '" + key + "' differ in length");
-    require(holds(rows.back() < INFINITY), source, "a log-weight is no number");
-  }
-  require(static_cast<int64_t>(rows.size()) == num_problems, source,
-          "a list is not as long as its problems are many");
-  return at::stack(rows);
-}
-
-json to_json(const ChainBlock& block) {
-  json object = {{"log_w", packed(block.log_w)},
-                 {"accept_prob", column_json(block.accept_prob)},
-                 {"num_nonfinite", block.num_nonfinite},
-                 {"cost", to_json(block.cost)}};
-  if (block.reverse_log_w.defined()) object["reverse_log_w"] = packed(block.reverse_log_w);
-  return object;
-}
-
-ChainBlock block_from(const json& object, const std::string& source, int64_t num_problems) {
-  ChainBlock block{unpacked(object, "log_w", source, num_problems),
-                   {},
-                   column_from(object, "accept_prob", source),
-                   json_field<int64_t>(object, "num_nonfinite", source),
-                   cost_from(object, "cost", source)};
-  if (object.contains("reverse_log_w")) {
-    block.reverse_log_w = unpacked(object, "reverse_log_w", source, num_problems);
-    require(block.reverse_log_w.sizes() == block.log_w.sizes(), source,
-            "chains of both directions are not as many");
-  }
-  require(block.accept_prob.size(0) == num_problems && block.num_nonfinite >= 0, source,
-          "a block of chains is not of its problems");
-  return block;
-}
-
 }  // namespace
 
 json to_json(const Cost& cost) {
@@ -297,7 +241,6 @@ json to_json(const ChunkResult& result) {
     for (const auto& [name, column] : ChunkRun::columns()) entry[name] = jsons(run.*column);
     entry["flags"] = run.flags;
     for (const auto& [name, sums] : run.expectations) entry["expectations"][name] = to_json(sums);
-    for (const auto& block : run.blocks) entry["blocks"].push_back(to_json(block));
     object["runs"].push_back(std::move(entry));
   }
   return object;
@@ -360,10 +303,6 @@ ChunkResult chunk_from(const json& object, const std::string& source) {
         run.expectations[name] =
             sums_from(sums, source, static_cast<int64_t>(result.indices.size()));
     }
-    if (entry.contains("blocks"))
-      for (const auto& block : json_field<std::vector<json>>(entry, "blocks", source))
-        run.blocks.push_back(
-            block_from(block, source, static_cast<int64_t>(result.indices.size())));
     result.runs.push_back(std::move(run));
   }
   check_runs(result.runs, source);

@@ -21,12 +21,11 @@ using nlohmann::json;
 
 namespace {
 
-/// Writes {"digest": sha256 of the rest, "fingerprint": the run's, "content": ...}: damage can be
-/// detected.
-void write_sealed(const fs::path& path, const std::string& fingerprint, const json& content) {
+/// {"digest": sha256 of the content, "fingerprint": the run's, "content": ...}: damage shows.
+std::string sealed(const std::string& fingerprint, const json& content) {
   const std::string text = content.dump();
-  write_file_atomic(path, "{\"digest\":\"" + sha256(text) + "\",\"fingerprint\":\"" + fingerprint +
-                              "\",\"content\":" + text + "}\n");
+  return "{\"digest\":\"" + sha256(text) + "\",\"fingerprint\":\"" + fingerprint +
+         "\",\"content\":" + text + "}\n";
 }
 
 /// Reads the content of a file of the run with that fingerprint.
@@ -114,10 +113,6 @@ std::string first_difference(const json& here, const json& there, const std::str
   return "";
 }
 
-// Names of an extension while it grows, and while it replaces the earlier results.
-constexpr const char* kExtension = "extension";
-constexpr const char* kReplacing = "replacing";
-
 /// Rejects links: results are not written through them.
 void refuse_link(const fs::path& path) {
   std::error_code ignored;
@@ -127,45 +122,8 @@ void refuse_link(const fs::path& path) {
                          "folder");
 }
 
-/// Removes the files that a run writes to its folder, and no others.
-void remove_results(const fs::path& folder) {
-  fs::remove(folder / "run.json");
-  for (const char* name : kReports) fs::remove(folder / name);
-  std::error_code ignored;
-  for (const fs::path& chunk : files_of(folder / "chunks", ignored))
-    if (is_chunk_file(chunk)) fs::remove(chunk);
-}
-
-void remove_folder_of_results(const fs::path& folder) {
-  std::error_code ignored;
-  if (fs::is_symlink(folder, ignored) || !fs::is_directory(folder, ignored)) return;
-  remove_results(folder);
-  fs::remove(folder / "chunks", ignored);
-  fs::remove(folder, ignored);
-}
-
-/// Moves the files of a complete extension over those that they replace. run.json identifies the
-/// run of the files and is moved last: until then, this can be repeated.
-void finish_replacing(const fs::path& folder) {
-  const fs::path from = folder / kReplacing;
-  std::error_code ignored;
-  if (fs::is_symlink(from, ignored) || !is_there(from)) return;
-  const auto move = [&](const fs::path& name) {
-    if (is_there(from / name)) fs::rename(from / name, folder / name);
-  };
-  if (is_there(from / "run.json")) {
-    for (const fs::path& chunk : files_of(from / "chunks", ignored))
-      if (is_chunk_file(chunk)) move("chunks" / chunk.filename());
-    for (const char* name : kReports) move(name);
-    move("run.json");
-  }
-  remove_folder_of_results(from);
-}
-
-}  // namespace
-
+/// The name of the first difference between two records of runs, settings before other fields.
 std::string difference_of_runs(const json& here, const json& there) {
-  if (here == there) return "";
   const std::string settings = first_difference(
       here.value("settings", json::object()), there.value("settings", json::object()), "settings");
   if (!settings.empty()) return settings;
@@ -173,15 +131,22 @@ std::string difference_of_runs(const json& here, const json& there) {
   return other.empty() ? "it lacks a setting" : other;
 }
 
+}  // namespace
+
 ResultStore::ResultStore(fs::path folder, const json& run, const StoreOptions& options)
     : folder_(std::move(folder)), run_(run) {
   if (!run_.contains("computed_by")) run_["computed_by"] = computed_by();
   const fs::path chunks = folder_ / "chunks", record = folder_ / "run.json";
   refuse_link(chunks);
   make_output_folder(chunks);
+  lock_ = lock_file(folder_ / ".lock", options.shared);
+  if (!lock_)
+    throw argument_error(folder_.string() +
+                         ": another process computes a run in it; wait for its end, or choose "
+                         "another folder");
   if (options.overwrite) clear();
-  finish_replacing(folder_);
-  // If several workers start at once, one writes the record and the others use it.
+  if (!options.shared) remove_leftovers();
+  // If several processes start at once, one writes the record and the others use it.
   for (const char* name : kReports)
     if (is_there(folder_ / name) && !is_there(record))
       throw argument_error(folder_.string() + " holds a " + name +
@@ -201,9 +166,7 @@ void ResultStore::continue_with(const json& there, const json& run, const StoreO
   if (!there.is_object()) throw data_error((folder_ / "run.json").string() + ": is no object");
   json stored_run = there;
   stored_run.erase("computed_by");
-  json under_way = extension().value_or(json());
-  if (under_way.is_object()) under_way.erase("computed_by");
-  if (stored_run != run && !options.extend && under_way != run)
+  if (stored_run != run)
     throw argument_error(
         name + " holds results of other settings: " + difference_of_runs(run, stored_run) +
         "; use those, `overwrite`, or another folder");
@@ -212,45 +175,7 @@ void ResultStore::continue_with(const json& there, const json& run, const StoreO
     throw argument_error(name + " holds results that another build has computed (" + difference +
                          "); `accept_other_version` goes on with them, `overwrite` starts afresh");
   run_ = there;
-  if (stored_run != run) extend_to(run);
 }
-
-/// The caller guarantees that `run` is a larger form of the stored run.
-void ResultStore::extend_to(const json& run) {
-  json more = run;
-  more["computed_by"] = run_.value("computed_by", json());
-  const auto under_way = extension();
-  if (under_way && *under_way != more)
-    throw argument_error(folder_.string() +
-                         ": another extension is under way; finish it first: eval-loglik extend " +
-                         folder_.string() + ", or remove " + (folder_ / kExtension).string());
-  earlier_ = std::make_shared<const ResultStore>(folder_);
-  folder_ /= kExtension;
-  refuse_link(folder_);
-  refuse_link(folder_ / "chunks");
-  make_output_folder(folder_ / "chunks");
-  run_ = std::move(more);
-  if (!under_way) write_file_atomic(folder_ / "run.json", to_text(run_));
-}
-
-void ResultStore::replace_earlier() {
-  if (!earlier_) return;
-  const fs::path folder = earlier_->folder_;
-  remove_leftovers();
-  fs::rename(folder_, folder / kReplacing);
-  finish_replacing(folder);
-  folder_ = folder;
-  earlier_.reset();
-}
-
-std::optional<json> ResultStore::extension() const {
-  for (const char* name : {kReplacing, kExtension})
-    if (const fs::path record = folder_ / name / "run.json"; is_there(record))
-      return read_json(record.string());
-  return {};
-}
-
-bool ResultStore::is_being_replaced() const { return is_there(folder_ / kReplacing / "run.json"); }
 
 ResultStore::ResultStore(fs::path folder) : folder_(std::move(folder)) {
   if (!is_there(folder_ / "run.json"))
@@ -263,6 +188,7 @@ fs::path ResultStore::chunk_path(int64_t chunk) const {
   return folder_ / "chunks" / (chunk_name(chunk) + ".json");
 }
 
+/// Removes the temporary files of processes that were killed.
 void ResultStore::remove_leftovers() const {
   std::error_code ignored;
   for (const fs::path& path : files_of(folder_ / "chunks", ignored)) {
@@ -275,15 +201,10 @@ void ResultStore::remove_leftovers() const {
 }
 
 void ResultStore::write_chunk(const ChunkResult& result) const {
-  const fs::path path = chunk_path(result.chunk);
-  try {
-    write_sealed(path, fingerprint_, to_json(result));
-  } catch (const Error&) {  // another worker has removed it first
-    if (!is_there(path)) throw;
-  }
+  write_file_atomic(chunk_path(result.chunk), sealed(fingerprint_, to_json(result)));
 }
 
-std::map<int64_t, ChunkResult> ResultStore::all_chunks() const {
+std::map<int64_t, ChunkResult> ResultStore::read_chunks(const RunShape& expected) const {
   std::map<int64_t, ChunkResult> chunks;
   if (!is_there(folder_ / "chunks")) return chunks;
   for (const fs::path& path : chunk_files(folder_)) {
@@ -293,20 +214,10 @@ std::map<int64_t, ChunkResult> ResultStore::all_chunks() const {
     const int64_t number = result.chunk;
     if (path != chunk_path(number))
       throw data_error(path.string() + ": holds chunk " + std::to_string(number));
+    check_chunk(result, expected, path.string());
     chunks.emplace(number, std::move(result));
   }
   return chunks;
-}
-
-std::map<int64_t, ChunkResult> ResultStore::read_chunks(const RunShape& expected) const {
-  std::map<int64_t, ChunkResult> chunks = all_chunks();
-  for (const auto& [number, chunk] : chunks)
-    check_chunk(chunk, expected, chunk_path(number).string());
-  return chunks;
-}
-
-std::map<int64_t, ChunkResult> ResultStore::read_earlier_chunks() const {
-  return earlier_ ? earlier_->all_chunks() : std::map<int64_t, ChunkResult>();
 }
 
 std::set<int64_t> ResultStore::finished() const {
@@ -316,7 +227,12 @@ std::set<int64_t> ResultStore::finished() const {
   return chunks;
 }
 
-bool ResultStore::has_report() const { return is_there(folder_ / kReports[0]); }
+std::shared_ptr<const void> ResultStore::claim_reports() const {
+  auto claim = lock_file(folder_ / "run.json", /*is_shared=*/false);
+  if (!claim || is_there(folder_ / kReports[0])) return nullptr;  // summary.json is written last
+  remove_leftovers();
+  return claim;
+}
 
 void ResultStore::write_state(const TunedState& state) const {
   json content = {{"base", state.base}, {"tuning", to_json(state.tuning)}};
@@ -328,14 +244,12 @@ void ResultStore::write_state(const TunedState& state) const {
   if (state.plan) content["plan"] = to_json(*state.plan);
   for (const auto& [method, learning] : state.learned)
     content["learned"][method] = {{"cost", to_json(learning.cost)}, {"seconds", learning.seconds}};
-  write_sealed(folder_ / "plan.json", fingerprint_, content);
+  write_file_new(folder_ / "plan.json", sealed(fingerprint_, content));
 }
 
-bool ResultStore::has_state() const { return is_there(folder_ / "plan.json"); }
-
 std::optional<TunedState> ResultStore::read_state() const {
-  if (!has_state()) return earlier_ ? earlier_->read_state() : std::nullopt;
   const fs::path path = folder_ / "plan.json";
+  if (!is_there(path)) return {};
   const std::string source = path.string();
   const json content = read_sealed(path, fingerprint_);
   TunedState state;
@@ -365,9 +279,13 @@ std::optional<TunedState> ResultStore::read_state() const {
   return state;
 }
 
+/// Removes the reports and chunks, and no other files.
 void ResultStore::clear() const {
-  remove_results(folder_);
-  for (const char* name : {kExtension, kReplacing}) remove_folder_of_results(folder_ / name);
+  fs::remove(folder_ / "run.json");
+  for (const char* name : kReports) fs::remove(folder_ / name);
+  std::error_code ignored;
+  for (const fs::path& chunk : files_of(folder_ / "chunks", ignored))
+    if (is_chunk_file(chunk)) fs::remove(chunk);
 }
 
 json computed_by() {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "evaluation/chunks.h"
@@ -15,7 +14,6 @@
 namespace crais {
 
 class ResultStore;
-class WorkQueue;
 
 /// Problems that are made when they are needed.
 struct ProblemSource {
@@ -48,12 +46,10 @@ class RunObserver {
 };
 
 struct RunOptions {
-  int64_t threads = 1;                  // 0: one for each core
-  Shard shard = {};                     // the chunks of this process
-  RunObserver* observer = nullptr;      // null: none
-  const ResultStore* store = nullptr;   // null: nothing is stored
-  WorkQueue* queue = nullptr;           // null: no other worker; requires a store and no shard
-  const RunResults* earlier = nullptr;  // with the same options: its chunks and tuning are kept
+  int64_t threads = 1;                 // 0: one for each core
+  Shard shard = {};                    // the chunks of this process
+  RunObserver* observer = nullptr;     // null: none
+  const ResultStore* store = nullptr;  // null: nothing is stored
 };
 
 /// Estimates all problems in chunks of `estimator.options().chunk`. Chunks in the store are not
@@ -63,9 +59,7 @@ struct RunOptions {
 /// If a target throws Error kInterrupted, the run stops as with `stop`, without that chunk; without
 /// an observer the error is rethrown. During the run LibTorch has one thread for each operation
 /// (see OneThreadPerOperation).
-/// @return  the finished chunks; not all of them if `stop` was true, or with a shard. With a queue,
-/// all chunks for the worker that reports, and none for the others, which return once the report
-/// exists or `stop` is true.
+/// @return  the finished chunks; not all of them if `stop` was true, or with a shard.
 /// Cost: in the results; summarise_method adds it up.
 RunResults run_problems(const ProblemSource& problems, const Estimator& estimator,
                         const RunOptions& options = {});
@@ -75,7 +69,5 @@ struct Progressed {
   int64_t done = 0, total = 0;
 };
 Progressed progressed(const RunResults& results, const Chunks& chunks, const Shard& shard);
-/// The progress of all workers, from the numbers of finished chunks.
-Progressed progressed(const std::set<int64_t>& finished, const Chunks& chunks);
 
 }  // namespace crais

@@ -66,13 +66,12 @@ Plan TunedEstimator::own_plan(const Target& target, const Problem& problem, uint
   return std::move(own.plan);
 }
 
-ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target,
-                                     const ChunkResult* earlier) const {
+ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target) const {
   ChunkResult result;
   result.chunk = chunk;
   Rounds rounds;
   try {
-    estimate(target, earlier, result, rounds);
+    estimate(target, result, rounds);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kInterrupted || !rounds.last) throw;
     // The last round is an estimate too, of particles that nothing else has seen.
@@ -88,12 +87,7 @@ ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target,
   return result;
 }
 
-void TunedEstimator::estimate(const Target& target, const ChunkResult* earlier, ChunkResult& result,
-                              Rounds& rounds) const {
-  const bool has_earlier =
-      earlier != nullptr && !options().keep_particles && options().expectations.empty() &&
-      earlier->runs.size() == methods_.size() * static_cast<size_t>(options().repeats) &&
-      static_cast<int64_t>(earlier->indices.size()) == target.num_problems();
+void TunedEstimator::estimate(const Target& target, ChunkResult& result, Rounds& rounds) const {
   const auto stream = static_cast<uint64_t>(result.chunk);
   const Base base = fit_base(*parts_, *base_, target, stream);
   result.base = base.cost;
@@ -110,11 +104,6 @@ void TunedEstimator::estimate(const Target& target, const ChunkResult* earlier, 
   for (int64_t repeat = 0; repeat < options().repeats; ++repeat) {
     for (size_t m = 0; m < methods_.size(); ++m) {
       const Method& method = *methods_[m];
-      const ChunkRun* before = has_earlier ? &earlier->runs[result.runs.size()] : nullptr;
-      if (before && method.num_anneals() == 0 && !method.learns()) {  // the method has no chains
-        result.runs.push_back(*before);
-        continue;
-      }
       const uint64_t seed = mix64(mix64(derive_seed(options().seed, Purpose::kEstimate, stream) ^
                                         static_cast<uint64_t>(repeat)) ^
                                   m);
@@ -127,13 +116,9 @@ void TunedEstimator::estimate(const Target& target, const ChunkResult* earlier, 
         run = std::move(targeted.run);
         result.tuning += targeted.tuning;
       } else {
-        std::vector<ChainBlock> blocks;
-        MethodResult found =
-            estimate_under(plan, method, centre.problem, seed,
-                           before ? before->blocks : std::vector<ChainBlock>(), blocks);
+        MethodResult found = estimate_under(plan, method, centre.problem, seed);
         run = to_run(found, target.num_problems());
         if (base.partition) share_cost(*base.partition, run);
-        run.blocks = std::move(blocks);
         if (options().witness && target.is_replicated() && is_mixture(state_.base) &&
             found.particles && !result.settled)
           result.settled =
@@ -147,8 +132,7 @@ void TunedEstimator::estimate(const Target& target, const ChunkResult* earlier, 
       }
       run.method = options().methods[m];
       run.repeat = repeat;
-      run.seconds = std::chrono::duration<double>(Clock::now() - start).count() +
-                    (before ? before->seconds : 0.0);
+      run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
       for (size_t i = 0; i < base_flags.size(); ++i) run.flags[i] |= base_flags[i];
       if (rounds.is_short && method.num_anneals() > 0 && round_of(run).error > *options().error)
         for (int64_t& flags : run.flags) flags |= kMissedTarget;

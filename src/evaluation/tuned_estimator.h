@@ -50,19 +50,16 @@ class TunedEstimator {
   int64_t num_chains() const;
 
   /// Every method and repeat, on problems that are chunk number `chunk` of the run: every random
-  /// number is of streams of (seed, chunk, purpose), whatever else runs. `earlier` is the result of
-  /// a run with fewer chains under the same plan: its chains are kept.
+  /// number is of streams of (seed, chunk, purpose), whatever else runs.
   /// With `error`, the last round is the result, flagged, where a target throws Error kInterrupted.
   /// Cost: in the result, that of bases and of a plan of its own apart.
-  ChunkResult estimate(int64_t chunk, const Target& target,
-                       const ChunkResult* earlier = nullptr) const;
+  ChunkResult estimate(int64_t chunk, const Target& target) const;
 
  private:
   /// Adds to `result` what planning costs.
   Plan own_plan(const Target& target, const Problem& problem, uint64_t stream, ChunkResult& result,
                 Rounds& rounds) const;
-  void estimate(const Target& target, const ChunkResult* earlier, ChunkResult& result,
-                Rounds& rounds) const;
+  void estimate(const Target& target, ChunkResult& result, Rounds& rounds) const;
 
   std::shared_ptr<const EstimatorParts> parts_;
   TunedState state_;

@@ -79,10 +79,6 @@ OptionGroup output_options(const std::string& files) {
            option::flag("overwrite", "replace the results in DIR"),
            option::flag("accept-other-version",
                         "continue even if another build of crais made the results"),
-           option::text("queue", "auto|none", {"auto"},
-                        "auto: under torchrun, all workers with this DIR share chunks"),
-           option::text("lease", "TIME", {"1m"},
-                        "time after which other workers take over the chunks of a silent worker"),
            option::text("max-time", "TIME", {},
                         "55m, 1h30m or HH:MM:SS: start no chunk that would end later, then exit "
                         "with 75; --resume continues"),
@@ -128,7 +124,6 @@ RunSettings read_run(const CommandLine& cli, const std::string& problem) {
   if (cli.has("max-time")) s.max_time = parse_duration(cli.text("max-time"), "--max-time");
   if (s.max_time && s.out.empty())
     throw argument_error("--max-time needs --out DIR: nothing would be kept");
-  s.lease = parse_duration(cli.text("lease"), "--lease");
   s.format = parse_format(cli.text("format"));
   s.quiet = cli.flag("quiet");
   s.resolved = cli.settings();
@@ -137,9 +132,8 @@ RunSettings read_run(const CommandLine& cli, const std::string& problem) {
 
 json deciding_settings(const RunSettings& settings) {
   json deciding = settings.resolved;
-  for (const char* operational :
-       {"data-dir", "threads", "shard", "out", "resume", "overwrite", "accept-other-version",
-        "max-time", "format", "dry-run", "queue", "lease", "quiet"})
+  for (const char* operational : {"data-dir", "threads", "shard", "out", "resume", "overwrite",
+                                  "accept-other-version", "max-time", "format", "dry-run", "quiet"})
     deciding.erase(operational);
   if (deciding.contains("expect") && deciding["expect"].empty()) deciding.erase("expect");
   // The temperatures in the file decide the results; its path does not.

@@ -16,8 +16,6 @@
 
 namespace crais {
 
-struct RunReport;
-
 /// The groups "Method", "Annealing" and "Pilot" of option_table. `problem` is the program's word
 /// for a problem, in help and in --per-PROBLEM, --pilot-PROBLEMs.
 std::vector<OptionGroup> estimator_options(const std::string& problem);
@@ -33,12 +31,10 @@ struct RunSettings {
   int64_t threads = 0;
   std::string out;  // empty: no files
   StoreOptions store;
-  bool is_shared = false;           // other workers share the chunks: see resolve_sharing
-  int64_t lease = 60;               // seconds after which a silent worker has lost its chunks
+  std::optional<Shard> part;        // of a process that shares the folder: see resolve_sharing
   std::optional<int64_t> max_time;  // seconds of the process; no chunk may end later
   Format format = Format::kTable;
   bool quiet = false;
-  const RunReport* earlier = nullptr;  // a finished run of fewer problems, which this run keeps
   bool in_memory = false;   // a function or data of the caller's decide it: no command repeats it
   nlohmann::json resolved;  // every flag, for the record
 };

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <iostream>
+#include <memory>
+#include <optional>
 #include <utility>
 
+#include "core/limits.h"
 #include "core/spec.h"
 #include "programs/time_limit.h"
 #include "report/table.h"
@@ -19,13 +23,37 @@
 namespace crais {
 namespace {
 
-/// Divides cores and GPUs between torchrun's workers on one machine, which all ask for all of them.
-void share_machine(RunSettings& settings, const CommandLine& cli, const Environment& variables) {
-  const auto number = [&](const char* name, int64_t least) {
-    return std::max(least, parse_integer(variables(name).value_or("0"), name));
-  };
-  const int64_t workers = number("LOCAL_WORLD_SIZE", 1), index = number("LOCAL_RANK", 0);
-  if (settings.threads == 0) settings.threads = std::max<int64_t>(1, resolve_threads(0) / workers);
+/// A number that torchrun has set; nothing if it has not.
+std::optional<int64_t> torchrun_number(const char* name, int64_t least) {
+  const char* text = std::getenv(name);
+  if (!text) return {};
+  const std::string what = std::string("under torchrun: ") + name;
+  const int64_t value = parse_integer(text, what);
+  check_range(Range::between(static_cast<double>(least), kMostCount), value, what);
+  return value;
+}
+
+/// The part of this process; nothing if torchrun has not started it.
+std::optional<Shard> torchrun_part() {
+  const auto rank = torchrun_number("RANK", 0), count = torchrun_number("WORLD_SIZE", 1);
+  if (!rank && !count) return {};
+  if (!rank || !count)
+    throw argument_error(std::string("under torchrun: ") +
+                         (rank ? "RANK is set, but WORLD_SIZE" : "WORLD_SIZE is set, but RANK") +
+                         " is not");
+  if (*rank >= *count)
+    throw argument_error("under torchrun: RANK is " + std::to_string(*rank) +
+                         ", but WORLD_SIZE is " + std::to_string(*count) + ": the first is 0");
+  return Shard{*rank + 1, *count};
+}
+
+/// Divides cores and GPUs between torchrun's processes on one machine, which all ask for all of
+/// them.
+void share_machine(RunSettings& settings, const CommandLine& cli) {
+  const int64_t processes = torchrun_number("LOCAL_WORLD_SIZE", 1).value_or(1);
+  const int64_t index = torchrun_number("LOCAL_RANK", 0).value_or(0);
+  if (settings.threads == 0)
+    settings.threads = std::max<int64_t>(1, resolve_threads(0) / processes);
   const std::string device = cli.text("device");
   if (settings.device.is_cuda() && (device == "auto" || device == "cuda"))
     settings.device = at::Device(
@@ -39,7 +67,7 @@ void throw_of_stopped(const Progressed& progress, const TimeLimit& limit, const 
                       const RunSettings& settings) {
   const std::string done =
       with_commas(progress.done) + " of " + with_commas(progress.total) + " " + unit + " done";
-  const bool is_plain = settings.is_shared || settings.store.extend;  // --resume is implied
+  const bool is_plain = settings.part.has_value();  // the same command resumes
   if (settings.out.empty()) throw_if_interrupted(done + ", nothing is kept: there is no --out");
   if (limit.is_over() && !limit.has_advanced())
     throw Error(ErrorKind::kInterrupted, "time is up before the first chunk ended; " + done + "; " +
@@ -51,42 +79,22 @@ void throw_of_stopped(const Progressed& progress, const TimeLimit& limit, const 
   throw_if_interrupted(advice);
 }
 
-/// The queue of a run in this store. Null if nothing is shared, or if the other workers have
-/// finished the run and left. Throws Error as claims do.
-std::unique_ptr<WorkQueue> open_queue(const RunSettings& settings,
-                                      const std::optional<ResultStore>& store,
-                                      const Chunks& chunks) {
-  if (!settings.is_shared) return nullptr;
-  const std::chrono::seconds lease(settings.lease);
-  try {
-    return std::make_unique<WorkQueue>(
-        store_claims(store_address("under torchrun"), store->fingerprint(), lease), lease);
-  } catch (const Error&) {
-    const Progressed progress = progressed(store->finished(), chunks);
-    if (store->has_report() && progress.done == progress.total) return nullptr;
-    throw;
-  }
-}
-
 }  // namespace
 
-void resolve_sharing(RunSettings& settings, const CommandLine& cli, bool is_shard,
-                     const Environment& variables) {
-  const std::string what = "under torchrun", otherwise = "; --queue none does without the others";
-  settings.is_shared =
-      cli.text("queue") == "auto" && !is_shard && torchrun_rank(what, variables).has_value();
-  if (!settings.is_shared) {
-    cli.refuse_idle("lease", "without a queue of workers, as under torchrun");
-    return;
-  }
+void resolve_sharing(RunSettings& settings, const CommandLine& cli, bool is_shard) {
+  const std::optional<Shard> part = torchrun_part();
+  if (!part || is_shard) return;
   if (settings.out.empty())
-    throw argument_error(what + " workers share a folder: give --out DIR" + otherwise);
+    throw argument_error(
+        "under torchrun, processes share a folder: give --out DIR; without RANK and WORLD_SIZE "
+        "each process has a run of its own");
   if (settings.store.overwrite)
-    throw argument_error(what + " workers that share a folder cannot use --overwrite: remove " +
-                         settings.out + " first, or choose another" + otherwise);
-  settings.store.resume = true;
-  store_address(what, variables);
-  share_machine(settings, cli, variables);
+    throw argument_error(
+        "under torchrun, processes that share a folder cannot use --overwrite: remove " +
+        settings.out + " first, or choose another");
+  settings.part = part;
+  settings.store.resume = settings.store.shared = true;
+  share_machine(settings, cli);
 }
 
 RunReport run_in_folder(
@@ -99,28 +107,34 @@ RunReport run_in_folder(
     store.emplace(settings.out, record, settings.store);
     record = store->run();
   }
-  const Chunks chunks{problems.count, estimator.options().chunk};
-  const std::unique_ptr<WorkQueue> queue = open_queue(settings, store, chunks);
-  if (settings.is_shared && !queue) {
-    RunReport report;
-    report.is_elsewhere = true;
-    report.progress = {problems.count, problems.count};
-    report.run = std::move(record);
-    return report;
-  }
+  const EstimateOptions& options = estimator.options();
+  const Chunks chunks{problems.count, options.chunk};
   const int64_t threads = settings.device.is_cpu() ? resolve_threads(settings.threads) : 1;
+  const Shard part = settings.part.value_or(shard);
   RunResults results =
-      run_problems(problems, estimator,
-                   {threads, shard, &observer, store ? &*store : nullptr, queue.get(),
-                    settings.earlier ? &settings.earlier->results : nullptr});
-  Progressed progress = progressed(results, chunks, shard);
-  const bool is_elsewhere = queue && progress.done < progress.total;
-  if (is_elsewhere) progress = progressed(store->finished(), chunks);
+      run_problems(problems, estimator, {threads, part, &observer, store ? &*store : nullptr});
+  Progressed progress = progressed(results, chunks, part);
 
   RunReport report;
-  if (progress.done == 0 || is_elsewhere) {
+  std::shared_ptr<const void> claim;  // to the files of a shared folder
+  if (settings.part && progress.done == progress.total) {
+    const int64_t missing = chunks.count() - static_cast<int64_t>(store->finished().size());
+    if (missing > 0) {
+      report.elsewhere = "part " + std::to_string(part.index) + " of " +
+                         std::to_string(part.count) + " is done; " + with_commas(missing) + " of " +
+                         with_commas(chunks.count()) + " chunks are still missing in " +
+                         settings.out + ": other processes compute them, or a restart does";
+    } else if (!(claim = store->claim_reports())) {
+      report.elsewhere =
+          "all chunks are done; another process writes the report in " + settings.out;
+    } else {
+      results.chunks =
+          store->read_chunks({chunks, options.methods, options.repeats, problems.indices});
+      progress = {problems.count, problems.count};
+    }
+  }
+  if (progress.done == 0 || !report.elsewhere.empty()) {
     report.results = std::move(results);
-    report.is_elsewhere = is_elsewhere && progress.done == progress.total;
   } else {
     nlohmann::json summary = record;
     summary["crais"] = crais_version();
@@ -135,10 +149,7 @@ RunReport run_in_folder(
   }
   report.progress = progress;
   report.run = std::move(record);
-  if (store && !report.files.empty() && report.is_complete()) {
-    write_files(report, store->folder());
-    store->replace_earlier();
-  }
+  if (store && !report.files.empty() && report.is_complete()) write_files(report, store->folder());
   return report;
 }
 
@@ -146,21 +157,19 @@ RunReport complete_run(const RunSettings& settings, const RunProgressOptions& sh
                        const std::function<RunReport(RunObserver&)>& run) {
   install_interrupt_handler();
   RunProgressOptions line = shown;
-  line.enabled &= !settings.is_shared;  // workers would overwrite each other's lines
+  line.enabled &= !settings.part;  // processes would overwrite each other's lines
   RunProgress progress(line);
   TimeLimit limit(progress, settings.max_time);
   RunReport report = run(limit);
   progress.finish();
   if (!report.is_complete()) throw_of_stopped(report.progress, limit, shown.unit, settings);
-  if (report.is_elsewhere && !settings.quiet)
-    std::cerr << shown.program << ": all " << with_commas(report.progress.total) << " "
-              << shown.unit << " are done; another worker has written the report in "
-              << settings.out << "\n";
+  if (!report.elsewhere.empty() && !settings.quiet)
+    std::cerr << shown.program << ": " << report.elsewhere << "\n";
   return report;
 }
 
 void print(const RunReport& report, const RunSettings& settings) {
-  if (!report.is_elsewhere) print(report, settings.out, settings.format, stdout_width());
+  if (report.elsewhere.empty()) print(report, settings.out, settings.format, stdout_width());
 }
 
 }  // namespace crais

@@ -2,31 +2,26 @@
 #pragma once
 
 #include <functional>
-#include <memory>
-#include <optional>
 
 #include "evaluation/result_store.h"
 #include "evaluation/run_problems.h"
-#include "evaluation/work_queue.h"
 #include "programs/estimator_flags.h"
-#include "programs/store_claims.h"
 #include "report/progress.h"
 #include "report/run_report.h"
 
 namespace crais {
 
-/// Under torchrun, workers share chunks, except with --queue none and with --shard (`is_shard`). A
-/// worker that shares resumes from the folder and uses its part of the cores and its own GPU.
-/// Throws Error kArgument if there is no folder to share, or if a launcher has set only a part of
-/// its variables.
-void resolve_sharing(RunSettings& settings, const CommandLine& cli, bool is_shard,
-                     const Environment& variables = environment_variable);
+/// Under torchrun (RANK and WORLD_SIZE) the processes share the folder, except with --shard
+/// (`is_shard`): process k of n computes every n-th chunk, and resumes. It uses its part of the
+/// cores and its own GPU. Throws Error kArgument if there is no folder to share, or if one of the
+/// two variables is missing or invalid.
+void resolve_sharing(RunSettings& settings, const CommandLine& cli, bool is_shard);
 
-/// Estimates `problems` in the folder of the settings, if there is one, together with other workers
-/// if it is shared. Writes the files once the report is complete. If the observer stops the run,
-/// the report holds the finished chunks. `record` holds the settings that determine the results.
-/// `report_of` makes the report, without `run` and `progress`, from finished chunks and from the
-/// common part of summary.json.
+/// Estimates `problems` in the folder of the settings, if there is one. Writes the files once the
+/// report is complete; of several processes that share the folder, one that finds the run whole
+/// does. If the observer stops the run, the report holds the finished chunks. `record` holds the
+/// settings that determine the results. `report_of` makes the report, without `run` and `progress`,
+/// from finished chunks and from the common part of summary.json.
 RunReport run_in_folder(
     const RunSettings& settings, nlohmann::json record, const ProblemSource& problems,
     const Estimator& estimator, const Shard& shard, RunObserver& observer,
@@ -37,7 +32,7 @@ RunReport run_in_folder(
 RunReport complete_run(const RunSettings& settings, const RunProgressOptions& shown,
                        const std::function<RunReport(RunObserver&)>& run);
 
-/// Prints the report on stdout, unless another worker prints it.
+/// Prints the report on stdout, unless another process prints it.
 void print(const RunReport& report, const RunSettings& settings);
 
 }  // namespace crais

@@ -27,8 +27,8 @@ struct ReportFile {
       : name(std::move(file)), content([text] { return text; }) {}
 };
 
-/// The report of a run of any estimating program. If the run was stopped, or another worker
-/// completed it, only `results`, `run` and `progress` are set.
+/// The report of a run of any estimating program. If the run was stopped, or another process
+/// reports it, only `results`, `run` and `progress` are set.
 // NOLINTNEXTLINE(bugprone-exception-escape): the JSON library asserts as it moves
 struct RunReport {
   RunResults results;
@@ -39,7 +39,7 @@ struct RunReport {
   /// Tables for people, in lines of at most `width` columns (0: no limit).
   std::function<std::string(int width)> text;
 
-  bool is_elsewhere = false;  // complete, and another worker writes the report
+  std::string elsewhere;  // a line for a process whose part is done, if another one reports
 
   bool is_complete() const {
     return progress.done == progress.total &&

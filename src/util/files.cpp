@@ -1,6 +1,7 @@
 #include "util/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +22,14 @@ namespace crais {
 namespace fs = std::filesystem;
 
 namespace {
+
+/// Sixteen unpredictable hexadecimal digits.
+std::string random_word() {
+  std::random_device random;
+  char text[17];
+  std::snprintf(text, sizeof text, "%08x%08x", random(), random());
+  return text;
+}
 
 /// A new file in `folder`. The destructor closes and removes the file unless its content was
 /// committed. Creation follows no symbolic link and never overwrites an existing file.
@@ -97,13 +106,6 @@ class TemporaryFile {
 
 }  // namespace
 
-std::string random_word() {
-  std::random_device random;
-  char text[17];
-  std::snprintf(text, sizeof text, "%08x%08x", random(), random());
-  return text;
-}
-
 std::string read_file(const fs::path& path) {
   const std::string name = path.string();
   struct stat status {};
@@ -157,6 +159,20 @@ bool write_file_new(const fs::path& path, std::string_view content) {
   TemporaryFile file(folder, path.filename().string());
   file.write(content);
   return file.commit(path, /*replaces=*/false);
+}
+
+std::shared_ptr<const void> lock_file(const fs::path& path, bool is_shared) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (descriptor < 0)
+    throw Error(ErrorKind::kCannotCreate,
+                path.string() + ": cannot be opened: " + std::strerror(errno));
+  const std::shared_ptr<const int> lock(new int(descriptor), [](const int* held) {
+    ::close(*held);
+    delete held;
+  });
+  while (::flock(descriptor, (is_shared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0)
+    if (errno != EINTR) return errno == EWOULDBLOCK ? nullptr : lock;
+  return lock;
 }
 
 void make_output_folder(const fs::path& folder) {

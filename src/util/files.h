@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -24,11 +25,14 @@ void write_file_atomic(const std::filesystem::path& path, std::string_view conte
 /// the same moment may be replaced.
 bool write_file_new(const std::filesystem::path& path, std::string_view content);
 
+/// Locks the file `path`, made empty if there is none, until the result is destroyed. A shared lock
+/// excludes exclusive ones, an exclusive lock all others. Returns null if it is excluded itself. A
+/// process that ends has no locks. A file system without locks excludes nobody. Throws Error
+/// kCannotCreate if the file cannot be opened.
+std::shared_ptr<const void> lock_file(const std::filesystem::path& path, bool is_shared);
+
 /// Makes the folder and its parents, and checks that files can be written there. Throws Error
 /// kCannotCreate if not.
 void make_output_folder(const std::filesystem::path& folder);
-
-/// Sixteen unpredictable hexadecimal digits.
-std::string random_word();
 
 }  // namespace crais

@@ -25,16 +25,7 @@ int64_t resolve_threads(int64_t threads) {
 
 void parallel_for(int64_t count, int64_t threads, const std::function<void(int64_t)>& work,
                   const std::function<bool()>& stop) {
-  std::atomic<int64_t> next_index{0};
-  const auto next = [&]() -> std::optional<int64_t> {
-    const int64_t i = next_index++;
-    return i < count ? std::optional(i) : std::nullopt;
-  };
-  parallel_while(next, std::clamp<int64_t>(count, 1, resolve_threads(threads)), work, stop);
-}
-
-void parallel_while(const std::function<std::optional<int64_t>()>& next, int64_t threads,
-                    const std::function<void(int64_t)>& work, const std::function<bool()>& stop) {
+  std::atomic<int64_t> next{0};
   std::atomic<bool> failed{false};
   std::exception_ptr failure;
   std::mutex failure_mutex;
@@ -43,9 +34,9 @@ void parallel_while(const std::function<std::optional<int64_t>()>& next, int64_t
     use_one_thread_per_operation();  // OpenMP keeps this setting per thread
     while (!failed && !stop()) {
       try {
-        const auto i = next();
-        if (!i) return;
-        work(*i);
+        const int64_t i = next++;
+        if (i >= count) return;
+        work(i);
       } catch (...) {
         const std::lock_guard lock(failure_mutex);
         if (!failed.exchange(true)) failure = std::current_exception();
@@ -54,7 +45,8 @@ void parallel_while(const std::function<std::optional<int64_t>()>& next, int64_t
   };
 
   std::vector<std::thread> helpers;
-  for (int64_t i = 1; i < resolve_threads(threads); ++i) helpers.emplace_back(drain);
+  for (int64_t i = 1; i < std::min(count, resolve_threads(threads)); ++i)
+    helpers.emplace_back(drain);
   drain();
   for (auto& helper : helpers) helper.join();
   if (failure) std::rethrow_exception(failure);

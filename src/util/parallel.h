@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 
 namespace crais {
 
@@ -28,13 +27,6 @@ class OneThreadPerOperation {
 /// No further call starts once `stop()` is true or a call has thrown. Rethrows the first exception.
 void parallel_for(
     int64_t count, int64_t threads, const std::function<void(int64_t)>& work,
-    const std::function<bool()>& stop = [] { return false; });
-
-/// Calls work(i) on `threads` threads for each i that `next()` returns, until `next()` returns
-/// nothing.
-void parallel_while(
-    const std::function<std::optional<int64_t>()>& next, int64_t threads,
-    const std::function<void(int64_t)>& work,
     const std::function<bool()>& stop = [] { return false; });
 
 /// `threads`, or the number of cores if `threads` is 0.

@@ -35,10 +35,9 @@ STOPS_WITHIN = 2.0  # seconds, of processor time if the machine is busy
 class Round:
     """A command, and which of its files must be the same however often it was ended."""
 
-    command: list[str]  # "{out}" is the folder; without it --out names it
+    command: list[str]  # without --out
     files: list[str]
     resume: list[str] = field(default_factory=lambda: ["--resume"])
-    base: list[str] = field(default_factory=list)  # a command that fills the folder beforehand
 
 
 @dataclass
@@ -65,9 +64,6 @@ def rounds(model: Path, other: Path, images_file: Path) -> dict[str, Round]:
     images = ["eval-loglik", str(model), "--simulate=64", "--chunk=8", "--quiet"]
     results = ["per_image.csv", "schedule.csv"]
     array = [f"--data={images_file}", "--binarisation=static:0", "--chunk=8", "--quiet"]
-    extend = ["eval-loglik", "extend", "{out}", "--quiet", "--threads=1"]
-    few = [*images, "--steps=64", "--chains=16"]
-    whole = [*results, "run.json", "plan.json", "thumbnails.npy"]
     density = ["estimate-logz", "student-t:20", "--problems=40", "--chunk=2", "--base=prior", "--witness=none", "--quiet"]
     estimates = ["per_problem.csv", "schedule.csv"]
     return {
@@ -90,12 +86,6 @@ def rounds(model: Path, other: Path, images_file: Path) -> dict[str, Round]:
         "compare": Round(
             ["eval-loglik", "compare", str(model), str(other), *array, "--steps=64"],
             ["per_image.csv", "A/per_image.csv", "B/per_image.csv"],
-        ),
-        "extend, chains": Round([*extend, "--chains=+400"], whole, resume=[], base=few),
-        "extend, images": Round([*extend, "--images=+100"], whole, resume=[], base=few),
-        "extend, both": Round(
-            [*extend, "--images=+20", "--chains=+100"], whole, resume=[],
-            base=["eval-loglik", str(model), *array, "--limit=40", "--steps=64", "--chains=16"],
         ),
         "reproduce": Round(
             ["reproduce", "figure-2d", "--seeds=2", "--quiet"],
@@ -123,11 +113,8 @@ class Machine:
 
     def start(self, command: list[str], out: Path) -> subprocess.Popen[str]:
         program, *arguments = command
-        arguments = [argument.replace("{out}", str(out)) for argument in arguments]
-        if "{out}" not in command:
-            arguments.append(f"--out={out}")
         return subprocess.Popen(
-            [str(self.programs / program), *arguments],
+            [str(self.programs / program), *arguments, f"--out={out}"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -174,29 +161,17 @@ def to_its_end(machine: Machine, name: str, command: list[str], resume: list[str
             return True
         if attempt == 0:
             command = [*command, *resume]
-        if "extend" in command and not (out / "extension").exists() and is_extended(out):
-            return True  # it was ended after its last step: again, it would add once more
     machine.tally.find(f"{name}: never came to its end")
     return False
-
-
-def is_extended(out: Path) -> bool:
-    """True where the folder has become the larger run, down to its last file."""
-    if (out / "replacing").exists():
-        return False
-    straight = out.parent / "straight" / "run.json"
-    return straight.exists() and straight.read_bytes() == (out / "run.json").read_bytes()
 
 
 def replaced_model(machine: Machine, name: str, one: Round, work: Path) -> None:
     """Another model of the same shape in the file's place: the command refuses, and goes on later."""
     model, other = work / "model", machine.models[1]
     command = [str(model) if each == str(machine.models[0]) else each for each in one.command]
-    base = [str(model) if each == str(machine.models[0]) else each for each in one.base]
-    one = Round(command, one.files, one.resume, base)
+    one = Round(command, one.files, one.resume)
     shutil.copy(machine.models[0], model)
     straight, stopped = work / "straight", work / "stopped"
-    prepared(machine, name, one, straight, stopped)
     start = time.monotonic()
     machine.run(one.command, straight)
     after = machine.chance.uniform(0.3, 0.9) * (time.monotonic() - start)
@@ -217,20 +192,8 @@ def replaced_model(machine: Machine, name: str, one: Round, work: Path) -> None:
             machine.tally.find(f"{name}: {file} differs after another model was refused")
 
 
-def prepared(machine: Machine, name: str, one: Round, *folders: Path) -> None:
-    """Folders in which the command finds what it wants there."""
-    if not one.base:
-        return
-    code, errors = machine.run(one.base, folders[0])
-    if code != 0:
-        machine.tally.find(f"{name}, before: code {code}: {errors.strip()}")
-    for folder in folders[1:]:
-        shutil.copytree(folders[0], folder)
-
-
 def interrupted(machine: Machine, name: str, one: Round, work: Path) -> None:
     straight, stopped = work / "straight", work / "stopped"
-    prepared(machine, name, one, straight, stopped)
     start = time.monotonic()
     code, errors = machine.run(one.command, straight)
     seconds = time.monotonic() - start
@@ -276,15 +239,9 @@ def small_disk(folder: Path) -> Iterator[Callable[[str], None]]:
 
 
 def full_disk(machine: Machine, name: str, one: Round, work: Path) -> None:
-    prepared(machine, name, one, work / "straight", work / "before")
-    code, _ = machine.run(one.command, work / "straight")
+    machine.run(one.command, work / "straight")
     with small_disk(work / "disk") as resize:
         out = work / "disk" / "out"
-        if one.base:  # the disk is full once this is there, and little more
-            resize("32m")
-            shutil.copytree(work / "before", out)
-            used = shutil.disk_usage(out).used
-            resize(f"{used // 1024 + machine.chance.choice([0, 8, 48, 96])}k")
         code, errors = machine.run(one.command, out)
         if code not in (73, 74) or errors.count("\n") != 1:
             machine.tally.find(f"{name} on a full disk: code {code}: {errors.strip()}")
@@ -299,26 +256,26 @@ def full_disk(machine: Machine, name: str, one: Round, work: Path) -> None:
 
 
 def vanishing_folder(machine: Machine, name: str, one: Round, work: Path) -> None:
-    prepared(machine, name, one, work / "gone")
     process = machine.start(one.command, work / "gone")
     while process.poll() is None and not any((work / "gone").rglob("*.json")):
         time.sleep(0.01)
     time.sleep(machine.chance.uniform(0, 0.3))
     shutil.rmtree(work / "gone", ignore_errors=True)
     _, errors = process.communicate()
-    reads = one.base or "compare" in one.command  # what it began with, or has made
-    expected = (0, 66, 73, 74) if reads else (0, 73, 74)
+    expected = (0, 66, 73, 74) if "compare" in one.command else (0, 73, 74)  # it reads what it made
     if process.returncode not in expected or errors.count("\n") > 1:
         machine.tally.find(f"{name} without its folder: {process.returncode}: {errors.strip()}")
 
 
 def two_at_once(machine: Machine, name: str, one: Round, work: Path) -> None:
+    """One of them computes, and the other is refused."""
     machine.run(one.command, work / "straight")
     both = [machine.start([*one.command, *one.resume], work / "both") for _ in range(2)]
-    for process in both:
-        _, errors = process.communicate()
-        if process.returncode != 0:
-            machine.tally.find(f"{name}, two at once: {process.returncode}: {errors.strip()}")
+    errors = [process.communicate()[1].strip() for process in both]
+    codes = [process.returncode for process in both]
+    refused = [error for error in errors if "another process" in error]
+    if 0 not in codes or any(code not in (0, 64) for code in codes) or len(refused) != codes.count(64):
+        machine.tally.find(f"{name}, two at once: {codes}: {errors}")
     if found := differences(work / "straight", work / "both", one.files):
         machine.tally.find(f"{name}, two at once: {found[0]} differs")
 
@@ -330,12 +287,12 @@ def ways_of_ending(name: str, one: Round, model: Path) -> Iterator[Way]:
     yield name, interrupted, name
     if one.command[:2] == ["eval-loglik", str(model)]:
         yield f"{name}, two shards", sharded, name
-    if str(model) in [*one.command, *one.base]:
+    if str(model) in one.command:
         yield f"{name}, another model", replaced_model, name
 
 
 def ways_of_harm(name: str, one: Round) -> Iterator[Way]:
-    if one.resume or one.base:
+    if one.resume:
         yield f"{name}, full disk", full_disk, name
         yield f"{name}, vanishing folder", vanishing_folder, name
     if one.resume and name != "compare" and not name.startswith("train"):

@@ -25,7 +25,6 @@ def no_names_collide(folder: str) -> None:
 def test_evaluations(eval_loglik: Program, vae: Path) -> None:
     methods = "--method ais --method iwae:20 --method elbo:20 --repeats 2".split()
     eval_loglik.succeed(vae, *SMALL, *methods, "--out", "run")
-    eval_loglik.succeed("extend", "run", "--images", "+2", "--quiet")
     for i in "12":
         eval_loglik.succeed(vae, *SMALL, "--shard", f"{i}/2", "--out", f"part{i}")
     eval_loglik.succeed("merge", "part1", "part2", "--out", "merged")

@@ -1,8 +1,7 @@
-"""A clock that jumps by 30 days, to and fro: it decides no result, no lease, no limit of time."""
+"""A clock that jumps by 30 days, to and fro: it decides no result, no limit of time."""
 
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -109,22 +108,6 @@ def test_a_limit_of_time(eval_loglik: Program, vae: Path, jumping: dict[str, str
     args = [*long, "--max-time", "2s", "--out", "limited"]
     eval_loglik.expect(75, "time is up", args=args, env=jumping)
     assert time.monotonic() - begun > 1
-
-
-def test_leases(eval_loglik: Program, vae: Path, whole: Path, jumping: dict[str, str]) -> None:
-    """A worker that is killed loses its chunks to the others; none of these lose theirs."""
-    share = [vae, *PLAIN, *"--threads 1 --lease 3s --out shared".split()]
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        port = str(probe.getsockname()[1])
-    store = {"WORLD_SIZE": "3", "MASTER_ADDR": "localhost", "MASTER_PORT": port}
-    ranks = [{**jumping, **store, "RANK": rank} for rank in "012"]
-    jobs = [eval_loglik.start(*share, env=env) for env in ranks]
-    jobs[2].until(lambda: len(list(Path("shared/chunks").glob("*.json"))) >= 2)
-    jobs[2].kill()
-    ends = [job.end(seconds=60) for job in jobs[:2]]
-    assert [done.returncode for done in ends] == [0, 0], [done.stderr for done in ends]
-    same(whole / "per_image.csv", "shared/per_image.csv")
 
 
 def test_training(train_vae: Program, jumping: dict[str, str]) -> None:

@@ -185,7 +185,7 @@ def test_refuses_flags_of_evaluations(
 
 @pytest.mark.parametrize(
     "command",
-    ["compare a z", "compare z z", "diagnose z", "merge z --out m", "extend z --chains +8"],
+    ["compare a z", "compare z z", "diagnose z", "merge z --out m"],
 )
 def test_refuses_runs_of_densities(
     eval_loglik: Program, estimate_logz: Program, command: str

@@ -476,7 +476,6 @@ def test_refuses_a_table_of_noise(estimate_logz: Program) -> None:
     (64, "list --chains 4", "--chains", "list only prints the targets"),
     (64, "u1 --weighted", "--weighted", "adaptive"),
     (64, "u1 --schedule cess:0.9 --tolerance 0.2", "--tolerance", "constant-rate"),
-    (64, "u1 --lease 5m", "--lease", "as under torchrun"),
     (64, "u1 --format yaml", "--format", "table, json, csv"),
     (66, "logistic-regression:none.csv", "none.csv", "tried"),
     (66, "logistic-regression:sonar", "sonar", "uci/sonar.all-data.csv"),

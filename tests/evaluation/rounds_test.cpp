@@ -289,30 +289,6 @@ TEST(Rounds, LeaveTheLastOneWhereTheyAreStopped) {
   for (const int64_t flags : chunk.runs.front().flags) EXPECT_TRUE(flags & kMissedTarget);
 }
 
-/// Results of fewer replicates, and then more, are those of all at once.
-TEST(Rounds, MoreReplicatesJoinThoseThatAreThere) {
-  const auto with = [](int64_t count, const RunResults* earlier) {
-    EstimateOptions options = to_error(0.1);
-    options.chunk = 2;
-    const auto target = normal(2, 1.0, 0.5, count);
-    const ProblemSource problems{
-        count, [&](int64_t begin, int64_t end) { return target->slice(0, end - begin); }};
-    RunOptions run;
-    run.threads = 1;
-    run.earlier = earlier;
-    return run_problems(problems, Estimator(options), run);
-  };
-  const RunResults two = with(2, nullptr), all = with(6, &two), again = with(6, nullptr);
-  ASSERT_EQ(all.chunks.size(), 3u);
-  for (int64_t c = 0; c < 3; ++c)
-    EXPECT_EQ(all.chunks.at(c).runs.front().log_normalizer,
-              again.chunks.at(c).runs.front().log_normalizer);
-  EXPECT_EQ(all.chunks.at(0).runs.front().seconds, two.chunks.at(0).runs.front().seconds);
-  const RunResults short_of_one = with(3, nullptr);  // its last chunk holds one problem, not two
-  EXPECT_EQ(with(6, &short_of_one).chunks.at(1).runs.front().log_normalizer,
-            again.chunks.at(1).runs.front().log_normalizer);
-}
-
 TEST(Rounds, AreOfReplicatesThatAreAnnealed) {
   EstimateOptions options = to_error(0.1);
   options.budget = 1000;

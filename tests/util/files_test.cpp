@@ -45,6 +45,22 @@ TEST(Files, ANewFileReplacesNothing) {
   EXPECT_EQ(folder.num_entries(), 1u);  // and nothing temporary is left
 }
 
+TEST(Files, ALockEndsWithItsHolder) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "lock";
+  {
+    const auto one = lock_file(path, /*is_shared=*/true), other = lock_file(path, true);
+    EXPECT_TRUE(one && other);
+    EXPECT_FALSE(lock_file(path, false));
+  }
+  const auto alone = lock_file(path, false);
+  EXPECT_TRUE(alone);
+  EXPECT_FALSE(lock_file(path, false));
+  EXPECT_FALSE(lock_file(path, true));
+  expect_error(ErrorKind::kCannotCreate, {"nowhere"},
+               [&] { lock_file(folder.path() / "nowhere/lock", false); });
+}
+
 TEST(Files, ReadsBackWhatItWrote) {
   const TemporaryFolder folder;
   const std::string content("a\0b\r\n\xff", 6);

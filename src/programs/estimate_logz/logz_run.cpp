@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/rng.h"
-#include "evaluation/result_store.h"
 #include "evaluation/summary.h"
 #include "io/json.h"
 #include "programs/estimate_logz/expectations.h"
@@ -35,20 +34,6 @@ json run_record(const LogzSettings& settings, const Target& target) {
           {"dim", target.dim()},
           {"log_density", json_number(probe(*target.slice(0, 1)))},
           {"settings", deciding_settings(settings)}};
-}
-
-/// Throws Error kArgument unless the run adds problems to one that was otherwise the same.
-void require_addition(const LogzSettings& settings, const json& record) {
-  const auto but_problems = [](json of_run) {
-    of_run["settings"].erase("problems");
-    return of_run;
-  };
-  if (!settings.out.empty()) throw argument_error("add_to: it is for results in memory, not `out`");
-  const std::string difference =
-      difference_of_runs(but_problems(record), but_problems(settings.earlier->run));
-  if (!difference.empty())
-    throw argument_error("add_to: the result is of another density or other settings: " +
-                         difference);
 }
 
 /// Keeps particles, if methods and options allow it, for callers that ask for samples and for the
@@ -100,10 +85,8 @@ RunReport run_logz(LogzSettings settings, const std::shared_ptr<const Target>& t
   const Estimator estimator(settings.estimator);
   if (estimator.needs_exact_draws()) require_exact_draws(*target, settings);
   check_expectations(settings.estimator.expectations, *target);
-  json record = run_record(settings, *target);
-  if (settings.earlier) require_addition(settings, record);
   return run_in_folder(
-      settings, std::move(record), ProblemSource::of(target), estimator, {}, observer,
+      settings, run_record(settings, *target), ProblemSource::of(target), estimator, {}, observer,
       [&](RunResults finished, json summary) {
         LogzResults results{std::move(finished), settings.target, target->dim(), {}, {},
                             settings.notes};

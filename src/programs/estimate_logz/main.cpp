@@ -31,10 +31,10 @@ int estimate_logz(const CommandLine& cli) {
   use_one_thread_per_operation();
   const c10::NoGradGuard no_grad;
   const std::shared_ptr<const Target> target = named_target(settings);
-  if (settings.is_shared && !settings.particles_file.empty())
+  if (settings.part && !settings.particles_file.empty())
     throw argument_error(
-        "--save-particles: workers that share chunks keep sums over particles, not the particles; "
-        "--queue none does without the other workers");
+        "--save-particles: processes under torchrun share a folder, which keeps sums over "
+        "particles, not the particles; run it without torchrun");
   check_particles_file(settings);
   const RunReport report =
       complete_run(settings, {"estimate-logz", "problems", "log Z", !settings.quiet},

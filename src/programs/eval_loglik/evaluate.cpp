@@ -8,13 +8,11 @@
 
 namespace crais {
 
-std::optional<RunReport> evaluate_model(const EvalSettings& settings,
-                                        const std::function<void(const EvalRun&)>& check) {
+std::optional<RunReport> evaluate_model(const EvalSettings& settings) {
   use_one_thread_per_operation();
   const c10::NoGradGuard no_grad;
   const EvalRun run(
       settings, open_model(settings.checkpoint, settings.script, settings.device, settings.dtype));
-  if (check) check(run);
   std::cerr << run.notice();
   if (settings.dry_run) {
     std::cout << run.describe();
@@ -22,12 +20,6 @@ std::optional<RunReport> evaluate_model(const EvalSettings& settings,
   }
   return complete_run(settings, {"eval-loglik", "images", "log p", !settings.quiet},
                       [&](RunObserver& observer) { return run.run(observer); });
-}
-
-int print_evaluation(const EvalSettings& settings,
-                     const std::function<void(const EvalRun&)>& check) {
-  if (const auto report = evaluate_model(settings, check)) print(*report, settings);
-  return 0;
 }
 
 }  // namespace crais

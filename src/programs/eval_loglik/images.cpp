@@ -240,6 +240,18 @@ bool may_simulate(const ImageSettings& settings, const EvalModel& model) {
          model.num_draws() > 0;
 }
 
+std::string digest_of(const EvalImages& images) {
+  const auto bytes_of = [](const at::Tensor& all) {
+    const at::Tensor plain = all.contiguous();
+    return std::string(static_cast<const char*>(plain.data_ptr()), plain.nbytes());
+  };
+  std::string bytes = bytes_of(images.pixels);
+  bytes.append(reinterpret_cast<const char*>(images.indices.data()),
+               images.indices.size() * sizeof(int64_t));
+  if (images.labels.defined()) bytes += bytes_of(images.labels);
+  return sha256(bytes);
+}
+
 /// The images after the checks, with their digest.
 EvalImages ready(EvalImages images, const ImageSettings& settings, const EvalModel& model) {
   ModelDescription described = model.description();
@@ -248,23 +260,11 @@ EvalImages ready(EvalImages images, const ImageSettings& settings, const EvalMod
     images.is_grey = has_grey(images.pixels);
   }
   check_support(described, images.pixels, images.source);
-  images.digest = digest_of(images, images.size());
+  images.digest = digest_of(images);
   return images;
 }
 
 }  // namespace
-
-std::string digest_of(const EvalImages& images, int64_t count) {
-  const auto bytes_of = [&](const at::Tensor& all) {
-    const at::Tensor first = all.slice(0, 0, count).contiguous();
-    return std::string(static_cast<const char*>(first.data_ptr()), first.nbytes());
-  };
-  std::string bytes = bytes_of(images.pixels);
-  bytes.append(reinterpret_cast<const char*>(images.indices.data()),
-               static_cast<size_t>(count) * sizeof(int64_t));
-  if (images.labels.defined()) bytes += bytes_of(images.labels);
-  return sha256(bytes);
-}
 
 EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
                          const ArrayFile& given) {

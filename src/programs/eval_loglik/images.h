@@ -43,7 +43,4 @@ EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
 EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
                          const ArrayFile& given);
 
-/// sha256 of the first `count` images, which identifies them.
-std::string digest_of(const EvalImages& images, int64_t count);
-
 }  // namespace crais

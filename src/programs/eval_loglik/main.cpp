@@ -9,7 +9,8 @@ namespace {
 
 int evaluate(EvalSettings settings, const CommandLine& cli) {
   resolve_sharing(settings, cli, cli.given("shard"));
-  return print_evaluation(settings);
+  if (const auto report = evaluate_model(settings)) print(*report, settings);
+  return 0;
 }
 
 /// Runs a command whose flags are those of an evaluation.
@@ -18,20 +19,10 @@ int run(const CommandLine& cli) {
   if (first == "merge") return merge_evaluations(cli);
   if (first == "diagnose") return diagnose_evaluation(cli);
   if (first == "compare") return compare_evaluations(cli);
-  for (const char* command : {"extend", "submit"})
-    if (first == command)
-      throw argument_error(first + " comes first, before any flag: eval-loglik " + first + " ...");
   if (cli.operands().size() > 1)
     throw argument_error("unexpected '" + cli.operands()[1] +
                          "': one model is evaluated at a time; `eval-loglik compare` takes more");
   return evaluate(read_settings(cli), cli);
-}
-
-int eval_loglik(const std::string& called, const std::vector<std::string>& words) {
-  const std::string first = words.empty() ? "" : words.front();
-  if (first == "submit") return submit_evaluation({submit_synopsis(), words}, called);
-  if (first == "extend") return extend_evaluation({extend_synopsis(), words});
-  return run({eval_loglik_synopsis(), words});
 }
 
 }  // namespace
@@ -39,6 +30,6 @@ int eval_loglik(const std::string& called, const std::vector<std::string>& words
 
 int main(int argc, char** argv) {
   return crais::run_main("eval-loglik", [&] {
-    return crais::eval_loglik(argc > 0 ? argv[0] : "", {argv + std::min(argc, 1), argv + argc});
+    return crais::run({crais::eval_loglik_synopsis(), {argv + std::min(argc, 1), argv + argc}});
   });
 }

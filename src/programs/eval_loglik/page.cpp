@@ -83,8 +83,7 @@ void add_pictures(HtmlPage& page, const EvalResults& results, const Pictured& im
   page.gallery(words + ":", items(flagged));
 }
 
-}  // namespace
-
+/// The path of the model in a summary.json; "" if it has none.
 std::string model_path(const json& summary) {
   for (const char* kind : {"checkpoint", "model"})
     if (summary.contains(kind) && summary[kind].contains("path") &&
@@ -92,6 +91,8 @@ std::string model_path(const json& summary) {
       return summary[kind]["path"].get<std::string>();
   return "";
 }
+
+}  // namespace
 
 GalleryItem gallery_item(const at::Tensor& thumbnails, int64_t row, int64_t number,
                          const std::vector<std::string>& lines) {

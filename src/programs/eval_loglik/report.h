@@ -42,9 +42,6 @@ RunReport report_of(EvalResults results, nlohmann::json summary, const std::stri
 std::string page_of(const EvalResults& results, const std::vector<LikelihoodSummary>& methods,
                     const nlohmann::json& summary);
 
-/// The path of the model in a summary.json; "" if it has none.
-std::string model_path(const nlohmann::json& summary);
-
 /// Image `row` of the results with its caption; `number` is its index in the data set.
 GalleryItem gallery_item(const at::Tensor& thumbnails, int64_t row, int64_t number,
                          const std::vector<std::string>& lines);

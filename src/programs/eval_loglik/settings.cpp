@@ -16,9 +16,7 @@ Synopsis eval_loglik_synopsis() {
   s.summary =
       "Estimates log p(x) in nats, with error bars, for images under a model with latents: a "
       "checkpoint of train-vae, a model of crais.export (.pt2, .pt), a decoder in TorchScript.";
-  s.operands =
-      "MODEL | compare DIR|MODEL... | diagnose DIR | extend DIR | merge DIR... | "
-      "submit slurm MODEL";
+  s.operands = "MODEL | compare DIR|MODEL... | diagnose DIR | merge DIR...";
   s.min_operands = 1;
   s.max_operands = 4096;
   s.groups = estimator_options("image");
@@ -79,9 +77,7 @@ Synopsis eval_loglik_synopsis() {
       "  eval-loglik compare results/epoch10 results/epoch50\n"
       "  eval-loglik compare old.pt2 new.pt2 --data images.npy --out results/which\n"
       "  eval-loglik diagnose results/mnist\n"
-      "  eval-loglik extend results/mnist --chains +16\n"
-      "  eval-loglik merge results/part1 results/part2 --out results/whole\n"
-      "  eval-loglik submit slurm weights/vae50-mnist.safetensors --tasks 8 --out results/mnist\n";
+      "  eval-loglik merge results/part1 results/part2 --out results/whole\n";
   return s;
 }
 
@@ -130,12 +126,10 @@ EvalSettings read_settings(const CommandLine& cli) {
   return read_settings(cli, cli.operands().front());
 }
 
-CommandLine command_line_of(const std::string& model, const nlohmann::json& settings,
-                            const std::vector<std::string>& more) {
+CommandLine command_line_of(const std::string& model, const nlohmann::json& settings) {
   const Synopsis synopsis = eval_loglik_synopsis();
   std::vector<std::string> words = {model};
   for (const std::string& word : flags_of(synopsis, {model}, settings)) words.push_back(word);
-  words.insert(words.end(), more.begin(), more.end());
   return {synopsis, words};
 }
 

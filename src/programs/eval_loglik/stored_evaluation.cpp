@@ -48,8 +48,7 @@ at::Tensor joined(const std::map<int64_t, at::Tensor>& thumbnails, int64_t chunk
   return at::cat(parts);
 }
 
-}  // namespace
-
+/// The chunks of a run, from run.json.
 RunShape shape_of(const json& run, const std::string& source) {
   const json settings = json_field<json>(run, "settings", source);
   RunShape shape{{json_field<int64_t>(json_field<json>(run, "images", source), "count", source),
@@ -65,12 +64,6 @@ RunShape shape_of(const json& run, const std::string& source) {
   return shape;
 }
 
-void refuse_flags_of_runs(const CommandLine& cli, const std::string& command,
-                          std::set<std::string> own) {
-  own.insert({"format", "quiet"});
-  cli.allow_only(own, command + " only reads results; the flag applies to evaluations");
-}
-
 void check_is_evaluation(const json& run, const fs::path& folder) {
   const auto program = run.find("program");
   if (program != run.end() && *program == "estimate-logz")
@@ -79,11 +72,16 @@ void check_is_evaluation(const json& run, const fs::path& folder) {
                      "crais.compare and crais.bayes_factor in Python compare densities");
 }
 
+}  // namespace
+
+void refuse_flags_of_runs(const CommandLine& cli, const std::string& command,
+                          std::set<std::string> own) {
+  own.insert({"format", "quiet"});
+  cli.allow_only(own, command + " only reads results; the flag applies to evaluations");
+}
+
 StoredEvaluation read_evaluation(const fs::path& folder) {
   const ResultStore store(folder);
-  if (store.is_being_replaced())
-    throw data_error(folder.string() +
-                     ": an extension of it is not finished; eval-loglik extend goes on with it");
   StoredEvaluation stored;
   stored.run = store.run();
   check_is_evaluation(stored.run, folder);

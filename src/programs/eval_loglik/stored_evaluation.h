@@ -32,14 +32,9 @@ struct StoredEvaluation {
 void refuse_flags_of_runs(const CommandLine& cli, const std::string& command,
                           std::set<std::string> own);
 
-/// Throws Error kData if the run.json belongs to estimate-logz.
-void check_is_evaluation(const nlohmann::json& run, const std::filesystem::path& folder);
-
-/// Throws Error: kNoInput if a file is missing, kData that names the damaged part.
+/// Throws Error: kNoInput if a file is missing, kData that names the damaged part, or if the folder
+/// is of estimate-logz.
 StoredEvaluation read_evaluation(const std::filesystem::path& folder);
-
-/// The chunks of a run, from run.json. Throws Error kData, which begins with `source`.
-RunShape shape_of(const nlohmann::json& run, const std::string& source);
 
 /// The results of a complete run. Throws Error kData that names a missing plan, or the first
 /// missing chunk followed by `advice`.
