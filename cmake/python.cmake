@@ -21,7 +21,7 @@ endif()
 file(CONFIGURE OUTPUT python/crais/_built.py CONTENT
   "\"\"\"What the extension was built with.\"\"\"\n\nTORCH = \"@CRAIS_TORCH_VERSION@\"\nVERSION = \"@PROJECT_VERSION@\"\n" @ONLY)
 file(GLOB modules CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/python/crais
-  python/crais/*.py python/crais/*.pyi python/crais/py.typed)
+  python/crais/*.py python/crais/*.pyi python/crais/py.typed python/crais/yardstick)
 foreach(module ${modules})
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/python/crais/${module}
     ${PROJECT_BINARY_DIR}/python/crais/${module} SYMBOLIC)

@@ -2,6 +2,7 @@
 __version__: str  # of what is built
 
 from crais import callbacks as callbacks
+from crais import yardstick as yardstick
 from crais.errors import DataError as DataError
 from crais.errors import DeviceError as DeviceError
 from crais.errors import InternalError as InternalError

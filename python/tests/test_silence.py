@@ -5,6 +5,7 @@ import math
 import crais
 import pytest
 import torch
+from crais import yardstick
 
 LOG_2PI = math.log(2 * math.pi)
 
@@ -13,38 +14,22 @@ def normal(x):
     return -0.5 * x * x - 0.5 * LOG_2PI
 
 
-def double_well(z):  # the lesser well holds 16%
-    return 0.5 * z[:, 0] + 6 * z[:, 0] ** 2 - z[:, 0] ** 4
+DOUBLE_WELL = yardstick.get("double-well").log_density
 
 
-def banana(z):
-    return -0.5 * ((1 - z[:, 0]) ** 2 + 100 * (z[:, 1] - z[:, 0] ** 2) ** 2)
-
-
-def half_normal(z):
-    return torch.where(z[:, 0] > 0, normal(z[:, 0]), -math.inf)
-
-
-@pytest.mark.parametrize(
-    ("density", "dim", "log_z"),
-    [(double_well, 1, 9.374528), (banana, 2, math.log(2 * math.pi / 10)), (half_normal, 1, -math.log(2))],
-)
-def test_densities_without_options_are_right(density, dim, log_z):
-    z = crais.log_normalizer(density, dim=dim, progress=False)
+@pytest.mark.parametrize("name", ["double-well", "rosenbrock", "half-normal"])
+def test_densities_without_options_are_right(name):
+    density = yardstick.get(name)
+    z = crais.log_normalizer(density.log_density, dim=density.dim, progress=False)
     assert not z.flagged and not z.reasons
-    assert abs(z.mean - log_z) < max(5 * z.mc_se, 0.005)
+    assert abs(z.mean - density.log_z) < max(5 * z.mc_se, 0.005)
     assert math.hypot(z.mc_se, z.bias) < 0.1  # the default `error`
     spent = z.methods[0]["evaluations_per_problem"]
     assert spent["base"] + spent["tuning"] + spent["estimating"] <= 1.02e5
 
 
-def spike(z):
-    """0.1 N(0, I) + 0.9 N(3, 0.01^2 I): log Z = 0."""
-    narrow = normal((z - 3) / 0.01).sum(1) - z.shape[1] * math.log(0.01)
-    return torch.logaddexp(normal(z).sum(1) + math.log(0.1), narrow + math.log(0.9))
-
-
 def test_starts_lead_to_a_spike_that_no_search_finds():
+    spike = yardstick.get("two-widths").log_density  # 0.1 N(0, I) + 0.9 N(3, 0.01^2 I)
     missed = crais.log_normalizer(spike, dim=10, progress=False)
     assert missed.mean == pytest.approx(math.log(0.1), abs=0.01)
     z = crais.log_normalizer(spike, dim=10, starts=torch.full((1, 10), 3.001), progress=False)
@@ -57,11 +42,11 @@ def test_starts_lead_to_a_spike_that_no_search_finds():
 
 @pytest.mark.parametrize("base", ["laplace", "best"])
 def test_a_base_that_misses_a_mode_is_flagged(base):
-    z = crais.log_normalizer(double_well, dim=1, base=base, progress=False)
+    z = crais.log_normalizer(DOUBLE_WELL, dim=1, base=base, progress=False)
     assert z.flagged and "second opinion" in z.reasons[0]
     assert ">=9.2" in repr(z) and "Flagged as a whole" in repr(z)
     assert z.summary["second_opinion"]["log_normalizer"] == pytest.approx(9.3745, abs=0.02)
-    silent = crais.log_normalizer(double_well, dim=1, base=base, witness="none", progress=False)
+    silent = crais.log_normalizer(DOUBLE_WELL, dim=1, base=base, witness="none", progress=False)
     assert not silent.flagged
 
 
@@ -130,22 +115,12 @@ def test_images_of_several_modes_are_right_or_flagged(features, sd):
     assert abs(error[r.flags == 0].mean()) < 0.1
 
 
-def eight_schools(z):
-    """mu ~ N(0, 5^2), tau ~ HalfCauchy(5), effects ~ N(mu, tau^2): z is (mu, log tau, effects)."""
-    y = torch.tensor([28.0, 8, -3, 7, -1, 1, 18, 12], dtype=z.dtype)
-    sd = torch.tensor([15.0, 10, 16, 11, 9, 11, 10, 18], dtype=z.dtype)
-    mu, log_tau, effects = z[:, :1], z[:, 1], z[:, 2:]
-    prior = normal(mu[:, 0] / 5) - math.log(5) + math.log(2 / (5 * math.pi)) + log_tau
-    prior = prior - torch.log1p((2 * log_tau).exp() / 25)
-    likelihood = (normal((y - effects) / sd) - sd.log()).sum(1)
-    return prior + likelihood + (normal((effects - mu) * (-log_tau[:, None]).exp()) - log_tau[:, None]).sum(1)
-
-
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_neck_of_a_model_that_is_not_rewritten_is_found(seed):
-    z = crais.log_normalizer(eight_schools, dim=10, seed=seed, progress=False)
+    schools = yardstick.get("eight-schools")
+    z = crais.log_normalizer(schools.log_density, dim=10, seed=seed, progress=False)
     assert not z.flagged
-    assert z.mean == pytest.approx(-31.3113, abs=max(5 * z.mc_se, 0.005))
+    assert z.mean == pytest.approx(schools.log_z, abs=max(5 * z.mc_se, 0.005))
     assert z.mc_se < 0.02
     # The share of the neck, by quadrature over log tau and mu.
     weights = torch.as_tensor(z.log_weights).double().softmax(0)

@@ -1,0 +1,108 @@
+"""`python3 -m crais.yardstick`: what `crais.log_normalizer` finds by its defaults."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import crais
+from crais.errors import NoInputError, OutputError, UsageError, first_line
+from crais.yardstick import Density, get, names
+
+_HEADER = "density                dim      log Z  error      exact  off by  evals   s flags"
+_ROW = (
+    "{density:21}{dim:5}{log_z:11.3f}{error:7.4f}{exact:11.3f}{off_by:+8.4f}{evaluations:7.0f}"
+    "{seconds:4.0f}{flagged:>3}/{replicates}"
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Prints a line for each density and seed, and writes yardstick.csv. Returns the exit code."""
+    parser = argparse.ArgumentParser(
+        "python3 -m crais.yardstick",
+        description="Estimates log normalisers that are known, in nats, by the defaults of "
+        "crais.log_normalizer. Evaluations are of a replicate, its base and pilots included.",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="densities (all); list: show them")
+    parser.add_argument("--seeds", type=int, default=1, help="runs of each density (1)")
+    parser.add_argument("--out", metavar="DIR", help="write DIR/yardstick.csv")
+    parser.add_argument("--data-dir", metavar="DIR", help="of regressions ($CRAIS_DATA, ./data)")
+    given = parser.parse_args(arguments)
+    try:
+        densities = _densities(given.names, given.data_dir)
+        if given.names == ["list"]:
+            print("\n".join(f"{d.name:21} {d.dim:4}  {d.source}" for d in densities))
+            return 0
+        rows = _folder(given.out) if given.out else None
+        found = []
+        print(_HEADER)
+        for density in densities:
+            for seed in range(given.seeds):
+                found.append(_estimate(density, seed))
+                print(_ROW.format(**found[-1]), flush=True)
+        if rows is not None:
+            _write(rows, found)
+        return 0
+    except (UsageError, NoInputError, OutputError) as error:
+        print(f"crais.yardstick: {first_line(error)}", file=sys.stderr)
+        if isinstance(error, UsageError):
+            return os.EX_USAGE
+        return os.EX_NOINPUT if isinstance(error, NoInputError) else os.EX_CANTCREAT
+
+
+def _densities(chosen: list[str], data_dir: str | None) -> list[Density]:
+    """Without names, all whose data are there."""
+    if chosen and chosen != ["list"]:
+        return [get(name, data_dir) for name in chosen]
+    densities = []
+    for name in names():
+        try:
+            densities.append(get(name, data_dir))
+        except NoInputError as error:
+            print(f"crais.yardstick: without {name}: {error}", file=sys.stderr)
+    return densities
+
+
+def _estimate(density: Density, seed: int) -> dict[str, Any]:
+    start = time.monotonic()
+    r = crais.log_normalizer(density.log_density, dim=density.dim, seed=seed, progress=False)
+    spent = r.methods[0]["evaluations_per_problem"]
+    return {
+        "density": density.name,
+        "dim": density.dim,
+        "seed": seed,
+        "log_z": r.mean,
+        "error": r.mc_se,
+        "exact": density.log_z,
+        "exact_error": density.log_z_error,
+        "off_by": r.mean - density.log_z,
+        "evaluations": spent["base"] + spent["tuning"] + spent["estimating"],
+        "seconds": time.monotonic() - start,
+        "flagged": int(sum(flag != 0 for flag in r.flags)),
+        "replicates": len(r.flags),
+        "reasons": "; ".join(r.reasons),
+    }
+
+
+def _folder(out: str) -> Path:
+    try:
+        Path(out).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{out}: {error.strerror}") from error
+    return Path(out) / "yardstick.csv"
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> None:
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
