@@ -89,7 +89,7 @@ def rounds(model: Path, other: Path, images_file: Path) -> dict[str, Round]:
         ),
         "reproduce": Round(
             ["reproduce", "figure-2d", "--seeds=2", "--quiet"],
-            ["figure-2d/figure-2d.csv", "figure-2d/index.html"],
+            ["figure-2d/figure-2d.csv", "figure-2d/tables.md"],
             resume=[],
         ),
     }

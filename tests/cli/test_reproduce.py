@@ -1,6 +1,5 @@
 """reproduce as a user meets it: names, files, nothing computed twice, bad input."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -59,7 +58,7 @@ def test_refuses(reproduce: Program, code: int, args: list[str], words: list[str
 
 
 def test_leaves_a_page_and_tables(whole: tuple[Path, Done]) -> None:
-    for file in ("index.html", "figure-2d.csv", "figure-2d.json"):
+    for file in ("tables.md", "figure-2d.csv", "plans.csv"):
         assert (whole[0] / "figure-2d" / file).stat().st_size > 0
 
 
@@ -89,24 +88,3 @@ def test_a_lost_cell_is_made_again(
 def test_a_damaged_cell_is_named(reproduce: Program, cell: Path, pattern: str, damage: str) -> None:
     edit(cell, f"{pattern}$", damage)
     reproduce.expect(65, "first/cells", args=SMALL)
-
-
-def test_pictures_need_no_other_program(
-    reproduce: Program, whole: tuple[Path, Done], first: Path
-) -> None:
-    os.mkdir("empty")
-    (first / "figure-2d/schedules.svg").unlink()
-    done = reproduce.succeed(*SMALL, env={"PATH": os.path.abspath("empty")})
-    assert (done.stdout, done.stderr) == (whole[1].stdout, whole[1].stderr)
-    assert "<svg" in (first / "figure-2d/schedules.svg").read_text()
-    same_files(whole[0], first)
-
-
-# --- Nothing that a user types is a command.
-def test_a_folder_is_no_command(reproduce: Program, whole: tuple[Path, Done]) -> None:
-    out = "out\nsystem 'touch pwned'\nset output 'x"
-    picture = copy(whole[0], out) / "figure-2d/schedules.svg"
-    picture.unlink()
-    reproduce.succeed(*"figure-2d --seeds 2 --quiet --out".split(), out)
-    assert not Path("pwned").exists(), "a folder's name ran"
-    assert picture.stat().st_size > 0

@@ -52,20 +52,16 @@ TEST(Choice, TakesMeansOverProblems) {
 TEST(AtLength, SaysWhereTheLengthIsAnother) {
   EXPECT_EQ(at_length(-0.714, 2, 49, 64).text, "-0.71 (M = 49)");
   EXPECT_EQ(at_length(-0.714, 2, 63, 64).text, "-0.71");
-  EXPECT_EQ(at_length(-0.714, 2, 63, 64).value, -0.714);
+  EXPECT_EQ(at_length(-0.714, 2, 63, 64).value.text(), "-0.714");
 }
 
-TEST(AlongPlan, KeepsBothEnds) {
-  for (const size_t count : {2u, 5u, 399u, 401u, 6001u}) {
-    std::vector<double> values(count);
-    for (size_t i = 0; i < count; ++i) values[i] = double(i);
-    const Series series = along_plan("name", values);
-    EXPECT_LE(series.x.size(), 402u);
-    EXPECT_EQ(series.x.front(), 0);
-    EXPECT_EQ(series.x.back(), 1);
-    EXPECT_EQ(series.y.back(), double(count - 1));
-    for (size_t i = 1; i < series.x.size(); ++i) EXPECT_GT(series.x[i], series.x[i - 1]);
-  }
+TEST(AlongPlan, KeepsBothEndsAndJoinsTheValues) {
+  const Row row = along_plan({{"target", "u1"}}, {0, 0.25, 1});
+  ASSERT_EQ(row.size(), 52U);
+  EXPECT_EQ(row[0].second.text, "u1");
+  EXPECT_EQ(row[1].first + " " + row[1].second.text, "0.00 0.00000");
+  EXPECT_EQ(row[14].first + " " + row[14].second.text, "0.26 0.130000");
+  EXPECT_EQ(row[51].first + " " + row[51].second.text, "1.00 1.00000");
 }
 
 TEST(TargetErrors, AreOfTheSpread) {
@@ -80,22 +76,24 @@ TEST(Rows, BecomeATable) {
   const testing::TemporaryFolder folder;
   Page page(folder.path(), "Rows");
   ::testing::internal::CaptureStdout();
-  add_table(page, "rows", "Rows",
-            {{{"variant", "a"}, {"error", number(0.25, 1)}, {"paper", with_spread(NAN, NAN, 1)}},
-             {{"variant", "b"}, {"error", number(NAN, 1)}, {"paper", with_spread(2, 0.5, 1)}}});
-  ::testing::internal::GetCapturedStdout();
+  page.paragraph("Two variants.");
+  const std::vector<Row> rows = {
+      {{"variant", "a|b"}, {"error", number(0.25, 1)}, {"paper", with_spread(NAN, NAN, 1)}},
+      {{"variant", "c"}, {"error", number(NAN, 1)}, {"paper", with_spread(2, 0.5, 1)}}};
+  add_table(page, "rows", "Errors", rows);
+  add_table(page, "all", "All settings", rows, /*folded=*/true);
+  page.finish();
+  const std::string said = ::testing::internal::GetCapturedStdout();
+  EXPECT_NE(said.find("All settings: 2 rows in " + (folder.path() / "all.csv").string() + "\n"),
+            std::string::npos);
   EXPECT_EQ(read_file(folder.path() / "rows.csv"),
-            "variant,error,paper\na,0.25,-\nb,-,2.0 +- 0.5\n");
-}
-
-TEST(SeriesNamed, IsOneForEachName) {
-  Plot plot = axes("title", "x", "y");
-  series_named(plot, "a").add(1, 2, 0.1);
-  series_named(plot, "b").add(1, 3, 0.1);
-  series_named(plot, "a").add(2, 1, 0.1);
-  ASSERT_EQ(plot.series.size(), 2U);
-  EXPECT_EQ(plot.series[0].x, (std::vector<double>{1, 2}));
-  EXPECT_EQ(plot.series[1].y, (std::vector<double>{3}));
+            "variant,error,paper\na|b,0.25,-\nc,-,2.0 +- 0.5\n");
+  EXPECT_EQ(read_file(folder.path() / "all.csv"), read_file(folder.path() / "rows.csv"));
+  EXPECT_EQ(
+      read_file(folder.path() / "tables.md"),
+      "# Rows\n\nTwo variants.\n\n## Errors\n\n| variant | error | paper |\n| --- | --- | --- "
+      "|\n| a\\|b | 0.2 | - |\n| c | - | 2.0 +- 0.5 |\n\nAll settings: 2 rows in "
+      "[all.csv](all.csv)\n");
 }
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include "report/page.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,65 +16,6 @@ int64_t count_of(const std::string& text, const std::string& part) {
   int64_t count = 0;
   for (size_t i = text.find(part); i != std::string::npos; i = text.find(part, i + 1)) ++count;
   return count;
-}
-
-Plot two_curves() {
-  Plot plot{"Error's <decline>", "evaluations", "error, nats", true, true, {}};
-  plot.series.push_back({"one", {64, 256, 1024}, {1.0, 0.1, 0.01}, {0.1, 0.01, 0.5}});
-  plot.series.push_back({"it's two", {64, 256, 1024}, {2.0, -1.0, INFINITY}, {}});
-  return plot;
-}
-
-TEST(Page, WritesTablesForPeopleAndPrograms) {
-  const TemporaryFolder folder;
-  Page page(folder.path(), "A <title>");
-  page.paragraph("1 < 2 & 3");
-  page.table("figures", "Figures", {"arm", "count", "value"},
-             {{"a, b", int64_t{12345}, Cell::number(0.123456789, 3)},
-              {"c", int64_t{1}, Cell::number(NAN, 3)}});
-  page.finish();
-  EXPECT_EQ(read_file(folder.path() / "figures.csv"),
-            "arm,count,value\n\"a, b\",12345,0.123456789\nc,1,nan\n");
-  const nlohmann::json rows = read_json(folder.path() / "figures.json");
-  EXPECT_EQ(rows[0]["value"].get<double>(), 0.123456789);
-  EXPECT_EQ(rows[0]["count"].get<int64_t>(), 12345);
-  EXPECT_TRUE(rows[1]["value"].is_null());
-  const std::string html = read_file(folder.path() / "index.html");
-  for (const char* part :
-       {"A &lt;title&gt;", "1 &lt; 2 &amp; 3", "<td>12,345</td>", "<td>0.123</td>"})
-    EXPECT_NE(html.find(part), std::string::npos) << part;
-}
-
-TEST(Page, FoldsATableThatFewWillRead) {
-  const TemporaryFolder folder;
-  Page page(folder.path(), "Folds");
-  ::testing::internal::CaptureStdout();
-  page.folded_table("all", "Every <setting>", {"arm", "count"},
-                    {{"one", int64_t{7531}}, {"two", int64_t{2}}});
-  const std::string said = ::testing::internal::GetCapturedStdout();
-  page.finish();
-  EXPECT_EQ(said, "Every <setting>: 2 rows in " + (folder.path() / "all.csv").string() + "\n");
-  EXPECT_EQ(read_file(folder.path() / "all.csv"), "arm,count\none,7531\ntwo,2\n");
-  EXPECT_EQ(read_json(folder.path() / "all.json").size(), 2U);
-  const std::string html = read_file(folder.path() / "index.html");
-  const auto fold = html.find("<details><summary>Every &lt;setting&gt; (2 rows)</summary>");
-  const auto cell = html.find("<td>7,531</td>");
-  ASSERT_NE(fold, std::string::npos);
-  EXPECT_LT(fold, cell);
-  EXPECT_LT(cell, html.find("</details>"));
-}
-
-TEST(Page, ShowsPlotsInPlaceAndAfterTables) {
-  const TemporaryFolder folder;
-  Page page(folder.path(), "Plots");
-  page.plot("curves", two_curves());
-  page.table("late", "Late", {"arm"}, {{"a"}});
-  page.finish();
-  const std::string svg = read_file(folder.path() / "curves.svg");
-  EXPECT_NE(svg.find("it's two"), std::string::npos);
-  const std::string html = read_file(folder.path() / "index.html");
-  EXPECT_NE(html.find("data:image/svg+xml"), std::string::npos);
-  EXPECT_LT(html.find("Late"), html.find("data:image/svg+xml"));
 }
 
 TEST(Plot, HasNoMoreSeriesThanColours) {

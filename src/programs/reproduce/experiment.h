@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/registry.h"
-#include "report/page.h"
+#include "programs/reproduce/page.h"
 
 namespace crais {
 
@@ -29,7 +29,7 @@ struct ExperimentOptions {
   bool full = false;  // published sizes instead of sizes that take minutes
   int64_t seeds = 0;  // 0: the experiment's own number
   std::string checkpoint, data_dir;
-  std::filesystem::path out;    // tables and pictures
+  std::filesystem::path out;    // tables
   std::filesystem::path cells;  // finished computations, which experiments share
   c10::Device device = c10::kCPU;
   int64_t threads = 0;

@@ -66,33 +66,17 @@ void add_table(Page& page, const std::string& stem, const std::string& title,
     page.table(stem, title, headers, cells);
 }
 
-Plot axes(const std::string& title, const std::string& x_label, const std::string& y_label) {
-  Plot plot;
-  plot.title = title;
-  plot.x_label = x_label;
-  plot.y_label = y_label;
-  return plot;
-}
-
-Series& series_named(Plot& plot, const std::string& name) {
-  for (Series& series : plot.series)
-    if (series.name == name) return series;
-  plot.series.emplace_back().name = name;
-  return plot.series.back();
-}
-
-Series along_plan(const std::string& name, const std::vector<double>& values) {
-  constexpr size_t kPoints = 400;
-  Series series;
-  series.name = name;
-  const size_t stride = values.size() / kPoints + 1;
-  const size_t last = values.size() - 1;
-  for (size_t i = 0; i < last + stride; i += stride) {
-    const size_t place = std::min(i, last);
-    series.x.push_back(static_cast<double>(place) / static_cast<double>(last));
-    series.y.push_back(values[place]);
+Row along_plan(Row row, const std::vector<double>& values) {
+  constexpr int kParts = 50;
+  for (int part = 0; part <= kParts; ++part) {
+    const double fraction = static_cast<double>(part) / kParts;
+    const double place = fraction * static_cast<double>(values.size() - 1);
+    const auto before = static_cast<size_t>(place);
+    const size_t after = std::min(before + 1, values.size() - 1);
+    const double value = std::lerp(values[before], values[after], place - std::floor(place));
+    row.emplace_back(fixed(fraction, 2), significant(value, 6));
   }
-  return series;
+  return row;
 }
 
 }  // namespace crais

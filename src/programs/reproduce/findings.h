@@ -1,4 +1,4 @@
-// Evaluation of an experiment's results: errors, choices, rows of tables, curves.
+// Evaluation of an experiment's results: errors, choices, rows of tables, plans.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -10,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/page.h"
-#include "report/plot.h"
+#include "programs/reproduce/page.h"
 
 namespace crais {
 
@@ -67,14 +66,7 @@ Cell at_length(double value, int decimals, double transitions, int64_t steps);
 void add_table(Page& page, const std::string& stem, const std::string& title,
                const std::vector<Row>& rows, bool folded = false);
 
-/// A plot without series, on linear axes.
-Plot axes(const std::string& title, const std::string& x_label, const std::string& y_label);
-
-/// The series of that name, which is added if it does not exist.
-Series& series_named(Plot& plot, const std::string& name);
-
-/// Values along a plan against the fraction of its transitions, with no more points than a picture
-/// shows.
-Series along_plan(const std::string& name, const std::vector<double>& values);
+/// `row` with the values along a plan, at each fiftieth of its transitions.
+Row along_plan(Row row, const std::vector<double>& values);
 
 }  // namespace crais

@@ -76,7 +76,7 @@ void run_one(const std::string& name, ExperimentOptions options) {
   }
   report_faults(experiment->faults(), options, page);
   page.finish();
-  std::cout << "Files: " << (options.out / "index.html").string() << " shows all of it\n";
+  std::cout << "Files: " << (options.out / "tables.md").string() << " has all tables\n";
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ void run_one(const std::string& name, ExperimentOptions options) {
 Synopsis reproduce_synopsis() {
   Synopsis s;
   s.program = "reproduce";
-  s.summary = "Repeats published experiments: tables, pictures, and a page that shows them.";
+  s.summary = "Repeats published experiments, in tables and CSV files.";
   s.operands = "list | all | EXPERIMENT...";
   s.min_operands = 1;
   s.max_operands = 64;

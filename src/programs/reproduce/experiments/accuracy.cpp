@@ -81,8 +81,6 @@ class Accuracy : public Experiment {
     const std::vector<Variant> variants = spenders(budgets, experiment.laplace_cost());
     const std::vector<VariantResult> results = experiment.run("accuracy", variants, seeds);
     std::vector<Row> rows;
-    Plot plot = axes("Error of the mean log p(x)", "decoder evaluations an image", "error, nats");
-    plot.log_x = plot.log_y = true;
     for (size_t i = 0; i < variants.size(); ++i) {
       const VariantResult& result = results[i];
       const at::Tensor error = result.value - truth;
@@ -98,11 +96,8 @@ class Accuracy : public Experiment {
            {"worst image", number(error.abs().max().item<double>(), 2)},
            {"flagged %", number(100 * flagged.to(at::kDouble).mean().item<double>(), 1)},
            {"off by > 1, unflagged", ((error.abs() > 1) & ~flagged).sum().item<int64_t>()}});
-      series_named(plot, variants[i].name)
-          .add(result.evaluations(), std::abs(bias.mean), bias.std_error);
     }
     add_table(page, "accuracy", "Error of the mean log p(x) over images, in nats", rows);
-    page.plot("accuracy", plot);
   }
 };
 

@@ -61,10 +61,7 @@ class Figure2d : public Experiment {
                                      {"KL", "--method elbo:100000 --base prior"}};
     if (options.has("tuning-particles"))
       variants.push_back({"constant rate, 32 tuning", flags + "32"});
-    std::vector<Row> rows;
-    Plot plot = axes("Temperatures", "transition / M", "beta");
-    Plot tail = axes("The way to 1", "transition / M", "1 - beta");
-    tail.log_y = true;
+    std::vector<Row> rows, plans;
     std::vector<Plane> planes = kPlanes;
     if (options.has("widths"))
       planes.insert(planes.end(), kWrongWidths.begin(), kWrongWidths.end());
@@ -81,13 +78,10 @@ class Figure2d : public Experiment {
       }
       // Without walls, the curves equal those with walls.
       if (!results[0].failed.empty() || plane.remark == kImproper) continue;
-      plot.series.push_back(along_plan(plane.target, results[0].traces[0].betas));
-      tail.series.push_back(plot.series.back());
-      for (double& beta : tail.series.back().y) beta = 1 - beta;
+      plans.push_back(along_plan({{"target", plane.target}}, results[0].traces[0].betas));
     }
     add_table(page, "figure-2d", "Transitions M and effective sample size of the estimate", rows);
-    page.plot("schedules", plot);
-    page.plot("schedules-tail", tail);
+    add_table(page, "plans", "Temperatures against transition / M", plans, /*folded=*/true);
   }
 
  private:

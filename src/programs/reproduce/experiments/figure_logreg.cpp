@@ -116,16 +116,8 @@ void FigureLogreg::Comparison::compare_schedules(bool full, Page& page) const {
       }
     const std::vector<VariantResult> results =
         experiment.run(stem + ", from " + start.name, variants);
-    Plot plot = axes(stem + ", from " + start.name, "evaluations, base and pilot included",
-                     "RMSE of log Z, nats");
-    plot.log_x = plot.log_y = true;
-    for (size_t i = 0; i < variants.size(); ++i) {
+    for (size_t i = 0; i < variants.size(); ++i)
       rows.push_back(row_of(start, variants[i].name, lengths[i], results[i]));
-      series_named(plot, variants[i].name)
-          .add(results[i].evaluations(), TargetErrors(results[i].value[0], truth).root_mean_square,
-               NAN);
-    }
-    page.plot(stem + "-" + start.name, plot);
   }
   add_table(page, stem, stem + ": every schedule, errors of log Z, nats", rows);
 }

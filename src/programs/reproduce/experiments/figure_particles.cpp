@@ -9,7 +9,6 @@
 #include "io/json.h"
 #include "programs/plane.h"
 #include "programs/reproduce/density_experiment.h"
-#include "report/plot.h"
 #include "util/format.h"
 
 namespace crais {
@@ -17,21 +16,16 @@ namespace {
 
 using nlohmann::json;
 
-/// A target, its window, and a rate at which constant rate takes about kQuickSteps steps.
+/// A target, and a rate at which constant rate takes about kQuickSteps steps.
 struct Picture {
   std::string target;
-  Window window;
   std::string rate;
   int64_t transitions;  // of constant rate at delta = 1/32, step size 0.5
 };
-const std::vector<Picture> kPictures = {{"u1", {-3.5, 3.5, -3.5, 3.5}, "0.035", 154},
-                                        {"u2:4", {-4.6, 4.6, -4, 4}, "0.031", 127},
-                                        {"u3:4", {-4.6, 4.6, -5, 3}, "0.029", 120},
-                                        {"u4:4", {-4.6, 4.6, -5, 3}, "0.025", 104},
-                                        {"u5:s=std", {-3.8, 3.8, -3.8, 3.8}, "1.4", 5916},
-                                        {"u6", {0.5, 1.5, 0.5, 1.5}, "1.5", 6351},
-                                        {"u10:s=std", {-3, 4.5, -4.2, 3.3}, "0.0095", 40},
-                                        {"u11:s=std", {-4, 5, -5.5, 4.5}, "0.0055", 21}};
+const std::vector<Picture> kPictures = {{"u1", "0.035", 154},        {"u2:4", "0.031", 127},
+                                        {"u3:4", "0.029", 120},      {"u4:4", "0.025", 104},
+                                        {"u5:s=std", "1.4", 5916},   {"u6", "1.5", 6351},
+                                        {"u10:s=std", "0.0095", 40}, {"u11:s=std", "0.0055", 21}};
 constexpr int64_t kQuickSteps = 128, kDrawn = 500;
 const std::string kPilots = " --pilot-chains 1024 --pilot-problems 1";
 
@@ -59,13 +53,13 @@ class FigureParticles : public Experiment {
                       : "step sizes tuned, " + std::to_string(kQuickSteps) + " transitions") +
         ". Every schedule has exactly as many: plans that constant rate and CESS find are "
         "stretched. " +
-        std::to_string(runs) +
-        " independent runs under one plan. Pictures show the first: " + std::to_string(kDrawn) +
-        " particles, resampled by their weights, over lines around 50% and 95% of the target's "
-        "mass. A mode is reached if a run gives it a tenth of its mass or more. Mass astray is the "
+        std::to_string(runs) + " independent runs under one plan. particles.csv has " +
+        std::to_string(kDrawn) +
+        " particles of the first, resampled by their weights. A mode is reached if a run gives it "
+        "a tenth of its mass or more. Mass astray is the "
         "total variation between the masses that one run finds and the true ones; a particle "
         "counts for each mode by its share in the density there. Tuning is divided between runs.");
-    Findings found{options, page, runs, {}};
+    Findings found{options, runs, {}, {}};
     std::vector<Row> ess, astray, wide;  // one row a target, one column a sampler
     for (const Picture& picture : kPictures) {
       const int64_t steps = options.pick(picture.transitions, kQuickSteps);
@@ -73,7 +67,7 @@ class FigureParticles : public Experiment {
       const std::string own = std::string(" --kernel hmc") + options.pick(" --step-size 0.5", "");
       const std::string known = own + options.pick<std::string>("", kPilots), rule = own + kPilots;
       const Shown shown =
-          found.show(picture.target, picture.window,
+          found.show(picture.target,
                      {{"linear", flags_of_plans("linear", steps) + known},
                       {"geometric", flags_of_plans("geometric", steps) + known},
                       {"sigmoidal", flags_of_plans("sigmoidal", steps) + known},
@@ -88,7 +82,7 @@ class FigureParticles : public Experiment {
     for (const int64_t components : {16, 24, 32, 48}) {
       if (!options.full && components != 16 && components != 48) continue;
       wide.push_back(found
-                         .show("smc-mixture:" + std::to_string(components), {-21, 21, -21, 21},
+                         .show("smc-mixture:" + std::to_string(components),
                                {{"linear AIS", linear + own},
                                 {"constant-rate AIS", constant_rate + own},
                                 {"linear SMC", linear + smc},
@@ -103,6 +97,8 @@ class FigureParticles : public Experiment {
     add_table(page, "figure-particles",
               "Every target and sampler: cost, errors, modes reached, and the flags that repeat it",
               found.rows, /*folded=*/true);
+    add_table(page, "particles", "Particles of the first run, and exact draws", found.particles,
+              /*folded=*/true);
   }
 
  private:
@@ -114,16 +110,16 @@ class FigureParticles : public Experiment {
 
   struct Findings {
     const ExperimentOptions& options;
-    Page& page;
     int64_t runs;
-    std::vector<Row> rows;
+    std::vector<Row> rows, particles;
 
-    Shown show(const std::string& name, const Window& window, const std::vector<Variant>& variants);
+    Shown show(const std::string& name, const std::vector<Variant>& variants);
+    void add_particles(const std::string& target, const std::string& sampler,
+                       const std::vector<double>& x, const std::vector<double>& y);
   };
 };
 
 FigureParticles::Shown FigureParticles::Findings::show(const std::string& name,
-                                                       const Window& window,
                                                        const std::vector<Variant>& variants) {
   const DensityExperiment experiment(options, name, runs);
   const Target& target = experiment.target();
@@ -136,10 +132,6 @@ FigureParticles::Shown FigureParticles::Findings::show(const std::string& name,
     tasks.push_back(experiment.task_with(flags.back(), 0, {{"drawn", kDrawn}}, add_cloud));
   }
   const std::vector<json> cells = run_tasks(options, name, tasks);
-  Scatter scatter;
-  scatter.title = name;
-  scatter.window = window;
-  scatter.contours = contours_of(target, window);
   Shown shown{{{"target", name}}, {{"target", name}}, components.has_value()};
   for (size_t i = 0; i < variants.size(); ++i) {
     const VariantResult result = result_of({cells[i]});
@@ -155,9 +147,8 @@ FigureParticles::Shown FigureParticles::Findings::show(const std::string& name,
       reached = (all >= 0.1 * truth).sum(1).to(at::kDouble).mean().item<double>();
     }
     if (result.failed.empty())
-      scatter.panels.push_back({variants[i].name + ", ESS " + fixed(result.mean_ess(), 2),
-                                cells[i].at("x").get<std::vector<double>>(),
-                                cells[i].at("y").get<std::vector<double>>()});
+      add_particles(name, variants[i].name, cells[i].at("x").get<std::vector<double>>(),
+                    cells[i].at("y").get<std::vector<double>>());
     shown.ess.emplace_back(variants[i].name, number(result.mean_ess(), 3));
     shown.astray.emplace_back(variants[i].name, with_spread(distance.mean, distance.std_error, 3));
     rows.push_back({{"target", name},
@@ -176,13 +167,19 @@ FigureParticles::Shown FigureParticles::Findings::show(const std::string& name,
   }
   at::Generator rng = make_generator(derive_seed(0, Purpose::kSimulate), options.device);
   if (const auto exact = target.slice(0, 1)->exact_sample(kDrawn, rng))
-    scatter.panels.push_back({"exact draws", to_column((*exact)[0].select(-1, 0)),
-                              to_column((*exact)[0].select(-1, 1))});
-  std::string stem = name;
-  std::replace_if(
-      stem.begin(), stem.end(), [](char c) { return c == ':' || c == '='; }, '-');
-  page.scatter(stem, scatter);
+    add_particles(name, "exact draws", to_column((*exact)[0].select(-1, 0)),
+                  to_column((*exact)[0].select(-1, 1)));
   return shown;
+}
+
+void FigureParticles::Findings::add_particles(const std::string& target, const std::string& sampler,
+                                              const std::vector<double>& x,
+                                              const std::vector<double>& y) {
+  for (size_t i = 0; i < x.size(); ++i)
+    particles.push_back({{"target", target},
+                         {"sampler", sampler},
+                         {"x", significant(x[i], 4)},
+                         {"y", significant(y[i], 4)}});
 }
 
 const EnrolExperiment<FigureParticles> kEnrolFigureParticles(

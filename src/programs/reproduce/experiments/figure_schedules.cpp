@@ -24,24 +24,19 @@ class FigureSchedules : public Experiment {
         "to 1/128 as in the paper and without a largest step: 1024 chains, one leapfrog step of "
         "0.5 a transition, at most 8192 transitions, " +
         std::to_string(seeds) +
-        " seeds, of which pictures show the first. delta is the least of 1/32, 1 and 32 that gets "
+        " seeds, of which plans.csv has the first. delta is the least of 1/32, 1 and 32 that gets "
         "there. D is the pilot's divergence of N(0, I): theory says D / delta transitions.");
     const std::string own =
         " --chains 1024 --pilot-chains 1024 --kernel hmc --step-size 0.5 --per-problem";
     std::vector<std::string> targets = {"u6", "u5:s=std", "u1", "u11:s=std"};
     if (options.has("widths")) targets.insert(targets.end(), {"u5", "u11"});
-    std::vector<Row> rows;
+    std::vector<Row> rows, plans;
     for (const std::string& target : targets) {
       const DensityExperiment experiment(options, target, 1);
-      const auto temperatures = [&](const std::string& of) {
-        return axes("Temperatures of " + of + ", " + target, "transition / M", "beta");
-      };
-      Plot rate = temperatures("constant rate");
-      Plot cess = temperatures("CESS 0.7, steps to 1/128"), free_cess = temperatures("CESS 0.7");
       for (const std::string alpha : {"-0.5", "0", "0.5", "1", "2"}) {
         const std::string path = "--path power:" + alpha, label = target + ", alpha " + alpha;
         const auto add = [&](const std::string& rule, const Variant& variant,
-                             const VariantResult& result, Plot& plot) {
+                             const VariantResult& result) {
           const double start = result.start_divergence();
           const Spread error(result.value.flatten() - experiment.truth());
           const double delta = variant.name == "-" ? NAN : std::stod(variant.name);
@@ -56,7 +51,8 @@ class FigureSchedules : public Experiment {
                           {"error", number(error.mean, 3)},
                           {"SE", number(error.std_error, 3)}});
           if (!result.failed.empty()) return;
-          plot.series.push_back(along_plan("alpha " + alpha, result.traces[0].betas));
+          plans.push_back(along_plan({{"target", target}, {"alpha", alpha}, {"rule", rule}},
+                                     result.traces[0].betas));
         };
         std::vector<Variant> variants;
         for (const std::string delta : {"0.03125", "1", "32"})
@@ -64,21 +60,17 @@ class FigureSchedules : public Experiment {
         const std::vector<VariantResult> by_rate = experiment.run(label, variants, seeds);
         size_t first = 0;  // seed that arrived
         while (first + 1 < by_rate.size() && !by_rate[first].failed.empty()) ++first;
-        add("constant rate", variants[first], by_rate[first], rate);
+        add("constant rate", variants[first], by_rate[first]);
         const std::string rule = path + " --schedule cess:0.7 --min-step 1e-4" + own;
         variants = {{"-", rule + " --max-step 0.0078125"}, {"-", rule}};
         const std::vector<VariantResult> by_cess =
             experiment.run(label + ", CESS", variants, seeds);
-        add("CESS, steps to 1/128", variants[0], by_cess[0], cess);
-        add("CESS, any step", variants[1], by_cess[1], free_cess);
+        add("CESS, steps to 1/128", variants[0], by_cess[0]);
+        add("CESS, any step", variants[1], by_cess[1]);
       }
-      const size_t colon = target.find(':');
-      const std::string stem = target.substr(0, colon) + (colon == std::string::npos ? "" : "-std");
-      page.plot("schedules-" + stem, rate);
-      page.plot("cess-" + stem, cess);
-      page.plot("free-cess-" + stem, free_cess);
     }
     add_table(page, "figure-schedules", "Transitions, and the error of log Z, nats", rows);
+    add_table(page, "plans", "Temperatures against transition / M", plans, /*folded=*/true);
   }
 };
 

@@ -79,9 +79,6 @@ class TableAppendix : public HighDimensions {
     std::vector<Row> best, all;
     for (size_t t = 0; t < kTargets.size(); ++t) {
       const DensityExperiment experiment(options, kTargets[t] + ":" + size, seeds);
-      Plot plot =
-          axes(kTargets[t] + " in " + size + " dimensions", "transitions", "mean |error|, nats");
-      plot.log_x = plot.log_y = true;
       for (const auto& [rule, published] : kPublishedAppendix.at(dim)) {
         const std::string flags = "--schedule " + rule + own;
         const MatchedPlans matched = experiment.match(flags + "@", kHighSteps);
@@ -106,13 +103,8 @@ class TableAppendix : public HighDimensions {
                    {"RMSE", number(e.root_mean_square, 2)},
                    {"paper", with_spread(published[t].error, published[t].spread, 2)},
                    {"its M", number(published[t].transitions, 1)}});
-          if (i > 0)
-            series_named(plot, rule)
-                .add(result.transitions, e.absolute,
-                     Spread((result.value[0] - experiment.truth()).abs()).std_error);
         }
       }
-      page.plot("appendix-" + size + "-" + kTargets[t], plot);
     }
     add_table(page, "appendix-" + size, size + " dimensions, 64 transitions: errors of log Z, nats",
               best);

@@ -207,26 +207,13 @@ class TableHighDim : public HighDimensions {
       const std::string name = targets[t].name + ":" + size + targets[t].options;
       const DensityExperiment experiment(options, name, design.choosing + design.reporting);
       at::Tensor linear;  // |error| of each seed
-      Plot plot =
-          axes(name + ", " + title, "evaluations a chain, tuning included", "mean |error|, nats");
-      plot.log_y = true;
       const bool every_order = as_published && targets[t].options.empty() && options.full;
       for (const Family& family : families(experiment, targets[t], own, every_order)) {
         const std::vector<VariantResult> results =
             experiment.run(stem + ", " + name + ", " + family.name, family.variants);
         rows.push_back(row_of(name, family, results, experiment.truth(),
                               published_highdim(design.dim, family.name, t), design, linear));
-        Series& series = series_named(plot, family.name);
-        series.joined = false;  // settings have no order
-        for (const VariantResult& result : results) {
-          const Spread error((result.value[0] - experiment.truth()).abs());
-          series.add(result.evaluations() / static_cast<double>(design.chains), error.mean,
-                     error.std_error);
-        }
       }
-      page.plot("highdim-" + size + "-" + stem + "-" + targets[t].name +
-                    (targets[t].options.empty() ? "" : "-mean-zero"),
-                plot);
     }
     add_table(page, "highdim-" + size + "-" + stem,
               size + " dimensions, " + chains + " chains, " + title + ": errors, nats", rows);

@@ -72,7 +72,6 @@ class TableSmc : public Experiment {
   static void compare(const std::string& stem, const std::string& title, const std::string& kernel,
                       int64_t steps, int64_t seeds, const ExperimentOptions& options, Page& page) {
     std::vector<Row> rows;
-    Plot plot = axes(title, "components", "mean |error|, nats");
     const std::vector<Variant> all = variants(kernel, steps);
     for (const PublishedSmc& published : mixtures(options)) {
       const std::string components = std::to_string(published.components);
@@ -96,15 +95,9 @@ class TableSmc : public Experiment {
              {"RMSE", number(e.root_mean_square, 3)},
              {"|error| above the first", number(i == 0 ? NAN : worse.difference.mean, 3)},
              {"t, paired", number(worse.t, 1)}});
-        Series& series = series_named(plot, all[i].name);
-        series.joined = false;  // the mixtures are different targets
-        const double aside = 0.6 * (static_cast<double>(i) - 3.5);
-        series.add(static_cast<double>(published.components) + aside, e.absolute,
-                   Spread(error).std_error);
       }
     }
     add_table(page, stem, title + ": errors of log Z, nats", rows);
-    page.plot(stem, plot);
   }
 
   /// Compares with the paper at its settings: N = 2048, delta = 1/128, CESS 0.9 with steps of at

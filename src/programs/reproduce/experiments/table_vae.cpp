@@ -101,27 +101,22 @@ class TableVae : public Experiment {
                    with_commas(std::llround(reference.evaluations())) +
                    " evaluations an image: " + fixed(reference.value.mean().item<double>(), 4) +
                    " nats, Monte Carlo SE " + significant(error, 2) + ".");
-    Plot plot = axes("Error of the mean log p(x)", "transitions a chain, tuning included",
-                     "nats below the reference");
-    plot.log_x = plot.log_y = true;
     for (const int64_t steps :
          options.full ? std::vector<int64_t>{64, 512} : std::vector<int64_t>{64}) {
       const std::string size = std::to_string(steps);
       block(experiment, reference.value[0], "paper-" + size,
             "The paper's settings (prior, full refreshment, step 0.5), M near " + size, steps,
-            published_variants(experiment, steps, seeds), seeds, page, plot);
+            published_variants(experiment, steps, seeds), seeds, page);
       block(experiment, reference.value[0], "recommended-" + size,
             "Persistent momentum, step sizes tuned, M = " + size, steps,
-            recommended_variants(steps), seeds, page, plot);
+            recommended_variants(steps), seeds, page);
     }
-    page.plot("vae", plot);
   }
 
  private:
   static void block(const VaeExperiment& experiment, const at::Tensor& truth,
                     const std::string& stem, const std::string& title, int64_t steps,
-                    const std::vector<PublishedVariant>& list, int64_t seeds, Page& page,
-                    Plot& plot) {
+                    const std::vector<PublishedVariant>& list, int64_t seeds, Page& page) {
     std::vector<Variant> variants;
     for (const PublishedVariant& one : list) variants.push_back(one.variant);
     const std::vector<VariantResult> results = experiment.run(stem, variants, seeds);
@@ -147,12 +142,6 @@ class TableVae : public Experiment {
            {"paper", with_spread(theirs.log_p, theirs.spread, 2)},
            {"its M", number(theirs.transitions, 1)},
            {"its cost", number(theirs.cost, 1)}});
-      const bool is_papers = !std::isnan(theirs.log_p);
-      const std::string rule = variants[i].name.substr(0, variants[i].name.find(':'));
-      // Among our own rows, only those that occur at both sizes.
-      if (is_papers || rule == "laplace, linear")
-        series_named(plot, rule + (is_papers ? ", paper's settings" : ""))
-            .add(cost, std::abs(error.mean), error.std_error);
     }
     add_table(page, stem, title + ": log p(x), nats (lower bounds)", rows);
   }
