@@ -47,7 +47,7 @@ struct Linear {
     at::Tensor mean, covariance;  // [N,D], [D,D]
   };
 
-  /// Of images [N,n].
+  /// The posteriors of images [N,n].
   Posterior posterior(const at::Tensor& images) const {
     const double precision = 1 / (noise * noise);
     const at::Tensor covariance = at::linalg_inv(at::eye(weight.size(1), at::kDouble) +
