@@ -69,25 +69,20 @@ def _here(runs: Path) -> None:
 
 
 # --- Two folders: what is printed agrees with what their own summaries say.
-def test_a_run_of_images_has_thumbnails() -> None:
-    assert Path("a/thumbnails.npy").stat().st_size > 0
-
-
 def test_two_folders_agree_with_their_summaries(eval_loglik: Program) -> None:
     said = eval_loglik.succeed("compare", "a", "b", "--out", "compared").stdout
     assert re.search("^A - B ", said, re.MULTILINE), said
-    assert "Paired by image the error is" in said
-    assert Path("compared/report.html").stat().st_size > 0
+    assert "is better." in said
 
     means = [read_json(f"{f}/summary.json")["results"][0]["log_likelihood"] for f in "ab"]
     r = read_json("compared/comparison.json")["results"][0]
     assert abs(r["difference"] - (means[0] - means[1])) < 1e-9
-    table = csv.DictReader(lines("compared/per_image.csv"))
-    rows = [{k: float(v) for k, v in row.items() if k != "method"} for row in table]
-    d = [row["A"] - row["B"] for row in rows]
-    assert len(rows) == 40 and max(abs(x - row["A - B"]) for x, row in zip(d, rows)) < 1e-9
+    rows = list(csv.DictReader(lines("compared/per_image.csv")))
+    first, second, d = ([float(row[k]) for row in rows] for k in ("first", "second", "difference"))
+    assert len(rows) == 40 and {row["pair"] for row in rows} == {"A - B"}
+    assert all(abs(a - b - x) < 1e-9 for a, b, x in zip(first, second, d))
     assert abs(r["data_std_error"] - statistics.stdev(d) / math.sqrt(40)) < 1e-9
-    errors = [statistics.stdev(row[k] for row in rows) / math.sqrt(40) for k in "AB"]
+    errors = [statistics.stdev(values) / math.sqrt(40) for values in (first, second)]
     assert abs(r["unpaired_std_error"] - math.hypot(*errors)) < 1e-9
     assert r["interval_low"] < r["difference"] < r["interval_high"]
     assert abs(r["share_better"] - sum(x > 0 for x in d) / 40) < 1e-12
@@ -124,7 +119,7 @@ def test_one_image_decides_nothing(eval_loglik: Program) -> None:
         one = ["--limit", "1", "--out", f"one-{model}"]
         eval_loglik.succeed(f"{model}/vae.safetensors", *SMALL, *one)
     said = eval_loglik.succeed("compare", "one-early", "one-late", "--out", "one").stdout
-    assert re.search("No difference .* is seen", said), said
+    assert "no difference is seen" in said
 
 
 def test_the_name_of_the_file_does_not_matter(eval_loglik: Program) -> None:
@@ -138,7 +133,7 @@ def test_the_name_of_the_file_does_not_matter(eval_loglik: Program) -> None:
 @pytest.mark.parametrize(
     ("code", "words", "flags"),
     [
-        (64, ["different images", "count: 40 and 20"], ["--limit", "20"]),
+        (64, ["different images", "count 40 and 20"], ["--limit", "20"]),
         (64, ["different images", "binarisation"], ["--binarisation", "threshold:1"]),
         (64, ["different images", "file_md5"], ["--data", "others.npy"]),
         (65, ["other", "--resume"], ["--shard", "1/2"]),
@@ -209,12 +204,9 @@ def test_keeps_a_comparison(eval_loglik: Program) -> None:
     [
         ("chunk", "chunks/000001.json", lambda f: f.write_text("{}\n")),
         ("chunk", "chunks/000001.json", lambda f: os.truncate(f, 100)),
-        ("thumbnails", "thumbnails.npy", lambda f: os.truncate(f, 200)),
-        ("thumbnails", "thumbnails.npy",
-         lambda f: f.write_bytes(Path("images.npy").read_bytes()[:1000])),
         ("run.json", "run.json", lambda f: edit(f, '"count": 40', '"count": -1')),
     ],
-    ids=["an empty chunk", "a cut chunk", "cut thumbnails", "other thumbnails", "a lie"],
+    ids=["an empty chunk", "a cut chunk", "a lie"],
 )  # fmt: skip
 def test_names_what_is_damaged(
     eval_loglik: Program, word: str, file: str, damage: Callable[[Path], object]
@@ -223,18 +215,13 @@ def test_names_what_is_damaged(
     eval_loglik.expect(65, word, args=["compare", "a", "bad"])
 
 
-def test_does_without_thumbnails(eval_loglik: Program) -> None:
-    (copy("b", "bad") / "thumbnails.npy").unlink()
-    eval_loglik.succeed("compare", "bad", "bad", "--out", "pictureless")
-
-
 # --- diagnose: in words, with a remedy that helps.
 def test_diagnoses_a_poor_run(eval_loglik: Program, poor: Path) -> None:
     done = eval_loglik.run("diagnose", poor)
     assert done.returncode == 1, done.stdout + done.stderr
     said = done.stdout.replace("\n", " ")
     assert re.search("few chains carry the estimate.*Remedy: .*--steps 8", said), said
-    assert "Remedy" in (poor / "report.html").read_text()
+    assert "Remedy: anneal longer" in (poor / "report.html").read_text()
 
     found = json.loads(eval_loglik.run("diagnose", poor, "--format", "json").stdout)["results"]
     rows = csv.DictReader(lines(poor / "per_image.csv"))
