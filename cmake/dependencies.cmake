@@ -2,13 +2,16 @@
 # with which CI builds too. Its archive lies in the folder third_party, which an sdist brings, or is
 # downloaded. Run as a script (-P) this file only fills that folder.
 set(kMirrors https://deb.debian.org/debian https://snapshot.debian.org/archive/debian/20250520T000000Z)
-# What each is in Debian's archive, and its sha256. Packages (.deb) are headers, the others sources.
+# What each is in Debian's archive, and its sha256. Packages (.deb) are used as they are, the others
+# are sources.
 set(kcxxopts c/cxxopts/libcxxopts-dev_3.1.1-1_all.deb
   f630f681cf07f5c8438241983ddd27e97fce36a1ef3c7d8b954a88e8de3d8417)
 set(knlohmann_json n/nlohmann-json3/nlohmann-json3-dev_3.11.2-2_all.deb
   ec57940def6b6186c30be0e0ee81d1e58f86d11a54a145b28686a1e3e4aae801)
 set(kstb libs/libstb/libstb-dev_0.0~git20220908.8b5f1f3+ds-1_amd64.deb
   4f85f82942c61845ac96d64d722ef1b2f4897d6662cb98bc5ff78596b8fbb144)
+set(kchart_js n/node-chart.js/libjs-chart.js_3.9.1+~0.2.1-2_all.deb
+  16456ab02ad662f480ae3f4d0769a069f69133d0a957821925bbdd648ae5390a)
 set(kzlib z/zlib/zlib_1.2.13.dfsg.orig.tar.bz2
   71feb7947e3c00ef125f83b79a4e529bde31171e5babe48b391f06758d1ab0a1)
 set(klibzip libz/libzip/libzip_1.7.3.orig.tar.xz
@@ -42,7 +45,7 @@ macro(fetch name)
 endmacro()
 
 if(CMAKE_SCRIPT_MODE_FILE)
-  foreach(name IN ITEMS cxxopts nlohmann_json stb zlib libzip)
+  foreach(name IN ITEMS cxxopts nlohmann_json stb chart_js zlib libzip)
     fetch(${name})
   endforeach()
   return()
@@ -84,6 +87,14 @@ endif()
 if(NOT STB_INCLUDE)
   unpack(stb)
   set(STB_INCLUDE ${bundled}/usr/include)
+endif()
+
+if(NOT CRAIS_BUNDLED)
+  find_file(CHART_JS chart.min.js PATHS /usr/share/javascript/chart.js NO_DEFAULT_PATH)
+endif()
+if(NOT CHART_JS)
+  unpack(chart_js)
+  set(CHART_JS ${bundled}/usr/share/javascript/chart.js/chart.min.js)
 endif()
 
 of_system(ZLIB)

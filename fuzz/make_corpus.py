@@ -113,8 +113,6 @@ def folder_seed(name, folder, run=None, chunks=None):
     parts = [("run.json", (run or folder / "run.json").read_bytes())]
     if (folder / "plan.json").exists():
         parts.append(("sealed plan.json", content_of(folder / "plan.json")))
-    if (folder / "thumbnails.npy").exists():
-        parts.append(("thumbnails.npy", (folder / "thumbnails.npy").read_bytes()))
     for path in sorted((chunks or folder).glob("chunks/*.json")):
         parts.append((f"sealed chunks/{path.name}", content_of(path)))
     seed("results", name, bundle(parts))

@@ -31,8 +31,7 @@ bool belongs(const std::string& path) {
   const bool below = path.rfind("chunks/", 0) == 0 && path.size() > 7 && path.size() < 100 &&
                      path != "chunks/." && path != "chunks/.." &&
                      path.find_first_of(std::string_view("/\0", 2), 7) == std::string::npos;
-  return below || path == "run.json" || path == "plan.json" || path == "summary.json" ||
-         path == "thumbnails.npy";
+  return below || path == "run.json" || path == "plan.json" || path == "summary.json";
 }
 
 }  // namespace

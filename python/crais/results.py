@@ -190,7 +190,7 @@ class Result:
         page = html.escape(self._report.file("report.html"))
         return (
             f"<pre style='line-height: 1.2'>{table}</pre><details><summary>Report, with pictures"
-            f'</summary><iframe sandbox srcdoc="{page}" style="width: 100%; height: 40rem; border: 0">'
+            f'</summary><iframe sandbox="allow-scripts" srcdoc="{page}" style="width: 100%; height: 40rem; border: 0">'
             "</iframe></details>"
         )
 
@@ -220,7 +220,7 @@ class Result:
     def report(self, path: str | os.PathLike[str]) -> None:
         """Writes the page report.html: tables, reasons and pictures.
 
-        The page is one file, without scripts and without links to other files.
+        The page is one file, with charts to zoom into, and loads no other.
         """
         with open(path, "w", encoding="utf-8") as file:
             file.write(self._report.file("report.html"))

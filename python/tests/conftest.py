@@ -1,7 +1,9 @@
 """Finds the package: one of a build folder, an installed one, or the sources without extension."""
 
 import importlib.util
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -39,6 +41,17 @@ def compiled() -> Path:
     if _SPEC is None or _SPEC.origin is None:
         pytest.skip("crais is not compiled: pip install .")
     return Path(_SPEC.origin).parent
+
+
+@pytest.fixture
+def page_run():
+    """Reads what a page report.html shows."""
+
+    def read(page: Path) -> dict:
+        data = re.search('id="run">(.*?)</script>', page.read_text(), re.DOTALL)
+        return json.loads(data[1])
+
+    return read
 
 
 @pytest.fixture

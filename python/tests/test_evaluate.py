@@ -33,7 +33,9 @@ def likelihood():
     return crais.Bernoulli()
 
 
-def test_an_mlp_in_memory_has_the_program_s_bits(mlp, images, likelihood, program, tmp_path):
+def test_an_mlp_in_memory_has_the_program_s_bits(
+    mlp, images, likelihood, program, page_run, tmp_path
+):
     crais.export(
         tmp_path / "mlp.pt2", decoder=mlp.decoder, likelihood=likelihood, encoder=mlp.encode,
         latent=4, image_shape=(6, 6), binarisation="none", quiet=True,
@@ -58,11 +60,10 @@ def test_an_mlp_in_memory_has_the_program_s_bits(mlp, images, likelihood, progra
         p.name for p in out.iterdir()
     )
     found.report(tmp_path / "page.html")
-    page, wanted = (
-        re.search("</h1>(.*)<h2>Again</h2>", file.read_text(), re.DOTALL)[1]
-        for file in (tmp_path / "page.html", out / "report.html")
-    )
-    assert page == wanted and "How far to trust it" in page and "data:image/svg+xml" in page
+    page, wanted = (page_run(file) for file in (tmp_path / "page.html", out / "report.html"))
+    for part in ("tables", "estimates", "schedule", "pictures", "findings"):
+        assert page[part] == wanted[part], part
+    assert page["pictures"]
     loaded = crais.evaluate(
         tmp_path / "mlp.pt2", images, seed=5, method=["ais", "iwae:50"], **CHEAP
     )
@@ -357,7 +358,7 @@ def test_a_result_shows_itself(curved, images, likelihood, tmp_path):
     assert "log p(x)" in shown and "elbo" in shown
     found.report(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
-    assert page.count("data:image/svg+xml") >= 7 and "elbo" in page
+    assert "elbo" in page
     assert page.count("data:image/png") >= 20  # ten images at each end, and those flagged
     assert html.unescape(re.search('srcdoc="(.*?)"', shown, re.DOTALL)[1]) == page
     assert found.to_dict()["results"][0]["log_likelihood"] == found.mean

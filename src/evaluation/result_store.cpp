@@ -70,9 +70,9 @@ void check_chunk(const ChunkResult& result, const RunShape& expected, const std:
 
 constexpr const char* kBfloat16 = "bfloat16";  // the forces of a state
 
-constexpr const char* kReports[] = {"summary.json",   "report.html",     "per_image.csv",
-                                    "thumbnails.npy", "schedule.csv",    "per_problem.csv",
-                                    "plan.json",      "expectations.csv"};
+constexpr const char* kReports[] = {"summary.json",    "report.html", "per_image.csv",
+                                    "schedule.csv",    "plan.json",   "per_problem.csv",
+                                    "expectations.csv"};
 
 bool is_there(const fs::path& path) {
   std::error_code ignored;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "io/npy.h"
 #include "util/error.h"
 #include "util/files.h"
 
@@ -80,17 +79,6 @@ at::Tensor thumbnails_of(const at::Tensor& data, const std::vector<int64_t>& sha
                             : bytes.permute({0, 2, 3, 1}).contiguous();
 }
 
-at::Tensor parse_thumbnails(std::string_view bytes, int64_t count, const std::string& where) {
-  at::Tensor pictures = parse_npy(bytes, where);
-  const bool is_picture =
-      pictures.dim() == 3 || (pictures.dim() == 4 && pictures.size(3) == kColourChannels);
-  if (pictures.scalar_type() != at::kByte || !is_picture || pictures.size(0) != count ||
-      pictures.size(1) < 1 || pictures.size(1) > kThumbnailSide || pictures.size(2) < 1 ||
-      pictures.size(2) > kThumbnailSide)
-    throw data_error(where + ": does not hold " + std::to_string(count) + " thumbnails");
-  return pictures;
-}
-
 void write_image_grid(const std::filesystem::path& path, const at::Tensor& images, int64_t rows,
                       int64_t cols, int64_t columns) {
   TORCH_CHECK(images.dim() == 2 && images.size(1) == rows * cols, "images of ", images.sizes(),
@@ -98,6 +86,7 @@ void write_image_grid(const std::filesystem::path& path, const at::Tensor& image
   const at::Tensor grid = laid_out(images, rows, cols, columns);
   write_file_atomic(path, png_of(grid.mul(255.0).round().to(at::kByte)));
 }
+
 std::string png_of(const at::Tensor& pixels) {
   TORCH_CHECK(pixels.scalar_type() == at::kByte && (pixels.dim() == 2 || pixels.dim() == 3),
               "pixels of ", pixels.sizes(), " are no picture");

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace crais {
@@ -19,10 +18,6 @@ constexpr int64_t kThumbnailSide = 64;
 /// [values] count as square pictures if a side has at least 16 pixels. Undefined for any other
 /// shape. Numbers in [0, 1] are used as they are; others are scaled to their range.
 at::Tensor thumbnails_of(const at::Tensor& data, const std::vector<int64_t>& shape);
-
-/// Parses a .npy file with `count` thumbnails. Throws Error kData, beginning with `where`, for any
-/// other content.
-at::Tensor parse_thumbnails(std::string_view bytes, int64_t count, const std::string& where);
 
 /// Writes `images` [N, rows * cols], grey values in [0, 1] (clamped), row by row into a grid of
 /// `columns`, with black cells at the end of the last row and one grey pixel between neighbours.

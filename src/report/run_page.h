@@ -1,43 +1,30 @@
-// The common parts of the pages of all estimating programs.
+// report.html: one template, page.html, which shows the run's JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "evaluation/summary.h"
-#include "report/html.h"
-#include "report/plot.h"
 #include "report/table.h"
 
 namespace crais {
 
-/// "within 0.013 nats": two Monte Carlo standard errors plus the bias that they suggest, rounded up
-/// to two digits; "of unknown error" if both are unknown.
-std::string trust_words(double std_error, double bias);
+/// What a page shows.
+struct RunPage {
+  std::string title;
+  std::string problem;       // the program's word for a problem: "image"
+  std::string quantity;      // what it estimates: "log p(x)"
+  std::string command = {};  // repeats the run
+  std::vector<std::pair<Table, std::string>> tables = {};  // each with an explanation, or ""
+  std::vector<std::string> findings = {};              // what is doubtful, and what would mend it
+  nlohmann::json pictures = nlohmann::json::object();  // data URLs by index of the problem
+  nlohmann::json particles = nullptr;                  // points of the plane, [x, y]
+};
 
-/// The number of flagged estimates: "Not to be trusted: 3 flagged estimates of 1,000."
-std::string flagged_words(const MethodSummary& summary);
-
-/// Adds a table with its title as the caption, without the rules between rows.
-void add_table(HtmlPage& page, const Table& table);
-
-/// Adds a histogram, unless no value is finite.
-void add_histogram(HtmlPage& page, const Histogram& histogram, const std::string& alt);
-
-/// Adds the annealing: the temperatures of the shared plan, or of the first problem's own plan, and
-/// the pilot's observations at them. Adds nothing for methods that do not anneal.
-void add_annealing(HtmlPage& page, const RunResults& results);
-
-/// Adds the ESS of the weights of each problem, for each method.
-void add_effective_sizes(HtmlPage& page, const std::vector<MethodTable>& methods,
-                         const std::string& problem);
-
-/// Adds a sentence on whether more chains or more problems would reduce the error of the mean.
-void add_what_helps(HtmlPage& page, double chains_error, double data_error,
-                    const std::string& problem);
-
-/// Adds the command, and in a fold the settings and digests of `summary`.
-void add_record(HtmlPage& page, const nlohmann::json& summary, const std::string& command);
+/// The page, one file that loads no other. It holds `summary`, the content of summary.json, the
+/// estimates of each method and the schedule: the shared one, or that of the first problem.
+std::string html_of(const RunPage& page, const RunResults& results, const nlohmann::json& summary);
 
 }  // namespace crais

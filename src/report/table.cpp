@@ -43,14 +43,11 @@ void Table::add_row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-void Table::add_rule() { rows_.emplace_back(); }
-
 std::vector<size_t> Table::widths() const {
   std::vector<size_t> widths;
   for (size_t c = 0; c < headers_.size(); ++c) {
     widths.push_back(width_of(headers_[c]));
-    for (const Row& row : rows_)
-      if (!row.empty()) widths[c] = std::max(widths[c], width_of(row[c]));
+    for (const Row& row : rows_) widths[c] = std::max(widths[c], width_of(row[c]));
   }
   return widths;
 }
@@ -58,8 +55,7 @@ std::vector<size_t> Table::widths() const {
 std::vector<bool> Table::numeric() const {
   std::vector<bool> numeric(headers_.size(), !rows_.empty());
   for (size_t c = 0; c < headers_.size(); ++c)
-    for (const Row& row : rows_)
-      if (!row.empty()) numeric[c] = numeric[c] && reads_as_number(row[c]);
+    for (const Row& row : rows_) numeric[c] = numeric[c] && reads_as_number(row[c]);
   return numeric;
 }
 
@@ -73,7 +69,6 @@ std::string Table::part(const std::vector<size_t>& columns, size_t width) const 
   if (width > 0 && before_last + last > width)
     last = std::max(kLeast, width > before_last ? width - before_last : 0);
 
-  const std::string rule = std::string(before_last + last, '-') + "\n";
   const auto line = [&](const Row& row, const std::string& end) {
     std::string text;
     for (size_t i = 0; i < columns.size(); ++i) {
@@ -98,8 +93,8 @@ std::string Table::part(const std::vector<size_t>& columns, size_t width) const 
     }
     return text;
   };
-  std::string text = lines(headers_) + rule;
-  for (const Row& row : rows_) text += row.empty() ? rule : lines(row);
+  std::string text = lines(headers_) + std::string(before_last + last, '-') + "\n";
+  for (const Row& row : rows_) text += lines(row);
   return text;
 }
 

@@ -15,8 +15,6 @@ class Table {
 
   /// Throws Error kInternal if there is not one cell for every header.
   void add_row(std::vector<std::string> cells);
-  /// Adds a horizontal line between two groups of rows.
-  void add_rule();
 
   /// The whole table. Each line ends with a newline and has no spaces before it.
   ///
@@ -26,7 +24,7 @@ class Table {
   /// even then is broken between words.
   std::string text(int width = 0) const;
 
-  using Row = std::vector<std::string>;  // empty: a horizontal line
+  using Row = std::vector<std::string>;
   const std::string& title() const { return title_; }
   const Row& headers() const { return headers_; }
   const std::vector<Row>& rows() const { return rows_; }

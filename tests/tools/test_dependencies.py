@@ -21,7 +21,7 @@ class Sources:
         digest = hashlib.sha256(content).hexdigest()
         text = TEXT.replace(re.findall(r"[0-9a-f]{64}", TEXT)[0], digest)
         text = re.sub(r"set\(kMirrors .*\)", f"set(kMirrors file://{folder}/mirror)", text)
-        text = text.replace("IN ITEMS cxxopts nlohmann_json stb zlib libzip", "IN ITEMS cxxopts")
+        text = text.replace("IN ITEMS cxxopts nlohmann_json stb chart_js zlib libzip", "IN ITEMS cxxopts")
         self.script = folder / "cmake/dependencies.cmake"
         for path in (self.script, self.archive, self.mirrored):
             path.parent.mkdir(parents=True)

@@ -49,21 +49,20 @@ void keep_particles(LogzSettings& settings, const Target& target) {
     o.keep_particles = true;
 }
 
-/// The particles of all problems together, whose weights all have the mean Z. Nothing if a chunk
+/// Some particles of all problems together, whose weights all have the mean Z. Nothing if a chunk
 /// was read from a file, which keeps no particles.
-std::optional<Scatter> cloud_of(const LogzSettings& settings, const RunResults& results,
-                                const Target& target) {
+std::optional<json> cloud_of(const LogzSettings& settings, const RunResults& results,
+                             const Target& target) {
   constexpr int64_t kDrawn = 500;
   const auto kept = target.dim() == 2 ? kept_particles(results) : std::nullopt;
   if (!kept) return {};
   const at::Tensor drawn =
       thinned(kept->z.flatten(0, 1), kept->log_w.flatten(), kDrawn, settings.estimator.seed);
   if (!drawn.isfinite().all().item<bool>()) return {};
-  const Window window = window_around(drawn);
-  Scatter cloud{settings.target, window, contours_of(target, window), {}};
-  cloud.panels.push_back(
-      {"particles", to_column(drawn.select(1, 0)), to_column(drawn.select(1, 1))});
-  return cloud;
+  json points = json::array();
+  for (int64_t i = 0; i < kDrawn; ++i)
+    points.push_back({drawn[i][0].item<double>(), drawn[i][1].item<double>()});
+  return points;
 }
 
 }  // namespace
@@ -92,9 +91,7 @@ RunReport run_logz(LogzSettings settings, const std::shared_ptr<const Target>& t
                             settings.notes};
         if (const auto truth = target->true_log_normalizer())
           results.truth = (*truth)[0].item<double>();
-        // The function may be expensive.
-        if (!settings.out.empty() || (settings.wants_samples && !settings.in_memory))
-          results.cloud = cloud_of(settings, results, *target);
+        results.cloud = cloud_of(settings, results, *target);
         const std::vector<TargetExpectation> expectations =
             expectations_of(results, settings.estimator.expectations, *target);
         return report_of(std::move(results), expectations, std::move(summary));

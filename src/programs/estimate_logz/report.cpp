@@ -7,6 +7,8 @@
 
 #include "cli/program.h"
 #include "io/json.h"
+#include "programs/estimate_logz/settings.h"
+#include "report/run_page.h"
 #include "report/table.h"
 #include "util/format.h"
 
@@ -108,6 +110,23 @@ json to_json(const LogzSummary& s) {
   object["root_mean_square_error"] = optional(s.root_mean_square_error);
   return object;
 }
+
+namespace {
+
+std::string page_of(const LogzResults& results, const std::vector<LogzSummary>& methods,
+                    const std::vector<TargetExpectation>& expectations, const json& summary) {
+  RunPage page{"Log normaliser of " + results.target, "problem", "log Z"};
+  page.command = command_of(estimate_logz_synopsis(), {results.target}, summary.at("settings"));
+  for (const Table& table : result_tables(results, methods)) page.tables.emplace_back(table, "");
+  for (const TargetExpectation& e : expectations)
+    page.tables.emplace_back(expectation_table(e), reading_of(e.estimate));
+  for (const LogzSummary& s : methods)
+    if (const std::string doubts = doubts_of(s); !doubts.empty()) page.findings.push_back(doubts);
+  if (results.cloud) page.particles = *results.cloud;
+  return html_of(page, results, summary);
+}
+
+}  // namespace
 
 RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& expectations,
                     json summary) {

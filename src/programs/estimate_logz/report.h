@@ -8,7 +8,6 @@
 
 #include "evaluation/summary.h"
 #include "programs/estimate_logz/expectations.h"
-#include "report/plot.h"
 #include "report/run_report.h"
 #include "report/table.h"
 
@@ -19,7 +18,7 @@ struct LogzResults : RunResults {
   std::string target;  // "normal:128"
   int64_t dim = 0;
   std::optional<double> truth;          // nats
-  std::optional<Scatter> cloud;         // kept particles of a target in the plane
+  std::optional<nlohmann::json> cloud;  // particles of a target in the plane, [x, y], equal weights
   std::vector<std::string> notes = {};  // remarks on a target that is a function
 };
 
@@ -43,10 +42,5 @@ std::vector<Table> result_tables(const LogzResults& results,
 /// about the run.
 RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& expectations,
                     nlohmann::json summary);
-
-/// The content of report.html for finished results; `summary` is that of summary.json.
-std::string page_of(const LogzResults& results, const std::vector<LogzSummary>& methods,
-                    const std::vector<TargetExpectation>& expectations,
-                    const nlohmann::json& summary);
 
 }  // namespace crais

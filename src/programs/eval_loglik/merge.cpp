@@ -41,7 +41,6 @@ int merge_evaluations(const CommandLine& cli) {
       if (!whole->found.chunks.emplace(chunk, std::move(result)).second)
         throw data_error(folder + ": chunk " + std::to_string(chunk) +
                          " is in an earlier folder too; give each shard once");
-    whole->thumbnails.merge(part.thumbnails);
     if (part.is_tuned) {
       whole->found.state = part.found.state;
       whole->is_tuned = true;

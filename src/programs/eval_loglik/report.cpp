@@ -1,11 +1,19 @@
 #include "programs/eval_loglik/report.h"
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
+#include <numeric>
 #include <utility>
 
+#include "evaluation/comparison.h"
 #include "io/json.h"
-#include "io/npy.h"
+#include "programs/eval_loglik/diagnose.h"
+#include "programs/eval_loglik/settings.h"
+#include "report/pictures.h"
+#include "report/run_page.h"
 #include "report/table.h"
+#include "util/base64.h"
 #include "util/error.h"
 #include "util/format.h"
 
@@ -13,6 +21,9 @@ namespace crais {
 namespace {
 
 using nlohmann::json;
+
+constexpr size_t kExtremes = 12;      // pictures of the least and of the most probable images
+constexpr size_t kMostFlagged = 200;  // pictures of flagged images; per_image.csv lists the others
 
 json to_json(const LikelihoodSummary& s) {
   json object = to_json(s, "image");
@@ -73,6 +84,59 @@ std::vector<LikelihoodSummary> summarise(const EvalResults& results) {
   return summaries;
 }
 
+namespace {
+
+/// Data URLs by index: the least and the most probable images by the first method, and its flagged.
+json pictures_of(const EvalResults& results) {
+  json pictures = json::object();
+  if (!results.thumbnails.defined()) return pictures;
+  const ImageEstimates estimates(tables(results).front());
+  const std::vector<double>& value = estimates.value;
+  std::vector<size_t> order(value.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  // Values that are not numbers come first: they have no order.
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::isnan(value[a]) ? !std::isnan(value[b]) : value[a] < value[b];
+  });
+  const std::vector<int64_t> indices = indices_of(results);
+  size_t num_flagged = 0;
+  for (size_t rank = 0; rank < order.size(); ++rank) {
+    const size_t i = order[rank];
+    const bool is_extreme = rank < kExtremes || rank + kExtremes >= order.size();
+    const bool is_shown = estimates.flagged[i] && ++num_flagged <= kMostFlagged;
+    if (is_extreme || is_shown)
+      pictures[std::to_string(indices[i])] =
+          "data:image/png;base64," + to_base64(png_of(results.thumbnails[static_cast<int64_t>(i)]));
+  }
+  return pictures;
+}
+
+/// The path of the model in a summary.json; "" if it has none.
+std::string model_path(const json& summary) {
+  for (const char* kind : {"checkpoint", "model"})
+    if (summary.contains(kind) && summary[kind].contains("path") &&
+        summary[kind]["path"].is_string())
+      return summary[kind]["path"].get<std::string>();
+  return "";
+}
+
+std::string page_of(const EvalResults& results, const std::vector<LikelihoodSummary>& methods,
+                    const json& summary) {
+  const std::string model = model_path(summary);
+  const std::string title = "Log-likelihood" + (model.empty() ? "" : " of " + model);
+  RunPage page{title, "image", "log p(x)"};
+  page.command =
+      command_of(eval_loglik_synopsis(), {model.empty() ? "MODEL" : model}, summary.at("settings"));
+  for (const Table& table : result_tables(methods))
+    page.tables.emplace_back(table, page.tables.empty() ? kReading : "");
+  for (const json& finding : diagnose(results, summary))
+    page.findings.push_back(sentence_of(finding));
+  page.pictures = pictures_of(results);
+  return html_of(page, results, summary);
+}
+
+}  // namespace
+
 RunReport report_of(EvalResults results, json summary, const std::string& about) {
   const std::vector<LikelihoodSummary> methods = summarise(results);
   const std::vector<std::string> warnings = warnings_of(summary);
@@ -90,8 +154,6 @@ RunReport report_of(EvalResults results, json summary, const std::string& about)
       {"schedule.csv", schedule_csv(results, "image")},
       {"report.html",
        [everything, methods, summary] { return page_of(*everything, methods, summary); }}};
-  if (results.thumbnails.defined())
-    files.emplace_back("thumbnails.npy", [everything] { return npy_text(everything->thumbnails); });
   return {std::move(results),
           Progressed(),
           json(),

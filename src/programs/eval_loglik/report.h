@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "evaluation/summary.h"
-#include "report/html.h"
 #include "report/run_report.h"
 #include "report/table.h"
 
@@ -37,13 +36,5 @@ extern const std::string kReading;
 /// The report of finished results, without `run` and `progress`. `summary` holds further facts
 /// about the run; `about` is a line for people below the tables.
 RunReport report_of(EvalResults results, nlohmann::json summary, const std::string& about = "");
-
-/// The content of report.html for finished results; `summary` is that of summary.json.
-std::string page_of(const EvalResults& results, const std::vector<LikelihoodSummary>& methods,
-                    const nlohmann::json& summary);
-
-/// Image `row` of the results with its caption; `number` is its index in the data set.
-GalleryItem gallery_item(const at::Tensor& thumbnails, int64_t row, int64_t number,
-                         const std::vector<std::string>& lines);
 
 }  // namespace crais

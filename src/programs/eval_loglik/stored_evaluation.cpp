@@ -1,52 +1,18 @@
 #include "programs/eval_loglik/stored_evaluation.h"
 
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "core/spec.h"
 #include "io/json.h"
-#include "report/pictures.h"
 #include "util/error.h"
-#include "util/files.h"
 
 namespace crais {
-namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Pictures by chunk. The rows of the file are in the order of the folder's chunks.
-std::map<int64_t, at::Tensor> thumbnails_by_chunk(const fs::path& path,
-                                                  const std::map<int64_t, ChunkResult>& chunks) {
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) return {};
-  if (chunks.empty())
-    throw data_error((path.parent_path() / "chunks").string() +
-                     ": holds no chunk, though the run was finished: was it moved or deleted?");
-  int64_t count = 0;
-  for (const auto& [number, chunk] : chunks) count += static_cast<int64_t>(chunk.indices.size());
-  const at::Tensor all = parse_thumbnails(read_file(path), count, path.string());
-  std::map<int64_t, at::Tensor> parts;
-  int64_t begin = 0;
-  for (const auto& [number, chunk] : chunks) {
-    const auto size = static_cast<int64_t>(chunk.indices.size());
-    parts[number] = all.slice(0, begin, begin + size);
-    begin += size;
-  }
-  return parts;
-}
-
-/// All pictures; undefined if one is missing or of another size.
-at::Tensor joined(const std::map<int64_t, at::Tensor>& thumbnails, int64_t chunks) {
-  if (static_cast<int64_t>(thumbnails.size()) != chunks) return {};
-  std::vector<at::Tensor> parts;
-  for (const auto& [number, part] : thumbnails) {
-    if (!parts.empty() && part.sizes().slice(1) != parts.front().sizes().slice(1)) return {};
-    parts.push_back(part);
-  }
-  return at::cat(parts);
-}
+namespace {
 
 /// The chunks of a run, from run.json.
 RunShape shape_of(const json& run, const std::string& source) {
@@ -91,7 +57,6 @@ StoredEvaluation read_evaluation(const fs::path& folder) {
     stored.found.state = *std::move(state);
     stored.is_tuned = true;
   }
-  stored.thumbnails = thumbnails_by_chunk(folder / "thumbnails.npy", stored.found.chunks);
   return stored;
 }
 
@@ -111,7 +76,6 @@ EvalResults whole_results(StoredEvaluation evaluation, const std::string& folder
   results.bits_offset = json_field<double>(images, "bits_offset", source);
   if (results.num_pixels < 1)
     throw data_error(source + ": images of " + std::to_string(results.num_pixels) + " values");
-  results.thumbnails = joined(evaluation.thumbnails, count);
   static_cast<RunResults&>(results) = std::move(evaluation.found);
   return results;
 }

@@ -1,11 +1,8 @@
 // A result folder of eval-loglik, read from disk.
 #pragma once
 
-#include <ATen/ATen.h>
-
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -23,8 +20,7 @@ struct StoredEvaluation {
   nlohmann::json run;  // run.json
   RunShape shape;
   RunResults found;
-  bool is_tuned = false;                     // the folder has a plan.json
-  std::map<int64_t, at::Tensor> thumbnails;  // by chunk; empty without pictures
+  bool is_tuned = false;  // the folder has a plan.json
 };
 
 /// Throws Error kArgument that names a flag without effect on a `command` that only reads results:

@@ -9,9 +9,7 @@
 
 #include "core/rng.h"
 #include "models/training_state.h"
-#include "report/html.h"
 #include "report/pictures.h"
-#include "report/plot.h"
 #include "util/error.h"
 #include "util/files.h"
 

@@ -1,12 +1,13 @@
+#include "report/pictures.h"
+
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 
-#include "report/pictures.h"
 #include "support/scratch.h"
-#include "util/error.h"
 #include "util/files.h"
 
 namespace crais {
@@ -75,26 +76,35 @@ TEST(ImageGrid, LaysImagesOutRowByRow) {
     EXPECT_EQ(static_cast<unsigned char>(png.pixels[i]), expected[i]) << i;
 }
 
-TEST(ImageGrid, ATallGridOfRealisticSize) {
-  const testing::Scratch scratch;
-  const at::Tensor images = at::rand({25, 28 * 28});
-  write_image_grid(scratch.path() / "grid.png", images, 28, 28, 10);
-  const Png png = decoded(read_file(scratch.path() / "grid.png"));
-  ASSERT_EQ(png.width, 289U);
-  ASSERT_EQ(png.height, 86U);
-  // Image 12 is the third of the second row.
-  const at::Tensor grey = (images[12].view({28, 28}) * 255).round();
-  for (int64_t y = 0; y < 28; ++y)
-    for (int64_t x = 0; x < 28; ++x)
-      ASSERT_EQ(
-          static_cast<unsigned char>(png.pixels[static_cast<size_t>((29 + y) * 289 + 2 * 29 + x)]),
-          grey[y][x].item<int>());
+TEST(Thumbnails, TakePicturesOfAnyLayout) {
+  const at::Tensor data = at::rand({2, 12});
+  const at::Tensor grey = thumbnails_of(data, {3, 4});
+  ASSERT_EQ(grey.sizes().vec(), (std::vector<int64_t>{2, 3, 4}));
+  EXPECT_EQ(grey[1][2][3].item<int>(),
+            static_cast<int>(std::lround(255 * data[1][11].item<double>())));
+  const at::Tensor first = thumbnails_of(data, {3, 2, 2}), last = thumbnails_of(data, {2, 2, 3});
+  ASSERT_EQ(first.sizes().vec(), (std::vector<int64_t>{2, 2, 2, 3}));
+  ASSERT_EQ(last.sizes().vec(), first.sizes().vec());
+  EXPECT_EQ(first[0][0][1][2].item<int>(), grey[0].flatten()[9].item<int>());
+  EXPECT_EQ(last[0][0][1][2].item<int>(), grey[0].flatten()[5].item<int>());
+  EXPECT_FALSE(thumbnails_of(data, {12}).defined());
+  EXPECT_FALSE(thumbnails_of(at::zeros({2, 36}), {36}).defined());
+  EXPECT_EQ(thumbnails_of(at::zeros({2, 784}), {784}).sizes(), at::IntArrayRef({2, 28, 28}));
+  EXPECT_FALSE(thumbnails_of(data, {2, 3, 2}).defined());
 }
 
-TEST(ImageGrid, AnUnwritablePlaceIsAnError) {
-  expect_error(ErrorKind::kCannotCreate, {"/nowhere"}, [] {
-    write_image_grid("/nowhere/grid.png", at::zeros({1, 4}), 2, 2, 1);
-  });
+TEST(Thumbnails, SpreadOtherRangesAndShrinkLargePictures) {
+  const at::Tensor centred = at::tensor({-1.0F, 0.0F, 3.0F, 1.0F}).unsqueeze(0);
+  EXPECT_TRUE(at::equal(thumbnails_of(centred, {2, 2}).flatten(),
+                        at::tensor({0, 64, 255, 128}, at::kByte)));
+  const at::Tensor large = thumbnails_of(at::full({1, 300 * 100}, 0.5F), {300, 100});
+  EXPECT_EQ(large.sizes().vec(), (std::vector<int64_t>{1, kThumbnailSide, kThumbnailSide}));
+  EXPECT_TRUE((large == 128).all().item<bool>());
+}
+
+TEST(Png, HasColours) {
+  EXPECT_EQ(png_of(at::zeros({3, 5}, at::kByte))[25], 0);
+  EXPECT_EQ(png_of(at::zeros({3, 5, 3}, at::kByte))[25], 2);
 }
 
 }  // namespace
