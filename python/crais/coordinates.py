@@ -1,8 +1,9 @@
-"""Coordinates e of R^D in which a prior, a unit cube or a bounded support is a plain density.
+"""Coordinates e of R^D in which a prior, a unit cube, a support or a base is a plain density.
 
 A user's function takes theta, which may be bounded and may have names. Chains move in e, with
 theta = T(e). What a density gains by the change of variables, the prior's own density of e or
-log |det dT/de|, is `log_density`.
+log |det dT/de|, is `log_density`. It is NaN, zero and counted, where floating numbers end before T
+does: no number of the user's density is ever another.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch import distributions as D
 from torch.distributions import constraints
+from torch.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 
 from crais.captured import Function
 from crais.errors import UsageError
@@ -24,9 +26,8 @@ from crais.gradients import known_gradient
 from crais.priors import Prior
 
 _DRAWS = 1024  # of a prior, for the centre and the width of e
-_FARTHEST = 300.0  # of a number that exp or a sigmoid takes to a bounded support
-_FARTHEST_FLOAT32 = 80.0
 _QUARTILES = 1.349  # distance of a standard normal's quartiles
+_MOST_LOST = 1.0  # of a free number that comes back from a bounded one
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Coordinates:
     log_density  e [B, D] -> what the function's own density is multiplied by [B], nats
     draw         count -> as many e of the prior, or of N(0, I)
     inverse      theta -> e, where that is known
+    names        of the D numbers, as messages have them
     """
 
     dim: int
@@ -45,23 +47,15 @@ class Coordinates:
     log_density: Function
     draw: Callable[[int], Tensor]
     inverse: Function | None = None
+    names: tuple[str, ...] = ()
+
+    def name(self, i: int) -> str:
+        return self.names[i] if self.names else f"coordinate {i}"
 
 
 def plain(dim: int) -> Coordinates:
     """theta = e, and no density of its own."""
     return Coordinates(dim, lambda e: e, lambda e: e.new_zeros(len(e)), _standard(dim))
-
-
-def of_affine(loc: Tensor, scale_tril: Tensor) -> Coordinates:
-    """theta = loc + L e, and log |det L|."""
-    log_det = scale_tril.diagonal().log().sum()
-    return Coordinates(
-        len(loc),
-        lambda e: _affine(e, loc, scale_tril),
-        lambda e: log_det.to(e).expand(len(e)),
-        _standard(len(loc)),
-        lambda z: torch.linalg.solve_triangular(scale_tril, (z - loc).T, upper=False).T,
-    )
 
 
 def of_base(base: Any, dim: int) -> Coordinates:
@@ -80,7 +74,7 @@ def of_base(base: Any, dim: int) -> Coordinates:
     scale_tril, failed = torch.linalg.cholesky_ex(covariance)
     if failed:
         raise UsageError("base: the covariance is not positive definite")
-    return of_affine(loc, scale_tril)
+    return _of_affine(loc, scale_tril)
 
 
 def of_transform(transform: Function, dim: int) -> Coordinates:
@@ -90,11 +84,11 @@ def of_transform(transform: Function, dim: int) -> Coordinates:
     above its median: give a prior whose tails matter as `prior`.
     """
 
-    def cube(e: Tensor) -> Tensor:
-        numbers = torch.finfo(e.dtype)
-        return _phi(e).clamp(numbers.tiny, 1 - numbers.eps / 2)
+    def log_density(e: Tensor) -> Tensor:
+        u = _phi(e)
+        return torch.where(((u > 0) & (u < 1)).all(1), _log_normal(e), math.nan)
 
-    return Coordinates(dim, lambda e: transform(cube(e)), _log_normal, _standard(dim))
+    return Coordinates(dim, lambda e: transform(_phi(e)), log_density, _standard(dim))
 
 
 def of_prior(prior: Any, dim: int | None) -> Coordinates:
@@ -111,9 +105,10 @@ def of_prior(prior: Any, dim: int | None) -> Coordinates:
         return _of_crais(prior, dim)
     if dim is not None and not isinstance(prior, (Mapping, list, tuple)):
         one = _of_one(prior, "the prior")
-        return _side_by_side([one] * dim) if one.dim == 1 else _checked(one, dim, "the prior")
-    parts = list(prior) if isinstance(prior, tuple) else prior
-    return _together(parts, dim, _of_one, "the prior")
+        if one.dim > 1:
+            return _checked(one, dim, "the prior")
+        prior = [prior] * dim
+    return _together(list(prior) if isinstance(prior, tuple) else prior, dim, _of_one, "the prior")
 
 
 def of_support(support: Any, dim: int | None) -> Coordinates:
@@ -123,7 +118,8 @@ def of_support(support: Any, dim: int | None) -> Coordinates:
     is no bound, or (constraint, shape) for more than one number. theta is as in `of_prior`.
     """
     if dim is not None and not isinstance(support, (Mapping, list)) and not _has_shape(support):
-        return _of_constraint((support, (dim,)), "the support")  # theta's, of a simplex, say
+        support = (support, (dim,))  # theta's, of a simplex, say
+        return replace(_of_constraint(support, "the support"), names=())
     return _together(support, dim, _of_constraint, "the support")
 
 
@@ -135,13 +131,13 @@ def _together(
 ) -> Coordinates:
     """Coordinates of one part, of a list's parts side by side, or of a dict's parts by name."""
     if isinstance(parts, Mapping):
-        coordinates = _by_name({name: make(one, name) for name, one in parts.items()})
+        whole = _by_name({name: make(one, name) for name, one in parts.items()})
     elif isinstance(parts, list):
-        coordinates = _side_by_side([make(one, f"{what} {i}") for i, one in enumerate(parts)])
+        whole = _side_by_side([make(one, f"{what} {i}") for i, one in enumerate(parts)])
     else:
-        coordinates = make(parts, what)
-        coordinates = _side_by_side([coordinates]) if coordinates.dim == 1 else coordinates
-    return _checked(coordinates, dim, what)
+        one = make(parts, what)
+        whole = _side_by_side([one]) if one.dim == 1 else replace(one, names=())
+    return _checked(whole, dim, what)
 
 
 def _by_name(each: Mapping[str, Coordinates]) -> Coordinates:
@@ -163,6 +159,11 @@ def _by_name(each: Mapping[str, Coordinates]) -> Coordinates:
         point,
         log_density,
         lambda count: torch.cat([one.draw(count) for one in each.values()], 1),
+        names=tuple(
+            name if one.dim == 1 else f"{name}[{i}]"
+            for name, one in each.items()
+            for i in range(one.dim)
+        ),
     )
 
 
@@ -172,7 +173,7 @@ def _side_by_side(each: Sequence[Coordinates]) -> Coordinates:
     def point(e: Tensor) -> Tensor:
         return torch.cat([theta.reshape(len(e), -1) for theta in named.point(e).values()], 1)
 
-    return Coordinates(named.dim, point, named.log_density, named.draw)
+    return replace(named, point=point, names=())
 
 
 def _checked(coordinates: Coordinates, dim: int | None, what: str) -> Coordinates:
@@ -185,48 +186,55 @@ def _checked(coordinates: Coordinates, dim: int | None, what: str) -> Coordinate
 
 
 def _of_one(prior: Any, name: str) -> Coordinates:
-    if isinstance(prior, D.Distribution):
-        return _on_cpu(_of_torch(prior, name))
+    """Where its numbers are, whatever device and type e has."""
     if isinstance(prior, Prior):
         raise UsageError(
             f"{name}: crais's own priors stand alone; name those of torch.distributions"
         )
-    return _on_cpu(_of_scipy(prior, name))
+    one = (_of_torch if isinstance(prior, D.Distribution) else _of_scipy)(prior, name)
+    return _on_cpu(one)
 
 
 def _on_cpu(one: Coordinates) -> Coordinates:
-    """Where its numbers are, whatever device and type e has."""
-
-    def point(e: Tensor) -> Tensor:
-        largest = torch.finfo(e.dtype).max
-        return one.point(e.cpu().double()).clamp(-largest, largest).to(e)
-
-    return Coordinates(
-        one.dim,
-        point,
-        lambda e: one.log_density(e.cpu().double()).to(e),
-        one.draw,
+    return replace(
+        one,
+        point=lambda e: one.point(e.cpu().double()).to(e),
+        log_density=lambda e: one.log_density(e.cpu().double()).to(e),
     )
 
 
 def _of_torch(prior: D.Distribution, name: str) -> Coordinates:
     kind = type(prior).__name__
     prior = _in_float64(prior)
-    try:
-        is_discrete = getattr(prior.support, "is_discrete", False)
-    except NotImplementedError:
-        is_discrete = False
-    if is_discrete:
+    support = _support_of(prior)
+    if getattr(support, "is_discrete", False):
         raise UsageError(f"{name}: {kind} is discrete: sum over its values in the likelihood")
     shape = tuple(prior.batch_shape + prior.event_shape)
     _check_proper(prior, name, kind)
     while isinstance(prior, D.Independent):
         prior = prior.base_dist
     known = _exact(prior)
-    if known is None:
-        return _of_bijection(prior, name, kind)
-    count = math.prod(shape)
-    return Coordinates(count, lambda e: known(e.reshape(-1, *shape)), _log_normal, _standard(count))
+    if known is not None:
+        size = math.prod(shape)
+        return Coordinates(
+            size, lambda e: known(e.reshape(-1, *shape)), _log_normal, _standard(size)
+        )
+    if support is None:
+        raise UsageError(f"{name}: {kind} does not say its support")
+    return _of_bijection(prior, _free(support, shape, name), name, kind)
+
+
+def _support_of(prior: D.Distribution) -> Any:
+    """None where it does not say."""
+    while isinstance(prior, (D.Independent, D.MixtureSameFamily)):
+        is_mixture = isinstance(prior, D.MixtureSameFamily)
+        prior = prior.component_distribution if is_mixture else prior.base_dist
+    if isinstance(prior, D.VonMises):  # PyTorch says R, where its density is periodic
+        return constraints.interval(-math.pi, math.pi)
+    try:
+        return prior.support
+    except NotImplementedError:
+        return None
 
 
 def _check_proper(prior: D.Distribution, name: str, kind: str) -> None:
@@ -266,22 +274,23 @@ def _exact(prior: D.Distribution) -> Function | None:
 
 def _standard_cauchy(e: Tensor) -> Tensor:
     """The quantile of Phi(e), by the lesser of both tails."""
-    tail = _phi(-e.abs()).clamp_min(torch.finfo(e.dtype).tiny)
-    return e.sign() / torch.tan(math.pi * tail) * (e != 0)
+    return e.sign() / torch.tan(math.pi * _phi(-e.abs())) * (e != 0)
 
 
-def _of_bijection(prior: D.Distribution, name: str, kind: str) -> Coordinates:
+def _of_bijection(prior: D.Distribution, free: Coordinates, name: str, kind: str) -> Coordinates:
     """theta = T(c + s e) with PyTorch's bijection T from R^D, and the prior's density of e.
 
     c and s are the median and the spread of the prior's draws, so the prior is near N(0, I).
     """
-    shape = prior.batch_shape + prior.event_shape
-    free = _free(_support_of(prior, name, kind), shape, name)
     assert free.inverse is not None
     inverse = free.inverse
-    x = inverse(prior.sample((_DRAWS,))).reshape(_DRAWS, -1)
-    outward = x + 0.5 * x.sign() * (1 + x.abs())
-    if bool((free.point(x) == free.point(outward)).any()):
+
+    def drawn(count: int) -> Tensor:
+        x: Tensor = inverse(prior.sample((count,))).reshape(count, -1)
+        return x
+
+    x = drawn(_DRAWS)
+    if bool(free.log_density(x + 0.5 * x.sign() * (1 + x.abs())).isnan().any()):
         raise UsageError(
             f"{name}: {kind} has draws nearer to the end of its support than floating numbers tell "
             "apart: its evidence would lose that mass"
@@ -291,27 +300,17 @@ def _of_bijection(prior: D.Distribution, name: str, kind: str) -> Coordinates:
     if not bool((width > 0).all()):
         raise UsageError(f"{name}: {kind} has no width: its draws are all the same")
 
-    def point(e: Tensor) -> Tensor:
-        return free.point(centre + width * e)
-
     def log_density(e: Tensor) -> Tensor:
         x = centre + width * e
         log_prob = prior.log_prob(free.point(x)).reshape(len(e), -1).sum(1)
         return log_prob + free.log_density(x) + width.log().sum()
 
-    def draw(count: int) -> Tensor:
-        return (inverse(prior.sample((count,))).reshape(count, -1) - centre) / width
-
-    return Coordinates(free.dim, point, log_density, draw)
-
-
-def _support_of(prior: D.Distribution, name: str, kind: str) -> Any:
-    if isinstance(prior, D.MixtureSameFamily):
-        prior = prior.component_distribution
-    try:
-        return prior.support
-    except NotImplementedError:
-        raise UsageError(f"{name}: {kind} does not say its support") from None
+    return Coordinates(
+        free.dim,
+        lambda e: free.point(centre + width * e),
+        log_density,
+        lambda count: (drawn(count) - centre) / width,
+    )
 
 
 def _in_float64(prior: D.Distribution) -> D.Distribution:
@@ -331,15 +330,13 @@ def _of_crais(prior: Prior, dim: int | None) -> Coordinates:
     latent = len(loc) if loc is not None else dim
     if latent is None:
         raise UsageError(f"give dim=D: {type(prior).__name__} does not tell its dimension")
-    if dim not in (None, latent):
-        raise UsageError(f"dim is {dim}, and the prior is of {latent} free numbers")
     prior = copy.deepcopy(prior).cpu().double().eval()
-    affine = of_affine(*(moment.detach().double() for moment in prior.moments(latent)))
+    affine = _of_affine(*(moment.detach().double() for moment in prior.moments(latent)))
 
     def log_density(e: Tensor) -> Tensor:
         return prior.log_prob(affine.point(e)) + affine.log_density(e)
 
-    return _on_cpu(Coordinates(latent, affine.point, log_density, affine.draw))
+    return _checked(_on_cpu(replace(affine, log_density=log_density)), dim, "the prior")
 
 
 def _of_scipy(prior: Any, name: str) -> Coordinates:
@@ -362,7 +359,7 @@ def _of_scipy(prior: Any, name: str) -> Coordinates:
     shape = tuple(median.shape)
 
     def value_and_slope(e: Tensor) -> tuple[Tensor, list[Tensor]]:
-        tail = _phi(-e.abs()).clamp_min(torch.finfo(e.dtype).tiny).numpy()
+        tail = _phi(-e.abs()).numpy()
         theta = torch.where(
             e < 0, torch.as_tensor(quantile(tail)), torch.as_tensor(from_above(tail))
         )
@@ -378,30 +375,65 @@ def _of_scipy(prior: Any, name: str) -> Coordinates:
 # One support.
 
 
+class _Triangle(D.Transform):
+    """R^(P (P + 1) / 2) -> lower triangles L of P rows, logarithms on the diagonal; or L L^T.
+
+    PyTorch's transforms to these take whole matrices, half of which they do not use.
+    """
+
+    bijective = True
+    domain = constraints.real_vector
+
+    def __init__(self, is_squared: bool) -> None:
+        super().__init__()
+        self.is_squared = is_squared
+        self.codomain = constraints.positive_definite if is_squared else constraints.lower_cholesky
+
+    def _call(self, x: Tensor) -> Tensor:
+        lower: Tensor = D.LowerCholeskyTransform()(vec_to_tril_matrix(x))
+        return lower @ lower.mT if self.is_squared else lower
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        lower = torch.linalg.cholesky_ex(y).L if self.is_squared else y
+        return tril_matrix_to_vec(D.LowerCholeskyTransform()._inverse(lower))
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        log_diagonal = vec_to_tril_matrix(x).diagonal(dim1=-2, dim2=-1)
+        if not self.is_squared:
+            return log_diagonal.sum(-1)
+        powers = torch.arange(y.shape[-1], 0, -1).to(x) + 1
+        return (math.log(2) + powers * log_diagonal).sum(-1)
+
+    def inverse_shape(self, shape: torch.Size) -> torch.Size:
+        return shape[:-2] + (shape[-1] * (shape[-1] + 1) // 2,)
+
+
+def _bijection_to(constraint: Any) -> D.Transform:
+    if constraint in (constraints.positive_definite, constraints.lower_cholesky):
+        return _Triangle(constraint is constraints.positive_definite)
+    return D.biject_to(constraint)
+
+
 def _free(constraint: Any, shape: Sequence[int], name: str) -> Coordinates:
     """By PyTorch's bijection to a support. Raises UsageError where there is none."""
     if getattr(constraint, "is_discrete", False):
         raise UsageError(f"{name} is discrete: sum over its values in the density")
     try:
-        transform = D.biject_to(constraint)
+        transform = _bijection_to(constraint)
     except NotImplementedError:
         raise UsageError(f"{name}: PyTorch has no bijection from R^D to {constraint}") from None
     free_shape = tuple(transform.inverse_shape(torch.Size(shape)))
-    is_identity = isinstance(transform, D.ComposeTransform) and not transform.parts
-
-    def near(x: Tensor) -> Tensor:
-        """Beyond, exp is 0 or infinite, and a density of it no number."""
-        far = _FARTHEST_FLOAT32 if x.dtype == torch.float32 else _FARTHEST
-        return x if is_identity else x.clamp(-far, far)
 
     def point(x: Tensor) -> Tensor:
-        theta: Tensor = transform(near(x).reshape(-1, *free_shape))
+        theta: Tensor = transform(x.reshape(-1, *free_shape))
         return theta
 
     def log_det(x: Tensor) -> Tensor:
-        own = near(x).reshape(-1, *free_shape)
-        log_det_own = transform.log_abs_det_jacobian(own, transform(own)).reshape(len(x), -1).sum(1)
-        return log_det_own - (x - near(x)).abs().sum(1)  # falls beyond, where theta stands still
+        own = x.reshape(-1, *free_shape)
+        theta = transform(own)
+        lost = (transform.inv(theta) - own).detach().abs().reshape(len(x), -1)
+        value = transform.log_abs_det_jacobian(own, theta).reshape(len(x), -1).sum(1)
+        return torch.where((lost < _MOST_LOST).all(1), value, math.nan)
 
     dim = math.prod(free_shape)
     return Coordinates(dim, point, log_det, _standard(dim), transform.inv)
@@ -478,8 +510,16 @@ def _numbers(values: Any, what: str) -> Tensor:
 # Small pieces.
 
 
-def _affine(e: Tensor, loc: Tensor, scale_tril: Tensor) -> Tensor:
-    return loc.to(e) + e @ scale_tril.to(e).T
+def _of_affine(loc: Tensor, scale_tril: Tensor) -> Coordinates:
+    """theta = loc + L e, and log |det L|."""
+    log_det = scale_tril.diagonal().log().sum()
+    return Coordinates(
+        len(loc),
+        lambda e: loc.to(e) + e @ scale_tril.to(e).T,
+        lambda e: log_det.to(e).expand(len(e)),
+        _standard(len(loc)),
+        lambda z: torch.linalg.solve_triangular(scale_tril, (z - loc).T, upper=False).T,
+    )
 
 
 def _phi(e: Tensor) -> Tensor:
