@@ -224,7 +224,7 @@ def _of_torch(prior: D.Distribution, name: str) -> Coordinates:
     return _of_bijection(prior, _free(support, shape, name), name, kind)
 
 
-def _support_of(prior: D.Distribution) -> Any:
+def _support_of(prior: Any) -> Any:
     """None where it does not say."""
     while isinstance(prior, (D.Independent, D.MixtureSameFamily)):
         is_mixture = isinstance(prior, D.MixtureSameFamily)
@@ -424,16 +424,22 @@ def _free(constraint: Any, shape: Sequence[int], name: str) -> Coordinates:
         raise UsageError(f"{name}: PyTorch has no bijection from R^D to {constraint}") from None
     free_shape = tuple(transform.inverse_shape(torch.Size(shape)))
 
+    def kept(x: Tensor) -> tuple[Tensor, Tensor]:
+        """x in its shape, 0 in rows from which T loses it: their theta may be no number at all."""
+        with torch.no_grad():
+            own = x.detach().reshape(-1, *free_shape)
+            lost = (transform.inv(transform(own)) - own).abs().reshape(len(x), -1)
+            is_kept = (lost < _MOST_LOST).all(1)
+        return torch.where(is_kept.unsqueeze(1), x, 0).reshape(-1, *free_shape), is_kept
+
     def point(x: Tensor) -> Tensor:
-        theta: Tensor = transform(x.reshape(-1, *free_shape))
+        theta: Tensor = transform(kept(x)[0])
         return theta
 
     def log_det(x: Tensor) -> Tensor:
-        own = x.reshape(-1, *free_shape)
-        theta = transform(own)
-        lost = (transform.inv(theta) - own).detach().abs().reshape(len(x), -1)
-        value = transform.log_abs_det_jacobian(own, theta).reshape(len(x), -1).sum(1)
-        return torch.where((lost < _MOST_LOST).all(1), value, math.nan)
+        own, is_kept = kept(x)
+        value = transform.log_abs_det_jacobian(own, transform(own)).reshape(len(x), -1).sum(1)
+        return torch.where(is_kept, value, math.nan)
 
     dim = math.prod(free_shape)
     return Coordinates(dim, point, log_det, _standard(dim), transform.inv)
