@@ -171,9 +171,11 @@ def _masses_of_pymc(model: Any, start: Mapping[str, Any]) -> list[tuple[str, str
     LKJ. Variables with the transforms that PyMC chooses are not looked at.
     """
     core: Any = importlib.import_module("pymc.model.core")
-    of_kind: Any = importlib.import_module("pymc.distributions.transforms")._default_transform
-    doubts = []
-    for variable in model.free_RVs:
+    of_kind = getattr(
+        importlib.import_module("pymc.distributions.transforms"), "_default_transform", None
+    )
+    doubts: list[tuple[str, str]] = []
+    for variable in model.free_RVs if of_kind is not None else []:
         transform, op = model.rvs_to_transforms[variable], variable.owner.op
         usual = type(transform) is type(of_kind(op, variable))
         if transform is None or usual and "LKJ" not in type(op).__name__:

@@ -17,12 +17,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from crais import adapters, coordinates, gradients
+from crais import adapters, coordinates, gradients, outputs
 from crais.captured import Function
 from crais.coordinates import Coordinates
-from crais.errors import DataError, UsageError
+from crais.errors import DataError, InternalError, UsageError
 
 _PRIOR_DRAWS = 256  # at which a likelihood is looked at before a run
+_WAYS = 64  # of coordinates, along which a density must fall
+_RUNGS = 2.0 ** torch.arange(2, 40, 0.5, dtype=torch.float64)  # distances of e on the way
 
 
 @dataclass
@@ -32,8 +34,11 @@ class Density:
     log_density  e [B, dim] -> [B], nats
     dtype        the one type of e that the function takes; None where the run chooses
     notes        lines that say what was made of them
+    doubts       why results are not to be trusted, whatever they are, and what would mend it
+    is_single    the function computes in float32, whatever z is
     inverse      points in the user's coordinates [S, dim] -> e, where that is another
     point        e [B, dim] -> theta: what the user's function takes
+    check_falls  raises UsageError where the density does not fall along a coordinate
     """
 
     log_density: Function
@@ -41,8 +46,20 @@ class Density:
     dtype: torch.dtype | None = None
     name: str = "function"
     notes: list[str] = field(default_factory=list)
+    doubts: list[tuple[str, str]] = field(default_factory=list)
+    is_single: bool = False
     inverse: Function | None = None
     point: Function = lambda e: e
+    check_falls: Callable[[], None] = lambda: None
+
+    def explain(self, error: InternalError) -> None:
+        """Raises UsageError in place of an error that bases meet where a density has no end."""
+        self.check_falls()
+        if "affine map" in str(error):
+            raise UsageError(
+                "log density grows without bound: the search for its modes came to no end; has every "
+                "parameter a proper prior?"
+            ) from error
 
 
 def density_of(
@@ -60,7 +77,8 @@ def density_of(
     """The arguments of `log_normalizer`, of which it says the meaning.
 
     Raises UsageError where they do not go together, or a prior, a shape or a model is none that can
-    be annealed; DataError where a likelihood is NaN or +inf at draws of the prior.
+    be annealed, or does not fall along a coordinate; DataError where a likelihood is NaN or +inf at
+    draws of the prior.
     """
     spaces = {
         "prior": prior, "prior_transform": prior_transform, "support": support, "base": base,
@@ -73,6 +91,7 @@ def density_of(
     if dim is not None and (not isinstance(dim, (int, np.integer)) or dim < 1):
         raise UsageError(f"give dim=D, the dimension of z, a whole number of at least 1, not {dim}")
     notes: list[str] = []
+    doubts: list[tuple[str, str]] = []
     made = None if target is None else adapters.model_of(target)
     function = target if made is None else made.function
     if made is not None:
@@ -82,6 +101,7 @@ def density_of(
             raise UsageError(f"dim is {dim}, and the model is of {made.dim} free numbers")
         dim, support = made.dim or dim, made.support
         notes += made.notes
+        doubts += made.doubts
     elif dim is None and prior is None and support is None:
         raise UsageError(f"give dim=D, the dimension of z{adapters.explain_missing(target)}")
     space = _coordinates(prior, prior_transform, support, base, dim)
@@ -98,7 +118,7 @@ def density_of(
     on_cpu = space.draw
     space = replace(space, draw=lambda count: on_cpu(count).to(device))
     parts = [target, value_and_grad, prior_transform]
-    return _composed(function, space, parts, notes, dtype, given)
+    return _composed(function, space, parts, notes, doubts, dtype, given)
 
 
 def _coordinates(
@@ -119,6 +139,7 @@ def _composed(
     space: Coordinates,
     parts: list[Any],
     notes: list[str],
+    doubts: list[tuple[str, str]],
     dtype: str | None,
     given: list[str],
 ) -> Density:
@@ -130,30 +151,110 @@ def _composed(
         function, lambda kind: space.point(space.draw(_rows(space.dim)).to(kind)), dtypes
     )
     notes += note
+    chosen = only or dtypes[0]
+    e = space.draw(_rows(space.dim)).to(chosen)
+    is_plain = space.point(e) is e  # no coordinates of their own
     if "prior" in given or "prior_transform" in given:
-        _check_at_prior(function, space, only or dtypes[0])
+        doubts += _check_at_prior(function, space, chosen)
 
     def log_density(e: Tensor) -> Tensor:
         value = function(space.point(e))
-        if not isinstance(value, Tensor) or value.shape != (len(e),) or value.dtype != e.dtype:
+        if not isinstance(value, Tensor) or value.shape != (len(e),):
             return value  # for those to judge who know what it should be
-        return value + space.log_density(e)
+        value = value.to(e.dtype) if value.is_floating_point() else value
+        return value if is_plain else value + space.log_density(e)
 
-    e = space.draw(_rows(space.dim)).to(only or dtypes[0])
-    if space.point(e) is e:  # no coordinates of their own
-        log_density = function
-    if _lacks_second_derivatives(log_density, e):
-        log_density = gradients.once(log_density)
+    is_single = _type_of(function, space.point(e)) == torch.float32 != chosen
+    density = _zero_where_refused(log_density)
+    if not is_plain and "prior_transform" not in given:
+        _check_falls(density, space, chosen)
+    if _lacks_second_derivatives(density, e.float() if is_single else e):
+        density = gradients.once(density)
         notes.append("second derivatives are differences of gradients: autograd has none")
     return Density(
-        log_density,
+        density,
         space.dim,
         only,
         next((p.__name__ for p in parts if hasattr(p, "__name__")), "function"),
         notes,
+        doubts,
+        is_single,
         space.inverse if given == ["base"] else None,
         space.point,
+        lambda: _check_falls(density, space, chosen),
     )
+
+
+def _type_of(function: Function, theta: Any) -> torch.dtype | None:
+    try:
+        with outputs.unvalidated():
+            value: torch.dtype = function(_differentiable(theta)).dtype
+            return value
+    except Exception:  # the run's to say
+        return None
+
+
+def _zero_where_refused(log_density: Function) -> Function:
+    """A density of rows e at which PyTorch's distributions do not look at their arguments.
+
+    Rows at which it raises a ValueError nonetheless are NaN: zero, and counted. What it raises at
+    eight rows or more, of which it takes none, is raised.
+    """
+
+    def of_rows(e: Tensor) -> Tensor:
+        with outputs.unvalidated():
+            try:
+                value: Tensor = log_density(e)
+                return value
+            except UsageError:
+                raise
+            except ValueError:
+                rows = [of_row(row) for row in e.split(1)]
+                if len(rows) >= 8 and all(value is None for value in rows):
+                    raise
+        nowhere = [math.nan * e[i : i + 1].sum(1) for i in range(len(e))]
+        return torch.cat([none if row is None else row for row, none in zip(rows, nowhere)])
+
+    def of_row(e: Tensor) -> Tensor | None:
+        try:
+            value: Tensor = log_density(e)
+            return value
+        except ValueError:
+            return None
+
+    return of_rows
+
+
+def _check_falls(density: Function, space: Coordinates, dtype: torch.dtype) -> None:
+    """Raises UsageError where a density does not fall along a coordinate, whatever the others are.
+
+    log gamma + log |e| must fall on the way to where floating numbers end: else the integral along
+    the coordinate is infinite. Cost: 12 evaluations for each of up to 64 coordinates.
+    """
+    centres = space.draw(2)
+    for i in range(0, space.dim, -(-space.dim // _WAYS)):
+        for sign, way in ((1, "up"), (-1, "down")):
+            e = centres.unsqueeze(1).repeat(1, len(_RUNGS), 1)
+            e[:, :, i] = sign * _RUNGS.to(e)
+            e = e.to(dtype)
+            ends = space.log_density(e.flatten(0, 1)).isfinite().reshape(2, -1).all(0)
+            last = int(ends.long().cumprod(0).sum())
+            if last < 3:
+                continue
+            try:
+                with torch.no_grad():
+                    value = density(e[:, last - 3 : last].flatten(0, 1)).reshape(2, 3).double()
+            except Exception:  # whatever a user's code raises so far away
+                continue
+            rises = value + _RUNGS[last - 3 : last].log().to(value)
+            if bool((rises[:, 1:] >= rises[:, :-1]).all() & (value > -math.inf).all()):
+                own = space.log_density(e[:, last - 3 : last].flatten(0, 1)).reshape(2, 3)
+                grows = bool(((value - own).diff() > 1).all())
+                raise UsageError(
+                    f"log density {'grows without bound' if grows else 'does not fall'} along "
+                    f"{space.name(i)}, on the way {way}: log Z is infinite; has every parameter a "
+                    "proper prior?"
+                )
 
 
 # The forms that functions have.
@@ -231,7 +332,7 @@ def _rows(dim: int) -> int:
 def _works(function: Function, theta: Any) -> bool:
     count = len(next(iter(theta.values()))) if isinstance(theta, Mapping) else len(theta)
     try:
-        with torch.enable_grad():
+        with torch.enable_grad(), outputs.unvalidated():
             value = function(_differentiable(theta))
     except Exception:  # whatever a user's code raises at what it was not made for
         return False
@@ -290,10 +391,13 @@ def _checked_transform(transform: Function, dim: int) -> Function:
     )
 
 
-def _check_at_prior(function: Function, space: Coordinates, dtype: torch.dtype) -> None:
+def _check_at_prior(
+    function: Function, space: Coordinates, dtype: torch.dtype
+) -> list[tuple[str, str]]:
     """At draws of the prior theta is finite, and the log likelihood a number or -inf.
 
-    Cost: 256 evaluations. What a function raises is raised.
+    Returns a doubt if that is one number at all of them. Cost: 256 evaluations. What a function
+    raises is raised.
     """
     theta = space.point(space.draw(_PRIOR_DRAWS).to(dtype))
     named = theta if isinstance(theta, Mapping) else {"theta": theta}
@@ -301,10 +405,16 @@ def _check_at_prior(function: Function, space: Coordinates, dtype: torch.dtype) 
         _refuse(
             ~_is_finite(part), named, f"{name} is not finite: the prior's transform leaves R^D,"
         )
-    value = function(_differentiable(theta))
-    if isinstance(value, Tensor) and value.shape == (_PRIOR_DRAWS,):
-        value = value.detach()
-        _refuse(value.isnan() | (value == math.inf), named, "the log likelihood is NaN or +inf")
+    with outputs.unvalidated():
+        value = function(_differentiable(theta))
+    if not isinstance(value, Tensor) or value.shape != (_PRIOR_DRAWS,):
+        return []
+    value = value.detach()
+    _refuse(value.isnan() | (value == math.inf), named, "the log likelihood is NaN or +inf")
+    if bool((value != value[0]).any()):
+        return []
+    what = f"the log likelihood is {float(value[0]):.6g} at all {_PRIOR_DRAWS} draws of the prior"
+    return [(f"{what}: crais has seen no other", "give `starts` where it is greater")]
 
 
 def _is_finite(part: Tensor) -> Tensor:

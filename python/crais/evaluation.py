@@ -22,7 +22,7 @@ from crais.captured import (
     required_arguments,
 )
 from crais.densities import Density, density_of
-from crais.errors import Interrupted, UsageError
+from crais.errors import InternalError, Interrupted, UsageError
 from crais.gradients import with_gradient
 from crais.images import Data, as_batch, channels_first_of, read, shapes_for, tensor_of
 from crais.captured_model import (
@@ -344,24 +344,34 @@ def _log_normalizer(
     functions: dict[str, Function] = {}
     device, dim, name, check = torch.device("cpu"), 0, str(target), None
     notes: list[str] = []
+    doubts: list[tuple[str, str]] = []
+    is_single = False
     if isinstance(target, Density):
         device, dim, notes = torch.device(options["device"]), target.dim, target.notes
+        doubts, is_single = target.doubts, target.is_single
         name = target.name if target.name.isidentifier() else "function"
         functions = {"log_density": _density(target.log_density)}
         check, is_alone = _examined(functions["log_density"], dim, device, options)
         if is_alone:
             _call_alone(options)
     arguments = [name, *native.arguments(options)]
-    report, run = native.call(
-        "estimate-logz",
-        lambda run: native.extension().log_normalizer(arguments, run, dim, starts, notes),
-        functions,
-        progress=progress,
-        unit="problems",
-        device=device,
-        check=check,
-    )
     density = target if isinstance(target, Density) else None
+    try:
+        report, run = native.call(
+            "estimate-logz",
+            lambda run: native.extension().log_normalizer(
+                arguments, run, dim, starts, notes, doubts, is_single
+            ),
+            functions,
+            progress=progress,
+            unit="problems",
+            device=device,
+            check=check,
+        )
+    except InternalError as error:
+        if density is not None:
+            density.explain(error)
+        raise
     return _finished(report, None, run.stopped, "problems", density)
 
 

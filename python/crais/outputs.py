@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -23,6 +24,9 @@ _NAMES = (
     "logits sample reconstruction reconstructions recon_x x_recon recon x_hat px dist distribution "
     "mean loc output out"
 ).split()
+
+_VALIDATION = threading.Lock()
+_found: list[bool] = []  # of the threads in `unvalidated`: whether distributions looked before
 
 # Of a distribution: what it is, and how to get its tensors.
 _Taken = tuple[L.Likelihood, Callable[[Any], L.Output]]
@@ -119,13 +123,21 @@ def shape_of(output: Any) -> list[int] | None:
 
 @contextlib.contextmanager
 def unvalidated() -> Iterator[None]:
-    """While functions are traced: distributions would look at numbers that are not there."""
-    before = D.Distribution._validate_args
-    D.Distribution.set_default_validate_args(False)
+    """PyTorch's distributions do not look at their arguments, in any thread.
+
+    While functions are traced, they would look at numbers that are not there. The last thread to
+    leave sets what the first one found.
+    """
+    with _VALIDATION:
+        _found.append(_found[0] if _found else D.Distribution._validate_args)
+        D.Distribution.set_default_validate_args(False)
     try:
         yield
     finally:
-        D.Distribution.set_default_validate_args(before)
+        with _VALIDATION:
+            before = _found.pop()
+            if not _found:
+                D.Distribution.set_default_validate_args(before)
 
 
 def _then(function: Function, take: Callable[[Any], Any]) -> Function:

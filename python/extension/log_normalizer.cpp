@@ -24,10 +24,13 @@ std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim,
 }
 
 /// `dim` 0: the target is a registered one, which the arguments name. `notes` say what was made of
-/// a function.
+/// a function, `doubts` (what, remedy) why its results are not to be trusted; `is_single`: it
+/// computes in float32.
 RunReport run_log_normalizer(const std::vector<std::string>& arguments, const py::object& run,
                              int64_t dim, const std::optional<at::Tensor>& starts,
-                             const std::vector<std::string>& notes) {
+                             const std::vector<std::string>& notes,
+                             const std::vector<std::pair<std::string, std::string>>& doubts,
+                             bool is_single) {
   PythonObserver observer(run, "log Z");
   return stoppable(run, [&] {
     const Released released;
@@ -35,6 +38,9 @@ RunReport run_log_normalizer(const std::vector<std::string>& arguments, const py
     settings.wants_samples = true;
     settings.in_memory = dim > 0;
     settings.notes = notes;
+    for (const auto& [what, remedy] : doubts)
+      settings.doubts.push_back({Doubt::kDensity, "density", what, remedy});
+    settings.is_single = is_single;
     return run_logz(settings,
                     dim > 0 ? target_of(run, dim, starts, settings) : named_target(settings),
                     observer);

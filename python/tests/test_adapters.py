@@ -126,6 +126,10 @@ def test_numpyro_models_that_are_refused(numpyro):
             "the site a has an improper prior",
         ),
     ]
+    flat = dist.ImproperUniform(dist.constraints.real, (), ())
+    for prior in (flat.mask(True), flat.expand((3,)), flat.expand((3,)).to_event(1),
+                  dist.Normal(0, 1).mask(False)):  # fmt: skip
+        refused.append((of_sites(a=(prior, None), y=observed), "the site a has an improper prior"))
     for model, words in refused:
         with pytest.raises(crais.UsageError, match=words):
             crais.log_normalizer(model, progress=False)
@@ -187,12 +191,65 @@ def test_pyro_models_that_are_refused(pyro):
             crais.log_normalizer(model, progress=False)
 
 
+def test_improper_priors_of_pyro_are_refused_however_they_are_wrapped(pyro):
+    dist = pytest.importorskip("pyro.distributions")
+    flat = dist.ImproperUniform(dist.constraints.real, (), ())
+
+    def model(prior, size, is_masked):
+        with pyro.plate("plate", size), pyro.poutine.mask(mask=not is_masked):
+            a = pyro.sample("a", prior)
+        pyro.sample("y", dist.Normal(a.sum(), 1.0), obs=torch.tensor(1.0))
+
+    normal = dist.Normal(0.0, 1.0)
+    for prior, is_masked in [(flat, False), (flat.expand([2]), False), (normal.mask(False), False),
+                             (normal, True)]:  # fmt: skip
+        with pytest.raises(crais.UsageError, match="the site a .* improper"):
+            density_of(functools.partial(model, prior, 2, is_masked), dim=None)
+    density_of(functools.partial(model, normal, 2, False), dim=None)
+
+
+def test_pyro_sites_have_no_end(pyro):
+    dist = pytest.importorskip("pyro.distributions")
+
+    def model():
+        b = pyro.sample("b", dist.MultivariateNormal(1000 * torch.ones(2), 10 * torch.eye(2)))
+        pyro.sample("y", dist.Normal(b.sum(), 1.0), obs=torch.tensor(2001.0))
+
+    truth = -0.5 / 21 - 0.5 * math.log(2 * math.pi * 21)
+    close(crais.log_normalizer(model, **OPTIONS), truth)
+
+
 def test_pymc(pymc):
     with pymc.Model() as model:
         pymc.Normal("y", pymc.Normal("mu", 0, 2), 1, observed=Y)
         pymc.Binomial("heads", TRIALS, pymc.Beta("p", 2, 5), observed=HEADS)
         pymc.Poisson("count", pymc.Gamma("rate", 2, 0.5), observed=4)
     close(crais.log_normalizer(model, **{**OPTIONS, "chains": 16, "steps": 16}))
+
+
+@pytest.mark.parametrize(
+    ("prior", "log_mass"),
+    [
+        ({"transform": "ordered", "initval": [-1.0, 0.0, 1.0], "shape": 3}, -math.log(6)),
+        ({"transform": "log"}, -math.log(2)),
+        ({"shape": 3}, 0.0),
+    ],
+    ids=["ordered", "log", "plain"],
+)
+def test_priors_of_pymc_that_do_not_integrate_to_1_are_said(pymc, prior, log_mass):
+    transforms = pymc.distributions.transforms
+    named = {**prior}
+    if "transform" in prior:
+        named["transform"] = getattr(transforms, prior["transform"])
+    with pymc.Model() as model:
+        a = pymc.Normal("a", 0.0, pymc.HalfNormal("sd"), **named)
+        pymc.Normal("y", a, 1, observed=Y)
+    doubts = density_of(model, dim=None).doubts
+    if log_mass == 0:
+        assert doubts == []
+    else:
+        ((what, remedy),) = doubts
+        assert f"the prior of a integrates to exp({log_mass:.1f})" in what and "subtract" in remedy
 
 
 def test_pymc_models_that_are_refused(pymc):

@@ -18,7 +18,9 @@ enum class Doubt {
   kBases,        // chunks, whose bases were fitted separately, contradict each other
   kRefuted,      // a second opinion, which is a lower bound too, is higher
   kSettled,      // settled particles reach places where chains have not been
-  kUndefined     // NaN or +inf
+  kUndefined,    // NaN or +inf
+  kTail,         // the weights of all replicates together may have no variance
+  kDensity       // what a caller says of the density
 };
 
 /// A doubt's name in files, its text and its remedy.

@@ -76,8 +76,8 @@ struct MethodSummary {
   double all_evaluations() const { return base_evaluations + tuning_evaluations + evaluations; }
   Cost cost;  // of all problems and repeats: bases, pilots, learning, estimating
   int64_t num_nonfinite = 0;
-  double seconds = 0.0;       // of one thread, all problems and repeats, without tuning
-  std::vector<Doubt> doubts;  // about the whole result; empty: its errors can be trusted
+  double seconds = 0.0;            // of one thread, all problems and repeats, without tuning
+  std::vector<DoubtEntry> doubts;  // about the whole result; empty: its errors can be trusted
 };
 MethodSummary summarise_method(const MethodTable& table, const RunResults& results);
 

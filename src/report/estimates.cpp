@@ -64,11 +64,9 @@ json to_json(const MethodSummary& s, const std::string& problem) {
                  {"nonfinite_proposals", s.num_nonfinite},
                  {"thread_seconds", s.seconds}};
   object["reasons"] = json::array();
-  for (const Doubt doubt : s.doubts) {
-    const DoubtEntry& entry = entry_of(doubt);
+  for (const DoubtEntry& entry : s.doubts)
     object["reasons"].push_back(
         {{"reason", entry.word}, {"what", entry.sentence}, {"remedy", entry.remedy}});
-  }
   if (s.certificate)
     object["certificate"] = {
         {"upper", json_number(s.certificate->upper.mean)},
@@ -192,11 +190,9 @@ std::string schedule_csv(const RunResults& results, const std::string& problem) 
 
 std::string doubts_of(const MethodSummary& summary) {
   std::string lines;
-  for (const Doubt doubt : summary.doubts) {
-    const DoubtEntry& entry = entry_of(doubt);
+  for (const DoubtEntry& entry : summary.doubts)
     lines += "Flagged as a whole (" + summary.method + "): " + entry.sentence + ". To mend it, " +
              entry.remedy + ".\n";
-  }
   return lines;
 }
 

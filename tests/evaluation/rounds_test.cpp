@@ -141,7 +141,7 @@ TEST(Rounds, AreFlaggedWhereEvaluationsRunOut) {
     EXPECT_TRUE(found.flags[p].item<int64_t>() & kMissedTarget);
   EXPECT_LE(found.summary.all_evaluations(), 1.05 * 60'000);
   EXPECT_GE(found.summary.all_evaluations(), 0.7 * 60'000);
-  EXPECT_EQ(found.summary.doubts, std::vector<Doubt>()) << "of single estimates, not of the whole";
+  EXPECT_TRUE(found.summary.doubts.empty()) << "of single estimates, not of the whole";
   options.error = 0.5;
   EXPECT_EQ(estimate_log_normalizer(*target, options, {.threads = 1}).flags.sum().item<int64_t>(),
             0);

@@ -87,8 +87,14 @@ RunReport run_logz(LogzSettings settings, const std::shared_ptr<const Target>& t
   return run_in_folder(
       settings, run_record(settings, *target), ProblemSource::of(target), estimator, {}, observer,
       [&](RunResults finished, json summary) {
-        LogzResults results{std::move(finished), settings.target, target->dim(), {}, {},
-                            settings.notes};
+        LogzResults results{std::move(finished),
+                            settings.target,
+                            target->dim(),
+                            {},
+                            {},
+                            settings.notes,
+                            settings.doubts,
+                            settings.is_single || settings.dtype == at::kFloat};
         if (const auto truth = target->true_log_normalizer())
           results.truth = (*truth)[0].item<double>();
         results.cloud = cloud_of(settings, results, *target);

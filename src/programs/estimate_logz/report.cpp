@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "cli/program.h"
@@ -23,7 +25,9 @@ LogzSummary summarise_one(const MethodTable& table, const LogzResults& results) 
   const at::Tensor values = table.matrix("log_normalizer");
   s.mean = values.mean().item<double>();
   s.std_error = error_of_replicates(table, results);
-  s.doubts = doubts_of_replicates(table, results);
+  s.doubts = results.doubts;
+  for (const Doubt doubt : doubts_of_replicates(table, results))
+    s.doubts.push_back(entry_of(doubt));
   if (results.truth) {
     s.error = s.mean - *results.truth;
     s.z_score = *s.error / s.std_error;
@@ -126,6 +130,16 @@ std::string page_of(const LogzResults& results, const std::vector<LogzSummary>& 
   return html_of(page, results, summary);
 }
 
+/// What float32 leaves of a log density near log Z, where that is not little beside the error.
+std::optional<std::string> rounding_of(const LogzSummary& s) {
+  constexpr double kLittle = 0.1, kLeast = 1e-3;  // of the error; nats
+  const auto size = static_cast<float>(std::abs(s.mean));
+  const double step = std::nextafter(size, INFINITY) - size;
+  if (!(step > std::max(kLittle * s.std_error, kLeast))) return {};
+  return "float32 resolves " + significant(step, 1) + " nats at a log density of " +
+         fixed(s.mean, 0) + ": compute it in float64";
+}
+
 }  // namespace
 
 RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& expectations,
@@ -133,6 +147,8 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
   const std::vector<LogzSummary> methods = summarise(results);
   summary["true_log_normalizer"] = results.truth ? json_number(*results.truth) : json();
   summary["warnings"] = warnings_of(summary);
+  const auto rounding = rounding_of(methods.front());
+  if (results.is_single && rounding) results.notes.push_back(*rounding);
   if (!results.notes.empty()) summary["notes"] = results.notes;
   summary["results"] = json::array();
   for (const LogzSummary& method : methods) summary["results"].push_back(to_json(method));

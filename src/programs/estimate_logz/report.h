@@ -20,6 +20,8 @@ struct LogzResults : RunResults {
   std::optional<double> truth;          // nats
   std::optional<nlohmann::json> cloud;  // particles of a target in the plane, [x, y], equal weights
   std::vector<std::string> notes = {};  // remarks on a target that is a function
+  std::vector<DoubtEntry> doubts = {};  // of the density, whatever the results are
+  bool is_single = false;               // the density is computed in float32
 };
 
 /// The summary of one method over its N = problems times repeats estimates of one number.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "evaluation/doubts.h"
 #include "programs/estimator_flags.h"
 
 namespace crais {
@@ -17,6 +18,8 @@ struct LogzSettings : RunSettings {
   bool resampled = false;          // save particles with equal weights
   bool wants_samples = false;      // the caller reads particles from the report
   std::vector<std::string> notes;  // remarks on a target that is a function
+  std::vector<DoubtEntry> doubts;  // of that function
+  bool is_single = false;          // it computes in float32, whatever dtype z has
 };
 
 Synopsis estimate_logz_synopsis();

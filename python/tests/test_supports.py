@@ -1,0 +1,237 @@
+"""Densities on supports and under priors: right, refused or flagged, and never wrong in silence."""
+
+import math
+
+import pytest
+import torch
+from torch import distributions as D
+from torch.distributions import constraints
+
+import crais
+from crais.coordinates import of_prior, of_support, of_transform
+from crais.densities import density_of
+from crais.errors import InternalError
+
+pytestmark = pytest.mark.usefixtures("compiled")
+OPTIONS = {"steps": 64, "chains": 64, "problems": 5, "base": "laplace"}
+OPTIONS |= {"witness": "none", "progress": False}
+LOG_2PI = math.log(2 * math.pi)
+PLANE = (constraints.real_vector, 2)
+HALF = constraints.positive
+
+
+def close(found, truth):
+    assert not found.flagged, found.reasons
+    assert abs(found.mean - truth) < 5 * found.mc_se + 1e-3, (found.mean, found.mc_se, truth)
+    assert found.mc_se < 0.05
+
+
+# No number of a density is another.
+
+
+@pytest.mark.parametrize(("loc", "var"), [(1000.0, 1.0), (290.0, 10.0), (-1e6, 1.0)])
+def test_supports_without_bounds_have_no_end(loc, var):
+    found = crais.log_normalizer(
+        lambda z: -0.5 * (z - loc).square().sum(1) / var, support=PLANE, **OPTIONS
+    )
+    close(found, LOG_2PI + math.log(var))
+
+
+@pytest.mark.parametrize(
+    ("support", "ends"),
+    [(HALF, (-800, 720)), (constraints.unit_interval, (-720, 38)), ((2, None), (-40, 720))],
+)
+def test_where_floating_numbers_end_the_density_is_none(support, ends):
+    """Within them, log |dT/de| is what it is; beyond, it is NaN: zero, and counted."""
+    space = of_support(support, 1)
+    e = torch.tensor([[end] for end in ends], dtype=torch.float64)
+    assert space.log_density(e).isnan().all()
+    near = 0.4 * e
+    theta = space.point(near.requires_grad_(True))
+    (slope,) = torch.autograd.grad(theta.sum(), near)
+    torch.testing.assert_close(space.log_density(near), slope.log().flatten(), rtol=1e-6, atol=1e-6)
+
+
+def test_the_cube_ends_where_u_is_1():
+    space = of_transform(lambda u: u, 1)
+    values = space.log_density(torch.tensor([[-37.0], [8.0], [8.4]], dtype=torch.float64))
+    assert values[:2].isfinite().all() and values[2].isnan()
+
+
+# Densities without an integral.
+
+
+def of_pole(z):
+    return -0.5 * z.square().sum(1) - z.abs().log().sum(1)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "words"),
+    [
+        (lambda z: 0 * z.sum(1), {"support": HALF, "dim": 1}, "does not fall along coordinate 0"),
+        (lambda z: -z.log().sum(1), {"support": HALF, "dim": 1}, "does not fall along coordinate 0"),
+        (
+            lambda t: -0.5 * t["z"].square(),
+            {"support": {"z": constraints.real, "s": HALF}},
+            "does not fall along s, on the way up",
+        ),
+        (
+            lambda t: -20 * t["s"].log(),
+            {"prior": {"s": D.HalfNormal(1.0)}},
+            "grows without bound along s, on the way down",
+        ),
+        (lambda z: -torch.log1p(-z).sum(1), {"support": (0, 1), "dim": 2}, "along coordinate 0"),
+    ],
+)
+def test_densities_without_an_integral_are_refused(function, arguments, words):
+    with pytest.raises(crais.UsageError, match=words) as raised:
+        crais.log_normalizer(function, progress=False, **arguments)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (lambda z: -torch.log1p(z.square().sum(1)) * 2, {"support": constraints.real, "dim": 2}),
+        (lambda z: -1.2 * z.log().sum(1), {"support": (1, None), "dim": 3}),
+        (lambda z: D.Beta(0.1, 0.1).log_prob(z).sum(1), {"support": (0, 1), "dim": 1}),
+        (lambda z: -0.5e12 * (z - 1e6).square().sum(1), {"support": constraints.real, "dim": 1}),
+        (lambda z: -z.exp().sum(1) + z.sum(1), {"support": constraints.real, "dim": 1}),
+    ],
+)
+def test_densities_that_fall_slowly_or_late_are_taken(function, arguments):
+    density_of(function, dim=arguments.pop("dim", None), **arguments)
+
+
+def test_what_ends_bases_is_a_density_without_end():
+    """Their own errors are of matrices that are not finite."""
+    of_linalg = InternalError("linalg.cholesky: the input is not positive-definite")
+    with pytest.raises(crais.UsageError, match="grows without bound along coordinate 0, .* up"):
+        density_of(lambda z: z[:, 0] - z[:, 1].square(), dim=2).explain(of_linalg)
+    with pytest.raises(crais.UsageError, match="grows without bound: the search"):
+        density_of(lambda z: -z.square().sum(1), dim=2).explain(InternalError("affine map: loc"))
+    density_of(lambda z: -z.square().sum(1), dim=2).explain(of_linalg)  # it is what it says
+
+
+def test_a_pole_flags_the_whole():
+    found = crais.log_normalizer(of_pole, dim=2, progress=False)
+    assert any("tail without variance" in reason for reason in found.reasons), found.reasons
+
+
+# What crais has not seen, and what it must not mind.
+
+
+def test_one_value_at_all_draws_of_the_prior_is_flagged():
+    prior = D.Uniform(-3 * torch.ones(10).double(), 3 * torch.ones(10).double())
+    found = crais.log_normalizer(
+        lambda z: torch.where(z.square().sum(1) < 1, 25.0, 0.0) + 0 * z.sum(1), prior=prior, **OPTIONS
+    )
+    assert "0 at all 256 draws of the prior" in found.reasons[0] and "0 at all" in repr(found)
+
+
+def test_float32_is_said_to_be_coarse():
+    def coarse(z):
+        return (-0.5 * z.square().sum(1) - 90_889).float()
+
+    found = crais.log_normalizer(coarse, dim=2, **OPTIONS)
+    assert abs(found.mean - (LOG_2PI - 90_889)) < 0.02
+    assert any("float32 resolves 0.008 nats" in note for note in found.notes)
+    fine = crais.log_normalizer(lambda z: -0.5 * z.square().sum(1).float(), dim=2, **OPTIONS)
+    assert fine.notes == [] and abs(fine.mean - LOG_2PI) < 1e-3
+
+
+def test_distributions_of_pytorch_do_not_look_at_their_arguments():
+    y = torch.tensor([0.3, 1.9, -0.4], dtype=torch.float64)
+
+    def log_density(theta):
+        scale = theta["s"].unsqueeze(1)
+        data = D.Normal(theta["mu"].unsqueeze(1), scale).log_prob(y).sum(1)
+        return data + D.Normal(0.0, 2.0).log_prob(theta["mu"]) - theta["s"]
+
+    found = crais.log_normalizer(
+        log_density, support={"mu": constraints.real, "s": HALF}, progress=False, problems=4
+    )
+    assert found.mc_se < 0.1 and D.Distribution._validate_args
+
+
+def test_points_that_a_function_refuses_are_zero():
+    def picky(z):
+        if bool((z > 3).any()):
+            raise ValueError("z is above 3")
+        return -0.5 * z.square().sum(1)
+
+    density = density_of(picky, dim=1).log_density
+    e = torch.tensor([[0.0], [4.0], [1.0]], dtype=torch.float64, requires_grad=True)
+    assert density(e).isnan().tolist() == [False, True, False]
+    with pytest.raises(ValueError, match="z is above 3"):
+        density(e.detach().repeat(4, 1) + 5)
+
+
+# Matrices.
+
+
+def log_multigamma(a, size):
+    return float(torch.special.multigammaln(torch.tensor(a, dtype=torch.float64), size))
+
+
+def test_a_wishart_prior_is_conjugate():
+    torch.manual_seed(5)
+    size, count, df = 3, 20, 6.0
+    x = torch.randn(count, size, dtype=torch.float64) @ torch.tensor(
+        [[1, 0.8, 0], [0, 0.6, 0.3], [0, 0, 0.5]], dtype=torch.float64
+    )
+    squares, scale = x.T @ x, 0.5 * torch.eye(size, dtype=torch.float64)
+
+    def log_likelihood(theta):
+        matrix = theta["precision"]
+        return (
+            0.5 * count * torch.logdet(matrix) - 0.5 * (matrix * squares).sum((1, 2))
+            - 0.5 * count * size * LOG_2PI
+        )  # fmt: skip
+
+    truth = (
+        -count * size / 2 * math.log(math.pi)
+        + log_multigamma((df + count) / 2, size) - log_multigamma(df / 2, size)
+        + df / 2 * float(torch.logdet(scale))
+        - (df + count) / 2 * float(torch.logdet(scale + squares))
+    )  # fmt: skip
+    prior = D.Wishart(torch.tensor(df, dtype=torch.float64), precision_matrix=scale)
+    close(crais.log_normalizer(log_likelihood, prior={"precision": prior}, **OPTIONS), truth)
+    close(
+        crais.log_normalizer(
+            lambda theta: log_likelihood(theta) + prior.log_prob(theta["precision"]),
+            support={"precision": (constraints.positive_definite, (size, size))}, **OPTIONS,
+        ),
+        truth,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        D.Wishart(torch.tensor(6.0).double(), torch.eye(3).double()),
+        D.LKJCholesky(4, 1.5),
+        D.VonMises(0.3, 2.0),
+    ],
+    ids=lambda prior: type(prior).__name__,
+)
+def test_the_mass_of_a_prior_is_1(prior):
+    """By importance sampling in its coordinates."""
+    space = of_prior(prior, None)
+    torch.manual_seed(0)
+    e = 1.3 * torch.randn(100_000, space.dim, dtype=torch.float64)
+    proposal = D.Independent(D.Normal(torch.zeros(space.dim).double(), 1.3), 1)
+    ratio = (space.log_density(e) - proposal.log_prob(e)).exp()
+    assert abs(ratio.mean() - 1) < 5 * ratio.std() / math.sqrt(len(ratio))
+
+
+@pytest.mark.parametrize(
+    "constraint", [constraints.positive_definite, constraints.lower_cholesky, constraints.corr_cholesky]
+)
+def test_the_jacobian_of_matrices(constraint):
+    space = of_support((constraint, (3, 3)), None)
+    is_corr = constraint is constraints.corr_cholesky
+    rows, columns = torch.tril_indices(3, 3, -1 if is_corr else 0)
+    e = torch.randn(space.dim, dtype=torch.float64)
+    jacobian = torch.autograd.functional.jacobian(lambda e: space.point(e[None])[0][rows, columns], e)
+    torch.testing.assert_close(space.log_density(e[None])[0], torch.linalg.slogdet(jacobian)[1])
