@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/spec.h"
-#include "data/german_credit.h"
 #include "data/images.h"
 #include "io/csv.h"
 #include "util/error.h"
@@ -18,18 +17,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kConstantOfIonosphere = 1;  // its second feature, 0 in every line
-
 std::string find(const std::string& name, const std::string& data_dir) {
   const std::map<std::string, std::string> short_names = {{"pima", "pima-indians-diabetes.csv"},
-                                                          {"sonar", "sonar.all-data.csv"},
-                                                          {"ionosphere", "ionosphere.csv"}};
+                                                          {"sonar", "sonar.all-data.csv"}};
   const auto short_name = short_names.find(name);
   const fs::path file = short_name == short_names.end() ? name : short_name->second;
   std::vector<fs::path> candidates = {file};
   for (const fs::path& root : data_roots(data_dir)) {
     candidates.push_back(root / file);
-    for (const char* folder : {"uci", "logz"}) candidates.push_back(root / folder / file);
+    candidates.push_back(root / "uci" / file);
   }
   std::vector<std::string> tried;
   for (const fs::path& candidate : candidates) {
@@ -44,10 +40,6 @@ std::string at_line(const std::string& source, const CsvTable& table, size_t row
   return source + ": line " + std::to_string(table.line_of(row)) + ": ";
 }
 
-at::Tensor standardised(const at::Tensor& x) {
-  return (x - x.mean(0)) / x.std(0, /*unbiased=*/false);
-}
-
 at::Tensor standardised(const CsvTable& table, size_t column, const std::string& source) {
   const std::vector<double> values = table.numbers(column);
   const std::string name = "column " + std::to_string(column + 1);
@@ -59,7 +51,7 @@ at::Tensor standardised(const CsvTable& table, size_t column, const std::string&
     throw data_error(source + ": " + name +
                      " is the same in every line; a feature that never changes cannot be "
                      "standardised, leave it out");
-  return standardised(x);
+  return (x - x.mean(0)) / x.std(0, /*unbiased=*/false);
 }
 
 std::string trimmed(const std::string& text) {
@@ -93,10 +85,6 @@ at::Tensor signs(const CsvTable& table, const std::string& source) {
 }  // namespace
 
 TwoClassData read_two_class(const std::string& name, const std::string& data_dir) {
-  if (name == "german") {
-    const at::Tensor table = german_credit(), good = 3 - 2 * table.select(1, -1);
-    return {standardised(table.slice(1, 0, -1)), good, name};
-  }
   const std::string source = find(name, data_dir);
   const CsvTable table = read_csv(source, CsvNames::kNone);
   if (table.num_columns() < 2)
@@ -104,8 +92,7 @@ TwoClassData read_two_class(const std::string& name, const std::string& data_dir
                      "one column; features and a class are needed, separated by commas");
   std::vector<at::Tensor> features;
   for (size_t c = 0; c + 1 < table.num_columns(); ++c)
-    if (name != "ionosphere" || c != kConstantOfIonosphere)
-      features.push_back(standardised(table, c, source));
+    features.push_back(standardised(table, c, source));
   return {at::stack(features, 1), signs(table, source), source};
 }
 

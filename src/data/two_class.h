@@ -15,10 +15,8 @@ struct TwoClassData {
 };
 
 /// Reads a file without a header line whose last column is the class (any two texts). `name` is a
-/// path, or the name of a file in $DATA, $DATA/uci or $DATA/logz, with $DATA as in `data_dir`.
-/// "pima", "sonar" and "ionosphere" stand for pima-indians-diabetes.csv, sonar.all-data.csv and
-/// ionosphere.csv (less its second feature, which never changes); "german" is the table that the
-/// library carries.
+/// path, or the name of a file in $DATA or $DATA/uci, with $DATA as in `data_dir`. "pima" and
+/// "sonar" stand for pima-indians-diabetes.csv and sonar.all-data.csv.
 ///
 /// Throws Error: kNoInput that lists every searched path; kData that names the file and the line or
 /// column for a value that is not a finite number, a line of another length, a number of classes

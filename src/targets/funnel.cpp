@@ -14,7 +14,9 @@ class Funnel : public ReplicatedFunction {
           const at::Tensor v = z.slice(-1, 0, 1), x = z.slice(-1, 1);
           const at::Tensor others =
               -0.5 * x.square() * (-v).exp() - 0.5 * v - 0.5 * std::log(2 * M_PI);
-          return normal_log_density(v, 0, kScale).sum(-1) + others.sum(-1);
+          const at::Tensor of_v =
+              -0.5 * (v / kScale).square() - std::log(kScale) - 0.5 * std::log(2 * M_PI);
+          return of_v.sum(-1) + others.sum(-1);
         }) {}
 
  protected:

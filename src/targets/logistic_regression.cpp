@@ -11,19 +11,16 @@ namespace crais {
 namespace {
 
 /// log gamma(w) = sum_n log sigmoid(y_n x_n . w) + log N(w; 0, variance I), y_n in {-1, 1}. The
-/// prior is normalised, so Z = p(y | X). A flat prior has density 1: Z is the integral of the
-/// likelihood.
+/// prior is normalised, so Z = p(y | X).
 class LogisticRegression : public Replicated {
  public:
-  /// features [N,D], labels [N]; variance infinite for a flat prior.
+  /// features [N,D], labels [N].
   LogisticRegression(const TargetOptions& options, const at::Tensor& features,
                      const at::Tensor& labels, double variance)
       : Replicated(options, features.size(1), std::nullopt),
         signed_((labels.unsqueeze(1) * features).to(options.tensors)),
-        variance_(variance) {
-    if (std::isfinite(variance))
-      log_peak_ = -0.5 * static_cast<double>(dim()) * std::log(2 * M_PI * variance);
-  }
+        variance_(variance),
+        log_peak_(-0.5 * static_cast<double>(dim()) * std::log(2 * M_PI * variance)) {}
 
   at::Tensor log_density(const at::Tensor& w) const override {
     std::vector<at::Tensor> values;
@@ -68,20 +65,17 @@ class LogisticRegression : public Replicated {
   }
 
   at::Tensor signed_;  // [N,D]: y_n x_n
-  double variance_;
-  double log_peak_ = 0;
+  double variance_, log_peak_;
 };
 
 const Enrol<TargetRegistry> kEnrolLogisticRegression(
     "logistic-regression",
-    {"logistic-regression:FILE[,variance=V,intercept=0|1,flat=0|1]",
-     "evidence of a regression on FILE (pima, sonar, ionosphere, german, a .csv whose last column "
-     "is "
-     "the class), without (0) intercept, prior N(0, V (25) I) or flat (density 1)",
+    {"logistic-regression:FILE[,variance=V,intercept=0|1]",
+     "evidence of a regression on FILE (pima, sonar, a .csv whose last column is the class), "
+     "without (0) intercept, prior N(0, V (25) I)",
      "logistic-regression:FILE", [](Spec& spec, const TargetOptions& options) {
        const std::string file = spec.word("file");
-       double variance = spec.number("variance", 1e-6, 1e6, 25);
-       if (spec.integer("flat", 0, 1, 0) == 1) variance = INFINITY;
+       const double variance = spec.number("variance", 1e-6, 1e6, 25);
        const TwoClassData data = read_two_class(file, options.data_dir);
        at::Tensor features = data.features;
        if (spec.integer("intercept", 0, 1, 0) == 1)

@@ -5,9 +5,8 @@
 #include <cmath>
 #include <functional>
 #include <memory>
-#include <utility>
 
-#include "targets/replicated.h"
+#include "targets/replicated_function.h"
 
 namespace crais {
 namespace {
@@ -40,24 +39,15 @@ at::Tensor u4(const at::Tensor& x, const at::Tensor& y) {
   return at::logaddexp(bell(y - wave(x), 0.4), bell(y - wave(x) + drop, 0.35));
 }
 
-/// A potential with its gradient by autograd: the sampler around it costs more.
-class Potential : public Replicated {
- public:
-  Potential(const TargetOptions& options, Formula formula, std::optional<double> log_normalizer)
-      : Replicated(options, 2, log_normalizer), formula_(std::move(formula)) {}
-
-  at::Tensor log_density(const at::Tensor& z) const override {
-    return formula_(z.select(-1, 0), z.select(-1, 1));
-  }
-
- private:
-  Formula formula_;
-};
+ReplicatedFunction::LogDensity in_plane(const Formula& formula) {
+  return [=](const at::Tensor& z) { return formula(z.select(-1, 0), z.select(-1, 1)); };
+}
 
 /// The potential U1, with its two bananas as components.
-class Bananas : public Potential {
+class Bananas : public ReplicatedFunction {
  public:
-  explicit Bananas(const TargetOptions& options) : Potential(options, u1, kLogNormalizer) {}
+  explicit Bananas(const TargetOptions& options)
+      : ReplicatedFunction(options, 2, kLogNormalizer, in_plane(u1)) {}
 
   std::optional<Components> components(const at::Tensor& z) const override {
     const at::Tensor x = z.select(-1, 0).to(at::kDouble);
@@ -89,11 +79,13 @@ double integral(const Formula& formula, double width) {
 TargetRegistry::Factory potential(const Formula& formula) {
   return [=](Spec& spec, const TargetOptions& options) {
     const double width = spec.number("width", 0.0, 100.0, 0.0);
-    if (width == 0) return std::make_unique<Potential>(options, formula, std::nullopt);
+    if (width == 0)
+      return std::make_unique<ReplicatedFunction>(options, 2, std::nullopt, in_plane(formula));
     const Formula walled = [=](const at::Tensor& x, const at::Tensor& y) {
       return formula(x, y) + wall(x, width);
     };
-    return std::make_unique<Potential>(options, walled, integral(walled, width));
+    return std::make_unique<ReplicatedFunction>(options, 2, integral(walled, width),
+                                                in_plane(walled));
   };
 }
 

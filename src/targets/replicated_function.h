@@ -4,7 +4,6 @@
 
 #include <ATen/ATen.h>
 
-#include <cmath>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -31,10 +30,5 @@ class ReplicatedFunction : public Replicated {
  private:
   LogDensity log_density_;
 };
-
-/// log N(x; mean, sd^2) of each element.
-inline at::Tensor normal_log_density(const at::Tensor& x, double mean = 0.0, double sd = 1.0) {
-  return -0.5 * ((x - mean) / sd).square() - std::log(sd) - 0.5 * std::log(2 * M_PI);
-}
 
 }  // namespace crais

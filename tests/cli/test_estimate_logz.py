@@ -482,6 +482,7 @@ def test_refuses_a_table_of_noise(estimate_logz: Program) -> None:
     (64, "logistic-regression", "needs file"),
     (64, "logistic-regression:cases.csv,variance=-1", "variance"),
     (64, "logistic-regression:cases.csv,prior=1", "unknown parameter prior"),
+    (64, "shells:5", "shells: the Python package", "python3 -m crais.yardstick shells`"),
     (64, "banana", "unknown target 'banana'", "u1", "laplace[:DIM]", "logistic-regression:FILE"),
     (64, "normal:0", "dim"),
     (64, "normal:2.5", "dim", "whole number"),

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "data/german_credit.h"
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
 
@@ -59,26 +58,6 @@ TEST_F(TwoClass, LooksInTheDataFolder) {
     EXPECT_EQ(read_two_class(name, folder_.path().string()).source, path) << name;
   expect_error(ErrorKind::kNoInput, {"sonar", "uci/sonar.all-data.csv"},
                [&] { read_two_class("sonar", folder_.path().string()); });
-}
-
-TEST_F(TwoClass, CarriesTheGermanCredits) {
-  const at::Tensor table = german_credit();
-  EXPECT_EQ(table[0].equal(at::tensor(
-                {1, 6, 4, 12, 5, 5, 3, 4, 1, 67, 3, 2, 1, 2, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 1},
-                at::kDouble)),
-            true);
-  EXPECT_EQ(table[999].slice(0, 1, 4).equal(at::tensor({45, 4, 46}, at::kDouble)), true);
-  EXPECT_EQ(table.select(1, 3).max().item<double>(), 184);
-  const TwoClassData german = read_two_class("german", "");
-  EXPECT_EQ(german.features.sizes(), (std::vector<int64_t>{1000, 24}));
-  EXPECT_EQ(german.labels.sum().item<double>(), 700 - 300);
-}
-
-TEST_F(TwoClass, LeavesOutWhatNeverChangesInIonosphere) {
-  std::filesystem::create_directory(folder_.path() / "logz");
-  folder_.file("logz/ionosphere.csv", "1,0,3,1\n2,0,5,0\n4,0,1,1\n");
-  const TwoClassData data = read_two_class("ionosphere", folder_.path().string());
-  EXPECT_EQ(data.features.sizes(), (std::vector<int64_t>{3, 2}));
 }
 
 TEST_F(TwoClass, ReadsTheRealFiles) {

