@@ -28,10 +28,10 @@ std::vector<std::string> all_of(std::vector<std::string> more = {}) {
   return more;
 }
 
-/// Two normals in the plane, of four replicates or four problems.
+/// Two normals in the plane, of two replicates or two problems.
 FunctionTarget target_of(bool is_replicated) {
   return FunctionTarget(
-      {4, 2, at::kDouble, is_replicated},
+      {2, 2, at::kDouble, is_replicated},
       FunctionTarget::IndexedLogDensity([](const at::Tensor& z, const at::Tensor& /*index*/) {
         return at::logaddexp(-0.5 * z.square().sum(-1), -2 * (z - 1.5).square().sum(-1));
       }));
@@ -43,7 +43,7 @@ std::string refusal(const EstimateOptions& options, bool is_replicated) {
   try {
     const TunedEstimator tuned = Estimator(options).tune(target);
     for (const ChunkRun& run : tuned.estimate(0, target).runs)
-      EXPECT_EQ(run.log_normalizer.size(), 4U);
+      EXPECT_EQ(run.log_normalizer.size(), 2U);
   } catch (const Error& error) {
     EXPECT_NE(error.kind(), ErrorKind::kInternal) << error.what();
     EXPECT_STRNE(error.what(), "");
@@ -56,21 +56,20 @@ std::string refusal(const EstimateOptions& options, bool is_replicated) {
 
 class Pairs : public ::testing::Test {
  protected:
-  /// All pairs of values of two of `parts`, the others as in `plain`.
-  void expect_pairs(const EstimateOptions& plain, const std::vector<Part>& parts,
-                    bool is_replicated) const {
+  /// All pairs of values of `part` and of one of `others`; all other parts are as in `plain`.
+  static void expect_pairs(const EstimateOptions& plain, bool is_replicated, const Part& part,
+                           const std::vector<Part>& others) {
     int64_t runs = 0, refused = 0;
-    for (size_t i = 0; i < parts.size(); ++i)
-      for (size_t j = i + 1; j < parts.size(); ++j)
-        for (const std::string& one : parts[i].values)
-          for (const std::string& other : parts[j].values) {
-            SCOPED_TRACE(one + ", " + other);
-            EstimateOptions options = plain;
-            parts[i].set(options, one);
-            parts[j].set(options, other);
-            ++runs;
-            if (!refusal(options, is_replicated).empty()) ++refused;
-          }
+    for (const Part& second : others)
+      for (const std::string& one : part.values)
+        for (const std::string& other : second.values) {
+          SCOPED_TRACE(one + ", " + other);
+          EstimateOptions options = plain;
+          part.set(options, one);
+          second.set(options, other);
+          ++runs;
+          if (!refusal(options, is_replicated).empty()) ++refused;
+        }
     EXPECT_LT(4 * refused, runs);
   }
 
@@ -97,7 +96,9 @@ class Pairs : public ::testing::Test {
 };
 
 TEST_F(Pairs, OfProblemsRunOrSayWhyNot) {
-  expect_pairs(small(), {path_, schedule_, base_, kernel_, resampling_}, /*is_replicated=*/false);
+  expect_pairs(small(), false, path_, {schedule_, base_, kernel_, resampling_});
+  expect_pairs(small(), false, schedule_, {base_, kernel_, resampling_});
+  expect_pairs(small(), false, base_, {kernel_, resampling_});
 }
 
 /// With a base of several parts, and a witness of what chains miss.
@@ -105,12 +106,7 @@ TEST_F(Pairs, OfReplicatesRunOrSayWhyNot) {
   EstimateOptions options = small();
   options.base = "mixture:16,rounds=0";
   options.witness = true;
-  expect_pairs(options, {path_, schedule_, kernel_, resampling_}, /*is_replicated=*/true);
-  const Part witness{{"", "witness"}, [](EstimateOptions& o, const std::string& value) {
-                       o.witness = !value.empty();
-                     }};
-  const Part one_of_few{{"prior", "laplace"}, base_.set};
-  expect_pairs(options, {witness, one_of_few}, /*is_replicated=*/true);
+  expect_pairs(options, true, path_, {schedule_, kernel_, resampling_});
 }
 
 /// Rounds, which choose their own plans.
@@ -119,7 +115,7 @@ TEST_F(Pairs, OfRoundsRunOrSayWhyNot) {
   options.base = "mixture:16,rounds=0";
   options.error = 0.5;
   options.max_evaluations = 20'000;
-  expect_pairs(options, {path_, schedule_}, /*is_replicated=*/true);
+  expect_pairs(options, true, path_, {schedule_});
 }
 
 }  // namespace

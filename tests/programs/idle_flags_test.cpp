@@ -21,8 +21,6 @@
 namespace crais {
 namespace {
 
-using Names = std::set<std::string>;
-
 /// A flag with a value, and the same as an option. PROBLEM stands for image or problem.
 struct Given {
   std::string flag, value;
@@ -56,6 +54,10 @@ const std::vector<Given>& given() {
   };
   return kGiven;
 }
+
+/// Flags of rules for temperatures and of errors to reach.
+const std::set<std::string> kOfRules = {"tolerance", "weighted",  "weighted-ratio", "min-step",
+                                        "max-step",  "max-steps", "max-evals"};
 
 /// What an estimate does, by flags.
 std::vector<std::string> courses_of(const std::string& problem) {
@@ -145,10 +147,10 @@ std::string refusal(const std::string& problem, const std::string& flags, const 
   return "";
 }
 
-/// Every flag in every course: either it is refused, and would change no number, or it is read. In
-/// some course each flag is refused, and in some course it changes numbers.
-void expect_rules(const std::string& problem, const std::set<std::string>& never_idle) {
-  std::set<std::string> idle, effective;
+/// Every flag in every course: what is refused would change no number, and in some course each flag
+/// is refused.
+void expect_rules(const std::string& problem) {
+  std::set<std::string> idle;
   for (const std::string& course : courses_of(problem)) {
     const EstimateOptions plain = read(problem, course);
     const std::vector<double> expected = estimates(problem, plain);
@@ -157,26 +159,22 @@ void expect_rules(const std::string& problem, const std::set<std::string>& never
       if ((course + " ").find(flag + " ") != std::string::npos) continue;
       SCOPED_TRACE(problem + ": " + course + " " + flag);
       const std::string why = refusal(problem, course, flag + "=" + one.value);
-      if (!why.empty() && why.find(flag + " does nothing ") == std::string::npos)
-        continue;  // the two exclude each other, or another flag is idle now
+      // Others are read, or exclude each other, or make another flag idle.
+      if (why.find(flag + " does nothing ") == std::string::npos) continue;
+      // A mixture takes a while to fit: what other courses have shown is left out.
+      if (problem != "image" && plain.base != "prior" && kOfRules.count(one.flag) > 0) continue;
+      idle.insert(one.flag);
       EstimateOptions more = plain;
       one.set(more);
-      const bool is_same = estimates(problem, more) == expected;
-      if (!why.empty()) EXPECT_TRUE(is_same) << why;
-      if (!why.empty()) idle.insert(one.flag);
-      if (!is_same) effective.insert(one.flag);
-      if (why.empty() && is_same) std::cerr << "SAME " << problem << ": " << course << " " << flag << "\n";
+      EXPECT_EQ(estimates(problem, more), expected) << why;
     }
   }
-  for (const Given& one : given()) {
-    EXPECT_EQ(idle.count(one.flag) > 0, never_idle.count(one.flag) == 0) << one.flag;
-    EXPECT_TRUE(effective.count(one.flag) > 0) << one.flag;
-  }
+  for (const Given& one : given()) EXPECT_EQ(idle.count(one.flag), 1U) << one.flag;
 }
 
-TEST(IdleFlags, OfImagesChangeNoNumber) { expect_rules("image", {}); }
+TEST(IdleFlags, OfImagesChangeNoNumber) { expect_rules("image"); }
 
-TEST(IdleFlags, OfDensitiesChangeNoNumber) { expect_rules("problem", {}); }
+TEST(IdleFlags, OfDensitiesChangeNoNumber) { expect_rules("problem"); }
 
 TEST(IdleFlags, AreThoseOfFilesToo) {  // which is not read for that
   const std::string file = "--base prior --schedule file:nowhere.csv";
