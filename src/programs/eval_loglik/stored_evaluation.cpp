@@ -1,5 +1,6 @@
 #include "programs/eval_loglik/stored_evaluation.h"
 
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -53,6 +54,10 @@ StoredEvaluation read_evaluation(const fs::path& folder) {
   check_is_evaluation(stored.run, folder);
   stored.shape = shape_of(stored.run, (folder / "run.json").string());
   stored.found.chunks = store.read_chunks(stored.shape);
+  std::error_code ignored;
+  if (stored.found.chunks.empty() && fs::exists(folder / "summary.json", ignored))
+    throw data_error((folder / "chunks").string() +
+                     ": holds no chunk, though the run was finished: was it moved or deleted?");
   if (auto state = store.read_state()) {
     stored.found.state = *std::move(state);
     stored.is_tuned = true;
