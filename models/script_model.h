@@ -25,8 +25,8 @@ struct ScriptOptions {
 inline constexpr const char* kPlainScript = "plain TorchScript";
 
 /// Loads a TorchScript module, which runs its code. Autograd computes the gradients, so an
-/// evaluation is slower than with a package. A module written by crais.export as "name.pt" describes
-/// itself, and its self-check is repeated.
+/// evaluation is slower than with a package. A module of crais.export ("name.pt") describes itself,
+/// and its self-check is repeated.
 ///
 /// For any other module, `decode`, or else `forward`, maps z [B,D] to logits or means [B, ...] of
 /// x, row by row. `encode`, if there is one, maps x [B, ...] to mean and log-variance [B,D] of z.

@@ -85,9 +85,9 @@ class FusedDecoder {
 std::string chosen_evaluator();
 
 /// A fused decoder with forces in float32, for the fastest such kernel of this processor. Its
-/// `cheap` uses the kernel of `chosen_evaluator` if that is in fixed point and supports the decoder.
-/// Null if `chosen_evaluator` is "aten" or the decoder is not
-/// supported. Throws Error kArgument if this processor cannot run the chosen evaluator.
+/// `cheap` uses the kernel of `chosen_evaluator` if that is in fixed point and takes the decoder.
+/// Null if `chosen_evaluator` is "aten" or the decoder is not supported. Throws Error kArgument if
+/// this processor cannot run the chosen evaluator.
 std::shared_ptr<const FusedDecoder> make_fused_decoder(const DecoderNetwork& network);
 
 }  // namespace crais

@@ -19,8 +19,8 @@ struct GatherLayout {
   std::vector<GatherPlace> places;  // for tiles of one channel; else empty
 };
 
-/// The layout of a convolution, or of its adjoint, whose outputs are the convolution's inputs. Every
-/// place and channel of the output is in exactly one tile.
+/// The layout of a convolution, or of its adjoint, whose outputs are the convolution's inputs.
+/// Every place and channel of the output is in exactly one tile.
 GatherLayout gather_layout(const Convolution& convolution, bool adjoint, int64_t panel_rows);
 
 }  // namespace crais

@@ -101,8 +101,8 @@ constexpr int64_t kMostPixels = 120;
 
 /// sum_j log p(x_j | l_j) over the pixels of a lane with logits l.
 ///
-/// log p = x l - max(l, 0) - log(1 + exp(-|l|)), whose terms do not cancel each other. One logarithm
-/// of a product replaces the logarithms.
+/// log p = x l - max(l, 0) - log(1 + exp(-|l|)), whose terms do not cancel each other. One
+/// logarithm of a product replaces the logarithms.
 class BernoulliPixels {
  public:
   /// Adds a pixel, and returns the slope of its log p in l.

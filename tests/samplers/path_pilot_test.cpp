@@ -146,10 +146,11 @@ TEST(LearnPath, SaysHowFarItCame) {
   const DiagonalGaussian target(2, std::vector<double>(20, 3.0), std::vector<double>(20, 0.1), 0);
   const Problem problem(borrow(target), AffineMap::identity(2, 20, at::kDouble));
   at::Generator rng = make_generator(1);
-  expect_error(
-      ErrorKind::kArgument, {"f:jensen-shannon,knots=4", "not arrived after 4 steps", "`path`"}, [&] {
-        learn_path(problem, *testing::descent_path("f:jensen-shannon,knots=4"), *kernel("hmc"), {}, rng);
-      });
+  expect_error(ErrorKind::kArgument,
+               {"f:jensen-shannon,knots=4", "not arrived after 4 steps", "`path`"}, [&] {
+                 learn_path(problem, *testing::descent_path("f:jensen-shannon,knots=4"),
+                            *kernel("hmc"), {}, rng);
+               });
 }
 
 TEST(LearnPath, GoesWithThePlanInBlocks) {

@@ -98,24 +98,23 @@ RunReport run_logz(LogzSettings settings, const std::shared_ptr<const Target>& t
   const Estimator estimator(settings.estimator);
   if (estimator.needs_exact_draws()) require_exact_draws(*target, settings);
   check_expectations(settings.estimator.expectations, *target);
-  return run_in_folder(
-      settings, run_record(settings, *target), ProblemSource::of(target), estimator, {}, observer,
-      [&](RunResults finished, json summary) {
-        LogzResults results{std::move(finished),
-                            settings.target,
-                            target->dim(),
-                            {},
-                            {},
-                            settings.notes,
-                            settings.doubts,
-                            settings.is_single || settings.dtype == at::kFloat};
-        if (const auto truth = target->true_log_normalizer())
-          results.truth = (*truth)[0].item<double>();
-        results.cloud = cloud_of(settings, results, *target);
-        const std::vector<TargetExpectation> expectations =
-            expectations_of(results, settings.estimator.expectations, *target);
-        return report_of(std::move(results), expectations, std::move(summary));
-      });
+  return run_in_folder(settings, run_record(settings, *target), ProblemSource::of(target),
+                       estimator, {}, observer, [&](RunResults finished, json summary) {
+                         LogzResults results{std::move(finished),
+                                             settings.target,
+                                             target->dim(),
+                                             {},
+                                             {},
+                                             settings.notes,
+                                             settings.doubts,
+                                             settings.is_single || settings.dtype == at::kFloat};
+                         if (const auto truth = target->true_log_normalizer())
+                           results.truth = (*truth)[0].item<double>();
+                         results.cloud = cloud_of(settings, results, *target);
+                         const std::vector<TargetExpectation> expectations =
+                             expectations_of(results, settings.estimator.expectations, *target);
+                         return report_of(std::move(results), expectations, std::move(summary));
+                       });
 }
 
 }  // namespace crais
