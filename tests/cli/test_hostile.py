@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .programs import Argument, Program, copy, edit, refusals, same
+from .programs import SOURCE, Argument, Program, copy, edit, refusals, same
 
 SMALL = "--simulate 24 --steps 8 --chains 4 --chunk 8 --quiet".split()
 LONG = "n" * 300

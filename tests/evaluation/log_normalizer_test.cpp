@@ -191,40 +191,6 @@ TEST(DecoderTarget, IsTheVaesPosterior) {
   }
 }
 
-TEST(DecoderTarget, ForcesInBfloat16LeaveItsNormaliserAsItIs) {
-  at::Generator rng = make_generator(2);
-  const at::Tensor first = at::randn({3, 32}, rng, at::kFloat) / std::sqrt(3.0),
-                   second = at::randn({32, 5}, rng, at::kFloat) / std::sqrt(32.0);
-  const auto decode = [=](const at::Tensor& z) { return z.matmul(first).matmul(second); };
-  const double sd = 0.5;
-  const at::Tensor images = at::randn({2, 5}, rng, at::kFloat);
-  const DecoderTarget plain(
-      {.decode = decode, .latent_dim = 3, .likelihood = parse_likelihood("gaussian:0.5")}, images);
-  EXPECT_EQ(plain.with_forces(at::kHalf), nullptr);
-  const auto forced = plain.with_forces(at::kBFloat16);
-  ASSERT_NE(forced, nullptr);
-  const at::Tensor z = at::randn({2, 6, 3}, rng, at::kFloat);
-  const Evaluation ours = forced->evaluate(z), theirs = plain.evaluate(z);
-  EXPECT_TRUE(at::equal(ours.log_density, theirs.log_density));
-  EXPECT_EQ(ours.grad.scalar_type(), at::kFloat);
-  const double apart = (ours.grad - theirs.grad).abs().max().item<double>();
-  EXPECT_GT(apart, 1e-4);
-  EXPECT_LT(apart, 3e-2 * theirs.grad.abs().max().item<double>());
-  EXPECT_TRUE(at::equal(forced->evaluate(z).grad, ours.grad));
-
-  EstimateOptions options;
-  options.base = "prior";
-  options.steps = 64;
-  const Result result = estimate_log_normalizer(*forced, options);
-  const at::Tensor w = first.matmul(second).to(at::kDouble);
-  const at::Tensor covariance = at::matmul(w.t(), w) + sd * sd * at::eye(5, at::kDouble);
-  const at::Tensor x = images.to(at::kDouble);
-  const at::Tensor truth = -0.5 * (x * at::linalg_solve(covariance, x.t()).t()).sum(1) -
-                           0.5 * at::logdet(covariance) - 2.5 * std::log(2 * M_PI);
-  EXPECT_TRUE(((result.value - truth).abs() < 5 * result.std_error + 1e-5).all().item<bool>())
-      << result.value << truth;
-}
-
 TEST(DecoderTarget, SaysWhichSizeItWants) {
   const auto decode = [](const at::Tensor& z) { return z.repeat({1, 3}); };
   const at::Tensor images = at::zeros({2, 10}, at::kDouble);

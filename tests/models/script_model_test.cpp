@@ -114,7 +114,9 @@ TEST(ScriptModel, ADecoderOfConvolutionsIsFused) {
   EXPECT_LT(max_abs_diff(fused.curvature(z.select(1, 0)), plain.curvature(z.select(1, 0))), 1e-4);
   EXPECT_FALSE(plain.forces_pay(at::kBFloat16));
   EXPECT_EQ(fused.forces_pay(at::kBFloat16), fused_decoder_of(*model)->cheap() != nullptr);
-  const Evaluation forced = fused.with_forces(at::kBFloat16)->evaluate(z);
+  const auto cheap = fused.with_forces(at::kBFloat16);
+  if (!cheap) return;  // this processor has no kernel with cheap forces
+  const Evaluation forced = cheap->evaluate(z);
   EXPECT_LT(max_abs_diff(forced.log_density, wanted.log_density), 1e-4);
   EXPECT_GT(max_abs_diff(forced.grad, wanted.grad), 1e-6);
   EXPECT_LT(max_abs_diff(forced.grad, wanted.grad), 0.1 * wanted.grad.abs().max().item<double>());

@@ -48,7 +48,7 @@ TEST(RunPage, HoldsTheRun) {
   EXPECT_EQ(run["schedule"]["beta"], json({0.0, 0.5, 1.0}));
   EXPECT_EQ(run["schedule"]["step_size"], json({0.3, 0.3}));
   EXPECT_TRUE(run["schedule"]["shared"]);
-  EXPECT_EQ(run["tables"][0]["rows"], json({{"ais", "-70.0"}}));
+  EXPECT_EQ(run["tables"][0]["rows"], json::array({json::array({"ais", "-70.0"})}));
   EXPECT_EQ(run["tables"][0]["note"], "A bound.");
 }
 
