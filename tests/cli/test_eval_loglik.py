@@ -420,7 +420,6 @@ def test_help_is_short_and_says_where_the_rest_is(eval_loglik: Program) -> None:
     assert all(line.split()[0] in whole for line in flags) and "--binarisation" in whole
     examples = whole[whole.index("Examples:") :]
     assert examples.count("\n  eval-loglik ") == 10
-    assert "submit slurm" in examples and "submit slurm --" not in "".join(said)
 
 
 def test_tells_its_version(eval_loglik: Program) -> None:
