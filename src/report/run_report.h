@@ -39,7 +39,7 @@ struct RunReport {
   /// Tables for people, in lines of at most `width` columns (0: no limit).
   std::function<std::string(int width)> text;
 
-  std::string elsewhere;  // a line for a process whose part is done, if another one reports
+  std::string elsewhere = {};  // a line for a process whose part is done, if another one reports
 
   bool is_complete() const {
     return progress.done == progress.total &&
