@@ -84,15 +84,15 @@ EvalModel latent_eval_model(std::shared_ptr<const LatentModel> model, const std:
 
 EvalModel open_model(const std::string& path, const ScriptOptions& options, at::Device device,
                      at::ScalarType dtype) {
-  using Kind = ModelFile::Kind;
+  using FileKind = ModelFile::Kind;
   const ModelFile file(path);
   std::shared_ptr<const LatentModel> model;
-  if (file.kind == Kind::kScript) model = read_script_model(file, device, dtype, options);
+  if (file.kind == FileKind::kScript) model = read_script_model(file, device, dtype, options);
   if (!model || model->description().kind != kPlainScript) refuse_idle(options, path);
-  if (file.kind == Kind::kCheckpoint)
+  if (file.kind == FileKind::kCheckpoint)
     return checkpoint_model(parse_checkpoint(file.bytes, path), device, dtype);
   if (!model) model = read_package_model(file, device, dtype);
-  if (file.kind == Kind::kPackage && dtype != at::kFloat)
+  if (file.kind == FileKind::kPackage && dtype != at::kFloat)
     throw argument_error("`dtype`: " + path + " was exported in float32");
   return latent_eval_model(model, file.sha256(), at::device(device).dtype(dtype));
 }
