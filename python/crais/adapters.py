@@ -19,7 +19,7 @@ import torch
 from torch import distributions as D
 
 from crais.captured import Function, packages_of, required_arguments
-from crais.errors import UsageError
+from crais.errors import UsageError, first_line
 from crais.gradients import jax_rows, of_rows
 
 _MOST_MASS = 0.1  # nats: of a prior, from 1
@@ -137,7 +137,12 @@ def _of_pyro(model: Any) -> Model:
             trace.compute_log_prob()
             return trace
 
-    nodes, others = traced({}).nodes, traced({}).nodes
+    try:
+        nodes, others = traced({}).nodes, traced({}).nodes
+    except NotImplementedError as error:  # of ImproperUniform, at its site
+        raise UsageError(
+            f"a site of the model has an improper prior: {first_line(error)}"
+        ) from error
     latent, num_observed = _sites(nodes)
     _check_sites(latent, num_observed)
     for name, prior in latent.items():

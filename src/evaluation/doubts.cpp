@@ -93,14 +93,12 @@ bool refutes(const Witness& witness, double mean, double error, double bias) {
   return witness.value - mean > std::max(kLeast, allowed);
 }
 
-/// True if the tail of all weights together, or without particles of the mean replicate, is heavy:
-/// one replicate has too few of the weights that are rare and large.
-bool tail_is_heavy(const MethodTable& table, const RunResults& results) {
-  const auto kept = kept_particles(results);
-  const at::Tensor shape = kept                    ? pareto_k(kept->log_w.reshape({1, -1}))
-                           : table.has("pareto_k") ? table.matrix("pareto_k").mean()
-                                                   : at::zeros({});
-  return shape.item<double>() > kHeavyTail;
+/// True if the weights of a replicate may have no variance: the others have only not met them yet.
+bool tail_is_heavy(const MethodTable& table) {
+  for (const auto& repeat : table.flags)
+    for (const int64_t flags : repeat)
+      if (flags & kFewEffective) return true;
+  return false;
 }
 
 /// The mass that settled particles found where forward particles hardly go, as a share of all mass.
@@ -152,8 +150,8 @@ const DoubtEntry& entry_of(Doubt doubt) {
        "the density is NaN or +inf at points that chains visited; these points count as zero",
        "make the density return -inf where it is zero, and a finite number elsewhere"},
       {Doubt::kTail, "tail",
-       "the largest weights of all replicates together have a tail without variance: the error is "
-       "too small, and Z may be infinite",
+       "the weights of a replicate may have no variance: its error is above 0.5 nats, and Z may be "
+       "infinite",
        "look for a pole of the density or a tail that its base lacks, and give another `base`"}};
   return *std::find_if(kAll.begin(), kAll.end(),
                        [&](const DoubtEntry& entry) { return entry.doubt == doubt; });
@@ -194,7 +192,7 @@ std::vector<Doubt> doubts_of_replicates(const MethodTable& table, const RunResul
   if (static_cast<double>(table.num_nonfinite) >
       kFewUndefined * static_cast<double>(table.cost.densities))
     doubts.push_back(Doubt::kUndefined);
-  if (tail_is_heavy(table, results)) doubts.push_back(Doubt::kTail);
+  if (tail_is_heavy(table)) doubts.push_back(Doubt::kTail);
   return doubts;
 }
 

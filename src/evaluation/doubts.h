@@ -19,7 +19,7 @@ enum class Doubt {
   kRefuted,      // a second opinion, which is a lower bound too, is higher
   kSettled,      // settled particles reach places where chains have not been
   kUndefined,    // NaN or +inf
-  kTail,         // the weights of all replicates together may have no variance
+  kTail,         // the weights of a replicate may have no variance
   kDensity       // what a caller says of the density
 };
 

@@ -57,18 +57,12 @@ TEST(Doubts, ReplicatesContradictEachOther) {
   EXPECT_FALSE(has(doubts(results_of(values, 0.5)), Doubt::kReplicates));  // as their errors say
 }
 
-/// A replicate alone has too few of the weights that are rare and large.
-TEST(Doubts, TheTailOfAllWeightsTogetherIsHeavy) {
-  for (const double shape : {0.3, 1.0}) {
-    RunResults results = results_of(kAgree, 0.02);
-    at::Generator rng = make_generator(2);
-    for (auto& [c, chunk] : results.chunks) {
-      const at::Tensor log_w = -shape * at::rand({5, 60}, rng, at::kDouble).log();
-      chunk.runs.front().particles =
-          WeightedParticles{at::zeros({5, 60, 1}, at::kDouble), log_w, at::zeros({5}, at::kDouble)};
-    }
-    EXPECT_EQ(has(doubts(results), Doubt::kTail), shape > 0.7);
-  }
+TEST(Doubts, TheWeightsOfAReplicateMayHaveNoVariance) {
+  RunResults results = results_of(kAgree, 0.02);
+  results.chunks.at(1).runs.front().flags[2] = kMissedTarget;
+  EXPECT_FALSE(has(doubts(results), Doubt::kTail));
+  results.chunks.at(1).runs.front().flags[2] = kFewEffective;
+  EXPECT_TRUE(has(doubts(results), Doubt::kTail));
 }
 
 /// A chunk whose base is poor has large errors, and says so: it contradicts nobody.
