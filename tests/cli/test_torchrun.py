@@ -135,7 +135,7 @@ def test_only_processes_that_share_it_write_to_a_folder(
     for mine, others in ({}, rank(1, 2)), (rank(0, 2), {}):
         job = eval_loglik.start(*run, *["--resume"][: not mine], env=mine)
         until_chunks(job, "busy", 1)
-        os.kill(job.pid, signal.SIGSTOP)  # it must not end before the others ask
+        job.send(signal.SIGSTOP)  # it must not end before the others ask
         eval_loglik.expect(64, "busy", "another process", args=[*run, "--resume"], env=others)
         eval_loglik.expect(64, "busy", "another process", args=merge)
         job.kill()
