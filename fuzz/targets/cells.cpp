@@ -3,6 +3,7 @@
 
 #include "harness.h"
 #include "io/json.h"
+#include "programs/reproduce/tasks.h"
 #include "programs/reproduce/variant.h"
 #include "util/digest.h"
 #include "util/error.h"
@@ -22,17 +23,6 @@ std::string sealed(const std::string& result) {
   }
 }
 
-/// The cells of one variant, a seed each.
-class Cells : public Subject {
- public:
-  using Subject::Subject;
-
- private:
-  Task task(const std::string& /*flags*/, uint64_t seed, bool /*for_plans*/) const override {
-    return {static_cast<int64_t>(seed), [] { return json(); }};
-  }
-};
-
 }  // namespace
 
 /// The results of two seeds, or a file as it is ("=== raw").
@@ -40,13 +30,15 @@ void read(std::string_view input) {
   ExperimentOptions options;
   options.cells = folder();
   options.quiet = options.accept_other_version = true;
-  int64_t seeds = 0;
-  for (const auto& [name, bytes] : parts(input))
+  std::vector<Task> tasks;  // a seed each
+  for (const auto& [name, bytes] : parts(input)) {
+    tasks.push_back({static_cast<int64_t>(tasks.size()), [] { return json(); }});
     file(name == "raw" ? bytes : sealed(bytes),
-         cell_path(options, seeds++).lexically_relative(folder()));
-  if (seeds == 0) return;
+         cell_path(options, tasks.back().key).lexically_relative(folder()));
+  }
+  if (tasks.empty()) return;
   try {
-    Cells(options).run("cells", {{"a variant", ""}}, seeds);
+    result_of(run_tasks(options, "cells", tasks));
   } catch (const json::exception&) {  // which reproduce says in a line
     throw data_error("a cell");
   }

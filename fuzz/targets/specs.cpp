@@ -12,7 +12,6 @@
 #include "harness.h"
 #include "models/objective.h"
 #include "models/vae.h"
-#include "programs/reproduce/experiment.h"
 #include "samplers/resampling.h"
 
 namespace crais::fuzz {
@@ -34,7 +33,6 @@ void read(std::string_view input) {
   make<BaseRegistry>(text);
   make<DivergenceRegistry>(text);
   make<ExpectationRegistry>(text);
-  make<ExperimentRegistry>(text);
   make<MethodRegistry>(text, kParts);
   make<PathRegistry>(text);
   make<ResamplingRegistry>(text);

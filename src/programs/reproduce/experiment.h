@@ -1,86 +1,68 @@
-// Experiments of `reproduce`. Each is a file that enrols itself.
+// An experiment of `reproduce`: what is estimated, how, and what tables show, all of it data.
 #pragma once
 
-#include <c10/core/Device.h>
-
-#include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <memory>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "core/registry.h"
-#include "programs/reproduce/page.h"
+#include "programs/reproduce/tasks.h"
 
 namespace crais {
 
-/// A difference between the released code of a publication and its text, or a mistake, that changes
-/// a number. An experiment can repeat such numbers with the fault switched on by name. The library
-/// has none of these faults.
-struct Fault {
-  std::string name;  // "" if there is nothing to switch on
-  std::string did, right, changes;
-};
+/// The experiments that are part of the program, names and JSON: the files of `experiments`.
+const std::map<std::string, std::string_view>& embedded_experiments();
 
-struct ExperimentOptions {
-  bool full = false;  // published sizes instead of sizes that take minutes
-  int64_t seeds = 0;  // 0: the experiment's own number
-  std::string checkpoint, data_dir;
-  std::filesystem::path out;    // tables
-  std::filesystem::path cells;  // finished computations, which experiments share
-  c10::Device device = c10::kCPU;
-  int64_t threads = 0;
-  bool quiet = false;
-  bool accept_other_version = false;  // of stored results
-  std::vector<std::string> faults;    // that are switched on; "all" stands for all faults
-
-  bool has(const std::string& fault) const;
-  template <typename T>
-  T pick(T at_full, T quickly) const {
-    return full ? at_full : quickly;
-  }
-  int64_t num_seeds(int64_t at_full, int64_t quickly) const {
-    return seeds > 0 ? seeds : pick(at_full, quickly);
-  }
-};
-
-/// One computation of an experiment: a key that identifies it, and a function that makes it.
-struct Task {
-  nlohmann::json key;                       // everything that the result depends on
-  std::function<nlohmann::json()> compute;  // on one thread
-};
-
-/// The file that stores the result of the task with this key.
-std::filesystem::path cell_path(const ExperimentOptions& options, const nlohmann::json& key);
-
-/// Runs tasks in parallel with progress. Each result is stored in the folder of cells under a
-/// digest of its key. A finished task is never run again, by any experiment, so the same command
-/// resumes an interrupted run. Throws Error: kInterrupted, after the started tasks, if a signal has
-/// arrived; kData for a damaged result; kArgument for a result of another build (see computed_by),
-/// unless `accept_other_version`.
-/// @return  the results, in the order of tasks.
-std::vector<nlohmann::json> run_tasks(const ExperimentOptions& options, const std::string& label,
-                                      const std::vector<Task>& tasks);
-
+/// An experiment is a JSON object:
+///
+/// - `summary` is one line; `about`, a text, stands above the tables. `uses` names the flags among
+///   --seeds, --checkpoint and --data-dir that matter (--seeds alone).
+/// - `faults` are differences between the released code of a publication and its text that change
+///   a number: [name or "", what it did, what is right, what changes]. The library has none of
+///   them; `--fault NAME` repeats such numbers.
+/// - `set` holds values by name, `lists` lists of objects with more values. Any value may be
+///   {"full": ..., "quick": ...}. An entry with "if" is there with --full ("full") or with that
+///   fault only; one with "unless" is not there beside an entry with a value of that name.
+/// - `tables` have a `stem` of files, a `title`, `columns`, and rows: one for each combination of
+///   entries of the lists that `axes` names. `groups` join rows of several such products. `each`
+///   names a list with a table for each entry. `set` adds values; `folded` tables are only files.
+///   `plans` (of betas or divergences) adds the first plans of all rows as plans.csv.
+///
+/// Texts replace "{name}" by values (see Bindings). These values say what a row is:
+///
+/// - `target` and the number of `problems` (`seeds`), or a number of `images` of the checkpoint,
+///   or with `side`, `hidden` and `points` of a small VAE whose log p(x) is integrated;
+/// - `flags` of estimate-logz or eval-loglik, with seeds from `first_seed` (0) for `repeats` (1);
+///   `also`: names and flags of other results, whose measures are called "name.measure";
+/// - `match`: flags with a setting "@" that is looked for until plans have `steps` transitions;
+///   the flags found are `matched` (the default of `flags`), the setting `setting`;
+/// - `settings` to choose from, by the highest mean of the first `choosing` repetitions, or
+///   (`choose`: "first") the first that makes a plan. `chosen` and `oracle` tell the choice;
+/// - `truth`, or flags of a `reference` whose results are the truth where none is known;
+/// - `upper`: of the upper bound; `particles` to draw; `chains`, of measures per chain.
+///
+/// A column is "header = text" or "header = sum:DECIMALS" of values and measures (see Measures),
+/// with " or reason" for the reason of a failure, " at length" for another number of transitions
+/// than `steps`. "a +- b:DECIMALS" has a spread. Rows of the last axis are compared with its first.
 class Experiment {
  public:
-  virtual ~Experiment() = default;
-  virtual std::vector<Fault> faults() const { return {}; }
-  /// The flags among --seeds, --checkpoint and --data-dir that the experiment uses.
-  virtual std::set<std::string> flags() const { return {"seeds"}; }
-  virtual void run(const ExperimentOptions& options, Page& page) const = 0;
-};
+  /// @param name  of an embedded experiment, with ":N" to choose one entry of its list `dims`; or
+  ///              of a file NAME.json.
+  /// Throws Error: kArgument for another name; kData, beginning with the place, for a wrong key.
+  explicit Experiment(const std::string& name);
 
-using ExperimentRegistry = Registry<Experiment>;
+  const std::string& name() const { return name_; }
+  std::string folder() const;  // in options.out
+  std::string summary() const { return content_.at("summary"); }
+  std::vector<std::string> uses() const;
+  std::vector<std::string> faults() const;
+  /// Writes tables into a folder of its own in options.out. Throws as run_tasks does.
+  void run(ExperimentOptions options) const;
 
-/// Enrols an experiment without parameters.
-template <typename E>
-struct EnrolExperiment : Enrol<ExperimentRegistry> {
-  EnrolExperiment(const std::string& name, const std::string& summary)
-      : Enrol(name, {name, summary, name, [](Spec&) { return std::make_unique<E>(); }}) {}
+ private:
+  std::string name_;
+  nlohmann::json content_;
 };
 
 }  // namespace crais

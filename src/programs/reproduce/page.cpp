@@ -22,8 +22,6 @@ std::string markdown_row(const std::vector<std::string>& cells) {
 
 }  // namespace
 
-Cell::Cell(int64_t number) : text(with_commas(number)), value(number) {}
-
 Cell Cell::number(double value, int decimals) {
   Cell cell(fixed(value, decimals));
   cell.value = CsvCell(value);
@@ -44,41 +42,35 @@ void Page::paragraph(const std::string& text) {
   markdown_ += "\n" + text + "\n";
 }
 
-void Page::table(const std::string& stem, const std::string& title,
-                 const std::vector<std::string>& headers,
-                 const std::vector<std::vector<Cell>>& rows) {
+void Page::table(const std::string& stem, const std::string& title, const std::vector<Row>& rows,
+                 bool folded) {
+  std::vector<std::string> headers;
+  for (const auto& [header, cell] : rows.at(0)) headers.push_back(header);
   Table plain(headers, title);
-  markdown_ += "\n## " + title + "\n\n" + markdown_row(headers) +
-               markdown_row(std::vector<std::string>(headers.size(), "---"));
-  for (const auto& row : rows) {
+  CsvWriter csv(headers);
+  std::string lines = "\n## " + title + "\n\n" + markdown_row(headers) +
+                      markdown_row(std::vector<std::string>(headers.size(), "---"));
+  for (const Row& row : rows) {
     std::vector<std::string> texts;
-    for (const Cell& cell : row) texts.push_back(cell.text);
-    markdown_ += markdown_row(texts);
+    std::vector<CsvCell> values;
+    for (const auto& [header, cell] : row) {
+      texts.push_back(cell.text);
+      values.push_back(cell.value);
+    }
+    lines += markdown_row(texts);
     plain.add_row(std::move(texts));
+    csv.add_row(values);
   }
-  std::cout << plain.text(stdout_width()) << std::flush;
-  write_csv(stem, headers, rows);
-}
-
-void Page::folded_table(const std::string& stem, const std::string& title,
-                        const std::vector<std::string>& headers,
-                        const std::vector<std::vector<Cell>>& rows) {
-  write_csv(stem, headers, rows);
+  write_file_atomic(folder_ / (stem + ".csv"), csv.text());
+  if (!folded) {
+    std::cout << plain.text(stdout_width()) << std::flush;
+    markdown_ += lines;
+    return;
+  }
   const std::string count =
       title + ": " + with_commas(static_cast<int64_t>(rows.size())) + " rows in ";
   std::cout << count << (folder_ / (stem + ".csv")).string() << std::endl;
   markdown_ += "\n" + count + "[" + stem + ".csv](" + stem + ".csv)\n";
-}
-
-void Page::write_csv(const std::string& stem, const std::vector<std::string>& headers,
-                     const std::vector<std::vector<Cell>>& rows) const {
-  CsvWriter csv(headers);
-  for (const auto& row : rows) {
-    std::vector<CsvCell> cells;
-    for (const Cell& cell : row) cells.push_back(cell.value);
-    csv.add_row(cells);
-  }
-  write_file_atomic(folder_ / (stem + ".csv"), csv.text());
 }
 
 void Page::finish() const { write_file_atomic(folder_ / "tables.md", markdown_); }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/csv.h"
@@ -17,12 +18,14 @@ struct Cell {
 
   Cell(std::string words) : text(std::move(words)), value(text) {}
   Cell(const char* words) : Cell(std::string(words)) {}
-  Cell(int64_t number);
   /// A number with `decimals` places in text, and with all digits in files.
   static Cell number(double value, int decimals);
   /// Only text: "991.90 +- 69.87".
   static Cell with_spread(double value, double spread, int decimals);
 };
+
+/// A row of a table: a cell for each header. All rows of a table have equal headers.
+using Row = std::vector<std::pair<std::string, Cell>>;
 
 /// Collects the findings of an experiment in a folder. A table goes at once to stdout and to
 /// STEM.csv; `finish` writes tables.md, with paragraphs and tables in their order.
@@ -31,19 +34,13 @@ class Page {
   Page(std::filesystem::path folder, const std::string& title);
 
   void paragraph(const std::string& text);
-  void table(const std::string& stem, const std::string& title,
-             const std::vector<std::string>& headers, const std::vector<std::vector<Cell>>& rows);
-  /// A table of minor interest, such as all settings but the best: one line on stdout and on the
-  /// page, complete in STEM.csv.
-  void folded_table(const std::string& stem, const std::string& title,
-                    const std::vector<std::string>& headers,
-                    const std::vector<std::vector<Cell>>& rows);
+  /// Adds a table with at least one row. One that is `folded`, of minor interest, is a line on
+  /// stdout and on the page, and complete in STEM.csv.
+  void table(const std::string& stem, const std::string& title, const std::vector<Row>& rows,
+             bool folded = false);
   void finish() const;
 
  private:
-  void write_csv(const std::string& stem, const std::vector<std::string>& headers,
-                 const std::vector<std::vector<Cell>>& rows) const;
-
   std::filesystem::path folder_;
   std::string markdown_;
 };

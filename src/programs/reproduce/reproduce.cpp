@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "core/spec.h"
 #include "programs/reproduce/experiment.h"
-#include "programs/reproduce/findings.h"
 #include "util/error.h"
 #include "util/interrupt.h"
 #include "util/parallel.h"
@@ -21,17 +19,20 @@ namespace {
 
 std::string list_experiments() {
   std::string text;
-  for (const auto& [name, entry] : ExperimentRegistry::instance().entries())
-    text += name + std::string(name.size() < 24 ? 24 - name.size() : 1, ' ') + entry.summary + "\n";
+  for (const auto& [name, json] : embedded_experiments())
+    text += name + std::string(name.size() < 24 ? 24 - name.size() : 1, ' ') +
+            Experiment(name).summary() + "\n";
   return text;
 }
 
 /// Checks that every name is a fault of one of the experiments.
-void check_faults(const std::vector<std::string>& names, const std::vector<std::string>& chosen) {
-  std::vector<std::string> faults;
-  for (const auto& name : names)
-    for (const Fault& fault : ExperimentRegistry::instance().make("experiment", name)->faults())
-      if (!fault.name.empty()) faults.push_back(fault.name);
+void check_faults(const std::vector<Experiment>& experiments,
+                  const std::vector<std::string>& chosen) {
+  std::vector<std::string> faults, names;
+  for (const Experiment& experiment : experiments) {
+    names.push_back(experiment.name());
+    for (const std::string& fault : experiment.faults()) faults.push_back(fault);
+  }
   for (const auto& fault : chosen)
     if (fault != "all" && std::find(faults.begin(), faults.end(), fault) == faults.end())
       throw argument_error("--fault " + fault + ": " +
@@ -40,43 +41,14 @@ void check_faults(const std::vector<std::string>& names, const std::vector<std::
 }
 
 /// Checks that each given flag has an effect on at least one of the experiments.
-void refuse_idle(const CommandLine& cli, const std::vector<std::string>& names) {
+void refuse_idle(const CommandLine& cli, const std::vector<Experiment>& experiments) {
   std::set<std::string> idle = {"seeds", "checkpoint", "data-dir"};
-  for (const auto& name : names)
-    for (const auto& flag : ExperimentRegistry::instance().make("experiment", name)->flags())
-      idle.erase(flag);
-  for (const auto& flag : idle) cli.refuse_idle(flag, "for " + join(names));
-}
-
-void report_faults(const std::vector<Fault>& faults, const ExperimentOptions& options, Page& page) {
-  if (faults.empty()) return;
-  std::vector<Row> rows;
-  for (const Fault& fault : faults)
-    rows.push_back({{"it did", fault.did},
-                    {"right is", fault.right},
-                    {"what changes", fault.changes},
-                    {"repeated here", fault.name.empty()        ? "no"
-                                      : options.has(fault.name) ? "yes, above"
-                                                                : "--fault " + fault.name}});
-  add_table(page, "faults", "Where the released code did otherwise", rows);
-}
-
-void run_one(const std::string& name, ExperimentOptions options) {
-  const auto experiment = ExperimentRegistry::instance().make("experiment", name);
-  std::string folder = name;
-  std::replace(folder.begin(), folder.end(), ':', '-');
-  options.out /= folder;
-  Page page(options.out, ExperimentRegistry::instance().entries().at(Spec(name).name()).summary);
-  try {
-    experiment->run(options, page);
-  } catch (const nlohmann::json::exception&) {  // a cell that was stored without a digest
-    throw data_error(options.cells.string() +
-                     ": a cell lacks a result or has another in its place; delete the folder to "
-                     "have its cells computed again");
+  std::vector<std::string> names;
+  for (const Experiment& experiment : experiments) {
+    names.push_back(experiment.name());
+    for (const auto& flag : experiment.uses()) idle.erase(flag);
   }
-  report_faults(experiment->faults(), options, page);
-  page.finish();
-  std::cout << "Files: " << (options.out / "tables.md").string() << " has all tables\n";
+  for (const auto& flag : idle) cli.refuse_idle(flag, "for " + join(names));
 }
 
 }  // namespace
@@ -85,7 +57,7 @@ Synopsis reproduce_synopsis() {
   Synopsis s;
   s.program = "reproduce";
   s.summary = "Repeats published experiments, in tables and CSV files.";
-  s.operands = "list | all | EXPERIMENT...";
+  s.operands = "list | all | EXPERIMENT... | FILE.json...";
   s.min_operands = 1;
   s.max_operands = 64;
   s.groups = {
@@ -138,17 +110,20 @@ int reproduce(const CommandLine& cli) {
   std::vector<std::string> names = cli.operands();
   if (names == std::vector<std::string>{"all"}) {
     names.clear();
-    for (const auto& [name, entry] : ExperimentRegistry::instance().entries())
-      names.push_back(name);
+    for (const auto& [name, json] : embedded_experiments()) names.push_back(name);
   }
   // All names are checked before the first experiment, which may take hours.
-  for (const auto& name : names) ExperimentRegistry::instance().make("experiment", name);
-  refuse_idle(cli, names);
-  check_faults(names, options.faults);
+  const std::vector<Experiment> experiments(names.begin(), names.end());
+  refuse_idle(cli, experiments);
+  check_faults(experiments, options.faults);
   use_one_thread_per_operation();
   install_interrupt_handler();
   const c10::NoGradGuard no_grad;
-  for (const auto& name : names) run_one(name, options);
+  for (const Experiment& experiment : experiments) {
+    experiment.run(options);
+    std::cout << "Files: " << (options.out / experiment.folder() / "tables.md").string()
+              << " has all tables\n";
+  }
   return 0;
 }
 

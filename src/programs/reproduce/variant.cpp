@@ -106,32 +106,27 @@ VariantResult result_of(const std::vector<json>& cells) {
   result.transitions = mean_of(cells, "transitions");
   for (const json& cell : cells)
     result.traces.push_back({doubles(cell.at("betas")), doubles(cell.at("divergence"))});
+  const json& first = cells.front();
+  if (first.contains("x")) {
+    result.x = doubles(first.at("x"));
+    result.y = doubles(first.at("y"));
+  }
+  if (first.contains("masses")) {
+    std::vector<at::Tensor> runs;
+    for (const json& run : first.at("masses"))
+      runs.push_back(at::tensor(doubles(run), at::kDouble));
+    result.masses = at::stack(runs);
+  }
   return result;
 }
 
-Cell VariantResult::or_reason(Cell cell) const {
-  if (failed.empty()) return cell;
+std::string VariantResult::reason() const {
   const std::string words = failed.substr(0, failed.find_first_of("(;:"));
   return words.substr(0, words.find_last_not_of(' ') + 1);
 }
 
 double VariantResult::start_divergence() const {
   return traces.empty() || traces[0].divergence.empty() ? NAN : traces[0].divergence[0];
-}
-
-std::string flags_of_plans(const std::string& schedule, int64_t steps) {
-  const auto rule =
-      ScheduleRegistry::instance().make("schedule", schedule, schedule_options({}, steps));
-  return "--schedule " + schedule + (rule->is_adaptive() ? " --interpolate " : " --steps ") +
-         std::to_string(steps);
-}
-
-std::string without_pilot(const std::string& flags) {
-  if (flags.find("--step-size") == std::string::npos) return flags;
-  std::string kept;
-  for (const auto& word : split(flags, ' '))
-    if (!word.empty() && word != "--per-problem") kept += (kept.empty() ? "" : " ") + word;
-  return kept;
 }
 
 std::vector<std::string> arguments_of(const std::string& operand, const std::string& flags,
@@ -171,41 +166,6 @@ std::string pilot_flags(const std::string& flags, int64_t steps) {
   if (kept.find("--pilot-chains") == std::string::npos)
     kept += "--pilot-chains " + std::to_string(default_pilot_chains(chains, true)) + " ";
   return kept + "--chains 1 --max-steps " + std::to_string(2 * steps);
-}
-
-std::vector<VariantResult> Subject::run_tasks_of(const std::string& label,
-                                                 const std::vector<Variant>& variants,
-                                                 int64_t seeds, uint64_t first_seed,
-                                                 bool for_plans) const {
-  std::vector<Task> tasks;
-  for (const Variant& variant : variants)
-    for (int64_t s = 0; s < seeds; ++s)
-      tasks.push_back(task(variant.flags, first_seed + static_cast<uint64_t>(s), for_plans));
-  const std::vector<json> cells = run_tasks(options_, label, tasks);
-  std::vector<VariantResult> results;
-  for (size_t a = 0; a < variants.size(); ++a) {
-    const auto first = cells.begin() + static_cast<int64_t>(a) * seeds;
-    results.push_back(result_of({first, first + seeds}));
-  }
-  return results;
-}
-
-std::vector<VariantResult> Subject::run(const std::string& label,
-                                        const std::vector<Variant>& variants, int64_t seeds,
-                                        uint64_t first_seed) const {
-  return run_tasks_of(label, variants, seeds, first_seed, /*for_plans=*/false);
-}
-
-MatchedPlans Subject::match(const std::string& flags, int64_t steps, int64_t seeds) const {
-  return match_transitions(flags, steps, [&](const std::vector<std::string>& trials) {
-    std::vector<Variant> variants;
-    for (const auto& trial : trials) variants.push_back({trial, pilot_flags(trial, steps)});
-    std::vector<double> counts;
-    for (const VariantResult& result :
-         run_tasks_of("plans of " + std::to_string(steps), variants, seeds, 0, /*for_plans=*/true))
-      counts.push_back(result.unfinished ? INFINITY : result.transitions);
-    return counts;
-  });
 }
 
 }  // namespace crais
