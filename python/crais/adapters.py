@@ -176,7 +176,7 @@ def _masses_of_pymc(model: Any, start: Mapping[str, Any]) -> list[tuple[str, str
     LKJ. Variables with the transforms that PyMC chooses are not looked at.
     """
     core: Any = importlib.import_module("pymc.model.core")
-    of_kind = getattr(
+    of_kind: Any = getattr(
         importlib.import_module("pymc.distributions.transforms"), "_default_transform", None
     )
     doubts: list[tuple[str, str]] = []

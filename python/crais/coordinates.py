@@ -227,8 +227,11 @@ def _of_torch(prior: D.Distribution, name: str) -> Coordinates:
 def _support_of(prior: Any) -> Any:
     """None where it does not say."""
     while isinstance(prior, (D.Independent, D.MixtureSameFamily)):
-        is_mixture = isinstance(prior, D.MixtureSameFamily)
-        prior = prior.component_distribution if is_mixture else prior.base_dist
+        prior = (
+            prior.component_distribution
+            if isinstance(prior, D.MixtureSameFamily)
+            else prior.base_dist
+        )
     if isinstance(prior, D.VonMises):  # PyTorch says R, where its density is periodic
         return constraints.interval(-math.pi, math.pi)
     try:
