@@ -131,7 +131,10 @@ def particles(target: str) -> Figure:
     clouds = {s: [(float(r["x"]), float(r["y"])) for r in records if r["sampler"] == s]
               for s in samplers}  # fmt: skip
     figure = Figure(figsize=(7.2, 4.8), layout="constrained")
-    for axes, sampler in zip(figure.subplots(2, 3).flatten(), samplers, strict=False):
+    all_axes = figure.subplots(2, 3).flatten()
+    for axes in all_axes[len(samplers) :]:
+        axes.set_visible(False)
+    for axes, sampler in zip(all_axes, samplers, strict=False):
         for cloud, color in ((clouds.get("exact draws", []), "#dddddd"), (clouds[sampler], "C0")):
             if cloud:
                 axes.scatter(*zip(*cloud, strict=True), s=2, color=color)
@@ -148,9 +151,8 @@ def save(figure: Figure, file: Path) -> None:
 def main(out: Path) -> None:
     for picture in PICTURES:
         save(drawn(picture), out / f"{picture.file or picture.table}.png")
-    if (HERE / "figure-particles/particles.csv").exists():
-        for target, stem in (("u11:s=std", "u11-s-std"), ("smc-mixture:48", "smc-mixture-48")):
-            save(particles(target), out / f"figure-particles/{stem}.png")
+    for target in ("u4:4", "u11:s=std", "smc-mixture:48"):
+        save(particles(target), out / f"figure-particles/{re.sub('[:=]', '-', target)}.png")
 
 
 if __name__ == "__main__":
