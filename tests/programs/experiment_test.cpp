@@ -65,7 +65,8 @@ class Experiments : public ::testing::Test {
 json tiny_experiment() {
   return json::parse(R"({
     "summary": "a tiny one", "about": "{seeds} seeds.",
-    "set": {"seeds": {"full": 9, "quick": 3}, "problems": "{seeds}", "paper": {"linear": [1.5, 0.25]}},
+    "set": {"seeds": {"full": 9, "quick": 3}, "problems": "{seeds}",
+            "paper": {"linear": [1.5, 0.25]}},
     "lists": {
       "targets": [{"target": "u10"}, {"target": "u11", "if": "full"}],
       "ways": {"way": ["linear", "none", "best"],
@@ -74,8 +75,10 @@ json tiny_experiment() {
                          "--steps {setting} --chains 4 --step-size 0.5"],
                "settings": [null, null, ["2", "6"]], "choosing": [null, null, 1]}
     },
-    "tables": [{"stem": "errors", "title": "Errors", "axes": ["targets", "ways"], "set": {"steps": 6}, "plans": "betas",
-      "columns": ["target = {target}", "way = {way}", "M = transitions:0 or reason", "cost = estimating / 4 - 1:0",
+    "tables": [{"stem": "errors", "title": "Errors", "axes": ["targets", "ways"],
+      "set": {"steps": 6}, "plans": "betas",
+      "columns": ["target = {target}", "way = {way}", "M = transitions:0 or reason",
+                  "cost = estimating / 4 - 1:0",
                   "paper = paper/{way}/0 +- paper/{way}/1:1", "chosen = {chosen}"]}]
   })");
 }

@@ -36,8 +36,8 @@ struct Task {
 /// The file that stores the result of the task with this key.
 std::filesystem::path cell_path(const ExperimentOptions& options, const nlohmann::json& key);
 
-/// Runs tasks in parallel with progress, equal ones once. Each result is stored in the folder of cells under a
-/// digest of its key. A finished task is never run again, by any experiment, so the same command
+/// Runs tasks in parallel with progress, equal ones once. Each result is stored in the folder of
+/// cells under a digest of its key. A finished task is never run again, so the same command
 /// resumes an interrupted run. Throws Error: kInterrupted, after the started tasks, if a signal has
 /// arrived; kData for a damaged result; kArgument for a result of another build (see computed_by),
 /// unless `accept_other_version`.
