@@ -133,8 +133,9 @@ def test_only_processes_that_share_it_write_to_a_folder(
 ) -> None:
     run, merge = [vae, *PLAIN, "--out", "busy"], ["merge", whole, "--out", "busy", "--overwrite"]
     for mine, others in ({}, rank(1, 2)), (rank(0, 2), {}):
+        done = len(list(Path("busy").glob("chunks/*.json")))
         job = eval_loglik.start(*run, *["--resume"][: not mine], env=mine)
-        until_chunks(job, "busy", 1)
+        until_chunks(job, "busy", done + 1)  # it holds the lock
         job.send(signal.SIGSTOP)  # it must not end before the others ask
         eval_loglik.expect(64, "busy", "another process", args=[*run, "--resume"], env=others)
         eval_loglik.expect(64, "busy", "another process", args=merge)
