@@ -117,7 +117,7 @@ struct Planned {
 
   const VariantResult& best() const {
     static const VariantResult none;
-    return choice.chosen == Choice::kNone ? none : results[choice.chosen];
+    return results.empty() || choice.chosen == Choice::kNone ? none : results[choice.chosen];
   }
 };
 
