@@ -12,13 +12,6 @@
 namespace crais {
 namespace {
 
-TEST(Interrupt, TheFlagIsWhatTheHookSaid) {
-  set_interrupted(true);
-  EXPECT_TRUE(interrupted());
-  set_interrupted(false);
-  EXPECT_FALSE(interrupted());
-}
-
 TEST(Interrupt, ThrowsOnlyWhenInterrupted) {
   EXPECT_NO_THROW(throw_if_interrupted("continue with --resume"));
   set_interrupted(true);
@@ -84,24 +77,6 @@ TEST(InterruptDeathTest, AWarningIsNotTheFirstOfTwoSignals) {
   for (const int second : {SIGINT, SIGTERM, SIGHUP, SIGUSR1})
     EXPECT_EXIT(raise_twice(SIGUSR1, second, 150'000), ::testing::ExitedWithCode(0), "");
   EXPECT_EXIT(raise_twice(SIGTERM, SIGUSR1, 150'000), ::testing::ExitedWithCode(0), "");
-}
-
-TEST(InterruptDeathTest, TheSecondSignalAfterAWarningLeavesAtOnce) {
-  EXPECT_EXIT(
-      {
-        install_interrupt_handler();
-        ::raise(SIGUSR1);
-        raise_twice(SIGTERM, SIGTERM, 150'000);
-      },
-      ::testing::ExitedWithCode(75), "");
-}
-
-TEST(Interrupt, StopsWhatIsUnderWay) {
-  EXPECT_NO_THROW(stop_if_interrupted());
-  set_interrupted(true);
-  expect_error(ErrorKind::kInterrupted, {"interrupted", "unfinished work"},
-               [] { stop_if_interrupted(); });
-  set_interrupted(false);
 }
 
 }  // namespace
