@@ -12,36 +12,11 @@
 namespace crais {
 namespace {
 
-using testing::Counting;
 using testing::DiagonalGaussian;
-
-TEST(ChainsFor, BringErrorAndBiasBelowWithHalfToSpare) {
-  for (const double error : {0.3, 0.1, 0.01, 2.0}) {
-    for (const double variance : {0.01, 0.5, 3.0}) {
-      // A pilot whose error is that of lognormal weights.
-      const double relative = std::expm1(variance);
-      const PilotWeights pilot{16, std::sqrt(relative / 16), variance};
-      const auto chains =
-          static_cast<double>(chains_for(pilot, error, /*fewest=*/2, /*most=*/1 << 30));
-      EXPECT_LE(std::sqrt(2 * relative / chains), error) << error << " " << variance;
-      EXPECT_LE(2 * relative / (2 * chains), error) << error << " " << variance;
-      if (chains > 2) {
-        EXPECT_TRUE(std::sqrt(4 * relative / chains) > error ||
-                    4 * relative / (2 * chains) > error);
-      }
-    }
-  }
-}
 
 TEST(ChainsFor, DistrustsAPilotWhoseWeightsSpreadMoreThanItsErrorSays) {
   const PilotWeights calm{8, 0.1, 0.08}, lucky{8, 0.1, 4.0};
   EXPECT_GT(chains_for(lucky, 0.1, 2, 1 << 20), 8 * chains_for(calm, 0.1, 2, 1 << 20));
-}
-
-TEST(ChainsFor, StaysWithinItsBounds) {
-  EXPECT_EQ(chains_for({16, 1e-6, 1e-12}, 0.1, 16, 1000), 16);
-  EXPECT_EQ(chains_for({16, 5.0, 30.0}, 0.01, 16, 1000), 1000);
-  EXPECT_EQ(chains_for({16, 5.0, 30.0}, 0.01, 16, 1), 2);
 }
 
 /// Two problems, one from its own base and one far from it.
@@ -70,22 +45,6 @@ TEST(TargetedRun, GivesEachProblemItsOwnChains) {
   EXPECT_EQ(found.tuning, Cost::with_gradient(2 * 8 * (1 + 4)));
   EXPECT_EQ(static_cast<double>(found.run.cost.densities),
             found.run.evaluations[0] + found.run.evaluations[1]);
-}
-
-TEST(ChainsBySpread, GrowAsTheSpreadAndInFewSteps) {
-  const auto with_variance = [](double relative) {
-    return PilotWeights{8, std::sqrt(relative / 8), std::log1p(relative)};
-  };
-  EXPECT_EQ(chains_by_spread(with_variance(1e-6), 100, 1000), 4);
-  EXPECT_EQ(chains_by_spread(with_variance(1.0), 100, 1000), 128);
-  EXPECT_EQ(chains_by_spread(with_variance(4.0), 100, 1000), 256);
-  EXPECT_EQ(chains_by_spread(with_variance(1e9), 100, 1000), 1000);
-  EXPECT_EQ(chains_by_spread(with_variance(1.0), 100, 1), 2);
-  for (const double a : {5.0, 7.0, 20.0, 33.0, 90.0}) {
-    const auto chains = static_cast<double>(chains_by_spread(with_variance(1.0), a, 1 << 20));
-    EXPECT_GE(chains, a);
-    EXPECT_LT(chains, 1.5 * a + 1e-9);
-  }
 }
 
 /// 320 problems whose weights spread from nothing to twice their mean.
