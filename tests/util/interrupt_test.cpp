@@ -4,26 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <cstdio>
-
-#include "support/expect_error.h"
-#include "util/error.h"
-
 namespace crais {
 namespace {
-
-TEST(Interrupt, ThrowsOnlyWhenInterrupted) {
-  EXPECT_NO_THROW(throw_if_interrupted("continue with --resume"));
-  set_interrupted(true);
-  try {
-    throw_if_interrupted("continue with --resume");
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kInterrupted);
-    EXPECT_STREQ(error.what(), "interrupted; continue with --resume");
-  }
-  set_interrupted(false);
-}
 
 // The rest raises signals, each in a child of its own; 0 is the child's word that all was right.
 void expect_flag_after(int signal) {
