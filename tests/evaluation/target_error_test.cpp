@@ -14,6 +14,24 @@ namespace {
 
 using testing::DiagonalGaussian;
 
+TEST(ChainsFor, BringErrorAndBiasBelowWithHalfToSpare) {
+  for (const double error : {0.3, 0.1, 0.01, 2.0}) {
+    for (const double variance : {0.01, 0.5, 3.0}) {
+      // A pilot whose error is that of lognormal weights.
+      const double relative = std::expm1(variance);
+      const PilotWeights pilot{16, std::sqrt(relative / 16), variance};
+      const auto chains =
+          static_cast<double>(chains_for(pilot, error, /*fewest=*/2, /*most=*/1 << 30));
+      EXPECT_LE(std::sqrt(2 * relative / chains), error) << error << " " << variance;
+      EXPECT_LE(2 * relative / (2 * chains), error) << error << " " << variance;
+      if (chains > 2) {
+        EXPECT_TRUE(std::sqrt(4 * relative / chains) > error ||
+                    4 * relative / (2 * chains) > error);
+      }
+    }
+  }
+}
+
 TEST(ChainsFor, DistrustsAPilotWhoseWeightsSpreadMoreThanItsErrorSays) {
   const PilotWeights calm{8, 0.1, 0.08}, lucky{8, 0.1, 4.0};
   EXPECT_GT(chains_for(lucky, 0.1, 2, 1 << 20), 8 * chains_for(calm, 0.1, 2, 1 << 20));
