@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <set>
 #include <utility>
@@ -288,22 +287,6 @@ TEST(Rounds, AreOfReplicatesThatAreAnnealed) {
   options.resampling = "";
   expect_error(ErrorKind::kArgument, {"`error`", "annealed"},
                [&] { estimate_log_normalizer(*normal(2, 0, 1), options); });
-}
-
-TEST(Rounds, HaveTheLargerOfTwoErrors) {
-  ChunkRun run;
-  run.log_normalizer = {1.0, 1.0};
-  run.std_error = {0.3, 0.3};
-  run.bias = {0, 0};
-  run.evaluations = {10, 20};
-  EXPECT_NEAR(round_of(run).error, 0.3 / std::sqrt(2.0), 1e-12);
-  run.log_normalizer = {0.0, 2.0};  // their spread is more than they know
-  EXPECT_NEAR(round_of(run).error, 1.0, 1e-12);
-  run.bias = {-1, -1};
-  EXPECT_NEAR(round_of(run).error, std::sqrt(2.0), 1e-12);
-  EXPECT_EQ(round_of(run).evaluations, 15);
-  run.bias = {std::numeric_limits<double>::quiet_NaN(), 0};
-  EXPECT_EQ(round_of(run).error, std::numeric_limits<double>::infinity());
 }
 
 }  // namespace

@@ -89,13 +89,6 @@ TEST_P(EveryScheme, MakesAnUnbiasedSmcSampler) {
   EXPECT_GT((run.genealogy.roots != own).to(at::kDouble).mean().item<double>(), 0.2);
 }
 
-TEST(Smc, WithoutResamplingIsAis) {
-  const LogGamma target(5, {3.0, 4.0});
-  const auto never = ResamplingRegistry::instance().make("resampling", "systematic:0");
-  EXPECT_TRUE(
-      at::equal(run_smc(target, never.get(), 16, 5).log_w, run_smc(target, nullptr, 16, 5).log_w));
-}
-
 TEST(Smc, ErrorsKnowOfCommonAncestors) {
   // The spread of log Zhat over problems, against what each problem says of itself.
   const LogGamma target(4000, {3.0, 4.0});

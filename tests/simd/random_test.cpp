@@ -45,6 +45,27 @@ double correlation(const float* a, const float* b, int64_t count) {
   return sum / std::sqrt(static_cast<double>(count));
 }
 
+TEST(Random, MomentsOfNormalNumbers) {
+  constexpr int64_t kCount = int64_t{1} << 18;
+  constexpr int kKeys = 64, kMoments = 8;
+  double sums[kMoments + 1] = {};
+  for (uint64_t key = 0; key < kKeys; ++key)
+    for (const float value : normals(mix64(key), kCount)) {
+      double power = 1;
+      for (double& sum : sums) {
+        sum += power;
+        power *= static_cast<double>(value);
+      }
+    }
+  const double n = sums[0];
+  double even[2 * kMoments + 1] = {1};  // E x^m
+  for (int m = 2; m <= 2 * kMoments; m += 2) even[m] = even[m - 2] * (m - 1);
+  for (int m = 1; m <= kMoments; ++m) {
+    const double sd = std::sqrt((even[2 * m] - even[m] * even[m]) / n);
+    EXPECT_NEAR(sums[m] / n, even[m], 5 * sd) << "moment " << m;
+  }
+}
+
 TEST(Random, NormalNumbersHaveTheNormalDistribution) {
   EXPECT_LT(kolmogorov(normals(1, 1'000'000), normal_cdf), 2.3);
 }
