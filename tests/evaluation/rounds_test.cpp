@@ -193,8 +193,8 @@ TEST(Rounds, AnnealWhereTheTailOfTheWeightsIsHeavy) {
   EXPECT_TRUE(chunk_of(tails, to_error(0.1)).plan->has_moves());
 }
 
-/// Along the geometric path from N(0, I) to N(m, I) the work rate is m . z plus a constant. By draws
-/// of the base as by particles.
+/// Along the geometric path from N(0, I) to N(m, I) the work rate is m . z plus a constant. By
+/// draws of the base as by particles.
 TEST(Rounds, MeasureTheBarrier) {
   for (const double mean : {0.3, 1.5}) {
     const ChunkResult found = chunk_of(*normal(4, mean, 1.0), to_error(0.05));
