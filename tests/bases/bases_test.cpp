@@ -15,7 +15,6 @@
 namespace crais {
 namespace {
 
-using testing::Counting;
 using testing::DiagonalGaussian;
 using testing::LogGamma;
 using testing::max_abs_diff;
@@ -77,14 +76,6 @@ Base build(const std::string& spec, const Target& target, uint64_t seed = 1) {
   return BaseRegistry::instance().make("base", spec)->build(target, rng);
 }
 
-TEST(Curvature, OfAutogradIsMinusTheHessian) {
-  const CorrelatedGaussian gaussian(2, 0.7);
-  const at::Tensor z = at::tensor({0.1, 0.2, 0.3, -1.0, 2.0, 5.0}, at::kDouble).view({2, 3});
-  EXPECT_LT(max_abs_diff(gaussian.curvature(z)[1], at::inverse(gaussian.covariance())), 1e-12);
-  const LogGamma skewed(2, {3.0, 0.5, 7.0});
-  EXPECT_LT(max_abs_diff(skewed.curvature(z), at::diag_embed(z.exp())), 1e-12);
-}
-
 TEST(Laplace, IsExactForGaussians) {
   const CorrelatedGaussian target(2, 0.3);
   const Base base = build("laplace", target);
@@ -106,17 +97,6 @@ TEST(Laplace, FindsModeAndCurvatureOfASkewedDensity) {
   EXPECT_LT(max_abs_diff(base.map.matrix()[0].diagonal(), shape.rsqrt()), 1e-6);
   const Base wide = build("laplace:1.5", target);
   EXPECT_LT(max_abs_diff(wide.map.matrix(), 1.5 * base.map.matrix()), 1e-14);
-}
-
-TEST(Laplace, CountsWhatItSpends) {
-  const LogGamma inner(3, {2.0, 5.0, 4.0});
-  const Counting target(inner);
-  const Base base = build("laplace:1,rounds=3", target);
-  // One evaluation at the start, and in each round four and a curvature, here autograd's.
-  const int64_t evaluated = 3 * (1 + 3 * 4);
-  EXPECT_EQ(target.gradients, evaluated);
-  EXPECT_EQ(base.cost.gradients, evaluated + 3 * 3 * target.curvature_cost());
-  EXPECT_EQ(base.cost.densities, base.cost.gradients);
 }
 
 TEST(Laplace, ClimbsOutOfASaddle) {
@@ -141,7 +121,7 @@ TEST(Laplace, TellsOfRivalModes) {
 /// 0.15 N(1.5, 0.1^2) + 0.85 N(-2, 1): the lesser mode has the higher peak.
 class Peak : public Target {
  public:
-  int64_t num_problems() const override { return 6; }
+  int64_t num_problems() const override { return 2; }
   int64_t dim() const override { return 1; }
   at::Tensor log_density(const at::Tensor& z) const override {
     const at::Tensor x = z.select(-1, 0);
@@ -169,24 +149,11 @@ class Waves : public Target {
 
 TEST(Laplace, FewOfManyStartsGoOn) {
   const Waves target;
-  const Base all = build("laplace:1,rounds=6,starts=40", target);
-  const Base few = build("laplace:1,rounds=6,starts=40,finalists=2", target);
+  const Base all = build("laplace:1,rounds=6,starts=40", target),
+             few = build("laplace:1,rounds=6,starts=40,finalists=2", target);
   EXPECT_LT((few.map.loc() - 2).abs().max().item<double>(), 1e-3);
   EXPECT_LT((few.map.loc() - all.map.loc()).abs().max().item<double>(), 1e-3);
-  // Rounds: 40 of all, 10, 3, 2, then 2 more of 2; against 40 x 6.
-  const int64_t round = target.num_problems() * (target.curvature_cost() + 4);
-  EXPECT_EQ(all.cost.gradients, 40 * (target.num_problems() + 6 * round));
-  EXPECT_EQ(few.cost.gradients,
-            (40 + 10 + 3 + 2) * target.num_problems() + (40 + 10 + 3 + 2 * 3) * round);
-}
-
-TEST(Laplace, StopsWhereItHasArrived) {
-  const LogGamma target(3, {2.0, 5.0});
-  const Base fixed = build("laplace:1,rounds=30", target);
-  const Base stopped = build("laplace:1,rounds=30,until=1e-6", target);
-  EXPECT_LT((fixed.map.loc() - stopped.map.loc()).abs().max().item<double>(), 1e-3);
-  EXPECT_LT((fixed.map.matrix() - stopped.map.matrix()).abs().max().item<double>(), 1e-3);
-  EXPECT_LT(stopped.cost.gradients, fixed.cost.gradients / 3);
+  EXPECT_LT(3 * few.cost.gradients, all.cost.gradients);  // rounds of 40, 10, 3, 2, 2, 2, not 40
 }
 
 /// Slopes around `centres` [P]: the farther a centre from 0, where the fit begins, the more rounds.
@@ -286,12 +253,6 @@ TEST(Best, TakesTheFitWithTheHigherBoundProblemByProblem) {
   EXPECT_NEAR(best.map.loc()[1].item<double>(), 5.0, 1e-9);
   EXPECT_NEAR(best.map.matrix()[1].item<double>(), 0.1, 1e-9);
   EXPECT_NEAR(build("best:1.5,starts=1", target).map.matrix()[1].item<double>(), 0.15, 1e-9);
-  EXPECT_EQ(best.cost, laplace.cost + (Cost{2 * 2 * 16, 0}));
-}
-
-TEST(Best, FallsBackWhereTheFitFails) {
-  const Base best = build("best", Broken());
-  EXPECT_TRUE(at::equal(best.fell_back, at::tensor({0, 1, 0}).to(at::kBool)));
 }
 
 TEST(Encoder, NeedsOne) {
@@ -323,18 +284,14 @@ at::Tensor banded(int64_t problems, int64_t dim) {
 }
 
 TEST(FactorPrecision, OfManyDimensionsIsTheSame) {  // it is made in pieces
-  at::Tensor h = banded(3, 1100);
-  h[1].mul_(2);
-  h[2][0][0] = NAN;
+  at::Tensor h = banded(2, 1100);
+  h[1][0][0] = NAN;
   const Factored found = factor_precision(h);
-  EXPECT_TRUE(at::equal(found.failed, at::tensor({0, 0, 1}).to(at::kBool)));
-  for (const int64_t p : {0, 1}) {
-    const at::Tensor& root = found.covariance_root[p];
-    EXPECT_TRUE(at::equal(root, root.tril()));
-    EXPECT_LT(
-        max_abs_diff(at::matmul(h[p], at::matmul(root, root.t())), at::eye(1100, at::kDouble)),
-        1e-12);
-  }
+  EXPECT_TRUE(at::equal(found.failed, at::tensor({0, 1}).to(at::kBool)));
+  const at::Tensor& root = found.covariance_root[0];
+  EXPECT_TRUE(at::equal(root, root.tril()));
+  EXPECT_LT(max_abs_diff(at::matmul(h[0], at::matmul(root, root.t())), at::eye(1100, at::kDouble)),
+            1e-12);
 }
 
 TEST(FactorPrecision, OfManyDimensionsHeedsASignal) {
@@ -367,12 +324,6 @@ TEST_P(EveryBase, LeavesImportanceSamplingUnbiased) {
           .exp();
   EXPECT_LT(std::abs(testing::z_score(ratio, 1)), 5);
   EXPECT_LT(testing::std_error(ratio), 0.1);
-}
-
-TEST_P(EveryBase, RepeatsItself) {
-  const LogGamma target(2, {6.0, 4.0});
-  EXPECT_TRUE(at::equal(build(GetParam(), target, 3).map.matrix(),
-                        build(GetParam(), target, 3).map.matrix()));
 }
 
 }  // namespace

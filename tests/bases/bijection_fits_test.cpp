@@ -85,10 +85,6 @@ TEST(CouplingFit, FindsNothingInNormals) {
   EXPECT_FALSE(coupling_by_draws(at::matmul(normal_draws(6, 3), mix) + 5));
 }
 
-TEST(CouplingFit, FindsNothingInDrawsThatDoNotVary) {
-  EXPECT_FALSE(coupling_by_draws(at::ones({100, 3}, at::kDouble)));
-}
-
 /// The mean log density of draws by the density that the spline makes of N(0, 1).
 double height(const Spline& spline, const at::Tensor& z) {
   const at::Tensor u = spline.to_u(z);
@@ -157,21 +153,6 @@ TEST(SplineFit, GivesHeavyTailsWhereItIsTold) {
   EXPECT_GT(reach.select(1, 1).min().item<double>(), 6);
   EXPECT_LT(reach.select(1, 1).max().item<double>(), 12);
   for (const int64_t d : {0, 2}) EXPECT_EQ(reach.select(1, d).max().item<double>(), 4);
-}
-
-TEST(SplineFit, DescribesCoordinatesByOneNormalWhereItIsTold) {
-  SplineOptions options;
-  options.most_normals = 1;
-  EXPECT_FALSE(fit_spline(two_peaks(1), options));
-}
-
-TEST(SplineFit, TakesTheCoordinatesThatNeedOne) {
-  const at::Tensor z = at::cat({normal_draws(1, 5), two_peaks(1), normal_draws(2, 6)}, 1);
-  const auto spline = fit_spline(z);
-  ASSERT_TRUE(spline);
-  const at::Tensor apart = (spline->to_u(z) - z).abs().amax(0);
-  for (const int64_t d : {0, 2, 3}) EXPECT_EQ(apart[d].item<double>(), 0);
-  EXPECT_GT(apart[1].item<double>(), 1);
 }
 
 TEST(SplineFit, FindsNothingInNormals) {

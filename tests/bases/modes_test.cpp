@@ -6,7 +6,6 @@
 
 #include "bases/base.h"
 #include "bases/normal_mixture.h"
-#include "core/log_math.h"
 #include "core/rng.h"
 #include "support/statistics.h"
 #include "targets/function_target.h"
@@ -76,31 +75,16 @@ TEST(Modes, AreOnePartWhereThereIsOne) {
   EXPECT_NEAR(base.map.matrix()[0][1][1].item<double>(), 1.1 * 0.5, 1e-3);
 }
 
-/// 2^10 modes: a search of some hundred starts sees most of its modes once, and says so.
-TEST(Modes, SayWhereMoreAreToBeExpected) {
-  const Base base = fit("modes", replicated(10, [](const at::Tensor& z) {
-                          return -8 * (z.square() - 4).square().sum(-1);
-                        }));
-  EXPECT_TRUE(base.ambiguous.all().item<bool>());
-}
-
-/// Sixteen wells of two depths, or three: most climbs end in modes that hold next to nothing, and
-/// all of these together outweigh what was found.
-TEST(Modes, SayWhereLightOnesAddUp) {
+/// Sixteen wells of two depths: hardly any mode is heavy, but the light ones have both sides of
+/// each coordinate.
+TEST(Modes, KeepWhatIsTooLightToBeAPart) {
   const auto wells = [](int64_t dim) {
     return replicated(
         dim, [](const at::Tensor& z) { return (0.5 * z + 6 * z.square() - z.pow(4)).sum(-1); });
   };
-  EXPECT_TRUE(fit("modes", wells(16)).ambiguous.all().item<bool>());
   EXPECT_FALSE(fit("modes", wells(3)).ambiguous.any().item<bool>());
-}
-
-/// Sixteen wells of two depths: hardly any mode is heavy, but the light ones have both sides of
-/// each coordinate.
-TEST(Modes, KeepWhatIsTooLightToBeAPart) {
-  const Base base = fit("modes", replicated(16, [](const at::Tensor& z) {
-                          return (0.5 * z + 6 * z.square() - z.pow(4)).sum(-1);
-                        }));
+  const Base base = fit("modes", wells(16));
+  EXPECT_TRUE(base.ambiguous.all().item<bool>());  // all light ones together are heavy
   ASSERT_TRUE(base.light_modes);
   EXPECT_GT(base.light_modes->num_problems(), 20);
   const at::Tensor loc = base.light_modes->loc();
@@ -145,24 +129,6 @@ TEST(RivalModes, AreLeftOutWhereTheyAreLight) {
   EXPECT_FALSE(base.ambiguous.any().item<bool>());
 }
 
-/// Two climbs among 64 wells of one depth most likely find two, and report that there are others.
-TEST(RivalModes, SayWhereMoreAreToBeExpected) {
-  const Base base = fit("best:1,starts=8", replicated(6, [](const at::Tensor& z) {
-                          return -8 * (z.square() - 1).square().sum(-1);
-                        }));
-  EXPECT_TRUE(base.ambiguous.any().item<bool>());
-}
-
-TEST(RivalModes, AreLookedForWhereTheFirstStartsDisagree) {
-  const auto cost = [](const std::string& name, const FunctionTarget& target) {
-    return fit(name, target).cost.densities;
-  };
-  const auto one = replicated(
-      2, [](const at::Tensor& z) { return -2 * (z - 1).square().sum(-1); }, 8);
-  EXPECT_EQ(cost("best:1,starts=40", one), cost("best:1,starts=4", one));
-  EXPECT_GT(cost("best:1,starts=40", two_modes(0.5)), 2 * cost("best:1,starts=4", two_modes(0.5)));
-}
-
 TEST(RivalModes, GoWithTheFitThatIsTaken) {
   const Base best = fit("best:1.5,starts=16", two_modes(0.6));
   ASSERT_TRUE(best.partition);
@@ -182,30 +148,11 @@ TEST(NormalMixture, IsFittedToDraws) {
   EXPECT_NEAR(found.root[1 - left][1][1].item<double>(), 1, 0.1);
 }
 
-TEST(NormalMixture, HasADensityThatIntegratesToOne) {
-  const at::Tensor loc = at::tensor({-1.0, 2.0}, at::kDouble).view({2, 1});
-  const at::Tensor root = at::tensor({0.5, 2.0}, at::kDouble).view({2, 1, 1});
-  const at::Tensor share = at::tensor({0.3, 0.7}, at::kDouble);
-  const at::Tensor z = at::linspace(-20, 22, 4201, at::kDouble).unsqueeze(1);
-  const at::Tensor found = log_density(NormalMixture{loc, root, share.log()}, z).exp();
-  EXPECT_NEAR(at::trapezoid(found, z.squeeze(1)).item<double>(), 1.0, 1e-9);
-  const double middle =
-      (0.3 * std::exp(-2.0) / 0.5 + 0.7 * std::exp(-0.5) / 2) / std::sqrt(2 * M_PI);
-  EXPECT_NEAR(found[2000].item<double>(), middle, 1e-9);  // at 0
-}
-
 /// More normals than needed would share the chains of the estimate.
 TEST(Mixture, IsOneNormalWhereOneFits) {
   const auto normal = [](const at::Tensor& z) { return -2 * (z - 3).square().sum(-1); };
-  for (const uint64_t seed : {1, 2, 3})
+  for (const uint64_t seed : {1, 2})
     EXPECT_EQ(fit("mixture", replicated(5, normal, 1), seed).map.num_problems(), 1);
-}
-
-TEST(Mixture, FitsInAsManyRoundsAsItIsTold) {
-  const auto target = replicated(2, two_widths, 1);
-  const int64_t none = fit("mixture:64,rounds=0", target).cost.densities;
-  const int64_t one = fit("mixture:64,rounds=1", target).cost.densities;
-  EXPECT_GT(one, none + 64 * 6 * 10);  // its particles settle
 }
 
 /// A funnel has no normal near it, but in the coordinates of a coupling it is one. A trial is now
@@ -216,7 +163,7 @@ TEST(Mixture, CoversAFunnel) {
     return -v.square() / 18 - (0.5 * x.square() * (-v).exp().unsqueeze(-1)).sum(-1) -
            0.5 * static_cast<double>(x.size(-1)) * v;
   };
-  for (const uint64_t seed : {1, 4, 5, 6}) {
+  for (const uint64_t seed : {1, 4}) {
     SCOPED_TRACE(seed);
     const FunctionTarget target = replicated(10, funnel, 1);
     const Base base = fit("mixture", target, seed);
@@ -235,16 +182,13 @@ TEST(Mixture, IsRefinedInItsOwnCoordinates) {
     const at::Tensor x = z.select(-1, 0), y = z.select(-1, 1), other = z.select(-1, 2);
     return -x.square() / 18 - (y - x.square()).square() / 0.08 - (other - 5).square() / 2;
   };
-  for (const uint64_t seed : {3, 4}) {
-    SCOPED_TRACE(seed);
-    const Base base = fit("variational:1,from=mixture", replicated(3, bent, 1), seed);
-    ASSERT_TRUE(base.bijection);
-    at::Generator rng = make_generator(1);
-    const at::Tensor e = at::randn({base.map.num_problems(), 2000, 3}, rng, at::kDouble);
-    const at::Tensor z = base.bijection->to_z(base.map.to_z(e));
-    EXPECT_NEAR((z.select(-1, 1) - z.select(-1, 0).square()).std().item<double>(), 0.2, 0.05);
-    EXPECT_NEAR(z.select(-1, 0).std().item<double>(), 3, 0.5);
-  }
+  const Base base = fit("variational:1,from=mixture", replicated(3, bent, 1), 3);
+  ASSERT_TRUE(base.bijection);
+  at::Generator rng = make_generator(1);
+  const at::Tensor e = at::randn({base.map.num_problems(), 2000, 3}, rng, at::kDouble);
+  const at::Tensor z = base.bijection->to_z(base.map.to_z(e));
+  EXPECT_NEAR((z.select(-1, 1) - z.select(-1, 0).square()).std().item<double>(), 0.2, 0.05);
+  EXPECT_NEAR(z.select(-1, 0).std().item<double>(), 3, 0.5);
 }
 
 /// 2^16 modes with 85% of each coordinate on the right: more than normals, and one normal after
@@ -253,7 +197,7 @@ TEST(Mixture, CoversAllCombinationsOfModes) {
   const auto wells = [](const at::Tensor& z) {
     return (-z.pow(4) + 6 * z.square() + 0.5 * z).sum(-1);
   };
-  for (const uint64_t seed : {1, 2, 3}) {
+  for (const uint64_t seed : {1, 2}) {
     SCOPED_TRACE(seed);
     const Base base = fit("mixture", replicated(16, wells, 1), seed);
     ASSERT_TRUE(base.bijection);
@@ -273,8 +217,8 @@ TEST(Mixture, FitsReplicatesOnce) {
     const at::Tensor v = z.select(-1, 0), x = z.slice(-1, 1);
     return -v.square() / 18 - 0.5 * x.square().sum(-1) * (-v).exp() - 2 * v;
   };
-  const Base one = fit("mixture:128", replicated(5, funnel, 1)),
-             three = fit("mixture:128", replicated(5, funnel, 3));
+  const Base one = fit("mixture:64,rounds=1", replicated(3, funnel, 1)),
+             three = fit("mixture:64,rounds=1", replicated(3, funnel, 3));
   ASSERT_TRUE(one.bijection);
   ASSERT_TRUE(three.bijection);
   EXPECT_EQ(three.num_problems(), 3);
@@ -305,7 +249,7 @@ TEST(Mixture, FindsBothOfTwoThinShells) {
     const at::Tensor from = (x.unsqueeze(-2) - centres).square().sum(-1).sqrt();
     return at::logsumexp(-0.5 * ((from - 2) / 0.1).square(), -1) - 0.5 * z.square().sum(-1);
   };
-  for (const uint64_t seed : {1, 3, 4, 7}) {
+  for (const uint64_t seed : {1, 3}) {
     SCOPED_TRACE(seed);
     const Base base = fit("mixture", replicated(10, shells, 1), seed);
     const at::Tensor x = 12 * at::special_ndtr(base.map.loc().select(1, 0)) - 6;
@@ -316,24 +260,6 @@ TEST(Mixture, FindsBothOfTwoThinShells) {
 }
 
 constexpr int64_t kMany = kManyDims + 2;
-
-/// One climb takes curvatures, and the others take the one at its end, 1.75 at -log 3. It is
-/// another one on the way there, and the fit is not of the way.
-TEST(Modes, ClimbWithOneCurvatureInManyDimensions) {
-  const double mode = -std::log(3.0);
-  const auto skewed = [=](const at::Tensor& z) {
-    return (-0.5 * (z - mode - 1).square() - 4 * at::softplus(z)).sum(-1);
-  };
-  const FunctionTarget target = replicated(kMany, skewed);
-  const Base base = fit("modes", target);
-  EXPECT_FALSE(base.partition);
-  EXPECT_FALSE(base.ambiguous.any().item<bool>());
-  const at::Tensor ones = at::ones({1, kMany}, at::kDouble);
-  EXPECT_LT(testing::max_abs_diff(base.map.loc(), mode * ones), 1e-2);
-  const at::Tensor root = at::eye(kMany, at::kDouble) / std::sqrt(1.75);
-  EXPECT_LT(testing::max_abs_diff(base.map.matrix()[0], root), 1e-2);
-  EXPECT_LT(base.cost.densities, 9 * target.curvature_cost()) << "not four climbs";
-}
 
 TEST(Modes, FindBothInManyDimensions) {
   const auto two = [](const at::Tensor& z) {
@@ -375,37 +301,6 @@ TEST(Laplace, SaysWhereItStandsOnAKink) {
   const Base base = fit("laplace", replicated(3, normal));
   EXPECT_FALSE(base.fell_back.any().item<bool>());
   EXPECT_TRUE(at::allclose(base.map.loc(), at::zeros({1, 3}, at::kDouble)));
-}
-
-TEST(Repeated, IsTheOneFitOfEveryReplicate) {
-  Base fit(
-      AffineMap(at::tensor({1.0, 2.0}, at::kDouble).view({2, 1}), at::ones({2, 1, 1}, at::kDouble)),
-      at::zeros({1}, at::kBool), Cost{7, 3});
-  fit.partition = Partition{at::zeros({2}, at::kLong), at::tensor({-0.1, -2.0}, at::kDouble), 1};
-  const Base base = repeated(fit, 3);
-  EXPECT_EQ(base.num_problems(), 3);
-  EXPECT_EQ(base.cost, fit.cost);
-  ASSERT_TRUE(base.partition);
-  EXPECT_TRUE(
-      at::equal(base.map.loc().flatten(), at::tensor({1.0, 2.0, 1.0, 2.0, 1.0, 2.0}, at::kDouble)));
-  EXPECT_TRUE(at::equal(base.partition->problem, at::tensor({0, 0, 1, 1, 2, 2}, at::kLong)));
-}
-
-/// Calls of the density N(0, I) that a fit makes. If its height grows with every call, the fit
-/// seems to climb.
-int64_t calls_of_fit(const std::string& spec, double growth) {
-  int64_t calls = 0;
-  fit(spec, replicated(2, [&](const at::Tensor& z) {
-        return growth * static_cast<double>(++calls) - 0.5 * z.square().sum(-1);
-      }));
-  return calls;
-}
-
-TEST(Mixture, SearchesOnceMoreWhereItsLastRoundStillClimbs) {
-  constexpr int64_t kMoreRounds = 7;
-  const int64_t start = calls_of_fit("mixture:64,rounds=0", 0),
-                round = calls_of_fit("mixture:64,rounds=1", 0) - start;
-  EXPECT_EQ(calls_of_fit("mixture:64,rounds=1", 0.02), 2 * (start + (1 + kMoreRounds) * round));
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 namespace crais {
 namespace {
 
-using testing::Counting;
 using testing::DiagonalGaussian;
 using testing::LogGamma;
 using testing::max_abs_diff;
@@ -56,28 +55,13 @@ TEST(Variational, LeavesAnExactFitAlone) {
   EXPECT_LT(max_abs_diff(base.map.matrix(), exact.map.matrix()), 1e-9);
 }
 
-TEST(Variational, CountsWhatItSpends) {
-  const LogGamma inner(3, {2.0, 5.0, 4.0});
-  const Counting target(inner), of_fit(inner);
-  const Base fit = fitted_by("laplace", of_fit),
-             base = fitted_by("variational:1,rounds=3,pairs=4", target);
-  EXPECT_EQ(base.cost.densities - fit.cost.densities, 3 * 3 * (16 + 2 * inner.curvature_cost()));
-  EXPECT_EQ(target.gradients - of_fit.gradients, 3 * 3 * 8);
-  EXPECT_EQ(target.densities - of_fit.densities, 3 * 3 * (8 + 2));  // curvatures by autograd
-  const int64_t curvatures = 3 * 3 * 2 * inner.curvature_cost();
-  EXPECT_EQ(base.cost.gradients - fit.cost.gradients, 3 * 3 * 8 + curvatures);
-}
-
 /// Without curvatures the mean moves, and the shape stays that of the fit.
 TEST(Variational, MovesTheMeanAlone) {
-  const LogGamma inner(1, {2.0, 0.8, 5.0});
-  const Counting target(inner), of_fit(inner);
-  const Base fit = fitted_by("laplace", of_fit),
+  const LogGamma target(1, {2.0, 0.8, 5.0});
+  const Base fit = fitted_by("laplace", target),
              base = fitted_by("variational:1,rounds=3,pairs=64,curvatures=0", target);
-  EXPECT_EQ(base.cost.densities - fit.cost.densities, 3 * 4 * 64);
-  EXPECT_EQ(target.gradients - of_fit.gradients, 3 * 2 * 64);
   EXPECT_LT(max_abs_diff(base.map.matrix(), fit.map.matrix()), 1e-12);
-  EXPECT_GT(evidence_bound(inner, base.map), evidence_bound(inner, fit.map) + 0.05);
+  EXPECT_GT(evidence_bound(target, base.map), evidence_bound(target, fit.map) + 0.05);
 }
 
 /// Two modes: each of its parts is refined.

@@ -86,27 +86,12 @@ TEST(CommandLine, ReadsValuesInBothForms) {
   EXPECT_TRUE(cli.given("steps"));
 }
 
-TEST(CommandLine, AFlagMayBeUnset) {
-  EXPECT_FALSE(read({"--per-image=false"}).flag("per-image"));
-  EXPECT_TRUE(read({"--per-image=true"}).flag("per-image"));
-}
-
 TEST(CommandLine, RepeatsAndCommasMakeLists) {
   const CommandLine cli = read({"--method", "iwae", "--method=elbo,ais", "--hidden", "10,20",
                                 "--extra", "cess:0.7,max-step=0.1", "--extra", "linear"});
   EXPECT_EQ(cli.texts("method"), (Words{"iwae", "elbo", "ais"}));
   EXPECT_EQ(cli.integers("hidden"), (std::vector<int64_t>{10, 20}));
   EXPECT_EQ(cli.texts("extra"), (Words{"cess:0.7,max-step=0.1", "linear"}));
-}
-
-TEST(CommandLine, TwoDashesEndTheFlags) {
-  EXPECT_EQ(CommandLine(synopsis(), Words{"--steps", "2", "--", "--steps"}).operands(),
-            Words{"--steps"});
-}
-
-TEST(CommandLine, ReadsArgv) {
-  const char* const argv[] = {"measure", "x", "--steps", "3"};
-  EXPECT_EQ(CommandLine(synopsis(), 4, argv).integer("steps"), 3);
 }
 
 TEST(CommandLineErrors, UnknownFlagsAreNamedWithTheNearest) {
@@ -116,16 +101,6 @@ TEST(CommandLineErrors, UnknownFlagsAreNamedWithTheNearest) {
   expect_argument_error({"--per_image"}, {"did you mean --per-image?"});
   expect_argument_error({"--zzzzzz"}, {"unknown flag --zzzzzz"});
   expect_argument_error({"--vers"}, {"did you mean --version?"});
-}
-
-TEST(CommandLine, TakesWordsOfAnyLength) {
-  const std::string word(1'000'000, 'a');
-  EXPECT_EQ(read({"--schedule=" + word}).text("schedule"), word);
-  EXPECT_EQ(read({"--schedule", word}).text("schedule"), word);
-  EXPECT_EQ(CommandLine(synopsis(), Words{word}).operands(), Words{word});
-  expect_argument_error({"--" + word}, {"unknown flag"});
-  expect_argument_error({"--flag=" + word}, {"unknown flag --flag"});
-  expect_argument_error({"-" + word + "=" + word}, {"unknown flag"});
 }
 
 TEST(CommandLine, TakesWordsOfSeveralLines) {
@@ -177,26 +152,6 @@ TEST(CommandLineErrors, ValuesOutOfRange) {
   expect_argument_error({"--method", "ais,foo"}, {"--method", "'foo'", "ais, iwae, elbo"});
 }
 
-TEST(CommandLineErrors, Operands) {
-  expect_error(ErrorKind::kArgument, {"CHECKPOINT is missing", "measure --help"},
-               [] { CommandLine(synopsis(), Words{}); });
-  expect_argument_error({"more"}, {"unexpected argument 'more'", "measure --help"});
-}
-
-TEST(CommandLineErrors, AskingForAnotherTypeIsABug) {
-  const CommandLine cli = read({});
-  expect_error(ErrorKind::kInternal, {"--steps", "another type"}, [&] { cli.text("steps"); });
-  expect_error(ErrorKind::kInternal, {"--method", "another type"}, [&] { cli.text("method"); });
-  expect_error(ErrorKind::kInternal, {"--stepz", "never declared"}, [&] { cli.integer("stepz"); });
-  expect_error(ErrorKind::kInternal, {"--limit", "no value"}, [&] { cli.integer("limit"); });
-}
-
-TEST(CommandLineErrors, DeclaringAFlagTwiceIsABug) {
-  Synopsis twice = synopsis();
-  twice.groups.push_back({"More", {option::quiet()}});
-  expect_error(ErrorKind::kInternal, {"--quiet", "twice"}, [&] { CommandLine(twice, Words{"x"}); });
-}
-
 TEST(CommandLineAnswers, HelpHoldsGroupsDefaultsAndExamples) {
   const std::string help = answer_to({"--help"});
   for (const char* part :
@@ -222,12 +177,6 @@ TEST(CommandLineAnswers, HelpOfBasicFlagsIsShort) {
   }
   EXPECT_NE(some.find("--way NAME"), std::string::npos);
   EXPECT_NE(some.find("  three\n\nmeasure --help all"), std::string::npos) << some;
-}
-
-TEST(CommandLineAnswers, VersionNamesBothVersions) {
-  EXPECT_EQ(answer_to({"--version"}),
-            "measure (crais " + crais_version() + ", LibTorch " + libtorch_version() + ")\n");
-  EXPECT_NE(crais_version(), "");
 }
 
 TEST(Settings, AreTyped) {

@@ -21,11 +21,6 @@ namespace {
 
 auto exits(int code) { return ::testing::ExitedWithCode(code); }
 
-TEST(RunMainDeathTest, PassesTheBodysCodeOn) {
-  EXPECT_EXIT(run_and_leave([] { return 0; }), exits(0), "^$");
-  EXPECT_EXIT(run_and_leave([] { return 3; }), exits(3), "^$");
-}
-
 TEST(RunMainDeathTest, AnErrorIsOneLineAndItsCode) {
   EXPECT_EXIT(run_and_leave([]() -> int { throw argument_error("--steps: must be at least 1"); }),
               exits(64), "^measure: --steps: must be at least 1\n$");
@@ -33,11 +28,6 @@ TEST(RunMainDeathTest, AnErrorIsOneLineAndItsCode) {
               exits(75), "^measure: interrupted\n$");
   EXPECT_EXIT(run_and_leave([]() -> int { throw data_error("two\nlines"); }), exits(65),
               "^measure: two\\\\nlines\n$");
-}
-
-TEST(RunMainDeathTest, LibTorchsErrorsLoseTheirStackTrace) {
-  EXPECT_EXIT(run_and_leave([]() -> int { TORCH_CHECK(false, "sizes differ\nand more"); }),
-              exits(70), "^measure: LibTorch: sizes differ\n$");
 }
 
 TEST(RunMainDeathTest, EverythingElseIsInternal) {
@@ -132,23 +122,6 @@ TEST(WithFlags, TurnsOptionsIntoFlags) {
   EXPECT_EQ(with_flags("estimate-logz", "`plan_per_problem`, `pilot_problems`"),
             "--per-problem, --pilot-problems");
   EXPECT_EQ(with_flags("x", "nothing"), "nothing");
-}
-
-TEST(WithFlags, LeavesWhatIsNoOption) {
-  for (const char* text : {"`", "``", "a ` b", "`steps", "`Steps`", "`a b`", "``` `"})
-    EXPECT_EQ(with_flags("x", text), text);
-  EXPECT_EQ(with_flags("x", "``max_steps`"), "`--max-steps");
-  EXPECT_EQ(with_flags("x", "`a `steps`"), "`a --steps");
-}
-
-TEST(WithFlags, ReadsTextOfAnyLength) {  // a file's words may stand in a message
-  for (const size_t length : {30'000, 10'000'000}) {
-    const std::string word(length, 'a'), dashes(length, '_');
-    EXPECT_EQ(with_flags("x", "`" + word + "`"), "--" + word);
-    EXPECT_EQ(with_flags("x", "`" + word), "`" + word);
-    EXPECT_EQ(with_flags("x", "`" + dashes + "`"), "--" + std::string(length, '-'));
-    EXPECT_EQ(with_flags("x", std::string(length, '`')), std::string(length, '`'));
-  }
 }
 
 }  // namespace

@@ -32,25 +32,6 @@ def test_evaluations(eval_loglik: Program, vae: Path) -> None:
         no_names_collide(folder)
 
 
-def test_comparisons(eval_loglik: Program, vae: Path) -> None:
-    """A folder for each model, A and B."""
-    data = "--data images.npy --binarisation static:0 --steps 2 --chains 2 --quiet".split()
-    numpy = pytest.importorskip("numpy")
-    numpy.save("images.npy", numpy.zeros((4, 28, 28), "uint8"))
-    eval_loglik.succeed("compare", *([vae] * 2), *data, "--out", "all")
-    assert Path("all/B/per_image.csv").exists()
-    no_names_collide("all")
-
-
-def test_other_programs(estimate_logz: Program, train_vae: Program) -> None:
-    normal = "normal:2 --expect moments --steps 4 --quiet --out z".split()
-    estimate_logz.succeed(*normal)
-    no_names_collide("z")
-    train = "--data synthetic:60 --hidden 8 --latent 4 --epochs 2 --checkpoint-every 1 --quiet"
-    train_vae.succeed(*train.split(), "--out", "vae-of-ours")
-    no_names_collide("vae-of-ours")
-
-
 @pytest.fixture
 def results(eval_loglik: Program, vae: Path) -> Path:
     """A folder with a second name, as where capitals are nothing: Results is results."""
@@ -77,9 +58,3 @@ def test_a_folder_is_merged_into_none_of_its_parts(eval_loglik: Program, results
     args = ["merge", "results", "--out", "Results"]
     eval_loglik.expect(64, "already holds results", args=args)
     same_files("results", results)
-
-
-def test_a_folder_is_not_merged_with_itself(eval_loglik: Program, results: Path) -> None:
-    args = ["merge", "results", "Results", "--out", "merged"]
-    eval_loglik.expect(65, "Results", "give each shard once", args=args)
-    assert not Path("merged").exists()

@@ -97,15 +97,6 @@ TEST_P(Paths, GivesTheDensityAlone) {
   EXPECT_LT(max_abs_diff(path_->log_density(beta, turned, b), expected), 1e-12);
 }
 
-TEST_P(Paths, DerivativesAreThoseOfAutograd) {
-  if (!is_power_mean_) return;  // descents are tables: finite differences test them
-  const at::Tensor a = randn(7, 3).requires_grad_(true), b = randn(8, 3).requires_grad_(true);
-  const PathPoint point = path_->at(inner_betas(), a, b);
-  point.log_density.sum().backward();
-  EXPECT_LT(max_abs_diff(point.d_log_q0.detach(), a.grad()), 1e-12);
-  EXPECT_LT(max_abs_diff(point.d_log_gamma.detach(), b.grad()), 1e-12);
-}
-
 TEST_P(Paths, DerivativesAreThoseOfFiniteDifferences) {
   const at::Tensor a = randn(9, 3), b = randn(10, 3), beta = inner_betas();
   const auto log_density = [&](double da, double db) {

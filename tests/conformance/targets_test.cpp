@@ -76,14 +76,6 @@ TEST_P(Targets, KeepTheirShapes) {
   }
 }
 
-TEST_P(Targets, AreOneDensityInAllProblems) {
-  const auto target = make(3), alone = make(1);
-  const at::Tensor z = points(*alone, 6, 3);
-  const at::Tensor values = target->log_density(z.expand({3, -1, -1}));
-  for (int64_t p = 0; p < 3; ++p)
-    EXPECT_LT(max_abs_diff(values[p], alone->log_density(z)[0]), 1e-12);
-}
-
 TEST_P(Targets, GradientIsTheDifferenceQuotient) {
   const auto target = make(2);
   const at::Tensor z = points(*target, 20, 4);
@@ -202,13 +194,6 @@ TEST_P(Targets, ExactDrawsFollowTheDensity) {
                              (product.distribution(next, all.select(1, next)) > 0.5);
     EXPECT_LT(std::abs(above.sum().item<double>() - total / 2) / std::sqrt(total / 4), 5);
   }
-}
-
-TEST_P(Targets, StartFromTheBase) {
-  const auto target = make(2);
-  const Problem problem(borrow(*target), AffineMap::identity(2, target->dim(), at::kDouble));
-  at::Generator rng = make_generator(9);
-  EXPECT_NO_THROW(problem.start(500, rng));
 }
 
 }  // namespace

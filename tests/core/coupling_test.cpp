@@ -46,34 +46,6 @@ TEST(Coupling, IsItsInversesInverse) {
   }
 }
 
-TEST(Coupling, LeavesTheOthersAndMovesTheDependent) {
-  const at::Tensor u = points(), z = coupling().to_z(u);
-  for (const int64_t other : {0, 2})
-    EXPECT_TRUE(at::equal(z.select(-1, other), u.select(-1, other)));
-  for (const int64_t dependent : {1, 3, 4})
-    EXPECT_GT(max_abs_diff(z.select(-1, dependent), u.select(-1, dependent)), 0.1);
-}
-
-/// Only scales need a driver: the first coordinate moves means alone.
-TEST(Coupling, NamesWhatDrivesScales) {
-  const at::Tensor all = at::tensor({1, 0, 1, 0, 0}, at::kLong) > 0;
-  EXPECT_TRUE(at::equal(coupling().drives(), all));
-  const auto weights = [](at::ArrayRef<double> row) {
-    return at::tensor(row, at::kDouble).unsqueeze(0);
-  };
-  const auto driving = [&](at::ArrayRef<double> of_scale, at::ArrayRef<double> of_knee) {
-    return Coupling(at::tensor({1}, at::kLong), at::tensor({0, 2}, at::kLong),
-                    at::zeros({2}, at::kDouble), at::ones({2}, at::kDouble),
-                    at::zeros({1, 1}, at::kDouble), weights({0.1, 0.2, 0.3, 0.4, 0.5}),
-                    weights(of_scale), weights(of_knee), at::ones({2, 1, 4}, at::kDouble).tril(-1))
-        .drives();
-  };
-  const at::Tensor third = at::tensor({0, 0, 1}, at::kLong) > 0;
-  EXPECT_TRUE(at::equal(driving({1.0, 0.0, 0.3, 0.0, 0.0}, {0.5, 0.0, 0.0}), third));
-  EXPECT_TRUE(at::equal(driving({1.0, 0.0, 0.0, 0.0, -0.3}, {0.5, 0.0, 0.0}), third));
-  EXPECT_TRUE(at::equal(driving({1.0, 0.0, 0.0, 0.0, 0.0}, {0.5, 0.0, 0.2}), third));
-}
-
 /// The determinant of the Jacobian by autograd, point by point.
 TEST(Coupling, KnowsItsDeterminant) {
   const at::Tensor found = coupling().log_abs_det(points()).flatten();
@@ -110,19 +82,6 @@ TEST(Coupling, StaysFiniteFarAway) {
   EXPECT_LE(coupling().log_abs_det(far).abs().item<double>(), 3 * 20 + 3);
   EXPECT_TRUE(
       coupling().pull_back(at::ones({1, 5}, at::kDouble), far).isfinite().all().item<bool>());
-}
-
-TEST(Coupling, BowIsASquareWithTangents) {
-  const at::Tensor x = at::tensor({-6.0, -4.0, -1.5, 0.0, 3.0, 5.0}, at::kDouble);
-  const at::Tensor wanted = at::tensor({32.0, 16.0, 2.25, 0.0, 9.0, 24.0}, at::kDouble);
-  EXPECT_LT(max_abs_diff(Coupling::bow(x), wanted), 1e-12);
-}
-
-TEST(Coupling, KneeIsLinearOnBothSides) {
-  const at::Tensor x = at::tensor({-30.0, 0.0, 30.0}, at::kDouble);
-  const double above = -0.5 * std::log(2.0);
-  EXPECT_LT(max_abs_diff(Coupling::knee(x), at::tensor({30 + above, 0.0, above}, at::kDouble)),
-            1e-12);
 }
 
 }  // namespace

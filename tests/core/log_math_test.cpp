@@ -33,13 +33,6 @@ TEST(LogMeanExp, SurvivesExtremes) {
   EXPECT_EQ(log_mean_exp(row({-INFINITY, -INFINITY})).item<double>(), -INFINITY);
 }
 
-TEST(LogNormalise, SumsToOneAndKeepsRatios) {
-  const at::Tensor x = 100 * randn({4, 9}, 2);
-  const at::Tensor w = log_normalise(x);
-  EXPECT_LT(max_abs_diff(w.exp().sum(-1), at::ones({4}, at::kDouble)), 1e-12);
-  EXPECT_LT(max_abs_diff(w - w.select(1, 0).unsqueeze(1), x - x.select(1, 0).unsqueeze(1)), 1e-10);
-}
-
 TEST(LogNormalise, IsUniformWhereEveryWeightIsZero) {
   const at::Tensor w = log_normalise(row({-INFINITY, -INFINITY, -INFINITY, -INFINITY}));
   EXPECT_LT(max_abs_diff(w, at::full_like(w, -std::log(4.0))), 1e-15);
@@ -52,23 +45,6 @@ TEST(Ess, ClosedForms) {
   // (1 + 3)^2 / (2 (1 + 9))
   EXPECT_NEAR(ess(row({0, std::log(3.0)})).item<double>(), 0.8, 1e-14);
   EXPECT_EQ(ess(row({-INFINITY, -INFINITY})).item<double>(), 0.0);
-}
-
-TEST(Ess, IgnoresTheScaleOfTheWeights) {
-  const at::Tensor x = randn({5, 16}, 3);
-  EXPECT_LT(max_abs_diff(ess(x), ess(x + 1e4)), 1e-9);
-}
-
-TEST(Ess, RejectsWhatIsNoWeight) {
-  EXPECT_THROW(ess(at::zeros({3}, at::kDouble)), c10::Error);
-  EXPECT_THROW(ess(row({0, NAN})), c10::Error);
-  EXPECT_THROW(ess(row({0, INFINITY})), c10::Error);
-}
-
-TEST(Cess, IsEssForUniformWeights) {
-  const at::Tensor increment = 3 * randn({6, 20}, 4);
-  EXPECT_LT(max_abs_diff(cess(at::full({6, 20}, -7.0, at::kDouble), increment), ess(increment)),
-            1e-12);
 }
 
 TEST(Cess, ClosedForms) {
@@ -89,14 +65,6 @@ TEST(LogVarianceOfExp, MatchesTheDirectSum) {
   const at::Tensor mean = (w * y).sum(-1, true);
   const at::Tensor direct = (w * (y - mean).square()).sum(-1).log();
   EXPECT_LT(max_abs_diff(log_variance_of_exp(h, log_w), direct), 1e-12);
-}
-
-TEST(LogVarianceOfExp, ShiftsByTwiceTheShift) {
-  const at::Tensor h = randn({5, 50}, 7), log_w = log_normalise(randn({5, 50}, 8));
-  for (double shift : {-5e4, -300.0, 300.0, 5e4})
-    EXPECT_LT(max_abs_diff(log_variance_of_exp(h + shift, log_w) - 2 * shift,
-                           log_variance_of_exp(h, log_w)),
-              1e-9);
 }
 
 TEST(LogVarianceOfExp, SurvivesHugeSpreads) {
@@ -124,12 +92,6 @@ TEST(LogVarianceOfExp, VanishesForAConstant) {
   }
   const at::Tensor zero = at::full({1, 33}, -INFINITY, at::kDouble);
   EXPECT_EQ(log_variance_of_exp(zero, log_w).item<double>(), -INFINITY);
-}
-
-TEST(LogVarianceOfExp, KeepsTheDigitsOfATinyVariance) {
-  // h = +-s with equal weights: sinh(s)^2.
-  const at::Tensor h = row({1e-9, -1e-9}), half = row({std::log(0.5), std::log(0.5)});
-  EXPECT_NEAR(log_variance_of_exp(h, half).item<double>(), 2 * std::log(1e-9), 1e-6);
 }
 
 }  // namespace

@@ -26,13 +26,5 @@ TEST(Choose, TakesWholeParticles) {
   EXPECT_TRUE(at::equal(choose(mask.t().contiguous().t(), yes, no), expected));
 }
 
-TEST(Choose, TakesNumbers) {
-  const at::Tensor mask = at::tensor({1.0, 0.0, 1.0}).to(at::kBool).unsqueeze(0);
-  const at::Tensor yes = at::tensor({1.0, 2.0, 3.0}).unsqueeze(0), no = -yes;
-  const at::Tensor expected = at::tensor({1.0, -2.0, 3.0}).unsqueeze(0);
-  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf})
-    EXPECT_TRUE(at::equal(choose(mask, yes.to(type), no.to(type)), expected.to(type))) << type;
-}
-
 }  // namespace
 }  // namespace crais

@@ -13,7 +13,6 @@
 namespace crais {
 namespace {
 
-using testing::Counting;
 using testing::DiagonalGaussian;
 using testing::LogGamma;
 using testing::max_abs_diff;
@@ -38,28 +37,6 @@ TEST(Problem, EvaluatesTheDensityInWhitenedCoordinates) {
   const at::Tensor log_q0 = (-0.5 * e.detach().square() - 0.5 * std::log(2 * M_PI)).sum(-1);
   EXPECT_LT(max_abs_diff(found.log_q0, log_q0), 1e-13);
   EXPECT_LT(max_abs_diff(problem.log_weight(e.detach()), found.log_gamma - found.log_q0), 1e-13);
-}
-
-TEST(Problem, CostsWhatTheTargetIsAsked) {
-  const DiagonalGaussian inner(3, {1, 2}, {0.5, 2}, 0.4);
-  const Counting target(inner);
-  const Problem problem(borrow(target), AffineMap::identity(3, 2, at::kDouble));
-  at::Generator rng = make_generator(2);
-  const at::Tensor e = problem.draw(5, rng);
-  EXPECT_EQ(target.gradients, 0);
-  problem.start(7, rng);
-  EXPECT_EQ(problem.cost_of(7), (Cost{21, 21}));
-  EXPECT_EQ(target.gradients, 21);
-  problem.evaluate(e);
-  problem.log_weight(e);
-  EXPECT_EQ(target.gradients, 21 + 15);
-  EXPECT_EQ(target.densities, 15);
-}
-
-TEST(Problem, RejectsABaseOfAnotherShape) {
-  const DiagonalGaussian target(3, {1, 2}, {0.5, 2}, 0);
-  EXPECT_THROW(Problem(borrow(target), AffineMap::identity(3, 1, at::kDouble)), c10::Error);
-  EXPECT_THROW(Problem(borrow(target), AffineMap::identity(2, 2, at::kDouble)), c10::Error);
 }
 
 /// Bad at one particle of one problem.
@@ -112,33 +89,6 @@ TEST(Problem, NamesAStartWhereNothingHasDensity) {
   const Problem problem(borrow(target), AffineMap::identity(2, 1, at::kDouble));
   at::Generator rng = make_generator(3);
   expect_error(ErrorKind::kData, {"-inf", "8 of 8"}, [&] { problem.start(4, rng); });
-}
-
-TEST(Particles, WhereTakesEachFromItsSide) {
-  const DiagonalGaussian target(2, {1, 2}, {0.5, 2}, 0);
-  const Problem problem(borrow(target), AffineMap::identity(2, 2, at::kDouble));
-  at::Generator rng = make_generator(4);
-  const Particles yes = problem.start(3, rng), no = problem.start(3, rng);
-  const at::Tensor mask = at::tensor({1, 0, 0, 0, 1, 1}, at::kLong).view({2, 3}) == 1;
-  const Particles mixed = where(mask, yes, no);
-  for (int64_t p = 0; p < 2; ++p)
-    for (int64_t k = 0; k < 3; ++k) {
-      const Particles& side = mask[p][k].item<bool>() ? yes : no;
-      EXPECT_TRUE(at::equal(mixed.e[p][k], side.e[p][k]));
-      EXPECT_TRUE(at::equal(mixed.log_q0[p][k], side.log_q0[p][k]));
-      EXPECT_TRUE(at::equal(mixed.log_gamma[p][k], side.log_gamma[p][k]));
-      EXPECT_TRUE(at::equal(mixed.grad_log_gamma[p][k], side.grad_log_gamma[p][k]));
-    }
-}
-
-TEST(Target, DefaultGradientIsAutogradUnderNoGrad) {
-  const LogGamma target(1, {0.7, 2.5});
-  const at::Tensor z = at::tensor({0.2, -0.3}, at::kDouble).view({1, 1, 2});
-  const c10::NoGradGuard no_grad;
-  const Evaluation found = target.evaluate(z);
-  EXPECT_NEAR(found.grad[0][0][0].item<double>(), 0.7 - std::exp(0.2), 1e-14);
-  EXPECT_NEAR(found.grad[0][0][1].item<double>(), 2.5 - std::exp(-0.3), 1e-14);
-  EXPECT_FALSE(found.log_density.requires_grad());
 }
 
 }  // namespace

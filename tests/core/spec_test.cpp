@@ -82,36 +82,6 @@ TEST(Spec, RejectsWhatNobodyRead) {
                [] { Spec("linear:3").finish(); });
 }
 
-TEST(Text, SplitsAndJoins) {
-  EXPECT_EQ(split("a,b,c", ','), (std::vector<std::string>{"a", "b", "c"}));
-  EXPECT_EQ(join({"a", "b"}, "; "), "a; b");
-  EXPECT_EQ(join({}), "");
-}
-
-TEST(Registry, MakesEveryExample) {
-  for (const auto& [name, entry] : PathRegistry::instance().entries()) {
-    EXPECT_NE(PathRegistry::instance().make("path", entry.example), nullptr) << name;
-    EXPECT_FALSE(entry.summary.empty()) << name;
-  }
-  for (const auto& [name, entry] : TransitionRegistry::instance().entries())
-    EXPECT_NE(TransitionRegistry::instance().make("kernel", entry.example, {}), nullptr) << name;
-  for (const auto& [name, entry] : ScheduleRegistry::instance().entries())
-    if (!entry.example.empty()) {
-      EXPECT_NE(ScheduleRegistry::instance().make("schedule", entry.example, {}), nullptr) << name;
-    }
-}
-
-TEST(Registry, HoldsWhatTheManualNames) {
-  for (const char* name : {"geometric", "power"})
-    EXPECT_TRUE(PathRegistry::instance().contains(name)) << name;
-  for (const char* name :
-       {"linear", "sigmoidal", "exponential", "geometric", "ess", "cess", "constant-rate", "file"})
-    EXPECT_TRUE(ScheduleRegistry::instance().contains(name)) << name;
-  for (const char* name : {"hmc", "ghmc"})
-    EXPECT_TRUE(TransitionRegistry::instance().contains(name)) << name;
-  EXPECT_FALSE(PathRegistry::instance().contains("Geometric"));
-}
-
 TEST(Registry, ListsTheChoices) {
   expect_error(ErrorKind::kArgument, {"unknown schedule 'liner'", "linear", "cess:R", "file:F"},
                [] { ScheduleRegistry::instance().make("schedule", "liner", {}); });
@@ -127,22 +97,6 @@ TEST(Registry, ListsTheChoices) {
                [] { ScheduleRegistry::instance().make("schedule", "cess:1", {}); });
   expect_error(ErrorKind::kArgument, {"rho"},
                [] { TransitionRegistry::instance().make("kernel", "ghmc:1", {}); });
-}
-
-struct Thing {
-  virtual ~Thing() = default;
-};
-using ThingRegistry = Registry<Thing>;
-
-TEST(Registry, ANameRegisteredTwiceIsAnError) {
-  ThingRegistry registry;
-  const auto make = [](Spec&) { return std::make_unique<Thing>(); };
-  registry.add("one", {"one", "", "one", make});
-  EXPECT_NO_THROW(registry.make("thing", "one"));
-  registry.add("one", {"one", "another", "one", make});
-  expect_error(ErrorKind::kInternal, {"'one' is registered twice"},
-               [&] { registry.make("thing", "one"); });
-  expect_error(ErrorKind::kInternal, {"'one' is registered twice"}, [&] { registry.entries(); });
 }
 
 }  // namespace

@@ -4,10 +4,8 @@
 
 #include <cstdlib>
 
-#include "io/zip.h"
 #include "support/scratch.h"
 #include "util/digest.h"
-#include "util/files.h"
 
 namespace crais {
 namespace {
@@ -26,17 +24,6 @@ TEST(Splits, NamesAndTheirInverse) {
                [] { parse_split("valid"); });
 }
 
-TEST(DataFolders, AreSearchedInOrder) {
-  using Paths = std::vector<std::filesystem::path>;
-  EXPECT_EQ(data_folders("D"), (Paths{"D", "D/raw", "D/MNIST/raw", "D/mnist"}));
-  const ScopedVariable variable("CRAIS_DATA", "/e");
-  EXPECT_EQ(data_folders("D"), (Paths{"D", "D/raw", "D/MNIST/raw", "D/mnist"}));
-  EXPECT_EQ(data_folders(""), (Paths{"/e", "/e/raw", "/e/MNIST/raw", "/e/mnist", "data", "data/raw",
-                                     "data/MNIST/raw", "data/mnist"}));
-  const ScopedVariable empty("CRAIS_DATA", "");
-  EXPECT_EQ(data_folders(""), (Paths{"data", "data/raw", "data/MNIST/raw", "data/mnist"}));
-}
-
 TEST(LoadImages, FindsEveryFolderAndTheEnvironment) {
   for (const std::string below : {"", "raw/", "MNIST/raw/", "mnist/"}) {
     const Scratch folder;
@@ -48,18 +35,6 @@ TEST(LoadImages, FindsEveryFolderAndTheEnvironment) {
     const ScopedVariable variable("CRAIS_DATA", folder.string());
     EXPECT_EQ(load_images("", Split::kTest).source, path.string());
   }
-}
-
-TEST(LoadImages, AnyCountAnySizeLabelsOptional) {
-  const Scratch folder;
-  folder.write("t10k-images-idx3-ubyte", idx_images(1, 3, 5));
-  const Images images = load_images(folder.string(), Split::kTest);
-  EXPECT_EQ(images.size(), 1);
-  EXPECT_EQ(images.rows, 3);
-  EXPECT_EQ(images.cols, 5);
-  EXPECT_EQ(images.pixels.sizes(), (std::vector<int64_t>{1, 15}));
-  EXPECT_FALSE(images.labels);
-  EXPECT_EQ(images.md5, md5(idx_images(1, 3, 5)));
 }
 
 TEST(LoadImages, TheLastSixthOfTrainIsValidation) {
@@ -109,14 +84,6 @@ TEST(LoadImages, LabelsMustMatch) {
                [&] { load_images(folder.string(), Split::kTest); });
 }
 
-TEST(LoadImages, DamagedFileIsADataError) {
-  const Scratch folder;
-  const std::string whole = gzip(idx_images(4, 28, 28));
-  folder.write("t10k-images-idx3-ubyte.gz", whole.substr(0, whole.size() / 2));
-  expect_error(ErrorKind::kData, {"t10k-images-idx3-ubyte.gz", "truncated"},
-               [&] { load_images(folder.string(), Split::kTest); });
-}
-
 /// The real files where they are at hand.
 class Mnist : public ::testing::Test {
  protected:
@@ -142,16 +109,6 @@ TEST_F(Mnist, HasItsCountsAndDigests) {
   // Known of the file: the mean grey level of all 60,000 is 33.318.
   const double sum = train.pixels.sum().item<double>() + validation.pixels.sum().item<double>();
   EXPECT_NEAR(sum / (60000 * 784), 33.318, 0.001);
-}
-
-TEST_F(Mnist, PlainEqualsCompressed) {
-  const Images compressed = load_images("", Split::kTest);
-  const Scratch folder;
-  const std::string plain = gunzip(read_file(compressed.source), compressed.source);
-  folder.write("t10k-images-idx3-ubyte", plain);
-  const Images images = load_images(folder.string(), Split::kTest);
-  EXPECT_TRUE(at::equal(images.pixels, compressed.pixels));
-  EXPECT_EQ(images.md5, compressed.md5);
 }
 
 }  // namespace

@@ -207,18 +207,6 @@ TEST_P(DeviceSchedules, Tune) {
   }
 }
 
-TEST_F(Device, MovesByForcesInBfloat16) {
-  EstimateOptions options = options_of("ais");
-  options.force_dtype = "bfloat16";
-  expect_same_estimates(options);
-}
-
-TEST_F(Device, AnnealsAlongPowerPaths) {
-  EstimateOptions options = options_of("ais");
-  options.path = "power:0.5";
-  expect_same_estimates(options);
-}
-
 TEST_F(Device, AnnealsAlongLearnedPaths) {
   EstimateOptions options = options_of("ais");
   options.path = "f:jensen-shannon";

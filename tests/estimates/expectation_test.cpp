@@ -80,14 +80,6 @@ TEST(Expectation, TakesItsErrorFromReplicatesOnceThereWasResampling) {
   EXPECT_LT(max_abs_diff(e.variance_std_error, error((s.h - mean).square() - variance)), 1e-12);
 }
 
-TEST(Expectation, HasNoErrorFromOneReplicateThatWasResampled) {
-  const ExpectationEstimate e = pooled({Ensemble(1, 50, 4).sums(2)});
-  EXPECT_EQ(e.from, ErrorFrom::kNothing);
-  EXPECT_TRUE(e.std_error.isnan().all().item<bool>());
-  EXPECT_TRUE(e.variance_std_error.isnan().all().item<bool>());
-  EXPECT_TRUE(e.mean.isfinite().all().item<bool>());
-}
-
 TEST(Expectation, LeavesOutAReplicateWithoutWeight) {
   Ensemble s(2, 5, 5);
   s.log_w = at::stack({s.log_w[0], at::full({5}, -INFINITY, at::kDouble)});
@@ -176,18 +168,6 @@ TEST(Expectation, ErrorsOverParticlesAreTheSpreadOfReplicates) {
   const at::Tensor of_variance =
       at::stack(variance_errors).square().mean(0).sqrt() / all.variance.std(0, true);
   EXPECT_LT((of_variance - 1).abs().max().item<double>(), 0.25) << of_variance;
-}
-
-TEST(Expectation, FindsTheMassesOfModesWithinItsErrors) {
-  EstimateOptions options{.base = "prior", .chains = 200, .seed = 9};
-  options.expectations = {"modes"};
-  const auto target = TargetRegistry::instance().make("target", "u11:s=std", {1, at::kDouble, ""});
-  const at::Tensor truth =
-      *ExpectationRegistry::instance().make("expectation", "modes")->truth(*target);
-  const ExpectationEstimate e = pooled(sums_of("u11:s=std", options, 32, "modes"));
-  EXPECT_LT(((e.mean - truth) / e.std_error).abs().max().item<double>(), 5);
-  EXPECT_NEAR(e.mean.sum().item<double>(), 1, 1e-12);
-  EXPECT_LT(e.std_error.max().item<double>(), 0.05);
 }
 
 }  // namespace

@@ -1,9 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <map>
-
-#include "core/rng.h"
 #include "evaluation/choices.h"
 #include "support/expect_error.h"
 #include "support/targets.h"
@@ -26,24 +22,6 @@ class Encoded : public DiagonalGaussian {
 
  private:
   double sd_;
-};
-
-/// A Laplace fit that is half too wide, and an encoder that is wider by a thousandth: between the
-/// two nothing tells.
-class Alike : public DiagonalGaussian {
- public:
-  explicit Alike(int64_t num_problems)
-      : DiagonalGaussian(num_problems, {1.0, -2.0}, {0.3, 0.5}, 0.7) {}
-  std::shared_ptr<const Target> select(const at::Tensor& index) const override {
-    return std::make_shared<Alike>(index.size(0));
-  }
-  at::Tensor curvature(const at::Tensor& z) const override {
-    return DiagonalGaussian::curvature(z) / (1.5 * 1.5);
-  }
-  std::optional<AffineMap> amortised_base() const override {
-    return AffineMap(testing::row({1.0, -2.0}).repeat({num_problems(), 1}),
-                     1.501 * testing::row({0.3, 0.5}).repeat({num_problems(), 1}));
-  }
 };
 
 /// Two modes at +-4, of which a climb finds one.
@@ -82,17 +60,6 @@ TEST(BaseChoice, TrustsLaplaceWhereNothingIsClearlyBetter) {
   EXPECT_EQ(choice.plan->num_particles, 16);
 }
 
-/// Two standard errors of two numbers are no proof: they chose the other in 16 of 120.
-TEST(BaseChoice, FewPilotsProveLittle) {
-  EstimateOptions options = brief();
-  options.pilot_problems = 2;
-  options.steps = options.pilot_chains.emplace(2);
-  int64_t others = 0;
-  for (options.seed = 0; options.seed < 120; ++options.seed)
-    others += choose_base(EstimatorParts(options), Alike(2), 2).name == "encoder";
-  EXPECT_LE(others, 8);
-}
-
 TEST(BaseChoice, LongChainsBeginFurtherOut) {
   EstimateOptions options = brief();
   options.steps = 64;
@@ -108,13 +75,6 @@ class Searched : public DiagonalGaussian {
   Searched() : DiagonalGaussian(4, {1.0, -2.0}, {0.3, 0.5}, 0.7) {}
   bool may_be_multimodal() const override { return true; }
 };
-
-TEST(BaseCandidates, SearchWhereThereMayBeSeveralModes) {
-  EXPECT_EQ(base_candidates(Searched()), (std::vector<std::string>{"best:1.1", "prior"}));
-  EXPECT_EQ(base_candidates(Encoded(4, 0.5)),
-            (std::vector<std::string>{"laplace", "encoder", "prior"}));
-  EXPECT_EQ(base_candidates(TwoModes()), (std::vector<std::string>{"laplace", "prior"}));
-}
 
 std::string first_candidate(const EstimateOptions& options, const Target& target,
                             int64_t num_problems, Rivals rivals = Rivals::kUnknown) {
@@ -145,7 +105,6 @@ TEST(BaseCandidates, RefineAFitWhereThatIsAFifthOfTheCost) {
 TEST(BaseCandidates, CostTwoFifthsOfABudgetAtMost) {
   const Searched target;
   EstimateOptions options = brief();
-  std::string last = "prior";
   double dearest = 0;
   for (const double budget : {20, 100, 256, 600, 1024, 3000, 10'000}) {
     options.budget = budget;
@@ -160,17 +119,6 @@ TEST(BaseCandidates, CostTwoFifthsOfABudgetAtMost) {
   EXPECT_EQ(first_candidate(options, target, 10'000), "prior");
 }
 
-/// Nobody has looked for rivals: a base that looks for them is the first where it can be paid.
-TEST(BaseCandidates, LookForModesWhereABudgetHasRoom) {
-  const Searched target;
-  EstimateOptions options = brief();
-  for (const auto& [budget, name] : std::map<double, std::string>{
-           {100, "laplace:1.1,rounds=2"}, {1000, "modes:1,starts=4"}, {10'000, "modes"}}) {
-    options.budget = budget;
-    EXPECT_EQ(first_candidate(options, target, 10'000), name) << budget;
-  }
-}
-
 TEST(BaseCandidates, FollowWhatASearchOfThePilotsHasSeen) {
   const Searched target;
   EstimateOptions options = brief();
@@ -178,27 +126,6 @@ TEST(BaseCandidates, FollowWhatASearchOfThePilotsHasSeen) {
   EXPECT_EQ(first_candidate(options, target, 4, Rivals::kNone), "best:1.1,starts=4");
   EXPECT_EQ(first_candidate(options, target, 4, Rivals::kFew), "best:1.1");
   EXPECT_EQ(first_candidate(options, target, 4, Rivals::kMany), "modes");
-}
-
-/// What a rule says beforehand is what it takes, as far as climbs do not end early.
-TEST(BaseCandidates, CostWhatTheirRulesExpect) {
-  const Searched target;
-  for (const char* name : {"laplace", "laplace:1,rounds=3", "variational", "prior"}) {
-    at::Generator rng = make_generator(1);
-    const Base base = BaseRegistry::instance().make("base", name)->build(target, rng);
-    EXPECT_EQ(static_cast<double>(base.cost.densities) / 4, expected_cost(name, target)) << name;
-  }
-  for (const char* name : {"best", "best:1,starts=4", "variational:1,from=best"}) {
-    at::Generator rng = make_generator(1);
-    const Base base = BaseRegistry::instance().make("base", name)->build(target, rng);
-    const double cost = static_cast<double>(base.cost.densities) / 4;
-    EXPECT_LE(cost, expected_cost(name, target)) << name;
-  }
-  // The first starts agree.
-  at::Generator rng = make_generator(1);
-  const Base base = BaseRegistry::instance().make("base", "best")->build(target, rng);
-  EXPECT_GE(static_cast<double>(base.cost.densities) / 4,
-            0.6 * expected_cost("best:1,starts=4", target));
 }
 
 TEST(BaseChoice, LeavesLaplaceWhereAnotherFindsClearlyMore) {

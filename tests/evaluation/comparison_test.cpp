@@ -100,9 +100,5 @@ TEST(ImageEstimates, AreMeansOverRepeats) {
   EXPECT_EQ(found.flagged, (std::vector<bool>{true, false}));
 }
 
-TEST(Comparison, OfOtherImagesIsRefused) {
-  EXPECT_THROW(compare(estimates({-80, -90}), estimates({-80})), c10::Error);
-}
-
 }  // namespace
 }  // namespace crais

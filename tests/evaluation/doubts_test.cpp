@@ -9,7 +9,6 @@
 #include "core/rng.h"
 #include "evaluation/log_normalizer.h"
 #include "evaluation/summary.h"
-#include "evaluation/witness.h"
 #include "targets/function_target.h"
 
 namespace crais {
@@ -168,14 +167,6 @@ TEST(Doubts, NumbersThatAreNone) {
   EXPECT_TRUE(has(doubts(results), Doubt::kUndefined));
 }
 
-TEST(Doubts, EachHasItsWords) {
-  for (const Doubt doubt : {Doubt::kMostFlagged, Doubt::kReplicates, Doubt::kBases, Doubt::kRefuted,
-                            Doubt::kSettled, Doubt::kUndefined}) {
-    EXPECT_FALSE(entry_of(doubt).sentence.empty());
-    EXPECT_FALSE(entry_of(doubt).remedy.empty());
-  }
-}
-
 /// exp(0.5 x + 6 x^2 - x^4), whose lesser well holds 16%: log Z = 9.3745.
 FunctionTarget double_well(int64_t problems) {
   return FunctionTarget(
@@ -184,21 +175,6 @@ FunctionTarget double_well(int64_t problems) {
         const at::Tensor x = z.select(-1, 0);
         return 0.5 * x + 6 * x.square() - x.pow(4);
       }));
-}
-
-TEST(SecondOpinion, SeesTheOtherWell) {
-  EstimateOptions options;
-  options.base = "laplace";
-  options.witness = true;
-  Cost cost;
-  const FunctionTarget target = double_well(4);
-  ASSERT_TRUE(wants_second_opinion(options, target, "laplace"));
-  EXPECT_FALSE(wants_second_opinion(options, target, "mixture"));
-  const Witness witness = second_opinion(options, target, cost);
-  EXPECT_NEAR(witness.value, 9.3745, 0.02);
-  EXPECT_LT(witness.error, 0.02);
-  EXPECT_FALSE(witness.is_doubtful);
-  EXPECT_GT(cost.densities, 10'000);
 }
 
 TEST(SecondOpinion, FlagsABaseThatMissesAMode) {

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "evaluation/choices.h"
 #include "evaluation/log_normalizer.h"
 #include "evaluation/result_store.h"
@@ -96,37 +94,10 @@ TEST(ForceChoice, AutoTakesOnlyValuesThatAgree) {
   }
 }
 
-TEST(ForceChoice, IsMadeBeforeAPathIsLearned) {
-  EstimateOptions asked = options("auto");
-  asked.path = "f:jensen-shannon";
-  EXPECT_EQ(tune(*make_target(Spoiling::kRounded), asked).state().forces, at::kBFloat16);
-}
-
 TEST(ForceChoice, NothingIsAnnealedNothingIsChosen) {
   EstimateOptions asked = options("bfloat16");
   asked.methods = {"iwae:20"};
   EXPECT_FALSE(tune(*make_target(Spoiling::kRounded), asked).state().forces);
-}
-
-TEST(ForceChoice, CostOfTheComparisonIsCounted) {
-  const auto cost = [](const std::string& asked) {
-    return tune(*make_target(Spoiling::kRounded), options(asked)).state().tuning.gradients;
-  };
-  // Two starts and seven moves with either force, of four particles of each pilot.
-  EXPECT_EQ(cost("auto") - cost("float32"), 2 * (1 + 7) * 4 * kForced);
-  EXPECT_EQ(cost("bfloat16"), cost("float32"));
-}
-
-TEST(ForceChoice, DearBasesAreFittedToFewProblems) {
-  const auto cost = [](const std::string& asked) {
-    return tune(*make_target(Spoiling::kRounded), options(asked, "laplace:1,rounds=1"))
-        .state()
-        .tuning.gradients;
-  };
-  // A start, a curvature and a round of 32 steps: of the first problem, then of the two for which
-  // there are 2,000 evaluations. They have the particles of all six.
-  const int64_t base = 1 + kCurvature + 32;
-  EXPECT_EQ(cost("auto") - cost("float32"), 2 * (1 + 7) * 4 * kForced + (1 + 2) * base);
 }
 
 TEST(ForceChoice, EstimatesAreRightWithAnyForces) {

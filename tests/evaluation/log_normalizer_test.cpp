@@ -1,6 +1,5 @@
 #include "evaluation/log_normalizer.h"
 
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -144,17 +143,6 @@ TEST(LogNormalizer, KeepsAndResumesInAFolder) {
       [](const at::Tensor& z, const at::Tensor&) { return -0.5 * z.square().sum(-1); });
   expect_error(ErrorKind::kArgument, {"log_density"},
                [&] { estimate_log_normalizer(other, options, run); });
-}
-
-TEST(LogNormalizer, MeansOverRepeats) {
-  const testing::DiagonalGaussian target(3, {0.5, -0.3}, {0.7, 0.8}, 0.4);
-  const Result one =
-      estimate_log_normalizer(target, {.base = "prior", .chains = 256, .repeats = 1, .steps = 4});
-  const Result four =
-      estimate_log_normalizer(target, {.base = "prior", .chains = 256, .repeats = 4, .steps = 4});
-  EXPECT_LT((four.std_error / one.std_error).max().item<double>(), 0.9);
-  const MethodTable table = tables(four.run).front();
-  EXPECT_TRUE(at::allclose(four.value, table.matrix("log_normalizer").mean(0)));
 }
 
 /// The posterior of a decoder given as a function is that of the VAE, gradient and all.

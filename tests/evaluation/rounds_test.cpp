@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <set>
 #include <utility>
@@ -70,11 +69,6 @@ TEST(Rounds, DoubleUntilTheErrorIsSmallAndEstimateAfresh) {
   EXPECT_GT(predicted(found.rounds[found.rounds.size() - 2]), 8);
   EXPECT_NE(mean_of(found.runs.front()), found.rounds.back().log_normalizer);
   EXPECT_NEAR(mean_of(found.runs.front()), 0.0, 5 * estimate.error);
-  // Rounds are pilots: their evaluations are of the tuning.
-  double rounds = 0;
-  for (const Round& round : found.rounds) rounds += round.evaluations * kRoundReplicates;
-  EXPECT_GT(static_cast<double>(found.tuning.densities), rounds);
-  EXPECT_LT(static_cast<double>(found.tuning.densities), 1.3 * rounds + 16 * 2 * 300 * 4);
 }
 
 /// An estimate that is as short as its error allows would waste the fit before it.
@@ -104,7 +98,7 @@ TEST(Rounds, LengthenChainsRatherThanAddToThem) {
 /// The length is frozen before the particles of the estimate are drawn, so that it stays unbiased
 /// whatever the rounds have found.
 TEST(Rounds, LeaveTheEstimateUnbiasedAndItsErrorsTrue) {
-  constexpr int64_t kRuns = 50;
+  constexpr int64_t kRuns = 16;
   std::set<size_t> lengths;
   std::vector<double> ratios;
   double squares = 0;
@@ -126,8 +120,8 @@ TEST(Rounds, LeaveTheEstimateUnbiasedAndItsErrorsTrue) {
   const at::Tensor ratio = at::tensor(ratios, at::kDouble);
   const double error = ratio.std().item<double>() / std::sqrt(static_cast<double>(ratio.numel()));
   EXPECT_NEAR(ratio.mean().item<double>(), 1.0, 3.5 * error);
-  EXPECT_LT(error, 0.008);
-  EXPECT_LE(beyond, 5) << "of " << kRuns;
+  EXPECT_LT(error, 0.015);
+  EXPECT_LE(beyond, 3) << "of " << kRuns;
   EXPECT_GT(squares / kRuns, 0.3);
   EXPECT_LT(squares / kRuns, 1.8);
 }
@@ -151,7 +145,7 @@ TEST(Rounds, AreFlaggedWhereEvaluationsRunOut) {
 TEST(Rounds, DrawFromABaseThatCoversTheDensity) {
   const auto target = normal(4, 0.3, 0.8);
   std::vector<double> ratios;
-  for (uint64_t seed = 0; seed < 40; ++seed) {
+  for (uint64_t seed = 0; seed < 16; ++seed) {
     const ChunkResult found = chunk_of(*target, to_error(0.05, seed));
     ASSERT_EQ(found.rounds.size(), 1u);
     ASSERT_FALSE(found.plan->has_moves());
@@ -162,7 +156,7 @@ TEST(Rounds, DrawFromABaseThatCoversTheDensity) {
   const at::Tensor ratio = at::tensor(ratios, at::kDouble);
   const double error = ratio.std().item<double>() / std::sqrt(static_cast<double>(ratio.numel()));
   EXPECT_NEAR(ratio.mean().item<double>(), 1.0, 3.5 * error);
-  EXPECT_LT(error, 0.003);
+  EXPECT_LT(error, 0.005);
 }
 
 /// Draws z from N(0, I) of weight exp(c |z|^2 / 2) have the Pareto tail index c in the plane. With
@@ -177,7 +171,7 @@ TEST(Rounds, DrawWhereChainsConfirmDraws) {
           return at::log1p(share * at::expm1(kIndex * half)) - half - std::log(2 * M_PI);
         }));
     int64_t with_moves = 0;
-    for (uint64_t seed = 0; seed < 8; ++seed) {
+    for (uint64_t seed = 0; seed < 6; ++seed) {
       const ChunkResult found = chunk_of(target, to_error(0.05, seed));
       with_moves += found.plan->has_moves() ? 1 : 0;
       EXPECT_LE(found.rounds.size(), 2u);
@@ -186,7 +180,7 @@ TEST(Rounds, DrawWhereChainsConfirmDraws) {
     return with_moves;
   };
   EXPECT_LE(plans_with_moves(0.2), 2);  // nearly all weights are alike
-  EXPECT_GE(plans_with_moves(1.0), 5);  // chains are not much dearer
+  EXPECT_GE(plans_with_moves(1.0), 4);  // chains are not much dearer
 }
 
 /// Student's t with three degrees of freedom has more mass far out than any normal.
@@ -199,19 +193,15 @@ TEST(Rounds, AnnealWhereTheTailOfTheWeightsIsHeavy) {
   EXPECT_TRUE(chunk_of(tails, to_error(0.1)).plan->has_moves());
 }
 
-/// By draws of the base as by particles: from N(0, I) to N(m, I) the work rate is m . z.
-TEST(Rounds, MeasureTheBarrierByDraws) {
-  const ChunkResult found = chunk_of(*normal(4, 0.3, 1.0), to_error(0.05));
-  ASSERT_FALSE(found.plan->has_moves());
-  ASSERT_TRUE(found.barrier);
-  EXPECT_NEAR(*found.barrier, 0.3 * std::sqrt(4.0), 0.08);
-}
-
-/// Along the geometric path from N(0, I) to N(m, I) the work rate is m . z plus a constant.
+/// Along the geometric path from N(0, I) to N(m, I) the work rate is m . z plus a constant. By
+/// draws of the base as by particles.
 TEST(Rounds, MeasureTheBarrier) {
-  const ChunkResult found = chunk_of(*normal(4, 1.5, 1.0), to_error(0.05));
-  ASSERT_TRUE(found.barrier);
-  EXPECT_NEAR(*found.barrier, 1.5 * std::sqrt(4.0), 0.25);
+  for (const double mean : {0.3, 1.5}) {
+    const ChunkResult found = chunk_of(*normal(4, mean, 1.0), to_error(0.05));
+    EXPECT_EQ(found.plan->has_moves(), mean > 1);
+    ASSERT_TRUE(found.barrier);
+    EXPECT_NEAR(*found.barrier, mean * std::sqrt(4.0), 0.08 + 0.11 * mean);
+  }
 }
 
 TEST(Rounds, MeasureTheBarrierOfADensityWithAWall) {
@@ -236,15 +226,6 @@ TEST(Rounds, TakeEqualStepsWhereParticlesFindNoWay) {
   EXPECT_NEAR(found.value.mean().item<double>(), 0.0, 0.5);
   const at::Tensor betas = found.run.chunks.at(0).plan->betas.select(1, 0);
   EXPECT_TRUE(at::allclose(betas, at::linspace(0, 1, betas.size(0), at::kDouble)));
-}
-
-TEST(Rounds, FollowParticlesThatDecideWhereTemperaturesAre) {
-  EstimateOptions options = to_error(0.1);
-  options.schedule = "cess:0.9";
-  const Result found = estimate_log_normalizer(*normal(4, 0.0, 0.02), options, {.threads = 1});
-  const at::Tensor betas = found.run.chunks.at(0).plan->betas.select(1, 0);
-  EXPECT_LT(betas[betas.size(0) / 2].item<double>(), 0.1);  // equal steps would be at a half
-  EXPECT_NEAR(found.value.mean().item<double>(), 0.0, 0.3);
 }
 
 /// Throws Error kInterrupted from call number `last` on.
@@ -306,39 +287,6 @@ TEST(Rounds, AreOfReplicatesThatAreAnnealed) {
   options.resampling = "";
   expect_error(ErrorKind::kArgument, {"`error`", "annealed"},
                [&] { estimate_log_normalizer(*normal(2, 0, 1), options); });
-}
-
-TEST(Rounds, AreTheMeanOverChunks) {
-  RunResults results;
-  EXPECT_TRUE(rounds_of(results).empty());
-  EXPECT_FALSE(barrier_of(results));
-  results.chunks[0].rounds = {{100, -1.0, 0.3}, {200, -2.0, 0.1}};
-  results.chunks[1].rounds = {{300, -3.0, 0.4}};
-  results.chunks[0].barrier = 1.5;
-  results.chunks[1].barrier = 2.5;
-  const std::vector<Round> rounds = rounds_of(results);
-  ASSERT_EQ(rounds.size(), 2u);
-  EXPECT_EQ(rounds[0].evaluations, 200);
-  EXPECT_EQ(rounds[0].log_normalizer, -2.0);
-  EXPECT_NEAR(rounds[0].error, 0.25, 1e-15);
-  EXPECT_EQ(rounds[1].log_normalizer, -2.0);
-  EXPECT_EQ(barrier_of(results), 2.5);
-}
-
-TEST(Rounds, HaveTheLargerOfTwoErrors) {
-  ChunkRun run;
-  run.log_normalizer = {1.0, 1.0};
-  run.std_error = {0.3, 0.3};
-  run.bias = {0, 0};
-  run.evaluations = {10, 20};
-  EXPECT_NEAR(round_of(run).error, 0.3 / std::sqrt(2.0), 1e-12);
-  run.log_normalizer = {0.0, 2.0};  // their spread is more than they know
-  EXPECT_NEAR(round_of(run).error, 1.0, 1e-12);
-  run.bias = {-1, -1};
-  EXPECT_NEAR(round_of(run).error, std::sqrt(2.0), 1e-12);
-  EXPECT_EQ(round_of(run).evaluations, 15);
-  run.bias = {std::numeric_limits<double>::quiet_NaN(), 0};
-  EXPECT_EQ(round_of(run).error, std::numeric_limits<double>::infinity());
 }
 
 }  // namespace

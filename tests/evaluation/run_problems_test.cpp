@@ -158,21 +158,6 @@ TEST(RunProblems, GoesOnWithWhatTheStoreHolds) {
   }
 }
 
-TEST(RunProblems, MethodsLearnOnPilots) {
-  EstimateOptions options = small({"mcd:3,iterations=4,hidden=4"});
-  EXPECT_FALSE(Estimator(small()).learns());
-  const auto learned = [&](int64_t pilots) {
-    options.pilot_problems = pilots;
-    const Estimator estimator(options);
-    EXPECT_TRUE(estimator.learns());
-    return run_problems(ProblemSource::of(problems()), estimator);
-  };
-  // 128 chains an iteration, spread over five problems rather than four.
-  const RunResults four = learned(4), five = learned(5);
-  EXPECT_EQ(four.state.learned.size(), 1u);
-  EXPECT_NE(four.state.learned.begin()->second.cost, five.state.learned.begin()->second.cost);
-}
-
 /// A path that a pilot learned: constants on disk, the same bytes after them, shared or not.
 TEST(RunProblems, GoesOnAlongALearnedPath) {
   for (const bool per_problem : {false, true}) {
@@ -238,26 +223,6 @@ TEST(ResultStore, RefusesAnotherRunAndAnotherBuild) {
   }
 }
 
-TEST(ResultStore, KnowsDamageFromOtherRuns) {
-  const TemporaryFolder folder;
-  const auto path = folder.path() / "r";
-  const ResultStore store(path, {{"run", 1}}, {});
-  run_problems(ProblemSource::of(problems()), Estimator(small()), {1, {}, nullptr, &store});
-  const RunShape shape{{kProblems, 3}, small().methods, small().repeats};
-  EXPECT_EQ(store.read_chunks(shape).size(), 4u);
-  const std::string chunk = (path / "chunks" / "000001.json").string();
-  std::string text = read_file(chunk);
-  const size_t digit = text.find("\"log_normalizer\":[") + 20;
-  text[digit] = text[digit] == '1' ? '2' : '1';
-  write_file_atomic(chunk, text);
-  expect_error(ErrorKind::kData, {"000001.json", "damaged"}, [&] { store.read_chunks(shape); });
-  const ResultStore other(folder.path() / "o", {{"run", 2}}, {});
-  std::filesystem::copy_file(path / "chunks" / "000002.json",
-                             folder.path() / "o" / "chunks" / "000002.json");
-  expect_error(ErrorKind::kData, {"000002.json", "other settings"},
-               [&] { other.read_chunks(shape); });
-}
-
 /// Sealed with its digest and fingerprint, and wrong all the same.
 TEST(ResultStore, ChecksWhatASealedChunkSays) {
   const TemporaryFolder folder;
@@ -275,8 +240,6 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
     store.write_chunk(good);
   };
   refuse("repeats of methods", [](auto& c) { c.runs[1].repeat = -1; });
-  refuse("repeats of methods", [](auto& c) { c.runs[1].repeat = 100'000'000; });
-  refuse("repeats of methods", [](auto& c) { c.runs[0].repeat = 1; });
   refuse("repeats of methods", [](auto& c) { c.runs.clear(); });
   refuse("repeats of", [](auto& c) { c.runs.pop_back(); });
   refuse("repeats of ais, iwae:20", [](auto& c) { c.runs[0].method = "elbo"; });
@@ -286,10 +249,8 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
   });
   refuse("below 0", [](auto& c) { c.indices[0] = -1; });
   refuse("as long as", [](auto& c) { c.runs[0].ess.pop_back(); });
-  refuse("as long as", [](auto& c) { c.runs[1].log_normalizer.clear(); });
   refuse("no chunk", [](auto& c) { c.indices.clear(); });
   refuse("flag", [](auto& c) { c.runs[0].flags[0] = 64; });
-  refuse("flag", [](auto& c) { c.runs[0].flags[0] = -1; });
   refuse("below 0", [](auto& c) { c.runs[0].cost.densities = -1; });
   refuse("below 0", [](auto& c) { c.tuning.gradients = -1; });
   refuse("rise from 0 to 1", [](auto& c) {
@@ -328,7 +289,6 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
       c.plan->path = blank->with(constants, none);
     });
   };
-  refuse_path("step forward", [](auto& c) { c.step = -c.step; });
   refuse_path("step forward", [](auto& c) { c.step = at::zeros_like(c.step); });
   refuse_path("step forward", [](auto& c) {
     c.step = c.step.clone();
@@ -336,9 +296,7 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
   });
   refuse_path("range of a path", [](auto& c) { c.range = -c.range; });
   refuse_path("out of range", [](auto& c) { c.mean = c.mean / 0; });
-  refuse_path("out of range", [](auto& c) { c.log_ratio = c.log_ratio * 1e20; });
   refuse_path("belong together", [](auto& c) { c.mean = c.mean.slice(0, 1); });
-  refuse_path("belong together", [](auto& c) { c.range = c.range.slice(1, 1); });
   refuse_path(
       "too many steps", [](auto&) {}, "f:jensen-shannon,knots=3");
   refuse_path("betas and path", [](auto& c) {
@@ -355,18 +313,6 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
     shape.chunks = cut;
     expect_error(ErrorKind::kData, {"is not chunk"}, [&] { store.read_chunks(shape); });
   }
-}
-
-TEST(ResultStore, WritesOverNothingThatIsNotARun) {
-  const TemporaryFolder folder;
-  const auto path = folder.path() / "r";
-  std::filesystem::create_directories(path);
-  write_file_atomic(path / "summary.json", "mine");
-  expect_error(ErrorKind::kArgument, {"summary.json", "something else", "`overwrite`"}, [&] {
-    ResultStore(path, {{"run", 1}}, {});
-  });
-  EXPECT_EQ(read_file(path / "summary.json"), "mine");
-  EXPECT_NO_THROW(ResultStore(path, {{"run", 1}}, {.overwrite = true}));
 }
 
 TEST(ResultStore, IsWrittenByOneRun) {
@@ -395,19 +341,6 @@ TEST(ResultStore, IsWrittenByOneRun) {
   EXPECT_TRUE(other.claim_reports());
   write_file_atomic(path / "summary.json", "");
   EXPECT_FALSE(other.claim_reports());
-}
-
-TEST(ResultStore, FollowsNoLink) {
-  const TemporaryFolder folder;
-  const auto path = folder.path() / "r", others = folder.path() / "others";
-  std::filesystem::create_directories(path);
-  std::filesystem::create_directories(others);
-  write_file_atomic(others / "000001.json", "theirs");
-  std::filesystem::create_directory_symlink(others, path / "chunks");
-  expect_error(ErrorKind::kArgument, {"chunks", "is a link"}, [&] {
-    ResultStore(path, {{"run", 1}}, {.overwrite = true});
-  });
-  EXPECT_EQ(read_file(others / "000001.json"), "theirs");
 }
 
 TEST(RunProblems, KeepsTheSumsOfExpectationsToTheBit) {
@@ -444,26 +377,6 @@ TEST(RunProblems, KeepsTheSumsOfExpectationsToTheBit) {
                                     plain.expectations.clear();
                                     return plain;
                                   }())));
-}
-
-TEST(RunProblems, KeepsParticlesOfManyBlocks) {
-  EstimateOptions options = small();
-  options.keep_particles = true;
-  options.chains = 300000;  // 3 problems x 2 dimensions: two blocks
-  options.pilot_chains = 16;
-  options.steps = 1;
-  const auto target = problems()->slice(0, 3);
-  const RunResults results = run_problems(ProblemSource::of(target), Estimator(options));
-  const ChunkRun& run = results.chunks.at(0).runs.front();
-  ASSERT_TRUE(run.particles.has_value());
-  EXPECT_EQ(run.particles->z.sizes(), (std::vector<int64_t>{3, 300000, 2}));
-  const at::Tensor log_z = run.particles->log_w.logsumexp(1) - std::log(300000.0);
-  for (int64_t p = 0; p < 3; ++p)
-    EXPECT_NEAR(log_z[p].item<double>(), run.log_normalizer[static_cast<size_t>(p)], 1e-9);
-  // The weights belong to these particles: weighted means are those of the target.
-  const ExpectationSums sums = expectation_sums(run.particles->z, *run.particles);
-  EXPECT_NEAR(sums.mean[2][0].item<double>(), 0.2, 0.02);
-  EXPECT_NEAR(sums.mean[2][1].item<double>(), 0.9, 0.02);
 }
 
 /// Parts of a base, chains of several random streams: the weights are those of the particles.

@@ -23,13 +23,6 @@ TEST(Idx, ReadsImages) {
   EXPECT_EQ(array.md5, md5(idx_images(3, 2, 5)));
 }
 
-TEST(Idx, ReadsLabels) {
-  const Scratch folder;
-  const IdxArray array = read_idx_labels(folder.write("labels", idx_labels(12)));
-  ASSERT_EQ(array.values.sizes(), (std::vector<int64_t>{12}));
-  EXPECT_EQ(array.values[11].item<int>(), 1);
-}
-
 TEST(Idx, CompressedIsTheSameWhateverItsName) {
   const Scratch folder;
   const std::string plain = idx_images(40, 28, 28);
@@ -48,12 +41,6 @@ TEST(Idx, ConcatenatedGzipMembersAreOneFile) {
   const std::string plain = idx_images(4, 3, 3);
   const auto path = folder.write("two.gz", gzip(plain.substr(0, 20)) + gzip(plain.substr(20)));
   EXPECT_EQ(read_idx_images(path).md5, md5(plain));
-}
-
-TEST(Idx, MissingFile) {
-  const Scratch folder;
-  expect_error(ErrorKind::kNoInput, {"nowhere", "no such file"},
-               [&] { read_idx_images(folder.path() / "nowhere"); });
 }
 
 struct BadFile {
@@ -113,12 +100,6 @@ INSTANTIATE_TEST_SUITE_P(
                 {"damaged gzip data", "check"}},
         BadFile{"GzBadMethod", with_byte(kGoodGz, 2, 7), {"damaged gzip data"}}),
     [](const auto& tested) { return tested.param.what; });
-
-TEST(Idx, ImagesAreNotLabels) {
-  const Scratch folder;
-  const auto path = folder.write("labels", kGood);
-  expect_error(ErrorKind::kData, {"3 dimensions", "00000801"}, [&] { read_idx_labels(path); });
-}
 
 }  // namespace
 }  // namespace crais

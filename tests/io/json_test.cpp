@@ -77,10 +77,5 @@ TEST(Json, NumbersThatAreNotFiniteAreNull) {
                [&] { json_number_field(object, "s", "f"); });
 }
 
-TEST(Json, TextSurvivesBytesThatAreNotUtf8) {
-  EXPECT_EQ(to_text(json{{"a", 1}}), "{\n  \"a\": 1\n}\n");
-  EXPECT_NO_THROW(to_text(json("\xff")));
-}
-
 }  // namespace
 }  // namespace crais

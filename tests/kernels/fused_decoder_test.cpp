@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <tuple>
@@ -275,12 +274,6 @@ TEST_P(EveryKernel, NonFiniteLogitsShow) {
   }
 }
 
-TEST_P(EveryKernel, NoParticles) {
-  const Vae vae = make({6}, 3, 5, 5);
-  const Evaluation found = pack(vae).evaluate(at::empty({2, 0, 3}), at::zeros({2, 25}));
-  EXPECT_EQ(found.log_density.numel(), 0);
-}
-
 TEST(FusedDecoder, AgreesOnATrainedNetwork) {
   const Vae vae =
       read_checkpoint(std::string(CRAIS_SOURCE) + "/weights/vae50-mnist.safetensors").vae;
@@ -301,25 +294,6 @@ TEST(FusedDecoder, AgreesOnATrainedNetwork) {
   }
 }
 
-TEST(FusedDecoder, TakesAnySlopeOfALeakyRelu) {
-  const Vae vae = make_case("leaky-relu:0.2", {60, 100}, 20);
-  at::Generator rng = make_generator(3);
-  const at::Tensor images = make_images(5, vae, rng), z = at::randn({5, 23, 20}, rng);
-  const Evaluation truth = reference(vae, images, z);
-  for (const FusedKernel& kernel : all_kernels()) {
-    const Evaluation found = FusedDecoder(decoder_network(vae), kernel).evaluate(z, images);
-    EXPECT_LT(value_error(found, truth), 1e-3) << kernel.name;
-    EXPECT_TRUE(grad_is_right(kernel, found, truth)) << kernel.name << grad_error(found, truth);
-  }
-}
-
-TEST(FusedDecoder, SupportsSinglePrecision) {
-  const Vae vae = make_case("tanh", {6}, 3, 5, 5), wide = vae.to(at::kCPU, at::kDouble);
-  EXPECT_TRUE(FusedDecoder::supports(decoder_network(vae), kPortableKernel));
-  EXPECT_EQ(make_fused_decoder(decoder_network(wide)), nullptr);
-  EXPECT_THROW(FusedDecoder(decoder_network(wide), kPortableKernel), c10::Error);
-}
-
 // Sums of integers could overflow in a layer that is larger: it has exact forces alone.
 TEST(FusedDecoder, IntegersAreForLayersThatFit) {
   for (const int64_t above : {0, 1}) {
@@ -338,45 +312,6 @@ TEST(FusedDecoder, IntegersAreForLayersThatFit) {
                 above == 0 && fastest.in_fixed_point);
     }
   }
-}
-
-// What moves particles must be a function of where they are: the same point, the same force.
-TEST(FusedDecoder, CheapForcesAreAFunctionOfThePoint) {
-  const Vae vae = make_case("elu", {70, 40}, 33);
-  at::Generator rng = make_generator(5);
-  const at::Tensor images = make_images(3, vae, rng), z = at::randn({3, 1, 33}, rng);
-  for (const FusedKernel& kernel : all_kernels()) {
-    const FusedDecoder decoder(decoder_network(vae), kernel);
-    const Evaluation once = decoder.evaluate(z, images);
-    const Evaluation often = decoder.evaluate(z.repeat({1, 70, 1}), images);
-    EXPECT_TRUE(at::equal(often.grad, once.grad.expand_as(often.grad))) << kernel.name;
-    EXPECT_TRUE(at::equal(often.log_density, once.log_density.expand_as(often.log_density)));
-  }
-}
-
-TEST(FusedDecoder, DecodesAsTheNetworkDoes) {
-  const Vae vae = make_case("elu", {60, 100}, 20);
-  at::Generator rng = make_generator(4);
-  const at::Tensor z = at::randn({77, 20}, rng), wanted = vae.decoder.forward(z);
-  for (const FusedKernel& kernel : all_kernels()) {
-    const FusedDecoder decoder(decoder_network(vae), kernel);
-    if (kernel.in_fixed_point) {
-      EXPECT_THROW(decoder.decode(z), c10::Error);
-      continue;
-    }
-    EXPECT_LT((decoder.decode(z) - wanted).abs().max().item<double>(), 1e-4) << kernel.name;
-  }
-}
-
-TEST(FusedDecoder, RejectsWhatDoesNotFit) {
-  const FusedDecoder decoder(decoder_network(make_case("tanh", {6}, 3, 5, 5)), kPortableKernel);
-  const at::Tensor z = at::zeros({2, 4, 3}), images = at::zeros({2, 25});
-  EXPECT_NO_THROW(decoder.evaluate(z, images));
-  EXPECT_THROW(decoder.evaluate(z, at::zeros({3, 25})), c10::Error);
-  EXPECT_THROW(decoder.evaluate(z, at::zeros({2, 24})), c10::Error);
-  EXPECT_THROW(decoder.evaluate(at::zeros({2, 4, 2}), images), c10::Error);
-  EXPECT_THROW(decoder.evaluate(z.to(at::kDouble), images), c10::Error);
-  EXPECT_THROW(decoder.evaluate(at::zeros({2, 3, 4}).transpose(1, 2), images), c10::Error);
 }
 
 TEST(FusedDecoder, EnvironmentChoosesTheKernel) {

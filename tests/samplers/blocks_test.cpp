@@ -27,21 +27,6 @@ struct BlockSetting {
       *ScheduleRegistry::instance().make("schedule", "linear", ScheduleOptions{kBlockSteps}), 0.2);
 };
 
-TEST(Blocks, HoldAMillionNumbersOrOneChain) {
-  EXPECT_EQ(chains_per_block(2, kDim), 1024);
-  EXPECT_EQ(chains_per_block(64, 50), 327);
-  EXPECT_EQ(chains_per_block(1000, 4096), 1);
-}
-
-TEST(Blocks, FewChainsAreOneBlock) {
-  const BlockSetting s;
-  at::Generator one = make_generator(3), other = make_generator(3);
-  const AnnealResult whole = anneal(s.problem, *s.path, s.plan, *s.kernel, 7, one);
-  const AnnealResult blocks = anneal_in_blocks(s.problem, *s.path, s.plan, *s.kernel, 7, other);
-  EXPECT_TRUE(at::equal(whole.log_w, blocks.log_w));
-  EXPECT_TRUE(blocks.particles.e.defined());
-}
-
 TEST(Blocks, ManyChainsNeverMeetInMemory) {
   const BlockSetting s;
   constexpr int64_t kChains = 2500;

@@ -82,7 +82,7 @@ TEST(Budget, LeavesPilotsATwentieth) {
 }
 
 TEST(Budget, MakesNoPlanThatFillsTheMemory) {
-  EXPECT_EQ(spend(1e9, 3).plan.num_steps(), int64_t{1} << 20);
+  EXPECT_EQ(spend(1.2e7, 3).plan.num_steps(), int64_t{1} << 20);
 }
 
 TEST(Budget, SaysHowMuchIsNeeded) {

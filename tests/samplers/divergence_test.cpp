@@ -28,7 +28,7 @@ std::unique_ptr<Path> power(double alpha) {
 class Grid {
  public:
   Grid()
-      : z_(at::linspace(-10, 11, 8001, at::kDouble).unsqueeze(0)),
+      : z_(at::linspace(-10, 11, 1001, at::kDouble).unsqueeze(0)),
         particles_{at::Tensor(), normal(0, 1), normal(kMean, kSd), at::Tensor(), at::Tensor()} {}
 
   const Particles& particles() const { return particles_; }
@@ -89,8 +89,8 @@ TEST_P(EveryOrder, FallsByDeltaAStepOfConstantRate) {
   const Grid grid;
   const auto path = power(GetParam());
   const double whole = divergence_by_definition(*path, grid, 0);
-  constexpr int64_t kSteps =
-      2000;  // at order -1/2 the first dozen, of quickly falling V, fall short
+  // At order -1/2 the first dozen, of quickly falling V, fall short.
+  constexpr int64_t kSteps = 2000;
   const double delta = whole / kSteps;
   ScheduleOptions options;
   options.weighted = true;
@@ -142,14 +142,6 @@ TEST(Divergence, OfARunIsThatOfItsParticles) {
   EXPECT_TRUE((plan.ess[0] == 1).all().item<bool>());
   EXPECT_TRUE(((plan.ess > 0) & (plan.ess <= 1)).all().item<bool>());
   EXPECT_LT(plan.ess[-1].mean().item<double>(), plan.ess[3].mean().item<double>());
-
-  const Plan longer = interpolate(plan, 40);
-  EXPECT_LT(testing::max_abs_diff(longer.ess[20], plan.ess[10]), 1e-12);
-  EXPECT_LT(testing::max_abs_diff(longer.accept_prob[-1], plan.accept_prob[-1]), 1e-12);
-  EXPECT_LT(testing::max_abs_diff(longer.divergence[20], plan.divergence[10]), 1e-12);
-  EXPECT_LT(
-      testing::max_abs_diff(longer.divergence[1], 0.5 * (plan.divergence[0] + plan.divergence[1])),
-      1e-12);
 }
 
 }  // namespace

@@ -11,61 +11,41 @@
 #include "support/expect_error.h"
 #include "support/statistics.h"
 #include "support/targets.h"
-#include "util/interrupt.h"
 
 namespace crais {
 namespace {
 
-using testing::Counting;
 using testing::DiagonalGaussian;
 using testing::LogGamma;
 
 constexpr int64_t kMcdDim = 2;
 
-enum class McdFault {
-  kNone,
-  kPlainAis,       // the network is left out
-  kWrongVariance,  // F drawn with variance 2 eps, scored with 4 eps
-  kStaleLogDet,    // B of variance eps with the log determinant of 2 eps
-  kNoBaseScale,    // log det of the learned base forgotten
-  kForwardAtEnd,   // F scored with the drift of where it went
-  kWrongBaseMean,  // chains start elsewhere than q0 says
-  kFlippedScore,   // B drifts away from where it came from: valid, and bad
-};
-
 at::Tensor log_normal(const at::Tensor& x, const at::Tensor& mean, const at::Tensor& variance) {
   return (-0.5 * (x - mean).square() / variance - 0.5 * (2 * M_PI * variance).log()).sum(-1);
 }
 
-/// Each density written out, with the draws in the order in which the library makes them.
+/// Each density written out, with the draws in the order in which the library makes them. Without
+/// the network it is AIS by unadjusted Langevin steps.
 at::Tensor reference(const Problem& problem, const McdParameters& p, int64_t num_particles,
-                     at::Generator& rng, McdFault fault = McdFault::kNone) {
+                     at::Generator& rng, bool with_network = true) {
   const at::Tensor sd = p.log_sd.exp().expand({kMcdDim}), ones = at::ones_like(sd);
   const auto grad = [&](const at::Tensor& beta, const at::Tensor& e) {
     return (1 - beta) * (p.loc - e) / sd.square() + beta * problem.evaluate(e).grad_log_gamma;
   };
   at::Tensor e = p.loc + sd * problem.draw(num_particles, rng);
-  if (fault == McdFault::kWrongBaseMean) e = e + 0.2;
-  at::Tensor log_w = fault == McdFault::kNoBaseScale ? -log_normal((e - p.loc) / sd, 0 * ones, ones)
-                                                     : -log_normal(e, p.loc, sd.square());
+  at::Tensor log_w = -log_normal(e, p.loc, sd.square());
   const int64_t num_steps = p.step_sizes.size(0);
   for (int64_t k = 1; k <= num_steps; ++k) {
     const at::Tensor beta = p.betas[k], eps = p.step_sizes[k - 1], variance = 2 * eps * ones;
     const at::Tensor mean = e + eps * grad(beta, e);
     const at::Tensor to = mean + variance.sqrt() * problem.draw(num_particles, rng);
     at::Tensor score = grad(beta, to);
-    if (fault != McdFault::kPlainAis)  // the network wants all steps at once
+    if (with_network)  // which wants all steps at once
       score = score + p.network.forward(to.expand({num_steps, -1, -1, -1}))[k - 1];
     if (p.of_score.defined())
       score = score + p.of_score[k - 1] * grad(beta, to) + p.of_place[k - 1] * to;
-    if (fault == McdFault::kFlippedScore) score = -score;
     const at::Tensor back = to - eps * grad(beta, to) + 2 * eps * score;
-    log_w =
-        log_w + log_normal(e, back, fault == McdFault::kStaleLogDet ? 0.5 * variance : variance);
-    if (fault == McdFault::kStaleLogDet) log_w = log_w - 0.5 * kMcdDim * std::log(2.0);
-    log_w =
-        log_w - log_normal(to, fault == McdFault::kForwardAtEnd ? e + eps * grad(beta, to) : mean,
-                           fault == McdFault::kWrongVariance ? 2 * variance : variance);
+    log_w = log_w + log_normal(e, back, variance) - log_normal(to, mean, variance);
     e = to;
   }
   return log_w + problem.evaluate(e).log_gamma;
@@ -111,25 +91,9 @@ TEST(Mcd, IsUnadjustedLangevinAisBeforeTraining) {
   const Problem problem(borrow(target), base_of(3));
   const McdParameters parameters(small(9), make_flat(small(9), false));
   EXPECT_LT(testing::max_abs_diff(parameters.betas, at::linspace(0, 1, 10, at::kDouble)), 1e-15);
-  at::Generator rng = make_generator(2), same = make_generator(2), again = make_generator(2);
+  at::Generator rng = make_generator(2), same = make_generator(2);
   const at::Tensor log_w = mcd_log_weights(problem, parameters, 5, rng).log_w;
-  EXPECT_LT(
-      testing::max_abs_diff(log_w, reference(problem, parameters, 5, same, McdFault::kPlainAis)),
-      1e-10);
-  EXPECT_GT(testing::max_abs_diff(
-                log_w, reference(problem, parameters, 5, again, McdFault::kFlippedScore)),
-            0.1);
-}
-
-TEST(Mcd, EndsItsScheduleAtExactlyOne) {
-  for (const int64_t num_steps : {1, 2, 7, 64, 1000}) {
-    const at::Tensor betas =
-        McdParameters(small(num_steps), make_flat(small(num_steps), true)).betas;
-    EXPECT_EQ(betas.size(0), num_steps + 1);
-    EXPECT_EQ(betas[0].item<double>(), 0.0);
-    EXPECT_EQ(betas[-1].item<double>(), 1.0);
-    EXPECT_TRUE((betas.diff() > 0).all().item<bool>());
-  }
+  EXPECT_LT(testing::max_abs_diff(log_w, reference(problem, parameters, 5, same, false)), 1e-10);
 }
 
 TEST(Mcd, IsUnbiasedWhateverItsParameters) {
@@ -144,47 +108,6 @@ TEST(Mcd, IsUnbiasedWhateverItsParameters) {
     EXPECT_LT(testing::std_error((log_mean_exp(log_w) - *target.true_log_normalizer()).exp()),
               0.05);
   }
-}
-
-TEST(Mcd, IsBiasedWithAnyDensityWrong) {
-  constexpr int64_t kProblems = 4000;
-  const LogGamma target(kProblems, {3.0, 4.0});
-  const Problem problem(borrow(target), base_of(kProblems));
-  const McdParameters parameters(small(6), make_flat(small(6), true));
-  const auto z = [&](McdFault fault) {
-    at::Generator rng = make_generator(5);
-    return std::abs(z_of(target, reference(problem, parameters, 8, rng, fault)));
-  };
-  EXPECT_LT(z(McdFault::kNone), 5);
-  for (const auto fault : {McdFault::kWrongVariance, McdFault::kStaleLogDet, McdFault::kNoBaseScale,
-                           McdFault::kForwardAtEnd, McdFault::kWrongBaseMean})
-    EXPECT_GT(z(fault), 5) << "fault " << int(fault);
-}
-
-// E[w] = Z for any reversal, so that a wrong sign of the score is no bias but a loose bound.
-TEST(Mcd, BoundsLooselyWithTheScoreFlipped) {
-  const LogGamma target(500, {3.0, 4.0});
-  const Problem problem(borrow(target), base_of(500));
-  const McdParameters parameters(small(6), make_flat(small(6), false));
-  at::Generator rng = make_generator(6), same = make_generator(6);
-  const double right = mcd_log_weights(problem, parameters, 8, rng).log_w.mean().item<double>();
-  const double flipped =
-      reference(problem, parameters, 8, same, McdFault::kFlippedScore).mean().item<double>();
-  EXPECT_GT(right, flipped + 1);
-}
-
-TEST(Mcd, CountsItsEvaluations) {
-  const LogGamma inner(3, {3.0, 4.0});
-  const Counting target(inner);
-  const Problem problem(borrow(target), AffineMap::identity(3, kMcdDim, at::kDouble));
-  const at::Tensor flat = make_flat(small(6), true);
-  at::Generator rng = make_generator(7);
-  EXPECT_EQ(mcd_log_weights(problem, {small(6), flat}, 5, rng).cost,
-            Cost::with_gradient(3 * 5 * 7));
-  EXPECT_EQ(target.gradients, 3 * 5 * 7);
-  flat.requires_grad_(true);
-  EXPECT_EQ(mcd_log_weights(problem, {small(6), flat}, 5, rng).cost,
-            Cost::with_gradient(3 * 5 * 7 * 2));  // a Hessian-vector product each
 }
 
 /// Its gradient is there, and no graph.
@@ -260,20 +183,6 @@ TEST(McdTraining, RaisesTheBoundAndStaysUnbiased) {
   EXPECT_NEAR(log_w.mean().item<double>(), trained.elbo, 0.1);
 }
 
-TEST(McdTraining, RepeatsItselfByTheByte) {
-  const DiagonalGaussian target(2, {0.8, -0.4}, {0.7, 0.4}, 0.5);
-  const auto train = [&](uint64_t seed) {
-    const Problem problem(borrow(target), base_of(2));
-    McdTrainingOptions options = short_training();
-    options.iterations = 30;
-    return train_mcd(problem, small(4), options, seed);
-  };
-  const TrainedMcd first = train(1), second = train(1), other = train(2);
-  EXPECT_TRUE(at::equal(first.flat, second.flat));
-  EXPECT_EQ(first.elbo, second.elbo);
-  EXPECT_FALSE(at::equal(first.flat, other.flat));
-}
-
 TEST(McdTraining, KeepsTheBestAndStopsWhereNothingIsGained) {
   // The base is the target: whatever is learned is worse, or noise.
   const at::Tensor mean = testing::row({0.8, -0.4}), sd = testing::row({0.7, 0.4});
@@ -287,53 +196,6 @@ TEST(McdTraining, KeepsTheBestAndStopsWhereNothingIsGained) {
   const TrainedMcd trained = train_mcd(problem, small(4), options, 1);
   EXPECT_LT(trained.iterations, 10000);
   EXPECT_GE(trained.elbo, trained.initial_elbo);
-}
-
-TEST(McdTraining, HoldsProblemsOutWhereThereAreMany) {
-  constexpr int64_t kHeldOut = 12, kOthers = 36;
-  McdTrainingOptions options = short_training();
-  options.batch = 8;
-  options.iterations = 60;
-  options.learning_rate = 0.03;
-  options.validation_chains = 20;  // of a quarter of the problems
-  const auto train = [&](const std::vector<double>& held_out) {
-    const at::Tensor mean = at::cat({testing::row(held_out).repeat({kHeldOut, 1}),
-                                     testing::row({1.5, -1.0}).repeat({kOthers, 1})});
-    const DiagonalGaussian target(mean, at::full_like(mean, 0.5),
-                                  at::zeros({mean.size(0)}, at::kDouble));
-    const Problem problem(borrow(target), AffineMap::identity(mean.size(0), kMcdDim, at::kDouble));
-    return train_mcd(problem, small(6), options, 1);
-  };
-  const TrainedMcd alike = train({1.5, -1.0}), apart = train({-1.5, 1.0});
-  // 60 iterations of 8 chains, and 4 validations.
-  EXPECT_EQ(alike.cost.gradients, 7 * (2 * 60 * 8 + 4 * kHeldOut));
-  EXPECT_GT(alike.elbo, alike.initial_elbo + 1);
-  // What is learned on the others does those no good that validate, elsewhere as they are.
-  EXPECT_LT(apart.elbo - apart.initial_elbo, 0.2 * (alike.elbo - alike.initial_elbo));
-}
-
-/// A signal comes with the first move of the tenth iteration.
-class Interrupting : public DiagonalGaussian {
- public:
-  using DiagonalGaussian::DiagonalGaussian;
-  at::Tensor log_density(const at::Tensor& z) const override {
-    if (interrupted()) ++calls_since;
-    if (z.requires_grad() && !z.is_leaf() && ++calls_ == 9 * 5 + 2) set_interrupted(true);
-    return DiagonalGaussian::log_density(z);
-  }
-  mutable int64_t calls_since = 0;
-
- private:
-  mutable int64_t calls_ = 0;
-};
-
-TEST(McdTraining, ASignalEndsItWithinAMove) {
-  const Interrupting target(2, {0.8, -0.4}, {0.7, 0.4}, 0.5);
-  const Problem problem(borrow(target), base_of(2));
-  expect_error(ErrorKind::kInterrupted, {"interrupted"},
-               [&] { train_mcd(problem, small(4), short_training(), 1); });
-  set_interrupted(false);
-  EXPECT_EQ(target.calls_since, 0);
 }
 
 TEST(McdTraining, SaysWhereItDiverges) {

@@ -84,10 +84,5 @@ TEST_P(Movers, ReplayWhatTheyWouldHaveDone) {
   EXPECT_EQ(replays, 5);  // all but the first
 }
 
-TEST(Mover, HasNoRecorderOnTheHost) {
-  at::Generator rng = make_generator(1);
-  EXPECT_EQ(make_recorder(rng), nullptr);
-}
-
 }  // namespace
 }  // namespace crais

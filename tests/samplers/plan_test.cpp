@@ -39,32 +39,6 @@ at::Tensor columns(const std::vector<std::vector<double>>& values) {
   return at::stack(all, 1);
 }
 
-TEST(Freeze, KeepsTheScheduleAndTheStepSize) {
-  const Plan plan = freeze(*schedule_rule("sigmoidal", 5), 0.3);
-  EXPECT_TRUE(at::equal(plan.betas, schedule_rule("sigmoidal", 5)->betas()));
-  EXPECT_TRUE(at::equal(plan.step_sizes, at::full({5, 1}, 0.3, at::kDouble)));
-  EXPECT_EQ(plan.num_steps(), 5);
-  EXPECT_THROW(freeze(*schedule_rule("cess:0.5"), 0.3), c10::Error);
-}
-
-TEST(NeedsPilot, UnlessEverythingIsGiven) {
-  PilotOptions given;
-  given.step_size = 0.5;
-  EXPECT_FALSE(needs_pilot(geometric(), *schedule_rule("linear"), given));
-  EXPECT_TRUE(needs_pilot(geometric(), *schedule_rule("linear"), {}));
-  EXPECT_TRUE(needs_pilot(geometric(), *schedule_rule("cess:0.5"), given));
-}
-
-TEST(Interpolate, ToItsOwnLengthIsTheIdentity) {
-  at::Generator rng = make_generator(1);
-  const at::Tensor inner = std::get<0>(at::rand({29, 2}, rng, at::kDouble).sort(0));
-  const Plan plan{at::cat({at::zeros({1, 2}, at::kDouble), inner, at::ones({1, 2}, at::kDouble)}),
-                  at::rand({30, 2}, rng, at::kDouble) + 0.1};
-  const Plan same = interpolate(plan, 30);
-  EXPECT_LT(max_abs_diff(same.betas, plan.betas), 1e-13);
-  EXPECT_LT(max_abs_diff(same.step_sizes, plan.step_sizes), 1e-9);
-}
-
 TEST(Interpolate, IsLinearInTheFractionOfSteps) {
   const Plan plan{columns({{0, 0.1, 0.5, 1}}), columns({{1.0, 0.5, 0.125}})};
   const Plan longer = interpolate(plan, 6);

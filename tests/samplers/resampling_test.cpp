@@ -89,42 +89,6 @@ TEST_P(EveryScheme, MakesAnUnbiasedSmcSampler) {
   EXPECT_GT((run.genealogy.roots != own).to(at::kDouble).mean().item<double>(), 0.2);
 }
 
-TEST_P(EveryScheme, CarriesCachesWithItsParticles) {
-  const LogGamma target(5, {3.0, 4.0});
-  const auto scheme = make(":1");
-  const AnnealResult run = run_smc(target, scheme.get(), 16, 4);
-  const Problem problem(borrow(target), AffineMap::identity(5, 2, at::kDouble));
-  const Particles again = problem.evaluate(run.particles.e);
-  EXPECT_LT(max_abs_diff(again.log_gamma, run.particles.log_gamma), 1e-12);
-  EXPECT_LT(max_abs_diff(again.log_q0, run.particles.log_q0), 1e-12);
-  EXPECT_LT(max_abs_diff(again.grad_log_gamma, run.particles.grad_log_gamma), 1e-12);
-}
-
-TEST(Smc, WithoutResamplingIsAis) {
-  const LogGamma target(5, {3.0, 4.0});
-  const auto never = ResamplingRegistry::instance().make("resampling", "systematic:0");
-  EXPECT_TRUE(
-      at::equal(run_smc(target, never.get(), 16, 5).log_w, run_smc(target, nullptr, 16, 5).log_w));
-}
-
-TEST(Smc, RemembersTheEssOfItsLastResampling) {
-  const LogGamma target(200, {3.0, 4.0});
-  const auto run = [&](const std::string& spec) {
-    const auto scheme = ResamplingRegistry::instance().make("resampling", spec);
-    return run_smc(target, scheme.get(), 16, 7).genealogy;
-  };
-  const Genealogy absolute = run("systematic:0.95"), relative = run("systematic:0.95,of=last");
-  for (const Genealogy& genealogy : {absolute, relative}) {
-    const at::Tensor never = genealogy.num_resamplings == 0;
-    EXPECT_TRUE(((genealogy.last_ess == 1) == never).all().item<bool>());
-    EXPECT_TRUE((never | (genealogy.last_ess < 0.95)).all().item<bool>());
-    EXPECT_GT((~never).sum().item<int64_t>(), 150);
-  }
-  // A threshold that falls with each resampling is met less often.
-  EXPECT_LT(relative.num_resamplings.sum().item<double>(),
-            0.9 * absolute.num_resamplings.sum().item<double>());
-}
-
 TEST(Smc, ErrorsKnowOfCommonAncestors) {
   // The spread of log Zhat over problems, against what each problem says of itself.
   const LogGamma target(4000, {3.0, 4.0});

@@ -38,19 +38,6 @@ TEST_P(Passes, SquaredNorms) {
   }
 }
 
-TEST_P(Passes, Kick) {
-  for (const int64_t dim : {1, 3, 4, 7, 8, 15, 16, 17, 50}) {
-    const at::Tensor p = randn({5, dim}), g = randn({5, dim}), e = randn({5, dim});
-    const at::Tensor a = randn({5}), b = randn({5});
-    at::Tensor found = at::empty({5, dim}), fastest = at::empty({5, dim});
-    for (const auto& [kernel, out] : {std::pair(GetParam(), found), {&simd_kernel(), fastest}})
-      kernel->kick(p.data_ptr<float>(), g.data_ptr<float>(), e.data_ptr<float>(),
-                   a.data_ptr<float>(), b.data_ptr<float>(), 5, dim, out.data_ptr<float>());
-    EXPECT_TRUE(at::allclose(found, p + a.unsqueeze(1) * g - b.unsqueeze(1) * e, 1e-6, 1e-6));
-    EXPECT_TRUE(at::equal(found, fastest));
-  }
-}
-
 TEST_P(Passes, KickAndDrift) {
   for (const int64_t dim : {1, 3, 4, 7, 8, 15, 16, 17, 50}) {
     const at::Tensor p = randn({5, dim}), g = randn({5, dim}), e = randn({5, dim});

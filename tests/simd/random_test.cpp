@@ -67,7 +67,7 @@ TEST(Random, MomentsOfNormalNumbers) {
 }
 
 TEST(Random, NormalNumbersHaveTheNormalDistribution) {
-  for (uint64_t key : {1, 2, 3}) EXPECT_LT(kolmogorov(normals(key, 1'000'000), normal_cdf), 2.3);
+  EXPECT_LT(kolmogorov(normals(1, 1'000'000), normal_cdf), 2.3);
 }
 
 TEST(Random, EveryPlaceInAGroupHasTheNormalDistribution) {
@@ -80,19 +80,19 @@ TEST(Random, EveryPlaceInAGroupHasTheNormalDistribution) {
 }
 
 TEST(Random, TailsHaveTheirShare) {
-  constexpr double kBounds[] = {2, 3, 4, 4.5, 5, 5.5};
+  constexpr double kBounds[] = {2, 3, 4, 4.5, 5};
   constexpr int64_t kCount = int64_t{1} << 20;
-  constexpr int kKeys = 128;  // 1.3e8 numbers
-  int64_t below[6] = {}, above[6] = {};
+  constexpr int kKeys = 24;  // 2.5e7 numbers
+  int64_t below[5] = {}, above[5] = {};
   for (uint64_t key = 0; key < kKeys; ++key) {
     const Numbers x = normals(mix64(1000 + key), kCount);
-    for (size_t i = 0; i < 6; ++i) {
+    for (size_t i = 0; i < 5; ++i) {
       const auto bound = static_cast<float>(kBounds[i]);
       above[i] += std::count_if(x.begin(), x.end(), [=](float v) { return v > bound; });
       below[i] += std::count_if(x.begin(), x.end(), [=](float v) { return v < -bound; });
     }
   }
-  for (size_t i = 0; i < 6; ++i) {
+  for (size_t i = 0; i < 5; ++i) {
     const double expected = double(kKeys) * double(kCount) * normal_cdf(-kBounds[i]);
     EXPECT_NEAR(double(above[i]), expected, 5 * std::sqrt(expected)) << "above " << kBounds[i];
     EXPECT_NEAR(double(below[i]), expected, 5 * std::sqrt(expected)) << "below " << kBounds[i];
@@ -112,7 +112,7 @@ TEST(Random, NumbersOfOneKeyAreIndependent) {
 }
 
 TEST(Random, NumbersOfKeysAreIndependent) {
-  constexpr int64_t kCount = 1'000'000;
+  constexpr int64_t kCount = 200'000;
   const Numbers x = normals(5, kCount);
   for (int bit = 0; bit < 64; ++bit) {
     const Numbers y = normals(5 ^ (uint64_t{1} << bit), kCount);
@@ -146,7 +146,7 @@ TEST(Random, WordsAreSplitMix64) {
 class RandomOn : public ::testing::TestWithParam<const SimdKernel*> {};
 
 TEST_P(RandomOn, NormalNumbersAreThoseOfEveryInstructionSet) {
-  for (uint64_t key = 0; key < 20; ++key) {
+  for (uint64_t key = 0; key < 4; ++key) {
     const Numbers x = normals(mix64(key), 100'000), y = normals(mix64(key), 100'000, *GetParam());
     EXPECT_EQ(std::memcmp(x.data(), y.data(), x.size() * sizeof(float)), 0);
   }

@@ -15,7 +15,6 @@ enum class Fault {
   kWrongKinetic,     // momentum drawn with mass 1, scored with another
   kMissingHalfKick,  // no kick after the last drift
   kFlippedLastKick,  // that kick with the wrong sign
-  kFlippedGradient,  // all kicks with the wrong sign: still invariant, but hardly moves
   kWrongBeta,        // scored at half the temperature it moves at
   kKeptDensity,      // an accepted particle keeps the density of where it was
   kNoFlip,           // persistent momentum that is not turned round by a rejection
@@ -36,7 +35,6 @@ class ReferenceHmc : public Transition {
     const double fresh = fault_ == Fault::kWrongRefresh ? 1 - rho_ : std::sqrt(1 - rho_ * rho_);
     const at::Tensor p0 =
         rho_ > 0 && start.momentum.defined() ? rho_ * start.momentum + fresh * xi : xi;
-    const double sign = fault_ == Fault::kFlippedGradient ? -1 : 1;
     Particles end = start;
     at::Tensor p = p0;
     for (int64_t i = 0; i < num_leapfrog_; ++i) {
@@ -44,11 +42,11 @@ class ReferenceHmc : public Transition {
         const at::Tensor exact = grad(path, beta, end);
         return fault_ == Fault::kForceOfMomentum ? exact - 0.5 * p : exact;
       };
-      p = p + sign * 0.5 * eps * force();
+      p = p + 0.5 * eps * force();
       end = problem.evaluate(end.e + eps * p);
       const bool last = i + 1 == num_leapfrog_;
       if (last && fault_ == Fault::kMissingHalfKick) continue;
-      const double kick = last && fault_ == Fault::kFlippedLastKick ? -0.5 : 0.5 * sign;
+      const double kick = last && fault_ == Fault::kFlippedLastKick ? -0.5 : 0.5;
       p = p + kick * eps * force();
     }
     const at::Tensor scored_at = fault_ == Fault::kWrongBeta ? 0.5 * beta : beta;

@@ -3,9 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cctype>
 #include <string>
 #include <vector>
+
+#include "support/activations.h"
 
 namespace crais::testing {
 
@@ -19,17 +20,12 @@ std::vector<std::string> examples() {
 }
 
 /// A specification as the name of a test case.
-inline std::string case_name(std::string spec) {
-  for (char& c : spec)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return spec;
-}
 inline std::string named_by_spec(const ::testing::TestParamInfo<std::string>& instance) {
-  return case_name(instance.param);
+  return name_of_test(instance.param);
 }
 /// For specifications of which several have the same letters.
 inline std::string named_by_index_and_spec(const ::testing::TestParamInfo<std::string>& instance) {
-  return case_name(std::to_string(instance.index) + "_" + instance.param);
+  return name_of_test(std::to_string(instance.index) + "_" + instance.param);
 }
 
 }  // namespace crais::testing

@@ -148,26 +148,6 @@ TEST(DecoderPosterior, ItsNormaliserIsTheProbabilityOfTheData) {
   }
 }
 
-TEST(DecoderPosterior, SelectsDataWithTheirLatents) {
-  const at::Tensor latents = at::arange(4, at::kDouble).view({2, 2});
-  const DecoderPosterior both(std::make_shared<LinearModel>(std::vector<std::string>{"joint"}),
-                              data(), latents);
-  const auto second = both.select(at::tensor({1}, at::kLong));
-  const at::Tensor z = at::ones({1, 1, 2}, at::kDouble);
-  EXPECT_EQ(second->evaluate(z).log_density.item<double>(),
-            both.evaluate(z.expand({2, 1, 2})).log_density[1].item<double>());
-  at::Generator rng = make_generator(0);
-  EXPECT_TRUE(at::equal(*second->exact_sample(3, rng), latents[1].expand({1, 3, 2})));
-  EXPECT_FALSE(posterior({"joint"})->exact_sample(1, rng).has_value());
-}
-
-TEST(DecoderPosterior, RefusesDataOfAnotherShape) {
-  const auto model = std::make_shared<LinearModel>(std::vector<std::string>{"joint"});
-  expect_error(ErrorKind::kArgument, {"shape"}, [&] {
-    DecoderPosterior(model, at::zeros({2, 4}));
-  });
-}
-
 /// Has forces whose one product is in bfloat16.
 class ForcedModel : public LinearModel {
  public:

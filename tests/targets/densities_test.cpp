@@ -179,19 +179,6 @@ TEST(Components, ShareTheDensityAndTheMass) {
   EXPECT_EQ(with_draws, 6);
 }
 
-TEST(Components, AreWhereTheirModesAre) {
-  const auto at_point = [](const std::string& spec, const std::vector<double>& z) {
-    const auto target = make(spec);
-    return target->components(at::tensor(z, at::kDouble).view({1, 1, -1}))->shares.view({-1});
-  };
-  EXPECT_NEAR(at_point("u1", {2, 0})[1].item<double>(), 1, 1e-4);
-  EXPECT_NEAR(at_point("u1", {-2, 0})[0].item<double>(), 1, 1e-4);
-  EXPECT_NEAR(at_point("u1", {0, 2})[0].item<double>(), 0.5, 1e-12);
-  EXPECT_NEAR(at_point("u10", {2.6, 0.8})[0].item<double>(), 1, 1e-2);
-  EXPECT_NEAR(at_point("mixture:4", {5, -5, 5, -5})[5].item<double>(), 1, 1e-12);
-  EXPECT_FALSE(make("u2:4")->components(at::zeros({1, 1, 2}, at::kDouble)).has_value());
-}
-
 /// The values at z_i = 0.3 sin i of a second implementation, in Python.
 TEST(Classics, AreTheirDefinitions) {
   const std::vector<std::pair<std::string, double>> cases = {{"many-well:32", 3.7805354965},

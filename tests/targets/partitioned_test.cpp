@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "core/log_math.h"
 #include "core/rng.h"
@@ -14,7 +13,6 @@
 #include "samplers/plan.h"
 #include "support/statistics.h"
 #include "support/targets.h"
-#include "targets/function_target.h"
 #include "targets/replicated.h"
 
 namespace crais {
@@ -54,22 +52,6 @@ struct Parts {
   Partition partition;
   AffineMap map;
 };
-
-TEST(Partition, SumsOverTheParts) {
-  const Partition partition{at::tensor({0, 0, 1, 2, 2, 2}, at::kLong), at::zeros({6}, at::kDouble),
-                            3};
-  const double none = -std::numeric_limits<double>::infinity();
-  const at::Tensor values = at::tensor({1.0, 2.0, none, 0.0, none, 3.0}, at::kDouble);
-  const at::Tensor sums = partition.log_sum_exp(values);
-  EXPECT_NEAR(sums[0].item<double>(), std::log(std::exp(1) + std::exp(2)), 1e-12);
-  EXPECT_EQ(sums[1].item<double>(), none);
-  EXPECT_NEAR(sums[2].item<double>(), std::log(1 + std::exp(3)), 1e-12);
-  EXPECT_TRUE(at::equal(partition.counts(), at::tensor({2, 1, 3}, at::kLong)));
-  EXPECT_TRUE(at::equal(partition.rows_of(at::tensor({2, 0}, at::kLong)),
-                        at::tensor({3, 4, 5, 0, 1}, at::kLong)));
-  const Partition some = partition.select(at::tensor({2, 0}, at::kLong));
-  EXPECT_TRUE(at::equal(some.problem, at::tensor({0, 0, 0, 1, 1}, at::kLong)));
-}
 
 TEST(PartitionedTarget, PartsAddUpToTheDensity) {
   const TwoModes whole(3);
@@ -137,20 +119,6 @@ TEST(PartitionedTarget, EstimatesAreUnbiased) {
   // Particles of all parts, weighted: their mean weight estimates Z too.
   const at::Tensor by_particles = log_mean_exp(found.particles->log_w);
   EXPECT_LT(max_abs_diff(by_particles, found.estimate.value), 1e-10);
-}
-
-TEST(PartitionedTarget, OnePartOfTwoIsNotUnbiased) {
-  const TwoModes whole(600);
-  const Parts parts(600);
-  const at::Tensor first = at::arange(0, 1200, 2, at::kLong);
-  const PartitionedTarget target(whole, parts.map, parts.partition);
-  Problem problem(target.select(first), parts.map.select(first));
-  const auto path = make_geometric_path();
-  const auto kernel = TransitionRegistry::instance().make("kernel", "ghmc:0.8", {});
-  const auto rule = ScheduleRegistry::instance().make("schedule", "linear", ScheduleOptions{8});
-  at::Generator rng = make_generator(5);
-  const AnnealResult run = anneal(problem, *path, freeze(*rule, 0.4), *kernel, 6, rng);
-  EXPECT_LT(testing::z_score((log_mean_exp(run.log_w) - TwoModes::kLogZ).exp(), 1), -20);
 }
 
 TEST(PartitionedTarget, BackwardChainsAreUnbiasedForTheInverse) {

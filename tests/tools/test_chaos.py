@@ -11,7 +11,7 @@ from cli.programs import BIN, SOURCE
 from .projects import run
 
 
-@pytest.mark.parametrize("program", ["train-vae", "ais", "estimate-logz"])
+@pytest.mark.parametrize("program", ["train-vae", "ais"])
 def test_nothing_is_found(program: str) -> None:
     done = run(sys.executable, SOURCE / "tests/chaos/chaos.py", BIN, program)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,5 +1,6 @@
 """The project's own includes are in order; each kind of fault is found in a broken tree."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -63,13 +64,15 @@ def test_finds_a_fault(tree: Path, files: dict[str, str], fault: str) -> None:
     assert fault in done.stdout + done.stderr
 
 
+def test_nothing_asks_for_the_time_of_day() -> None:
+    """A clock that somebody sets decides no result and no limit of time."""
+    asks = re.compile(r"system_clock|gettimeofday|CLOCK_REALTIME|\btime\((0|NULL|nullptr)\)")
+    sources = [*(SOURCE / "src").rglob("*.[ch]*"), *(SOURCE / "models").rglob("*.[ch]*")]
+    assert len(sources) > 100
+    assert [str(file) for file in sources if asks.search(file.read_text())] == []
+
+
 def test_public_headers_include_public_ones(tree: Path) -> None:
     (tree / "src/core/a.h").write_text("/// @file\n#pragma once\n")
     (tree / "src/core/p.h").write_text(PUBLIC)
     succeed(CHECK, tree)
-
-
-def test_wants_a_project(tmp_path: Path) -> None:
-    done = run(CHECK, tmp_path)
-    assert done.returncode != 0
-    assert "usage: check_layers ROOT" in done.stdout + done.stderr

@@ -28,10 +28,6 @@ def test_finds_the_systems_library_first(file: Path) -> None:
     assert own and own[0] < torch[0], needed
 
 
-def test_the_library_needs_libtorch() -> None:
-    assert re.search(r"NEEDED.*libtorch", succeed("readelf", "-d", BUILD / "lib/libcrais.so"))
-
-
 @pytest.mark.parametrize("file", OURS, ids=lambda file: file.name)
 def test_exports_no_call_once(file: Path) -> None:
     """It would come from std::future, std::promise or std::async."""

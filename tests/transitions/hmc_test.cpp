@@ -105,39 +105,6 @@ TEST_P(Leapfrog, RunsBackwards) {
   }
 }
 
-TEST(LeapfrogEnergy, ErrorIsOfSecondOrder) {
-  const LogGamma target(4, {0.6, 3.0});
-  const Problem problem(borrow(target), AffineMap::identity(4, 2, at::kDouble));
-  const auto path = make_path("power:0.5");
-  at::Generator rng = make_generator(3);
-  const Particles start = problem.start(100, rng);
-  // Over one unit of time; the same momenta each time.
-  const auto error = [&](int64_t steps) {
-    at::Generator step_rng = make_generator(4);
-    const Moved moved = make("hmc", steps)
-                            ->step(problem, *path, start, constant(4, 0.5),
-                                   constant(4, 1.0 / double(steps)), step_rng);
-    return -moved.accept_prob.log().mean().item<double>();
-  };
-  const double coarse = error(20), middle = error(40), fine = error(80);
-  EXPECT_GT(fine, 1e-8);
-  EXPECT_NEAR(coarse / middle, 4, 0.3);
-  EXPECT_NEAR(middle / fine, 4, 0.1);
-}
-
-TEST(HmcKernel, AcceptsNearlyAllShortSteps) {
-  const LogGamma target(2, {0.6, 3.0});
-  const Problem problem(borrow(target), AffineMap::identity(2, 2, at::kDouble));
-  at::Generator rng = make_generator(5);
-  const Particles start = problem.start(200, rng);
-  // 1 - O(eps^3); forces of the wrong sign would cost O(eps).
-  for (const char* spec : {"hmc", "ghmc:0.9"}) {
-    const Moved moved = make(spec, 1)->step(problem, *make_path("geometric"), start,
-                                            constant(2, 0.7), constant(2, 0.01), rng);
-    EXPECT_GT(moved.accept_prob.min().item<double>(), 0.9999) << spec;
-  }
-}
-
 TEST(HmcKernel, UsesTheStepSizeOfEachProblem) {
   const DiagonalGaussian target(2, {1.0}, {0.5}, 0);
   const Problem problem(borrow(target), AffineMap::identity(2, 1, at::kDouble));

@@ -19,7 +19,6 @@ namespace {
 using testing::DiagonalGaussian;
 using testing::Fault;
 using testing::GridDensity;
-using testing::InvarianceCheck;
 using testing::LangevinFault;
 using testing::LogGamma;
 using testing::ReferenceHmc;
@@ -140,16 +139,6 @@ TEST(Invariance, HoldsForEveryKernelAndSetting) {
   }
 }
 
-TEST(Invariance, HoldsForTheReference) {
-  for (const auto& setting : settings()) {
-    EXPECT_LT(worst(ReferenceHmc(Fault::kNone, 1), setting, 1.1, false, 21), 5) << setting.path;
-    EXPECT_LT(worst(ReferenceHmc(Fault::kNone, 2, 0.9), setting, 0.8, true, 22), 5) << setting.path;
-    // Still invariant, which is why the integrator has tests of its own.
-    EXPECT_LT(worst(ReferenceHmc(Fault::kFlippedGradient, 2), setting, 0.5, false, 23), 5)
-        << setting.path;
-  }
-}
-
 Setting spoiled(Setting setting, Spoiling spoiling) {
   const std::shared_ptr<const Target> exact = std::move(setting.target);
   setting.target = std::make_unique<SpoiledForces>(exact, spoiling);
@@ -159,8 +148,7 @@ Setting spoiled(Setting setting, Spoiling spoiling) {
 // Leapfrog steps are reversible and keep volume whatever the force: only the density must be right.
 TEST(Invariance, HoldsForAnyForce) {
   uint64_t seed = 100;
-  for (const auto spoiling : {Spoiling::kRounded, Spoiling::kConstant, Spoiling::kFlipped,
-                              Spoiling::kAnothers, Spoiling::kRandom}) {
+  for (const auto spoiling : {Spoiling::kConstant, Spoiling::kFlipped, Spoiling::kAnothers}) {
     for (auto& setting : settings()) {
       const Setting wrong = spoiled(std::move(setting), spoiling);
       for (const auto& [name, num_leapfrog] : {std::pair{"hmc", 3}, {"ghmc:0.8", 1}, {"mala", 1}}) {
@@ -203,24 +191,10 @@ TEST(Invariance, FailsForBrokenTwins) {
   }
 }
 
-TEST(Invariance, FailsForBrokenTwinsOnTheMixturePath) {
-  const auto all = settings();
-  for (const auto fault : {Fault::kNoAccept, Fault::kWrongKinetic, Fault::kMissingHalfKick,
-                           Fault::kFlippedLastKick, Fault::kWrongBeta})
-    EXPECT_GT(worst(ReferenceHmc(fault, 1), all[2], 1.1, false, 32), 5) << "fault " << int(fault);
-}
-
 TEST(Invariance, FailsForBrokenPersistence) {
   const Setting pair = gaussian_pair();
   for (const auto fault : {Fault::kNoFlip, Fault::kWrongRefresh, Fault::kNoAccept})
     EXPECT_GT(worst(ReferenceHmc(fault, 1, 0.9), pair, 1.1, true, 33), 5) << "fault " << int(fault);
-}
-
-TEST(Invariance, HoldsForTheLangevinReference) {
-  for (const auto& setting : settings())
-    for (const bool drift : {true, false})
-      EXPECT_LT(worst(ReferenceLangevin(LangevinFault::kNone, drift), setting, 1.1, false, 24), 5)
-          << setting.path << ", drift " << drift;
 }
 
 TEST(Invariance, FailsForBrokenLangevinTwins) {

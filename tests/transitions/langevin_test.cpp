@@ -1,8 +1,6 @@
 // One step of the Langevin and random-walk kernels against their definitions.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "core/rng.h"
 #include "support/reference_langevin.h"
 #include "support/statistics.h"
@@ -66,25 +64,6 @@ TEST_P(OneStep, UsesTheStepSizeOfEachProblem) {
   EXPECT_GT(moved.accept_prob[0].min().item<double>(), 0.99);
   EXPECT_LT(moved.accept_prob[2].mean().item<double>(), 0.1);
   EXPECT_LT((moved.particles.e - start_.e)[0].abs().max().item<double>(), 1e-3);
-}
-
-/// In law the same kernel: given the same noise, the same acceptance.
-TEST(Mala, IsOneLeapfrogStep) {
-  const LogGamma target(2, {0.6, 3.0});
-  const Problem problem(borrow(target), AffineMap::identity(2, 2, at::kDouble));
-  at::Generator rng = make_generator(3);
-  const Particles start = problem.start(200, rng);
-  const auto path = PathRegistry::instance().make("path", "power:0.5");
-  const auto run = [&](const char* kernel) {
-    at::Generator step_rng = make_generator(4);
-    return TransitionRegistry::instance()
-        .make("kernel", kernel, {1})
-        ->step(problem, *path, start, at::full({2}, 0.4, at::kDouble),
-               at::full({2}, 0.7, at::kDouble), step_rng);
-  };
-  const Moved mala = run("mala"), hmc = run("hmc");
-  EXPECT_LT(max_abs_diff(mala.accept_prob, hmc.accept_prob), 1e-11);
-  EXPECT_LT(max_abs_diff(mala.particles.e, hmc.particles.e), 1e-12);
 }
 
 }  // namespace

@@ -163,14 +163,5 @@ TEST(Files, RefusesReadOnlyFolders) {
   ::chmod(folder.path().c_str(), 0700);
 }
 
-TEST(Files, MakesFoldersAndLeavesThemEmpty) {
-  const TemporaryFolder folder;
-  const fs::path deep = folder.path() / "a" / "b";
-  make_output_folder(deep);
-  make_output_folder(deep);
-  EXPECT_TRUE(fs::is_directory(deep));
-  EXPECT_TRUE(fs::is_empty(deep));
-}
-
 }  // namespace
 }  // namespace crais

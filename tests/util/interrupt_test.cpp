@@ -4,33 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <cstdio>
-
-#include "support/expect_error.h"
-#include "util/error.h"
-
 namespace crais {
 namespace {
-
-TEST(Interrupt, TheFlagIsWhatTheHookSaid) {
-  set_interrupted(true);
-  EXPECT_TRUE(interrupted());
-  set_interrupted(false);
-  EXPECT_FALSE(interrupted());
-}
-
-TEST(Interrupt, ThrowsOnlyWhenInterrupted) {
-  EXPECT_NO_THROW(throw_if_interrupted("continue with --resume"));
-  set_interrupted(true);
-  try {
-    throw_if_interrupted("continue with --resume");
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kInterrupted);
-    EXPECT_STREQ(error.what(), "interrupted; continue with --resume");
-  }
-  set_interrupted(false);
-}
 
 // The rest raises signals, each in a child of its own; 0 is the child's word that all was right.
 void expect_flag_after(int signal) {
@@ -84,24 +59,6 @@ TEST(InterruptDeathTest, AWarningIsNotTheFirstOfTwoSignals) {
   for (const int second : {SIGINT, SIGTERM, SIGHUP, SIGUSR1})
     EXPECT_EXIT(raise_twice(SIGUSR1, second, 150'000), ::testing::ExitedWithCode(0), "");
   EXPECT_EXIT(raise_twice(SIGTERM, SIGUSR1, 150'000), ::testing::ExitedWithCode(0), "");
-}
-
-TEST(InterruptDeathTest, TheSecondSignalAfterAWarningLeavesAtOnce) {
-  EXPECT_EXIT(
-      {
-        install_interrupt_handler();
-        ::raise(SIGUSR1);
-        raise_twice(SIGTERM, SIGTERM, 150'000);
-      },
-      ::testing::ExitedWithCode(75), "");
-}
-
-TEST(Interrupt, StopsWhatIsUnderWay) {
-  EXPECT_NO_THROW(stop_if_interrupted());
-  set_interrupted(true);
-  expect_error(ErrorKind::kInterrupted, {"interrupted", "unfinished work"},
-               [] { stop_if_interrupted(); });
-  set_interrupted(false);
 }
 
 }  // namespace

@@ -16,8 +16,6 @@ TEST(Suggest, FindsMisspeltNames) {
   EXPECT_EQ(nearest("step_size", kNames), "step-size");
 }
 
-TEST(Suggest, FindsBeginnings) { EXPECT_EQ(nearest("sched", kNames), "schedule"); }
-
 TEST(Suggest, IsSilentWhereNothingIsNear) {
   EXPECT_EQ(nearest("temperature", kNames), std::nullopt);
   EXPECT_EQ(nearest("", kNames), std::nullopt);
