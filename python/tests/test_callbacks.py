@@ -16,7 +16,8 @@ import crais
 pytestmark = pytest.mark.usefixtures("compiled")
 
 SCALARS = {"mean", "data_se", "mc_se", "bias", "flagged", "evaluations"}
-SMALL = {"likelihood": crais.Bernoulli(), "latent": 4, "max_images": 6, "budget": 200}
+BERNOULLI = {"likelihood": crais.Bernoulli(), "budget": 200}
+SMALL = {"latent": 4, "max_images": 6, **BERNOULLI}
 
 
 class Vae(nn.Module):
@@ -39,9 +40,18 @@ class Vae(nn.Module):
         return kl + F.binary_cross_entropy_with_logits(self.decoder(z), pixels, reduction="sum")
 
 
+def seeded():
+    torch.manual_seed(3), np.random.seed(3), random.seed(3)
+
+
+def estimate(model, images, **options):
+    """What a monitor finds of its six images."""
+    return crais.evaluate(model, images[:6], progress=False, **BERNOULLI, **options)
+
+
 def trained(images, monitor=None):
     """The weights after three epochs, with gradients of the last step."""
-    torch.manual_seed(3), np.random.seed(3), random.seed(3)
+    seeded()
     vae = Vae().train()
     optimiser = torch.optim.SGD(vae.parameters(), lr=1e-3)
     for epoch in range(3):
@@ -72,16 +82,14 @@ class Noisy(Dataset):
 
 
 def test_a_monitor_gives_the_scalars_of_evaluate(mlp, images):
-    monitor = crais.callbacks.Monitor(images, name="held_out", max_images=6, budget=200,
-                                      likelihood=crais.Bernoulli())  # fmt: skip
+    monitor = crais.callbacks.Monitor(images, name="held_out", max_images=6, **BERNOULLI)
     assert monitor.result is None
     scalars = monitor(mlp)
-    r = crais.evaluate(mlp, images[:6], likelihood=crais.Bernoulli(), budget=200, progress=False)
+    r = estimate(mlp, images)
     assert set(scalars) == {f"held_out/{name}" for name in SCALARS}
     assert all(type(value) is float for value in scalars.values())
-    assert [scalars[f"held_out/{name}"] for name in ("mean", "data_se", "mc_se", "bias")] == [
-        r.mean, r.data_se, r.mc_se, r.bias
-    ]  # fmt: skip
+    for name in ("mean", "data_se", "mc_se", "bias"):
+        assert scalars[f"held_out/{name}"] == getattr(r, name)
     assert scalars["held_out/flagged"] == (r.flags != 0).sum() / 6
     assert scalars["held_out/evaluations"] == r.evaluations.mean() <= 200
     assert monitor.result.mean == r.mean
@@ -90,14 +98,14 @@ def test_a_monitor_gives_the_scalars_of_evaluate(mlp, images):
 def test_a_monitor_leaves_no_trace_in_the_training(images):
     alone = trained(images)
     loader = DataLoader(Noisy(images), batch_size=4, shuffle=True)
-    torch.manual_seed(3), np.random.seed(3), random.seed(3)
+    seeded()
     before = torch.get_rng_state(), np.random.rand(), random.random()
-    torch.manual_seed(3), np.random.seed(3), random.seed(3)
+    seeded()
     monitor = crais.callbacks.Monitor(loader, **SMALL)
     assert torch.equal(before[0], torch.get_rng_state())
     assert before[1:] == (np.random.rand(), random.random())
-    for one, other in zip(alone, trained(images, monitor)):
-        assert torch.equal(one[0], other[0]) and torch.equal(one[1], other[1])
+    for one, other in zip(alone, trained(images, monitor), strict=True):
+        assert all(map(torch.equal, one, other))
 
 
 def test_modes_are_restored_where_the_evaluation_fails(images):
@@ -126,8 +134,7 @@ def test_a_monitor_of_functions_and_labels(images):
         return layer(torch.cat([z, y], 1))
 
     monitor = crais.callbacks.Monitor(images, labels=labels, decoder=decode, **SMALL)
-    r = crais.evaluate(decoder=decode, images=images[:6], labels=labels[:6], budget=200, latent=4,
-                       likelihood=crais.Bernoulli(), progress=False)  # fmt: skip
+    r = estimate(None, images, decoder=decode, labels=labels[:6], latent=4)
     assert monitor()["log_p/mean"] == r.mean
 
 
@@ -162,7 +169,7 @@ def lightning_module(package, images):
 
 
 def fitted(package, images, folder, callbacks, logger=False, epochs=4):
-    torch.manual_seed(3), np.random.seed(3), random.seed(3)
+    seeded()
     module = lightning_module(package, images)
     trainer = package.Trainer(
         max_epochs=epochs, accelerator="cpu", logger=logger, callbacks=callbacks,
@@ -200,9 +207,7 @@ def test_lightning_logs_to_its_logger_every_few_epochs(package, images, tmp_path
     assert {f"log_p/{name}" for name in SCALARS} <= set(events.Tags()["scalars"])
     means = [event.value for event in events.Scalars("log_p/mean")]
     assert len(means) == 2 and means[1] == pytest.approx(callback.monitor.result.mean)
-    r = crais.evaluate(module.vae.eval(), images[:6], likelihood=crais.Bernoulli(), budget=200,
-                       progress=False)  # fmt: skip
-    assert callback.monitor.result.mean == r.mean
+    assert callback.monitor.result.mean == estimate(module.vae.eval(), images).mean
     assert float(best.best_model_score) == pytest.approx(max(means))
 
 
@@ -219,10 +224,7 @@ def test_lightning_takes_the_model_that_it_is_told(package, images, tmp_path):
     vae = Vae()
     callback = crais.callbacks.Lightning(images, model=vae, **SMALL)
     fitted(package, images, tmp_path, [callback], epochs=1)
-    r = crais.evaluate(
-        vae.eval(), images[:6], likelihood=crais.Bernoulli(), budget=200, progress=False
-    )
-    assert callback.monitor.result.mean == r.mean
+    assert callback.monitor.result.mean == estimate(vae.eval(), images).mean
 
 
 def test_lightning_refuses_every_below_one(package, images):

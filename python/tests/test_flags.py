@@ -5,6 +5,7 @@ tests the flags of estimates.
 """
 
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,12 +25,11 @@ IMAGES = {  # of where images are from: which of the flags about images it takes
     "array": {"data", "labels", "binarisation", "scale", "dequantise", "limit", "indices"},
     "simulated": {"limit", "indices", "simulate"},
 }
-ABOUT_MODELS = {
-    "likelihood": "bernoulli",
-    "latent": "4",
-}
-ABOUT_IMAGES = ["data", "labels", "data-dir", "split", "binarisation", "scale", "dequantise", "limit",
-                "indices", "simulate"]  # fmt: skip
+ABOUT_MODELS = {"likelihood": "bernoulli", "latent": 4}
+OF_GAUSSIAN = {"likelihood": "gaussian:1", "latent": 4}
+ABOUT_IMAGES = {"data": "images.npy", "labels": "labels.npy", "data-dir": "mnist", "split": "test",
+                "binarisation": "static:0", "scale": 255, "dequantise": "uniform:0", "limit": 5,
+                "indices": "2:9", "simulate": 20}  # fmt: skip
 
 
 class Vae(nn.Module):
@@ -61,18 +61,15 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def evaluated(folder):
     """Exit code and error of `eval-loglik --dry-run` under these flags."""
-    found = pytest.importorskip("crais._built")
-    programs = __import__("pathlib").Path(found.__file__).parent / "bin"
-    if not (folder / "checkpoint").exists():
-        made = [programs / "train-vae", "--data", "synthetic:300", "--hidden", "8", "--latent", "4",
-                "--epochs", "1", "--quiet", "--out", folder / "vae"]  # fmt: skip
-        subprocess.run(made, check=True, capture_output=True)
-        (folder / "vae" / "vae.safetensors").rename(folder / "checkpoint")
+    programs = Path(pytest.importorskip("crais._built").__file__).parent / "bin"
+    made = [programs / "train-vae", "--data", "synthetic:300", "--hidden", "8", "--latent", "4",
+            "--epochs", "1", "--quiet", "--out", folder / "vae"]  # fmt: skip
+    subprocess.run(made, check=True, capture_output=True)
+    (folder / "vae" / "vae.safetensors").rename(folder / "checkpoint")
 
     def run(model, flags):
-        lines = [f"--{name}" + ("" if value is None else f"={value}") for name, value in flags.items()]
         done = subprocess.run(
-            [programs / "eval-loglik", model, *lines, "--dry-run"],
+            [programs / "eval-loglik", model, *(f"--{name}={flags[name]}" for name in flags), "--dry-run"],
             capture_output=True, text=True, cwd=folder,
             env={"CRAIS_DATA": str(folder / "mnist"), "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
@@ -83,7 +80,7 @@ def evaluated(folder):
 
 def needed(model):
     """What the file does not say itself."""
-    return {"likelihood": "bernoulli", "latent": 4} if model == "script.pt" else {}
+    return ABOUT_MODELS if model == "script.pt" else {}
 
 
 @pytest.mark.parametrize("flag", ABOUT_MODELS)
@@ -105,27 +102,25 @@ def test_a_value_that_is_no_likelihood_is_refused_by_all(evaluated):
 
 def images_under(images, flag):
     """Flags that choose such images, with a value for `flag`."""
-    values = {"data": "images.npy", "labels": "labels.npy", "data-dir": "mnist", "split": "test",
-              "binarisation": "static:0", "scale": 255, "dequantise": "uniform:0", "limit": 5,
-              "indices": "2:9", "simulate": 20}  # fmt: skip
-    chosen = {"mnist": {}, "array": {"data": "images.npy"}, "simulated": {"simulate": 20}}[images]
-    if images == "array" and flag not in ("binarisation", "dequantise"):
-        chosen["binarisation" if flag != "scale" else "dequantise"] = values[
-            "binarisation" if flag != "scale" else "dequantise"
-        ]
-    if images == "mnist" and flag == "scale":
-        chosen["dequantise"] = "uniform:0"
-    return {**chosen, flag: values[flag]}
+    chosen = {"mnist": [], "array": ["data"], "simulated": ["simulate"]}[images]
+    if flag == "scale" and images != "simulated":  # it is for pixels that stay grey
+        chosen = [*chosen, "dequantise"]
+    elif images == "array" and flag not in ("binarisation", "dequantise"):
+        chosen = [*chosen, "binarisation"]
+    return {name: ABOUT_IMAGES[name] for name in [*chosen, flag]}
 
 
-@pytest.mark.parametrize("flag", ABOUT_IMAGES)
-@pytest.mark.parametrize("images", IMAGES)
+@pytest.mark.parametrize(
+    ("images", "flag"),
+    [
+        (images, flag)
+        for images in IMAGES
+        for flag in ABOUT_IMAGES  # less those that choose other images
+        if (images, flag) != ("mnist", "data") and (flag != "simulate" or images == "simulated")
+    ],
+)
 def test_flags_about_images(evaluated, images, flag):
-    if flag == "data" and images == "mnist" or flag == "simulate" and images != "simulated":
-        pytest.skip("the flag chooses other images")
-    model = "script.pt"
-    flags = {"likelihood": "gaussian:1", "latent": 4, **images_under(images, flag)}
-    code, said = evaluated(model, flags)
+    code, said = evaluated("script.pt", OF_GAUSSIAN | images_under(images, flag))
     if flag == "labels" and flag in IMAGES[images]:
         assert code == 64 and "not conditional" in said  # of this model
     elif flag in IMAGES[images]:
@@ -145,19 +140,24 @@ def test_flags_about_images(evaluated, images, flag):
     ],
 )
 def test_flags_that_do_nothing_beside_others(evaluated, flags, words):
-    code, said = evaluated("script.pt", {"likelihood": "gaussian:1", "latent": 4, **flags})
+    code, said = evaluated("script.pt", OF_GAUSSIAN | flags)
     assert code == 64 and words in said
 
 
-def test_python_refuses_what_does_nothing(evaluated, folder):
-    for flags in ({"likelihood": "bernoulli"}, {"latent": 4}):
-        with pytest.raises(crais.UsageError, match=f"{next(iter(flags))} does nothing for"):
-            crais.evaluate(folder / "exported.pt", simulate=3, progress=False, **flags)
-    few = {"simulate": 3, "progress": False}
-    with pytest.raises(crais.UsageError, match="^leapfrog does nothing for a kernel that takes"):
-        crais.evaluate(folder / "exported.pt", kernel="mala", leapfrog=2, **few)
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"likelihood": "bernoulli"}, "likelihood does nothing for"),
+        ({"latent": 4}, "latent does nothing for"),
+        ({"kernel": "mala", "leapfrog": 2}, "^leapfrog does nothing for a kernel that takes"),
+        ({"images": torch.zeros(3, 784), "simulate": None, "split": "train"}, "images or split"),
+    ],
+)
+def test_python_refuses_what_does_nothing(compiled, folder, options, words):
+    with pytest.raises(crais.UsageError, match=words):
+        crais.evaluate(folder / "exported.pt", **({"simulate": 3, "progress": False} | options))
+
+
+def test_python_refuses_steps_where_no_method_anneals(compiled):
     with pytest.raises(crais.UsageError, match="^steps does nothing where no method anneals"):
         crais.log_normalizer("normal:2", method="iwae:9", steps=4, progress=False)
-    images = torch.zeros(3, 784)
-    with pytest.raises(crais.UsageError, match="images or split"):
-        crais.evaluate(folder / "exported.pt", images, split="train", progress=False)
