@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.benchmark import Timer
 
 from crais import random_state
 from crais.captured import Function, modules_of, tensors_of
@@ -104,6 +105,15 @@ class ExportReport:
         return "\n".join(lines + self.notes)
 
 
+@contextlib.contextmanager
+def _as_export_error() -> Iterator[None]:
+    try:
+        yield
+    except UsageError as error:
+        raise ExportError(str(error)) from error.__cause__
+
+
+@_as_export_error()
 def export(
     path: str | os.PathLike[str],
     *,
@@ -160,30 +170,28 @@ def export(
     `ExportReport`. Raises ExportError. Cost: 30 seconds to two minutes, mostly of the C++ compiler.
     """
     started = time.monotonic()
-    with _as_export_error():
-        model = CapturedModel(
-            latent=latent,
-            shape=image_shape,
-            decoder=decoder,
-            likelihood=likelihood,
-            prior=prior,
-            log_prior=log_prior,
-            encoder=encoder,
-            log_joint=log_joint,
-            labels=labels,
-        )
+    model = CapturedModel(
+        latent=latent,
+        shape=image_shape,
+        decoder=decoder,
+        likelihood=likelihood,
+        prior=prior,
+        log_prior=log_prior,
+        encoder=encoder,
+        log_joint=log_joint,
+        labels=labels,
+    )
     if model.device.type not in ("cpu", "cuda"):
         raise ExportError(f"a model on {model.device} cannot be exported; move it to the CPU")
     notes: list[str] = []
     with model.in_eval_mode(), random_state.kept(model.device):
         random_state.begin(model.device)
-        with _as_export_error():
-            model.check_shapes()
-            known = model.known_layers() if fused else None
-            functions = model.functions()
-            arrays = model.checks()
-            if known is not None and not known.is_mlp and not computes(known, arrays):
-                known = None
+        model.check_shapes()
+        known = model.known_layers() if fused else None
+        functions = model.functions()
+        arrays = model.checks()
+        if known is not None and not computes(known, arrays):
+            known = None
         if "simulate" not in functions:
             pairs = model.pairs(simulate)
             arrays |= pairs
@@ -196,7 +204,7 @@ def export(
         name = name or os.path.splitext(os.path.basename(path))[0]
         described = model.describe(functions, name, binarisation)
         described["device"] = model.device.type
-        if known is not None and not known.is_mlp:
+        if known is not None:
             described[known.key] = known.describe()
             arrays |= known.tensors()
         beside = os.path.dirname(os.path.abspath(path))  # so that no reader sees half a file
@@ -218,14 +226,6 @@ def export(
     if not quiet:
         print(report, file=sys.stderr)
     return report
-
-
-@contextlib.contextmanager
-def _as_export_error() -> Iterator[None]:
-    try:
-        yield
-    except UsageError as error:
-        raise ExportError(str(error)) from error.__cause__
 
 
 def _compile(
@@ -316,8 +316,14 @@ def _write_script(
     described: dict[str, Any],
 ) -> ExportReport:
     """TorchScript methods, whose gradients the reader takes."""
-    module = _Scripted(model)
-    examples = {module.methods[key]: model.examples(key)(_TRACE_ROWS[0]) for key in functions}
+    module: Any = torch.nn.Module()
+    module.parts = torch.nn.ModuleList(modules_of(model.parts))
+    plain = {"joint": ("log_joint", model.log_joint), "prior": ("log_prior", model.prior.log_prob)}
+    examples = {}
+    for key, function in functions.items():
+        method, function = plain.get(key, (key, function))
+        setattr(module, method, function)
+        examples[method] = model.examples(key)(_TRACE_ROWS[0])
     frozen = [one for one in tensors_of(model.parts) if one.requires_grad and one.is_leaf]
     try:
         for parameter in frozen:
@@ -335,42 +341,13 @@ def _write_script(
     return report
 
 
-class _Scripted(torch.nn.Module):
-    """The functions of a model as methods, its modules as children."""
-
-    methods = {"joint": "log_joint", "prior": "log_prior"} | {
-        key: key for key in ("encode", "output", "simulate")
-    }
-
-    def __init__(self, model: CapturedModel) -> None:
-        super().__init__()
-        self.parts = torch.nn.ModuleList(modules_of(model.parts))
-        self._model = model
-
-    def log_joint(self, z: Tensor, x: Tensor, *y: Tensor) -> Tensor:
-        return self._model.log_joint(z, x, *y)
-
-    def log_prior(self, z: Tensor) -> Tensor:
-        return self._model.prior.log_prob(z)
-
-    def encode(self, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
-        return self._model.encode(x, *y)
-
-    def output(self, z: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
-        return self._model.output(z, *y)
-
-    def simulate(self, e: Tensor, u: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
-        return self._model.simulate(e, u, *y)
-
-
 def _write_weights(
     file: str, mlp: KnownModel, arrays: dict[str, Tensor], described: dict[str, Any]
 ) -> ExportReport:
     """No code: the reader knows what an MLP computes."""
     report = _measure("weights", joint_of(mlp.log_joint), arrays, described)
-    described[mlp.key] = mlp.describe()
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr(f"model/extra/{_EXTRA}", manifest(arrays | mlp.tensors(), described))
+        archive.writestr(f"model/extra/{_EXTRA}", manifest(arrays, described))
     return report
 
 
@@ -385,12 +362,7 @@ def _measure(
         raise ExportError(
             f"{kind} and eager values differ: {value.tolist()} and {arrays['check.value'].tolist()}"
         )
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        costs = {rows: _seconds_a_row(joint, arrays, rows) for rows in (8, 16, 32, 64, 128, 256)}
-    finally:
-        torch.set_num_threads(threads)
+    costs = {rows: _seconds_a_row(joint, arrays, rows) for rows in (8, 16, 32, 64, 128, 256)}
     batch = min(rows for rows, cost in costs.items() if cost <= 1.05 * min(costs.values()))
     described["batch"] = batch
     return ExportReport(
@@ -407,18 +379,11 @@ def _measure(
 
 
 def _seconds_a_row(joint: Function, arrays: dict[str, Tensor], rows: int) -> float:
-    inputs = [_repeat(tensor, rows) for tensor in check_inputs(arrays)]
-    joint(*inputs)
-    least = float("inf")
-    for _ in range(3):
-        started = time.perf_counter()
-        joint(*inputs)
-        least = min(least, time.perf_counter() - started)
-    return least / rows
-
-
-def _repeat(rows: Tensor, count: int) -> Tensor:
-    return rows.repeat(-(-count // rows.shape[0]), *[1] * (rows.dim() - 1))[:count].contiguous()
+    """On one thread."""
+    places = torch.arange(rows) % len(arrays["check.z"])
+    inputs = [tensor[places] for tensor in check_inputs(arrays)]
+    timer = Timer("joint(*inputs)", globals={"joint": joint, "inputs": inputs})
+    return min(timer.timeit(1).mean for _ in range(3)) / rows
 
 
 _LEVELS = {

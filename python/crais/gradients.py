@@ -46,20 +46,13 @@ class _Known(torch.autograd.Function):
 
         products = [times(grad) for grad in grads]
         if torch.is_grad_enabled():  # somebody wants second derivatives
-            products = [_Unknown.apply(grad, one) for grad, one in zip(products, inputs)]
+            products = [_Known.apply(_unknown, grad, one) for grad, one in zip(products, inputs)]
         return None, *products
 
 
-class _Unknown(torch.autograd.Function):
+def _unknown(grad: Tensor, z: Tensor) -> tuple[Tensor, list[Tensor]]:
     """grad as a function of z whose derivative nobody knows."""
-
-    @staticmethod
-    def forward(ctx: Any, grad: Tensor, z: Tensor) -> Tensor:
-        return grad.clone()
-
-    @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor]:
-        return torch.full_like(slope, torch.nan), torch.full_like(slope, torch.nan)
+    return grad.clone(), [torch.full_like(grad, torch.nan)] * 2
 
 
 def known_gradient(value_and_grads: Callable[..., tuple[Tensor, list[Tensor]]]) -> Function:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -33,10 +33,15 @@ class Convolution:
     transposed: bool
     input: Image
     output: Image
-    stride: list[int]
-    padding: list[int]
-    dilation: list[int]
-    output_padding: list[int]
+    stride: Sequence[int] = (1, 1)
+    padding: Sequence[int] = (0, 0)
+    dilation: Sequence[int] = (1, 1)
+    output_padding: Sequence[int] = (0, 0)
+
+    @property
+    def places(self) -> int:
+        """Those that meet the whole kernel."""
+        return math.prod((self.input if self.transposed else self.output)[1:])
 
 
 @dataclass
@@ -112,46 +117,42 @@ class Layer:
 
     def linear(self, rows: Tensor) -> Tensor:
         """[B, in units] -> [B, out units], with nothing added and no activation."""
-        if self.interpolation is not None:
-            return self._interpolated(rows, self.interpolation)
-        c = self.convolution
-        if c is None:
+        if one := self.interpolation:
+            units = rows.view(-1, one.input[0], math.prod(one.input[1:]))
+            sums = self.bias.view(-1, 1)
+            for places, weight in zip(one.places.t(), self.weight.t()):
+                sums = sums + units[:, :, places] * weight
+            return sums.flatten(1)
+        if (c := self.convolution) is None:
             return F.linear(rows, self.weight, self.bias)
-        convolved = torch.ops.aten.convolution.default(
-            rows.unflatten(1, c.input),
-            self.weight,
-            self.bias,
-            c.stride,
-            c.padding,
-            c.dilation,
-            c.transposed,
-            c.output_padding,
-            1,
-        )
-        return convolved.flatten(1)
-
-    def _interpolated(self, rows: Tensor, one: Interpolation) -> Tensor:
-        units = rows.view(-1, one.input[0], math.prod(one.input[1:]))
-        sums = self.bias.view(-1, 1)
-        for places, weight in zip(one.places.t(), self.weight.t()):
-            sums = sums + units[:, :, places] * weight
-        return sums.flatten(1)
+        images, sizes = rows.unflatten(1, c.input), (c.stride, c.padding, c.dilation)
+        return torch.convolution(
+            images, self.weight, self.bias, *sizes, c.transposed, c.output_padding, 1
+        ).flatten(1)
 
     @property
     def multiplications(self) -> int:
         if self.interpolation is not None:
             return self.weight.numel() * self.interpolation.output[0]
-        c = self.convolution
-        if c is None:
-            return self.weight.numel()
-        return self.weight.numel() * math.prod((c.input if c.transposed else c.output)[1:])
+        return self.weight.numel() * (self.convolution.places if self.convolution else 1)
+
+    @property
+    def _outputs(self) -> int:
+        """The dimension of the weight that is of outputs, units or channels."""
+        return 1 if self.convolution and self.convolution.transposed else 0
 
     def scaled(self, scale: Tensor, shift: Tensor) -> Layer:
         """The linear map, then times `scale` and plus `shift` [out]."""
-        c = self.convolution
         shape = [1] * self.weight.dim()
-        shape[1 if c is not None and c.transposed else 0] = -1
+        shape[self._outputs] = -1
         return replace(self, weight=self.weight * scale.view(shape), bias=self.bias * scale + shift)
+
+    def picked(self, outputs: Tensor) -> Layer:
+        """The linear map to some of its units or channels, by their numbers."""
+        weight = self.weight.index_select(self._outputs, outputs)
+        c = self.convolution
+        fewer = c and replace(c, output=(len(outputs), *c.output[1:]))
+        return replace(self, weight=weight, bias=self.bias[outputs], convolution=fewer)
 
 
 def of_smaller(
@@ -163,7 +164,8 @@ def of_smaller(
     """
     c = convolution
     padding = [kernel - 1 - pad for kernel, pad in zip(weight.shape[2:], c.padding)]
-    require(not c.transposed and c.stride == c.dilation == [1, 1] and min(padding) >= 0)
+    has_steps = max(*c.stride, *c.dilation) > 1
+    require(not c.transposed and not has_steps and min(padding) >= 0)
     weight = weight.detach().float().transpose(0, 1)
     for axis, factor in zip((2, 3), factors):
         kernel = weight.shape[axis]
@@ -173,28 +175,25 @@ def of_smaller(
         weight = torch.tensordot(weight, sums, ([axis], [1])).movedim(-1, axis)
     channels, rows, columns = c.input
     image = (channels, rows // factors[0], columns // factors[1])
-    return weight, Convolution(True, image, c.output, list(factors), padding, [1, 1], [0, 0])
+    return weight, Convolution(True, image, c.output, factors, padding)
 
 
 def enlarged(layer: Layer, factors: tuple[int, int]) -> Layer:
     """A convolution of one tap, its image then enlarged by nearest neighbours: a transposed one."""
     c = layer.convolution
-    if c is None or c.transposed or tuple(layer.weight.shape[2:]) != (1, 1):
+    if c is None or c.transposed or math.prod(layer.weight.shape[2:]) > 1:
         raise Unknown
-    require(c.stride == [1, 1] and c.padding == [0, 0])
-    channels, rows, columns = c.output
-    image = (channels, rows * factors[0], columns * factors[1])
+    require(max(c.stride) == 1 and max(c.padding) == 0)
+    image = (c.output[0], c.output[1] * factors[0], c.output[2] * factors[1])
     require(math.prod(image) <= MOST_UNITS)
     weight = layer.weight.transpose(0, 1).expand(-1, -1, *factors)
-    larger = Convolution(True, c.input, image, list(factors), [0, 0], [1, 1], [0, 0])
-    return replace(layer, weight=weight, convolution=larger)
+    return replace(layer, weight=weight, convolution=Convolution(True, c.input, image, factors))
 
 
-def some_channels(image: Image, start: int, stop: int) -> tuple[Tensor, Convolution]:
+def some_channels(image: Image, channels: Tensor) -> tuple[Tensor, Convolution]:
     """A part of an image's channels: a convolution of one tap."""
-    weight = torch.eye(image[0], dtype=torch.float32)[start:stop, :, None, None]
-    output = (stop - start, *image[1:])
-    return weight, Convolution(False, image, output, [1, 1], [0, 0], [1, 1], [0, 0])
+    weight = torch.eye(image[0], dtype=torch.float32)[channels, :, None, None]
+    return weight, Convolution(False, image, (len(channels), *image[1:]))
 
 
 def interpolated(image: Image, function: Callable[[Tensor], Tensor], device: torch.device) -> Layer:
@@ -235,4 +234,4 @@ def shuffling(image: Image, factor: int) -> tuple[Tensor, Convolution]:
     channels = image[0] // factor**2
     output = (channels, image[1] * factor, image[2] * factor)
     weight = torch.eye(image[0], dtype=torch.float32).view(image[0], channels, factor, factor)
-    return weight, Convolution(True, image, output, [factor] * 2, [0, 0], [1, 1], [0, 0])
+    return weight, Convolution(True, image, output, (factor, factor))

@@ -75,9 +75,8 @@ class Network:
     def before(self, activation: str) -> Network | None:
         """Without this activation at the end; None where another is there."""
         *others, last = self.layers
-        if last.activation != activation:
-            return None
-        return Network([*others, replace(last, activation=None)])
+        bare = [*others, replace(last, activation=None)]
+        return Network(bare) if last.activation == activation else None
 
     @property
     def is_mlp(self) -> bool:
@@ -96,13 +95,12 @@ class Network:
         """Weights and biases under the names of models/model_manifest.cpp."""
         tensors: dict[str, Tensor] = {}
         for i, layer in enumerate(self.layers):
-            tensors[f"{name}.{i}.weight"] = layer.weight.contiguous()
-            tensors[f"{name}.{i}.bias"] = layer.bias.contiguous()
-            if layer.normalisation is not None:
-                tensors[f"{name}.{i}.scale"] = layer.normalisation.scale.contiguous()
-                tensors[f"{name}.{i}.shift"] = layer.normalisation.shift.contiguous()
-            if layer.interpolation is not None:
-                tensors[f"{name}.{i}.places"] = layer.interpolation.places.contiguous()
+            parts = {"weight": layer.weight, "bias": layer.bias}
+            if n := layer.normalisation:
+                parts |= {"scale": n.scale, "shift": n.shift}
+            if one := layer.interpolation:
+                parts["places"] = one.places
+            tensors |= {f"{name}.{i}.{key}": part.contiguous() for key, part in parts.items()}
         return tensors
 
 
@@ -218,9 +216,16 @@ class _Chain:
         """True if it is a linear layer as it is."""
         return self._is_linear and self.layers[-1].is_plain
 
+    @property
+    def _smaller(self) -> _Chain:
+        """Before the copies of pixels."""
+        return replace(self, enlarged=(1, 1))
+
+    def _with_last(self, layer: Layer) -> _Chain:
+        return replace(self, layers=[*self.layers[:-1], layer])
+
     def _ending(self, **changes: Any) -> _Chain:
-        """With another last layer."""
-        return replace(self, layers=[*self.layers[:-1], replace(self.layers[-1], **changes)])
+        return self._with_last(replace(self.layers[-1], **changes))
 
     def linear(self, weight: Tensor, bias: Tensor | None) -> _Chain:
         return self._then(_layer(weight, bias, weight.shape[0]))
@@ -230,22 +235,19 @@ class _Chain:
         require(self._is_whole)
         return replace(self, enlarged=factors)
 
-    def convolved(self, weight: Tensor, bias: Tensor | None, convolution: Convolution) -> _Chain:
+    def convolved(self, weight: Tensor, bias: Tensor | None, c: Convolution) -> _Chain:
         if not self._is_whole:
-            weight, convolution = of_smaller(weight, convolution, self.enlarged)
-            return replace(self, enlarged=(1, 1)).convolved(weight, bias, convolution)
-        c = convolution
-        places = math.prod((c.input if c.transposed else c.output)[1:])
-        require(places * math.prod(weight.shape[2:]) <= MOST_CONNECTIONS)
-        require(max(math.prod(c.input), math.prod(c.output)) <= MOST_UNITS)
+            weight, c = of_smaller(weight, c, self.enlarged)
+            return self._smaller.convolved(weight, bias, c)
+        require(c.places * math.prod(weight.shape[2:]) <= MOST_CONNECTIONS)
         return self._then(_layer(weight, bias, c.output[0], c))
 
     def _then(self, layer: Layer) -> _Chain:
         require(self._is_whole and len(self.layers) < _MOST_LAYERS)
+        if images := layer.convolution or layer.interpolation:
+            require(max(math.prod(images.input), math.prod(images.output)) <= MOST_UNITS)
         joined = _joined(self.layers[-1], layer) if self._is_own else None
-        if joined is not None:
-            return replace(self, layers=[*self.layers[:-1], joined])
-        return replace(self, layers=[*self.layers, layer])
+        return self._with_last(joined) if joined else replace(self, layers=[*self.layers, layer])
 
     def scaled(self, scale: Tensor, shift: Tensor, channels: int) -> _Chain:
         """Each channel times its entry of `scale`, plus that of `shift`."""
@@ -258,17 +260,15 @@ class _Chain:
         if last.kind == "dense":  # its outputs are channels of several places each
             places = last.bias.numel() // channels
             scale, shift = (one.repeat_interleave(places) for one in (scale, shift))
-        return replace(self, layers=[*before, last.scaled(scale, shift)])
+        return self._with_last(last.scaled(scale, shift))
 
     @cached_property
     def written_out(self) -> _Chain:
         """With the enlarged image as that of a layer; the same one whoever asks."""
         if self._is_whole:
             return self
-        smaller = replace(self, enlarged=(1, 1))
-        require(smaller._is_own)
-        larger = enlarged(self.layers[-1], self.enlarged)
-        return replace(smaller, layers=[*self.layers[:-1], larger])
+        require(self._smaller._is_own)
+        return self._smaller._with_last(enlarged(self.layers[-1], self.enlarged))
 
     def activated(self, activation: str) -> _Chain:
         if self._is_whole:
@@ -277,8 +277,7 @@ class _Chain:
         try:
             return self.written_out.activated(activation)
         except Unknown:  # then before the copies
-            smaller = replace(self, enlarged=(1, 1))
-            return smaller.activated(activation).enlarge(self.enlarged)
+            return self._smaller.activated(activation).enlarge(self.enlarged)
 
     def added(self, earlier: _Chain) -> _Chain:
         """What this is, plus what it was earlier, if that is among what the evaluator keeps."""
@@ -320,41 +319,29 @@ class _Chain:
 
     def cropped(self, image: Image, axis: int, places: slice) -> _Chain:
         """A part of an image along an axis."""
+
+        def part(one: Tensor, axis: int) -> Tensor:
+            return one.movedim(axis, 0)[places].movedim(0, axis)
+
         whole = self.written_out
-        last = whole.layers[-1] if whole.layers else None
-        if last is None or last.kind == "dense":
-            units = torch.arange(math.prod(image)).view(image)
-            picked = units.movedim(axis, 0)[places].movedim(0, axis).flatten()
-            return whole._picked(picked, units.numel())
-        start, stop, step = places.indices(image[axis])
-        require(start < stop)
+        units = part(torch.arange(math.prod(image)).view(image), axis).flatten()
+        require(len(units) > 0)
+        if not whole.layers:
+            return whole.linear(torch.eye(math.prod(image))[units].to(self.device), None)
+        last = whole.layers[-1]
+        if last.kind == "dense":
+            require(last.is_plain)
+            return whole._with_last(last.picked(units.to(self.device)))
         if axis > 0:
-            return whole.interpolated(
-                image, lambda one: one.movedim(1 + axis, 0)[places].movedim(0, 1 + axis)
-            )
-        require(step == 1)
-        c = last.convolution
-        if c is None or c.output != image or not last.is_plain:
-            return whole.followed_by(*some_channels(image, start, stop))
-        return whole._ending(
-            weight=last.weight.narrow(1 if c.transposed else 0, start, stop - start).contiguous(),
-            bias=last.bias[start:stop],
-            convolution=replace(c, output=(stop - start, *image[1:])),
-        )
+            return whole.interpolated(image, lambda one: part(one, 1 + axis))
+        channels = torch.arange(image[0])[places]
+        if last.convolution is None or last.convolution.output != image or not last.is_plain:
+            return whole.followed_by(*some_channels(image, channels))
+        return whole._with_last(last.picked(channels.to(self.device)))
 
     def interpolated(self, image: Image, function: Callable[[Tensor], Tensor]) -> _Chain:
         """After what a function does with images, along each axis by itself."""
         return self.written_out._then(interpolated(image, function, self.device))
-
-    def _picked(self, units: Tensor, number: int) -> _Chain:
-        """Some units, of so many, of a dense layer or of the inputs."""
-        if not self.layers:
-            return self.linear(torch.eye(number)[units].to(self.device), None)
-        units, last = units.to(self.device), self.layers[-1]
-        require(last.is_plain)
-        return self._ending(
-            weight=last.weight[units].contiguous(), bias=last.bias[units].contiguous()
-        )
 
     def network(self) -> Network:
         """As a whole function, which ends in a layer of its own."""
@@ -413,19 +400,6 @@ def _networks(function: Callable[[Tensor], Any], example: Tensor) -> list[Networ
         return []
 
 
-@dataclass
-class _Call:
-    """An operation of PyTorch's."""
-
-    target: Any
-    args: tuple[Any, ...]
-    result: Any
-
-    @property
-    def source(self) -> Tensor:
-        return cast(Tensor, self.args[0])
-
-
 class _Tracer(EagerMode):
     """Follows the operations that a function does with some rows.
 
@@ -452,7 +426,7 @@ class _Tracer(EagerMode):
             raise ValueError("values are looked at")
         try:
             meant = [self.chain_of(one) if id(one) in self.known else one for one in args]
-            chains = _apply(_Call(target, args, result), meant, kwargs)
+            chains = _apply(_Call(target, args, made), meant, kwargs)
         except Unknown:
             chains = None
         parts = chains if isinstance(chains, list) else [chains]
@@ -469,188 +443,209 @@ class _Tracer(EagerMode):
         return chain
 
 
-def _apply(call: _Call, args: list[Any], kwargs: dict[str, Any]) -> _Chain | list[_Chain]:
-    """What an operation makes. Raises Unknown for anything else."""
-    name = str(call.target).removeprefix("aten.")
-    if name == "addmm.default" and isinstance(args[1], _Chain):
-        require(isinstance(args[0], Tensor) and isinstance(args[2], Tensor) and not kwargs)
-        return args[1].linear(args[2].t(), args[0])
-    chain, *rest = args
-    if not isinstance(chain, _Chain):
-        raise Unknown
-    if name in ("add.Tensor", "add_.Tensor") and not kwargs:
-        return _sum(call, chain, rest[0])
-    kind, _, _ = name.partition(".")
-    kind = kind.removesuffix("_")  # in place
-    source = call.source
-    if kind == "mm" and isinstance(rest[0], Tensor):
-        return chain.linear(rest[0].t(), None)
-    if kind == "convolution":
-        return _convolved(call, chain, rest)
-    if kind in ("upsample_nearest2d", "upsample_nearest1d"):
-        sizes = zip(_image(call.result.shape)[1:], _image(source.shape)[1:])
-        (rows, no_rows), (columns, no_columns) = (divmod(large, small) for large, small in sizes)
-        if no_rows == no_columns == 0:
-            return chain.enlarge((rows, columns))
-    if kind in _BATCH_NORMS:
-        return [_normalised(chain, source.shape[1], _BATCH_NORMS[kind](rest))]
-    if kind in _NORMALISATIONS:
-        return [_NORMALISATIONS[kind](chain, source.shape, rest)]
-    if kind in _ACTIVATIONS:
-        activation = _ACTIVATIONS[kind](*rest, **kwargs)
-        if activation is None:
-            raise Unknown
-        return chain.activated(activation)
-    if kind in _VIEWS:
-        require(call.result.shape[0] == source.shape[0])
-        return chain
-    if kind in ("slice", "expand") and call.result.shape == source.shape:
-        return chain  # [:], which older versions of PyTorch write out; of broadcasting
-    require(not kwargs)
-    return _interpolated(call, kind, chain, rest)
+@dataclass
+class _Call:
+    """An operation of PyTorch's."""
+
+    target: Any
+    args: tuple[Any, ...]
+    made: list[Tensor]
+
+    @property
+    def kind(self) -> str:
+        """As "add", also of "aten.add_.Tensor"."""
+        return str(self.target).split(".")[1].removesuffix("_")
+
+    @property
+    def source(self) -> Tensor:
+        """What depends on the rows."""
+        return cast(Tensor, self.args[1 if self.kind == "addmm" else 0])
+
+    @property
+    def image(self) -> Image:
+        return _image(self.source)
 
 
-_VIEWS = "view _unsafe_view reshape detach clone alias squeeze unsqueeze".split()
+def _apply(call: _Call, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """The chain that an operation makes, or a list of them. Raises Unknown for anything else."""
+    kind = call.kind
+    require(kind in _OPERATIONS or kind in _ACTIVATIONS)
+    chains = [i for i, one in enumerate(args) if isinstance(one, _Chain)]
+    require(kind == "add" or chains == [1 if kind == "addmm" else 0])
+    require(call.made[0].shape[:1] == call.source.shape[:1])
+    try:
+        if kind not in _ACTIVATIONS:
+            return _OPERATIONS[kind](call, *args, **kwargs)
+        activation = _ACTIVATIONS[kind](*args[1:], **kwargs)
+    except TypeError:  # arguments of another signature
+        raise Unknown from None
+    require(activation is not None)
+    return args[0].activated(activation)
 
 
-def _image(shape: torch.Size) -> Image:
-    """Rows of a shape [B, *], as images."""
-    sizes = [int(n) for n in shape[1:]]
+def _image(rows: Tensor) -> Image:
+    """Rows [B, *], as images."""
+    sizes = rows.shape[1:]
     require(1 <= len(sizes) <= 3)
     channels = sizes[0] if len(sizes) > 1 else 1
     return channels, sizes[1] if len(sizes) == 3 else 1, sizes[-1]
 
 
-def _axis(dim: int, dims: int) -> int:
-    """The axis of an image [C, H, W] for dimension `dim` of a tensor with `dims` dimensions."""
-    return 0 if dim == 1 and dims > 2 else dim - dims + 3
-
-
-def _interpolated(call: _Call, kind: str, chain: _Chain, rest: list[Any]) -> Any:
-    """A crop, pads, means, pixels from channels: linear maps without weights."""
-    shape, value = call.source.shape, call.result
-    image, dims = _image(shape), len(shape)
-    if kind == "slice" and rest[0] % dims > 0:
-        places = slice(*rest[1:3], *rest[3:] or [1])
-        return chain.cropped(image, _axis(rest[0] % dims, dims), places)
-    if kind == "select" and rest[0] % dims > 0:
-        dim = rest[0] % dims
-        place = rest[1] % shape[dim]
-        return chain.cropped(image, _axis(dim, dims), slice(place, place + 1))
-    if kind == "split" and rest[1:] and rest[1] % dims > 0:
-        dim, size = rest[1] % dims, rest[0]
-        parts = [slice(i, i + size) for i in range(0, shape[dim], size)]
-        return [chain.cropped(image, _axis(dim, dims), part) for part in parts]
-    require(isinstance(value, Tensor) and value.shape[0] == shape[0] and dims > 2)
-    if kind == "pixel_shuffle":
-        return chain.followed_by(*shuffling(image, rest[0]))
-    if kind == "constant_pad_nd":
-        require((rest[1:] or [0])[0] == 0 and len(rest[0]) <= 2 * (dims - 2))
-    if kind == "mean":
-        require(all(dim % dims > 1 for dim in rest[0]))
-        rest = [rest[0], True]
-    require(kind in _INTERPOLATIONS)
-
-    def function(one: Tensor) -> Tensor:
-        interpolated = call.target(one.reshape(1, 1, *shape[2:]), *rest)
-        return cast(Tensor, interpolated.reshape(1, 1, -1, interpolated.shape[-1]))
-
-    return chain.interpolated(image, function)
-
-
-# The same for each channel, along each axis by itself.
-_INTERPOLATIONS = {
-    *("upsample_bilinear2d", "upsample_bicubic2d", "upsample_linear1d"),
-    *("upsample_nearest2d", "upsample_nearest1d", "_upsample_nearest_exact2d"),
-    *("avg_pool2d", "avg_pool1d", "_adaptive_avg_pool2d", "mean", "constant_pad_nd"),
-    *("reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d"),
-}
-
-
-def _sum(call: _Call, one: _Chain, other: Any) -> _Chain:
+def _sum(call: _Call, one: Any, other: Any) -> _Chain:
     """A residual connection, written in either order."""
-    if not isinstance(other, _Chain) or call.args[0].shape != call.args[1].shape:
-        raise Unknown
+    require(isinstance(one, _Chain) and isinstance(other, _Chain))
+    require(call.args[0].shape == call.args[1].shape)
     longer, shorter = sorted((one, other), key=lambda chain: -len(chain.layers))
     return longer.added(shorter.written_out)
 
 
-def _convolved(call: _Call, chain: _Chain, rest: list[Any]) -> _Chain:
-    weight, bias, stride, padding, dilation, transposed, output_padding, groups = rest
-    dims = call.source.dim()
-    require(isinstance(weight, Tensor) and (bias is None or isinstance(bias, Tensor)))
-    require(groups == 1 and dims in (3, 4))
-    images = _image(call.source.shape), _image(call.result.shape)
-    if dims == 3:  # images of one row
+def _convolved(
+    call: _Call, chain: _Chain, weight: Tensor, bias: Tensor | None, *settings: Any
+) -> _Chain:
+    *sizes, transposed, output_padding, groups = settings
+    sizes.append(output_padding)
+    require(groups == 1 and call.source.dim() in (3, 4))
+    if call.source.dim() == 3:  # images of one row
         weight = weight.unsqueeze(2)
-        stride, padding, dilation, output_padding = (
-            [first, *size]
-            for first, size in zip((1, 0, 1, 0), (stride, padding, dilation, output_padding))
-        )
-    sizes = (stride, padding, dilation, output_padding)
+        sizes = [[first, *size] for first, size in zip((1, 0, 1, 0), sizes)]
+    images = call.image, _image(call.made[0])
     return chain.convolved(weight, bias, Convolution(transposed, *images, *sizes))
 
 
-def _normalised(chain: _Chain, channels: int, parameters: list[Any] | None) -> _Chain:
-    """After batch normalisation by stored moments, which is linear."""
-    if parameters is None or not all(isinstance(one, Tensor) for one in parameters[2:4]):
+def _batch_normalised(
+    call: _Call,
+    chain: _Chain,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    mean: Tensor | None,
+    var: Tensor | None,
+    *settings: Any,
+) -> _Chain:
+    """By stored moments, which is linear."""
+    *training, _, eps = settings
+    if any(training) or mean is None or var is None:
         raise Unknown
-    weight, bias, mean, var, eps = parameters
     scale = (var.detach().double() + eps).rsqrt()
     scale = scale if weight is None else scale * weight.detach().double()
     shift = -mean.detach().double() * scale
     shift = shift if bias is None else shift + bias.detach().double()
-    return chain.scaled(scale.float(), shift.float(), channels)
+    return chain.scaled(scale.float(), shift.float(), call.source.shape[1])
 
 
-# By the names that versions of PyTorch trace them under, in eval mode alone: weight, bias, mean,
-# variance, epsilon.
-_BATCH_NORMS: dict[str, Callable[[list[Any]], list[Any] | None]] = {
-    "_native_batch_norm_legit_no_training": lambda rest: [*rest[:4], rest[5]],
-    "native_batch_norm": lambda rest: None if rest[4] else [*rest[:4], rest[6]],
-    "cudnn_batch_norm": lambda rest: None if rest[4] else [*rest[:4], rest[6]],
-}
-
-
-def _group_normalised(chain: _Chain, shape: torch.Size, rest: list[Any]) -> _Chain:
-    weight, bias, _, _, _, groups, eps = rest
-    of_units = [
-        one if one is None else one.view(-1, *[1] * (len(shape) - 2)) for one in (weight, bias)
-    ]
-    return _normalised_by_groups(chain, shape, groups, eps, *of_units)
-
-
-def _layer_normalised(chain: _Chain, shape: torch.Size, rest: list[Any]) -> _Chain:
-    sizes, weight, bias, eps = rest
-    groups = math.prod(shape[1:]) // math.prod(sizes)
-    return _normalised_by_groups(chain, shape, groups, eps, weight, bias)
-
-
-def _normalised_by_groups(
-    chain: _Chain,
-    shape: torch.Size,
-    groups: int,
-    eps: float,
-    weight: Tensor | None,
-    bias: Tensor | None,
+def _group_normalised(
+    call: _Call, chain: _Chain, weight: Tensor | None, bias: Tensor | None, *sizes: Any
 ) -> _Chain:
-    """Weight and bias are as wide as a row, or are repeated to be."""
-    image = _image(shape)
-    require(shape[1] % groups == 0)  # of whole channels
+    *_, groups, eps = sizes
+    shape = [-1] + [1] * (call.source.dim() - 2)
+    parts = (one if one is None else one.view(shape) for one in (weight, bias))
+    return _normalised(call, chain, groups, eps, *parts)
+
+
+def _layer_normalised(
+    call: _Call, chain: _Chain, sizes: list[int], weight: Any, bias: Any, eps: float
+) -> _Chain:
+    groups = call.source[0].numel() // math.prod(sizes)
+    return _normalised(call, chain, groups, eps, weight, bias)
+
+
+def _normalised(
+    call: _Call, chain: _Chain, groups: int, eps: float, *parts: Tensor | None
+) -> _Chain:
+    """By moments of the units themselves; weight and bias are as wide as a row, or repeated."""
+    require(call.source.shape[1] % groups == 0)  # of whole channels
     scale, shift = (
         (torch.tensor(missing) if one is None else one.detach().float())
-        .expand(shape[1:])
+        .expand(call.source.shape[1:])
         .flatten()
-        .contiguous()
-        for one, missing in ((weight, 1.0), (bias, 0.0))
+        for one, missing in zip(parts, (1.0, 0.0))
     )
-    return chain.normalised(image, groups, eps, scale, shift)
+    return chain.normalised(call.image, groups, eps, scale, shift)
 
 
-# By moments of the units themselves.
-_NORMALISATIONS: dict[str, Callable[[_Chain, torch.Size, list[Any]], _Chain]] = {
+# The dimension that an operation crops, of a shape, and what it takes along it.
+_CROPS: dict[str, Callable[..., tuple[int, list[slice]]]] = {
+    "slice": lambda shape, dim=0, *places: (dim, [slice(*places or [None])]),
+    "select": lambda shape, dim, place: (dim, [slice(place % shape[dim], place % shape[dim] + 1)]),
+    "split": lambda shape, size, dim=0: (
+        dim, [slice(i, i + size) for i in range(0, shape[dim], size)]
+    ),
+}  # fmt: skip
+
+
+def _cropped(call: _Call, chain: _Chain, *places: Any) -> Any:
+    shape, dims = call.source.shape, call.source.dim()
+    if call.made[0].shape == shape:
+        return chain  # [:], which older versions of PyTorch write out
+    dim, parts = _CROPS[call.kind](shape, *places)
+    dim %= dims
+    require(dim > 0)
+    axis = 0 if dim == 1 and dims > 2 else dim - dims + 3  # of the image
+    return [chain.cropped(call.image, axis, part) for part in parts]
+
+
+def _interpolated(call: _Call, chain: _Chain, *places: Any) -> _Chain:
+    """A linear map without weights, the same for each channel, along each axis by itself."""
+    shape = call.source.shape
+    require(len(shape) > 2 and len(call.made) == 1)
+
+    def function(one: Tensor) -> Tensor:
+        interpolated = call.target(one.reshape(1, 1, *shape[2:]), *places)
+        return cast(Tensor, interpolated.reshape(1, 1, -1, interpolated.shape[-1]))
+
+    return chain.interpolated(call.image, function)
+
+
+def _padded(call: _Call, chain: _Chain, pads: list[int], value: float = 0) -> _Chain:
+    require(value == 0 and len(pads) <= 2 * (call.source.dim() - 2))
+    return _interpolated(call, chain, pads, value)
+
+
+def _averaged(call: _Call, chain: _Chain, dims: list[int], keepdim: bool = False) -> _Chain:
+    require(all(dim % call.source.dim() > 1 for dim in dims))
+    return _interpolated(call, chain, dims, True)
+
+
+def _enlarged(call: _Call, chain: _Chain, *places: Any) -> _Chain:
+    """By nearest neighbours, which are copies where the factors are whole."""
+    sizes = zip(_image(call.made[0])[1:], call.image[1:])
+    (rows, no_rows), (columns, no_columns) = (divmod(large, small) for large, small in sizes)
+    if no_rows == no_columns == 0:
+        return chain.enlarge((rows, columns))
+    return _interpolated(call, chain, *places)
+
+
+def _same(call: _Call, chain: _Chain, *_: Any, **__: Any) -> _Chain:
+    require(call.made[0].numel() == call.source.numel())
+    return chain
+
+
+# What an operation makes, of a chain and the operation's own arguments.
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "mm": lambda _, chain, weight: chain.linear(weight.t(), None),
+    "addmm": lambda _, bias, chain, weight: chain.linear(weight.t(), bias),
+    "add": _sum,
+    "convolution": _convolved,
+    "pixel_shuffle": lambda call, chain, n: chain.followed_by(*shuffling(call.image, n)),
+    "constant_pad_nd": _padded,
+    "mean": _averaged,
     "native_group_norm": _group_normalised,
     "native_layer_norm": _layer_normalised,
+    **dict.fromkeys(_CROPS, _cropped),
+    **dict.fromkeys(("upsample_nearest1d", "upsample_nearest2d"), _enlarged),
+    **dict.fromkeys(
+        "view _unsafe_view reshape detach clone alias squeeze unsqueeze expand".split(), _same
+    ),
+    # By the names that versions of PyTorch trace them under.
+    **dict.fromkeys(
+        "_native_batch_norm_legit_no_training native_batch_norm cudnn_batch_norm".split(),
+        _batch_normalised,
+    ),
+    **dict.fromkeys(
+        "upsample_bilinear2d upsample_bicubic2d upsample_linear1d _upsample_nearest_exact2d "
+        "avg_pool2d avg_pool1d _adaptive_avg_pool2d reflection_pad1d reflection_pad2d "
+        "replication_pad1d replication_pad2d".split(),
+        _interpolated,
+    ),
 }
 
 # Their slope is no function of what they make, so that the evaluator keeps what they are given.

@@ -15,6 +15,12 @@ _HUB = "hf://"
 _NAME = re.compile(r"hf://(?P<repository>[^/@]+/[^/@]+)(?:/(?P<file>.+))?")
 # What a repository without a named file is searched for. The second is code.
 _FILES = ("model.safetensors", "model.pt2")
+# What errors of huggingface_hub mean.
+_ANSWERS = {
+    "GatedRepoError": "the repository is gated: ask for access on its page, then `hf auth login`",
+    "RepositoryNotFoundError": "no such repository, or it is private: `hf auth login`",
+    "RevisionNotFoundError": "the repository has no revision {revision}",
+}
 
 
 def load(
@@ -85,7 +91,6 @@ def _in_folder(name: str, revision: str | None) -> tuple[_Get, str | None]:
 def _on_hub(name: str, revision: str | None) -> tuple[_Get, str | None]:
     try:
         hub: Any = importlib.import_module("huggingface_hub")
-        constants: Any = importlib.import_module("huggingface_hub.constants")
         errors: Any = importlib.import_module("huggingface_hub.errors")
     except ImportError:
         raise ImportError(f"{name} needs huggingface_hub: pip install huggingface_hub") from None
@@ -100,23 +105,14 @@ def _on_hub(name: str, revision: str | None) -> tuple[_Get, str | None]:
             return path
         except errors.HFValidationError as error:
             raise UsageError(f"{name}: {first_line(error)}") from None
-        except errors.GatedRepoError:
-            raise NoInputError(
-                f"{name}: the repository is gated: ask for access on its page, then `hf auth login`"
-            ) from None
-        except errors.RepositoryNotFoundError:
-            raise NoInputError(
-                f"{name}: no such repository, or it is private: `hf auth login`"
-            ) from None
-        except errors.RevisionNotFoundError:
-            raise NoInputError(f"{name}: the repository has no revision {revision}") from None
-        except errors.LocalEntryNotFoundError:
-            _check_cached(constants.HF_HUB_CACHE, name, repository, revision)
-            return None
-        except errors.EntryNotFoundError:
+        except errors.EntryNotFoundError as error:
+            if isinstance(error, errors.LocalEntryNotFoundError):
+                _check_cached(hub.constants.HF_HUB_CACHE, name, repository, revision)
             return None
         except OSError as error:
-            raise NoInputError(f"{name}: {first_line(error)}") from None
+            answer = _ANSWERS.get(type(error).__name__)
+            said = answer.format(revision=revision) if answer else first_line(error)
+            raise NoInputError(f"{name}: {said}") from None
 
     return get, file
 

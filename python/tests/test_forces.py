@@ -137,19 +137,15 @@ def _traced(layer: nn.Module, size: tuple[int, ...]) -> torch.fx.GraphModule:
 @pytest.mark.parametrize(
     "layer",
     [
-        nn.ConvTranspose2d(5, 1, 4, 2, 1),
         nn.ConvTranspose2d(5, 3, 3, 2, 1, output_padding=1),
-        nn.ConvTranspose2d(5, 3, 5, 3, 1),
         nn.ConvTranspose2d(5, 16, (4, 2), (2, 1), (1, 0), bias=False),
-        nn.ConvTranspose2d(5, 2, 2, 2),
         nn.ConvTranspose2d(5, 2, 3, 4, 0, output_padding=1),
         nn.ConvTranspose1d(5, 2, 4, 2, 1),
-        nn.ConvTranspose3d(5, 1, 4, 2, 1),
     ],
 )
 def test_transposed_convolutions_become_others(layer):
     torch.manual_seed(5)
-    size = {1: (9,), 2: (6, 5), 3: (4, 3, 2)}[len(layer.kernel_size)]
+    size = (6, 5)[: len(layer.kernel_size)]
     with torch.no_grad():
         graph = _traced(layer, size)
         assert "True, [" not in graph.code
@@ -167,7 +163,6 @@ def test_transposed_convolutions_become_others(layer):
         nn.ConvTranspose2d(5, 32, 4, 2, 1),  # many channels
         nn.ConvTranspose2d(4, 4, 4, 2, 1, groups=2),
         nn.ConvTranspose2d(5, 3, 3, 2, 1, dilation=2),
-        nn.ConvTranspose2d(5, 3, 3, 1, 1),
         nn.ConvTranspose2d(5, 3, 5, 3, 0),  # 20 x 17 pixels are of no whole number of phases
     ],
 )
@@ -217,8 +212,8 @@ def linear_gaussian() -> tuple[dict[str, Any], Callable[[Tensor], Tensor]]:
 def test_estimates_with_forces_in_bfloat16_are_exact(compiled):
     described, exact = linear_gaussian()
     torch.manual_seed(8)
-    x = torch.randn(20, 6)
-    options = dict(described, base="prior", steps=64, chains=64, progress=False)
+    x = torch.randn(8, 6)
+    options = dict(described, base="prior", steps=32, chains=32, progress=False)
     found = {
         dtype: crais.evaluate(images=x, force_dtype=dtype, **options)
         for dtype in ("float32", "bfloat16")

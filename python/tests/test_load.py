@@ -85,14 +85,10 @@ def test_a_revision_is_a_tag_or_a_commit(cache, mlp):
     for revision, commit in (("v2", OTHER), (OTHER, OTHER), (None, COMMIT), ("main", COMMIT)):
         model = crais.load("hf://org/vae", revision=revision)
         assert model == cache / "snapshots" / commit / "model.safetensors"
+    named = crais.load("hf://org/vae/model.safetensors", revision="v2")
+    assert named == cache / "snapshots" / OTHER / "model.safetensors"
     message = error_of(crais.NoInputError, "hf://org/vae", revision="v3")
     assert message == "hf://org/vae: the cache has no revision v3, and the Hub is out of reach"
-
-
-def test_a_file_may_be_named(cache, mlp):
-    snapshot(cache, COMMIT, {"small/vae.safetensors": weights(mlp)}, "main")
-    path = crais.load("hf://org/vae/small/vae.safetensors")
-    assert path == cache / "snapshots" / COMMIT / "small/vae.safetensors"
 
 
 def test_what_is_not_there(cache, mlp):

@@ -34,16 +34,11 @@ def compiled() -> dict[str, Any]:
     return describe() | dict(fused=False)
 
 
-def several() -> dict[str, Any]:
-    return describe() | dict(
-        decoder=lambda z: decoder((wide(z) - start) @ back).reshape(z.shape[0], 2, 3),
-        fused=False,
-    )
-
-
 def conditional() -> dict[str, Any]:
     return describe() | dict(
-        decoder=lambda z, y: decoder(z).reshape(z.shape[0], 2, 3) + offsets[y],
+        decoder=lambda z, y: (
+            decoder((wide(z) - start) @ back).reshape(z.shape[0], 2, 3) + offsets[y]
+        ),
         labels=torch.arange(3),
     )
 
