@@ -26,9 +26,6 @@ void measure(const Vae& vae, int64_t batch, const Arguments& arguments) {
                                        {"aten", [&] { aten.evaluate(z); }},
                                        {"aten value", [&] { aten.log_density(z); }}};
   if (arguments.device.is_cpu()) {
-    contenders.push_back(
-        {"script (autograd)",
-         [script = std::make_shared<ScriptPosterior>(vae, images), z] { script->evaluate(z); }});
     for (const FusedKernel* kernel : available_kernels()) {
       const std::string name = kernel->name;
       const auto target = std::make_shared<DecoderPosterior>(

@@ -8,11 +8,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <utility>
 
 #include "cli/parse.h"
 #include "cli/program.h"
@@ -101,22 +99,6 @@ void GemmFloor::run() {
   for (size_t i = weights_.size(); i > 0; --i)
     at::mm_out(gradients_[i - 1], i == weights_.size() ? activations_[i] : gradients_[i],
                weights_[i - 1]);
-}
-
-ScriptPosterior::ScriptPosterior(const Vae& vae, at::Tensor images)
-    : vae_(vae.to(at::kCPU, at::kFloat)), images_(std::move(images)) {
-  for (Layer& layer : vae_.decoder.layers) {
-    layer.weight = layer.weight.clone().requires_grad_(true);
-    layer.bias = layer.bias.clone().requires_grad_(true);
-  }
-}
-
-at::Tensor ScriptPosterior::log_density(const at::Tensor& z) const {
-  const at::Tensor x = images_.unsqueeze(1).repeat({1, z.size(1), 1});
-  const at::Tensor logits = vae_.decoder.forward(z);
-  const at::Tensor log_likelihood =
-      -at::binary_cross_entropy_with_logits(logits, x, {}, {}, at::Reduction::None).sum(-1);
-  return log_likelihood - 0.5 * (z.square() + std::log(2 * M_PI)).sum(-1);
 }
 
 }  // namespace crais::bench

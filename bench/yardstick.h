@@ -1,5 +1,4 @@
-// What times are compared with: the matrix products alone, the processor's peak, and the evaluator
-// that a script would have.
+// What times are compared with: the matrix products alone.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -8,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "core/target.h"
 #include "models/vae.h"
 
 namespace crais::bench {
@@ -45,20 +43,6 @@ class GemmFloor {
  private:
   std::vector<at::Tensor> weights_, activations_, gradients_;
   double flops_ = 0.0;
-};
-
-/// log p(x, z) and its gradient as a typical script has it: the image repeated for each particle,
-/// weights that ask for gradients, autograd.
-class ScriptPosterior : public Target {
- public:
-  ScriptPosterior(const Vae& vae, at::Tensor images);
-  int64_t num_problems() const override { return images_.size(0); }
-  int64_t dim() const override { return vae_.architecture.latent; }
-  at::Tensor log_density(const at::Tensor& z) const override;
-
- private:
-  Vae vae_;
-  at::Tensor images_;
 };
 
 }  // namespace crais::bench

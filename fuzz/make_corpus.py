@@ -161,15 +161,17 @@ def json_keys(folder):
 
 def cells():
     """What `reproduce` keeps of two seeds of one variant."""
-    cell = {"log_normalizer": [-1.5, None], "std_error": [0.1, 0.2], "bias": [-0.005, None], "ess": [0.9, 0.1],
-            "flags": [0, 3], "base": 0.0, "tuning": 12.5, "estimating": 33.0, "transitions": 2.0,
-            "betas": [0.0, 0.5, 1.0], "divergence": [1.0, 0.25, 0.0]}
-    more = {"upper": [-1.4, 2.0], "upper_std_error": [0.1, None], "accept_prob": [0.8, 0.9], "training_seconds": 1.5}
-    for name, one in {"lower": cell, "both": {**cell, **more}, "failed": {"failed": "no plan", "unfinished": True}}.items():
+    columns = {"log_normalizer": [-1.5, None], "std_error": [0.1, 0.2], "bias": [-0.005, None], "ess": [0.9, 0.1],
+               "flags": [0, 3]}
+    more = {"upper": [-1.4, 2.0], "upper_std_error": [0.1, None], "accept_prob": [0.8, 0.9]}
+    means = {"base": 0.0, "tuning": 12.5, "estimating": 33.0, "transitions": 2.0, "training_seconds": 1.5}
+    cell = {"columns": columns, "means": means, "betas": [0.0, 0.5, 1.0], "divergence": [1.0, 0.25, 0.0]}
+    both = cell | {"columns": columns | more}
+    for name, one in {"lower": cell, "both": both, "failed": {"failed": "no plan", "unfinished": True}}.items():
         text = json.dumps(one, separators=(",", ":")).encode()
         seed("cells", name, bundle([("first", text), ("second", text)]))
     seed("cells", "as-written", bundle([("raw", json.dumps({"digest": "00", "result": cell}).encode())]))
-    dictionary("cells", [*(f'"{key}":' for key in {**cell, **more}), '"failed":', "null", "[]", "=== raw", "=== second"])
+    dictionary("cells", [*(f'"{key}":' for key in {**cell, **columns, **more, **means}), '"failed":', "null", "[]", "=== raw", "=== second"])
 
 
 def small_files():
@@ -234,7 +236,7 @@ def spec_texts():
         seed("specs", name.replace("/", "-"), name)
     texts = ["laplace:1.1,rounds=20", "constant-rate:32,max-step=0.1", "f:alpha:0.5", "power:0.5", "iwae:500",
              "ghmc:0.8", "normal:3", "mixture:2", "logistic-regression:pima,variance=5", "gaussian:0.5",
-             "step:0.5,every=3", "cosine:1e-5", "static:7", "threshold:127", "best:laplace", "pilot:encoder"]
+             "cess:0.9", "cosine:1e-5", "static:7", "threshold:127", "best:laplace", "pilot:encoder"]
     for i, text in enumerate(texts):
         seed("specs", f"parameters-{i:02}", text)
     dictionary("specs", [f"{key}=" for key in keys] + [f"{name}:" for name in names] + [":", ",", "1e308", "-1", "nan"])
@@ -248,7 +250,7 @@ def flag_texts():
         "eval-loglik": ["vae.safetensors", "--method", "iwae:5", "--indices", "3:9",
                         "--dequantise", "uniform:1", "--shard", "1/2", "--step-size", "0.5"],
         "train-vae": ["--data", "synthetic:60", "--hidden", "20,10", "--betas", "0.9,0.99", "--decay",
-                      "step:0.5,every=3", "--likelihood", "gaussian:2", "--objective", "iwae:3"],
+                      "cosine:1e-5", "--likelihood", "gaussian:2", "--objective", "iwae:3"],
     }
     words = {word for path in (SOURCE / "src").rglob("*.cpp")
              for word in re.findall(r'option::\w+\(\s*"([a-z-]+)"', path.read_text())}

@@ -1,5 +1,6 @@
 #include "models/objective.h"
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -8,13 +9,6 @@
 
 namespace crais {
 namespace {
-
-std::string shown(double value) {
-  std::ostringstream stream;
-  stream.precision(17);
-  stream << value;
-  return stream.str();
-}
 
 at::Tensor log_mean_exp(const at::Tensor& log_w) {
   return at::logsumexp(log_w, 0) - std::log(static_cast<double>(log_w.size(0)));
@@ -70,59 +64,29 @@ Bounds evaluate(const Objective& objective, const Vae& vae, const at::Tensor& x,
 }
 
 double Decay::rate(double initial, int64_t epoch, int64_t num_epochs) const {
-  const double progress =
-      num_epochs > 1
-          ? std::min(1.0, static_cast<double>(epoch) / static_cast<double>(num_epochs - 1))
-          : 0.0;
-  switch (kind) {
-    case Kind::kNone:
-      return initial;
-    case Kind::kCosine:
-      return final_rate + 0.5 * (initial - final_rate) * (1.0 + std::cos(M_PI * progress));
-    case Kind::kExponential:
-      return initial * std::pow(final_rate / initial, progress);
-    case Kind::kStep: {
-      const int64_t falls = epoch / every;
-      return initial * std::pow(factor, static_cast<double>(falls));
-    }
-  }
-  throw Error(ErrorKind::kInternal, "unknown decay");
+  if (!final_rate) return initial;
+  const double last = std::max(1.0, static_cast<double>(num_epochs - 1));
+  const double progress = std::min(1.0, static_cast<double>(epoch) / last);
+  return *final_rate + 0.5 * (initial - *final_rate) * (1.0 + std::cos(M_PI * progress));
 }
 
 Decay parse_decay(const std::string& text) {
   Spec spec(text);
   Decay decay;
-  if (spec.name() == "cosine") {
-    decay.kind = Decay::Kind::kCosine;
+  if (spec.name() == "cosine")
     decay.final_rate = spec.number("final", 0.0, 1.0, 0.0);
-  } else if (spec.name() == "exponential") {
-    decay.kind = Decay::Kind::kExponential;
-    decay.final_rate = spec.number("final", 1e-12, 1.0);
-  } else if (spec.name() == "step") {
-    decay.kind = Decay::Kind::kStep;
-    decay.factor = spec.number("factor", 1e-6, 1.0);
-    decay.every = spec.integer("every", 1, 1000000);
-  } else if (spec.name() != "none") {
-    throw argument_error("unknown decay '" + text +
-                         "'; choose from none, cosine:FINAL, exponential:FINAL, "
-                         "step:FACTOR,every=EPOCHS");
-  }
+  else if (spec.name() != "none")
+    throw argument_error("unknown decay '" + text + "'; choose from none, cosine:FINAL");
   spec.finish();
   return decay;
 }
 
 std::string to_string(const Decay& decay) {
-  switch (decay.kind) {
-    case Decay::Kind::kNone:
-      return "none";
-    case Decay::Kind::kCosine:
-      return "cosine:" + shown(decay.final_rate);
-    case Decay::Kind::kExponential:
-      return "exponential:" + shown(decay.final_rate);
-    case Decay::Kind::kStep:
-      return "step:" + shown(decay.factor) + ",every=" + std::to_string(decay.every);
-  }
-  throw Error(ErrorKind::kInternal, "unknown decay");
+  if (!decay.final_rate) return "none";
+  std::ostringstream stream;
+  stream.precision(17);
+  stream << "cosine:" << *decay.final_rate;
+  return stream.str();
 }
 
 }  // namespace crais

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "models/vae.h"
@@ -40,19 +41,13 @@ Bounds evaluate(const Objective& objective, const Vae& vae, const at::Tensor& x,
 
 /// The decay of the learning rate over the epochs.
 struct Decay {
-  enum class Kind { kNone, kCosine, kExponential, kStep };
-  Kind kind = Kind::kNone;
-  double final_rate = 0.0;  // cosine, exponential: the rate in the last epoch
-  double factor = 1.0;      // step: the rate is multiplied by this ...
-  int64_t every = 1;        // ... after this many epochs
+  std::optional<double> final_rate;  // of half a cosine, in the last epoch; none: no decay
 
   /// The rate in `epoch` = 0 .. num_epochs - 1.
   double rate(double initial, int64_t epoch, int64_t num_epochs) const;
-  /// True if the rate of an epoch depends on the total number of epochs.
-  bool depends_on_length() const { return kind == Kind::kCosine || kind == Kind::kExponential; }
 };
 
-/// Parses "none", "cosine:FINAL", "exponential:FINAL", "step:FACTOR,every=EPOCHS".
+/// Parses "none" or "cosine:FINAL". Throws Error kArgument for any other text.
 Decay parse_decay(const std::string& text);
 std::string to_string(const Decay& decay);
 

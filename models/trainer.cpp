@@ -66,31 +66,22 @@ class Totals {
   int64_t images_ = 0;
 };
 
-nlohmann::json to_json_means(const EpochMetrics::Means& means) {
-  return {{"bound", means.bound}, {"elbo", means.elbo}, {"kl", means.kl}};
-}
-
-EpochMetrics::Means means_from(const nlohmann::json& object) {
-  return {object.at("bound"), object.at("elbo"), object.at("kl")};
-}
-
 }  // namespace
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EpochMetrics::Means, bound, elbo, kl)
+
 void to_json(nlohmann::json& object, const EpochMetrics& metrics) {
-  object = {{"epoch", metrics.epoch},
-            {"learning_rate", metrics.learning_rate},
-            {"kl_weight", metrics.kl_weight},
-            {"train", to_json_means(metrics.train)},
-            {"validation", to_json_means(metrics.validation)},
-            {"seconds", metrics.seconds}};
+  object = {{"epoch", metrics.epoch},           {"learning_rate", metrics.learning_rate},
+            {"kl_weight", metrics.kl_weight},   {"train", metrics.train},
+            {"validation", metrics.validation}, {"seconds", metrics.seconds}};
 }
 
 void from_json(const nlohmann::json& object, EpochMetrics& metrics) {
   metrics = {json_field<int64_t>(object, "epoch", "metrics"),
              object.at("learning_rate"),
              object.at("kl_weight"),
-             means_from(object.at("train")),
-             means_from(object.at("validation")),
+             object.at("train"),
+             object.at("validation"),
              object.at("seconds")};
 }
 

@@ -4,6 +4,7 @@
 
 #include "io/json.h"
 #include "io/safetensors.h"
+#include "models/file_fields.h"
 #include "util/error.h"
 
 namespace crais {
@@ -35,12 +36,6 @@ void check_settings(const json& saved, const json& settings, const std::string& 
                            shown(before) + ", which this run does not have");
 }
 
-at::Tensor take(const SafeTensors& content, const std::string& name, const std::string& file) {
-  const at::Tensor* tensor = content.find(name);
-  if (!tensor) throw data_error(file + ": has no tensor \"" + name + "\"");
-  return *tensor;
-}
-
 }  // namespace
 
 json training_settings(const TrainerOptions& options, const VaeArchitecture& architecture,
@@ -60,8 +55,8 @@ json training_settings(const TrainerOptions& options, const VaeArchitecture& arc
                    {"image size", {architecture.image_rows, architecture.image_cols}},
                    {"data", data},
                    {"data md5", data_md5}};
-  // With any other decay, a longer run begins like a shorter run.
-  if (options.decay.depends_on_length()) settings["epochs"] = options.epochs;
+  // Without a decay, a longer run begins like a shorter run.
+  if (options.decay.final_rate) settings["epochs"] = options.epochs;
   return settings;
 }
 
@@ -98,10 +93,10 @@ TrainerState read_training_state(const std::filesystem::path& path, const json& 
   } catch (const json::exception& error) {
     throw data_error(file + ": metadata: " + quoted(error.what()));
   }
-  state.weights = take(content, "weights", file);
-  state.best_weights = take(content, "best_weights", file);
-  state.exp_avg = take(content, "exp_avg", file);
-  state.exp_avg_sq = take(content, "exp_avg_sq", file);
+  state.weights = tensor_of(content, "weights", {-1}, file);
+  state.best_weights = tensor_of(content, "best_weights", {-1}, file);
+  state.exp_avg = tensor_of(content, "exp_avg", {-1}, file);
+  state.exp_avg_sq = tensor_of(content, "exp_avg_sq", {-1}, file);
   return state;
 }
 

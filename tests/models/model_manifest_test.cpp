@@ -137,160 +137,137 @@ TEST(ModelManifest, LayersMustComputeWhatTheModelDoes) {
                [&] { check_values(manifest(1.01), *model, "file"); });
 }
 
+using Alter = void (*)(json&, SafeTensors&);
+
+void keep(json& /*description*/, SafeTensors& /*arrays*/) {}
+void normalise_by_4(json& description, SafeTensors& arrays) { normalise(description, arrays, 4); }
+
+json large_convolution(bool transposed, int64_t side, int64_t stride, int64_t padding) {
+  return {{{"kind", "convolution"},
+           {"transposed", transposed},
+           {"input", {4, 1, 1}},
+           {"output", {1, side, side}},
+           {"stride", {stride, stride}},
+           {"padding", {padding, padding}},
+           {"dilation", {1, 1}}}};
+}
+
+/// What goes wrong after `alter`, with other values in the description (null: without them) and
+/// other arrays.
+struct Fault {
+  const char* message;
+  Alter alter;
+  std::vector<std::pair<std::string, json>> values;
+  std::vector<std::pair<std::string, at::Tensor>> arrays = {};
+};
+
 TEST(ModelManifest, RefusesLayersThatCannotBe) {
-  const std::vector<std::pair<const char*, std::function<void(json&, SafeTensors&)>>> faults = {
-      {"\"layers\" is not a list of 1 to 100",
-       [](json& d, SafeTensors&) { d["decoder"]["layers"] = json::array(); }},
-      {"\"layers\" is not a list of descriptions", [](json& d, SafeTensors&) { layer(d, 0) = 3; }},
-      {"\"kind\" is not dense, convolution or interpolation",
-       [](json& d, SafeTensors&) { layer(d, 1)["kind"] = "sparse"; }},
-      {"unknown activation", [](json& d, SafeTensors&) { layer(d, 0)["activation"] = "swish"; }},
-      {"\"likelihood\" is not one that gives p(x)",
-       [](json& d, SafeTensors&) { d["likelihood"]["name"] = "squared-error"; }},
-      {"unknown likelihood", [](json& d, SafeTensors&) { d["decoder"]["likelihood"] = "laplace"; }},
-      {"\"transposed\" is not true or false",
-       [](json& d, SafeTensors&) { layer(d, 1)["transposed"] = 1; }},
+  const std::string layers = "/decoder/layers", first = layers + "/0", second = layers + "/1";
+  const json skip0 = {{"from", 0}, {"before_activation", true}},
+             skip1 = {{"from", 1}, {"before_activation", true}};
+  const char* const no_convolution = "\"output\" is not what a convolution makes of its input";
+  const char* const no_layer = "\"from\" is not an earlier layer with as many outputs";
+  const char* const no_place = "\"decoder.1.places\" is not a place of the input";
+  const std::vector<Fault> faults = {
+      {"\"layers\" is not a list of 1 to 100", keep, {{layers, json::array()}}},
+      {"\"layers\" is not a list of descriptions", keep, {{first, 3}}},
+      {"\"kind\" is not dense, convolution or interpolation", keep, {{second + "/kind", "sparse"}}},
+      {"unknown activation", keep, {{first + "/activation", "swish"}}},
+      {"\"likelihood\" is not one that gives p(x)", keep, {{"/likelihood/name", "squared-error"}}},
+      {"unknown likelihood", keep, {{"/decoder/likelihood", "laplace"}}},
+      {"\"transposed\" is not true or false", keep, {{second + "/transposed", 1}}},
       {"tensor \"decoder.1.weight\" is Float [8, 3, 4, 4], expected Float [3, 8, any, any]",
-       [](json& d, SafeTensors&) { layer(d, 1)["transposed"] = false; }},
-      {"\"input\" is not channels, rows and columns",
-       [](json& d, SafeTensors&) {
-         layer(d, 1)["input"] = {8, 2, 3, 1};
-       }},
-      {"\"input\" is not of the 48 units that come",
-       [](json& d, SafeTensors&) {
-         layer(d, 1)["input"] = {8, 3, 3};
-       }},
-      {"\"output\" is not what a convolution makes of its input",
-       [](json& d, SafeTensors&) {
-         layer(d, 1)["output"] = {3, 4, 8};
-       }},
-      {"\"output\" is not what a convolution makes of its input",
-       [](json& d, SafeTensors&) {
-         layer(d, 1)["padding"] = {60'000, 1};
-       }},
-      {"\"stride\" is not a whole number in 1..",
-       [](json& d, SafeTensors&) {
-         layer(d, 1)["stride"] = {0, 2};
-       }},
-      {"\"dilation\" is not a list of 2 whole numbers",
-       [](json& d, SafeTensors&) { layer(d, 1)["dilation"] = 1; }},
-      {"\"padding\" is missing", [](json& d, SafeTensors&) { layer(d, 1).erase("padding"); }},
-      {"\"layers\" is not a decoder with 48 outputs",
-       [](json& d, SafeTensors&) { d["decoder"]["layers"].erase(2); }},
+       keep,
+       {{second + "/transposed", false}}},
+      {"\"input\" is not channels, rows and columns", keep, {{second + "/input", {8, 2, 3, 1}}}},
+      {"\"input\" is not of the 48 units that come", keep, {{second + "/input", {8, 3, 3}}}},
+      {no_convolution, keep, {{second + "/output", {3, 4, 8}}}},
+      {no_convolution, keep, {{second + "/padding", {60'000, 1}}}},
+      {"\"stride\" is not a whole number in 1..", keep, {{second + "/stride", {0, 2}}}},
+      {"\"dilation\" is not a list of 2 whole numbers", keep, {{second + "/dilation", 1}}},
+      {"\"padding\" is missing", keep, {{second + "/padding", nullptr}}},
+      {"\"layers\" is not a decoder with 48 outputs", keep, {{layers + "/2", nullptr}}},
       {"tensor \"decoder.0.weight\" is Double [48, 4], expected Float [any, 4]",
-       [](json&, SafeTensors& s) {
-         put(s, "decoder.0.weight", at::ones({48, 4}, at::kDouble));
-       }},
+       keep,
+       {},
+       {{"decoder.0.weight", at::ones({48, 4}, at::kDouble)}}},
       {"tensor \"decoder.2.bias\" holds NaN or infinite values",
-       [](json&, SafeTensors& s) { put(s, "decoder.2.bias", at::full({2}, INFINITY)); }},
+       keep,
+       {},
+       {{"decoder.2.bias", at::full({2}, INFINITY)}}},
       {"tensor \"decoder.0.weight\" is Float [48, 5], expected Float [any, 4]",
-       [](json&, SafeTensors& s) {
-         put(s, "decoder.0.weight", at::ones({48, 5}));
-       }},
-      {"\"from\" is not an earlier layer with as many outputs",
-       [](json& d, SafeTensors&) {
-         layer(d, 1)["skip"] = {{"from", 0}, {"before_activation", true}};
-       }},
-      {"\"from\" is not an earlier layer with as many outputs",
-       [](json& d, SafeTensors&) {
-         layer(d, 1)["skip"] = {{"from", 1}, {"before_activation", true}};
-       }},
-      {"\"skip\" is not described", [](json& d, SafeTensors&) { layer(d, 1)["skip"] = 0; }},
+       keep,
+       {},
+       {{"decoder.0.weight", at::ones({48, 5})}}},
+      {no_layer, keep, {{second + "/skip", skip0}}},
+      {no_layer, keep, {{second + "/skip", skip1}}},
+      {"\"skip\" is not described", keep, {{second + "/skip", 0}}},
       {"\"output\" is not of as many channels as the input",
-       [](json& d, SafeTensors& s) {
-         interpolate(d, s);
-         layer(d, 1)["input"] = {3, 4, 4};
-       }},
-      {"\"input\" is not of the 48 units that come",
-       [](json& d, SafeTensors& s) {
-         interpolate(d, s);
-         layer(d, 1)["input"] = {2, 5, 6};
-       }},
+       interpolate,
+       {{second + "/input", {3, 4, 4}}}},
+      {"\"input\" is not of the 48 units that come", interpolate, {{second + "/input", {2, 5, 6}}}},
       {"tensor \"decoder.1.weight\" is Float [24, 2], expected Float [20, any]",
-       [](json& d, SafeTensors& s) {
-         interpolate(d, s);
-         layer(d, 1)["output"] = {2, 4, 5};
-       }},
-      {"\"decoder.1.places\" is not a place of the input",
-       [](json& d, SafeTensors& s) {
-         interpolate(d, s);
-         put(s, "decoder.1.places", at::full({24, 2}, 24, at::kLong));
-       }},
-      {"\"decoder.1.places\" is not a place of the input",
-       [](json& d, SafeTensors& s) {
-         interpolate(d, s);
-         put(s, "decoder.1.places", at::full({24, 2}, -1, at::kLong));
-       }},
+       interpolate,
+       {{second + "/output", {2, 4, 5}}}},
+      {no_place, interpolate, {}, {{"decoder.1.places", at::full({24, 2}, 24, at::kLong)}}},
+      {no_place, interpolate, {}, {{"decoder.1.places", at::full({24, 2}, -1, at::kLong)}}},
       {"tensor \"decoder.1.places\" is Float [24, 2], expected Long [24, 2]",
-       [](json& d, SafeTensors& s) {
-         interpolate(d, s);
-         put(s, "decoder.1.places", at::zeros({24, 2}));
-       }},
+       interpolate,
+       {},
+       {{"decoder.1.places", at::zeros({24, 2})}}},
       {"\"output\" is not an image of at most",
-       [](json& d, SafeTensors& s) {
-         interpolate(d, s);
-         layer(d, 0) = layer(d, 1);
-         layer(d, 0)["input"] = {4, 1, 1};
-         layer(d, 0)["output"] = {4, 1000, 1000};
-         put(s, "decoder.0.weight", at::ones({1'000'000, 1}));
-         put(s, "decoder.0.bias", at::ones({4}));
-       }},
-      {"\"normalisation\" is not described",
-       [](json& d, SafeTensors&) { layer(d, 0)["normalisation"] = true; }},
+       interpolate,
+       {{first, {{"kind", "interpolation"}, {"input", {4, 1, 1}}, {"output", {4, 1000, 1000}}}}},
+       {{"decoder.0.weight", at::ones({1'000'000, 1})}, {"decoder.0.bias", at::ones({4})}}},
+      {"\"normalisation\" is not described", keep, {{first + "/normalisation", true}}},
       {"\"groups\" is not a divisor of 48 units",
-       [](json& d, SafeTensors& s) { normalise(d, s, 5); }},
+       normalise_by_4,
+       {{first + "/normalisation/groups", 5}}},
       {"\"groups\" is not a whole number in 1..48",
-       [](json& d, SafeTensors& s) { normalise(d, s, 0); }},
+       normalise_by_4,
+       {{first + "/normalisation/groups", 0}}},
       {"\"eps\" is not a number of at least 0",
-       [](json& d, SafeTensors& s) {
-         normalise(d, s, 4);
-         layer(d, 0)["normalisation"]["eps"] = -1e-3;
-       }},
+       normalise_by_4,
+       {{first + "/normalisation/eps", -1e-3}}},
       {"tensor \"decoder.0.shift\" is Long [48], expected Float [48]",
-       [](json& d, SafeTensors& s) {
-         normalise(d, s, 4);
-         put(s, "decoder.0.shift", at::ones({48}, at::kLong));
-       }},
+       normalise_by_4,
+       {},
+       {{"decoder.0.shift", at::ones({48}, at::kLong)}}},
       {"tensor \"decoder.0.scale\" is Float [8], expected Float [48]",
-       [](json& d, SafeTensors& s) {
-         normalise(d, s, 4);
-         put(s, "decoder.0.scale", at::ones({8}));
-       }},
+       normalise_by_4,
+       {},
+       {{"decoder.0.scale", at::ones({8})}}},
       // From one place to more than are listed.
       {"units",
-       [](json& d, SafeTensors& s) {
-         d["decoder"]["layers"] = {{{"kind", "convolution"},
-                                    {"transposed", true},
-                                    {"input", {4, 1, 1}},
-                                    {"output", {1, 2000, 2000}},
-                                    {"stride", {2000, 2000}},
-                                    {"padding", {0, 0}},
-                                    {"dilation", {1, 1}}}};
-         put(s, "decoder.0.weight", at::ones({4, 1, 1, 1}));
-         put(s, "decoder.0.bias", at::ones({1}));
-       }},
+       keep,
+       {{layers, large_convolution(true, 2000, 2000, 0)}},
+       {{"decoder.0.weight", at::ones({4, 1, 1, 1})}, {"decoder.0.bias", at::ones({1})}}},
       {"places times taps",
-       [](json& d, SafeTensors& s) {
-         d["decoder"]["layers"] = {{{"kind", "convolution"},
-                                    {"transposed", false},
-                                    {"input", {4, 1, 1}},
-                                    {"output", {1, 1001, 1001}},
-                                    {"stride", {1, 1}},
-                                    {"padding", {501, 501}},
-                                    {"dilation", {1, 1}}}};
-         put(s, "decoder.0.weight", at::ones({1, 4, 3, 3}));
-         put(s, "decoder.0.bias", at::ones({1}));
-       }},
+       keep,
+       {{layers, large_convolution(false, 1001, 1, 501)}},
+       {{"decoder.0.weight", at::ones({1, 4, 3, 3})}, {"decoder.0.bias", at::ones({1})}}},
       {"under N(0, I) without labels",
-       [](json& d, SafeTensors& s) {
-         d["functions"].push_back("prior");
-         put(s, "prior.loc", at::zeros({4}));
-         put(s, "prior.scale_tril", at::eye(4));
-       }},
+       keep,
+       {{"/functions/-", "prior"}},
+       {{"prior.loc", at::zeros({4})}, {"prior.scale_tril", at::eye(4)}}},
   };
-  for (const auto& [message, alter] : faults)
-    expect_error(ErrorKind::kData, {message},
-                 [&change = alter] { read_manifest(altered(change), "file"); });
+  for (const Fault& fault : faults)
+    expect_error(ErrorKind::kData, {fault.message}, [&] {
+      read_manifest(altered([&](json& description, SafeTensors& arrays) {
+                      fault.alter(description, arrays);
+                      for (const auto& [place, value] : fault.values) {
+                        const json::json_pointer pointer(place);
+                        if (!value.is_null())
+                          description[pointer] = value;
+                        else if (description[pointer.parent_pointer()].is_array())
+                          description[pointer.parent_pointer()].erase(std::stoul(pointer.back()));
+                        else
+                          description[pointer.parent_pointer()].erase(pointer.back());
+                      }
+                      for (const auto& [name, tensor] : fault.arrays) put(arrays, name, tensor);
+                    }),
+                    "file");
+    });
 }
 
 }  // namespace

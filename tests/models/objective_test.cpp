@@ -58,24 +58,15 @@ TEST(Objective, KlDivergenceAgreesWithMonteCarlo) {
   EXPECT_NEAR(kl_divergence(posterior).item<double>(), difference.mean().item<double>(), 5 * error);
 }
 
-TEST(Objective, KlDivergenceOfThePriorIsZero) {
-  EXPECT_EQ(kl_divergence({at::zeros({1, 3}), at::zeros({1, 3})}).item<double>(), 0.0);
-}
-
-TEST(Objective, IwaeOfOneSampleIsTheOneSampleElbo) {
-  const ObjectiveCase problem = small_problem();
-  const at::Tensor e = noise({1, 5, 2});
-  const Bounds bounds = evaluate({Objective::Kind::kIwae, 1}, problem.vae, problem.x, e);
-  EXPECT_TRUE(at::allclose(bounds.bound, log_weights(problem, e)[0], 1e-12, 1e-12));
-}
-
 TEST(Objective, IwaeIsTheLogOfTheMeanWeight) {
   const ObjectiveCase problem = small_problem();
-  const at::Tensor e = noise({7, 5, 2});
-  const Bounds bounds = evaluate({Objective::Kind::kIwae, 7}, problem.vae, problem.x, e);
-  EXPECT_TRUE(at::allclose(bounds.bound, log_weights(problem, e).exp().mean(0).log(), 1e-10));
-  EXPECT_TRUE(at::equal(bounds.maximised, bounds.bound));
-  EXPECT_TRUE((bounds.bound >= log_weights(problem, e).mean(0)).all().item<bool>());
+  for (const int64_t samples : {1, 7}) {
+    const at::Tensor e = noise({samples, 5, 2}), weights = log_weights(problem, e);
+    const Bounds bounds = evaluate({Objective::Kind::kIwae, samples}, problem.vae, problem.x, e);
+    EXPECT_TRUE(at::allclose(bounds.bound, weights.exp().mean(0).log(), 1e-10));
+    EXPECT_TRUE(at::equal(bounds.maximised, bounds.bound));
+    EXPECT_TRUE((bounds.bound >= weights.mean(0) - 1e-10).all().item<bool>());
+  }
 }
 
 TEST(Objective, ElboIsReconstructionLessKl) {
@@ -90,17 +81,6 @@ TEST(Objective, ElboIsReconstructionLessKl) {
   EXPECT_TRUE(at::allclose(bounds.elbo, reconstruction - bounds.kl));
   EXPECT_TRUE(at::equal(bounds.bound, bounds.elbo));
   EXPECT_TRUE(at::allclose(bounds.maximised, reconstruction - 0.25 * bounds.kl));
-}
-
-TEST(Objective, ElboAndOneSampleBoundAgreeInExpectation) {
-  const ObjectiveCase problem = small_problem();
-  constexpr int64_t kSamples = 20000;
-  const at::Tensor e = noise({kSamples, 5, 2});
-  const at::Tensor weights = log_weights(problem, e);
-  const at::Tensor elbo = evaluate({}, problem.vae, problem.x, e).elbo;
-  // Both means come from the same draws; the KL term's noise is what differs.
-  const at::Tensor error = weights.std(0) / std::sqrt(kSamples);
-  EXPECT_TRUE(((weights.mean(0) - elbo).abs() < 5 * error).all().item<bool>());
 }
 
 TEST(Objective, ParsesWhatItPrints) {
@@ -119,21 +99,13 @@ TEST(Decay, FollowsItsFormula) {
   EXPECT_DOUBLE_EQ(rate("cosine:1e-5", 0), 1e-3);
   EXPECT_DOUBLE_EQ(rate("cosine:1e-5", 5), 0.5 * (1e-3 + 1e-5));
   EXPECT_DOUBLE_EQ(rate("cosine:1e-5", 10), 1e-5);
-  EXPECT_DOUBLE_EQ(rate("exponential:1e-5", 0), 1e-3);
-  EXPECT_DOUBLE_EQ(rate("exponential:1e-5", 5), 1e-4);
-  EXPECT_DOUBLE_EQ(rate("exponential:1e-5", 10), 1e-5);
-  EXPECT_DOUBLE_EQ(rate("step:0.5,every=4", 3), 1e-3);
-  EXPECT_DOUBLE_EQ(rate("step:0.5,every=4", 8), 0.25e-3);
   EXPECT_DOUBLE_EQ(parse_decay("cosine").rate(1e-3, 0, 1), 1e-3);
 }
 
 TEST(Decay, ParsesWhatItPrints) {
-  for (const char* text : {"none", "step:0.5,every=4"})
-    EXPECT_EQ(to_string(parse_decay(text)), text);
-  for (const char* text : {"cosine:1e-5", "exponential:1e-5"})
-    EXPECT_EQ(parse_decay(to_string(parse_decay(text))).final_rate, 1e-5);
+  EXPECT_EQ(to_string(parse_decay("none")), "none");
+  EXPECT_EQ(parse_decay(to_string(parse_decay("cosine:1e-5"))).final_rate, 1e-5);
   expect_error(ErrorKind::kArgument, {"linear", "cosine:FINAL"}, [] { parse_decay("linear"); });
-  expect_error(ErrorKind::kArgument, {"every"}, [] { parse_decay("step:0.5"); });
 }
 
 }  // namespace

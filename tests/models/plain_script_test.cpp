@@ -6,7 +6,6 @@
 #include <string>
 
 #include "core/rng.h"
-#include "evaluation/log_normalizer.h"
 #include "models/script_model.h"
 #include "support/expect_error.h"
 #include "support/statistics.h"
@@ -81,20 +80,6 @@ TEST_F(PlainScript, SaysWhatWasFoundOut) {
   EXPECT_EQ(binary->description().low, 0.0);
   EXPECT_EQ(binary->description().high, 1.0);
   EXPECT_EQ(binary->description().step, 1.0);
-}
-
-TEST_F(PlainScript, FindsTheExactProbabilityOfALinearGaussianDecoder) {
-  const auto model = read(kForward, kGaussian);
-  const at::Tensor x = at::linspace(-1, 2, 24, at::kFloat).view({4, 2, 3});
-  const at::Tensor off = (x.flatten(1) - bias_).to(at::kDouble), w = weight_.to(at::kDouble);
-  const at::Tensor covariance =
-      at::matmul(w.t(), w) + kNoise * kNoise * at::eye(6, at::TensorOptions(at::kDouble));
-  const at::Tensor truth = -0.5 * (off * at::linalg_solve(covariance, off.t()).t()).sum(1) -
-                           0.5 * at::logdet(covariance) - 3 * std::log(2 * M_PI);
-  EstimateOptions options;
-  options.base = "laplace";
-  const Result result = estimate_log_normalizer(DecoderPosterior(model, x), options);
-  EXPECT_LT(max_abs_diff(result.value, truth), 1e-3) << result.value << truth;
 }
 
 TEST_F(PlainScript, IsWhatTheSameWeightsAreAsAnMlp) {

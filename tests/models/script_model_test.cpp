@@ -38,14 +38,37 @@ struct Linear {
   }
 };
 
-/// log N(x; b, W^T W + noise^2 I), [P].
-at::Tensor exact(const Linear& linear, double noise, const at::Tensor& x) {
-  const int64_t size = linear.bias.size(0);
-  const at::Tensor off = x.flatten(1).to(at::kDouble) - linear.bias;
-  const at::Tensor covariance =
-      at::matmul(linear.weight.t(), linear.weight) + noise * noise * at::eye(size, at::kDouble);
+/// log N(x; b, W^T W + 0.25 I), [P].
+at::Tensor exact(const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& x) {
+  const int64_t size = weight.size(1);
+  const at::Tensor off = x.flatten(1).to(at::kDouble) - bias;
+  const at::Tensor covariance = at::matmul(weight.t(), weight) + 0.25 * at::eye(size, at::kDouble);
   return -0.5 * (off * at::linalg_solve(covariance, off.t()).t()).sum(1) -
          0.5 * at::logdet(covariance) - 0.5 * static_cast<double>(size) * std::log(2 * M_PI);
+}
+
+/// The estimate from that base is the truth.
+double expect_estimate(const Target& target, const std::string& base, const at::Tensor& truth,
+                       int64_t chains = EstimateOptions().chains) {
+  EstimateOptions options;
+  options.base = base;
+  options.chains = chains;
+  const Result result = estimate_log_normalizer(target, options);
+  EXPECT_TRUE(((result.value - truth).abs() < 5 * result.std_error + 1e-5).all().item<bool>())
+      << base << result.value << truth;
+  return result.std_error.max().item<double>();
+}
+
+/// The mean and variance of 2,000 draws are those of a linear decoder with noise of 0.5.
+void expect_linear_draws(const LatentModel& model) {
+  std::vector<at::Tensor> rows;
+  for (int64_t i = 0; i < 2000; ++i) rows.push_back(model.draw(1, i).data.flatten(1));
+  const at::Tensor all = at::cat(rows).to(at::kDouble);
+  const Linear linear(model);
+  const at::Tensor variance = linear.weight.square().sum(0) + 0.25;
+  EXPECT_LT(((all.mean(0) - linear.bias) / (variance / 2000).sqrt()).abs().max().item<double>(), 5);
+  EXPECT_LT(((all.var(0, true) / variance - 1) / std::sqrt(2.0 / 2000)).abs().max().item<double>(),
+            5);
 }
 
 TEST(ScriptModel, SaysWhatItIs) {
@@ -66,18 +89,11 @@ TEST(ScriptModel, FindsTheExactProbabilityOfALinearGaussianDecoder) {
   const auto model = read_script_model(file("linear_gaussian.pt"));
   const at::Tensor x = at::linspace(-1, 2, 24, at::kFloat).view({4, 2, 3});
   const DecoderPosterior target(model, x);
-  for (const char* base : {"laplace", "encoder", "prior"}) {
-    EstimateOptions options;
-    options.base = base;
-    const Result result = estimate_log_normalizer(target, options);
-    const at::Tensor truth = exact(Linear(*model), 0.5, x);
-    EXPECT_TRUE(((result.value - truth).abs() < 5 * result.std_error + 1e-5).all().item<bool>())
-        << base << result.value << truth;
-    // The encoder is the posterior itself.
-    if (base != std::string("prior")) {
-      EXPECT_LT(result.std_error.max().item<double>(), 1e-4);
-    }
-  }
+  const Linear linear(*model);
+  const at::Tensor truth = exact(linear.weight, linear.bias, x);
+  expect_estimate(target, "prior", truth);
+  EXPECT_LT(expect_estimate(target, "laplace", truth), 1e-4);
+  EXPECT_LT(expect_estimate(target, "encoder", truth), 1e-4);  // it is the posterior itself
 }
 
 TEST(ScriptModel, GradientIsThatOfTheValue) {
@@ -172,15 +188,7 @@ TEST(ScriptModel, DrawsAreDecidedBySeedAndPlace) {
   EXPECT_TRUE(at::equal(first.data, again.data));
   EXPECT_TRUE(at::equal(first.latents, again.latents));
   EXPECT_FALSE(at::equal(first.data, model->draw(7, 4).data));
-  // Their law: mean b, variance diag(W^T W) + noise^2, over 2,000 draws.
-  std::vector<at::Tensor> rows;
-  for (int64_t i = 0; i < 2000; ++i) rows.push_back(model->draw(1, i).data.flatten(1));
-  const at::Tensor all = at::cat(rows).to(at::kDouble);
-  const Linear linear(*model);
-  const at::Tensor variance = linear.weight.square().sum(0) + 0.25;
-  EXPECT_LT(((all.mean(0) - linear.bias) / (variance / 2000).sqrt()).abs().max().item<double>(), 5);
-  EXPECT_LT(((all.var(0, true) / variance - 1) / std::sqrt(2.0 / 2000)).abs().max().item<double>(),
-            5);
+  expect_linear_draws(*model);
 }
 
 TEST(ScriptModel, APriorThatIsNoNormalHasItsMoments) {
@@ -209,14 +217,7 @@ TEST(ScriptModel, WithTwoBasesFindsTheSameUnderAMixture) {
   const at::Tensor truth =
       at::logsumexp(target.evaluate(z.expand({2, z.size(0), 2})).log_density, {1}) +
       2 * std::log(16.0 / 160);
-  for (const char* base : {"laplace", "prior"}) {
-    EstimateOptions options;
-    options.base = base;
-    options.chains = 256;
-    const Result result = estimate_log_normalizer(target, options);
-    EXPECT_TRUE(((result.value - truth).abs() < 5 * result.std_error + 1e-6).all().item<bool>())
-        << base << result.value << truth;
-  }
+  for (const char* base : {"laplace", "prior"}) expect_estimate(target, base, truth, 256);
 }
 
 TEST(ScriptModel, AConditionalModelIsExactGivenItsLabels) {
@@ -230,18 +231,9 @@ TEST(ScriptModel, AConditionalModelIsExactGivenItsLabels) {
   };
   const at::Tensor zero = at::zeros({3, 2}, at::kDouble), bias = output(zero, y);
   const at::Tensor weight = output(eye, y.slice(0, 0, 1).expand(2)) - bias[0];
-  const at::Tensor covariance = at::matmul(weight.t(), weight) + 0.25 * at::eye(5, at::kDouble);
-  const at::Tensor off = x - bias;
-  const at::Tensor truth = -0.5 * (off * at::linalg_solve(covariance, off.t()).t()).sum(1) -
-                           0.5 * at::logdet(covariance) - 2.5 * std::log(2 * M_PI);
   const DecoderPosterior target(model, x, {}, y);
-  for (const char* base : {"laplace", "prior", "encoder"}) {
-    EstimateOptions options;
-    options.base = base;
-    const Result result = estimate_log_normalizer(target, options);
-    EXPECT_TRUE(((result.value - truth).abs() < 5 * result.std_error + 1e-5).all().item<bool>())
-        << base << result.value << truth;
-  }
+  for (const char* base : {"laplace", "prior", "encoder"})
+    expect_estimate(target, base, exact(weight, bias, x));
   const LatentModel::Draws drawn = model->draw(1, 0);
   EXPECT_EQ(drawn.labels.scalar_type(), at::kLong);
   EXPECT_EQ(drawn.labels.numel(), 1);
@@ -320,7 +312,8 @@ TEST(NetworkModel, IsWeightsAndComputesWhatTheyDo) {
   EXPECT_EQ(model->decoder()->layers.size(), 1U);
   EXPECT_TRUE(model->description().has("encode"));
   const at::Tensor x = at::linspace(-1, 2, 24, at::kFloat).view({4, 6});
-  const at::Tensor truth = exact(Linear(*model), 0.5, x);
+  const Linear linear(*model);
+  const at::Tensor truth = exact(linear.weight, linear.bias, x);
   const auto own = std::make_shared<DecoderPosterior>(model, x);
   const auto general =
       std::make_shared<DecoderPosterior>(model, x, at::Tensor(), at::Tensor(), nullptr);
@@ -328,18 +321,8 @@ TEST(NetworkModel, IsWeightsAndComputesWhatTheyDo) {
   EXPECT_LT(max_abs_diff(own->evaluate(z).grad, general->evaluate(z).grad), 1e-4);
   EXPECT_LT(max_abs_diff(own->amortised_base()->matrix(), general->amortised_base()->matrix()),
             1e-6);
-  for (const std::shared_ptr<const Target>& target :
-       {std::shared_ptr<const Target>(own), std::shared_ptr<const Target>(general)}) {
-    const Result result = estimate_log_normalizer(*target);
-    EXPECT_TRUE(((result.value - truth).abs() < 5 * result.std_error + 1e-5).all().item<bool>())
-        << result.value << truth;
-  }
-  std::vector<at::Tensor> rows;
-  for (int64_t i = 0; i < 2000; ++i) rows.push_back(model->draw(1, i).data);
-  const at::Tensor all = at::cat(rows).to(at::kDouble);
-  const Linear linear(*model);
-  const at::Tensor variance = linear.weight.square().sum(0) + 0.25;
-  EXPECT_LT(((all.mean(0) - linear.bias) / (variance / 2000).sqrt()).abs().max().item<double>(), 5);
+  for (const auto& target : {own, general}) expect_estimate(*target, "auto", truth);
+  expect_linear_draws(*model);
 }
 
 TEST(Labels, AreTakenAsTheModelWants) {

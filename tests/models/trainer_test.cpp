@@ -162,7 +162,7 @@ TEST(Trainer, PatienceEndsTrainingAfterTheWarmUp) {
 TEST(Trainer, LowersTheLearningRate) {
   TestRun run;
   run.options.epochs = 3;
-  run.options.decay = parse_decay("exponential:1e-5");
+  run.options.decay = parse_decay("cosine:1e-5");
   Trainer trainer = run.trainer();
   while (!trainer.finished()) trainer.run_epoch();
   EXPECT_EQ(trainer.epoch(), 3);

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "core/rng.h"
 #include "io/json.h"
 #include "programs/reproduce/bindings.h"
 #include "programs/reproduce/page.h"
@@ -32,8 +33,8 @@ class Experiments : public ::testing::Test {
 
   VariantResult result(const std::string& target, int64_t problems, const std::string& flags,
                        uint64_t seed = 0) const {
-    const DensitySubject subject(options_, target, problems);
-    return result_of(run_tasks(options_, "", {subject.task(flags, seed, false, 0)}));
+    const Subject subject = density_subject(options_, target, problems);
+    return result_of(run_tasks(options_, "", {subject.task(flags, seed, false)}));
   }
 
   int64_t num_cells() const {
@@ -117,7 +118,7 @@ TEST_F(Experiments, RefuseWrongWordsWithTheirPlace) {
     expect_error(ErrorKind::kData, words, [&] { csv(content, "errors"); });
   };
   refused("/tables/0/colums", 1, {"tiny.json: tables/0", "unknown key 'colums'", "columns"});
-  refused("/fault", 1, {"unknown key 'fault'", "faults"});
+  refused("/list", 1, {"unknown key 'list'", "lists"});
   refused("/set/first_sed", 1, {"tiny.json: set", "nothing uses 'first_sed'"});
   refused("/tables/0/columns/0", "a = {targt}", {"tables/0", "nothing is called 'targt'"});
   refused("/tables/0/columns/0", "a = bais:2", {"tables/0", "'bais' is neither"});
@@ -143,7 +144,7 @@ TEST_F(Experiments, RefuseDamagedCells) {
   result("u10", 2, flags);
   const std::filesystem::path path = std::filesystem::directory_iterator(options_.cells)->path();
   json cell = read_json(path);
-  cell["result"]["ess"][0] = 0.125;
+  cell["result"]["columns"]["ess"][0] = 0.125;
   write_file_atomic(path, cell.dump());
   expect_error(ErrorKind::kData, {path.filename().string(), "is damaged", "delete it"},
                [&] { result("u10", 2, flags); });
@@ -151,7 +152,7 @@ TEST_F(Experiments, RefuseDamagedCells) {
   write_file_atomic(path, cell.dump());
   expect_error(ErrorKind::kData, {path.filename().string(), "'digest' is missing"},
                [&] { result("u10", 2, flags); });
-  cell["computed_by"] = "another version, which wrote no digest";
+  cell["computed_by"] = "another version";
   write_file_atomic(path, cell.dump());
   expect_error(ErrorKind::kArgument, {"another build"}, [&] { result("u10", 2, flags); });
 }
@@ -164,8 +165,8 @@ TEST_F(Experiments, TellSubjectsApartByWhatTheyHold) {
   result("logistic-regression:" + path, 2, flags);
   EXPECT_EQ(num_cells(), 2);
   const std::string dtype = flags + " --dtype float";
-  EXPECT_NE(result("laplace:40", 1, dtype + "32").value.item<double>(),
-            result("laplace:40", 1, dtype + "64").value.item<double>());
+  EXPECT_NE(result("laplace:40", 1, dtype + "32").column("log_normalizer").item<double>(),
+            result("laplace:40", 1, dtype + "64").column("log_normalizer").item<double>());
   EXPECT_EQ(num_cells(), 4);
 }
 
@@ -173,9 +174,9 @@ TEST_F(Experiments, LetMethodsLearnAndCountIt) {
   const VariantResult learned =
       result("laplace:2", 2, "--method mcd:3,iterations=2,hidden=4,batch=4 --chains 8");
   ASSERT_EQ(learned.failed, "");
-  EXPECT_EQ(learned.estimating, 8 * 4);
-  EXPECT_GT(learned.tuning, 2 * 4 * 4);
-  EXPECT_GT(learned.training_seconds, 0);
+  EXPECT_EQ(learned.means.at("estimating"), 8 * 4);
+  EXPECT_GT(learned.means.at("tuning"), 2 * 4 * 4);
+  EXPECT_GT(learned.means.at("training_seconds"), 0);
 }
 
 TEST_F(Experiments, TellOfThePilotsDivergence) {
@@ -198,17 +199,19 @@ TEST_F(Experiments, IntegrateSmallVaes) {
     return vae;
   };
   // Decoders that do not look at the latent: pixels are independent.
-  const VaeSubject blind(options_, linear(0), 8, 128);
+  const Subject blind = vae_subject(options_, linear(0), 8, 128);
   const at::Tensor logits = linear(0).decoder.layers[0].bias.expand({8, 4});
-  const at::Tensor known = Likelihood{}.log_prob(blind.images().pixels, logits).to(at::kDouble);
-  EXPECT_LT((blind.truth() - known).abs().max().item<double>(), 1e-6);
+  at::Generator rng = make_generator(derive_seed(0, Purpose::kSimulate));
+  const at::Tensor pixels = simulate(linear(0), 8, rng).images;
+  const at::Tensor known = Likelihood{}.log_prob(pixels, logits).to(at::kDouble);
+  EXPECT_LT((blind.truth - known).abs().max().item<double>(), 1e-6);
   // One that does: importance sampling from the prior finds the same.
-  const VaeSubject sighted(options_, linear(2), 8, 256);
+  const Subject sighted = vae_subject(options_, linear(2), 8, 256);
   const VariantResult found = result_of(
-      run_tasks(options_, "", {sighted.task("--method iwae:100000 --base prior", 0, false, 0)}));
-  const at::Tensor error = found.value[0] - sighted.truth();
-  EXPECT_LT((error / found.std_error[0]).abs().max().item<double>(), 5);
-  EXPECT_LT(found.std_error.max().item<double>(), 0.02);
+      run_tasks(options_, "", {sighted.task("--method iwae:100000 --base prior", 0, false)}));
+  const at::Tensor error = found.column("log_normalizer")[0] - sighted.truth;
+  EXPECT_LT((error / found.column("std_error")[0]).abs().max().item<double>(), 5);
+  EXPECT_LT(found.column("std_error").max().item<double>(), 0.02);
 }
 
 TEST(Bindings, MakeTextsAndSums) {
@@ -235,9 +238,10 @@ TEST(Choice, ChoosesOnTheFirstSeedsAndTheOracleOnTheOthers) {
 
 VariantResult given(const std::vector<double>& values, int64_t rows) {
   VariantResult result;
-  result.value = seeds(values).view({rows, -1});
-  result.std_error = at::full_like(result.value, 0.5);
-  result.bias = result.flags = at::zeros_like(result.value);
+  const at::Tensor value = seeds(values).view({rows, -1});
+  result.columns = {{"log_normalizer", value},
+                    {"std_error", at::full_like(value, 0.5)},
+                    {"flags", at::zeros_like(value)}};
   return result;
 }
 
@@ -248,7 +252,7 @@ TEST(Measures, AreOfRepetitions) {
   with.first = &first;
   Measures m = measures_of(result, with);
   EXPECT_NEAR(m["bias"], 0.5, 1e-15);
-  EXPECT_NEAR(m["se"], std::sqrt(2.25 / 3), 1e-14);
+  EXPECT_NEAR(m["bias_se"], std::sqrt(2.25 / 3), 1e-14);
   EXPECT_NEAR(m["abs"], 3.5 / 3, 1e-15);
   EXPECT_NEAR(m["rmse"], std::sqrt(5.25 / 3), 1e-15);
   EXPECT_NEAR(m["above_first"], 3.5 / 3, 1e-15);
@@ -265,7 +269,7 @@ TEST(Measures, OfImagesAreOfTheirMeans) {
   Measures m = measures_of(result, with);
   EXPECT_EQ(m["mean"], 3);
   EXPECT_EQ(m["bias"], 2);
-  EXPECT_EQ(m["se"], 1);
+  EXPECT_EQ(m["bias_se"], 1);
   EXPECT_EQ(m["image_most"], 5);
   EXPECT_EQ(m["silent"], 2);
 }

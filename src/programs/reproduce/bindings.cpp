@@ -8,22 +8,8 @@
 #include "util/format.h"
 
 namespace crais {
-namespace {
 
 using nlohmann::json;
-
-bool is_operator(const std::string& word) {
-  return word.size() == 1 && std::string("+-*/").find(word) != std::string::npos;
-}
-
-double combined(double left, char by, double right) {
-  return by == '+'   ? left + right
-         : by == '-' ? left - right
-         : by == '*' ? left * right
-                     : left / right;
-}
-
-}  // namespace
 
 std::string Bindings::text(const std::string& words) const {
   std::string done;
@@ -56,37 +42,34 @@ double Bindings::number(const std::string& sum, const Measures& measures) const 
   double result = NAN;
   char by = 0;
   for (const std::string& word : split(sum, ' ')) {
-    if (is_operator(word)) {
+    if (word.size() == 1 && std::string("+-*/").find(word) != std::string::npos) {
       by = word[0];
-    } else {
-      const double value = term(word, measures);
-      result = by == 0 ? value : combined(result, by, value);
+      continue;
     }
+    const double value = term(word, measures);
+    result = by == '+'   ? result + value
+             : by == '-' ? result - value
+             : by == '*' ? result * value
+             : by == '/' ? result / value
+                         : value;
   }
   return result;
 }
 
 double Bindings::term(const std::string& word, const Measures& measures) const {
   if (const auto measure = measures.find(word); measure != measures.end()) return measure->second;
-  const std::vector<std::string> path = split(word, '/');
-  if (!has(path[0])) {
+  const size_t slash = word.find('/');
+  const std::string name = word.substr(0, slash);
+  if (!has(name)) {
     if (word.find_first_not_of("+-.0123456789e") == std::string::npos)
       return parse_number(word, where_);
     throw data_error(where_ + ": '" + word + "' is neither a measure nor a value");
   }
-  const json* value = &at(path[0]);
-  for (size_t i = 1; i < path.size(); ++i) {
-    if (value->is_array() && path[i].find_first_not_of("0123456789") == std::string::npos) {
-      const auto place = static_cast<size_t>(parse_integer(path[i], where_));
-      if (place >= value->size()) return NAN;
-      value = &value->at(place);
-    } else {
-      if (!value->is_object() || !value->contains(path[i])) return NAN;
-      value = &value->at(path[i]);
-    }
-  }
-  if (value->is_number()) return value->get<double>();
-  return value->is_string() ? number(text(value->get<std::string>()), measures) : NAN;
+  const json::json_pointer path(slash == std::string::npos ? "" : word.substr(slash));
+  if (!at(name).contains(path)) return NAN;
+  const json& value = at(name).at(path);
+  if (value.is_number()) return value.get<double>();
+  return value.is_string() ? number(text(value.get<std::string>()), measures) : NAN;
 }
 
 int64_t Bindings::integer(const std::string& name, int64_t otherwise) const {

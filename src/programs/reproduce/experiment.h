@@ -18,15 +18,13 @@ const std::map<std::string, std::string_view>& embedded_experiments();
 ///
 /// - `summary` is one line; `about`, a text, stands above the tables. `uses` names the flags among
 ///   --seeds, --checkpoint and --data-dir that matter (--seeds alone).
-/// - `faults` are differences between the released code of a publication and its text that change
-///   a number: [name or "", what it did, what is right, what changes]. The library has none of
-///   them; `--fault NAME` repeats such numbers.
 /// - `set` holds values by name, `lists` lists of objects with more values. Any value may be
-///   {"full": ..., "quick": ...}. An entry with "if" is there with --full ("full") or with that
-///   fault only; one with "unless" is not there beside an entry with a value of that name.
+///   {"full": ..., "quick": ...}. An entry with "if": "full" is there with --full only; one with
+///   "unless" is not there beside an entry with a value of that name.
 /// - `tables` have a `stem` of files, a `title`, `columns`, and rows: one for each combination of
 ///   entries of the lists that `axes` names. `groups` join rows of several such products. `each`
-///   names a list with a table for each entry. `set` adds values; `folded` tables are only files.
+///   names lists with a table for each combination. `set` adds values; `folded` tables are only
+///   files.
 ///   `plans` (of betas or divergences) adds the first plans of all rows as plans.csv.
 ///
 /// Texts replace "{name}" by values (see Bindings). These values say what a row is:
@@ -37,8 +35,8 @@ const std::map<std::string, std::string_view>& embedded_experiments();
 ///   `also`: names and flags of other results, whose measures are called "name.measure";
 /// - `match`: flags with a setting "@" that is looked for until plans have `steps` transitions;
 ///   the flags found are `matched` (the default of `flags`), the setting `setting`;
-/// - `settings` to choose from, by the highest mean of the first `choosing` repetitions, or
-///   (`choose`: "first") the first that makes a plan. `chosen` and `oracle` tell the choice;
+/// - `settings` to choose from, by the highest mean of the first `choosing` repetitions, or else
+///   the first that makes a plan. `chosen` and `oracle` tell the choice;
 /// - `truth`, or flags of a `reference` whose results are the truth where none is known;
 /// - `upper`: of the upper bound; `particles` to draw; `chains`, of measures per chain.
 ///
@@ -56,7 +54,6 @@ class Experiment {
   std::string folder() const;  // in options.out
   std::string summary() const { return content_.at("summary"); }
   std::vector<std::string> uses() const;
-  std::vector<std::string> faults() const;
   /// Writes tables into a folder of its own in options.out. Throws as run_tasks does.
   void run(ExperimentOptions options) const;
 

@@ -24,12 +24,6 @@ struct Comparison {
   const VariantResult* first = nullptr;  // of the rows that are compared; nullptr: none
 };
 
-/// The mean over the first dimension and its standard error.
-struct Spread {
-  double mean, std_error;
-  explicit Spread(const at::Tensor& values);
-};
-
 /// The measures of a result, NaN where there is none. All names are there for any result.
 Measures measures_of(const VariantResult& result, const Comparison& with);
 

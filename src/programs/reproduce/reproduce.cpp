@@ -2,7 +2,6 @@
 
 #include <c10/core/GradMode.h>
 
-#include <algorithm>
 #include <iostream>
 #include <set>
 #include <string>
@@ -23,21 +22,6 @@ std::string list_experiments() {
     text += name + std::string(name.size() < 24 ? 24 - name.size() : 1, ' ') +
             Experiment(name).summary() + "\n";
   return text;
-}
-
-/// Checks that every name is a fault of one of the experiments.
-void check_faults(const std::vector<Experiment>& experiments,
-                  const std::vector<std::string>& chosen) {
-  std::vector<std::string> faults, names;
-  for (const Experiment& experiment : experiments) {
-    names.push_back(experiment.name());
-    for (const std::string& fault : experiment.faults()) faults.push_back(fault);
-  }
-  for (const auto& fault : chosen)
-    if (fault != "all" && std::find(faults.begin(), faults.end(), fault) == faults.end())
-      throw argument_error("--fault " + fault + ": " +
-                           (faults.empty() ? "there is none in " + join(names)
-                                           : "choose from all, " + join(faults)));
 }
 
 /// Checks that each given flag has an effect on at least one of the experiments.
@@ -65,11 +49,7 @@ Synopsis reproduce_synopsis() {
        {option::flag("quick", "minutes on two cores (the default)"),
         option::flag("full", "the published sizes: hours"),
         option::integer("seeds", "N", {}, "independent repetitions (the experiment's own number)")
-            .at_least(2),
-        option::text("fault", "NAME", {},
-                     "repeat numbers with this fault of the published code, beside the right ones; "
-                     "all, or names that the experiment's page lists (repeatable)")
-            .listed()}},
+            .at_least(2)}},
       {"Data",
        {option::text("checkpoint", "FILE", {"weights/vae50-mnist.safetensors"}, "the VAE"),
         option::text("data-dir", "DIR", {},
@@ -104,7 +84,6 @@ int reproduce(const CommandLine& cli) {
   options.device = parse_device(cli.text("device"));
   options.threads = cli.integer("threads");
   options.quiet = cli.flag("quiet");
-  options.faults = cli.texts("fault");
   options.accept_other_version = cli.flag("accept-other-version");
 
   std::vector<std::string> names = cli.operands();
@@ -115,7 +94,6 @@ int reproduce(const CommandLine& cli) {
   // All names are checked before the first experiment, which may take hours.
   const std::vector<Experiment> experiments(names.begin(), names.end());
   refuse_idle(cli, experiments);
-  check_faults(experiments, options.faults);
   use_one_thread_per_operation();
   install_interrupt_handler();
   const c10::NoGradGuard no_grad;

@@ -4,15 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "bases/base.h"
 #include "core/rng.h"
+#include "core/spec.h"
 #include "data/images.h"
 #include "io/json.h"
+#include "models/checkpoint.h"
 #include "models/network_model.h"
 #include "models/trainer.h"
 #include "programs/estimate_logz/settings.h"
+#include "programs/eval_loglik/images.h"
 #include "programs/eval_loglik/settings.h"
 #include "programs/plane.h"
 #include "programs/reproduce/variant.h"
@@ -23,6 +25,15 @@ namespace crais {
 namespace {
 
 using nlohmann::json;
+
+/// The command line of a variant: `operand`, its flags and --seed.
+std::vector<std::string> arguments_of(const std::string& operand, const std::string& flags,
+                                      uint64_t seed) {
+  std::vector<std::string> arguments = split(operand + " " + flags, ' ');
+  std::erase(arguments, "");
+  arguments.insert(arguments.end(), {"--seed", std::to_string(seed)});
+  return arguments;
+}
 
 /// Adds particles of the first run, with equal weights, and the mass of each mode in each run.
 void add_cloud(const RunResults& results, int64_t count, json& cell) {
@@ -71,62 +82,95 @@ at::Tensor integrate(const Vae& model, const at::Tensor& images, int64_t points)
   return sum + std::log(spacing * spacing / (2 * M_PI));
 }
 
+/// The same in tasks of some images each.
+at::Tensor integrated(const ExperimentOptions& options, const Vae& vae, const at::Tensor& images,
+                      int64_t points, const json& identity) {
+  constexpr int64_t kPart = 500;
+  std::vector<Task> tasks;
+  for (int64_t begin = 0; begin < images.size(0); begin += kPart)
+    tasks.push_back(
+        {{{"integral_of", identity}, {"points", points}, {"begin", begin}}, [&, begin] {
+           return json(to_column(integrate(vae, images.slice(0, begin, begin + kPart), points)));
+         }});
+  std::vector<double> all;
+  for (const auto& part : run_tasks(options, "integrals by " + std::to_string(points), tasks))
+    for (const auto& value : part) all.push_back(value.get<double>());
+  return at::tensor(all, at::kDouble);
+}
+
+/// Images [N, pixels] under a VAE. `identity` names both in the keys of tasks.
+Subject images_subject(at::Device device, const Vae& vae, const at::Tensor& pixels,
+                       const at::Tensor& latents, const json& identity) {
+  const std::shared_ptr<const LatentModel> model = network_model(vae.to(device, at::kFloat));
+  const auto part = [device](const at::Tensor& all, int64_t begin, int64_t end) {
+    return all.defined() ? all.slice(0, begin, end).to(device, at::kFloat) : all;
+  };
+  const ProblemSource all{
+      pixels.size(0), [=, fused = fused_decoder_of(*model)](int64_t begin, int64_t end) {
+        return std::make_shared<DecoderPosterior>(model, part(pixels, begin, end),
+                                                  part(latents, begin, end), at::Tensor(), fused);
+      }};
+  Subject subject;
+  subject.has_images = true;
+  subject.task = [=](const std::string& flags, uint64_t seed, bool for_plans) -> Task {
+    // "-" replaces the path of the checkpoint.
+    const EvalSettings settings =
+        read_settings(CommandLine(eval_loglik_synopsis(), arguments_of("-", flags, seed)));
+    ProblemSource problems = all;
+    json key = identity;
+    key["settings"] = deciding_settings(settings);
+    if (for_plans)
+      key["limit"] = problems.count = std::min(all.count, EstimateOptions().pilot_problems);
+    return {key, [estimate = settings.estimator, problems] {
+              return estimate_cell(estimate, problems);
+            }};
+  };
+  return subject;
+}
+
 }  // namespace
 
-DensitySubject::DensitySubject(const ExperimentOptions& options, std::string target,
-                               int64_t replicates)
-    : options_(options),
-      name_(std::move(target)),
-      replicates_(replicates),
-      target_(make(at::kDouble)) {}
-
-std::shared_ptr<const Target> DensitySubject::make(at::ScalarType dtype) const {
-  return TargetRegistry::instance().make(
-      "target", name_,
-      {replicates_, at::TensorOptions().device(options_.device).dtype(dtype), options_.data_dir});
+Subject density_subject(const ExperimentOptions& options, const std::string& name,
+                        int64_t replicates, int64_t particles) {
+  const auto make = [=](at::ScalarType dtype) {
+    return TargetRegistry::instance().make(
+        "target", name,
+        {replicates, at::TensorOptions().device(options.device).dtype(dtype), options.data_dir});
+  };
+  const std::shared_ptr<const Target> target = make(at::kDouble), one = target->slice(0, 1);
+  Subject subject;
+  if (const auto truth = target->true_log_normalizer()) subject.truth = (*truth)[0].to(at::kDouble);
+  if (particles > 0) {
+    if (const auto modes = one->components(at::zeros({1, 1, one->dim()}, one->options())))
+      subject.masses = modes->masses.to(at::kDouble);
+    at::Generator rng = make_generator(derive_seed(0, Purpose::kSimulate), options.device);
+    if (const auto exact = one->exact_sample(particles, rng)) subject.draws = (*exact)[0];
+  }
+  subject.task = [=](const std::string& flags, uint64_t seed, bool) -> Task {
+    const auto has = [&](const char* flag) { return flags.find(flag) != std::string::npos; };
+    const std::string all = (has("--method") ? "" : "--witness none ") + flags +
+                            (has("--base") ? "" : " --base prior") + " --problems " +
+                            std::to_string(replicates);
+    const LogzSettings settings =
+        read_logz_settings(CommandLine(estimate_logz_synopsis(), arguments_of(name, all, seed)));
+    const auto typed = settings.dtype == at::kDouble ? target : make(settings.dtype);
+    json key;
+    if (particles > 0) key["drawn"] = particles;
+    key["target"] = name;
+    key["log_density"] = json_number(probe(*typed->slice(0, 1)));
+    key["settings"] = deciding_settings(settings);
+    EstimateOptions estimate = settings.estimator;
+    estimate.keep_particles = particles > 0;
+    return {key, [=, problems = ProblemSource::of(typed)] {
+              return estimate_cell(estimate, problems, [&](const RunResults& results, json& cell) {
+                if (particles > 0) add_cloud(results, particles, cell);
+              });
+            }};
+  };
+  return subject;
 }
 
-at::Tensor DensitySubject::truth() const {
-  const auto truth = target_->true_log_normalizer();
-  return truth ? (*truth)[0].to(at::kDouble) : at::Tensor();
-}
-
-at::Tensor DensitySubject::masses() const {
-  const auto target = target_->slice(0, 1);
-  const auto modes = target->components(at::zeros({1, 1, target->dim()}, target->options()));
-  return modes ? modes->masses.to(at::kDouble) : at::Tensor();
-}
-
-at::Tensor DensitySubject::exact_draws(int64_t count) const {
-  at::Generator rng = make_generator(derive_seed(0, Purpose::kSimulate), options_.device);
-  const auto exact = target_->slice(0, 1)->exact_sample(count, rng);
-  return exact ? (*exact)[0] : at::Tensor();
-}
-
-Task DensitySubject::task(const std::string& flags, uint64_t seed, bool /*for_plans*/,
-                          int64_t particles) const {
-  const auto has = [&](const char* flag) { return flags.find(flag) != std::string::npos; };
-  const std::string all = (has("--method") ? "" : "--witness none ") + flags +
-                          (has("--base") ? "" : " --base prior") + " --problems " +
-                          std::to_string(replicates_);
-  const LogzSettings settings =
-      read_logz_settings(CommandLine(estimate_logz_synopsis(), arguments_of(name_, all, seed)));
-  const auto target = settings.dtype == at::kDouble ? target_ : make(settings.dtype);
-  json key;
-  if (particles > 0) key["drawn"] = particles;
-  key["target"] = name_;
-  key["log_density"] = json_number(probe(*target->slice(0, 1)));
-  key["settings"] = deciding_settings(settings);
-  EstimateOptions estimate = settings.estimator;
-  estimate.keep_particles = particles > 0;
-  return {key, [estimate, problems = ProblemSource::of(target), particles] {
-            return estimate_cell(estimate, problems, [&](const RunResults& results, json& cell) {
-              if (particles > 0) add_cloud(results, particles, cell);
-            });
-          }};
-}
-
-VaeSubject::VaeSubject(const ExperimentOptions& options, int64_t count) : options_(options) {
+Subject checkpoint_subject(const ExperimentOptions& options, int64_t count) {
   const Checkpoint checkpoint = read_checkpoint(options.checkpoint);
   ImageSettings settings;
   settings.data_dir = options.data_dir;
@@ -134,52 +178,21 @@ VaeSubject::VaeSubject(const ExperimentOptions& options, int64_t count) : option
   settings.limit = count;
   std::string notice;
   const EvalModel model = checkpoint_model(checkpoint, options.device, at::kFloat);
-  images_ = choose_images(settings, model, notice);
-  set_model(checkpoint.vae);
-  identity_ = {{"checkpoint", checkpoint.sha256}, {"images", images_.digest}};
+  const EvalImages images = choose_images(settings, model, notice);
+  return images_subject(options.device, checkpoint.vae, images.pixels, images.latents,
+                        {{"checkpoint", checkpoint.sha256}, {"images", images.digest}});
 }
 
-VaeSubject::VaeSubject(const ExperimentOptions& options, const Vae& vae, int64_t count,
-                       int64_t points)
-    : options_(options) {
-  set_model(vae);
+Subject vae_subject(const ExperimentOptions& options, const Vae& vae, int64_t count,
+                    int64_t points) {
   at::Generator rng = make_generator(derive_seed(0, Purpose::kSimulate));
   const Simulated drawn = simulate(vae, count, rng);
-  images_.pixels = drawn.images;
-  images_.latents = drawn.latents;
-  images_.source = "simulated";
   std::string weights;
   for (const auto& [name, tensor] : vae.named_tensors()) weights += bytes_of(tensor);
-  identity_ = {{"weights", sha256(weights)}, {"images", sha256(bytes_of(drawn.images))}};
-  truth_ = integrated(points);
-}
-
-void VaeSubject::set_model(const Vae& vae) {
-  vae_ = vae.to(options_.device, at::kFloat);
-  model_ = network_model(vae_);
-  fused_ = fused_decoder_of(*model_);
-}
-
-Task VaeSubject::task(const std::string& flags, uint64_t seed, bool for_plans,
-                      int64_t /*particles*/) const {
-  const int64_t count =
-      for_plans ? std::min(images_.size(), EstimateOptions().pilot_problems) : images_.size();
-  // "-" replaces the path of the checkpoint.
-  const EvalSettings settings =
-      read_settings(CommandLine(eval_loglik_synopsis(), arguments_of("-", flags, seed)));
-  const auto part = [this](const at::Tensor& all, int64_t begin, int64_t end) {
-    return all.defined() ? all.slice(0, begin, end).to(options_.device, at::kFloat) : all;
-  };
-  ProblemSource problems{count, [this, part](int64_t begin, int64_t end) {
-                           return std::make_shared<DecoderPosterior>(
-                               model_, part(images_.pixels, begin, end),
-                               part(images_.latents, begin, end), at::Tensor(), fused_);
-                         }};
-  json key = identity_;
-  key["settings"] = deciding_settings(settings);
-  if (for_plans) key["limit"] = count;
-  return {key,
-          [options = settings.estimator, problems] { return estimate_cell(options, problems); }};
+  const json identity = {{"weights", sha256(weights)}, {"images", sha256(bytes_of(drawn.images))}};
+  Subject subject = images_subject(options.device, vae, drawn.images, drawn.latents, identity);
+  subject.truth = integrated(options, vae, drawn.images, points, identity);
+  return subject;
 }
 
 Vae small_vae(int64_t side, const std::vector<int64_t>& hidden) {
@@ -197,22 +210,6 @@ Vae small_vae(int64_t side, const std::vector<int64_t>& hidden) {
                   small_digits(side, 500, 1));
   while (!trainer.finished()) trainer.run_epoch();
   return trainer.current();
-}
-
-at::Tensor VaeSubject::integrated(int64_t points) const {
-  constexpr int64_t kPart = 500;
-  const at::Tensor& pixels = images_.pixels;
-  std::vector<Task> tasks;
-  for (int64_t begin = 0; begin < pixels.size(0); begin += kPart)
-    tasks.push_back(
-        {{{"integral_of", identity_}, {"points", points}, {"begin", begin}}, [&, begin] {
-           const at::Tensor part = pixels.slice(0, begin, begin + kPart);
-           return json(to_column(integrate(vae_, part, points)));
-         }});
-  std::vector<double> all;
-  for (const auto& part : run_tasks(options_, "integrals by " + std::to_string(points), tasks))
-    for (const auto& value : part) all.push_back(value.get<double>());
-  return at::tensor(all, at::kDouble);
 }
 
 }  // namespace crais

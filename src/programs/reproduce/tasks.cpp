@@ -1,6 +1,5 @@
 #include "programs/reproduce/tasks.h"
 
-#include <algorithm>
 #include <map>
 
 #include "evaluation/result_store.h"
@@ -28,19 +27,12 @@ json stored_result(const std::filesystem::path& path, bool accept_other_version)
     throw argument_error(path.string() + ": another build has computed this (" + difference +
                          "); `accept_other_version` takes it as it is, another --out or an empty "
                          "folder computes it anew");
-  // Other versions of crais wrote no digest.
-  const bool has_digest = cell.contains("digest") || !accept_other_version;
-  if (has_digest && json_field<std::string>(cell, "digest", path) != digest_of(result))
+  if (json_field<std::string>(cell, "digest", path) != digest_of(result))
     throw data_error(path.string() + ": is damaged; delete it to have it computed again");
   return result;
 }
 
 }  // namespace
-
-bool ExperimentOptions::has(const std::string& fault) const {
-  return std::any_of(faults.begin(), faults.end(),
-                     [&](const auto& name) { return name == fault || name == "all"; });
-}
 
 std::filesystem::path cell_path(const ExperimentOptions& options, const json& key) {
   const json identity = {{"key", key}, {"device", options.device.is_cpu() ? "cpu" : "cuda"}};

@@ -22,9 +22,6 @@ struct ExperimentOptions {
   int64_t threads = 0;
   bool quiet = false;
   bool accept_other_version = false;  // of stored results
-  std::vector<std::string> faults;    // that are switched on; "all" stands for all faults
-
-  bool has(const std::string& fault) const;
 };
 
 /// One computation of an experiment: a key that identifies it, and a function that makes it.

@@ -21,33 +21,16 @@ std::vector<double> doubles(const json& list) {
   return values;
 }
 
-at::Tensor matrix_of(const std::vector<json>& cells, const std::string& column) {
-  std::vector<at::Tensor> rows;
-  rows.reserve(cells.size());
-  for (const auto& cell : cells) {
-    rows.push_back(at::tensor(doubles(cell.at(column)), at::kDouble));
-    if (rows.back().numel() != static_cast<int64_t>(cells.front().at("log_normalizer").size()))
-      throw data_error("a cell has another number of values in '" + column + "'");
-  }
-  return at::stack(rows);
-}
-
-double mean_of(const std::vector<json>& cells, const std::string& key) {
-  double sum = 0;
-  for (const auto& cell : cells) sum += cell.at(key).get<double>();
-  return sum / static_cast<double>(cells.size());
-}
-
 /// Adds the average number of transitions of the plans, and the temperatures of the first plan.
 void add_plans(const std::vector<Plan>& plans, json& cell) {
   std::vector<double> counts;
   for (const Plan& plan : plans) add_transitions(plan, counts);
   double sum = 0;
   for (const double count : counts) sum += count;
-  cell["transitions"] = counts.empty() ? 0.0 : sum / static_cast<double>(counts.size());
+  cell["means"]["transitions"] = counts.empty() ? 0.0 : sum / static_cast<double>(counts.size());
   cell["betas"] = cell["divergence"] = json::array();
   if (plans.empty()) return;
-  const at::Tensor betas = plans.front().betas.select(1, 0).contiguous();
+  const at::Tensor betas = plans.front().betas.select(1, 0);
   for (int64_t i = 0; i <= static_cast<int64_t>(counts.front()); ++i) {
     cell["betas"].push_back(betas[i].item<double>());
     if (plans.front().divergence.defined())
@@ -59,16 +42,16 @@ void add_plans(const std::vector<Plan>& plans, json& cell) {
 json cell_of(const RunResults& results) {
   const MethodTable table = tables(results).front();
   const MethodSummary summary = summarise_method(table, results);
+  const auto learned = results.state.learned.find(table.method);
+  const bool has_learned = learned != results.state.learned.end();
   json cell;
   for (const auto& [name, repeats] : table.columns)
-    for (const double value : repeats.front()) cell[name].push_back(json_number(value));
-  cell["flags"] = table.flags.front();
-  cell["base"] = summary.base_evaluations;
-  cell["tuning"] = summary.tuning_evaluations;
-  cell["estimating"] = summary.evaluations;
-  if (const auto learned = results.state.learned.find(table.method);
-      learned != results.state.learned.end())
-    cell["training_seconds"] = learned->second.seconds;
+    for (const double value : repeats.front()) cell["columns"][name].push_back(json_number(value));
+  cell["columns"]["flags"] = table.flags.front();
+  cell["means"] = {{"base", summary.base_evaluations},
+                   {"tuning", summary.tuning_evaluations},
+                   {"estimating", summary.evaluations},
+                   {"training_seconds", has_learned ? learned->second.seconds : 0.0}};
   std::vector<Plan> plans;
   if (results.state.plan) plans.push_back(*results.state.plan);
   for (const auto& [chunk, result] : results.chunks)
@@ -80,62 +63,46 @@ json cell_of(const RunResults& results) {
 }  // namespace
 
 VariantResult result_of(const std::vector<json>& cells) {
-  VariantResult result;
+  VariantResult r;
   for (const json& cell : cells)
     if (cell.contains("failed")) {
-      result.failed = cell.at("failed").get<std::string>();
-      result.unfinished = cell.value("unfinished", false);
+      r.failed = cell.at("failed").get<std::string>();
+      r.unfinished = cell.value("unfinished", false);
     }
-  if (!result.failed.empty()) return result;
-  result.value = matrix_of(cells, "log_normalizer");
-  result.std_error = matrix_of(cells, "std_error");
-  result.bias = matrix_of(cells, "bias");
-  if (cells.front().contains("upper")) {
-    result.upper = matrix_of(cells, "upper");
-    result.upper_std_error = matrix_of(cells, "upper_std_error");
-  }
-  result.flags = matrix_of(cells, "flags");
-  result.ess = matrix_of(cells, "ess");
-  if (cells.front().contains("accept_prob"))
-    result.accept_prob = matrix_of(cells, "accept_prob").mean().item<double>();
-  result.base = mean_of(cells, "base");
-  result.tuning = mean_of(cells, "tuning");
-  result.estimating = mean_of(cells, "estimating");
-  if (cells.front().contains("training_seconds"))
-    result.training_seconds = mean_of(cells, "training_seconds");
-  result.transitions = mean_of(cells, "transitions");
-  for (const json& cell : cells)
-    result.traces.push_back({doubles(cell.at("betas")), doubles(cell.at("divergence"))});
+  if (!r.failed.empty()) return r;
   const json& first = cells.front();
+  for (const auto& [name, values] : first.at("columns").items()) {
+    std::vector<at::Tensor> rows;
+    for (const json& cell : cells)
+      rows.push_back(at::tensor(doubles(cell.at("columns").at(name)), at::kDouble));
+    for (const at::Tensor& row : rows)
+      if (row.numel() != static_cast<int64_t>(first["columns"].at("log_normalizer").size()))
+        throw data_error("a cell has another number of values in '" + name + "'");
+    r.columns[name] = at::stack(rows);
+  }
+  for (const auto& [name, value] : first.at("means").items()) {
+    double sum = 0;
+    for (const json& cell : cells) sum += cell.at("means").at(name).get<double>();
+    r.means[name] = sum / static_cast<double>(cells.size());
+  }
+  for (const json& cell : cells)
+    r.traces.push_back({doubles(cell.at("betas")), doubles(cell.at("divergence"))});
   if (first.contains("x")) {
-    result.x = doubles(first.at("x"));
-    result.y = doubles(first.at("y"));
+    r.x = doubles(first.at("x"));
+    r.y = doubles(first.at("y"));
   }
   if (first.contains("masses")) {
     std::vector<at::Tensor> runs;
     for (const json& run : first.at("masses"))
       runs.push_back(at::tensor(doubles(run), at::kDouble));
-    result.masses = at::stack(runs);
+    r.masses = at::stack(runs);
   }
-  return result;
+  return r;
 }
 
-std::string VariantResult::reason() const {
-  const std::string words = failed.substr(0, failed.find_first_of("(;:"));
-  return words.substr(0, words.find_last_not_of(' ') + 1);
-}
-
-double VariantResult::start_divergence() const {
-  return traces.empty() || traces[0].divergence.empty() ? NAN : traces[0].divergence[0];
-}
-
-std::vector<std::string> arguments_of(const std::string& operand, const std::string& flags,
-                                      uint64_t seed) {
-  std::vector<std::string> arguments = {operand};
-  for (const auto& word : split(flags, ' '))
-    if (!word.empty()) arguments.push_back(word);
-  arguments.insert(arguments.end(), {"--seed", std::to_string(seed)});
-  return arguments;
+at::Tensor VariantResult::column(const std::string& name) const {
+  const auto found = columns.find(name);
+  return found == columns.end() ? at::full({1, 1}, NAN, at::kDouble) : found->second;
 }
 
 json estimate_cell(const EstimateOptions& options, const ProblemSource& problems,

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "evaluation/run_problems.h"
@@ -20,33 +20,27 @@ struct Trace {
   std::vector<double> betas, divergence;
 };
 
-/// The results of one variant: rows are seeds, columns problems. All NaN if it has failed.
+/// The results of one variant: rows are seeds, columns problems. Empty if it has failed.
 struct VariantResult {
-  at::Tensor value = at::full({1, 1}, NAN, at::kDouble);  // [S,N] nats
-  at::Tensor std_error = value, bias = value;             // [S,N] nats
-  at::Tensor upper, upper_std_error;                      // [S,N]; undefined without an upper bound
-  at::Tensor flags = value;                               // [S,N], see Flag
-  at::Tensor ess = value;                                 // [S,N] fractions
-  double accept_prob = NAN;                               // mean over moves, if the method moves
-  double base = NAN, tuning = NAN, estimating = NAN;      // evaluations a problem
-  double training_seconds = 0;                            // if the method learns, on one thread
-  double transitions = NAN;                               // mean over plans
-  std::vector<Trace> traces;                              // of the first plan of each seed
-  at::Tensor masses;         // [R,M] of the modes in each run, if it was asked for
-  std::vector<double> x, y;  // particles, if they were asked for
-  std::string failed;        // the reason of a failure; else ""
-  bool unfinished = false;   // failed because its plan has more than --max-steps steps
+  std::map<std::string, at::Tensor> columns;  // [S,N] by name: see ChunkRun::columns, and `flags`
+  // Over seeds: evaluations of a problem, transitions of a plan, what learning took on one thread.
+  std::map<std::string, double> means = {{"base", NAN},
+                                         {"tuning", NAN},
+                                         {"estimating", NAN},
+                                         {"transitions", NAN},
+                                         {"training_seconds", 0}};
+  std::vector<Trace> traces;  // of the first plan of each seed
+  at::Tensor masses;          // [R,M] of the modes in each run, if it was asked for
+  std::vector<double> x, y;   // particles, if they were asked for
+  std::string failed;         // the reason of a failure; else ""
+  bool unfinished = false;    // failed because its plan has more than --max-steps steps
 
-  /// The first words of `failed`.
-  std::string reason() const;
-  double evaluations() const { return base + tuning + estimating; }
-  /// KL(base || target), estimated by the pilot of the first seed; NaN without a pilot.
-  double start_divergence() const;
+  /// NaN [1,1] if there is none.
+  at::Tensor column(const std::string& name) const;
+  double evaluations() const {
+    return means.at("base") + means.at("tuning") + means.at("estimating");
+  }
 };
-
-/// The command line of a variant: `operand`, its flags and --seed.
-std::vector<std::string> arguments_of(const std::string& operand, const std::string& flags,
-                                      uint64_t seed);
 
 /// The result of the first method for the problems, on one thread, with the additions of `add`. If
 /// a plan cannot be made (PlanError), the result is {"failed": why}.

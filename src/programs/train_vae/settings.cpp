@@ -59,8 +59,7 @@ Synopsis train_vae_synopsis() {
         option::number("betas", "B1,B2", {"0.9", "0.999"}, "Adam's averaging")
             .listed()
             .between(0, 0.999999),
-        option::text("decay", "D", {"none"},
-                     "none, cosine:FINAL, exponential:FINAL or step:FACTOR,every=EPOCHS"),
+        option::text("decay", "D", {"none"}, "none or cosine:FINAL"),
         option::integer("kl-warmup", "N", {"0"},
                         "epochs over which the weight of the KL term rises to 1")
             .at_least(0),
