@@ -128,8 +128,8 @@ def of_support(support: Any, dim: int | None) -> Coordinates:
     is no bound, or (constraint, shape) for more than one number. theta is as in `of_prior`.
     """
     if dim is not None and not isinstance(support, (Mapping, list)) and not _has_shape(support):
-        support = (support, (dim,))  # theta's, of a simplex, say
-        return _of_constraint(support, "the support")
+        whole = _of_constraint(support, "the support", (dim,))  # theta's, of a simplex, say
+        return _checked(whole, None, "the support")
     return _together(support, dim, _of_constraint, "the support")
 
 
@@ -181,6 +181,8 @@ def _side_by_side(thetas: list[Tensor]) -> Tensor:
 
 
 def _checked(coordinates: Coordinates, dim: int | None, what: str) -> Coordinates:
+    if coordinates.dim == 0:
+        raise UsageError(f"{what} has no free numbers")
     if dim is not None and dim != coordinates.dim:
         raise UsageError(f"dim is {dim}, and {what} is of {coordinates.dim} free numbers")
     return coordinates
@@ -224,7 +226,7 @@ def _of_torch(prior: D.Distribution, name: str) -> Coordinates:
         raise UsageError(f"{named} is improper: draws of it or their densities are not finite")
     exact = _exact(prior)
     if exact is not None:
-        return Coordinates(math.prod(shape), lambda e: exact(e.reshape(-1, *shape)))
+        return Coordinates(math.prod(shape), lambda e: exact(e.reshape(len(e), *shape)))
     if support is None:
         raise UsageError(f"{named} does not say its support")
     return _of_bijection(prior, _free(support, shape, name), named)
@@ -403,17 +405,22 @@ def _free(constraint: Any, shape: Sequence[int], name: str) -> Coordinates:
         raise UsageError(f"{name} is discrete: sum over its values in the density")
     try:
         transform = _bijection_to(constraint)
-    except NotImplementedError:
-        raise UsageError(f"{name}: PyTorch has no bijection from R^D to {constraint}") from None
-    free_shape = tuple(transform.inverse_shape(torch.Size(shape)))
+        free_shape = tuple(transform.inverse_shape(torch.Size(shape)))
+        fits = all(transform(torch.zeros(n, *free_shape)).shape == (n, *shape) for n in (2, 3))
+    except Exception:  # whatever PyTorch raises of a constraint or a shape
+        fits = False
+    if not fits:
+        raise UsageError(
+            f"{name}: PyTorch has no bijection from R^D to {constraint} of shape {list(shape)}"
+        )
 
     def kept(x: Tensor) -> tuple[Tensor, Tensor]:
         """x in its shape, 0 in rows from which T loses it: their theta may be no number at all."""
         with torch.no_grad():
-            own = x.detach().reshape(-1, *free_shape)
+            own = x.detach().reshape(len(x), *free_shape)
             lost = (transform.inv(transform(own)) - own).abs().reshape(len(x), -1)
             is_kept = (lost < _MOST_LOST).all(1)
-        return torch.where(is_kept.unsqueeze(1), x, 0).reshape(-1, *free_shape), is_kept
+        return torch.where(is_kept.unsqueeze(1), x, 0).reshape(len(x), *free_shape), is_kept
 
     def point(x: Tensor) -> Tensor:
         theta: Tensor = transform(kept(x)[0])
@@ -427,8 +434,7 @@ def _free(constraint: Any, shape: Sequence[int], name: str) -> Coordinates:
     return Coordinates(math.prod(free_shape), point, log_det, inverse=transform.inv)
 
 
-def _of_constraint(constraint: Any, name: str) -> Coordinates:
-    shape: Sequence[int] = ()
+def _of_constraint(constraint: Any, name: str, shape: Sequence[int] = ()) -> Coordinates:
     if _has_shape(constraint):
         constraint, shape = constraint
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -447,8 +453,11 @@ def _of_constraint(constraint: Any, name: str) -> Coordinates:
 
 
 def _between(low: Any, high: Any, name: str) -> Any:
-    low = -math.inf if low is None else float(low)
-    high = math.inf if high is None else float(high)
+    try:
+        low = -math.inf if low is None else float(low)
+        high = math.inf if high is None else float(high)
+    except (TypeError, ValueError):
+        raise UsageError(f"{name}: low and high are numbers, not {low!r} and {high!r}") from None
     if not low < high:
         raise UsageError(f"{name}: low must be less than high; these are {low:g} and {high:g}")
     if math.isinf(low):
@@ -458,7 +467,8 @@ def _between(low: Any, high: Any, name: str) -> Any:
 
 def _has_shape(support: Any) -> bool:
     """It is (constraint, shape), where a constraint may be a pair itself."""
-    return isinstance(support, tuple) and isinstance(support[0], (constraints.Constraint, tuple))
+    is_pair = isinstance(support, tuple) and len(support) == 2
+    return is_pair and isinstance(support[0], (constraints.Constraint, tuple))
 
 
 # A base.

@@ -331,6 +331,8 @@ def _lacks_second_derivatives(log_density: Function, e: Tensor) -> bool:
 
 def _checked_transform(transform: Function, dim: int) -> Function:
     """In the form of rows. Raises UsageError where it is no function of the cube to [B, dim]."""
+    if not callable(transform):
+        raise UsageError(f"prior_transform is a {type(transform).__name__}: give a function of u")
     u = torch.rand(_rows(dim), dim, dtype=torch.float64)
     for form in (transform, torch.vmap(transform)):
         theta = _tried(form, u)
