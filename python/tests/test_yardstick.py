@@ -119,7 +119,7 @@ def test_regressions_read_the_folder_of_data(tmp_path):
     (tmp_path / "uci/pima-indians-diabetes.csv").write_text("1,10,0\n3,40,1\n8,10,1\n")
     (tmp_path / "ionosphere.csv").write_text("1,0,3,g\n2,0,5,b\n4,0,1,g\n")
     pima, ionosphere = yardstick.get("pima", tmp_path), yardstick.get("ionosphere", tmp_path)
-    assert ionosphere.log_density(torch.zeros(1, 3)).item() < 0  # no feature that never changes
+    assert ionosphere.log_density(torch.zeros(1, 3).double()).item() < 0  # no feature that never changes
     w, variances = torch.tensor([[0.8, -1.7], [26 / 3, 200]], dtype=torch.float64)
     x = torch.tensor([[-3, -10], [-1, 20], [4, -10]]) / variances.sqrt()
     log_likelihood = -(-torch.tensor([1, -1, -1]) * (x @ w)).exp().log1p().sum()
