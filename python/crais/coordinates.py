@@ -157,9 +157,7 @@ def _together(
     return _checked(whole, dim, what)
 
 
-def _joined(
-    each: Sequence[Coordinates], join: Callable[[list[Tensor]], Any]
-) -> Coordinates:
+def _joined(each: Sequence[Coordinates], join: Callable[[list[Tensor]], Any]) -> Coordinates:
     """Of all the numbers of e one after another; `join` makes theta of each one's."""
     if not each:
         raise UsageError("a dict without names has no coordinates")

@@ -23,6 +23,7 @@ from crais.coordinates import Coordinates
 from crais.errors import DataError, InternalError, UsageError, first_line
 
 _PRIOR_DRAWS = 256  # at which a likelihood is looked at before a run
+_REFUSALS = (ValueError, torch.linalg.LinAlgError)  # of numbers, and of a matrix without a factor
 _WAYS = 64  # of coordinates, along which a density must fall
 _RUNGS = 2.0 ** torch.arange(2, 40, 0.5, dtype=torch.float64)  # distances of e on the way
 
@@ -173,8 +174,8 @@ def _coordinates(
 def _zero_where_refused(log_density: Function) -> Function:
     """A density of rows e at which PyTorch's distributions do not look at their arguments.
 
-    Rows at which it raises a ValueError nonetheless are NaN: zero, and counted. What it raises at
-    eight rows or more, of which it takes none, is raised.
+    Rows at which it raises one of `_REFUSALS` nonetheless are NaN: zero, and counted. What it raises
+    at eight rows or more, of which it takes none, is raised.
     """
 
     def of_rows(e: Tensor) -> Tensor:
@@ -184,7 +185,7 @@ def _zero_where_refused(log_density: Function) -> Function:
                 return value
             except UsageError:
                 raise
-            except ValueError:
+            except _REFUSALS:
                 rows = [of_row(row) for row in e.split(1)]
                 if len(rows) >= 8 and all(value is None for value in rows):
                     raise
@@ -195,7 +196,7 @@ def _zero_where_refused(log_density: Function) -> Function:
         try:
             value: Tensor = log_density(e)
             return value
-        except ValueError:
+        except _REFUSALS:
             return None
 
     return of_rows

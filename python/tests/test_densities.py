@@ -299,15 +299,6 @@ def test_a_module_in_float32_is_run_in_float32():
     assert of_prior.mean == pytest.approx(found.mean - LOG_2PI, abs=5 * found.mc_se + 1e-3)
 
 
-def test_minus_infinity_is_a_weight_of_zero():
-    def log_likelihood(theta):
-        return torch.where(theta[:, 0] > 0, 0 * theta[:, 0], -math.inf)
-
-    options = {**OPTIONS, "base": "prior", "chains": 2000}
-    found = crais.log_normalizer(log_likelihood, prior=D.Normal(0.0, 1.0), **options)
-    close(found, -math.log(2))
-
-
 # What is refused.
 
 

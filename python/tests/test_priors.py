@@ -382,7 +382,7 @@ def test_what_is_no_prior_is_refused() -> None:
         P.adapted(lambda z: z.sum(1))
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", ["zuko", "none"])
 def test_flows_of_other_packages_have_estimates_and_certificates(name: str, compiled) -> None:
     import crais
 
@@ -390,24 +390,13 @@ def test_flows_of_other_packages_have_estimates_and_certificates(name: str, comp
     flow, log_prob = OTHERS[name]()
     options = {"decoder": decoder(), "likelihood": crais.Bernoulli(), "latent": LATENT,
                "steps": 30, "chains": 8, "base": "prior", "progress": False}  # fmt: skip
-    bounds = crais.certify(prior=flow, num_images=10, image_shape=(12,), **options)
-    assert abs(bounds.gap) < 0.3
+    for prior in (D.Independent(D.Gumbel(torch.zeros(LATENT), 1.0), 1), flow):
+        bounds = crais.certify(prior=prior, num_images=10, image_shape=(12,), **options)
+        assert abs(bounds.gap) < 0.3
     assert flow.training  # as it was
     found = crais.evaluate(images=bounds.images, prior=flow, **options)
     wanted = crais.evaluate(images=bounds.images, log_prior=log_prob, **options)
     assert abs(found.mean - wanted.mean) < 5 * math.hypot(found.mc_se, wanted.mc_se)
-
-
-def test_a_distribution_that_draws_has_certificates(compiled) -> None:
-    import crais
-
-    torch.manual_seed(8)
-    prior = D.Independent(D.Gumbel(torch.zeros(LATENT), 1.0), 1)
-    bounds = crais.certify(
-        prior=prior, decoder=decoder(), likelihood=crais.Bernoulli(), latent=LATENT,
-        image_shape=(12,), num_images=10, steps=30, chains=8, progress=False,
-    )  # fmt: skip
-    assert abs(bounds.gap) < 0.3
 
 
 def test_modes_of_parts_are_as_before(compiled) -> None:
